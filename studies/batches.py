@@ -1,0 +1,51 @@
+"""From stored images to the batches that a network sees."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from torch import Tensor
+
+PADDING = 4
+
+
+@dataclass(frozen=True)
+class Normaliser:
+    """Per-channel mean and standard deviation of the training images."""
+
+    mean: Tensor
+    std: Tensor
+
+    @classmethod
+    def of(cls, images: np.ndarray) -> "Normaliser":
+        pixels = images.astype(np.float64) / 255
+        axes = (0, 2, 3)
+        return cls(mean=as_channel(pixels.mean(axes)), std=as_channel(pixels.std(axes)))
+
+    def __call__(self, images: Tensor) -> Tensor:
+        scaled = (images.float() / 255 - self.mean) / self.std
+        return scaled.contiguous(memory_format=torch.channels_last)
+
+
+def as_channel(values: np.ndarray) -> Tensor:
+    return torch.tensor(values, dtype=torch.float32).view(1, -1, 1, 1)
+
+
+def shift_and_flip(images: Tensor, generator: torch.Generator) -> Tensor:
+    """The standard augmentation: zero padding, a random crop of the old size, a mirror image half of the time."""
+    n, _, height, width = images.shape
+    padded = torch.nn.functional.pad(images, (PADDING,) * 4)
+    down = torch.randint(2 * PADDING + 1, (n, 1), generator=generator) + torch.arange(height)
+    right = torch.randint(2 * PADDING + 1, (n, 1), generator=generator) + torch.arange(width)
+    flip = torch.rand(n, generator=generator) < 0.5
+    right[flip] = right[flip].flip(1)
+    sample = torch.arange(n)[:, None, None]
+    return padded.permute(0, 2, 3, 1)[sample, down[:, :, None], right[:, None, :]].permute(0, 3, 1, 2)
+
+
+def shuffled_rows(n: int, batch: int, generator: torch.Generator) -> Iterator[Tensor]:
+    """Row numbers of each training batch; a last batch of one is left out, batch norm cannot use it."""
+    for rows in torch.randperm(n, generator=generator).split(batch):
+        if len(rows) > 1:
+            yield rows

@@ -1,0 +1,69 @@
+"""Grey images with two-class masks, for segmentation: one npz file, or a folder with images/ and masks/."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from PIL import Image
+
+from .files import DataError
+
+NPZ = "membrane_images.npz"
+STEP = 16
+SOURCE = (
+    f"Segmentation: a file {NPZ} with arrays images and masks (n, height, width), or a folder with images/NAME.png "
+    "and masks/NAME.png. The ISBI-2012 membrane images, 30 slices, are such a set."
+)
+
+
+@dataclass(frozen=True)
+class MaskedImages:
+    """Images and masks as uint8 (n, height, width); masks are 0 or 1."""
+
+    images: np.ndarray
+    masks: np.ndarray
+
+    def __post_init__(self) -> None:
+        if self.images.ndim != 3 or self.images.shape != self.masks.shape:
+            raise DataError(f"images {self.images.shape} and masks {self.masks.shape} differ or are not 3-D. {SOURCE}")
+        if self.images.shape[1] % STEP or self.images.shape[2] % STEP:
+            raise DataError(f"images are {self.images.shape[1:]}; U-Net needs sides that are multiples of {STEP}.")
+        if len(found := np.unique(self.masks)) > 2 or found.max(initial=0) > 1:
+            raise DataError(f"masks hold the values {found[:5].tolist()}, expected 0 and 1.")
+
+
+def masked_images(root: Path) -> MaskedImages:
+    """The npz file where there is one, else the folder."""
+    if not root.is_dir():
+        raise DataError(f"data folder {str(root)!r} does not exist. {SOURCE}")
+    for path in sorted((*root.glob(NPZ), *root.glob(f"*/{NPZ}"))):
+        return read_npz(path)
+    for folder in (root, *sorted(p for p in root.iterdir() if p.is_dir())):
+        if (folder / "images").is_dir() and (folder / "masks").is_dir():
+            return read_folder(folder)
+    raise DataError(f"no {NPZ} and no images/ with masks/ in {str(root)!r}. {SOURCE}")
+
+
+def read_npz(path: Path) -> MaskedImages:
+    with np.load(path, allow_pickle=False) as file:
+        missing = {"images", "masks"} - set(file.files)
+        if missing:
+            raise DataError(f"{path.name} has no array {sorted(missing)[0]!r}; it holds {sorted(file.files)}. {SOURCE}")
+        return MaskedImages(images=file["images"], masks=file["masks"])
+
+
+def read_folder(folder: Path) -> MaskedImages:
+    """Files of the same name in images/ and masks/; any mask value above 127 is class 1."""
+    names = sorted(p.name for p in (folder / "images").iterdir() if p.suffix.lower() in (".png", ".tif", ".tiff"))
+    lost = [name for name in names if not (folder / "masks" / name).exists()]
+    if lost or not names:
+        raise DataError(f"{lost[0]!r} has no mask." if lost else f"{folder.name}/images holds no png or tif. {SOURCE}")
+    pictures = [grey(folder / "images" / name) for name in names]
+    masks = [grey(folder / "masks" / name) > 127 for name in names]
+    if len({p.shape for p in (*pictures, *masks)}) > 1:
+        raise DataError("the images and masks are not all of one size; crop or scale them first.")
+    return MaskedImages(images=np.stack(pictures), masks=np.stack(masks).astype(np.uint8))
+
+
+def grey(path: Path) -> np.ndarray:
+    return np.asarray(Image.open(path).convert("L"))
