@@ -4,20 +4,56 @@ import argparse
 import sys
 from pathlib import Path
 
-import torch
-
+from .data import DataError
 from .demo import demo, summary
+from .hours import plan_text
+from .plans import STUDIES, runs_of
+from .plans.scales import SCALES
+from .runner import carry_out
+from .store import Store
+
+HERE = Path(__file__).parent
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(prog="python -m studies")
-    parser.add_argument("name")
-    parser.add_argument("--data", type=Path, required=True)
-    parser.add_argument("--out", type=Path, required=True)
-    args = parser.parse_args()
-    torch.set_num_threads(1)
+def arguments(argv: list[str]) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m studies",
+        description="Train the networks of a study and keep their predictions. Finished runs are never repeated.",
+        epilog="example: python -m studies complexity --scale cpu --data ~/data",
+    )
+    parser.add_argument("names", nargs="+", metavar="NAME", help=f"all, demo, {', '.join(STUDIES)}")
+    parser.add_argument("--data", type=Path, default=Path(), help="folder with the data sets, or with folders of them")
+    parser.add_argument("--out", type=Path, default=HERE, help="where predictions/ and checkpoints/ are kept")
+    parser.add_argument("--scale", choices=SCALES, default="smoke")
+    parser.add_argument("--plan", action="store_true", help="print the plan with predicted hours, and stop")
+    return parser.parse_args(argv)
+
+
+def main(argv: list[str]) -> int:
+    args = arguments(argv)
+    try:
+        return demonstrate(args) if args.names == ["demo"] else study(args)
+    except (DataError, ValueError) as error:
+        print(f"studies: {error}", file=sys.stderr)
+        return 2
+
+
+def demonstrate(args: argparse.Namespace) -> int:
     print(summary(demo(args.data, args.out)))
     return 0
 
 
-sys.exit(main())
+def study(args: argparse.Namespace) -> int:
+    names = list(STUDIES) if args.names == ["all"] else args.names
+    unknown = [name for name in names if name not in STUDIES]
+    if unknown:
+        raise ValueError(f"study {unknown[0]!r} is unknown; there are {', '.join(STUDIES)}.")
+    runs, store = runs_of(names, args.scale), Store(args.out)
+    print(plan_text(runs, {run.settings.name for run in runs if store.finished(run)}), flush=True)
+    if not args.plan:
+        carry_out(runs, args.data, store)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -32,6 +32,13 @@ def as_channel(values: np.ndarray) -> Tensor:
     return torch.tensor(values, dtype=torch.float32).view(1, -1, 1, 1)
 
 
+def augmented(images: Tensor, labels: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """Labels per pixel must move with the image, so segmentation only turns and mirrors."""
+    if labels.ndim == 1:
+        return shift_and_flip(images, generator), labels
+    return turn_and_flip(images, labels, generator)
+
+
 def shift_and_flip(images: Tensor, generator: torch.Generator) -> Tensor:
     """The standard augmentation: zero padding, a random crop of the old size, a mirror image half of the time."""
     n, _, height, width = images.shape
@@ -42,6 +49,13 @@ def shift_and_flip(images: Tensor, generator: torch.Generator) -> Tensor:
     right[flip] = right[flip].flip(1)
     sample = torch.arange(n)[:, None, None]
     return padded.permute(0, 2, 3, 1)[sample, down[:, :, None], right[:, None, :]].permute(0, 3, 1, 2)
+
+
+def turn_and_flip(images: Tensor, labels: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """One of the eight symmetries of the square, the same for image and mask."""
+    turns, flip = torch.randint(4, (1,), generator=generator).item(), torch.rand(1, generator=generator) < 0.5
+    images, labels = torch.rot90(images, turns, (2, 3)), torch.rot90(labels, turns, (1, 2))
+    return (images.flip(3), labels.flip(2)) if flip else (images, labels)
 
 
 def shuffled_rows(n: int, batch: int, generator: torch.Generator) -> Iterator[Tensor]:

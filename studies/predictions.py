@@ -21,26 +21,27 @@ def write(arrays: dict[str, np.ndarray], path: Path) -> None:
 
 
 def split_arrays(network: nn.Module, task: Task) -> dict[str, np.ndarray]:
-    """Logits, labels and original rows of validation and test, and of the first training images without augmentation."""
+    """Outputs, labels and original rows of validation, test, and the first training images without augmentation."""
     data, rows = task.dataset, task.split
-    train_rows = rows.train[:TRAIN_ROWS]
-    return {
-        **arrays("val", network, task, data.train_x[rows.val], data.train_y[rows.val], rows.val),
-        **arrays("test", network, task, data.test_x, data.test_y, np.arange(len(data.test_y))),
-        **arrays("train", network, task, data.train_x[train_rows], data.train_y[train_rows], train_rows),
-        "class_names": np.array(data.class_names),
+    some = rows.train[: 0 if data.per_pixel else TRAIN_ROWS]
+    parts = {
+        "val": (data.train_x[rows.val], data.train_y[rows.val], rows.val),
+        "test": (data.test_x, data.test_y, np.arange(len(data.test_y))),
+        "train": (data.train_x[some], data.train_y[some], some),
     }
+    found = {"class_names": np.array(data.class_names)}
+    for split, (x, y, ids) in parts.items():
+        if len(ids):
+            found |= {f"{split}_labels": y, f"{split}_ids": ids.astype(np.int32)}
+            found |= outputs(split, logits_of(network, x, task.normalise).numpy(), per_pixel=data.per_pixel)
+    return found
 
 
-def arrays(
-    split: str, network: nn.Module, task: Task, x: np.ndarray, y: np.ndarray, rows: np.ndarray
-) -> dict[str, np.ndarray]:
-    logits = logits_of(network, x, task.normalise).numpy().astype(np.float16)
-    return {
-        f"{split}_logits": logits,
-        f"{split}_labels": y.astype(np.uint8),
-        f"{split}_ids": rows.astype(np.int32),
-    }
+def outputs(split: str, logits: np.ndarray, *, per_pixel: bool) -> dict[str, np.ndarray]:
+    """Logits; of a two-class segmentation only their difference, which is all that the softmax sees."""
+    if per_pixel:
+        return {f"{split}_logit_difference": (logits[:, 1] - logits[:, 0]).astype(np.float16)}
+    return {f"{split}_logits": logits.astype(np.float16)}
 
 
 def record(settings: Settings, history: list[dict[str, float]]) -> dict[str, np.ndarray]:

@@ -1,5 +1,6 @@
 """The training loop: deterministic under a seed, saved after each epoch, goes on where it was killed."""
 
+import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -9,7 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .batches import Normaliser, shift_and_flip, shuffled_rows
+from .batches import Normaliser, augmented, shuffled_rows
 from .checkpoints import Checkpoints
 from .data.dataset import Dataset, Split, fixed_split
 from .networks import build
@@ -17,7 +18,7 @@ from .objective import objective
 from .optimisation import learning_rate, optimiser, set_rate
 from .settings import Settings
 
-EVALUATION_BATCH = 500
+EVALUATION_PIXELS = 500 * 32 * 32
 TRACKED = 2_000
 
 
@@ -73,8 +74,9 @@ def train_epoch(
     network.train()
     losses = []
     for rows in shuffled_rows(len(labels), settings.batch, generator):
-        batch = shift_and_flip(images[rows], generator) if settings.augment else images[rows]
-        loss = objective(network(task.normalise(batch)), labels[rows], settings)
+        x, y = images[rows], labels[rows]
+        x, y = augmented(x, y, generator) if settings.augment else (x, y)
+        loss = objective(network(task.normalise(x)), y, settings)
         opt.zero_grad()
         loss.backward()
         opt.step()
@@ -91,7 +93,7 @@ def logits_of(network: nn.Module, images: np.ndarray, normalise: Normaliser) -> 
     """Outputs in evaluation mode, in the order of the images."""
     network.eval()
     with torch.inference_mode():
-        parts = torch.from_numpy(images).split(EVALUATION_BATCH)
+        parts = torch.from_numpy(images).split(max(1, EVALUATION_PIXELS // math.prod(images.shape[2:])))
         return torch.cat([network(normalise(part)) for part in parts])
 
 

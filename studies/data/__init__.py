@@ -3,6 +3,5 @@
 from .catalogue import load
 from .dataset import Dataset, Split, fixed_split
 from .files import DataError
-from .masks import MaskedImages, masked_images
 
-__all__ = ["DataError", "Dataset", "MaskedImages", "Split", "fixed_split", "load", "masked_images"]
+__all__ = ["DataError", "Dataset", "Split", "fixed_split", "load"]

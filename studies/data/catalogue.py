@@ -11,11 +11,14 @@ from .dataset import Dataset
 from .digits import digits
 from .fashion_mnist import fashion_mnist
 from .files import DataError
+from .masks import digit_masks, membrane
+
+NAMES = ("digits", "fashion_mnist", "cifar10", "cifar100", "digit_masks", "membrane")
 
 
 @cache
 def load(name: str, root: Path) -> Dataset:
-    """`digits`, `fashion_mnist`, `cifar10` or `cifar100`; read once per process."""
+    """One of NAMES; read once per process."""
     match name:
         case "digits":
             return digits()
@@ -25,7 +28,11 @@ def load(name: str, root: Path) -> Dataset:
             return cifar10(root)
         case "cifar100":
             return cifar(root, CIFAR100)
-    raise DataError(f"data set {name!r} is unknown; there are digits, fashion_mnist, cifar10 and cifar100.")
+        case "digit_masks":
+            return digit_masks()
+        case "membrane":
+            return membrane(root)
+    raise DataError(f"data set {name!r} is unknown; there are {', '.join(NAMES)}.")
 
 
 def cifar10(root: Path) -> Dataset:

@@ -11,7 +11,7 @@ SPLIT_SEED = 2020
 
 @dataclass(frozen=True)
 class Dataset:
-    """Images as uint8 (n, channels, height, width), labels as uint8 (n,)."""
+    """Images as uint8 (n, channels, height, width); labels as uint8, one per image (n,) or per pixel (n, height, width)."""
 
     name: str
     train_x: np.ndarray
@@ -29,6 +29,14 @@ class Dataset:
         return int(self.train_x.shape[1])
 
     @property
+    def size(self) -> tuple[int, int]:
+        return int(self.train_x.shape[2]), int(self.train_x.shape[3])
+
+    @property
+    def per_pixel(self) -> bool:
+        return self.train_y.ndim == 3
+
+    @property
     def classes(self) -> int:
         return len(self.class_names)
 
@@ -37,11 +45,11 @@ def check_part(x: np.ndarray, y: np.ndarray, classes: int, what: str) -> None:
     """Stop at images or labels that a network would silently accept in the wrong shape."""
     if x.ndim != 4 or x.dtype != np.uint8:
         raise DataError(f"{what}: images are {x.dtype} {x.shape}, expected uint8 (n, channels, height, width).")
-    if y.shape != (len(x),):
-        raise DataError(f"{what}: {len(x)} images but labels of shape {y.shape}.")
-    if len(y) and int(y.max()) >= classes:
-        row = int(np.argmax(y))
-        raise DataError(f"{what}: label {y[row]} at row {row}, but there are {classes} classes.")
+    if y.shape not in ((len(x),), (len(x), *x.shape[2:])):
+        raise DataError(f"{what}: images of shape {x.shape} but labels of shape {y.shape}.")
+    if y.size and int(y.max()) >= classes:
+        row = int(np.unravel_index(np.argmax(y), y.shape)[0])
+        raise DataError(f"{what}: label {y.max()} at row {row}, but there are {classes} classes.")
 
 
 @dataclass(frozen=True)

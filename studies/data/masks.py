@@ -6,8 +6,12 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
+from .dataset import Dataset
+from .digits import digits
 from .files import DataError
 
+TEST_IMAGES = 5
+CLASS_NAMES = ("membrane", "interior")
 NPZ = "membrane_images.npz"
 STEP = 16
 SOURCE = (
@@ -30,6 +34,25 @@ class MaskedImages:
             raise DataError(f"images are {self.images.shape[1:]}; U-Net needs sides that are multiples of {STEP}.")
         if len(found := np.unique(self.masks)) > 2 or found.max(initial=0) > 1:
             raise DataError(f"masks hold the values {found[:5].tolist()}, expected 0 and 1.")
+
+
+def membrane(root: Path) -> Dataset:
+    """A segmentation task: the last five images for the test, the others for training and validation."""
+    return segmentation("membrane", masked_images(root), CLASS_NAMES)
+
+
+def digit_masks(count: int = 30) -> Dataset:
+    """Pages of 4 x 4 real digits with the ink as mask: a segmentation task that needs no download."""
+    pages = digits().train_x[: count * 16].reshape(count, 4, 4, 8, 8).swapaxes(2, 3).reshape(count, 32, 32)
+    return segmentation("digit_masks", MaskedImages(pages, (pages > 127).astype(np.uint8)), ("paper", "ink"))
+
+
+def segmentation(name: str, found: MaskedImages, class_names: tuple[str, ...]) -> Dataset:
+    if len(found.images) <= TEST_IMAGES:
+        raise DataError(f"{len(found.images)} images are too few; {TEST_IMAGES} are kept for the test. {SOURCE}")
+    x, y = found.images[:, None], found.masks
+    cut = len(y) - TEST_IMAGES
+    return Dataset(name, x[:cut], y[:cut], x[cut:], y[cut:], class_names)
 
 
 def masked_images(root: Path) -> MaskedImages:

@@ -1,0 +1,27 @@
+"""All studies by name."""
+
+from collections.abc import Callable
+
+from ..hours import predicted_hours
+from ..runs import Run, merged
+from .complexity import complexity
+from .mc_temperature import mc_temperature
+from .regularisation import regularisation
+from .segmentation import segmentation
+from .shared import calibration, densenet_m, odds
+
+Study = Callable[[str], list[Run]]
+STUDIES: dict[str, Study] = {
+    "complexity": complexity,
+    "segmentation": segmentation,
+    "regularisation": regularisation,
+    "calibration": calibration,
+    "odds": odds,
+    "mc_temperature": mc_temperature,
+    "densenet_m": densenet_m,
+}
+
+
+def runs_of(names: list[str], scale: str) -> list[Run]:
+    """The networks that these studies need, each once, small ones first: an interrupted study has the most of them."""
+    return sorted(merged(run for name in names for run in STUDIES[name](scale)), key=predicted_hours)

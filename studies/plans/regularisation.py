@@ -1,0 +1,51 @@
+"""Vemuri 2020, chapters 3 and 5: one regulariser at a time, against plain training without augmentation."""
+
+from dataclasses import replace
+
+from ..runs import Run
+from ..settings import Settings
+from .scales import cifar_recipe
+
+SMOOTHING = (0.02, 0.05, 0.1, 0.2, 0.4)
+DROPOUT = (0.2, 0.5, 0.7)
+WEIGHT_DECAY = (0.0, 5e-4, 1e-3, 5e-3)
+PLAIN_DECAY = 1e-4
+MAIN = {"smoke": "resnet-8", "cpu": "resnet-8", "paper": "resnet-44"}
+EPOCHS = {"smoke": 2, "cpu": 20, "paper": 300}
+EXTRAS = ("boundary", "course")
+
+
+def plain(scale: str, network: str) -> Settings:
+    recipe = replace(cifar_recipe(scale), network=network, epochs=EPOCHS[scale])
+    return replace(recipe, weight_decay=PLAIN_DECAY, augment=False)
+
+
+def regularisation(scale: str) -> list[Run]:
+    """The sweeps on the main network; at the scale of a CPU also the key settings on larger ones."""
+    standard = plain(scale, MAIN[scale])
+    runs = [Run("standard", standard, EXTRAS), *key_runs(standard), *sweeps(standard)]
+    if scale == "cpu":
+        larger = plain(scale, "resnet-14")
+        runs += [Run("standard", larger, EXTRAS), *key_runs(larger)]
+        deep = replace(plain(scale, "resnet-44"), epochs=15)
+        runs += [Run("standard", deep, EXTRAS), Run("augmentation", replace(deep, augment=True))]
+    return runs
+
+
+def key_runs(standard: Settings) -> list[Run]:
+    """The rows of figure 5.2."""
+    return [
+        Run("augmentation", replace(standard, augment=True)),
+        Run("label smoothing 0.1", replace(standard, label_smoothing=0.1)),
+        Run("dropout 0.7", replace(standard, dropout=0.7)),
+        Run("weight decay 0.001", replace(standard, weight_decay=1e-3)),
+    ]
+
+
+def sweeps(standard: Settings) -> list[Run]:
+    """The points of figure 5.1; early stopping is read from the course of the standard run."""
+    return [
+        *(Run(f"label smoothing {s}", replace(standard, label_smoothing=s)) for s in SMOOTHING),
+        *(Run(f"dropout {p}", replace(standard, dropout=p)) for p in DROPOUT),
+        *(Run(f"weight decay {w}", replace(standard, weight_decay=w)) for w in WEIGHT_DECAY),
+    ]

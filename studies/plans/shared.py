@@ -1,0 +1,26 @@
+"""Studies that train nothing of their own: they ask more of the networks of the others."""
+
+from dataclasses import replace
+
+from ..runs import Run
+from .complexity import complexity
+from .regularisation import EXTRAS, MAIN, plain
+
+ODDS_NETWORKS = {"smoke": "resnet-8", "cpu": "resnet-14", "paper": "wrn-28-4"}
+DENSENETS = {"smoke": "wrn-10-1", "cpu": "densenet-22", "paper": "densenet-100"}
+
+
+def odds(scale: str) -> list[Run]:
+    """Finlay & Oberman, tables 1-5: the repeats of one network are the ensemble."""
+    chosen = [run for run in complexity(scale) if run.settings.network == ODDS_NETWORKS[scale]]
+    return [replace(run, extras=("dropout_variance",)) for run in chosen]
+
+
+def calibration(scale: str) -> list[Run]:
+    """Vemuri, figures 6.1-6.3: the over-confident network trained without augmentation."""
+    return [Run("standard", plain(scale, MAIN[scale]), EXTRAS)]
+
+
+def densenet_m(scale: str) -> list[Run]:
+    """Ding, table 1: the largest DenseNet, made worse on purpose."""
+    return [run for run in complexity(scale) if run.settings.network == DENSENETS[scale]]

@@ -1,0 +1,44 @@
+"""Where runs leave their files under `--out`, and which of them are finished."""
+
+import fcntl
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from .checkpoints import Checkpoints
+from .runs import Run
+from .settings import Settings
+
+
+@dataclass(frozen=True)
+class Store:
+    """`predictions/` is kept and committed; `checkpoints/` may be deleted at any time, at the price of training again."""
+
+    root: Path
+
+    def predictions(self, settings: Settings, extra: str = "") -> Path:
+        return self.root / "predictions" / f"{settings.name}{extra and '.' + extra}.npz"
+
+    def checkpoints(self, settings: Settings) -> Checkpoints:
+        return Checkpoints(self.root / "checkpoints" / settings.name)
+
+    def missing(self, run: Run) -> list[str]:
+        """What is still to be written: "" is the file of logits, the others are extras."""
+        return [extra for extra in ("", *run.extras) if not self.predictions(run.settings, extra).exists()]
+
+    def finished(self, run: Run) -> bool:
+        return not self.missing(run)
+
+    @contextmanager
+    def claim(self, run: Run) -> Iterator[bool]:
+        """True when no other process has this run; the lock goes with the process, however that ends."""
+        folder = self.checkpoints(run.settings).folder
+        folder.mkdir(parents=True, exist_ok=True)
+        with open(folder / "lock", "w") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                yield False
+            else:
+                yield True
