@@ -1,0 +1,44 @@
+# make demo | test | test-all | check | bench: each sets up what it needs in .venv*, then runs.
+PYTHON ?= python3
+VENV ?= .venv
+ALL ?= .venv-all
+PIP_FLAGS ?= --quiet --disable-pip-version-check
+STAMP = .howsure-stamp
+
+.PHONY: demo test test-all check bench docs clean
+
+demo: $(VENV)/$(STAMP)
+	$(VENV)/bin/howsure demo
+
+test: $(VENV)/$(STAMP)
+	$(VENV)/bin/python -m pytest
+
+test-all: $(ALL)/$(STAMP)
+	$(ALL)/bin/python -m pytest
+
+check: $(VENV)/$(STAMP)
+	$(VENV)/bin/ruff format --check .
+	$(VENV)/bin/ruff check .
+	$(VENV)/bin/lint-imports --no-cache
+	$(VENV)/bin/pyright
+	$(VENV)/bin/python -m benchmarks.longest src
+
+bench: $(ALL)/$(STAMP)
+	$(ALL)/bin/python -m benchmarks
+
+# The core and the tools to work on it; set up again when pyproject.toml changes.
+$(VENV)/$(STAMP): pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(VENV)/bin/python -m pip install $(PIP_FLAGS) -e '.[dev]'
+	touch $@
+
+# Everything: all extras and the peers that we measure ourselves against.
+$(ALL)/$(STAMP): pyproject.toml
+	$(PYTHON) -m venv $(ALL)
+	$(ALL)/bin/python -m pip install $(PIP_FLAGS) torch==2.13.0
+	$(ALL)/bin/python -m pip install $(PIP_FLAGS) -e '.[dev,all]'
+	-$(ALL)/bin/python -m pip install $(PIP_FLAGS) -e '.[peers]'
+	touch $@
+
+clean:
+	rm -rf $(VENV) $(ALL) .pytest_cache .ruff_cache .hypothesis dist

@@ -1,0 +1,105 @@
+"""How sure is your classifier, and should you believe it?
+
+Names are resolved when they are first used, so `import howsure` costs little more than `import numpy`.
+"""
+
+# pyright: reportUnusedImport=false, reportWildcardImportFromLibrary=false
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+_NAMES = {
+    "_build": ["tally"],
+    "_check": ["InputError"],
+    "_sets": ["SetTally", "dice_tally", "set_tally"],
+    "_tally": ["Tally"],
+    "binning": ["adaptive", "adaptive_reference", "equal_range", "equal_size", "unique"],
+    "curves": [
+        "BinTable",
+        "Curve",
+        "bin_table",
+        "odds_by_quantile",
+        "odds_ratio",
+        "precision_recall",
+        "rejection",
+        "reliability",
+        "risk_coverage",
+        "roc",
+        "threshold_diagram",
+        "uncertainty_reliability",
+    ],
+    "histograms": ["Histogram", "histogram", "refine"],
+    "metrics": [
+        "Bands",
+        "aac",
+        "accuracy",
+        "aece",
+        "amce",
+        "augrc",
+        "aupr",
+        "aurc",
+        "auroc",
+        "bands",
+        "brier",
+        "classwise_ece",
+        "conditional_entropy",
+        "correctness_brier",
+        "correctness_nll",
+        "coverage_at_risk",
+        "debiased_ece",
+        "dominates",
+        "e_aurc",
+        "ece",
+        "eor",
+        "expected_score",
+        "histogram_auroc",
+        "histogram_brier",
+        "mce",
+        "muce",
+        "nll",
+        "optimal_aurc",
+        "optimal_aurc_asymptotic",
+        "over_confidence",
+        "risk_at_coverage",
+        "signed_calibration_error",
+        "smooth_ece",
+        "top_k_accuracy",
+        "uce",
+        "under_confidence",
+    ],
+    "outcomes": ["Outcomes"],
+    "predictions": ["Predictions"],
+}
+_MODULES = ["binning", "curves", "losses", "metrics", "scores"]
+_WHERE = {name: module for module, names in _NAMES.items() for name in names}
+
+__version__ = "0.1.0"
+__all__ = sorted([*_WHERE, *_MODULES, "__version__"])  # pyright: ignore[reportUnsupportedDunderAll]
+
+if TYPE_CHECKING:
+    from howsure import binning, curves, losses, metrics, scores
+    from howsure._build import tally
+    from howsure._check import InputError
+    from howsure._sets import SetTally, dice_tally, set_tally
+    from howsure._tally import Tally
+    from howsure.binning import adaptive, adaptive_reference, equal_range, equal_size, unique
+    from howsure.curves import *
+    from howsure.histograms import Histogram, histogram, refine
+    from howsure.metrics import *
+    from howsure.outcomes import Outcomes
+    from howsure.predictions import Predictions
+else:
+
+    def __getattr__(name: str) -> Any:
+        if name in _WHERE:
+            value = getattr(import_module(f"howsure.{_WHERE[name]}"), name)
+        elif name in _MODULES:
+            value = import_module(f"howsure.{name}")
+        else:
+            raise AttributeError(f"module 'howsure' has no attribute {name!r}")
+        globals()[name] = value
+        return value
+
+
+def __dir__() -> list[str]:
+    return __all__

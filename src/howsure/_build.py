@@ -1,0 +1,53 @@
+"""tally(): from columns to a tally."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from howsure import _check as check
+from howsure._check import Array, Floats, InputError
+from howsure._packed import PackedTally, pack
+from howsure._rows import count_rows, sum_rows
+from howsure._tally import Tally
+
+
+def tally(score: Any, correct: Any = None, *, loss: Any = None, weight: Any = None) -> Tally:
+    """Sort scores with their outcomes into the table that every metric reads.
+
+    `score` ranks: higher means trust more. Give either `correct` (0/1 or bool) or any finite per-sample
+    `loss`. A `weight` counts a sample that many times. Equal scores (in value; -0.0 is 0.0) form one row,
+    so nothing computed from a tally depends on the order of the samples. `a + b` merges two tallies.
+
+    >>> tally([0.9, 0.8, 0.8], correct=[1, 0, 1])
+    <Tally: n=3, wrong=1, 2 distinct scores>
+    >>> tally([0.9], correct=[1]) + tally([0.8, 0.8], correct=[0, 1])
+    <Tally: n=3, wrong=1, 2 distinct scores>
+    """
+    s = check.column(score, "score")
+    if (correct is None) == (loss is None):
+        raise InputError("give either correct= (0/1 per sample) or loss= (a number per sample), exactly one of them.")
+    if correct is not None:
+        right = check.same_length(check.zero_one(correct, "correct"), "correct", len(s), "score")
+        if weight is None:
+            return _exact(s, ~right)
+        return _weighted(s, (~right).astype(np.float64), weight, zero_one=True)
+    per_sample = check.finite(check.column(loss, "loss"), "loss").astype(np.float64)
+    check.same_length(per_sample, "loss", len(s), "score")
+    return _weighted(s, per_sample, weight, zero_one=False)
+
+
+def _exact(score: Array, wrong: Array) -> Tally:
+    if score.min() >= 0:
+        return PackedTally(pack(score, wrong))
+    return count_rows(score.astype(np.float64) + 0.0, wrong)
+
+
+def _weighted(score: Array, loss: Floats, weight: Any, *, zero_one: bool) -> Tally:
+    s = score.astype(np.float64) + 0.0
+    if weight is None:
+        return sum_rows(s, loss, np.ones(len(s)), zero_one=zero_one, weighted=False)
+    w = check.weights(weight, len(s))
+    counts = w > 0
+    return sum_rows(s[counts], loss[counts], w[counts], zero_one=zero_one, weighted=True)

@@ -1,0 +1,158 @@
+"""The exact tally of non-negative scores: one sorted integer per sample.
+
+The bits of a non-negative float order like the float itself and leave the sign bit free, so
+`bits << 1 | wrong` sorts as an unsigned integer of the same width. The keys ascend: least trusted first,
+and inside a tie block the right answers come before the wrong ones.
+"""
+
+from __future__ import annotations
+
+from functools import cached_property
+
+import numpy as np
+
+from howsure._check import Array, Bools, Floats, Ints
+from howsure._rows import as_rows
+from howsure._tally import Blocks, Counts, Sums, Tally
+
+CHUNK = 1 << 16  # scores decoded at a time; bounds the extra memory
+MANY_CUTS = 4096  # from here on the rows are made once instead of one sum per bin
+UNSIGNED = {4: np.uint32, 8: np.uint64}
+FLOAT = {4: np.float32, 8: np.float64}
+
+
+def pack(score: Array, wrong: Bools) -> Array:
+    """Sorted keys of non-negative scores."""
+    keys = (score + score.dtype.type(0)).view(UNSIGNED[score.itemsize])  # -0.0 + 0.0 is 0.0
+    keys <<= 1
+    keys |= wrong
+    keys.sort()
+    return keys
+
+
+def unpack(keys: Array) -> Array:
+    """The scores of keys."""
+    return (keys >> 1).view(FLOAT[keys.itemsize])
+
+
+def widen(keys: Array) -> Array:
+    """float32 keys as float64 keys; order and meaning stay."""
+    if keys.itemsize == 8:
+        return keys
+    wide = unpack(keys).astype(np.float64).view(np.uint64) << np.uint64(1)
+    return wide | (keys & 1)
+
+
+class PackedTally(Tally):
+    """A tally of right and wrong that keeps only its sorted keys."""
+
+    n: int  # pyright: ignore[reportIncompatibleVariableOverride]
+    zero_one = True
+    weighted = False
+
+    def __init__(self, keys: Array):
+        self.keys = keys
+        self.n = len(keys)
+
+    @cached_property
+    def wrong(self) -> Ints:
+        """Positions of the wrong answers, ascending."""
+        flag = self.keys.astype(np.uint8)  # keeps the low byte
+        flag &= 1
+        return np.flatnonzero(flag.view(np.bool_))
+
+    @property
+    def total(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return len(self.wrong)
+
+    @cached_property
+    def rows(self) -> tuple[Floats, Ints, Ints]:
+        """Distinct scores, counts and wrong counts, most trusted first."""
+        bits = self.keys >> 1
+        start = np.flatnonzero(np.concatenate(([True], bits[1:] != bits[:-1])))
+        score = bits[start].view(FLOAT[bits.itemsize]).astype(np.float64)
+        count = np.diff(np.append(start, self.n))
+        loss = np.diff(np.append(np.searchsorted(self.wrong, start), self.total))
+        return score[::-1], count[::-1], loss[::-1]
+
+    @property
+    def score(self) -> Floats:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.rows[0]
+
+    @property
+    def count(self) -> Ints:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.rows[1]
+
+    @property
+    def loss(self) -> Ints:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.rows[2]
+
+    def blocks(self) -> Blocks:
+        return self._blocks
+
+    @cached_property
+    def _blocks(self) -> Blocks:
+        wrong = self.wrong
+        if not len(wrong):
+            return Blocks(wrong, wrong, wrong)
+        key = self.keys[wrong]
+        first = np.flatnonzero(np.concatenate(([True], key[1:] != key[:-1])))  # equal keys: wrong and tied
+        loss = np.diff(np.append(first, len(wrong)))
+        start = wrong[first]
+        end = start + loss  # wrong answers close their block
+        self._include_right(start, key[first])
+        return Blocks((self.n - end)[::-1], (self.n - start)[::-1], loss[::-1])
+
+    def _include_right(self, start: Ints, key: Array) -> None:
+        """Move `start` back over the right answers with the same score."""
+        right = key - key.dtype.type(1)
+        mixed = np.flatnonzero((self.keys[start - 1] == right) & (start > 0))
+        start[mixed] = np.searchsorted(self.keys, right[mixed])
+
+    def above(self, scores: Floats) -> Ints:
+        kind = FLOAT[self.keys.itemsize]
+        near = np.asarray(scores, dtype=kind)
+        floor = np.where(near.astype(np.float64) > scores, np.nextafter(near, kind(-1)), near)
+        last = np.maximum(floor, kind(0)).view(self.keys.dtype) << 1 | 1  # the last key that is not above
+        found = np.searchsorted(self.keys, last, side="right")
+        return self.n - np.where(np.asarray(scores) < 0, 0, found)
+
+    def cut_at(self, ranks: Counts) -> Ints:
+        cuts: Ints = np.array(ranks, dtype=np.int64)
+        inside = (cuts > 0) & (cuts < self.n)
+        here = self.keys[np.where(inside, self.n - cuts, 0)] >> 1  # the last sample before the cut ...
+        below = self.keys[np.where(inside, self.n - 1 - cuts, 0)] >> 1  # ... and the first after it
+        split = inside & (here == below)
+        cuts[split] = self.n - np.searchsorted(self.keys, below[split] << 1)
+        return cuts
+
+    def score_at(self, rank: int) -> float:
+        i = self.n - 1 - rank
+        return float(unpack(self.keys[i : i + 1])[0])
+
+    def score_range(self) -> tuple[float, float]:
+        low, high = unpack(self.keys[[0, -1]])
+        return float(low), float(high)
+
+    def between(self, cuts: Counts) -> Sums:
+        if len(cuts) > MANY_CUTS:
+            return as_rows(self).between(cuts)
+        at: Ints = self.n - np.array(cuts, dtype=np.int64)  # descending positions
+        loss = -np.diff(np.searchsorted(self.wrong, at))
+        claim = np.array([self._claim(b, a) for a, b in zip(at[:-1], at[1:], strict=True)])
+        high, low = unpack(self.keys[at[:-1] - 1]), unpack(self.keys[at[1:]])
+        return Sums(-np.diff(at), claim, loss, high.astype(np.float64), low.astype(np.float64))
+
+    def _claim(self, start: int, stop: int) -> float:
+        parts = (self.keys[i : min(i + CHUNK, stop)] for i in range(start, stop, CHUNK))
+        return float(sum(unpack(part).sum(dtype=np.float64) for part in parts))
+
+    def __add__(self, other: Tally) -> Tally:
+        if not isinstance(other, PackedTally):
+            return as_rows(self) + other
+        keys = (self.keys, other.keys)
+        if keys[0].itemsize != keys[1].itemsize:
+            keys = (widen(keys[0]), widen(keys[1]))
+        merged = np.concatenate(keys)
+        merged.sort(kind="stable")  # two sorted runs: one merge
+        return PackedTally(merged)

@@ -1,0 +1,141 @@
+"""A tally as columns: any sign of score, any loss, any weight."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from howsure._check import Bools, Floats, InputError
+from howsure._tally import Blocks, Counts, Sums, Tally
+
+
+@dataclass(frozen=True, eq=False)
+class Ideal:
+    """Distinct losses, smallest first, with their counts: the order of a perfect score."""
+
+    loss: Floats
+    count: Floats
+
+
+def group(key: Floats, *columns: Counts) -> tuple[Floats, list[Counts]]:
+    """Sum `columns` over equal values of the sorted `key`."""
+    start = np.flatnonzero(np.concatenate(([True], key[1:] != key[:-1])))
+    return key[start], [np.add.reduceat(c, start) for c in columns]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RowTally(Tally):
+    """One row per distinct score. `claim` is the summed score of a row, `square` its summed squared loss."""
+
+    score: Floats
+    count: Counts
+    loss: Counts
+    claim: Floats
+    square: Counts
+    ideal: Ideal | None = None
+    zero_one: bool = True
+    weighted: bool = False
+    approximate: str | None = None
+
+    @property
+    def n(self) -> int | float:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.ends[-1].item()
+
+    @property
+    def total(self) -> int | float:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.loss.sum().item()
+
+    @cached_property
+    def ends(self) -> Counts:
+        """The cut after each row."""
+        return np.cumsum(self.count)
+
+    def blocks(self) -> Blocks:
+        after = self.ends
+        keep = self.loss != 0
+        return Blocks((after - self.count)[keep], after[keep], self.loss[keep])
+
+    def above(self, scores: Floats) -> Counts:
+        ends = np.concatenate((self.count[:0], [0], self.ends))
+        return ends[len(self.score) - np.searchsorted(self.score[::-1], scores, side="right")]
+
+    def cut_at(self, ranks: Counts) -> Counts:
+        ends = np.concatenate((self.count[:0], [0], self.ends))
+        return ends[np.minimum(np.searchsorted(ends, ranks), len(ends) - 1)]
+
+    def score_at(self, rank: int) -> float:
+        row = np.searchsorted(self.ends, rank, side="right")
+        return float(self.score[min(int(row), len(self.score) - 1)])
+
+    def score_range(self) -> tuple[float, float]:
+        return float(self.score[-1]), float(self.score[0])
+
+    def between(self, cuts: Counts) -> Sums:
+        edge = np.searchsorted(self.ends, cuts[:-1], side="right")  # first row of each bin
+        last = np.concatenate((edge[1:], [len(self.score)])) - 1
+        count, claim, loss = (np.add.reduceat(c, edge) for c in (self.count, self.claim, self.loss))
+        return Sums(count, claim, loss, self.score[edge], self.score[last])
+
+    def __add__(self, other: Tally) -> Tally:
+        return merge(self, as_rows(other))
+
+
+def as_rows(t: Tally) -> RowTally:
+    """`t` with its columns made."""
+    if isinstance(t, RowTally):
+        return t
+    score, count, loss = t.score, t.count, t.loss
+    return RowTally(score, count, loss, score * count, loss)
+
+
+def merge(a: RowTally, b: RowTally) -> RowTally:
+    """All rows of both, equal scores summed."""
+    if a.zero_one != b.zero_one:
+        raise InputError("one tally counts right and wrong, the other sums a loss; only tallies of one kind add up.")
+    score = np.concatenate((a.score, b.score))
+    order = np.argsort(-score, kind="stable")
+    columns = zip((a.count, a.loss, a.claim, a.square), (b.count, b.loss, b.claim, b.square), strict=True)
+    score, sums = group(score[order], *(np.concatenate(pair)[order] for pair in columns))
+    count, loss, claim, square = sums
+    note = a.approximate or b.approximate
+    ideal = merge_ideal(a.ideal, b.ideal)
+    return RowTally(score, count, loss, claim, square, ideal, a.zero_one, a.weighted or b.weighted, note)
+
+
+def merge_ideal(a: Ideal | None, b: Ideal | None) -> Ideal | None:
+    """The distribution of the losses of both."""
+    if a is None or b is None:
+        return None
+    return ideal_order(np.concatenate((a.loss, b.loss)), np.concatenate((a.count, b.count)))
+
+
+def ideal_order(loss: Floats, count: Floats) -> Ideal:
+    """Distinct losses ascending with their counts."""
+    order = np.argsort(loss, kind="stable")
+    value, (total,) = group(loss[order], count[order])
+    return Ideal(value, total.astype(np.float64))
+
+
+def count_rows(score: Floats, wrong: Bools) -> RowTally:
+    """Integer rows for right and wrong answers; sorts values only, never an index."""
+    ordered = np.sort(score)[::-1]
+    start = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+    distinct, count = ordered[start], np.diff(np.append(start, len(ordered)))
+    missed = np.sort(score[wrong])
+    upto = len(missed) - np.searchsorted(missed, distinct, side="left")
+    loss = np.diff(np.concatenate(([0], upto)))
+    with np.errstate(invalid="ignore"):  # infinite scores rank; their claim is never read
+        return RowTally(distinct, count, loss, distinct * count, loss)
+
+
+def sum_rows(score: Floats, loss: Floats, weight: Floats, *, zero_one: bool, weighted: bool) -> RowTally:
+    """Float rows for weights or general losses. Sorting by loss too makes the sums free of row order."""
+    order = np.lexsort((weight, loss, -score))
+    score, loss, weight = score[order], loss[order], weight[order]
+    with np.errstate(invalid="ignore"):
+        columns = (weight, weight * loss, weight * score, weight * loss * loss)
+        distinct, (count, total, claim, square) = group(score, *columns)
+    ideal = None if zero_one else ideal_order(loss, weight)
+    return RowTally(distinct, count, total, claim, square, ideal, zero_one, weighted)

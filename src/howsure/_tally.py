@@ -1,0 +1,103 @@
+"""The tally: what every scalar metric is a function of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from howsure._check import Array, Floats, InputError
+
+Counts: TypeAlias = Array  # int64, or float64 where there are weights
+
+
+@dataclass(frozen=True, eq=False)
+class Blocks:
+    """Tie blocks that carry loss, most trusted first: samples before the block, at its end, and its loss."""
+
+    before: Counts
+    after: Counts
+    loss: Counts
+
+
+@dataclass(frozen=True, eq=False)
+class Sums:
+    """Sums over the samples between two cuts, with the highest and lowest score found there."""
+
+    count: Counts
+    claim: Floats
+    loss: Counts
+    high: Floats
+    low: Floats
+
+
+class Tally:
+    """Scores and losses, sorted, most trusted first, one row per distinct score; `a + b` merges two.
+
+    Make one with `howsure.tally`. `.score`, `.count` and `.loss` are its rows; `.n` samples with
+    `.total` loss in all. Ranks count samples from the most trusted down, so a *cut* at rank k separates
+    the k most trusted from the rest, and only cuts between two rows exist: ties are never split.
+    """
+
+    n: int | float
+    total: int | float
+    score: Floats  # distinct scores, highest first
+    count: Counts  # samples (or summed weights) with that score
+    loss: Counts  # their summed loss; wrong answers for the 0/1 loss
+    zero_one: bool  # the loss is 1 for wrong and 0 for right
+    weighted: bool
+    approximate: str | None = None  # how it was coarsened, when it was
+
+    def blocks(self) -> Blocks:
+        """The tie blocks that carry loss."""
+        raise NotImplementedError
+
+    def above(self, scores: Floats) -> Counts:
+        """How many samples score strictly more than each of `scores`."""
+        raise NotImplementedError
+
+    def cut_at(self, ranks: Counts) -> Counts:
+        """The first cut at or after each rank: the end of the tie block that the rank falls into."""
+        raise NotImplementedError
+
+    def score_at(self, rank: int) -> float:
+        """Score of the sample with this rank, 0 being the most trusted."""
+        raise NotImplementedError
+
+    def score_range(self) -> tuple[float, float]:
+        """Lowest and highest score."""
+        raise NotImplementedError
+
+    def between(self, cuts: Counts) -> Sums:
+        """Sums between consecutive cuts; `cuts` increases strictly from 0 to n."""
+        raise NotImplementedError
+
+    def __add__(self, other: Tally) -> Tally:
+        raise NotImplementedError
+
+    def __radd__(self, other: object) -> Tally:
+        if other == 0:  # so that sum(tallies) works
+            return self
+        return NotImplemented
+
+    def __repr__(self) -> str:
+        kind = "wrong" if self.zero_one else "loss"
+        note = f", {self.approximate}" if self.approximate else ""
+        return f"<Tally: n={self.n:g}, {kind}={self.total:g}, {len(self.score):,} distinct scores{note}>"
+
+
+def needs_zero_one(t: Tally, what: str) -> None:
+    """Refuse a tally of general losses where right and wrong are meant."""
+    if not t.zero_one:
+        raise InputError(f"{what} needs right or wrong, this tally was made with loss=. Use tally(score, correct=...).")
+
+
+def needs_claims(t: Tally, what: str) -> None:
+    """Refuse scores that cannot be read as the probability of being right."""
+    needs_zero_one(t, what)
+    low, high = t.score_range()
+    if low < 0 or high > 1:
+        found = low if low < 0 else high
+        raise InputError(
+            f"{what} needs scores in [0, 1], this tally has {found:g}. "
+            "Read it with a ranking metric such as aurc, or calibrate it first."
+        )

@@ -1,0 +1,110 @@
+"""Telling right from wrong: areas under the ROC and the precision–recall curve."""
+
+from __future__ import annotations
+
+from math import nan
+from typing import Literal
+
+import numpy as np
+
+from howsure._check import Floats, InputError
+from howsure._tally import Tally, needs_zero_one
+from howsure.curves import precision_recall
+from howsure.metrics._facts import metric
+
+
+@metric(better="higher", bounds=(0, 1), rank_only=True)
+def auroc(t: Tally) -> float:
+    r"""The probability that a right answer is trusted more than a wrong one, ties counting one half.
+
+    .. math:: P(r_+ > r_-) + \tfrac12 P(r_+ = r_-)
+
+    The same whether errors or successes are called positive. nan where all are right or all are wrong.
+    Range [0, 1]; 1/2 is a coin. It assumes one fixed model: across models of different accuracy it can
+    rise while the selective risk gets worse (Ding et al. 2020, section 4.1); compare those by `aurc`.
+
+    >>> from howsure import tally
+    >>> auroc(tally([0.9, 0.8, 0.7], correct=[1, 0, 1]))
+    0.5
+    """
+    needs_zero_one(t, "auroc")
+    wrong, right = float(t.total), float(t.n - t.total)
+    if wrong <= 0 or right <= 0:
+        return nan
+    block = t.blocks()
+    loss = np.asarray(block.loss, dtype=np.float64)
+    wrong_after = np.cumsum(loss)
+    right_before = block.before - (wrong_after - loss)
+    right_inside = block.after - block.before - loss
+    return float(np.dot(loss, right_before + right_inside / 2) / wrong / right)
+
+
+@metric(better="higher", bounds=(0, 1), rank_only=True)
+def aupr(
+    t: Tally,
+    positive: Literal["error", "success"] = "error",
+    method: Literal["step", "trapezoid", "davis_goadrich"] = "step",
+) -> float:
+    r"""Area under the precision–recall curve of finding errors (or successes).
+
+    .. math:: \sum_k (R_k - R_{k-1}) P_k
+
+    over distinct thresholds (`step`, average precision). `trapezoid` joins the points by lines from (0, 1), which
+    flatters; `davis_goadrich` interpolates false positives linearly in true positives, flat to recall 0.
+    nan without positives. Range [0, 1]; a random score earns the share of positives. Like `auroc` it must not
+    compare models of different accuracy. Davis & Goadrich 2006; Ding et al. 2020, table 1.
+
+    >>> from howsure import tally
+    >>> aupr(tally([0.9, 0.8, 0.7], correct=[1, 0, 1]))
+    0.5
+    """
+    needs_zero_one(t, "aupr")
+    if positive == "error" and method == "step":
+        return _error_precision(t)
+    curve = precision_recall(t, positive)
+    if np.isnan(curve.x[-1]):
+        return nan
+    area = _AREAS.get(method)
+    if area is None:
+        raise InputError(f"method={method!r}; aupr knows {', '.join(map(repr, _AREAS))}.")
+    assert curve.weight is not None
+    return area(curve.x, curve.y, curve.weight)
+
+
+def _error_precision(t: Tally) -> float:
+    """Average precision from the ranks of the errors alone, found from the bottom up."""
+    block, wrong = t.blocks(), float(t.total)
+    if wrong <= 0:
+        return nan
+    loss = np.asarray(block.loss, dtype=np.float64)
+    found = wrong - (np.cumsum(loss) - loss)
+    return float(np.dot(loss, found / (float(t.n) - block.before)) / wrong)
+
+
+def _step(recall: Floats, precision: Floats, kept: Floats) -> float:  # noqa: ARG001
+    return float(np.dot(np.diff(recall, prepend=0.0), precision))
+
+
+def _trapezoid(recall: Floats, precision: Floats, kept: Floats) -> float:  # noqa: ARG001
+    left = np.concatenate(([1.0], precision[:-1]))
+    return float(np.dot(np.diff(recall, prepend=0.0), (left + precision) / 2))
+
+
+def _davis_goadrich(recall: Floats, precision: Floats, kept: Floats) -> float:  # noqa: ARG001
+    """Integrate tp / (tp + fp) with fp linear in tp between neighbouring points, in counts."""
+    tp = precision * kept
+    a, b = np.concatenate(([0.0], tp[:-1])), tp
+    before = np.concatenate(([0.0], kept[:-1]))
+    step = np.flatnonzero(b - a > 0.5 * np.finfo(float).eps * tp[-1])
+    a, b, before, after = a[step], b[step], before[step], kept[step]
+    per_hit = (after - before) / (b - a)  # samples kept per true positive
+    offset = before - per_hit * a
+    with np.errstate(divide="ignore"):
+        curved = offset / per_hit**2 * np.log1p((after - before) / before)
+    area = (b - a) / per_hit - np.where(before > 0, curved, 0.0)
+    return float(area.sum() / tp[-1])
+
+
+_AREAS = {"step": _step, "trapezoid": _trapezoid, "davis_goadrich": _davis_goadrich}
+
+__all__ = ["aupr", "auroc"]

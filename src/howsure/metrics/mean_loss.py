@@ -1,0 +1,73 @@
+"""Mean losses of whole predictions: accuracy and the proper scores."""
+
+from __future__ import annotations
+
+from math import inf
+
+import numpy as np
+
+from howsure import losses
+from howsure._check import Floats, InputError
+from howsure.metrics._facts import metric
+from howsure.predictions import Predictions
+
+
+def _mean(values: Floats, preds: Predictions) -> float:
+    return float(np.average(values, weights=preds.weight) if preds.weight is not None else values.mean())
+
+
+@metric(better="higher", bounds=(0, 1), takes="predictions")
+def accuracy(preds: Predictions) -> float:
+    r"""The share of right answers, :math:`\frac1n \sum_i 1[\hat y_i = y_i]`.
+
+    Ties in the argmax go to the smaller class number. Range [0, 1], 1 is perfect. Ding et al. 2019.
+
+    >>> accuracy(Predictions.from_probs([[0.7, 0.3], [0.4, 0.6]], [0, 0]))
+    0.5
+    """
+    return _mean(preds.correct.astype(np.float64), preds)
+
+
+@metric(better="higher", bounds=(0, 1), takes="predictions")
+def top_k_accuracy(preds: Predictions, k: int = 5) -> float:
+    """The share of samples whose label is among the k most probable classes.
+
+    Range [0, 1], 1 is perfect, and 1 for k >= K. Finlay & Oberman, section 7.
+
+    >>> top_k_accuracy(Predictions.from_probs([[0.5, 0.3, 0.2]], [1]), 2)
+    1.0
+    """
+    return 1.0 - _mean(losses.top_k(k)(preds), preds)
+
+
+@metric(better="lower", bounds=(0, inf), takes="predictions")
+def nll(preds: Predictions, eps: float | None = None) -> float:
+    r"""Mean negative log likelihood, :math:`-\frac1n \sum_i \log p_{i,y_i}`, in nats.
+
+    From logits always finite. From probabilities a label of probability 0 gives inf; nothing is clipped unless
+    `eps` asks for it. Range [0, inf), 0 is perfect. Good 1952.
+
+    >>> nll(Predictions.from_probs([[0.5, 0.5]], [0]))
+    0.693
+    """
+    loss = losses.nll(preds)
+    if eps is None:
+        return _mean(loss, preds)
+    if not 0 < eps < 1:
+        raise InputError(f"eps is {eps:g}; a small number between 0 and 1 is needed.")
+    return _mean(np.clip(loss, -np.log1p(-eps), -np.log(eps)), preds)
+
+
+@metric(better="lower", bounds=(0, 2), takes="predictions")
+def brier(preds: Predictions) -> float:
+    r"""Mean squared distance to the one-hot label, :math:`\frac1n \sum_i \sum_k (p_{ik} - 1[y_i = k])^2`.
+
+    Range [0, 2], 0 is perfect. Brier 1950. See also: `correctness_brier`, which looks at the top label alone.
+
+    >>> brier(Predictions.from_probs([[0.5, 0.5]], [0]))
+    0.5
+    """
+    return _mean(losses.brier(preds), preds)
+
+
+__all__ = ["accuracy", "brier", "nll", "top_k_accuracy"]

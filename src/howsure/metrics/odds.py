@@ -1,0 +1,199 @@
+"""What a histogram of correctness is worth (Finlay & Oberman)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import inf, nan
+from typing import Any, Literal
+
+import numpy as np
+
+from howsure import _check as check
+from howsure._check import Floats, InputError, Ints
+from howsure._tally import Tally, needs_zero_one
+from howsure.curves import odds_ratio
+from howsure.histograms import Histogram, histogram
+from howsure.metrics._facts import metric
+
+Degenerate = Literal["inf", "smooth", "drop", "cap", "merge"]
+
+
+@metric(better="higher", bounds=(1, inf), smooth=False)
+def eor(
+    h: Histogram | Tally, degenerate: Degenerate = "inf", cap: float | None = None, base: float | None = None
+) -> float:
+    r"""Expected odds ratio: what knowing the bin of a sample is worth to a bettor.
+
+    .. math:: \mathrm{EOR} = \sum_i w_i\, S_\mathrm{OR}(p_i, a), \quad a = \sum_i w_i p_i
+
+    A tally means 100 bins of equal size. A bin without errors (or without successes) makes it inf, honestly;
+    `degenerate` may instead `smooth` p to (k + 1/2) / (n + 1), `drop` such bins, `cap` each score at `cap`, or
+    `merge` such a bin with its smaller neighbour. `base` replaces a. Range [1, inf], 1 says nothing is learnt.
+    Finlay & Oberman, definition 2. See also: `bands`, `odds_by_quantile`.
+
+    >>> eor(Histogram(weight=[1, 1, 1, 1], p=[1/2, 1/2, 15/16, 1/16]))
+    8.0
+    """
+    if isinstance(h, Tally):
+        h = histogram(h)
+    if degenerate not in _TREATMENTS and degenerate != "cap":
+        raise InputError(f"degenerate={degenerate!r}; eor knows 'inf', 'smooth', 'drop', 'cap' and 'merge'.")
+    if degenerate == "cap":
+        if cap is None or not cap >= 1:
+            raise InputError("degenerate='cap' needs cap=, a number of at least 1.")
+        return float(np.dot(h.weight, np.minimum(_bin_scores(h, base), cap)))
+    treated = _TREATMENTS[degenerate](h, base)
+    return nan if treated is None else float(np.dot(treated.weight, _bin_scores(treated, base)))
+
+
+def _bin_scores(h: Histogram, base: float | None) -> Floats:
+    score = np.atleast_1d(odds_ratio(h.p, h.base if base is None else base))
+    return score if base is not None else np.where(h.at_base, 1.0, score)
+
+
+def _keep(h: Histogram, base: float | None) -> Histogram:  # noqa: ARG001
+    return h
+
+
+def _counts(h: Histogram, why: str) -> tuple[Ints, Ints]:
+    if h.count is None or h.right is None:
+        raise InputError(f"degenerate={why!r} needs counts; make the histogram from data.")
+    return h.count, h.right
+
+
+def _smooth(h: Histogram, base: float | None) -> Histogram:  # noqa: ARG001
+    count, right = _counts(h, "smooth")
+    return Histogram(h.weight, (right + 0.5) / (count + 1))
+
+
+def _drop(h: Histogram, base: float | None) -> Histogram | None:  # noqa: ARG001
+    keep = (h.p > 0) & (h.p < 1)
+    return h.select(keep) if keep.any() else None
+
+
+def _merge(h: Histogram, base: float | None) -> Histogram:  # noqa: ARG001
+    n, k = (list(map(int, c)) for c in _counts(h, "merge"))
+    while len(n) > 1:
+        i = next((i for i in range(len(n)) if k[i] in (0, n[i])), None)
+        if i is None:
+            break
+        sides = [j for j in (i - 1, i + 1) if 0 <= j < len(n)]
+        j = min(sides, key=lambda j: (n[j], j))
+        n[j], k[j] = n[j] + n[i], k[j] + k[i]
+        del n[i], k[i]
+    return Histogram.from_counts(n, k)
+
+
+_TREATMENTS: dict[str, Callable[[Histogram, float | None], Histogram | None]] = {
+    "inf": _keep,
+    "smooth": _smooth,
+    "drop": _drop,
+    "merge": _merge,
+}
+
+
+def expected_score(h: Histogram, score: Callable[[Floats, float], Any]) -> float:
+    r"""The mean of any bin score, :math:`\sum_i w_i S(p_i, a)`; with `odds_ratio` it is `eor`.
+
+    Finlay & Oberman, section 4.
+
+    >>> expected_score(Histogram([1, 1], [0.4, 0.6]), lambda p, a: abs(p - a))
+    0.1
+    """
+    return float(np.dot(h.weight, score(h.p, h.base)))
+
+
+def conditional_entropy(h: Histogram) -> float:
+    r"""What is still unknown about being right once the bin is known, in bits: :math:`\sum_i w_i H_2(p_i)`.
+
+    Range [0, 1], 0 is perfect. Finlay & Oberman, section 3.3 (the printed H lost its minus sign).
+
+    >>> conditional_entropy(Histogram([1], [0.5]))
+    1.0
+    """
+    p = np.stack((h.p, 1 - h.p))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        bits = -np.where(p > 0, p * np.log2(p), 0.0).sum(axis=0)
+    return float(np.dot(h.weight, bits))
+
+
+def histogram_auroc(h: Histogram) -> float:
+    r"""AUROC of correctness with the bins in the given order, later bins claiming more; ties in a bin count 1/2.
+
+    It depends on the order, the odds ratio does not. nan where all are right or all wrong. Range [0, 1].
+    A histogram of a tally has its most trusted bin first: pass `h.reversed()`. Finlay & Oberman, examples 5 and 6.
+
+    >>> round(histogram_auroc(Histogram([1, 1, 1, 1], [1/16, 1/2, 1/2, 15/16])), 2)
+    0.83
+    """
+    right, wrong = h.weight * h.p, h.weight * (1 - h.p)
+    if right.sum() <= 0 or wrong.sum() <= 0:
+        return nan
+    later = right.sum() - np.cumsum(right)
+    return float(np.dot(wrong, later + right / 2) / right.sum() / wrong.sum())
+
+
+def histogram_brier(h: Histogram) -> float:
+    r"""The Brier score left once the bin is known, :math:`\sum_i w_i p_i (1 - p_i)`.
+
+    The mean squared distance between a bin's accuracy and the outcomes in it. Range [0, 1/4], 0 is perfect.
+    Finlay & Oberman, table 2.
+
+    >>> histogram_brier(Histogram([1], [0.5]))
+    0.25
+    """
+    return float(np.dot(h.weight, h.p * (1 - h.p)))
+
+
+@dataclass(frozen=True, eq=False)
+class Bands:
+    """Shares of samples in bands of promised accuracy, most trusted first; the last band is the rest.
+
+    `threshold[i]` is the lowest score that belongs to band i: accept it where score >= threshold. An empty band
+    has the threshold of the one before it, inf for the first, and accuracy nan.
+    """
+
+    levels: tuple[float, ...]
+    weight: Floats
+    accuracy: Floats
+    threshold: Floats
+
+
+def bands(t: Tally, levels: Sequence[float] = (0.99, 0.95)) -> Bands:
+    """The widest band that keeps the first level of accuracy, then the next one below it, then the rest.
+
+    Each band is as wide as it can be given those before it. Counts are compared, so 99 of 100 reach 0.99.
+    Finlay & Oberman, tables 3 to 5.
+
+    >>> from howsure import tally
+    >>> bands(tally([0.9, 0.8, 0.7, 0.6], correct=[1, 0, 1, 0]), levels=(1.0, 0.5)).weight
+    array([0.25, 0.5 , 0.25])
+    """
+    needs_zero_one(t, "bands")
+    for level in levels:
+        check.fraction(level, "a level of bands")
+    kept = np.concatenate(([0.0], np.cumsum(t.count)))
+    right = kept - np.concatenate(([0.0], np.cumsum(t.loss)))
+    ends = [0]
+    for level in levels:
+        i = ends[-1]
+        good = np.flatnonzero(right[i + 1 :] - right[i] >= level * (kept[i + 1 :] - kept[i]) - 1e-9)
+        ends.append(i + 1 + int(good[-1]) if len(good) else i)
+    cut = np.array([*ends, len(kept) - 1])
+    count, hits = np.diff(kept[cut]), np.diff(right[cut])
+    with np.errstate(invalid="ignore", divide="ignore"):
+        accuracy = np.where(count > 0, hits / count, nan)
+    threshold = np.concatenate(([inf], t.score))[cut[1:-1]]
+    return Bands(tuple(levels), count / kept[-1], accuracy, threshold)
+
+
+__all__ = [
+    "Bands",
+    "bands",
+    "conditional_entropy",
+    "eor",
+    "expected_score",
+    "histogram_auroc",
+    "histogram_brier",
+]

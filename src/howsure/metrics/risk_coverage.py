@@ -1,0 +1,227 @@
+"""Selective prediction as one number: areas under the risk–coverage curve and points on it."""
+
+from __future__ import annotations
+
+from math import log1p
+from typing import Literal
+
+import numpy as np
+
+from howsure import _check as check
+from howsure._check import Floats, InputError
+from howsure._rows import RowTally
+from howsure._sets import SetTally
+from howsure._tally import Tally, needs_zero_one
+from howsure.curves import risk_coverage
+from howsure.metrics._facts import metric
+from howsure.metrics._harmonic import harmonic, mean_rank_share
+
+Variant = Literal["expected", "trapezoid", "step"]
+
+
+@metric(better="lower", bounds=(0, 1), rank_only=True)
+def aurc(t: Tally | SetTally, variant: Variant | None = None) -> float:
+    r"""Mean risk over all coverages, accepting the most trusted first.
+
+    .. math:: \mathrm{AURC} = \frac1n \sum_{k=1}^{n} \mathrm{E}\Big[\frac1k \sum_{j\le k} \ell_{(j)}\Big]
+
+    `expected` (the default) takes the expectation over random order inside tie blocks, so a constant score
+    earns exactly the overall risk; `trapezoid` joins the points of the curve by lines and extends the first
+    one to coverage 0; `step` weighs each threshold's risk by the coverage it adds (Geifman's). A set loss
+    (`dice_tally`) has no order inside a block: its default is `step`, and `expected` is refused.
+
+    Range [0, 1] for the 0/1 loss, 0 is perfect. Ranks scores of one or several models.
+    Ding et al. 2020, eq. 5–6 and section 4.1. See also: `e_aurc`, `augrc`, `risk_coverage`.
+
+    >>> from howsure import tally
+    >>> aurc(tally([0.9, 0.8, 0.7], correct=[1, 1, 0]))
+    0.111
+    """
+    if variant is None:
+        variant = "step" if isinstance(t, SetTally) else "expected"
+    if variant == "expected":
+        if isinstance(t, SetTally):
+            raise InputError("variant='expected' is not defined for a set loss; use 'step' or 'trapezoid'.")
+        return _expected(t)
+    if variant not in ("step", "trapezoid"):
+        raise InputError(f"variant={variant!r}; aurc knows 'expected', 'trapezoid' and 'step'.")
+    curve = risk_coverage(t)
+    width = np.diff(curve.x, prepend=0.0)
+    if variant == "step":
+        return float(np.dot(width, curve.y))
+    left = np.concatenate((curve.y[:1], curve.y[:-1]))
+    return float(np.dot(width, (curve.y + left) / 2))
+
+
+def _expected(t: Tally) -> float:
+    """Each loss counts in every risk from its own rank on: harmonic numbers of the ranks of the errors."""
+    block = t.blocks()
+    if not len(block.loss):
+        return 0.0
+    later = harmonic(np.array([t.n]))[0] - harmonic(block.after)
+    later += mean_rank_share(block.before, block.after)
+    return float(np.dot(block.loss, later) / t.n)
+
+
+@metric(better="lower", bounds=(0, 1), rank_only=True)
+def aac(t: Tally, variant: Variant | None = None) -> float:
+    r"""Area above the threshold diagram: between accuracy 1 and the accuracy of the kept, over the deferred share.
+
+    It is `aurc` with the 0/1 loss and the same variants; the mirrored axis does not change an area.
+    Range [0, 1], 0 is perfect. Vemuri 2020, chapter 4. See also: `threshold_diagram`.
+
+    >>> from howsure import tally
+    >>> aac(tally([0.9, 0.8, 0.7], correct=[1, 1, 0]))
+    0.111
+    """
+    needs_zero_one(t, "aac")
+    return aurc(t, variant)
+
+
+@metric(better="lower", bounds=(0, 1), rank_only=True)
+def optimal_aurc(t: Tally) -> float:
+    r"""The AURC of a score that orders the samples by their loss.
+
+    .. math:: \frac1n \sum_{j=1}^{n_\mathrm{err}} \frac{j}{n_\mathrm{cor} + j}
+
+    for the 0/1 loss. Depends on the losses alone. Range [0, 1]. Geifman et al. 2019; Ding et al. 2020, section 2.
+
+    >>> from howsure import tally
+    >>> optimal_aurc(tally([0.7, 0.8, 0.9], correct=[1, 1, 0]))
+    0.111
+    """
+    if t.zero_one:
+        wrong, n = float(t.total), float(t.n)
+        share = mean_rank_share(np.array([n - wrong]), np.array([n]))[0] if wrong else 0.0
+        return float(wrong / n * share)
+    ideal = t.ideal if isinstance(t, RowTally) else None
+    if ideal is None:
+        raise InputError("this tally no longer knows the single losses, so its optimum is unknown.")
+    after = np.cumsum(ideal.count)
+    sums = ideal.count * ideal.loss
+    later = harmonic(after[-1:])[0] - harmonic(after) + mean_rank_share(after - ideal.count, after)
+    return float(np.dot(sums, later) / after[-1])
+
+
+def optimal_aurc_asymptotic(error: float) -> float:
+    r"""The limit of `optimal_aurc` for many samples at this error rate, :math:`e + (1-e) \ln(1-e)`.
+
+    Never mixed into `e_aurc`. Range [0, 1]. Geifman et al. 2019.
+
+    >>> optimal_aurc_asymptotic(0.1)
+    0.00518
+    """
+    if not 0 <= error <= 1:
+        raise InputError(f"error is {error:g}; an error rate lies in [0, 1].")
+    return 1.0 if error == 1 else error + (1 - error) * log1p(-error)
+
+
+@metric(better="lower", bounds=(0, 1), rank_only=True)
+def e_aurc(t: Tally) -> float:
+    r"""Excess AURC: how much worse than the best possible order, :math:`\mathrm{AURC} - \mathrm{AURC}^*`.
+
+    Range [0, 1], 0 means that every right answer is trusted more than every wrong one. It ignores accuracy,
+    so it must not rank different models by itself. Geifman et al. 2019; Ding et al. 2020, section 2.
+
+    >>> from howsure import tally
+    >>> e_aurc(tally([0.9, 0.8, 0.7], correct=[1, 0, 1]))
+    0.1667
+    """
+    return max(0.0, _expected(t) - optimal_aurc(t))
+
+
+@metric(better="lower", bounds=(0, 1), rank_only=True)
+def augrc(t: Tally) -> float:
+    r"""Area under the generalised risk–coverage curve: mean loss *per sample of the whole*, over all coverages.
+
+    .. math:: \mathrm{AUGRC} = e (1 - e) (1 - \mathrm{AUROC}) + e^2 / 2
+
+    for the 0/1 loss with error rate e. Range [0, 1/2] there, 0 is perfect. Traub et al. 2024.
+
+    >>> from howsure import tally
+    >>> augrc(tally([0.9, 0.8, 0.7], correct=[1, 1, 0]))
+    0.0556
+    """
+    block, n = t.blocks(), float(t.n)
+    kept_after = n - (block.before + np.asarray(block.after, dtype=np.float64)) / 2
+    return float(np.dot(block.loss, kept_after) / n / n)
+
+
+@metric(better="higher", bounds=(0, 1), rank_only=True)
+def coverage_at_risk(t: Tally, risk: float) -> float:
+    r"""The largest share that can be accepted at this risk or less; 0 where no threshold reaches it.
+
+    Every threshold is tried, for the curve is not monotone. Range [0, 1].
+    Geifman & El-Yaniv 2017. See also: `risk_at_coverage`, `policies.threshold_for_accuracy`.
+
+    >>> from howsure import tally
+    >>> coverage_at_risk(tally([0.9, 0.8, 0.7], correct=[1, 1, 0]), 0.1)
+    0.667
+    """
+    if not 0 <= risk < 1:
+        raise InputError(f"risk is {risk:g}; a number from 0 to below 1 is needed.")
+    row = widest_row(t, 1.0 - risk)
+    return 0.0 if row is None else float(np.cumsum(t.count)[row] / t.n)
+
+
+def widest_row(t: Tally, accuracy: float) -> int | None:
+    """The last row down to which the kept reach this accuracy, in counts and with room for rounding."""
+    needs_zero_one(t, "a target accuracy")
+    kept = np.cumsum(t.count)
+    right = kept - np.cumsum(t.loss)
+    good = np.flatnonzero(right >= accuracy * kept - 1e-9)
+    return int(good[-1]) if len(good) else None
+
+
+@metric(better="lower", bounds=(0, 1), rank_only=True)
+def risk_at_coverage(t: Tally | SetTally, coverage: float) -> float:
+    r"""The risk at the first threshold that accepts at least this share. Range [0, 1] for the 0/1 loss.
+
+    Geifman & El-Yaniv 2017. See also: `coverage_at_risk`.
+
+    >>> from howsure import tally
+    >>> risk_at_coverage(tally([0.9, 0.8, 0.7], correct=[1, 0, 1]), 0.5)
+    0.5
+    """
+    check.fraction(coverage, "coverage")
+    curve = risk_coverage(t)
+    return float(curve.y[np.searchsorted(curve.x, coverage - 1e-12)])
+
+
+def dominates(a: Tally, b: Tally) -> bool:
+    """Whether `a` makes no more errors than `b` at every coverage.
+
+    Counts are interpolated inside tie blocks, not risks. Needs equal numbers of samples and of errors, and is
+    then the same as dominance in ROC and precision–recall space. Ding et al. 2019, theorem 2.
+
+    >>> from howsure import tally
+    >>> dominates(tally([0.9, 0.1], correct=[1, 0]), tally([0.5, 0.5], correct=[1, 0]))
+    True
+    """
+    for t in (a, b):
+        needs_zero_one(t, "dominates")
+    if a.n != b.n or a.total != b.total:
+        raise InputError(
+            f"dominance compares equal numbers of samples and errors; got n={a.n:g}, {a.total:g} wrong "
+            f"and n={b.n:g}, {b.total:g} wrong. Compare aurc instead."
+        )
+    ends = np.union1d(np.cumsum(a.count), np.cumsum(b.count))
+    return bool((_wrong_among(a, ends) <= _wrong_among(b, ends) + 1e-9).all())
+
+
+def _wrong_among(t: Tally, kept: Floats) -> Floats:
+    ends, wrong = np.cumsum(t.count), np.cumsum(t.loss)
+    return np.interp(kept, np.concatenate(([0], ends)), np.concatenate(([0], wrong)))
+
+
+__all__ = [
+    "aac",
+    "augrc",
+    "aurc",
+    "coverage_at_risk",
+    "dominates",
+    "e_aurc",
+    "optimal_aurc",
+    "optimal_aurc_asymptotic",
+    "risk_at_coverage",
+]
