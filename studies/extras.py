@@ -1,4 +1,4 @@
-"""What some studies keep besides the logits: Monte-Carlo passes, scores that need the network, the course of training."""
+"""What some studies keep besides the logits: dropout passes, scores that need the network, the course of training."""
 
 from dataclasses import dataclass
 
@@ -89,9 +89,7 @@ def course(run: Finished) -> dict[str, np.ndarray]:
     return {key: np.stack([row[key] for row in rows]) for key in rows[0]}
 
 
-def epoch_columns(
-    run: Finished, epoch: int, parts: dict[str, tuple[np.ndarray, np.ndarray]]
-) -> dict[str, np.ndarray]:
+def epoch_columns(run: Finished, epoch: int, parts: dict[str, tuple[np.ndarray, np.ndarray]]) -> dict[str, np.ndarray]:
     network = run.checkpoints.load_weights(run.network, epoch)
     found: dict[str, np.ndarray] = {}
     for split, (images, labels) in parts.items():

@@ -2,6 +2,8 @@
 
 from functools import cache
 
+import torch
+
 from .data.sizes import SIZES
 from .networks import build, multiply_adds
 from .runs import Run
@@ -12,8 +14,10 @@ MULTIPLY_ADDS_PER_SECOND = {"resnet": 24e9, "wrn": 26e9, "densenet": 12e9, "cnn"
 
 @cache
 def cost_per_image(network: str, data: str) -> int:
+    """Counted on the meta device, which knows shapes and computes nothing."""
     size = SIZES[data]
-    net = build(network, classes=size.classes, channels=size.channels)
+    with torch.device("meta"):
+        net = build(network, classes=size.classes, channels=size.channels)
     return multiply_adds(net, size.channels, size.height, size.width)
 
 
@@ -28,7 +32,9 @@ def plan_text(runs: list[Run], finished: set[str]) -> str:
     """One line per network, and the hours that are left."""
     lines = [plan_line(run, run.settings.name in finished) for run in runs]
     left = sum(predicted_hours(run) for run in runs if run.settings.name not in finished)
-    return "\n".join([*lines, f"{len(runs)} networks, {len(finished)} finished, about {left:.1f} hours left on one core"])
+    return "\n".join(
+        [*lines, f"{len(runs)} networks, {len(finished)} finished, about {left:.1f} hours left on one core"]
+    )
 
 
 def plan_line(run: Run, done: bool) -> str:

@@ -15,4 +15,6 @@ def bar(label: str, done: int, total: int, note: str = "") -> None:
         return
     filled = round(30 * done / total)
     end = "\n" if done == total else ""
-    print(f"\r{label:40} {'█' * filled}{'·' * (30 - filled)} {done}/{total} {note}", end=end, file=sys.stderr, flush=True)
+    print(
+        f"\r{label:40} {'█' * filled}{'·' * (30 - filled)} {done}/{total} {note}", end=end, file=sys.stderr, flush=True
+    )

@@ -13,7 +13,7 @@ from .settings import Settings
 
 @dataclass(frozen=True)
 class Store:
-    """`predictions/` is kept and committed; `checkpoints/` may be deleted at any time, at the price of training again."""
+    """`predictions/` is kept and committed; `checkpoints/` may be deleted, at the price of training again."""
 
     root: Path
 

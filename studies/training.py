@@ -38,9 +38,7 @@ class Task:
 
 def new_network(settings: Settings, dataset: Dataset) -> nn.Module:
     torch.manual_seed(settings.seed)
-    network = build(
-        settings.network, classes=dataset.classes, channels=dataset.channels, dropout=settings.dropout
-    )
+    network = build(settings.network, classes=dataset.classes, channels=dataset.channels, dropout=settings.dropout)
     return network.to(memory_format=torch.channels_last)
 
 
@@ -64,9 +62,7 @@ def train(
     return network, history
 
 
-def train_epoch(
-    network: nn.Module, opt: torch.optim.Optimizer, settings: Settings, task: Task, epoch: int
-) -> float:
+def train_epoch(network: nn.Module, opt: torch.optim.Optimizer, settings: Settings, task: Task, epoch: int) -> float:
     """One pass; its randomness depends on seed and epoch only, so a restart repeats it exactly."""
     torch.manual_seed(settings.seed * 1_000 + epoch)
     generator = torch.Generator().manual_seed(settings.seed * 1_000 + epoch)

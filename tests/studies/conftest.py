@@ -1,0 +1,6 @@
+"""`studies` is a folder of the repository, not part of the installed package."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[2]))
