@@ -1,0 +1,1 @@
+"""Speed and memory of howsure beside its peers: `python -m benchmarks` prints the table."""
