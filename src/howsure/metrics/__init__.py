@@ -1,5 +1,15 @@
 """Metrics: a tally, a histogram or predictions → one number."""
 
+from howsure.metrics.binary import (
+    BrierParts,
+    Recalibration,
+    brier_decomposition,
+    calibration_intercept,
+    calibration_slope,
+    net_benefit,
+    positive_tally,
+    recalibration,
+)
 from howsure.metrics.calibration import (
     aece,
     amce,
@@ -41,6 +51,8 @@ from howsure.metrics.risk_coverage import (
 
 __all__ = [
     "Bands",
+    "BrierParts",
+    "Recalibration",
     "aac",
     "accuracy",
     "aece",
@@ -51,6 +63,9 @@ __all__ = [
     "auroc",
     "bands",
     "brier",
+    "brier_decomposition",
+    "calibration_intercept",
+    "calibration_slope",
     "classwise_ece",
     "conditional_entropy",
     "correctness_brier",
@@ -66,10 +81,13 @@ __all__ = [
     "histogram_brier",
     "mce",
     "muce",
+    "net_benefit",
     "nll",
     "optimal_aurc",
     "optimal_aurc_asymptotic",
     "over_confidence",
+    "positive_tally",
+    "recalibration",
     "risk_at_coverage",
     "signed_calibration_error",
     "smooth_ece",
