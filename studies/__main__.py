@@ -25,6 +25,9 @@ def arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--data", type=Path, default=Path(), help="folder with the data sets, or with folders of them")
     parser.add_argument("--out", type=Path, default=HERE, help="where predictions/ and checkpoints/ are kept")
     parser.add_argument("--scale", choices=SCALES, default="smoke")
+    parser.add_argument(
+        "--tables", action="store_true", help="print the tables from the prediction files, train nothing"
+    )
     parser.add_argument("--plan", action="store_true", help="print the plan with predicted hours, and stop")
     return parser.parse_args(argv)
 
@@ -49,9 +52,19 @@ def study(args: argparse.Namespace) -> int:
     if unknown:
         raise ValueError(f"study {unknown[0]!r} is unknown; there are {', '.join(STUDIES)}.")
     runs, store = runs_of(names, args.scale), Store(args.out)
+    if args.tables:
+        return show_tables(names, store, args.scale)
     print(plan_text(runs, {run.settings.name for run in runs if store.finished(run)}), flush=True)
     if not args.plan:
         carry_out(runs, args.data, store)
+    return 0
+
+
+def show_tables(names: list[str], store: Store, scale: str) -> int:
+    """Imported here, because training does not need howsure itself."""
+    from .tables import report
+
+    print("\n".join(report(name, store, scale) for name in names))
     return 0
 
 

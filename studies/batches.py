@@ -7,8 +7,6 @@ import numpy as np
 import torch
 from torch import Tensor
 
-PADDING = 4
-
 
 @dataclass(frozen=True)
 class Normaliser:
@@ -40,11 +38,13 @@ def augmented(images: Tensor, labels: Tensor, generator: torch.Generator) -> tup
 
 
 def shift_and_flip(images: Tensor, generator: torch.Generator) -> Tensor:
-    """The standard augmentation: zero padding, a random crop of the old size, a mirror image half of the time."""
+    """The standard augmentation: zero padding by an eighth (4 of 32 pixels), a random crop of the old size,
+    a mirror image half of the time."""
     n, _, height, width = images.shape
-    padded = torch.nn.functional.pad(images, (PADDING,) * 4)
-    down = torch.randint(2 * PADDING + 1, (n, 1), generator=generator) + torch.arange(height)
-    right = torch.randint(2 * PADDING + 1, (n, 1), generator=generator) + torch.arange(width)
+    border = height // 8
+    padded = torch.nn.functional.pad(images, (border,) * 4)
+    down = torch.randint(2 * border + 1, (n, 1), generator=generator) + torch.arange(height)
+    right = torch.randint(2 * border + 1, (n, 1), generator=generator) + torch.arange(width)
     flip = torch.rand(n, generator=generator) < 0.5
     right[flip] = right[flip].flip(1)
     sample = torch.arange(n)[:, None, None]

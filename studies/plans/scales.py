@@ -11,7 +11,7 @@ def cifar_recipe(scale: str) -> Settings:
     """SGD with momentum, rate 0.1 divided by ten at half and at three quarters, as DenseNet and WideResNet use it."""
     match scale:
         case "smoke":
-            return Settings(data="digits", network="", train_size=600, epochs=2, val_size=300, batch=64)
+            return Settings(data="digits", network="", train_size=600, epochs=4, val_size=300, batch=64)
         case "cpu":
             return Settings(data="cifar10", network="", train_size=10_000, epochs=15)
         case "paper":
@@ -20,7 +20,7 @@ def cifar_recipe(scale: str) -> Settings:
 
 
 def adam_recipe(scale: str) -> Settings:
-    """AdamW, weight decay 0.01, dropout 0.5 (Laves A.3); only the paper's scale is long enough to wait for a plateau."""
+    """AdamW, weight decay 0.01, dropout 0.5 (Laves A.3); only the paper's scale is long enough for a plateau."""
     recipe = replace(cifar_recipe(scale), optimiser="adamw", weight_decay=0.01, dropout=0.5)
     if scale == "paper":
         return replace(recipe, batch=256, lr=0.01, schedule="plateau")

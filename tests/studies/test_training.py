@@ -129,14 +129,14 @@ def test_boundary_distance_of_a_linear_network_is_exact():
         assert found == pytest.approx(float(exact), rel=1e-5)
 
 
-def test_augmentation_shifts_by_at_most_four_and_is_seeded():
-    image = torch.zeros(50, 1, 16, 16)
-    image[:, :, 8, 8] = 1
+def test_augmentation_shifts_by_at_most_an_eighth_and_is_seeded():
+    image = torch.zeros(100, 1, 32, 32)
+    image[:, :, 16, 16] = 1
     moved = shift_and_flip(image, torch.Generator().manual_seed(0))
-    row, column = (moved[:, 0].flatten(1).argmax(1) // 16, moved[:, 0].flatten(1).argmax(1) % 16)
-    assert moved.sum() == 50
-    assert (row - 8).abs().max() == 4
-    assert set(column.tolist()) >= set(range(4, 12))
+    row, column = (moved[:, 0].flatten(1).argmax(1) // 32, moved[:, 0].flatten(1).argmax(1) % 32)
+    assert moved.sum() == 100
+    assert (row - 16).abs().max() == 4
+    assert set(column.tolist()) == set(range(11, 21))
     assert torch.equal(moved, shift_and_flip(image, torch.Generator().manual_seed(0)))
 
 

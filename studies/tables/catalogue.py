@@ -1,0 +1,29 @@
+"""The tables of each study by name."""
+
+from collections.abc import Callable
+
+from ..store import Store
+from .calibration import calibration
+from .complexity import complexity
+from .densenet_m import densenet_m
+from .mc_temperature import mc_temperature
+from .odds import odds
+from .regularisation import regularisation
+from .segmentation import segmentation
+from .table import Table
+
+TABLES: dict[str, Callable[[Store, str], list[Table]]] = {
+    "complexity": complexity,
+    "segmentation": segmentation,
+    "regularisation": regularisation,
+    "calibration": calibration,
+    "odds": odds,
+    "mc_temperature": mc_temperature,
+    "densenet_m": densenet_m,
+}
+
+
+def report(name: str, store: Store, scale: str) -> str:
+    """All tables of one study as Markdown."""
+    tables = TABLES[name](store, scale)
+    return "\n".join([f"# {name}, scale {scale}\n", *(table.to_markdown() for table in tables)])

@@ -1,0 +1,54 @@
+"""From prediction files to the library's objects; the only place where the tables touch files."""
+
+from collections.abc import Iterable
+
+import numpy as np
+
+import howsure as hs
+
+from ..runs import Run
+from ..store import Store
+
+
+def finished(store: Store, runs: Iterable[Run]) -> list[Run]:
+    return [run for run in runs if store.finished(run)]
+
+
+def progress(store: Store, runs: list[Run]) -> str:
+    """What a reader must know before the numbers: how much of the study has been run."""
+    done = len(finished(store, runs))
+    return f"{done} of {len(runs)} networks finished." if done < len(runs) else f"All {len(runs)} networks finished."
+
+
+def arrays(store: Store, run: Run, extra: str = "") -> dict[str, np.ndarray]:
+    with np.load(store.predictions(run.settings, extra), allow_pickle=False) as file:
+        return {name: file[name] for name in file.files}
+
+
+def predictions(store: Store, run: Run, split: str = "test") -> hs.Predictions:
+    found = arrays(store, run)
+    return hs.Predictions.from_logits(found[f"{split}_logits"], found[f"{split}_labels"], ids=found[f"{split}_ids"])
+
+
+def tally(preds: hs.Predictions) -> hs.Tally:
+    """Ranked by the top probability, the confidence of all five papers."""
+    return hs.tally(hs.scores.max_prob(preds), correct=preds.correct)
+
+
+def can_calibrate() -> bool:
+    """Whether this version of the library has calibrators."""
+    return "calibrators" in hs.__all__
+
+
+def temperature_scaled(store: Store, run: Run) -> hs.Predictions:
+    """Test predictions with the temperature fitted on validation."""
+    scaling = hs.calibrators.Temperature.fit(predictions(store, run, "val"))
+    return scaling(predictions(store, run))
+
+
+def by_network(runs: Iterable[Run]) -> dict[str, list[Run]]:
+    """The repeats of each network, in the order of the list."""
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        groups.setdefault(run.settings.network, []).append(run)
+    return groups

@@ -1,0 +1,49 @@
+"""Ding 2020, figure 7: U-Net width against selective segmentation and pixel-wise calibration."""
+
+import numpy as np
+
+import howsure as hs
+
+from ..plans import runs_of
+from ..runs import Run
+from ..store import Store
+from .complexity import CALIBRATION, size
+from .results import arrays, by_network, finished, progress, tally
+from .table import Table, rank_correlation, spread
+
+METRICS = ("1 - Dice", "AURC of 1 - Dice", "pixel error", *CALIBRATION)
+
+
+def segmentation(store: Store, scale: str) -> list[Table]:
+    """One row per width; the foreground of Dice is class 1."""
+    runs = runs_of(["segmentation"], scale)
+    groups = by_network(finished(store, runs))
+    order = sorted(groups, key=lambda network: size(groups[network][0]))
+    values = {network: [measures(store, run) for run in groups[network]] for network in order}
+    sizes = [size(groups[network][0]) for network in order]
+    rows = [
+        [network, f"{n:,}", str(len(values[network])), *(spread([v[m] for v in values[network]]) for m in METRICS)]
+        for network, n in zip(order, sizes, strict=True)
+    ]
+    trend = [f"{rank_correlation(sizes, [mean(values[n], m) for n in order]):+.2f}" for m in METRICS]
+    note = progress(store, runs) + " In per cent, all test pixels; mean of the repeats ± half their range."
+    header = ["network", "parameters", "repeats", *METRICS]
+    return [Table("U-Net width (figure 7)", header, [*rows, ["rank correlation", "", "", *trend]], note)]
+
+
+def mean(values: list[dict[str, float]], name: str) -> float:
+    return float(np.mean([v[name] for v in values]))
+
+
+def measures(store: Store, run: Run) -> dict[str, float]:
+    found = arrays(store, run)
+    truth = found["test_labels"].ravel()
+    preds = hs.Predictions.from_logits(found["test_logit_difference"].ravel(), truth)
+    pixels = tally(preds)
+    dice = hs.dice_tally(hs.scores.max_prob(preds), preds.prediction, truth)
+    return {
+        "1 - Dice": float(dice.risk[-1]),
+        "AURC of 1 - Dice": hs.aurc(dice),
+        "pixel error": pixels.total / pixels.n,
+        **{name: metric(pixels) for name, metric in CALIBRATION.items()},
+    }

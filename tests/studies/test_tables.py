@@ -1,0 +1,57 @@
+"""Tables: the arithmetic of their own, and that they come from prediction files alone."""
+
+import shutil
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("sklearn")
+pytest.importorskip("PIL")
+hs = pytest.importorskip("howsure")
+
+from studies.__main__ import main  # noqa: E402
+from studies.tables.densenet_m import worsened  # noqa: E402
+from studies.tables.table import Table, mean_ranks, rank_correlation, spread  # noqa: E402
+
+
+def test_markdown():
+    text = Table("T", ["a", "b"], [["x", "1"]], "note").to_markdown()
+    assert text == "## T\n\nnote\n\n| a | b |\n| --- | --: |\n| x | 1 |\n"
+
+
+def test_spread_is_mean_and_half_range():
+    assert spread([0.1, 0.2]) == "15.00 ± 5.00"
+    assert spread([0.1]) == "10.00"
+
+
+def test_rank_correlation_with_ties():
+    assert mean_ranks([3, 1, 1]).tolist() == [2.0, 0.5, 0.5]
+    assert rank_correlation([1, 2, 3], [2, 4, 9]) == pytest.approx(1)
+    assert rank_correlation([1, 2, 3], [9, 4, 2]) == pytest.approx(-1)
+    assert np.isnan(rank_correlation([1, 2, 3], [5, 5, 5]))
+
+
+def test_worsened_makes_the_least_confident_right_answers_wrong():
+    preds = hs.Predictions.from_probs([[0.9, 0.1], [0.6, 0.4], [0.8, 0.2], [0.55, 0.45]], [0, 0, 1, 0])
+    assert [worsened(preds, m).total for m in (0, 1, 2)] == [1, 2, 3]
+    assert hs.aurc(worsened(preds, 1)) > hs.aurc(worsened(preds, 0))
+    assert hs.aupr(worsened(preds, 1)) > hs.aupr(worsened(preds, 0))
+
+
+def test_tables_need_prediction_files_only(tmp_path, capsys):
+    assert main(["odds", "--out", str(tmp_path)]) == 0
+    shutil.rmtree(Path(tmp_path) / "checkpoints")
+    capsys.readouterr()
+    assert main(["odds", "complexity", "--tables", "--out", str(tmp_path)]) == 0
+    text = capsys.readouterr().out
+    assert "All 2 networks finished" in text
+    assert "2 of 4 networks finished" in text
+    assert "| ensemble |" in text
+
+
+@pytest.mark.parametrize("name", ["complexity", "segmentation", "regularisation", "calibration", "odds", "densenet_m"])
+def test_a_study_that_was_not_run_has_empty_tables(name, tmp_path, capsys):
+    assert main([name, "--tables", "--out", str(tmp_path)]) == 0
+    assert name in capsys.readouterr().out
