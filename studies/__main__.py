@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from math import inf
 from pathlib import Path
 
 from .data import DataError
@@ -9,6 +10,7 @@ from .demo import demo, summary
 from .hours import plan_text
 from .plans import STUDIES, runs_of
 from .plans.scales import SCALES
+from .pool import carry_out_on
 from .runner import carry_out
 from .store import Store
 
@@ -25,6 +27,8 @@ def arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument("--data", type=Path, default=Path(), help="folder with the data sets, or with folders of them")
     parser.add_argument("--out", type=Path, default=HERE, help="where predictions/ and checkpoints/ are kept")
     parser.add_argument("--scale", choices=SCALES, default="smoke")
+    parser.add_argument("--at-most", type=float, metavar="HOURS", default=inf, help="leave out longer runs")
+    parser.add_argument("--scheduler", metavar="ADDRESS", help="a Dask scheduler whose workers share the folders")
     parser.add_argument(
         "--tables", action="store_true", help="print the tables from the prediction files, train nothing"
     )
@@ -51,11 +55,13 @@ def study(args: argparse.Namespace) -> int:
     unknown = [name for name in names if name not in STUDIES]
     if unknown:
         raise ValueError(f"study {unknown[0]!r} is unknown; there are {', '.join(STUDIES)}.")
-    runs, store = runs_of(names, args.scale), Store(args.out)
+    runs, store = runs_of(names, args.scale, at_most=args.at_most), Store(args.out)
     if args.tables:
         return show_tables(names, store, args.scale)
     print(plan_text(runs, {run.settings.name for run in runs if store.finished(run)}), flush=True)
-    if not args.plan:
+    if args.scheduler and not args.plan:
+        carry_out_on(args.scheduler, runs, args.data.absolute(), Store(args.out.absolute()))
+    elif not args.plan:
         carry_out(runs, args.data, store)
     return 0
 

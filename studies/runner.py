@@ -3,6 +3,7 @@
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from threading import Lock
 
 import torch
 
@@ -15,6 +16,7 @@ from .store import Store
 from .training import Task, train
 
 WAIT = 20.0
+ONE_AT_A_TIME = Lock()  # PyTorch has one random state per process; two runs in two threads would share it
 
 
 def carry_out(runs: Sequence[Run], data: Path, store: Store) -> None:
@@ -22,12 +24,17 @@ def carry_out(runs: Sequence[Run], data: Path, store: Store) -> None:
     left = [run for run in runs if not store.finished(run)]
     while left:
         for run in left:
-            with store.claim(run) as mine:
-                if mine and not store.finished(run):
-                    carry_out_one(run, data, store)
+            attempt(run, data, store)
         left = [run for run in left if not store.finished(run)]
         if left:
             time.sleep(WAIT)
+
+
+def attempt(run: Run, data: Path, store: Store) -> None:
+    """Nothing happens where another process has the run or has finished it."""
+    with ONE_AT_A_TIME, store.claim(run) as mine:
+        if mine and not store.finished(run):
+            carry_out_one(run, data, store)
 
 
 def carry_out_one(run: Run, data: Path, store: Store) -> None:

@@ -1,6 +1,7 @@
 """All studies by name."""
 
 from collections.abc import Callable
+from math import inf
 
 from ..hours import predicted_hours
 from ..runs import Run, merged
@@ -22,6 +23,7 @@ STUDIES: dict[str, Study] = {
 }
 
 
-def runs_of(names: list[str], scale: str) -> list[Run]:
+def runs_of(names: list[str], scale: str, *, at_most: float = inf) -> list[Run]:
     """The networks that these studies need, each once, small ones first: an interrupted study has the most of them."""
-    return sorted(merged(run for name in names for run in STUDIES[name](scale)), key=predicted_hours)
+    runs = sorted(merged(run for name in names for run in STUDIES[name](scale)), key=predicted_hours)
+    return [run for run in runs if predicted_hours(run) <= at_most]
