@@ -9,6 +9,8 @@ from torch import nn
 from .settings import Settings
 
 PATIENCE = 10
+STEPS = {"steps": (0.1, (0.5, 0.75)), "wide_steps": (0.2, (0.3, 0.6, 0.8))}  # ResNet and DenseNet; WideResNet
+SCHEDULES = ("constant", *STEPS, "cosine", "plateau")
 
 
 def optimiser(network: nn.Module, settings: Settings) -> torch.optim.Optimizer:
@@ -25,13 +27,14 @@ def learning_rate(settings: Settings, epoch: int, val_losses: Sequence[float]) -
     """The rate of an epoch (from 0); it needs no state but the losses so far, so a restart finds the same value."""
     if settings.schedule == "constant":
         return settings.lr
-    if settings.schedule == "steps":
-        return settings.lr * 0.1 ** sum(epoch >= share * settings.epochs for share in (0.5, 0.75))
+    if settings.schedule in STEPS:
+        factor, shares = STEPS[settings.schedule]
+        return settings.lr * factor ** sum(epoch >= share * settings.epochs for share in shares)
     if settings.schedule == "cosine":
         return settings.lr * 0.5 * (1 + math.cos(math.pi * epoch / settings.epochs))
     if settings.schedule == "plateau":
         return settings.lr * 0.1 ** plateaus(val_losses)
-    raise ValueError(f"schedule {settings.schedule!r} is unknown; use 'constant', 'steps', 'cosine' or 'plateau'.")
+    raise ValueError(f"schedule {settings.schedule!r} is unknown; use {', '.join(SCHEDULES)}.")
 
 
 def plateaus(losses: Sequence[float]) -> int:

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 from ..runs import Run, repeats
+from ..settings import Settings
 from .scales import cifar_recipe
 
 NETWORKS = {
@@ -22,10 +23,16 @@ REPEATS = {"smoke": 2, "cpu": 2, "paper": 5}
 
 def complexity(scale: str) -> list[Run]:
     """Every network on every data set, REPEATS times."""
-    recipe = cifar_recipe(scale)
-    return [
-        run
-        for network in NETWORKS[scale]
-        for data in DATA[scale]
-        for run in repeats(f"{network} {data}", replace(recipe, network=network, data=data), REPEATS[scale])
-    ]
+    pairs = [(network, data) for network in NETWORKS[scale] for data in DATA[scale]]
+    settings = [replace(recipe(scale, network), network=network, data=data) for network, data in pairs]
+    return [run for s in settings for run in repeats(f"{s.network} {s.data}", s, REPEATS[scale])]
+
+
+def recipe(scale: str, network: str) -> Settings:
+    """One recipe for all networks, but at the paper's scale the one of each network's own paper."""
+    common = cifar_recipe(scale)
+    if scale != "paper":
+        return common
+    if network.startswith("wrn"):
+        return replace(common, schedule="wide_steps", epochs=200)
+    return replace(common, batch=64, weight_decay=1e-4, epochs=300)

@@ -8,7 +8,7 @@ SCALES = ("smoke", "cpu", "paper")
 
 
 def cifar_recipe(scale: str) -> Settings:
-    """SGD with momentum, rate 0.1 divided by ten at half and at three quarters, as DenseNet and WideResNet use it."""
+    """SGD with momentum, rate 0.1 divided by ten at half and at three quarters of the epochs."""
     match scale:
         case "smoke":
             return Settings(data="digits", network="", train_size=600, epochs=4, val_size=300, batch=64)

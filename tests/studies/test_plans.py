@@ -65,6 +65,12 @@ def test_laves_settings():
     assert (s.val_size, s.dropout) == (5_000, 0.5)
 
 
+def test_long_runs_can_be_left_out():
+    some = runs_of(["complexity"], "cpu", at_most=0.1)
+    assert 0 < len(some) < len(runs_of(["complexity"], "cpu"))
+    assert max(predicted_hours(run) for run in some) <= 0.1
+
+
 def test_plan_counts_what_is_left():
     runs = runs_of(["odds"], "smoke")
     text = plan_text(runs, {runs[0].settings.name})

@@ -161,6 +161,8 @@ def test_objective_by_hand():
 def test_rates_by_hand():
     steps = replace(QUICK, epochs=4, lr=0.1)
     assert [learning_rate(steps, e, []) for e in range(4)] == pytest.approx([0.1, 0.1, 0.01, 0.001])
+    wide = replace(QUICK, epochs=10, lr=1.0, schedule="wide_steps")
+    assert [learning_rate(wide, e, []) for e in (2, 3, 6, 8)] == pytest.approx([1, 0.2, 0.04, 0.008])
     assert plateaus([1.0] + [2.0] * 10) == 0
     assert plateaus([1.0] + [2.0] * 22) == 2
     with pytest.raises(ValueError, match="'linear' is unknown"):
