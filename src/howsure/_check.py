@@ -14,7 +14,13 @@ Bools: TypeAlias = NDArray[np.bool_]
 
 
 class InputError(ValueError):
-    """A user's mistake, explained in one sentence."""
+    """A user's mistake, explained in one sentence.
+
+    >>> from howsure import tally
+    >>> tally([0.9], correct=[2])
+    Traceback (most recent call last):
+    howsure._check.InputError: correct[0] is 2; each value must be 0 (wrong) or 1 (right). ...
+    """
 
 
 def array(x: Any, name: str) -> Array:

@@ -19,6 +19,10 @@ class SetTally:
     """One row per distinct score with additive `parts`; `risk_of` turns their running sums into the risk.
 
     Goes where a tally goes for risk–coverage curves and for the step and trapezoid AURC.
+
+    >>> t = dice_tally([0.9, 0.8], [1, 1], [1, 0])
+    >>> t + t
+    <SetTally: n=4, 2 distinct scores>
     """
 
     score: Floats

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import numpy as np
+
 from howsure._check import Array, Floats, InputError
 
 Counts: TypeAlias = Array  # int64, or float64 where there are weights
@@ -36,6 +38,11 @@ class Tally:
     Make one with `howsure.tally`. `.score`, `.count` and `.loss` are its rows; `.n` samples with
     `.total` loss in all. Ranks count samples from the most trusted down, so a *cut* at rank k separates
     the k most trusted from the rest, and only cuts between two rows exist: ties are never split.
+
+    >>> from howsure import tally
+    >>> t = tally([0.8, 0.9, 0.8], correct=[1, 1, 0])
+    >>> t.score, t.count, t.loss
+    (array([0.9, 0.8]), array([1, 2]), array([0, 1]))
     """
 
     n: int | float
@@ -71,6 +78,25 @@ class Tally:
         """Sums between consecutive cuts; `cuts` increases strictly from 0 to n."""
         raise NotImplementedError
 
+    @property
+    def distinct(self) -> int:
+        """How many rows there are."""
+        return len(self.score)
+
+    def compact(self, buckets: int = 25_000) -> Tally:
+        """The same samples in about `buckets` rows: a tally of fixed size, for data that outgrow memory.
+
+        Nothing is lost where there are fewer distinct scores than that. Otherwise scores in one bucket become
+        ties, with their exact counts, losses and summed claims, and `.approximate` says so. Scores in [0, 1] share
+        one fixed grid that holds the edges j/M of the usual equal-range bins (M = 10, 15, 20, 25, 100, ...), so
+        those bins stay exact and compact tallies add up. Other scores get buckets of equally many samples.
+
+        >>> from howsure import tally
+        >>> tally([0.25, 0.5, 0.75], correct=[0, 1, 1]).compact()
+        <Tally: n=3, wrong=1, 3 distinct scores>
+        """
+        raise NotImplementedError
+
     def __add__(self, other: Tally) -> Tally:
         raise NotImplementedError
 
@@ -89,6 +115,12 @@ def needs_zero_one(t: Tally, what: str) -> None:
     """Refuse a tally of general losses where right and wrong are meant."""
     if not t.zero_one:
         raise InputError(f"{what} needs right or wrong, this tally was made with loss=. Use tally(score, correct=...).")
+
+
+def needs_whole_counts(t: Tally, what: str, instead: str) -> None:
+    """Refuse weights that are not whole numbers where samples are counted."""
+    if t.weighted and not np.array_equal(t.count, np.round(t.count)):
+        raise InputError(f"{what} counts samples; these weights are not whole numbers. Use {instead}.")
 
 
 def needs_claims(t: Tally, what: str) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 
 from howsure import _check as check
 from howsure._check import Floats, InputError, Ints
-from howsure._tally import Counts, Tally
+from howsure._tally import Counts, Tally, needs_whole_counts
 
 __all__ = ["adaptive", "adaptive_reference", "equal_range", "equal_size", "unique"]
 
@@ -120,8 +120,7 @@ class adaptive:
             raise InputError(f"z is {self.z:g}; a positive number is needed.")
 
     def cuts(self, t: Tally) -> Counts:
-        if t.weighted and not float(t.n).is_integer():
-            raise InputError("adaptive bins count samples; these weights are not whole numbers. Use equal_size.")
+        needs_whole_counts(t, "adaptive", "equal_size")
         z = NormalDist().inv_cdf(0.5 + self.level / 2) if self.z is None else self.z
         ends, target = _grow(t, z, self.tail, self.margin)
         topped = top_up(ends, target)

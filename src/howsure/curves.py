@@ -36,7 +36,12 @@ __all__ = [
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Points (x, y) with what belongs to them: sample counts, thresholds, and a band (low, high) around y."""
+    """Points (x, y) with what belongs to them: sample counts, thresholds, and a band (low, high) around y.
+
+    >>> c = risk_coverage(tally([0.9, 0.8], correct=[1, 0]))
+    >>> len(c), c.labels
+    (2, ('coverage', 'risk'))
+    """
 
     x: Floats
     y: Floats
@@ -52,7 +57,11 @@ class Curve:
 
 @dataclass(frozen=True, eq=False)
 class BinTable:
-    """One row per non-empty bin, lowest scores first. gap = confidence − accuracy, positive: over-confident."""
+    """One row per non-empty bin, lowest scores first. gap = confidence − accuracy, positive: over-confident.
+
+    >>> bin_table(tally([0.9, 0.9, 0.3], correct=[1, 0, 0])).accuracy
+    array([0. , 0.5])
+    """
 
     count: Floats
     confidence: Floats

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from howsure import _check as check
-from howsure._check import Floats, InputError, Ints
-from howsure._tally import Tally, needs_zero_one
+from howsure._check import Floats, InputError
+from howsure._tally import Counts, Tally, needs_zero_one
 from howsure.binning import Binning, equal_size
 
 __all__ = ["Histogram", "histogram", "refine"]
@@ -22,8 +22,8 @@ SUM_TOLERANCE = 1e-9
 class Histogram:
     """Bins of weight w_i in which the answer is right with probability p_i.
 
-    Weights are divided by their sum and empty bins are dropped. Histograms made from data also keep the
-    integer counts, so that a bin can be compared with the base rate exactly.
+    Weights are divided by their sum and empty bins are dropped. Histograms made from data also keep their
+    counts, so that a bin can be compared with the base rate exactly.
     Finlay & Oberman, definition 1.
 
     >>> Histogram(weight=[1, 1], p=[0.5, 0.9]).base
@@ -32,8 +32,8 @@ class Histogram:
 
     weight: Any
     p: Any
-    count: Ints | None = None
-    right: Ints | None = None
+    count: Counts | None = None
+    right: Counts | None = None
 
     def __post_init__(self) -> None:
         w = check.weights(self.weight, len(np.atleast_1d(self.weight)))
@@ -54,10 +54,8 @@ class Histogram:
         if (k < 0).any() or (k > n).any():
             i = check.first((k < 0) | (k > n))
             raise InputError(f"bin {i} has {k[i]:g} right of {n[i]:g}; that is impossible.")
-        keep = n > 0
-        n, k = n[keep], k[keep]
-        whole = n.dtype.kind in "iu" and k.dtype.kind in "iu"
-        return cls(n, k / n, n if whole else None, k if whole else None)
+        n, k = n[n > 0], k[n > 0]
+        return cls(n, k / n, n, k)
 
     @classmethod
     def from_bins(cls, bin_of_each_sample: Any, correct: Any) -> Histogram:
@@ -80,13 +78,13 @@ class Histogram:
         """Overall probability of being right."""
         if self.count is not None and self.right is not None:
             return float(self.right.sum() / self.count.sum())
-        return float(np.dot(self.weight, self.p))
+        return float(np.clip(np.dot(self.weight, self.p), self.p.min(), self.p.max()))  # a mean, also when rounded
 
     @property
     def at_base(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
-        """Which bins are exactly as good as the whole; decided in integers where counts are known."""
+        """Which bins are exactly as good as the whole; decided in counts where they are known."""
         if self.count is not None and self.right is not None:
-            return self.right * int(self.count.sum()) == int(self.right.sum()) * self.count
+            return self.right * self.count.sum() == self.right.sum() * self.count
         return self.p == self.base
 
     @property

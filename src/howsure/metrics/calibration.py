@@ -7,9 +7,8 @@ from math import inf, nan
 import numpy as np
 
 from howsure import _check as check
-from howsure._check import InputError
 from howsure._columns import Values, chunks, mean_probs
-from howsure._tally import Tally, needs_claims
+from howsure._tally import Tally, needs_claims, needs_whole_counts
 from howsure.binning import Binning, adaptive, equal_range, equal_size
 from howsure.curves import bin_table, uncertain_tally
 from howsure.metrics._facts import metric
@@ -132,8 +131,7 @@ def debiased_ece(t: Tally, bins: Binning = equal_size(15)) -> float:
     >>> debiased_ece(tally([0.5] * 4, correct=[1, 1, 0, 0]))
     0.0
     """
-    if t.weighted and not float(t.n).is_integer():
-        raise InputError("debiased_ece counts samples; these weights are not whole numbers. Use ece.")
+    needs_whole_counts(t, "debiased_ece", "ece")
     table = bin_table(t, bins)
     many = table.count >= 2
     if not many.any():

@@ -99,7 +99,7 @@ def _davis_goadrich(recall: Floats, precision: Floats, kept: Floats) -> float:  
     a, b, before, after = a[step], b[step], before[step], kept[step]
     per_hit = (after - before) / (b - a)  # samples kept per true positive
     offset = before - per_hit * a
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore"):  # before = 0 is the flat start, chosen below
         curved = offset / per_hit**2 * np.log1p((after - before) / before)
     area = (b - a) / per_hit - np.where(before > 0, curved, 0.0)
     return float(area.sum() / tp[-1])

@@ -10,8 +10,8 @@ from typing import Any, Literal
 import numpy as np
 
 from howsure import _check as check
-from howsure._check import Floats, InputError, Ints
-from howsure._tally import Tally, needs_zero_one
+from howsure._check import Floats, InputError
+from howsure._tally import Counts, Tally, needs_zero_one
 from howsure.curves import odds_ratio
 from howsure.histograms import Histogram, histogram
 from howsure.metrics._facts import metric
@@ -19,7 +19,7 @@ from howsure.metrics._facts import metric
 Degenerate = Literal["inf", "smooth", "drop", "cap", "merge"]
 
 
-@metric(better="higher", bounds=(1, inf), smooth=False)
+@metric(better="higher", bounds=(1, inf), rank_only=True, smooth=False)
 def eor(
     h: Histogram | Tally, degenerate: Degenerate = "inf", cap: float | None = None, base: float | None = None
 ) -> float:
@@ -56,7 +56,7 @@ def _keep(h: Histogram, base: float | None) -> Histogram:  # noqa: ARG001
     return h
 
 
-def _counts(h: Histogram, why: str) -> tuple[Ints, Ints]:
+def _counts(h: Histogram, why: str) -> tuple[Counts, Counts]:
     if h.count is None or h.right is None:
         raise InputError(f"degenerate={why!r} needs counts; make the histogram from data.")
     return h.count, h.right
@@ -73,7 +73,7 @@ def _drop(h: Histogram, base: float | None) -> Histogram | None:  # noqa: ARG001
 
 
 def _merge(h: Histogram, base: float | None) -> Histogram:  # noqa: ARG001
-    n, k = (list(map(int, c)) for c in _counts(h, "merge"))
+    n, k = (c.tolist() for c in _counts(h, "merge"))
     while len(n) > 1:
         i = next((i for i in range(len(n)) if k[i] in (0, n[i])), None)
         if i is None:
@@ -152,6 +152,10 @@ class Bands:
 
     `threshold[i]` is the lowest score that belongs to band i: accept it where score >= threshold. An empty band
     has the threshold of the one before it, inf for the first, and accuracy nan.
+
+    >>> from howsure import tally
+    >>> bands(tally([0.9, 0.8], correct=[1, 0]), levels=(0.99,)).accuracy
+    array([1., 0.])
     """
 
     levels: tuple[float, ...]

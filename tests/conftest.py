@@ -1,0 +1,57 @@
+"""What all tests share: the data outside the repository, and how hypothesis searches."""
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, settings
+
+REPOSITORY = Path(__file__).resolve().parents[1]
+SHARED = Path(os.environ.get("HOWSURE_SHARED", REPOSITORY.parent / "shared"))
+
+# The default search is the same in every run. `HYPOTHESIS_PROFILE=thorough pytest tests/laws` looks further.
+settings.register_profile(
+    "howsure",
+    derandomize=True,
+    database=None,
+    deadline=None,
+    max_examples=15,
+    suppress_health_check=[HealthCheck.too_slow],
+)
+settings.register_profile("thorough", settings.get_profile("howsure"), derandomize=False, max_examples=500)
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "howsure"))
+
+
+def shared_or_skip(path: str = "") -> Path:
+    """A path in the shared folder; the test is skipped where it does not exist."""
+    found = SHARED / path
+    if not found.exists():
+        pytest.skip(f"left out: {found} is not there (set HOWSURE_SHARED to the folder that holds data/)")
+    return found
+
+
+@pytest.fixture(scope="session")
+def shared() -> Path:
+    """The folder with real predictions, papers and conformance cases."""
+    return shared_or_skip()
+
+
+@pytest.fixture(scope="session")
+def index() -> dict[str, Any]:
+    """What is known about each set of real predictions, by name."""
+    return json.loads(shared_or_skip("data/index.json").read_text())["cases"]
+
+
+@pytest.fixture(scope="session")
+def arrays() -> Callable[[str], dict[str, Any]]:
+    """Reads all arrays of a set of real predictions: `arrays("eurosat_rgb")["test_logits"]`."""
+
+    def read(name: str) -> dict[str, Any]:
+        with np.load(shared_or_skip(f"data/{name}.npz"), allow_pickle=False) as file:
+            return {key: file[key] for key in file.files}
+
+    return read
