@@ -77,15 +77,16 @@ _NAMES = {
     ],
     "outcomes": ["Outcomes"],
     "predictions": ["Predictions"],
+    "saving": ["load", "save"],
 }
-_MODULES = ["binning", "curves", "losses", "metrics", "scores"]
+_MODULES = ["binning", "bounds", "calibrators", "curves", "losses", "metrics", "policies", "scores"]
 _WHERE = {name: module for module, names in _NAMES.items() for name in names}
 
 __version__ = "0.1.0"
 __all__ = sorted([*_WHERE, *_MODULES, "__version__"])  # pyright: ignore[reportUnsupportedDunderAll]
 
 if TYPE_CHECKING:
-    from howsure import binning, curves, losses, metrics, scores
+    from howsure import binning, bounds, calibrators, curves, losses, metrics, policies, scores
     from howsure._build import tally
     from howsure._check import InputError
     from howsure._sets import SetTally, dice_tally, set_tally
@@ -96,6 +97,7 @@ if TYPE_CHECKING:
     from howsure.metrics import *
     from howsure.outcomes import Outcomes
     from howsure.predictions import Predictions
+    from howsure.saving import load, save
 else:
 
     def __getattr__(name: str) -> Any:

@@ -1,0 +1,62 @@
+"""Where a loss of one positive number is least: safeguarded Newton steps on its logarithm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import copysign, exp, inf, log
+from typing import NamedTuple
+
+from howsure.calibrators._slope import Slope
+
+CLOSE = 1e-5  # a Newton step this short leaves an error of its square
+LONGEST = 2.0  # in log b: where the loss is almost flat, a Newton step means little
+PASSES = 200
+
+
+class Least(NamedTuple):
+    """The place of the least loss, the loss there, and whether it lies inside the bounds or at one of them."""
+
+    b: float
+    loss: float
+    at: str  # "interior", "low" or "high"
+
+
+def least(slope: Callable[[float], Slope], low: float, high: float, start: float = 1.0) -> Least:
+    """Minimum in [low, high] of a convex loss. Each pass halves the bracket or takes a Newton step inside it."""
+    u, left, right = min(max(log(start), log(low)), log(high)), -inf, inf
+    new, s = u, slope(exp(u))
+    for _ in range(PASSES):
+        if s.first > 0:
+            right = u
+        else:
+            left = u
+        new, newton = _next(u, s, left, right, low, high)
+        if new == u or (newton and abs(new - u) < CLOSE):
+            break
+        u, s = new, slope(exp(new))
+    return _named(u, new, s, low, high)
+
+
+def _next(u: float, s: Slope, left: float, right: float, low: float, high: float) -> tuple[float, bool]:
+    """The next place to look at, and whether it is a plain Newton step."""
+    if s.first == 0 and s.second > 0:
+        return u, True
+    curve = exp(u) * s.second
+    wish = -s.first / curve if curve > 0 else copysign(inf, -s.first)
+    if s.first == 0:  # flat to the right, by underflow: every answer is right and can only become surer
+        wish = inf
+    new = u + min(max(wish, -LONGEST), LONGEST)
+    inside = min(max(new, log(low)), log(high))
+    if inside == u or left < inside < right:
+        return inside, inside == new and abs(wish) <= LONGEST
+    return (left + right) / 2, False
+
+
+def _named(u: float, new: float, s: Slope, low: float, high: float) -> Least:
+    step = exp(new) - exp(u)
+    loss = s.loss + step * (s.first + step * s.second / 2)
+    if u == log(low) == new:
+        return Least(low, loss, "low")
+    if u == log(high) == new:
+        return Least(high, loss, "high")
+    return Least(exp(new), loss, "interior")

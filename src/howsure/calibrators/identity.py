@@ -1,0 +1,30 @@
+"""The calibrator that changes nothing."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from howsure.calibrators._fitted import Fitted
+from howsure.predictions import Predictions
+
+
+@dataclass(frozen=True)
+class Identity:
+    """Leave the predictions as they are: the contender that every calibrator has to beat.
+
+    >>> preds = Predictions.from_probs([[0.7, 0.3]], [0])
+    >>> Identity.fit(preds)(preds) is preds
+    True
+    """
+
+    fitted: Fitted | None = None
+
+    @classmethod
+    def fit(cls, preds: Predictions) -> Identity:
+        """Nothing is learned, so nothing can go wrong."""
+        del preds
+        return cls()
+
+    def __call__(self, preds: Predictions) -> Predictions:
+        """The predictions themselves."""
+        return preds

@@ -1,0 +1,105 @@
+"""Temperature scaling: one number that makes all answers surer or less sure."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf, isfinite
+from typing import Literal
+
+import numpy as np
+
+from howsure._check import Array, Floats, InputError
+from howsure._columns import chunks, log_softmax
+from howsure.calibrators._fitted import Fitted, needs_classes, same_classes, with_values
+from howsure.calibrators._logits import as_logits, members
+from howsure.calibrators._search import search
+from howsure.predictions import Predictions
+
+
+@dataclass(frozen=True)
+class Temperature:
+    r"""Divide the logits by one temperature T, fitted by maximum likelihood.
+
+    .. math:: p = \mathrm{softmax}(z / T), \qquad T = \arg\min_T \, \mathrm{NLL}
+
+    T > 1 makes answers less sure, T < 1 surer; the answers themselves stay the same, and with more than two
+    classes their ranking may change. Of probabilities the logits are their logs, clipped below at 1e-12. Samples
+    (MC dropout, ensembles) are scaled inside their average, where answers may change.
+    Guo et al. 2017; Laves et al. 2019, eq. 9.
+
+    >>> preds = Predictions.from_logits([[4.0, 0.0], [4.0, 0.0], [0.0, 4.0], [0.0, 4.0]], [0, 0, 1, 0])
+    >>> t = Temperature.fit(preds)
+    >>> t.temperature
+    3.641
+    >>> t(preds).confidence
+    array([0.75, 0.75, 0.75, 0.75])
+    """
+
+    temperature: float
+    fitted: Fitted | None = None
+
+    def __post_init__(self) -> None:
+        if not (isfinite(self.temperature) and self.temperature > 0):
+            raise InputError(f"temperature is {self.temperature:g}; a finite number above 0 is needed.")
+
+    @classmethod
+    def fit(
+        cls,
+        preds: Predictions,
+        *,
+        objective: Literal["averaged", "per_pass"] = "averaged",
+        grid: Sequence[float] | Floats | None = None,
+        bounds: tuple[float, float] = (1e-6, 1e6),
+    ) -> Temperature:
+        """The temperature with the least mean negative log-likelihood.
+
+        One pass: convex in 1/T, solved to 1e-8 of T. Samples: `objective="averaged"` is the likelihood of the mean
+        probability, which is not convex and searched within [1e-3, 1e3]; `"per_pass"` is the mean over the passes
+        (Laves' released code), convex again. `grid` takes the best of the given temperatures instead, as Ding does.
+
+        `fitted.status` is "interior"; "lower" or "upper" where the likelihood still grows at that bound (all answers
+        right; answers worse than chance); "flat" where all logits of each row are equal, with T = 1; or "grid".
+        """
+        needs_classes(preds, "Temperature")
+        found = search(preds, objective, grid, bounds)
+        _warn_of_flips(preds, found.temperature)
+        return cls(found.temperature, Fitted(found.status, preds.n, preds.k, preds.class_names, found.loss))
+
+    def __call__(self, preds: Predictions) -> Predictions:
+        """The predictions at this temperature: logits stay logits, probabilities stay probabilities."""
+        preds.needs_vector("temperature")
+        same_classes(preds, self.fitted and self.fitted.k, self.fitted, "Temperature")
+        values = _scaled(members(preds), preds.kind, self.temperature)
+        return with_values(preds, preds.kind, values if preds.values.ndim == 3 else values[0])
+
+
+def _scaled(values: Array, kind: str, t: float) -> Floats:
+    """All members at temperature t."""
+    out = np.empty(values.shape)
+    for member, scaled in zip(values, out, strict=True):
+        for rows in chunks(*member.shape):
+            z = as_logits(member[rows], kind) / t
+            scaled[rows] = z if kind == "logits" else np.exp(log_softmax(z))
+            _keep_top(member[rows], scaled[rows])
+    return out
+
+
+def _keep_top(given: Array, scaled: Floats) -> None:
+    """Rounding may make the two largest of a row equal; the one that was largest stays it."""
+    top = given.argmax(axis=1)
+    row = np.flatnonzero(scaled.argmax(axis=1) != top)
+    scaled[row, top[row]] = np.nextafter(scaled[row].max(axis=1, initial=-inf), inf)
+
+
+def _warn_of_flips(preds: Predictions, t: float) -> None:
+    if preds.samples == 1:
+        return
+    flips = int((Temperature(t)(preds).prediction != preds.prediction).sum())
+    if flips:
+        warnings.warn(
+            f"{flips:,} of {preds.n:,} predictions change at temperature {t:.4g}: the mean over passes is taken after "
+            "scaling, so compare accuracies too.",
+            stacklevel=3,
+        )
