@@ -1,0 +1,131 @@
+"""Upper bounds on a mean from a sample: sums → a number that the truth exceeds with probability at most delta."""
+
+from __future__ import annotations
+
+from math import ceil, e, log
+from typing import Any
+
+import numpy as np
+from scipy.special import bdtr, betaincinv
+
+from howsure import _check as check
+from howsure._check import Floats, InputError
+
+__all__ = ["betting", "clopper_pearson", "clopper_pearson_interval", "hoeffding_bentkus"]
+
+
+def clopper_pearson(errors: float, n: float, delta: float) -> float:
+    r"""The largest error rate that still explains this few errors with probability `delta`.
+
+    .. math:: b \text{ with } P(\mathrm{Bin}(n, b) \le k) = \delta, \quad b = \mathrm{Beta}^{-1}(1-\delta;\, k+1,\, n-k)
+
+    1 for n = 0 or where every answer is wrong. Exact for independent 0/1 losses, never anti-conservative.
+    Range (0, 1]. Clopper & Pearson 1934; as used by Geifman & El-Yaniv 2017.
+
+    >>> clopper_pearson(0, 100, 0.05)
+    0.0295
+    >>> clopper_pearson(3, 3, 0.05)
+    1.0
+    """
+    proportion(delta, "delta")
+    _counts(errors, n)
+    return 1.0 if errors >= n else float(betaincinv(errors + 1, n - errors, 1 - delta))
+
+
+def clopper_pearson_interval(successes: float, n: float, level: float = 0.95) -> tuple[float, float]:
+    """Both limits of a proportion, each missed with probability at most (1 − level)/2; (0, 1) for n = 0.
+
+    Clopper & Pearson 1934.
+
+    >>> clopper_pearson_interval(95, 100)
+    (0.887, 0.984)
+    """
+    half = (1 - proportion(level, "level")) / 2
+    _counts(successes, n)
+    low = 1.0 - clopper_pearson(n - successes, n, half)
+    return low, clopper_pearson(successes, n, half)
+
+
+def hoeffding_bentkus(mean: float, n: int, delta: float) -> float:
+    r"""Upper bound for losses anywhere in [0, 1], from their mean alone.
+
+    .. math:: p(r) = \min\big(e^{-n\,\mathrm{kl}(\min(\bar\ell, r), r)},\;
+        e \cdot P(\mathrm{Bin}(n, r) \le \lceil n \bar\ell \rceil)\big)
+
+    and the bound is the r with p(r) = delta. 1 for n = 0. Wider than `clopper_pearson`, which 0/1 losses allow.
+    Range (0, 1]. Bates et al. 2021, theorem 2; Angelopoulos et al. 2021.
+
+    >>> hoeffding_bentkus(0.05, 1000, 0.1)
+    0.0640
+    """
+    proportion(delta, "delta")
+    if not 0 <= mean <= 1:
+        raise InputError(f"mean is {mean:g}; losses must lie in [0, 1]. Divide them by their largest possible value.")
+    if n == 0 or mean >= 1:
+        return 1.0
+    low, high = mean, 1.0
+    for _ in range(60):  # p(r) falls in r, so bisection finds the last r that is not rejected
+        middle = (low + high) / 2
+        low, high = (low, middle) if _p_value(mean, n, middle) < delta else (middle, high)
+    return high
+
+
+def _p_value(mean: float, n: int, risk: float) -> float:
+    if risk >= 1:
+        return 0.0
+    left = mean * log(mean / risk) if mean > 0 else 0.0
+    divergence = left + (1 - mean) * log((1 - mean) / (1 - risk))
+    bentkus = e * float(bdtr(ceil(n * mean - 1e-9), n, risk))
+    return min(float(np.exp(-n * divergence)), bentkus)
+
+
+def betting(losses: Any, delta: float) -> float:
+    r"""Upper bound for losses anywhere in [0, 1] that gains from a small variance.
+
+    For each candidate mean m a gambler bets that the losses are below it,
+    :math:`W_m = \prod_i (1 + \lambda_i (m - \ell_i))`, with stakes that look only at earlier losses; m is refused
+    once the capital reaches 1/delta. The losses must stand in an order that does not depend on them: as they
+    came, or shuffled, never sorted. 1 for no losses. Range (0, 1].
+    Waudby-Smith & Ramdas 2024, section 4.
+
+    >>> betting([0.1, 0.0, 0.2, 0.1] * 50, 0.1)
+    0.1156
+    """
+    proportion(delta, "delta")
+    x = check.finite(check.floats(losses, "losses"), "losses").astype(np.float64).reshape(-1)
+    if len(x) and (x.min() < 0 or x.max() > 1):
+        raise InputError(f"losses reach {x.max():g}; they must lie in [0, 1]. Divide by the largest possible loss.")
+    stake = _stakes(x, delta)
+    low, high = 0.0, 1.0
+    if not len(x) or not _refused(x, stake, 1.0, delta):
+        return 1.0
+    for _ in range(40):  # the capital grows with m, so bisection finds the last m that is not refused
+        middle = (low + high) / 2
+        low, high = (low, middle) if _refused(x, stake, middle, delta) else (middle, high)
+    return high
+
+
+def _stakes(x: Floats, delta: float) -> Floats:
+    """The stake before each loss, from the mean and variance of the earlier ones (predictable plug-in)."""
+    i = np.arange(1, len(x) + 1)
+    mean = (0.5 + np.cumsum(x)) / (i + 1)
+    variance = (0.25 + np.cumsum((x - mean) ** 2)) / (i + 1)
+    before = np.concatenate(([0.25], variance[:-1]))
+    return np.sqrt(2 * log(1 / delta) / (max(1, len(x)) * before))
+
+
+def _refused(x: Floats, stake: Floats, m: float, delta: float) -> bool:
+    bet = np.minimum(stake, 0.75 / (1 - m)) if m < 1 else stake  # a loss of 1 costs at most 3/4 of the capital
+    return bool(np.cumsum(np.log1p(bet * (m - x))).max() >= log(1 / delta))
+
+
+def proportion(x: float, name: str) -> float:
+    """A number strictly between 0 and 1."""
+    if not 0 < x < 1:
+        raise InputError(f"{name} is {x:g}; a number strictly between 0 and 1 is needed, 0.05 say.")
+    return float(x)
+
+
+def _counts(errors: float, n: float) -> None:
+    if not 0 <= errors <= n:
+        raise InputError(f"{errors:g} of {n:g} is not a count; errors must lie between 0 and n.")

@@ -1,0 +1,267 @@
+"""Thresholds with a finite-sample guarantee on the risk of what is accepted."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from math import ceil, inf, log, log1p, nan
+from typing import Literal
+
+import numpy as np
+
+from howsure import _check as check
+from howsure import bounds
+from howsure._check import Floats, InputError
+from howsure._rows import RowTally
+from howsure._tally import Tally
+from howsure.outcomes import Outcomes
+
+Method = Literal["sgr", "fixed_sequence"]
+Bound = Literal["clopper_pearson", "hoeffding_bentkus", "betting"]
+STEPS = 50  # coverages that the fixed sequence tests
+
+
+@dataclass(frozen=True)
+class Guaranteed:
+    """A threshold whose true risk is above `risk` with probability at most `delta`, or the word that none is known.
+
+    `bound` is the upper bound at the threshold, `coverage`, `accuracy` and `observed` (risk) are those of the data.
+    Where nothing can be promised, feasible is False, threshold inf, coverage 0, the rest nan, and
+    `labels_needed` says how many labels with this same risk–coverage curve would do (None: more labels alone
+    will not help, or more than a thousand times as many).
+    """
+
+    feasible: bool
+    threshold: float
+    coverage: float
+    accuracy: float
+    observed: float
+    bound: float
+    kept: int
+    n: int
+    risk: float
+    delta: float
+    method: Method
+    loss_bound: Bound
+    labels_needed: int | None = None
+
+    @property
+    def rule(self) -> str:
+        """How it was chosen, in words."""
+        how = "SGR" if self.method == "sgr" else "fixed-sequence testing"
+        return f"risk of the accepted at most {self.risk:g} with probability {1 - self.delta:g} ({how})"
+
+
+@dataclass(frozen=True, eq=False)
+class Kept:
+    """Running counts over thresholds, strictest first. Losses stand in their own order for the betting bound."""
+
+    score: Floats
+    kept: Floats
+    loss: Floats
+    zero_one: bool
+    rows: Outcomes | None = None
+    losses: Floats | None = None  # distinct losses, ascending, where they are not 0 and 1
+
+    @property
+    def n(self) -> float:
+        return float(self.kept[-1])
+
+    def at_rank(self, rank: float) -> int:
+        """The first threshold that keeps at least `rank` samples."""
+        return min(int(np.searchsorted(self.kept, rank - 1e-9)), len(self.kept) - 1)
+
+
+def guaranteed_threshold(
+    t: Tally | Outcomes,
+    *,
+    risk: float,
+    delta: float,
+    method: Method = "sgr",
+    bound: Bound | None = None,
+    thresholds: Sequence[float] | None = None,
+) -> Guaranteed:
+    r"""A threshold whose accepted answers have true risk at most `risk`, with probability 1 − `delta` over the data.
+
+    .. math:: P\big( R(\theta) > \mathrm{risk} \big) \le \delta, \quad R(\theta) = E[\ell \mid s \ge \theta]
+
+    `sgr` searches by bisection and pays for each of its log2 n steps; `fixed_sequence` tests 50 coverages from
+    the strictest up at full delta and stops at the first failure (`thresholds=` gives them in advance instead).
+    Fixed-sequence mostly accepts more; SGR where ties are coarse or the risk is flat or not monotone.
+    The labels must be independent of the fitting of the model and of its calibrator; weights are refused.
+
+    Losses other than right and wrong must lie in [0, 1] and need `fixed_sequence`, with the Hoeffding–Bentkus
+    bound or, for `Outcomes` in an order that carries no information, `bound="betting"`.
+    Infeasible is an answer: see `Guaranteed`. Geifman & El-Yaniv 2017, algorithm 1; Angelopoulos et al. 2021.
+
+    >>> from howsure import tally
+    >>> t = tally([0.9] * 300 + [0.5] * 100, correct=[1] * 300 + [0] * 100)
+    >>> g = guaranteed_threshold(t, risk=0.05, delta=0.05)
+    >>> g.threshold, g.coverage, g.bound
+    (0.9, 0.75, 0.0172)
+    >>> guaranteed_threshold(tally([0.9] * 20, correct=[1] * 20), risk=0.05, delta=0.05).labels_needed
+    98
+    """
+    check.fraction(risk, "risk")
+    bounds.proportion(delta, "delta")
+    kept = _kept(t)
+    how = _bound_for(kept, method, bound)
+    grid = None if thresholds is None else _given(kept, thresholds, method)
+    row, upper = _search(kept, risk, delta, method, how, grid)
+    if row is None:
+        more = _labels_needed(kept, risk, delta, method, how)
+        return Guaranteed(False, inf, 0.0, nan, nan, nan, 0, int(kept.n), risk, delta, method, how, more)
+    n, k, loss = kept.n, float(kept.kept[row]), float(kept.loss[row])
+    accuracy = (k - loss) / k if kept.zero_one else nan
+    where = float(kept.score[row])
+    return Guaranteed(True, where, k / n, accuracy, loss / k, upper, int(k), int(n), risk, delta, method, how)
+
+
+def label_budget(error: float, *, risk: float, delta: float, coverage: float = 1.0) -> int | None:
+    r"""How many labels to collect so that accepted answers with this error rate can be promised to stay below `risk`.
+
+    The smallest n with :math:`B(\mathrm{error} \cdot m, m, \delta) < \mathrm{risk}`, the Clopper–Pearson bound,
+    for m = coverage · n accepted; None where error >= risk. Even a perfect model needs ln(delta)/ln(1 − risk).
+
+    >>> label_budget(0.0, risk=0.05, delta=0.05), label_budget(0.03, risk=0.05, delta=0.05)
+    (59, 343)
+    """
+    check.fraction(risk, "risk")
+    bounds.proportion(delta, "delta")
+    check.fraction(coverage, "coverage")
+    if not 0 <= error <= 1:
+        raise InputError(f"error is {error:g}; an error rate lies in [0, 1].")
+    if error >= risk:
+        return None
+    good: Callable[[int], bool] = lambda m: bounds.clopper_pearson(error * m, m, delta) < risk
+    high = 1
+    while not good(high):
+        high *= 2
+    low = high // 2
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if good(middle) else (middle, high)
+    return ceil(high / coverage)
+
+
+def _kept(t: Tally | Outcomes) -> Kept:
+    rows = t if isinstance(t, Outcomes) else None
+    table = t.tally() if isinstance(t, Outcomes) else t
+    if table.weighted:
+        raise InputError("a guarantee counts independent labels, so weights are refused; drop weight=.")
+    if table.approximate:
+        raise InputError(f"a guarantee needs the exact scores, this tally is {table.approximate}; use the full one.")
+    count, loss = np.cumsum(table.count).astype(np.float64), np.cumsum(table.loss).astype(np.float64)
+    ideal = table.ideal if isinstance(table, RowTally) else None
+    return Kept(table.score, count, loss, table.zero_one, rows, None if ideal is None else ideal.loss)
+
+
+def _bound_for(kept: Kept, method: str, bound: str | None) -> Bound:
+    """The loss bound to use, if the combination is allowed."""
+    if method not in ("sgr", "fixed_sequence"):
+        raise InputError(f"method={method!r}; 'sgr' or 'fixed_sequence' is needed.")
+    bound = bound or ("clopper_pearson" if kept.zero_one else "hoeffding_bentkus")
+    if bound not in ("clopper_pearson", "hoeffding_bentkus", "betting"):
+        raise InputError(f"bound={bound!r}; 'clopper_pearson', 'hoeffding_bentkus' or 'betting' is needed.")
+    if bound == "clopper_pearson" and not kept.zero_one:
+        raise InputError("clopper_pearson counts right and wrong; for loss= use bound='hoeffding_bentkus'.")
+    if method == "sgr" and bound != "clopper_pearson":
+        raise InputError("sgr is defined for right and wrong; use method='fixed_sequence' for other losses.")
+    if bound == "betting" and kept.rows is None:
+        raise InputError("betting needs each loss in its order, a tally has only sums; pass Outcomes(score, ...).")
+    if kept.losses is not None and (kept.losses[0] < 0 or kept.losses[-1] > 1):
+        raise InputError(
+            f"losses run from {kept.losses[0]:g} to {kept.losses[-1]:g}; a guarantee needs them in [0, 1]. "
+            "Divide them by the largest possible loss."
+        )
+    return bound
+
+
+def _upper(kept: Kept, row: int, delta: float, how: Bound) -> float:
+    """The upper bound on the risk at one threshold."""
+    n, loss = float(kept.kept[row]), float(kept.loss[row])
+    if how == "clopper_pearson":
+        return bounds.clopper_pearson(loss, n, delta)
+    if how == "hoeffding_bentkus":
+        return bounds.hoeffding_bentkus(min(1.0, loss / n), int(n), delta)
+    rows = kept.rows
+    assert rows is not None  # checked in _bound_for
+    per_row = (~rows.correct).astype(np.float64) if rows.loss is None else np.asarray(rows.loss)
+    return bounds.betting(per_row[np.asarray(rows.score) >= kept.score[row]], delta)
+
+
+def _search(
+    kept: Kept, risk: float, delta: float, method: str, how: Bound, grid: Sequence[int] | None
+) -> tuple[int | None, float]:
+    """The accepted row, if any, with its bound."""
+    if method == "sgr":
+        return _sgr(kept, risk, delta, how)
+    return _fixed_sequence(kept, risk, delta, how, _grid(kept, risk, delta) if grid is None else grid)
+
+
+def _sgr(kept: Kept, risk: float, delta: float, how: Bound) -> tuple[int | None, float]:
+    """Bisection over the sorted scores; the widest step that passed, by the union bound over all steps."""
+    n = ceil(kept.n)
+    steps = max(1, (n - 1).bit_length())  # ceil(log2 n), in integers
+    low, high, best = 1, n, (None, nan)
+    for _ in range(steps):
+        z = (low + high + 1) // 2
+        row = kept.at_rank(n - z + 1)
+        upper = _upper(kept, row, delta / steps, how)
+        if upper < risk and (best[0] is None or row > best[0]):
+            best = (row, upper)
+        low, high = (low, z) if upper < risk else (z, high)
+    return best
+
+
+def _fixed_sequence(kept: Kept, risk: float, delta: float, how: Bound, grid: Sequence[int]) -> tuple[int | None, float]:
+    """Test at full delta along the sequence; the last success before the first failure."""
+    best = (None, nan)
+    for row in grid:
+        upper = _upper(kept, row, delta, how)
+        if not upper < risk:
+            break
+        best = (row, upper)
+    return best
+
+
+def _grid(kept: Kept, risk: float, delta: float) -> list[int]:
+    """Rows that keep j/50 of the samples, ties closed, from the first with enough samples to succeed upwards."""
+    x = log(delta) / log1p(-risk) if risk < 1 else 0.0
+    n = ceil(kept.n)
+    start = min(ceil(2.5 * x), ceil((ceil(x) + n) / 2))
+    rows = (kept.at_rank(-(-j * n // STEPS)) for j in range(1, STEPS + 1))
+    return list(dict.fromkeys(row for row in rows if kept.kept[row] >= start))
+
+
+def _given(kept: Kept, thresholds: Sequence[float], method: str) -> list[int]:
+    """Rows of thresholds fixed in advance, strictest first; those that keep nothing are left out."""
+    if method != "fixed_sequence":
+        raise InputError("thresholds= are tested in sequence; use method='fixed_sequence'.")
+    wanted = np.sort(check.column(thresholds, "thresholds").astype(np.float64))[::-1]
+    rows = (int(np.searchsorted(-kept.score, -x, side="right")) - 1 for x in wanted)
+    return [row for row in rows if row >= 0]
+
+
+def _scaled(kept: Kept, factor: float) -> Kept:
+    """The same curve with `factor` times as many labels."""
+    return Kept(kept.score, kept.kept * factor, kept.loss * factor, kept.zero_one)
+
+
+def _labels_needed(kept: Kept, risk: float, delta: float, method: str, how: Bound) -> int | None:
+    """The fewest labels, to about 2 %, for which this same curve would pass."""
+    how = "hoeffding_bentkus" if how == "betting" else how
+    good: Callable[[float], bool] = lambda factor: (
+        _search(_scaled(kept, factor), risk, delta, method, how, None)[0] is not None
+    )
+    if np.min(kept.loss / kept.kept) >= risk:
+        return None
+    factor = next((f for f in _growing(2.0**10) if good(f)), None)
+    return None if factor is None else ceil(kept.n * factor)
+
+
+def _growing(most: float) -> Iterator[float]:
+    factor = 1.02
+    while factor < most:
+        yield factor
+        factor *= 1.02
