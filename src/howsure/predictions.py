@@ -35,7 +35,7 @@ class Predictions:
     kind: Kind
     values: Array  # (n, k); (s, n, k) for samples; (n,) for a confidence
     k: int | None
-    known_labels: Ints | None = None
+    known_labels: Array | None = None
     known_correct: Bools | None = None
     known_prediction: Array | None = None
     ids: Array | None = None
@@ -99,10 +99,15 @@ class Predictions:
         correct: Any = None,
         *,
         prediction: Any = None,
+        labels: Any = None,
         k: int | None = None,
         **columns: Any,
     ) -> Predictions:
-        """Only the confidence of the top answer is known, in [0, 1], and whether it was right."""
+        """Only the confidence of the top answer is known, in [0, 1], and whether it was right.
+
+        `prediction` and `labels` may be class numbers or text; where both are given and `correct` is not, an
+        answer is right where they are equal.
+        """
         c = check.column(confidence, "confidence")
         bad = ~((c >= 0) & (c <= 1))
         if bad.any():
@@ -111,17 +116,13 @@ class Predictions:
                 f"confidence[{i}] is {c[i]:g}; a confidence lies in [0, 1]. "
                 "For any other score use tally(score, correct=...)."
             )
-        right = (
-            None
-            if correct is None
-            else check.same_length(check.zero_one(correct, "correct"), "correct", len(c), "confidence")
-        )
-        said = (
-            None
-            if prediction is None
-            else check.same_length(np.asarray(prediction), "prediction", len(c), "confidence")
-        )
-        return cls("confidence", c, k, known_correct=right, known_prediction=said, **_extra(len(c), k, **columns))
+        said, true = (_aligned(a, name, len(c)) for a, name in ((prediction, "prediction"), (labels, "labels")))
+        right = _aligned(correct, "correct", len(c))
+        if right is None and said is not None and true is not None:
+            right = said == true
+        right = None if right is None else check.zero_one(right, "correct")
+        extra = _extra(len(c), k, **columns)
+        return cls("confidence", c, k, known_labels=true, known_correct=right, known_prediction=said, **extra)
 
     @classmethod
     def _make(cls, kind: Kind, values: Array, labels: Any, **extra: Any) -> Predictions:
@@ -140,7 +141,7 @@ class Predictions:
         return len(self.values) if self.values.ndim == 3 else 1
 
     @property
-    def labels(self) -> Ints:
+    def labels(self) -> Array:
         """True classes."""
         if self.known_labels is None:
             raise InputError(_only_top("labels") if self.kind == "confidence" else "these predictions have no labels.")
@@ -228,14 +229,16 @@ def _extra(
     n: int, k: int | None, *, ids: Any = None, group: Any = None, weight: Any = None, class_names: Any = None
 ) -> dict[str, Any]:
     """The optional columns, checked."""
-    same: Callable[[Any, str], Any] = lambda a, name: (
-        None if a is None else check.same_length(np.asarray(a), name, n, "the predictions")
-    )
     names = None if class_names is None else tuple(str(c) for c in class_names)
     if names is not None and k is not None and len(names) != k:
         raise InputError(f"class_names has {len(names)} names for {k} classes.")
     w = None if weight is None else check.weights(weight, n)
-    return {"ids": same(ids, "ids"), "group": same(group, "group"), "weight": w, "class_names": names}
+    return {"ids": _aligned(ids, "ids", n), "group": _aligned(group, "group", n), "weight": w, "class_names": names}
+
+
+def _aligned(a: Any, name: str, n: int) -> Any:
+    """A column that belongs to the n predictions, or None."""
+    return None if a is None else check.same_length(np.asarray(a), name, n, "the predictions")
 
 
 def _matrix(a: Array, name: str) -> Array:
