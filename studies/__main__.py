@@ -32,6 +32,7 @@ def arguments(argv: list[str]) -> argparse.Namespace:
     parser.add_argument(
         "--tables", action="store_true", help="print the tables from the prediction files, train nothing"
     )
+    parser.add_argument("--figures", type=Path, metavar="DIR", help="write the figures as SVG, train nothing")
     parser.add_argument("--plan", action="store_true", help="print the plan with predicted hours, and stop")
     return parser.parse_args(argv)
 
@@ -56,8 +57,8 @@ def study(args: argparse.Namespace) -> int:
     if unknown:
         raise ValueError(f"study {unknown[0]!r} is unknown; there are {', '.join(STUDIES)}.")
     runs, store = runs_of(names, args.scale, at_most=args.at_most), Store(args.out)
-    if args.tables:
-        return show_tables(names, store, args.scale)
+    if args.tables or args.figures:
+        return show_results(names, store, args)
     print(plan_text(runs, {run.settings.name for run in runs if store.finished(run)}), flush=True)
     if args.scheduler and not args.plan:
         carry_out_on(args.scheduler, runs, args.data.absolute(), Store(args.out.absolute()))
@@ -66,11 +67,17 @@ def study(args: argparse.Namespace) -> int:
     return 0
 
 
-def show_tables(names: list[str], store: Store, scale: str) -> int:
-    """Imported here, because training does not need howsure itself."""
-    from .tables import report
+def show_results(names: list[str], store: Store, args: argparse.Namespace) -> int:
+    """Imported here, because training needs neither howsure nor matplotlib."""
+    if args.tables:
+        from .tables import report
 
-    print("\n".join(report(name, store, scale) for name in names))
+        print("\n".join(report(name, store, args.scale) for name in names))
+    if args.figures:
+        from .figures import write_figures
+
+        for name in names:
+            print(*write_figures(name, store, args.scale, args.figures), sep="\n", file=sys.stderr)
     return 0
 
 

@@ -49,6 +49,17 @@ def test_tables_need_prediction_files_only(tmp_path, capsys):
     assert "All 2 networks finished" in text
     assert "2 of 4 networks finished" in text
     assert "| ensemble |" in text
+    check_figures(tmp_path)
+
+
+def check_figures(out):
+    """From the same files, and the same bytes each time."""
+    pytest.importorskip("matplotlib")
+    for folder in ("one", "two"):
+        assert main(["odds", "complexity", "--figures", str(out / folder), "--out", str(out)]) == 0
+    names = {path.name for path in (out / "one").iterdir()}
+    assert names == {"odds.svg", "complexity.svg"}
+    assert all((out / "one" / name).read_bytes() == (out / "two" / name).read_bytes() for name in names)
 
 
 @pytest.mark.parametrize("name", ["complexity", "segmentation", "regularisation", "calibration", "odds", "densenet_m"])

@@ -1,0 +1,62 @@
+"""Metrics against network size: Ding 2020, figures 4, 5 and 7."""
+
+from collections.abc import Callable
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from ..plans import runs_of
+from ..runs import Run
+from ..store import Store
+from ..tables.complexity import CALIBRATION, SELECTIVE, size
+from ..tables.results import by_network, can_calibrate, finished, predictions, tally, temperature_scaled
+from ..tables.segmentation import measures
+from .drawing import panels
+
+Measure = Callable[[Run], dict[str, float]]
+PAIRS = (("AUPR",), ("AURC",), ("ECE", "AECE"), ("MCE", "AMCE"))
+SEGMENTATION = (("1 - Dice",), ("AURC of 1 - Dice",), ("ECE", "AECE"), ("MCE", "AMCE"))
+
+
+def complexity(store: Store, scale: str) -> dict[str, Figure]:
+    runs = finished(store, runs_of(["complexity"], scale))
+    return {"complexity": against_size(runs, lambda run: of_classifier(store, run), PAIRS)}
+
+
+def segmentation(store: Store, scale: str) -> dict[str, Figure]:
+    runs = finished(store, runs_of(["segmentation"], scale))
+    return {"segmentation": against_size(runs, lambda run: measures(store, run), SEGMENTATION)}
+
+
+def of_classifier(store: Store, run: Run) -> dict[str, float]:
+    """Ranking as trained, calibration after temperature scaling, as in the paper."""
+    raw = predictions(store, run)
+    scaled = temperature_scaled(store, run) if can_calibrate() else raw
+    ranking = {name: metric(tally(raw)) for name, metric in SELECTIVE.items()}
+    return ranking | {name: metric(tally(scaled)) for name, metric in CALIBRATION.items()}
+
+
+def against_size(runs: list[Run], measure: Measure, pairs: tuple[tuple[str, ...], ...]) -> Figure:
+    """One panel per pair of metrics, one line per family and metric, the range of the repeats as a band."""
+    figure, axes = panels([" and ".join(p) for p in pairs], [("parameters", "per cent")] * len(pairs))
+    values = {run.settings.name: measure(run) for run in runs}
+    for family in dict.fromkeys(run.settings.network.split("-")[0] for run in runs):
+        groups = by_network(run for run in runs if run.settings.network.startswith(f"{family}-"))
+        repeats = sorted(groups.values(), key=lambda group: size(group[0]))
+        for ax, pair in zip(axes, pairs, strict=True):
+            for name in pair:
+                line(
+                    ax, repeats, [[100 * values[r.settings.name][name] for r in g] for g in repeats], f"{family} {name}"
+                )
+    for ax in axes:
+        ax.set_xscale("log")
+        ax.legend(fontsize=6)
+    return figure
+
+
+def line(ax: Axes, repeats: list[list[Run]], values: list[list[float]], label: str) -> None:
+    x = [size(group[0]) for group in repeats]
+    dashed = label.split()[1].startswith("A") and label.endswith("CE")
+    (drawn,) = ax.plot(x, [np.mean(v) for v in values], "o--" if dashed else "o-", label=label, markersize=3)
+    ax.fill_between(x, [min(v) for v in values], [max(v) for v in values], color=drawn.get_color(), alpha=0.2)
