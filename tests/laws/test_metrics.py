@@ -11,6 +11,7 @@ from collections.abc import Callable
 from functools import partial
 from importlib import import_module
 from itertools import product
+from pathlib import Path
 from typing import Any, Literal, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -185,6 +186,12 @@ def test_metric_is_documented(metric: Any) -> None:
     assert PAPER.search(doc), "name the paper"
     assert "Range" in doc, "say which values it can take"
     assert re.match(r"[^\n]+[.:,;`]|[^\n]{60,}", doc), "begin with one sentence"
+
+
+@over()
+def test_metric_has_a_line_in_the_docs(metric: Any) -> None:
+    page = Path(__file__).parents[2] / "docs" / "metrics.md"
+    assert f"`{metric.__name__}`" in page.read_text(), f"add {metric.__name__} to docs/metrics.md"
 
 
 @over()
