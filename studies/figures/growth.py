@@ -10,7 +10,7 @@ from ..plans import runs_of
 from ..runs import Run
 from ..store import Store
 from ..tables.complexity import CALIBRATION, SELECTIVE, size
-from ..tables.results import by_network, can_calibrate, finished, predictions, tally, temperature_scaled
+from ..tables.results import by_network, finished, predictions, tally, temperature_scaled
 from ..tables.segmentation import measures
 from .drawing import panels
 
@@ -32,7 +32,7 @@ def segmentation(store: Store, scale: str) -> dict[str, Figure]:
 def of_classifier(store: Store, run: Run) -> dict[str, float]:
     """Ranking as trained, calibration after temperature scaling, as in the paper."""
     raw = predictions(store, run)
-    scaled = temperature_scaled(store, run) if can_calibrate() else raw
+    scaled = temperature_scaled(store, run)
     ranking = {name: metric(tally(raw)) for name, metric in SELECTIVE.items()}
     return ranking | {name: metric(tally(scaled)) for name, metric in CALIBRATION.items()}
 

@@ -9,7 +9,7 @@ from ..plans import runs_of
 from ..runs import Run
 from ..store import Store
 from ..tables.mc_temperature import name_of, one_pass, passes, scaled
-from ..tables.results import can_calibrate, finished, tally
+from ..tables.results import finished, tally
 from .drawing import diagonal, draw, panels
 
 TITLES = ["one pass", "MC dropout", "MC uncertainty", "rejection"]
@@ -17,7 +17,7 @@ LABELS = [("confidence", "accuracy")] * 2 + [("normalised entropy", "error"), ("
 
 
 def mc_temperature(store: Store, scale: str) -> dict[str, Figure]:
-    """One figure per network; as trained, and after temperature scaling where the library has it."""
+    """One figure per network; as trained and after temperature scaling."""
     runs = finished(store, runs_of(["mc_temperature"], scale))
     return {name_of(run).replace(" ", "_"): reliability(store, run) for run in runs}
 
@@ -25,9 +25,8 @@ def mc_temperature(store: Store, scale: str) -> dict[str, Figure]:
 def reliability(store: Store, run: Run) -> Figure:
     figure, axes = panels(TITLES, LABELS)
     column(axes, one_pass(store, run), passes(store, run), "as trained")
-    if can_calibrate():
-        single = hs.calibrators.Temperature.fit(one_pass(store, run, "val"))(one_pass(store, run))
-        column(axes, single, scaled(store, run), "scaled")
+    single = hs.calibrators.Temperature.fit(one_pass(store, run, "val"))(one_pass(store, run))
+    column(axes, single, scaled(store, run), "scaled")
     for ax in axes[:3]:
         diagonal(ax)
     axes[0].legend(fontsize=7)

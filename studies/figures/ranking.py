@@ -16,7 +16,7 @@ def densenet_m(store: Store, scale: str) -> dict[str, Figure]:
     """ROC and PR curves get better as the network gets worse; the risk-coverage curve does not."""
     curves = {"ROC": hs.roc, "PR": hs.precision_recall, "risk and coverage": hs.risk_coverage}
     figure, axes = panels(list(curves), [("FPR", "TPR"), ("recall", "precision"), ("coverage", "risk")])
-    for run in finished(store, runs_of(["densenet_m"], scale))[:1]:
+    for run in finished(store, runs_of(["densenet_m"], scale))[-1:]:
         preds = predictions(store, run)
         for m in CHANGED:
             for ax, curve in zip(axes, curves.values(), strict=True):

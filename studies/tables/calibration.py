@@ -7,7 +7,7 @@ import howsure as hs
 from ..plans import runs_of
 from ..runs import Run
 from ..store import Store
-from .results import arrays, can_calibrate, finished, predictions, progress
+from .results import arrays, available, finished, predictions, progress
 from .table import Table, percent
 
 HEADER = ["method", "val ECE", "val AAC", "test ECE", "test AAC", "test accuracy", "paper test ECE", "paper test AAC"]
@@ -24,14 +24,13 @@ def calibration(store: Store, scale: str) -> list[Table]:
     note = progress(store, runs) + " In per cent, 15 bins. Entropy and distance rank; they are not probabilities."
     done = finished(store, runs)
     tables = [Table(f"{run.settings.network} (figures 6.1 and 6.2)", HEADER, rows(store, run), note) for run in done]
-    return tables + ([choice(store, run) for run in done] if can_calibrate() else [])
+    return tables + [choice(store, run) for run in done]
 
 
 def rows(store: Store, run: Run) -> list[list[str]]:
     parts = (predictions(store, run, "val"), predictions(store, run))
     found = [row("none", parts, [hs.scores.max_prob(p) for p in parts])]
-    if can_calibrate():
-        found += [calibrated_row(name, parts) for name in CALIBRATORS]
+    found += [calibrated_row(name, parts) for name in available(CALIBRATORS)]
     far = arrays(store, run, "boundary")
     distances = [far[f"{split}_boundary_distance"] for split in ("val", "test")]
     return [
@@ -61,7 +60,7 @@ def choice(store: Store, run: Run) -> Table:
     order = np.random.default_rng(HALF_SEED).permutation(val.n)
     fit, judge = val[np.sort(order[: val.n // 2])], val[np.sort(order[val.n // 2 :])]
     header = ["method", "fit ECE", "judge ECE", "test ECE", "fit AAC", "judge AAC", "test AAC"]
-    found = [choice_row(name, fit, judge, test) for name in CALIBRATORS]
+    found = [choice_row(name, fit, judge, test) for name in available(CALIBRATORS)]
     return Table(f"{run.settings.network}: choosing a calibrator (figure 6.3)", header, found, "In per cent.")
 
 

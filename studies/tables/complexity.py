@@ -12,7 +12,7 @@ from ..networks import build, parameters
 from ..plans import runs_of
 from ..runs import Run
 from ..store import Store
-from .results import by_network, can_calibrate, finished, predictions, progress, tally, temperature_scaled
+from .results import by_network, finished, predictions, progress, tally, temperature_scaled
 from .table import Table, percent, rank_correlation, spread
 
 TEN = hs.equal_range(10)
@@ -41,8 +41,6 @@ def complexity(store: Store, scale: str) -> list[Table]:
         metric_table("Selective prediction (figure 4)", groups, raw, SELECTIVE, note),
         metric_table("Calibration as trained", groups, raw, CALIBRATION, note),
     ]
-    if not can_calibrate():
-        return [*tables, sensitivity("Adaptive bins as trained", raw)]
     scaled = tallies(groups, lambda run: temperature_scaled(store, run))
     title = "Calibration after temperature scaling (figure 5)"
     return [*tables, metric_table(title, groups, scaled, CALIBRATION, note), sensitivity("Adaptive bins", scaled)]

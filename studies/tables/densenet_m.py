@@ -18,12 +18,9 @@ HEADER = ["network", "accuracy", "AUROC", "AUPR", "AURC", "paper (same order)"]
 def densenet_m(store: Store, scale: str) -> list[Table]:
     runs = runs_of(["densenet_m"], scale)
     note = progress(store, runs) + " In per cent. The paper's AUROC for m > 0 is above what its construction allows."
-    done = finished(store, runs)
+    done = finished(store, runs)[::-1]
     return [
-        Table(
-            f"{run.settings.network}-m, seed {run.settings.seed} (table 1)", HEADER, rows(predictions(store, run)), note
-        )
-        for run in done
+        Table(f"{run.settings.network}-m (table 1)", HEADER, rows(predictions(store, run)), note) for run in done
     ] or [Table("DenseNet-m (table 1)", HEADER, [], note)]
 
 

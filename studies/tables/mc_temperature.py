@@ -7,7 +7,7 @@ import howsure as hs
 from ..plans import runs_of
 from ..runs import Run
 from ..store import Store
-from .results import arrays, can_calibrate, finished, progress, tally
+from .results import arrays, finished, progress, tally
 from .table import Table, percent
 
 HEADER = ["network", "accuracy", "one-pass ECE", "MC ECE", "MC UCE",
@@ -51,7 +51,7 @@ def passes(store: Store, run: Run, split: str = "test", count: int | None = None
 def row(store: Store, run: Run) -> list[str]:
     single, many = one_pass(store, run), passes(store, run)
     plain = [percent(v) for v in (hs.accuracy(single), hs.ece(tally(single)), hs.ece(tally(many)), hs.uce(many))]
-    return [name_of(run), *plain, *(scaled_cells(store, run) if can_calibrate() else [""] * 8)]
+    return [name_of(run), *plain, *scaled_cells(store, run)]
 
 
 def scaled_cells(store: Store, run: Run) -> list[str]:
@@ -74,8 +74,7 @@ def passes_table(store: Store, runs: list[Run]) -> Table:
 def rejection_table(store: Store, runs: list[Run]) -> Table:
     """Figure 3: the error among what is kept when the normalised entropy may be at most this."""
     rows = [[name_of(run), *kept_errors(passes(store, run))] for run in runs]
-    if can_calibrate():
-        rows += [[f"{name_of(run)}, scaled", *kept_errors(scaled(store, run))] for run in runs]
+    rows += [[f"{name_of(run)}, scaled", *kept_errors(scaled(store, run))] for run in runs]
     header = ["network", *(f"{h:.1f}" for h in THRESHOLDS)]
     return Table("Error after rejection by entropy (figure 3)", header, rows, "In per cent of the kept images.")
 

@@ -35,9 +35,9 @@ def tally(preds: hs.Predictions) -> hs.Tally:
     return hs.tally(hs.scores.max_prob(preds), correct=preds.correct)
 
 
-def can_calibrate() -> bool:
-    """Whether this version of the library has calibrators."""
-    return "calibrators" in hs.__all__
+def available(names: Iterable[str]) -> list[str]:
+    """Those calibrators that this version of the library has."""
+    return [name for name in names if name in hs.calibrators.__all__]
 
 
 def temperature_scaled(store: Store, run: Run) -> hs.Predictions:
