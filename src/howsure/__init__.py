@@ -28,6 +28,7 @@ _NAMES = {
         "threshold_diagram",
         "uncertainty_reliability",
     ],
+    "formats": ["read", "scan", "write"],
     "histograms": ["Histogram", "histogram", "refine"],
     "metrics": [
         "Bands",
@@ -79,20 +80,21 @@ _NAMES = {
     "predictions": ["Predictions"],
     "saving": ["load", "save"],
 }
-_MODULES = ["binning", "bounds", "calibrators", "curves", "losses", "metrics", "policies", "scores"]
+_MODULES = ["binning", "bounds", "calibrators", "curves", "formats", "losses", "metrics", "policies", "scores"]
 _WHERE = {name: module for module, names in _NAMES.items() for name in names}
 
 __version__ = "0.1.0"
 __all__ = sorted([*_WHERE, *_MODULES, "__version__"])  # pyright: ignore[reportUnsupportedDunderAll]
 
 if TYPE_CHECKING:
-    from howsure import binning, bounds, calibrators, curves, losses, metrics, policies, scores
+    from howsure import binning, bounds, calibrators, curves, formats, losses, metrics, policies, scores
     from howsure._build import tally
     from howsure._check import InputError
     from howsure._sets import SetTally, dice_tally, set_tally
     from howsure._tally import Tally
     from howsure.binning import adaptive, adaptive_reference, equal_range, equal_size, unique
     from howsure.curves import *
+    from howsure.formats import read, scan, write
     from howsure.histograms import Histogram, histogram, refine
     from howsure.metrics import *
     from howsure.outcomes import Outcomes

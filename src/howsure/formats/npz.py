@@ -1,0 +1,57 @@
+"""NumPy archives: named arrays in a zip file, checked before NumPy allocates anything."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+from howsure._check import Array
+from howsure.formats import _npy, _zipped
+from howsure.formats._contents import Contents, Entry
+
+suffixes = (".npz",)
+title = "NumPy archive"
+
+
+def scan(path: Path, rows: int | None) -> Iterator[Contents]:  # noqa: ARG001 - entries are read when they are asked for
+    """The arrays of the archive; they stay in the file until they are loaded."""
+    with _zipped.opened(path) as members:
+        headers = {name: _header(path, info) for name, info in members.items() if name.endswith(".npy")}
+    yield Contents(path, {name[:-4]: _entry(path, name, head) for name, head in headers.items()})
+
+
+def write(arrays: dict[str, Array], path: Path, *, suffix: str) -> None:  # noqa: ARG001 - one layout
+    """An uncompressed archive, so that it can be read in part."""
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
+                np.lib.format.write_array(stream, array, allow_pickle=False)
+
+
+def _where(path: Path, name: str) -> str:
+    return f"{path.name}, array {name.removesuffix('.npy')!r}"
+
+
+def _header(path: Path, info: zipfile.ZipInfo) -> _npy.Header:
+    with zipfile.ZipFile(path) as archive, archive.open(info) as stream:
+        return _npy.header(stream, info.file_size, _where(path, info.filename))
+
+
+def _entry(path: Path, name: str, head: _npy.Header) -> Entry:
+    where = _where(path, name)
+
+    def load() -> Array:
+        with _zipped.reading(path), zipfile.ZipFile(path) as archive, archive.open(name) as stream:
+            stream.read(head.offset)
+            return _npy.data(stream, head, where)
+
+    def blocks(step: int) -> Iterator[Array]:
+        with _zipped.reading(path), zipfile.ZipFile(path) as archive, archive.open(name) as stream:
+            stream.read(head.offset)
+            yield from _npy.blocks(stream, head, step, where)
+
+    in_order = head.shape and not head.fortran
+    return Entry(head.shape, str(head.dtype), load, blocks if in_order else None)

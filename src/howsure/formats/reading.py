@@ -1,0 +1,124 @@
+"""Files → Predictions, whole or streamed."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TypeAlias
+
+import numpy as np
+
+from howsure import _check as check
+from howsure._check import Array, InputError
+from howsure.formats import _joining
+from howsure.formats._assembly import assembled
+from howsure.formats._catalogue import existing, format_of
+from howsure.formats._contents import Contents, Entry, in_memory
+from howsure.formats._fields import fields, joined
+from howsure.formats._names import Wanted, kind, plan
+from howsure.predictions import Predictions
+
+PathLike: TypeAlias = str | os.PathLike[str]
+Names: TypeAlias = Mapping[str, str | Sequence[str]]
+ROWS = 1 << 16
+
+
+def read(
+    paths: PathLike | Iterable[PathLike],
+    *,
+    split: str | None = None,
+    mc: bool = False,
+    names: Names | None = None,
+    renormalise: bool = False,
+) -> Predictions:
+    """The predictions of a file, or of several files as one data set. The format follows from the suffix.
+
+    Arrays and columns are found by name (docs/formats.md): `logits`, `probs` or `confidence` say what the numbers
+    are; nothing is guessed from their range. `split="test"` takes `test_logits`, `test_labels`, …; it is needed
+    where a file has several splits. `mc=True` takes the samples `mc_logits` instead of `logits`.
+    `names={"labels": "gold"}` says which array plays which part where names differ from the convention.
+    `renormalise=True` divides probabilities by their row sum. No pickle is ever loaded.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "a.csv"
+    >>> _ = path.write_text("prob_0,prob_1,label\\n0.9,0.1,0\\n0.4,0.6,0\\n")
+    >>> read(path)
+    <Predictions: n=2, k=2, probs, accuracy 0.5>
+    """
+    wanted = Wanted(split, mc, names or {}, renormalise)
+    files = _listed(paths)
+    parts: list[Predictions] = []
+    images = 0
+    for path in files:
+        data = joined([fields(run, wanted) for run in format_of(path).scan(existing(path), None)])
+        parts.append(assembled(data, renormalise=renormalise, first_image=images))
+        images += len(data.arrays[data.kind])
+    return _joining.joined(parts, [path.name for path in files])
+
+
+def scan(
+    paths: PathLike | Iterable[PathLike],
+    *,
+    rows: int = ROWS,
+    split: str | None = None,
+    mc: bool = False,
+    names: Names | None = None,
+    renormalise: bool = False,
+) -> Iterator[Predictions]:
+    """The same as `read`, in parts of at most `rows` samples (one image at least), one after the other.
+
+    Memory stays bounded for tables, JSON lines, record batches and arrays stored row by row; samples (`mc=True`)
+    are loaded whole and handed out in parts. Ids are checked for repetition within a part only.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "a.csv"
+    >>> _ = path.write_text("confidence,correct\\n0.9,1\\n0.8,0\\n0.7,1\\n")
+    >>> [part.n for part in scan(path, rows=2)]
+    [2, 1]
+    """
+    check.at_least(rows, 1, "rows")
+    wanted = Wanted(split, mc, names or {}, renormalise)
+    images = 0
+    for path in _listed(paths):
+        for run in format_of(path).scan(existing(path), rows):
+            for part in _slices(run, wanted, rows):
+                data = fields(part, wanted)
+                preds = assembled(data, renormalise=renormalise, first_image=images)
+                images += len(data.arrays[data.kind])
+                yield from (preds[i : i + rows] for i in range(0, preds.n, rows))
+
+
+def _listed(paths: PathLike | Iterable[PathLike]) -> list[Path]:
+    listed = [Path(paths)] if isinstance(paths, str | os.PathLike) else [Path(p) for p in paths]
+    if not listed:
+        raise InputError("no file is given; name at least one.")
+    return listed
+
+
+def _slices(contents: Contents, wanted: Wanted, rows: int) -> Iterator[Contents]:
+    """Runs of rows of arrays that can be read in part, all in step; else everything at once."""
+    found = plan(contents, wanted)
+    value = kind(found, wanted)
+    used = {name: contents.entries[name] for part, names in found.items() for name in names if part != "class_names"}
+    n = len_of(contents.entries[found[value][0]])
+    in_step = all(entry.blocks is not None and len_of(entry) == n for entry in used.values())
+    if contents.lines is not None or value.startswith("mc_") or not in_step:
+        yield contents
+        return
+    pixels = int(np.prod(contents.entries[found[value][0]].shape[2:]))
+    yield from _in_step(contents, used, max(1, rows // pixels))
+
+
+def len_of(entry: Entry) -> int:
+    """Rows of an entry."""
+    return entry.shape[0] if entry.shape else 0
+
+
+def _in_step(contents: Contents, used: dict[str, Entry], step: int) -> Iterator[Contents]:
+    streams = {name: entry.blocks(step) for name, entry in used.items() if entry.blocks is not None}
+    for run in zip(*streams.values(), strict=True):
+        there: dict[str, Array] = dict(zip(streams, run, strict=True))
+        yield Contents(
+            contents.path, {**contents.entries, **{n: in_memory(a) for n, a in there.items()}}, contents.table
+        )
