@@ -1,6 +1,9 @@
 """Policies: from a tally to a threshold with a promise, and from predictions to accept or defer."""
 
+from howsure.policies.costs import cost_outcomes
+from howsure.policies.deployment import Deferral, Expected, Share, deferral_table, expected_on_new_data
 from howsure.policies.guarantee import Guaranteed, guaranteed_threshold, label_budget
+from howsure.policies.policy import DONT_KNOW, Basis, Decisions, Policy, Promise
 from howsure.policies.threshold import (
     Rejection,
     Threshold,
@@ -11,9 +14,20 @@ from howsure.policies.threshold import (
 )
 
 __all__ = [
+    "DONT_KNOW",
+    "Basis",
+    "Decisions",
+    "Deferral",
+    "Expected",
     "Guaranteed",
+    "Policy",
+    "Promise",
     "Rejection",
+    "Share",
     "Threshold",
+    "cost_outcomes",
+    "deferral_table",
+    "expected_on_new_data",
     "guaranteed_threshold",
     "label_budget",
     "reject_uncertain",

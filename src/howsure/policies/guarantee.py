@@ -256,12 +256,13 @@ def _labels_needed(kept: Kept, risk: float, delta: float, method: str, how: Boun
     )
     if np.min(kept.loss / kept.kept) >= risk:
         return None
-    factor = next((f for f in _growing(2.0**10) if good(f)), None)
-    return None if factor is None else ceil(kept.n * factor)
+    first = next((f for f in _growing(2.0, 2.0**10, 2.0) if good(f)), None)
+    if first is None:
+        return None
+    return ceil(kept.n * next((f for f in _growing(first / 2, first, 1.02) if good(f)), first))
 
 
-def _growing(most: float) -> Iterator[float]:
-    factor = 1.02
-    while factor < most:
-        yield factor
-        factor *= 1.02
+def _growing(start: float, stop: float, by: float) -> Iterator[float]:
+    while start <= stop:
+        yield start
+        start *= by

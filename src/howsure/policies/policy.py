@@ -1,0 +1,245 @@
+"""Policy: a score, a threshold and what was promised; Decisions: accept or defer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import isnan, nan
+from typing import Any, Literal
+
+import numpy as np
+
+from howsure import _check as check
+from howsure import scores
+from howsure._check import Array, Bools, Floats, InputError
+from howsure._tally import Tally
+from howsure.outcomes import Outcomes
+from howsure.policies.costs import cheapest, cost_matrix, cost_outcomes
+from howsure.policies.guarantee import Guaranteed
+from howsure.policies.threshold import Threshold
+from howsure.predictions import Predictions
+
+By = Literal["class", "group"]
+DONT_KNOW = "I don't know"
+
+
+@dataclass(frozen=True)
+class Basis:
+    """The data that a policy rests on, and what the threshold did there."""
+
+    n: int
+    coverage: float
+    accuracy: float
+    source: str = ""
+    sha256: str = ""
+
+
+@dataclass(frozen=True)
+class Promise:
+    """How the threshold was chosen. With `delta`: the risk exceeds `risk` with probability at most delta."""
+
+    rule: str
+    risk: float = nan
+    delta: float = nan
+    bound: float = nan
+    feasible: bool = True
+    labels_needed: int | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Decisions:
+    """One decision per sample. `accept` False is the answer "I don't know": the case goes to somebody else."""
+
+    accept: Bools
+    prediction: Array
+    confidence: Floats
+    score: Floats
+    ids: Array | None = None
+    class_names: tuple[str, ...] | None = None
+
+    @property
+    def coverage(self) -> float:
+        """Share of accepted answers."""
+        return float(self.accept.mean())
+
+    def answers(self, unknown: Any = DONT_KNOW) -> list[Any]:
+        """The answers in words: a class where the model decides alone, `unknown` where it does not."""
+        said = self.prediction.tolist()
+        if self.class_names is not None:
+            said = [self.class_names[i] for i in said]
+        return [a if ok else unknown for a, ok in zip(said, self.accept.tolist(), strict=True)]
+
+    def __len__(self) -> int:
+        return len(self.accept)
+
+
+@dataclass(frozen=True)
+class Policy:
+    """When the model may decide alone: calibrate, score, accept where score >= threshold, else defer.
+
+    `score` is the name of a score in `howsure.scores` (or, with `costs`, "cost": minus the least expected
+    cost, whose class is then the answer). With `by`, the classes or groups in `keys` have `thresholds` of
+    their own and all others take `threshold`. `promise` and `basis` say what was promised and on which data.
+    Saved with `howsure.save`, read with `howsure.load`.
+
+    >>> policy = Policy("max_prob", 0.75)
+    >>> preds = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4]], class_names=["cat", "dog"])
+    >>> policy.decide(preds).answers()
+    ['cat', "I don't know"]
+    """
+
+    score: str
+    threshold: float
+    calibrator: Any = None
+    by: By | None = None
+    keys: tuple[str, ...] = ()
+    thresholds: tuple[float, ...] = ()
+    costs: tuple[tuple[float, ...], ...] | None = None
+    k: int | None = None
+    class_names: tuple[str, ...] | None = None
+    promise: Promise | None = None
+    basis: Basis | None = None
+
+    def __post_init__(self) -> None:
+        if isnan(self.threshold) or any(isnan(x) for x in self.thresholds):
+            raise InputError("a threshold is nan; a number or inf (defer everything) is needed.")
+        if (self.score == "cost") != (self.costs is not None):
+            raise InputError("the score 'cost' and a matrix costs= belong together; give both or none.")
+        if self.score != "cost":
+            score_named(self.score)
+        if self.by not in (None, "class", "group"):
+            raise InputError(f"by={self.by!r}; 'class', 'group' or None is needed.")
+        if len(self.keys) != len(self.thresholds) or (self.keys and self.by is None):
+            raise InputError(f"{len(self.keys)} keys have {len(self.thresholds)} thresholds with by={self.by!r}.")
+        if self.costs is not None:
+            cost_matrix(self.costs, self.k)
+
+    @classmethod
+    def fit(
+        cls,
+        preds: Predictions,
+        choose: Callable[[Tally], Threshold | Guaranteed],
+        *,
+        score: str = "max_prob",
+        calibrator: Any = None,
+        by: By | None = None,
+        costs: Any = None,
+        minimum: int = 100,
+        source: tuple[str, str] = ("", ""),
+    ) -> Policy:
+        """Choose thresholds on labelled predictions with a rule such as `lambda t: threshold_for_accuracy(t, 0.99)`.
+
+        With `by` every predicted class or every group with at least `minimum` samples gets a threshold of its
+        own (inf where the rule finds none); smaller and new ones take the threshold of all together. A
+        guarantee then holds for each of them by itself; divide delta by their number for all at once.
+        `source` names the data and its hash.
+
+        >>> from howsure.policies import guaranteed_threshold
+        >>> p = np.repeat([[0.99, 0.01]], 200, axis=0)
+        >>> policy = Policy.fit(Predictions.from_probs(p, [0] * 200),
+        ...     lambda t: guaranteed_threshold(t, risk=0.05, delta=0.05))
+        >>> policy.threshold, policy.promise.bound
+        (0.99, 0.0250)
+        """
+        table = None if costs is None else cost_matrix(costs, preds.k)
+        if calibrator is not None:
+            preds = calibrator(preds)
+        o = _outcomes(preds, score if table is None else "cost", table)
+        found = choose(o.tally())
+        parts = {} if by is None else _by_key(o, keys_of(preds, by, _said(preds, table)), choose, minimum)
+        return cls(
+            score if table is None else "cost",
+            found.threshold,
+            calibrator,
+            by,
+            tuple(parts),
+            tuple(parts.values()),
+            None if table is None else tuple(tuple(row) for row in table.tolist()),
+            preds.k,
+            preds.class_names,
+            _promise(found),
+            Basis(len(o), found.coverage, found.accuracy, *source),
+        )
+
+    def decide(self, preds: Predictions) -> Decisions:
+        """Accept or defer each sample; labels are not needed."""
+        self.check_classes(preds)
+        if self.calibrator is not None:
+            preds = self.calibrator(preds)
+        said, score = self.read(preds)
+        accept = score >= self.limits(preds, said)
+        confidence = preds.confidence if self.costs is None else preds.probs[np.arange(preds.n), said]
+        return Decisions(accept, said, confidence, score, preds.ids, preds.class_names or self.class_names)
+
+    def read(self, preds: Predictions) -> tuple[Array, Floats]:
+        """Answer and score of each (calibrated) sample."""
+        if self.costs is not None:
+            said, cost = cheapest(preds, self.costs)
+            return said, -cost
+        said = _said(preds, None)
+        return said, score_named(self.score)(preds)
+
+    def limits(self, preds: Predictions, said: Array) -> float | Floats:
+        """The threshold of each sample."""
+        if self.by is None:
+            return self.threshold
+        own = dict(zip(self.keys, self.thresholds, strict=True))
+        return np.array([own.get(key, self.threshold) for key in keys_of(preds, self.by, said).tolist()])
+
+    def check_classes(self, preds: Predictions) -> None:
+        """Refuse predictions over other classes than the policy was made for."""
+        if self.k is not None and preds.k is not None and preds.k != self.k:
+            raise InputError(f"this policy was made for {self.k} classes, these predictions have {preds.k}.")
+        if self.class_names and preds.class_names and self.class_names != preds.class_names:
+            i = next(i for i, (a, b) in enumerate(zip(self.class_names, preds.class_names, strict=True)) if a != b)
+            raise InputError(
+                f"this policy was made for other classes: class {i} is {self.class_names[i]!r} there and "
+                f"{preds.class_names[i]!r} here."
+            )
+
+
+def score_named(name: str) -> Callable[[Predictions], Floats]:
+    """The score of that name."""
+    if name not in scores.__all__:
+        raise InputError(f"{name!r} is not a score; one of {', '.join(scores.__all__)} is needed.")
+    return getattr(scores, name)
+
+
+def keys_of(preds: Predictions, by: By, said: Array) -> Array:
+    """What a sample's own threshold is looked up by: its predicted class or its group, as text."""
+    if by == "group":
+        if preds.group is None:
+            raise InputError("thresholds by group need a group for each sample; give group=.")
+        return preds.group.astype(str)
+    return said.astype(str)
+
+
+def _said(preds: Predictions, costs: Floats | None) -> Array:
+    if costs is not None:
+        return cheapest(preds, costs)[0]
+    if preds.kind == "confidence" and preds.known_prediction is None:
+        return np.full(preds.n, -1)  # the class is not known; the decision does not need it
+    return preds.prediction
+
+
+def _outcomes(preds: Predictions, score: str, costs: Floats | None) -> Outcomes:
+    if costs is not None:
+        return cost_outcomes(preds, costs)
+    return Outcomes(score_named(score)(preds), preds.correct, weight=preds.weight, group=preds.group)
+
+
+def _by_key(
+    o: Outcomes, keys: Array, choose: Callable[[Tally], Threshold | Guaranteed], minimum: int
+) -> dict[str, float]:
+    check.at_least(minimum, 1, "minimum")
+    names, counts = np.unique(keys, return_counts=True)
+    return {str(name): choose(o[keys == name].tally()).threshold for name in names[counts >= minimum]}
+
+
+def _promise(found: Threshold | Guaranteed) -> Promise:
+    if isinstance(found, Threshold):
+        return Promise(found.rule, feasible=found.feasible)
+    return Promise(found.rule, found.risk, found.delta, found.bound, found.feasible, found.labels_needed)
+
+
+__all__ = ["DONT_KNOW", "Basis", "Decisions", "Policy", "Promise"]
