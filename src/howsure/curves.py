@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from howsure._build import tally
-from howsure._check import Array, Floats, InputError
+from howsure._check import Array, Floats, InputError, Ints
 from howsure._sets import SetTally
 from howsure._tally import Tally, needs_claims, needs_zero_one
 from howsure.binning import Binning, equal_range, equal_size
@@ -32,6 +32,9 @@ __all__ = [
     "threshold_diagram",
     "uncertainty_reliability",
 ]
+
+DRAWN = 300  # up to here a bin's accuracy is drawn, beyond it three moments are exact enough
+Z95 = 1.6448536269514722
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,7 +171,8 @@ def reliability(t: Tally, bins: Binning | None = None, *, consistency: bool = Fa
     r"""Accuracy against mean confidence per non-empty bin, lowest confidence first; `.weight` is the count.
 
     With `consistency=True` the band holds 5 % and 95 % quantiles of what the bin's accuracy would be were
-    every claim true: outcomes drawn as Bernoulli(score) 1,000 times (Bröcker & Smith 2007).
+    every claim true: outcomes drawn as Bernoulli(score) 1,000 times, or their normal limit with skewness in
+    bins of more than 300 samples (Bröcker & Smith 2007).
     `.threshold` is the lowest score in the bin. Ding et al. 2020, figure 2.
 
     >>> reliability(tally([0.9, 0.8], correct=[1, 0])).y
@@ -185,13 +189,25 @@ def reliability(t: Tally, bins: Binning | None = None, *, consistency: bool = Fa
 def _consistency(t: Tally, bins: Binning, seed: int) -> tuple[Floats, Floats]:
     """Quantiles of a bin's accuracy under the claims, lowest bin first."""
     rng = np.random.default_rng(seed)
-    ends = np.searchsorted(np.cumsum(t.count), bins.cuts(t)[:-1], side="right")
-    count = np.asarray(np.round(t.count), dtype=np.int64)
-    claim = np.clip(t.score, 0.0, 1.0)
-    total = np.add.reduceat(count, ends)
-    draws = (np.add.reduceat(rng.binomial(count, claim), ends) / np.maximum(total, 1) for _ in range(1000))
-    low, high = np.quantile(np.array(list(draws)), [0.05, 0.95], axis=0)
-    return low[::-1], high[::-1]
+    start = np.searchsorted(np.cumsum(t.count), bins.cuts(t)[:-1], side="right")
+    rows = [slice(a, b) for a, b in zip(start, [*start[1:], len(t.score)], strict=True)]
+    found = [_claimed_quantiles(t.score[r], np.round(t.count[r]).astype(np.int64), rng) for r in reversed(rows)]
+    low, high = np.transpose(found)
+    return low, high
+
+
+def _claimed_quantiles(claim: Floats, count: Ints, rng: np.random.Generator) -> tuple[float, float]:
+    """5 % and 95 % quantiles of the mean of Bernoulli(claim): by drawing, for many samples by three moments."""
+    n = max(1, int(count.sum()))
+    if n <= DRAWN:
+        draws = (rng.random((1000, n)) < np.repeat(claim, count)[:n]).mean(axis=1)
+        low, high = np.quantile(draws, [0.05, 0.95])
+        return float(low), float(high)
+    variance = np.dot(count, claim * (1 - claim))
+    skew = np.dot(count, claim * (1 - claim) * (1 - 2 * claim)) / max(variance, 1e-300) ** 1.5
+    spread = np.sqrt(variance) * (np.array([-Z95, Z95]) + (Z95**2 - 1) / 6 * skew)  # Cornish and Fisher
+    low, high = np.clip((np.dot(count, claim) + spread) / n, 0.0, 1.0)
+    return float(low), float(high)
 
 
 def uncertain_tally(preds: Predictions) -> Tally:

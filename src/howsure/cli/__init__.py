@@ -1,0 +1,5 @@
+"""The command line: parse, call, render. Commands are imported when they are named."""
+
+from howsure.cli.main import main
+
+__all__ = ["main"]

@@ -1,0 +1,5 @@
+"""python -m howsure.cli"""
+
+from howsure.cli.main import main
+
+main()

@@ -1,0 +1,190 @@
+"""howsure check"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from xml.sax.saxutils import quoteattr
+
+import click
+
+from howsure._check import InputError
+from howsure.cli._common import FILES, measuring, note, read_files, reading, say, working
+
+if TYPE_CHECKING:
+    from howsure.limits import Limit, Verdict
+
+LOWER_IS_BETTER = [
+    "nll",
+    "brier",
+    "uce",
+    "muce",
+    "classwise_ece",
+    "aurc",
+    "e_aurc",
+    "augrc",
+    "ece",
+    "aece",
+    "mce",
+    "amce",
+    "over_confidence",
+    "under_confidence",
+    "debiased_ece",
+    "smooth_ece",
+    "correctness_brier",
+    "correctness_nll",
+]
+HIGHER_IS_BETTER = ["accuracy", "top_5_accuracy", "auroc", "aupr_error", "aupr_success", "eor_smooth"]
+
+
+def _limit_options(f: Callable[..., Any]) -> Callable[..., Any]:
+    """--max-NAME for what should be low, --min-NAME for what should be high."""
+    for side, names in (("min", HIGHER_IS_BETTER), ("max", LOWER_IS_BETTER)):
+        for name in reversed(names):
+            f = click.option(f"--{side}-{name.replace('_', '-')}", type=float, metavar="X")(f)
+    f = click.option("--max-risk-at-coverage", multiple=True, metavar="COVERAGE:X", help="e.g. 0.8:0.02")(f)
+    return click.option("--min-coverage-at-risk", multiple=True, metavar="RISK:X", help="e.g. 0.01:0.8")(f)
+
+
+@click.command()
+@FILES
+@_limit_options
+@click.option("--baseline", type=click.Path(), help="A report (JSON) that must not be beaten by chance alone.")
+@click.option("--junit", type=click.Path(), help="Write the verdicts as JUnit XML.")
+@click.option("--github", is_flag=True, help="Print GitHub annotations; fill the step summary where there is one.")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
+@reading
+@measuring
+@click.pass_context
+def command(
+    ctx: click.Context,
+    files: Sequence[str],
+    baseline: str | None,
+    junit: str | None,
+    github: bool,
+    as_json: bool,
+    quiet: bool,
+    level: float,
+    seed: int,
+    split: str | None,
+    mc: bool,
+    renormalise: bool,
+    names: Sequence[str],
+    **limits: Any,
+) -> None:
+    """A gate for CI: exit 1 where a limit is not met.
+
+    A limit is compared with the unfavourable end of the interval (upper for --max, lower for --min), so a model
+    passes only where the data say that it is good enough, not where it may be by luck.
+
+    \b
+    Examples:
+      howsure check test.npz --max-ece 0.05 --min-coverage-at-risk 0.01:0.8
+      howsure check test.npz --baseline main.json --junit verdicts.xml
+    """
+    from howsure.limits import check
+
+    wanted = parse_limits(limits)
+    old = None if baseline is None else read_baseline(baseline)
+    preds = read_files(files, split, mc, renormalise, names)
+    with working("measuring"):
+        verdicts = check(preds, wanted, baseline=old, level=level, seed=seed)
+    if junit:
+        from howsure._atomic import write_text
+
+        write_text(junit, junit_xml(verdicts))
+        note(f"wrote {junit}", quiet)
+    if github:
+        github_output(verdicts)
+    if as_json:
+        click.echo(json.dumps({"passed": all(v.passed for v in verdicts), "verdicts": [asdict(v) for v in verdicts]}))
+    elif not quiet:
+        say(table(verdicts))
+    ctx.exit(0 if all(v.passed for v in verdicts) else 1)
+
+
+def parse_limits(options: dict[str, Any]) -> list[Limit]:
+    """The limits that were given, in the order of the options."""
+    from howsure.limits import Limit
+
+    found: list[Limit] = []
+    for option, value in options.items():
+        side, _, name = option.partition("_")
+        if isinstance(value, tuple):
+            found += [Limit(name, side, *_pair(option, text)) for text in value]  # type: ignore[arg-type]
+        elif value is not None:
+            found.append(Limit(name, side, value))  # type: ignore[arg-type]
+    return found
+
+
+def _pair(option: str, text: str) -> tuple[float, float]:
+    argument, _, limit = text.partition(":")
+    try:
+        return float(limit), float(argument)
+    except ValueError:
+        flag = "--" + option.replace("_", "-")
+        raise InputError(f"{flag} {text!r} is not NUMBER:NUMBER, as in {flag} 0.01:0.8.") from None
+
+
+def read_baseline(path: str) -> dict[str, Any]:
+    """The JSON of an earlier report."""
+    from howsure.report import Report
+
+    try:
+        return Report.from_json(Path(path).read_text(encoding="utf-8")).data
+    except (InputError, UnicodeDecodeError) as e:
+        raise InputError(f"{path}: {e}") from None
+
+
+def table(verdicts: Sequence[Verdict]) -> Any:
+    """The verdicts for a terminal."""
+    from rich.table import Table
+    from rich.text import Text
+
+    out = Table(box=None, pad_edge=False)
+    for column in ("", "limit", "value", "compared", ""):
+        out.add_column(column)
+    for v in verdicts:
+        mark = Text("pass", style="green") if v.passed else Text("FAIL", style="bold red")
+        out.add_row(mark, v.what, number(v.value), number(v.compared), v.note)
+    return out
+
+
+def number(value: float | None) -> str:
+    """Four significant digits."""
+    return "–" if value is None else f"{value:.4g}"
+
+
+def sentence(v: Verdict) -> str:
+    """A verdict in one line."""
+    return f"{v.what}: {number(v.compared)} ({v.note}; value {number(v.value)})"
+
+
+def junit_xml(verdicts: Sequence[Verdict]) -> str:
+    """One test case per limit."""
+    failed = sum(not v.passed for v in verdicts)
+    lines = [
+        '<?xml version="1.0" encoding="utf-8"?>',
+        f'<testsuite name="howsure" tests="{len(verdicts)}" failures="{failed}">',
+    ]
+    for v in verdicts:
+        failure = "" if v.passed else f"<failure message={quoteattr(sentence(v))}/>"
+        lines.append(f'  <testcase classname="howsure" name={quoteattr(v.what)}>{failure}</testcase>')
+    return "\n".join([*lines, "</testsuite>", ""])
+
+
+def github_output(verdicts: Sequence[Verdict]) -> None:
+    """Annotations on standard output; a table in the step summary."""
+    for v in verdicts:
+        if not v.passed:
+            click.echo(f"::error title=howsure check::{sentence(v)}")
+    summary = os.environ.get("GITHUB_STEP_SUMMARY")
+    if summary:
+        rows = [f"| {'pass' if v.passed else '**FAIL**'} | {v.what} | {number(v.compared)} |" for v in verdicts]
+        with open(summary, "a", encoding="utf-8") as f:
+            f.write("\n".join(["| | limit | compared |", "|---|---|---:|", *rows, ""]))

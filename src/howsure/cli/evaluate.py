@@ -1,0 +1,85 @@
+"""howsure evaluate"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from howsure._check import InputError
+from howsure.cli._common import FILES, command_line, measuring, note, read_files, reading, say, showing, working
+
+if TYPE_CHECKING:
+    from howsure.report import Report
+
+WRITERS = {".json": "to_json", ".md": "to_markdown", ".html": "to_html", ".txt": "to_text"}
+
+
+@click.command()
+@FILES
+@click.option("--score", "scores", multiple=True, help="Scores to look at; the first is the one the report is about.")
+@click.option("--calibrator", type=click.Path(), help="Apply a saved calibrator first.")
+@reading
+@measuring
+@showing
+def command(
+    files: Sequence[str],
+    scores: Sequence[str],
+    calibrator: str | None,
+    level: float,
+    seed: int,
+    as_json: bool,
+    out: Sequence[str],
+    html: str | None,
+    quiet: bool,
+    **how: Any,
+) -> None:
+    """How sure is this classifier, and should you believe it?
+
+    Reads logits, probabilities, Monte-Carlo samples or a confidence with right/wrong, and prints every number
+    the data allow, each with its interval. Several FILEs are read as one data set.
+
+    \b
+    Examples:
+      howsure evaluate test.npz
+      howsure evaluate predictions.csv --html report.html
+      howsure evaluate all.npz --split test --json > report.json
+      howsure evaluate test.parquet --score entropy --score max_prob
+    """
+    from howsure.report import evaluate
+
+    targets = [*out, *([html] if html else [])]
+    for target in targets:
+        _writer(target)
+    preds = read_files(files, **how)
+    if calibrator:
+        from howsure.saving import load
+
+        preds = load(calibrator)(preds)
+    with working("measuring"):
+        report = evaluate(preds, scores or None, level=level, seed=seed, files=files, command=command_line())
+    show(report, as_json=as_json, targets=targets, quiet=quiet)
+
+
+def show(report: Report, *, as_json: bool, targets: Sequence[str], quiet: bool) -> None:
+    """Print a report and write it wherever it was asked for."""
+    for target in targets:
+        getattr(report, _writer(target))(target)
+        note(f"wrote {target}", quiet)
+    if as_json:
+        click.echo(report.to_json(), nl=False)
+    elif not quiet:
+        from howsure.render.text import tables
+
+        say(tables(report.data))
+
+
+def _writer(path: str) -> str:
+    suffix = Path(path).suffix.lower()
+    if suffix not in WRITERS:
+        raise InputError(f"{path}: reports are written as {', '.join(WRITERS)}; '{suffix}' is none of them.")
+    if not (parent := Path(path).absolute().parent).is_dir():
+        raise InputError(f"{path}: the folder {parent} does not exist.")
+    return WRITERS[suffix]

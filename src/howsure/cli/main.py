@@ -1,0 +1,112 @@
+"""The `howsure` command: its commands, and what each kind of failure looks like to a user."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from importlib import import_module
+from typing import NoReturn
+
+import click
+
+from howsure import __version__
+from howsure._check import InputError
+
+COMMANDS = {
+    "calibrate": "Correct the confidence: fit on validation data, judge on test data.",
+    "check": "A gate for CI: exit 1 where a limit is not met.",
+    "compare": "Which model, score or calibrator is better on the same samples?",
+    "completion": "Print a script that completes howsure commands in your shell.",
+    "decide": "Accept or defer each prediction by a saved policy.",
+    "demo": "See howsure at work on real predictions that come with it.",
+    "doctor": "What is in this file, and what is wrong with it?",
+    "evaluate": "How sure is this classifier, and should you believe it?",
+    "threshold": "Above which confidence may the model decide alone?",
+}
+LIMIT_NOT_MET, USER_MISTAKE, OUR_BUG, INTERRUPTED = 1, 2, 70, 130
+
+
+class Commands(click.Group):
+    """Imports a command's module when the command is asked for; `--help` needs none of them."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return [name for name in COMMANDS if _exists(name)]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in COMMANDS or not _exists(cmd_name):
+            return None
+        return import_module(f"howsure.cli.{cmd_name}").command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, COMMANDS[name]) for name in self.list_commands(ctx)])
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        try:
+            return super().resolve_command(ctx, args)
+        except click.UsageError as e:
+            from difflib import get_close_matches
+
+            near = get_close_matches(args[0], COMMANDS, n=1)
+            hint = f" Did you mean '{near[0]}'?" if near else ""
+            raise click.UsageError(e.message + hint, ctx) from None
+
+
+def _exists(name: str) -> bool:
+    return os.path.exists(os.path.join(os.path.dirname(__file__), f"{name}.py"))
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(__version__, "-V", "--version", prog_name="howsure")
+def howsure() -> None:
+    """How sure is your classifier, and should you believe it?
+
+    \b
+    First steps:
+      howsure demo                           real predictions, no files needed
+      howsure doctor test.npz                what is in my file?
+      howsure evaluate test.npz              every number, with its interval
+      howsure calibrate --fit val.npz --on test.npz
+      howsure threshold val.npz --risk 0.02  when may the model decide alone?
+
+    Exit codes: 0 good, 1 a stated limit is not met, 2 a mistake in the call or the data, 70 a bug of ours.
+    """
+
+
+def main(args: Sequence[str] | None = None) -> NoReturn:
+    """Run the command; every failure is one clear line and an exit code."""
+    try:
+        code = howsure.main(args=args, prog_name="howsure", standalone_mode=False)
+    except click.ClickException as e:
+        e.show()
+        code = USER_MISTAKE
+    except click.Abort:
+        code = _fail("stopped", INTERRUPTED)
+    except BrokenPipeError:  # the reader of our output went away, as in `howsure … | head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        code = 0
+    except (InputError, ModuleNotFoundError) as e:
+        code = _fail(str(e), USER_MISTAKE)
+    except OSError as e:
+        code = _fail(_os_error(e), USER_MISTAKE)
+    except MemoryError:
+        code = _fail("these data do not fit into memory. Evaluate fewer rows, or split the file.", USER_MISTAKE)
+    except Exception as e:
+        if os.environ.get("HOWSURE_DEBUG"):
+            raise
+        what = f"{type(e).__name__}: {e}".splitlines()[0]
+        code = _fail(f"this is a bug in howsure ({what}). Set HOWSURE_DEBUG=1 to see where, and report it.", OUR_BUG)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _os_error(e: OSError) -> str:
+    where = f"{e.filename}: " if e.filename else ""
+    return f"{where}{(e.strerror or str(e)).lower()}."
+
+
+def _fail(message: str, code: int) -> int:
+    click.echo(f"howsure: {message}", err=True)
+    return code

@@ -1,0 +1,1 @@
+"""Report JSON → text, Markdown, HTML or figure. Renderers do no arithmetic."""

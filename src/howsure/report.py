@@ -1,0 +1,230 @@
+"""evaluate(): the one place where the parts meet, and Report, whose only stored form is JSON."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import isfinite
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import howsure
+from howsure import curves, metrics, panel
+from howsure._atomic import write_text
+from howsure._check import InputError
+from howsure._tally import Tally
+from howsure.binning import adaptive, equal_range, equal_size
+from howsure.curves import Curve
+from howsure.intervals import Interval, intervals
+from howsure.metrics.binary import brier_decomposition, net_benefit, positive_tally, recalibration
+from howsure.outcomes import Outcomes
+from howsure.panel import Item
+from howsure.predictions import Predictions
+from howsure.provenance import provenance
+
+SCHEMA = 1
+POINTS = 400  # a drawn curve needs no more
+Score = str | Callable[[Predictions], Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Report:
+    """Everything that was found about one set of predictions; `.data` is its JSON.
+
+    >>> from howsure import Predictions
+    >>> report = evaluate(Predictions.from_probs([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]], [0, 1, 1]))
+    >>> round(report["accuracy"], 3)
+    0.667
+    """
+
+    data: dict[str, Any]
+
+    def __getitem__(self, metric: str) -> float | None:
+        """The value of a metric of the first score."""
+        if metric not in self.data["metrics"]:
+            raise KeyError(f"{metric} is not in this report; it has {', '.join(self.data['metrics'])}")
+        return self.data["metrics"][metric]["value"]
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """The report as JSON text, strict (no NaN); written to `path` where given."""
+        return _written(json.dumps(self.data, indent=1, allow_nan=False, ensure_ascii=False) + "\n", path)
+
+    def to_text(self, width: int = 100) -> str:
+        """The table that the command line prints."""
+        from howsure.render.text import text
+
+        return text(self.data, width)
+
+    def to_markdown(self, path: str | Path | None = None) -> str:
+        """The table as Markdown."""
+        from howsure.render.markdown import markdown
+
+        return _written(markdown(self.data), path)
+
+    @classmethod
+    def from_json(cls, text: str) -> Report:
+        """A report from its JSON text."""
+        try:
+            data = json.loads(text)
+        except ValueError as e:
+            raise InputError(f"this is not JSON: {e}.") from None
+        if not isinstance(data, dict) or "metrics" not in data or "howsure" not in data:
+            raise InputError("this JSON is not a howsure report; it lacks 'howsure' or 'metrics'.")
+        if data.get("schema") != SCHEMA:
+            raise InputError(f"this report has schema {data.get('schema')}; this version reads schema {SCHEMA}.")
+        return cls(data)
+
+    def __repr__(self) -> str:
+        return f"<Report: n={self.data['n']:,}, k={self.data['k']}, {len(self.data['metrics'])} metrics>"
+
+
+def _written(text: str, path: str | Path | None) -> str:
+    if path is not None:
+        write_text(path, text)
+    return text
+
+
+def evaluate(
+    preds: Predictions,
+    scores: Sequence[Score] | None = None,
+    *,
+    level: float = 0.95,
+    seed: int = 0,
+    files: Sequence[str | Path] = (),
+    command: str | None = None,
+) -> Report:
+    """Measure everything that the data allow, each number with an interval or the reason why not.
+
+    The report is about the first score, `max_prob` unless told otherwise; further scores get the ranking
+    metrics. `files` and `command` are only recorded. Intervals are bootstrap percentile limits at `level`,
+    drawn by whole groups where the predictions have a `group`.
+
+    >>> from howsure import Predictions
+    >>> evaluate(Predictions.from_probs([[0.9, 0.1], [0.2, 0.8]], [0, 1]))
+    <Report: n=2, k=2, 28 metrics>
+    """
+    if not 0 < level < 1:
+        raise InputError(f"level is {level:g}; a number between 0 and 1 is needed.")
+    named = [_named(s) for s in (scores or panel.default_scores(preds))]
+    first, *others = [(name, Scored(preds, score(preds), level, seed)) for name, score in named]
+    return Report(
+        {
+            "howsure": howsure.__version__,
+            "schema": SCHEMA,
+            "provenance": provenance(preds, files, command, seed=seed, level=level),
+            "n": preds.n,
+            "k": preds.k,
+            "kind": preds.kind,
+            "samples": preds.samples,
+            "class_names": None if preds.class_names is None else list(preds.class_names),
+            "score": first[0],
+            "metrics": first[1].all(),
+            "scores": {name: scored.ranking() for name, scored in others},
+            "curves": _curves(preds, first[1].tally),
+            "binary": _binary(preds) if preds.k == 2 and preds.kind != "confidence" else None,
+            "findings": [],
+        }
+    )
+
+
+def _named(score: Score) -> tuple[str, Callable[[Predictions], Any]]:
+    if callable(score):
+        return getattr(score, "__name__", "score"), score
+    return score, panel.score_named(score)
+
+
+class Scored:
+    """One score of the predictions, ready to be measured."""
+
+    def __init__(self, preds: Predictions, score: Any, level: float, seed: int):
+        self.preds, self.level, self.seed = preds, level, seed
+        self.outcomes = Outcomes(score, correct=preds.correct, weight=preds.weight, group=preds.group)
+        self.tally = self.outcomes.tally()
+
+    def all(self) -> dict[str, Any]:
+        """Metrics of the predictions, of the ranking and, for a claim, of its calibration."""
+        low, high = self.tally.score_range()
+        claims = panel.claims() if low >= 0 and high <= 1 else []
+        return self.measure([*panel.whole(self.preds), *panel.ranking(), *claims])
+
+    def ranking(self) -> dict[str, Any]:
+        """Metrics of the ranking alone."""
+        return {"metrics": self.measure(panel.ranking())}
+
+    def measure(self, items: Sequence[Item]) -> dict[str, Any]:
+        """The JSON entry of each item; items on the same data share their bootstrap draws."""
+        sampled = self.tally if self.preds.group is None else self.outcomes
+        parts = (("predictions", self.preds, self.preds), ("tally", self.tally, sampled))
+        found: dict[str, Any] = {}
+        for takes, data, source in parts:
+            here = [item for item in items if item.takes == takes]
+            limits = intervals([item.measure for item in here], source, self.level, self.seed)
+            for item, limit in zip(here, limits, strict=True):
+                found[item.name] = _entry(item, item.measure(data), limit, self.tally)
+        return {item.name: found[item.name] for item in items}
+
+
+def _entry(item: Item, value: float, limits: Interval, t: Tally) -> dict[str, Any]:
+    if not isfinite(value):
+        return {"value": None, "why": panel.why_undefined(item.name, value, t), "better": item.better}
+    if limits.why:
+        return {"value": value, "low": None, "high": None, "better": item.better, "why": limits.why}
+    return {"value": value, "low": limits.low, "high": limits.high, "better": item.better}
+
+
+def _curves(preds: Predictions, t: Tally) -> dict[str, Any]:
+    out = {
+        "risk_coverage": curves.risk_coverage(t),
+        "threshold_diagram": curves.threshold_diagram(t),
+        "ideal_threshold_diagram": curves.threshold_diagram(t, ideal=True),
+        "roc": curves.roc(t),
+        "precision_recall": curves.precision_recall(t),
+        "odds_by_quantile": curves.odds_by_quantile(t),
+    }
+    low, high = t.score_range()
+    if low >= 0 and high <= 1:
+        for name, bins in (("equal_range", equal_range(15)), ("equal_size", equal_size(15)), ("adaptive", adaptive())):
+            if name != "adaptive" or not t.weighted:
+                out[f"reliability_{name}"] = curves.reliability(t, bins, consistency=True)
+    if preds.kind != "confidence":
+        out["uncertainty_reliability"] = curves.uncertainty_reliability(preds)
+        out["rejection"] = curves.rejection(preds)
+    return {name: curve_json(c) for name, c in out.items()}
+
+
+def curve_json(curve: Curve) -> dict[str, Any]:
+    """A curve as lists, thinned to rows that are evenly spread; not a number and infinity become null."""
+    pick = np.unique(np.linspace(0, len(curve) - 1, min(len(curve), POINTS)).round().astype(int))
+    columns = {name: getattr(curve, name) for name in ("x", "y", "weight", "threshold", "low", "high")}
+    given = {name: _numbers(c[pick]) for name, c in columns.items() if c is not None}
+    return {"labels": list(curve.labels), "points": len(curve), **given}
+
+
+def _numbers(a: Any) -> list[float | None]:
+    return [float(f"{v:.12g}") if isfinite(v) else None for v in a.tolist()]
+
+
+def _binary(preds: Predictions) -> dict[str, Any]:
+    """What is asked of the probability of the positive class."""
+    t = positive_tally(preds)
+    fit = recalibration(preds)
+    return {
+        "positive_class": "1" if preds.class_names is None else preds.class_names[1],
+        "prevalence": float(1 - t.total / t.n),
+        "ece": metrics.ece(t),
+        "calibration_intercept": _wald(fit.intercept, fit.intercept_error),
+        "calibration_slope": _wald(fit.slope, fit.slope_error),
+        "brier_decomposition": brier_decomposition(preds)._asdict(),
+        "reliability": curve_json(curves.reliability(t, equal_size(10))),
+        "net_benefit": curve_json(net_benefit(preds)),
+    }
+
+
+def _wald(value: float, error: float) -> dict[str, Any]:
+    """A fitted coefficient with its normal 95 % limits."""
+    if not isfinite(value):
+        return {"value": None, "why": "one class is missing, the score is constant, or the classes separate"}
+    return {"value": value, "low": value - 1.96 * error, "high": value + 1.96 * error}

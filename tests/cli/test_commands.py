@@ -1,0 +1,167 @@
+"""Every command: what it prints, what it writes, how it fails."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from howsure.cli.main import COMMANDS
+
+
+def test_help(howsure: Callable, snapshot: Callable) -> None:
+    ran = howsure("--help")
+    assert ran.code == 0
+    snapshot(ran.out)
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_of(command: str, howsure: Callable, snapshot: Callable) -> None:
+    ran = howsure(command, "--help")
+    assert ran.code == 0
+    assert "Example" in ran.out, "every --help teaches with an example"
+    snapshot(ran.out)
+
+
+def test_unknown_command_suggests(howsure: Callable) -> None:
+    ran = howsure("evalute")
+    assert ran.code == 2
+    assert "Did you mean 'evaluate'?" in ran.err
+
+
+def test_evaluate(howsure: Callable, snapshot: Callable, files: Path) -> None:
+    ran = howsure("evaluate", "test.npz")
+    assert (ran.code, ran.err) == (0, "")
+    snapshot(ran.out)
+
+
+def test_evaluate_binary(howsure: Callable, snapshot: Callable, files: Path) -> None:
+    ran = howsure("evaluate", "binary.npz")
+    assert ran.code == 0
+    snapshot(ran.out)
+
+
+def test_evaluate_json_is_strict_and_complete(howsure: Callable, files: Path) -> None:
+    ran = howsure("evaluate", "test.npz", "--json")
+    data = json.loads(ran.out, parse_constant=lambda name: pytest.fail(f"{name} in the JSON"))
+    assert data["n"] == 400
+    assert data["provenance"]["command"] == "howsure evaluate test.npz --json"
+    for name, entry in data["metrics"].items():
+        assert entry["value"] is not None or entry["why"], name
+        assert entry.get("low") is not None or entry["why"], f"{name} has neither interval nor reason"
+
+
+def test_evaluate_several_files_are_one_data_set(howsure: Callable, files: Path) -> None:
+    whole = np.load("test.npz")
+    for name, rows in (("a", slice(0, 150)), ("b", slice(150, None))):
+        np.savez(f"{name}.npz", logits=whole["logits"][rows], labels=whole["labels"][rows])
+    one, two = (json.loads(howsure("evaluate", *args, "--json").out) for args in (["test.npz"], ["a.npz", "b.npz"]))
+    assert one["metrics"] == two["metrics"]
+
+
+def test_evaluate_asks_for_the_split(howsure: Callable, files: Path) -> None:
+    ran = howsure("evaluate", "both.npz")
+    assert (ran.code, ran.out) == (2, "")
+    assert "--split" in ran.err
+    assert "test" in ran.err
+    assert howsure("evaluate", "both.npz", "--split", "test", "-q").code == 0
+
+
+@pytest.mark.parametrize("suffix", [".json", ".md", ".txt"])
+def test_evaluate_writes(suffix: str, howsure: Callable, files: Path) -> None:
+    ran = howsure("evaluate", "test.npz", "-q", "-o", f"report{suffix}")
+    assert (ran.code, ran.out, ran.err) == (0, "", "")
+    assert Path(f"report{suffix}").stat().st_size > 500
+
+
+def test_unknown_suffix_is_refused_before_anything_is_read(howsure: Callable) -> None:
+    ran = howsure("evaluate", "not_there.npz", "-o", "report.pdf")
+    assert ran.code == 2
+    assert ".json" in ran.err
+
+
+def test_missing_file(howsure: Callable) -> None:
+    ran = howsure("evaluate", "not_there.npz")
+    assert (ran.code, ran.out) == (2, "")
+    assert "not_there.npz" in ran.err
+    assert len(ran.err.splitlines()) == 1
+
+
+def test_unknown_score(howsure: Callable, files: Path) -> None:
+    ran = howsure("evaluate", "test.npz", "--score", "entropie")
+    assert ran.code == 2
+    assert "Did you mean entropy?" in ran.err
+
+
+def test_check_passes_and_fails(howsure: Callable, snapshot: Callable, files: Path) -> None:
+    good = howsure("check", "test.npz", "--min-accuracy", "0.5", "--min-coverage-at-risk", "0.2:0.3")
+    assert good.code == 0
+    bad = howsure("check", "test.npz", "--max-ece", "0.01", "--max-aurc", "0.5")
+    assert bad.code == 1
+    snapshot(good.out + "---\n" + bad.out)
+
+
+def test_check_compares_the_unfavourable_end(howsure: Callable, files: Path) -> None:
+    entry = json.loads(howsure("evaluate", "test.npz", "--json").out)["metrics"]["accuracy"]
+    between = (entry["low"] + entry["value"]) / 2  # the value is better than this, the lower end is not
+    assert howsure("check", "test.npz", "--min-accuracy", f"{between}").code == 1
+    assert howsure("check", "test.npz", "--min-accuracy", f"{entry['low'] - 1e-9}").code == 0
+
+
+def test_check_baseline(howsure: Callable, files: Path) -> None:
+    howsure("evaluate", "test.npz", "-q", "-o", "old.json")
+    assert howsure("check", "test.npz", "--baseline", "old.json").code == 0
+    better = json.loads(Path("old.json").read_text())
+    better["metrics"]["accuracy"]["value"] = 1.0
+    Path("better.json").write_text(json.dumps(better))
+    ran = howsure("check", "test.npz", "--baseline", "better.json")
+    assert ran.code == 1
+    assert "accuracy not worse than the baseline" in ran.out
+
+
+def test_check_junit_and_github(howsure: Callable, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
+    ran = howsure("check", "test.npz", "--max-ece", "0.001", "--junit", "out.xml", "--github")
+    assert ran.code == 1
+    assert ran.out.startswith("::error title=howsure check::ece ≤ 0.001")
+    suite = ElementTree.parse("out.xml").getroot()
+    assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
+    assert "**FAIL**" in Path("summary.md").read_text(encoding="utf-8")
+
+
+def test_check_without_limits_is_a_mistake(howsure: Callable, files: Path) -> None:
+    ran = howsure("check", "test.npz")
+    assert ran.code == 2
+    assert "nothing to check" in ran.err
+
+
+def test_check_wants_pairs(howsure: Callable, files: Path) -> None:
+    ran = howsure("check", "test.npz", "--min-coverage-at-risk", "0.8")
+    assert ran.code == 2
+    assert "--min-coverage-at-risk 0.01:0.8" in ran.err
+
+
+def test_demo(howsure: Callable, snapshot: Callable) -> None:
+    ran = howsure("demo")
+    assert ran.code == 0
+    assert "What to do next" in ran.out
+    snapshot("\n".join(line for line in ran.out.splitlines() if "fashion_mnist_cnn.npz" not in line) + "\n")
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion(shell: str, howsure: Callable) -> None:
+    ran = howsure("completion", shell)
+    assert ran.code == 0
+    assert "_HOWSURE_COMPLETE" in ran.out
+
+
+def test_a_bug_of_ours_is_70_and_no_traceback(howsure: Callable, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("howsure.report.evaluate", lambda *a, **k: 1 / 0)
+    ran = howsure("evaluate", "test.npz")
+    assert ran.code == 70
+    assert "bug in howsure (ZeroDivisionError" in ran.err
+    assert "Traceback" not in ran.err
