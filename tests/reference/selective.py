@@ -114,7 +114,7 @@ def interpolated(a: tuple[int, int], b: tuple[int, int], steps: int = 2000) -> f
         x = a[0] + i * h
         return x / (x + a[1] + slope * (x - a[0])) if x else 0.0
 
-    weights = [1, *([4, 2] * (steps // 2))][:steps] + [1]
+    weights = [1 if i in (0, steps) else 4 if i % 2 else 2 for i in range(steps + 1)]
     return h / 3 * fsum(w * precision(i) for i, w in enumerate(weights))
 
 
