@@ -78,6 +78,7 @@ _NAMES = {
     ],
     "outcomes": ["Outcomes"],
     "predictions": ["Predictions"],
+    "report": ["Report", "evaluate"],
     "saving": ["load", "save"],
 }
 _MODULES = ["binning", "bounds", "calibrators", "curves", "formats", "losses", "metrics", "policies", "scores"]
@@ -99,6 +100,7 @@ if TYPE_CHECKING:
     from howsure.metrics import *
     from howsure.outcomes import Outcomes
     from howsure.predictions import Predictions
+    from howsure.report import Report, evaluate
     from howsure.saving import load, save
 else:
 

@@ -203,8 +203,9 @@ def _claimed_quantiles(claim: Floats, count: Ints, rng: np.random.Generator) -> 
         draws = (rng.random((1000, n)) < np.repeat(claim, count)[:n]).mean(axis=1)
         low, high = np.quantile(draws, [0.05, 0.95])
         return float(low), float(high)
-    variance = np.dot(count, claim * (1 - claim))
-    skew = np.dot(count, claim * (1 - claim) * (1 - 2 * claim)) / max(variance, 1e-300) ** 1.5
+    variance = float(np.dot(count, claim * (1 - claim)))
+    third = float(np.dot(count, claim * (1 - claim) * (1 - 2 * claim)))
+    skew = third / variance**1.5 if variance > 0 else 0.0
     spread = np.sqrt(variance) * (np.array([-Z95, Z95]) + (Z95**2 - 1) / 6 * skew)  # Cornish and Fisher
     low, high = np.clip((np.dot(count, claim) + spread) / n, 0.0, 1.0)
     return float(low), float(high)
