@@ -34,7 +34,7 @@ def mc(run: Finished) -> dict[str, np.ndarray]:
     parts = {"val": (data.train_x[val], data.train_y[val]), "test": (data.test_x[:MC_TEST], data.test_y[:MC_TEST])}
     found: dict[str, np.ndarray] = {}
     for split, (images, labels) in parts.items():
-        passes = dropout_passes(run, images, rate=run.settings.dropout, passes=MC_PASSES)
+        passes = dropout_passes(run, features_of(run, images), rate=run.settings.dropout, passes=MC_PASSES)
         found[f"mc_{split}_logits"] = passes.numpy().astype(np.float16)
         found[f"{split}_logits"] = logits_of(run.network, images, run.task.normalise).numpy().astype(np.float16)
         found[f"{split}_labels"] = labels
@@ -44,9 +44,9 @@ def mc(run: Finished) -> dict[str, np.ndarray]:
 def dropout_variance(run: Finished) -> dict[str, np.ndarray]:
     """Variance over dropout passes, summed over classes, at Finlay's three rates; kept as scores, because the
     differences between passes at the smallest rate are below the resolution of float16 logits."""
-    images = run.task.dataset.test_x
+    features = features_of(run, run.task.dataset.test_x)
     return {
-        f"test_dropout_variance_{rate}": spread(dropout_passes(run, images, rate=rate, passes=VARIANCE_PASSES))
+        f"test_dropout_variance_{rate}": spread(dropout_passes(run, features, rate=rate, passes=VARIANCE_PASSES))
         for rate in DROPOUT_RATES
     }
 
@@ -55,9 +55,13 @@ def spread(passes: Tensor) -> np.ndarray:
     return passes.softmax(2).var(0, unbiased=False).sum(1).numpy()
 
 
-def dropout_passes(run: Finished, images: np.ndarray, *, rate: float, passes: int) -> Tensor:
-    """Logits (passes, n, classes); the features are computed once, since dropout comes only after them."""
-    features = logits_of(run.network.features, images, run.task.normalise)
+def features_of(run: Finished, images: np.ndarray) -> Tensor:
+    """What dropout acts on; computed once for all passes, since dropout comes only after it."""
+    return logits_of(run.network.features, images, run.task.normalise)
+
+
+def dropout_passes(run: Finished, features: Tensor, *, rate: float, passes: int) -> Tensor:
+    """Logits (passes, n, classes)."""
     generator = torch.Generator().manual_seed(run.settings.seed)
     with torch.inference_mode():
         return torch.stack([run.network.last(dropped(features, rate, generator)) for _ in range(passes)])

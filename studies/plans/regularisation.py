@@ -26,9 +26,9 @@ def regularisation(scale: str) -> list[Run]:
     runs = [Run("standard", standard, EXTRAS), *key_runs(standard), *sweeps(standard)]
     if scale == "cpu":
         larger = plain(scale, "resnet-14")
-        runs += [Run("standard", larger, EXTRAS), *key_runs(larger)]
+        runs += [Run("standard", larger, ("course",)), *key_runs(larger)]
         deep = replace(plain(scale, "resnet-44"), epochs=15)
-        runs += [Run("standard", deep, EXTRAS), Run("augmentation", replace(deep, augment=True))]
+        runs += [Run("standard", deep, ("course",)), Run("augmentation", replace(deep, augment=True))]
     return runs
 
 
