@@ -19,7 +19,6 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-import howsure
 from howsure import _json
 from howsure._atomic import write_text
 from howsure._check import InputError
@@ -28,16 +27,24 @@ __all__ = ["load", "save"]
 
 SCHEMA = 1
 SAVABLE = {
+    "Basis": "howsure.policies",
     "Beta": "howsure.calibrators",
+    "Cascade": "howsure.policies",
+    "CascadeResult": "howsure.policies",
     "Dirichlet": "howsure.calibrators",
+    "Evidence": "howsure.policies",
     "Fitted": "howsure.calibrators",
     "HistogramBinning": "howsure.calibrators",
     "Identity": "howsure.calibrators",
     "Isotonic": "howsure.calibrators",
     "MatrixScaling": "howsure.calibrators",
+    "OnlinePolicy": "howsure.policies",
     "Platt": "howsure.calibrators",
+    "Policy": "howsure.policies",
+    "Promise": "howsure.policies",
     "Temperature": "howsure.calibrators",
     "VectorScaling": "howsure.calibrators",
+    "Watch": "howsure.policies",
 }
 KEYS = {"howsure", "schema", "digest", "value"}
 
@@ -54,7 +61,7 @@ def save(value: Any, path: str | os.PathLike[str]) -> None:
     ...     load(f"{folder}/c.json").temperature
     1.7
     """
-    content = {"howsure": howsure.__version__, "schema": SCHEMA, "value": _json.encode(value, _find)}
+    content = {"howsure": _version(), "schema": SCHEMA, "value": _json.encode(value, _find)}
     document = {"howsure": content["howsure"], "schema": SCHEMA, "digest": _digest(content), "value": content["value"]}
     write_text(path, _json.pretty(document) + "\n")
 
@@ -65,6 +72,10 @@ def load(path: str | os.PathLike[str]) -> Any:
         return _read(_text(Path(path)))
     except ValueError as e:  # InputError included; json's own error too
         raise InputError(f"{os.fspath(path)} cannot be loaded: {str(e).rstrip('.')}.") from None
+
+
+def _version() -> str:
+    return import_module("howsure").__version__  # by name: the package itself stands above this module
 
 
 def _find(name: str) -> type:
@@ -85,7 +96,7 @@ def _read(text: str) -> Any:
     if type(document["schema"]) is not int or document["schema"] != SCHEMA:
         raise InputError(
             f"it has schema {document['schema']!r}, written by howsure {document['howsure']!r}; "
-            f"this is howsure {howsure.__version__}, which reads schema {SCHEMA}. Use a matching version"
+            f"this is howsure {_version()}, which reads schema {SCHEMA}. Use a matching version"
         )
     if document.keys() != KEYS:
         raise InputError(f"it needs exactly the keys {sorted(KEYS)}, and has {sorted(document)}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import isnan, nan
 from typing import Any, Literal
 
@@ -56,6 +56,7 @@ class Decisions:
     score: Floats
     ids: Array | None = None
     class_names: tuple[str, ...] | None = None
+    audit: Bools | None = None  # accepted answers whose label an online policy asks for
 
     @property
     def coverage(self) -> float:
@@ -71,6 +72,11 @@ class Decisions:
 
     def __len__(self) -> int:
         return len(self.accept)
+
+    def __getitem__(self, rows: Any) -> Decisions:
+        pick: Callable[[Array | None], Any] = lambda a: None if a is None else a[rows]
+        names = ("accept", "prediction", "confidence", "score", "ids", "audit")
+        return replace(self, **{name: pick(getattr(self, name)) for name in names})
 
 
 @dataclass(frozen=True)

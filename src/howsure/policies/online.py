@@ -1,0 +1,128 @@
+"""OnlinePolicy: the threshold follows the labels that come back, so the long-run risk stays at its target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import inf
+from typing import Any
+
+import numpy as np
+
+from howsure import _check as check
+from howsure._check import Floats, InputError
+from howsure.bounds import proportion
+from howsure.policies.policy import Decisions, Policy
+from howsure.predictions import Predictions
+
+PATIENCE = 200  # samples without an accepted one, after which labels of deferred samples may reopen the door
+BAND = 0.1  # the share of surest samples that are then listened to
+
+
+@dataclass(frozen=True, eq=False)
+class OnlinePolicy:
+    r"""A policy whose threshold moves with every audited label.
+
+    The threshold is kept as a `level`, the share of the calibration scores below it. A random share `audit` of
+    the accepted samples is marked for labelling; each such label moves the level,
+
+    .. math:: q \leftarrow \max(0,\; q + \eta (\ell - \mathrm{risk})),
+
+    so after m labels, whatever the drift, their mean loss is at most :math:`\mathrm{risk} + (1 + \eta (1 + d) - q_1)
+    / (\eta m)`, with d the labels still under way. Labels may come late, in any order, or never (for a share that does
+    not depend on the loss); labels of accepted samples that were not marked are ignored, for they may be a
+    biased choice. Where nothing was accepted for 200 samples, labels of the surest tenth of the deferred may
+    lower the level again; without any labels it stays closed. A frozen value: `decide` and `learn` return the next
+    state, `howsure.save` stores it whole. Gibbs & Candès 2021; Angelopoulos et al. 2023.
+
+    >>> start = OnlinePolicy.start(Policy("max_prob", 0.5), np.linspace(0, 1, 101), risk=0.1, audit=1.0)
+    >>> state, made = start.decide(Predictions.from_confidence([0.9, 0.2]))
+    >>> made.accept
+    array([ True, False])
+    >>> state.learn(made, [0, 0]).level > state.level  # an accepted answer was wrong
+    True
+    """
+
+    policy: Policy
+    risk: float
+    grid: Floats  # calibration scores at equally spaced levels
+    level: float
+    step: float = 0.02
+    audit: float = 0.1
+    seed: int = 0
+    seen: int = 0
+    accepted: int = 0
+    idle: int = 0  # samples since the last accepted one
+    labels: int = 0
+    wrong: int = 0
+    top: float = 1.0 - BAND  # level above which about a tenth of the recent scores lie
+
+    @classmethod
+    def start(
+        cls, policy: Policy, score: Any, *, risk: float, step: float = 0.02, audit: float = 0.1, seed: int = 0
+    ) -> OnlinePolicy:
+        """Begin at the policy's threshold; `score` are the scores of the calibration data."""
+        proportion(risk, "risk")
+        check.fraction(audit, "audit")
+        check.fraction(step, "step")
+        if policy.by is not None:
+            raise InputError("an online policy moves one threshold; this policy has thresholds by class or group.")
+        s = check.column(score, "score").astype(np.float64)
+        grid = np.quantile(s, np.linspace(0, 1, 201), method="inverted_cdf")
+        return cls(policy, risk, grid, float((s < policy.threshold).mean()), step, audit, seed)
+
+    @property
+    def threshold(self) -> float:
+        """The score at the present level; -inf accepts everything, inf nothing."""
+        if self.level <= 0:
+            return -inf
+        if self.level >= 1:
+            return inf
+        return float(np.interp(self.level, np.linspace(0, 1, len(self.grid)), self.grid))
+
+    @property
+    def audited_risk(self) -> float:
+        """Mean loss of all audited labels so far; nan before the first."""
+        return self.wrong / self.labels if self.labels else float("nan")
+
+    def decide(self, preds: Predictions) -> tuple[OnlinePolicy, Decisions]:
+        """The next state, and decisions at the present threshold with `.audit` marking the labels asked for."""
+        made = replace(self.policy, threshold=self.threshold).decide(preds)
+        drawn = np.random.default_rng([self.seed, self.seen]).random(len(made)) < self.audit
+        taken = np.flatnonzero(made.accept)
+        idle = len(made) - 1 - int(taken[-1]) if len(taken) else self.idle + len(made)
+        state = replace(
+            self,
+            seen=self.seen + len(made),
+            accepted=self.accepted + len(taken),
+            idle=idle,
+            top=self._top(made.score),
+        )
+        return state, replace(made, audit=made.accept & drawn)
+
+    def learn(self, made: Decisions, correct: Any) -> OnlinePolicy:
+        """The state after labels for some of the decisions made earlier (`made[rows]`), in any order."""
+        right = check.same_length(check.zero_one(correct, "correct"), "correct", len(made), "the decisions")
+        if made.audit is None:
+            raise InputError("these decisions are not of an online policy; learn must know which were audited.")
+        loss = (~right).astype(np.float64)
+        level = self.level
+        for x in loss[made.audit].tolist():
+            level = max(0.0, level + self.step * (x - self.risk))
+        asked = int(made.audit.sum())
+        state = replace(self, labels=self.labels + asked, wrong=self.wrong + int(loss[made.audit].sum()), level=level)
+        return state if self.idle < PATIENCE else state._reopened(made, loss)
+
+    def _reopened(self, made: Decisions, loss: Floats) -> OnlinePolicy:
+        """Nothing is accepted: listen to the surest of the deferred, whose labels cost no risk."""
+        level = min(self.level, 1.0)
+        for x in loss[~made.accept & (self._levels(made.score) >= self.top)].tolist():
+            level = min(1.0, max(0.0, level + self.step * (x - self.risk)))
+        return replace(self, level=level)
+
+    def _levels(self, score: Floats) -> Floats:
+        return np.searchsorted(self.grid, score, side="right") / len(self.grid)
+
+    def _top(self, score: Floats) -> float:
+        """Follow the level that a tenth of the scores exceed."""
+        push = float(np.sum((self._levels(score) >= self.top) - BAND)) * 0.01
+        return min(1.0, max(0.0, self.top + min(0.05, max(-0.05, push))))

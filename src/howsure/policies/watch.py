@@ -1,0 +1,122 @@
+"""Watch: alarms on drift of scores and coverage, without labels, with a stated lifetime false-alarm rate."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from math import log
+
+import numpy as np
+
+from howsure import _check as check
+from howsure._check import Array, Bools, Floats, InputError, Ints
+from howsure.bounds import proportion
+from howsure.policies.policy import Decisions
+
+WINDOW = 100  # fresh bets start every so many samples, so that a late change is found too
+STAKES = np.array([s * e for e in (0.05, 0.15, 0.4, 0.8) for s in (1, -1)])
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """Counts of categories so far, and the log capital of each gambler who bets against exchangeability."""
+
+    counts: Ints
+    capital: Floats  # log; -inf before the first bets
+    first: int | None = None  # the sample at which the alarm was raised
+
+
+@dataclass(frozen=True, eq=False)
+class Watch:
+    r"""Whether the stream still looks like the reference data, judged at any time, as often as you like.
+
+    Each sample is ranked among the reference and all samples before it; under no change these ranks are
+    independent and uniform (conformal p-values, smoothed at ties), and no gambler who bets on them can
+    multiply his stake by 1/rate with more than probability `rate` *over the whole lifetime* (Ville). Half of
+    `false_alarms` is spent on the score (20 bins), half on the coverage. Fresh bets start every 100 samples with
+    weights that sum to 1. Memory is constant. The scores of the reference must be new to the model.
+    Vovk, Gammerman & Shafer 2005, chapter 7; Vovk 2021. `alarms` names what was raised and when.
+
+    >>> from howsure.policies import Policy
+    >>> from howsure.predictions import Predictions
+    >>> rng = np.random.default_rng(0)
+    >>> decide = lambda c: Policy("max_prob", 0.5).decide(Predictions.from_confidence(c))
+    >>> watch = Watch.start(decide(rng.random(1000)), false_alarms=0.01)
+    >>> watch.see(decide(rng.random(2000))).alarms
+    {}
+    >>> sorted(watch.see(decide(rng.random(2000) ** 2)).alarms)
+    ['coverage', 'score']
+    """
+
+    edges: Floats
+    score: Evidence
+    coverage: Evidence
+    false_alarms: float
+    seed: int = 0
+    seen: int = 0
+
+    @classmethod
+    def start(cls, reference: Decisions, *, false_alarms: float = 0.01, bins: int = 20, seed: int = 0) -> Watch:
+        """Watch against these decisions. One half sets the bins, the other counts, so that ranks stay exact."""
+        proportion(false_alarms, "false_alarms")
+        check.at_least(bins, 2, "bins")
+        if len(reference) < 20:
+            raise InputError(f"the reference has {len(reference)} samples; at least 20 are needed to watch against.")
+        order = np.random.default_rng(seed).permutation(len(reference))
+        shape, counted = np.array_split(reference.score[order], 2)
+        edges = np.unique(np.quantile(shape, np.arange(1, bins) / bins, method="inverted_cdf"))
+        counts = np.bincount(np.searchsorted(edges, counted), minlength=len(edges) + 1)
+        accepted = int(reference.accept.sum())
+        both = np.array([len(reference) - accepted, accepted])
+        idle = np.full(2 * len(STAKES), -np.inf)
+        return cls(edges, Evidence(counts, idle), Evidence(both, idle), false_alarms, seed)
+
+    def see(self, made: Decisions) -> Watch:
+        """The watch after these decisions."""
+        u = np.random.default_rng([self.seed, self.seen]).random((2, len(made)))
+        level = log(2 / self.false_alarms)
+        bins = np.searchsorted(self.edges, made.score)
+        score = _after(self.score, bins, u[0], self.seen, level)
+        coverage = _after(self.coverage, made.accept.astype(np.int64), u[1], self.seen, level)
+        return replace(self, score=score, coverage=coverage, seen=self.seen + len(made))
+
+    @property
+    def alarms(self) -> dict[str, int]:
+        """What was raised, with the number of the sample at which it was."""
+        both = {"score": self.score.first, "coverage": self.coverage.first}
+        return {name: at for name, at in both.items() if at is not None}
+
+
+def _after(e: Evidence, category: Ints, u: Floats, seen: int, level: float) -> Evidence:
+    """The evidence after more samples; windows are cut where fresh bets start."""
+    p = conformal_p(e.counts, category, u)
+    capital, first, at = e.capital, e.first, 0
+    while at < len(p):
+        if (seen + at) % WINDOW == 0:
+            capital = np.logaddexp(capital, _fresh((seen + at) // WINDOW, len(capital)))
+        stop = min(len(p), at + WINDOW - (seen + at) % WINDOW)
+        path = capital + np.cumsum(_gains(p[at:stop]), axis=0)
+        over = np.flatnonzero(np.logaddexp.reduce(path, axis=1) >= level)
+        if first is None and len(over):
+            first = seen + at + int(over[0]) + 1
+        capital, at = path[-1], stop
+    return Evidence(e.counts + np.bincount(category, minlength=len(e.counts)), capital, first)
+
+
+def _fresh(window: int, gamblers: int) -> float:
+    """Log stake of each gambler who starts in this window; all stakes of all time sum to 1."""
+    return -log((window + 1) * (window + 2)) - log(gamblers)
+
+
+def _gains(p: Floats) -> Floats:
+    """Log gain of each gambler: half of them bet on the side, half on the spread."""
+    side, spread = 2 * p - 1, 2 * np.abs(2 * p - 1) - 1
+    return np.log1p(np.concatenate((np.outer(side, STAKES), np.outer(spread, STAKES)), axis=1))
+
+
+def conformal_p(counts: Ints, category: Ints, u: Floats) -> Array:
+    """Smoothed rank of each sample among the counts and the samples before it; uniform under exchangeability."""
+    one: Bools = category[:, None] == np.arange(len(counts))
+    before = counts + np.cumsum(one, axis=0) - one
+    less = np.where(np.arange(len(counts)) < category[:, None], before, 0).sum(axis=1)
+    equal = before[np.arange(len(category)), category] + 1
+    return (less + u * equal) / (before.sum(axis=1) + 1)
