@@ -76,7 +76,8 @@ def default_scores(preds: Predictions) -> list[str]:
     if preds.samples > 1:
         return ["max_prob", "predictive_entropy", "expected_entropy", "mutual_information", "variance"]
     of_logits = ["max_logit", "energy"] if preds.kind == "logits" else []
-    return ["max_prob", "entropy", "margin", *of_logits]
+    of_many = ["entropy", "margin"] if preds.k != 2 else []  # with two classes they rank as max_prob does
+    return ["max_prob", *of_many, *of_logits]
 
 
 def score_named(name: str) -> Callable[[Predictions], Any]:

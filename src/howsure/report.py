@@ -18,12 +18,14 @@ from howsure._check import InputError
 from howsure._tally import Tally
 from howsure.binning import adaptive, equal_range, equal_size
 from howsure.curves import Curve
+from howsure.findings import Case, findings, verdict
 from howsure.intervals import Interval, intervals
 from howsure.metrics.binary import brier_decomposition, net_benefit, positive_tally, recalibration
 from howsure.outcomes import Outcomes
 from howsure.panel import Item
 from howsure.predictions import Predictions
 from howsure.provenance import provenance
+from howsure.views import views
 
 SCHEMA = 1
 POINTS = 400  # a drawn curve needs no more
@@ -52,7 +54,7 @@ class Report:
         """The report as JSON text, strict (no NaN); written to `path` where given."""
         return _written(json.dumps(self.data, indent=1, allow_nan=False, ensure_ascii=False) + "\n", path)
 
-    def to_text(self, width: int = 100) -> str:
+    def to_text(self, width: int = 110) -> str:
         """The table that the command line prints."""
         from howsure.render.text import text
 
@@ -63,6 +65,24 @@ class Report:
         from howsure.render.markdown import markdown
 
         return _written(markdown(self.data), path)
+
+    def to_html(self, path: str | Path | None = None) -> str:
+        """The interactive page: one offline file."""
+        from howsure.render.html import page
+
+        return _written(page(self.data), path)
+
+    def _repr_html_(self) -> str:
+        """The page inside a notebook, in a frame of its own so that styles do not mix."""
+        from howsure.render.html import framed
+
+        return framed(self.data)
+
+    def figure(self) -> Any:
+        """The main curves as a matplotlib figure (extra `plot`)."""
+        from howsure.render.figure import figure
+
+        return figure(self.data)
 
     @classmethod
     def from_json(cls, text: str) -> Report:
@@ -104,12 +124,14 @@ def evaluate(
 
     >>> from howsure import Predictions
     >>> evaluate(Predictions.from_probs([[0.9, 0.1], [0.2, 0.8]], [0, 1]))
-    <Report: n=2, k=2, 28 metrics>
+    <Report: n=2, k=2, 27 metrics>
     """
     if not 0 < level < 1:
         raise InputError(f"level is {level:g}; a number between 0 and 1 is needed.")
     named = [_named(s) for s in (scores or panel.default_scores(preds))]
     first, *others = [(name, Scored(preds, score(preds), level, seed)) for name, score in named]
+    measured, score, t = first[1].all(), first[1].outcomes.score, first[1].tally
+    found = findings(Case(preds, score, t))
     return Report(
         {
             "howsure": howsure.__version__,
@@ -121,11 +143,13 @@ def evaluate(
             "samples": preds.samples,
             "class_names": None if preds.class_names is None else list(preds.class_names),
             "score": first[0],
-            "metrics": first[1].all(),
+            "verdict": verdict(measured, found),
+            "metrics": measured,
             "scores": {name: scored.ranking() for name, scored in others},
-            "curves": _curves(preds, first[1].tally),
+            "curves": _curves(preds, t),
+            "views": views(preds, score, t, level=level, seed=seed),
             "binary": _binary(preds) if preds.k == 2 and preds.kind != "confidence" else None,
-            "findings": [],
+            "findings": found,
         }
     )
 

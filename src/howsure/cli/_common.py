@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from howsure.predictions import Predictions
 
 F = TypeVar("F", bound=Callable[..., Any])
-WIDTH = 100  # of what is printed into a file or a pipe
+WIDTH = 110  # of what is printed into a file or a pipe
 FILES = click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE...")
 
 

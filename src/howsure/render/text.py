@@ -12,7 +12,7 @@ from rich.text import Text
 from howsure.render.words import ARROWS, by_question, headline, interval, meaning, note, number
 
 
-def text(report: dict[str, Any], width: int = 100) -> str:
+def text(report: dict[str, Any], width: int = 110) -> str:
     """The tables as plain text of a fixed width."""
     out = StringIO()
     Console(file=out, width=width, no_color=True, highlight=False).print(tables(report))
