@@ -1,15 +1,15 @@
-"""Where a loss of one positive number is least: safeguarded Newton steps on its logarithm."""
+"""Where a convex loss of one positive number is least: safeguarded Halley steps on its logarithm."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import copysign, exp, inf, log
+from math import copysign, exp, inf, isfinite, log
 from typing import NamedTuple
 
 from howsure.calibrators._slope import Slope
 
-CLOSE = 1e-5  # a Newton step this short leaves an error of its square
-LONGEST = 2.0  # in log b: where the loss is almost flat, a Newton step means little
+CLOSE = 3e-4  # a step this short leaves an error of about its cube
+LONGEST = 2.0  # in log b: where the loss is almost flat, a step means little
 PASSES = 200
 
 
@@ -21,30 +21,31 @@ class Least(NamedTuple):
     at: str  # "interior", "low" or "high"
 
 
-def least(slope: Callable[[float], Slope], low: float, high: float, start: float = 1.0) -> Least:
-    """Minimum in [low, high] of a convex loss. Each pass halves the bracket or takes a Newton step inside it."""
+def least(
+    slope: Callable[[float], Slope], low: float, high: float, start: float = 1.0, *, close: float = CLOSE
+) -> Least:
+    """Minimum in [low, high] of a convex loss. Each pass halves the bracket or takes a step inside it."""
     u, left, right = min(max(log(start), log(low)), log(high)), -inf, inf
     new, s = u, slope(exp(u))
     for _ in range(PASSES):
+        if not isfinite(s.first):  # single precision overflowed: start the exact search from here
+            break
         if s.first > 0:
             right = u
         else:
             left = u
-        new, newton = _next(u, s, left, right, low, high)
-        if new == u or (newton and abs(new - u) < CLOSE):
+        new, plain = _next(u, s, left, right, low, high)
+        if new == u or (plain and abs(new - u) < close):
             break
         u, s = new, slope(exp(new))
     return _named(u, new, s, low, high)
 
 
 def _next(u: float, s: Slope, left: float, right: float, low: float, high: float) -> tuple[float, bool]:
-    """The next place to look at, and whether it is a plain Newton step."""
+    """The next place to look at, and whether it is a plain step."""
     if s.first == 0 and s.second > 0:
         return u, True
-    curve = exp(u) * s.second
-    wish = -s.first / curve if curve > 0 else copysign(inf, -s.first)
-    if s.first == 0:  # flat to the right, by underflow: every answer is right and can only become surer
-        wish = inf
+    wish = _step(exp(u), s)
     new = u + min(max(wish, -LONGEST), LONGEST)
     inside = min(max(new, log(low)), log(high))
     if inside == u or left < inside < right:
@@ -52,9 +53,21 @@ def _next(u: float, s: Slope, left: float, right: float, low: float, high: float
     return (left + right) / 2, False
 
 
+def _step(b: float, s: Slope) -> float:
+    """Halley's step in log b towards the zero of the first derivative; Newton's where that would turn round."""
+    if s.first == 0:  # flat to the right, by underflow: every answer is right and can only become surer
+        return inf
+    slope, bend = b * s.second, b * s.second + b * b * s.third
+    if slope <= 0:
+        return copysign(inf, -s.first)
+    newton = -s.first / slope
+    damping = 1 + newton * bend / (2 * slope)
+    return newton / damping if damping > 0.5 else newton
+
+
 def _named(u: float, new: float, s: Slope, low: float, high: float) -> Least:
     step = exp(new) - exp(u)
-    loss = s.loss + step * (s.first + step * s.second / 2)
+    loss = s.loss + step * (s.first + step * (s.second / 2 + step * s.third / 6))
     if u == log(low) == new:
         return Least(low, loss, "low")
     if u == log(high) == new:

@@ -64,10 +64,12 @@ def _best_of(loss_at: Callable[[float], Sequence[float]], grid: Sequence[float] 
 
 
 def _convex(preds: Predictions, low: float, high: float) -> Found:
-    start, every = 1.0, preds.n // FIRST
+    """Some samples, then all in single precision, show where to look: then one exact pass is mostly enough."""
+    at, start, every = partial(per_pass, preds), 1.0, preds.n // FIRST
     if every > 1:
-        start = least(partial(per_pass, preds, every=every), 1 / high, 1 / low).b
-    found = least(partial(per_pass, preds), 1 / high, 1 / low, start)
+        start = least(partial(at, every=every), 1 / high, 1 / low).b
+        start = least(partial(at, quick=True), 1 / high, 1 / low, start, close=0.03).b
+    found = least(at, 1 / high, 1 / low, start)
     at_end = {"low": high, "high": low}
     return Found(at_end.get(found.at, 1 / found.b), ENDS[found.at], found.loss)
 

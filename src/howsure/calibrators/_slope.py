@@ -6,29 +6,33 @@ from typing import NamedTuple
 
 import numpy as np
 
-from howsure._check import Floats, Ints
+from howsure._check import Array, Floats, Ints
 from howsure.calibrators._fitted import shares
 from howsure.calibrators._logits import parts
 from howsure.predictions import Predictions
 
 
 class Slope(NamedTuple):
-    """Mean loss at b, its derivative and its second derivative."""
+    """Mean loss at b and its first three derivatives."""
 
     loss: float
     first: float
     second: float
+    third: float
 
 
-def per_pass(preds: Predictions, b: float, every: int = 1) -> Slope:
-    """Mean over members of the negative log-likelihood of softmax(b z): convex in b."""
-    weight, total = shares(preds), np.zeros(3)
-    for rows, z in parts(preds, every):
+def per_pass(preds: Predictions, b: float, *, every: int = 1, quick: bool = False) -> Slope:
+    """Mean over members of the negative log-likelihood of softmax(b z): convex in b.
+
+    `every` n-th sample only, or `quick` in single precision, for a place to start from.
+    """
+    weight, total = shares(preds), np.zeros(4)
+    for rows, z in parts(preds, every, np.float32 if quick else np.float64):
         w = weight[rows] / len(z)
         for member in z:
             total += _moments(member, preds.labels[rows], b) @ w
-    loss, first, second = (total / weight[::every].sum()).tolist()
-    return Slope(loss, first, second)
+    loss, first, second, third = (total / weight[::every].sum()).tolist()
+    return Slope(loss, first, second, third)
 
 
 def averaged(preds: Predictions, b: float) -> tuple[float, float]:
@@ -44,14 +48,19 @@ def averaged(preds: Predictions, b: float) -> tuple[float, float]:
     return float(total[0]), float(total[1])
 
 
-def _moments(z: Floats, y: Ints, b: float) -> Floats:
-    """Loss, derivative and second derivative of each row; `z` is overwritten."""
-    one = np.ones(z.shape[1])  # a product with it is the fastest row sum
+def _moments(z: Array, y: Ints, b: float) -> Floats:
+    """Loss and three derivatives of each row: the cumulants of z under softmax(b z). `z` is overwritten."""
+    one = np.ones(z.shape[1], dtype=z.dtype)  # a product with it is the fastest row sum
     z -= z.max(axis=1, keepdims=True)
     own = z[np.arange(len(z)), y]
-    e = np.exp(b * z)
+    e = z * z.dtype.type(b)
+    np.exp(e, out=e)
     total = e @ one
     e *= z
     mean = e @ one / total
-    spread = np.einsum("ij,ij->i", e, z) / total - mean * mean
-    return np.stack((np.log(total) - b * own, mean - own, np.maximum(spread, 0.0)))
+    e *= z
+    square = e @ one / total
+    cube = np.einsum("ij,ij->i", e, z) / total
+    spread = np.maximum(square - mean * mean, 0.0)
+    skew = cube - mean * (3 * spread + mean * mean)
+    return np.stack((np.log(total) - b * own, mean - own, spread, skew), dtype=np.float64)
