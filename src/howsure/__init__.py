@@ -30,6 +30,7 @@ _NAMES = {
     ],
     "formats": ["read", "scan", "write"],
     "histograms": ["Histogram", "histogram", "refine"],
+    "intervals": ["Interval", "each_interval", "interval", "paired_difference"],
     "metrics": [
         "Bands",
         "BrierParts",
@@ -97,6 +98,7 @@ if TYPE_CHECKING:
     from howsure.curves import *
     from howsure.formats import read, scan, write
     from howsure.histograms import Histogram, histogram, refine
+    from howsure.intervals import Interval, each_interval, interval, paired_difference
     from howsure.metrics import *
     from howsure.outcomes import Outcomes
     from howsure.predictions import Predictions

@@ -7,18 +7,20 @@ and inside a tie block the right answers come before the wrong ones.
 
 from __future__ import annotations
 
+import struct
 from functools import cached_property
 
 import numpy as np
 
 from howsure._check import Array, Bools, Floats, Ints
-from howsure._rows import as_rows
+from howsure._rows import as_rows, compacted
 from howsure._tally import Blocks, Counts, Sums, Tally
 
 CHUNK = 1 << 16  # scores decoded at a time; bounds the extra memory
-MANY_CUTS = 4096  # from here on the rows are made once instead of one sum per bin
 UNSIGNED = {4: np.uint32, 8: np.uint64}
 FLOAT = {4: np.float32, 8: np.float64}
+CODES = {4: ("=I", "=f"), 8: ("=Q", "=d")}
+REACH = (16, 8, 4, 2, 1)  # together the longest run of equal keys that steps alone can cross
 
 
 def pack(score: Array, wrong: Bools) -> Array:
@@ -76,6 +78,11 @@ class PackedTally(Tally):
         return score[::-1], count[::-1], loss[::-1]
 
     @property
+    def distinct(self) -> int:
+        # keys that differ in more than the lowest bit have different scores
+        return 1 + int(np.count_nonzero((self.keys[1:] ^ self.keys[:-1]) > 1))
+
+    @property
     def score(self) -> Floats:  # pyright: ignore[reportIncompatibleVariableOverride]
         return self.rows[0]
 
@@ -105,9 +112,20 @@ class PackedTally(Tally):
 
     def _include_right(self, start: Ints, key: Array) -> None:
         """Move `start` back over the right answers with the same score."""
-        right = key - key.dtype.type(1)
-        mixed = np.flatnonzero((self.keys[start - 1] == right) & (start > 0))
-        start[mixed] = np.searchsorted(self.keys, right[mixed])
+        for i in range(0, len(start), CHUNK):
+            part = slice(i, i + CHUNK)
+            right = key[part] - key.dtype.type(1)
+            mixed = np.flatnonzero(self.keys.take(start[part] - 1, mode="clip") == right)
+            start[i + mixed] = self._first_equal(start[i + mixed] - 1, right[mixed])
+
+    def _first_equal(self, at: Ints, key: Array) -> Ints:
+        """Where the run of equal keys that holds each position begins."""
+        for width in REACH:  # short runs by steps of falling width, which is faster than a search of all keys
+            at -= width * (self.keys.take(at - width, mode="clip") == key)
+        at = np.maximum(at, 0)
+        long = np.flatnonzero(self.keys.take(at - 1, mode="clip") == key)
+        at[long] = np.searchsorted(self.keys, key[long])
+        return at
 
     def above(self, scores: Floats) -> Ints:
         kind = FLOAT[self.keys.itemsize]
@@ -127,25 +145,32 @@ class PackedTally(Tally):
         return cuts
 
     def score_at(self, rank: int) -> float:
-        i = self.n - 1 - rank
-        return float(unpack(self.keys[i : i + 1])[0])
+        bits, number = CODES[self.keys.itemsize]  # for single keys much faster than NumPy
+        return struct.unpack(number, struct.pack(bits, self.keys.item(self.n - 1 - rank) >> 1))[0]
 
     def score_range(self) -> tuple[float, float]:
         low, high = unpack(self.keys[[0, -1]])
         return float(low), float(high)
 
     def between(self, cuts: Counts) -> Sums:
-        if len(cuts) > MANY_CUTS:
-            return as_rows(self).between(cuts)
         at: Ints = self.n - np.array(cuts, dtype=np.int64)  # descending positions
         loss = -np.diff(np.searchsorted(self.wrong, at))
-        claim = np.array([self._claim(b, a) for a, b in zip(at[:-1], at[1:], strict=True)])
+        claim = self._claims(at[:0:-1])[::-1]
         high, low = unpack(self.keys[at[:-1] - 1]), unpack(self.keys[at[1:]])
         return Sums(-np.diff(at), claim, loss, high.astype(np.float64), low.astype(np.float64))
 
-    def _claim(self, start: int, stop: int) -> float:
-        parts = (self.keys[i : min(i + CHUNK, stop)] for i in range(start, stop, CHUNK))
-        return float(sum(unpack(part).sum(dtype=np.float64) for part in parts))
+    def _claims(self, start: Ints) -> Floats:
+        """Summed scores of the bins that start at these ascending positions."""
+        total = np.zeros(len(start))
+        for i in range(0, self.n, CHUNK):
+            first, last = np.searchsorted(start, (i, i + CHUNK))  # bins that begin in this chunk
+            first = max(int(first) - 1, 0) if first == len(start) or start[first] != i else int(first)
+            begin = np.maximum(start[first:last] - i, 0)
+            total[first:last] += np.add.reduceat(unpack(self.keys[i : i + CHUNK]), begin, dtype=np.float64)
+        return total
+
+    def compact(self, buckets: int = 25_000) -> Tally:
+        return compacted(self, buckets)
 
     def __add__(self, other: Tally) -> Tally:
         if not isinstance(other, PackedTally):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from howsure._check import Bools, Floats, InputError
+from howsure import _check as check
+from howsure._check import Bools, Floats, InputError, Ints
+from howsure._compact import LEAST, even_ranks, grid
 from howsure._tally import Blocks, Counts, Sums, Tally
 
 
@@ -38,6 +40,7 @@ class RowTally(Tally):
     zero_one: bool = True
     weighted: bool = False
     approximate: str | None = None
+    edges: Floats | None = None  # upper ends of the buckets, ascending, where it was compacted
 
     @property
     def n(self) -> int | float:  # pyright: ignore[reportIncompatibleVariableOverride]
@@ -72,11 +75,19 @@ class RowTally(Tally):
     def score_range(self) -> tuple[float, float]:
         return float(self.score[-1]), float(self.score[0])
 
+    def first_rows(self, cuts: Counts) -> Ints:
+        """The first row after each cut but the last."""
+        return np.searchsorted(self.ends, cuts[:-1], side="right")
+
     def between(self, cuts: Counts) -> Sums:
-        edge = np.searchsorted(self.ends, cuts[:-1], side="right")  # first row of each bin
+        edge = self.first_rows(cuts)
         last = np.concatenate((edge[1:], [len(self.score)])) - 1
-        count, claim, loss = (np.add.reduceat(c, edge) for c in (self.count, self.claim, self.loss))
+        with np.errstate(invalid="ignore"):  # inf - inf: infinite scores rank; their claim is never read
+            count, claim, loss = (np.add.reduceat(c, edge) for c in (self.count, self.claim, self.loss))
         return Sums(count, claim, loss, self.score[edge], self.score[last])
+
+    def compact(self, buckets: int = 25_000) -> Tally:
+        return compacted(self, buckets)
 
     def __add__(self, other: Tally) -> Tally:
         return merge(self, as_rows(other))
@@ -94,14 +105,61 @@ def merge(a: RowTally, b: RowTally) -> RowTally:
     """All rows of both, equal scores summed."""
     if a.zero_one != b.zero_one:
         raise InputError("one tally counts right and wrong, the other sums a loss; only tallies of one kind add up.")
+    edges = shared_edges(a, b)
     score = np.concatenate((a.score, b.score))
     order = np.argsort(-score, kind="stable")
     columns = zip((a.count, a.loss, a.claim, a.square), (b.count, b.loss, b.claim, b.square), strict=True)
     score, sums = group(score[order], *(np.concatenate(pair)[order] for pair in columns))
     count, loss, claim, square = sums
-    note = a.approximate or b.approximate
     ideal = merge_ideal(a.ideal, b.ideal)
-    return RowTally(score, count, loss, claim, square, ideal, a.zero_one, a.weighted or b.weighted, note)
+    both = RowTally(score, count, loss, claim, square, ideal, a.zero_one, a.weighted or b.weighted)
+    if edges is None:
+        return both
+    return replace(bucketed(both, edge_cuts(both, edges)), approximate=a.approximate or b.approximate, edges=edges)
+
+
+def shared_edges(a: RowTally, b: RowTally) -> Floats | None:
+    """The buckets of the sum; an exact tally joins those of a compact one."""
+    if a.edges is not None and b.edges is not None and not np.array_equal(a.edges, b.edges):
+        raise InputError(
+            f"these tallies were compacted to different buckets ({a.approximate}; {b.approximate}); "
+            "add them first, then compact the sum."
+        )
+    return b.edges if a.edges is None else a.edges
+
+
+def edge_cuts(t: Tally, edges: Floats) -> Counts:
+    """The cuts of a tally at bucket edges, empty buckets dropped; scores beyond the last edge join its bucket."""
+    return np.unique(np.concatenate(([0], t.above(edges[:-1]), [t.n])))
+
+
+def bucketed(t: Tally, cuts: Counts) -> RowTally:
+    """One row per bucket between cuts, scored by the mean of its scores."""
+    sums = t.between(cuts)
+    with np.errstate(invalid="ignore"):  # infinite scores have no mean; any score of the bucket will do
+        score = np.fmax(sums.low, np.fmin(sums.claim / sums.count, sums.high))
+    if not isinstance(t, RowTally):
+        return RowTally(score, sums.count, sums.loss, sums.claim, sums.loss)
+    square = np.add.reduceat(t.square, t.first_rows(cuts))
+    return RowTally(score, sums.count, sums.loss, sums.claim, square, t.ideal, t.zero_one, t.weighted)
+
+
+def compacted(t: Tally, buckets: int) -> RowTally:
+    """`Tally.compact` for every kind of tally."""
+    check.at_least(buckets, LEAST, "buckets")
+    if t.distinct <= buckets:
+        return as_rows(t)
+    low, high = t.score_range()
+    if low >= 0 and high <= 1:
+        edges, kind = grid(buckets), "fixed"
+        cuts = edge_cuts(t, edges)
+    else:
+        cuts, kind = np.unique(np.concatenate(([0], t.cut_at(even_ranks(t.n, buckets)), [t.n]))), "equally full"
+        edges = t.between(cuts).high[::-1]
+    rows = bucketed(t, cuts)
+    ideal = None if rows.ideal is None else thinned(rows.ideal, buckets)
+    note = f"compacted to {len(edges):,} {kind} buckets"
+    return replace(rows, ideal=ideal, approximate=note, edges=edges)
 
 
 def merge_ideal(a: Ideal | None, b: Ideal | None) -> Ideal | None:
@@ -116,6 +174,15 @@ def ideal_order(loss: Floats, count: Floats) -> Ideal:
     order = np.argsort(loss, kind="stable")
     value, (total,) = group(loss[order], count[order])
     return Ideal(value, total.astype(np.float64))
+
+
+def thinned(ideal: Ideal, rows: int) -> Ideal:
+    """About `rows` rows of equally many samples, each with its mean loss."""
+    if len(ideal.loss) <= rows:
+        return ideal
+    part = np.floor((np.cumsum(ideal.count) - ideal.count) / ideal.count.sum() * rows)
+    _, (count, loss) = group(part, ideal.count, ideal.count * ideal.loss)
+    return Ideal(loss / count, count)
 
 
 def count_rows(score: Floats, wrong: Bools) -> RowTally:

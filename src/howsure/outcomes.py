@@ -12,6 +12,7 @@ from howsure import _check as check
 from howsure._build import tally
 from howsure._check import Array, InputError
 from howsure._tally import Tally
+from howsure.predictions import Predictions
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,6 +53,19 @@ class Outcomes:
         for name in ("id", "group"):
             if getattr(self, name) is not None:
                 set_(name, check.same_length(np.asarray(getattr(self, name)), name, n, "score"))
+
+    @classmethod
+    def of(cls, preds: Predictions, score: Any = None, **outcome: Any) -> Outcomes:
+        """The outcomes of predictions, with their weights, ids and groups.
+
+        The score is the confidence unless given; `correct=` or `loss=` replaces right and wrong.
+
+        >>> Outcomes.of(Predictions.from_probs([[0.7, 0.3]], [0], group=["a"])).group
+        array(['a'], dtype='<U1')
+        """
+        given = outcome or {"correct": preds.correct}
+        score = preds.confidence if score is None else score
+        return cls(score, **given, weight=preds.weight, id=preds.ids, group=preds.group)
 
     def tally(self) -> Tally:
         """The sorted reduction of these rows."""

@@ -19,7 +19,7 @@ from howsure._tally import Tally
 from howsure.binning import adaptive, equal_range, equal_size
 from howsure.curves import Curve
 from howsure.findings import Case, findings, verdict
-from howsure.intervals import Interval, intervals
+from howsure.intervals import Interval, each_interval
 from howsure.metrics.binary import brier_decomposition, net_benefit, positive_tally, recalibration
 from howsure.outcomes import Outcomes
 from howsure.panel import Item
@@ -54,11 +54,11 @@ class Report:
         """The report as JSON text, strict (no NaN); written to `path` where given."""
         return _written(json.dumps(self.data, indent=1, allow_nan=False, ensure_ascii=False) + "\n", path)
 
-    def to_text(self, width: int = 110) -> str:
+    def to_text(self, path: str | Path | None = None, *, width: int = 110) -> str:
         """The table that the command line prints."""
         from howsure.render.text import text
 
-        return text(self.data, width)
+        return _written(text(self.data, width), path)
 
     def to_markdown(self, path: str | Path | None = None) -> str:
         """The table as Markdown."""
@@ -185,7 +185,7 @@ class Scored:
         found: dict[str, Any] = {}
         for takes, data, source in parts:
             here = [item for item in items if item.takes == takes]
-            limits = intervals([item.measure for item in here], source, self.level, self.seed)
+            limits = each_interval([item.measure for item in here], source, self.level, self.seed)
             for item, limit in zip(here, limits, strict=True):
                 found[item.name] = _entry(item, item.measure(data), limit, self.tally)
         return {item.name: found[item.name] for item in items}

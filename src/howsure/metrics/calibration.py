@@ -2,20 +2,59 @@
 
 from __future__ import annotations
 
-from math import inf, nan
+from collections.abc import Callable
+from functools import partial
+from math import inf
 
 import numpy as np
 
 from howsure import _check as check
+from howsure._check import Floats
 from howsure._columns import Values, chunks, mean_probs
-from howsure._tally import Tally, needs_claims, needs_whole_counts
+from howsure._tally import Sums, Tally, needs_claims, needs_whole_counts
 from howsure.binning import Binning, adaptive, equal_range, equal_size
 from howsure.curves import bin_table, uncertain_tally
 from howsure.metrics._facts import metric
+from howsure.outcomes import Outcomes
 from howsure.predictions import Predictions
+from howsure.scores.softmax import normalised_entropy
 
 
-@metric(better="lower", bounds=(0, 1))
+def _binned(t: Tally, bins: Binning) -> Sums:
+    needs_claims(t, "calibration")
+    return t.between(bins.cuts(t))
+
+
+def _surplus(s: Sums) -> Floats:
+    """Right answers claimed minus right answers given, per bin: count times gap."""
+    return s.claim - (s.count - s.loss)
+
+
+# Numbers of bin sums, bins along the last axis, so that they also take many drawn tables at once.
+
+
+def _ece(s: Sums) -> Floats:
+    return np.abs(_surplus(s)).sum(axis=-1) / s.count.sum(axis=-1)
+
+
+def _over(s: Sums) -> Floats:
+    return _surplus(s).clip(min=0).sum(axis=-1) / s.count.sum(axis=-1)
+
+
+def _under(s: Sums) -> Floats:
+    return (-_surplus(s)).clip(min=0).sum(axis=-1) / s.count.sum(axis=-1)
+
+
+def _debiased(s: Sums) -> Floats:
+    many = s.count >= 2
+    n = np.where(many, s.count, 2)
+    right = s.count - s.loss
+    inside = (_surplus(s) ** 2 / n - right * s.loss / n / (n - 1)) * many
+    found = np.sqrt(np.maximum(0.0, inside.sum(axis=-1) / s.count.sum(axis=-1)))
+    return np.where(many.any(axis=-1), found, np.nan)
+
+
+@metric(better="lower", bounds=(0, 1), of_bins=_ece)
 def ece(t: Tally, bins: Binning = equal_range(15)) -> float:
     r"""Expected calibration error: the mean gap between confidence and accuracy, bin by bin.
 
@@ -29,8 +68,7 @@ def ece(t: Tally, bins: Binning = equal_range(15)) -> float:
     >>> ece(tally([0.9, 0.9, 0.6, 0.6], correct=[1, 1, 1, 0]))
     0.1
     """
-    table = bin_table(t, bins)
-    return float(np.dot(table.count, np.abs(table.gap)) / table.count.sum())
+    return float(_ece(_binned(t, bins)))
 
 
 @metric(better="lower", bounds=(0, 1), smooth=False)
@@ -47,7 +85,7 @@ def mce(t: Tally, bins: Binning = equal_range(15)) -> float:
     return float(np.abs(bin_table(t, bins).gap).max())
 
 
-@metric(better="lower", bounds=(0, 1))
+@metric(better="lower", bounds=(0, 1), of_bins=_ece)
 def aece(t: Tally, bins: Binning = adaptive()) -> float:
     r"""`ece` with Ding's adaptive bins: as narrow as the samples allow.
 
@@ -90,7 +128,7 @@ def signed_calibration_error(t: Tally) -> float:
     return float((sums.claim[0] - (t.n - t.total)) / t.n)
 
 
-@metric(better="lower", bounds=(0, 1))
+@metric(better="lower", bounds=(0, 1), of_bins=_over)
 def over_confidence(t: Tally, bins: Binning = equal_range(15)) -> float:
     r"""The part of `ece` from bins that claim too much, :math:`\sum_j \frac{n_j}{n} \max(\mathrm{gap}_j, 0)`.
 
@@ -100,11 +138,10 @@ def over_confidence(t: Tally, bins: Binning = equal_range(15)) -> float:
     >>> over_confidence(tally([0.9, 0.9], correct=[1, 0]))
     0.4
     """
-    table = bin_table(t, bins)
-    return float(np.dot(table.count, table.gap.clip(min=0)) / table.count.sum())
+    return float(_over(_binned(t, bins)))
 
 
-@metric(better="lower", bounds=(0, 1))
+@metric(better="lower", bounds=(0, 1), of_bins=_under)
 def under_confidence(t: Tally, bins: Binning = equal_range(15)) -> float:
     r"""The part of `ece` from bins that claim too little, :math:`\sum_j \frac{n_j}{n} \max(-\mathrm{gap}_j, 0)`.
 
@@ -114,11 +151,10 @@ def under_confidence(t: Tally, bins: Binning = equal_range(15)) -> float:
     >>> under_confidence(tally([0.6, 0.6], correct=[1, 1]))
     0.4
     """
-    table = bin_table(t, bins)
-    return float(np.dot(table.count, (-table.gap).clip(min=0)) / table.count.sum())
+    return float(_under(_binned(t, bins)))
 
 
-@metric(better="lower", bounds=(0, 1))
+@metric(better="lower", bounds=(0, 1), of_bins=_debiased)
 def debiased_ece(t: Tally, bins: Binning = equal_size(15)) -> float:
     r"""L2 calibration error with the variance of the accuracies subtracted.
 
@@ -132,13 +168,7 @@ def debiased_ece(t: Tally, bins: Binning = equal_size(15)) -> float:
     0.0
     """
     needs_whole_counts(t, "debiased_ece", "ece")
-    table = bin_table(t, bins)
-    many = table.count >= 2
-    if not many.any():
-        return nan
-    n, gap, acc = table.count[many], table.gap[many], table.accuracy[many]
-    inside = np.dot(n, gap**2 - acc * (1 - acc) / (n - 1)) / table.count.sum()
-    return float(np.sqrt(max(0.0, inside)))
+    return float(_debiased(_binned(t, bins)))
 
 
 GRID = 1 << 13
@@ -207,7 +237,12 @@ def correctness_nll(t: Tally) -> float:
     return float(cost.sum() / t.n)
 
 
-@metric(better="lower", bounds=(0, 1), takes="predictions")
+def _uncertain(preds: Predictions, bins: int = 15) -> tuple[Outcomes, Callable[[Tally], float]]:
+    outcomes = Outcomes.of(preds, normalised_entropy(preds), correct=~preds.correct)
+    return outcomes, partial(ece, bins=equal_range(bins))
+
+
+@metric(better="lower", bounds=(0, 1), takes="predictions", through=_uncertain)
 def uce(preds: Predictions, bins: int = 15) -> float:
     r"""Uncertainty calibration error: mean gap between error rate and normalised entropy, in M equal bins.
 

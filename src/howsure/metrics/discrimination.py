@@ -8,12 +8,22 @@ from typing import Literal
 import numpy as np
 
 from howsure._check import Floats, InputError
-from howsure._tally import Tally, needs_zero_one
+from howsure._tally import Blocks, Counts, Tally, needs_zero_one
 from howsure.curves import precision_recall
 from howsure.metrics._facts import metric
 
 
-@metric(better="higher", bounds=(0, 1), rank_only=True)
+def _right_before_wrong(block: Blocks, n: Counts) -> Floats:
+    """The share of pairs in the right order; blocks along the last axis, so that many drawn tables go at once."""
+    loss = np.asarray(block.loss, dtype=np.float64)
+    wrong = loss.sum(axis=-1)
+    right_before = block.before - (np.cumsum(loss, axis=-1) - loss)
+    right_inside = block.after - block.before - loss
+    with np.errstate(invalid="ignore"):  # one kind alone: 0/0 is nan, as it should
+        return np.vecdot(loss, right_before + right_inside / 2) / (wrong * (n - wrong))
+
+
+@metric(better="higher", bounds=(0, 1), rank_only=True, of_blocks=_right_before_wrong)
 def auroc(t: Tally) -> float:
     r"""The probability that a right answer is trusted more than a wrong one, ties counting one half.
 
@@ -28,15 +38,7 @@ def auroc(t: Tally) -> float:
     0.5
     """
     needs_zero_one(t, "auroc")
-    wrong, right = float(t.total), float(t.n - t.total)
-    if wrong <= 0 or right <= 0:
-        return nan
-    block = t.blocks()
-    loss = np.asarray(block.loss, dtype=np.float64)
-    wrong_after = np.cumsum(loss)
-    right_before = block.before - (wrong_after - loss)
-    right_inside = block.after - block.before - loss
-    return float(np.dot(loss, right_before + right_inside / 2) / wrong / right)
+    return _right_before_wrong(t.blocks(), np.array([t.n])).item()
 
 
 @metric(better="higher", bounds=(0, 1), rank_only=True)

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import inf
+from typing import Any
 
 import numpy as np
 
 from howsure import losses
 from howsure._check import Floats, InputError
+from howsure._tally import Tally, needs_zero_one
 from howsure.metrics._facts import metric
+from howsure.outcomes import Outcomes
 from howsure.predictions import Predictions
 
 
@@ -16,19 +20,50 @@ def _mean(values: Floats, preds: Predictions) -> float:
     return float(np.average(values, weights=preds.weight) if preds.weight is not None else values.mean())
 
 
-@metric(better="higher", bounds=(0, 1), takes="predictions")
-def accuracy(preds: Predictions) -> float:
-    r"""The share of right answers, :math:`\frac1n \sum_i 1[\hat y_i = y_i]`.
+def _through_loss(of: Callable[..., Floats]) -> Callable[..., tuple[Outcomes, Callable[[Tally], float]]]:
+    """Outcomes ordered by the loss itself: samples of about the same loss end up in the same rows."""
+
+    def through(preds: Predictions, **options: Any) -> tuple[Outcomes, Callable[[Tally], float]]:
+        loss = of(preds, **options)
+        return Outcomes.of(preds, -loss, loss=loss), mean_loss
+
+    return through
+
+
+def mean_loss(t: Tally) -> float:
+    """The risk at full coverage.
+
+    >>> from howsure import tally
+    >>> mean_loss(tally([0.9, 0.8], loss=[1.0, 3.0]))
+    2.0
+    """
+    return float(t.total / t.n)
+
+
+def _correct(preds: Predictions) -> tuple[Outcomes, Callable[[Tally], float]]:
+    return Outcomes.of(preds), accuracy
+
+
+def _correct_top_k(preds: Predictions, k: int = 5) -> tuple[Outcomes, Callable[[Tally], float]]:
+    return Outcomes.of(preds, correct=losses.top_k(k)(preds) == 0), accuracy
+
+
+@metric(better="higher", bounds=(0, 1), takes="predictions", through=_correct)
+def accuracy(preds: Predictions | Tally) -> float:
+    r"""The share of right answers, :math:`\frac1n \sum_i 1[\hat y_i = y_i]`, of predictions or of a tally.
 
     Ties in the argmax go to the smaller class number. Range [0, 1], 1 is perfect. Ding et al. 2019.
 
     >>> accuracy(Predictions.from_probs([[0.7, 0.3], [0.4, 0.6]], [0, 0]))
     0.5
     """
+    if isinstance(preds, Tally):
+        needs_zero_one(preds, "accuracy")
+        return 1.0 - mean_loss(preds)
     return _mean(preds.correct.astype(np.float64), preds)
 
 
-@metric(better="higher", bounds=(0, 1), takes="predictions")
+@metric(better="higher", bounds=(0, 1), takes="predictions", through=_correct_top_k)
 def top_k_accuracy(preds: Predictions, k: int = 5) -> float:
     """The share of samples whose label is among the k most probable classes.
 
@@ -40,7 +75,16 @@ def top_k_accuracy(preds: Predictions, k: int = 5) -> float:
     return 1.0 - _mean(losses.top_k(k)(preds), preds)
 
 
-@metric(better="lower", bounds=(0, inf), takes="predictions")
+def _clipped_nll(preds: Predictions, eps: float | None = None) -> Floats:
+    loss = losses.nll(preds)
+    if eps is None:
+        return loss
+    if not 0 < eps < 1:
+        raise InputError(f"eps is {eps:g}; a small number between 0 and 1 is needed.")
+    return np.clip(loss, -np.log1p(-eps), -np.log(eps))
+
+
+@metric(better="lower", bounds=(0, inf), takes="predictions", through=_through_loss(_clipped_nll))
 def nll(preds: Predictions, eps: float | None = None) -> float:
     r"""Mean negative log likelihood, :math:`-\frac1n \sum_i \log p_{i,y_i}`, in nats.
 
@@ -50,15 +94,10 @@ def nll(preds: Predictions, eps: float | None = None) -> float:
     >>> nll(Predictions.from_probs([[0.5, 0.5]], [0]))
     0.693
     """
-    loss = losses.nll(preds)
-    if eps is None:
-        return _mean(loss, preds)
-    if not 0 < eps < 1:
-        raise InputError(f"eps is {eps:g}; a small number between 0 and 1 is needed.")
-    return _mean(np.clip(loss, -np.log1p(-eps), -np.log(eps)), preds)
+    return _mean(_clipped_nll(preds, eps), preds)
 
 
-@metric(better="lower", bounds=(0, 2), takes="predictions")
+@metric(better="lower", bounds=(0, 2), takes="predictions", through=_through_loss(losses.brier))
 def brier(preds: Predictions) -> float:
     r"""Mean squared distance to the one-hot label, :math:`\frac1n \sum_i \sum_k (p_{ik} - 1[y_i = k])^2`.
 

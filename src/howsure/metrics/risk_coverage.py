@@ -11,7 +11,7 @@ from howsure import _check as check
 from howsure._check import Floats, InputError
 from howsure._rows import RowTally
 from howsure._sets import SetTally
-from howsure._tally import Tally, needs_zero_one
+from howsure._tally import Blocks, Counts, Tally, needs_zero_one
 from howsure.curves import risk_coverage
 from howsure.metrics._facts import metric
 from howsure.metrics._harmonic import harmonic, mean_rank_share
@@ -19,7 +19,30 @@ from howsure.metrics._harmonic import harmonic, mean_rank_share
 Variant = Literal["expected", "trapezoid", "step"]
 
 
-@metric(better="lower", bounds=(0, 1), rank_only=True)
+# Numbers of tie blocks, blocks along the last axis, so that they also take many drawn tables at once.
+
+
+def _expected(block: Blocks, n: Counts) -> Floats:
+    """Each loss counts in every risk from its own rank on: harmonic numbers of the ranks of the errors."""
+    later = harmonic(n)[..., None] - harmonic(block.after) + mean_rank_share(block.before, block.after)
+    return np.vecdot(block.loss, later) / n
+
+
+def _best(wrong: Counts, n: Counts) -> Floats:
+    """The optimum of the 0/1 loss: one block of wrong answers at the end."""
+    return wrong / n * mean_rank_share(n - np.where(wrong > 0, wrong, 1), n)
+
+
+def _excess(block: Blocks, n: Counts) -> Floats:
+    return np.maximum(0.0, _expected(block, n) - _best(block.loss.sum(axis=-1), n))
+
+
+def _generalised(block: Blocks, n: Counts) -> Floats:
+    kept_after = n[..., None] - (block.before + np.asarray(block.after, dtype=np.float64)) / 2
+    return np.vecdot(block.loss, kept_after) / n / n
+
+
+@metric(better="lower", bounds=(0, 1), rank_only=True, of_blocks=_expected)
 def aurc(t: Tally | SetTally, variant: Variant | None = None) -> float:
     r"""Mean risk over all coverages, accepting the most trusted first.
 
@@ -42,7 +65,7 @@ def aurc(t: Tally | SetTally, variant: Variant | None = None) -> float:
     if variant == "expected":
         if isinstance(t, SetTally):
             raise InputError("variant='expected' is not defined for a set loss; use 'step' or 'trapezoid'.")
-        return _expected(t)
+        return _expected(t.blocks(), np.array([t.n])).item()
     if variant not in ("step", "trapezoid"):
         raise InputError(f"variant={variant!r}; aurc knows 'expected', 'trapezoid' and 'step'.")
     curve = risk_coverage(t)
@@ -53,17 +76,7 @@ def aurc(t: Tally | SetTally, variant: Variant | None = None) -> float:
     return float(np.dot(width, (curve.y + left) / 2))
 
 
-def _expected(t: Tally) -> float:
-    """Each loss counts in every risk from its own rank on: harmonic numbers of the ranks of the errors."""
-    block = t.blocks()
-    if not len(block.loss):
-        return 0.0
-    later = harmonic(np.array([t.n]))[0] - harmonic(block.after)
-    later += mean_rank_share(block.before, block.after)
-    return float(np.dot(block.loss, later) / t.n)
-
-
-@metric(better="lower", bounds=(0, 1), rank_only=True)
+@metric(better="lower", bounds=(0, 1), rank_only=True, of_blocks=_expected)
 def aac(t: Tally, variant: Variant | None = None) -> float:
     r"""Area above the threshold diagram: between accuracy 1 and the accuracy of the kept, over the deferred share.
 
@@ -91,9 +104,7 @@ def optimal_aurc(t: Tally) -> float:
     0.111
     """
     if t.zero_one:
-        wrong, n = float(t.total), float(t.n)
-        share = mean_rank_share(np.array([n - wrong]), np.array([n]))[0] if wrong else 0.0
-        return float(wrong / n * share)
+        return _best(np.array([t.total]), np.array([t.n])).item()
     ideal = t.ideal if isinstance(t, RowTally) else None
     if ideal is None:
         raise InputError("this tally no longer knows the single losses, so its optimum is unknown.")
@@ -116,7 +127,7 @@ def optimal_aurc_asymptotic(error: float) -> float:
     return 1.0 if error == 1 else error + (1 - error) * log1p(-error)
 
 
-@metric(better="lower", bounds=(0, 1), rank_only=True)
+@metric(better="lower", bounds=(0, 1), rank_only=True, of_blocks=_excess)
 def e_aurc(t: Tally) -> float:
     r"""Excess AURC: how much worse than the best possible order, :math:`\mathrm{AURC} - \mathrm{AURC}^*`.
 
@@ -127,10 +138,10 @@ def e_aurc(t: Tally) -> float:
     >>> e_aurc(tally([0.9, 0.8, 0.7], correct=[1, 0, 1]))
     0.1667
     """
-    return max(0.0, _expected(t) - optimal_aurc(t))
+    return max(0.0, aurc(t) - optimal_aurc(t))
 
 
-@metric(better="lower", bounds=(0, 1), rank_only=True)
+@metric(better="lower", bounds=(0, 1), rank_only=True, of_blocks=_generalised)
 def augrc(t: Tally) -> float:
     r"""Area under the generalised risk–coverage curve: mean loss *per sample of the whole*, over all coverages.
 
@@ -142,9 +153,7 @@ def augrc(t: Tally) -> float:
     >>> augrc(tally([0.9, 0.8, 0.7], correct=[1, 1, 0]))
     0.0556
     """
-    block, n = t.blocks(), float(t.n)
-    kept_after = n - (block.before + np.asarray(block.after, dtype=np.float64)) / 2
-    return float(np.dot(block.loss, kept_after) / n / n)
+    return _generalised(t.blocks(), np.array([t.n])).item()
 
 
 @metric(better="higher", bounds=(0, 1), rank_only=True)

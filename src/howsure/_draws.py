@@ -1,0 +1,190 @@
+"""Poisson bootstrap: tables as they might have been, drawn from one that was observed.
+
+A unit (a sample, a cluster, a pair of answers) is drawn Poisson(1) times. Units with the same effect are drawn
+together, m of them Poisson(m) times, so the cost depends on the number of rows and not on the number of samples.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from howsure._check import Array, Floats, Ints
+from howsure._compact import even_ranks
+from howsure._rows import RowTally, as_rows, bucketed
+from howsure._tally import Blocks, Counts, Sums, Tally
+from howsure.binning import Binning
+from howsure.outcomes import Outcomes
+
+DRAWS = 1000
+ROWS = 300  # cuts at the ranks of samples, and as many at the ranks of losses
+USUAL = np.unique(np.concatenate([np.arange(1, m) / m for m in (10, 12, 15, 20, 25, 50)]))  # edges of the usual bins
+CHUNK = 1 << 21  # numbers drawn at a time
+# Poisson(1) as 65,536 equally likely values: its probabilities rounded to 2^-16
+ONE = np.repeat(np.arange(9, dtype=np.uint8), [24109, 24109, 12055, 4018, 1005, 201, 33, 5, 1])
+
+
+def coarse(t: Tally) -> RowTally:
+    """A few hundred rows: exact where there are no more, else cut where the metrics look.
+
+    Some cuts follow the samples and some the rows that carry loss, so that with few errors each error keeps
+    its own rank; the edges of the usual bins are cuts as well. `.edges` are the upper ends of the rows.
+    """
+    if t.distinct <= 2 * ROWS:
+        rows = as_rows(t)
+        return replace(rows, edges=rows.score[::-1] if rows.edges is None else rows.edges)
+    block = t.blocks()
+    ends = np.union1d(block.before, block.after)
+    some = ends[np.unique(np.linspace(0, len(ends) - 1, ROWS).round().astype(int))] if len(ends) else ends
+    low, high = t.score_range()
+    usual = t.above(USUAL) if low >= 0 and high <= 1 else ends[:0]
+    cuts = np.unique(np.concatenate(([0], t.cut_at(even_ranks(t.n, ROWS)), some, usual, [t.n])))
+    return replace(bucketed(t, cuts), edges=t.between(cuts).high[::-1])
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """Rows, and the entries that make them up: what one draw of a unit adds to a row. Entries are sorted by row."""
+
+    rows: RowTally
+    start: Ints  # first entry of each row
+    unit: Ints  # the unit that each entry belongs to
+    count: Counts
+    loss: Counts
+    spread: Floats | None = None  # standard deviation of the loss inside an entry
+
+    def sums(self, drawn: Array, rng: np.random.Generator) -> tuple[Counts, Counts]:
+        """Counts and losses of the rows, one line per line of `drawn` (how often each unit was drawn)."""
+        times = drawn[:, self.unit].astype(self.count.dtype)
+        loss = times * self.loss
+        if self.spread is not None:
+            loss += np.sqrt(times) * self.spread * rng.standard_normal(times.shape)
+        add: Callable[[Array], Array] = lambda a: np.add.reduceat(a, self.start, axis=1)
+        return add(times * self.count), add(loss)
+
+
+@dataclass(frozen=True, eq=False)
+class Stack:
+    """Many drawn tables over the same rows, one line each."""
+
+    rows: RowTally
+    count: Counts
+    loss: Counts
+
+    @cached_property
+    def n(self) -> Counts:
+        """Samples in each drawn table."""
+        return self.count.sum(axis=1)
+
+    def blocks(self) -> Blocks:
+        """Tie blocks of every table; rows without loss stand as blocks of one at the end, where they weigh nothing."""
+        after = np.cumsum(self.count, axis=1)
+        some, n = self.loss != 0, self.n[:, None]
+        return Blocks(np.where(some, after - self.count, n - 1), np.where(some, after, n), self.loss)
+
+    def binned(self, bins: Binning) -> Sums:
+        """Sums in the bins of the observed rows."""
+        r = self.rows
+        cuts = bins.cuts(r)
+        start = r.first_rows(cuts)
+        add: Callable[[Array], Array] = lambda a: np.add.reduceat(a, start, axis=1)
+        whole = r.between(cuts)
+        return Sums(add(self.count), add(self.count * (r.claim / r.count)), add(self.loss), whole.high, whole.low)
+
+    def tallies(self) -> Iterator[RowTally]:
+        """The drawn tables one by one."""
+        r = self.rows
+        with np.errstate(invalid="ignore"):
+            claim = r.claim / r.count
+            for count, loss in zip(self.count, self.loss, strict=True):
+                keep = count > 0
+                count, loss = count[keep], loss[keep]
+                square = loss if r.zero_one else loss * 0
+                yield RowTally(r.score[keep], count, loss, claim[keep] * count, square, None, r.zero_one, r.weighted)
+
+
+def draw_rows(t: Tally, seed: int) -> Stack:
+    """Draws of a tally: its samples are alike within a row, right ones and wrong ones, or of one mean loss."""
+    rows = coarse(t)
+    table, times = _cells(rows) if rows.zero_one else _means(rows)
+    return _stacks([table], times, seed)[0]
+
+
+def _cells(rows: RowTally) -> tuple[Table, Ints]:
+    cells = np.stack((rows.count - rows.loss, rows.loss), axis=1)
+    row, wrong = np.nonzero(cells)
+    return Table(rows, _starts(row), np.arange(len(row)), np.ones_like(row), wrong), cells[row, wrong]
+
+
+def _means(rows: RowTally) -> tuple[Table, Ints]:
+    mean = rows.loss / rows.count
+    spread = np.sqrt(np.maximum(rows.square / rows.count - mean**2, 0.0))
+    row = np.arange(len(mean))
+    return Table(rows, row, row, np.ones(len(mean)), mean, spread), np.round(rows.count).astype(np.int64)
+
+
+def draw_units(o: Outcomes, seed: int) -> Stack:
+    """Draws of weighted samples, or of whole groups."""
+    unit = _units(o.group, len(o))
+    return _stacks([_entries(o, unit)], _once(unit), seed)[0]
+
+
+def draw_pair(a: Outcomes, b: Outcomes, seed: int) -> tuple[Stack, Stack]:
+    """Draws of the same samples, or of the same groups, for both sides."""
+    unit = _units(b.group if a.group is None else a.group, len(a))
+    one, two = _stacks([_entries(a, unit), _entries(b, unit)], _once(unit), seed)
+    return one, two
+
+
+def _units(group: Array | None, n: int) -> Ints:
+    return np.arange(n) if group is None else np.unique(group, return_inverse=True)[1]
+
+
+def _once(unit: Ints) -> Ints:
+    return np.ones(int(unit.max()) + 1, dtype=np.int64)
+
+
+def _entries(o: Outcomes, unit: Ints) -> Table:
+    """What every unit adds to every row; samples of one unit in one row are one entry."""
+    rows = coarse(o.tally())
+    row = _row_of(rows, o.score)
+    order = np.lexsort((unit, row))
+    row, unit = row[order], unit[order]
+    first = np.flatnonzero(np.concatenate(([True], (np.diff(row) != 0) | (np.diff(unit) != 0))))
+    weight = (np.ones(len(o), dtype=np.int64) if o.weight is None else o.weight)[order]
+    loss = (o.loss if o.correct is None else ~o.correct)[order] * weight
+    count, loss = np.add.reduceat(weight, first), np.add.reduceat(loss, first)
+    return Table(rows, _starts(row[first]), unit[first], count, loss)
+
+
+def _row_of(rows: RowTally, score: Array) -> Ints:
+    assert rows.edges is not None
+    last = len(rows.edges) - 1
+    return last - np.minimum(np.searchsorted(rows.edges, score.astype(np.float64)), last)
+
+
+def _starts(row: Ints) -> Ints:
+    return np.flatnonzero(np.concatenate(([True], np.diff(row) != 0)))
+
+
+def _stacks(tables: Sequence[Table], times: Ints, seed: int) -> list[Stack]:
+    """Every table drawn as often as is asked for, all with the same units; draws without a sample are left out."""
+    rng = np.random.default_rng(seed)
+    step = max(1, CHUNK // max(len(times), *(len(t.unit) for t in tables)))
+    parts: list[list[tuple[Counts, Counts]]] = []
+    for i in range(0, DRAWS, step):
+        drawn = _poisson(times, min(step, DRAWS - i), rng)
+        parts.append([t.sums(drawn, rng) for t in tables])
+    lines = [[np.concatenate(column) for column in zip(*part, strict=True)] for part in zip(*parts, strict=True)]
+    some = np.logical_and.reduce([count.any(axis=1) for count, _ in lines])
+    return [Stack(t.rows, count[some], loss[some]) for t, (count, loss) in zip(tables, lines, strict=True)]
+
+
+def _poisson(times: Ints, draws: int, rng: np.random.Generator) -> Array:
+    shape = (draws, len(times))
+    if (times == 1).all():
+        return ONE[rng.integers(0, len(ONE), size=shape, dtype=np.uint16)]
+    return rng.poisson(times, size=shape)
