@@ -65,19 +65,27 @@ def recalibration(preds: Predictions) -> Recalibration:
 
 
 def _newton(x: Floats, y: Floats, w: Floats) -> tuple[Floats | None, Floats]:
-    """Logistic regression; None where it does not converge because the classes separate."""
-    beta: Floats = np.array([0.0, 1.0])
+    """Logistic regression with halved steps; None where the coefficients run away because the classes separate."""
+    beta: Floats = np.zeros(2)
     information: Floats = np.eye(2)
-    for _ in range(60):
+    for _ in range(100):
         q = 1 / (1 + np.exp(-np.clip(x @ beta, -700, 700)))
         information = (x * (w * q * (1 - q))[:, None]).T @ x
-        if np.linalg.cond(information) > 1e15:
-            return None, information
-        step = np.linalg.solve(information, x.T @ (w * (y - q)))
-        beta = beta + step * min(1.0, 5.0 / max(1e-300, float(np.abs(step).max())))
-        if np.abs(step).max() < 1e-10:
+        gradient = x.T @ (w * (y - q))
+        if np.abs(beta).max() > 1e4 or np.linalg.cond(information) > 1e15:
+            break
+        step = np.linalg.solve(information, gradient)
+        if np.abs(step).max() < 1e-10 * (1 + np.abs(beta).max()):
             return beta, information
+        before = _likelihood(x @ beta, y, w)
+        while _likelihood(x @ (beta + step), y, w) < before - 1e-12 * abs(before):
+            step = step / 2
+        beta = beta + step
     return None, information
+
+
+def _likelihood(z: Floats, y: Floats, w: Floats) -> float:
+    return float(np.dot(w, y * z - np.logaddexp(0.0, z)))
 
 
 def calibration_intercept(preds: Predictions) -> float:
