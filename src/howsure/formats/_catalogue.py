@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Protocol
 
 from howsure._check import Array, InputError
-from howsure.formats import delimited, jsonl, npz
+from howsure.formats import arrow, delimited, jsonl, npz, pair, safetensors, tensors
 from howsure.formats._contents import Contents
 
 
@@ -35,7 +35,7 @@ class Format(Protocol):
         ...
 
 
-FORMATS: tuple[Format, ...] = (npz, delimited, jsonl)
+FORMATS: tuple[Format, ...] = (npz, pair, delimited, jsonl, arrow, safetensors, tensors)
 BY_SUFFIX = {suffix: module for module in FORMATS for suffix in module.suffixes}
 
 
@@ -56,6 +56,14 @@ def format_of(path: Path) -> Format:
     close = difflib.get_close_matches(suffix, BY_SUFFIX, n=1)
     meant = f" Did you mean {close[0]}?" if close else ""
     raise InputError(f"{path.name} has the unknown suffix {suffix!r}; known are {', '.join(BY_SUFFIX)}.{meant}")
+
+
+def found(path: Path) -> tuple[Format, Path]:
+    """The module and the file for a path; the beginning of `x_logits.npy`, `x`, stands for the whole family."""
+    if path.suffix.lower() in ("", ".npy") and not path.exists() and pair.family(path):
+        return pair, path
+    there = existing(path)
+    return format_of(there), there
 
 
 def existing(path: str | os.PathLike[str]) -> Path:

@@ -50,11 +50,17 @@ def confidences(column: Column) -> Floats:
 
 def truths(column: Column) -> Floats:
     """Right or wrong: 0, 1, true or false."""
+    quick = _quick(column.cells)
+    if quick is not None and quick.ndim == 1 and ((quick == 0) | (quick == 1)).all():
+        return quick
     return _each(column, _truth, "0, 1, true or false")
 
 
 def names(column: Column) -> Array:
     """Whole numbers where all cells are, else text. "007" is text: as a number it would lose its zeros."""
+    quick = _quick_whole(column.cells)
+    if quick is not None:
+        return quick
     for row, cell in enumerate(column.cells):
         if cell is None or cell == "" or not isinstance(cell, str | int):
             column.bad(row, "a whole number or a text")
@@ -121,8 +127,20 @@ def _quick(cells: Cells) -> Floats | None:
         a = np.array(cells, dtype=np.float64)
     except (ValueError, TypeError, OverflowError):
         return None
-    odd = np.isnan(a).any() or (isinstance(cells[0], str) and "_" in "".join(map(str, cells)))
+    odd = np.isnan(a).any() or (isinstance(cells[0], str) and "_" in "".join(c for c in cells if isinstance(c, str)))
     return None if odd else a
+
+
+def _quick_whole(cells: Cells) -> Array | None:
+    """All cells at once as whole numbers, or None if one of them may not be one."""
+    kinds = set(map(type, cells))
+    if kinds not in ({str}, {int}):
+        return None
+    try:
+        a = np.array(cells, dtype=np.int64)
+    except (ValueError, OverflowError):
+        return None
+    return a if kinds == {int} or a.astype(np.str_).tolist() == list(cells) else None
 
 
 def _each(column: Column, parse: Callable[[Any], float | None], need: str) -> Floats:

@@ -30,6 +30,7 @@ class Contents:
     entries: dict[str, Entry]
     table: bool = False
     lines: Ints | None = None
+    class_names: tuple[str, ...] | None = None  # where the format keeps them outside its arrays
 
     def place(self, row: int) -> str:
         """Where a row stands, in the words of the file."""

@@ -105,6 +105,8 @@ def _sampled(column: Column, loaded: dict[str, _Loaded]) -> dict[str, _Loaded]:
 def _classes(
     loaded: dict[str, _Loaded], parts: dict[str, tuple[str, ...]], contents: Contents
 ) -> tuple[str, ...] | None:
+    if contents.class_names is not None:
+        return contents.class_names
     if "class_names" in loaded and not contents.table:
         return tuple(str(c) for c in np.atleast_1d(loaded["class_names"].array).tolist())
     carried = next((one.names for one in loaded.values() if one.names is not None), None)

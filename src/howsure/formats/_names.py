@@ -74,12 +74,17 @@ def splits(contents: Contents) -> list[str]:
     return [split for split, parts in _by_split(contents).items() if _has_values(parts)]
 
 
+def column_name(part: str) -> str:
+    """What a part is called in a table, where names are singular."""
+    return {"labels": "label", "ids": "id"}.get(part, part)
+
+
 def _has_values(parts: Plan) -> bool:
     return any(part in parts for part in (*VALUES, *SAMPLES))
 
 
 def _by_split(contents: Contents) -> dict[str, Plan]:
-    look = _table_part if contents.table else _array_part
+    look = _table_part if contents.table else array_part
     found = [(known, name) for name in contents.entries if (known := look(name.strip().lower())) is not None]
     out: dict[str, Plan] = {}
     for (split, part, _), name in sorted(found, key=lambda f: f[0][2]):  # of several aliases the first counts
@@ -95,7 +100,7 @@ def _table_part(name: str) -> tuple[str, str, int] | None:
     return ("", *_BY_ALIAS[name]) if name in _BY_ALIAS else None
 
 
-def _array_part(name: str) -> tuple[str, str, int] | None:
+def array_part(name: str) -> tuple[str, str, int] | None:
     """Split, part and rank among the aliases of an array name such as `test_logits` or `mc_test_logits`."""
     alias = next((a for a in _LONGEST if name == a or name.endswith("_" + a)), None)
     if alias is None:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import ast
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import IO, Any
+from typing import IO, Any, TypeAlias
 
 import numpy as np
 
 from howsure._check import Array, InputError
+from howsure.formats._contents import Entry
 
+Opener: TypeAlias = Callable[[], AbstractContextManager[IO[bytes]]]
 MAGIC = b"\x93NUMPY"
 HEADER = 1 << 16
-DTYPES = re.compile(r"[<>|=]?(?:b1|[iu][1248]|f(?:2|4|8|12|16)|[US]\d{1,9})")
+DTYPES = re.compile(r"[<>|=]?(?:b1|[iu][1248]|f[248]|[US]\d{1,9})")
 
 
 @dataclass(frozen=True)
@@ -82,6 +85,23 @@ def _check_size(shape: tuple[int, ...], dtype: np.dtype[Any], present: int, wher
         raise InputError(f"{where} has shape {shape}, so it is empty; at least one sample is needed.")
 
 
+def entry(opened: Opener, head: Header, where: str) -> Entry:
+    """The array as an entry that stays in its file; `opened` gives the bytes from the start."""
+
+    def load() -> Array:
+        with opened() as stream:
+            stream.read(head.offset)
+            return data(stream, head, where)
+
+    def runs(step: int) -> Iterator[Array]:
+        with opened() as stream:
+            stream.read(head.offset)
+            yield from blocks(stream, head, step, where)
+
+    in_order = head.shape and not head.fortran
+    return Entry(head.shape, str(head.dtype), load, runs if in_order else None)
+
+
 def data(stream: IO[bytes], head: Header, where: str) -> Array:
     """The array; the stream stands after the header, and must end with the array."""
     a = _numbers(stream, math.prod(head.shape), head, where)
@@ -103,5 +123,12 @@ def _numbers(stream: IO[bytes], count: int, head: Header, where: str) -> Array:
     raw = stream.read(wanted)
     if len(raw) != wanted:
         raise InputError(f"{where} ends after {len(raw):,} of {wanted:,} bytes; save or copy it again.")
-    a = np.frombuffer(raw, dtype=head.dtype)
-    return a if head.dtype.isnative else a.astype(head.dtype.newbyteorder("="))
+    return native(raw, head.dtype)
+
+
+def native(raw: bytes, dtype: np.dtype[Any]) -> Array:
+    """Bytes as an array in this machine's order; a truth value is true where its byte is not 0."""
+    if dtype == np.bool_:
+        return np.frombuffer(raw, dtype=np.uint8) != 0
+    a = np.frombuffer(raw, dtype=dtype)
+    return a if dtype.isnative else a.astype(dtype.newbyteorder("="))

@@ -13,6 +13,7 @@ import numpy as np
 
 from howsure._check import Array, InputError
 from howsure.formats._contents import Contents, in_cells
+from howsure.formats._names import column_name
 
 suffixes = (".csv", ".tsv")
 title = "comma- or tab-separated table"
@@ -77,7 +78,7 @@ def write(arrays: dict[str, Array], path: Path, *, suffix: str) -> None:
     names = arrays.get("class_names")
     for name, array in arrays.items():
         if name != "class_names":
-            columns.update(_columns(name, array, names))
+            columns.update(_columns(column_name(name), array, names))
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, delimiter="\t" if suffix == ".tsv" else ",", lineterminator="\n")
         writer.writerow(columns)

@@ -12,6 +12,7 @@ import numpy as np
 
 from howsure._check import Array, InputError
 from howsure.formats._contents import Contents, in_cells
+from howsure.formats._names import column_name
 
 suffixes = (".jsonl", ".ndjson")
 title = "JSON lines"
@@ -68,14 +69,10 @@ def _contents(records: list[tuple[int, dict[str, Any]]], path: Path) -> Contents
 
 def write(arrays: dict[str, Array], path: Path, *, suffix: str) -> None:  # noqa: ARG001 - one layout for all suffixes
     """One object per sample, its vector as a list, or as an object by class where the classes have names."""
-    columns = {_single(n): _column(a, arrays.get("class_names")) for n, a in arrays.items() if n != "class_names"}
+    columns = {column_name(n): _column(a, arrays.get("class_names")) for n, a in arrays.items() if n != "class_names"}
     with path.open("w", encoding="utf-8", newline="\n") as file:
         for values in zip(*columns.values(), strict=True):
             file.write(json.dumps(dict(zip(columns, values, strict=True)), ensure_ascii=False) + "\n")
-
-
-def _single(name: str) -> str:
-    return {"labels": "label", "ids": "id"}.get(name, name)
 
 
 def _column(array: Array, names: Array | None) -> list[Any]:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 import numpy as np
 
@@ -41,17 +43,9 @@ def _header(path: Path, info: zipfile.ZipInfo) -> _npy.Header:
 
 
 def _entry(path: Path, name: str, head: _npy.Header) -> Entry:
-    where = _where(path, name)
-
-    def load() -> Array:
+    @contextmanager
+    def opened() -> Generator[IO[bytes], None, None]:
         with _zipped.reading(path), zipfile.ZipFile(path) as archive, archive.open(name) as stream:
-            stream.read(head.offset)
-            return _npy.data(stream, head, where)
+            yield stream
 
-    def blocks(step: int) -> Iterator[Array]:
-        with _zipped.reading(path), zipfile.ZipFile(path) as archive, archive.open(name) as stream:
-            stream.read(head.offset)
-            yield from _npy.blocks(stream, head, step, where)
-
-    in_order = head.shape and not head.fortran
-    return Entry(head.shape, str(head.dtype), load, blocks if in_order else None)
+    return _npy.entry(opened, head, _where(path, name))

@@ -13,7 +13,7 @@ from howsure import _check as check
 from howsure._check import Array, InputError
 from howsure.formats import _joining
 from howsure.formats._assembly import assembled
-from howsure.formats._catalogue import existing, format_of
+from howsure.formats._catalogue import found
 from howsure.formats._contents import Contents, Entry, in_memory
 from howsure.formats._fields import fields, joined
 from howsure.formats._names import Wanted, kind, plan
@@ -51,7 +51,8 @@ def read(
     parts: list[Predictions] = []
     images = 0
     for path in files:
-        data = joined([fields(run, wanted) for run in format_of(path).scan(existing(path), None)])
+        module, file = found(path)
+        data = joined([fields(run, wanted) for run in module.scan(file, None)])
         parts.append(assembled(data, renormalise=renormalise, first_image=images))
         images += len(data.arrays[data.kind])
     return _joining.joined(parts, [path.name for path in files])
@@ -81,7 +82,8 @@ def scan(
     wanted = Wanted(split, mc, names or {}, renormalise)
     images = 0
     for path in _listed(paths):
-        for run in format_of(path).scan(existing(path), rows):
+        module, file = found(path)
+        for run in module.scan(file, rows):
             for part in _slices(run, wanted, rows):
                 data = fields(part, wanted)
                 preds = assembled(data, renormalise=renormalise, first_image=images)

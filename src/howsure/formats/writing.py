@@ -9,6 +9,7 @@ import numpy as np
 
 from howsure._atomic import replacing
 from howsure._check import Array, InputError
+from howsure.formats import pair
 from howsure.formats._catalogue import format_of
 from howsure.predictions import ROW_SUM_TOLERANCE, Predictions
 
@@ -37,6 +38,9 @@ def write(preds: Predictions, path: str | os.PathLike[str]) -> None:
     """
     target = Path(path)
     module = format_of(target)
+    if module is pair:  # several files, each with a temporary name of its own
+        pair.write(arrays_of(preds), target, suffix=".npy")
+        return
     with replacing(target) as temporary:
         module.write(arrays_of(preds), temporary, suffix=target.suffix.lower())
 
