@@ -7,6 +7,8 @@ import howsure as hs
 from ..plans import runs_of
 from ..runs import Run
 from ..store import Store
+from .contrast import HEADER as CONTRAST
+from .contrast import Contrast
 from .results import arrays, finished, progress, tally
 from .table import Table, percent
 
@@ -30,7 +32,18 @@ def mc_temperature(store: Store, scale: str) -> list[Table]:
         Table("Confidence and uncertainty (table 1, figure 2)", HEADER, [row(store, r) for r in done], note),
         passes_table(store, done),
         rejection_table(store, done),
+        claims(store, done),
     ]
+
+
+def claims(store: Store, runs: list[Run]) -> Table:
+    """Scaling against none, on the same passes."""
+    rows = [
+        Contrast(f"{name} falls: {name_of(run)}", metric, scaled(store, run), passes(store, run), "-").row()
+        for run in runs
+        for name, metric in (("UCE", hs.uce), ("ECE", hs.ece))
+    ]
+    return Table("MC dropout after temperature scaling against before", CONTRAST, rows, "In per cent.")
 
 
 def name_of(run: Run) -> str:

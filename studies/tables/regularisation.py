@@ -7,6 +7,8 @@ import howsure as hs
 from ..plans import STUDIES
 from ..runs import Run
 from ..store import Store
+from .contrast import HEADER as HEADER_BEST
+from .contrast import Contrast
 from .results import arrays, by_network, finished, predictions, progress, tally
 from .table import Table, percent
 
@@ -25,6 +27,7 @@ def regularisation(store: Store, scale: str) -> list[Table]:
         Table(f"{network} (figures 5.1 and 5.2)", HEADER, [row(store, run) for run in group], note)
         for network, group in by_network(done).items()
     ]
+    tables += [best(store, group) for group in by_network(done).values() if len(group) > 1]
     return tables + [course_table(store, run) for run in done if "course" in run.extras]
 
 
@@ -34,6 +37,21 @@ def row(store: Store, run: Run) -> list[str]:
     values = (1 - hs.accuracy(test), hs.ece(tally(train)), hs.ece(t), hs.aac(t))
     losses = [f"{hs.nll(p):.3f}" for p in (train, test)]
     return [run.label, *(percent(v) for v in values), *losses, PAPER.get(run.label, "")]
+
+
+def best(store: Store, runs: list[Run]) -> Table:
+    """The run with the least ECE against the run with the least error: are they different, and by how much?"""
+    found = {run.label: predictions(store, run) for run in runs}
+    ece = min(found, key=lambda label: hs.ece(tally(found[label])))
+    error = max(found, key=lambda label: hs.accuracy(found[label]))
+    pair, names = (found[ece], found[error]), f"{ece} against {error}"
+    rows = [
+        Contrast(f"ECE is lower: {names}", hs.ece, *pair, "-").row(),
+        Contrast(f"accuracy is lower: {names}", hs.accuracy, *pair, "-").row(),
+        Contrast(f"AAC is higher: {names}", hs.aac, *pair, "+").row(),
+    ]
+    note = "In per cent. The two were chosen on the same test images, which favours a difference."
+    return Table(f"{runs[0].settings.network}: best ECE against best error", HEADER_BEST, rows, note)
 
 
 def course_table(store: Store, run: Run) -> Table:

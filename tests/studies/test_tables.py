@@ -12,6 +12,7 @@ pytest.importorskip("PIL")
 hs = pytest.importorskip("howsure")
 
 from studies.__main__ import main  # noqa: E402
+from studies.tables.contrast import Contrast  # noqa: E402
 from studies.tables.densenet_m import worsened  # noqa: E402
 from studies.tables.table import Table, mean_ranks, rank_correlation, spread  # noqa: E402
 
@@ -31,6 +32,27 @@ def test_rank_correlation_with_ties():
     assert rank_correlation([1, 2, 3], [2, 4, 9]) == pytest.approx(1)
     assert rank_correlation([1, 2, 3], [9, 4, 2]) == pytest.approx(-1)
     assert np.isnan(rank_correlation([1, 2, 3], [5, 5, 5]))
+
+
+@pytest.mark.parametrize(
+    ("sign", "low", "high", "verdict"),
+    [
+        ("-", -2, -1, "agrees"), ("+", -2, -1, "disagrees"), ("0", -2, -1, "disagrees"),
+        ("-", -1, 1, "open"), ("0", -1, 1, "no difference found"), ("-", np.nan, np.nan, "no interval"),
+    ],
+)  # fmt: skip
+def test_verdict_follows_from_the_interval(sign, low, high, verdict):
+    assert Contrast("x", hs.ece, None, None, sign).verdict(low, high) == verdict
+
+
+def test_contrast_of_a_good_and_a_bad_network():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 3, 400)
+    sure = 3.0 * np.eye(3)[labels] + rng.normal(size=(400, 3))
+    good, bad = (hs.Predictions.from_logits(z, labels) for z in (sure, rng.normal(size=(400, 3))))
+    row = Contrast("accuracy is higher", hs.accuracy, good, bad, "+").row()
+    assert row[1] == f"{100 * hs.accuracy(good):.2f}"
+    assert row[-1] == "agrees"
 
 
 def test_worsened_makes_the_least_confident_right_answers_wrong():
