@@ -1,0 +1,24 @@
+"""All score and loss columns of logits against np.exp of the same numbers in float64."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from howsure._columns import Values, columns
+
+from .rows import Row
+from .timing import seconds
+from .workloads import logits
+
+SHAPES = ((20_000, 1000, 3.0, 1.0), (100_000, 100, 5.0, 2.0))  # n, k, must, moonshot
+
+
+def rows() -> Iterator[Row]:
+    for n, k, must, moonshot in SHAPES:
+        z, labels = logits(n, k)
+        wide = z.astype(np.float64)
+        ours, exp = seconds(lambda: columns(Values(z, True), labels), lambda: np.exp(wide), repeats=5)  # noqa: B023
+        detail = f"{1e3 * ours:.0f} ms; np.exp {1e3 * exp:.0f} ms"
+        yield Row(f"score and loss columns, {n:,} × {k}", ours / exp, "× np.exp", must, moonshot, detail=detail)

@@ -1,0 +1,37 @@
+"""Inputs that look like those of real classifiers, drawn with a fixed seed."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+
+class Outcome(NamedTuple):
+    """Confidence in the predicted class, and whether it was right."""
+
+    score: np.ndarray
+    correct: np.ndarray
+
+
+def usual(n: int) -> Outcome:
+    """About one error in eight, few ties: a network that is a little over-confident."""
+    return _drawn(n, mean=3.0, spread=2.5)
+
+
+def saturated(n: int) -> Outcome:
+    """About one error in sixteen; one score in eleven is exactly 1, wrong ones among them."""
+    return _drawn(n, mean=8.0, spread=7.0)
+
+
+def _drawn(n: int, *, mean: float, spread: float) -> Outcome:
+    rng = np.random.default_rng(0)
+    score = (1 / (1 + np.exp(-np.abs(rng.normal(mean, spread, n))))).astype(np.float32)
+    return Outcome(score, rng.random(n) < 0.98 * score)
+
+
+def logits(n: int, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """float32 logits with labels drawn from their softmax."""
+    rng = np.random.default_rng(0)
+    z = (2.5 * rng.standard_normal((n, k))).astype(np.float32)
+    return z, (z + rng.gumbel(size=(n, k))).argmax(axis=1)
