@@ -55,6 +55,7 @@ class OnlinePolicy:
     labels: int = 0
     wrong: int = 0
     top: float = 1.0 - BAND  # level above which about a tenth of the recent scores lie
+    read: int = 0  # bytes of a file of labels that were learnt from
 
     @classmethod
     def start(

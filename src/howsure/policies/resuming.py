@@ -66,13 +66,29 @@ def decide_file(
     elif target.exists() and target.stat().st_size:
         raise InputError(f"{target} exists; resume it (--resume), remove it or give another name.")
     with target.open("ab", buffering=0) as raw:
-        if source.suffix.lower() in TEXT:
+        if is_text(source):
             with source.open("rb") as lines:
                 total = decide_stream(decide, lines, _Whole(raw, target), how=how, done=done)
         else:
             total = _decide_rows(decide, parts(), _Whole(raw, target), how, done)
         os.fsync(raw.fileno())
     return total
+
+
+def is_text(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is decided line by line."""
+    return Path(path).suffix.lower() in TEXT
+
+
+def decide_rows(
+    decide: Decide, path: str | os.PathLike[str], out: Sink, how: Serving = PLAIN, **reading: Any
+) -> Summary:
+    """Decide the rows of a file that is no text (`howsure.scan`; `reading` goes there) into a stream."""
+    parts = scan(path, rows=ROWS, renormalise=how.renormalise, **reading)
+    try:
+        return _decide_rows(decide, parts, out, how, None)
+    except BrokenPipeError:
+        return Summary(ended="closed pipe")
 
 
 class _Whole:
@@ -191,7 +207,7 @@ def _prefix(done: Iterator[Decided], rows: Iterator[tuple[int, Any]], stamp: str
 
 def _input_ids(source: Path, parts: Callable[[], Iterator[Predictions]]) -> Iterator[tuple[int, Any]]:
     """Every row number of the input with its id, None for lines that cannot be read."""
-    if source.suffix.lower() not in TEXT:
+    if not is_text(source):
         yield from numbered_ids(parts())
         return
     parse: Parse | None = None

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import inf, nan
 
 import numpy as np
@@ -107,6 +107,17 @@ def threshold_for_cost(t: Tally, *, error: float, deferral: float, expert_error:
     best = int(np.flatnonzero(cost <= cost.min() + 1e-12 * max(1.0, error, asked))[-1])
     rule = f"least cost: error {error:g}, deferral {deferral:g}, expert wrong {expert_error:g}"
     return at_row(t, best - 1 if best else None, rule, float(cost[best]))
+
+
+def threshold_at(t: Tally, value: float) -> Threshold:
+    """A threshold given by hand, and what it gives on the data.
+
+    >>> from howsure import tally
+    >>> threshold_at(tally([0.9, 0.8, 0.7], correct=[1, 1, 0]), 0.75).coverage
+    0.667
+    """
+    row = int(np.searchsorted(-t.score, -value, side="right")) - 1
+    return replace(at_row(t, row if row >= 0 else None, f"score at least {value:g}"), threshold=float(value))
 
 
 @dataclass(frozen=True, eq=False)

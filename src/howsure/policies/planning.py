@@ -1,0 +1,95 @@
+"""Everything to know before a threshold goes live, as one plain value: what `howsure threshold` prints."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import asdict
+from math import isfinite, isnan
+from typing import Any
+
+import numpy as np
+
+from howsure._tally import Tally
+from howsure.outcomes import Outcomes
+from howsure.policies.deployment import Expected, count_kept, deferral_table, expected_on_new_data, named
+from howsure.policies.guarantee import Guaranteed
+from howsure.policies.policy import Policy
+from howsure.policies.threshold import Threshold
+from howsure.predictions import Predictions
+
+Choose = Callable[[Tally], Threshold | Guaranteed]
+
+
+def plan(
+    policy: Policy, choose: Choose, preds: Predictions, *, test: Predictions | None = None, level: float = 0.95
+) -> dict[str, Any]:
+    """What a fitted policy promises, what to expect of it, what it defers, and how it did on test data.
+
+    Values are plain JSON types; nan and infinite ones are None. `expected` is cross-fitted on `preds`
+    (`expected_on_new_data`) for a single threshold; `test` compares with data that chose nothing.
+
+    >>> from howsure.policies import threshold_for_coverage
+    >>> preds = Predictions.from_confidence(np.linspace(0.5, 1, 100), [1] * 100)
+    >>> choose = lambda t: threshold_for_coverage(t, 0.5)
+    >>> plan(Policy.fit(preds, choose), choose, preds)["coverage"]
+    0.5
+    """
+    promise, basis = policy.promise, policy.basis
+    made = policy.decide(preds)
+    out: dict[str, Any] = {
+        "score": policy.score,
+        "threshold": policy.threshold,
+        "feasible": policy.threshold < np.inf or any(x < np.inf for x in policy.thresholds),
+        **({} if promise is None else {"promise": asdict(promise)}),
+        **({} if basis is None else {"n": basis.n, "coverage": basis.coverage, "accuracy": basis.accuracy}),
+        "by": policy.by,
+        "thresholds": dict(zip(policy.keys, policy.thresholds, strict=True)),
+        "deferral": _deferral(policy, preds, level),
+        "expected": None,
+        "test": None,
+    }
+    if policy.by is None and policy.costs is None and preds.weight is None:
+        o = Outcomes(made.score, preds.correct, group=preds.group)
+        out["expected"] = asdict(expected_on_new_data(o, choose, level=level))
+    if test is not None:
+        out["test"] = _on_test(policy, test, level) | {"deferral": _deferral(policy, test, level)}
+    return plain(out)
+
+
+def _right(policy: Policy, preds: Predictions) -> tuple[Any, Any]:
+    """Accepted, and right as the policy answers."""
+    made = policy.decide(preds)
+    known = preds.kind == "confidence"
+    return made, preds.correct if known else made.prediction == preds.labels
+
+
+def _deferral(policy: Policy, preds: Predictions, level: float) -> dict[str, Any]:
+    made, right = _right(policy, preds)
+    tables: dict[str, Any] = {}
+    if preds.kind != "confidence" or preds.known_prediction is not None:
+        keys = named(made.prediction, made.class_names if made.prediction.dtype.kind in "iu" else None)
+        tables["predicted class"] = [asdict(r) for r in deferral_table(made.accept, right, keys, level=level)]
+    if preds.group is not None:
+        tables["group"] = [asdict(r) for r in deferral_table(made.accept, right, preds.group, level=level)]
+    return tables
+
+
+def _on_test(policy: Policy, test: Predictions, level: float) -> dict[str, Any]:
+    """Coverage and accuracy on test data, and whether the promised risk is compatible with them."""
+    made, right = _right(policy, test)
+    found: Expected = count_kept(made.accept, right, level)
+    risk = policy.promise.risk if policy.promise is not None else float("nan")
+    kept = None if isnan(risk) or not found.kept else bool(1 - found.accuracy.high <= risk)
+    below = None if isnan(risk) or not found.kept else bool(1 - found.accuracy.value <= risk)
+    return asdict(found) | {"risk_promised": risk, "observed_below": below, "compatible": kept}
+
+
+def plain(value: Any) -> Any:
+    """`value` in JSON's own types, with None for nan and infinity."""
+    if isinstance(value, dict):
+        return {str(k): plain(v) for k, v in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(v) for v in value]
+    if isinstance(value, np.generic):
+        value = value.item()
+    return None if isinstance(value, float) and not isfinite(value) else value
