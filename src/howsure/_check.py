@@ -144,8 +144,8 @@ def fraction(x: float, name: str) -> float:
     return float(x)
 
 
-def at_least(x: int, low: int, name: str) -> int:
+def at_least(x: Any, low: int, name: str) -> int:
     """A whole number that is not below `low`."""
-    if int(x) != x or x < low:
+    if not isinstance(x, (int, float, np.integer)) or int(x) != x or x < low:
         raise InputError(f"{name} is {x}; a whole number of at least {low} is needed.")
     return int(x)

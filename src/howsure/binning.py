@@ -14,7 +14,7 @@ import numpy as np
 
 from howsure import _check as check
 from howsure._check import Floats, InputError, Ints
-from howsure._tally import Counts, Tally, needs_whole_counts
+from howsure._tally import Counts, Sums, Tally, needs_whole_counts
 
 __all__ = ["adaptive", "adaptive_reference", "equal_range", "equal_size", "unique"]
 
@@ -27,6 +27,13 @@ class Binning(Protocol):
     def cuts(self, t: Tally) -> Counts:
         """Where the bins end, as ranks."""
         ...
+
+
+def sums_in(bins: Binning, t: Tally) -> Sums:
+    """Sums over the samples of each bin, most trusted bin first."""
+    if not callable(getattr(bins, "cuts", None)):
+        raise InputError(f"bins={bins!r}; a binning is needed, such as equal_range(15).")
+    return t.between(bins.cuts(t))
 
 
 def _closed(cuts: Counts, t: Tally) -> Counts:
@@ -118,6 +125,9 @@ class adaptive:
             raise InputError(f"level is {self.level:g}; a number between 0 and 1 is needed.")
         if self.z is not None and not self.z > 0:
             raise InputError(f"z is {self.z:g}; a positive number is needed.")
+        check.at_least(self.tail, 0, "tail")
+        if not self.margin >= 0:
+            raise InputError(f"margin is {self.margin:g}; a number that is not negative is needed.")
 
     def cuts(self, t: Tally) -> Counts:
         needs_whole_counts(t, "adaptive", "equal_size")

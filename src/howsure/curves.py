@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from howsure import _check as check
 from howsure._build import tally
 from howsure._check import Array, Floats, InputError, Ints
 from howsure._sets import SetTally
-from howsure._tally import Tally, needs_claims, needs_zero_one
-from howsure.binning import Binning, equal_range, equal_size
+from howsure._tally import Tally, needs_claims, needs_tally, needs_zero_one
+from howsure.binning import Binning, equal_range, equal_size, sums_in
 from howsure.histograms import histogram
 from howsure.predictions import Predictions
 from howsure.scores.softmax import normalised_entropy
@@ -84,6 +85,8 @@ def risk_coverage(t: Tally | SetTally) -> Curve:
     >>> c.x, c.y
     (array([0.33333333, 1. ]), array([0. , 0.33333333]))
     """
+    if not isinstance(t, SetTally):
+        needs_tally(t, "risk_coverage")
     kept = np.cumsum(t.count)
     risk = t.risk if isinstance(t, SetTally) else np.cumsum(t.loss) / kept
     return Curve(kept / kept[-1], risk, kept.astype(np.float64), t.score, labels=("coverage", "risk"))
@@ -160,7 +163,7 @@ def bin_table(t: Tally, bins: Binning | None = None) -> BinTable:
     array([ 0.8, -0.1])
     """
     needs_claims(t, "calibration")
-    sums = t.between((equal_range(15) if bins is None else bins).cuts(t))
+    sums = sums_in(equal_range(15) if bins is None else bins, t)
     count = np.asarray(sums.count, dtype=np.float64)
     confidence, accuracy = sums.claim / count, (sums.count - sums.loss) / count
     table = (count, confidence, accuracy, confidence - accuracy, sums.low, sums.high)
@@ -241,7 +244,7 @@ def rejection(preds: Predictions, thresholds: Any = None) -> Curve:
     labels = ("largest normalised entropy kept", "error of the kept")
     if thresholds is None:
         return Curve(0.0 - t.score, c.y, c.weight, t.score, labels=labels)
-    x = np.asarray(thresholds, dtype=np.float64)
+    x = check.column(thresholds, "thresholds").astype(np.float64)
     row = np.searchsorted(0.0 - t.score, x, side="right")
     assert c.weight is not None
     y = np.concatenate(([nan], c.y))[row]

@@ -11,7 +11,7 @@ import numpy as np
 from howsure import _check as check
 from howsure._check import Floats, InputError
 from howsure._tally import Counts, Tally, needs_zero_one
-from howsure.binning import Binning, equal_size
+from howsure.binning import Binning, equal_size, sums_in
 
 __all__ = ["Histogram", "histogram", "refine"]
 
@@ -51,6 +51,7 @@ class Histogram:
     def from_counts(cls, count: Any, right: Any) -> Histogram:
         """Bins of `count` samples of which `right` are right; empty bins are dropped."""
         n, k = np.asarray(count), np.asarray(right)
+        check.same_length(k, "right", len(n), "count")
         if (k < 0).any() or (k > n).any():
             i = check.first((k < 0) | (k > n))
             raise InputError(f"bin {i} has {k[i]:g} right of {n[i]:g}; that is impossible.")
@@ -120,7 +121,7 @@ def histogram(t: Tally, bins: Binning | None = None) -> Histogram:
     array([1. , 0.5])
     """
     needs_zero_one(t, "histogram")
-    sums = t.between((equal_size(100) if bins is None else bins).cuts(t))
+    sums = sums_in(equal_size(100) if bins is None else bins, t)
     return Histogram.from_counts(sums.count, sums.count - sums.loss)
 
 

@@ -190,7 +190,7 @@ class Predictions:
     @cached_property
     def columns(self) -> Columns:
         """Everything one pass over the values gives."""
-        self.needs_vector("this score")
+        self.needs_vector("this number")
         return columns(self.raw, self.known_labels)
 
     @property
@@ -222,7 +222,7 @@ class Predictions:
 
 
 def _only_top(what: str) -> str:
-    return f"only the top label is known, so there is no {what}; give logits or probabilities of all classes."
+    return f"only the top label is known, too little for {what}; give logits or probabilities of all classes."
 
 
 def _extra(

@@ -12,7 +12,7 @@ from howsure import _check as check
 from howsure._check import Floats
 from howsure._columns import Values, chunks, mean_probs
 from howsure._tally import Sums, Tally, needs_claims, needs_whole_counts
-from howsure.binning import Binning, adaptive, equal_range, equal_size
+from howsure.binning import Binning, adaptive, equal_range, equal_size, sums_in
 from howsure.curves import bin_table, uncertain_tally
 from howsure.metrics._facts import metric
 from howsure.outcomes import Outcomes
@@ -22,7 +22,7 @@ from howsure.scores.softmax import normalised_entropy
 
 def _binned(t: Tally, bins: Binning) -> Sums:
     needs_claims(t, "calibration")
-    return t.between(bins.cuts(t))
+    return sums_in(bins, t)
 
 
 def _surplus(s: Sums) -> Floats:
