@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import isfinite
@@ -52,7 +53,7 @@ class Report:
 
     def to_json(self, path: str | Path | None = None) -> str:
         """The report as JSON text, strict (no NaN); written to `path` where given."""
-        return _written(json.dumps(self.data, indent=1, allow_nan=False, ensure_ascii=False) + "\n", path)
+        return _written(_dumps(self.data), path)
 
     def to_text(self, path: str | Path | None = None, *, width: int = 110) -> str:
         """The table that the command line prints."""
@@ -99,6 +100,16 @@ class Report:
 
     def __repr__(self) -> str:
         return f"<Report: n={self.data['n']:,}, k={self.data['k']}, {len(self.data['metrics'])} metrics>"
+
+
+def _dumps(data: dict[str, Any]) -> str:
+    """Strict JSON, indented, each list of plain values on one line."""
+    text = json.dumps(data, indent=1, allow_nan=False, ensure_ascii=False)
+    return re.sub(r"\[\n([^\[\]{}]*?)\n *\]", _one_line, text) + "\n"  # a raw line break is never inside a string
+
+
+def _one_line(found: re.Match[str]) -> str:
+    return "[" + ", ".join(part.strip() for part in found[1].split(",\n")) + "]"
 
 
 def _written(text: str, path: str | Path | None) -> str:

@@ -1,0 +1,164 @@
+"""The tables of the page: numbers of the JSON as they are written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from howsure.render.words import interval, number
+
+LISTED = (
+    ("coverage", "decided alone"),
+    ("threshold", "threshold"),
+    ("accuracy", "right among these"),
+    ("limits", "with limits"),
+    ("errors", "wrong per 1,000"),
+    ("deferred", "deferred per 1,000"),
+)
+START = 0.9  # the coverage at which the page opens
+TABLE = 20  # rows of the operating table
+
+
+def percent(share: float | None, digits: int = 1) -> str:
+    """A share in percent, or a dash."""
+    return "–" if share is None else f"{share * 100:.{digits}f} %"
+
+
+def operating(report: dict[str, Any]) -> dict[str, Any]:
+    """The operating points: what is written for each, and what the script needs to draw them."""
+    o = report["views"]["operating"]
+    shown = _shown(o)
+    last = len(o["coverage"]) - 1
+    start = min(range(last + 1), key=lambda i: abs(o["coverage"][i] - START))
+    listed = [row for row in LISTED if row[0] != "limits" or o["low"] is not None]
+    data = {
+        "shown": shown,
+        "coverage": o["coverage"],
+        "threshold": [_or(t, 0.0) for t in o["threshold"]],
+        "accuracy": o["accuracy"],
+        "risk": [float(f"{1 - a:.6g}") for a in o["accuracy"]],
+        "deferred": [float(f"{1 - c:.6g}") for c in o["coverage"]],
+        "classes": [c["deferred"] for c in o["classes"]],
+    }
+    names = [
+        {"name": c["name"], "value": c["deferred"][start], "shown": percent(c["deferred"][start])} for c in o["classes"]
+    ]
+    some = report["k"] is not None and len(names) < report["k"]
+    return {
+        "shown": shown,
+        "listed": listed,
+        "last": last,
+        "start": start,
+        "table": [i for i in range(last, -1, -1) if (last - i) % max(1, (last + 1) // TABLE) == 0],
+        "names": names,
+        "names_note": f"The {len(names)} of {report['k']:,} classes that are deferred most."
+        if some
+        else "Share of each true class that is deferred at this threshold.",
+        "data": data,
+    }
+
+
+def _or(value: float | None, other: float) -> float:
+    return other if value is None else value
+
+
+def _shown(o: dict[str, Any]) -> dict[str, list[str]]:
+    rows = range(len(o["coverage"]))
+    shown = {
+        "coverage": [percent(v) for v in o["coverage"]],
+        "threshold": [number(v) if v is None or not 0.99 <= v < 1 else f"{v:.7g}" for v in o["threshold"]],
+        "accuracy": [percent(v, 2) for v in o["accuracy"]],
+        "errors": [f"{v:.1f}" for v in o["errors"]],
+        "deferred": [f"{v:.0f}" for v in o["deferred"]],
+        "error_cases": [f"{v:.1f}" for v in o["errors"]],
+        "deferred_cases": [f"{v:.0f}" for v in o["deferred"]],
+    }
+    if o["low"] is not None:
+        shown["limits"] = [f"{o['low'][i] * 100:.2f} … {o['high'][i] * 100:.2f} %" for i in rows]
+    shown["said"] = [f"{shown['coverage'][i]} decided alone, {shown['accuracy'][i]} of these right" for i in rows]
+    return shown
+
+
+def bins(curve: dict[str, Any]) -> list[list[str]]:
+    """From, answers, confidence, accuracy and what chance allows, per bin."""
+    columns = zip(*(curve[c] for c in ("threshold", "weight", "x", "y", "low", "high")), strict=True)
+    return [
+        [number(low), f"{n:,.0f}", number(x), number(y), "–" if a is None else f"{a:.3g} … {b:.3g}"]
+        for low, n, x, y, a, b in columns
+    ]
+
+
+def bands(report: dict[str, Any]) -> list[dict[str, Any]]:
+    """Bands of promised accuracy."""
+    return [
+        {"name": _band(b["level"]), "cells": [percent(b["share"]), percent(b["accuracy"], 2), number(b["threshold"])]}
+        for b in report["views"]["bands"]
+    ]
+
+
+def _band(level: float | None) -> str:
+    return "the rest" if level is None else f"{level * 100:g} % right"
+
+
+def suspects(report: dict[str, Any]) -> dict[str, Any] | None:
+    """Sure and wrong answers, with images where there are any."""
+    found = report["views"]["label_errors"]
+    if not found:
+        return None
+    rows = [_suspect(s) for s in found]
+    return {"rows": rows, "images": any(s["image"] for s in rows)}
+
+
+def _suspect(s: dict[str, Any]) -> dict[str, Any]:
+    named = {key: "–" if s[key] is None else s[key] for key in ("prediction", "label")}
+    score = "–" if s["score"] is None else f"{s['score']:.6g}"
+    return {**s, **named, "score": score, "image": s.get("image")}
+
+
+def classes(report: dict[str, Any]) -> list[dict[str, Any]]:
+    """Recall, precision and confidence per class."""
+    return [
+        {
+            "name": c["name"],
+            "cells": [
+                f"{c['count']:,}",
+                percent(c["recall"]),
+                interval(c),
+                f"{c['given']:,}",
+                percent(c["precision"]),
+                percent(c["confidence"]),
+            ],
+        }
+        for c in report["views"]["classes"]
+    ]
+
+
+def binary(found: dict[str, Any] | None) -> list[dict[str, str]]:
+    """The numbers of the positive class."""
+    if found is None:
+        return []
+    entries: list[tuple[str, dict[str, Any]]] = [
+        ("prevalence", {"value": found["prevalence"]}),
+        ("ECE of the positive class", {"value": found["ece"]}),
+        ("calibration slope (1 is perfect)", found["calibration_slope"]),
+        ("calibration intercept (0 is perfect)", found["calibration_intercept"]),
+        *((f"Brier, {name}", {"value": value}) for name, value in found["brier_decomposition"].items()),
+    ]
+    return [{"title": title, "value": number(e["value"]), "interval": interval(e)} for title, e in entries]
+
+
+def evidence(value: Any) -> str:
+    """A piece of evidence as it is written."""
+    if isinstance(value, float):
+        return number(value)
+    if isinstance(value, list):
+        return ", ".join(evidence(v) for v in value)
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def origin(report: dict[str, Any]) -> list[tuple[str, str]]:
+    """Provenance, line by line."""
+    p = report["provenance"]
+    inputs = [(i.get("file") or f"arrays ({i.get('arrays')})", f"sha256 {i['sha256']}") for i in p["inputs"]]
+    versions = ", ".join(f"{name} {v}" for name, v in p["versions"].items())
+    command = [("command", p["command"])] if p["command"] else []
+    return [*inputs, *command, ("seed", str(p["seed"])), ("made with", f"howsure {report['howsure']}, {versions}")]
