@@ -1,0 +1,34 @@
+"""howsure doctor: names everything, refuses nothing."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+
+def test_a_good_file_and_the_next_step(howsure: Callable, snapshot: Callable, files: Path) -> None:
+    ran = howsure("doctor", "both.npz")
+    assert (ran.code, ran.err) == (0, "")
+    snapshot(ran.out)
+
+
+def test_every_problem_of_a_bad_file(howsure: Callable, snapshot: Callable) -> None:
+    Path("bad.csv").write_text("prob_0,prob_1,label\n0.9,0.2,0\n0.4,x,1\n0.5,0.5,7\n0.3,0.7,1\n")
+    ran = howsure("doctor", "bad.csv")
+    assert ran.code == 2
+    for place in ("line 2", "line 3, column 'prob_1'", "line 4"):
+        assert place in ran.out
+    snapshot(ran.out)
+
+
+def test_json(howsure: Callable, files: Path) -> None:
+    (found,) = json.loads(howsure("doctor", "test.npz", "--json").out)
+    assert found["problems"] == []
+    assert {item["name"]: item["part"] for item in found["holds"]["items"]} == {"logits": "logits", "labels": "labels"}
+
+
+def test_a_file_that_does_not_exist(howsure: Callable) -> None:
+    ran = howsure("doctor", "not_there.npz")
+    assert ran.code == 2
+    assert "not_there.npz does not exist" in ran.out
