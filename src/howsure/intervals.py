@@ -116,8 +116,8 @@ def values(number: Metric, stack: Stack) -> Floats:
     """The number of every drawn table; all at once where the metric can, else one by one."""
     options = _options(number)
     of_blocks, of_bins = _fact(number, "of_blocks", None), _fact(number, "of_bins", None)
-    if of_blocks is not None and not options:
-        return of_blocks(stack.blocks(), stack.n)
+    if of_blocks is not None and not options and stack.rows.zero_one:
+        return of_blocks(stack.blocks, stack.n)
     if of_bins is not None and set(options) <= {"bins"}:
         default = signature(_plain(number)).parameters["bins"].default
         return of_bins(stack.binned(options.get("bins", default)))

@@ -10,7 +10,7 @@ from howsure._tally import Blocks, Counts
 EULER_GAMMA = 0.57721566490153286
 SHIFT = 32  # from here on three terms of the asymptotic series are exact to 4e-15
 NARROW = 500  # from here on, in ranks and in ranks per block width, two moments around the middle are exact
-CHUNK = 1 << 16  # blocks at a time: their columns stay near the processor
+CHUNK = 1 << 15  # blocks at a time: their columns stay near the processor
 EXPONENTS = 1000  # a product of numbers that together lose fewer powers of two than this is no 0
 
 
@@ -51,7 +51,7 @@ def mean_rank_share(before: Counts, after: Counts) -> Floats:
     >>> mean_rank_share(np.array([0.0, 9.0]), np.array([4.0, 10.0]))
     array([1. , 0.1])
     """
-    a, b = np.asarray(before, dtype=np.float64), np.asarray(after, dtype=np.float64)
+    a, b = (np.asarray(x, dtype=np.float64, order="C") for x in (before, after))  # so that flat views are views
     out = np.asarray(1.0 / b)  # blocks of one sample
     many = np.flatnonzero(b - a != 1)
     if len(many):

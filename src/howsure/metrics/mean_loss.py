@@ -10,7 +10,7 @@ import numpy as np
 
 from howsure import losses
 from howsure._check import Floats, InputError
-from howsure._tally import Tally, needs_zero_one
+from howsure._tally import Blocks, Counts, Tally, needs_zero_one
 from howsure.metrics._facts import metric
 from howsure.outcomes import Outcomes
 from howsure.predictions import Predictions
@@ -40,6 +40,10 @@ def mean_loss(t: Tally) -> float:
     return float(t.total / t.n)
 
 
+def _right(block: Blocks, n: Counts) -> Floats:
+    return 1.0 - block.loss.sum(axis=-1) / n
+
+
 def _correct(preds: Predictions) -> tuple[Outcomes, Callable[[Tally], float]]:
     return Outcomes.of(preds), accuracy
 
@@ -48,7 +52,7 @@ def _correct_top_k(preds: Predictions, k: int = 5) -> tuple[Outcomes, Callable[[
     return Outcomes.of(preds, correct=losses.top_k(k)(preds) == 0), accuracy
 
 
-@metric(better="higher", bounds=(0, 1), takes="predictions", through=_correct)
+@metric(better="higher", bounds=(0, 1), takes="predictions", through=_correct, of_blocks=_right)
 def accuracy(preds: Predictions | Tally) -> float:
     r"""The share of right answers, :math:`\frac1n \sum_i 1[\hat y_i = y_i]`, of predictions or of a tally.
 

@@ -1,0 +1,280 @@
+"""Intervals: against the plain bootstrap, and the reasons for giving none."""
+
+from __future__ import annotations
+
+from functools import partial
+from math import isnan
+
+import numpy as np
+import pytest
+
+import howsure as hs
+
+
+def data(n: int = 400, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    p = rng.beta(4, 1, n)
+    return p, rng.random(n) < p
+
+
+def plain_bootstrap(metric: object, score: np.ndarray, correct: np.ndarray, draws: int = 600) -> tuple[float, float]:
+    """Resample rows with replacement and measure again: what the fast way must agree with."""
+    rng = np.random.default_rng(1)
+    n = len(score)
+    found = []
+    for _ in range(draws):
+        rows = rng.integers(0, n, n)
+        found.append(metric(hs.tally(score[rows], correct=correct[rows])))  # type: ignore[operator]
+    low, high = np.quantile(found, [0.025, 0.975])
+    return float(low), float(high)
+
+
+METRICS = [
+    hs.accuracy,
+    hs.aurc,
+    hs.e_aurc,
+    hs.augrc,
+    hs.auroc,
+    hs.aupr,
+    hs.ece,
+    hs.signed_calibration_error,
+    hs.correctness_brier,
+    partial(hs.coverage_at_risk, risk=0.1),
+]
+
+
+@pytest.mark.parametrize("n", [400, 3000])
+@pytest.mark.parametrize("metric", METRICS, ids=lambda m: getattr(m, "__name__", "partial"))
+def test_limits_are_those_of_the_plain_bootstrap(metric: object, n: int) -> None:
+    s, c = data(n)
+    low, high = hs.interval(metric, hs.tally(s, correct=c))  # type: ignore[arg-type]
+    plain_low, plain_high = plain_bootstrap(metric, s, c)
+    width = plain_high - plain_low
+    assert abs(low - plain_low) < 0.15 * width  # both ends are noisy by about a twentieth of the width
+    assert abs(high - plain_high) < 0.15 * width
+
+
+FAST = [hs.aurc, hs.aac, hs.e_aurc, hs.augrc, hs.auroc, hs.accuracy, hs.ece, hs.over_confidence, hs.under_confidence]
+
+
+@pytest.mark.parametrize("metric", FAST, ids=lambda m: m.__name__)
+@pytest.mark.parametrize("decimals", [1, 9])
+def test_all_at_once_is_one_by_one(metric: object, decimals: int) -> None:
+    s, c = data(150)
+    t = hs.tally(s.round(decimals), correct=c)
+    assert hs.interval(metric, t) == pytest.approx(hs.interval(lambda x: metric(x), t), abs=1e-12)  # type: ignore[operator,arg-type]
+
+
+def test_debiased_all_at_once_is_one_by_one_in_the_same_bins() -> None:
+    s, c = data(300)
+    t, bins = hs.tally(s, correct=c), hs.equal_range(10)
+    fast = partial(hs.debiased_ece, bins=bins)
+    assert hs.interval(fast, t) == pytest.approx(hs.interval(lambda x: hs.debiased_ece(x, bins=bins), t), abs=1e-12)
+
+
+def test_the_seed_decides_the_draws() -> None:
+    t = hs.tally(*data())
+    assert hs.interval(hs.aurc, t, seed=3) == hs.interval(hs.aurc, t, seed=3)
+    assert hs.interval(hs.aurc, t, seed=3) != hs.interval(hs.aurc, t, seed=4)
+
+
+def test_a_higher_level_is_wider() -> None:
+    t = hs.tally(*data())
+    low, high = hs.interval(hs.aurc, t, level=0.5)
+    lower, higher = hs.interval(hs.aurc, t, level=0.99)
+    assert lower < low < hs.aurc(t) < high < higher
+
+
+def test_row_order_does_not_matter() -> None:
+    s, c = data()
+    mixed = np.random.default_rng(5).permutation(len(s))
+    assert hs.interval(hs.aurc, hs.tally(s, correct=c)) == hs.interval(hs.aurc, hs.tally(s[mixed], correct=c[mixed]))
+
+
+def test_several_share_their_draws() -> None:
+    t = hs.tally(*data())
+    assert [found[:2] for found in hs.each_interval([hs.aurc, hs.ece], t)] == [
+        hs.interval(hs.aurc, t),
+        hs.interval(hs.ece, t),
+    ]
+
+
+def test_outcomes_and_compact_tallies_give_what_the_tally_gives() -> None:
+    s, c = data()
+    t = hs.tally(s, correct=c)
+    assert hs.interval(hs.auroc, hs.Outcomes(s, correct=c)) == hs.interval(hs.auroc, t)
+    assert hs.interval(hs.auroc, t.compact()) == hs.interval(hs.auroc, t)
+
+
+def test_many_samples_narrow_the_limits_by_their_root() -> None:
+    s, c = data(500)
+    wide = np.diff(hs.interval(hs.augrc, hs.tally(s, correct=c)))[0]
+    narrow = np.diff(hs.interval(hs.augrc, hs.tally(np.tile(s, 100), correct=np.tile(c, 100))))[0]
+    assert narrow == pytest.approx(wide / 10, rel=0.15)
+
+
+def test_groups_are_drawn_whole() -> None:
+    s, c = data(200)
+    rows = np.repeat(np.arange(200), 25)  # every sample 25 times: as uncertain as 200 samples
+    alone = hs.interval(hs.accuracy, hs.Outcomes(s[rows], correct=c[rows]))
+    together = hs.interval(hs.accuracy, hs.Outcomes(s[rows], correct=c[rows], group=rows))
+    once = hs.interval(hs.accuracy, hs.Outcomes(s, correct=c))
+    assert np.diff(together)[0] == pytest.approx(np.diff(once)[0], rel=0.12)
+    assert np.diff(alone)[0] == pytest.approx(np.diff(once)[0] / 5, rel=0.12)
+
+
+def test_equal_weights_change_nothing_but_the_draws() -> None:
+    s, c = data(600)
+    low, high = hs.interval(hs.aurc, hs.Outcomes(s, correct=c))
+    weighted = hs.interval(hs.aurc, hs.Outcomes(s, correct=c, weight=np.full(600, 2.0)))
+    assert np.diff(weighted)[0] == pytest.approx(high - low, rel=0.15)
+    assert weighted[0] == pytest.approx(low, abs=0.1 * (high - low))
+
+
+def test_uneven_weights_make_it_less_sure() -> None:
+    s, c = data(600)
+    weight = np.where(np.arange(600) < 60, 50.0, 1.0)
+    even = hs.interval(hs.accuracy, hs.Outcomes(s, correct=c))
+    uneven = hs.interval(hs.accuracy, hs.Outcomes(s, correct=c, weight=weight))
+    assert np.diff(uneven)[0] > 1.5 * np.diff(even)[0]
+
+
+def test_a_mean_loss_has_the_limits_of_its_standard_error() -> None:
+    loss = np.random.default_rng(0).exponential(size=4000)
+    t = hs.tally(np.random.default_rng(1).random(4000), loss=loss)
+    low, high = hs.interval(lambda x: x.total / x.n, t)
+    error = loss.std() / np.sqrt(len(loss))
+    assert (low, high) == pytest.approx((loss.mean() - 1.96 * error, loss.mean() + 1.96 * error), abs=0.2 * error)
+
+
+def test_aurc_of_losses() -> None:
+    rng = np.random.default_rng(0)
+    s = rng.random(2000)
+    loss = rng.exponential(size=2000) * (1.5 - s)
+    low, high = hs.interval(hs.aurc, hs.tally(s, loss=loss))
+    assert low < hs.aurc(hs.tally(s, loss=loss)) < high
+
+
+class TestPredictions:
+    """Metrics of whole predictions are measured on the outcomes that give the same number."""
+
+    @staticmethod
+    def made(n: int = 800, **columns: object) -> hs.Predictions:
+        rng = np.random.default_rng(0)
+        z = rng.normal(0, 1.5, (n, 7))
+        p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+        y = np.array([rng.choice(7, p=row) for row in p])
+        return hs.Predictions.from_logits(z, y, **columns)
+
+    MEANS = (hs.accuracy, hs.nll, hs.brier, hs.uce, partial(hs.top_k_accuracy, k=3), partial(hs.nll, eps=0.01))
+
+    @pytest.mark.parametrize("metric", MEANS)
+    def test_the_value_is_inside(self, metric: object) -> None:
+        preds = self.made()
+        low, high = hs.interval(metric, preds)  # type: ignore[arg-type]
+        assert low < metric(preds) + (0.02 if metric is hs.uce else 0.0)  # type: ignore[operator]
+        assert metric(preds) < high  # type: ignore[operator]
+
+    @pytest.mark.parametrize("metric", MEANS)
+    @pytest.mark.parametrize("weight", [None, np.linspace(0.5, 2, 800)])
+    def test_the_way_through_outcomes_gives_the_same_number(self, metric: object, weight: object) -> None:
+        preds = self.made(weight=weight)
+        plain, options = (metric.func, metric.keywords) if isinstance(metric, partial) else (metric, {})
+        outcomes, number = plain.through(preds, **options)  # type: ignore[union-attr]
+        assert number(outcomes.tally()) == pytest.approx(metric(preds), abs=1e-12)  # type: ignore[operator]
+
+    def test_nll_has_the_limits_of_its_standard_error(self) -> None:
+        preds = self.made()
+        loss = hs.losses.nll(preds)
+        error = loss.std() / np.sqrt(len(loss))
+        low, high = hs.interval(hs.nll, preds)
+        assert high - low == pytest.approx(2 * 1.96 * error, rel=0.1)
+
+    def test_a_metric_of_tallies_reads_the_confidence(self) -> None:
+        preds = self.made()
+        t = hs.tally(preds.confidence, correct=preds.correct)
+        assert hs.interval(hs.aurc, preds) == hs.interval(hs.aurc, t)
+
+    def test_their_group_is_used(self) -> None:
+        group = np.arange(800) // 40
+        free = hs.interval(hs.brier, self.made())
+        held = hs.interval(hs.brier, self.made(group=group))
+        assert free != held
+
+    def test_an_infinite_value_has_no_limits(self) -> None:
+        preds = hs.Predictions.from_probs([[1.0, 0.0], [0.5, 0.5]] * 30, [1, 0] * 30)
+        (found,) = hs.each_interval([hs.nll], preds)
+        assert isnan(found.low)
+        assert found.why == "its value is infinite"
+
+    def test_classwise_ece_has_none(self) -> None:
+        (found,) = hs.each_interval([hs.classwise_ece], self.made(50))
+        assert isnan(found.high)
+        assert found.why is not None
+        assert found.why.startswith("classwise_ece jumps")
+
+
+class TestNone:
+    """Where there are no limits, and why."""
+
+    @staticmethod
+    def why(metric: object, data: object) -> str:
+        (found,) = hs.each_interval([metric], data)  # type: ignore[list-item,arg-type]
+        assert isnan(found.low)
+        assert isnan(found.high)
+        assert found.why is not None
+        return found.why
+
+    @pytest.mark.parametrize("metric", [hs.mce, hs.amce, hs.smooth_ece])
+    def test_a_metric_that_jumps(self, metric: object) -> None:
+        assert "resampling gives it no valid limits" in self.why(metric, hs.tally(*data()))
+
+    def test_interval_gives_nan_twice(self) -> None:
+        low, high = hs.interval(hs.mce, hs.tally(*data()))
+        assert isnan(low)
+        assert isnan(high)
+
+    def test_an_infinite_value(self) -> None:
+        t = hs.tally([1.0, 0.5, 0.6], correct=[0, 1, 1])
+        assert self.why(hs.correctness_nll, t) == "its value is infinite"
+
+    def test_an_undefined_value(self) -> None:
+        t = hs.tally([0.9, 0.5, 0.6], correct=[1, 1, 1])
+        assert self.why(hs.auroc, t) == "its value is undefined"
+
+    def test_no_errors_seen(self) -> None:
+        t = hs.tally(np.linspace(0.5, 1, 50), correct=np.ones(50))
+        assert "cannot tell how uncertain" in self.why(hs.aurc, t)
+        assert "cannot tell how uncertain" in self.why(hs.accuracy, t)
+
+    def test_too_few_errors_for_a_ratio(self) -> None:
+        t = hs.tally(np.linspace(0.5, 1, 50), correct=np.arange(50) != 7)
+        assert "of the draws: too few right or too few wrong answers" in self.why(hs.auroc, t)
+
+    def test_a_weighted_tally(self) -> None:
+        s, c = data()
+        t = hs.tally(s, correct=c, weight=np.linspace(1, 2, len(s)))
+        assert "forgotten the single weights" in self.why(hs.aurc, t)
+
+    def test_a_set_loss(self) -> None:
+        t = hs.dice_tally([0.9, 0.8, 0.7], [1, 1, 0], [1, 0, 1])
+        assert "whole images" in self.why(hs.aurc, t)
+
+    def test_the_optimum_of_single_losses(self) -> None:
+        s, _ = data()
+        t = hs.tally(s, loss=np.random.default_rng(0).exponential(size=len(s)))
+        assert self.why(hs.e_aurc, t)
+
+    def test_one_sample(self) -> None:
+        assert self.why(hs.accuracy, hs.tally([0.9], correct=[1]))
+
+
+@pytest.mark.parametrize("level", [0, 1, 95, -0.5])
+def test_a_level_is_a_fraction(level: float) -> None:
+    with pytest.raises(hs.InputError, match="level is .*; a number between 0 and 1 is needed"):
+        hs.interval(hs.aurc, hs.tally(*data()), level=level)
+
+
+def test_a_metric_that_refuses_the_tally_says_so() -> None:
+    with pytest.raises(hs.InputError, match=r"scores in \[0, 1\]"):
+        hs.interval(hs.ece, hs.tally([2.0, 3.0, 4.0], correct=[1, 0, 1]))
