@@ -1,8 +1,9 @@
-"""Files of predictions: read whole, streamed, or written."""
+"""Files of predictions: read whole, streamed, written, or examined."""
 
 from howsure.formats._catalogue import suffixes
 from howsure.formats._contents import Problem
+from howsure.formats.inspection import Description, Item, describe, problems
 from howsure.formats.reading import read, scan
 from howsure.formats.writing import write
 
-__all__ = ["Problem", "read", "scan", "suffixes", "write"]
+__all__ = ["Description", "Item", "Problem", "describe", "problems", "read", "scan", "suffixes", "write"]

@@ -10,6 +10,7 @@ import numpy as np
 from howsure import _check as check
 from howsure._check import Array, InputError
 from howsure.formats import llm
+from howsure.formats._cells import is_whole
 from howsure.formats._fields import Fields
 from howsure.predictions import Predictions
 
@@ -69,7 +70,7 @@ def class_numbers(labels: Array, names: tuple[str, ...] | None) -> Array:
         return labels
     known = {name: i for i, name in enumerate(names or ())}
     texts = [str(t) for t in labels.reshape(-1).tolist()]
-    bad = next((i for i, t in enumerate(texts) if t not in known), None)
+    bad = next((i for i, t in enumerate(texts) if t not in known and (names or not is_whole(t))), None)
     if bad is None:
         return np.array([known[t] for t in texts], dtype=np.int64).reshape(labels.shape)
     if not names:

@@ -65,7 +65,7 @@ def names(column: Column) -> Array:
         if cell is None or cell == "" or not isinstance(cell, str | int):
             column.bad(row, "a whole number or a text")
     texts = ["" if cell is None else str(cell).strip() for cell in column.cells]
-    return whole(texts) if all(map(_is_whole, texts)) else text(texts)
+    return whole(texts) if all(map(is_whole, texts)) else text(texts)
 
 
 def whole(texts: list[str]) -> Array:
@@ -175,7 +175,8 @@ def _truth(cell: Any) -> float | None:
     return TRUTH.get(str(cell).strip().lower())
 
 
-def _is_whole(t: str) -> bool:
+def is_whole(t: str) -> bool:
+    """Whether a text is a whole number as one would write it."""
     digits = t.removeprefix("-")
     return digits.isascii() and digits.isdigit() and len(digits) < 19 and (digits[0] != "0" or t == "0")
 

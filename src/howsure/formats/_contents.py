@@ -39,12 +39,16 @@ class Contents:
 
 @dataclass(frozen=True)
 class Problem:
-    """One thing that is wrong with a file: where, what, how to repair it, and what works without a repair."""
+    """One thing that is wrong with a file: where, what, how to repair it, and what can be evaluated without a repair.
+
+    `stops` tells a problem that `read` refuses from one that only makes some numbers undefined or doubtful.
+    """
 
     where: str
     what: str
     fix: str
     anyway: str = ""
+    stops: bool = True
 
     def __str__(self) -> str:
         return f"{self.where}: {self.what}; {self.fix}."

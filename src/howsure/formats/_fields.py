@@ -64,9 +64,9 @@ def _cells_of(contents: Contents, name: str) -> Sequence[object]:
 def _load(part: str, names: tuple[str, ...], contents: Contents, report: Report) -> _Loaded:
     values = [(name, contents.entries[name].load()) for name in names]
     arrays = [v for _, v in values if isinstance(v, np.ndarray)]
-    if arrays:
+    if len(arrays) == len(values):
         return _Loaded(_stacked(arrays, part, names, contents))
-    columns = [Column(v, name, contents, report) for name, v in values if not isinstance(v, np.ndarray)]
+    columns = [Column(v.tolist() if isinstance(v, np.ndarray) else v, name, contents, report) for name, v in values]
     return _vectors(part, columns) if part in VECTORS else _Loaded(TYPED.get(part, _cells.names)(columns[0]))
 
 

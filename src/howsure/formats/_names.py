@@ -63,10 +63,14 @@ def plan(contents: Contents, wanted: Wanted) -> Plan:
     if not _has_values(found):
         raise InputError(_nothing(contents, chosen))
     if wanted.mc and not any(part in found for part in SAMPLES):
-        raise InputError(
-            f"{contents.path.name} has no mc_logits or mc_probs{_of(chosen)}; leave out mc. {_there(contents)}"
-        )
+        what = f"no mc_logits or mc_probs{_of(chosen)}"
+        raise InputError(f"{contents.path.name} has {what} ({_there(contents)}); leave out mc.")
     return found
+
+
+def parts_of(contents: Contents) -> dict[str, str]:
+    """The part that each entry plays, over all splits."""
+    return {n: part for parts in _by_split(contents).values() for part, names in parts.items() for n in names}
 
 
 def splits(contents: Contents) -> list[str]:
@@ -192,15 +196,15 @@ def _present(name: str, contents: Contents, split: str | None) -> str:
     for candidate in (name, f"{split}_{name}"):
         if candidate in contents.entries:
             return candidate
-    raise InputError(f"{contents.path.name} has no {name!r}. {_there(contents)}{_meant(name, contents.entries)}")
+    raise InputError(f"{contents.path.name} has no {name!r}; {_there(contents)}.{_meant(name, contents.entries)}")
 
 
 def _nothing(contents: Contents, split: str) -> str:
     wanted = "logit_0…, prob_0… or confidence" if contents.table else "logits, probs or confidence"
     close = next((_meant(want, contents.entries) for want in VALUES if _meant(want, contents.entries)), "")
     return (
-        f"{contents.path.name} has no {wanted}{_of(split)}. {_there(contents)} "
-        f"Rename it, or say which is which with names={{'probs': '…'}} (--name probs=…).{close}"
+        f"{contents.path.name} has no {wanted}{_of(split)} ({_there(contents)}); "
+        f"rename one, or say which is which with names={{'probs': '…'}} (--name probs=…).{close}"
     )
 
 
@@ -211,7 +215,7 @@ def _of(split: str) -> str:
 def _there(contents: Contents) -> str:
     names = list(contents.entries)
     shown = ", ".join(repr(n) for n in names[:12]) + (f" and {len(names) - 12:,} more" if len(names) > 12 else "")
-    return f"It holds: {shown or 'nothing'}."
+    return f"it holds {shown or 'nothing'}"
 
 
 def _meant(name: str, known: Iterable[str]) -> str:
