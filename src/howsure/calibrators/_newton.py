@@ -51,7 +51,7 @@ def minimise(problem: Problem, start: Floats, *, goal: float, cap: int) -> Minim
         size = float(np.abs(g).max())
         if size <= goal:
             return Minimum(v, loss, True) if loss <= first[0] else Minimum(start, first[0], True)
-        step = _direction(problem, g, state, min(0.25, sqrt(size)))
+        step = _direction(problem, g, state, min(0.25, max(0.03, sqrt(size))))
         moved = _search(problem, v, loss, step, float(np.vdot(g, step)))
         if moved is None:
             break

@@ -13,6 +13,7 @@ import numpy as np
 
 from howsure._check import Floats, Ints
 
+EXACT = 300  # parameters up to which the whole second derivative is made
 FLOOR = 1e-10  # of the largest curvature: flat directions are not followed to infinity in one step
 
 
@@ -89,8 +90,11 @@ class Full:
         return self.pull(curved(self.scores(d), state, self.data)) + 2 * self.ridge * d
 
     def preconditioner(self, state: Floats) -> Callable[[Floats], Floats]:
-        """A Kronecker product: how classes vary together, times how logits vary where the answer is unsure."""
+        """With few parameters the inverse itself; else that of a Kronecker product: how classes vary together,
+        times how logits vary where the answer is unsure."""
         share = self.data.share
+        if self.ridge.size <= EXACT:
+            return inverse(self.second(state))
         unsure = share * (1 - np.einsum("ij,ij->i", state, state))
         x = np.concatenate((self.data.x, np.ones((len(share), 1))), axis=1)
         weighted = state * share[:, None]
@@ -99,6 +103,24 @@ class Full:
         curve = np.maximum(np.outer(a, g), 0.0) + 2 * self.ridge.mean()
         curve += FLOOR * (curve.max() or 1.0)
         return lambda r: from_a @ ((from_a.T @ r @ from_g) / curve) @ from_g.T
+
+    def second(self, state: Floats) -> Floats:
+        """The whole second derivative."""
+        share, k = self.data.share, state.shape[1]
+        x = np.concatenate((self.data.x, np.ones((len(share), 1))), axis=1)
+        each = (state[:, :, None] * x[:, None, :]).reshape(len(x), -1)
+        h = np.diag(2 * self.ridge.ravel()) - (each * share[:, None]).T @ each
+        for j in range(k):
+            block = slice(j * (k + 1), (j + 1) * (k + 1))
+            h[block, block] += (x * (state[:, j] * share)[:, None]).T @ x
+        return h
+
+
+def inverse(h: Floats) -> Callable[[Floats], Floats]:
+    """The inverse of a positive semidefinite matrix; flat directions get a very small curvature."""
+    curve, turn = np.linalg.eigh(h)
+    curve = np.maximum(curve, 1e-14 * (curve.max() or 1.0))
+    return lambda r: (turn @ ((turn.T @ r.ravel()) / curve)).reshape(r.shape)
 
 
 def mean_loss(scores: Floats, data: Samples) -> tuple[float, Floats]:
