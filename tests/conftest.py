@@ -26,6 +26,10 @@ settings.register_profile("thorough", settings.get_profile("howsure"), derandomi
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "howsure"))
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="Write what the renderers make into tests/golden.")
+
+
 def shared_or_skip(path: str = "") -> Path:
     """A path in the shared folder; the test is skipped where it does not exist."""
     found = SHARED / path
