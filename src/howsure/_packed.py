@@ -17,6 +17,7 @@ from howsure._rows import as_rows, compacted
 from howsure._tally import Blocks, Counts, Sums, Tally
 
 CHUNK = 1 << 16  # scores decoded at a time; bounds the extra memory
+SOME = 1 << 15  # tie blocks widened at a time
 UNSIGNED = {4: np.uint32, 8: np.uint64}
 FLOAT = {4: np.float32, 8: np.float64}
 CODES = {4: ("=I", "=f"), 8: ("=Q", "=d")}
@@ -55,6 +56,7 @@ class PackedTally(Tally):
     def __init__(self, keys: Array):
         self.keys = keys
         self.n = len(keys)
+        self._last: tuple[Counts, Sums] | None = None
 
     @cached_property
     def wrong(self) -> Ints:
@@ -104,16 +106,19 @@ class PackedTally(Tally):
             return Blocks(wrong, wrong, wrong)
         key = self.keys[wrong]
         first = np.flatnonzero(np.concatenate(([True], key[1:] != key[:-1])))  # equal keys: wrong and tied
-        loss = np.diff(np.append(first, len(wrong)))
-        start = wrong[first]
-        end = start + loss  # wrong answers close their block
-        self._include_right(start, key[first])
-        return Blocks((self.n - end)[::-1], (self.n - start)[::-1], loss[::-1])
+        loss = np.diff(first, append=len(wrong))
+        start, key = wrong[first], key[first]
+        del first  # columns as long as the errors are what the panel's memory goes to
+        before = start + loss  # wrong answers close their block
+        np.subtract(self.n, before, out=before)
+        self._include_right(start, key)
+        after = np.subtract(self.n, start, out=start)
+        return Blocks(before[::-1], after[::-1], loss[::-1])
 
     def _include_right(self, start: Ints, key: Array) -> None:
         """Move `start` back over the right answers with the same score."""
-        for i in range(0, len(start), CHUNK):
-            part = slice(i, i + CHUNK)
+        for i in range(0, len(start), SOME):
+            part = slice(i, i + SOME)
             right = key[part] - key.dtype.type(1)
             mixed = np.flatnonzero(self.keys.take(start[part] - 1, mode="clip") == right)
             start[i + mixed] = self._first_equal(start[i + mixed] - 1, right[mixed])
@@ -153,6 +158,11 @@ class PackedTally(Tally):
         return float(low), float(high)
 
     def between(self, cuts: Counts) -> Sums:
+        if self._last is None or not np.array_equal(self._last[0], cuts):
+            self._last = (np.array(cuts), self._between(cuts))  # ece, mce and reliability ask for the same bins
+        return self._last[1]
+
+    def _between(self, cuts: Counts) -> Sums:
         at: Ints = self.n - np.array(cuts, dtype=np.int64)  # descending positions
         loss = -np.diff(np.searchsorted(self.wrong, at))
         claim = self._claims(at[:0:-1])[::-1]

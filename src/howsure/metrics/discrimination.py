@@ -15,12 +15,11 @@ from howsure.metrics._facts import metric
 
 def _right_before_wrong(block: Blocks, n: Counts) -> Floats:
     """The share of pairs in the right order; blocks along the last axis, so that many drawn tables go at once."""
-    loss = np.asarray(block.loss, dtype=np.float64)
-    wrong = loss.sum(axis=-1)
-    right_before = block.before - (np.cumsum(loss, axis=-1) - loss)
-    right_inside = block.after - block.before - loss
-    with np.errstate(invalid="ignore"):  # one kind alone: 0/0 is nan, as it should
-        return np.vecdot(loss, right_before + right_inside / 2) / (wrong * (n - wrong))
+    wrong = np.asarray(block.loss.sum(axis=-1), dtype=np.float64)
+    pairs = wrong * (n - wrong)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = (block.middle_sum - wrong * wrong / 2) / pairs  # what stands before a wrong answer, without the wrong
+    return np.where(pairs > 0, np.clip(share, 0.0, 1.0), nan)  # rounded weights may leave the range
 
 
 @metric(better="higher", bounds=(0, 1), rank_only=True, of_blocks=_right_before_wrong)
@@ -38,7 +37,7 @@ def auroc(t: Tally) -> float:
     0.5
     """
     needs_zero_one(t, "auroc")
-    return _right_before_wrong(t.blocks(), np.array([t.n])).item()
+    return float(_right_before_wrong(t.blocks(), np.array(t.n)))
 
 
 @metric(better="higher", bounds=(0, 1), rank_only=True)
@@ -78,18 +77,21 @@ def _error_precision(t: Tally) -> float:
     block, wrong = t.blocks(), float(t.total)
     if wrong <= 0:
         return nan
-    loss = np.asarray(block.loss, dtype=np.float64)
-    found = wrong - (np.cumsum(loss) - loss)
-    return float(np.dot(loss, found / (float(t.n) - block.before)) / wrong)
+    found = np.cumsum(block.loss, dtype=np.float64)
+    found -= block.loss
+    np.subtract(wrong, found, out=found)  # in place: these columns are as long as the errors
+    found *= block.loss
+    found /= float(t.n) - block.before
+    return float(found.sum() / wrong)
 
 
 def _step(recall: Floats, precision: Floats, kept: Floats) -> float:  # noqa: ARG001
-    return float(np.dot(np.diff(recall, prepend=0.0), precision))
+    return float((np.diff(recall, prepend=0.0) * precision).sum())
 
 
 def _trapezoid(recall: Floats, precision: Floats, kept: Floats) -> float:  # noqa: ARG001
     left = np.concatenate(([1.0], precision[:-1]))
-    return float(np.dot(np.diff(recall, prepend=0.0), (left + precision) / 2))
+    return float((np.diff(recall, prepend=0.0) * (left + precision)).sum() / 2)
 
 
 def _davis_goadrich(recall: Floats, precision: Floats, kept: Floats) -> float:  # noqa: ARG001

@@ -11,10 +11,10 @@ from howsure import _check as check
 from howsure._check import Floats, InputError
 from howsure._rows import RowTally
 from howsure._sets import SetTally
-from howsure._tally import Blocks, Counts, Tally, needs_zero_one
+from howsure._tally import Blocks, Counts, Tally, needs_tally, needs_zero_one
 from howsure.curves import risk_coverage
 from howsure.metrics._facts import metric
-from howsure.metrics._harmonic import harmonic, mean_rank_share
+from howsure.metrics._harmonic import mean_rank_share, risk_sum
 
 Variant = Literal["expected", "trapezoid", "step"]
 
@@ -24,8 +24,7 @@ Variant = Literal["expected", "trapezoid", "step"]
 
 def _expected(block: Blocks, n: Counts) -> Floats:
     """Each loss counts in every risk from its own rank on: harmonic numbers of the ranks of the errors."""
-    later = harmonic(n)[..., None] - harmonic(block.after) + mean_rank_share(block.before, block.after)
-    return np.vecdot(block.loss, later) / n
+    return risk_sum(block, n) / n
 
 
 def _best(wrong: Counts, n: Counts) -> Floats:
@@ -38,8 +37,7 @@ def _excess(block: Blocks, n: Counts) -> Floats:
 
 
 def _generalised(block: Blocks, n: Counts) -> Floats:
-    kept_after = n[..., None] - (block.before + np.asarray(block.after, dtype=np.float64)) / 2
-    return np.vecdot(block.loss, kept_after) / n / n
+    return (n * block.loss.sum(axis=-1) - block.middle_sum) / n / n
 
 
 @metric(better="lower", bounds=(0, 1), rank_only=True, of_blocks=_expected)
@@ -65,15 +63,16 @@ def aurc(t: Tally | SetTally, variant: Variant | None = None) -> float:
     if variant == "expected":
         if isinstance(t, SetTally):
             raise InputError("variant='expected' is not defined for a set loss; use 'step' or 'trapezoid'.")
-        return _expected(t.blocks(), np.array([t.n])).item()
+        needs_tally(t, "aurc")
+        return float(_expected(t.blocks(), np.array(t.n)))
     if variant not in ("step", "trapezoid"):
         raise InputError(f"variant={variant!r}; aurc knows 'expected', 'trapezoid' and 'step'.")
     curve = risk_coverage(t)
     width = np.diff(curve.x, prepend=0.0)
     if variant == "step":
-        return float(np.dot(width, curve.y))
+        return float((width * curve.y).sum())
     left = np.concatenate((curve.y[:1], curve.y[:-1]))
-    return float(np.dot(width, (curve.y + left) / 2))
+    return float((width * (curve.y + left)).sum() / 2)
 
 
 @metric(better="lower", bounds=(0, 1), rank_only=True, of_blocks=_expected)
@@ -109,9 +108,7 @@ def optimal_aurc(t: Tally) -> float:
     if ideal is None:
         raise InputError("this tally no longer knows the single losses, so its optimum is unknown.")
     after = np.cumsum(ideal.count)
-    sums = ideal.count * ideal.loss
-    later = harmonic(after[-1:])[0] - harmonic(after) + mean_rank_share(after - ideal.count, after)
-    return float(np.dot(sums, later) / after[-1])
+    return float(_expected(Blocks(after - ideal.count, after, ideal.count * ideal.loss), after[-1]))
 
 
 def optimal_aurc_asymptotic(error: float) -> float:
@@ -153,7 +150,8 @@ def augrc(t: Tally) -> float:
     >>> augrc(tally([0.9, 0.8, 0.7], correct=[1, 1, 0]))
     0.0556
     """
-    return _generalised(t.blocks(), np.array([t.n])).item()
+    needs_tally(t, "augrc")
+    return float(_generalised(t.blocks(), np.array(t.n)))
 
 
 @metric(better="higher", bounds=(0, 1), rank_only=True)
