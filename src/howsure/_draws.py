@@ -139,14 +139,29 @@ def _means(rows: RowTally) -> tuple[Table, Ints]:
 def draw_units(o: Outcomes, seed: int) -> Stack:
     """Draws of weighted samples, or of whole groups."""
     unit = _units(o.group, len(o))
-    return _stacks([_entries(o, unit)], _once(unit), seed)[0]
+    return _stacks([_entries(o, unit, coarse(o.tally()))], _once(unit), seed)[0]
 
 
 def draw_pair(a: Outcomes, b: Outcomes, seed: int) -> tuple[Stack, Stack]:
     """Draws of the same samples, or of the same groups, for both sides."""
-    unit = _units(b.group if a.group is None else a.group, len(a))
-    one, two = _stacks([_entries(a, unit), _entries(b, unit)], _once(unit), seed)
+    rows = [coarse(o.tally()) for o in (a, b)]
+    if all(o.group is None and o.weight is None and o.loss is None for o in (a, b)):
+        first, times = _alike(rows, (a, b))
+        a, b, unit = a[first], b[first], np.arange(len(first))
+    else:
+        unit = _units(b.group if a.group is None else a.group, len(a))
+        times = _once(unit)
+    one, two = _stacks([_entries(o, unit, r) for o, r in zip((a, b), rows, strict=True)], times, seed)
     return one, two
+
+
+def _alike(rows: Sequence[RowTally], sides: Sequence[Outcomes]) -> tuple[Ints, Ints]:
+    """One sample of each kind, and how many there are: the same rows and the same outcomes on both sides."""
+    kind = np.zeros(len(sides[0]), dtype=np.int64)
+    for r, o in zip(rows, sides, strict=True):
+        kind = (kind * len(r.score) + _row_of(r, o.score)) * 2 + o.correct
+    _, first, times = np.unique(kind, return_index=True, return_counts=True)
+    return first, times
 
 
 def _units(group: Array | None, n: int) -> Ints:
@@ -157,9 +172,8 @@ def _once(unit: Ints) -> Ints:
     return np.ones(int(unit.max()) + 1, dtype=np.int64)
 
 
-def _entries(o: Outcomes, unit: Ints) -> Table:
+def _entries(o: Outcomes, unit: Ints, rows: RowTally) -> Table:
     """What every unit adds to every row; samples of one unit in one row are one entry."""
-    rows = coarse(o.tally())
     row = _row_of(rows, o.score)
     order = np.lexsort((unit, row))
     row, unit = row[order], unit[order]

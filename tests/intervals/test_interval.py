@@ -17,7 +17,7 @@ def data(n: int = 400, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return p, rng.random(n) < p
 
 
-def plain_bootstrap(metric: object, score: np.ndarray, correct: np.ndarray, draws: int = 600) -> tuple[float, float]:
+def plain_bootstrap(metric: object, score: np.ndarray, correct: np.ndarray, draws: int = 500) -> tuple[float, float]:
     """Resample rows with replacement and measure again: what the fast way must agree with."""
     rng = np.random.default_rng(1)
     n = len(score)
@@ -43,15 +43,14 @@ METRICS = [
 ]
 
 
-@pytest.mark.parametrize("n", [400, 3000])
 @pytest.mark.parametrize("metric", METRICS, ids=lambda m: getattr(m, "__name__", "partial"))
-def test_limits_are_those_of_the_plain_bootstrap(metric: object, n: int) -> None:
-    s, c = data(n)
+def test_limits_are_those_of_the_plain_bootstrap(metric: object) -> None:
+    s, c = data(2000)  # more than the rows that are kept
     low, high = hs.interval(metric, hs.tally(s, correct=c))  # type: ignore[arg-type]
     plain_low, plain_high = plain_bootstrap(metric, s, c)
     width = plain_high - plain_low
-    assert abs(low - plain_low) < 0.15 * width  # both ends are noisy by about a twentieth of the width
-    assert abs(high - plain_high) < 0.15 * width
+    assert abs(low - plain_low) < 0.12 * width  # both ends are noisy by some hundredths of the width
+    assert abs(high - plain_high) < 0.12 * width
 
 
 FAST = [hs.aurc, hs.aac, hs.e_aurc, hs.augrc, hs.auroc, hs.accuracy, hs.ece, hs.over_confidence, hs.under_confidence]
@@ -271,7 +270,7 @@ class TestNone:
 
 @pytest.mark.parametrize("level", [0, 1, 95, -0.5])
 def test_a_level_is_a_fraction(level: float) -> None:
-    with pytest.raises(hs.InputError, match="level is .*; a number between 0 and 1 is needed"):
+    with pytest.raises(hs.InputError, match=r"level is .*; a number between 0 and 1 is needed"):
         hs.interval(hs.aurc, hs.tally(*data()), level=level)
 
 
