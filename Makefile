@@ -33,11 +33,16 @@ $(VENV)/$(STAMP): pyproject.toml
 	touch $@
 
 # Everything: all extras and the peers that we measure ourselves against.
+# Peers may fail to install: tests skip them and the benchmark names them. The last three would pull
+# torchvision, lightning, gpytorch or pyro; the parts that we compare with do without.
 $(ALL)/$(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(ALL)
 	$(ALL)/bin/python -m pip install $(PIP_FLAGS) torch==2.13.0
 	$(ALL)/bin/python -m pip install $(PIP_FLAGS) -e '.[dev,all]'
-	-$(ALL)/bin/python -m pip install $(PIP_FLAGS) -e '.[peers]'
+	-$(ALL)/bin/python -m pip install $(PIP_FLAGS) -e '.[torch,peers]'
+	-$(ALL)/bin/python -m pip install $(PIP_FLAGS) --no-deps netcal
+	-$(ALL)/bin/python -m pip install $(PIP_FLAGS) --no-deps torch-uncertainty
+	-$(ALL)/bin/python -m pip install $(PIP_FLAGS) --no-deps relplot
 	touch $@
 
 clean:
