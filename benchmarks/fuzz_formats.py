@@ -62,22 +62,22 @@ def values(preds: hs.Predictions) -> str:
     return f"mc_{preds.kind}" if preds.samples > 1 else preds.kind
 
 
-def flip(raw: bytes, rng: np.random.Generator, other: bytes) -> bytes:
+def flip(raw: bytes, rng: np.random.Generator, _: bytes) -> bytes:
     """A few bytes replaced."""
     out = bytearray(raw)
-    for _ in range(int(rng.integers(1, 9))):
+    for _flip in range(int(rng.integers(1, 9))):
         out[int(rng.integers(len(out)))] = int(rng.integers(256))
     return bytes(out)
 
 
-def bit(raw: bytes, rng: np.random.Generator, other: bytes) -> bytes:
+def bit(raw: bytes, rng: np.random.Generator, _: bytes) -> bytes:
     """One bit turned."""
     out = bytearray(raw)
     out[int(rng.integers(len(out)))] ^= 1 << int(rng.integers(8))
     return bytes(out)
 
 
-def truncate(raw: bytes, rng: np.random.Generator, other: bytes) -> bytes:
+def truncate(raw: bytes, rng: np.random.Generator, _: bytes) -> bytes:
     """The end lost."""
     return raw[: int(rng.integers(len(raw)))]
 
@@ -87,24 +87,24 @@ def splice(raw: bytes, rng: np.random.Generator, other: bytes) -> bytes:
     return raw[: int(rng.integers(len(raw)))] + other[int(rng.integers(len(other))) :]
 
 
-def remove(raw: bytes, rng: np.random.Generator, other: bytes) -> bytes:
+def remove(raw: bytes, rng: np.random.Generator, _: bytes) -> bytes:
     """A piece cut out."""
     a = int(rng.integers(len(raw)))
     return raw[:a] + raw[a + int(rng.integers(1, 40)) :]
 
 
-def repeat(raw: bytes, rng: np.random.Generator, other: bytes) -> bytes:
+def repeat(raw: bytes, rng: np.random.Generator, _: bytes) -> bytes:
     """A piece written twice."""
     a = int(rng.integers(len(raw)))
     b = a + int(rng.integers(1, 200))
     return raw[:b] + raw[a:b] + raw[b:]
 
 
-def header(raw: bytes, rng: np.random.Generator, other: bytes) -> bytes:
+def header(raw: bytes, rng: np.random.Generator, _: bytes) -> bytes:
     """The first or last bytes replaced, where sizes and offsets stand."""
     out = bytearray(raw)
     reach = min(len(out), 160)
-    for _ in range(int(rng.integers(1, 5))):
+    for _edit in range(int(rng.integers(1, 5))):
         i = int(rng.integers(reach))
         out[i if rng.random() < 0.5 else -1 - i] = int(rng.choice([0, 1, 127, 128, 255, rng.integers(256)]))
     return bytes(out)

@@ -4,8 +4,8 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.formats.bad_files import CORPUS, Bad
 
-from formats.bad_files import CORPUS, Bad
 from howsure import InputError, Predictions, read, scan
 from howsure.formats import describe, problems, suffixes, write
 

@@ -125,6 +125,6 @@ def _check_ids(ids: Array | None) -> None:
     if len(same):
         i, j = sorted((int(order[same[0]]), int(order[same[0] + 1])))
         raise InputError(
-            f"ids[{j}] is {ids[j]} like row {i} ({len(same):,} repeated ids); an id names one sample, "
+            f"ids[{j}] is {str(ids[j])!r} like row {i} ({len(same):,} repeated ids); an id names one sample, "
             "so use `group` for what several samples share."
         )

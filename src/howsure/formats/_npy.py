@@ -123,7 +123,23 @@ def _numbers(stream: IO[bytes], count: int, head: Header, where: str) -> Array:
     raw = stream.read(wanted)
     if len(raw) != wanted:
         raise InputError(f"{where} ends after {len(raw):,} of {wanted:,} bytes; save or copy it again.")
-    return native(raw, head.dtype)
+    a = native(raw, head.dtype)
+    return a if a.dtype.kind not in "US" else text(a, where)
+
+
+def text(a: Array, where: str) -> Array:
+    """Text of which every character exists: NumPy takes any number for one, and Python stumbles over it later."""
+    try:
+        return np.char.decode(a, "utf-8") if a.dtype.kind == "S" else _encodable(a)
+    except UnicodeError:
+        raise InputError(f"{where} holds text with characters that do not exist; save it again.") from None
+
+
+def _encodable(a: Array) -> Array:
+    code = a.view(np.uint32)
+    if ((code > 0x10FFFF) | ((code >= 0xD800) & (code < 0xE000))).any():
+        raise UnicodeError
+    return a
 
 
 def native(raw: bytes, dtype: np.dtype[Any]) -> Array:

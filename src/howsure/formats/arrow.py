@@ -92,7 +92,8 @@ def _check_rows(n: int, path: Path) -> None:
 
 
 def _contents(batch: Any, path: Path, before: int) -> Contents:
-    names = batch.schema.names
+    with _decoding(path):
+        names = batch.schema.names
     if len(set(names)) < len(names):
         raise InputError(f"{path.name} has two columns of the same name; rename one.")
     entries = {name: _entry(batch.column(i), name, path, before) for i, name in enumerate(names)}
