@@ -3,18 +3,19 @@ PYTHON ?= python3
 VENV ?= .venv
 ALL ?= .venv-all
 PIP_FLAGS ?= --quiet --disable-pip-version-check
+PYTEST_FLAGS ?= --numprocesses auto
 STAMP = .howsure-stamp
 
-.PHONY: demo test test-all check bench docs clean
+.PHONY: demo test test-all check bench clean
 
 demo: $(VENV)/$(STAMP)
 	$(VENV)/bin/howsure demo
 
 test: $(VENV)/$(STAMP)
-	$(VENV)/bin/python -m pytest
+	$(VENV)/bin/python -m pytest $(PYTEST_FLAGS)
 
 test-all: $(ALL)/$(STAMP)
-	$(ALL)/bin/python -m pytest
+	$(ALL)/bin/python -m pytest $(PYTEST_FLAGS)
 
 check: $(VENV)/$(STAMP)
 	$(VENV)/bin/ruff format --check .
@@ -38,7 +39,7 @@ $(VENV)/$(STAMP): pyproject.toml
 $(ALL)/$(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(ALL)
 	$(ALL)/bin/python -m pip install $(PIP_FLAGS) torch==2.13.0
-	$(ALL)/bin/python -m pip install $(PIP_FLAGS) -e '.[dev,all]'
+	$(ALL)/bin/python -m pip install $(PIP_FLAGS) -e '.[dev,all,browser,interop,studies]'
 	-$(ALL)/bin/python -m pip install $(PIP_FLAGS) -e '.[torch,peers]'
 	-$(ALL)/bin/python -m pip install $(PIP_FLAGS) --no-deps netcal
 	-$(ALL)/bin/python -m pip install $(PIP_FLAGS) --no-deps torch-uncertainty
