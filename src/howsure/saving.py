@@ -67,7 +67,12 @@ def save(value: Any, path: str | os.PathLike[str]) -> None:
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """The value that `save` wrote; an error where the file was changed, is of another schema or not ours."""
+    """The value that `save` wrote; an error where the file was changed, is of another schema or not ours.
+
+    >>> load("nowhere.json")
+    Traceback (most recent call last):
+    howsure._check.InputError: nowhere.json cannot be loaded: No such file or directory.
+    """
     try:
         return _read(_text(Path(path)))
     except ValueError as e:  # InputError included; json's own error too

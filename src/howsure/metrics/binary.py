@@ -33,7 +33,11 @@ def _positive(preds: Predictions) -> Floats:
 
 
 class Recalibration(NamedTuple):
-    """Logistic recalibration: outcome log odds = intercept + slope × logit(p), with standard errors."""
+    """Logistic recalibration: outcome log odds = intercept + slope × logit(p), with standard errors.
+
+    >>> recalibration(Predictions.from_probs([0.5, 0.5, 0.8, 0.8, 0.8], [0, 1, 1, 1, 0])).slope
+    0.5
+    """
 
     intercept: float
     slope: float
@@ -107,7 +111,11 @@ def calibration_slope(preds: Predictions) -> float:
 
 
 class BrierParts(NamedTuple):
-    """Murphy's parts of the Brier score of P(y = 1): brier = reliability − resolution + uncertainty + within."""
+    """Murphy's parts of the Brier score of P(y = 1): brier = reliability − resolution + uncertainty + within.
+
+    >>> brier_decomposition(Predictions.from_probs([0.5, 0.5], [0, 1]))
+    BrierParts(reliability=0.0, resolution=0.0, uncertainty=0.25, within=0.0)
+    """
 
     reliability: float
     resolution: float
