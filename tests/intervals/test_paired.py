@@ -30,7 +30,8 @@ def test_the_difference_is_exact_and_inside(metric: object) -> None:
     assert low < difference < high
 
 
-def test_limits_are_those_of_the_plain_paired_bootstrap(n: int = 2000) -> None:
+def test_limits_are_those_of_the_plain_paired_bootstrap() -> None:
+    n = 2000
     (s, c), (z, d) = sides(n)
     rng = np.random.default_rng(1)
     found = []
