@@ -11,11 +11,19 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from . import against_peers, columns, importing, panel
+from . import against_peers, bootstrap, columns, compact, importing, panel, temperature
 from .machine import facts
 from .rows import Row
 
-JOBS = {"panel": panel.rows, "peers": against_peers.rows, "columns": columns.rows, "import": importing.rows}
+JOBS = {
+    "panel": panel.rows,
+    "peers": against_peers.rows,
+    "columns": columns.rows,
+    "temperature": temperature.rows,
+    "bootstrap": bootstrap.rows,
+    "compact": compact.rows,
+    "import": importing.rows,
+}
 RESULTS = Path(__file__).with_name("results.json")
 
 

@@ -14,6 +14,8 @@ from .workloads import usual
 
 N = 10**6
 REPEATS = 3
+FLOAT32 = " (sums in float32)"
+NOTES = {"aece": " (bins of equal size, not Ding's)", "ece": FLOAT32, "mce": FLOAT32}
 
 
 class Timed(NamedTuple):
@@ -63,6 +65,5 @@ def measure(peer: str, job: Any) -> Timed:
 def peer_row(name: str, ours: float, best: Timed | None) -> Row:
     if best is None:
         return Row(f"  {name}", None, "", detail="no peer has it")
-    note = ", bins of equal size, not Ding's" if name == "aece" else ""
-    detail = f"{best.peer}{note}; its value {best.value:.6f}, ours {ours:.6f}"
+    detail = f"{best.peer}{NOTES.get(name, '')}; its value {best.value:.6f}, ours {ours:.6f}"
     return Row(f"  {name}, fastest peer", 1e3 * best.seconds, "ms", detail=detail)

@@ -1,0 +1,25 @@
+"""An interval of AURC and one of ECE, 1,000 replicates each, from a tally that is already there."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import howsure as hs
+
+from .rows import Row
+from .timing import seconds
+from .workloads import Outcome, usual
+
+SIZES = (10**4, 10**6)
+
+
+def rows() -> Iterator[Row]:
+    for n in SIZES:
+        data = usual(n)
+        (ours,) = seconds(lambda: intervals(data), repeats=3)  # noqa: B023
+        yield Row(f"1,000 replicates of AURC and ECE, {n:,}", ours, "CPU s", 0.3, 0.15, detail="with the tally")
+
+
+def intervals(data: Outcome) -> list[tuple[float, float]]:
+    t = hs.tally(data.score, correct=data.correct)
+    return [hs.interval(metric, t) for metric in (hs.aurc, hs.ece)]
