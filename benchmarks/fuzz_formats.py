@@ -31,7 +31,7 @@ import numpy as np
 import howsure as hs
 from howsure.formats import problems, suffixes
 
-BLOCK = 1000
+BLOCK = 10_000  # reads of one child: torch and pyarrow take seconds to import
 SLOW = 10.0
 
 

@@ -1,0 +1,186 @@
+"""Names of arrays and columns, splits, segmentation, binary models."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from howsure import InputError, Predictions, read, scan, write
+
+Z = np.array([[2.0, 0.0, 1.0], [0.0, 1.0, 0.5]])
+Y = np.array([0, 2])
+
+
+def csv(folder: Path, text: str) -> Path:
+    (folder / "a.csv").write_text(text)
+    return folder / "a.csv"
+
+
+@pytest.mark.parametrize("labels", ["labels", "y", "targets", "label", "target"])
+def test_aliases_of_labels(labels: str, tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", **{"logits": Z, labels: Y})
+    assert read(tmp_path / "a.npz").labels.tolist() == [0, 2]
+
+
+@pytest.mark.parametrize("name", ["confidence", "conf", "scores"])
+def test_aliases_of_confidence(name: str, tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", **{f"val_{name}": [0.5, 0.25], "val_pred": [1, 2], "val_labels": [1, 1]})
+    preds = read(tmp_path / "a.npz")
+    assert preds.confidence.tolist() == [0.5, 0.25]
+    assert preds.correct.tolist() == [True, False]
+    assert preds.prediction.tolist() == [1, 2]
+
+
+def test_the_only_split_is_used_and_several_are_asked_for(tmp_path: Path) -> None:
+    np.savez(tmp_path / "one.npz", test_logits=Z, test_labels=Y, class_names=["a", "b", "c"])
+    assert read(tmp_path / "one.npz").class_names == ("a", "b", "c")
+    np.savez(tmp_path / "two.npz", test_logits=Z, test_labels=Y, val_logits=-Z, val_labels=Y, classes=["a", "b", "c"])
+    with pytest.raises(InputError, match=r"2 splits \('test', 'val'\); choose one with split= \(--split\)"):
+        read(tmp_path / "two.npz")
+    val = read(tmp_path / "two.npz", split="val")
+    assert np.array_equal(val.values, -Z)
+    assert val.class_names == ("a", "b", "c")
+
+
+def test_arrays_without_a_prefix_are_a_split_of_their_own(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", logits=Z, labels=Y, val_logits=-Z, val_labels=Y)
+    with pytest.raises(InputError, match="2 splits"):
+        read(tmp_path / "a.npz")
+    assert np.array_equal(read(tmp_path / "a.npz", split="").values, Z)
+
+
+def test_logits_come_before_samples_unless_mc_is_asked_for(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", test_logits=Z, test_labels=Y, mc_test_logits=np.stack([Z, Z]).astype(np.float16))
+    assert read(tmp_path / "a.npz").samples == 1
+    assert read(tmp_path / "a.npz", mc=True).samples == 2
+    np.savez(tmp_path / "b.npz", test_mc_logits=np.stack([Z, Z]), test_labels=Y)
+    assert read(tmp_path / "b.npz").samples == 2
+
+
+def test_names_can_be_given(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", test_z=Z, gold=Y)
+    assert read(tmp_path / "a.npz", split="test", names={"logits": "z", "labels": "gold"}).labels.tolist() == [0, 2]
+    path = csv(tmp_path, "p_a,p_b,truth\n0.25,0.75,1\n")
+    assert read(path, names={"probs": ["p_a", "p_b"], "labels": "truth"}).values.tolist() == [[0.25, 0.75]]
+    with pytest.raises(InputError, match=r"has no 'thruth'; it holds 'p_a', 'p_b', 'truth'. Did you mean 'truth'\?"):
+        read(path, names={"labels": "thruth"})
+
+
+def test_a_name_that_is_given_decides_what_is_read(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", logits=Z, other=np.full((2, 3), 1 / 3), labels=Y)
+    assert read(tmp_path / "a.npz", names={"probs": "other"}).kind == "probs"
+
+
+def test_what_is_there_is_listed(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", logit=Z, label=Y)
+    with pytest.raises(InputError, match=r"a.npz has no logits, probs or confidence \(it holds 'logit', 'label'\)"):
+        read(tmp_path / "a.npz")
+    with pytest.raises(InputError, match="Did you mean 'logit'"):
+        read(tmp_path / "a.npz")
+
+
+def test_segmentation_is_one_row_per_pixel(tmp_path: Path) -> None:
+    z = np.arange(2 * 3 * 2 * 2, dtype=np.float64).reshape(2, 3, 2, 2)
+    y = np.arange(8).reshape(2, 2, 2) % 3
+    np.savez(tmp_path / "a.npz", logits=z, labels=y)
+    preds = read(tmp_path / "a.npz")
+    assert preds.values[1].tolist() == z[0, :, 0, 1].tolist()
+    assert preds.labels.tolist() == y.reshape(-1).tolist()
+    assert preds.group.tolist() == [0, 0, 0, 0, 1, 1, 1, 1]
+    assert [p.n for p in scan(tmp_path / "a.npz", rows=4)] == [4, 4]
+    assert np.concatenate([p.group for p in scan(tmp_path / "a.npz", rows=4)]).tolist() == preds.group.tolist()
+
+
+def test_images_of_two_files_are_different_groups(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", logits=np.zeros((1, 2, 1, 2)), labels=np.zeros((1, 1, 2), dtype=int))
+    assert read([tmp_path / "a.npz", tmp_path / "a.npz"]).group.tolist() == [0, 0, 1, 1]
+
+
+def test_image_ids_name_the_groups(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", confidence=np.full((2, 1, 2), 0.5), correct=np.ones((2, 1, 2)), image_ids=[7, 3])
+    assert read(tmp_path / "a.npz").group.tolist() == [7, 7, 3, 3]
+
+
+def test_samples_of_segmentation(tmp_path: Path) -> None:
+    mc = np.random.default_rng(0).normal(size=(4, 2, 3, 5, 6))
+    np.savez(tmp_path / "a.npz", mc_logits=mc, labels=np.zeros((2, 5, 6), dtype=int))
+    preds = read(tmp_path / "a.npz", mc=True)
+    assert preds.values.shape == (4, 60, 3)
+    assert preds.values[2, 31].tolist() == mc[2, 1, :, 0, 1].tolist()
+
+
+@pytest.mark.parametrize(
+    "text", ["prob_1,label\n0.25,0\n", "probs,label\n0.25,0\n", "prob_0,prob_1,label\n0.75,0.25,0\n"]
+)
+def test_binary_probability(text: str, tmp_path: Path) -> None:
+    assert read(csv(tmp_path, text)).probs.tolist() == [[0.75, 0.25]]
+
+
+def test_columns_are_taken_by_number_not_by_place(tmp_path: Path) -> None:
+    path = csv(tmp_path, "label,logit_1,Logit_0\n1,5,3\n")
+    assert read(path).values.tolist() == [[3.0, 5.0]]
+
+
+def test_columns_may_name_the_classes(tmp_path: Path) -> None:
+    preds = read(csv(tmp_path, "prob_cat,prob_dog,label\n0.25,0.75,dog\n0.5,0.5,cat\n"))
+    assert preds.class_names == ("cat", "dog")
+    assert preds.labels.tolist() == [1, 0]
+
+
+def test_labels_by_name_in_an_archive(tmp_path: Path) -> None:
+    np.savez(tmp_path / "a.npz", logits=Z, labels=["c", "a"], class_names=["a", "b", "c"])
+    assert read(tmp_path / "a.npz").labels.tolist() == [2, 0]
+
+
+def test_numbers_with_leading_zeros_stay_text(tmp_path: Path) -> None:
+    path = csv(tmp_path, "confidence,correct,id,group\n0.5,true,007,1\n0.25,False,8,2\n")
+    preds = read(path)
+    assert preds.ids.tolist() == ["007", "8"]
+    assert preds.group.tolist() == [1, 2]
+    assert preds.correct.tolist() == [True, False]
+
+
+def test_byte_order_mark_crlf_quotes_and_blank_lines(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b'\xef\xbb\xbfconfidence,correct,note\r\n0.5,1,"two\r\nlines"\r\n\r\n0.25,0,x\r\n')
+    assert read(tmp_path / "a.csv").n == 2
+    (tmp_path / "b.csv").write_bytes(b'confidence,correct,note\n0.5,1,"two\nlines"\n\n1.5,0,x\n')
+    with pytest.raises(InputError, match=r"b.csv: confidence\[1\] \(line 5\) is 1.5"):
+        read(tmp_path / "b.csv")
+
+
+def test_json_lists_and_objects(tmp_path: Path) -> None:
+    rows = [{"probs": {"a": 0.25, "b": 0.75}, "label": "b"}, {"probs": {"b": 0.5, "a": 0.5}, "label": "a"}]
+    (tmp_path / "a.jsonl").write_text("\n\n".join(map(json.dumps, rows)))
+    preds = read(tmp_path / "a.jsonl")
+    assert preds.class_names == ("a", "b")
+    assert preds.values.tolist() == [[0.25, 0.75], [0.5, 0.5]]
+    assert preds.labels.tolist() == [1, 0]
+
+
+def test_a_text_file_of_float32_is_read_as_float32(tmp_path: Path) -> None:
+    p = np.array([[0.1, 0.2, 0.7]], dtype=np.float32)
+    write(Predictions.from_probs(p, [0]), tmp_path / "a.csv")
+    assert read(tmp_path / "a.csv").values.dtype == np.float32
+    assert read(csv(tmp_path, "prob_0,prob_1\n0.1,0.9\n")).values.dtype == np.float64
+
+
+def test_renormalise(tmp_path: Path) -> None:
+    path = csv(tmp_path, "prob_0,prob_1\n1,3\n")
+    with pytest.raises(InputError, match=r"probs\[0\] \(line 2\)"):
+        read(path)
+    assert read(path, renormalise=True).probs.tolist() == [[0.25, 0.75]]
+
+
+def test_class_names_that_cannot_be_headings(tmp_path: Path) -> None:
+    preds = Predictions.from_logits(np.eye(2), [0, 1], class_names=["3", "7"])
+    with pytest.raises(InputError, match="column headings"):
+        write(preds, tmp_path / "a.csv")
+    assert not list(tmp_path.iterdir())
+    write(preds, tmp_path / "a.jsonl")
+    assert read(tmp_path / "a.jsonl").class_names == ("3", "7")
+
+
+def test_rows_must_be_positive(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="rows is 0"):
+        list(scan(tmp_path / "a.csv", rows=0))
