@@ -91,7 +91,8 @@ def guaranteed_threshold(
     The labels must be independent of the fitting of the model and of its calibrator; weights are refused.
 
     Losses other than right and wrong must lie in [0, 1] and need `fixed_sequence`, with the Hoeffding–Bentkus
-    bound or, for `Outcomes` in an order that carries no information, `bound="betting"`.
+    bound or, for `Outcomes` in an order that carries no information, `bound="betting"`; their sequence starts
+    where half the risk would pass.
     Infeasible is an answer: see `Guaranteed`. Geifman & El-Yaniv 2017, algorithm 1; Angelopoulos et al. 2021.
 
     >>> from howsure import tally
@@ -196,7 +197,7 @@ def _search(
     """The accepted row, if any, with its bound."""
     if method == "sgr":
         return _sgr(kept, risk, delta, how)
-    return _fixed_sequence(kept, risk, delta, how, _grid(kept, risk, delta) if grid is None else grid)
+    return _fixed_sequence(kept, risk, delta, how, _grid(kept, risk, delta, how) if grid is None else grid)
 
 
 def _sgr(kept: Kept, risk: float, delta: float, how: Bound) -> tuple[int | None, float]:
@@ -225,13 +226,22 @@ def _fixed_sequence(kept: Kept, risk: float, delta: float, how: Bound, grid: Seq
     return best
 
 
-def _grid(kept: Kept, risk: float, delta: float) -> list[int]:
+def _grid(kept: Kept, risk: float, delta: float, how: Bound) -> list[int]:
     """Rows that keep j/50 of the samples, ties closed, from the first with enough samples to succeed upwards."""
     x = log(delta) / log1p(-risk) if risk < 1 else 0.0
     n = ceil(kept.n)
-    start = min(ceil(2.5 * x), ceil((ceil(x) + n) / 2))
+    enough = ceil(2.5 * x) if how == "clopper_pearson" else _enough(risk, delta)
+    start = min(enough, ceil((ceil(x) + n) / 2))
     rows = (kept.at_rank(-(-j * n // STEPS)) for j in range(1, STEPS + 1))
     return list(dict.fromkeys(row for row in rows if kept.kept[row] >= start))
+
+
+def _enough(risk: float, delta: float) -> int:
+    """Samples, to a tenth, at which a mean loss of half the risk passes; other losses than 0/1 are rarely 0."""
+    n = 8.0
+    while bounds.hoeffding_bentkus(risk / 2, ceil(n), delta) >= risk:
+        n *= 1.1
+    return ceil(n)
 
 
 def _given(kept: Kept, thresholds: Sequence[float], method: str) -> list[int]:

@@ -92,17 +92,16 @@ def decide_rows(
 
 
 class _Whole:
-    """A file that only ever grows by whole lines: a write that fails is taken back."""
+    """A file that only ever grows by whole lines: what a write that fails has torn is cut off."""
 
     def __init__(self, raw: IO[bytes], path: Path):
         self.raw, self.path = raw, path
 
     def write(self, data: Any) -> int:
-        size = os.fstat(self.raw.fileno()).st_size
         try:
             write_all(self.raw, bytes(data))
         except OSError as e:
-            os.ftruncate(self.raw.fileno(), size)
+            cut_torn_line(self.path)
             raise InputError(
                 f"{self.path} cannot be written: {(e.strerror or str(e)).lower()}. "
                 "What was decided so far is kept; make room and go on with --resume."
