@@ -1,0 +1,166 @@
+"""howsure threshold and howsure decide, as a user calls them."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def val(tmp_path: Path) -> Path:
+    """A good classifier with validation and test split and two groups."""
+    rng = np.random.default_rng(3)
+    labels = rng.integers(0, 4, 2400)
+    z = (6 * np.eye(4)[labels] + 2 * rng.standard_normal((2400, 4))).round(3)
+    np.savez(tmp_path / "v.npz", val_logits=z[:1600], val_labels=labels[:1600], test_logits=z[1600:],
+             test_labels=labels[1600:])  # fmt: skip
+    (tmp_path / "new.jsonl").write_text(
+        "".join(f'{{"id": {i}, "logits": {row}}}\n' for i, row in enumerate(z[:50].tolist()))
+    )
+    return tmp_path
+
+
+def test_threshold_with_a_promise_checked_on_test(howsure: Callable, snapshot: Callable, val: Path) -> None:
+    ran = howsure("threshold", "v.npz", "--split", "val", "--on-split", "test", "--risk", "0.02", "-o", "p.json")
+    assert (ran.code, ran.err) == (0, "wrote p.json\n")
+    snapshot(ran.out)
+
+
+def test_threshold_as_json(howsure: Callable, val: Path) -> None:
+    ran = howsure("threshold", "v.npz", "--split", "val", "--accuracy", "0.99", "--by", "class", "--json")
+    plan = json.loads(ran.out)
+    assert ran.code == 0
+    assert set(plan["thresholds"]) == {"0", "1", "2", "3"}
+    assert plan["deferral"]["predicted class"][0]["name"] == "all"
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [
+        ("--coverage", "0.8"),
+        ("--error-cost", "50", "--expert-error", "0.01"),
+        ("--uncertainty", "0.3"),
+        ("--risk", "0.05", "--method", "sgr"),
+    ],
+)
+def test_every_rule(rule: tuple[str, ...], howsure: Callable, val: Path) -> None:
+    ran = howsure("threshold", "v.npz", "--split", "val", *rule)
+    assert ran.code == 0
+    assert ran.out.startswith("Accept where ")
+
+
+def test_a_matrix_of_costs(howsure: Callable, val: Path) -> None:
+    (val / "costs.csv").write_text("0,1,1,1\n1,0,1,1\n1,1,0,1\n30,30,30,0\n")
+    ran = howsure(
+        "threshold", "v.npz", "--split", "val", "--costs", "costs.csv", "--deferral-cost", "0.2", "-o", "p.json"
+    )
+    assert ran.code == 0
+    assert howsure("decide", "p.json", "new.jsonl").code == 0
+
+
+def test_infeasible_exits_1_and_says_how_many_labels(howsure: Callable, val: Path) -> None:
+    ran = howsure("threshold", "v.npz", "--split", "val", "--risk", "0.0001")
+    assert ran.code == 1
+    assert "Nothing can be accepted" in ran.out
+    assert "labels" in ran.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((), "exactly one of --accuracy"),
+        (("--accuracy", "0.9", "--coverage", "0.5"), "exactly one of"),
+        (("--accuracy", "1.5"), "accuracy is 1.5"),
+        (("--risk", "0.1", "--delta", "0"), "delta is 0"),
+        (("--accuracy", "0.9", "--score", "max_prop"), "not a score"),
+        (("--accuracy", "0.9", "--by", "group"), "give group="),
+        (("--accuracy", "0.9", "--online", "o.json"), "give --risk"),
+    ],
+)
+def test_bad_calls_of_threshold(arguments: tuple[str, ...], message: str, howsure: Callable, val: Path) -> None:
+    ran = howsure("threshold", "v.npz", "--split", "val", *arguments)
+    assert ran.code == 2
+    assert message in ran.err
+    assert ran.err.count("\n") == 1
+
+
+@pytest.fixture
+def policy(howsure: Callable, val: Path) -> Callable:
+    """`howsure`, with policy.json, online.json and watch.json made."""
+    ran = howsure("threshold", "v.npz", "--split", "val", "--risk", "0.05", "-o", "policy.json",
+                  "--online", "online.json", "--watch", "watch.json", "-q")  # fmt: skip
+    assert (ran.code, ran.out) == (0, "")
+    return howsure
+
+
+def test_decide_a_file_then_resume(policy: Callable, val: Path) -> None:
+    ran = policy("decide", "policy.json", "new.jsonl", "-o", "out.jsonl")
+    assert ran.code == 0
+    assert ran.err.startswith("50 decided: ")
+    whole = (val / "out.jsonl").read_text()
+    (val / "out.jsonl").write_text(whole[: len(whole) // 2])
+    assert "decided before" in policy("decide", "policy.json", "new.jsonl", "-o", "out.jsonl", "--resume").err
+    assert (val / "out.jsonl").read_text() == whole
+    assert json.loads(whole.splitlines()[0])["policy"]
+
+
+def test_decide_standard_input(policy: Callable, val: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"confidence,id\n0.99999,a\n0.2,b\n")))
+    ran = policy("decide", "policy.json", "-")
+    assert [json.loads(line)["decision"] for line in ran.out.splitlines()] == ["accept", "defer"]
+    assert ran.err == "2 decided: 1 accepted, 1 deferred (end of input)\n"
+
+
+def test_decide_arrays_to_standard_output(policy: Callable, val: Path) -> None:
+    ran = policy("decide", "policy.json", "v.npz", "--split", "test")
+    assert (ran.code, ran.out.count("\n")) == (0, 800)
+
+
+def test_online_with_labels_and_watch(policy: Callable, val: Path) -> None:
+    ran = policy("decide", "online.json", "new.jsonl", "-o", "out.jsonl", "--watch", "watch.json")
+    assert ran.code == 0
+    rows = [json.loads(line) for line in (val / "out.jsonl").read_text().splitlines()]
+    assert all("audit" in row for row in rows)
+    (val / "labels.jsonl").write_text("".join(json.dumps(row | {"correct": 1}) + "\n" for row in rows))
+    assert policy("decide", "online.json", "new.jsonl", "--labels", "labels.jsonl").code == 0
+    from howsure import load
+
+    state = load(val / "online.json")
+    assert (state.seen, state.read) == (100, (val / "labels.jsonl").stat().st_size)
+    assert load(val / "watch.json").seen == 50
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("policy.json", "bad.jsonl"), "line 2: "),
+        (("policy.json", "nan.jsonl"), "line 1: it is not JSON (NaN is not a number"),
+        (("policy.json", "other.jsonl"), "made for 4 classes, these predictions have 2"),
+        (("watch.json", "new.jsonl"), "holds a Watch, not a policy"),
+        (("policy.json", "new.jsonl", "--resume"), "give FILE and --out"),
+        (("policy.json", "new.jsonl", "--labels", "l.jsonl"), "fixed policy"),
+        (("policy.json", "none.jsonl"), "none.jsonl"),
+        (("new.jsonl", "new.jsonl"), "cannot be loaded"),
+    ],
+)
+def test_bad_calls_of_decide(arguments: tuple[str, ...], message: str, policy: Callable, val: Path) -> None:
+    (val / "bad.jsonl").write_text('{"confidence": 0.9}\n{"confidence": }\n')
+    (val / "nan.jsonl").write_text('{"logits": [NaN, 0, 0, 0]}\n')
+    (val / "other.jsonl").write_text('{"logits": [1, 0]}\n')
+    ran = policy("decide", *arguments)
+    assert ran.code == 2
+    assert message in ran.err
+    assert "Traceback" not in ran.err
+
+
+def test_bad_lines_can_be_skipped(policy: Callable, val: Path) -> None:
+    (val / "bad.jsonl").write_text('{"confidence": 0.9}\nx\n{"confidence": 0.8}\n')
+    ran = policy("decide", "policy.json", "bad.jsonl", "--on-bad", "skip")
+    assert (ran.code, ran.out.count("\n")) == (0, 2)
+    assert ran.err.startswith("line 2: it is not JSON")
+    assert "1 bad lines" in ran.err
