@@ -30,12 +30,17 @@ def rows(bad: Bools, data: Fields) -> str:
 def rest(bad: Bools) -> str:
     """What remains when the bad rows are left out."""
     good = int((~bad).sum())
-    return f"the other {good:,} rows" if good else "nothing"
+    return "nothing" if not good else "the other row" if good == 1 else f"the other {good:,} rows"
 
 
 def in_row(bad: Array) -> Bools:
     """Rows with at least one True."""
     return np.asarray(bad.any(axis=1), dtype=np.bool_)
+
+
+def untold(bad: Array, a: Array, data: Fields) -> Bools:
+    """Bad values less those of a text file that stand for a cell which its reader has complained about already."""
+    return bad & ~np.isnan(a) if data.lines is not None else bad
 
 
 def problems(data: Fields) -> Iterator[Problem]:
@@ -73,7 +78,7 @@ def _lengths(data: Fields) -> Iterator[Problem]:
 def _not_finite(data: Fields) -> Iterator[Problem]:
     values = per_row(data)
     for bad, what in ((np.isnan(values), "nan"), (np.isinf(values), "infinite")):
-        hit = in_row(bad)
+        hit = in_row(untold(bad, values, data))
         if hit.any():
             fix = "repair or remove these rows; a missing answer is not an unsure one"
             yield Problem(rows(hit, data), f"{data.kind} is {what}", fix, rest(hit))
@@ -156,7 +161,7 @@ def _right_or_wrong(data: Fields) -> Iterator[Problem]:
         )
     if correct is None or correct.dtype.kind not in "biuf" or correct.ndim != 1:
         return
-    bad = (correct != 0) & (correct != 1)
+    bad = untold((correct != 0) & (correct != 1), correct, data)
     if bad.any():
         yield Problem(rows(bad, data), f"correct is {correct[bad][0]:g}", "use 0 for wrong and 1 for right", rest(bad))
     elif known and said is not None and true is not None and len(said) == len(correct):
@@ -206,7 +211,7 @@ def _weights(data: Fields) -> Iterator[Problem]:
     weight = data.arrays.get("weight")
     if weight is None or weight.dtype.kind not in "biuf" or weight.ndim != 1:
         return
-    bad = ~((weight >= 0) & np.isfinite(weight))
+    bad = untold(~((weight >= 0) & np.isfinite(weight)), weight, data)
     if bad.any():
         yield Problem(rows(bad, data), f"weight is {weight[bad][0]:g}", "use finite weights of at least 0", rest(bad))
     elif not weight.any():
