@@ -112,3 +112,11 @@ def test_ranks_near_the_largest_numbers() -> None:
     t = hs.tally([top, -top, 5e-324, -5e-324], correct=[1, 0, 1, 0])
     assert hs.auroc(t) == 1
     assert len(t.score) == 4
+
+
+def test_claims_that_overflow_are_not_read() -> None:
+    """Three times the largest score is infinite; a ranking metric must not even warn."""
+    low = -np.finfo(np.float64).max
+    assert hs.aurc(hs.tally([low] * 3, correct=[1, 0, 1])) == pytest.approx(1 / 3)
+    assert hs.aurc(hs.tally([low] * 3, loss=[0, 1, 0], weight=[2, 2, 2])) == pytest.approx(1 / 3)
+    assert hs.eor(hs.tally([low, low, 0], correct=[1, 0, 1]) + hs.tally([low], correct=[1])) == np.inf

@@ -82,7 +82,7 @@ class RowTally(Tally):
     def between(self, cuts: Counts) -> Sums:
         edge = self.first_rows(cuts)
         last = np.concatenate((edge[1:], [len(self.score)])) - 1
-        with np.errstate(invalid="ignore"):  # inf - inf: infinite scores rank; their claim is never read
+        with np.errstate(invalid="ignore", over="ignore"):  # inf - inf: infinite scores rank; their claim is never read
             count, claim, loss = (np.add.reduceat(c, edge) for c in (self.count, self.claim, self.loss))
         return Sums(count, claim, loss, self.score[edge], self.score[last])
 
@@ -134,14 +134,15 @@ def edge_cuts(t: Tally, edges: Floats) -> Counts:
 
 
 def bucketed(t: Tally, cuts: Counts) -> RowTally:
-    """One row per bucket between cuts, scored by the mean of its scores."""
+    """One row per bucket between cuts, scored by the mean of its scores; `edges` are the highest scores found."""
     sums = t.between(cuts)
-    with np.errstate(invalid="ignore"):  # infinite scores have no mean; any score of the bucket will do
+    with np.errstate(invalid="ignore", over="ignore"):  # infinite scores have no mean; any score of the bucket will do
         score = np.fmax(sums.low, np.fmin(sums.claim / sums.count, sums.high))
+    rows = RowTally(score, sums.count, sums.loss, sums.claim, sums.loss, edges=sums.high[::-1])
     if not isinstance(t, RowTally):
-        return RowTally(score, sums.count, sums.loss, sums.claim, sums.loss)
+        return rows
     square = np.add.reduceat(t.square, t.first_rows(cuts))
-    return RowTally(score, sums.count, sums.loss, sums.claim, square, t.ideal, t.zero_one, t.weighted)
+    return replace(rows, square=square, ideal=t.ideal, zero_one=t.zero_one, weighted=t.weighted)
 
 
 def compacted(t: Tally, buckets: int) -> RowTally:
@@ -151,15 +152,14 @@ def compacted(t: Tally, buckets: int) -> RowTally:
         return as_rows(t)
     low, high = t.score_range()
     if low >= 0 and high <= 1:
-        edges, kind = grid(buckets), "fixed"
-        cuts = edge_cuts(t, edges)
+        edges = grid(buckets)
+        rows = replace(bucketed(t, edge_cuts(t, edges)), edges=edges)
+        note = f"compacted to {len(edges):,} fixed buckets"
     else:
-        cuts, kind = np.unique(np.concatenate(([0], t.cut_at(even_ranks(t.n, buckets)), [t.n]))), "equally full"
-        edges = t.between(cuts).high[::-1]
-    rows = bucketed(t, cuts)
+        rows = bucketed(t, np.unique(np.concatenate(([0], t.cut_at(even_ranks(t.n, buckets)), [t.n]))))
+        note = f"compacted to {len(rows.score):,} equally full buckets"
     ideal = None if rows.ideal is None else thinned(rows.ideal, buckets)
-    note = f"compacted to {len(edges):,} {kind} buckets"
-    return replace(rows, ideal=ideal, approximate=note, edges=edges)
+    return replace(rows, ideal=ideal, approximate=note)
 
 
 def merge_ideal(a: Ideal | None, b: Ideal | None) -> Ideal | None:
@@ -193,7 +193,7 @@ def count_rows(score: Floats, wrong: Bools) -> RowTally:
     missed = np.sort(score[wrong])
     upto = len(missed) - np.searchsorted(missed, distinct, side="left")
     loss = np.diff(np.concatenate(([0], upto)))
-    with np.errstate(invalid="ignore"):  # infinite scores rank; their claim is never read
+    with np.errstate(invalid="ignore", over="ignore"):  # infinite scores rank; their claim is never read
         return RowTally(distinct, count, loss, distinct * count, loss)
 
 
@@ -201,7 +201,7 @@ def sum_rows(score: Floats, loss: Floats, weight: Floats, *, zero_one: bool, wei
     """Float rows for weights or general losses. Sorting by loss too makes the sums free of row order."""
     order = np.lexsort((weight, loss, -score))
     score, loss, weight = score[order], loss[order], weight[order]
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         columns = (weight, weight * loss, weight * score, weight * loss * loss)
         distinct, (count, total, claim, square) = group(score, *columns)
     ideal = None if zero_one else ideal_order(loss, weight)
