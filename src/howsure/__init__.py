@@ -8,12 +8,15 @@ Names are resolved when they are first used, so `import howsure` costs little mo
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from howsure._version import __version__
+
 _NAMES = {
     "_build": ["tally"],
     "_check": ["InputError"],
     "_sets": ["SetTally", "dice_tally", "set_tally"],
     "_tally": ["Tally"],
     "binning": ["adaptive", "adaptive_reference", "equal_range", "equal_size", "unique"],
+    "comparison": ["Comparison", "compare"],
     "curves": [
         "BinTable",
         "Curve",
@@ -85,7 +88,6 @@ _NAMES = {
 _MODULES = ["binning", "bounds", "calibrators", "curves", "formats", "losses", "metrics", "policies", "scores"]
 _WHERE = {name: module for module, names in _NAMES.items() for name in names}
 
-__version__ = "0.1.0"
 __all__ = sorted([*_WHERE, *_MODULES, "__version__"])  # pyright: ignore[reportUnsupportedDunderAll]
 
 if TYPE_CHECKING:
@@ -95,6 +97,7 @@ if TYPE_CHECKING:
     from howsure._sets import SetTally, dice_tally, set_tally
     from howsure._tally import Tally
     from howsure.binning import adaptive, adaptive_reference, equal_range, equal_size, unique
+    from howsure.comparison import Comparison, compare
     from howsure.curves import *
     from howsure.formats import read, scan, write
     from howsure.histograms import Histogram, histogram, refine

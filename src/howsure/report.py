@@ -12,11 +12,11 @@ from typing import Any
 
 import numpy as np
 
-import howsure
 from howsure import curves, metrics, panel
 from howsure._atomic import write_text
 from howsure._check import InputError
 from howsure._tally import Tally
+from howsure._version import __version__
 from howsure.binning import adaptive, equal_range, equal_size
 from howsure.curves import Curve
 from howsure.findings import Case, findings, verdict
@@ -145,7 +145,7 @@ def evaluate(
     found = findings(Case(preds, score, t))
     return Report(
         {
-            "howsure": howsure.__version__,
+            "howsure": __version__,
             "schema": SCHEMA,
             "provenance": provenance(preds, files, command, seed=seed, level=level),
             "n": preds.n,

@@ -52,7 +52,7 @@ def command(
 
     targets = [*out, *([html] if html else [])]
     for target in targets:
-        _writer(target)
+        writer(target)
     preds = read_files(files, **how)
     if calibrator:
         from howsure.saving import load
@@ -66,7 +66,7 @@ def command(
 def show(report: Report, *, as_json: bool, targets: Sequence[str], quiet: bool) -> None:
     """Print a report and write it wherever it was asked for."""
     for target in targets:
-        getattr(report, _writer(target))(target)
+        getattr(report, writer(target))(target)
         note(f"wrote {target}", quiet)
     if as_json:
         click.echo(report.to_json(), nl=False)
@@ -76,7 +76,8 @@ def show(report: Report, *, as_json: bool, targets: Sequence[str], quiet: bool) 
         say(tables(report.data))
 
 
-def _writer(path: str) -> str:
+def writer(path: str) -> str:
+    """The method that writes this kind of file; refused before anything is computed where there is none."""
     suffix = Path(path).suffix.lower()
     if suffix not in WRITERS:
         raise InputError(f"{path}: reports are written as {', '.join(WRITERS)}; '{suffix}' is none of them.")

@@ -25,6 +25,14 @@ def plain(v: float) -> str:
     return f"{v:,.10g}"
 
 
+def short(v: float) -> str:
+    """1,500,000 → 1.5 M."""
+    for size, unit in ((1e9, " G"), (1e6, " M"), (1e3, " k")):
+        if abs(v) >= size:
+            return f"{v / size:.4g}{unit}"
+    return f"{v:.4g}"
+
+
 @dataclass(frozen=True)
 class Scale:
     """Values from low to high on the pixels from start to end; `root` draws square roots."""

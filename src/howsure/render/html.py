@@ -28,10 +28,13 @@ def page(report: dict[str, Any]) -> str:
 
 
 def framed(report: dict[str, Any]) -> str:
-    """The page as a frame for notebooks; sandboxed, so it can reach nothing of the notebook."""
-    return str(
-        Markup('<iframe srcdoc="{}" sandbox="allow-scripts" width="100%" height="900"></iframe>').format(page(report))
-    )
+    """The page of a report as a frame for notebooks."""
+    return frame(page(report))
+
+
+def frame(html: str) -> str:
+    """A page in a frame; sandboxed, so it can reach nothing of the notebook."""
+    return str(Markup('<iframe srcdoc="{}" sandbox="allow-scripts" width="100%" height="900"></iframe>').format(html))
 
 
 def render(template: str, **parts: Any) -> str:

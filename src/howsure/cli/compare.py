@@ -1,0 +1,136 @@
+"""howsure compare"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from howsure._check import InputError
+from howsure.cli._common import FILES, command_line, measuring, note, read_files, reading, say, showing, working
+
+
+@click.command()
+@FILES
+@click.option("--score", "scores", multiple=True, help="The score to look at; several with one FILE compare scores.")
+@click.option("--by", metavar="COLUMN", help="Slice by this column: worst group first.")
+@click.option(
+    "--cost", "costs", multiple=True, metavar="MODEL=NUMBER", help="Parameters or latency of a model; repeatable."
+)
+@click.option("--cost-name", default="cost", show_default=True, help="What that number is.")
+@click.option(
+    "--shift", "shifts", multiple=True, metavar="MODEL=FILE", help="A model's answers to a shifted, labelled set."
+)
+@click.option(
+    "--outside", "outsides", multiple=True, metavar="MODEL=FILE", help="A model's answers to samples from outside."
+)
+@click.option("--common", is_flag=True, help="Compare on the ids that all files share.")
+@reading
+@measuring
+@showing
+def command(
+    files: Sequence[str],
+    scores: Sequence[str],
+    by: str | None,
+    costs: Sequence[str],
+    cost_name: str,
+    shifts: Sequence[str],
+    outsides: Sequence[str],
+    common: bool,
+    level: float,
+    seed: int,
+    as_json: bool,
+    out: Sequence[str],
+    html: str | None,
+    quiet: bool,
+    names: Sequence[str],
+    **how: Any,
+) -> None:
+    """Which model, score or calibrator is better on the same samples?
+
+    Each FILE holds one model's answers; models are named by their files. They are ranked by AURC with paired
+    differences. AUROC, AUPR and E-AURC are withheld where the answers differ, for there they mislead.
+
+    \b
+    Examples:
+      howsure compare small.npz large.npz --split test
+      howsure compare test.npz --score max_prob --score entropy --score energy
+      howsure compare a.csv b.csv --by hospital --html comparison.html
+      howsure compare a.npz b.npz --cost a=1.2e6 --cost b=25e6 --cost-name parameters
+    """
+    from howsure.cli.evaluate import writer
+    from howsure.comparison import compare
+
+    targets = [*out, *([html] if html else [])]
+    for target in targets:
+        writer(target)
+    named = [*names, *([f"group={by}"] if by and by != "group" else [])]
+    read = lambda path: read_files([path], names=named, **how)  # type: ignore[reportUnknownLambdaType]
+    given = _scores(files, scores, read) if len(files) == 1 else {_name(f, files): read(f) for f in files}
+    with working("comparing"):
+        found = compare(
+            given,
+            score=scores[0] if scores else "max_prob",
+            by=True if by else None,
+            cost={who: _number(text) for who, text in _table(costs, "--cost")} or None,
+            cost_name=cost_name,
+            shifted=_sets(shifts, "--shift", read),
+            outside=_sets(outsides, "--outside", read),
+            common=common,
+            level=level,
+            seed=seed,
+            command=command_line(),
+        )
+    for target in targets:
+        getattr(found, writer(target))(target)
+        note(f"wrote {target}", quiet)
+    if as_json:
+        click.echo(found.to_json(), nl=False)
+    elif not quiet:
+        from howsure.render.compared import printed
+
+        say(printed(found.data))
+
+
+def _scores(files: Sequence[str], scores: Sequence[str], read: Any) -> dict[str, Any]:
+    """One file: its scores are compared."""
+    if len(scores) < 2:
+        raise InputError("one FILE is given; give a second one, or several --score to compare scores of this one.")
+    preds = read(files[0])
+    return {score: (preds, score) for score in scores}
+
+
+def _name(path: str, files: Sequence[str]) -> str:
+    """The file's name without its ending; with its folder where two files have the same name."""
+    stems = [Path(f).stem for f in files]
+    return Path(path).stem if stems.count(Path(path).stem) == 1 else str(Path(path).with_suffix(""))
+
+
+def _table(entries: Sequence[str], option: str) -> list[tuple[str, str]]:
+    """MODEL=... → (MODEL, ...)."""
+    found: list[tuple[str, str]] = []
+    for entry in entries:
+        who, _, what = entry.partition("=")
+        if not who or not what:
+            raise InputError(
+                f"{option} {entry!r} is not MODEL=VALUE; a model is named by its file, without the ending."
+            )
+        found.append((who, what))
+    return found
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise InputError(f"--cost {text!r} is not a number.") from None
+
+
+def _sets(entries: Sequence[str], option: str, read: Any) -> dict[str, dict[str, Any]] | None:
+    """MODEL=FILE → {name of the set: {model: predictions}}."""
+    found: dict[str, dict[str, Any]] = {}
+    for who, path in _table(entries, option):
+        found.setdefault(Path(path).stem, {})[who] = read(path)
+    return found or None
