@@ -53,19 +53,24 @@ def windows(accept: np.ndarray, wrong: np.ndarray, width: int = 1000) -> tuple[n
     return w.sum(axis=1) / np.maximum(1, a.sum(axis=1)), a.mean(axis=1)
 
 
-def online(path: Path) -> None:
-    """Draw risk over time with and without, and print the second half."""
+PARTS = {
+    "first half": slice(0, N // 2),
+    "third quarter": slice(N // 2, 3 * N // 4),
+    "last quarter": slice(3 * N // 4, N),
+}
+
+
+def online(path: Path, seeds: int = 20) -> None:
+    """Draw one stream with and without, and print the mean over several."""
     curves = {}
     for name, on in (("fixed threshold", False), ("online policy", True)):
-        accept, wrong = stream(on)
-        curves[name] = windows(accept, wrong)
-        for part, rows in (
-            ("before", slice(0, N // 2)),
-            ("after", slice(N // 2, N)),
-            ("last quarter", slice(-N // 4, None)),
-        ):
-            a, w = accept[rows], wrong[rows]
-            print(f"{name:16} {part:13} risk {(a & w).sum() / a.sum():.4f}, coverage {a.mean():.3f}")
+        runs = [stream(on, seed) for seed in range(seeds)]
+        curves[name] = windows(*runs[0])
+        for part, rows in PARTS.items():
+            risks = [(a & w)[rows].sum() / max(1, a[rows].sum()) for a, w in runs]
+            coverage = np.mean([a[rows].mean() for a, _ in runs])
+            spread = f"{np.mean(risks):.4f} ± {np.std(risks):.4f}"
+            print(f"{name:16} {part:14} risk {spread}, coverage {coverage:.3f} ({seeds} streams)")
     path.write_text(svg(curves))
     print(f"wrote {path}")
 
