@@ -20,6 +20,5 @@ def rows() -> Iterator[Row]:
         yield Row(f"1,000 replicates of AURC and ECE, {n:,}", ours, "CPU s", 0.3, 0.15, detail="with the tally")
 
 
-def intervals(data: Outcome) -> list[tuple[float, float]]:
-    t = hs.tally(data.score, correct=data.correct)
-    return [hs.interval(metric, t) for metric in (hs.aurc, hs.ece)]
+def intervals(data: Outcome) -> list[hs.Interval]:
+    return hs.each_interval([hs.aurc, hs.ece], hs.tally(data.score, correct=data.correct))

@@ -21,27 +21,28 @@ from howsure.outcomes import Outcomes
 
 DRAWS = 1000
 ROWS = 300  # cuts at the ranks of samples, and as many at the ranks of losses
+MANY = 50_000  # from here on pairs share fewer rows, so that more of them are alike
 USUAL = np.unique(np.concatenate([np.arange(1, m) / m for m in (10, 12, 15, 20, 25, 50)]))  # edges of the usual bins
 CHUNK = 1 << 22  # numbers drawn at a time
 FEW = 32  # up to here Poisson counts are looked up, which is ten times as fast as drawing them
 
 
-def coarse(t: Tally) -> RowTally:
-    """A few hundred rows: exact where there are no more, else cut where the metrics look.
+def coarse(t: Tally, parts: int = ROWS) -> RowTally:
+    """About twice `parts` rows: exact where there are no more, else cut where the metrics look.
 
     Some cuts follow the samples and some the rows that carry loss, so that with few errors each error keeps
     its own rank; the edges of the usual bins are cuts as well. `.edges` are the upper ends of the rows.
     """
-    if t.distinct <= 2 * ROWS:
+    if t.distinct <= 2 * parts:
         rows = as_rows(t)
         return replace(rows, edges=rows.score[::-1])
     block = t.blocks()
     ends = np.union1d(block.before, block.after)
-    some = ends[np.unique(np.linspace(0, len(ends) - 1, ROWS).round().astype(int))] if len(ends) else ends
+    some = ends[np.unique(np.linspace(0, len(ends) - 1, parts).round().astype(int))] if len(ends) else ends
     low, high = t.score_range()
     usual = t.above(USUAL) if low >= 0 and high <= 1 else ends[:0]
-    cuts = np.unique(np.concatenate(([0], t.cut_at(even_ranks(t.n, ROWS)), some, usual, [t.n])))
-    return replace(bucketed(t, cuts), edges=t.between(cuts).high[::-1])
+    cuts = np.unique(np.concatenate(([0], t.cut_at(even_ranks(t.n, parts)), some, usual, [t.n])))
+    return bucketed(t, cuts)
 
 
 @dataclass(frozen=True, eq=False)
@@ -144,7 +145,8 @@ def draw_units(o: Outcomes, seed: int) -> Stack:
 
 def draw_pair(a: Outcomes, b: Outcomes, seed: int) -> tuple[Stack, Stack]:
     """Draws of the same samples, or of the same groups, for both sides."""
-    rows = [coarse(o.tally()) for o in (a, b)]
+    parts = ROWS if len(a) <= MANY else ROWS // 4
+    rows = [coarse(o.tally(), parts) for o in (a, b)]
     if all(o.group is None and o.weight is None and o.loss is None for o in (a, b)):
         first, times = _alike(rows, (a, b))
         a, b, unit = a[first], b[first], np.arange(len(first))
