@@ -50,6 +50,7 @@ class Setting:
     name: str
     limits: Callable[[Random], Limits]
     truth: Callable[[], dict[str, float]]
+    share: float = 1.0  # of the runs that are asked for
 
     @property
     def path(self) -> Path:
@@ -145,9 +146,9 @@ def settings() -> list[Setting]:
     ]
     out += [Setting("paired", f"n = {n:,}", twins(n), lambda: dict.fromkeys(RANKING, 0.0)) for n in SIZES]
     for known in ("with", "without"):
-        out.append(Setting("clusters", f"250 of 20, {known} group", clusters(known == "with"), clustered_truth))
+        out.append(Setting("clusters", f"250 of 20, {known} group", clusters(known == "with"), clustered_truth, 0.5))
     return out + [
-        Setting("calibrated", name(a, n), single(a, n, 1.0, CALIBRATION), partial(population, a, 1.0))
+        Setting("calibrated", name(a, n), single(a, n, 1.0, CALIBRATION), partial(population, a, 1.0), 0.25)
         for n in SIZES
         for a in ACCURACIES
     ]
@@ -219,7 +220,7 @@ def main() -> None:
         part, parts = map(int, chosen.part.split("/"))
         for index, setting in enumerate(settings()):
             if index % parts == part:
-                run(setting, chosen.runs, index)
+                run(setting, int(chosen.runs * setting.share), index)
                 print(setting.kind, setting.name, json.loads(setting.path.read_text()), flush=True)
     if PAGE.exists():
         write_page()

@@ -24,6 +24,7 @@ ROWS = 300  # cuts at the ranks of samples, and as many at the ranks of losses
 MANY = 50_000  # from here on pairs share fewer rows, so that more of them are alike
 USUAL = np.unique(np.concatenate([np.arange(1, m) / m for m in (10, 12, 15, 20, 25, 50)]))  # edges of the usual bins
 CHUNK = 1 << 22  # numbers drawn at a time
+LINES = 64  # draws measured at a time
 FEW = 32  # up to here Poisson counts are looked up, which is ten times as fast as drawing them
 
 
@@ -82,6 +83,12 @@ class Stack:
     rows: RowTally
     count: Counts
     loss: Counts
+
+    @cached_property
+    def parts(self) -> list[Stack]:
+        """The same draws, some at a time: arrays that stay near the processor are read twice as fast."""
+        lines = range(0, len(self.count), LINES)
+        return [Stack(self.rows, self.count[i : i + LINES], self.loss[i : i + LINES]) for i in lines]
 
     @cached_property
     def n(self) -> Counts:

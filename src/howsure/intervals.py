@@ -117,7 +117,7 @@ def values(number: Metric, stack: Stack) -> Floats:
     options = _options(number)
     of_blocks, of_bins = _fact(number, "of_blocks", None), _fact(number, "of_bins", None)
     if of_blocks is not None and not options and stack.rows.zero_one:
-        return of_blocks(stack.blocks, stack.n)
+        return np.concatenate([of_blocks(part.blocks, part.n) for part in stack.parts])
     if of_bins is not None and set(options) <= {"bins"}:
         default = signature(_plain(number)).parameters["bins"].default
         return of_bins(stack.binned(options.get("bins", default)))
