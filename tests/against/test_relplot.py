@@ -35,3 +35,11 @@ def test_with_a_finer_mesh_and_the_same_bandwidth_theirs_is_ours(n: int, shape: 
     ours = hs.smooth_ece(hs.tally(score, correct=right))
     theirs = float(relplot.metrics.smECE_sigma(score, right.astype(float), ours))
     assert ours == pytest.approx(theirs, abs=1e-4)
+
+
+def test_relplot_counts_claims_on_the_boundary_half() -> None:
+    """Its mirrored grid leaves out the last cell. All residuals have one sign, so smoothing must keep their mean."""
+    f = np.r_[np.ones(500), np.full(500, 0.5)]
+    y = np.r_[np.ones(700), np.zeros(300)]
+    assert hs.smooth_ece(hs.tally(f, correct=y)) == pytest.approx(0.05, abs=1e-9)
+    assert relplot.smECE(f, y) == pytest.approx(0.2 / 3, abs=2e-3)
