@@ -15,6 +15,7 @@ _NAMES = {
     "_check": ["InputError"],
     "_sets": ["SetTally", "dice_tally", "set_tally"],
     "_tally": ["Tally"],
+    "before_after": ["CalibrationReport", "calibration_report"],
     "binning": ["adaptive", "adaptive_reference", "equal_range", "equal_size", "unique"],
     "comparison": ["Comparison", "compare"],
     "curves": [
@@ -84,6 +85,7 @@ _NAMES = {
     "predictions": ["Predictions"],
     "report": ["Report", "evaluate"],
     "saving": ["load", "save"],
+    "selection": ["Choice", "choose_calibrator"],
 }
 _MODULES = ["binning", "bounds", "calibrators", "curves", "formats", "losses", "metrics", "policies", "scores"]
 _WHERE = {name: module for module, names in _NAMES.items() for name in names}
@@ -96,6 +98,7 @@ if TYPE_CHECKING:
     from howsure._check import InputError
     from howsure._sets import SetTally, dice_tally, set_tally
     from howsure._tally import Tally
+    from howsure.before_after import CalibrationReport, calibration_report
     from howsure.binning import adaptive, adaptive_reference, equal_range, equal_size, unique
     from howsure.comparison import Comparison, compare
     from howsure.curves import *
@@ -107,6 +110,7 @@ if TYPE_CHECKING:
     from howsure.predictions import Predictions
     from howsure.report import Report, evaluate
     from howsure.saving import load, save
+    from howsure.selection import Choice, choose_calibrator
 else:
 
     def __getattr__(name: str) -> Any:

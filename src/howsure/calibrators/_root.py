@@ -11,6 +11,7 @@ from howsure.calibrators._slope import Slope
 CLOSE = 3e-4  # a step this short leaves an error of about its cube
 LONGEST = 2.0  # in log b: where the loss is almost flat, a step means little
 PASSES = 200
+PATIENCE = 8  # passes in one direction before steps double: the tail of a loss falls ever more slowly
 
 
 class Least(NamedTuple):
@@ -27,30 +28,33 @@ def least(
     """Minimum in [low, high] of a convex loss. Each pass halves the bracket or takes a step inside it."""
     u, left, right = min(max(log(start), log(low)), log(high)), -inf, inf
     new, s = u, slope(exp(u))
-    for _ in range(PASSES):
+    for i in range(PASSES):
         if not isfinite(s.first):  # single precision overflowed: start the exact search from here
             break
         if s.first > 0:
             right = u
         else:
             left = u
-        new, plain = _next(u, s, left, right, low, high)
+        one_sided = not isfinite(right - left)
+        new, plain = _next(u, s, (left, right), (log(low), log(high)), 2.0 ** (i - PATIENCE) if one_sided else 1.0)
         if new == u or (plain and abs(new - u) < close):
             break
         u, s = new, slope(exp(new))
     return _named(u, new, s, low, high)
 
 
-def _next(u: float, s: Slope, left: float, right: float, low: float, high: float) -> tuple[float, bool]:
+def _next(
+    u: float, s: Slope, bracket: tuple[float, float], bounds: tuple[float, float], stretch: float
+) -> tuple[float, bool]:
     """The next place to look at, and whether it is a plain step."""
     if s.first == 0 and s.second > 0:
         return u, True
-    wish = _step(exp(u), s)
+    wish = _step(exp(u), s) * max(stretch, 1.0)
     new = u + min(max(wish, -LONGEST), LONGEST)
-    inside = min(max(new, log(low)), log(high))
-    if inside == u or left < inside < right:
-        return inside, inside == new and abs(wish) <= LONGEST
-    return (left + right) / 2, False
+    inside = min(max(new, bounds[0]), bounds[1])
+    if inside == u or bracket[0] < inside < bracket[1]:
+        return inside, inside == new and abs(wish) <= LONGEST and stretch <= 1
+    return sum(bracket) / 2, False
 
 
 def _step(b: float, s: Slope) -> float:

@@ -1,0 +1,230 @@
+"""What a calibrator changes on a test set: before, after, and where it does harm."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from math import isfinite, nan
+from typing import Any
+
+from howsure import metrics
+from howsure._check import InputError
+from howsure.calibrators import Calibrator
+from howsure.predictions import Predictions
+from howsure.selection import (
+    CALIBRATORS,
+    Choice,
+    Metric,
+    choose_calibrator,
+    contenders,
+    gain_of,
+    is_real,
+    limits_of,
+    value_of,
+)
+
+__all__ = ["CalibrationReport", "Change", "calibration_report"]
+
+OF_CLASSES = ("ece", "aece", "mce", "nll", "brier", "uce", "aurc", "accuracy")
+OF_TOP_LABEL = ("ece", "aece", "mce", "correctness_nll", "correctness_brier", "aurc", "accuracy")
+
+
+@dataclass(frozen=True)
+class Change:
+    """One metric on the test set before and after, each with its limits, and the paired difference after − before.
+
+    Limits are nan where a number has none. `verdict` is "better" or "worse" where the limits of the difference exclude
+    0, else "unclear".
+    """
+
+    metric: str
+    before: tuple[float, float, float]
+    after: tuple[float, float, float]
+    difference: tuple[float, float, float]
+    verdict: str
+
+
+@dataclass(frozen=True)
+class CalibrationReport:
+    """The outcome of `calibration_report`.
+
+    `methods` has the value of every metric for every calibrator fitted on the validation set, on the test set;
+    `choice` says how the method was chosen, None where it was given. `rows()` is the table as text, `to_dict()` all of
+    it as JSON.
+
+    >>> preds = Predictions.from_confidence([0.9, 0.9, 0.9, 0.6] * 20, [1, 0, 1, 0] * 20)
+    >>> report = calibration_report(preds, preds, "isotonic")
+    >>> ece = report.changes[0]
+    >>> ece.before[0], ece.after[0], ece.verdict
+    (0.325, 0.0, 'better')
+    """
+
+    method: str
+    calibrator: Calibrator
+    n_fit: int
+    n_test: int
+    level: float
+    changes: tuple[Change, ...]
+    methods: dict[str, dict[str, float]]
+    choice: Choice | None
+    notes: tuple[str, ...]
+
+    def rows(self) -> list[tuple[str, str, str, str, str]]:
+        """Header and one row for each metric: name, before, after, difference, verdict."""
+        head = ("metric", "before", f"after {self.method}", "difference", "")
+        return [
+            head,
+            *((c.metric, _cell(c.before), _cell(c.after), _cell(c.difference, "+"), c.verdict) for c in self.changes),
+        ]
+
+    def method_rows(self) -> list[tuple[str, ...]]:
+        """Header and one row for each calibrator with its metrics on the test set."""
+        names = [c.metric for c in self.changes]
+        values = [(name, *(_number(row[metric]) for metric in names)) for name, row in self.methods.items()]
+        return [("calibrator", *names), *values]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Strict JSON: nan and infinities are null."""
+        changes = {
+            c.metric: {
+                "before": _json(c.before),
+                "after": _json(c.after),
+                "difference": _json(c.difference),
+                "verdict": c.verdict,
+            }
+            for c in self.changes
+        }
+        fitted = self.calibrator.fitted
+        return {
+            "method": self.method,
+            "status": None if fitted is None else fitted.status,
+            "n_fit": self.n_fit,
+            "n_test": self.n_test,
+            "level": self.level,
+            "metrics": changes,
+            "methods": {name: {m: _finite(v) for m, v in row.items()} for name, row in self.methods.items()},
+            "choice": None if self.choice is None else _choice(self.choice),
+            "notes": list(self.notes),
+        }
+
+
+def calibration_report(
+    val: Predictions,
+    test: Predictions,
+    method: str = "all",
+    *,
+    criterion: Metric | None = None,
+    folds: int = 5,
+    level: float = 0.95,
+    seed: int = 0,
+) -> CalibrationReport:
+    """Fit on `val`, compare before and after on `test`, and say so where calibration does harm.
+
+    `method` is the name of a calibrator in `selection.CALIBRATORS`, or "all": then `choose_calibrator` chooses on `val`
+    alone, with `criterion` and `folds`. The test set is never fitted to.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 3, 800)
+    >>> preds = Predictions.from_logits(8 * (rng.normal(size=(800, 3)) + 2 * np.eye(3)[y]), y)
+    >>> report = calibration_report(preds[:400], preds[400:], "temperature")
+    >>> {c.metric: c.verdict for c in report.changes}["nll"]
+    'better'
+    """
+    fits = contenders(val)
+    if method != "all" and method not in CALIBRATORS:
+        raise InputError(f"there is no calibrator {method!r}; known: all, {', '.join(CALIBRATORS)}.")
+    choice = (
+        choose_calibrator(val, criterion=criterion, folds=folds, level=level, seed=seed) if method == "all" else None
+    )
+    made = choice.calibrator if choice else CALIBRATORS[method](val)
+    name = choice.winner if choice else method
+    others = {n: _fitted(fit, val) for n, fit in fits.items() if n != name} if choice else {}
+    names = OF_TOP_LABEL if test.kind == "confidence" else OF_CLASSES
+    after = made(test)
+    changes = tuple(_change(metric, test, after, level, seed) for metric in names)
+    methods = {n: _values(c, test, names) for n, c in ({"none": None, name: made} | others).items()}
+    notes = (*_harm(name, changes), *_choice_notes(name, changes, choice, val, made))
+    ordered = {n: methods[n] for n in CALIBRATORS if n in methods}
+    return CalibrationReport(name, made, val.n, test.n, level, changes, ordered, choice, notes)
+
+
+def _fitted(fit: Any, val: Predictions) -> Calibrator | None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # its numbers on the test set tell
+            return fit(val)
+    except InputError:
+        return None
+
+
+def _values(calibrator: Calibrator | None, test: Predictions, names: tuple[str, ...]) -> dict[str, float]:
+    preds = test if calibrator is None else calibrator(test)
+    return {name: value_of(getattr(metrics, name), preds) for name in names}
+
+
+def _change(name: str, before: Predictions, after: Predictions, level: float, seed: int) -> Change:
+    metric = getattr(metrics, name)
+    lower = metric.better == "lower"
+    difference = gain_of(metric, after, before, level, seed)
+    better, worse = is_real(difference, lower), is_real(difference, not lower)
+    verdict = "better" if better else "worse" if worse else "same" if difference[0] == 0 else "unclear"
+    one, two = ((value_of(metric, p), *limits_of(metric, p, level, seed)) for p in (before, after))
+    return Change(name, one, two, difference, verdict)
+
+
+def _harm(name: str, changes: tuple[Change, ...]) -> list[str]:
+    return [
+        f"{name} made {c.metric} worse on the test set: {c.before[0]:.4g} became {c.after[0]:.4g} "
+        f"(difference {_cell(c.difference, '+')})."
+        for c in changes
+        if c.verdict == "worse"
+    ]
+
+
+def _choice_notes(
+    name: str, changes: tuple[Change, ...], choice: Choice | None, val: Predictions, made: Calibrator
+) -> list[str]:
+    """Doing nothing, and a validation set that does not speak for the test set."""
+    if choice and name == "none":
+        return ["no calibrator is truly better than doing nothing on the validation set, so nothing is changed."]
+    worse = next((c.metric for c in changes if c.metric.endswith("nll") and c.verdict == "worse"), None)
+    if worse is None:
+        return []
+    metric = getattr(metrics, worse)
+    if not value_of(metric, made(val)) < value_of(metric, val):
+        return []
+    return [f"{worse} fell on the validation set and rose on the test set: the two sets are not alike."]
+
+
+def _choice(choice: Choice) -> dict[str, Any]:
+    table = {
+        row.name: {
+            **_json((row.value, row.low, row.high)),
+            "gain": _json((row.gain, row.gain_low, row.gain_high)),
+            "real": row.real,
+            "note": row.note or None,
+        }
+        for row in choice.table
+    }
+    return {"criterion": choice.criterion, "folds": choice.folds, "seed": choice.seed, "winner": choice.winner} | {
+        "table": table
+    }
+
+
+def _finite(x: float) -> float | None:
+    return x if isfinite(x) else None
+
+
+def _json(number: tuple[float, float, float]) -> dict[str, float | None]:
+    return dict(zip(("value", "low", "high"), map(_finite, number), strict=True))
+
+
+def _number(x: float, sign: str = "") -> str:
+    return f"{x:{sign}.4f}"
+
+
+def _cell(number: tuple[float, float, float], sign: str = "") -> str:
+    value, low, high = number
+    limits = f" [{_number(low, sign)}, {_number(high, sign)}]" if isfinite(low) and isfinite(high) else ""
+    return "" if value is nan else _number(value, sign) + limits

@@ -1,0 +1,125 @@
+"""Vector, matrix and Dirichlet scaling: optimality, order, penalties and warnings."""
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+import howsure as hs
+from howsure import InputError, Predictions
+from howsure.calibrators import Dirichlet, MatrixScaling, Temperature, VectorScaling
+
+
+def biased(n=1500, k=4, seed=0):
+    rng = np.random.default_rng(seed)
+    y = rng.integers(0, k, n)
+    z = rng.normal(size=(n, k)) + 1.5 * np.eye(k)[y]
+    return Predictions.from_logits(2 * z @ (np.eye(k) + 0.3 * rng.normal(size=(k, k))) + rng.normal(size=k), y)
+
+
+def objective(preds, w, b, l2):
+    k = len(b)
+    s = preds.values @ w.T + b
+    s -= s.max(axis=1, keepdims=True)
+    nll = (np.log(np.exp(s).sum(axis=1)) - s[np.arange(len(s)), preds.labels]).mean()
+    return nll + l2 * (((w - np.eye(k)) ** 2).sum() + (b**2).sum())
+
+
+@pytest.mark.parametrize("l2", [0.0, 1e-3, 1.0])
+def test_matrix_is_the_least(l2):
+    preds = biased()
+    k = preds.k
+    m = MatrixScaling.fit(preds, l2=l2)
+    at = lambda v: objective(preds, v[: k * k].reshape(k, k), v[k * k :], l2)
+    found = minimize(at, np.concatenate((m.weight.ravel(), m.intercept)), method="BFGS", options={"gtol": 1e-9})
+    assert objective(preds, m.weight, m.intercept, l2) <= found.fun + 1e-9
+    assert m.fitted.status == "converged"
+
+
+@pytest.mark.parametrize("l2", [0.0, 1e-2])
+def test_vector_is_the_least(l2):
+    preds = biased()
+    v = VectorScaling.fit(preds, l2=l2)
+    penalised = lambda w, b: objective(preds, np.diag(w), b, l2)
+    k = preds.k
+    start = np.concatenate((v.weight, v.intercept))
+    found = minimize(lambda x: penalised(x[:k], x[k:]), start, method="BFGS", options={"gtol": 1e-9})
+    assert penalised(v.weight, v.intercept) <= found.fun + 1e-9
+
+
+def test_large_matrices_converge_too():
+    """Beyond the size where the whole second derivative is made."""
+    preds = biased(3000, 25)
+    m = MatrixScaling.fit(preds)
+    p = m(preds).probs
+    p[np.arange(preds.n), preds.labels] -= 1
+    gradient = np.concatenate((p.T @ preds.values, p.sum(axis=0)[:, None]), axis=1) / preds.n
+    assert np.abs(gradient).max() <= 1e-7
+
+
+@pytest.mark.filterwarnings("ignore:MatrixScaling gets all")
+@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(("n", "k"), [(40, 2), (60, 5), (300, 3)])
+def test_more_parameters_never_fit_worse(n, k, seed):
+    preds = biased(n, k, seed)
+    fits = [Temperature.fit(preds), VectorScaling.fit(preds), MatrixScaling.fit(preds)]
+    loss = [hs.nll(preds), *(hs.nll(x(preds)) for x in fits)]
+    assert all(b <= a + 1e-12 for a, b in zip(loss, loss[1:], strict=False))
+
+
+def test_off_diagonal_penalty_leads_to_the_vector():
+    preds = biased()
+    m = MatrixScaling.fit(preds, off_diagonal=1e7)
+    assert hs.nll(m(preds)) == pytest.approx(hs.nll(VectorScaling.fit(preds)(preds)), abs=1e-5)
+
+
+def test_intercept_penalty_removes_the_intercept():
+    assert np.abs(MatrixScaling.fit(biased(), intercept=1e8).intercept).max() < 1e-5
+
+
+def test_dirichlet_of_log_probabilities_is_matrix_scaling_of_them():
+    preds = biased()
+    probs = Predictions.from_probs(preds.probs, preds.labels)
+    assert hs.nll(Dirichlet.fit(preds)(preds)) == pytest.approx(hs.nll(MatrixScaling.fit(probs)(probs)), abs=1e-9)
+
+
+def test_kinds_stay():
+    preds = biased(200)
+    probs = Predictions.from_probs(preds.probs, preds.labels)
+    assert VectorScaling.fit(preds)(preds).kind == "logits"
+    assert VectorScaling.fit(probs)(probs).kind == "probs"
+
+
+def test_samples_are_averaged_first():
+    preds = biased(300)
+    twice = Predictions.from_samples(np.stack((preds.values, preds.values)), preds.labels)
+    mean = Predictions.from_probs(preds.probs, preds.labels)
+    assert VectorScaling.fit(twice)(twice).probs == pytest.approx(VectorScaling.fit(mean)(mean).probs, abs=1e-6)
+
+
+def test_same_input_same_bits():
+    a, b = MatrixScaling.fit(biased()), MatrixScaling.fit(biased())
+    assert (a.weight == b.weight).all()
+
+
+def test_separable_data_are_told():
+    preds = Predictions.from_logits([[1.0, 0.0], [2.0, 0.0], [0.0, 1.0], [0.0, 2.0]], [0, 0, 1, 1])
+    with pytest.warns(UserWarning, match="VectorScaling gets all 4 samples of the fit right"):
+        v = VectorScaling.fit(preds)
+    assert v.fitted.status == "separable"
+    assert np.isfinite(v.weight).all()
+
+
+def test_a_missing_class_is_told():
+    preds = Predictions.from_logits(biased(100, 3).values, [0, 1] * 50)
+    with pytest.warns(UserWarning, match=r"1 of 3 classes have no samples \(first: class 2\)"):
+        VectorScaling.fit(preds)
+
+
+def test_bad_penalty():
+    with pytest.raises(InputError, match="l2 is -1; a finite number that is not negative"):
+        VectorScaling.fit(biased(50), l2=-1)
+
+
+def test_parts_that_do_not_fit_together():
+    with pytest.raises(InputError, match="do not fit together"):
+        MatrixScaling(np.eye(3), np.zeros(2))
