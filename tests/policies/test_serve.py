@@ -42,6 +42,11 @@ def test_json_lines_of_every_kind() -> None:
     ]
 
 
+def test_answers_stay_what_they_were() -> None:
+    rows = decided('{"confidence": 0.9, "prediction": 1}\n{"confidence": 0.9, "prediction": "cat"}\n')
+    assert [r["prediction"] for r in rows] == [1, "cat"]
+
+
 def test_csv_with_a_header() -> None:
     rows = decided('id,logit_1,logit_0\r\n"a,b",0.0,5.0\r\nc,1.0,0.9\r\n')
     assert [(r["line"], r["id"], r["decision"], r["prediction"]) for r in rows] == [
@@ -80,7 +85,10 @@ BAD = {
     "infinite": b'{"logits": [1e999, 1.0]}',
     "no numbers": b'{"id": 3}',
     "a list": b"[1, 2]",
-    "text": b'{"logits": ["a", "b"]}',
+    "text": b'{"logits": ["0.1", "0.2"]}',
+    "a huge number": b'{"logits": [1, 1' + b"0" * 400 + b"]}",
+    "ragged": b'{"logits": [[1, 2]]}',
+    "an id that is a list": b'{"id": [1], "confidence": 0.5}',
     "no distribution": b'{"probs": [0.9, 0.9]}',
     "outside": b'{"confidence": 1.5}',
     "other classes": b'{"logits": [0.1, 0.2, 0.3]}',

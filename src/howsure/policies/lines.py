@@ -12,7 +12,7 @@ from typing import Any, Literal, NoReturn, TypeAlias
 
 import numpy as np
 
-from howsure._check import InputError
+from howsure._check import Array, InputError
 from howsure.predictions import Predictions
 
 Row: TypeAlias = dict[str, Any]
@@ -119,6 +119,9 @@ def parsed(lines: Sequence[tuple[int, bytes]], parse: Parse) -> Iterator[Line | 
     for number, raw in lines:
         try:
             row = parse(raw)
+            for name in ("id", "group", "prediction"):
+                if isinstance(row.get(name), list | dict):
+                    raise InputError(f"{name} is {row[name]!r}; text or a number is needed.")
             yield Line(number, row.get("id"), row)
         except InputError as e:
             yield number, e
@@ -127,19 +130,34 @@ def parsed(lines: Sequence[tuple[int, bytes]], parse: Parse) -> Iterator[Line | 
 def predictions(lines: Sequence[Line], renormalise: bool = False) -> Predictions:
     """Lines of one kind as predictions."""
     kind = lines[0].kind
-    try:
-        values = np.array([line.row[kind] for line in lines], dtype=np.float64)
-    except (TypeError, ValueError, OverflowError):
-        raise InputError(f"{kind} is not a list of numbers, or not of the same length in every line.") from None
+    values = _values([line.row[kind] for line in lines], kind)
     group = [line.row["group"] for line in lines] if all("group" in line.row for line in lines) else None
     if kind == "confidence":
         said = [line.row["prediction"] for line in lines] if "prediction" in lines[0].row else None
-        return Predictions.from_confidence(values, prediction=said, group=group)
+        return Predictions.from_confidence(values, prediction=None if said is None else _kept(said), group=group)
     if values.ndim != 2:
         raise InputError(f"{kind} is not a list of numbers, one per class.")
     if kind == "logits":
         return Predictions.from_logits(values, group=group)
     return Predictions.from_probs(values, renormalise=renormalise, group=group)
+
+
+def _values(cells: list[Any], kind: str) -> Array:
+    """Numbers as float64; text is no number."""
+    try:
+        values = np.array(cells)
+    except ValueError:
+        raise InputError(f"{kind} is not a list of numbers, or not of the same length in every line.") from None
+    if values.dtype.kind not in "biuf":
+        raise InputError(f"{kind} holds something that is not a number.")
+    return values.astype(np.float64)
+
+
+def _kept(said: list[Any]) -> Array:
+    """Answers as they were given: 1 beside "cat" stays 1."""
+    out = np.empty(len(said), dtype=object)
+    out[:] = said
+    return out
 
 
 def alike(lines: Sequence[Line]) -> Iterator[list[Line]]:

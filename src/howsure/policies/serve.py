@@ -179,7 +179,8 @@ def _said(made: Decisions) -> Iterable[str]:
     if made.class_names is not None and made.prediction.dtype.kind in "iu":
         words = [json.dumps(name) for name in made.class_names]
         return [words[i] if i >= 0 else "null" for i in said]
-    return ["null" if p == -1 else _plain(p) for p in said]
+    unknown = made.prediction.dtype.kind in "iu"
+    return ["null" if unknown and p == -1 else _plain(p) for p in said]
 
 
 def _numbers(x: Array) -> Iterable[str]:
