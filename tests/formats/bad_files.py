@@ -177,6 +177,8 @@ DELIMITED = {
     "empty_label": ("logit_0,logit_1,label\n1,2,0\n1,2,\n", "line 3"),
     "float_label": ("logit_0,logit_1,label\n1,2,0\n1,2,1.0\n", "line 3"),
     "gap": ("prob_0,prob_2,label\n0.5,0.5,0\n", "prob_1"),
+    "class_0_alone": ("prob_0,label\n0.5,0\n", "prob_1"),
+    "several_splits": ("confidence,correct,split\n0.9,1,val\n0.8,1,test\n", "2 splits"),
     "from_one": ("prob_1,prob_2,label\n0.5,0.5,0\n", "prob_0"),
     "twice": ("confidence,confidence\n0.9,1\n", "twice"),
     "unclosed_quote": ('confidence,correct\n0.9,"1\n0.8,1\n', "line"),
@@ -220,6 +222,7 @@ LINES = {
     "samples_none": ('{"samples": [], "label": "yes"}\n', "line 1"),
     "samples_objects": ('{"samples": [{}], "label": "yes"}\n', "line 1"),
     "logprobs_ragged": ('{"logprobs": [-1, -2], "label": 0}\n{"logprobs": [-1], "label": 0}\n', "line 2"),
+    "split_list": ('{"confidence": 0.5, "correct": 1, "split": [1, [2]]}\n', "line 1"),
     "mc_ragged": ('{"mc_logits": [[1, 2], [1]], "label": 0}\n', "line 1"),
 }
 
@@ -555,6 +558,11 @@ def two_splits(folder: Path) -> Path:
     return folder / "two.npz"
 
 
+def table_of_splits(folder: Path) -> Path:
+    (folder / "a.csv").write_text("confidence,correct,split\n0.9,1,val\n0.8,1,test\n")
+    return folder / "a.csv"
+
+
 def neighbour(folder: Path) -> Path:
     good(folder)
     return folder / "godo.npz"
@@ -585,6 +593,7 @@ def in_places() -> list[Bad]:
         at("misnamed", misnamed, "x_logits.npy"),
         at("two_splits", two_splits, "split="),
         at("split_typo", two_splits, "Did you mean 'test'", split="tset"),
+        at("split_of_a_table", table_of_splits, "'val'", split="vla"),
         at("split_of_none", good, "split", split="test"),
         at("no_samples", good, "mc", mc=True),
         at("name_missing", good, "'labels'", names={"labels": "label"}),

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from howsure import InputError, Predictions, read, scan, write
+from howsure.formats import describe, problems
 
 Z = np.array([[2.0, 0.0, 1.0], [0.0, 1.0, 0.5]])
 Y = np.array([0, 2])
@@ -184,3 +185,25 @@ def test_class_names_that_cannot_be_headings(tmp_path: Path) -> None:
 def test_rows_must_be_positive(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="rows is 0"):
         list(scan(tmp_path / "a.csv", rows=0))
+
+
+def test_a_table_may_have_a_column_split(tmp_path: Path) -> None:
+    path = csv(tmp_path, "confidence,correct,split\n0.9,1,val\n0.8,1,test\n0.7,0,val\n")
+    assert read(path, split="val").confidence.tolist() == [0.9, 0.7]
+    assert [p.confidence.tolist() for p in scan(path, split="val", rows=1)] == [[0.9], [0.7]]
+    with pytest.raises(InputError, match=r"2 splits \('test', 'val'\)"):
+        read(path)
+    with pytest.raises(InputError, match="2 splits"):
+        list(scan(path, rows=1))
+    with pytest.raises(InputError, match=r"no split 'tset'; its splits are: 'test', 'val'. Did you mean 'test'\?"):
+        read(path, split="tset")
+    assert describe(path).splits == ("test", "val")
+
+
+def test_rows_of_a_split_keep_their_lines(tmp_path: Path) -> None:
+    path = csv(tmp_path, "confidence,correct,split\n0.9,1,val\n0.8,1,test\n1.7,0,val\n")
+    with pytest.raises(InputError, match=r"confidence\[1\] \(line 4\)"):
+        read(path, split="val")
+    assert [p.where for p in problems(path)] == ["split 'val', a.csv, line 4"]
+    only = csv(tmp_path, "confidence,correct,split\n0.9,1,val\n0.5,0,val\n")
+    assert read(only).n == 2

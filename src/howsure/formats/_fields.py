@@ -14,7 +14,7 @@ from howsure.formats._cells import Column
 from howsure.formats._contents import Contents, Report, refuse
 from howsure.formats._names import Wanted, class_names, kind, plan
 
-BESIDE = ("labels", "correct", "prediction", "ids", "weight", "group", "images")
+BESIDE = ("labels", "correct", "prediction", "ids", "weight", "group", "images", "split")
 VECTORS = ("logits", "probs", "logprobs", "mc_logits", "mc_probs")
 TYPED: dict[str, Callable[[Column], Array]] = {
     "confidence": _cells.confidences,
@@ -47,7 +47,8 @@ def fields(contents: Contents, wanted: Wanted, report: Report = refuse) -> Field
     """Find the parts by name and load them."""
     found = plan(contents, wanted)
     value = kind(found, wanted)
-    parts = {part: found[part] for part in (value, *BESIDE, "class_names") if part in found}
+    beside = BESIDE if contents.table else BESIDE[:-1]  # arrays have splits by name
+    parts = {part: found[part] for part in (value, *beside, "class_names") if part in found}
     loaded = {part: _load(part, names, contents, report) for part, names in parts.items() if part != "samples"}
     if value == "samples":
         loaded |= _sampled(Column(_cells_of(contents, parts[value][0]), parts[value][0], contents, report), loaded)

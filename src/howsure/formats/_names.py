@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TypeAlias
 
 from howsure._check import InputError
@@ -27,6 +28,7 @@ ALIASES = {
     "group": ("group", "groups"),
     "images": ("image_ids",),
     "class_names": ("class_names", "classes"),
+    "split": ("split",),
 }
 SAMPLES = ("mc_logits", "mc_probs")
 VALUES = ("logits", "probs", "logprobs", "confidence", "logprob", "samples")
@@ -133,6 +135,8 @@ def _in_order(names: list[str], prefix: str, contents: Contents) -> tuple[str, .
     if not all(e.isascii() and e.isdigit() for e in ends):
         return tuple(names)
     numbers = sorted(int(e) for e in ends)
+    if numbers == [0]:
+        raise InputError(f"{contents.path.name} has only {names[0]!r}; a binary model gives class 1 alone, {prefix}1.")
     if numbers != list(range(len(numbers))) and numbers != [1]:  # prob_1 alone is P(y=1) of a binary model
         missing = next(i for i in range(len(numbers) + 1) if i not in numbers)
         raise InputError(
@@ -163,20 +167,28 @@ def _shared(by_split: dict[str, Plan]) -> Plan:
 def _chosen(by_split: dict[str, Plan], contents: Contents, wanted: Wanted, given: Plan) -> str:
     there = [s for s, parts in by_split.items() if _has_values(parts)]
     if wanted.split is not None:
+        if contents.table and "split" in by_split.get("", {}):
+            return ""
+        if contents.table and wanted.split != "":
+            raise InputError(f"{contents.path.name} is a table without a column split; leave out {wanted.split!r}.")
         if wanted.split in there or _has_values(given):
             return wanted.split
-        raise InputError(_no_split(wanted.split, there, contents))
+        raise InputError(no_split(wanted.split, there, contents.path))
     if len(there) > 1 and not _has_values(given):
-        names = ", ".join(repr(s) for s in there)
-        raise InputError(f"{contents.path.name} has {len(there)} splits ({names}); choose one with split= (--split).")
+        raise InputError(choose(contents.path, there))
     return there[0] if len(there) == 1 else ""
 
 
-def _no_split(split: str, there: list[str], contents: Contents) -> str:
-    if contents.table:
-        return f"{contents.path.name} is a table without splits; leave out split {split!r}."
+def choose(path: Path, there: list[str]) -> str:
+    """What to say where there are several splits."""
+    names = ", ".join(repr(s) for s in there)
+    return f"{path.name} has {len(there)} splits ({names}); choose one with split= (--split)."
+
+
+def no_split(split: str, there: list[str], path: Path) -> str:
+    """What to say where a split is not there."""
     known = ", ".join(repr(s) for s in there) or "none"
-    return f"{contents.path.name} has no split {split!r}; its splits are: {known}.{_meant(split, there)}"
+    return f"{path.name} has no split {split!r}; its splits are: {known}.{_meant(split, there)}"
 
 
 def _given(contents: Contents, wanted: Wanted) -> Plan:

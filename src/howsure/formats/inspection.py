@@ -12,8 +12,9 @@ from howsure.formats import _checks
 from howsure.formats._assembly import assembled, by_pixel
 from howsure.formats._catalogue import found
 from howsure.formats._contents import Contents, Problem
-from howsure.formats._fields import Fields, fields, joined
+from howsure.formats._fields import Fields, fields
 from howsure.formats._names import Wanted, parts_of, splits
+from howsure.formats._splits import of_file
 
 
 @dataclass(frozen=True)
@@ -51,7 +52,15 @@ def describe(path: str | os.PathLike[str]) -> Description:
     items = [
         Item(name, _shape(runs, name), entry.dtype, parts.get(name, "")) for name, entry in runs[0].entries.items()
     ]
-    return Description(str(path), module.title, tuple(items), tuple(splits(runs[0])))
+    return Description(str(path), module.title, tuple(items), tuple(_splits(runs)))
+
+
+def _splits(runs: Sequence[Contents]) -> list[str]:
+    """The splits by prefix, or those of a table's column `split`."""
+    column = next((name for name, part in parts_of(runs[0]).items() if part == "split"), None)
+    if column is None or not runs[0].table:
+        return splits(runs[0])
+    return sorted({str(cell) for run in runs if column in run.entries for cell in run.entries[column].load()})
 
 
 def _shape(runs: Sequence[Contents], name: str) -> tuple[int, ...]:
@@ -85,7 +94,7 @@ def problems(
     try:
         module, file = found(Path(path))
         runs = list(module.scan(file, None))
-        chosen = splits(runs[0]) if split is None else [split]
+        chosen = _splits(runs) if split is None else [split]
     except InputError as e:
         return [_stopped(Path(path), e)]
     if len(chosen) < 2:
@@ -111,7 +120,7 @@ def _of_split(runs: Sequence[Contents], wanted: Wanted) -> list[Problem]:
     out: list[Problem] = []
     path = runs[0].path
     try:
-        data = joined([fields(run, wanted, out.append) for run in runs])
+        data = of_file([fields(run, wanted, out.append) for run in runs], wanted.split)
         out += _of_parts(data, wanted)
         if not any(problem.stops for problem in out):
             assembled(data, renormalise=wanted.renormalise)

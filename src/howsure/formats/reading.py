@@ -15,8 +15,9 @@ from howsure.formats import _joining
 from howsure.formats._assembly import assembled
 from howsure.formats._catalogue import found
 from howsure.formats._contents import Contents, Entry, in_memory
-from howsure.formats._fields import fields, joined
+from howsure.formats._fields import fields
 from howsure.formats._names import Wanted, kind, plan
+from howsure.formats._splits import of_file, of_runs
 from howsure.predictions import Predictions
 
 PathLike: TypeAlias = str | os.PathLike[str]
@@ -52,7 +53,7 @@ def read(
     images = 0
     for path in files:
         module, file = found(path)
-        data = joined([fields(run, wanted) for run in module.scan(file, None)])
+        data = of_file([fields(run, wanted) for run in module.scan(file, None)], split)
         parts.append(assembled(data, renormalise=renormalise, first_image=images))
         images += len(data.arrays[data.kind])
     return _joining.joined(parts, [path.name for path in files])
@@ -83,12 +84,11 @@ def scan(
     images = 0
     for path in _listed(paths):
         module, file = found(path)
-        for run in module.scan(file, rows):
-            for part in _slices(run, wanted, rows):
-                data = fields(part, wanted)
-                preds = assembled(data, renormalise=renormalise, first_image=images)
-                images += len(data.arrays[data.kind])
-                yield from (preds[i : i + rows] for i in range(0, preds.n, rows))
+        parts = (part for run in module.scan(file, rows) for part in _slices(run, wanted, rows))
+        for data in of_runs((fields(part, wanted) for part in parts), split):
+            preds = assembled(data, renormalise=renormalise, first_image=images)
+            images += len(data.arrays[data.kind])
+            yield from (preds[i : i + rows] for i in range(0, preds.n, rows))
 
 
 def _listed(paths: PathLike | Iterable[PathLike]) -> list[Path]:
