@@ -60,11 +60,10 @@ class Table:
     def sums(self, drawn: Array, rng: np.random.Generator) -> tuple[Counts, Counts]:
         """Counts and losses of the rows, one line per draw; `drawn` has a line per unit and a column per draw."""
         times = drawn[self.unit]
-        bears = np.flatnonzero(self.loss)
+        bears = np.flatnonzero(self.loss if self.spread is None else self.count)
         loss = times[bears] * self.loss[bears, None]
         if self.spread is not None:
-            noise = rng.standard_normal(loss.shape)
-            loss += np.sqrt(times[bears]) * self.spread[bears, None] * noise
+            loss += np.sqrt(times) * self.spread[:, None] * rng.standard_normal(loss.shape)
         return self._by_row(times * self.count[:, None], self.row), self._by_row(loss, self.row[bears])
 
     def _by_row(self, entries: Array, row: Ints) -> Counts:

@@ -68,14 +68,19 @@ def each_interval(metrics: Sequence[Metric], data: Data, level: float = 0.95, se
 def _limits(metric: Metric, data: Data, whole: _Drawn, level: float) -> Interval:
     if not _fact(metric, "smooth", True):
         return _none(f"{_name(metric)} jumps when single samples change, so resampling gives it no valid limits")
-    if isinstance(data, Predictions) and _fact(metric, "takes", "tally") == "predictions":
-        value = metric(data)
-        if not isfinite(value):
-            return _none(_not_finite(value))
-        outcomes, number = _reduced(metric, data)
-        drawn = whole if number is metric else _Drawn(outcomes, whole.seed)
-        return drawn.limits(number, level)
+    if not isinstance(data, Predictions):
+        _takes_tally(metric)
+    elif _fact(metric, "through", None) is not None:
+        return _through(metric, data, whole, level)
     return whole.limits(metric, level)
+
+
+def _through(metric: Metric, preds: Predictions, whole: _Drawn, level: float) -> Interval:
+    value = metric(preds)
+    if not isfinite(value):
+        return _none(_not_finite(value))
+    outcomes, number = _reduced(metric, preds)
+    return (whole if number is metric else _Drawn(outcomes, whole.seed)).limits(number, level)
 
 
 class _Drawn:
@@ -166,6 +171,7 @@ def _reduced(metric: Metric, data: Any) -> tuple[Outcomes, Metric]:
     if isinstance(data, (Tally, SetTally)):
         raise InputError("a tally has forgotten which sample is which; give Predictions, Outcomes or (score, correct).")
     if not isinstance(data, Predictions):
+        _takes_tally(metric)
         return (data if isinstance(data, Outcomes) else Outcomes(*data)), metric
     through = _fact(metric, "through", None)
     return (Outcomes.of(data), metric) if through is None else through(data, **_options(metric))
@@ -200,6 +206,12 @@ def _sorted_ids(ids: Array, side: str) -> Array:
             f"id {ids[i]} occurs twice in {side} set (rows {i} and {j}); ids must be unique to pair by them."
         )
     return order
+
+
+def _takes_tally(metric: Metric) -> None:
+    """Refuse a metric of predictions where only a tally or outcomes are at hand; `accuracy` reads both."""
+    if _fact(metric, "takes", "tally") == "predictions" and _fact(metric, "of_blocks", None) is None:
+        raise InputError(f"{_name(metric)} needs Predictions; a tally or outcomes do not hold what it measures.")
 
 
 def _check_level(level: float) -> None:

@@ -277,3 +277,16 @@ def test_a_level_is_a_fraction(level: float) -> None:
 def test_a_metric_that_refuses_the_tally_says_so() -> None:
     with pytest.raises(hs.InputError, match=r"scores in \[0, 1\]"):
         hs.interval(hs.ece, hs.tally([2.0, 3.0, 4.0], correct=[1, 0, 1]))
+
+
+def test_a_metric_of_predictions_needs_them() -> None:
+    with pytest.raises(hs.InputError, match="nll needs Predictions"):
+        hs.interval(hs.nll, hs.tally(*data()))
+    with pytest.raises(hs.InputError, match="uce needs Predictions"):
+        hs.paired_difference(hs.uce, data(), data())
+
+
+def test_losses_of_both_signs() -> None:
+    loss = np.tile([-1.0, 1.0], 500)
+    low, high = hs.interval(lambda t: t.total / t.n, hs.tally(np.zeros(1000), loss=loss))
+    assert (low, high) == pytest.approx((-1.96 / 1000**0.5, 1.96 / 1000**0.5), rel=0.15)
