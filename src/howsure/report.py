@@ -19,7 +19,7 @@ from howsure._tally import Tally
 from howsure._version import __version__
 from howsure.binning import adaptive, equal_range, equal_size
 from howsure.curves import Curve
-from howsure.findings import Case, findings, verdict
+from howsure.findings import Case, changes, findings, verdict
 from howsure.intervals import Interval, each_interval
 from howsure.metrics.binary import brier_decomposition, net_benefit, positive_tally, recalibration
 from howsure.outcomes import Outcomes
@@ -124,14 +124,17 @@ def evaluate(
     *,
     level: float = 0.95,
     seed: int = 0,
+    images: Any = None,
+    before: Predictions | None = None,
     files: Sequence[str | Path] = (),
     command: str | None = None,
 ) -> Report:
     """Measure everything that the data allow, each number with an interval or the reason why not.
 
     The report is about the first score, `max_prob` unless told otherwise; further scores get the ranking
-    metrics. `files` and `command` are only recorded. Intervals are bootstrap percentile limits at `level`,
-    drawn by whole groups where the predictions have a `group`.
+    metrics. `images`, one per sample, make thumbnails of likely label errors; `before`, the same samples before
+    calibration, adds what changed. `files` and `command` are only recorded. Intervals are bootstrap percentile
+    limits at `level`, drawn by whole groups where the predictions have a `group`.
 
     >>> from howsure import Predictions
     >>> evaluate(Predictions.from_probs([[0.9, 0.1], [0.2, 0.8]], [0, 1]))
@@ -142,7 +145,7 @@ def evaluate(
     named = [_named(s) for s in (scores or panel.default_scores(preds))]
     first, *others = [(name, Scored(preds, score(preds), level, seed)) for name, score in named]
     measured, score, t = first[1].all(), first[1].outcomes.score, first[1].tally
-    found = findings(Case(preds, score, t))
+    found = findings(Case(preds, score, t)) + (changes(before, preds) if before is not None else [])
     return Report(
         {
             "howsure": __version__,
@@ -157,8 +160,8 @@ def evaluate(
             "verdict": verdict(measured, found),
             "metrics": measured,
             "scores": {name: scored.ranking() for name, scored in others},
-            "curves": _curves(preds, t),
-            "views": views(preds, score, t, level=level, seed=seed),
+            "curves": {**_curves(preds, t), **_curves_before(before)},
+            "views": views(preds, score, t, level=level, seed=seed, images=images),
             "binary": _binary(preds) if preds.k == 2 and preds.kind != "confidence" else None,
             "findings": found,
         }
@@ -228,6 +231,12 @@ def _curves(preds: Predictions, t: Tally) -> dict[str, Any]:
         out["uncertainty_reliability"] = curves.uncertainty_reliability(preds)
         out["rejection"] = curves.rejection(preds)
     return {name: curve_json(c) for name, c in out.items()}
+
+
+def _curves_before(before: Predictions | None) -> dict[str, Any]:
+    if before is None or before.kind == "confidence":
+        return {}
+    return {"rejection_before": curve_json(curves.rejection(before))}
 
 
 def curve_json(curve: Curve) -> dict[str, Any]:

@@ -10,7 +10,8 @@ import numpy as np
 from scipy.special import betaincinv
 
 from howsure import losses
-from howsure._check import Array, Floats, Ints
+from howsure._check import Array, Floats, InputError, Ints
+from howsure._png import thumbnail
 from howsure._tally import Tally
 from howsure.metrics import bands
 from howsure.predictions import Predictions
@@ -20,14 +21,16 @@ BARS = 50  # of the histogram
 DOTS = 1_500  # of the scatter plot
 SHOWN_CLASSES = 20  # whose deferral is followed
 LISTED_CLASSES = 200
-SUSPECTS = 30
+SUSPECTS, PICTURED = 30, 20
 TOP_K, MANY_CLASSES = 5, 20  # among few classes nearly every label is in the top 5
 LEVELS = (0.99, 0.95)
 DIGITS = 6
 
 
-def views(preds: Predictions, score: Floats, t: Tally, *, level: float = 0.95, seed: int = 0) -> dict[str, Any]:
-    """All views of one score, as JSON.
+def views(
+    preds: Predictions, score: Floats, t: Tally, *, level: float = 0.95, seed: int = 0, images: Any = None
+) -> dict[str, Any]:
+    """All views of one score, as JSON; `images` (one per sample) make thumbnails of the likely label errors.
 
     >>> from howsure import tally
     >>> p = Predictions.from_probs([[0.9, 0.1], [0.2, 0.8]], [0, 0])
@@ -39,7 +42,7 @@ def views(preds: Predictions, score: Floats, t: Tally, *, level: float = 0.95, s
         "operating": operating(preds, score, t, level),
         "histogram": histogram(score, fate, preds.weight),
         "scatter": scatter(preds, score, fate, seed),
-        "label_errors": label_errors(preds, score),
+        "label_errors": with_images(label_errors(preds, score), images, preds.n),
         "classes": classes(preds, level),
         "bands": band_rows(t),
     }
@@ -163,6 +166,16 @@ def label_errors(preds: Predictions, score: Floats) -> list[dict[str, Any]]:
         }
         for i in surest
     ]
+
+
+def with_images(suspects: list[dict[str, Any]], images: Any, n: int) -> list[dict[str, Any]]:
+    """The first 20 suspects with a small picture each."""
+    if images is None:
+        return suspects
+    if len(images) != n:
+        raise InputError(f"images has {len(images):,} pictures for {n:,} samples; one per sample is needed.")
+    pictured = [{**s, "image": thumbnail(images[s["row"]])} for s in suspects[:PICTURED]]
+    return [*pictured, *suspects[PICTURED:]]
 
 
 def classes(preds: Predictions, level: float) -> list[dict[str, Any]]:

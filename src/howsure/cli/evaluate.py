@@ -54,12 +54,15 @@ def command(
     for target in targets:
         writer(target)
     preds = read_files(files, **how)
+    before = None
     if calibrator:
         from howsure.saving import load
 
-        preds = load(calibrator)(preds)
+        before, preds = preds, load(calibrator)(preds)
     with working("measuring"):
-        report = evaluate(preds, scores or None, level=level, seed=seed, files=files, command=command_line())
+        report = evaluate(
+            preds, scores or None, level=level, seed=seed, before=before, files=files, command=command_line()
+        )
     show(report, as_json=as_json, targets=targets, quiet=quiet)
 
 
