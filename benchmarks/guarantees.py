@@ -105,10 +105,11 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=2000)
     parser.add_argument("--sizes", type=int, nargs="+", default=[200, 300, 2000, 20_000])
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--only", default="", help="settings whose name contains this")
     args = parser.parse_args()
     print("| setting | risk | delta | n | SGR broken (p) | fixed broken (p) | SGR coverage | fixed coverage | wider |")
     print("|---|---|---|---|---|---|---|---|---|")
-    for setting in SETTINGS:
+    for setting in (s for s in SETTINGS if args.only in s.name):
         for n in args.sizes:
             sgr, fixed = (simulate(setting, n, m, args.runs, args.seed) for m in ("sgr", "fixed_sequence"))
             wider = (

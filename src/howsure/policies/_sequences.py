@@ -92,8 +92,9 @@ def _grid(kept: Kept, risk: float, delta: float, how: Bound) -> list[int]:
     n = ceil(kept.n)
     enough = ceil(2.5 * x) if how == "clopper_pearson" else _enough(risk, delta)
     start = min(enough, ceil((ceil(x) + n) / 2))
-    rows = (kept.at_rank(-(-j * n // STEPS)) for j in range(1, STEPS + 1))
-    return list(dict.fromkeys(row for row in rows if kept.kept[row] >= start))
+    ranks = -(-np.arange(1, STEPS + 1) * n // STEPS)
+    rows = np.unique(np.minimum(np.searchsorted(kept.kept, ranks - 1e-9), len(kept.kept) - 1))
+    return rows[kept.kept[rows] >= start].tolist()
 
 
 def _enough(risk: float, delta: float) -> int:
