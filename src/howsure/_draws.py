@@ -34,16 +34,20 @@ def coarse(t: Tally, parts: int = ROWS) -> RowTally:
     Some cuts follow the samples and some the rows that carry loss, so that with few errors each error keeps
     its own rank; the edges of the usual bins are cuts as well. `.edges` are the upper ends of the rows.
     """
-    if t.distinct <= 2 * parts:
+    if t.has_at_most(2 * parts):
         rows = as_rows(t)
         return replace(rows, edges=rows.score[::-1])
-    block = t.blocks()
-    ends = np.union1d(block.before, block.after)
-    some = ends[np.unique(np.linspace(0, len(ends) - 1, parts).round().astype(int))] if len(ends) else ends
     low, high = t.score_range()
-    usual = t.above(USUAL) if low >= 0 and high <= 1 else ends[:0]
-    cuts = np.unique(np.concatenate(([0], t.cut_at(even_ranks(t.n, parts)), some, usual, [t.n])))
-    return bucketed(t, cuts)
+    usual = t.above(USUAL) if low >= 0 and high <= 1 else t.above(USUAL[:0])
+    ranks = t.cut_at(even_ranks(t.n, parts))
+    return bucketed(t, np.unique(np.concatenate(([0], ranks, _loss_cuts(t.blocks(), parts), usual, [t.n]))))
+
+
+def _loss_cuts(block: Blocks, parts: int) -> Counts:
+    """Cuts on both sides of each row that bears loss; before some of them, evenly chosen, where there are many."""
+    if 2 * len(block.loss) <= parts:
+        return np.concatenate((block.before, block.after))
+    return block.before[np.linspace(0, len(block.loss) - 1, parts).astype(np.int64)]
 
 
 @dataclass(frozen=True, eq=False)

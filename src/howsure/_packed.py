@@ -79,10 +79,14 @@ class PackedTally(Tally):
         loss = np.diff(np.append(np.searchsorted(self.wrong, start), self.total))
         return score[::-1], count[::-1], loss[::-1]
 
-    @property
-    def distinct(self) -> int:
-        # keys that differ in more than the lowest bit have different scores
-        return 1 + int(np.count_nonzero((self.keys[1:] ^ self.keys[:-1]) > 1))
+    def has_at_most(self, rows: int) -> bool:
+        found = 1
+        for i in range(0, self.n - 1, CHUNK):  # often decided by the first chunk
+            part = self.keys[i : i + CHUNK + 1]
+            found += int(np.count_nonzero((part[1:] ^ part[:-1]) > 1))  # more than the lowest bit: another score
+            if found > rows:
+                return False
+        return found <= rows
 
     @property
     def score(self) -> Floats:  # pyright: ignore[reportIncompatibleVariableOverride]

@@ -148,7 +148,7 @@ def bucketed(t: Tally, cuts: Counts) -> RowTally:
 def compacted(t: Tally, buckets: int) -> RowTally:
     """`Tally.compact` for every kind of tally."""
     check.at_least(buckets, LEAST, "buckets")
-    if t.distinct <= buckets:
+    if t.has_at_most(buckets):
         return as_rows(t)
     low, high = t.score_range()
     if low >= 0 and high <= 1:

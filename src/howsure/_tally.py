@@ -84,10 +84,9 @@ class Tally:
         """Sums between consecutive cuts; `cuts` increases strictly from 0 to n."""
         raise NotImplementedError
 
-    @property
-    def distinct(self) -> int:
-        """How many rows there are."""
-        return len(self.score)
+    def has_at_most(self, rows: int) -> bool:
+        """Whether there are no more distinct scores than this."""
+        return len(self.score) <= rows
 
     def compact(self, buckets: int = 25_000) -> Tally:
         """The same samples in about `buckets` rows: a tally of fixed size, for data that outgrow memory.
