@@ -1,0 +1,112 @@
+"""howsure calibrate"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from howsure._check import InputError
+from howsure.cli._common import measuring, note, read_files, reading, say, working
+
+if TYPE_CHECKING:
+    from howsure.before_after import CalibrationReport
+
+METHODS = ["all", "temperature", "vector", "matrix", "dirichlet", "histogram", "isotonic", "platt", "beta", "none"]
+CRITERIA = ["nll", "ece", "aece", "aurc"]
+
+
+@click.command()
+@click.option("--fit", "fit", multiple=True, required=True, type=click.Path(), help="Validation data; repeatable.")
+@click.option("--on", "on", multiple=True, type=click.Path(), help="Test data; without it --on-split of the same file.")
+@click.option("--on-split", help="Which split to judge on, where the file holds several.")
+@click.option(
+    "--method", type=click.Choice(METHODS), default="all", show_default=True, help="all: chosen by cross-fitting."
+)
+@click.option(
+    "--criterion", type=click.Choice(CRITERIA), help="What --method all minimises; nll unless told otherwise."
+)
+@click.option("--folds", type=int, default=5, show_default=True, help="Folds of the validation data for --method all.")
+@click.option("-o", "--out", type=click.Path(), help="Write the fitted calibrator (JSON).")
+@click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
+@click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
+@reading
+@measuring
+def command(
+    fit: Sequence[str],
+    on: Sequence[str],
+    on_split: str | None,
+    method: str,
+    criterion: str | None,
+    folds: int,
+    out: str | None,
+    as_json: bool,
+    quiet: bool,
+    level: float,
+    seed: int,
+    split: str | None,
+    **how: Any,
+) -> None:
+    """Correct the confidence: fit on validation data, judge on test data.
+
+    All calibrators are tried on folds of the validation data, and doing nothing wins unless a gain is real. The test
+    data are only used to show before and after.
+
+    \b
+    Examples:
+      howsure calibrate --fit val.npz --on test.npz -o calibrator.json
+      howsure calibrate --fit both.npz --split val --on-split test --method temperature
+      howsure evaluate test.npz --calibrator calibrator.json
+    """
+    from howsure.before_after import calibration_report
+    from howsure.saving import save
+
+    if not on and on_split is None:
+        raise InputError("say what to judge on: --on TEST, or --on-split test for another split of the same file.")
+    val = read_files(fit, split, **how)
+    test = read_files(on or fit, on_split or (None if on else split), **how)
+    with working("fitting"):
+        chosen = {"criterion": _metric(criterion)} if criterion else {}
+        report = calibration_report(val, test, method, folds=folds, level=level, seed=seed, **chosen)
+    if out:
+        save(report.calibrator, out)
+        note(f"wrote {out}", quiet)
+    if as_json:
+        click.echo(json.dumps(report.to_dict(), allow_nan=False))
+    elif not quiet:
+        say(tables(report))
+
+
+def _metric(name: str) -> Any:
+    from howsure import metrics
+
+    return getattr(metrics, name)
+
+
+def tables(report: CalibrationReport) -> Any:
+    """Before and after, what every method would have done, and the remarks."""
+    from rich.console import Group
+    from rich.text import Text
+
+    title = f"{report.method}, fitted on {report.n_fit:,} and judged on {report.n_test:,} predictions"
+    parts: list[Any] = [Text(title, style="bold"), Text(""), _table(report.rows())]
+    if len(report.methods) > 2:
+        parts += [Text("\nAll methods on the test data", style="bold"), _table(report.method_rows())]
+    if report.notes:
+        parts += [Text(""), *(Text(f"• {remark}") for remark in report.notes)]
+    return Group(*parts)
+
+
+def _table(rows: Sequence[Sequence[str]]) -> Any:
+    from rich.table import Table
+    from rich.text import Text
+
+    head, *body = rows
+    table = Table(box=None, pad_edge=False, padding=(0, 1))
+    for i, title in enumerate(head):
+        table.add_column(title, justify="right" if 0 < i < len(head) - (head[-1] == "") else "left", no_wrap=True)
+    for row in body:
+        table.add_row(*(Text(cell) for cell in row))
+    return table
