@@ -26,6 +26,7 @@ class Ran(NamedTuple):
 def howsure(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Ran]:
     """Call `howsure ARGS` inside an empty folder."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
 
     def run(*args: str) -> Ran:
         monkeypatch.setattr("sys.argv", ["howsure", *args])

@@ -28,7 +28,8 @@ def tables(report: dict[str, Any]) -> RenderableType:
         parts += [_scores(report), Text("")]
     if report["binary"]:
         parts += [_binary(report["binary"]), Text("")]
-    parts += [Text(f"• {finding['text']}") for finding in report["findings"]]
+    if report["findings"]:
+        parts += [Text("What stands out", style="bold"), *(Text(f"• {f['text']}") for f in report["findings"])]
     return Group(*parts)
 
 
