@@ -4,6 +4,7 @@ const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
 while (walk.nextNode()) {
   const node = walk.currentNode, e = node.parentElement;
   if (!node.textContent.trim() || e.closest("script, style") || !e.checkVisibility({ visibilityProperty: true })) continue;
+  if (getComputedStyle(e.closest("thead") ?? e).clipPath !== "none") continue; // for screen readers only
   const range = document.createRange();
   range.selectNodeContents(node);
   for (const b of range.getClientRects()) {

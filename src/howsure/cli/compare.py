@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from howsure._check import InputError
 from howsure.cli._common import FILES, command_line, measuring, note, read_files, reading, say, showing, working
+
+if TYPE_CHECKING:
+    from howsure.predictions import Predictions
+
+    Reader = Callable[[str], Predictions]
 
 
 @click.command()
@@ -67,7 +72,8 @@ def command(
     for target in targets:
         writer(target)
     named = [*names, *([f"group={by}"] if by and by != "group" else [])]
-    read = lambda path: read_files([path], names=named, **how)  # type: ignore[reportUnknownLambdaType]
+    read: Reader = lambda path: read_files([path], names=named, **how)
+    read_more: Reader = lambda path: read_files([path], names=names, **how)
     given = _scores(files, scores, read) if len(files) == 1 else {_name(f, files): read(f) for f in files}
     with working("comparing"):
         found = compare(
@@ -76,8 +82,8 @@ def command(
             by=True if by else None,
             cost={who: _number(text) for who, text in _table(costs, "--cost")} or None,
             cost_name=cost_name,
-            shifted=_sets(shifts, "--shift", read),
-            outside=_sets(outsides, "--outside", read),
+            shifted=_sets(shifts, "--shift", read_more),
+            outside=_sets(outsides, "--outside", read_more),
             common=common,
             level=level,
             seed=seed,
@@ -94,7 +100,7 @@ def command(
         say(printed(found.data))
 
 
-def _scores(files: Sequence[str], scores: Sequence[str], read: Any) -> dict[str, Any]:
+def _scores(files: Sequence[str], scores: Sequence[str], read: Reader) -> dict[str, Any]:
     """One file: its scores are compared."""
     if len(scores) < 2:
         raise InputError("one FILE is given; give a second one, or several --score to compare scores of this one.")
@@ -128,7 +134,7 @@ def _number(text: str) -> float:
         raise InputError(f"--cost {text!r} is not a number.") from None
 
 
-def _sets(entries: Sequence[str], option: str, read: Any) -> dict[str, dict[str, Any]] | None:
+def _sets(entries: Sequence[str], option: str, read: Reader) -> dict[str, dict[str, Any]] | None:
     """MODEL=FILE → {name of the set: {model: predictions}}."""
     found: dict[str, dict[str, Any]] = {}
     for who, path in _table(entries, option):

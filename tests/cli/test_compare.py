@@ -1,0 +1,64 @@
+"""howsure compare, as a user runs it."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from howsure.cli import main
+
+
+@pytest.fixture
+def files(tmp_path: Path) -> dict[str, str]:
+    rng = np.random.default_rng(0)
+    y, ids = rng.integers(0, 3, 200), np.arange(200)
+    for name, signal in (("small", 1.5), ("large", 4.0)):
+        z = signal * np.eye(3)[y] + rng.normal(size=(200, 3))
+        np.savez(tmp_path / f"{name}.npz", logits=z, labels=y, ids=ids, site=ids % 2)
+    np.savez(tmp_path / "noise.npz", logits=rng.normal(size=(40, 3)))
+    return {p.stem: str(p) for p in tmp_path.iterdir()}
+
+
+def run(*args: str) -> int:
+    with pytest.raises(SystemExit) as stopped:
+        main(["compare", *args])
+    return int(stopped.value.code or 0)
+
+
+def test_models_are_named_by_their_files_and_ranked(files: dict[str, str], capsys: Any, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    assert run(files["small"], files["large"], "--cost", "small=1", "--cost", "large=2", "--html", str(page)) == 0
+    out = capsys.readouterr().out
+    assert "large ranks best by AURC" in out
+    assert "withheld" in out
+    assert page.read_text().startswith("<!doctype html>")
+
+
+def test_json_slices_and_outside(files: dict[str, str], capsys: Any) -> None:
+    assert run(files["small"], files["large"], "--json", "--by", "site", "--outside", f"large={files['noise']}") == 0
+    found = json.loads(capsys.readouterr().out)
+    assert {s["group"] for s in found["slices"]} == {"0", "1"}
+    assert found["outside"][0]["set"] == "noise"
+
+
+def test_scores_of_one_file(files: dict[str, str], capsys: Any) -> None:
+    assert run(files["small"], "--score", "max_prob", "--score", "margin", "--json") == 0
+    assert json.loads(capsys.readouterr().out)["comparable"]["auroc"]["fair"] is True
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["small"], "one FILE is given"),
+        (["small", "large", "--cost", "small"], "is not MODEL=VALUE"),
+        (["small", "large", "--cost", "small=much"], "is not a number"),
+        (["small", "large", "--score", "max_porb"], "Did you mean max_prob?"),
+    ],
+)
+def test_mistakes_are_told_in_one_line(files: dict[str, str], capsys: Any, arguments: list[str], message: str) -> None:
+    assert run(*(files.get(a, a) for a in arguments)) == 2
+    said = capsys.readouterr().err
+    assert message in said
+    assert said.count("\n") == 1
