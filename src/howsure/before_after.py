@@ -26,6 +26,7 @@ from howsure.selection import (
 __all__ = ["CalibrationReport", "Change", "calibration_report"]
 
 OF_CLASSES = ("ece", "aece", "mce", "nll", "brier", "uce", "aurc", "accuracy")
+MEANT = ("ece", "nll", "correctness_nll")  # what calibration is for
 OF_TOP_LABEL = ("ece", "aece", "mce", "correctness_nll", "correctness_brier", "aurc", "accuracy")
 
 
@@ -174,7 +175,14 @@ def _change(name: str, before: Predictions, after: Predictions, level: float, se
 
 
 def _harm(name: str, changes: tuple[Change, ...]) -> list[str]:
-    return [
+    """What became worse for certain, and what calibration is for and did not achieve."""
+    failed = [
+        f"{name} did not lower {c.metric} on the test set: {c.before[0]:.4g} became {c.after[0]:.4g}, "
+        "though the limits of the difference include 0."
+        for c in changes
+        if c.metric in MEANT and c.verdict == "unclear" and c.difference[0] > 0
+    ]
+    return failed + [
         f"{name} made {c.metric} worse on the test set: {c.before[0]:.4g} became {c.after[0]:.4g} "
         f"(difference {_cell(c.difference, '+')})."
         for c in changes

@@ -1,0 +1,99 @@
+"""For scikit-learn: any classifier with any calibrator, as one estimator. Needs the extra `sklearn`."""
+
+# pyright: basic, reportIncompatibleMethodOverride=false, reportMissingModuleSource=false
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from howsure._check import Array, Floats, InputError
+from howsure._optional import need
+from howsure.calibrators import Calibrator
+from howsure.predictions import Predictions
+from howsure.selection import CALIBRATORS
+
+need("sklearn", for_="howsure.sklearn", extra="sklearn")
+
+from sklearn.base import BaseEstimator, ClassifierMixin, clone  # noqa: E402
+from sklearn.linear_model import LogisticRegression  # noqa: E402
+from sklearn.model_selection import StratifiedKFold, cross_val_predict  # noqa: E402
+from sklearn.utils.multiclass import check_classification_targets  # noqa: E402
+from sklearn.utils.validation import check_is_fitted, validate_data  # noqa: E402
+
+__all__ = ["CalibratedClassifier"]
+
+
+class CalibratedClassifier(ClassifierMixin, BaseEstimator):
+    """A classifier whose probabilities are calibrated on samples that it has not seen.
+
+    `fit` predicts each sample by a copy of `estimator` fitted without its fold (`cv` folds, each class spread evenly),
+    fits `calibrator` on these predictions, and then fits `estimator` on everything. `calibrator` is a name
+    ("temperature", "vector", "matrix", "dirichlet", "histogram", "isotonic", "platt", "beta", "none") or any
+    function of Predictions that returns a calibrator, such as `functools.partial(MatrixScaling.fit, l2=0.01)`. Without
+    `predict_proba` the decision function counts as logits. `cv="prefit"` takes a fitted `estimator` as it is and
+    fits the calibrator alone, on samples that must be new to it.
+    """
+
+    def __init__(
+        self, estimator: Any = None, calibrator: str | Callable[[Predictions], Calibrator] = "temperature", cv: Any = 5
+    ) -> None:
+        self.estimator = estimator
+        self.calibrator = calibrator
+        self.cv = cv
+
+    def fit(self, X: Any, y: Any) -> CalibratedClassifier:
+        """Fit the estimator and, on predictions of unseen samples, the calibrator."""
+        X, y = validate_data(self, X, y, accept_sparse=True, dtype=None, ensure_all_finite=False)
+        check_classification_targets(y)
+        self.classes_, labels = np.unique(y, return_inverse=True)
+        if len(self.classes_) < 2:
+            raise InputError("a classifier needs samples of at least two classes; y holds one class.")
+        self.estimator_, unseen = self._fitted(X, y, labels)
+        made = CALIBRATORS[self.calibrator] if isinstance(self.calibrator, str) else self.calibrator
+        self.calibrator_ = made(unseen)
+        return self
+
+    def _fitted(self, X: Any, y: Array, labels: Array) -> tuple[Any, Predictions]:
+        """The estimator, and predictions of samples that it has not seen."""
+        plain = LogisticRegression() if self.estimator is None else self.estimator
+        if isinstance(self.cv, str):
+            return plain, _predictions(plain, _answers(plain, X), labels)
+        folds = self.cv
+        if isinstance(folds, int):
+            rarest = int(np.bincount(labels).min())
+            if rarest < 2:
+                raise InputError("a class has one sample only; at least two of each class are needed to hold some out.")
+            folds = StratifiedKFold(min(folds, rarest), shuffle=True, random_state=0)
+        method = "predict_proba" if hasattr(plain, "predict_proba") else "decision_function"
+        unseen: Any = cross_val_predict(clone(plain), X, y, cv=folds, method=method)
+        fresh: Any = clone(plain)
+        fitted = fresh.fit(X, y)
+        return fitted, _predictions(fitted, unseen, labels)
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Calibrated probabilities, one column for each of `classes_`."""
+        check_is_fitted(self)
+        X = validate_data(self, X, accept_sparse=True, dtype=None, ensure_all_finite=False, reset=False)
+        return self.calibrator_(_predictions(self.estimator_, _answers(self.estimator_, X))).probs
+
+    def predict(self, X: Any) -> Array:
+        """The most probable class."""
+        check_is_fitted(self)
+        return self.classes_[self.predict_proba(X).argmax(axis=1)]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+def _answers(estimator: Any, X: Any) -> Array:
+    return estimator.predict_proba(X) if hasattr(estimator, "predict_proba") else estimator.decision_function(X)
+
+
+def _predictions(estimator: Any, answers: Array, labels: Array | None = None) -> Predictions:
+    if hasattr(estimator, "predict_proba"):
+        return Predictions.from_probs(answers, labels)
+    return Predictions.from_logits(answers, labels)
