@@ -186,7 +186,9 @@ def table() -> str:
     lines = []
     for kind in ("over-confident", "calibrated", "clusters", "paired"):
         stored = [(s, json.loads(s.path.read_text())) for s in settings() if s.kind == kind and s.path.exists()]
-        names = list(stored[0][1]["found"]) if stored else []
+        if not stored:
+            continue
+        names = list(stored[0][1]["found"])
         title = "rejects no difference" if kind == "paired" else "contains the truth"
         lines += ["", f"| {kind}: {title} | runs | " + " | ".join(names) + " |", "|---|---:|" + "---:|" * len(names)]
         for setting, done in stored:
