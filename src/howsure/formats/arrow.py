@@ -64,7 +64,8 @@ def _decoding(path: Path) -> Generator[None, None, None]:
 
 def _parquet(path: Path, rows: int) -> Iterator[Any]:
     parquet = need("pyarrow.parquet", for_=f"reading {path.name}", extra="files")
-    with path.open("rb") as file, parquet.ParquetFile(file) as table:
+    # pre_buffer would keep every row group that was read
+    with path.open("rb") as file, parquet.ParquetFile(file, pre_buffer=False) as table:
         _check_rows(table.metadata.num_rows, path)
         yield from table.iter_batches(batch_size=rows, use_threads=False)
 
