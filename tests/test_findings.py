@@ -129,7 +129,7 @@ def test_a_group_that_fares_worse(rng: np.random.Generator) -> None:
 def test_saturated_confidences(rng: np.random.Generator) -> None:
     c = rng.uniform(0.5, 1, 3000)
     c[:600] = 1.0
-    assert "saturated" in names(drawn(c, c - 0.001, rng))
+    assert "saturated" in names(drawn(c, c - 0.01, rng))
 
 
 def test_bins_too_thin_for_the_odds_ratio(rng: np.random.Generator) -> None:
@@ -159,12 +159,11 @@ def test_calibration_that_made_it_worse(rng: np.random.Generator) -> None:
 def test_calibrated_data_are_rarely_made_worse_by_a_temperature_near_one() -> None:
     rng = np.random.default_rng(5)
     found: Counter[str] = Counter()
-    for _ in range(40):
-        z, y = softmax_honest(rng, 500)
+    for _ in range(SETS):
+        z, y = softmax_honest(rng, 300)
         after = z / rng.normal(1, 0.01)
         found.update(f["name"] for f in changes(Predictions.from_logits(z, y), Predictions.from_logits(after, y)))
-    assert found["calibration_made_it_worse"] + found["predictions_flip"] + found["ranking_unchanged"] <= 2, found
-    assert found["ranking_changed"] <= 2, found
+    assert max(found.values(), default=0) <= MOST, found
 
 
 def test_ranking_unchanged_by_a_monotone_map(rng: np.random.Generator) -> None:
@@ -183,7 +182,7 @@ def test_ranking_changed_for_the_worse(rng: np.random.Generator) -> None:
 
 
 def test_answers_flip_when_samples_are_scaled() -> None:
-    """One sharp pass against two soft ones: P(1) is (.953 + 2 · .269) / 3 = .497, scaled (.646 + 2 · .450) / 3 = .515."""
+    """A sharp pass against two soft ones: P(1) is (.953 + 2 · .269) / 3 = .497, scaled (.646 + 2 · .450) / 3 = .515."""
     passes = np.array([[[0.0, 3.0]], [[1.0, 0.0]], [[1.0, 0.0]]])
     before = Predictions.from_samples(passes, [1])
     after = Predictions.from_samples(passes * 0.2, [1])

@@ -58,9 +58,10 @@ def mce_from_few(case: Case) -> Finding | None:
     solid = gap[table.count >= LEAST].max(initial=0.0)
     if table.count[i] >= LEAST or gap[i] < 2 * solid + 0.05:
         return None
+    few = f"{table.count[i]:,.0f} sample{'' if table.count[i] == 1 else 's'}"
     text = (
-        f"The MCE of {gap[i]:.3g} comes from {table.count[i]:,.0f} samples between {table.low[i]:.3g} and "
-        f"{table.high[i]:.3g}; among bins of {LEAST} samples and more the largest gap is {solid:.3g}."
+        f"The MCE of {gap[i]:.3g} comes from {few} around {table.confidence[i]:.3g}; among bins of {LEAST} samples "
+        f"and more the largest gap is {solid:.3g}."
     )
     evidence = {"mce": float(gap[i]), "samples": float(table.count[i]), "largest_solid_gap": float(solid)}
     return Finding("mce_from_few", text, evidence, f"{DING}, section 4.2, inaccurate accuracy estimation")
@@ -76,18 +77,18 @@ def label_errors(case: Case) -> Finding | None:
     if p > ALPHA or wrong < 3:
         return None
     text = (
-        f"Likely label errors: {wrong:,.0f} answers are wrong although the model is at least {percent(SURE)} sure, "
-        f"where {promised:.1f} would be expected. Look at these first; the list is below."
+        f"Sure and wrong: {wrong:,.0f} answers are wrong although the model is at least {percent(SURE)} sure, where "
+        f"{promised:.1f} would be expected. Their labels may be wrong, or the confidence is: look at these first."
     )
     evidence = {"n": n.item(), "wrong": wrong.item(), "promised": float(promised), "p_value": p}
     return Finding("label_errors", text, evidence, "Finlay & Oberman, section 7.2")
 
 
 def saturated(case: Case) -> Finding | None:
-    """Many confidences are exactly 1, so they cannot be told apart."""
+    """Many confidences are exactly 1, wrong answers among them, so these cannot be told apart."""
     t = case.tally
     share = float(t.count[0] / t.n)
-    if t.score[0] != 1 or share < 0.05:
+    if t.score[0] != 1 or share < 0.05 or t.loss[0] == 0:
         return None
     text = (
         f"{percent(share)} of the confidences are exactly 1, {t.loss[0]:,.0f} of these answers are wrong. Rounding has "

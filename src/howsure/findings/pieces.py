@@ -13,6 +13,7 @@ from howsure.binning import equal_range
 from howsure.findings._evidence import ALPHA, Finding, fewer_than, more_than
 from howsure.findings.case import LEAST, Case
 
+LOOKS_WELL = 0.06  # a gap that a reader of the diagram would let pass
 PIECES = 8  # of a bin, looked at one by one
 DING = "Ding et al. 2020"
 
@@ -82,7 +83,7 @@ def hidden_error(case: Case) -> Finding | None:
     for part in _parts(case):
         mixed = (part.off & (part.gaps > 0)).any() and (part.off & (part.gaps < 0)).any()
         hidden = part.off & (np.abs(part.gaps) >= max(2 * abs(part.gap), abs(part.gap) + 0.05))
-        if hidden.any() and not mixed:
+        if hidden.any() and not mixed and abs(part.gap) <= LOOKS_WELL:
             i = int(np.argmax(np.where(hidden, np.abs(part.gaps), 0)))
             if worst is None or abs(part.gaps[i]) > worst[0]:
                 worst = (float(abs(part.gaps[i])), part, i)
