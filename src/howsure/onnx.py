@@ -1,0 +1,113 @@
+"""For ONNX: put a fitted calibrator into a classifier's graph, so that it is served calibrated. Needs `onnx`."""
+
+# pyright: basic, reportMissingImports=false
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from howsure._atomic import replacing
+from howsure._check import Floats, InputError
+from howsure._optional import need
+from howsure.calibrators import MatrixScaling, Temperature, VectorScaling
+
+__all__ = ["add_calibrator", "export_calibrated"]
+
+PROBABILITY_OPERATORS = {"Softmax", "Sigmoid", "LogSoftmax"}
+
+
+def add_calibrator(model: Any, calibrator: Any, *, logits: str | None = None, probabilities: str = "probs") -> Any:
+    """A copy of an ONNX model with a new output: the calibrated probabilities.
+
+    `logits` names the output (n, k) that holds the logits; it may be left out where there is one output.
+    Temperature, vector and matrix scaling become a few standard operators in the precision of the logits. All old
+    outputs stay. The calibrator must have been fitted on logits of the same model.
+    """
+    onnx = need("onnx", for_="onnx.add_calibrator", extra="onnx")
+    model = _copy(onnx, model)
+    source = _source(model.graph, logits)
+    dtype = onnx.helper.tensor_dtype_to_np_dtype(source.type.tensor_type.elem_type)
+    _check_output(model.graph, source, probabilities)
+    names = _names(model.graph)
+    parts = _parts(calibrator)
+    made: list[Any] = []
+    current = source.name
+    for operator, values in parts:
+        constant, result = _fresh(f"howsure_{operator}_by", names), _fresh(f"howsure_{operator}", names)
+        model.graph.initializer.append(onnx.numpy_helper.from_array(values.astype(dtype), constant))
+        made.append(onnx.helper.make_node(operator, [current, constant], [result]))
+        current = result
+    made.append(onnx.helper.make_node("Softmax", [current], [probabilities], axis=-1))
+    model.graph.node.extend(made)
+    output = onnx.helper.make_empty_tensor_value_info(probabilities)
+    output.type.CopyFrom(source.type)
+    model.graph.output.append(output)
+    onnx.checker.check_model(model)
+    return model
+
+
+def export_calibrated(
+    source: str | os.PathLike[str], calibrator: Any, path: str | os.PathLike[str], *, logits: str | None = None
+) -> None:
+    """Read an ONNX file, add the calibrator as `add_calibrator` does, and write the result to `path`."""
+    onnx = need("onnx", for_="onnx.export_calibrated", extra="onnx")
+    made = add_calibrator(onnx.load(os.fspath(source)), calibrator, logits=logits)
+    with replacing(path) as temporary:
+        onnx.save(made, os.fspath(temporary))
+
+
+def _copy(onnx: Any, model: Any) -> Any:
+    fresh = onnx.ModelProto()
+    fresh.CopyFrom(model)
+    return fresh
+
+
+def _parts(calibrator: Any) -> list[tuple[str, Floats]]:
+    """The calibrator as operators with one constant each."""
+    if isinstance(calibrator, Temperature):
+        return [("Div", np.asarray(calibrator.temperature))]
+    if isinstance(calibrator, VectorScaling):
+        return [("Mul", calibrator.weight), ("Add", calibrator.intercept)]
+    if isinstance(calibrator, MatrixScaling):
+        return [("MatMul", np.ascontiguousarray(calibrator.weight.T)), ("Add", calibrator.intercept)]
+    raise InputError(
+        f"{type(calibrator).__name__} cannot be put into an ONNX graph; "
+        "Temperature, VectorScaling and MatrixScaling can."
+    )
+
+
+def _source(graph: Any, logits: str | None) -> Any:
+    outputs = {output.name: output for output in graph.output}
+    if logits is None and len(outputs) == 1:
+        return next(iter(outputs.values()))
+    if logits not in outputs:
+        found = f"there is no output {logits!r}" if logits else "the model has several outputs"
+        raise InputError(f"{found}; name the one that holds logits: logits= one of {', '.join(outputs)}.")
+    return outputs[logits]
+
+
+def _check_output(graph: Any, source: Any, probabilities: str) -> None:
+    """Refuse an output that is already a probability, one that is not float, and a name that is taken."""
+    made_by = {name: node.op_type for node in graph.node for name in node.output}
+    if made_by.get(source.name) in PROBABILITY_OPERATORS:
+        raise InputError(
+            f"the output {source.name!r} comes from {made_by[source.name]}; the logits before it are needed."
+        )
+    if source.type.tensor_type.elem_type not in (1, 10, 11):  # float, float16, double
+        raise InputError(f"the output {source.name!r} does not hold floats; name the output with the logits.")
+    if probabilities in _names(graph):
+        raise InputError(f"the name {probabilities!r} is taken in this model; pass another as probabilities=.")
+
+
+def _names(graph: Any) -> set[str]:
+    inside = {name for node in graph.node for name in (*node.input, *node.output)}
+    return inside | {x.name for part in (graph.input, graph.output, graph.initializer) for x in part}
+
+
+def _fresh(name: str, taken: set[str]) -> str:
+    while name in taken:
+        name += "_"
+    taken.add(name)
+    return name
