@@ -264,7 +264,7 @@ def _distribution(p: Array, given: Any, renormalise: bool) -> Array:
             i = check.first(wrong)
             found = what or f"sums to {total[i]:.6g}, expected 1"
             hint = (
-                "Are these logits? Use Predictions.from_logits."
+                "Are these logits? Use Predictions.from_logits, or call them logits in the file."
                 if outside[i] > tolerance
                 else "Pass renormalise=True to divide each row by its sum, or Predictions.from_logits for logits."
             )

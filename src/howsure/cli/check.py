@@ -137,7 +137,9 @@ def read_baseline(path: str) -> dict[str, Any]:
 
     try:
         return Report.from_json(Path(path).read_text(encoding="utf-8")).data
-    except (InputError, UnicodeDecodeError) as e:
+    except UnicodeDecodeError:
+        raise InputError(f"{path} is not a text file; the JSON of a report is needed.") from None
+    except InputError as e:
         raise InputError(f"{path}: {e}") from None
 
 
