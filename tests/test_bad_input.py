@@ -108,7 +108,8 @@ CASES: dict[str, list[tuple[Callable[[], Any], str]]] = {
         ),
         (
             lambda: Predictions.from_probs([[5.0, -1.0, 2.0]], [0]),
-            "probs[0] lies outside [0, 1] (1 such rows). Are these logits? Use Predictions.from_logits, or call them logits in the file.",
+            "probs[0] lies outside [0, 1] (1 such rows). Are these logits? "
+            "Use Predictions.from_logits, or call them logits in the file.",
         ),
         (lambda: Predictions.from_probs([0.2, 1.4], [0, 1]), "probs[1] lies outside [0, 1]"),
         (lambda: Predictions.from_probs([[0.5, nan]], [0]), f"probs {NAN_0}"),
