@@ -12,6 +12,7 @@ from howsure._check import InputError
 from howsure.cli._common import FILES, command_line, measuring, note, read_files, reading, say, showing, working
 
 if TYPE_CHECKING:
+    from howsure.comparison import Comparison
     from howsure.predictions import Predictions
 
     Reader = Callable[[str], Predictions]
@@ -39,10 +40,6 @@ def command(
     files: Sequence[str],
     scores: Sequence[str],
     by: str | None,
-    costs: Sequence[str],
-    cost_name: str,
-    shifts: Sequence[str],
-    outsides: Sequence[str],
     common: bool,
     level: float,
     seed: int,
@@ -50,8 +47,7 @@ def command(
     out: Sequence[str],
     html: str | None,
     quiet: bool,
-    names: Sequence[str],
-    **how: Any,
+    **more: Any,
 ) -> None:
     """Which model, score or calibrator is better on the same samples?
 
@@ -71,33 +67,43 @@ def command(
     targets = [*out, *([html] if html else [])]
     for target in targets:
         writer(target)
-    named = [*names, *([f"group={by}"] if by and by != "group" else [])]
-    read: Reader = lambda path: read_files([path], names=named, **how)
-    read_more: Reader = lambda path: read_files([path], names=names, **how)
+    extra = {name: more.pop(name) for name in ("costs", "cost_name", "shifts", "outsides")}
+    read, read_further = _readers(by, **more)
     given = _scores(files, scores, read) if len(files) == 1 else {_name(f, files): read(f) for f in files}
+    settings: dict[str, Any] = {**_further(read_further, **extra), "common": common, "level": level, "seed": seed}
+    score = scores[0] if scores else "max_prob"
     with working("comparing"):
-        found = compare(
-            given,
-            score=scores[0] if scores else "max_prob",
-            by=True if by else None,
-            cost={who: _number(text) for who, text in _table(costs, "--cost")} or None,
-            cost_name=cost_name,
-            shifted=_sets(shifts, "--shift", read_more),
-            outside=_sets(outsides, "--outside", read_more),
-            common=common,
-            level=level,
-            seed=seed,
-            command=command_line(),
-        )
+        found = compare(given, score=score, by=True if by else None, command=command_line(), **settings)
     for target in targets:
         getattr(found, writer(target))(target)
         note(f"wrote {target}", quiet)
+    show(found, as_json=as_json, quiet=quiet)
+
+
+def show(found: Comparison, *, as_json: bool, quiet: bool) -> None:
+    """Print a comparison."""
+    from howsure.render.compared import printed
+
     if as_json:
         click.echo(found.to_json(), nl=False)
     elif not quiet:
-        from howsure.render.compared import printed
-
         say(printed(found.data))
+
+
+def _readers(by: str | None, names: Sequence[str], **how: Any) -> tuple[Reader, Reader]:
+    """How the models' files are read, with the column to slice by, and how further sets are, without it."""
+    sliced = [*names, *([f"group={by}"] if by and by != "group" else [])]
+    return lambda path: read_files([path], names=sliced, **how), lambda path: read_files([path], names=names, **how)
+
+
+def _further(read: Reader, costs: Any, cost_name: str, shifts: Any, outsides: Any) -> dict[str, Any]:
+    """What else is known of the models: cost, shifted sets, sets from outside."""
+    return {
+        "cost": {who: _number(text) for who, text in _table(costs, "--cost")} or None,
+        "cost_name": cost_name,
+        "shifted": _sets(shifts, "--shift", read),
+        "outside": _sets(outsides, "--outside", read),
+    }
 
 
 def _scores(files: Sequence[str], scores: Sequence[str], read: Reader) -> dict[str, Any]:

@@ -110,17 +110,12 @@ def compare(
     if not 0 < level < 1:
         raise InputError(f"level is {level:g}; a number between 0 and 1 is needed.")
     found = models(given, score, common=common)
-    rows = ranking.table(found, level, seed)
+    fair, rows = ranking.same_answers(found), ranking.table(found, level, seed)
     return Comparison(
         {
-            "howsure": __version__,
-            "schema": SCHEMA,
-            "comparison": True,
-            "provenance": {m.name: provenance(m.preds, (), command, seed=seed, level=level) for m in found},
-            "n": found[0].preds.n,
-            "level": level,
-            "same_answers": ranking.same_answers(found),
-            "comparable": ranking.comparable(rows, ranking.same_answers(found)),
+            **_head(found, command, seed, level),
+            "same_answers": fair,
+            "comparable": ranking.comparable(rows, fair),
             "models": rows,
             "pairs": ranking.pairs(found, level, seed),
             "curves": {m.name: curve_json(curves.risk_coverage(m.tally)) for m in found},
@@ -132,6 +127,12 @@ def compare(
             "classes": parts.classes(found),
         }
     )
+
+
+def _head(found: list[Model], command: str | None, seed: int, level: float) -> dict[str, Any]:
+    origin = {m.name: provenance(m.preds, (), command, seed=seed, level=level) for m in found}
+    facts = {"howsure": __version__, "schema": SCHEMA, "comparison": True}
+    return {**facts, "provenance": origin, "n": found[0].preds.n, "level": level}
 
 
 def _slices(found: list[Model], by: Any, level: float) -> list[dict[str, Any]]:
