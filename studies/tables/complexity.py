@@ -18,6 +18,7 @@ from .table import Table, percent, rank_correlation, spread
 
 TEN = hs.equal_range(10)
 FAMILIES = ("densenet", "resnet", "wrn")
+NOTE = "In per cent; every repeat, since a second training can tell another story; ECE after scaling."
 SELECTIVE: dict[str, Callable[[hs.Tally], float]] = {
     "error": lambda t: t.total / t.n,
     "AUPR": hs.aupr,
@@ -51,16 +52,15 @@ def complexity(store: Store, scale: str) -> list[Table]:
 
 def growth(store: Store, groups: dict[str, list[Run]]) -> Table:
     """The paper's claims, for the smallest and the largest network of each family."""
-    firsts = sorted((runs[0] for runs in groups.values()), key=size)
-    families = [[run for run in firsts if run.settings.network.startswith(f"{name}-")] for name in FAMILIES]
-    rows = [row for family in families if len(family) > 1 for row in claims(store, family[0], family[-1])]
-    return Table(
-        "Largest against smallest network of a family", HEADER, rows, "In per cent; seed 0; ECE after scaling."
-    )
+    by_size = sorted(groups.values(), key=lambda runs: size(runs[0]))
+    families = [[runs for runs in by_size if runs[0].settings.network.startswith(f"{name}-")] for name in FAMILIES]
+    pairs = [pair for family in families if len(family) > 1 for pair in zip(family[0], family[-1], strict=False)]
+    rows = [row for small, large in pairs for row in claims(store, small, large)]
+    return Table("Largest against smallest network of a family", HEADER, rows, NOTE)
 
 
 def claims(store: Store, small: Run, large: Run) -> list[list[str]]:
-    names = f"{large.settings.network} against {small.settings.network}"
+    names = f"{large.settings.network} against {small.settings.network}, seed {small.settings.seed}"
     raw = predictions(store, large), predictions(store, small)
     scaled = temperature_scaled(store, large), temperature_scaled(store, small)
     return [
