@@ -194,15 +194,27 @@ class Scored:
 
     def measure(self, items: Sequence[Item]) -> dict[str, Any]:
         """The JSON entry of each item; items on the same data share their bootstrap draws."""
-        sampled = self.tally if self.preds.group is None else self.outcomes
-        parts = (("predictions", self.preds, self.preds), ("tally", self.tally, sampled))
+        known = self.preds.group is not None or self.preds.weight is not None
+        parts = (
+            ("predictions", self.preds, self.preds),
+            ("tally", self.tally, self.outcomes if known else self.tally),
+        )
         found: dict[str, Any] = {}
         for takes, data, source in parts:
-            here = [item for item in items if item.takes == takes]
+            values = {item.name: _value(item, data) for item in items if item.takes == takes}
+            here = [item for item in items if isinstance(values.get(item.name), float)]
             limits = each_interval([item.measure for item in here], source, self.level, self.seed)
-            for item, limit in zip(here, limits, strict=True):
-                found[item.name] = _entry(item, item.measure(data), limit, self.tally)
+            pairs = zip(here, limits, strict=True)
+            found |= values | {item.name: _entry(item, values[item.name], limit, self.tally) for item, limit in pairs}
         return {item.name: found[item.name] for item in items}
+
+
+def _value(item: Item, data: Any) -> Any:
+    """The number, or the whole entry where these data do not allow it: adaptive bins of fractional weights, say."""
+    try:
+        return float(item.measure(data))
+    except InputError as e:
+        return {"value": None, "why": str(e), "better": item.better}
 
 
 def _entry(item: Item, value: float, limits: Interval, t: Tally) -> dict[str, Any]:

@@ -167,3 +167,11 @@ def test_markdown_escapes_what_comes_from_files(report: hs.Report) -> None:
 
     assert escape("a|b\n<i>") == "a\\|b \\<i\\>"
     assert report.to_markdown().startswith("300 predictions, 4 classes")
+
+
+def test_fractional_weights_leave_out_only_what_counts_samples() -> None:
+    rng = np.random.default_rng(0)
+    metrics = hs.evaluate(made_up(200, weight=rng.random(200) + 0.5)).data["metrics"]
+    assert metrics["aece"]["value"] is None
+    assert "not whole numbers" in metrics["aece"]["why"]
+    assert metrics["aurc"]["low"] < metrics["aurc"]["value"] < metrics["aurc"]["high"]
