@@ -49,14 +49,16 @@ def widen(keys: Array) -> Array:
 class PackedTally(Tally):
     """A tally of right and wrong that keeps only its sorted keys."""
 
-    n: int  # pyright: ignore[reportIncompatibleVariableOverride]
     zero_one = True
     weighted = False
 
     def __init__(self, keys: Array):
         self.keys = keys
-        self.n = len(keys)
         self._last: tuple[Counts, Sums] | None = None
+
+    @property
+    def n(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return len(self.keys)
 
     @cached_property
     def wrong(self) -> Ints:

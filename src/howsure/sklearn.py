@@ -1,6 +1,6 @@
 """For scikit-learn: any classifier with any calibrator, as one estimator. Needs the extra `sklearn`."""
 
-# pyright: basic, reportIncompatibleMethodOverride=false, reportMissingModuleSource=false
+# pyright: basic, reportIncompatibleMethodOverride=false, reportMissingImports=false, reportMissingModuleSource=false
 from __future__ import annotations
 
 from collections.abc import Callable
