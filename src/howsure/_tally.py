@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
 
@@ -15,11 +15,15 @@ Counts: TypeAlias = Array  # int64, or float64 where there are weights
 
 @dataclass(frozen=True, eq=False)
 class Blocks:
-    """Tie blocks that carry loss, most trusted first: samples before the block, at its end, and its loss."""
+    """Tie blocks that carry loss, most trusted first: samples before the block, at its end, and its loss.
+
+    `kept` holds sums that several metrics ask for, each with the n it belongs to.
+    """
 
     before: Counts
     after: Counts
     loss: Counts
+    kept: dict[str, tuple[Counts, Floats]] = field(default_factory=dict[str, tuple[Counts, Floats]])
 
     @cached_property
     def middle_sum(self) -> Floats:

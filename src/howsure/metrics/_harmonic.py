@@ -93,11 +93,15 @@ def risk_sum(block: Blocks, n: Counts) -> Floats:
     >>> float(risk_sum(Blocks(np.array([1]), np.array([2]), np.array([1])), np.array(4)))  # 1/2 + 1/3 + 1/4
     1.08333333
     """
+    if "risk" in block.kept and np.array_equal(block.kept["risk"][0], n):
+        return block.kept["risk"][1]  # aurc and e_aurc ask for the same sum
     last = np.asarray(n, dtype=np.float64)[..., None]
     total = np.zeros(np.shape(n))
     for i in range(0, block.loss.shape[-1], CHUNK):
-        part = (np.asarray(c[..., i : i + CHUNK], dtype=np.float64) for c in (block.before, block.after, block.loss))
-        total = total + _risk_sum(Blocks(*part), last)
+        columns = (block.before, block.after, block.loss)
+        before, after, loss = (np.asarray(c[..., i : i + CHUNK], dtype=np.float64) for c in columns)
+        total = total + _risk_sum(Blocks(before, after, loss), last)
+    block.kept["risk"] = np.array(n), total
     return total
 
 
