@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import random
 import sys
 import tempfile
@@ -15,6 +16,7 @@ import numpy as np
 
 import howsure as hs
 
+from .peers import without_parents
 from .rows import Row
 from .timing import once, seconds
 from .workloads import logits
@@ -29,7 +31,7 @@ def temperature_rows() -> Iterator[Row]:
     preds = hs.Predictions.from_logits(z, labels)
     ours = hs.calibrators.Temperature.fit(preds)
     least, own = hs.nll(ours(preds)), seconds(lambda: hs.calibrators.Temperature.fit(preds), repeats=3)[0]
-    for name, fit in (("scikit-learn", _scikit_learn), ("netcal", _netcal)):
+    for name, fit in PEERS.items():
         found: list[float] = []
         try:
             time = once(lambda fit=fit, found=found: found.append(fit(z, labels)))
@@ -52,6 +54,21 @@ def _netcal(z: Any, labels: Any) -> float:
         warnings.simplefilter("ignore")
         fitted = scaling.fit(p / p.sum(axis=1, keepdims=True), labels)
     return 1 / float(np.ravel(fitted.weights)[0])
+
+
+def _torch_uncertainty(z: Any, labels: Any) -> float:
+    """Its scaler alone; the package around it wants lightning."""
+    torch = import_module("torch")
+    base = without_parents("torch_uncertainty.post_processing.abstract").PostProcessing
+    sys.modules["torch_uncertainty.post_processing"].PostProcessing = base  # pyright: ignore[reportAttributeAccessIssue]
+    scaler = without_parents("torch_uncertainty.post_processing.calibration.temperature_scaler").TemperatureScaler()
+    data = torch.utils.data.TensorDataset(torch.from_numpy(z), torch.from_numpy(labels))
+    logging.disable(logging.WARNING)
+    scaler.fit(torch.utils.data.DataLoader(data, batch_size=10_000), progress=False)
+    return 1 / float(scaler.inv_temperature[0].detach())
+
+
+PEERS = {"scikit-learn": _scikit_learn, "netcal": _netcal, "torch-uncertainty": _torch_uncertainty}
 
 
 def matrix_rows() -> Iterator[Row]:

@@ -5,12 +5,12 @@ Tensors and arrays are prepared beforehand and argument checks are switched off 
 
 from __future__ import annotations
 
-import importlib.util
 import sys
 import warnings
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
+from importlib.machinery import PathFinder
 from importlib.metadata import version
 from types import ModuleType
 from typing import Any
@@ -47,7 +47,7 @@ def torchmetrics(data: Outcome) -> Jobs:
 def torch_uncertainty(data: Outcome) -> Jobs:
     import torch
 
-    tu = _without_parents("torch_uncertainty.metrics.classification")
+    tu = without_parents("torch_uncertainty.metrics.classification")
     score, right = torch.from_numpy(data.score), torch.from_numpy(data.correct).long()
 
     def call(make: Callable[..., Any], **options: Any) -> Job:
@@ -68,10 +68,10 @@ def torch_uncertainty(data: Outcome) -> Jobs:
     }
 
 
-def _without_parents(name: str) -> Any:
+def without_parents(name: str) -> Any:
     """A subpackage without running the `__init__` of the packages above it, which wants lightning and torchvision."""
     parts = name.split(".")
-    path = importlib.util.find_spec(parts[0])
+    path = PathFinder.find_spec(parts[0])  # also where a part of it is loaded already
     if path is None or not path.submodule_search_locations:
         raise ImportError(f"No module named {parts[0]!r}")
     folder = path.submodule_search_locations[0]
