@@ -165,3 +165,17 @@ def test_a_bug_of_ours_is_70_and_no_traceback(howsure: Callable, files: Path, mo
     assert ran.code == 70
     assert "bug in howsure (ZeroDivisionError" in ran.err
     assert "Traceback" not in ran.err
+
+
+def test_images_become_thumbnails(howsure: Callable, files: Path) -> None:
+    np.save("images.npy", np.random.default_rng(0).integers(0, 255, (400, 12, 12), dtype=np.uint8))
+    assert howsure("evaluate", "test.npz", "--images", "images.npy", "--html", "report.html", "-q").code == 0
+    assert "data:image/png;base64," in Path("report.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("content", [b"", b"\x80\x04pickle", b"PK\x03\x04"])
+def test_what_is_no_picture_is_refused(content: bytes, howsure: Callable, files: Path) -> None:
+    Path("images.npy").write_bytes(content)
+    ran = howsure("evaluate", "test.npz", "--images", "images.npy", "-q")
+    assert (ran.code, ran.out) == (2, "")
+    assert "images.npy" in ran.err

@@ -21,6 +21,7 @@ WRITERS = {".json": "to_json", ".md": "to_markdown", ".html": "to_html", ".txt":
 @FILES
 @click.option("--score", "scores", multiple=True, help="Scores to look at; the first is the one the report is about.")
 @click.option("--calibrator", type=click.Path(), help="Apply a saved calibrator first.")
+@click.option("--images", type=click.Path(), help="One picture per sample (.npy), for thumbnails in the HTML report.")
 @reading
 @measuring
 @showing
@@ -28,6 +29,7 @@ def command(
     files: Sequence[str],
     scores: Sequence[str],
     calibrator: str | None,
+    images: str | None,
     level: float,
     seed: int,
     as_json: bool,
@@ -61,9 +63,31 @@ def command(
         before, preds = preds, load(calibrator)(preds)
     with working("measuring"):
         report = evaluate(
-            preds, scores or None, level=level, seed=seed, before=before, files=files, command=command_line()
+            preds,
+            scores or None,
+            level=level,
+            seed=seed,
+            images=None if images is None else pictures(images),
+            before=before,
+            files=files,
+            command=command_line(),
         )
     show(report, as_json=as_json, targets=targets, quiet=quiet)
+
+
+def pictures(path: str) -> Any:
+    """Pictures of shape (n, height, width) or (n, height, width, channels), opened without loading them all."""
+    import numpy as np
+
+    try:
+        found = np.lib.format.open_memmap(path, mode="r")  # npy alone, and never Python objects
+    except (ValueError, EOFError) as e:
+        raise InputError(
+            f"{path} cannot be read as pictures: {str(e).splitlines()[0]}; save an array as .npy."
+        ) from None
+    if found.ndim not in (3, 4):
+        raise InputError(f"{path} holds no pictures; an array (n, height, width[, channels]) saved as .npy is needed.")
+    return found
 
 
 def show(report: Report, *, as_json: bool, targets: Sequence[str], quiet: bool) -> None:
