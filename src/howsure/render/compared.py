@@ -175,7 +175,8 @@ def printed(data: dict[str, Any]) -> RenderableType:
 def _rich(t: Table, most: int = 20) -> RichTable:
     table = RichTable(title=Text(t.title, style="bold"), title_justify="left", box=None, pad_edge=False, padding=(0, 1))
     for i, column in enumerate(t.columns):
-        table.add_column(column, justify="right" if _is_number(t, i) else "left")
+        justify = "right" if _is_number(t, i) else "left"
+        table.add_column(column, justify=justify, overflow="fold")  # a long name wraps, it is never cut
     for row in t.rows[:most]:
         table.add_row(*(Text(cell) for cell in row))
     if len(t.rows) > most:
