@@ -46,8 +46,7 @@ class Verdict:
 
 def limitable(preds: Predictions) -> dict[str, Item]:
     """Every metric that can be limited on these predictions, by name."""
-    items = [*panel.whole(preds), *panel.ranking(), *panel.claims()]
-    return {item.name: item for item in items}
+    return {item.name: item for item in (*panel.whole(preds), *panel.ranking(), *panel.claims())}
 
 
 def check(

@@ -59,14 +59,23 @@ def claims() -> list[Item]:
     return [_item(name) for name in names]
 
 
+def of_classes() -> list[Item]:
+    """Numbers that need the probabilities of all classes."""
+    top = _item(f"top_{TOP_K}_accuracy", metrics.top_k_accuracy, k=TOP_K)
+    return [top, *(_item(name) for name in ("nll", "brier", "uce", "muce", "classwise_ece"))]
+
+
 def whole(preds: Predictions) -> list[Item]:
     """Numbers of the predictions themselves: what are they worth?"""
-    items = [_item("accuracy")]
     if preds.kind == "confidence":
-        return items
-    if preds.k is not None and preds.k > TOP_K:
-        items.append(_item(f"top_{TOP_K}_accuracy", metrics.top_k_accuracy, k=TOP_K))
-    return [*items, *(_item(name) for name in ("nll", "brier", "uce", "muce", "classwise_ece"))]
+        return [_item("accuracy")]
+    few = preds.k is None or preds.k <= TOP_K
+    return [_item("accuracy"), *of_classes()[1 if few else 0 :]]
+
+
+def catalogue() -> list[Item]:
+    """Every number that a report may hold."""
+    return [_item("accuracy"), *of_classes(), *ranking(), *claims()]
 
 
 def default_scores(preds: Predictions) -> list[str]:

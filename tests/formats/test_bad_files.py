@@ -7,6 +7,7 @@ import pytest
 from tests.formats.bad_files import CORPUS, Bad
 
 from howsure import InputError, Predictions, read, scan
+from howsure.cli import main
 from howsure.formats import describe, problems, suffixes, write
 
 TORN = re.compile(r"Traceback|0x[0-9a-f]{6}|\n")
@@ -30,6 +31,30 @@ def test_bad_file_is_refused_in_one_line(bad: Bad, tmp_path: Path) -> None:
     assert message.endswith((".", "?"))
     assert len(message) < 1000 or "long_name" in bad.name
     assert sorted(tmp_path.rglob("*")) == before  # no payload ran, nothing was written
+
+
+TYPED = [bad for bad in CORPUS if bad.name != "at_nul"]  # no argument of a process can hold a NUL
+
+
+@pytest.mark.parametrize("bad", TYPED, ids=lambda bad: bad.name)
+def test_the_command_says_it_in_one_line(bad: Bad, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = made(bad, tmp_path)
+    before = sorted(tmp_path.rglob("*"))
+    with pytest.raises(SystemExit) as stop:
+        main(["evaluate", str(path), *flags(bad), "-o", str(tmp_path / "report.json")])
+    out, err = capsys.readouterr()
+    assert (stop.value.code, out) == (2, "")
+    assert err.startswith("howsure: ")
+    assert len(err.splitlines()) == 1
+    assert sorted(tmp_path.rglob("*")) == before
+
+
+def flags(bad: Bad) -> list[str]:
+    """The options of `read` as a user types them."""
+    o = bad.options
+    names = [f"--name={part}={name}" for part, name in o.get("names", {}).items()]
+    switches = [f"--{switch}" for switch in ("mc", "renormalise") if o.get(switch)]
+    return [*([f"--split={o['split']}"] if o.get("split") else []), *switches, *names]
 
 
 @pytest.mark.parametrize("bad", CORPUS, ids=lambda bad: bad.name)

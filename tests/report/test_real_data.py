@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.real_sets import SETS
 
 import howsure as hs
-from conftest import SHARED, shared_or_skip
 
-SETS = sorted(p.stem for p in (SHARED / "data").glob("*.npz")) or ["none"]
 NAMES = {"accuracy": "accuracy", "ece15": "ece", "mce15": "mce", "nll": "nll", "brier": "brier", "auroc_err": "auroc"}
 TOLERANCE = {"auroc": 5e-5}  # the index ranks by 1 − p of renormalised rows, which merges a few near ties
 
 
+def test_images_are_not_predictions(shared: Path) -> None:
+    with pytest.raises(hs.InputError, match="no logits, probs or confidence"):
+        hs.read(shared / "data" / "membrane_images.npz")
+
+
 @pytest.mark.parametrize("name", SETS)
-def test_evaluate(name: str, index: dict[str, Any]) -> None:
-    path = shared_or_skip(f"data/{name}.npz")
-    if name == "membrane_images":  # images to train on, not predictions
-        with pytest.raises(hs.InputError, match="no logits, probs or confidence"):
-            hs.read(path)
-        return
+def test_evaluate(name: str, shared: Path, index: dict[str, Any]) -> None:
     known = index[name].get("recomputed_test") or {}
-    report = hs.evaluate(hs.read(path, split="test"))
+    report = hs.evaluate(hs.read(shared / "data" / f"{name}.npz", split="test"))
     assert report["accuracy"] is not None
     for theirs, ours in NAMES.items():
         if known.get(theirs) is not None:

@@ -14,38 +14,18 @@ import click
 
 from howsure._check import InputError
 from howsure.cli._common import FILES, measuring, note, read_files, reading, say, working
+from howsure.panel import catalogue
 
 if TYPE_CHECKING:
     from howsure.limits import Limit, Verdict
 
-LOWER_IS_BETTER = [
-    "nll",
-    "brier",
-    "uce",
-    "muce",
-    "classwise_ece",
-    "aurc",
-    "e_aurc",
-    "augrc",
-    "ece",
-    "aece",
-    "mce",
-    "amce",
-    "over_confidence",
-    "under_confidence",
-    "debiased_ece",
-    "smooth_ece",
-    "correctness_brier",
-    "correctness_nll",
-]
-HIGHER_IS_BETTER = ["accuracy", "top_5_accuracy", "auroc", "aupr_error", "aupr_success", "eor_smooth"]
-
 
 def _limit_options(f: Callable[..., Any]) -> Callable[..., Any]:
     """--max-NAME for what should be low, --min-NAME for what should be high."""
-    for side, names in (("min", HIGHER_IS_BETTER), ("max", LOWER_IS_BETTER)):
-        for name in reversed(names):
-            f = click.option(f"--{side}-{name.replace('_', '-')}", type=float, metavar="X")(f)
+    for item in reversed(catalogue()):
+        if item.better != "zero" and not item.name.startswith("coverage_at_risk"):
+            side = "max" if item.better == "lower" else "min"
+            f = click.option(f"--{side}-{item.name.replace('_', '-')}", type=float, metavar="X")(f)
     f = click.option("--max-risk-at-coverage", multiple=True, metavar="COVERAGE:X", help="e.g. 0.8:0.02")(f)
     return click.option("--min-coverage-at-risk", multiple=True, metavar="RISK:X", help="e.g. 0.01:0.8")(f)
 
@@ -114,11 +94,12 @@ def parse_limits(options: dict[str, Any]) -> list[Limit]:
 
     found: list[Limit] = []
     for option, value in options.items():
-        side, _, name = option.partition("_")
+        side, name = ("max" if option.startswith("max_") else "min"), option[4:]
         if isinstance(value, tuple):
-            found += [Limit(name, side, *_pair(option, text)) for text in value]  # type: ignore[arg-type]
+            pairs: list[tuple[float, float]] = [_pair(option, text) for text in value]
+            found += [Limit(name, side, limit, argument) for limit, argument in pairs]
         elif value is not None:
-            found.append(Limit(name, side, value))  # type: ignore[arg-type]
+            found.append(Limit(name, side, value))
     return found
 
 
