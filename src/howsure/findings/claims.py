@@ -51,20 +51,27 @@ def under_confident(case: Case) -> Finding | None:
 
 
 def mce_from_few(case: Case) -> Finding | None:
-    """The largest gap stems from a bin that is too small to be read."""
+    """The largest gap stems from a handful of samples, more than chance gives so few, and is far from all others."""
     table = bin_table(case.tally)
     gap = np.abs(table.gap)
     i = int(np.argmax(gap))
     solid = gap[table.count >= LEAST].max(initial=0.0)
-    if table.count[i] >= LEAST or gap[i] < 2 * solid + 0.05:
+    p = _chance(case, table.count[i], table.confidence[i], table.accuracy[i])
+    if table.count[i] >= LEAST or gap[i] < 2 * solid + 0.05 or p > ALPHA / len(gap):
         return None
     few = f"{table.count[i]:,.0f} sample{'' if table.count[i] == 1 else 's'}"
     text = (
         f"The MCE of {gap[i]:.3g} comes from {few} around {table.confidence[i]:.3g}; among bins of {LEAST} samples "
-        f"and more the largest gap is {solid:.3g}."
+        f"and more the largest gap is {solid:.3g}. Look at these few, and judge the model by the others."
     )
-    evidence = {"mce": float(gap[i]), "samples": float(table.count[i]), "largest_solid_gap": float(solid)}
+    evidence = {"mce": float(gap[i]), "samples": float(table.count[i]), "largest_solid_gap": float(solid), "p_value": p}
     return Finding("mce_from_few", text, evidence, f"{DING}, section 4.2, inaccurate accuracy estimation")
+
+
+def _chance(case: Case, n: float, claim: float, right: float) -> float:
+    """How often honest claims would be this far off, in the direction that is seen."""
+    tail = more_than if claim > right else fewer_than
+    return float(tail(n * (1 - right) / case.effect, n / case.effect, 1 - claim))
 
 
 def label_errors(case: Case) -> Finding | None:

@@ -10,11 +10,13 @@ from howsure.findings._evidence import Finding, percent
 from howsure.findings.case import LEAST, Case
 from howsure.histograms import histogram
 
+HARDLY_ONE = 0.95  # share of bins; error-free ones at the top are thin in every good model
+
 
 def thin_bins(case: Case) -> Finding | None:
-    """Most of the 100 bins of the expected odds ratio are too small to be read; coarser ones are proposed."""
+    """Hardly one of the 100 bins of the expected odds ratio can be read; coarser ones are proposed."""
     share = _thin(case, 100)
-    if share <= 0.5 or case.tally.weighted:
+    if share < HARDLY_ONE or case.tally.weighted:
         return None
     fewer = next((m for m in (50, 20, 10, 5, 3) if _thin(case, m) <= 0.2), None)
     instead = f"read {fewer} bins instead" if fewer else "no number of bins helps: there are too few errors"
