@@ -10,7 +10,6 @@ NETWORKS = {
     "smoke": ("resnet-8", "wrn-10-1"),
     "cpu": (
         "resnet-8", "densenet-10", "wrn-10-1", "resnet-14", "wrn-16-1", "densenet-13", "resnet-20", "densenet-16",
-        "wrn-16-2", "densenet-22",
     ),
     "paper": (
         "densenet-10", "densenet-16", "densenet-22", "densenet-40", "densenet-70", "densenet-100",

@@ -27,7 +27,7 @@ def regularisation(scale: str) -> list[Run]:
     if scale == "cpu":
         larger = plain(scale, "resnet-14")
         runs += [Run("standard", larger, ("course",)), *key_runs(larger)]
-        deep = replace(plain(scale, "resnet-44"), epochs=15)
+        deep = replace(plain(scale, "resnet-44"), epochs=10)
         runs += [Run("standard", deep, ("course",)), Run("augmentation", replace(deep, augment=True))]
     return runs
 
