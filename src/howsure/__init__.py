@@ -88,12 +88,13 @@ _NAMES = {
     "selection": ["Choice", "choose_calibrator"],
 }
 _MODULES = ["binning", "bounds", "calibrators", "curves", "formats", "losses", "metrics", "policies", "scores"]
+_EXTRAS = ["torch"]  # modules that need an optional package: found here, but not what a star import brings
 _WHERE = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = sorted([*_WHERE, *_MODULES, "__version__"])  # pyright: ignore[reportUnsupportedDunderAll]
 
 if TYPE_CHECKING:
-    from howsure import binning, bounds, calibrators, curves, formats, losses, metrics, policies, scores
+    from howsure import binning, bounds, calibrators, curves, formats, losses, metrics, policies, scores, torch
     from howsure._build import tally
     from howsure._check import InputError
     from howsure._sets import SetTally, dice_tally, set_tally
@@ -116,7 +117,7 @@ else:
     def __getattr__(name: str) -> Any:
         if name in _WHERE:
             value = getattr(import_module(f"howsure.{_WHERE[name]}"), name)
-        elif name in _MODULES:
+        elif name in (*_MODULES, *_EXTRAS):
             value = import_module(f"howsure.{name}")
         else:
             raise AttributeError(f"module 'howsure' has no attribute {name!r}")

@@ -22,7 +22,7 @@ def replacing(path: str | os.PathLike[str]) -> Generator[Path, None, None]:
     [('a.txt', 'whole')]
     """
     target = Path(path)
-    _check_folder(target)
+    check_target(target)
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         yield temporary
@@ -40,7 +40,8 @@ def write_text(path: str | os.PathLike[str], text: str) -> None:
         temporary.write_text(text, encoding="utf-8", newline="\n")
 
 
-def _check_folder(target: Path) -> None:
+def check_target(target: Path) -> None:
+    """Refuse a path that no file can be written to, before the work for it is done."""
     if target.is_dir():
         raise InputError(f"{target} is a folder; a file name is needed.")
     if not target.parent.is_dir():

@@ -5,7 +5,9 @@ import inspect
 import re
 import subprocess
 import sys
+from contextlib import nullcontext
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 
@@ -76,12 +78,20 @@ def test_type_checkers_see_the_same_names() -> None:
         assert isinstance(statement, ast.ImportFrom)
         names = [alias.asname or alias.name for alias in statement.names]
         seen |= set(import_module(str(statement.module)).__all__ if names == ["*"] else names)
-    assert seen == set(howsure.__all__) - {"__version__"}
+    assert seen == {*howsure.__all__, *howsure._EXTRAS} - {"__version__"}
 
 
 def test_no_name_is_listed_twice() -> None:
-    names = [name for names in TABLE.values() for name in names] + howsure._MODULES
+    names = [name for names in TABLE.values() for name in names] + howsure._MODULES + howsure._EXTRAS
     assert len(names) == len(set(names))
+
+
+@pytest.mark.parametrize("name", howsure._EXTRAS)
+def test_a_module_that_needs_an_extra_is_found_or_says_which(name: str) -> None:
+    there = find_spec(name) is not None
+    said = nullcontext() if there else pytest.raises(ModuleNotFoundError, match=rf"pip install 'howsure\[{name}\]'")
+    with said:
+        assert isinstance(getattr(howsure, name), ModuleType)
 
 
 def test_all_modules_are_modules() -> None:

@@ -10,8 +10,8 @@ from typing import NoReturn
 
 import click
 
-from howsure import __version__
 from howsure._check import InputError
+from howsure._version import __version__
 
 COMMANDS = {
     "calibrate": "Correct the confidence: fit on validation data, judge on test data.",

@@ -1,0 +1,53 @@
+"""Evaluation mode, devices and random states, all left as they were found."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import nn
+
+from howsure._check import InputError
+
+
+@contextmanager
+def evaluating(model: Any) -> Generator[None]:
+    """`model` in evaluation mode; afterwards each submodule is in the mode in which it was."""
+    if not isinstance(model, nn.Module):
+        raise InputError(f"model is a {type(model).__name__}; a torch.nn.Module is needed.")
+    before = [(module, module.training) for module in model.modules()]
+    model.eval()
+    try:
+        yield
+    finally:
+        for module, training in before:
+            module.training = training
+
+
+def device_of(model: nn.Module) -> torch.device | None:
+    """Where the first parameter or buffer lives; None for a model that has none."""
+    held = next(model.parameters(), None)
+    held = next(model.buffers(), None) if held is None else held
+    return None if held is None else held.device
+
+
+def moved(x: Any, device: torch.device | str | None) -> Any:
+    """`x` with all tensors in it on `device`; tuples, lists and mappings keep their shape."""
+    if isinstance(x, torch.Tensor):
+        return x if device is None else x.to(device, non_blocking=True)
+    if isinstance(x, (tuple, list)):
+        return type(x)(moved(part, device) for part in x)
+    return {key: moved(part, device) for key, part in x.items()} if isinstance(x, dict) else x
+
+
+@contextmanager
+def random_state(seed: int | None, device: torch.device | None) -> Generator[None]:
+    """Draws inside follow from `seed`, or go on from here where it is None; those outside never notice."""
+    kind = "cuda" if device is None or device.type == "cpu" else device.type
+    devices = [] if device is None or device.type == "cpu" else [device]
+    with torch.random.fork_rng(devices=devices, device_type=kind):
+        if seed is not None:
+            torch.manual_seed(seed)
+        yield

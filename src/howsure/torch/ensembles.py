@@ -1,0 +1,107 @@
+"""Several networks, or several states of one, as samples of one prediction."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import replace
+from typing import Any, Unpack
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from howsure._check import Array, InputError
+from howsure.formats import write
+from howsure.predictions import Predictions
+from howsure.torch._answers import Options, Run
+from howsure.torch._gather import checked_target, gather
+from howsure.torch._modes import evaluating
+from howsure.torch._states import Checkpoint, keeping_state, load
+from howsure.torch._store import Store
+
+
+def ensemble(models: Sequence[nn.Module], loader: Iterable[Any], **options: Unpack[Options]) -> Predictions:
+    """The predictions of several networks as samples: their mean probability is the answer.
+
+    The loader is run once and each batch goes to all models, each on its own device. Batches, modes and options as
+    for `collect`. Lakshminarayanan et al. 2017.
+
+    >>> import torch
+    >>> models = [torch.nn.Linear(2, 3) for _ in range(5)]
+    >>> ensemble(models, [(torch.zeros(4, 2), torch.tensor([0, 1, 2, 0]))]).samples
+    5
+    """
+    if isinstance(models, nn.Module) or not len(models):
+        raise InputError("models must hold at least one torch.nn.Module; pass a list such as [model_a, model_b].")
+    run = Run(**options)
+    with ExitStack() as stack:
+        for model in models:
+            stack.enter_context(evaluating(model))
+        return gather(loader, lambda inputs, _: _members(models, run, inputs), run)
+
+
+def snapshot_ensemble(
+    model: nn.Module,
+    checkpoints: Sequence[Checkpoint],
+    loader: Iterable[Any],
+    *,
+    key: str | None = None,
+    **options: Unpack[Options],
+) -> Predictions:
+    """The predictions of one network in several states, such as those at the end of each cycle of the learning rate.
+
+    A checkpoint is a state dict, or a file of one (`.pt`, `.pth`, loaded with weights_only, or `.safetensors`); `key`
+    names the entry of the file that holds it. One state is in `model` at a time, and its own is put back at the end.
+    The loader is run once for each, so it must give the same samples in the same order. Huang et al. 2017.
+
+    >>> import torch
+    >>> model = torch.nn.Linear(2, 3)
+    >>> states = [torch.nn.Linear(2, 3).state_dict() for _ in range(2)]
+    >>> snapshot_ensemble(model, states, [(torch.zeros(4, 2), torch.tensor([0, 1, 2, 0]))]).samples
+    2
+    """
+    if not len(checkpoints):
+        raise InputError("checkpoints is empty; at least one state dict or file is needed.")
+    if isinstance(loader, Iterator):
+        raise InputError("loader is an iterator, which can be run once only; pass a DataLoader or a list of batches.")
+    run = Run(**options)
+    target, single = checked_target(run), replace(run, path=None)
+    with keeping_state(model), evaluating(model):
+        runs = (_collected(model, checkpoint, key, loader, single) for checkpoint in checkpoints)
+        preds = _stacked(runs, Store(run.memory, target and target.parent))
+    if target is not None:
+        write(preds, target)
+    return preds
+
+
+def _members(models: Sequence[nn.Module], run: Run, inputs: Any) -> Tensor:
+    rows = [run.rows(run(model, inputs)).cpu() for model in models]
+    shapes = {tuple(z.shape) for z in rows}
+    if len(shapes) > 1:
+        raise InputError(f"the models return different shapes, {sorted(shapes)}; they must know the same classes.")
+    return torch.stack(rows)
+
+
+def _collected(
+    model: nn.Module, checkpoint: Checkpoint, key: str | None, loader: Iterable[Any], run: Run
+) -> Predictions:
+    load(model, checkpoint, key)
+    return gather(loader, lambda inputs, _: run.rows(run(model, inputs)), run)
+
+
+def _stacked(runs: Iterator[Predictions], values: Store) -> Predictions:
+    """Runs over the same samples as one; the arrays of one run at a time are held beside the store."""
+    first = next(runs)
+    values.add(first.values)
+    for run in runs:
+        if not (_same(run.known_labels, first.known_labels) and _same(run.ids, first.ids) and run.n == first.n):
+            raise InputError(
+                "the loader gave other samples, or another order, the second time; use shuffle=False and no sampling."
+            )
+        values.add(run.values)
+    return replace(first, values=values.array().reshape(-1, *first.values.shape))
+
+
+def _same(a: Array | None, b: Array | None) -> bool:
+    return a is b if a is None or b is None else np.array_equal(a, b)
