@@ -44,5 +44,5 @@ def test_before_calibration_is_drawn_beside() -> None:
     p = Predictions.from_logits([[2.0, 0.0, 1.0], [0.0, 3.0, 1.0], [1.0, 0.5, 0.0]] * 10, [0, 1, 1] * 10)
     softer = Predictions.from_logits(p.logits[0] / 2, p.labels)
     report = evaluate(softer, ["max_prob"], before=p)
-    assert "Dashed: before calibration." in report.to_html()
+    assert '<path class="line before"' in report.to_html()
     assert report.data["curves"]["rejection_before"]["x"] != report.data["curves"]["rejection"]["x"]

@@ -123,6 +123,8 @@ def test_report_says_when_it_does_harm():
     """A validation set that is over-confident, a test set that is not."""
     report = hs.calibration_report(answers(scale=3.0), answers(seed=1), "temperature")
     assert {c.metric: c.verdict for c in report.changes}["nll"] == "worse"
+    assert "calibration_made_it_worse" in [f["name"] for f in report.findings]
+    assert not any("made nll worse" in note for note in report.notes)  # the finding says so
     assert any("temperature made ece worse on the test set" in note for note in report.notes)
     assert "the two sets are not alike" in report.notes[-1]
 
@@ -131,6 +133,7 @@ def test_report_of_calibrated_answers_does_nothing():
     report = hs.calibration_report(answers(600), answers(600, seed=1), folds=2)
     assert report.method == "none"
     assert {c.verdict for c in report.changes} == {"same"}
+    assert report.findings == ()
     assert "doing nothing" in report.notes[0]
     assert list(report.methods)[:2] == ["none", "temperature"]
 

@@ -9,7 +9,8 @@ from typing import Any
 
 from howsure import metrics
 from howsure._check import InputError
-from howsure.calibrators import Calibrator
+from howsure.calibrators import Calibrator, Identity
+from howsure.findings import changes as what_changed
 from howsure.predictions import Predictions
 from howsure.selection import (
     CALIBRATORS,
@@ -23,7 +24,7 @@ from howsure.selection import (
     value_of,
 )
 
-__all__ = ["CalibrationReport", "Change", "calibration_report"]
+__all__ = ["CalibrationReport", "Change", "calibration_report", "change_json", "changes_of"]
 
 OF_CLASSES = ("ece", "aece", "mce", "nll", "brier", "uce", "aurc", "accuracy")
 MEANT = ("ece", "nll", "correctness_nll")  # what calibration is for
@@ -50,8 +51,8 @@ class CalibrationReport:
     """The outcome of `calibration_report`.
 
     `methods` has the value of every metric for every calibrator fitted on the validation set, on the test set;
-    `choice` says how the method was chosen, None where it was given. `rows()` is the table as text, `to_dict()` all of
-    it as JSON.
+    `choice` says how the method was chosen, None where it was given; `findings` and `notes` say in words what changed.
+    `rows()` is the table as text, `to_dict()` all of it as JSON.
 
     >>> preds = Predictions.from_confidence([0.9, 0.9, 0.9, 0.6] * 20, [1, 0, 1, 0] * 20)
     >>> report = calibration_report(preds, preds, "isotonic")
@@ -68,6 +69,7 @@ class CalibrationReport:
     changes: tuple[Change, ...]
     methods: dict[str, dict[str, float]]
     choice: Choice | None
+    findings: tuple[dict[str, Any], ...]
     notes: tuple[str, ...]
 
     def rows(self) -> list[tuple[str, str, str, str, str]]:
@@ -86,15 +88,6 @@ class CalibrationReport:
 
     def to_dict(self) -> dict[str, Any]:
         """Strict JSON: nan and infinities are null."""
-        changes = {
-            c.metric: {
-                "before": _json(c.before),
-                "after": _json(c.after),
-                "difference": _json(c.difference),
-                "verdict": c.verdict,
-            }
-            for c in self.changes
-        }
         fitted = self.calibrator.fitted
         return {
             "method": self.method,
@@ -102,11 +95,25 @@ class CalibrationReport:
             "n_fit": self.n_fit,
             "n_test": self.n_test,
             "level": self.level,
-            "metrics": changes,
+            "metrics": change_json(self.changes),
             "methods": {name: {m: _finite(v) for m, v in row.items()} for name, row in self.methods.items()},
             "choice": None if self.choice is None else _choice(self.choice),
+            "findings": list(self.findings),
             "notes": list(self.notes),
         }
+
+
+def change_json(changes: tuple[Change, ...]) -> dict[str, Any]:
+    """Each metric before and after, as it stands in JSON."""
+    return {
+        c.metric: {
+            "before": _json(c.before),
+            "after": _json(c.after),
+            "difference": _json(c.difference),
+            "verdict": c.verdict,
+        }
+        for c in changes
+    }
 
 
 def calibration_report(
@@ -141,13 +148,25 @@ def calibration_report(
     made = choice.calibrator if choice else CALIBRATORS[method](val)
     name = choice.winner if choice else method
     others = {n: _fitted(fit, val) for n, fit in fits.items() if n != name} if choice else {}
-    names = OF_TOP_LABEL if test.kind == "confidence" else OF_CLASSES
     after = made(test)
-    changes = tuple(_change(metric, test, after, level, seed) for metric in names)
+    changes = changes_of(test, after, level, seed)
+    names = tuple(c.metric for c in changes)
     methods = {n: _values(c, test, names) for n, c in ({"none": None, name: made} | others).items()}
-    notes = (*_harm(name, changes), *_choice_notes(name, changes, choice, val, made))
+    found = () if isinstance(made, Identity) else tuple(what_changed(test, after))
+    notes = (*_harm(name, changes, found), *_choice_notes(name, changes, choice, val, made))
     ordered = {n: methods[n] for n in CALIBRATORS if n in methods}
-    return CalibrationReport(name, made, val.n, test.n, level, changes, ordered, choice, notes)
+    return CalibrationReport(name, made, val.n, test.n, level, changes, ordered, choice, found, notes)
+
+
+def changes_of(before: Predictions, after: Predictions, level: float = 0.95, seed: int = 0) -> tuple[Change, ...]:
+    """What became of each metric; both hold the same samples in the same order.
+
+    >>> p = Predictions.from_confidence([0.9, 0.9, 0.6], [1, 0, 1])
+    >>> changes_of(p, p)[-1].verdict
+    'same'
+    """
+    names = OF_TOP_LABEL if "confidence" in (before.kind, after.kind) else OF_CLASSES
+    return tuple(_change(metric, before, after, level, seed) for metric in names)
 
 
 def _fitted(fit: Any, val: Predictions) -> Calibrator | None:
@@ -174,8 +193,9 @@ def _change(name: str, before: Predictions, after: Predictions, level: float, se
     return Change(name, one, two, difference, verdict)
 
 
-def _harm(name: str, changes: tuple[Change, ...]) -> list[str]:
-    """What became worse for certain, and what calibration is for and did not achieve."""
+def _harm(name: str, changes: tuple[Change, ...], found: tuple[dict[str, Any], ...]) -> list[str]:
+    """What became worse for certain and no finding tells, and what calibration is for and did not achieve."""
+    told = [f["evidence"].get("loss") for f in found]
     failed = [
         f"{name} did not lower {c.metric} on the test set: {c.before[0]:.4g} became {c.after[0]:.4g}, "
         "though the limits of the difference include 0."
@@ -186,7 +206,7 @@ def _harm(name: str, changes: tuple[Change, ...]) -> list[str]:
         f"{name} made {c.metric} worse on the test set: {c.before[0]:.4g} became {c.after[0]:.4g} "
         f"(difference {_cell(c.difference, '+')})."
         for c in changes
-        if c.verdict == "worse"
+        if c.verdict == "worse" and c.metric not in told
     ]
 
 

@@ -17,6 +17,7 @@ from howsure._atomic import write_text
 from howsure._check import InputError
 from howsure._tally import Tally
 from howsure._version import __version__
+from howsure.before_after import change_json, changes_of
 from howsure.binning import adaptive, equal_range, equal_size
 from howsure.curves import Curve
 from howsure.findings import Case, changes, findings, verdict
@@ -26,7 +27,7 @@ from howsure.outcomes import Outcomes
 from howsure.panel import Item
 from howsure.predictions import Predictions
 from howsure.provenance import provenance
-from howsure.views import views
+from howsure.views import band_rows, views
 
 SCHEMA = 1
 POINTS = 400  # a drawn curve needs no more
@@ -140,22 +141,12 @@ def evaluate(
     >>> evaluate(Predictions.from_probs([[0.9, 0.1], [0.2, 0.8]], [0, 1]))
     <Report: n=2, k=2, 27 metrics>
     """
-    if not 0 < level < 1:
-        raise InputError(f"level is {level:g}; a number between 0 and 1 is needed.")
-    named = [_named(s) for s in (scores or panel.default_scores(preds))]
-    first, *others = [(name, Scored(preds, score(preds), level, seed)) for name, score in named]
+    first, *others = _scored(preds, scores, level, seed)
     measured, score, t = first[1].all(), first[1].outcomes.score, first[1].tally
     found = findings(Case(preds, score, t)) + (changes(before, preds) if before is not None else [])
     return Report(
         {
-            "howsure": __version__,
-            "schema": SCHEMA,
-            "provenance": provenance(preds, files, command, seed=seed, level=level),
-            "n": preds.n,
-            "k": preds.k,
-            "kind": preds.kind,
-            "samples": preds.samples,
-            "class_names": None if preds.class_names is None else list(preds.class_names),
+            **_facts(preds, provenance(preds, files, command, seed=seed, level=level)),
             "score": first[0],
             "verdict": verdict(measured, found),
             "metrics": measured,
@@ -163,9 +154,29 @@ def evaluate(
             "curves": {**_curves(preds, t), **_curves_before(before)},
             "views": views(preds, score, t, level=level, seed=seed, images=images),
             "binary": _binary(preds) if preds.k == 2 and preds.kind != "confidence" else None,
+            "calibration": _calibration(before, preds, level, seed),
             "findings": found,
         }
     )
+
+
+def _scored(preds: Predictions, scores: Sequence[Score] | None, level: float, seed: int) -> list[tuple[str, Scored]]:
+    """Each score by its name."""
+    if not 0 < level < 1:
+        raise InputError(f"level is {level:g}; a number between 0 and 1 is needed.")
+    named = [_named(s) for s in (scores or panel.default_scores(preds))]
+    return [(name, Scored(preds, score(preds), level, seed)) for name, score in named]
+
+
+def _facts(preds: Predictions, origin: dict[str, Any]) -> dict[str, Any]:
+    """What is said of the predictions before anything is measured."""
+    names = None if preds.class_names is None else list(preds.class_names)
+    shape = {"n": preds.n, "k": preds.k, "kind": preds.kind, "samples": preds.samples, "class_names": names}
+    return {"howsure": __version__, "schema": SCHEMA, "provenance": origin, **shape}
+
+
+def _calibration(before: Predictions | None, after: Predictions, level: float, seed: int) -> dict[str, Any] | None:
+    return None if before is None else {"metrics": change_json(changes_of(before, after, level, seed))}
 
 
 def _named(score: Score) -> tuple[str, Callable[[Predictions], Any]]:
@@ -189,8 +200,9 @@ class Scored:
         return self.measure([*panel.whole(self.preds), *panel.ranking(), *claims])
 
     def ranking(self) -> dict[str, Any]:
-        """Metrics of the ranking alone."""
-        return {"metrics": self.measure(panel.ranking())}
+        """What is said of the order alone."""
+        odds = curve_json(curves.odds_by_quantile(self.tally))
+        return {"metrics": self.measure(panel.ranking()), "bands": band_rows(self.tally), "odds_by_quantile": odds}
 
     def measure(self, items: Sequence[Item]) -> dict[str, Any]:
         """The JSON entry of each item; items on the same data share their bootstrap draws."""

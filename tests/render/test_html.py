@@ -117,3 +117,20 @@ def test_a_scale_maps_its_ends() -> None:
     assert (s(0), s(4), s(1)) == (100, 20, 80)
     assert Scale(0, 4, 100, 20, root=True)(1) == 60
     assert s(99) == 20
+
+
+def test_before_and_after_stand_side_by_side() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 300)
+    z = 2 * np.eye(3)[y] + rng.normal(size=(300, 3))
+    before, after = Predictions.from_logits(8 * z, y), Predictions.from_logits(2 * z, y)
+    report = evaluate(after, ["max_prob"], before=before)
+    html = report.to_html()
+    balanced(html)
+    change = report.data["calibration"]["metrics"]["nll"]
+    assert change["verdict"] == "better"
+    assert (
+        f'<td class="n">{change["before"]["value"]:.4g}</td><td class="n">{change["after"]["value"]:.4g}</td>' in html
+    )
+    assert '<path class="line before"' in html
+    assert "What calibration changed" in report.to_text()

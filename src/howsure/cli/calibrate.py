@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from howsure._check import InputError
-from howsure.cli._common import measuring, note, read_files, reading, say, working
+from howsure.cli._common import command_line, measuring, note, read_files, reading, say, working
 
 if TYPE_CHECKING:
     from howsure.before_after import CalibrationReport
+    from howsure.predictions import Predictions
 
 METHODS = ["all", "temperature", "vector", "matrix", "dirichlet", "histogram", "isotonic", "platt", "beta", "none"]
 CRITERIA = ["nll", "ece", "aece", "aurc"]
@@ -30,6 +31,7 @@ CRITERIA = ["nll", "ece", "aece", "aurc"]
 )
 @click.option("--folds", type=int, default=5, show_default=True, help="Folds of the validation data for --method all.")
 @click.option("-o", "--out", type=click.Path(), help="Write the fitted calibrator (JSON).")
+@click.option("--html", type=click.Path(), help="Write the interactive report of the corrected test data.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 @reading
@@ -42,11 +44,11 @@ def command(
     criterion: str | None,
     folds: int,
     out: str | None,
+    html: str | None,
     as_json: bool,
     quiet: bool,
     level: float,
     seed: int,
-    split: str | None,
     **how: Any,
 ) -> None:
     """Correct the confidence: fit on validation data, judge on test data.
@@ -57,26 +59,51 @@ def command(
     \b
     Examples:
       howsure calibrate --fit val.npz --on test.npz -o calibrator.json
-      howsure calibrate --fit both.npz --split val --on-split test --method temperature
+      howsure calibrate --fit both.npz --split val --on-split test --method temperature --html after.html
       howsure evaluate test.npz --calibrator calibrator.json
     """
     from howsure.before_after import calibration_report
-    from howsure.saving import save
+    from howsure.cli.evaluate import writer
 
-    if not on and on_split is None:
-        raise InputError("say what to judge on: --on TEST, or --on-split test for another split of the same file.")
-    val = read_files(fit, split, **how)
-    test = read_files(on or fit, on_split or (None if on else split), **how)
+    if html:
+        writer(html)
+    val, test = _both(fit, on, on_split, **how)
+    settings = {"level": level, "seed": seed}
     with working("fitting"):
         chosen = {"criterion": _metric(criterion)} if criterion else {}
-        report = calibration_report(val, test, method, folds=folds, level=level, seed=seed, **chosen)
-    if out:
-        save(report.calibrator, out)
-        note(f"wrote {out}", quiet)
+        report = calibration_report(val, test, method, folds=folds, **settings, **chosen)
+    for target in _write(report, test, out, html, settings):
+        note(f"wrote {target}", quiet)
     if as_json:
         click.echo(json.dumps(report.to_dict(), allow_nan=False))
     elif not quiet:
         say(tables(report))
+
+
+def _both(
+    fit: Sequence[str], on: Sequence[str], on_split: str | None, split: str | None, **how: Any
+) -> tuple[Predictions, Predictions]:
+    """Validation and test data."""
+    if not on and on_split is None:
+        raise InputError("say what to judge on: --on TEST, or --on-split test for another split of the same file.")
+    return read_files(fit, split, **how), read_files(on or fit, on_split or (None if on else split), **how)
+
+
+def _write(
+    report: CalibrationReport, test: Predictions, out: str | None, html: str | None, settings: dict[str, Any]
+) -> list[str]:
+    """The calibrator, and the page of the corrected test data with what changed; returns what was written."""
+    if out:
+        from howsure.saving import save
+
+        save(report.calibrator, out)
+    if html:
+        from howsure.report import evaluate
+
+        page = evaluate(report.calibrator(test), before=test, command=command_line(), **settings)
+        page.data["calibration"] = report.to_dict()
+        page.to_html(html)
+    return [target for target in (out, html) if target]
 
 
 def _metric(name: str) -> Any:
@@ -94,8 +121,9 @@ def tables(report: CalibrationReport) -> Any:
     parts: list[Any] = [Text(title, style="bold"), Text(""), _table(report.rows())]
     if len(report.methods) > 2:
         parts += [Text("\nAll methods on the test data", style="bold"), _table(report.method_rows())]
-    if report.notes:
-        parts += [Text(""), *(Text(f"• {remark}") for remark in report.notes)]
+    remarks = [*(f["text"] for f in report.findings), *report.notes]
+    if remarks:
+        parts += [Text(""), *(Text(f"• {remark}") for remark in remarks)]
     return Group(*parts)
 
 

@@ -15,6 +15,7 @@ from howsure.intervals import paired_difference
 from howsure.predictions import Predictions
 
 Z = 2.326  # one side of 99 %
+WORDS = {"nll": "NLL", "brier": "the Brier score", "correctness_brier": "the Brier score of the confidence"}
 
 
 def changes(before: Predictions, after: Predictions) -> list[dict[str, Any]]:
@@ -36,20 +37,20 @@ def made_worse(before: Predictions, after: Predictions) -> Finding | None:
     spread = _standard_error(more, before.group)
     if not more.mean() > Z * spread or more.mean() < 1e-3 * max(float(a.mean()), 1e-9):
         return None
-    text = f"Calibration made it worse: {name} rose from {a.mean():.4g} to {b.mean():.4g} on these data."
+    text = f"Calibration made it worse: {WORDS[name]} rose from {a.mean():.4g} to {b.mean():.4g} on these data."
     evidence = {"loss": name, "before": float(a.mean()), "after": float(b.mean()), "standard_error": spread}
     return Finding("calibration_made_it_worse", text, evidence, "Vemuri 2020, chapter 5")
 
 
 def _losses(before: Predictions, after: Predictions) -> tuple[str, Floats, Floats]:
-    """A proper loss per sample of both: NLL where it is finite, else Brier."""
+    """The name of a proper loss, and its value per sample of both: NLL where it is finite, else Brier."""
     if before.kind == "confidence" or after.kind == "confidence":
         a, b = ((p.confidence - p.correct) ** 2 for p in (before, after))
-        return "the Brier score of the confidence", a, b
+        return "correctness_brier", a, b
     a, b = losses.nll(before), losses.nll(after)
     if np.isfinite(a).all() and np.isfinite(b).all():
-        return "NLL", a, b
-    return "the Brier score", losses.brier(before), losses.brier(after)
+        return "nll", a, b
+    return "brier", losses.brier(before), losses.brier(after)
 
 
 def _standard_error(d: Floats, group: Array | None) -> float:
@@ -94,9 +95,9 @@ def flips(before: Predictions, after: Predictions) -> Finding | None:
     text = (
         f"{n:,} of {before.n:,} answers changed; accuracy went from {percent(right[0], 2)} to {percent(right[1], 2)}."
     )
+    paper = "Guo et al. 2017, section 4.2: a temperature of single passes changes no answer, other maps may"
     if before.samples > 1:
         text += " Scaling each pass before the mean is taken may change the largest mean."
+        paper = "Laves et al. 2019, section 3 (whose claim does not hold for means)"
     evidence = {"flips": n, "n": before.n, "accuracy_before": right[0], "accuracy_after": right[1]}
-    return Finding(
-        "predictions_flip", text, evidence, "Laves et al. 2019, section 3 (whose claim does not hold for means)"
-    )
+    return Finding("predictions_flip", text, evidence, paper)

@@ -12,14 +12,17 @@ from howsure.render import _svg
 from howsure.render._svg import Frame, percent, plain
 
 UNIT = (0.0, 1.0)
+LINES = 6  # colours of curves; they repeat after that
+FATES = (("right", "right"), ("label among the top 5", "near"), ("wrong", "wrong"))
 
 
 class Picture(NamedTuple):
-    """A heading, how to read it, and the drawing."""
+    """A heading, how to read it, the drawing, and what its colours mean."""
 
     title: str
     read: str
     svg: Markup
+    legend: tuple[tuple[str, str], ...] = ()
 
 
 def risk_coverage(report: dict[str, Any]) -> Picture:
@@ -87,7 +90,7 @@ def confidence_histogram(report: dict[str, Any]) -> Picture:
     errors = sum(h["top_5"]) + sum(wrong)
     title = f"Histogram of {report['score']}: {sum(h['right']):,.0f} right, {errors:,.0f} wrong answers"
     read = "How often each confidence is given. Shaded: what is deferred."
-    return Picture("Confidence histogram", read, _svg.svg(f, marks, title=title, name="histogram"))
+    return Picture("Confidence histogram", read, _svg.svg(f, marks, title=title, name="histogram"), _fates(report))
 
 
 def scatter(report: dict[str, Any]) -> Picture | None:
@@ -100,8 +103,8 @@ def scatter(report: dict[str, Any]) -> Picture | None:
     f = _svg.frame((h["low"], h["high"]), (0, _top(s["loss"])), (report["score"], "loss (NLL)"), write)
     marks = [_svg.dots(f, *_chosen(s, fate), kind) for fate, kind in ((0, "right"), (1, "near"), (2, "wrong"))]
     title = f"Scatter of loss against {report['score']} for {len(s['score']):,} of {s['of']:,} samples"
-    read = f"{len(s['score']):,} of {s['of']:,} samples. High and right: sure and wrong."
-    return Picture("Loss and score", read, _svg.svg(f, marks, title=title))
+    read = f"{len(s['score']):,} of {s['of']:,} samples. In the upper right corner: sure and wrong."
+    return Picture("Loss and score", read, _svg.svg(f, marks, title=title), _fates(report))
 
 
 def uncertainty_reliability(report: dict[str, Any]) -> Picture | None:
@@ -129,24 +132,33 @@ def rejection(report: dict[str, Any]) -> Picture | None:
     f = _svg.frame(UNIT, (0, high), ("largest normalised entropy kept", "error of the kept"))
     marks = [_svg.line(f, c["x"], c["y"], "main")]
     if before:
-        marks.insert(0, _svg.line(f, before["x"], before["y"], "ideal"))
-    read = "Reject what is less sure than this. " + ("Dashed: before calibration." if before else "")
-    return Picture("Rejection by entropy", read.strip(), _svg.svg(f, marks, title=_said(c, "Error of the kept")))
+        marks.insert(0, _svg.line(f, before["x"], before["y"], "before"))
+    read = "Reject what is less sure than this."
+    legend = (("after calibration", "main"), ("before", "before")) if before else ()
+    return Picture("Rejection by entropy", read, _svg.svg(f, marks, title=_said(c, "Error of the kept")), legend)
 
 
 def odds(report: dict[str, Any]) -> Picture | None:
-    """Odds ratio of each quantile."""
-    c = report["curves"].get("odds_by_quantile")
-    known = [y for y in c["y"] if y is not None] if c else []
-    if not c or not known:
+    """Odds ratio of each quantile, of every score; infinite ones at the top."""
+    others = {name: s["odds_by_quantile"] for name, s in report["scores"].items()}
+    curves = {report["score"]: report["curves"]["odds_by_quantile"], **others}
+    known = [y for c in curves.values() for y in c["y"] if y is not None]
+    if not known:
         return None
     f = _svg.frame(UNIT, (0, _top(known)), ("quantile, most trusted first", "odds ratio"), (percent, plain))
-    lost = len(c["y"]) - len(known)
-    note = f" {lost} of {len(c['y'])} bins are all right or all wrong and have none." if lost else ""
-    read = "How much better a bet becomes when the confidence is known." + note
-    return Picture(
-        "Odds by quantile", read, _svg.svg(f, [_svg.dots(f, c["x"], c["y"], "main")], title=_said(c, "Odds ratio"))
-    )
+    marks = [_odds(f, c, f"c{i % LINES}") for i, c in enumerate(curves.values())]
+    c = curves[report["score"]]
+    lost = c["y"].count(None)
+    note = f" {lost} of {len(c['y'])} bins are all right or all wrong: infinite, drawn at the top." if lost else ""
+    read = "How much better a bet becomes when the score is known: one dot per hundredth of the answers." + note
+    legend = tuple((name, f"c{i % LINES}") for i, name in enumerate(curves))
+    return Picture("Odds by quantile", read, _svg.svg(f, marks[::-1], title=_said(c, "Odds ratio")), legend)
+
+
+def _odds(f: Frame, c: dict[str, Any], kind: str) -> Markup:
+    infinite = [x for x, y in zip(c["x"], c["y"], strict=True) if y is None]
+    top = _svg.dots(f, infinite, [f.y.high] * len(infinite), f"small hollow {kind}")
+    return top + _svg.dots(f, c["x"], c["y"], f"small {kind}")
 
 
 def rate(report: dict[str, Any], name: str, title: str) -> Picture | None:
@@ -160,6 +172,11 @@ def rate(report: dict[str, Any], name: str, title: str) -> Picture | None:
         marks.insert(0, _svg.line(f, UNIT, UNIT, "ideal"))
     read = "Finding errors by low confidence. Compare scores of one model with it, never two models."
     return Picture(title, read, _svg.svg(f, marks, title=_said(c, c["labels"][1])))
+
+
+def _fates(report: dict[str, Any]) -> tuple[tuple[str, str], ...]:
+    """Right, top-5 and wrong; top-5 only where it is told apart."""
+    return FATES if any(report["views"]["histogram"]["top_5"]) else (FATES[0], FATES[2])
 
 
 def _marker(f: Frame) -> Markup:

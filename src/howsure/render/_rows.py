@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from howsure.render.words import interval, number
+from howsure.render.words import interval, meaning, number
 
 LISTED = (
     ("coverage", "decided alone"),
@@ -88,15 +88,35 @@ def bins(curve: dict[str, Any]) -> list[list[str]]:
 
 
 def bands(report: dict[str, Any]) -> list[dict[str, Any]]:
-    """Bands of promised accuracy."""
-    return [
-        {"name": _band(b["level"]), "cells": [percent(b["share"]), percent(b["accuracy"], 2), number(b["threshold"])]}
-        for b in report["views"]["bands"]
-    ]
+    """Bands of promised accuracy, one row per score."""
+    found = {report["score"]: report["views"]["bands"], **{name: s["bands"] for name, s in report["scores"].items()}}
+    return [{"name": name, "cells": [*map(_band, rows), percent(rows[-1]["accuracy"])]} for name, rows in found.items()]
 
 
-def _band(level: float | None) -> str:
-    return "the rest" if level is None else f"{level * 100:g} % right"
+def _band(b: dict[str, Any]) -> str:
+    """The share of a band and where it begins."""
+    start = "" if b["threshold"] is None else f" from {number(b['threshold'])}"
+    return f"{percent(b['share'])}{start}" if b["share"] else "none"
+
+
+def calibration(found: dict[str, Any] | None) -> dict[str, Any] | None:
+    """What a calibrator changed, what the others would have done, and remarks."""
+    if found is None:
+        return None
+    methods, metrics = found.get("methods", {}), list(found["metrics"])
+    return {
+        "rows": [{"name": meaning(m).title, "cells": _change(c)} for m, c in found["metrics"].items()],
+        "notes": found.get("notes", []),
+        "columns": [meaning(m).title for m in metrics],
+        "methods": [{"name": n, "cells": [number(v[m]) for m in metrics]} for n, v in methods.items()],
+    }
+
+
+def _change(c: dict[str, Any]) -> list[str]:
+    d = c["difference"]
+    signed = "–" if d["value"] is None else f"{d['value']:+.3g}"
+    limits = "–" if d["low"] is None or d["high"] is None else f"{d['low']:+.2g} … {d['high']:+.2g}"
+    return [number(c["before"]["value"]), number(c["after"]["value"]), signed, limits, c["verdict"]]
 
 
 def suspects(report: dict[str, Any]) -> dict[str, Any] | None:
@@ -122,7 +142,7 @@ def classes(report: dict[str, Any]) -> list[dict[str, Any]]:
             "cells": [
                 f"{c['count']:,}",
                 percent(c["recall"]),
-                interval(c),
+                _limits(c),
                 f"{c['given']:,}",
                 percent(c["precision"]),
                 percent(c["confidence"]),
@@ -130,6 +150,10 @@ def classes(report: dict[str, Any]) -> list[dict[str, Any]]:
         }
         for c in report["views"]["classes"]
     ]
+
+
+def _limits(c: dict[str, Any]) -> str:
+    return "–" if c["low"] is None else f"{c['low'] * 100:.1f} … {c['high'] * 100:.1f} %"
 
 
 def binary(found: dict[str, Any] | None) -> list[dict[str, str]]:

@@ -14,7 +14,7 @@ from howsure.render import _svg
 from howsure.render._rows import percent
 from howsure.render.html import render
 from howsure.render.markdown import escape
-from howsure.render.words import ARROWS, interval, meaning, number
+from howsure.render.words import ARROWS, interval, level, meaning, number
 
 LINES = 6  # colours of curves; they repeat after that
 
@@ -45,7 +45,7 @@ def tables(data: dict[str, Any]) -> list[Table]:
 
 def headline(data: dict[str, Any]) -> str:
     """One line about what is compared."""
-    return f"{len(data['models'])} models on the same {data['n']:,} samples · {data['level']:.0%} intervals"
+    return f"{len(data['models'])} models on the same {data['n']:,} samples · {level(data['level'])} intervals"
 
 
 def verdict(data: dict[str, Any]) -> str:

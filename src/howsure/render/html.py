@@ -15,7 +15,7 @@ from markupsafe import Markup
 from howsure.render import _pictures as pictures
 from howsure.render import _rows as rows
 from howsure.render._pictures import Picture
-from howsure.render.words import ARROWS, by_question, headline, interval, meaning, note, number
+from howsure.render.words import ARROWS, by_question, headline, interval, level, meaning, note, number
 
 TILES = ("accuracy", "aurc", "coverage_at_risk_0.01", "ece")
 SCORES = ("aurc", "auroc", "aupr_error", "coverage_at_risk_0.01", "eor_smooth")
@@ -79,14 +79,13 @@ def _parts(report: dict[str, Any]) -> dict[str, Any]:
     return {
         "title": _title(report),
         "headline": headline(report),
-        "level": f"{report['provenance']['level']:.0%}",
+        "level": level(report["provenance"]["level"]),
         "tiles": [_tile(report, name) for name in TILES if name in report["metrics"]],
         "rows": {**shown, "data": safe_json(shown["data"])},
         "linked": _drawn(
             [pictures.risk_coverage(report), pictures.threshold_diagram(report), pictures.confidence_histogram(report)]
         ),
         "reliability": _reliability(report),
-        "near": any(report["views"]["histogram"]["top_5"]),
         "evidence": rows.evidence,
         "questions": [
             (q, [_metric(name, e) for name, e in found.items()]) for q, found in by_question(report["metrics"])
@@ -94,6 +93,7 @@ def _parts(report: dict[str, Any]) -> dict[str, Any]:
         "scores": _scores(report),
         "binary": rows.binary(report["binary"]),
         "bands": rows.bands(report),
+        "calibration": rows.calibration(report.get("calibration")),
         "more": _drawn(_more(report)),
         "suspects": rows.suspects(report),
         "classes": rows.classes(report),
@@ -143,9 +143,8 @@ def _more(report: dict[str, Any]) -> list[Picture | None]:
     ]
 
 
-def _drawn(found: list[Picture | None]) -> list[dict[str, Any]]:
-    coloured = ("Confidence histogram", "Loss and score")
-    return [{**p._asdict(), "legend": p.title in coloured} for p in found if p is not None]
+def _drawn(found: list[Picture | None]) -> list[Picture]:
+    return [p for p in found if p is not None]
 
 
 def _scores(report: dict[str, Any]) -> dict[str, Any] | None:

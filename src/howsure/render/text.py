@@ -9,6 +9,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from howsure.render._rows import calibration
 from howsure.render.words import ARROWS, by_question, headline, interval, meaning, note, number
 
 
@@ -28,6 +29,8 @@ def tables(report: dict[str, Any]) -> RenderableType:
         parts += [_scores(report), Text("")]
     if report["binary"]:
         parts += [_binary(report["binary"]), Text("")]
+    if changed := calibration(report.get("calibration")):
+        parts += [_changed(changed), Text("")]
     if report["findings"]:
         parts += [Text("What stands out", style="bold"), *(Text(f"• {f['text']}") for f in report["findings"])]
     return Group(*parts)
@@ -71,6 +74,16 @@ def _binary(binary: dict[str, Any]) -> Table:
     ]
     for title, entry in rows:
         table.add_row(Text(title), number(entry["value"]), interval(entry))
+    return table
+
+
+def _changed(found: dict[str, Any]) -> Table:
+    table = _table("What calibration changed")
+    for column in ("before", "after", "difference", "interval"):
+        table.add_column(column, justify="right", no_wrap=True)
+    table.add_column("")
+    for row in found["rows"]:
+        table.add_row(Text(row["name"]), *row["cells"])
     return table
 
 

@@ -89,5 +89,10 @@ def headline(report: dict[str, Any]) -> str:
     """One line about the data."""
     k = "" if report["k"] is None else f", {report['k']:,} classes"
     samples = "" if report["samples"] == 1 else f", {report['samples']} samples each"
-    level = report["provenance"]["level"]
-    return f"{report['n']:,} predictions{k}{samples} · score {report['score']} · {level:.0%} intervals"
+    limits = f"{level(report['provenance']['level'])} intervals"
+    return f"{report['n']:,} predictions{k}{samples} · score {report['score']} · {limits}"
+
+
+def level(share: float) -> str:
+    """0.999 → 99.9 %."""
+    return f"{share * 100:.6g} %"
