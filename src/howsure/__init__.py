@@ -17,6 +17,7 @@ _NAMES = {
     "_tally": ["Tally"],
     "before_after": ["CalibrationReport", "calibration_report"],
     "binning": ["adaptive", "adaptive_reference", "equal_range", "equal_size", "unique"],
+    "compaction": ["certified"],
     "comparison": ["Comparison", "compare"],
     "curves": [
         "BinTable",
@@ -101,6 +102,7 @@ if TYPE_CHECKING:
     from howsure._tally import Tally
     from howsure.before_after import CalibrationReport, calibration_report
     from howsure.binning import adaptive, adaptive_reference, equal_range, equal_size, unique
+    from howsure.compaction import certified
     from howsure.comparison import Comparison, compare
     from howsure.curves import *
     from howsure.formats import read, scan, write

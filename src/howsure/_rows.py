@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import inf
 
 import numpy as np
 
@@ -101,6 +102,15 @@ def as_rows(t: Tally) -> RowTally:
     return RowTally(score, count, loss, score * count, loss)
 
 
+def score_ends(t: RowTally) -> tuple[Floats, Floats]:
+    """The lowest and the highest score that each row can hold; they are equal where all its samples are tied."""
+    if t.edges is None:
+        return t.score, t.score
+    i = np.searchsorted(t.edges[:-1], t.score)
+    low = np.where(i > 0, np.nextafter(t.edges[i - 1], inf), -inf)
+    return low, np.maximum(t.edges[i], t.score)  # scores beyond the last edge joined its bucket
+
+
 def merge(a: RowTally, b: RowTally) -> RowTally:
     """All rows of both, equal scores summed."""
     if a.zero_one != b.zero_one:
@@ -150,6 +160,8 @@ def compacted(t: Tally, buckets: int) -> RowTally:
     check.at_least(buckets, LEAST, "buckets")
     if t.has_at_most(buckets):
         return as_rows(t)
+    if t.approximate:  # its buckets may straddle the new ones, whose ends would then be no cuts of the data
+        raise InputError(f"this tally is already {t.approximate}; compact the exact tally, or keep this one.")
     low, high = t.score_range()
     if low >= 0 and high <= 1:
         edges = grid(buckets)

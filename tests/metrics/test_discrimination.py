@@ -46,3 +46,9 @@ def test_davis_goadrich_of_one_block_is_the_share() -> None:
 def test_weights_count_as_samples() -> None:
     t = hs.tally([3, 2, 1], correct=[1, 0, 1], weight=[0.5, 2.0, 1.5])
     assert hs.auroc(t) == pytest.approx((0.5 * 2.0) / (2.0 * 2.0))
+
+
+def test_rounded_weights_of_wrong_answers_alone_leave_no_right_one() -> None:
+    score = 0.9 + np.arange(60) * np.spacing(0.9)
+    weight = np.random.default_rng(0).choice([0.1, 0.25, 1.0, 3.0, 17.3], 60)
+    assert np.isnan(hs.auroc(hs.tally(score, correct=np.zeros(60), weight=weight)))

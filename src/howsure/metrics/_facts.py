@@ -22,6 +22,7 @@ def metric(
     through: Callable[..., tuple[Outcomes, Callable[[Tally], float]]] | None = None,
     of_blocks: Callable[[Blocks, Counts], Floats] | None = None,
     of_bins: Callable[[Sums], Floats] | None = None,
+    certify: Callable[..., tuple[float, float]] | str | None = None,
 ) -> Callable[[F], F]:
     """Attach facts to a metric and return the metric itself.
 
@@ -29,9 +30,13 @@ def metric(
     bootstrap interval of it makes sense; `through` turns predictions and the metric's options into the outcomes
     and the metric of their tally that give the same number. `of_blocks` (with the default options) and `of_bins`
     are the metric as a function of tie blocks and n, or of the sums in its `bins`, for many tables at once.
+    `certify` takes a compact tally and the metric's options and gives the least and the greatest value that the
+    exact data can have had; a text says why there is no such pair. Without it the metric reads nothing but sums
+    that a compact tally keeps.
     """
     facts: dict[str, Any] = {"better": better, "bounds": bounds, "takes": takes, "rank_only": rank_only}
     facts |= {"smooth": smooth, "through": through, "of_blocks": of_blocks, "of_bins": of_bins}
+    facts |= {"certify": certify}
 
     def attach(f: F) -> F:
         for name, value in facts.items():

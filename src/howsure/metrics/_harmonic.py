@@ -76,12 +76,21 @@ def _narrow_share(a: Floats, m: Floats, middle: Floats) -> Floats:
 
 
 def _wide_share(a: Floats, b: Floats, m: Floats) -> Floats:
+    return 1.0 - a / m * harmonic_rise(a, b)
+
+
+def harmonic_rise(a: Floats, b: Floats) -> Floats:
+    """H(b) - H(a) for a <= b, exact also where it is far smaller than either.
+
+    >>> harmonic_rise(np.array([2.0, 1e9]), np.array([4.0, 1e9 + 1]))
+    array([5.83333333e-01, 1.00000000e-09])
+    """
     far = a >= SHIFT
     rise = np.empty_like(a)
     z = a[far] + 0.5
-    rise[far] = np.log1p(m[far] / z) + (_tail(b[far] + 0.5) - _tail(z))
+    rise[far] = np.log1p((b[far] - a[far]) / z) + (_tail(b[far] + 0.5) - _tail(z))
     rise[~far] = harmonic(b[~far]) - harmonic(a[~far])
-    return 1.0 - a / m * rise
+    return rise
 
 
 def risk_sum(block: Blocks, n: Counts) -> Floats:

@@ -14,6 +14,15 @@ from howsure._columns import Values, chunks, mean_probs
 from howsure._tally import Sums, Tally, needs_claims, needs_whole_counts
 from howsure.binning import Binning, adaptive, equal_range, equal_size, sums_in
 from howsure.curves import bin_table, uncertain_tally
+from howsure.metrics._binned_bounds import (
+    brier_bounds,
+    debiased_bounds,
+    ece_bounds,
+    mce_bounds,
+    nll_bounds,
+    over_bounds,
+    under_bounds,
+)
 from howsure.metrics._facts import metric
 from howsure.outcomes import Outcomes
 from howsure.predictions import Predictions
@@ -54,7 +63,7 @@ def _debiased(s: Sums) -> Floats:
     return np.where(many.any(axis=-1), found, np.nan)
 
 
-@metric(better="lower", bounds=(0, 1), of_bins=_ece)
+@metric(better="lower", bounds=(0, 1), of_bins=_ece, certify=ece_bounds)
 def ece(t: Tally, bins: Binning = equal_range(15)) -> float:
     r"""Expected calibration error: the mean gap between confidence and accuracy, bin by bin.
 
@@ -71,7 +80,7 @@ def ece(t: Tally, bins: Binning = equal_range(15)) -> float:
     return float(_ece(_binned(t, bins)))
 
 
-@metric(better="lower", bounds=(0, 1), smooth=False)
+@metric(better="lower", bounds=(0, 1), smooth=False, certify=mce_bounds)
 def mce(t: Tally, bins: Binning = equal_range(15)) -> float:
     r"""Maximum calibration error: the largest gap, :math:`\max_j |\mathrm{conf}_j - \mathrm{acc}_j|`.
 
@@ -85,7 +94,7 @@ def mce(t: Tally, bins: Binning = equal_range(15)) -> float:
     return float(np.abs(bin_table(t, bins).gap).max())
 
 
-@metric(better="lower", bounds=(0, 1), of_bins=_ece)
+@metric(better="lower", bounds=(0, 1), of_bins=_ece, certify=partial(ece_bounds, bins=adaptive()))
 def aece(t: Tally, bins: Binning = adaptive()) -> float:
     r"""`ece` with Ding's adaptive bins: as narrow as the samples allow.
 
@@ -98,7 +107,7 @@ def aece(t: Tally, bins: Binning = adaptive()) -> float:
     return ece(t, bins)
 
 
-@metric(better="lower", bounds=(0, 1), smooth=False)
+@metric(better="lower", bounds=(0, 1), smooth=False, certify=partial(mce_bounds, bins=adaptive()))
 def amce(t: Tally, bins: Binning = adaptive()) -> float:
     r"""`mce` with Ding's adaptive bins, none of which is too thin to read.
 
@@ -128,7 +137,7 @@ def signed_calibration_error(t: Tally) -> float:
     return float((sums.claim[0] - (t.n - t.total)) / t.n)
 
 
-@metric(better="lower", bounds=(0, 1), of_bins=_over)
+@metric(better="lower", bounds=(0, 1), of_bins=_over, certify=over_bounds)
 def over_confidence(t: Tally, bins: Binning = equal_range(15)) -> float:
     r"""The part of `ece` from bins that claim too much, :math:`\sum_j \frac{n_j}{n} \max(\mathrm{gap}_j, 0)`.
 
@@ -141,7 +150,7 @@ def over_confidence(t: Tally, bins: Binning = equal_range(15)) -> float:
     return float(_over(_binned(t, bins)))
 
 
-@metric(better="lower", bounds=(0, 1), of_bins=_under)
+@metric(better="lower", bounds=(0, 1), of_bins=_under, certify=under_bounds)
 def under_confidence(t: Tally, bins: Binning = equal_range(15)) -> float:
     r"""The part of `ece` from bins that claim too little, :math:`\sum_j \frac{n_j}{n} \max(-\mathrm{gap}_j, 0)`.
 
@@ -154,7 +163,7 @@ def under_confidence(t: Tally, bins: Binning = equal_range(15)) -> float:
     return float(_under(_binned(t, bins)))
 
 
-@metric(better="lower", bounds=(0, 1), of_bins=_debiased)
+@metric(better="lower", bounds=(0, 1), of_bins=_debiased, certify=debiased_bounds)
 def debiased_ece(t: Tally, bins: Binning = equal_size(15)) -> float:
     r"""L2 calibration error with the variance of the accuracies subtracted.
 
@@ -174,7 +183,7 @@ def debiased_ece(t: Tally, bins: Binning = equal_size(15)) -> float:
 GRID = 1 << 13
 
 
-@metric(better="lower", bounds=(0, 1), smooth=False)
+@metric(better="lower", bounds=(0, 1), smooth=False, certify="its bandwidth is a fixed point of all single scores")
 def smooth_ece(t: Tally) -> float:
     r"""Calibration error without bins: residuals smoothed by a reflected Gaussian kernel.
 
@@ -205,7 +214,7 @@ def smooth_ece(t: Tally) -> float:
     return smoothed(high)
 
 
-@metric(better="lower", bounds=(0, 1))
+@metric(better="lower", bounds=(0, 1), certify=brier_bounds)
 def correctness_brier(t: Tally) -> float:
     r"""Mean squared distance between claim and outcome, :math:`\frac1n \sum_i (r_i - c_i)^2`.
 
@@ -220,7 +229,7 @@ def correctness_brier(t: Tally) -> float:
     return float((np.dot(right, (1 - r) ** 2) + np.dot(wrong, r**2)) / t.n)
 
 
-@metric(better="lower", bounds=(0, inf))
+@metric(better="lower", bounds=(0, inf), certify=nll_bounds)
 def correctness_nll(t: Tally) -> float:
     r"""Mean log loss of the confidence: :math:`-\log r` where right, :math:`-\log(1-r)` where wrong.
 

@@ -10,19 +10,30 @@ import numpy as np
 from howsure._check import Floats, InputError
 from howsure._tally import Blocks, Counts, Tally, needs_zero_one
 from howsure.curves import precision_recall
+from howsure.metrics._extremes import Pair, of_order, precision_area, retrieved
 from howsure.metrics._facts import metric
 
 
 def _right_before_wrong(block: Blocks, n: Counts) -> Floats:
     """The share of pairs in the right order; blocks along the last axis, so that many drawn tables go at once."""
     wrong = np.asarray(block.loss.sum(axis=-1), dtype=np.float64)
-    pairs = wrong * (n - wrong)
+    right = n - wrong
+    pairs = wrong * right
     with np.errstate(divide="ignore", invalid="ignore"):
         share = (block.middle_sum - wrong * wrong / 2) / pairs  # what stands before a wrong answer, without the wrong
-    return np.where(pairs > 0, np.clip(share, 0.0, 1.0), nan)  # rounded weights may leave the range
+    some = (pairs > 0) & (right > 1e-12 * n)  # sums of weights are rounded: what remains of nothing is not a sample
+    return np.where(some, np.clip(share, 0.0, 1.0), nan)  # for the same reason a share may leave the range
 
 
-@metric(better="higher", bounds=(0, 1), rank_only=True, of_blocks=_right_before_wrong)
+def _certified_order(t: Tally) -> Pair:
+    return of_order(t, _right_before_wrong)
+
+
+def _certified_precision(t: Tally, positive: str = "error", method: str = "step") -> Pair:
+    return precision_area(retrieved(t, positive), method)
+
+
+@metric(better="higher", bounds=(0, 1), rank_only=True, of_blocks=_right_before_wrong, certify=_certified_order)
 def auroc(t: Tally) -> float:
     r"""The probability that a right answer is trusted more than a wrong one, ties counting one half.
 
@@ -40,7 +51,7 @@ def auroc(t: Tally) -> float:
     return float(_right_before_wrong(t.blocks(), np.array(t.n)))
 
 
-@metric(better="higher", bounds=(0, 1), rank_only=True)
+@metric(better="higher", bounds=(0, 1), rank_only=True, certify=_certified_precision)
 def aupr(
     t: Tally,
     positive: Literal["error", "success"] = "error",

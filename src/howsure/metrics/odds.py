@@ -14,12 +14,13 @@ from howsure._check import Floats, InputError
 from howsure._tally import Counts, Tally, needs_zero_one
 from howsure.curves import odds_ratio
 from howsure.histograms import Histogram, histogram
+from howsure.metrics._binned_bounds import eor_bounds
 from howsure.metrics._facts import metric
 
 Degenerate = Literal["inf", "smooth", "drop", "cap", "merge"]
 
 
-@metric(better="higher", bounds=(1, inf), rank_only=True, smooth=False)
+@metric(better="higher", bounds=(1, inf), rank_only=True, smooth=False, certify=eor_bounds)
 def eor(
     h: Histogram | Tally, degenerate: Degenerate = "inf", cap: float | None = None, base: float | None = None
 ) -> float:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from math import log1p
 from typing import Literal
 
@@ -13,6 +14,7 @@ from howsure._rows import RowTally
 from howsure._sets import SetTally
 from howsure._tally import Blocks, Counts, Tally, needs_tally, needs_zero_one
 from howsure.curves import risk_coverage
+from howsure.metrics._extremes import Pair, at_coverage, of_order, step_area, trapezoid_area, widest, wrong_from_top
 from howsure.metrics._facts import metric
 from howsure.metrics._harmonic import mean_rank_share, risk_sum
 
@@ -40,7 +42,21 @@ def _generalised(block: Blocks, n: Counts) -> Floats:
     return (n * block.loss.sum(axis=-1) - block.middle_sum) / n / n
 
 
-@metric(better="lower", bounds=(0, 1), rank_only=True, of_blocks=_expected)
+def _certified_area(t: Tally, variant: Variant | None = None) -> Pair:
+    if variant == "step":
+        return step_area(wrong_from_top(t))
+    return trapezoid_area(wrong_from_top(t)) if variant == "trapezoid" else of_order(t, _expected)
+
+
+def _certified_coverage(t: Tally, risk: float) -> Pair:
+    return widest(wrong_from_top(t), 1.0 - risk)
+
+
+def _certified_risk(t: Tally, coverage: float) -> Pair:
+    return at_coverage(wrong_from_top(t), coverage)
+
+
+@metric(better="lower", bounds=(0, 1), rank_only=True, of_blocks=_expected, certify=_certified_area)
 def aurc(t: Tally | SetTally, variant: Variant | None = None) -> float:
     r"""Mean risk over all coverages, accepting the most trusted first.
 
@@ -75,7 +91,7 @@ def aurc(t: Tally | SetTally, variant: Variant | None = None) -> float:
     return float((width * (curve.y + left)).sum() / 2)
 
 
-@metric(better="lower", bounds=(0, 1), rank_only=True, of_blocks=_expected)
+@metric(better="lower", bounds=(0, 1), rank_only=True, of_blocks=_expected, certify=_certified_area)
 def aac(t: Tally, variant: Variant | None = None) -> float:
     r"""Area above the threshold diagram: between accuracy 1 and the accuracy of the kept, over the deferred share.
 
@@ -124,7 +140,7 @@ def optimal_aurc_asymptotic(error: float) -> float:
     return 1.0 if error == 1 else error + (1 - error) * log1p(-error)
 
 
-@metric(better="lower", bounds=(0, 1), rank_only=True, of_blocks=_excess)
+@metric(better="lower", bounds=(0, 1), rank_only=True, of_blocks=_excess, certify=partial(of_order, number=_excess))
 def e_aurc(t: Tally) -> float:
     r"""Excess AURC: how much worse than the best possible order, :math:`\mathrm{AURC} - \mathrm{AURC}^*`.
 
@@ -138,7 +154,13 @@ def e_aurc(t: Tally) -> float:
     return max(0.0, aurc(t) - optimal_aurc(t))
 
 
-@metric(better="lower", bounds=(0, 1), rank_only=True, of_blocks=_generalised)
+@metric(
+    better="lower",
+    bounds=(0, 1),
+    rank_only=True,
+    of_blocks=_generalised,
+    certify=partial(of_order, number=_generalised),
+)
 def augrc(t: Tally) -> float:
     r"""Area under the generalised risk–coverage curve: mean loss *per sample of the whole*, over all coverages.
 
@@ -154,7 +176,7 @@ def augrc(t: Tally) -> float:
     return float(_generalised(t.blocks(), np.array(t.n)))
 
 
-@metric(better="higher", bounds=(0, 1), rank_only=True)
+@metric(better="higher", bounds=(0, 1), rank_only=True, certify=_certified_coverage)
 def coverage_at_risk(t: Tally, risk: float) -> float:
     r"""The largest share that can be accepted at this risk or less; 0 where no threshold reaches it.
 
@@ -180,7 +202,7 @@ def widest_row(t: Tally, accuracy: float) -> int | None:
     return int(good[-1]) if len(good) else None
 
 
-@metric(better="lower", bounds=(0, 1), rank_only=True)
+@metric(better="lower", bounds=(0, 1), rank_only=True, certify=_certified_risk)
 def risk_at_coverage(t: Tally | SetTally, coverage: float) -> float:
     r"""The risk at the first threshold that accepts at least this share. Range [0, 1] for the 0/1 loss.
 
