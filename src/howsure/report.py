@@ -19,6 +19,7 @@ from howsure._tally import Tally
 from howsure._version import __version__
 from howsure.before_after import change_json, changes_of
 from howsure.binning import adaptive, equal_range, equal_size
+from howsure.compaction import bounds_of
 from howsure.curves import Curve
 from howsure.findings import Case, changes, findings, verdict
 from howsure.intervals import Interval, each_interval
@@ -230,11 +231,12 @@ def _value(item: Item, data: Any) -> Any:
 
 
 def _entry(item: Item, value: float, limits: Interval, t: Tally) -> dict[str, Any]:
+    bounds = bounds_of([item], t)[item.name] if item.takes == "tally" else {}
     if not isfinite(value):
-        return {"value": None, "why": panel.why_undefined(item.name, value, t), "better": item.better}
+        return {"value": None, "why": panel.why_undefined(item.name, value, t), "better": item.better, **bounds}
     if limits.why:
-        return {"value": value, "low": None, "high": None, "better": item.better, "why": limits.why}
-    return {"value": value, "low": limits.low, "high": limits.high, "better": item.better}
+        return {"value": value, "low": None, "high": None, "better": item.better, "why": limits.why, **bounds}
+    return {"value": value, "low": limits.low, "high": limits.high, "better": item.better, **bounds}
 
 
 def _curves(preds: Predictions, t: Tally) -> dict[str, Any]:

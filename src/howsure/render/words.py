@@ -73,7 +73,17 @@ def note(name: str, entry: dict[str, Any]) -> str:
     """What the number says, or why there is none."""
     if entry["value"] is None:
         return str(entry["why"])
-    return meaning(name).says
+    return "; ".join(filter(None, (meaning(name).says, certain(entry))))
+
+
+def certain(entry: dict[str, Any]) -> str:
+    """What is certain about the exact value where the tally was compacted."""
+    if "bounds" not in entry:
+        return ""
+    if entry["bounds"] is None:
+        return "approximate, without certified bounds"
+    low, high = ("∞" if end is None else f"{end:.6g}" for end in entry["bounds"])
+    return f"exactly {low}" if low == high else f"certainly {low} … {high}"
 
 
 def by_question(metrics: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
@@ -90,7 +100,8 @@ def headline(report: dict[str, Any]) -> str:
     k = "" if report["k"] is None else f", {report['k']:,} classes"
     samples = "" if report["samples"] == 1 else f", {report['samples']} samples each"
     limits = f"{level(report['provenance']['level'])} intervals"
-    return f"{report['n']:,} predictions{k}{samples} · score {report['score']} · {limits}"
+    coarse = f" · {report['approximate']}" if report.get("approximate") else ""
+    return f"{report['n']:,} predictions{k}{samples} · score {report['score']} · {limits}{coarse}"
 
 
 def level(share: float) -> str:

@@ -1,0 +1,58 @@
+"""Reports of compact tallies: bounds in the JSON and in every rendering."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+
+import howsure as hs
+from howsure import panel
+from howsure.intervals import Interval
+from howsure.render.words import certain, note
+from howsure.report import Report, _entry
+
+N = 3000
+
+
+@pytest.fixture(scope="module")
+def report() -> Report:
+    """An ordinary report whose ranking and calibration numbers are replaced by those of the compact tally."""
+    rng = np.random.default_rng(0)
+    confidence = rng.random(N)
+    preds = hs.Predictions.from_confidence(confidence, rng.random(N) < confidence)
+    data = json.loads(hs.evaluate(preds).to_json())
+    t = hs.tally(confidence, correct=preds.correct).compact(400)
+    for item in [*panel.ranking(), *panel.claims()]:
+        data["metrics"][item.name] = _entry(item, item.measure(t), Interval(0.0, 1.0), t)
+    return Report({**data, "approximate": t.approximate})
+
+
+def test_every_entry_of_a_compact_tally_has_bounds_or_says_why(report: Report) -> None:
+    for name in (item.name for item in [*panel.ranking(), *panel.claims()]):
+        entry = report.data["metrics"][name]
+        assert entry["bounds"] is not None or entry["bounds_why"], name
+    assert json.loads(report.to_json())["metrics"]["aurc"]["bounds"] == report.data["metrics"]["aurc"]["bounds"]
+
+
+@pytest.mark.parametrize("render", [Report.to_text, Report.to_markdown, Report.to_html])
+def test_bounds_and_compaction_are_shown(report: Report, render: Any) -> None:
+    shown = " ".join(render(report).split())
+    low, high = report.data["metrics"]["aurc"]["bounds"]
+    assert f"{low:.6g} … {high:.6g}" in shown
+    assert report.data["approximate"] in shown
+    assert "approximate, without certified bounds" in shown
+
+
+def test_an_exact_report_has_no_bounds() -> None:
+    data = hs.evaluate(hs.Predictions.from_confidence([0.9, 0.8, 0.7], [1, 1, 0])).data
+    assert "approximate" not in data
+    assert not any("bounds" in entry for entry in data["metrics"].values())
+
+
+def test_bounds_in_words() -> None:
+    assert certain({"bounds": [0.25, 0.25]}) == "exactly 0.25"
+    assert certain({"bounds": [1.5, None]}) == "certainly 1.5 … ∞"
+    assert note("aurc", {"value": 0.1, "bounds": [0.09, 0.11]}).endswith("; certainly 0.09 … 0.11")
