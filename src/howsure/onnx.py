@@ -6,12 +6,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
-import numpy as np
-
 from howsure._atomic import replacing
-from howsure._check import Floats, InputError
+from howsure._check import InputError
 from howsure._optional import need
-from howsure.calibrators import MatrixScaling, Temperature, VectorScaling
+from howsure.calibrators._steps import steps
 
 __all__ = ["add_calibrator", "export_calibrated"]
 
@@ -31,7 +29,7 @@ def add_calibrator(model: Any, calibrator: Any, *, logits: str | None = None, pr
     dtype = onnx.helper.tensor_dtype_to_np_dtype(source.type.tensor_type.elem_type)
     _check_output(model.graph, source, probabilities)
     names = _names(model.graph)
-    parts = _parts(calibrator)
+    parts = steps(calibrator, "an ONNX graph")
     made: list[Any] = []
     current = source.name
     for operator, values in parts:
@@ -62,20 +60,6 @@ def _copy(onnx: Any, model: Any) -> Any:
     fresh = onnx.ModelProto()
     fresh.CopyFrom(model)
     return fresh
-
-
-def _parts(calibrator: Any) -> list[tuple[str, Floats]]:
-    """The calibrator as operators with one constant each."""
-    if isinstance(calibrator, Temperature):
-        return [("Div", np.asarray(calibrator.temperature))]
-    if isinstance(calibrator, VectorScaling):
-        return [("Mul", calibrator.weight), ("Add", calibrator.intercept)]
-    if isinstance(calibrator, MatrixScaling):
-        return [("MatMul", np.ascontiguousarray(calibrator.weight.T)), ("Add", calibrator.intercept)]
-    raise InputError(
-        f"{type(calibrator).__name__} cannot be put into an ONNX graph; "
-        "Temperature, VectorScaling and MatrixScaling can."
-    )
 
 
 def _source(graph: Any, logits: str | None) -> Any:

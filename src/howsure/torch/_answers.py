@@ -1,5 +1,6 @@
 """What a model returns, as one row of logits or probabilities for each sample."""
 
+# pyright: reportMissingImports=false, reportUnknownParameterType=false
 from __future__ import annotations
 
 import os
@@ -22,10 +23,10 @@ class Options(TypedDict, total=False):
     """The fields of `Run`, for the signatures of what collects predictions."""
 
     outputs: Kind
-    output: Pick
-    device: torch.device | str
+    output: Pick | None
+    device: torch.device | str | None
     labels: bool
-    path: str | os.PathLike[str]
+    path: str | os.PathLike[str] | None
     memory: int
     progress: bool
 
@@ -72,9 +73,7 @@ class Run:
         """The tensor as (n, k), refused where it cannot be what it is said to be."""
         if not z.is_floating_point():
             raise InputError(f"the model returned {z.dtype}; floats are needed.")
-        if z.ndim == 1 or (z.ndim == 2 and z.shape[1] == 1):
-            z = z.reshape(-1)
-            z = torch.stack((torch.zeros_like(z) if self.outputs == "logits" else 1 - z, z), dim=1)
+        z = columns(z, self.outputs)
         if z.ndim != 2:
             raise InputError(
                 f"the model returned shape {tuple(z.shape)}; one row per sample and one column per class, (n, k), "
@@ -82,6 +81,14 @@ class Run:
             )
         (_not_probs if self.outputs == "logits" else _only_probs)(z)
         return z
+
+
+def columns(z: Tensor, kind: Kind) -> Tensor:
+    """A binary model may give class 1 alone, as (n,) or (n, 1); all else stays as it is."""
+    if z.ndim == 1 or (z.ndim == 2 and z.shape[1] == 1):
+        z = z.reshape(-1)
+        return torch.stack((torch.zeros_like(z) if kind == "logits" else 1 - z, z), dim=1)
+    return z
 
 
 def are_probs(z: Tensor) -> Tensor:

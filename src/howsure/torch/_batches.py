@@ -1,5 +1,6 @@
 """What a loader gives: inputs, labels and ids."""
 
+# pyright: reportMissingImports=false
 from __future__ import annotations
 
 from collections.abc import Mapping

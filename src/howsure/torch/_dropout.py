@@ -1,5 +1,6 @@
 """The dropout layers of a model, switched on alone."""
 
+# pyright: reportMissingImports=false, reportUnknownParameterType=false
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence

@@ -1,5 +1,6 @@
 """A loader run through a model, batch by batch, into Predictions."""
 
+# pyright: reportMissingImports=false, reportUnknownParameterType=false
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable

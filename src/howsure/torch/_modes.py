@@ -1,5 +1,6 @@
 """Evaluation mode, devices and random states, all left as they were found."""
 
+# pyright: reportMissingImports=false, reportUnknownParameterType=false
 from __future__ import annotations
 
 from collections.abc import Generator

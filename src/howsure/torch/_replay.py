@@ -1,5 +1,6 @@
 """What follows the first dropout layer, run again without what comes before it."""
 
+# pyright: reportMissingImports=false, reportUnknownParameterType=false, reportUnknownLambdaType=false
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence

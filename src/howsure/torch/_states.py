@@ -1,5 +1,6 @@
 """The weights of a model: kept, loaded from a checkpoint, put back."""
 
+# pyright: reportMissingImports=false, reportUnknownParameterType=false
 from __future__ import annotations
 
 import os

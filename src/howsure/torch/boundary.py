@@ -1,5 +1,6 @@
 """How far an input is from the nearest decision boundary, to first order."""
 
+# pyright: reportMissingImports=false, reportUnknownParameterType=false
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -53,8 +54,6 @@ def _dual(norm: float) -> float:
 
 
 def _distances(model: nn.Module, inputs: Any, run: Run, dual: float) -> Floats:
-    if isinstance(inputs, (tuple, list)) and len(inputs) == 1:
-        inputs = inputs[0]
     if not isinstance(inputs, Tensor) or not inputs.is_floating_point():
         found = inputs.dtype if isinstance(inputs, Tensor) else type(inputs).__name__
         raise InputError(f"the inputs are {found}; a distance needs one tensor of floats.")

@@ -1,5 +1,6 @@
 """Predictions of a network for everything that a loader gives."""
 
+# pyright: reportMissingImports=false, reportUnknownParameterType=false, reportUnknownLambdaType=false
 from __future__ import annotations
 
 from collections.abc import Iterable

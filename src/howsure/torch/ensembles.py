@@ -1,5 +1,6 @@
 """Several networks, or several states of one, as samples of one prediction."""
 
+# pyright: reportMissingImports=false, reportUnknownParameterType=false, reportUnknownLambdaType=false
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence

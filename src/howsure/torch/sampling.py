@@ -1,5 +1,6 @@
 """Monte-Carlo dropout: several answers of one network, each with other units left out."""
 
+# pyright: reportMissingImports=false, reportUnknownParameterType=false
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence

@@ -1,0 +1,72 @@
+"""Losses that train a network to be less sure, or to know which of its answers to give. Each is a mean over a batch."""
+
+# pyright: reportMissingImports=false, reportUnknownParameterType=false
+from __future__ import annotations
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from howsure._check import InputError
+
+
+def label_smoothing(logits: Tensor, labels: Tensor, *, epsilon: float = 0.1) -> Tensor:
+    r"""Cross entropy with a share of the label given to all classes alike.
+
+    .. math:: -\frac1n \sum_i \sum_k \big((1 - \varepsilon) 1[y_i = k] + \tfrac{\varepsilon}{K}\big) \log p_{ik}
+
+    0 is plain cross entropy. Vemuri's "0.9" is the weight of the label, epsilon = .1. Szegedy et al. 2016.
+
+    >>> label_smoothing(torch.tensor([[4.0, 0.0]]), torch.tensor([0]), epsilon=0.1)
+    tensor(0.2181)
+    """
+    if not 0 <= epsilon <= 1:
+        raise InputError(f"epsilon is {epsilon:g}; a share from 0 to 1 is needed.")
+    return F.cross_entropy(logits, labels, label_smoothing=epsilon)
+
+
+def confidence_penalty(logits: Tensor, labels: Tensor, *, beta: float = 0.1) -> Tensor:
+    r"""Cross entropy minus `beta` times the entropy of the answer: being sure costs.
+
+    .. math:: \frac1n \sum_i \big(-\log p_{i y_i} - \beta H(p_i)\big)
+
+    The entropy is in nats. The paper prints a sum over the data; this is the mean, so that `beta` does not depend on
+    the size of the batch. Pereyra et al. 2017; Laves et al. 2019, eq. 10 (beta = .1).
+
+    >>> confidence_penalty(torch.tensor([[4.0, 0.0]]), torch.tensor([0]), beta=0.1)
+    tensor(0.0091)
+    """
+    if not beta >= 0:
+        raise InputError(f"beta is {beta:g}; a number that is not negative is needed.")
+    log_p = F.log_softmax(logits, dim=1)
+    entropy = -(log_p.exp() * log_p).sum(dim=1).mean()
+    return F.nll_loss(log_p, labels) - beta * entropy
+
+
+def selective_loss(logits: Tensor, labels: Tensor, *, width: float = 0.05) -> Tensor:
+    r"""A differentiable stand-in for AURC: the mean risk over all coverages of the batch, with soft ranks.
+
+    .. math:: \sum_i w(r_i)\, \ell_i, \quad w(r) = \frac{\psi(n + 1) - \psi(r)}{n}, \quad
+        r_i = 1 + \sum_{j \ne i} \sigma\Big(\frac{c_j - c_i}{\mathrm{width}}\Big)
+
+    c is the top probability, the loss of a sample its cross entropy, and w(r) is how much AURC counts the sample of
+    rank r (1 = most trusted). As `width` goes to 0 this becomes the AURC of that loss in the batch, where no
+    confidences are equal; a large `width` gives equal ranks to all, which is a multiple of plain cross entropy.
+    Gradients go through the losses and through the ranks: it pays to be right, and to doubt what is wrong. Limits:
+    ranks are those inside the batch, so batches should be large; the least trusted samples count little, so begin
+    with plain cross entropy or add it; memory grows with the square of the batch. Ding et al. 2020, section 4.1 (iv)
+    proposes AURC as an objective and leaves the form open; this form is ours.
+
+    >>> logits = torch.tensor([[4.0, 0.0], [1.0, 0.0]])
+    >>> sure_and_wrong, sure_and_right = torch.tensor([1, 0]), torch.tensor([0, 1])
+    >>> bool(selective_loss(logits, sure_and_right) < selective_loss(logits, sure_and_wrong))
+    True
+    """
+    if not width > 0:
+        raise InputError(f"width is {width:g}; a number above 0 is needed.")
+    log_p = F.log_softmax(logits, dim=1)
+    trust = log_p.amax(dim=1).exp()
+    n = torch.tensor(float(len(trust)), dtype=trust.dtype, device=trust.device)
+    ahead = torch.sigmoid((trust[None, :] - trust[:, None]) / width).sum(dim=1) - 0.5  # each is half ahead of itself
+    weight = (torch.digamma(n + 1) - torch.digamma(1 + ahead)) / n
+    return (weight * F.nll_loss(log_p, labels, reduction="none")).sum()
