@@ -33,6 +33,9 @@ def arguments(argv: list[str]) -> argparse.Namespace:
         "--tables", action="store_true", help="print the tables from the prediction files, train nothing"
     )
     parser.add_argument("--figures", type=Path, metavar="DIR", help="write the figures as SVG, train nothing")
+    parser.add_argument(
+        "--docs", type=Path, metavar="DIR", help="write a page per study with its figures, train nothing"
+    )
     parser.add_argument("--plan", action="store_true", help="print the plan with predicted hours, and stop")
     return parser.parse_args(argv)
 
@@ -57,7 +60,7 @@ def study(args: argparse.Namespace) -> int:
     if unknown:
         raise ValueError(f"study {unknown[0]!r} is unknown; there are {', '.join(STUDIES)}.")
     runs, store = runs_of(names, args.scale, at_most=args.at_most), Store(args.out)
-    if args.tables or args.figures:
+    if args.tables or args.figures or args.docs:
         return show_results(names, store, args)
     print(plan_text(runs, {run.settings.name for run in runs if store.finished(run)}), flush=True)
     if args.scheduler and not args.plan:
@@ -78,6 +81,10 @@ def show_results(names: list[str], store: Store, args: argparse.Namespace) -> in
 
         for name in names:
             print(*write_figures(name, store, args.scale, args.figures), sep="\n", file=sys.stderr)
+    if args.docs:
+        from .pages import write_pages
+
+        write_pages(names, store, args.scale, args.docs)
     return 0
 
 

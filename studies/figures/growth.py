@@ -51,7 +51,8 @@ def against_size(runs: list[Run], measure: Measure, pairs: tuple[tuple[str, ...]
                 )
     for ax in axes:
         ax.set_xscale("log")
-        ax.legend(fontsize=6)
+        if runs:
+            ax.legend(fontsize=6)
     return figure
 
 

@@ -8,7 +8,7 @@ import howsure as hs
 from ..plans import runs_of
 from ..runs import Run
 from ..store import Store
-from ..tables.mc_temperature import name_of, one_pass, passes, scaled
+from ..tables.mc_temperature import name_of, one_pass, one_pass_scaled, passes, scaled
 from ..tables.results import finished, tally
 from .drawing import diagonal, draw, panels
 
@@ -25,8 +25,7 @@ def mc_temperature(store: Store, scale: str) -> dict[str, Figure]:
 def reliability(store: Store, run: Run) -> Figure:
     figure, axes = panels(TITLES, LABELS)
     column(axes, one_pass(store, run), passes(store, run), "as trained")
-    single = hs.calibrators.Temperature.fit(one_pass(store, run, "val"))(one_pass(store, run))
-    column(axes, single, scaled(store, run), "scaled")
+    column(axes, one_pass_scaled(store, run), scaled(store, run), "scaled")
     for ax in axes[:3]:
         diagonal(ax)
     axes[0].legend(fontsize=7)

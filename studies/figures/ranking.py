@@ -20,7 +20,7 @@ def densenet_m(store: Store, scale: str) -> dict[str, Figure]:
         preds = predictions(store, run)
         for m in CHANGED:
             for ax, curve in zip(axes, curves.values(), strict=True):
-                draw(ax, curve(worsened(preds, m)), f"m = {m}")
+                draw(ax, curve(worsened(preds, m).tally()), f"m = {m}")
         axes[0].legend(fontsize=7)
     return {"densenet_m": figure}
 

@@ -7,13 +7,13 @@ from matplotlib.figure import Figure
 import howsure as hs
 
 from ..plans import STUDIES, runs_of
-from ..plans.regularisation import MAIN
+from ..plans.regularisation import MAIN, SWEPT
 from ..runs import Run
 from ..store import Store
+from ..tables.regularisation import at_epoch
 from ..tables.results import arrays, finished, predictions, tally
 from .drawing import diagonal, draw, panels
 
-SWEEPS = {"label smoothing": "label_smoothing", "dropout": "dropout", "weight decay": "weight_decay"}
 METRICS = {"error": lambda t: t.total / t.n, "ECE": hs.ece, "AAC": hs.aac}
 
 
@@ -22,8 +22,8 @@ def regularisation(store: Store, scale: str) -> dict[str, Figure]:
     runs = [r for r in STUDIES["regularisation"](scale) if r.settings.network == MAIN[scale]]
     done = finished(store, dict.fromkeys(runs))
     standard = [run for run in done if run.label == "standard"]
-    figure, axes = panels(list(SWEEPS), [(name, "per cent") for name in SWEEPS])
-    for ax, (name, field) in zip(axes, SWEEPS.items(), strict=True):
+    figure, axes = panels(list(SWEPT), [(name, "per cent") for name in SWEPT])
+    for ax, (name, field) in zip(axes, SWEPT.items(), strict=True):
         sweep(ax, store, [*standard, *(run for run in done if run.label.startswith(name))], field)
     found = {"regularisation": figure}
     return found | {"overfitting": overfitting(store, standard[0])} if standard else found
@@ -48,14 +48,10 @@ def overfitting(store: Store, run: Run) -> Figure:
     for split in ("train", "test"):
         axes[0].plot(epochs, found[f"{split}_nll"].astype(np.float64).mean(1), label=split)
         axes[1].plot(epochs, 100 * (1 - found[f"{split}_correct"].mean(1)), label=f"{split} error")
-    axes[1].plot(epochs, [100 * hs.ece(at_epoch(found, e)) for e in range(len(epochs))], label="test ECE")
+    axes[1].plot(epochs, [100 * hs.ece(at_epoch(found, e).tally()) for e in range(len(epochs))], label="test ECE")
     for ax in axes:
         ax.legend(fontsize=7)
     return figure
-
-
-def at_epoch(found: dict[str, np.ndarray], epoch: int) -> hs.Tally:
-    return hs.tally(found["test_confidence"][epoch].astype(np.float64), correct=found["test_correct"][epoch])
 
 
 def calibration(store: Store, scale: str) -> dict[str, Figure]:

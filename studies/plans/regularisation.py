@@ -10,6 +10,7 @@ SMOOTHING = (0.02, 0.05, 0.1, 0.2, 0.4)
 DROPOUT = (0.2, 0.5, 0.7)
 WEIGHT_DECAY = (0.0, 5e-4, 1e-3, 5e-3)
 PLAIN_DECAY = 1e-4
+SWEPT = {"label smoothing": "label_smoothing", "dropout": "dropout", "weight decay": "weight_decay"}
 MAIN = {"smoke": "resnet-8", "cpu": "resnet-8", "paper": "resnet-44"}
 EPOCHS = {"smoke": 2, "cpu": 20, "paper": 300}
 EXTRAS = ("boundary", "course")

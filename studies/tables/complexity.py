@@ -12,13 +12,10 @@ from ..networks import build, parameters
 from ..plans import runs_of
 from ..runs import Run
 from ..store import Store
-from .contrast import HEADER, Contrast
 from .results import by_network, finished, predictions, progress, tally, temperature_scaled
 from .table import Table, percent, rank_correlation, spread
 
 TEN = hs.equal_range(10)
-FAMILIES = ("densenet", "resnet", "wrn")
-NOTE = "In per cent; every repeat, since a second training can tell another story; ECE after scaling."
 SELECTIVE: dict[str, Callable[[hs.Tally], float]] = {
     "error": lambda t: t.total / t.n,
     "AUPR": hs.aupr,
@@ -47,27 +44,7 @@ def complexity(store: Store, scale: str) -> list[Table]:
     scaled = tallies(groups, lambda run: temperature_scaled(store, run))
     title = "Calibration after temperature scaling (figure 5)"
     scaled_table = metric_table(title, groups, scaled, CALIBRATION, note)
-    return [*tables, scaled_table, sensitivity("Adaptive bins", scaled), growth(store, groups)]
-
-
-def growth(store: Store, groups: dict[str, list[Run]]) -> Table:
-    """The paper's claims, for the smallest and the largest network of each family."""
-    by_size = sorted(groups.values(), key=lambda runs: size(runs[0]))
-    families = [[runs for runs in by_size if runs[0].settings.network.startswith(f"{name}-")] for name in FAMILIES]
-    pairs = [pair for family in families if len(family) > 1 for pair in zip(family[0], family[-1], strict=False)]
-    rows = [row for small, large in pairs for row in claims(store, small, large)]
-    return Table("Largest against smallest network of a family", HEADER, rows, NOTE)
-
-
-def claims(store: Store, small: Run, large: Run) -> list[list[str]]:
-    names = f"{large.settings.network} against {small.settings.network}, seed {small.settings.seed}"
-    raw = predictions(store, large), predictions(store, small)
-    scaled = temperature_scaled(store, large), temperature_scaled(store, small)
-    return [
-        Contrast(f"AUPR falls: {names}", hs.aupr, *raw, "-").row(),
-        Contrast(f"AURC falls: {names}", hs.aurc, *raw, "-").row(),
-        Contrast(f"ECE stays: {names}", hs.ece, *scaled, "0").row(),
-    ]
+    return [*tables, scaled_table, sensitivity("Adaptive bins", scaled)]
 
 
 def tallies(groups: dict[str, list[Run]], read: Callable[[Run], hs.Predictions]) -> Tallies:

@@ -5,15 +5,23 @@ import numpy as np
 import howsure as hs
 
 from ..plans import runs_of
+from ..provided import NAMES, here, provided
 from ..runs import Run
 from ..store import Store
 from .results import arrays, finished, predictions, progress
 from .table import Table, percent
 
 LEVELS = (0.99, 0.95)
+COARSE = 0.975
+HUNDRED = "netcal_densenet_bc_100_c100"
+HIDDEN = "loss (not available in use)"
 PAPER = {"entropy": "4.29", "U1": "4.22", "dropout 0.002": "10.39", "dropout 0.01": "4.67",
          "dropout 0.05": "1.69", "ensemble": "16.66"}  # fmt: skip
-PAPER_BRIER = {"entropy": "0.033", "U1": "0.033", "dropout 0.002": "0.036"}
+PAPER_BRIER = {"entropy": "0.033", "U1": "0.033", "dropout 0.002": "0.036", "dropout 0.01": "0.04",
+               "dropout 0.05": "0.043", "ensemble": "0.040", HIDDEN: "0"}  # fmt: skip
+PAPER_SHARE = {"entropy": "95", "U1": "95", "dropout 0.002": "92", "ensemble": "88"}
+PAPER_HUNDRED = {"entropy": ("3.64", "0.067", "24 / 50 / 26"), "U1": ("3.77", "0.067", "24 / 49 / 27"),
+                 "U5": ("4.25", "0.067", "19 / 57 / 24")}  # fmt: skip
 
 
 def odds(store: Store, scale: str) -> list[Table]:
@@ -21,11 +29,12 @@ def odds(store: Store, scale: str) -> list[Table]:
     runs = runs_of(["odds"], scale)
     done = finished(store, runs)
     note = f"{progress(store, runs)} Ensemble of {len(done)}; 100 bins of equal size."
+    hundred = [hundred_table(f"{NAMES[HUNDRED]} (tables 1, 2 and 5)", provided(HUNDRED))] if here(HUNDRED) else []
     if not done:
-        return [Table("Expected odds ratio", ["method"], [], note)]
+        return [Table("Expected odds ratio", ["method"], [], note), *hundred]
     correct = predictions(store, done[0]).correct
     found = {name: hs.tally(score, correct=correct) for name, score in methods(store, done).items()}
-    return [odds_table(found, note), bands_table(found, note)]
+    return [odds_table(found, note), bands_table(found, note), *hundred]
 
 
 def methods(store: Store, runs: list[Run]) -> dict[str, np.ndarray]:
@@ -36,7 +45,7 @@ def methods(store: Store, runs: list[Run]) -> dict[str, np.ndarray]:
         "U1": hs.scores.log_max_prob(preds),
         "U5": np.log(hs.scores.top_k_mass(preds, k=5)),
         **{f"dropout {name.rsplit('_', 1)[1]}": -values for name, values in variance.items()},
-        "loss (not available in use)": -hs.losses.nll(preds),
+        HIDDEN: -hs.losses.nll(preds),
     }
     if len(runs) > 1:
         scores["ensemble"] = hs.scores.variance(ensemble(store, runs))
@@ -64,10 +73,50 @@ def odds_row(name: str, t: hs.Tally) -> list[str]:
 
 
 def bands_table(found: dict[str, hs.Tally], note: str) -> Table:
-    header = ["method", *(f"share at {level:.0%}" for level in LEVELS), "share of the rest", "accuracy of the rest"]
-    return Table("Bands of certainty (tables 3 to 5)", header, [bands_row(n, t) for n, t in found.items()], note)
+    header = ["method", *(f"share at {level:.0%}" for level in LEVELS), "share of the rest", "accuracy of the rest",
+              f"share at {COARSE:.1%}", "paper"]  # fmt: skip
+    return Table("Bands of certainty (table 4)", header, [bands_row(n, t) for n, t in found.items()], note)
 
 
 def bands_row(name: str, t: hs.Tally) -> list[str]:
     found = hs.bands(t, LEVELS)
-    return [name, *(percent(w, 1) for w in found.weight), percent(found.accuracy[-1], 1)]
+    coarse = percent(hs.bands(t, (COARSE,)).weight[0], 1)
+    fine = [*(percent(w, 1) for w in found.weight), percent(found.accuracy[-1], 1)]
+    return [name, *fine, coarse, PAPER_SHARE.get(name, "")]
+
+
+def hundred_methods(preds: hs.Predictions) -> tuple[dict[str, np.ndarray], np.ndarray]:
+    """Scores of one network with 100 classes, and whether the label is among its five most probable."""
+    scores = {
+        "entropy": hs.scores.neg_entropy(preds),
+        "U1": hs.scores.log_max_prob(preds),
+        "U5": np.log(hs.scores.top_k_mass(preds, k=5)),
+    }
+    own = np.take_along_axis(preds.probs, preds.labels[:, None], axis=1)
+    return scores, (preds.probs > own).sum(1) < 5
+
+
+def hundred_table(title: str, preds: hs.Predictions) -> Table:
+    """Tables 1, 2 and 5 for 100 classes and the five best answers."""
+    scores, correct = hundred_methods(preds)
+    header = [
+        "method",
+        "EOR smoothed",
+        "EOR merged",
+        "Brier",
+        "shares at 99 / 95 % / rest",
+        "paper: EOR",
+        "Brier",
+        "shares",
+    ]
+    rows = [hundred_row(name, hs.tally(score, correct=correct)) for name, score in scores.items()]
+    return Table(
+        title, header, rows, f"The label is among the five best in {percent(correct.mean(), 1)} % (paper 91.6 %)."
+    )
+
+
+def hundred_row(name: str, t: hs.Tally) -> list[str]:
+    h = hs.histogram(t, hs.equal_size(100))
+    values = [f"{hs.eor(h, degenerate=how):.2f}" for how in ("smooth", "merge")]
+    shares = " / ".join(percent(w, 0) for w in hs.bands(t, LEVELS).weight)
+    return [name, *values, f"{hs.histogram_brier(h):.4f}", shares, *PAPER_HUNDRED[name]]

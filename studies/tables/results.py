@@ -1,6 +1,8 @@
 """From prediction files to the library's objects; the only place where the tables touch files."""
 
+from collections import Counter
 from collections.abc import Iterable
+from functools import cache
 
 import numpy as np
 
@@ -15,16 +17,27 @@ def finished(store: Store, runs: Iterable[Run]) -> list[Run]:
 
 
 def progress(store: Store, runs: list[Run]) -> str:
-    """What a reader must know before the numbers: how much of the study has been run."""
-    done = len(finished(store, runs))
-    return f"{done} of {len(runs)} networks finished." if done < len(runs) else f"All {len(runs)} networks finished."
+    """What a reader must know before the numbers: how much of the study has been run, and what is missing."""
+    left = Counter(title(run) for run in runs if not store.finished(run))
+    if not left:
+        return f"All {len(runs)} networks finished."
+    names = ", ".join(name if count == 1 else f"{name} ({count} repeats)" for name, count in left.items())
+    return f"{len(runs) - left.total()} of {len(runs)} networks finished; missing: {names}."
 
 
+def title(run: Run) -> str:
+    """The network, and what the study calls the run where that says more."""
+    network = run.settings.network
+    return network if run.label.startswith(network) else f"{network} {run.label}"
+
+
+@cache
 def arrays(store: Store, run: Run, extra: str = "") -> dict[str, np.ndarray]:
     with np.load(store.predictions(run.settings, extra), allow_pickle=False) as file:
         return {name: file[name] for name in file.files}
 
 
+@cache
 def predictions(store: Store, run: Run, split: str = "test") -> hs.Predictions:
     found = arrays(store, run)
     return hs.Predictions.from_logits(found[f"{split}_logits"], found[f"{split}_labels"], ids=found[f"{split}_ids"])
@@ -35,11 +48,7 @@ def tally(preds: hs.Predictions) -> hs.Tally:
     return hs.tally(hs.scores.max_prob(preds), correct=preds.correct)
 
 
-def available(names: Iterable[str]) -> list[str]:
-    """Those calibrators that this version of the library has."""
-    return [name for name in names if name in hs.calibrators.__all__]
-
-
+@cache
 def temperature_scaled(store: Store, run: Run) -> hs.Predictions:
     """Test predictions with the temperature fitted on validation."""
     scaling = hs.calibrators.Temperature.fit(predictions(store, run, "val"))

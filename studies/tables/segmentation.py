@@ -1,5 +1,7 @@
 """Ding 2020, figure 7: U-Net width against selective segmentation and pixel-wise calibration."""
 
+from functools import cache
+
 import numpy as np
 
 import howsure as hs
@@ -18,32 +20,47 @@ def segmentation(store: Store, scale: str) -> list[Table]:
     """One row per width; the foreground of Dice is class 1."""
     runs = runs_of(["segmentation"], scale)
     groups = by_network(finished(store, runs))
+    note = progress(store, runs) + " In per cent, all test pixels; mean of the repeats ± half their range."
+    title = "U-Net width (figure 7)"
+    return [
+        width_table(store, groups, f"{title}, {name}", note, scaled=scaled)
+        for name, scaled in (("as trained", False), ("after temperature scaling", True))
+    ]
+
+
+def width_table(store: Store, groups: dict[str, list[Run]], title: str, note: str, *, scaled: bool) -> Table:
     order = sorted(groups, key=lambda network: size(groups[network][0]))
-    values = {network: [measures(store, run) for run in groups[network]] for network in order}
+    values = {network: [measures(store, run, scaled=scaled) for run in groups[network]] for network in order}
     sizes = [size(groups[network][0]) for network in order]
     rows = [
         [network, f"{n:,}", str(len(values[network])), *(spread([v[m] for v in values[network]]) for m in METRICS)]
         for network, n in zip(order, sizes, strict=True)
     ]
     trend = [f"{rank_correlation(sizes, [mean(values[n], m) for n in order]):+.2f}" for m in METRICS]
-    note = progress(store, runs) + " In per cent, all test pixels; mean of the repeats ± half their range."
     header = ["network", "parameters", "repeats", *METRICS]
-    return [Table("U-Net width (figure 7)", header, [*rows, ["rank correlation", "", "", *trend]], note)]
+    return Table(title, header, [*rows, ["rank correlation", "", "", *trend]], note)
 
 
 def mean(values: list[dict[str, float]], name: str) -> float:
     return float(np.mean([v[name] for v in values]))
 
 
-def measures(store: Store, run: Run) -> dict[str, float]:
-    found = arrays(store, run)
-    truth = found["test_labels"].ravel()
-    preds = hs.Predictions.from_logits(found["test_logit_difference"].ravel(), truth)
-    pixels = tally(preds)
-    dice = hs.dice_tally(hs.scores.max_prob(preds), preds.prediction, truth)
+@cache
+def measures(store: Store, run: Run, *, scaled: bool = False) -> dict[str, float]:
+    """All numbers of one network; with the temperature of the validation pixels where asked for."""
+    preds = pixels(store, run, "test")
+    if scaled:
+        preds = hs.calibrators.Temperature.fit(pixels(store, run, "val"))(preds)
+    t = tally(preds)
+    dice = hs.dice_tally(hs.scores.max_prob(preds), preds.prediction, preds.labels)
     return {
         "1 - Dice": float(dice.risk[-1]),
         "AURC of 1 - Dice": hs.aurc(dice),
-        "pixel error": pixels.total / pixels.n,
-        **{name: metric(pixels) for name, metric in CALIBRATION.items()},
+        "pixel error": t.total / t.n,
+        **{name: metric(t) for name, metric in CALIBRATION.items()},
     }
+
+
+def pixels(store: Store, run: Run, split: str) -> hs.Predictions:
+    found = arrays(store, run)
+    return hs.Predictions.from_logits(found[f"{split}_logit_difference"].ravel(), found[f"{split}_labels"].ravel())

@@ -29,6 +29,11 @@ def percent(value: float, digits: int = 2) -> str:
     return f"{100 * value:.{digits}f}"
 
 
+def signed(value: float, digits: int = 2) -> str:
+    """A difference in per cent."""
+    return "nothing" if np.isnan(value) else f"{100 * value:+.{digits}f}"
+
+
 def spread(values: Sequence[float], digits: int = 2) -> str:
     """Mean of the repeats in per cent, and half their range where there are several."""
     mean = percent(float(np.mean(values)), digits)

@@ -1,6 +1,20 @@
-"""`studies` is a folder of the repository, not part of the installed package."""
+"""`studies` is a folder of the repository, not part of the installed package. All of it is run once, at scale smoke."""
 
 import sys
 from pathlib import Path
 
+import pytest
+
 sys.path.insert(0, str(Path(__file__).parents[2]))
+
+
+@pytest.fixture(scope="session")
+def smoke(tmp_path_factory) -> Path:
+    """The output folder of every study at scale smoke; tests copy what they change."""
+    for name in ("torch", "sklearn", "PIL"):
+        pytest.importorskip(name)
+    from studies.__main__ import main
+
+    out = tmp_path_factory.mktemp("smoke")
+    assert main(["all", "--scale", "smoke", "--out", str(out)]) == 0
+    return out

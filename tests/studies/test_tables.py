@@ -1,7 +1,6 @@
 """Tables: the arithmetic of their own, and that they come from prediction files alone."""
 
 import shutil
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,7 +11,8 @@ pytest.importorskip("PIL")
 hs = pytest.importorskip("howsure")
 
 from studies.__main__ import main  # noqa: E402
-from studies.tables.contrast import Contrast  # noqa: E402
+from studies.plans import runs_of  # noqa: E402
+from studies.store import Store  # noqa: E402
 from studies.tables.densenet_m import worsened  # noqa: E402
 from studies.tables.table import Table, mean_ranks, rank_correlation, spread  # noqa: E402
 
@@ -34,42 +34,23 @@ def test_rank_correlation_with_ties():
     assert np.isnan(rank_correlation([1, 2, 3], [5, 5, 5]))
 
 
-@pytest.mark.parametrize(
-    ("sign", "low", "high", "verdict"),
-    [
-        ("-", -2, -1, "agrees"), ("+", -2, -1, "disagrees"), ("0", -2, -1, "disagrees"),
-        ("-", -1, 1, "open"), ("0", -1, 1, "no difference found"), ("-", np.nan, np.nan, "no interval"),
-    ],
-)  # fmt: skip
-def test_verdict_follows_from_the_interval(sign, low, high, verdict):
-    assert Contrast("x", hs.ece, None, None, sign).verdict(low, high) == verdict
-
-
-def test_contrast_of_a_good_and_a_bad_network():
-    rng = np.random.default_rng(0)
-    labels = rng.integers(0, 3, 400)
-    sure = 3.0 * np.eye(3)[labels] + rng.normal(size=(400, 3))
-    good, bad = (hs.Predictions.from_logits(z, labels) for z in (sure, rng.normal(size=(400, 3))))
-    row = Contrast("accuracy is higher", hs.accuracy, good, bad, "+").row()
-    assert row[1] == f"{100 * hs.accuracy(good):.2f}"
-    assert row[-1] == "agrees"
-
-
 def test_worsened_makes_the_least_confident_right_answers_wrong():
     preds = hs.Predictions.from_probs([[0.9, 0.1], [0.6, 0.4], [0.8, 0.2], [0.55, 0.45]], [0, 0, 1, 0])
-    assert [worsened(preds, m).total for m in (0, 1, 2)] == [1, 2, 3]
-    assert hs.aurc(worsened(preds, 1)) > hs.aurc(worsened(preds, 0))
-    assert hs.aupr(worsened(preds, 1)) > hs.aupr(worsened(preds, 0))
+    tallies = [worsened(preds, m).tally() for m in (0, 1, 2)]
+    assert [t.total for t in tallies] == [1, 2, 3]
+    assert hs.aurc(tallies[1]) > hs.aurc(tallies[0])
+    assert hs.aupr(tallies[1]) > hs.aupr(tallies[0])
 
 
-def test_tables_need_prediction_files_only(tmp_path, capsys):
-    assert main(["odds", "--out", str(tmp_path)]) == 0
-    shutil.rmtree(Path(tmp_path) / "checkpoints")
-    capsys.readouterr()
+def test_tables_need_prediction_files_only(tmp_path, smoke, capsys):
+    (tmp_path / "predictions").mkdir()
+    for run in runs_of(["odds"], "smoke"):
+        for extra in ("", "dropout_variance"):
+            shutil.copy(Store(smoke).predictions(run.settings, extra), tmp_path / "predictions")
     assert main(["odds", "complexity", "--tables", "--out", str(tmp_path)]) == 0
     text = capsys.readouterr().out
     assert "All 2 networks finished" in text
-    assert "2 of 4 networks finished" in text
+    assert "2 of 4 networks finished; missing: wrn-10-1 (2 repeats)." in text
     assert "| ensemble |" in text
     check_figures(tmp_path)
 

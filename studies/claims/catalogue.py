@@ -1,0 +1,23 @@
+"""The claims of each study by name."""
+
+from collections.abc import Callable
+
+from ..store import Store
+from .calibration import calibration
+from .claim import Claim
+from .complexity import complexity
+from .densenet_m import densenet_m
+from .mc_temperature import mc_temperature
+from .odds import odds
+from .regularisation import regularisation
+from .segmentation import segmentation
+
+CLAIMS: dict[str, Callable[[Store, str], list[Claim]]] = {
+    "complexity": complexity,
+    "segmentation": segmentation,
+    "regularisation": regularisation,
+    "calibration": calibration,
+    "odds": odds,
+    "mc_temperature": mc_temperature,
+    "densenet_m": densenet_m,
+}

@@ -1,0 +1,86 @@
+"""A claim of a paper, what the prediction files say about it, and the word that follows from the numbers alone."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from math import isnan
+
+from ..tables.table import Table
+
+AGREES, NOT, OPEN, MIXED = "agrees", "does not agree", "cannot be decided here", "mixed"
+HEADER = ["claim", "case", "found", "95 % interval", "verdict"]
+SUMMARY = ["claim", "the paper", "cases that agree / do not / are open", "verdict"]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """One case: a network, a pair of networks, or all of them together."""
+
+    case: str
+    found: str
+    low: float
+    high: float
+    word: str
+    scale: float = 100.0
+    digits: int = 2
+
+    @property
+    def limits(self) -> str:
+        if isnan(self.low) or isnan(self.high):
+            return "none"
+        return " to ".join(f"{self.scale * v:+.{self.digits}f}" for v in (self.low, self.high))
+
+
+@dataclass(frozen=True)
+class Claim:
+    """`because` holds, for each word that may come out, the reason that would be given for it."""
+
+    text: str
+    paper: str
+    evidence: Sequence[Evidence]
+    because: Mapping[str, str] = field(default_factory=dict[str, str])
+
+    @property
+    def word(self) -> str:
+        return combined([e.word for e in self.evidence])
+
+    @property
+    def reason(self) -> str:
+        return self.because.get(self.word, "")
+
+    def counts(self) -> str:
+        words = [e.word for e in self.evidence]
+        return " / ".join(str(words.count(word)) for word in (AGREES, NOT, OPEN))
+
+
+def combined(words: Sequence[str]) -> str:
+    """More than half of the cases must say so and none the contrary; nothing follows from no case."""
+    yes, no = words.count(AGREES), words.count(NOT)
+    if yes and no:
+        return MIXED
+    if 2 * max(yes, no) > len(words):
+        return AGREES if yes else NOT
+    return OPEN
+
+
+def sided(low: float, high: float, sign: str) -> str:
+    """The claim is that a number is above ("+") or below ("-") zero; the interval must exclude zero to decide."""
+    if not (low > 0 or high < 0):
+        return OPEN
+    return AGREES if (low > 0) == (sign == "+") else NOT
+
+
+def within(low: float, high: float, margin: float) -> str:
+    """The claim is that a number is nearly zero: the interval must lie inside, or outside, of ± margin to decide."""
+    if -margin < low and high < margin:
+        return AGREES
+    return NOT if low > margin or high < -margin else OPEN
+
+
+def summary_table(claims: Sequence[Claim]) -> Table:
+    rows = [[claim.text, claim.paper, claim.counts(), f"**{claim.word}**"] for claim in claims]
+    return Table("Verdicts", SUMMARY, rows)
+
+
+def evidence_table(claims: Sequence[Claim]) -> Table:
+    rows = [[claim.text, e.case, e.found, e.limits, e.word] for claim in claims for e in claim.evidence]
+    return Table("Evidence", HEADER, rows)

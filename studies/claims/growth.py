@@ -1,0 +1,70 @@
+"""What becomes of a metric as networks grow: slopes, flatness, and which of two metrics is steadier."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from ..runs import Run
+from ..tables.complexity import size
+from ..tables.table import percent, signed
+from . import estimates
+from .claim import Evidence, sided, within
+
+
+@dataclass(frozen=True)
+class Grown:
+    """Per network: its family, the binary logarithm of its parameters, and each metric of each repeat."""
+
+    family: list[str]
+    doublings: list[float]
+    values: dict[str, list[list[float]]]
+
+    @classmethod
+    def of(cls, groups: dict[str, list[Run]], measure: Callable[[Run], dict[str, float]]) -> "Grown":
+        found = [[measure(run) for run in runs] for runs in groups.values()]
+        names = found[0][0] if found else ()
+        return cls(
+            family=[network.split("-")[0] for network in groups],
+            doublings=[float(np.log2(size(runs[0]))) for runs in groups.values()],
+            values={name: [[repeat[name] for repeat in repeats] for repeats in found] for name in names},
+        )
+
+    def means(self, metric: str) -> list[float]:
+        return [float(np.mean(repeats)) for repeats in self.values.get(metric, [])]
+
+    @property
+    def text(self) -> str:
+        return f"{len(self.family)} networks in {len(set(self.family))} families"
+
+
+def trend(grown: Grown, metric: str, sign: str) -> Evidence:
+    """The claim is that the metric rises ("+") or falls ("-") with size."""
+    b, low, high = estimates.slope(grown.family, grown.doublings, grown.means(metric))
+    found = f"{signed(b)} points per doubling of the parameters"
+    return Evidence(f"{metric}, {grown.text}", found, low, high, sided(low, high, sign))
+
+
+def flat(grown: Grown, metric: str, margin: float) -> Evidence:
+    """The claim is that the metric does not change; the change is that over the whole range of sizes."""
+    limits = estimates.slope(grown.family, grown.doublings, grown.means(metric))
+    reach = float(np.ptp(grown.doublings)) if grown.doublings else 0.0
+    change, low, high = (reach * v for v in limits)
+    found = f"{signed(change)} points over {reach:.1f} doublings, nearly zero means ± {percent(margin, 0)}"
+    return Evidence(f"{metric}, {grown.text}", found, low, high, within(low, high, margin))
+
+
+def above(grown: Grown, first: str, second: str) -> Evidence:
+    """The claim is that the first metric is larger than the second on the same network."""
+    differences = [a - b for a, b in zip(grown.means(first), grown.means(second), strict=True)]
+    middle, low, high = estimates.mean(differences)
+    return Evidence(f"{first} - {second}", f"{signed(middle)} points", low, high, sided(low, high, "+"))
+
+
+def unsteady(grown: Grown, first: str, second: str, case: str) -> Evidence:
+    """The claim is that repeats of a network differ more in the first metric than in the second."""
+    one, two = grown.values.get(first, []), grown.values.get(second, [])
+    ratio, low, high = estimates.spread_ratio(one, two)
+    spreads = [percent(estimates.pooled_spread(v)) for v in (one, two)]
+    found = f"between repeats {first} varies by {spreads[0]}, {second} by {spreads[1]} points: {ratio:.1f} times"
+    return Evidence(case, found, low, high, sided(low - 1, high - 1, "+"), scale=1)

@@ -1,0 +1,5 @@
+"""The result pages under docs/studies: every number, figure and verdict comes from the prediction files."""
+
+from .writing import write_pages
+
+__all__ = ["write_pages"]

@@ -1,0 +1,67 @@
+"""The first page: all verdicts, how far the runs are, how intervals and verdicts are made."""
+
+from collections.abc import Mapping, Sequence
+
+from ..claims import Claim
+from ..hours import predicted_hours
+from ..plans import STUDIES, runs_of
+from ..runs import merged
+from ..store import Store
+from ..tables import Table
+from .words import WORDS
+
+METHOD = """## How to read the verdicts
+
+Every number, figure and verdict is computed from the files in `studies/predictions`; no word is written by hand.
+
+- **agrees** / **does not agree**: the 95 % interval excludes the contrary. Where a claim names a margin ("nearly
+  zero", "at least"), it must lie wholly on one side of that.
+- **cannot be decided here**: the interval leaves both open. Not finding a difference is not proof of none.
+- A claim has several cases. It agrees, or does not, where more than half of them say so and none says the contrary;
+  where some agree and some do not it is **mixed**.
+- Slopes over network size: one point per network (the mean of its repeats), a level of its own for each family,
+  Student's interval. They cover other trainings and other networks of these families.
+- Paired differences: both sides on the same resampled test images. They cover other images, not another training;
+  single trainings are listed one by one for that reason.
+- Ratios of spreads and correlations: bootstrap over networks, settings or images, as the case says.
+"""
+
+
+def overview(store: Store, scale: str, claims: Mapping[str, Sequence[Claim]]) -> str:
+    return "\n\n".join(part.strip() for part in [
+        f"# Studies at scale {scale}",
+        state(store, scale),
+        verdicts(claims).to_markdown(),
+        METHOD,
+        runs_table(store, scale).to_markdown(),
+    ]) + "\n"  # fmt: skip
+
+
+def state(store: Store, scale: str) -> str:
+    runs = runs_of(list(STUDIES), scale)
+    left = [run for run in runs if not store.finished(run)]
+    if not left:
+        return f"All {len(runs)} networks are trained."
+    hours = sum(predicted_hours(run) for run in left)
+    done = f"{len(runs) - len(left)} of {len(runs)} networks are trained"
+    return f"{done}; about {hours:.1f} hours on one idle core are left."
+
+
+def verdicts(claims: Mapping[str, Sequence[Claim]]) -> Table:
+    rows = [
+        [f"[{name}]({name}.md)", claim.text, claim.paper, claim.counts(), f"**{claim.word}**"]
+        for name, found in claims.items()
+        for claim in found
+    ]
+    header = ["study", "claim", "the paper", "cases that agree / do not / are open", "verdict"]
+    return Table("Verdicts", header, rows)
+
+
+def runs_table(store: Store, scale: str) -> Table:
+    """Each study with what it asks and how far it is."""
+    rows: list[list[str]] = []
+    for name, study in STUDIES.items():
+        runs = merged(study(scale))
+        done = sum(store.finished(run) for run in runs)
+        rows.append([f"[{name}]({name}.md)", WORDS[name].question, WORDS[name].source, f"{done} of {len(runs)}"])
+    return Table("The studies", ["study", "question", "after", "networks finished"], rows)

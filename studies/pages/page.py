@@ -1,0 +1,60 @@
+"""One page per study."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..claims import Claim
+from ..claims.claim import AGREES, MIXED, NOT, OPEN, evidence_table, summary_table
+from ..plans import STUDIES
+from ..provided import note
+from ..runs import Run
+from ..store import Store
+from ..tables import Table
+from ..tables.results import progress
+from .words import DATA, WORDS
+
+HEADINGS = {AGREES: "Agrees", NOT: "Does not agree", MIXED: "Mixed", OPEN: "Cannot be decided here"}
+
+
+def page(
+    name: str, store: Store, scale: str, claims: Sequence[Claim], tables: Sequence[Table], figures: Sequence[Path]
+) -> str:
+    """Verdicts first, then what they rest on, then all tables and figures."""
+    words = WORDS[name]
+    runs = list(dict.fromkeys(STUDIES[name](scale)))
+    parts = [
+        f"# {name}: {words.question}",
+        f"After {words.source}. {progress(store, runs)}",
+        outcome(claims),
+        summary_table(claims).to_markdown(),
+        "## Setting",
+        f"- The paper: {words.paper_setting}\n- Here: {setting(runs)}\n- Values: {words.values}\n- {note()}",
+        *(f"![{path.stem}]({path.name})" for path in figures),
+        *(table.to_markdown() for table in tables),
+        evidence_table(claims).to_markdown(),
+        f"Made by `python -m studies all --scale {scale} --docs DIR`; how intervals and verdicts are made stands in "
+        "[the overview](README.md).",
+    ]
+    return "\n\n".join(part.strip() for part in parts) + "\n"
+
+
+def outcome(claims: Sequence[Claim]) -> str:
+    """The claims in words, under what came out, with the reason that is given for it."""
+    found = {heading: [c for c in claims if c.word == word] for word, heading in HEADINGS.items()}
+    return "\n\n".join(
+        "\n".join([f"**{heading}**", "", *(f"- {c.text}. {c.reason}".rstrip() for c in chosen)])
+        for heading, chosen in found.items()
+        if chosen
+    )
+
+
+def setting(runs: list[Run]) -> str:
+    """What was asked for here, read from the runs themselves."""
+    s = [run.settings for run in runs]
+    networks = ", ".join(dict.fromkeys(one.network for one in s))
+    data = " and ".join(DATA[name] for name in dict.fromkeys(one.data for one in s))
+    sizes = " and ".join(f"{n:,}" for n in sorted({one.train_size for one in s}))
+    epochs = " and ".join(str(n) for n in sorted({one.epochs for one in s}))
+    repeats = 1 + max(one.seed for one in s)
+    times = "trained once" if repeats == 1 else f"trained up to {repeats} times"
+    return f"{networks}; {data}, {sizes} training images, {epochs} epochs, {times}, one recipe for all."

@@ -1,0 +1,81 @@
+"""What is known about a study before it is run: its question, its paper, and how the paper's setting differs."""
+
+from dataclasses import dataclass
+
+DING = "Ding, Liu, Xiong & Shi 2020, Revisiting the Evaluation of Uncertainty Estimation"
+VEMURI = "Vemuri 2020, Scoring Confidence in Neural Networks"
+FINLAY = "Finlay & Oberman, Empirical Uncertainty Estimates for Classification by Deep Neural Networks"
+LAVES = "Laves, Ihler, Kortmann & Ortmaier 2019, Well-calibrated Model Uncertainty with Temperature Scaling"
+
+DATA = {
+    "digits": "scikit-learn's digits",
+    "digit_masks": "masks drawn from digits",
+    "fashion_mnist": "Fashion-MNIST",
+    "cifar10": "CIFAR-10",
+    "cifar100": "CIFAR-100",
+    "membrane": "ISBI-2012 membranes",
+}
+
+
+@dataclass(frozen=True)
+class Words:
+    """`paper_setting` is what the authors did, as far as they say; `values` how their numbers are given here."""
+
+    question: str
+    source: str
+    paper_setting: str
+    values: str
+
+
+WORDS = {
+    "complexity": Words(
+        "What becomes of ranking and of calibration as networks grow?",
+        f"{DING}, section 5.2, figures 4 and 5",
+        "DenseNet with growth 12 and depth 10 to 100, WideResNet-16 and -28 of several widths, CIFAR-10 and CIFAR-100, "
+        "trained to the end; softmax probability for ranking, temperature scaling for calibration.",
+        "The paper shows figures 4 and 5 as curves without numbers, so that only its words and the numbers of bins "
+        "(12.6 and 21.2) can stand beside ours.",
+    ),
+    "segmentation": Words(
+        "What becomes of ranking by 1 - Dice and of pixel-wise calibration as U-Nets widen?",
+        f"{DING}, section 5.2, figure 7",
+        "U-Nets of several widths on the Multi-Modality Whole Heart Segmentation data, with much easy background.",
+        "Figure 7 has no numbers in print; its words stand beside ours. The images here are ISBI-2012 membranes.",
+    ),
+    "regularisation": Words(
+        "Is the regularisation that gives the best error also the one that gives the best confidence?",
+        f"{VEMURI}, figures 3.1, 3.2, 5.1 and 5.2",
+        "ResNet-44 on CIFAR-10, 300 epochs, one regulariser at a time.",
+        "The values of figure 5.2 stand in the table. Label smoothing 0.9 in the paper is the weight of the true "
+        "label, here 0.1; figure 5.1 has no numbers in print.",
+    ),
+    "calibration": Words(
+        "Which correction or score helps an over-confident network, and can it be chosen beforehand?",
+        f"{VEMURI}, figures 6.1 to 6.3",
+        "ResNet-44 on CIFAR-10 without augmentation, 300 epochs, with a test ECE of 16.8 %.",
+        "The values of figures 6.1 and 6.3 stand in the tables. The paper's AAC of histogram binning is worse than a "
+        "constant score could have at that accuracy.",
+    ),
+    "odds": Words(
+        "What is each measure of uncertainty worth to a bettor?",
+        f"{FINLAY}, tables 1 to 5",
+        "Networks with about 95 % top-1 accuracy on CIFAR-10 and 92 % top-5 accuracy on CIFAR-100; ensemble and "
+        "dropout at three rates.",
+        "The values of tables 1, 2, 4 and 5 stand in the tables. Bins without errors make the ratio infinite and the "
+        "paper does not say how it treated them; smoothing and merging are both shown.",
+    ),
+    "mc_temperature": Words(
+        "Does a temperature inside MC dropout repair the uncertainty, and what does a confidence penalty add?",
+        f"{LAVES}, table 1 and figures 1 to 5",
+        "ResNet-18 on CIFAR-10, ResNet-101 and DenseNet-169 on CIFAR-100, DenseNet-121 with the penalty; AdamW, "
+        "dropout 0.5 before the last layer, 25 passes.",
+        "The values of table 1 stand in the table. The paper's equation minimises the NLL of the averaged "
+        "probabilities, its released code the mean NLL of the passes; both temperatures are shown.",
+    ),
+    "densenet_m": Words(
+        "Do AUROC and AUPR reward a network that was made worse on purpose?",
+        f"{DING}, section 4.1, table 1 and figure 1",
+        "DenseNet-100 on CIFAR-10 with an accuracy of 95.30 %; its m least confident right answers count as wrong.",
+        "The values of table 1 stand in the table. Its AUROC for m > 0 is a little above what the construction allows.",
+    ),
+}

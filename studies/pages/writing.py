@@ -1,0 +1,26 @@
+"""All pages and figures into one folder."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from ..claims import CLAIMS, Claim
+from ..figures import write_figures
+from ..progress import say
+from ..store import Store
+from ..tables import TABLES
+from .overview import overview
+from .page import page
+
+
+def write_pages(names: Sequence[str], store: Store, scale: str, folder: Path) -> None:
+    """One page per study with its figures beside it, and the overview when all studies are asked for."""
+    folder.mkdir(parents=True, exist_ok=True)
+    claims: dict[str, list[Claim]] = {}
+    for name in names:
+        claims[name] = CLAIMS[name](store, scale)
+        figures = write_figures(name, store, scale, folder)
+        text = page(name, store, scale, claims[name], TABLES[name](store, scale), figures)
+        (folder / f"{name}.md").write_text(text, encoding="utf-8")
+        say(f"{name}.md, {len(figures)} figures")
+    if set(names) == set(CLAIMS):
+        (folder / "README.md").write_text(overview(store, scale, claims), encoding="utf-8")

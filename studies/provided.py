@@ -1,0 +1,52 @@
+"""Predictions of fully trained networks that others published; they are not part of the repository.
+
+They are looked for in `data/` of the folder named by HOWSURE_SHARED, by default `shared` beside the repository.
+"""
+
+import os
+from functools import cache
+from pathlib import Path
+
+import howsure as hs
+
+SHARED = Path(__file__).resolve().parents[2] / "shared"
+NAMES = {
+    "nn_resnet110_c10": "ResNet-110, CIFAR-10 (NN_calibration)",
+    "nn_resnet110_c100_top": "ResNet-110, CIFAR-100 (NN_calibration)",
+    "netcal_wideresnet_16_4_c10": "WideResNet-16-4, CIFAR-10 (netcal)",
+    "netcal_densenet_bc_100_c100": "DenseNet-BC-100, CIFAR-100 (netcal)",
+    "ak_resnet20_c10": "ResNet-20, CIFAR-10 (pytorch_resnet_cifar10)",
+    "ak_resnet32_c10": "ResNet-32, CIFAR-10 (pytorch_resnet_cifar10)",
+}
+HUNDRED = ("nn_resnet110_c100_top", "netcal_densenet_bc_100_c100")
+NOTE = (
+    "CIFAR-100 images could not be had, so that nothing was trained on 100 classes. What is said about them, and "
+    "about fully trained networks, rests on predictions that others published:"
+)
+
+
+def folder() -> Path:
+    return Path(os.environ.get("HOWSURE_SHARED", SHARED)) / "data"
+
+
+def here(*names: str) -> bool:
+    return all((folder() / f"{name}.npz").exists() for name in names)
+
+
+@cache
+def provided(name: str, split: str = "test") -> hs.Predictions:
+    return hs.read(folder() / f"{name}.npz", split=split, renormalise=True)
+
+
+@cache
+def calibrated(name: str) -> tuple[hs.Predictions, str]:
+    """Test predictions with the temperature fitted on validation; as published where only the top label is known."""
+    if provided(name).kind == "confidence":
+        return provided(name), "as published"
+    return hs.calibrators.Temperature.fit(provided(name, "val"))(provided(name)), "after scaling"
+
+
+def note() -> str:
+    """What a reader must know about these sets, and which were not at hand when the page was made."""
+    names = [text if here(name) else f"{text}: not at hand" for name, text in NAMES.items()]
+    return f"{NOTE} {'; '.join(names)}."

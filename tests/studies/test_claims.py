@@ -1,0 +1,130 @@
+"""Verdicts: the word follows from the numbers, by hand-worked cases."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("sklearn")
+hs = pytest.importorskip("howsure")
+
+from studies.claims import estimates  # noqa: E402
+from studies.claims.claim import AGREES, MIXED, NOT, OPEN, Claim, Evidence, combined, sided, within  # noqa: E402
+from studies.claims.growth import Grown, flat, trend, unsteady  # noqa: E402
+from studies.claims.mc_temperature import straightness  # noqa: E402
+from studies.claims.paired import alike, paired  # noqa: E402
+from studies.claims.regularisation import overfitting_word  # noqa: E402
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("sign", "low", "high", "word"),
+    [
+        ("-", -2, -1, AGREES), ("+", -2, -1, NOT), ("+", 1, 2, AGREES), ("-", 1, 2, NOT),
+        ("-", -1, 1, OPEN), ("+", 0, 1, OPEN), ("-", NAN, NAN, OPEN),
+    ],
+)  # fmt: skip
+def test_a_side_is_decided_only_where_the_interval_excludes_zero(sign, low, high, word):
+    assert sided(low, high, sign) == word
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "word"),
+    [(-0.5, 0.5, AGREES), (1.5, 2, NOT), (-3, -2, NOT), (0.5, 1.5, OPEN), (-2, 2, OPEN), (NAN, NAN, OPEN)],
+)
+def test_nearly_zero_needs_the_whole_interval_inside_the_margin(low, high, word):
+    assert within(low, high, 1) == word
+
+
+@pytest.mark.parametrize(
+    ("words", "whole"),
+    [
+        ([], OPEN), ([AGREES], AGREES), ([NOT], NOT), ([OPEN], OPEN), ([AGREES, AGREES, OPEN], AGREES),
+        ([AGREES, OPEN], OPEN), ([NOT, NOT, OPEN], NOT), ([AGREES, NOT, OPEN], MIXED),
+    ],
+)  # fmt: skip
+def test_many_cases_make_one_word(words, whole):
+    evidence = [Evidence("x", "", NAN, NAN, word) for word in words]
+    assert combined(words) == whole
+    assert Claim("x", "", evidence, {AGREES: "so", MIXED: "both"}).reason == {AGREES: "so", MIXED: "both"}.get(
+        whole, ""
+    )
+
+
+def test_limits_are_shown_in_per_cent_or_as_they_are():
+    assert Evidence("x", "", -0.01, 0.02, OPEN).limits == "-1.00 to +2.00"
+    assert Evidence("x", "", 1.5, 2.25, OPEN, scale=1, digits=1).limits == "+1.5 to +2.2"
+    assert Evidence("x", "", NAN, NAN, OPEN).limits == "none"
+
+
+def test_mean_with_students_interval_by_hand():
+    """2, 4, 6: mean 4, standard deviation 2, t(2) = 4.3027."""
+    assert estimates.mean([2, 4, 6]) == pytest.approx((4, 4 - 4.3027 * 2 / 3**0.5, 4 + 4.3027 * 2 / 3**0.5), abs=1e-3)
+    assert np.isnan(estimates.mean([1.0])).all()
+
+
+def test_slope_removes_the_level_of_each_family():
+    x, y = [0, 1, 2, 0, 1, 2], [5, 6, 7, 50, 51, 52]
+    assert estimates.slope(["a"] * 3 + ["b"] * 3, x, y) == pytest.approx((1, 1, 1))
+
+
+def test_slope_and_its_interval_by_hand():
+    """y = 0, 1, 5 on x = -1, 0, 1: slope 2.5, residuals 0.5, -1, 0.5; its error is sqrt(1.5 / 1 / 2), t(1) = 12.706."""
+    b, low, high = estimates.slope(["a"] * 3, [-1, 0, 1], [0, 1, 5])
+    assert b == pytest.approx(2.5)
+    assert (high - low) / 2 == pytest.approx(12.706 * 0.75**0.5, rel=1e-3)
+
+
+@pytest.mark.parametrize("family", [["a", "b", "c"], ["a", "a"]])
+def test_too_few_networks_have_no_slope(family):
+    assert np.isnan(estimates.slope(family, list(range(len(family))), list(range(len(family))))).all()
+
+
+def grown(values):
+    return Grown(["a"] * 4, [0.0, 1.0, 2.0, 3.0], {"one": values, "two": [[0.5, 0.5001]] * 4})
+
+
+def test_trends_and_flatness():
+    falling = grown([[0.4, 0.4], [0.3, 0.3], [0.2, 0.2], [0.1, 0.1001]])
+    assert trend(falling, "one", "-").word == AGREES
+    assert trend(falling, "one", "+").word == NOT
+    assert flat(falling, "one", 0.01).word == NOT
+    assert flat(falling, "two", 0.01).word == AGREES
+
+
+def test_the_metric_that_jumps_between_repeats_is_unsteady():
+    jumping = grown([[0.1, 0.4], [0.3, 0.1], [0.2, 0.5], [0.1, 0.2]])
+    assert unsteady(jumping, "one", "two", "x").word == AGREES
+    assert unsteady(jumping, "two", "one", "x").word == NOT
+
+
+def test_pooled_spread_by_hand():
+    assert estimates.pooled_spread([[0, 2], [1, 1], [7]]) == pytest.approx(1)
+    assert np.isnan(estimates.pooled_spread([[1], [2]]))
+
+
+def test_paired_evidence_of_a_good_and_a_bad_network():
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, 3, 400)
+    sure = 3.0 * np.eye(3)[labels] + rng.normal(size=(400, 3))
+    good, bad = (hs.Predictions.from_logits(z, labels) for z in (sure, rng.normal(size=(400, 3))))
+    found = paired("x", hs.accuracy, good, bad, "+")
+    assert found.found.startswith(f"{100 * hs.accuracy(good):.2f} against {100 * hs.accuracy(bad):.2f}")
+    assert found.word == AGREES
+    assert paired("x", hs.aurc, good, bad, "+").word == NOT
+    assert alike("x", hs.accuracy, good, bad, 0.01).word == NOT
+
+
+def test_a_line_is_straight():
+    """Entropy uniform and error equal to it: below any threshold h the error is h / 2."""
+    entropy = (np.arange(100_000) + 0.5) / 100_000
+    wrong = np.random.default_rng(0).random(100_000) < entropy
+    assert straightness(entropy, wrong) > 0.999
+    assert straightness(entropy, entropy > 0.7) < 0.7
+
+
+def test_overfitting_needs_a_rising_loss_and_an_error_that_does_not_rise():
+    assert overfitting_word(0.1, 0.2, -0.01) == AGREES
+    assert overfitting_word(0.1, 0.2, 0.01) == NOT
+    assert overfitting_word(-0.2, -0.1, -0.01) == NOT
+    assert overfitting_word(-0.1, 0.1, -0.01) == OPEN

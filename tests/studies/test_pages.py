@@ -1,0 +1,57 @@
+"""Pages: written from prediction files alone, whatever is there, the same bytes each time."""
+
+from pathlib import Path
+
+import pytest
+
+pytest.importorskip("torch")
+pytest.importorskip("sklearn")
+pytest.importorskip("PIL")
+pytest.importorskip("matplotlib")
+pytest.importorskip("howsure")
+
+from studies.__main__ import main
+from studies.claims.claim import AGREES, MIXED, NOT, OPEN
+from studies.plans import STUDIES
+
+WORDS = {f"**{word}**" for word in (AGREES, NOT, MIXED, OPEN)}
+
+
+def pages(out, folder, *names):
+    assert main([*names, "--docs", str(folder), "--out", str(out)]) == 0
+    return {path.name: path.read_bytes() for path in Path(folder).iterdir()}
+
+
+def verdicts(text):
+    """The last cell of each row of the first table."""
+    lines = text.split("## Verdicts")[1].split("##")[0].strip().splitlines()[2:]
+    return {line.split(" | ")[-1].removesuffix(" |") for line in lines}
+
+
+@pytest.fixture(autouse=True)
+def alone(tmp_path, monkeypatch):
+    """Without the sets that others published."""
+    monkeypatch.setenv("HOWSURE_SHARED", str(tmp_path / "nothing"))
+
+
+def test_nothing_was_run_and_nothing_breaks(tmp_path):
+    found = pages(tmp_path, tmp_path / "docs", "all")
+    assert {f"{name}.md" for name in STUDIES} | {"README.md"} <= set(found)
+    overview = found["README.md"].decode()
+    assert verdicts(overview) <= WORDS
+    assert "0 of " in overview
+    assert "missing: resnet-8 (2 repeats), wrn-10-1 (2 repeats)" in found["complexity.md"].decode()
+
+
+def test_pages_of_finished_runs(tmp_path, smoke):
+    once = pages(smoke, tmp_path, "all")
+    for name in STUDIES:
+        text = once[f"{name}.md"].decode()
+        assert verdicts(text) <= WORDS
+        assert "All " in text
+        assert "not at hand" in text
+        assert f"]({next(n for n in once if n.startswith(name) and n.endswith('.svg'))})" in text
+
+
+def test_the_same_files_give_the_same_page(tmp_path, smoke):
+    assert pages(smoke, tmp_path / "one", "odds") == pages(smoke, tmp_path / "two", "odds")
