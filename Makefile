@@ -2,6 +2,7 @@
 PYTHON ?= python3
 VENV ?= .venv
 ALL ?= .venv-all
+INTEGRATIONS ?= .venv-integrations
 PIP_FLAGS ?= --quiet --disable-pip-version-check
 PYTEST_FLAGS ?= --numprocesses auto
 STAMP = .howsure-stamp
@@ -14,8 +15,9 @@ demo: $(VENV)/$(STAMP)
 test: $(VENV)/$(STAMP)
 	$(VENV)/bin/python -m pytest $(PYTEST_FLAGS)
 
-test-all: $(ALL)/$(STAMP)
-	$(ALL)/bin/python -m pytest $(PYTEST_FLAGS)
+test-all: $(ALL)/$(STAMP) $(INTEGRATIONS)/$(STAMP)
+	$(ALL)/bin/python -m pytest $(PYTEST_FLAGS) --ignore=tests/integrations
+	$(INTEGRATIONS)/bin/python -m pytest $(PYTEST_FLAGS) tests/integrations src/howsure/integrations src/howsure/sklearn.py
 
 check: $(VENV)/$(STAMP)
 	$(VENV)/bin/ruff format --check .
@@ -46,5 +48,13 @@ $(ALL)/$(STAMP): pyproject.toml
 	-$(ALL)/bin/python -m pip install $(PIP_FLAGS) --no-deps relplot
 	touch $@
 
+# Lightning, transformers, MLflow and TensorBoard with all that they bring, which nothing else needs.
+# torch comes first and alone, so that no other package decides which torch it is.
+$(INTEGRATIONS)/$(STAMP): pyproject.toml
+	$(PYTHON) -m venv $(INTEGRATIONS)
+	$(INTEGRATIONS)/bin/python -m pip install $(PIP_FLAGS) torch==2.13.0
+	$(INTEGRATIONS)/bin/python -m pip install $(PIP_FLAGS) -e '.[dev,integrations]'
+	touch $@
+
 clean:
-	rm -rf $(VENV) $(ALL) .pytest_cache .ruff_cache .hypothesis dist
+	rm -rf $(VENV) $(ALL) $(INTEGRATIONS) .pytest_cache .ruff_cache .hypothesis dist

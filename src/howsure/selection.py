@@ -197,7 +197,7 @@ def _judged(
 
 def value_of(metric: Metric, preds: Predictions) -> float:
     """The metric of predictions, whatever it takes."""
-    takes = getattr(metric, "takes", "tally")
+    takes = getattr(getattr(metric, "func", metric), "takes", "tally")  # also of functools.partial
     return float(metric(preds if takes == "predictions" else Outcomes.of(preds).tally()))
 
 

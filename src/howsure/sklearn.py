@@ -1,9 +1,10 @@
-"""For scikit-learn: any classifier with any calibrator, as one estimator. Needs the extra `sklearn`."""
+"""For scikit-learn: any classifier with any calibrator as one estimator, and scorers. Needs the extra `sklearn`."""
 
 # pyright: basic, reportIncompatibleMethodOverride=false, reportMissingImports=false, reportMissingModuleSource=false
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from howsure._check import Array, Floats, InputError
 from howsure._optional import need
 from howsure.calibrators import Calibrator
 from howsure.predictions import Predictions
-from howsure.selection import CALIBRATORS
+from howsure.selection import CALIBRATORS, value_of
 
 need("sklearn", for_="howsure.sklearn", extra="sklearn")
 
@@ -22,7 +23,7 @@ from sklearn.model_selection import StratifiedKFold, cross_val_predict  # noqa: 
 from sklearn.utils.multiclass import check_classification_targets  # noqa: E402
 from sklearn.utils.validation import check_is_fitted, validate_data  # noqa: E402
 
-__all__ = ["CalibratedClassifier"]
+__all__ = ["CalibratedClassifier", "Scorer", "scorers"]
 
 
 class CalibratedClassifier(ClassifierMixin, BaseEstimator):
@@ -93,7 +94,65 @@ def _answers(estimator: Any, X: Any) -> Array:
     return estimator.predict_proba(X) if hasattr(estimator, "predict_proba") else estimator.decision_function(X)
 
 
-def _predictions(estimator: Any, answers: Array, labels: Array | None = None) -> Predictions:
-    if hasattr(estimator, "predict_proba"):
-        return Predictions.from_probs(answers, labels)
-    return Predictions.from_logits(answers, labels)
+def _predictions(estimator: Any, answers: Array, labels: Array | None = None, weight: Any = None) -> Predictions:
+    make = Predictions.from_probs if hasattr(estimator, "predict_proba") else Predictions.from_logits
+    return make(answers, labels, weight=weight)
+
+
+@dataclass(frozen=True)
+class Scorer:
+    """A metric of howsure as `scoring=` of `cross_validate`, `GridSearchCV` and the like.
+
+    Larger is better there, so metrics that are best when small change their sign, as scikit-learn's `neg_log_loss`
+    does, and of those that are best at 0 the distance counts, negative. `functools.partial` sets options of the metric.
+    Labels may be of any type. Without `predict_proba` the decision function counts as logits.
+
+    >>> from sklearn.datasets import load_iris
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from howsure import ece
+    >>> found = cross_val_score(LogisticRegression(max_iter=1000), *load_iris(return_X_y=True), scoring=Scorer(ece))
+    >>> bool(-1 <= found.min() <= found.max() <= 0)
+    True
+    """
+
+    metric: Callable[..., float]
+
+    @property
+    def better(self) -> str:
+        """Where the metric is best: "higher", "lower" or "zero"."""
+        return getattr(_plain(self.metric), "better", "higher")
+
+    @property
+    def name(self) -> str:
+        """The name of the metric, after `neg_` where the sign is changed."""
+        plain = _plain(self.metric).__name__
+        return plain if self.better == "higher" else f"neg_{plain}"
+
+    def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The score of a fitted classifier on these samples."""
+        value = value_of(self.metric, _judged(estimator, X, y, sample_weight))
+        return value if self.better == "higher" else -(abs(value) if self.better == "zero" else value)
+
+
+def scorers(*metrics: Callable[..., float]) -> dict[str, Scorer]:
+    """Several metrics as `scoring=`, by name.
+
+    >>> from howsure import accuracy, nll
+    >>> list(scorers(accuracy, nll))
+    ['accuracy', 'neg_nll']
+    """
+    made = [Scorer(metric) for metric in metrics]
+    return {scorer.name: scorer for scorer in made}
+
+
+def _plain(metric: Callable[..., float]) -> Any:
+    return getattr(metric, "func", metric)
+
+
+def _judged(estimator: Any, X: Any, y: Any, weight: Any) -> Predictions:
+    """Predictions of a fitted classifier, with labels as numbers of its classes."""
+    classes = np.asarray(estimator.classes_)
+    labels = np.searchsorted(classes, y).clip(max=len(classes) - 1)
+    if (classes[labels] != np.asarray(y)).any():
+        raise InputError("y holds a label that the classifier has never seen; remove these samples.")
+    return _predictions(estimator, _answers(estimator, X), labels, weight)

@@ -1,0 +1,94 @@
+"""For Lightning: a callback that logs how sure the model is, and whether it should be, after each validation epoch.
+
+Needs the extra `lightning`.
+"""
+
+# pyright: basic, reportMissingImports=false
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from howsure._check import InputError
+from howsure._optional import need
+from howsure.integrations._batch import Outputs, checked_outputs
+
+need("lightning.pytorch", for_="howsure.integrations.lightning", extra="lightning")
+
+from lightning.pytorch import Callback, LightningModule, Trainer  # noqa: E402
+from torchmetrics import MetricCollection  # noqa: E402
+
+from howsure.integrations.torchmetrics import AURC, ECE, NLL  # noqa: E402
+
+__all__ = ["ConfidenceMonitor"]
+
+Read = Callable[[Any, Any], tuple[Any, Any]]
+
+
+class ConfidenceMonitor(Callback):
+    """Logs ECE, AURC and NLL of the validation data as `val_ece`, `val_aurc` and `val_nll`.
+
+    `outputs` says what the model gives, "logits" or "probs". `validation_step` returns a dict that holds it under this
+    name, and `labels`; or `read(step, batch)` gives both from what the step returned and from the batch. `metrics` is a
+    torchmetrics collection to log instead. Memory is constant, several processes give the value of one, and each
+    of several loaders is logged under its own name, as Lightning does. The sanity check is left out.
+
+    >>> ConfidenceMonitor(outputs="logits").names
+    ['val_aurc', 'val_ece', 'val_nll']
+    """
+
+    def __init__(
+        self,
+        *,
+        outputs: Outputs,
+        read: Read | None = None,
+        metrics: MetricCollection | None = None,
+        prefix: str = "val_",
+    ) -> None:
+        self.outputs: Outputs = checked_outputs(outputs)
+        self.read = self._from_step if read is None else read
+        usual = {"aurc": AURC(outputs=outputs), "ece": ECE(outputs=outputs), "nll": NLL(outputs=outputs)}
+        self.metrics = MetricCollection(usual) if metrics is None else metrics
+        self.prefix = prefix
+        self._counted: dict[int, MetricCollection] = {}
+
+    @property
+    def names(self) -> list[str]:
+        """What is logged where there is one loader."""
+        return [f"{self.prefix}{name}" for name in self.metrics]
+
+    def on_validation_epoch_start(self, trainer: Trainer, pl_module: LightningModule) -> None:  # noqa: ARG002
+        """Begin anew."""
+        self._counted = {}
+
+    def on_validation_batch_end(
+        self,
+        trainer: Trainer,
+        pl_module: LightningModule,
+        outputs: Any,
+        batch: Any,
+        batch_idx: int,  # noqa: ARG002
+        dataloader_idx: int = 0,
+    ) -> None:
+        """Count a batch."""
+        if trainer.sanity_checking:
+            return
+        if dataloader_idx not in self._counted:
+            self._counted[dataloader_idx] = self.metrics.clone(prefix=self.prefix).to(pl_module.device)
+        self._counted[dataloader_idx].update(*self.read(outputs, batch))
+
+    def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:  # noqa: ARG002
+        """Log the values of all batches and processes."""
+        for loader, counted in self._counted.items():
+            suffix = f"/dataloader_idx_{loader}" if len(self._counted) > 1 else ""
+            values = {name + suffix: value.float() for name, value in counted.compute().items()}
+            pl_module.log_dict(values, add_dataloader_idx=False)
+
+    def _from_step(self, step: Any, batch: Any) -> tuple[Any, Any]:  # noqa: ARG002
+        if isinstance(step, Mapping) and self.outputs in step and "labels" in step:
+            return step[self.outputs], step["labels"]
+        found = f"a dict with {', '.join(map(repr, step))}" if isinstance(step, Mapping) else type(step).__name__
+        raise InputError(
+            f"validation_step returned {found}; a dict with {self.outputs!r} and 'labels' is needed. "
+            "Return both, or give read= to take them from elsewhere."
+        )

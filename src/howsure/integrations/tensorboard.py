@@ -1,0 +1,42 @@
+"""For TensorBoard: a report as scalars, figures and text. Needs the extra `tensorboard`."""
+
+from __future__ import annotations
+
+from os import PathLike
+from typing import Any
+
+from howsure._check import InputError
+from howsure._optional import need
+from howsure.integrations._scalars import scalars
+from howsure.report import Report
+
+__all__ = ["log_report"]
+
+
+def log_report(report: Report, to: Any, *, step: int = 0, tag: str = "howsure") -> None:
+    """Write a report to TensorBoard at a step; `to` is a SummaryWriter, or the folder of a run.
+
+    Scalars are `tag/ece` and, where there is an interval, `tag/ece_low` and `tag/ece_high`; numbers that are
+    undefined are left out. The main curves become an image, the tables and findings a text.
+    """
+    if isinstance(to, (str, PathLike)):
+        with _writer(to) as writer:
+            return _write(report, writer, step, tag)
+    if not callable(getattr(to, "add_scalar", None)):
+        raise InputError(f"cannot write to a {type(to).__name__}; a SummaryWriter or the folder of a run is needed.")
+    return _write(report, to, step, tag)
+
+
+def _writer(folder: str | PathLike[str]) -> Any:
+    for package in ("torch", "tensorboard"):
+        need(package, for_="tensorboard.log_report", extra="tensorboard")
+    from torch.utils.tensorboard import SummaryWriter
+
+    return SummaryWriter(folder)
+
+
+def _write(report: Report, writer: Any, step: int, tag: str) -> None:
+    for name, value in scalars(report).items():
+        writer.add_scalar(f"{tag}/{name}", value, step)
+    writer.add_figure(f"{tag}/curves", report.figure(), step)
+    writer.add_text(f"{tag}/report", report.to_markdown(), step)

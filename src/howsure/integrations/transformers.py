@@ -1,0 +1,56 @@
+"""For Hugging Face: `compute_metrics` of a Trainer. Nothing of transformers is imported here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Protocol
+
+from howsure import metrics
+from howsure._check import InputError
+from howsure.integrations._batch import predictions
+from howsure.selection import value_of
+
+__all__ = ["compute_metrics"]
+
+IGNORED = -100  # the label that transformers gives to padding
+USUAL = (metrics.accuracy, metrics.nll, metrics.ece, metrics.aurc)
+
+
+class Evaluated(Protocol):
+    """What a Trainer hands over: `transformers.EvalPrediction`."""
+
+    predictions: Any
+    label_ids: Any
+
+
+def compute_metrics(*measures: Callable[..., float]) -> Callable[[Evaluated], dict[str, float]]:
+    """The function that a Trainer takes as `compute_metrics=`: accuracy, NLL, ECE and AURC, or `measures` instead.
+
+    The model's output counts as logits, classes last: (n, k), or (n, tokens, k) with a label for each token.
+    Labels of -100 do not count. A measure is any metric of howsure; `functools.partial` sets its options.
+
+    >>> from types import SimpleNamespace
+    >>> compute_metrics(metrics.accuracy)(SimpleNamespace(predictions=[[2.0, 0.5]], label_ids=[0]))
+    Traceback (most recent call last):
+    howsure._check.InputError: preds is a list of 1; pass the one array that is meant.
+    """
+    return partial(_computed, {_name(measure): measure for measure in measures or USUAL})
+
+
+def _computed(measures: dict[str, Callable[..., float]], given: Evaluated) -> dict[str, float]:
+    if isinstance(given.predictions, tuple):
+        raise InputError(
+            f"the model returned {len(given.predictions)} arrays; only the logits are needed. Give the Trainer "
+            "preprocess_logits_for_metrics=lambda outputs, labels: outputs[0]."
+        )
+    if given.label_ids is None:
+        raise InputError("the evaluation data have no labels; right and wrong cannot be told without them.")
+    preds = predictions(given.predictions, given.label_ids, "logits", ignore=IGNORED)
+    if preds is None:
+        raise InputError(f"every label is {IGNORED}, which does not count; at least one label is needed.")
+    return {name: value_of(measure, preds) for name, measure in measures.items()}
+
+
+def _name(measure: Callable[..., float]) -> str:
+    return getattr(measure, "func", measure).__name__
