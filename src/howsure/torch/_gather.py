@@ -29,11 +29,11 @@ Answer: TypeAlias = Callable[[Any, int], Tensor]
 def gather(loader: Iterable[Any], answer: Answer, run: Run) -> Predictions:
     """The predictions of all batches; `answer(inputs, number)` gives (n, k), or (s, n, k) for several answers."""
     target = checked_target(run)
-    values, beside = Store(run.memory, target and target.parent), _Beside(run)
-    with torch.inference_mode(), random_state(None, None):
+    beside = _Beside(run)
+    with Store(run.memory, target and target.parent) as values, torch.inference_mode(), random_state(None, None):
         for number, batch in enumerate(watched(loader, "predicting") if run.progress else loader):
             values.add(beside.checked(parsed(batch), number, answer))
-    preds = _predictions(values.array(), run.outputs, **beside.columns())
+        preds = _predictions(values.array(), run.outputs, **beside.columns())
     if target is not None:
         write(preds, target)
     return preds

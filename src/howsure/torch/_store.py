@@ -13,7 +13,13 @@ from howsure._check import Array, InputError
 
 
 class Store:
-    """Collects arrays of equal rows. The file has no name: it is gone when the last array made of it is."""
+    """Collects arrays of equal rows. The file has no name: it is gone when the last array made of it is.
+
+    >>> with Store(memory=20) as store:
+    ...     store.add(np.zeros((2, 3)))
+    ...     store.array().shape
+    (2, 3)
+    """
 
     def __init__(self, memory: int, folder: Path | None = None) -> None:
         self.memory, self.folder = memory, folder
@@ -21,6 +27,13 @@ class Store:
         self.bytes = 0
         self.file: IO[bytes] | None = None
         self.like: Array | None = None
+
+    def __enter__(self) -> Store:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.file is not None:
+            self.file.close()  # what is mapped stays
 
     def add(self, rows: Array) -> None:
         """The next rows, (n, ...)."""
@@ -48,7 +61,7 @@ class Store:
 
     def _spill(self) -> None:
         if self.file is None:
-            self.file = TemporaryFile(dir=self.folder)  # noqa: SIM115 - lives as long as the arrays
+            self.file = TemporaryFile(dir=self.folder)  # noqa: SIM115 - closed on exit
         for rows in self.kept:
             self.file.write(np.ascontiguousarray(rows).tobytes())
         self.kept.clear()

@@ -31,8 +31,8 @@ class CalibratedModule(nn.Module):
     from a model that returns (s, n, k). A temperature then acts inside the average and the others on its log, as on
     Predictions. The masks of the passes are drawn once, from `seed`, for inputs of the shape of `example` (one batch;
     its size is free) and shared by all samples, so equal inputs have equal outputs in every runtime. `outputs` and
-    `output` as for `collect`. An ordinary module: `torch.export.export` and `torch.onnx.export` take it. Guo et al. 2017;
-    Laves et al. 2019, eq. 9.
+    `output` as for `collect`. An ordinary module: `torch.export.export` and `torch.onnx.export` take it. Guo et al.
+    2017; Laves et al. 2019, eq. 9.
 
     >>> from howsure.calibrators import Temperature
     >>> model = CalibratedModule(torch.nn.Identity(), Temperature(2.0))

@@ -68,9 +68,9 @@ def snapshot_ensemble(
         raise InputError("loader is an iterator, which can be run once only; pass a DataLoader or a list of batches.")
     run = Run(**options)
     target, single = checked_target(run), replace(run, path=None)
-    with keeping_state(model), evaluating(model):
+    with keeping_state(model), evaluating(model), Store(run.memory, target and target.parent) as values:
         runs = (_collected(model, checkpoint, key, loader, single) for checkpoint in checkpoints)
-        preds = _stacked(runs, Store(run.memory, target and target.parent))
+        preds = _stacked(runs, values)
     if target is not None:
         write(preds, target)
     return preds
