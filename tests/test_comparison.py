@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from howsure import InputError, Predictions, aurc, auroc, compare, tally
+from howsure.comparison.ranking import pareto
 from howsure.comparison.shift import separation
 
 
@@ -99,6 +100,16 @@ def test_the_worst_group_comes_first_and_is_marked(data: dict[str, Any]) -> None
     assert not night["strong"]["worse"]
 
 
+def test_groups_are_found_by_id_and_do_not_widen_the_intervals(pair: dict[str, Predictions]) -> None:
+    plain = {name: Predictions.from_logits(p.logits[0], p.labels, ids=p.ids) for name, p in pair.items()}
+    table = dict(zip(range(600), pair["weak"].group.tolist(), strict=True))  # type: ignore[union-attr]
+    found = compare(plain, by=table).data
+    assert found["slices"][0]["group"] == "night"
+    assert found["models"] == compare(plain).data["models"]
+    with pytest.raises(InputError, match="by has no value for id 1"):
+        compare(plain, by={0: "day"})
+
+
 def test_limits_of_many_groups_are_wider() -> None:
     rng = np.random.default_rng(0)
     c = rng.uniform(0.5, 1, 400)
@@ -111,18 +122,31 @@ def test_limits_of_many_groups_are_wider() -> None:
 
 
 def test_cost_names_who_is_beaten(data: dict[str, Any], pair: dict[str, Predictions]) -> None:
-    assert [(c["name"], c["beaten_by"]) for c in data["cost"]] == [("strong", None), ("weak", None)]
-    dear = compare(pair, cost={"weak": 3e6, "strong": 1e6}).data["cost"]
-    assert [(c["name"], c["beaten_by"]) for c in dear] == [("strong", None), ("weak", "strong")]
+    assert [(c["name"], c["beaten_by"]["aurc"]) for c in data["cost"]] == [("strong", None), ("weak", None)]
+    dear = compare(pair, cost={"weak": 3e6, "strong": 1e6}, cost_name="ece").data["cost"]
+    assert [(c["name"], c["beaten_by"]["aurc"]) for c in dear] == [("strong", None), ("weak", "strong")]
+    assert [(c["cost"], c["beaten_by"]["ece"]) for c in dear] == [(1e6, None), (3e6, None)]  # weak has the lower ECE
+
+
+def test_who_is_beaten_by_hand() -> None:
+    """b costs as much as a and is worse in both; c is dearest, worst by AURC and best by ECE; d has no ECE."""
+    numbers = {"a": (0.1, 0.2), "b": (0.2, 0.3), "c": (0.3, 0.1), "d": (0.05, None)}
+    rows = [{"name": n, "metrics": {"aurc": {"value": a}, "ece": {"value": e}}} for n, (a, e) in numbers.items()]
+    found = {c["name"]: c["beaten_by"] for c in pareto(rows, {"a": 1, "b": 1, "c": 2, "d": 9})}
+    assert found["a"] == {"aurc": None, "ece": None}
+    assert found["b"] == {"aurc": "a", "ece": "a"}
+    assert found["c"] == {"aurc": "a", "ece": None}
+    assert found["d"] == {"aurc": None, "ece": None}
 
 
 def test_in_and_out_by_hand() -> None:
     """Home 0.9, 0.7, 0.5 (the last wrong), outside 0.8, 0.1; all home samples are kept at 0.5."""
     found = separation(np.array([0.9, 0.7, 0.5]), np.array([0.8, 0.1]), np.array([True, True, False]))
-    assert found["auroc"] == pytest.approx(4 / 6)
-    assert found["fpr_at_95"] == 0.5
-    assert found["mix_aurc"] == pytest.approx((0 + 1 / 2 + 1 / 3 + 2 / 4 + 3 / 5) / 5)
-    assert found["mix_auroc"] == pytest.approx(5 / 6)
+    assert found["auroc"]["value"] == pytest.approx(4 / 6)
+    assert found["fpr_at_95"]["value"] == 0.5
+    assert found["fpr_at_95"]["low"] == pytest.approx(1 - 0.975**0.5)  # one of two, Clopper & Pearson
+    assert found["mix_aurc"]["value"] == pytest.approx((0 + 1 / 2 + 1 / 3 + 2 / 4 + 3 / 5) / 5)
+    assert found["mix_auroc"]["value"] == pytest.approx(5 / 6)
 
 
 def test_shifted_and_outside_sets_stand_beside_the_home_set(pair: dict[str, Predictions]) -> None:
@@ -136,8 +160,9 @@ def test_shifted_and_outside_sets_stand_beside_the_home_set(pair: dict[str, Pred
         ("home", "strong"),
         ("fog", "strong"),
     ]
-    assert found["shifted"][2]["accuracy"] < found["shifted"][1]["accuracy"]
-    assert found["outside"][0]["auroc"] > 0.8
+    home, far = (found["shifted"][i]["metrics"]["accuracy"] for i in (1, 2))
+    assert far["high"] < home["low"]
+    assert found["outside"][0]["metrics"]["auroc"]["low"] > 0.8
     with pytest.raises(InputError, match="nobody is not among the models"):
         compare(pair, shifted={"fog": {"nobody": fog}})
 

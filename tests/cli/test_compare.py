@@ -43,6 +43,25 @@ def test_json_slices_and_outside(files: dict[str, str], capsys: Any) -> None:
     assert found["outside"][0]["set"] == "noise"
 
 
+def test_slicing_changes_no_interval(files: dict[str, str], capsys: Any) -> None:
+    """Two sites are two slices, not two samples."""
+    intervals: list[Any] = []
+    for more in ([], ["--by", "site"]):
+        assert run(files["small"], files["large"], "--json", *more) == 0
+        intervals.append([row["behind"] for row in json.loads(capsys.readouterr().out)["models"]])
+    assert intervals[0] == intervals[1]
+
+
+def test_a_long_name_stands_whole_beside_its_numbers(files: dict[str, str], capsys: Any, tmp_path: Path) -> None:
+    name = "resnet_with_a_long_name_32"
+    Path(files["small"]).rename(tmp_path / f"{name}.npz")
+    assert run(str(tmp_path / f"{name}.npz"), files["large"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    ranking = lines[lines.index("Ranking by AURC") :]
+    assert any(line.startswith(name) and "…" in line for line in ranking[:5])
+    assert all(len(line) <= 110 for line in lines)
+
+
 def test_scores_of_one_file(files: dict[str, str], capsys: Any) -> None:
     assert run(files["small"], "--score", "max_prob", "--score", "margin", "--json") == 0
     assert json.loads(capsys.readouterr().out)["comparable"]["auroc"]["fair"] is True
@@ -55,6 +74,7 @@ def test_scores_of_one_file(files: dict[str, str], capsys: Any) -> None:
         (["small", "large", "--cost", "small"], "is not MODEL=VALUE"),
         (["small", "large", "--cost", "small=much"], "is not a number"),
         (["small", "large", "--score", "max_porb"], "Did you mean max_prob?"),
+        (["small", "large", "--by", "sight"], "sight"),
     ],
 )
 def test_mistakes_are_told_in_one_line(files: dict[str, str], capsys: Any, arguments: list[str], message: str) -> None:

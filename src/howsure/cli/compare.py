@@ -68,12 +68,12 @@ def command(
     for target in targets:
         writer(target)
     extra = {name: more.pop(name) for name in ("costs", "cost_name", "shifts", "outsides")}
-    read, read_further = _readers(by, **more)
+    read: Reader = lambda path: read_files([path], **more)
     given = _scores(files, scores, read) if len(files) == 1 else {_name(f, files): read(f) for f in files}
-    settings: dict[str, Any] = {**_further(read_further, **extra), "common": common, "level": level, "seed": seed}
+    settings: dict[str, Any] = {**_further(read, **extra), "common": common, "level": level, "seed": seed}
     score = scores[0] if scores else "max_prob"
     with working("comparing"):
-        found = compare(given, score=score, by=True if by else None, command=command_line(), **settings)
+        found = compare(given, score=score, by=_column(files[0], by, **more), command=command_line(), **settings)
     for target in targets:
         getattr(found, writer(target))(target)
         note(f"wrote {target}", quiet)
@@ -90,10 +90,17 @@ def show(found: Comparison, *, as_json: bool, quiet: bool) -> None:
         say(printed(found.data))
 
 
-def _readers(by: str | None, names: Sequence[str], **how: Any) -> tuple[Reader, Reader]:
-    """How the models' files are read, with the column to slice by, and how further sets are, without it."""
-    sliced = [*names, *([f"group={by}"] if by and by != "group" else [])]
-    return lambda path: read_files([path], names=sliced, **how), lambda path: read_files([path], names=names, **how)
+def _column(path: str, by: str | None, names: Sequence[str], **how: Any) -> Any:
+    """The column to slice by: a table from id to value where there are ids, else a value per row.
+
+    It is read as the group, but only to slice: samples are not drawn together because of it.
+    """
+    if by is None:
+        return None
+    preds = read_files([path], names=[*names, *([f"group={by}"] if by != "group" else [])], **how)
+    if preds.group is None:
+        raise InputError(f"{path} has no column {by!r} to slice by.")
+    return preds.group if preds.ids is None else dict(zip(preds.ids.tolist(), preds.group.tolist(), strict=True))
 
 
 def _further(read: Reader, costs: Any, cost_name: str, shifts: Any, outsides: Any) -> dict[str, Any]:

@@ -14,6 +14,7 @@ from howsure import curves
 from howsure._atomic import write_text
 from howsure._check import InputError
 from howsure._version import __version__
+from howsure.binning import equal_size
 from howsure.comparison import ranking, shift
 from howsure.comparison import slices as parts
 from howsure.comparison.models import Model, Score, models
@@ -21,6 +22,7 @@ from howsure.provenance import provenance
 from howsure.report import curve_json
 
 SCHEMA = 1
+BINS = 15  # of the reliability curves
 
 
 @dataclass(frozen=True, eq=False)
@@ -96,9 +98,9 @@ def compare(
 
     `given` maps names to predictions of the same samples, or to (predictions, score). They are joined by ids where
     all have them (`common=True`: on the ids that all share), else row by row. AUROC, AUPR and E-AURC are shown only
-    where all answers are the same. `by` is a value per sample to slice by, or True for the predictions' own group
-    (after joining by ids, use True); `cost` a number per model; `shifted` and `outside` map the name of a further set
-    to predictions by model, with labels and without. Ding et al. 2020, section 4.1.
+    where all answers are the same. `by` is a value per sample to slice by, a table from id to value, or True for the
+    predictions' own group, whose samples are also drawn together; `cost` a number per model; `shifted` and `outside`
+    map the name of a further set to predictions by model, with labels and without. Ding et al. 2020, section 4.1.
 
     >>> import howsure as hs
     >>> a = hs.Predictions.from_probs([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]], [0, 1, 1])
@@ -110,23 +112,33 @@ def compare(
     if not 0 < level < 1:
         raise InputError(f"level is {level:g}; a number between 0 and 1 is needed.")
     found = models(given, score, common=common)
-    fair, rows = ranking.same_answers(found), ranking.table(found, level, seed)
+    judged = _judged(found, level, seed)
     return Comparison(
         {
             **_head(found, command, seed, level),
-            "same_answers": fair,
-            "comparable": ranking.comparable(rows, fair),
-            "models": rows,
-            "pairs": ranking.pairs(found, level, seed),
-            "curves": {m.name: curve_json(curves.risk_coverage(m.tally)) for m in found},
-            "cost": ranking.pareto(rows, cost, cost_name) if cost else [],
+            **judged,
+            "cost": ranking.pareto(judged["models"], cost) if cost else [],
             "cost_name": cost_name,
-            "shifted": shift.shifted(found, shifted, score) if shifted else [],
-            "outside": shift.outside(found, outside, score) if outside else [],
+            "shifted": shift.shifted(found, shifted, score, level, seed) if shifted else [],
+            "outside": shift.outside(found, outside, score, level, seed) if outside else [],
             "slices": _slices(found, by, level),
             "classes": parts.classes(found),
         }
     )
+
+
+def _judged(found: list[Model], level: float, seed: int) -> dict[str, Any]:
+    """The ranking, what of it is fair, and the curves behind it."""
+    fair, rows = ranking.same_answers(found), ranking.table(found, level, seed)
+    claims = [m for m in found if any(row["name"] == m.name and "ece" in row["metrics"] for row in rows)]
+    return {
+        "same_answers": fair,
+        "comparable": ranking.comparable(rows, fair),
+        "models": rows,
+        "pairs": ranking.pairs(found, level, seed),
+        "curves": {m.name: curve_json(curves.risk_coverage(m.tally)) for m in found},
+        "reliability": {m.name: curve_json(curves.reliability(m.tally, equal_size(BINS))) for m in claims},
+    }
 
 
 def _head(found: list[Model], command: str | None, seed: int, level: float) -> dict[str, Any]:
@@ -138,9 +150,25 @@ def _head(found: list[Model], command: str | None, seed: int, level: float) -> d
 def _slices(found: list[Model], by: Any, level: float) -> list[dict[str, Any]]:
     if by is None:
         return []
+    if isinstance(by, Mapping):
+        by = _looked_up(by, found[0].preds.ids)
     if by is not True:
         return parts.slices(found, np.asarray(by), level)
     groups = [m.preds.group for m in found if m.preds.group is not None]
     if not groups:
         raise InputError("the predictions have no group to slice by; give by= a value per sample.")
     return parts.slices(found, np.asarray(groups[0]), level)
+
+
+def _looked_up(by: Mapping[Any, Any], ids: Any) -> list[Any]:
+    """The value of each sample."""
+    if ids is None:
+        raise InputError(
+            "by is a table from id to value, but the predictions have no ids; give by= a value per sample."
+        )
+    missing = [i for i in np.asarray(ids).tolist() if i not in by]
+    if missing:
+        raise InputError(
+            f"by has no value for id {missing[0]!r} ({len(missing):,} such ids); give one for each sample."
+        )
+    return [by[i] for i in np.asarray(ids).tolist()]

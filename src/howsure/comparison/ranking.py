@@ -7,17 +7,15 @@ from itertools import combinations
 from math import isfinite
 from typing import Any
 
-import numpy as np
-
 from howsure import metrics, panel
 from howsure.comparison.models import Model
 from howsure.intervals import paired_difference
-from howsure.panel import Item
 from howsure.report import Scored
 
 FAIR = ("accuracy", "aurc", "augrc", "coverage_at_risk_0.05", "ece", "aece", "nll", "brier")
 ONE_MODEL = ("auroc", "aupr_error", "aupr_success", "e_aurc")
 PAIRED = ("accuracy", "aurc", "ece")
+PRICED = ("aurc", "ece")
 WITHHELD = (
     "withheld: the models answer differently, and this number takes right and wrong answers as given. It can rise "
     "while the model gets worse (Ding et al. 2020, section 4.1 and table 1). Read AURC instead."
@@ -59,13 +57,17 @@ def table(models: Sequence[Model], level: float, seed: int) -> list[dict[str, An
 
 
 def _numbers(m: Model, fair: bool, level: float, seed: int) -> dict[str, Any]:
+    found = measured(m, (*FAIR, *(ONE_MODEL if fair else ())), level, seed)
+    withheld = {"value": None, "why": WITHHELD}
+    hidden = {i.name: {**withheld, "better": i.better} for i in panel.ranking() if i.name in ONE_MODEL and not fair}
+    return {**found, **hidden}
+
+
+def measured(m: Model, names: Sequence[str], level: float, seed: int) -> dict[str, Any]:
+    """Those of the named numbers that the model's score allows."""
     low, high = m.tally.score_range()
     items = [*panel.whole(m.preds), *panel.ranking(), *(panel.claims() if low >= 0 and high <= 1 else [])]
-    wanted: list[Item] = [i for i in items if i.name in (*FAIR, *(ONE_MODEL if fair else ()))]
-    found = Scored(m.preds, m.score, level, seed).measure(wanted)
-    withheld = {"value": None, "why": WITHHELD}
-    hidden = {i.name: {**withheld, "better": i.better} for i in items if i.name in ONE_MODEL and not fair}
-    return {**found, **hidden}
+    return Scored(m.preds, m.score, level, seed).measure([i for i in items if i.name in names])
 
 
 def comparable(rows: Sequence[Mapping[str, Any]], fair: bool) -> dict[str, Any]:
@@ -104,16 +106,15 @@ def _difference(a: Model, b: Model, name: str, level: float, seed: int) -> dict[
     return {"value": value, "low": low, "high": high, "clear": bool(low > 0 or high < 0)}
 
 
-def pareto(rows: Sequence[Mapping[str, Any]], cost: Mapping[str, float], what: str) -> list[dict[str, Any]]:
-    """Cost against AURC and ECE; `beaten_by` names a model that costs no more and ranks better."""
+def pareto(rows: Sequence[Mapping[str, Any]], cost: Mapping[str, float]) -> list[dict[str, Any]]:
+    """Cost against AURC and ECE; `beaten_by` names a model that costs no more and is better by it."""
     priced = [row for row in rows if row["name"] in cost]
     return [
         {
             "name": row["name"],
-            what: float(cost[row["name"]]),
-            "aurc": _value(row, "aurc"),
-            "ece": _value(row, "ece"),
-            "beaten_by": _beaten(row, priced, cost),
+            "cost": float(cost[row["name"]]),
+            **{metric: _value(row, metric) for metric in PRICED},
+            "beaten_by": {metric: _beaten(row, priced, cost, metric) for metric in PRICED},
         }
         for row in priced
     ]
@@ -123,8 +124,14 @@ def _value(row: Mapping[str, Any], name: str) -> float | None:
     return row["metrics"].get(name, {}).get("value")
 
 
-def _beaten(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], cost: Mapping[str, float]) -> str | None:
-    points = {r["name"]: np.array([cost[r["name"]], r["metrics"]["aurc"]["value"]]) for r in rows}
-    here = points[row["name"]]
-    better = [name for name, there in points.items() if (there <= here).all() and (there < here).any()]
+def _beaten(
+    row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], cost: Mapping[str, float], metric: str
+) -> str | None:
+    points = {r["name"]: (cost[r["name"]], _value(r, metric)) for r in rows}
+    price, here = points[row["name"]]
+    better = [
+        name
+        for name, (other, there) in points.items()
+        if None not in (here, there) and other <= price and there <= here and (other < price or there < here)  # type: ignore[operator]
+    ]
     return better[0] if better else None

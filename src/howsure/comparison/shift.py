@@ -3,23 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import isfinite
 from typing import Any
 
 import numpy as np
 
 from howsure import metrics
 from howsure._build import tally
-from howsure._check import Floats, InputError
+from howsure._check import Bools, Floats, InputError
+from howsure._tally import Tally
 from howsure.comparison.models import Model, Score, model
+from howsure.comparison.ranking import PAIRED, measured
+from howsure.intervals import each_interval
+from howsure.panel import why_undefined
+from howsure.views import proportion_limits
 
 KEEP = 0.95  # share of home samples kept where the false positive rate is read
 
 
-def shifted(home: Sequence[Model], sets: Mapping[str, Mapping[str, Any]], score: Score) -> list[dict[str, Any]]:
+def shifted(
+    home: Sequence[Model], sets: Mapping[str, Mapping[str, Any]], score: Score, level: float, seed: int
+) -> list[dict[str, Any]]:
     """Accuracy, AURC and ECE of each model on each further labelled set, beside the home set."""
-    rows = [_numbers("home", m) for m in home]
-    return rows + [
-        _numbers(name, model(who, preds, score)) for name, by in sets.items() for who, preds in _known(by, home)
+    further = [(name, model(who, preds, score)) for name, by in sets.items() for who, preds in _known(by, home)]
+    return [
+        {"set": name, "model": m.name, "n": m.preds.n, "metrics": measured(m, PAIRED, level, seed)}
+        for name, m in [*(("home", m) for m in home), *further]
     ]
 
 
@@ -31,47 +40,54 @@ def _known(by: Mapping[str, Any], home: Sequence[Model]) -> list[tuple[str, Any]
     return list(by.items())
 
 
-def _numbers(name: str, m: Model) -> dict[str, Any]:
-    t = m.tally
-    low, high = t.score_range()
-    ece = metrics.ece(t) if low >= 0 and high <= 1 else None
-    return {
-        "set": name,
-        "model": m.name,
-        "n": m.preds.n,
-        "accuracy": 1 - t.total / t.n,
-        "aurc": metrics.aurc(t),
-        "ece": ece,
-    }
-
-
-def outside(home: Sequence[Model], sets: Mapping[str, Mapping[str, Any]], score: Score) -> list[dict[str, Any]]:
+def outside(
+    home: Sequence[Model], sets: Mapping[str, Mapping[str, Any]], score: Score, level: float, seed: int
+) -> list[dict[str, Any]]:
     """Can the score tell home samples from others? And does it still find errors on the mix of both?
 
     In the mix every answer to an outside sample counts as wrong, for no answer to it is right.
     """
     at = {m.name: m for m in home}
+    found = [(name, at[who], model(who, preds, score)) for name, by in sets.items() for who, preds in _known(by, home)]
     return [
-        {"set": name, "model": who, **separation(at[who].score, model(who, preds, score).score, at[who].preds.correct)}
-        for name, by in sets.items()
-        for who, preds in _known(by, home)
+        {
+            "set": name,
+            "model": m.name,
+            "n": len(out.score),
+            "metrics": separation(m.score, out.score, m.preds.correct, level, seed),
+        }
+        for name, m, out in found
     ]
 
 
-def separation(inside: Floats, out: Floats, correct: Any) -> dict[str, Any]:
+def separation(inside: Floats, out: Floats, correct: Any, level: float = 0.95, seed: int = 0) -> dict[str, Any]:
     """AUROC and false positive rate at 95 % of home samples kept; AURC and AUROC of finding failures on the mix.
 
-    >>> separation(np.array([0.9, 0.8]), np.array([0.1]), np.array([True, False]))["auroc"]
+    >>> separation(np.array([0.9, 0.8]), np.array([0.1]), np.array([True, False]))["auroc"]["value"]
     1.0
     """
     both = np.concatenate((inside, out))
-    is_home = np.arange(len(both)) < len(inside)
     threshold = np.sort(inside)[::-1][int(np.ceil(KEEP * len(inside))) - 1]
+    split = tally(both, correct=np.arange(len(both)) < len(inside))
     mix = tally(both, correct=np.concatenate((correct, np.zeros(len(out), dtype=bool))))
     return {
-        "n": len(out),
-        "auroc": metrics.auroc(tally(both, correct=is_home)),
-        "fpr_at_95": float((out >= threshold).mean()),
-        "mix_aurc": metrics.aurc(mix),
-        "mix_auroc": metrics.auroc(mix),
+        "auroc": _entry(metrics.auroc, split, level, seed),
+        "fpr_at_95": _rate(out >= threshold, level),
+        "mix_aurc": _entry(metrics.aurc, mix, level, seed),
+        "mix_auroc": _entry(metrics.auroc, mix, level, seed),
     }
+
+
+def _entry(metric: Any, t: Tally, level: float, seed: int) -> dict[str, Any]:
+    value, (limits,) = float(metric(t)), each_interval([metric], t, level, seed)
+    if not isfinite(value):
+        return {"value": None, "why": why_undefined(metric.__name__, value, t), "better": metric.better}
+    if limits.why:
+        return {"value": value, "low": None, "high": None, "better": metric.better, "why": limits.why}
+    return {"value": value, "low": limits.low, "high": limits.high, "better": metric.better}
+
+
+def _rate(kept: Bools, level: float) -> dict[str, Any]:
+    """A share with the limits of Clopper & Pearson."""
+    low, high = proportion_limits(kept.sum(), np.array(len(kept)), level)
+    return {"value": float(kept.mean()), "low": float(low), "high": float(high), "better": "lower"}

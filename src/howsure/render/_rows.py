@@ -142,7 +142,7 @@ def classes(report: dict[str, Any]) -> list[dict[str, Any]]:
             "cells": [
                 f"{c['count']:,}",
                 percent(c["recall"]),
-                _limits(c),
+                limits(c),
                 f"{c['given']:,}",
                 percent(c["precision"]),
                 percent(c["confidence"]),
@@ -152,7 +152,8 @@ def classes(report: dict[str, Any]) -> list[dict[str, Any]]:
     ]
 
 
-def _limits(c: dict[str, Any]) -> str:
+def limits(c: dict[str, Any]) -> str:
+    """Limits of a share in percent, or a dash."""
     return "–" if c["low"] is None else f"{c['low'] * 100:.1f} … {c['high'] * 100:.1f} %"
 
 
