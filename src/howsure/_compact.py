@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -12,6 +13,20 @@ from howsure._check import Floats
 EVEN = 300  # j/10, j/12, j/15, j/20, j/25, j/30, j/50, j/60, j/100 are all multiples of 1/300
 OCTAVES = range(6, 53)  # distances 2^-6 ... 2^-53 to either end; a float just below 1 is 2^-53 away from it
 LEAST = 400
+
+
+class Layout(NamedTuple):
+    """How a grid is spaced: parts of 1/even, and `steps` buckets between a power of two and the next."""
+
+    even: int
+    steps: int
+
+
+def layout(buckets: int) -> Layout:
+    """The layout of a grid of about `buckets` buckets."""
+    check.at_least(buckets, LEAST, "buckets")
+    even = EVEN * max(1, -(-buckets // 2 // EVEN))
+    return Layout(even, max(1, (buckets - even) // (2 * len(OCTAVES))))
 
 
 @lru_cache(maxsize=8)
@@ -25,9 +40,7 @@ def grid(buckets: int) -> Floats:
     >>> bool(np.isin(np.arange(16) / 15, grid(25_000)).all())
     True
     """
-    check.at_least(buckets, LEAST, "buckets")
-    even = EVEN * max(1, -(-buckets // 2 // EVEN))
-    steps = max(1, (buckets - even) // (2 * len(OCTAVES)))
+    even, steps = layout(buckets)
     near = np.concatenate([*(2.0**-k * (1 - np.arange(steps) / (2 * steps)) for k in OCTAVES), [2.0**-53]])
     edges = np.unique(np.concatenate((np.arange(even + 1) / even, near, 1 - near)))
     edges.setflags(write=False)  # shared by all tallies on this grid

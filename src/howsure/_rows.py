@@ -166,12 +166,17 @@ def compacted(t: Tally, buckets: int) -> RowTally:
     if low >= 0 and high <= 1:
         edges = grid(buckets)
         rows = replace(bucketed(t, edge_cuts(t, edges)), edges=edges)
-        note = f"compacted to {len(edges):,} fixed buckets"
+        note = fixed_note(edges)
     else:
         rows = bucketed(t, np.unique(np.concatenate(([0], t.cut_at(even_ranks(t.n, buckets)), [t.n]))))
         note = f"compacted to {len(rows.score):,} equally full buckets"
     ideal = None if rows.ideal is None else thinned(rows.ideal, buckets)
     return replace(rows, ideal=ideal, approximate=note)
+
+
+def fixed_note(edges: Floats) -> str:
+    """How a tally on this grid says that it is coarse."""
+    return f"compacted to {len(edges):,} fixed buckets"
 
 
 def merge_ideal(a: Ideal | None, b: Ideal | None) -> Ideal | None:

@@ -98,7 +98,8 @@ class Tally:
         Nothing is lost where there are fewer distinct scores than that. Otherwise scores in one bucket become
         ties, with their exact counts, losses and summed claims, and `.approximate` says so. Scores in [0, 1] share
         one fixed grid that holds the edges j/M of the usual equal-range bins (M = 10, 15, 20, 25, 100, ...), so
-        those bins stay exact and compact tallies add up. Other scores get buckets of equally many samples.
+        those bins stay exact and compact tallies add up. Other scores get buckets of equally many samples. A compact
+        tally cannot be compacted again to fewer buckets. `certified` bounds the values that the exact data have.
 
         >>> from howsure import tally
         >>> tally([0.25, 0.5, 0.75], correct=[0, 1, 1]).compact()

@@ -1,0 +1,168 @@
+"""Scores in [0, 1] straight into the buckets of a compact tally: one pass, no sort, a few megabytes.
+
+The edges of the grid are evenly spaced, or lie at even parts between powers of two counted from 0 or from 1. So the
+bucket follows from arithmetic: `score * even`, and the bits of the score and of its distance to 1, for the bits of a
+float rise evenly between powers of two. The sum of the three whole numbers rises by at least 1 at every edge and
+nowhere else. A float32 that is not on an edge is so far from it that nothing is rounded across; float64 scores are
+compared with the edges of the bucket found and moved where they are a rounding away.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from math import inf
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from howsure._check import Array, Bools, Floats, Ints
+from howsure._compact import OCTAVES, Layout, grid, layout
+from howsure._rows import RowTally, fixed_note
+
+CHUNK = 1 << 17  # scores at a time: all columns of a chunk stay near the processor
+SAMPLE = 4  # distinct scores are looked for among so many samples per bucket
+BITS = {4: np.int32, 8: np.int64}
+FAR, NEAR, ONE = 2.0 ** -OCTAVES[0], 2.0 ** -(OCTAVES[-1] + 1), 2.0 ** -(OCTAVES[-1] + 2)
+
+
+def in_buckets(score: Array, right: Bools, buckets: int) -> RowTally | None:
+    """The compact tally of right and wrong answers; None where a sort is needed to know how it looks.
+
+    That is where scores leave [0, 1], and where there may be so few distinct ones that nothing need be lost.
+    """
+    if not (score.min() >= 0 and score.max() <= 1) or not _many(score, buckets):
+        return None
+    wrong, count, claim = bucket_sums(score, right, buckets)
+    edges = grid(buckets)
+    some = np.flatnonzero(count)[::-1]
+    low = np.where(some > 0, np.nextafter(edges[some - 1], inf), 0.0)
+    mean = np.clip(claim[some] / count[some], low, edges[some])  # a mean may be rounded out of its bucket
+    note = fixed_note(edges)
+    return RowTally(mean, count[some], wrong[some], claim[some], wrong[some], approximate=note, edges=edges)
+
+
+def _many(score: Array, buckets: int) -> bool:
+    """Whether there are surely more distinct scores than buckets."""
+    return len(score) > buckets and len(np.unique(score[: SAMPLE * buckets])) > buckets
+
+
+def bucket_sums(score: Array, right: Bools, buckets: int) -> tuple[Ints, Ints, Floats]:
+    """Wrong answers, samples and summed scores of each bucket.
+
+    One pass over the samples, part by part, into cells that are put together to buckets at the end.
+    """
+    bucket = _bucket_of_cell(buckets, score.itemsize)
+    cells = len(bucket)
+    wrong, count, claim = np.zeros(cells, dtype=np.int64), np.zeros(cells, dtype=np.int64), np.zeros(cells)
+    room = Room.of(min(CHUNK, len(score)), score.dtype)
+    for i in range(0, len(score), CHUNK):
+        part, good = score[i : i + CHUNK], right[i : i + CHUNK]
+        cell = cell_of(part, buckets, room)
+        count += np.bincount(cell, minlength=cells)
+        claim += np.bincount(cell, part, minlength=cells)
+        wrong += np.bincount(cell[np.flatnonzero(~good)], minlength=cells)
+    size = len(grid(buckets))
+    whole = (np.bincount(bucket, column, minlength=size).astype(np.int64) for column in (wrong, count))
+    return next(whole), next(whole), np.bincount(bucket, claim, minlength=size).astype(np.float64)
+
+
+class Room(NamedTuple):
+    """Columns of a chunk, used again and again: new memory for each step would cost more than the steps."""
+
+    wide: Array
+    distance: Array
+    bits: Array
+    whole: Array
+    code: Array
+    cell: Array
+
+    @classmethod
+    def of(cls, n: int, kind: np.dtype[Any]) -> Room:
+        """Room for n scores of this kind."""
+        kinds = (np.float64, kind, BITS[kind.itemsize], np.int32, np.int32, np.intp)
+        return cls(*(np.empty(n, dtype=k) for k in kinds))
+
+    def first(self, n: int) -> Room:
+        """Room for the last chunk, which is shorter."""
+        return Room(*(column[:n] for column in self))
+
+
+def cell_of(score: Array, buckets: int, room: Room) -> Ints:
+    """A whole number per score that tells its bucket: a code of float32 scores, the bucket itself of float64 ones."""
+    room = room.first(len(score))
+    room.cell[:] = _code(score, layout(buckets), room)
+    if score.itemsize == 4:
+        return room.cell
+    return _settled(score, _bucket_of_code(buckets, 8)[room.cell], grid(buckets))
+
+
+def _bucket_of_cell(buckets: int, itemsize: int) -> Ints:
+    return _bucket_of_code(buckets, 4) if itemsize == 4 else np.arange(len(grid(buckets)))
+
+
+def _code(score: Array, of: Layout, room: Room) -> Array:
+    """A whole number that rises from bucket to bucket."""
+    room.wide[:] = score
+    np.multiply(room.wide, of.even, out=room.wide)
+    np.ceil(room.wide, out=room.wide)
+    room.code[:] = room.wide
+    room.code[:] -= _parts_from_one(score, of.steps, room)
+    if score.min() < FAR:
+        room.code[:] -= _parts_to_far(score, of.steps)
+    room.code[:] += _most(of)
+    return room.code
+
+
+def _parts_from_one(score: Array, steps: int, room: Room) -> Array:
+    """How many parts of octaves lie between 1 and each score, down to 1 - FAR."""
+    np.subtract(score.dtype.type(1), score, out=room.distance)
+    first, last = (_bits(end, score.dtype) for end in (ONE, FAR))
+    np.clip(room.distance.view(room.bits.dtype), first, last, out=room.bits)
+    room.bits[:] -= first
+    room.wide[:] = room.bits
+    room.wide[:] *= steps / 2.0 ** np.finfo(score.dtype).nmant
+    room.whole[:] = room.wide
+    return room.whole
+
+
+def _parts_to_far(score: Array, steps: int) -> Ints:
+    """How many parts of octaves lie between each score and FAR, and 1 at FAR; exactly 0 has one more than any."""
+    first, last = (_bits(end, score.dtype) for end in (NEAR, FAR))
+    plain = score + score.dtype.type(0)  # -0.0 + 0.0 is 0.0
+    bits = last - np.clip(plain.view(BITS[score.itemsize]), first, last)
+    parts = bits * (steps / 2.0 ** np.finfo(score.dtype).nmant)
+    return parts.astype(np.int32) + (score <= FAR) + (score == 0)
+
+
+def _bits(x: float, kind: np.dtype[Any]) -> int:
+    return int(kind.type(x).view(BITS[kind.itemsize]))
+
+
+def _most(of: Layout) -> int:
+    """What keeps codes from being negative."""
+    return (len(OCTAVES) + 2) * of.steps * 2 + 1
+
+
+@lru_cache(maxsize=8)
+def _bucket_of_code(buckets: int, itemsize: int) -> Ints:
+    """The bucket of each code, from the highest score of each bucket that is a float of this width."""
+    edges, kind = grid(buckets), {4: np.float32, 8: np.float64}[itemsize]
+    top = edges.astype(kind)
+    top = np.where(top > edges, np.nextafter(top, kind(-1)), top)
+    held = np.flatnonzero(np.concatenate(([True], top[1:] > edges[:-1])))  # some buckets hold no float of this width
+    code = _code(top[held], layout(buckets), Room.of(len(held), top.dtype))
+    table = np.zeros(_most(layout(buckets)) + layout(buckets).even + 1, dtype=np.int64)
+    np.maximum.at(table, code, held)
+    return np.maximum.accumulate(table)
+
+
+def _settled(score: Floats, place: Ints, edges: Floats) -> Ints:
+    """Places moved up or down until each score lies in its bucket."""
+    below = np.concatenate(([-inf], edges[:-1]))
+    off = np.flatnonzero((score > edges[place]) | (score <= below[place]))
+    while len(off):
+        there = place[off]
+        up = score[off] > edges[there]
+        place[off] = there = there + np.where(up, 1, -1)
+        off = off[(score[off] > edges[there]) | (score[off] <= below[there])]
+    return place
