@@ -83,6 +83,37 @@ def test_top_labels_alone_have_no_scatter_and_no_classes() -> None:
     assert found["classes"] == []
 
 
+def test_top_labels_with_text_have_classes() -> None:
+    """Cats are right twice of four times, dogs always; nobody is deferred at the lowest threshold."""
+    c = [0.9, 0.8, 0.7, 0.6, 0.9, 0.9] * 2
+    labels = ["cat", "cat", "cat", "cat", "dog", "dog"] * 2
+    said = ["cat", "cat", "dog", "dog", "dog", "dog"] * 2
+    p = Predictions.from_confidence(c, prediction=said, labels=labels)
+    found = views(p, p.confidence, tally(p.confidence, p.correct))
+    cat, dog = found["classes"]
+    assert (cat["name"], cat["count"], cat["recall"], cat["precision"]) == ("cat", 8, 0.5, 1)
+    assert (dog["name"], dog["given"], dog["precision"]) == ("dog", 8, 0.5)
+    assert dog["confidence"] == pytest.approx((4 * 0.9 + 2 * 0.7 + 2 * 0.6) / 8)
+    assert [(k["name"], k["deferred"]) for k in found["operating"]["classes"]] == [
+        ("cat", [0.75, 0.5, 0.25, 0]),
+        ("dog", [0, 0, 0, 0]),
+    ]
+
+
+def test_labels_without_answers_have_recall_only() -> None:
+    p = Predictions.from_confidence([0.9, 0.8] * 5, [1, 0] * 5, labels=[3, 7] * 5)
+    found = views(p, p.confidence, tally(p.confidence, p.correct))["classes"]
+    assert [(c["name"], c["recall"], c["given"], c["precision"]) for c in found] == [
+        ("7", 0, 0, None),
+        ("3", 1, 0, None),
+    ]
+
+
+def test_free_text_is_no_class() -> None:
+    p = Predictions.from_confidence([0.9, 0.8], [1, 0], labels=["forty-two", "Paris"])
+    assert views(p, p.confidence, tally(p.confidence, p.correct))["classes"] == []
+
+
 def test_infinite_losses_are_not_drawn() -> None:
     found = of(Predictions.from_probs([[1.0, 0.0], [0.5, 0.5]], [1, 0]))["scatter"]
     assert found["loss"] == [0.6931]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from math import isfinite
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.special import betaincinv
@@ -21,6 +21,7 @@ BARS = 50  # of the histogram
 DOTS = 1_500  # of the scatter plot
 SHOWN_CLASSES = 20  # whose deferral is followed
 LISTED_CLASSES = 200
+LEAST_OF_CLASS = 5  # samples of a class on average, or labels are no classes but free text
 SUSPECTS, PICTURED = 30, 20
 TOP_K, MANY_CLASSES = 5, 20  # among few classes nearly every label is in the top 5
 LEVELS = (0.99, 0.95)
@@ -37,7 +38,7 @@ def views(
     >>> sorted(views(p, p.confidence, tally(p.confidence, p.correct)))
     ['bands', 'classes', 'histogram', 'label_errors', 'operating', 'scatter']
     """
-    fate = _fates(preds)
+    fate = fates(preds)
     return {
         "operating": operating(preds, score, t, level),
         "histogram": histogram(score, fate, preds.weight),
@@ -54,35 +55,41 @@ def operating(preds: Predictions, score: Floats, t: Tally, level: float) -> dict
     Columns: coverage, threshold, accuracy of the accepted with its limits (Clopper & Pearson), errors and deferred
     per 1,000 cases, and the deferred share of each class.
     """
+    unsure = t.weighted or preds.group is not None
+    found, threshold = points(t, level, unsure=unsure)
+    return {**found, "classes": _deferral(preds, score, threshold)}
+
+
+def points(t: Tally, level: float, *, unsure: bool) -> tuple[dict[str, Any], Floats]:
+    """The columns of `operating` that a tally gives, and the thresholds; no limits where they would be `unsure`."""
     kept, wrong = np.cumsum(t.count), np.cumsum(t.loss)
     rows = np.unique(np.searchsorted(kept, np.linspace(0, kept[-1], ROWS)[1:]).clip(max=len(kept) - 1))
     n, kept, wrong, threshold = kept[-1], kept[rows], wrong[rows], t.score[rows]
     low, high = proportion_limits(kept - wrong, kept, level)
-    unsure = t.weighted or preds.group is not None  # those limits hold for independent samples
-    return {
+    columns = {
         "coverage": rounded(kept / n),
         "threshold": rounded(threshold, 12),
         "accuracy": rounded(1 - wrong / kept),
-        "low": None if unsure else rounded(low),
+        "low": None if unsure else rounded(low),  # these limits hold for independent samples
         "high": None if unsure else rounded(high),
         "errors": rounded(1000 * wrong / n),
         "deferred": rounded(1000 * (1 - kept / n)),
-        "classes": _deferral(preds, score, threshold),
     }
+    return columns, threshold
 
 
 def _deferral(preds: Predictions, score: Floats, threshold: Floats) -> list[dict[str, Any]]:
     """The share of each class that is deferred, for the classes that are deferred most over all thresholds."""
-    if preds.known_labels is None or preds.k is None or preds.kind == "confidence":
+    if (found := classes_of(preds)) is None:
         return []
-    count = np.bincount(preds.known_labels, minlength=preds.k)
-    if preds.k > SHOWN_CLASSES:
-        area = np.bincount(preds.known_labels, weights=_ranks(score), minlength=preds.k) / np.maximum(count, 1)
+    names, label, _ = found
+    count = np.bincount(label, minlength=len(names))
+    if len(names) > SHOWN_CLASSES:
+        area = np.bincount(label, weights=_ranks(score), minlength=len(names)) / np.maximum(count, 1)
         shown = np.sort(np.argsort(area, kind="stable")[::-1][:SHOWN_CLASSES])
     else:
         shown = np.flatnonzero(count)
-    of = {int(c): np.sort(score[preds.known_labels == c]) for c in shown if count[c]}
-    names = class_names(preds)
+    of = {int(c): np.sort(score[label == c]) for c in shown if count[c]}
     return [
         {"name": names[c], "count": len(s), "deferred": rounded(np.searchsorted(s, threshold, side="left") / len(s), 4)}
         for c, s in of.items()
@@ -105,7 +112,7 @@ def proportion_limits(successes: Array, n: Array, level: float) -> tuple[Floats,
     return low, high
 
 
-def _fates(preds: Predictions) -> Ints:
+def fates(preds: Predictions) -> Ints:
     """0 right, 1 wrong but among the five most probable, 2 wrong."""
     wrong = np.where(preds.correct, 0, 2)
     if preds.kind == "confidence" or preds.k is None or preds.k <= MANY_CLASSES:
@@ -118,7 +125,7 @@ def histogram(score: Floats, fate: Ints, weight: Floats | None) -> dict[str, Any
     """Counts of right, top-5 and wrong answers in 50 bars; [0, 1] for claims, else the range of the scores."""
     finite = np.isfinite(score)
     s, f, w = score[finite], fate[finite], None if weight is None else weight[finite]
-    low, high = _span(s)
+    low, high = span(s)
     right, near, wrong = (
         rounded(np.histogram(s[f == what], BARS, (low, high), weights=None if w is None else w[f == what])[0])
         for what in (0, 1, 2)
@@ -126,7 +133,8 @@ def histogram(score: Floats, fate: Ints, weight: Floats | None) -> dict[str, Any
     return {"low": low, "high": high, "right": right, "top_5": near, "wrong": wrong}
 
 
-def _span(s: Floats) -> tuple[float, float]:
+def span(s: Floats) -> tuple[float, float]:
+    """Where the bars of a histogram begin and end."""
     if not len(s) or (s.min() >= 0 and s.max() <= 1):
         return 0.0, 1.0
     low, high = float(s.min()), float(s.max())
@@ -180,14 +188,21 @@ def with_images(suspects: list[dict[str, Any]], images: Any, n: int) -> list[dic
 
 def classes(preds: Predictions, level: float) -> list[dict[str, Any]]:
     """Per true class: count, recall with limits; per answer: how often given, confidence and accuracy then."""
-    if preds.known_labels is None or preds.k is None or preds.kind == "confidence":
+    if (found := classes_of(preds)) is None:
         return []
-    y, said, right, names = preds.known_labels, preds.prediction, preds.correct, class_names(preds)
-    count, given = np.bincount(y, minlength=preds.k), np.bincount(said, minlength=preds.k)
-    hits = np.bincount(y[right], minlength=preds.k)
-    claim = np.bincount(said, weights=preds.confidence, minlength=preds.k)
+    names, label, answer = found
+    said = label[:0] if answer is None else answer
+    count, given, hits = (np.bincount(a, minlength=len(names)) for a in (label, said, label[preds.correct]))
+    claim: Floats = np.bincount(said, weights=preds.confidence[: len(said)], minlength=len(names)).astype(np.float64)
+    return class_rows(count, given, hits, claim, names, level)
+
+
+def class_rows(
+    count: Array, given: Array, hits: Array, claim: Floats, names: Sequence[str], level: float
+) -> list[dict[str, Any]]:
+    """`classes` from sums: samples, answers and right answers of each class, and the summed claims of its answers."""
     low, high = proportion_limits(hits, count, level)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", divide="ignore"):
         columns = {
             "recall": rounded(hits / count),
             "low": rounded(np.where(count, low, np.nan)),
@@ -195,7 +210,7 @@ def classes(preds: Predictions, level: float) -> list[dict[str, Any]]:
             "precision": rounded(hits / given),
             "confidence": rounded(claim / given),
         }
-    worst = np.lexsort((np.arange(preds.k), np.where(count, hits / np.maximum(count, 1), 2)))[:LISTED_CLASSES]
+    worst = np.lexsort((np.arange(len(count)), np.where(count, hits / np.maximum(count, 1), 2)))[:LISTED_CLASSES]
     return [
         {"name": names[c], "count": int(count[c]), "given": int(given[c]), **{k: v[c] for k, v in columns.items()}}
         for c in worst
@@ -212,6 +227,30 @@ def band_rows(t: Tally) -> list[dict[str, Any]]:
             [*LEVELS, None], rounded(b.weight), rounded(b.accuracy), threshold, strict=True
         )
     ]
+
+
+class Classes(NamedTuple):
+    """Names of the classes, and the number of each sample's label and answer."""
+
+    names: list[str]
+    label: Ints
+    answer: Ints | None
+
+
+def classes_of(preds: Predictions) -> Classes | None:
+    """The classes of the samples; where only the top answer is known, those that occur, unless they hardly repeat."""
+    if preds.known_labels is None:
+        return None
+    if preds.kind != "confidence":
+        return Classes(class_names(preds), preds.known_labels, preds.prediction)
+    given = [preds.known_labels, *([] if preds.known_prediction is None else [preds.known_prediction])]
+    values, number = np.unique(np.concatenate(given), return_inverse=True)
+    if len(values) * LEAST_OF_CLASS > preds.n:
+        return None
+    named = preds.class_names is not None and values.dtype.kind in "iu" and int(values[-1]) < len(preds.class_names)
+    names = [preds.class_names[v] for v in values] if named else values.astype(str).tolist()  # type: ignore[index]
+    label, answer = number[: preds.n], number[preds.n :]
+    return Classes(names, label, answer if len(answer) else None)
 
 
 def class_names(preds: Predictions) -> list[str]:

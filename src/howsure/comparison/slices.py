@@ -11,7 +11,7 @@ from howsure import metrics
 from howsure._build import tally
 from howsure._check import Array, InputError
 from howsure.comparison.models import Model
-from howsure.views import class_names, proportion_limits, rounded
+from howsure.views import classes_of, proportion_limits, rounded
 
 LEAST = 20  # samples below which a group is told but not judged
 SHOWN = 200
@@ -56,9 +56,9 @@ def _of_model(m: Model, names: Array, where: Array, level: float) -> list[dict[s
 
 def classes(models: Sequence[Model]) -> list[dict[str, Any]]:
     """Recall of each class by each model, the class with the worst recall first."""
-    if any(m.preds.kind == "confidence" for m in models):
+    if (found := classes_of(models[0].preds)) is None:
         return []
-    y, names = models[0].preds.labels, class_names(models[0].preds)
+    names, y, _ = found
     count = np.bincount(y, minlength=len(names))
     recall = {m.name: np.bincount(y[m.preds.correct], minlength=len(names)) / np.maximum(count, 1) for m in models}
     worst = np.min(list(recall.values()), axis=0)

@@ -42,7 +42,7 @@ def operating(report: dict[str, Any]) -> dict[str, Any]:
     names = [
         {"name": c["name"], "value": c["deferred"][start], "shown": percent(c["deferred"][start])} for c in o["classes"]
     ]
-    some = report["k"] is not None and len(names) < report["k"]
+    k = report["k"] or len(report["views"]["classes"])
     return {
         "shown": shown,
         "listed": listed,
@@ -50,8 +50,8 @@ def operating(report: dict[str, Any]) -> dict[str, Any]:
         "start": start,
         "table": [i for i in range(last, -1, -1) if (last - i) % max(1, (last + 1) // TABLE) == 0],
         "names": names,
-        "names_note": f"The {len(names)} of {report['k']:,} classes that are deferred most."
-        if some
+        "names_note": f"The {len(names)} classes that are deferred most."
+        if len(names) < k
         else "Share of each true class that is deferred at this threshold.",
         "data": data,
     }
