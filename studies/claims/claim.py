@@ -7,6 +7,7 @@ from math import isnan
 from ..tables.table import Table
 
 AGREES, NOT, OPEN, MIXED = "agrees", "does not agree", "cannot be decided here", "mixed"
+MISSING = "its networks are not trained yet"
 HEADER = ["claim", "case", "found", "95 % interval", "verdict"]
 SUMMARY = ["claim", "the paper", "cases that agree / do not / are open", "verdict"]
 
@@ -54,6 +55,8 @@ class Claim:
 
 def combined(words: Sequence[str]) -> str:
     """More than half of the cases must say so and none the contrary; nothing follows from no case."""
+    if not words:
+        return MISSING
     yes, no = words.count(AGREES), words.count(NOT)
     if yes and no:
         return MIXED

@@ -12,7 +12,8 @@ from .words import WORDS
 
 METHOD = """## How to read the verdicts
 
-Every number, figure and verdict is computed from the files in `studies/predictions`; no word is written by hand.
+Every number, figure and verdict is computed from the files in `studies/predictions`. Only the reasons are written by
+hand; each is tied to the verdict that it would explain and appears only with it.
 
 - **agrees** / **does not agree**: the 95 % interval excludes the contrary. Where a claim names a margin ("nearly
   zero", "at least"), it must lie wholly on one side of that.

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ..claims import Claim
-from ..claims.claim import AGREES, MIXED, NOT, OPEN, evidence_table, summary_table
+from ..claims.claim import AGREES, MISSING, MIXED, NOT, OPEN, evidence_table, summary_table
 from ..plans import STUDIES
 from ..provided import note
 from ..runs import Run
@@ -13,7 +13,13 @@ from ..tables import Table
 from ..tables.results import progress
 from .words import DATA, WORDS
 
-HEADINGS = {AGREES: "Agrees", NOT: "Does not agree", MIXED: "Mixed", OPEN: "Cannot be decided here"}
+HEADINGS = {
+    AGREES: "Agrees",
+    NOT: "Does not agree",
+    MIXED: "Mixed",
+    OPEN: "Cannot be decided here",
+    MISSING: "Not trained yet",
+}
 
 
 def page(

@@ -9,6 +9,7 @@ import numpy as np
 import howsure as hs
 
 from ..plans import runs_of
+from ..provided import NAMES, here, provided
 from ..runs import Run
 from ..store import Store
 from .results import arrays, finished, predictions, progress
@@ -42,30 +43,32 @@ CALIBRATORS = {
     "temperature": hs.calibrators.Temperature,
 }
 NOT_A_PROBABILITY = ("boundary distance",)
+FULLY_TRAINED = ("nn_resnet110_c10", "netcal_densenet_bc_100_c100")
 HALF_SEED = 0
 ByMethod = dict[str, tuple[hs.Outcomes, ...]]
 
 
 @dataclass(frozen=True)
 class Parts:
-    """The images on which a method is fitted, then those on which it is looked at: rows of validation, or the test."""
+    """The images on which a method is fitted, then those on which it is looked at; distances where they are known."""
 
     fit: hs.Predictions
     shown: tuple[hs.Predictions, ...]
-    distances: tuple[np.ndarray, ...]
+    distances: tuple[np.ndarray, ...] = ()
 
 
 def calibration(store: Store, scale: str) -> list[Table]:
     runs = runs_of(["calibration"], scale)
     note = f"{progress(store, runs)} In per cent, 15 bins; the paper's values are those of ResNet-44 after 300 epochs."
     done = finished(store, runs)
-    tables = [method_table(f"{r.settings.network} (figures 6.1 and 6.2)", store, r, note) for r in done]
+    tables = [method_table(f"{r.settings.network} (figures 6.1 and 6.2)", on_whole(store, r), note) for r in done]
     tables += [choice_table(f"{r.settings.network}: choosing a calibrator (figure 6.3)", store, r) for r in done]
+    others = [name for name in FULLY_TRAINED if here(name)]
+    tables += [method_table(f"{NAMES[name]}, fully trained", on_provided(name), "In per cent.") for name in others]
     return tables or [Table("Calibrators (figures 6.1 and 6.2)", HEADER, [], note)]
 
 
-def method_table(title: str, store: Store, run: Run, note: str) -> Table:
-    found = on_whole(store, run)
+def method_table(title: str, found: ByMethod, note: str) -> Table:
     return Table(title, HEADER, [method_row(name, *found[name]) for name in found], note)
 
 
@@ -111,16 +114,29 @@ def on_whole(store: Store, run: Run) -> ByMethod:
 
 
 @cache
+def on_provided(name: str) -> ByMethod:
+    val = provided(name, "val")
+    return outcomes(Parts(val, (val, provided(name))))
+
+
+@cache
 def on_halves(store: Store, run: Run) -> ByMethod:
     return outcomes(halves(store, run))
 
 
 def outcomes(parts: Parts) -> ByMethod:
     """Score and correctness by method; entropy and distance only rank, the answers stay those of the network."""
-    found = {name: calibrated(name, parts) for name in CALIBRATORS}
+    found = {name: calibrated(name, parts) for name in CALIBRATORS if name not in too_large(parts.fit)}
     found["entropy"] = tuple(hs.Outcomes.of(p, hs.scores.entropy(p)) for p in parts.shown)
-    pairs = zip(parts.shown, parts.distances, strict=True)
-    return found | {"boundary distance": tuple(hs.Outcomes.of(p, score) for p, score in pairs)}
+    if parts.distances:
+        pairs = zip(parts.shown, parts.distances, strict=True)
+        found["boundary distance"] = tuple(hs.Outcomes.of(p, score) for p, score in pairs)
+    return found
+
+
+def too_large(fit: hs.Predictions) -> tuple[str, ...]:
+    """A matrix with more entries than there are images fits all of them and nothing else."""
+    return ("matrix scaling", "Dirichlet") if fit.k * (fit.k + 1) > fit.n else ()
 
 
 def calibrated(name: str, parts: Parts) -> tuple[hs.Outcomes, ...]:

@@ -17,8 +17,13 @@ class Table:
 
     def to_markdown(self) -> str:
         lines = [f"## {self.title}", "", *([self.note, ""] if self.note else []), line(self.header)]
-        lines.append(line(["---", *["--:"] * (len(self.header) - 1)]))
+        lines.append(line([self.alignment(column) for column in range(len(self.header))]))
         return "\n".join([*lines, *map(line, self.rows)]) + "\n"
+
+    def alignment(self, column: int) -> str:
+        """Numbers to the right, words to the left."""
+        cells = [row[column] for row in self.rows if row[column]]
+        return "--:" if column and all(cell[0] in "+-0123456789" for cell in cells) else "---"
 
 
 def line(cells: Sequence[str]) -> str:

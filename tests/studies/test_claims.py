@@ -8,7 +8,7 @@ pytest.importorskip("sklearn")
 hs = pytest.importorskip("howsure")
 
 from studies.claims import estimates  # noqa: E402
-from studies.claims.claim import AGREES, MIXED, NOT, OPEN, Claim, Evidence, combined, sided, within  # noqa: E402
+from studies.claims.claim import AGREES, MISSING, MIXED, NOT, OPEN, Claim, Evidence, combined, sided, within  # noqa: E402
 from studies.claims.growth import Grown, flat, trend, unsteady  # noqa: E402
 from studies.claims.mc_temperature import straightness  # noqa: E402
 from studies.claims.paired import alike, paired  # noqa: E402
@@ -39,7 +39,7 @@ def test_nearly_zero_needs_the_whole_interval_inside_the_margin(low, high, word)
 @pytest.mark.parametrize(
     ("words", "whole"),
     [
-        ([], OPEN), ([AGREES], AGREES), ([NOT], NOT), ([OPEN], OPEN), ([AGREES, AGREES, OPEN], AGREES),
+        ([], MISSING), ([AGREES], AGREES), ([NOT], NOT), ([OPEN], OPEN), ([AGREES, AGREES, OPEN], AGREES),
         ([AGREES, OPEN], OPEN), ([NOT, NOT, OPEN], NOT), ([AGREES, NOT, OPEN], MIXED),
     ],
 )  # fmt: skip

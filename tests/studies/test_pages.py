@@ -11,10 +11,10 @@ pytest.importorskip("matplotlib")
 pytest.importorskip("howsure")
 
 from studies.__main__ import main
-from studies.claims.claim import AGREES, MIXED, NOT, OPEN
+from studies.claims.claim import AGREES, MISSING, MIXED, NOT, OPEN
 from studies.plans import STUDIES
 
-WORDS = {f"**{word}**" for word in (AGREES, NOT, MIXED, OPEN)}
+WORDS = {f"**{word}**" for word in (AGREES, MISSING, NOT, MIXED, OPEN)}
 
 
 def pages(out, folder, *names):
