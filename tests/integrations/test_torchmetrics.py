@@ -89,6 +89,15 @@ def test_values_are_those_of_howsure(metric: Any, function: Any, options: dict[s
     assert metric.higher_is_better == (function.better == "higher")
 
 
+@pytest.mark.parametrize("metric", [hs.aurc, hs.auroc, hs.augrc, hs.ece, hs.e_aurc])
+@pytest.mark.parametrize("buckets", [400, 25_000])
+def test_certified_bounds_hold_the_exact_value(metric: Any, buckets: int) -> None:
+    z, y = outputs()
+    preds = hs.Predictions.from_logits(z, y)
+    low, high = hs.certified(metric, counted(made.ECE(outputs="logits", buckets=buckets), z, y).tally())
+    assert low <= metric(hs.tally(preds.confidence, correct=preds.correct)) <= high
+
+
 def test_bins_of_the_grid_stay_exact() -> None:
     z, y = outputs()
     preds = hs.Predictions.from_logits(z, y)

@@ -10,7 +10,7 @@ import numpy as np
 from howsure import _check as check
 from howsure._check import Bools, Floats, InputError, Ints
 from howsure._compact import grid
-from howsure._rows import RowTally
+from howsure._rows import RowTally, fixed_note
 
 STEPS = 1 << 30  # of a bucket: 2^33 samples of one bucket fit into 64 bits
 PARTS = 1 << 32  # of 1: 2^31 samples fit
@@ -59,8 +59,7 @@ def grid_tally(count: Ints, wrong: Ints, below: Ints, buckets: int) -> RowTally 
     n, high, lower = count[rows], edges[rows], np.concatenate(([0.0], edges))[rows]
     mean = high - _widths(edges)[rows] * (below[rows] / n / STEPS)
     score: Floats = np.minimum(np.maximum(mean, np.nextafter(lower, 1)), high)  # rounding must not leave the bucket
-    note = f"compacted to {len(edges):,} fixed buckets"
-    return RowTally(score, n, wrong[rows], score * n, wrong[rows], approximate=note, edges=edges)
+    return RowTally(score, n, wrong[rows], score * n, wrong[rows], approximate=fixed_note(edges), edges=edges)
 
 
 class Portions(NamedTuple):
