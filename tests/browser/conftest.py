@@ -57,6 +57,11 @@ class Page:
     def shown(self, name: str) -> str:
         return self.script("return document.querySelector(`[data-shown='${arguments[0]}']`).textContent", name)
 
+    def cut(self) -> list[str]:
+        """Tables that do not fit, so that some of their numbers are out of sight."""
+        wide = "filter((e) => e.scrollWidth > e.clientWidth + 1 && e.checkVisibility())"
+        return self.script(f"return [...document.querySelectorAll('.scroll')].{wide}.map((e) => e.ariaLabel)")
+
     def console(self) -> list[str]:
         return [entry["message"] for entry in self.browser.get_log("browser")]
 
@@ -75,11 +80,13 @@ def report() -> dict[str, Any]:
 def show(browser: Any, report: dict[str, Any], tmp_path: Path) -> Iterator[Callable[..., Page]]:
     """Opens the page of a report at some width, light or dark."""
 
-    def open_(data: dict[str, Any] | None = None, *, width: int = 1280, dark: bool = False, html: str = "") -> Page:
+    def open_(
+        data: dict[str, Any] | None = None, *, width: int = 1280, dark: bool = False, html: str = "", media: str = ""
+    ) -> Page:
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme]})
+        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme], "media": media})
         path = tmp_path / "report.html"
         path.write_text(html or page(report if data is None else data), encoding="utf-8")
         return Page(browser, path)

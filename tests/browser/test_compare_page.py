@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from browser.payloads import PAYLOADS
-from browser.test_page import TEXTS, overlaps
+from browser.test_page import PAPER, TEXTS, overlaps
 from howsure import Predictions, compare
 
 LONG = "wideresnet_16_4_cifar10_run_3"
@@ -43,9 +43,11 @@ def test_it_can_be_read(show: Any, html: str, width: int) -> None:
     assert [t for t in texts if t["size"] < 12] == []
     assert overlaps(texts) == []
     assert p.script("return document.documentElement.scrollWidth") <= width
-    boxes = "[...document.querySelectorAll('.scroll')]"
-    cut = p.script(f"return {boxes}.filter((e) => e.scrollWidth > e.clientWidth + 1).map((e) => e.ariaLabel)")
-    assert cut == [], "no table needs scrolling"
+    assert p.cut() == []
+
+
+def test_paper_shows_every_number(show: Any, html: str) -> None:
+    assert show(html=html, width=PAPER, media="print").cut() == []
 
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (390, False)])

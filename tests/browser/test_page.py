@@ -15,6 +15,7 @@ HERE = Path(__file__).parent
 TEXTS = (HERE / "texts.js").read_text()
 LINKED = (HERE / "linked.js").read_text()
 WIDTHS = [1280, 820, 390, 360]
+PAPER = 718  # pixels between the margins of A4
 
 
 def test_nothing_is_requested_and_the_console_is_silent(show: Any) -> None:
@@ -110,6 +111,12 @@ def test_it_prints(show: Any) -> None:
     pdf = base64.b64decode(p.browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"])
     assert pdf.startswith(b"%PDF")
     assert 2 <= pdf.count(b"/Type /Page\n") + pdf.count(b"/Type /Page ") + pdf.count(b"/Type /Page/") <= 20
+
+
+def test_paper_shows_every_number(show: Any) -> None:
+    p = show(width=PAPER, media="print")
+    p.script("dispatchEvent(new Event('beforeprint'))")
+    assert p.cut() == []
 
 
 def test_without_script_everything_can_be_read(show: Any, browser: Any, report: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""A stored report → text, Markdown and page, byte for byte: renderers compute nothing and change nothing."""
+"""Stored JSON → text, Markdown and page, byte for byte: renderers compute nothing and change nothing."""
 
 import copy
 import json
@@ -8,22 +8,29 @@ from typing import Any
 
 import pytest
 
+from howsure.render import compared
 from howsure.render.html import page
 from howsure.render.markdown import markdown
 from howsure.render.text import text
 
 GOLDEN = Path(__file__).parents[1] / "golden"
-RENDERERS: dict[str, Callable[[dict[str, Any]], str]] = {"report.txt": text, "report.md": markdown, "report.html": page}
+RENDERERS: dict[str, Callable[[dict[str, Any]], str]] = {
+    "report.txt": text,
+    "report.md": markdown,
+    "report.html": page,
+    "comparison.txt": compared.text,
+    "comparison.md": compared.markdown,
+    "comparison.html": compared.page,
+}
 
 
-@pytest.fixture
-def report() -> dict[str, Any]:
-    return json.loads((GOLDEN / "report.json").read_text(encoding="utf-8"))
+def stored(name: str) -> dict[str, Any]:
+    return json.loads((GOLDEN / name).with_suffix(".json").read_text(encoding="utf-8"))
 
 
 @pytest.mark.parametrize("name", RENDERERS)
-def test_a_stored_report_looks_as_it_did(name: str, report: dict[str, Any], request: pytest.FixtureRequest) -> None:
-    made, path = RENDERERS[name](report), GOLDEN / name
+def test_what_is_stored_looks_as_it_did(name: str, request: pytest.FixtureRequest) -> None:
+    made, path = RENDERERS[name](stored(name)), GOLDEN / name
     if request.config.getoption("--update-golden"):
         path.write_text(made, encoding="utf-8", newline="\n")
     assert path.exists(), f"{path} is missing: run pytest tests/render --update-golden and look at what it wrote"
@@ -33,7 +40,8 @@ def test_a_stored_report_looks_as_it_did(name: str, report: dict[str, Any], requ
 
 
 @pytest.mark.parametrize("name", RENDERERS)
-def test_a_renderer_leaves_the_report_alone(name: str, report: dict[str, Any]) -> None:
-    before = copy.deepcopy(report)
-    RENDERERS[name](report)
-    assert report == before
+def test_a_renderer_leaves_its_data_alone(name: str) -> None:
+    data = stored(name)
+    before = copy.deepcopy(data)
+    RENDERERS[name](data)
+    assert data == before

@@ -52,6 +52,7 @@ def test_the_stored_page_is_well_formed_small_and_self_contained(stored: dict[st
     assert len(html.encode()) < LIMIT
     assert re.findall(r'(?:src|href|action)="(?!data:)', html) == []
     assert "style=" not in html.replace("</style", "")  # the policy would block it
+    assert html.count('<g class="point" transform="translate(') == 2  # in its place before any script runs
 
 
 CASES = {

@@ -12,6 +12,7 @@ from howsure.render import _svg
 from howsure.render._svg import Frame, percent, plain
 
 UNIT = (0.0, 1.0)
+START = 0.9  # the coverage at which the page opens
 LINES = 6  # colours of curves; they repeat after that
 FATES = (("right", "right"), ("label among the top 5", "near"), ("wrong", "wrong"))
 
@@ -27,23 +28,25 @@ class Picture(NamedTuple):
 
 def risk_coverage(report: dict[str, Any]) -> Picture:
     """Risk against coverage with the operating point."""
-    c = report["curves"]["risk_coverage"]
+    c, at = report["curves"]["risk_coverage"], opening(report)
     f = _svg.frame(UNIT, (0, _top(c["y"])), ("share accepted", "wrong among the accepted"))
+    marks = [_svg.line(f, c["x"], c["y"], "main"), _marker(f, at.coverage, 1 - at.accuracy)]
     return Picture(
         "Risk and coverage",
         "Accept fewer, and fewer of them are wrong. A lower curve is better.",
-        _svg.svg(f, [_svg.line(f, c["x"], c["y"], "main"), _marker(f)], title=_said(c, "Risk"), name="risk"),
+        _svg.svg(f, marks, title=_said(c, "Risk"), name="risk"),
     )
 
 
 def threshold_diagram(report: dict[str, Any]) -> Picture:
     """Accuracy of the kept against the share deferred, with the ideal curve."""
     c, ideal = report["curves"]["threshold_diagram"], report["curves"]["ideal_threshold_diagram"]
+    at = opening(report)
     f = _svg.frame(UNIT, (_bottom(c["y"]), 1.0), ("share deferred", "right among the kept"))
     marks = [
         _svg.line(f, [1.0, *ideal["x"]], [1.0, *ideal["y"]], "ideal"),
         _svg.line(f, c["x"], c["y"], "main"),
-        _marker(f),
+        _marker(f, 1 - at.coverage, at.accuracy),
     ]
     return Picture(
         "Threshold diagram",
@@ -61,7 +64,7 @@ def reliability(report: dict[str, Any], bins: str) -> Markup | None:
     share = _shares(c["weight"])
     count = _svg.Frame(f.x, _svg.Scale(0, 16, f.y.start, f.y.end, root=True), f.labels)  # a quarter of the height
     marks = [
-        _shade(f),
+        _shade(f, opening(report).threshold),
         _svg.whiskers(count, c["x"], [0.0] * len(share), share).replace("whiskers", "counts"),
         _svg.line(f, UNIT, UNIT, "ideal"),
         _svg.whiskers(f, c["x"], c["low"], c["high"]),
@@ -82,7 +85,7 @@ def confidence_histogram(report: dict[str, Any]) -> Picture:
         (h["low"], h["high"]), (0, max([1, *all_])), (report["score"], "answers (square-root scale)"), write, root=True
     )
     marks = [
-        _shade(f),
+        _shade(f, opening(report).threshold),
         _svg.bars(f, edges, near, all_, "right"),
         _svg.bars(f, edges, wrong, near, "near"),
         _svg.bars(f, edges, [0] * len(wrong), wrong, "wrong"),
@@ -151,7 +154,7 @@ def odds(report: dict[str, Any]) -> Picture | None:
     lost = c["y"].count(None)
     note = f" {lost} of {len(c['y'])} bins are all right or all wrong: infinite, drawn at the top." if lost else ""
     read = "How much better a bet becomes when the score is known: one dot per hundredth of the answers." + note
-    legend = tuple((name, f"c{i % LINES}") for i, name in enumerate(curves))
+    legend = tuple((name, f"c{i % LINES}") for i, name in enumerate(curves)) if others else ()
     return Picture("Odds by quantile", read, _svg.svg(f, marks[::-1], title=_said(c, "Odds ratio")), legend)
 
 
@@ -179,16 +182,33 @@ def _fates(report: dict[str, Any]) -> tuple[tuple[str, str], ...]:
     return FATES if any(report["views"]["histogram"]["top_5"]) else (FATES[0], FATES[2])
 
 
-def _marker(f: Frame) -> Markup:
+class Opening(NamedTuple):
+    """The operating point at which the page opens: all that is seen without script and in print."""
+
+    row: int
+    coverage: float
+    accuracy: float
+    threshold: float
+
+
+def opening(report: dict[str, Any]) -> Opening:
+    """The one nearest to the coverage at which pages open."""
+    o = report["views"]["operating"]
+    i = min(range(len(o["coverage"])), key=lambda i: abs(o["coverage"][i] - START))
+    return Opening(i, o["coverage"][i], o["accuracy"][i], o["threshold"][i] or 0.0)
+
+
+def _marker(f: Frame, x: float, y: float) -> Markup:
     """The operating point; the script moves it."""
-    low, high = _svg.number(f.y.start), _svg.number(f.y.end)
-    return Markup(f'<g class="point"><path d="M0 {low}V{high}"/><circle r="6"/></g>')
+    low, high, across, up = (_svg.number(v) for v in (f.y.start, f.y.end, f.x(x), f.y(y)))
+    line = f'<path d="M0 {low}V{high}"/>'
+    return Markup(f'<g class="point" transform="translate({across} 0)">{line}<circle cy="{up}" r="6"/></g>')
 
 
-def _shade(f: Frame) -> Markup:
-    """What is deferred; the script gives it its width."""
-    height = _svg.number(f.y.start - f.y.end)
-    return Markup(f'<rect class="deferred" x="{f.x.start}" y="{f.y.end}" width="0" height="{height}"/>')
+def _shade(f: Frame, threshold: float) -> Markup:
+    """What is deferred; the script changes its width."""
+    width, height = _svg.number(f.x(threshold) - f.x.start), _svg.number(f.y.start - f.y.end)
+    return Markup(f'<rect class="deferred" x="{f.x.start}" y="{f.y.end}" width="{width}" height="{height}"/>')
 
 
 def _said(c: dict[str, Any], what: str) -> str:

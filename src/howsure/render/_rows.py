@@ -14,7 +14,6 @@ LISTED = (
     ("errors", "wrong per 1,000"),
     ("deferred", "deferred per 1,000"),
 )
-START = 0.9  # the coverage at which the page opens
 TABLE = 20  # rows of the operating table
 
 
@@ -23,12 +22,11 @@ def percent(share: float | None, digits: int = 1) -> str:
     return "–" if share is None else f"{share * 100:.{digits}f} %"
 
 
-def operating(report: dict[str, Any]) -> dict[str, Any]:
+def operating(report: dict[str, Any], start: int) -> dict[str, Any]:
     """The operating points: what is written for each, and what the script needs to draw them."""
     o = report["views"]["operating"]
     shown = _shown(o)
     last = len(o["coverage"]) - 1
-    start = min(range(last + 1), key=lambda i: abs(o["coverage"][i] - START))
     listed = [row for row in LISTED if row[0] != "limits" or o["low"] is not None]
     data = {
         "shown": shown,

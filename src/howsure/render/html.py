@@ -75,7 +75,7 @@ def safe_json(data: Any) -> Markup:
 
 
 def _parts(report: dict[str, Any]) -> dict[str, Any]:
-    shown = rows.operating(report)
+    shown = rows.operating(report, pictures.opening(report).row)
     return {
         "title": _title(report),
         "headline": headline(report),

@@ -9,7 +9,7 @@
   const named = () => { toggle.textContent = dark() ? "Light" : "Dark"; };
   toggle.addEventListener("click", () => { root.dataset.theme = dark() ? "light" : "dark"; named(); });
   named();
-  addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((d) => { d.open = true; }));
+  addEventListener("beforeprint", () => document.querySelectorAll("details:not(figure *)").forEach((d) => { d.open = true; }));
 
   const slider = $("operating");
   if (!slider) return;
