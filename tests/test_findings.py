@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from howsure import Predictions, tally
-from howsure.findings import Case, changes, findings, verdict
+from howsure.findings import case_of, changes, findings, verdict
 from howsure.findings._evidence import design_effect, fewer_than, more_than
 
 SETS = 200
@@ -16,7 +16,7 @@ MOST = 0.05 * SETS
 
 def names(preds: Predictions, score: Any = None) -> list[str]:
     s = preds.confidence if score is None else score
-    return [f["name"] for f in findings(Case(preds, s, tally(s, preds.correct, weight=preds.weight)))]
+    return [f["name"] for f in findings(case_of(preds, s, tally(s, preds.correct, weight=preds.weight)))]
 
 
 def drawn(confidence: Any, chance: Any, rng: np.random.Generator, **columns: Any) -> Predictions:
@@ -118,7 +118,7 @@ def test_a_class_that_claims_too_much(rng: np.random.Generator) -> None:
     of_class = z.argmax(axis=1) == 4
     y[of_class & (rng.random(6000) < 0.3)] = 5
     preds = Predictions.from_logits(z, y)
-    found = findings(Case(preds, preds.confidence, tally(preds.confidence, preds.correct)))
+    found = findings(case_of(preds, preds.confidence, tally(preds.confidence, preds.correct)))
     assert [f["evidence"]["class"] for f in found if f["name"] == "worse_class"] == ["4"]
 
 

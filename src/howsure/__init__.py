@@ -87,15 +87,27 @@ _NAMES = {
     "report": ["Report", "evaluate"],
     "saving": ["load", "save"],
     "selection": ["Choice", "choose_calibrator"],
+    "streaming": ["evaluate_files"],
 }
-_MODULES = ["binning", "bounds", "calibrators", "curves", "formats", "losses", "metrics", "policies", "scores"]
+_MODULES = [
+    "binning",
+    "bounds",
+    "calibrators",
+    "curves",
+    "formats",
+    "losses",
+    "metrics",
+    "policies",
+    "scores",
+    "workers",
+]
 _EXTRAS = ["torch"]  # modules that need an optional package: found here, but not what a star import brings
 _WHERE = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = sorted([*_WHERE, *_MODULES, "__version__"])  # pyright: ignore[reportUnsupportedDunderAll]
 
 if TYPE_CHECKING:
-    from howsure import binning, bounds, calibrators, curves, formats, losses, metrics, policies, scores, torch
+    from howsure import binning, bounds, calibrators, curves, formats, losses, metrics, policies, scores, torch, workers
     from howsure._build import tally
     from howsure._check import InputError
     from howsure._sets import SetTally, dice_tally, set_tally
@@ -114,6 +126,7 @@ if TYPE_CHECKING:
     from howsure.report import Report, evaluate
     from howsure.saving import load, save
     from howsure.selection import Choice, choose_calibrator
+    from howsure.streaming import evaluate_files
 else:
 
     def __getattr__(name: str) -> Any:

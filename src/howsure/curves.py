@@ -104,11 +104,15 @@ def threshold_diagram(t: Tally, *, ideal: bool = False) -> Curve:
     needs_zero_one(t, "threshold_diagram")
     if ideal:
         right, wrong = int(t.n - t.total), int(t.total)
-        kept = np.arange(max(right, 1), right + wrong + 1, dtype=np.float64)
-        y = np.minimum(right / kept, 1.0)
-        return Curve(1 - kept / (right + wrong), y, kept, None, labels=("deferred", "accuracy of the kept"))
+        return ideal_at(np.arange(max(right, 1), right + wrong + 1, dtype=np.float64), right, wrong)
     c = risk_coverage(t)
     return Curve(1 - c.x, 1 - c.y, c.weight, c.threshold, labels=("deferred", "accuracy of the kept"))
+
+
+def ideal_at(kept: Floats, right: int, wrong: int) -> Curve:
+    """The ideal threshold diagram where so many are kept."""
+    y = np.minimum(right / kept, 1.0)
+    return Curve(1 - kept / (right + wrong), y, kept, None, labels=("deferred", "accuracy of the kept"))
 
 
 def _found(t: Tally, positive: str) -> tuple[Array, Array, Floats]:
@@ -192,9 +196,10 @@ def reliability(t: Tally, bins: Binning | None = None, *, consistency: bool = Fa
 def _consistency(t: Tally, bins: Binning, seed: int) -> tuple[Floats, Floats]:
     """Quantiles of a bin's accuracy under the claims, lowest bin first."""
     rng = np.random.default_rng(seed)
-    start = np.searchsorted(np.cumsum(t.count), bins.cuts(t)[:-1], side="right")
-    rows = [slice(a, b) for a, b in zip(start, [*start[1:], len(t.score)], strict=True)]
-    found = [_claimed_quantiles(t.score[r], np.round(t.count[r]).astype(np.int64), rng) for r in reversed(rows)]
+    score, count = t.score, t.count
+    start = np.searchsorted(np.cumsum(count), bins.cuts(t)[:-1], side="right")
+    rows = [slice(a, b) for a, b in zip(start, [*start[1:], len(score)], strict=True)]
+    found = [_claimed_quantiles(score[r], np.round(count[r]).astype(np.int64), rng) for r in reversed(rows)]
     low, high = np.transpose(found)
     return low, high
 
@@ -206,11 +211,12 @@ def _claimed_quantiles(claim: Floats, count: Ints, rng: np.random.Generator) -> 
         draws = (rng.random((1000, n)) < np.repeat(claim, count)[:n]).mean(axis=1)
         low, high = np.quantile(draws, [0.05, 0.95])
         return float(low), float(high)
-    variance = float(np.dot(count, claim * (1 - claim)))
-    third = float(np.dot(count, claim * (1 - claim) * (1 - 2 * claim)))
+    mean = float((count * claim).sum()) / n
+    variance = float((count * (claim * (1 - claim))).sum())
+    third = float((count * (claim * (1 - claim) * (1 - 2 * claim))).sum())
     skew = third / variance**1.5 if variance > 0 else 0.0
     spread = np.sqrt(variance) * (np.array([-Z95, Z95]) + (Z95**2 - 1) / 6 * skew)  # Cornish and Fisher
-    low, high = np.clip((np.dot(count, claim) + spread) / n, 0.0, 1.0)
+    low, high = np.clip(mean + spread / n, 0.0, 1.0)
     return float(low), float(high)
 
 

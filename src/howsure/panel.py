@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from math import inf, isnan
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from howsure import metrics, scores
 from howsure._check import InputError
@@ -16,6 +16,20 @@ from howsure.predictions import Predictions
 Better = Literal["lower", "higher", "zero"]
 RISKS = (0.01, 0.05)  # the risks at which a report says how much can be accepted
 TOP_K = 5
+
+
+class Described(Protocol):
+    """Predictions, or what is known about them."""
+
+    @property
+    def kind(self) -> str:
+        """logits, probs or confidence."""
+        ...
+
+    @property
+    def k(self) -> int | None:
+        """Number of classes."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -65,7 +79,7 @@ def of_classes() -> list[Item]:
     return [top, *(_item(name) for name in ("nll", "brier", "uce", "muce", "classwise_ece"))]
 
 
-def whole(preds: Predictions) -> list[Item]:
+def whole(preds: Described) -> list[Item]:
     """Numbers of the predictions themselves: what are they worth?"""
     if preds.kind == "confidence":
         return [_item("accuracy")]

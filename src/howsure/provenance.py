@@ -42,5 +42,9 @@ def provenance(
         inputs = [{"file": Path(f).name, "sha256": file_digest(f)} for f in files]
     else:
         inputs = [{"arrays": preds.kind, "sha256": array_digest(preds)}]
-    versions = {"python": platform.python_version(), "numpy": np.__version__}
-    return {"inputs": inputs, "command": command, **settings, "versions": versions}
+    return {"inputs": inputs, "command": command, **settings, "versions": versions()}
+
+
+def versions() -> dict[str, str]:
+    """What the numbers were computed with."""
+    return {"python": platform.python_version(), "numpy": np.__version__}

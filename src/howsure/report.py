@@ -21,7 +21,7 @@ from howsure.before_after import change_json, changes_of
 from howsure.binning import adaptive, equal_range, equal_size
 from howsure.compaction import bounds_of
 from howsure.curves import Curve
-from howsure.findings import Case, changes, findings, verdict
+from howsure.findings import case_of, changes, findings, verdict
 from howsure.intervals import Interval, each_interval
 from howsure.metrics.binary import brier_decomposition, net_benefit, positive_tally, recalibration
 from howsure.outcomes import Outcomes
@@ -144,7 +144,7 @@ def evaluate(
     """
     first, *others = _scored(preds, scores, level, seed)
     measured, score, t = first[1].all(), first[1].outcomes.score, first[1].tally
-    found = findings(Case(preds, score, t)) + (changes(before, preds) if before is not None else [])
+    found = findings(case_of(preds, score, t)) + (changes(before, preds) if before is not None else [])
     return Report(
         {
             **_facts(preds, provenance(preds, files, command, seed=seed, level=level)),
@@ -214,15 +214,15 @@ class Scored:
         )
         found: dict[str, Any] = {}
         for takes, data, source in parts:
-            values = {item.name: _value(item, data) for item in items if item.takes == takes}
+            values = {item.name: value_of(item, data) for item in items if item.takes == takes}
             here = [item for item in items if isinstance(values.get(item.name), float)]
             limits = each_interval([item.measure for item in here], source, self.level, self.seed)
             pairs = zip(here, limits, strict=True)
-            found |= values | {item.name: _entry(item, values[item.name], limit, self.tally) for item, limit in pairs}
+            found |= values | {item.name: entry(item, values[item.name], limit, self.tally) for item, limit in pairs}
         return {item.name: found[item.name] for item in items}
 
 
-def _value(item: Item, data: Any) -> Any:
+def value_of(item: Item, data: Any) -> Any:
     """The number, or the whole entry where these data do not allow it: adaptive bins of fractional weights, say."""
     try:
         return float(item.measure(data))
@@ -230,7 +230,7 @@ def _value(item: Item, data: Any) -> Any:
         return {"value": None, "why": str(e), "better": item.better}
 
 
-def _entry(item: Item, value: float, limits: Interval, t: Tally) -> dict[str, Any]:
+def entry(item: Item, value: float, limits: Interval, t: Tally) -> dict[str, Any]:
     bounds = bounds_of([item], t)[item.name] if item.takes == "tally" else {}
     if not isfinite(value):
         return {"value": None, "why": panel.why_undefined(item.name, value, t), "better": item.better, **bounds}

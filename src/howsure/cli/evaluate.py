@@ -10,10 +10,12 @@ import click
 
 from howsure._check import InputError
 from howsure.cli._common import FILES, command_line, measuring, note, read_files, reading, say, showing, working
+from howsure.cli._streaming import OPTIONS, streamed, streaming, streams
 
 if TYPE_CHECKING:
     from howsure.report import Report
 
+INTERRUPTED = 130
 WRITERS = {".json": "to_json", ".md": "to_markdown", ".html": "to_html", ".txt": "to_text"}
 
 
@@ -23,9 +25,12 @@ WRITERS = {".json": "to_json", ".md": "to_markdown", ".html": "to_html", ".txt":
 @click.option("--calibrator", type=click.Path(), help="Apply a saved calibrator first.")
 @click.option("--images", type=click.Path(), help="One picture per sample (.npy), for thumbnails in the HTML report.")
 @reading
+@streaming
 @measuring
 @showing
+@click.pass_context
 def command(
+    ctx: click.Context,
     files: Sequence[str],
     scores: Sequence[str],
     calibrator: str | None,
@@ -49,12 +54,30 @@ def command(
       howsure evaluate predictions.csv --html report.html
       howsure evaluate all.npz --split test --json > report.json
       howsure evaluate test.parquet --score entropy --score max_prob
+      howsure evaluate 's3://bucket/logs/*.parquet' --scheduler tcp://10.0.0.1:8786 --resume done
     """
-    from howsure.report import evaluate
-
     targets = [*out, *([html] if html else [])]
     for target in targets:
         writer(target)
+    given = {name: how.pop(name) for name in ("stream", *OPTIONS)}
+    held = [option for option, value in (("--calibrator", calibrator), ("--images", images)) if value]
+    asked = {"level": level, "seed": seed}
+    if streams(files, given, held, quiet):
+        report = streamed(files, scores, given, how, **asked)
+    else:
+        report = loaded(files, scores, calibrator, images, how, **asked)
+    show(report, as_json=as_json, targets=targets, quiet=quiet)
+    if report.data.get("streamed", {}).get("partial"):
+        note("howsure: interrupted; this is the result of what was read by then.", quiet)
+        ctx.exit(INTERRUPTED)
+
+
+def loaded(
+    files: Sequence[str], scores: Sequence[str], calibrator: str | None, images: str | None, how: Any, **asked: Any
+) -> Report:
+    """The report of predictions that are in memory as a whole."""
+    from howsure.report import evaluate
+
     preds = read_files(files, **how)
     before = None
     if calibrator:
@@ -62,17 +85,15 @@ def command(
 
         before, preds = preds, load(calibrator)(preds)
     with working("measuring"):
-        report = evaluate(
+        return evaluate(
             preds,
             scores or None,
-            level=level,
-            seed=seed,
             images=None if images is None else pictures(images),
             before=before,
             files=files,
             command=command_line(),
+            **asked,
         )
-    show(report, as_json=as_json, targets=targets, quiet=quiet)
 
 
 def pictures(path: str) -> Any:

@@ -10,13 +10,10 @@ from howsure.findings.case import LEAST, Case, overall
 
 def worse_class(case: Case) -> Finding | None:
     """Answers of one class are wrong more often than they claim, beyond what holds for all."""
-    p = case.preds
-    if p.kind == "confidence" or p.k is None or p.weight is not None:
+    answers = case.answers
+    if answers is None:
         return None
-    said, k = p.prediction, p.k
-    n = np.bincount(said, minlength=k).astype(np.float64)
-    wrong = np.bincount(said[~p.correct], minlength=k)
-    claim = np.bincount(said, weights=case.score, minlength=k)
+    n, wrong, claim = answers
     seen = n >= LEAST
     q = np.where(seen, 1 - claim / np.maximum(n, 1), 0.0)
     chance = np.where(seen, more_than(wrong / case.effect, n / case.effect, q), 1.0)
@@ -34,15 +31,12 @@ def worse_class(case: Case) -> Finding | None:
 
 def worse_group(case: Case) -> Finding | None:
     """One group is answered wrongly far more often than the others; at most 100 groups, or they are clusters."""
-    if case.preds.group is None or case.preds.weight is not None:
+    groups = case.groups
+    if groups is None or not 2 <= len(groups.names) <= 100:
         return None
-    names, where = np.unique(case.preds.group, return_inverse=True)
-    if not 2 <= len(names) <= 100:
-        return None
-    wrong = ~case.preds.correct
-    n, k = np.bincount(where.reshape(-1)), np.bincount(where.reshape(-1), weights=wrong)
-    others = (wrong.sum() - k) / np.maximum(len(wrong) - n, 1)
-    margin = np.sqrt(others * (1 - others) / np.maximum(len(wrong) - n, 1))  # the others are a sample too
+    names, n, k = groups
+    others = (k.sum() - k) / np.maximum(n.sum() - n, 1)
+    margin = np.sqrt(others * (1 - others) / np.maximum(n.sum() - n, 1))  # the others are a sample too
     p = np.where(n >= LEAST, more_than(k, n, others + margin), 1.0)
     g = int(np.argmin(p))
     if p[g] > ALPHA / len(names) or k[g] / n[g] < others[g] + 0.05:

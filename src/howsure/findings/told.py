@@ -38,8 +38,9 @@ def findings(case: Case) -> list[dict[str, Any]]:
     """All findings about one score, as they stand in a report.
 
     >>> from howsure import Predictions, tally
+    >>> from howsure.findings import case_of
     >>> p = Predictions.from_confidence([0.99] * 200, [1, 0] * 100)
-    >>> [f["name"] for f in findings(Case(p, p.confidence, tally(p.confidence, p.correct)))]
+    >>> [f["name"] for f in findings(case_of(p, p.confidence, tally(p.confidence, p.correct)))]
     ['over_confident_above_0.9', 'does_not_rank']
     """
     found = [look(case) for look in (*(ABOUT_CLAIMS if case.claims else ()), *ABOUT_ANY_SCORE)]

@@ -12,6 +12,10 @@ from howsure._check import Array, InputError, Ints
 Cells: TypeAlias = Sequence[Any]  # the values of a text column, not yet numbers
 
 
+class Damaged(InputError):
+    """The bytes of a file are broken, whatever it was meant to hold."""
+
+
 @dataclass(frozen=True)
 class Entry:
     """One array or column: what the header says of it, and how to get it, whole or in runs of rows."""

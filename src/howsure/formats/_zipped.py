@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from howsure._check import InputError
+from howsure.formats._contents import Damaged
 
 MEMBERS = 10_000
 DEFLATE = 1032  # the most that deflate can shrink anything
@@ -33,7 +34,7 @@ def reading(path: Path) -> Generator[None, None, None]:
         raise
     except (*TROUBLE, zipfile.BadZipFile, zlib.error) as e:
         reason = str(e).splitlines()[0] if str(e) else type(e).__name__
-        raise InputError(f"{path.name} is damaged or not complete ({reason}); save or copy it again.") from None
+        raise Damaged(f"{path.name} is damaged or not complete ({reason}); save or copy it again.") from None
 
 
 def members(archive: zipfile.ZipFile, path: Path) -> dict[str, zipfile.ZipInfo]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 
 from howsure._check import Array, InputError
 from howsure._optional import need
-from howsure.formats._contents import Cells, Contents, Entry
+from howsure.formats._contents import Cells, Contents, Damaged, Entry
 from howsure.formats._names import column_name
 
 suffixes = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
@@ -22,24 +23,69 @@ ROWS = 1 << 16
 PER_BYTE = 1000  # rows that one byte of a file may stand for; a constant column packs well, but not without end
 
 
-def scan(path: Path, rows: int | None) -> Iterator[Contents]:
-    """Record batches of at most `rows` rows."""
+def scan(path: Path, rows: int | None, piece: int | None = None) -> Iterator[Contents]:
+    """Record batches of at most `rows` rows, of the whole file or of one row group or stored batch."""
     _pyarrow()
     found = 0
-    for batch in _batches(path, rows or ROWS):
+    for batch in _batches(path, rows or ROWS, piece):
         if batch.num_rows:
             yield _contents(batch, path, found)
             found += batch.num_rows
-    if not found:
+    if not found and piece is None:
         raise InputError(f"{path.name} has no rows; at least one sample is needed.")
+
+
+@dataclass(frozen=True)
+class Outline:
+    """What a file says of itself: its columns without rows, and the rows of each piece that can be read alone.
+
+    A piece is a row group of Parquet or a batch of an Arrow file; None where the layout has to be read in one go.
+    """
+
+    contents: Contents
+    pieces: tuple[int, ...] | None
+
+
+def outline(path: Path) -> Outline:
+    """Columns and pieces, from the footer alone."""
+    _pyarrow()
+    with _decoding(path), path.open("rb") as file:
+        if path.suffix.lower() in PARQUET:
+            schema, pieces = _parquet_pieces(path, file)
+        else:
+            schema, pieces = _ipc_pieces(file)
+        empty = schema.empty_table().combine_chunks().to_batches() or [_no_rows(schema)]
+    return Outline(_contents(empty[0], path, 0), pieces)
+
+
+def _no_rows(schema: Any) -> Any:
+    pa = _pyarrow()
+    return pa.RecordBatch.from_arrays([pa.array([], type=field.type) for field in schema], schema=schema)
+
+
+def _parquet_pieces(path: Path, file: Any) -> tuple[Any, tuple[int, ...]]:
+    parquet = need("pyarrow.parquet", for_=f"reading {path.name}", extra="files")
+    with parquet.ParquetFile(file, pre_buffer=False) as table:
+        _check_rows(table.metadata.num_rows, path)
+        groups = range(table.metadata.num_row_groups)
+        return table.schema_arrow, tuple(table.metadata.row_group(i).num_rows for i in groups)
+
+
+def _ipc_pieces(file: Any) -> tuple[Any, tuple[int, ...] | None]:
+    pa = _pyarrow()
+    if file.read(6) != b"ARROW1":
+        file.seek(0)
+        return pa.ipc.open_stream(file).schema, None
+    table = pa.ipc.open_file(file)
+    return table.schema, tuple(table.get_batch(i).num_rows for i in range(table.num_record_batches))
 
 
 def _pyarrow() -> Any:
     return need("pyarrow", for_="a Parquet or Arrow file", extra="files")
 
 
-def _batches(path: Path, rows: int) -> Iterator[Any]:
-    source = _parquet(path, rows) if path.suffix.lower() in PARQUET else _ipc(path)
+def _batches(path: Path, rows: int, piece: int | None) -> Iterator[Any]:
+    source = _parquet(path, rows, piece) if path.suffix.lower() in PARQUET else _ipc(path, piece)
     while True:
         with _decoding(path):
             batch = next(source, None)
@@ -59,18 +105,19 @@ def _decoding(path: Path) -> Generator[None, None, None]:
         raise
     except Exception as e:
         reason = type(e).__name__ if not str(e) else str(e).splitlines()[0][:120].rstrip(".")
-        raise InputError(f"{path.name} is not a readable table ({reason}); save or copy it again.") from None
+        raise Damaged(f"{path.name} is not a readable table ({reason}); save or copy it again.") from None
 
 
-def _parquet(path: Path, rows: int) -> Iterator[Any]:
+def _parquet(path: Path, rows: int, piece: int | None) -> Iterator[Any]:
     parquet = need("pyarrow.parquet", for_=f"reading {path.name}", extra="files")
     # pre_buffer would keep every row group that was read
     with path.open("rb") as file, parquet.ParquetFile(file, pre_buffer=False) as table:
         _check_rows(table.metadata.num_rows, path)
-        yield from table.iter_batches(batch_size=rows, use_threads=False)
+        groups = None if piece is None else [piece]
+        yield from table.iter_batches(batch_size=rows, row_groups=groups, use_threads=False)
 
 
-def _ipc(path: Path) -> Iterator[Any]:
+def _ipc(path: Path, piece: int | None) -> Iterator[Any]:
     """The file layout, which Feather shares, or the streaming layout."""
     pa = _pyarrow()
     with path.open("rb") as file:
@@ -80,7 +127,7 @@ def _ipc(path: Path) -> Iterator[Any]:
             yield from reader
             return
         table = pa.ipc.open_file(file)
-        for i in range(table.num_record_batches):
+        for i in range(table.num_record_batches) if piece is None else [piece]:
             batch = table.get_batch(i)
             _check_rows(batch.num_rows, path)
             yield batch
@@ -89,7 +136,7 @@ def _ipc(path: Path) -> Iterator[Any]:
 def _check_rows(n: int, path: Path) -> None:
     size = path.stat().st_size
     if n > PER_BYTE * size:
-        raise InputError(f"{path.name} claims {n:,} rows in {size:,} bytes; it is damaged, so save or copy it again.")
+        raise Damaged(f"{path.name} claims {n:,} rows in {size:,} bytes; it is damaged, so save or copy it again.")
 
 
 def _contents(batch: Any, path: Path, before: int) -> Contents:

@@ -11,11 +11,11 @@ import numpy as np
 
 from howsure import _check as check
 from howsure._check import Array, InputError
-from howsure.formats import _joining
+from howsure.formats import _joining, arrow
 from howsure.formats._assembly import assembled
-from howsure.formats._catalogue import found
+from howsure.formats._catalogue import format_of, found
 from howsure.formats._contents import Contents, Entry, in_memory
-from howsure.formats._fields import fields
+from howsure.formats._fields import Fields, fields
 from howsure.formats._names import Wanted, kind, plan
 from howsure.formats._splits import of_file, of_runs
 from howsure.predictions import Predictions
@@ -84,11 +84,29 @@ def scan(
     images = 0
     for path in _listed(paths):
         module, file = found(path)
-        parts = (part for run in module.scan(file, rows) for part in _slices(run, wanted, rows))
-        for data in of_runs((fields(part, wanted) for part in parts), split):
-            preds = assembled(data, renormalise=renormalise, first_image=images)
+        for data in _runs(module.scan(file, rows), wanted, rows):
+            yield from _parts(data, renormalise, images, rows)
             images += len(data.arrays[data.kind])
-            yield from (preds[i : i + rows] for i in range(0, preds.n, rows))
+
+
+def scan_piece(path: Path, wanted: Wanted, rows: int, piece: int | None) -> Iterator[Predictions]:
+    """`scan` of one file, or of one row group or stored batch of a Parquet or Arrow file."""
+    module = format_of(path)
+    runs = arrow.scan(path, rows, piece) if module is arrow else module.scan(path, rows)
+    images = 0
+    for data in _runs(runs, wanted, rows):
+        yield from _parts(data, wanted.renormalise, images, rows)
+        images += len(data.arrays[data.kind])
+
+
+def _runs(contents: Iterable[Contents], wanted: Wanted, rows: int) -> Iterator[Fields]:
+    parts = (part for run in contents for part in _slices(run, wanted, rows))
+    return of_runs((fields(part, wanted) for part in parts), wanted.split)
+
+
+def _parts(data: Fields, renormalise: bool, first_image: int, rows: int) -> Iterator[Predictions]:
+    preds = assembled(data, renormalise=renormalise, first_image=first_image)
+    return (preds[i : i + rows] for i in range(0, preds.n, rows))
 
 
 def _listed(paths: PathLike | Iterable[PathLike]) -> list[Path]:

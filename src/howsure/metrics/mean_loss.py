@@ -63,7 +63,7 @@ def accuracy(preds: Predictions | Tally) -> float:
     """
     if isinstance(preds, Tally):
         needs_zero_one(preds, "accuracy")
-        return 1.0 - mean_loss(preds)
+        return float((preds.n - preds.total) / preds.n)
     return _mean(preds.correct.astype(np.float64), preds)
 
 
