@@ -9,7 +9,8 @@ compared with the edges of the bucket found and moved where they are a rounding 
 
 from __future__ import annotations
 
-from functools import lru_cache
+from collections.abc import Sequence
+from functools import lru_cache, partial
 from math import inf
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ import numpy as np
 
 from howsure._check import Array, Bools, Floats, Ints
 from howsure._compact import OCTAVES, Layout, grid, layout
+from howsure._fast import kernels
 from howsure._rows import RowTally, fixed_note
 
 CHUNK = 1 << 17  # scores at a time: all columns of a chunk stay near the processor
@@ -30,9 +32,10 @@ def in_buckets(score: Array, right: Bools, buckets: int) -> RowTally | None:
 
     That is where scores leave [0, 1], and where there may be so few distinct ones that nothing need be lost.
     """
-    if not (score.min() >= 0 and score.max() <= 1) or not _many(score, buckets):
+    least = float(score.min())
+    if least < 0 or score.max() > 1 or not _many(score, buckets):
         return None
-    wrong, count, claim = bucket_sums(score, right, buckets)
+    wrong, count, claim = bucket_sums(score, right, buckets, least)
     edges = grid(buckets)
     some = np.flatnonzero(count)[::-1]
     low = np.where(some > 0, np.nextafter(edges[some - 1], inf), 0.0)
@@ -46,13 +49,20 @@ def _many(score: Array, buckets: int) -> bool:
     return len(score) > buckets and len(np.unique(score[: SAMPLE * buckets])) > buckets
 
 
-def bucket_sums(score: Array, right: Bools, buckets: int) -> tuple[Ints, Ints, Floats]:
-    """Wrong answers, samples and summed scores of each bucket.
+def bucket_sums(score: Array, right: Bools, buckets: int, least: float) -> tuple[Ints, Ints, Floats]:
+    """Wrong answers, samples and summed scores of each bucket; `least` is the least score.
 
-    One pass over the samples, part by part, into cells that are put together to buckets at the end.
+    One pass over the samples, part by part, into cells of which each bucket has one or more.
     """
-    bucket = _bucket_of_cell(buckets, score.itemsize)
-    cells = len(bucket)
+    bucket, size = _bucket_of_cell(buckets, score.itemsize), len(grid(buckets))
+    fast = kernels("counting") if score.itemsize == 4 and len(score) < 1 << 31 and least >= FAR else None
+    add = _cell_sums if fast is None else partial(_fast_cell_sums, fast.cell_sums)
+    wrong, count, claim = (np.bincount(bucket, c, minlength=size) for c in add(score, right, buckets, len(bucket)))
+    return wrong.astype(np.int64), count.astype(np.int64), claim.astype(np.float64)
+
+
+def _cell_sums(score: Array, right: Bools, buckets: int, cells: int) -> Sequence[Array]:
+    """Wrong answers, samples and summed scores of each cell."""
     wrong, count, claim = np.zeros(cells, dtype=np.int64), np.zeros(cells, dtype=np.int64), np.zeros(cells)
     room = Room.of(min(CHUNK, len(score)), score.dtype)
     for i in range(0, len(score), CHUNK):
@@ -61,9 +71,21 @@ def bucket_sums(score: Array, right: Bools, buckets: int) -> tuple[Ints, Ints, F
         count += np.bincount(cell, minlength=cells)
         claim += np.bincount(cell, part, minlength=cells)
         wrong += np.bincount(cell[np.flatnonzero(~good)], minlength=cells)
-    size = len(grid(buckets))
-    whole = (np.bincount(bucket, column, minlength=size).astype(np.int64) for column in (wrong, count))
-    return next(whole), next(whole), np.bincount(bucket, claim, minlength=size).astype(np.float64)
+    return wrong, count, claim
+
+
+def _fast_cell_sums(kernel: Any, score: Array, right: Bools, buckets: int, cells: int) -> Sequence[Array]:
+    """The same for float32 scores of at least FAR, compiled."""
+    of, kind = layout(buckets), score.dtype
+    counts, claim = np.zeros(cells, dtype=np.int64), np.zeros(cells)
+    plan = np.array([of.even, _per_bit(of, kind), _bits(ONE, kind), _bits(FAR, kind), _most(of)])
+    distance = np.empty(min(CHUNK, len(score)), dtype=kind)
+    for i in range(0, len(score), CHUNK):
+        part = score[i : i + CHUNK]
+        np.subtract(kind.type(1), part, out=distance[: len(part)])
+        kernel(part, distance[: len(part)].view(np.int32), right[i : i + CHUNK], counts, claim, plan)
+    count = counts & 0xFFFFFFFF
+    return count - (counts >> 32), count, claim
 
 
 class Room(NamedTuple):
@@ -106,36 +128,41 @@ def _code(score: Array, of: Layout, room: Room) -> Array:
     np.multiply(room.wide, of.even, out=room.wide)
     np.ceil(room.wide, out=room.wide)
     room.code[:] = room.wide
-    room.code[:] -= _parts_from_one(score, of.steps, room)
+    room.code[:] -= _parts_from_one(score, of, room)
     if score.min() < FAR:
-        room.code[:] -= _parts_to_far(score, of.steps)
+        room.code[:] -= _parts_to_far(score, of)
     room.code[:] += _most(of)
     return room.code
 
 
-def _parts_from_one(score: Array, steps: int, room: Room) -> Array:
+def _parts_from_one(score: Array, of: Layout, room: Room) -> Array:
     """How many parts of octaves lie between 1 and each score, down to 1 - FAR."""
     np.subtract(score.dtype.type(1), score, out=room.distance)
     first, last = (_bits(end, score.dtype) for end in (ONE, FAR))
     np.clip(room.distance.view(room.bits.dtype), first, last, out=room.bits)
     room.bits[:] -= first
     room.wide[:] = room.bits
-    room.wide[:] *= steps / 2.0 ** np.finfo(score.dtype).nmant
+    room.wide[:] *= _per_bit(of, score.dtype)
     room.whole[:] = room.wide
     return room.whole
 
 
-def _parts_to_far(score: Array, steps: int) -> Ints:
+def _parts_to_far(score: Array, of: Layout) -> Ints:
     """How many parts of octaves lie between each score and FAR, and 1 at FAR; exactly 0 has one more than any."""
     first, last = (_bits(end, score.dtype) for end in (NEAR, FAR))
     plain = score + score.dtype.type(0)  # -0.0 + 0.0 is 0.0
     bits = last - np.clip(plain.view(BITS[score.itemsize]), first, last)
-    parts = bits * (steps / 2.0 ** np.finfo(score.dtype).nmant)
+    parts = bits * _per_bit(of, score.dtype)
     return parts.astype(np.int32) + (score <= FAR) + (score == 0)
 
 
 def _bits(x: float, kind: np.dtype[Any]) -> int:
     return int(kind.type(x).view(BITS[kind.itemsize]))
+
+
+def _per_bit(of: Layout, kind: np.dtype[Any]) -> float:
+    """Parts of an octave per step of the bits."""
+    return of.steps / 2.0 ** np.finfo(kind).nmant
 
 
 def _most(of: Layout) -> int:

@@ -13,6 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from howsure._check import Array, Bools, Floats, Ints
+from howsure._fast import kernels
 from howsure._rows import as_rows, compacted
 from howsure._tally import Blocks, Counts, Sums, Tally
 
@@ -63,6 +64,8 @@ class PackedTally(Tally):
     @cached_property
     def wrong(self) -> Ints:
         """Positions of the wrong answers, ascending."""
+        if (fast := kernels("ranks")) is not None:
+            return fast.wrong_positions(self.keys)
         flag = self.keys.astype(np.uint8)  # keeps the low byte
         flag &= 1
         return np.flatnonzero(flag.view(np.bool_))
@@ -110,6 +113,10 @@ class PackedTally(Tally):
         wrong = self.wrong
         if not len(wrong):
             return Blocks(wrong, wrong, wrong)
+        if (fast := kernels("ranks")) is not None:
+            start, end, loss = fast.error_blocks(self.keys, wrong)
+            before, after = (np.subtract(self.n, at, out=at) for at in (end, start))
+            return Blocks(before[::-1], after[::-1], loss[::-1])
         key = self.keys[wrong]
         first = np.flatnonzero(np.concatenate(([True], key[1:] != key[:-1])))  # equal keys: wrong and tied
         loss = np.diff(first, append=len(wrong))
@@ -177,6 +184,8 @@ class PackedTally(Tally):
 
     def _claims(self, start: Ints) -> Floats:
         """Summed scores of the bins that start at these ascending positions."""
+        if self.keys.itemsize == 4 and (fast := kernels("ranks")) is not None:
+            return fast.claims32(self.keys, start)
         total = np.zeros(len(start))
         for i in range(0, self.n, CHUNK):
             first, last = np.searchsorted(start, (i, i + CHUNK))  # bins that begin in this chunk

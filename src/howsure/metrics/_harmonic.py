@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from howsure._check import Floats
+from howsure._fast import kernels
 from howsure._tally import Blocks, Counts
 
 EULER_GAMMA = 0.57721566490153286
@@ -104,13 +105,21 @@ def risk_sum(block: Blocks, n: Counts) -> Floats:
     """
     if "risk" in block.kept and np.array_equal(block.kept["risk"][0], n):
         return block.kept["risk"][1]  # aurc and e_aurc ask for the same sum
+    if block.loss.ndim == 1 and np.ndim(n) == 0 and (fast := kernels("ranks")) is not None:
+        total = np.asarray(fast.risk_sum(block.before, block.after, block.loss, float(n)))
+    else:
+        total = _chunked_risk_sum(block, n)
+    block.kept["risk"] = np.array(n), total
+    return total
+
+
+def _chunked_risk_sum(block: Blocks, n: Counts) -> Floats:
     last = np.asarray(n, dtype=np.float64)[..., None]
     total = np.zeros(np.shape(n))
     for i in range(0, block.loss.shape[-1], CHUNK):
         columns = (block.before, block.after, block.loss)
         before, after, loss = (np.asarray(c[..., i : i + CHUNK], dtype=np.float64) for c in columns)
         total = total + _risk_sum(Blocks(before, after, loss), last)
-    block.kept["risk"] = np.array(n), total
     return total
 
 

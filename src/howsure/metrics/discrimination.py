@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 
 from howsure._check import Floats, InputError
+from howsure._fast import kernels
 from howsure._tally import Blocks, Counts, Tally, needs_zero_one
 from howsure.curves import precision_recall
 from howsure.metrics._extremes import Pair, of_order, precision_area, retrieved
@@ -71,8 +72,8 @@ def aupr(
     0.5
     """
     needs_zero_one(t, "aupr")
-    if positive == "error" and method == "step":
-        return _error_precision(t)
+    if method == "step" and positive in _PRECISIONS:
+        return _PRECISIONS[positive](t)
     curve = precision_recall(t, positive)
     if np.isnan(curve.x[-1]):
         return nan
@@ -88,12 +89,25 @@ def _error_precision(t: Tally) -> float:
     block, wrong = t.blocks(), float(t.total)
     if wrong <= 0:
         return nan
+    if (fast := kernels("ranks")) is not None:
+        return fast.error_precision(block.before, block.loss, float(t.n)) / wrong
     found = np.cumsum(block.loss, dtype=np.float64)
     found -= block.loss
     np.subtract(wrong, found, out=found)  # in place: these columns are as long as the errors
     found *= block.loss
     found /= float(t.n) - block.before
     return float(found.sum() / wrong)
+
+
+def _success_precision(t: Tally) -> float:
+    """Average precision of finding right answers, from the top down, some rows at a time."""
+    found = kept = area = 0.0
+    for _, count, wrong in t.pieces():
+        right = count - wrong
+        hits, shown = found + np.cumsum(right), kept + np.cumsum(count)
+        area += float((right * (hits / shown)).sum())
+        found, kept = float(hits[-1]), float(shown[-1])
+    return area / found if found > 0 else nan
 
 
 def _step(recall: Floats, precision: Floats, kept: Floats) -> float:  # noqa: ARG001
@@ -120,6 +134,7 @@ def _davis_goadrich(recall: Floats, precision: Floats, kept: Floats) -> float:  
     return float(area.sum() / tp[-1])
 
 
+_PRECISIONS = {"error": _error_precision, "success": _success_precision}
 _AREAS = {"step": _step, "trapezoid": _trapezoid, "davis_goadrich": _davis_goadrich}
 
 __all__ = ["aupr", "auroc"]
