@@ -19,13 +19,12 @@ from howsure.torch._modes import evaluating, random_state
 class FixedDropout(nn.Module):
     """One mask for each pass and call, the same for all samples. Every kind of dropout is x · scale + shift."""
 
-    def __init__(self, layer: Dropout, calls: Sequence[Tensor], passes: int, seeds: Sequence[int]) -> None:
+    def __init__(self, masks: Sequence[tuple[Tensor, Tensor]]) -> None:
         super().__init__()
         self.number = self.call = 0
-        for i, like in enumerate(calls):
-            drawn = [_mask(layer, like, seed) for seed in seeds[i * passes : (i + 1) * passes]]
-            self.register_buffer(f"scale_{i}", torch.stack([scale for scale, _ in drawn]))
-            self.register_buffer(f"shift_{i}", torch.stack([shift for _, shift in drawn]))
+        for i, (scale, shift) in enumerate(masks):
+            self.register_buffer(f"scale_{i}", scale)
+            self.register_buffer(f"shift_{i}", shift)
 
     def begin(self, number: int) -> None:
         """The next calls belong to this pass."""
@@ -44,17 +43,18 @@ def fixed(model: nn.Module, passes: int, seed: int, example: Any) -> nn.Module:
     made: nn.Module = deepcopy(model, held)
     layers = dropout_layers(made)
     calls = _calls(made, layers, example)
-    draws = np.random.SeedSequence(seed).generate_state(passes * sum(map(len, calls)), np.uint64).tolist()
-    swapped: dict[nn.Module, nn.Module] = {}
-    for layer, own in zip(layers, calls, strict=True):
-        swapped[layer] = FixedDropout(layer, own, passes, [draws.pop() for _ in range(passes * len(own))])
+    seeds = iter(np.random.SeedSequence(seed).generate_state(sum(map(len, calls.values())), np.uint64).tolist())
+    swapped: dict[nn.Module, FixedDropout] = {}
+    for layer in layers:
+        masks = [_masks(layer, like.expand(passes, *like.shape[1:]), next(seeds)) for like in calls[layer]]
+        swapped[layer] = FixedDropout(masks)
     for name, module in list(made.named_modules(remove_duplicate=False)):
         if module in swapped:
             made.set_submodule(name, swapped[module])
     return made
 
 
-def _calls(model: nn.Module, layers: Sequence[Dropout], example: Any) -> list[list[Tensor]]:
+def _calls(model: nn.Module, layers: Sequence[Dropout], example: Any) -> dict[nn.Module, list[Tensor]]:
     """What each layer is given, without the samples: a first row for each of its calls."""
     calls: dict[nn.Module, list[Tensor]] = {layer: [] for layer in layers}
 
@@ -69,10 +69,11 @@ def _calls(model: nn.Module, layers: Sequence[Dropout], example: Any) -> list[li
     unused = sum(not own for own in calls.values())
     if unused:
         raise InputError(f"{unused} of {len(layers)} dropout layers were not called, so their masks cannot be drawn.")
-    return list(calls.values())
+    return calls
 
 
-def _mask(layer: Dropout, like: Tensor, seed: int) -> tuple[Tensor, Tensor]:
+def _masks(layer: Dropout, like: Tensor, seed: int) -> tuple[Tensor, Tensor]:
+    """Scale and shift, one row for each pass: what the layer makes of ones and zeros."""
     layer.training, layer.inplace = True, False
     with random_state(seed, like.device), torch.no_grad():
         shift = layer(torch.zeros_like(like))

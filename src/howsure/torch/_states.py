@@ -53,10 +53,9 @@ def load(model: nn.Module, checkpoint: Checkpoint, key: str | None) -> None:
 
 def _read(path: Path) -> Any:
     """Tensors only: nothing that a pickle asks for is run."""
-    if path.suffix == ".safetensors":
-        return need("safetensors.torch", for_=f"reading {path.name}", extra="files").load_file(path)
+    safe = path.suffix == ".safetensors" and need("safetensors.torch", for_=f"reading {path.name}", extra="files")
     try:
-        return torch.load(path, map_location="cpu", weights_only=True)
+        return safe.load_file(path) if safe else torch.load(path, map_location="cpu", weights_only=True)
     except Exception as e:
         reason = type(e).__name__ if not str(e) else str(e).splitlines()[0][:120].rstrip(".")
         raise InputError(f"{path.name} is not a checkpoint of tensors ({reason}); save model.state_dict().") from None

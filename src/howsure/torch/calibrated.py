@@ -97,4 +97,4 @@ def _with_masks(models: Sequence[nn.Module], passes: int, seed: int, example: An
 def _tensor(constant: Floats, models: nn.Module) -> Tensor:
     """In the precision of the models, but not below float32."""
     wide = any(p.dtype == torch.float64 for p in models.parameters())
-    return torch.as_tensor(constant, dtype=torch.float64 if wide else torch.float32, device=device_of(models))
+    return torch.tensor(constant, dtype=torch.float64 if wide else torch.float32, device=device_of(models))
