@@ -31,20 +31,29 @@ def wrong_positions(keys: Array) -> Ints:
 @compiled
 def error_blocks(keys: Array, wrong: Ints) -> tuple[Ints, Ints, Ints]:
     """First key, end and number of errors of each tie block with errors, least trusted first."""
-    start, end, loss = np.empty_like(wrong), np.empty_like(wrong), np.empty_like(wrong)
-    blocks = 0
+    blocks = 1
+    for i in range(1, len(wrong)):
+        blocks += keys[wrong[i]] != keys[wrong[i - 1]]
+    start, end, loss = np.empty(blocks, np.int64), np.empty(blocks, np.int64), np.empty(blocks, np.int64)
+    block = -1
     for i in range(len(wrong)):
         at = wrong[i]
-        if blocks > 0 and keys[at] == keys[end[blocks - 1] - 1]:
-            end[blocks - 1] += 1
-            loss[blocks - 1] += 1
+        if block >= 0 and keys[at] == keys[end[block] - 1]:
+            end[block] += 1
+            loss[block] += 1
             continue
-        first = at
-        while first > 0 and keys[first - 1] >> 1 == keys[at] >> 1:
-            first -= 1
-        start[blocks], end[blocks], loss[blocks] = first, at + 1, 1
-        blocks += 1
-    return start[:blocks], end[:blocks], loss[:blocks]
+        block += 1
+        start[block], end[block], loss[block] = first_of(keys, at), at + 1, 1
+    return start, end, loss
+
+
+@compiled
+def first_of(keys: Array, at: int) -> int:
+    """Where the tie block of a key begins."""
+    first = at
+    while first > 0 and keys[first - 1] >> 1 == keys[at] >> 1:
+        first -= 1
+    return first
 
 
 @compiled
