@@ -1,5 +1,8 @@
 """A real Lightning fit: the callback logs what howsure finds in the same predictions."""
 
+import json
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -90,6 +93,15 @@ def test_each_loader_has_its_name_and_any_step_can_be_read(tmp_path: Path) -> No
     for i in range(2):
         found = trainer.callback_metrics[f"held_out/auroc/dataloader_idx_{i}"].item()
         assert found == pytest.approx(expected, abs=1e-4)
+
+
+def test_two_processes_log_the_bits_of_one(tmp_path: Path) -> None:
+    tests = Path(__file__).parents[1]
+    command = [sys.executable, "-m", "integrations.ddp_worker", str(tmp_path)]
+    run = subprocess.run(command, cwd=tests, capture_output=True, text=True, check=True, timeout=300)
+    two, one = json.loads(run.stdout.splitlines()[-1])
+    assert two == one
+    assert sorted(one) == ["val_aurc", "val_ece", "val_nll"]
 
 
 @pytest.mark.parametrize(

@@ -30,9 +30,7 @@ def log_report(report: Report, to: Any, *, step: int = 0, tag: str = "howsure") 
 def _writer(folder: str | PathLike[str]) -> Any:
     for package in ("torch", "tensorboard"):
         need(package, for_="tensorboard.log_report", extra="tensorboard")
-    from torch.utils.tensorboard import SummaryWriter
-
-    return SummaryWriter(folder)
+    return need("torch.utils.tensorboard", for_="tensorboard.log_report", extra="tensorboard").SummaryWriter(folder)
 
 
 def _write(report: Report, writer: Any, step: int, tag: str) -> None:
