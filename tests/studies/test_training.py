@@ -1,10 +1,5 @@
 """The loop: same numbers under the same seed, also after a kill."""
 
-import os
-import signal
-import subprocess
-import sys
-import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +10,6 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("sklearn")
 pytest.importorskip("PIL")
 
-from studies.__main__ import main  # noqa: E402
 from studies.batches import (  # noqa: E402
     Normaliser,
     augmented,
@@ -32,7 +26,6 @@ from studies.settings import Settings  # noqa: E402
 from studies.store import Store  # noqa: E402
 from studies.training import Task, train  # noqa: E402
 
-ROOT = Path(__file__).parents[2]
 QUICK = Settings(data="digits", network="resnet-8", train_size=300, val_size=100, epochs=3, batch=64, dropout=0.3)
 
 
@@ -60,30 +53,6 @@ def test_an_interrupted_run_ends_with_the_same_weights(tmp_path, optimiser):
     with pytest.raises(KeyboardInterrupt):
         weights(settings, tmp_path / "a", stop_after=2)
     assert torch.equal(weights(settings, tmp_path / "a"), weights(settings, tmp_path / "b"))
-
-
-def test_kill_9_and_restart(tmp_path):
-    """A study killed in the middle repeats no finished run and ends with the same files."""
-    command = ["odds", "--scale", "smoke", "--out"]
-    victim = subprocess.Popen([sys.executable, "-m", "studies", *command, str(tmp_path / "a")], cwd=ROOT)
-    wait_for(lambda: list((tmp_path / "a").glob("checkpoints/*/state.pt")))
-    os.kill(victim.pid, signal.SIGKILL)
-    victim.wait()
-    times = {p: p.stat().st_mtime_ns for p in (tmp_path / "a").glob("predictions/*.npz")}
-    assert [main([*command, str(tmp_path / folder)]) for folder in ("a", "b")] == [0, 0]
-    assert all(path.stat().st_mtime_ns == stamp for path, stamp in times.items() if "partial" not in path.name)
-    assert logits(tmp_path / "a") == logits(tmp_path / "b")
-
-
-def wait_for(condition, seconds=30):
-    end = time.monotonic() + seconds
-    while not condition() and time.monotonic() < end:
-        time.sleep(0.01)
-
-
-def logits(folder):
-    found = sorted(p for p in folder.glob("predictions/*.npz") if "partial" not in p.name)
-    return {p.name: np.load(p)["test_logits"].tobytes() for p in found if "." not in p.stem}
 
 
 def test_a_claimed_run_is_left_to_its_owner(tmp_path):
