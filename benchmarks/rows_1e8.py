@@ -1,8 +1,8 @@
 """Make Parquet files of many predictions: a float32 confidence with right or wrong, as of a network of ten classes.
 
-    python -m benchmarks.rows_1e8 FOLDER [--rows 100000000] [--files 10]
+    python -m benchmarks.rows_1e8 FOLDER [--rows 100000000] [--files 10] [--group 1048576]
 
-Chunk i of 2^20 rows is drawn with seed i, so the data are the same on every machine and for every number of files.
+Row group i is drawn with seed i, so the data are the same on every machine and for every number of files.
 """
 
 from __future__ import annotations
@@ -14,8 +14,6 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-GROUP = 1 << 20
-
 
 def chunk(number: int, rows: int) -> pa.Table:
     """Confidences in [0.1, 1], most of them near 1, of a network that claims a little too much."""
@@ -26,15 +24,15 @@ def chunk(number: int, rows: int) -> pa.Table:
     return pa.table({"confidence": confidence, "correct": correct})
 
 
-def make(folder: Path, rows: int, files: int) -> None:
-    """Write the files, chunk by chunk."""
+def make(folder: Path, rows: int, files: int, group: int) -> None:
+    """Write the files, one row group after the other."""
     folder.mkdir(parents=True, exist_ok=True)
-    sizes = [min(GROUP, rows - start) for start in range(0, rows, GROUP)]
+    sizes = [min(group, rows - start) for start in range(0, rows, group)]
     for file, numbers in enumerate(np.array_split(np.arange(len(sizes)), files)):
         tables = (chunk(int(i), sizes[i]) for i in numbers)
         with pq.ParquetWriter(folder / f"part-{file:03d}.parquet", chunk(0, 1).schema) as writer:
             for table in tables:
-                writer.write_table(table, row_group_size=GROUP)
+                writer.write_table(table, row_group_size=group)
 
 
 if __name__ == "__main__":
@@ -42,5 +40,6 @@ if __name__ == "__main__":
     parser.add_argument("folder", type=Path)
     parser.add_argument("--rows", type=int, default=100_000_000)
     parser.add_argument("--files", type=int, default=10)
+    parser.add_argument("--group", type=int, default=1 << 20)
     given = parser.parse_args()
-    make(given.folder, given.rows, given.files)
+    make(given.folder, given.rows, given.files, given.group)

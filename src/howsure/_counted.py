@@ -15,7 +15,7 @@ import numpy as np
 from howsure._check import Array, Bools, Floats, Ints
 from howsure._packed import CHUNK, FLOAT, UNSIGNED, pack
 from howsure._rows import as_rows, compacted, group
-from howsure._tally import Blocks, Counts, Sums, Tally
+from howsure._tally import PIECE, Blocks, Counts, Sums, Tally
 
 SLICE = 1 << 20  # rows merged at a time; bounds the extra memory
 SINGLY = 1 << 30  # up to so many samples claims are summed one by one, in the order in which a packed tally sums them
@@ -69,14 +69,23 @@ class CountedTally(Tally):
         """The position of the first sample of a row; n after the last row."""
         return np.where(row > 0, self._ends[np.maximum(row, 1) - 1], 0).astype(np.int64)
 
+    def pieces(self) -> Iterator[tuple[Floats, Ints, Ints]]:
+        for stop in range(len(self.bits), 0, -PIECE):
+            rows = slice(max(0, stop - PIECE), stop)
+            columns = (self._scores(rows), self.times[rows].astype(np.int64), self.missed[rows].astype(np.int64))
+            score, count, loss = (column[::-1] for column in columns)
+            yield score, count, loss
+
     def has_at_most(self, rows: int) -> bool:
         return len(self.bits) <= rows
 
     def blocks(self) -> Blocks:
-        bears = np.flatnonzero(self.missed)
-        start = self._start_of(bears)
-        before = self.n - (start + self.times[bears])
-        return Blocks(before[::-1], (self.n - start)[::-1], self.missed[bears].astype(np.int64)[::-1])
+        bears = self.missed > 0
+        after = self._ends[bears].astype(np.int64)
+        before = self.n - after
+        after -= self.times[bears]
+        np.subtract(self.n, after, out=after)  # in place: these columns are as long as the rows with errors
+        return Blocks(before[::-1], after[::-1], self.missed[bears].astype(np.int64)[::-1])
 
     def above(self, scores: Floats) -> Ints:
         kind = FLOAT[self.bits.itemsize]

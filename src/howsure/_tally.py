@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TypeAlias
@@ -10,6 +11,7 @@ import numpy as np
 
 from howsure._check import Array, Floats, InputError
 
+PIECE = 1 << 18  # rows of a tally that are looked at together
 Counts: TypeAlias = Array  # int64, or float64 where there are weights
 
 
@@ -87,6 +89,13 @@ class Tally:
     def between(self, cuts: Counts) -> Sums:
         """Sums between consecutive cuts; `cuts` increases strictly from 0 to n."""
         raise NotImplementedError
+
+    def pieces(self) -> Iterator[tuple[Floats, Counts, Counts]]:
+        """Scores, counts and losses of some rows at a time, most trusted first: for sums that must not take memory."""
+        score, count, loss = self.score, self.count, self.loss
+        for i in range(0, len(score), PIECE):
+            rows = slice(i, i + PIECE)
+            yield score[rows], count[rows], loss[rows]
 
     def has_at_most(self, rows: int) -> bool:
         """Whether there are no more distinct scores than this."""

@@ -6,7 +6,9 @@ also yield sums of results in their place, and the parts themselves as they get 
 
 from __future__ import annotations
 
+import logging
 import operator
+import socket
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -14,6 +16,7 @@ from contextlib import contextmanager
 from functools import reduce
 from itertools import islice
 from typing import Any, TypeAlias
+from urllib.parse import urlsplit
 
 from howsure._check import InputError
 from howsure._optional import need
@@ -51,13 +54,27 @@ def threads(number: int) -> Map:
 def connected(address: str) -> Generator[Map]:
     """A map over the workers of the Dask scheduler at an address such as tcp://10.0.0.1:8786."""
     distributed = need("distributed", for_="a cluster", extra="dask")
+    _check_address(address)
     try:
         client = distributed.Client(address, timeout=CONNECT, set_as_default=False)
     except (OSError, ValueError) as e:
-        reason = "" if isinstance(e, OSError) else f" ({str(e).splitlines()[0]})"
-        raise InputError(f"no scheduler answers at {address}{reason}; start one with `dask scheduler`.") from None
+        raise InputError(f"{address} is not a Dask scheduler ({str(e).splitlines()[0]}).") from None
     with client:
         yield cluster(client)
+
+
+def _check_address(address: str) -> None:
+    """Refuse at once what is no address, and where nobody listens: a client would try for long and complain loudly."""
+    try:
+        host, port = urlsplit(address).hostname, urlsplit(address).port
+    except ValueError:
+        host = port = None
+    if "://" not in address or host is None or port is None:
+        raise InputError(f"{address!r} is not the address of a scheduler, such as tcp://10.0.0.1:8786.")
+    try:
+        socket.create_connection((host, port), timeout=CONNECT).close()
+    except OSError:
+        raise InputError(f"no scheduler answers at {address}; start one with `dask scheduler`.") from None
 
 
 @contextmanager
@@ -65,6 +82,7 @@ def processes(number: int) -> Generator[Map]:
     """A map over so many worker processes of this machine, a Dask cluster of its own."""
     distributed = need("distributed", for_="worker processes", extra="dask")
     options = {"n_workers": number, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    options["silence_logs"] = logging.CRITICAL  # what matters arrives as an error here
     with distributed.LocalCluster(**options) as local, distributed.Client(local, set_as_default=False) as client:
         yield cluster(client)
 
@@ -96,13 +114,16 @@ class _Tree:
     """Futures of a job: parts that are being worked on, sums of some of them, and what is ready to be added."""
 
     def __init__(self, client: Any, parts: dict[Any, Any], patience: float):
-        distributed = need("distributed", for_="a cluster", extra="dask")
         self.client, self.patience = client, patience
         self.names = {future.key: item for future, item in parts.items()}
-        self.queue = distributed.as_completed(list(parts), raise_errors=False)
+        self.queue = self._completed(list(parts))
         self.alive: set[Any] = set(parts)
         self.ready: list[Any] = []
         self.since = time.monotonic()  # when a worker was last seen
+
+    def _completed(self, futures: list[Any]) -> Any:
+        distributed = need("distributed", for_="a cluster", extra="dask")
+        return distributed.as_completed(futures, loop=self.client.loop, raise_errors=False)
 
     @property
     def open(self) -> bool:
@@ -140,7 +161,7 @@ class _Tree:
     def sum(self) -> Any:
         """The sum of all that is ready."""
         last = self.client.submit(added, self.ready, pure=False, priority=10)
-        self.alive, self.queue = {last}, type(self.queue)([last], raise_errors=False)
+        self.alive, self.queue = {last}, self._completed([last])
         while self.queue.count() and not self.queue.has_ready():
             self._check_cluster()
             time.sleep(LOOK)

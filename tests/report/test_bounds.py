@@ -12,7 +12,7 @@ import howsure as hs
 from howsure import panel
 from howsure.intervals import Interval
 from howsure.render.words import certain, note
-from howsure.report import Report, _entry
+from howsure.report import Report, entry
 
 N = 3000
 
@@ -26,7 +26,7 @@ def report() -> Report:
     data = json.loads(hs.evaluate(preds).to_json())
     t = hs.tally(confidence, correct=preds.correct).compact(400)
     for item in [*panel.ranking(), *panel.claims()]:
-        data["metrics"][item.name] = _entry(item, item.measure(t), Interval(0.0, 1.0), t)
+        data["metrics"][item.name] = entry(item, item.measure(t), Interval(0.0, 1.0), t)
     return Report({**data, "approximate": t.approximate})
 
 

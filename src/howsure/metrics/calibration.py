@@ -197,9 +197,11 @@ def smooth_ece(t: Tally) -> float:
     0.2
     """
     needs_claims(t, "smooth_ece")
-    residual = t.count - t.loss - t.score * t.count
-    cell = np.minimum((t.score * GRID).astype(np.int64), GRID - 1)
-    mass = np.bincount(cell, residual, minlength=GRID) / t.n
+    mass = np.zeros(GRID)
+    for r, count, wrong in t.pieces():
+        cell = np.minimum((r * GRID).astype(np.int64), GRID - 1)
+        mass += np.bincount(cell, count - wrong - r * count, minlength=GRID)
+    mass /= t.n
     wave = np.fft.rfft(np.concatenate((mass, mass[::-1])))
     damp = -0.5 * (np.pi * np.arange(len(wave))) ** 2
 
@@ -225,8 +227,10 @@ def correctness_brier(t: Tally) -> float:
     0.185
     """
     needs_claims(t, "correctness_brier")
-    r, right, wrong = t.score, t.count - t.loss, t.loss
-    return float((np.dot(right, (1 - r) ** 2) + np.dot(wrong, r**2)) / t.n)
+    total = 0.0
+    for r, count, wrong in t.pieces():
+        total += float(((count - wrong) * (1 - r) ** 2 + wrong * r**2).sum())
+    return total / t.n
 
 
 @metric(better="lower", bounds=(0, inf), certify=nll_bounds)
@@ -240,10 +244,13 @@ def correctness_nll(t: Tally) -> float:
     0.693
     """
     needs_claims(t, "correctness_nll")
-    r, right, wrong = t.score, t.count - t.loss, t.loss
-    with np.errstate(divide="ignore", invalid="ignore"):
-        cost = np.where(right > 0, -right * np.log(r), 0.0) + np.where(wrong > 0, -wrong * np.log1p(-r), 0.0)
-    return float(cost.sum() / t.n)
+    total = 0.0
+    for r, count, wrong in t.pieces():
+        right = count - wrong
+        with np.errstate(divide="ignore", invalid="ignore"):
+            cost = np.where(right > 0, -right * np.log(r), 0.0) + np.where(wrong > 0, -wrong * np.log1p(-r), 0.0)
+        total += float(cost.sum())
+    return total / t.n
 
 
 def _uncertain(preds: Predictions, bins: int = 15) -> tuple[Outcomes, Callable[[Tally], float]]:

@@ -14,7 +14,7 @@ from howsure._check import InputError
 from howsure.report import Report
 from howsure.streaming.partitions import Job, Partition, Settings, expanded, planned
 from howsure.streaming.reporting import Asked, report
-from howsure.streaming.summarising import summarised
+from howsure.streaming.summarising import stored, summarised
 from howsure.streaming.summary import BOUNDED, Gathered, gathered, within
 from howsure.workers import Map
 
@@ -72,11 +72,13 @@ def evaluate_files(
         raise InputError(f"level is {level:g}; a number between 0 and 1 is needed.")
     settings = Settings(_scores(scores, compact), split, mc, renormalise, _names(names), compact, skip_corrupt)
     job = planned(expanded(paths), settings)
-    task = partial(summarised, settings=settings, folder=_folder(resume))
+    folder = _folder(resume)
+    resumed = 0 if folder is None else sum(stored(part, settings, folder).exists() for part in job.parts)
+    task = partial(summarised, settings=settings, folder=folder)
     found = gather(job, task, map or workers.threads(min(THREADS, os.cpu_count() or 1)), progress)
     if found.summary is None:
         raise InputError(f"there are no rows{_of(split)} in {len(job.files):,} file{'s' * (len(job.files) > 1)}.")
-    return report(found, job, Asked(level, seed, command))
+    return report(found, job, Asked(level, seed, command, resumed))
 
 
 def _scores(scores: Sequence[str] | None, compact: bool) -> tuple[str, ...] | None:

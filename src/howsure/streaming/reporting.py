@@ -45,6 +45,7 @@ class Asked:
     level: float
     seed: int
     command: str | None
+    resumed: int = 0  # parts that were there already
 
 
 def report(g: Gathered, job: Job, asked: Asked) -> Report:
@@ -73,7 +74,7 @@ def report(g: Gathered, job: Job, asked: Asked) -> Report:
             "binary": None,
             "calibration": None,
             "findings": found,
-            "streamed": _streamed(g, job),
+            "streamed": _streamed(g, job, asked.resumed),
         }
     )
 
@@ -167,11 +168,12 @@ def _notices(g: Gathered, job: Job) -> list[dict[str, Any]]:
     return [finding.json() for finding in out]
 
 
-def _streamed(g: Gathered, job: Job) -> dict[str, Any]:
+def _streamed(g: Gathered, job: Job, resumed: int) -> dict[str, Any]:
     return {
         "files": len(job.files),
         "parts": len(g.parts),
         "of": len(job.parts),
+        "resumed": resumed,
         "partial": len(g.parts) < len(job.parts),
         "skipped": [*job.skipped, *g.skipped],
         "left_out": LEFT_OUT,

@@ -29,12 +29,17 @@ def summarised(part: Partition, settings: Settings, folder: str | None = None) -
         raise InputError(f"a worker runs howsure {__version__}, the driver {settings.version}; install the same.")
     if folder is None:
         return summarise(part, settings)
-    file = Path(folder) / f"{part.key(settings)}.npz"
+    file = stored(part, settings, folder)
     known = load(file)
     if known is None:
         known = summarise(part, settings)
         save(known, file)
     return moved(known, part.index, part.file)
+
+
+def stored(part: Partition, settings: Settings, folder: str) -> Path:
+    """Where the summary of a part is kept."""
+    return Path(folder) / f"{part.key(settings)}.npz"
 
 
 def summarise(part: Partition, settings: Settings) -> Gathered:
