@@ -10,7 +10,7 @@ compared with the edges of the bucket found and moved where they are a rounding 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import lru_cache, partial
+from functools import lru_cache
 from math import inf
 from typing import Any, NamedTuple
 
@@ -32,11 +32,10 @@ def in_buckets(score: Array, right: Bools, buckets: int) -> RowTally | None:
 
     That is where scores leave [0, 1], and where there may be so few distinct ones that nothing need be lost.
     """
-    least = float(score.min())
-    if least < 0 or score.max() > 1 or not _many(score, buckets):
+    sums = bucket_sums(score, right, buckets) if _many(score, buckets) else None
+    if sums is None:
         return None
-    wrong, count, claim = bucket_sums(score, right, buckets, least)
-    edges = grid(buckets)
+    (wrong, count, claim), edges = sums, grid(buckets)
     some = np.flatnonzero(count)[::-1]
     low = np.where(some > 0, np.nextafter(edges[some - 1], inf), 0.0)
     mean = np.clip(claim[some] / count[some], low, edges[some])  # a mean may be rounded out of its bucket
@@ -49,20 +48,25 @@ def _many(score: Array, buckets: int) -> bool:
     return len(score) > buckets and len(np.unique(score[: SAMPLE * buckets])) > buckets
 
 
-def bucket_sums(score: Array, right: Bools, buckets: int, least: float) -> tuple[Ints, Ints, Floats]:
-    """Wrong answers, samples and summed scores of each bucket; `least` is the least score.
+def bucket_sums(score: Array, right: Bools, buckets: int) -> tuple[Ints, Ints, Floats] | None:
+    """Wrong answers, samples and summed scores of each bucket; None where scores leave [0, 1].
 
     One pass over the samples, part by part, into cells of which each bucket has one or more.
     """
     bucket, size = _bucket_of_cell(buckets, score.itemsize), len(grid(buckets))
-    fast = kernels("counting") if score.itemsize == 4 and len(score) < 1 << 31 and least >= FAR else None
-    add = _cell_sums if fast is None else partial(_fast_cell_sums, fast.cell_sums)
-    wrong, count, claim = (np.bincount(bucket, c, minlength=size) for c in add(score, right, buckets, len(bucket)))
+    fast = kernels("counting") if score.itemsize == 4 and len(score) < 1 << 31 else None
+    sums = None if fast is None else _fast_cell_sums(fast.cell_sums, score, right, buckets)
+    if sums is None:
+        if score.min() < 0 or score.max() > 1:
+            return None
+        sums = _cell_sums(score, right, buckets)
+    wrong, count, claim = (np.bincount(bucket, column, minlength=size) for column in sums)
     return wrong.astype(np.int64), count.astype(np.int64), claim.astype(np.float64)
 
 
-def _cell_sums(score: Array, right: Bools, buckets: int, cells: int) -> Sequence[Array]:
+def _cell_sums(score: Array, right: Bools, buckets: int) -> Sequence[Array]:
     """Wrong answers, samples and summed scores of each cell."""
+    cells = len(_bucket_of_cell(buckets, score.itemsize))
     wrong, count, claim = np.zeros(cells, dtype=np.int64), np.zeros(cells, dtype=np.int64), np.zeros(cells)
     room = Room.of(min(CHUNK, len(score)), score.dtype)
     for i in range(0, len(score), CHUNK):
@@ -74,16 +78,17 @@ def _cell_sums(score: Array, right: Bools, buckets: int, cells: int) -> Sequence
     return wrong, count, claim
 
 
-def _fast_cell_sums(kernel: Any, score: Array, right: Bools, buckets: int, cells: int) -> Sequence[Array]:
-    """The same for float32 scores of at least FAR, compiled."""
-    of, kind = layout(buckets), score.dtype
-    counts, claim = np.zeros(cells, dtype=np.int64), np.zeros(cells)
-    plan = np.array([of.even, _per_bit(of, kind), _bits(ONE, kind), _bits(FAR, kind), _most(of)])
-    distance = np.empty(min(CHUNK, len(score)), dtype=kind)
+def _fast_cell_sums(kernel: Any, score: Array, right: Bools, buckets: int) -> Sequence[Array] | None:
+    """The same for float32 scores, compiled; None where some score is not in [FAR, 1]."""
+    of, kind, cells = layout(buckets), score.dtype, len(_bucket_of_cell(buckets, 4))
+    plan = np.array([of.even, _per_bit(of, kind), _bits(ONE, kind), _bits(FAR, kind), _most(of), cells])
+    counts, claim, distance = np.zeros(cells, dtype=np.int64), np.zeros(cells), np.empty(CHUNK, dtype=kind)
     for i in range(0, len(score), CHUNK):
         part = score[i : i + CHUNK]
-        np.subtract(kind.type(1), part, out=distance[: len(part)])
-        kernel(part, distance[: len(part)].view(np.int32), right[i : i + CHUNK], counts, claim, plan)
+        far = np.subtract(kind.type(1), part, out=distance[: len(part)]).view(np.int32)
+        least, most = kernel(part, far, right[i : i + CHUNK], counts, claim, plan)
+        if not (least >= FAR and most <= 1):
+            return None
     count = counts & 0xFFFFFFFF
     return count - (counts >> 32), count, claim
 
