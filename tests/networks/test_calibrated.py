@@ -198,6 +198,7 @@ def test_onnx_runtime_agrees(name, trained, second, val, x, tmp_path):
         (lambda m, v: ready(m, Isotonic.fit(v)), "Isotonic cannot be put into a network; Temperature"),
         (lambda m, v: ready(m, Temperature(2.0), passes=5), "passes needs example=, one batch of inputs"),
         (lambda m, v: ready(m, Temperature(2.0), passes=0), "passes is 0"),
+        (lambda m, v: ready(m, Temperature(2.0), passes=2, seed=-1, example=torch.ones(1, 1, 8, 8)), "seed is -1"),
         (lambda m, v: ready(m, Temperature(2.0), outputs="p"), "outputs is 'p'"),
         (
             lambda m, v: ready(nn.Linear(2, 3), Temperature.fit(v))(torch.ones(1, 2)),

@@ -2,6 +2,7 @@
 
 import copy
 import io
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -251,3 +252,39 @@ def test_a_bar_where_somebody_watches(monkeypatch, patience, terminal, shown):
     assert ("predicting" in out.getvalue()) == shown
     hs.torch.collect(linear(), [(X, Y)] * 5, progress=False)
     assert out.getvalue().count("predicting") == 0 or shown
+
+
+def test_packed_sequences_go_as_they_are():
+    class Recurrent(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.cell, self.last = torch.nn.GRU(4, 5, batch_first=True), torch.nn.Linear(5, 3)
+
+        def forward(self, sequence):
+            return self.last(self.cell(sequence)[1][0])
+
+    texts = torch.nn.utils.rnn.pack_sequence([X[:3], X[:2]])
+    assert hs.torch.collect(Recurrent(), [(texts, Y[:2])]).n == 2
+
+
+def test_a_model_that_keeps_what_it_computed_can_still_be_trained():
+    class Keeping(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.last, self.kept = linear(), None
+
+        def forward(self, x):
+            self.kept = torch.ones(4) * 2 if self.kept is None else self.kept
+            return self.last(x * self.kept)
+
+    model = Keeping()
+    hs.torch.collect(model, [(X, Y)])
+    model(X.requires_grad_()).sum().backward()
+    X.requires_grad_(False).grad = None
+
+
+@pytest.mark.parametrize("name", hs.torch.__all__)
+def test_every_name_has_an_example_and_a_place_in_the_docs(name):
+    page = Path(__file__).parents[2] / "docs/networks.md"
+    assert ">>> " in (getattr(hs.torch, name).__doc__ or "")
+    assert f"`{name}" in page.read_text()

@@ -3,84 +3,43 @@
 # pyright: reportMissingImports=false, reportUnknownParameterType=false
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias, TypedDict
+from typing import Any, Literal, TypeAlias
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from howsure._check import InputError
 from howsure.predictions import ROW_SUM_TOLERANCE
-from howsure.torch._modes import device_of, moved
 
 Kind: TypeAlias = Literal["logits", "probs"]
 Pick: TypeAlias = str | int | Callable[[Any], Tensor]
 
 
-class Options(TypedDict, total=False):
-    """The fields of `Run`, for the signatures of what collects predictions."""
+def picked(raw: Any, output: Pick | None) -> Tensor:
+    """The tensor that counts, of all that a model returned."""
+    if output is not None:
+        raw = output(raw) if callable(output) else _part(raw, output)
+    if isinstance(raw, Tensor):
+        return raw
+    raise InputError(
+        f"the model returned {_described(raw)}; one tensor (n, k) is needed. "
+        f"Say which part it is with output=, e.g. output={_example(raw)}, or pass a function."
+    )
 
-    outputs: Kind
-    output: Pick | None
-    device: torch.device | str | None
-    labels: bool
-    path: str | os.PathLike[str] | None
-    memory: int
-    progress: bool
 
-
-@dataclass(frozen=True)
-class Run:
-    """How a loader is run through a model; `collect` says what each field means."""
-
-    outputs: Kind = "logits"
-    output: Pick | None = None
-    device: torch.device | str | None = None
-    labels: bool = True
-    path: str | os.PathLike[str] | None = None
-    memory: int = 1 << 30
-    progress: bool = True
-
-    def __post_init__(self) -> None:
-        if self.outputs not in ("logits", "probs"):
-            raise InputError(f"outputs is {self.outputs!r}; say 'logits' or 'probs', whichever the model returns.")
-
-    def __call__(self, model: nn.Module, inputs: Any) -> Tensor:
-        """The rows (n, k) of a batch, as the model gives them."""
-        return self.pick(self.raw(model, inputs))
-
-    def raw(self, model: nn.Module, inputs: Any) -> Any:
-        """What the model returns; a mapping of inputs is passed by name, a tuple by position."""
-        x = moved(inputs, device_of(model) if self.device is None else self.device)
-        if isinstance(x, dict):
-            return model(**x)
-        return model(*x) if isinstance(x, (tuple, list)) else model(x)
-
-    def pick(self, raw: Any) -> Tensor:
-        """The tensor that counts."""
-        if self.output is not None:
-            raw = self.output(raw) if callable(self.output) else _part(raw, self.output)
-        if isinstance(raw, Tensor):
-            return raw
+def rows(z: Tensor, kind: Kind) -> Tensor:
+    """The tensor as (n, k), refused where it cannot be what it is said to be."""
+    if not z.is_floating_point():
+        raise InputError(f"the model returned {z.dtype}; floats are needed.")
+    z = columns(z, kind)
+    if z.ndim != 2:
         raise InputError(
-            f"the model returned {_described(raw)}; one tensor (n, k) is needed. "
-            f"Say which part it is with output=, e.g. output={_example(raw)}, or pass a function."
+            f"the model returned shape {tuple(z.shape)}; one row per sample and one column per class, (n, k), "
+            "is needed. Pass output= with a function that makes it so."
         )
-
-    def rows(self, z: Tensor) -> Tensor:
-        """The tensor as (n, k), refused where it cannot be what it is said to be."""
-        if not z.is_floating_point():
-            raise InputError(f"the model returned {z.dtype}; floats are needed.")
-        z = columns(z, self.outputs)
-        if z.ndim != 2:
-            raise InputError(
-                f"the model returned shape {tuple(z.shape)}; one row per sample and one column per class, (n, k), "
-                "is needed. Pass output= with a function that makes it so."
-            )
-        (_not_probs if self.outputs == "logits" else _only_probs)(z)
-        return z
+    (_not_probs if kind == "logits" else _only_probs)(z)
+    return z
 
 
 def columns(z: Tensor, kind: Kind) -> Tensor:

@@ -37,13 +37,13 @@ class FixedDropout(nn.Module):
         return x * scale + shift
 
 
-def fixed(model: nn.Module, passes: int, seed: int, example: Any) -> nn.Module:
+def fixed(model: nn.Module, passes: int, source: np.random.SeedSequence, example: Any) -> nn.Module:
     """A copy of `model` that shares its weights and has fixed dropout, for inputs of the shape of `example`."""
     held = {id(t): t for t in (*model.parameters(), *model.buffers())}
     made: nn.Module = deepcopy(model, held)
     layers = dropout_layers(made)
     calls = _calls(made, layers, example)
-    seeds = iter(np.random.SeedSequence(seed).generate_state(sum(map(len, calls.values())), np.uint64).tolist())
+    seeds = iter(source.generate_state(sum(map(len, calls.values())), np.uint64).tolist())
     swapped: dict[nn.Module, FixedDropout] = {}
     for layer in layers:
         masks = [_masks(layer, like.expand(passes, *like.shape[1:]), next(seeds)) for like in calls[layer]]

@@ -17,10 +17,11 @@ from howsure._check import Array, InputError
 from howsure.formats import write
 from howsure.formats._catalogue import format_of
 from howsure.predictions import Predictions
-from howsure.torch._answers import Kind, Run
+from howsure.torch._answers import Kind
 from howsure.torch._batches import Batch, needs_labels, parsed
 from howsure.torch._modes import random_state
 from howsure.torch._progress import watched
+from howsure.torch._run import Run
 from howsure.torch._store import Store
 
 Answer: TypeAlias = Callable[[Any, int], Tensor]
@@ -30,7 +31,7 @@ def gather(loader: Iterable[Any], answer: Answer, run: Run) -> Predictions:
     """The predictions of all batches; `answer(inputs, number)` gives (n, k), or (s, n, k) for several answers."""
     target = checked_target(run)
     beside = _Beside(run)
-    with Store(run.memory, target and target.parent) as values, torch.inference_mode(), random_state(None, None):
+    with Store(run.memory, target and target.parent) as values, torch.no_grad(), random_state(None, None):
         for number, batch in enumerate(watched(loader, "predicting") if run.progress else loader):
             values.add(beside.checked(parsed(batch), number, answer))
         preds = _predictions(values.array(), run.outputs, **beside.columns())

@@ -35,10 +35,10 @@ def device_of(model: nn.Module) -> torch.device | None:
 
 
 def moved(x: Any, device: torch.device | str | None) -> Any:
-    """`x` with all tensors in it on `device`; tuples, lists and mappings keep their shape."""
-    if isinstance(x, torch.Tensor):
-        return x if device is None else x.to(device, non_blocking=True)
-    if isinstance(x, (tuple, list)):
+    """`x` with all tensors in it on `device`; what can move itself does, as packed sequences do."""
+    if device is not None and callable(getattr(x, "to", None)):
+        return x.to(device)
+    if type(x) in (tuple, list):
         return type(x)(moved(part, device) for part in x)
     return {key: moved(part, device) for key, part in x.items()} if isinstance(x, dict) else x
 

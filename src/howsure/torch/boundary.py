@@ -12,10 +12,11 @@ import torch
 from torch import Tensor, nn
 
 from howsure._check import Floats, InputError
-from howsure.torch._answers import Options, Run, are_probs
+from howsure.torch._answers import Kind, are_probs, picked, rows
 from howsure.torch._batches import parsed
-from howsure.torch._modes import device_of, evaluating, moved, random_state
+from howsure.torch._modes import evaluating, random_state
 from howsure.torch._progress import watched
+from howsure.torch._run import Options, Run
 
 
 def boundary_distance(
@@ -57,22 +58,22 @@ def _distances(model: nn.Module, inputs: Any, run: Run, dual: float) -> Floats:
     if not isinstance(inputs, Tensor) or not inputs.is_floating_point():
         found = inputs.dtype if isinstance(inputs, Tensor) else type(inputs).__name__
         raise InputError(f"the inputs are {found}; a distance needs one tensor of floats.")
-    x = moved(inputs, device_of(model) if run.device is None else run.device).detach().clone().requires_grad_()
-    h = _heights(run, run.pick(model(x.clone())))  # the clone may be changed in place, as a first ReLU does
+    x = run.placed(model, inputs).detach().clone().requires_grad_()
+    h = _heights(
+        picked(model(x.clone()), run.output), run.outputs
+    )  # the clone may be changed in place, as a first ReLU does
     gap = _gap(h)
     (slope,) = torch.autograd.grad(gap.sum(), x, allow_unused=True)
     steep = torch.zeros_like(gap) if slope is None else slope.flatten(1).double().norm(dual, dim=1)
     return _ratio(gap.detach().double(), steep.double())
 
 
-def _heights(run: Run, z: Tensor) -> Tensor:
+def _heights(z: Tensor, kind: Kind) -> Tensor:
     """The outputs whose difference vanishes on the boundary."""
-    if run.outputs == "logits":
-        return run.rows(z)
     wide = z.ndim == 2 and z.shape[1] > 1
-    if wide and not bool(are_probs(z).all()):
-        return Run("logits").rows(z).softmax(dim=1)
-    return run.rows(z)
+    if kind == "probs" and wide and not bool(are_probs(z).all()):
+        return rows(z, "logits").softmax(dim=1)
+    return rows(z, kind)
 
 
 def _gap(h: Tensor) -> Tensor:

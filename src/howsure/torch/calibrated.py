@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -14,9 +15,10 @@ from howsure._check import Floats, InputError
 from howsure.calibrators import Identity, MatrixScaling, Temperature, VectorScaling
 from howsure.calibrators._logits import SMALLEST
 from howsure.calibrators._steps import steps
-from howsure.torch._answers import Kind, Pick, Run, columns
+from howsure.torch._answers import Kind, Pick, columns, picked
 from howsure.torch._fixed import FixedDropout, fixed
 from howsure.torch._modes import device_of
+from howsure.torch._run import Run
 
 OPERATORS = {"Div": torch.div, "Mul": torch.mul, "MatMul": torch.matmul, "Add": torch.add}
 
@@ -52,13 +54,13 @@ class CalibratedModule(nn.Module):
         example: Any = None,
     ) -> None:
         super().__init__()
+        made = steps(calibrator, "a network")
         self.run = Run(outputs, output)
         self.passes = check.at_least(passes, 1, "passes")
         models = [model] if isinstance(model, nn.Module) else list(model)
         self.models = nn.ModuleList(_with_masks(models, passes, seed, example) if passes > 1 else models)
         self.inside = isinstance(calibrator, (Temperature, Identity))
         self.classes = None if calibrator.fitted is None else calibrator.fitted.k
-        made = steps(calibrator, "a network")
         self.operators = [name for name, _ in made]
         for i, (_, constant) in enumerate(made):
             self.register_buffer(f"constant_{i}", _tensor(constant, self.models))
@@ -77,7 +79,7 @@ class CalibratedModule(nn.Module):
         for module in model.modules():
             if isinstance(module, FixedDropout):
                 module.begin(number)
-        return self.run.pick(model(*inputs, **named))
+        return picked(model(*inputs, **named), self.run.output)
 
     def _logits(self, answers: list[Tensor]) -> Tensor:
         """(n, k), or (s, n, k) where there are several answers."""
@@ -91,7 +93,8 @@ class CalibratedModule(nn.Module):
 def _with_masks(models: Sequence[nn.Module], passes: int, seed: int, example: Any) -> list[nn.Module]:
     if example is None:
         raise InputError("passes needs example=, one batch of inputs: the masks have the shape of what is dropped.")
-    return [fixed(model, passes, seed, example) for model in models]
+    sources = np.random.SeedSequence(check.at_least(seed, 0, "seed")).spawn(len(models))
+    return [fixed(model, passes, source, example) for model, source in zip(models, sources, strict=True)]
 
 
 def _tensor(constant: Floats, models: nn.Module) -> Tensor:

@@ -9,9 +9,9 @@ from typing import Any, Unpack
 from torch import nn
 
 from howsure.predictions import Predictions
-from howsure.torch._answers import Options, Run
 from howsure.torch._gather import gather
 from howsure.torch._modes import evaluating
+from howsure.torch._run import Options, Run
 
 
 def collect(model: nn.Module, loader: Iterable[Any], **options: Unpack[Options]) -> Predictions:
@@ -39,4 +39,4 @@ def collect(model: nn.Module, loader: Iterable[Any], **options: Unpack[Options])
     """
     run = Run(**options)
     with evaluating(model):
-        return gather(loader, lambda inputs, _: run.rows(run(model, inputs)), run)
+        return gather(loader, lambda inputs, _: run.rows(model, inputs), run)

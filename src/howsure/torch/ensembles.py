@@ -15,9 +15,9 @@ from torch import Tensor, nn
 from howsure._check import Array, InputError
 from howsure.formats import write
 from howsure.predictions import Predictions
-from howsure.torch._answers import Options, Run
 from howsure.torch._gather import checked_target, gather
 from howsure.torch._modes import evaluating
+from howsure.torch._run import Options, Run
 from howsure.torch._states import Checkpoint, keeping_state, load
 from howsure.torch._store import Store
 
@@ -77,7 +77,7 @@ def snapshot_ensemble(
 
 
 def _members(models: Sequence[nn.Module], run: Run, inputs: Any) -> Tensor:
-    rows = [run.rows(run(model, inputs)).cpu() for model in models]
+    rows = [run.rows(model, inputs).cpu() for model in models]
     shapes = {tuple(z.shape) for z in rows}
     if len(shapes) > 1:
         raise InputError(f"the models return different shapes, {sorted(shapes)}; they must know the same classes.")
@@ -88,7 +88,7 @@ def _collected(
     model: nn.Module, checkpoint: Checkpoint, key: str | None, loader: Iterable[Any], run: Run
 ) -> Predictions:
     load(model, checkpoint, key)
-    return gather(loader, lambda inputs, _: run.rows(run(model, inputs)), run)
+    return gather(loader, lambda inputs, _: run.rows(model, inputs), run)
 
 
 def _stacked(runs: Iterator[Predictions], values: Store) -> Predictions:

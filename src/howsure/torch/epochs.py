@@ -21,7 +21,8 @@ from howsure._check import InputError
 from howsure.metrics import accuracy, aurc, ece, nll
 from howsure.predictions import Predictions
 from howsure.scores import max_prob
-from howsure.torch._answers import Kind, Options, Pick
+from howsure.torch._answers import Kind, Pick
+from howsure.torch._run import Options
 from howsure.torch.collecting import collect
 
 Row: TypeAlias = dict[str, Any]

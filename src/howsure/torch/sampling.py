@@ -15,11 +15,12 @@ from howsure import _check as check
 from howsure._check import InputError
 from howsure._columns import chunks
 from howsure.predictions import Predictions
-from howsure.torch._answers import Options, Run
+from howsure.torch._answers import rows
 from howsure.torch._dropout import dropout_layers, stochastic
 from howsure.torch._gather import gather
 from howsure.torch._modes import device_of, evaluating, random_state
 from howsure.torch._replay import Call, recording, tail
+from howsure.torch._run import Options, Run
 
 
 def mc_dropout(
@@ -73,13 +74,13 @@ class _Draw:
         device = device_of(self.model)
         seeds = np.random.SeedSequence(self.seed, spawn_key=(number,)).generate_state(self.passes, np.uint64)
         with recording(self.model, self.layers) as calls, random_state(int(seeds[0]), device):
-            first = self.run(self.model, inputs)
+            first = self.run.answer(self.model, inputs)
         again = self._again(calls, first, int(seeds[0]))
         out = [first]
         for seed in seeds[1:]:
             with random_state(int(seed), device):
-                out.append(again() if again else self.run(self.model, inputs))
-        return torch.stack([self.run.rows(z) for z in out])
+                out.append(again() if again else self.run.answer(self.model, inputs))
+        return torch.stack([rows(z, self.run.outputs) for z in out])
 
     def _again(self, calls: Sequence[Call], first: Tensor, seed: int) -> Callable[[], Tensor] | None:
         """A pass without what comes before the first dropout, if that repeats the first pass to the last bit."""
