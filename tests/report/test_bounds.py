@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -13,6 +14,7 @@ from howsure import panel
 from howsure.intervals import Interval
 from howsure.render.words import certain, note
 from howsure.report import Report, entry
+from howsure.streaming import evaluate_files
 
 N = 3000
 
@@ -56,3 +58,19 @@ def test_bounds_in_words() -> None:
     assert certain({"bounds": [0.25, 0.25]}) == "exactly 0.25"
     assert certain({"bounds": [1.5, None]}) == "certainly 1.5 … ∞"
     assert note("aurc", {"value": 0.1, "bounds": [0.09, 0.11]}).endswith("; certainly 0.09 … 0.11")
+
+
+def test_a_stream_in_compact_form_has_bounds_that_hold(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    confidence = rng.random(60_000)
+    preds = hs.Predictions.from_confidence(confidence, rng.random(60_000) < confidence)
+    for i in range(2):
+        hs.write(preds[i::2], tmp_path / f"part{i}.npz")
+    report = evaluate_files([tmp_path / f"part{i}.npz" for i in range(2)], compact=True)
+    assert report.data["approximate"] in report.to_text()
+    exact = hs.tally(confidence, correct=preds.correct)
+    for item in [*panel.ranking(), *panel.claims()]:
+        bounds = report.data["metrics"][item.name]["bounds"]
+        if bounds is not None:
+            low, high = bounds
+            assert low <= item.measure(exact) <= (np.inf if high is None else high), item.name

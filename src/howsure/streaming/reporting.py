@@ -34,6 +34,7 @@ GROUPED = "limits of grouped samples need whole groups, which a stream does not 
 JUMPS = "jumps when single samples change, so resampling gives it no valid limits"
 LEFT_OUT = {
     "views.operating.classes": "needs the scores of every class",
+    "views.classes of a confidence": "needs the labels of all samples at once",
     "binary": "needs the probabilities of all samples at once",
 }
 
@@ -55,6 +56,7 @@ def report(g: Gathered, job: Job, asked: Asked) -> Report:
     (score, t), *others = [(name, t) for name, t in s.tallies.items() if name != UNCERTAINTY]
     measured = {**_of_predictions(s, t, asked), **_of_score(t, s, asked)}
     found = [*_notices(g, job), *_findings(s, t)]
+    coarse = {"approximate": t.approximate} if t.approximate else {}
     return Report(
         {
             "howsure": __version__,
@@ -75,6 +77,7 @@ def report(g: Gathered, job: Job, asked: Asked) -> Report:
             "calibration": None,
             "findings": found,
             "streamed": _streamed(g, job, asked.resumed),
+            **({"approximate": t.approximate} if t.approximate else {}),
         }
     )
 

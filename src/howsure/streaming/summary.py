@@ -221,7 +221,9 @@ def _merged(tallies: list[Tally], name: str) -> Tally:
     if len(counted_) == len(tallies):
         return merged(counted_)
     both = sum(tallies[1:], tallies[0])
-    return compacted(both, name) if any(t.approximate for t in tallies) else both
+    low, high = both.score_range()
+    small = not counted_ and low >= 0 and high <= 1  # exact tallies of such scores are counted; these may have grown
+    return compacted(both, name) if small or any(t.approximate for t in tallies) else both
 
 
 def _summed(counts: Iterable[dict[int, int]]) -> dict[int, int]:
