@@ -6,6 +6,8 @@ from typing import NamedTuple
 
 import numpy as np
 
+PART = 10**7
+
 
 class Outcome(NamedTuple):
     """Confidence in the predicted class, and whether it was right."""
@@ -19,13 +21,22 @@ def usual(n: int) -> Outcome:
     return _drawn(n, mean=3.0, spread=2.5)
 
 
+def large(n: int) -> Outcome:
+    """The usual workload in parts of PART with seeds of their own, so that no more than a part is ever in float64."""
+    score, correct = np.empty(n, dtype=np.float32), np.empty(n, dtype=np.bool_)
+    for seed, start in enumerate(range(0, n, PART)):
+        size = min(PART, n - start)
+        score[start : start + size], correct[start : start + size] = _drawn(size, mean=3.0, spread=2.5, seed=seed)
+    return Outcome(score, correct)
+
+
 def saturated(n: int) -> Outcome:
     """About one error in sixteen; one score in eleven is exactly 1, wrong ones among them."""
     return _drawn(n, mean=8.0, spread=7.0)
 
 
-def _drawn(n: int, *, mean: float, spread: float) -> Outcome:
-    rng = np.random.default_rng(0)
+def _drawn(n: int, *, mean: float, spread: float, seed: int = 0) -> Outcome:
+    rng = np.random.default_rng(seed)
     score = (1 / (1 + np.exp(-np.abs(rng.normal(mean, spread, n))))).astype(np.float32)
     return Outcome(score, rng.random(n) < 0.98 * score)
 
