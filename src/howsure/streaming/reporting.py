@@ -77,7 +77,7 @@ def report(g: Gathered, job: Job, asked: Asked) -> Report:
             "calibration": None,
             "findings": found,
             "streamed": _streamed(g, job, asked.resumed),
-            **({"approximate": t.approximate} if t.approximate else {}),
+            **coarse,
         }
     )
 
