@@ -49,11 +49,12 @@ $(ALL)/$(STAMP): pyproject.toml
 	touch $@
 
 # Lightning, transformers, MLflow and TensorBoard with all that they bring, which nothing else needs.
-# torch comes first and alone, so that no other package decides which torch it is.
+# torch comes first and alone, so that no other package decides which torch it is. Few of their modules are ever
+# imported, so Python compiles those on the way: it halves the time of the set-up.
 $(INTEGRATIONS)/$(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(INTEGRATIONS)
-	$(INTEGRATIONS)/bin/python -m pip install $(PIP_FLAGS) torch==2.13.0
-	$(INTEGRATIONS)/bin/python -m pip install $(PIP_FLAGS) -e '.[dev,integrations]'
+	$(INTEGRATIONS)/bin/python -m pip install $(PIP_FLAGS) --no-compile torch==2.13.0
+	$(INTEGRATIONS)/bin/python -m pip install $(PIP_FLAGS) --no-compile -e '.[dev,integrations]'
 	touch $@
 
 clean:

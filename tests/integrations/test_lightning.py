@@ -98,7 +98,7 @@ def test_each_loader_has_its_name_and_any_step_can_be_read(tmp_path: Path) -> No
 def test_two_processes_log_the_bits_of_one(tmp_path: Path) -> None:
     tests = Path(__file__).parents[1]
     command = [sys.executable, "-m", "integrations.ddp_worker", str(tmp_path)]
-    run = subprocess.run(command, cwd=tests, capture_output=True, text=True, check=True, timeout=300)
+    run = subprocess.run(command, cwd=tests, capture_output=True, text=True, check=True, timeout=900)
     two, one = json.loads(run.stdout.splitlines()[-1])
     assert two == one
     assert sorted(one) == ["val_aurc", "val_ece", "val_nll"]

@@ -128,7 +128,7 @@ def test_two_processes_give_the_bits_of_one(tmp_path: Path) -> None:
     command = [sys.executable, str(WORKER)]
     tail = ["2", str(tmp_path / "meeting"), str(tmp_path / "data.npz")]
     both = [subprocess.Popen([*command, str(rank), *tail], stdout=subprocess.PIPE, text=True) for rank in range(2)]
-    texts = [process.communicate(timeout=120)[0] for process in both]
+    texts = [process.communicate(timeout=900)[0] for process in both]
     assert [process.returncode for process in both] == [0, 0]
     from integrations.gloo_worker import CLASSES, values
 
