@@ -14,6 +14,8 @@ import numpy as np
 
 from howsure import _check as check
 from howsure._check import Floats, InputError, Ints
+from howsure._fast import kernels
+from howsure._packed import PackedTally
 from howsure._tally import Counts, Sums, Tally, needs_whole_counts
 
 __all__ = ["adaptive", "adaptive_reference", "equal_range", "equal_size", "unique"]
@@ -157,6 +159,8 @@ def wanted(high: float, low: float, z: float) -> float:
 
 def _first_full(t: Tally, start: int, n: int, z: float) -> int:
     """The first i with more than enough samples in [start, i); both sides are monotone, so bisect."""
+    if isinstance(t, PackedTally) and t.keys.itemsize == 4 and (fast := kernels("ranks")) is not None:
+        return fast.first_full(t.keys, start, z)
     top = t.score_at(start)
     low, high = start + 1, n
     while low < high:

@@ -84,6 +84,15 @@ def test_blocks(switch: Any, kind: type) -> None:
     assert isinstance(hs.tally(score, correct=correct), PackedTally)
 
 
+@pytest.mark.parametrize("z", [None, 0.3, 1.645])
+def test_adaptive_cuts(switch: Any, z: float | None) -> None:
+    rng = np.random.default_rng(0)
+    for score in (rng.random(20_000), rng.random(20_000).round(2), np.full(99, 0.5), 1 - rng.beta(0.3, 4, 20_000)):
+        t = hs.tally(score.astype(np.float32), correct=np.ones(len(score)))
+        fast, plain = switch(lambda t=t: hs.adaptive(z=z).cuts(t))
+        assert np.array_equal(fast, plain)
+
+
 @pytest.mark.parametrize("before", [0, 1, 5, 31, 40, 499, 10_000, 10**9])
 @pytest.mark.parametrize("size", [1, 2, 7, 1000, 10**6])
 def test_sums_of_ranks(switch: Any, before: int, size: int) -> None:

@@ -7,7 +7,7 @@ from math import log, log1p
 import numpy as np
 
 from howsure._check import Array, Floats, Ints
-from howsure._fast import compiled
+from howsure._fast import as_written, compiled
 
 SHIFT, NARROW = 32, 500  # as in howsure.metrics._harmonic
 PART = 4096  # keys decoded at a time
@@ -73,6 +73,25 @@ def claims32(keys: Array, start: Ints) -> Floats:
                 part += np.float64(score[j])
             total[b] += part
     return total
+
+
+@as_written
+def first_full(keys: Array, start: int, z: float) -> int:
+    """`howsure.binning._first_full` on the keys of float32 scores."""
+    bits = np.empty(2, dtype=np.uint32)
+    score = bits.view(np.float32)
+    n = len(keys)
+    bits[0] = keys[n - 1 - start] >> 1
+    low, high = start + 1, n
+    while low < high:
+        i = (low + high) // 2
+        bits[1] = keys[n - i] >> 1
+        width = np.float64(score[0]) - np.float64(score[1])
+        if width > 0 and i - start > 0.25 * (z / width) ** 2:
+            high = i
+        else:
+            low = i + 1
+    return low
 
 
 @compiled
