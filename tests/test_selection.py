@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import howsure as hs
-from howsure import InputError, Predictions
+from howsure import InputError, Predictions, before_after
 from howsure.calibrators import Temperature
 from howsure.selection import contenders
 
@@ -117,6 +117,15 @@ def test_report_says_better():
     assert all("made uce worse" in note for note in report.notes)  # honest confidence and honest entropy differ
     assert [row[0] for row in report.rows()] == ["metric", *verdicts]
     json.dumps(report.to_dict(), allow_nan=False)
+
+
+def test_many_samples_have_normal_limits_of_their_mean_loss(monkeypatch):
+    before, after = answers(2000, scale=3.0), answers(2000, scale=1.0)
+    drawn = {c.metric: c.difference for c in before_after.changes_of(before, after)}["nll"]
+    monkeypatch.setattr(before_after, "MANY", 1000)
+    normal = {c.metric: c.difference for c in before_after.changes_of(before, after)}["nll"]
+    assert normal[0] == pytest.approx(drawn[0])
+    assert normal[1:] == pytest.approx(drawn[1:], abs=0.15 * (drawn[2] - drawn[1]))
 
 
 def test_report_says_when_it_does_harm():

@@ -35,7 +35,7 @@ def main(target: str) -> None:
         val, test = (hs.read(path, split=split) for split in ("val", "test"))
     scaled = hs.calibrators.Temperature.fit(val)(test)
     fig, axes = plt.subplots(2, len(BINNINGS), figsize=(16, 5.4), sharex=True, sharey=True, layout="constrained")
-    for row, (when, preds) in zip(axes, {"before": test, "after temperature scaling": scaled}.items(), strict=True):
+    for row, (when, preds) in zip(axes, {"before": test, "after T": scaled}.items(), strict=True):
         for ax, (name, bins) in zip(row, BINNINGS.items(), strict=True):
             t = hs.tally(preds.confidence, preds.correct)
             figure.gaps(gaps(preds, bins), ax)

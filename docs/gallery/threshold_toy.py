@@ -1,9 +1,10 @@
-"""Vemuri 2020, figure 4.2: threshold diagrams of a good, a useless and an ideal confidence of one classifier.
+"""Vemuri 2020, figure 4.2: three confidences whose reliability diagrams differ and whose threshold diagrams are one.
 
     python docs/gallery/threshold_toy.py threshold_toy.png
 
-All three share the same answers (70 % right), so the curves meet where nothing is deferred. The area above a curve is
-the AAC: the ideal defers every wrong answer first, a useless score gains nothing.
+The first confidence is the probability of being right. The other two are linear maps of it: one claims too much, the
+other too little. All rank the samples alike, so a threshold on any of them does the same: AAC and AURC stay, ECE does
+not.
 """
 
 import sys
@@ -15,25 +16,27 @@ import howsure as hs
 from howsure.render import figure
 from howsure.report import curve_json
 
-
-def scores(n: int = 2000, seed: int = 0) -> tuple[np.ndarray, dict[str, np.ndarray]]:
-    """Right or wrong, and two confidences in it."""
-    rng = np.random.default_rng(seed)
-    correct = rng.random(n) < 0.7
-    good = np.where(correct, rng.beta(4, 2, n), rng.beta(2, 4, n))
-    return correct, {"good": good, "useless": rng.random(n)}
+MAPS = {
+    "the probability itself": lambda p: p,
+    "half of it and a half": lambda p: 0.5 + p / 2,
+    "half of it": lambda p: p / 2,
+}
 
 
 def main(target: str) -> None:
-    correct, confidences = scores()
-    fig, ax = plt.subplots(figsize=(5.2, 4), layout="constrained")
-    ideal = curve_json(hs.threshold_diagram(hs.tally(correct * 1.0, correct), ideal=True))
-    for name, score in confidences.items():
-        t = hs.tally(score, correct)
-        figure.threshold_diagram(curve_json(hs.threshold_diagram(t)), ax, label=f"{name}, AAC {hs.aac(t):.3f}")
-    best = hs.optimal_aurc(hs.tally(correct * 1.0, correct))
-    ax.plot([1.0, *ideal["x"]], [1.0, *ideal["y"]], "k--", label=f"ideal, AAC {best:.3f}")
-    ax.legend(loc="lower right")
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.2, 1, 20_000)
+    correct = rng.random(len(p)) < p
+    fig, axes = plt.subplots(2, len(MAPS), figsize=(10, 6.4), sharex="row", sharey="row", layout="constrained")
+    for (name, confidence), (above, below) in zip(MAPS.items(), axes.T, strict=True):
+        t = hs.tally(confidence(p), correct)
+        figure.reliability(curve_json(hs.reliability(t, hs.equal_size(15), consistency=True)), above)
+        above.set_title(f"{name}: ECE {hs.ece(t):.3f}", fontsize=10)
+        ideal = curve_json(hs.threshold_diagram(t, ideal=True))
+        figure.threshold_diagram(curve_json(hs.threshold_diagram(t)), below, ideal=ideal)
+        below.set_title(f"AAC {hs.aac(t):.3f}", fontsize=10)
+        for ax in (above, below):
+            ax.label_outer()
     fig.savefig(target, dpi=110)
 
 

@@ -7,10 +7,14 @@ from dataclasses import dataclass
 from math import isfinite, nan
 from typing import Any
 
-from howsure import metrics
+from scipy.special import ndtri
+
+from howsure import losses, metrics
 from howsure._check import InputError
 from howsure.calibrators import Calibrator, Identity
 from howsure.findings import changes as what_changed
+from howsure.findings import standard_error
+from howsure.intervals import each_interval, each_paired_difference
 from howsure.predictions import Predictions
 from howsure.selection import (
     CALIBRATORS,
@@ -18,16 +22,17 @@ from howsure.selection import (
     Metric,
     choose_calibrator,
     contenders,
-    gain_of,
     is_real,
-    limits_of,
     value_of,
 )
 
 __all__ = ["CalibrationReport", "Change", "calibration_report", "change_json", "changes_of"]
 
+Number = tuple[float, float, float]  # a value and its limits, nan where it has none
 OF_CLASSES = ("ece", "aece", "mce", "nll", "brier", "uce", "aurc", "accuracy")
 MEANT = ("ece", "nll", "correctness_nll")  # what calibration is for
+MEANS = {metrics.nll: losses.nll, metrics.brier: losses.brier}
+MANY = 100_000  # samples beyond which a mean of differences is normal
 OF_TOP_LABEL = ("ece", "aece", "mce", "correctness_nll", "correctness_brier", "aurc", "accuracy")
 
 
@@ -40,9 +45,9 @@ class Change:
     """
 
     metric: str
-    before: tuple[float, float, float]
-    after: tuple[float, float, float]
-    difference: tuple[float, float, float]
+    before: Number
+    after: Number
+    difference: Number
     verdict: str
 
 
@@ -166,7 +171,29 @@ def changes_of(before: Predictions, after: Predictions, level: float = 0.95, see
     'same'
     """
     names = OF_TOP_LABEL if "confidence" in (before.kind, after.kind) else OF_CLASSES
-    return tuple(_change(metric, before, after, level, seed) for metric in names)
+    chosen = [getattr(metrics, name) for name in names]
+    one, two = (_measured(chosen, preds, level, seed) for preds in (before, after))
+    finite = [m for m, a, b in zip(chosen, one, two, strict=True) if isfinite(b[0] - a[0])]
+    means = [m for m in finite if m in MEANS and before.n > MANY and before.weight is None]
+    drawn = [m for m in finite if m not in means]
+    paired = dict(zip(drawn, each_paired_difference(drawn, after, before, level, seed), strict=True))
+    paired |= {m: _mean_difference(MEANS[m], after, before, level) for m in means}
+    return tuple(
+        _change(m, a, b, paired.get(m, (b[0] - a[0], nan, nan))) for m, a, b in zip(chosen, one, two, strict=True)
+    )
+
+
+def _mean_difference(loss: Any, a: Predictions, b: Predictions, level: float) -> Number:
+    """The mean of paired differences with normal limits: so many samples need no resampling."""
+    d = loss(a) - loss(b)
+    mean, reach = float(d.mean()), float(ndtri((1 + level) / 2)) * standard_error(d, a.group)
+    return mean, mean - reach, mean + reach
+
+
+def _measured(chosen: list[Any], preds: Predictions, level: float, seed: int) -> list[Number]:
+    """Each metric with its limits, nan where it has none."""
+    limits = each_interval(chosen, preds, level, seed)
+    return [(value_of(m, preds), low, high) for m, (low, high, _) in zip(chosen, limits, strict=True)]
 
 
 def _fitted(fit: Any, val: Predictions) -> Calibrator | None:
@@ -183,14 +210,11 @@ def _values(calibrator: Calibrator | None, test: Predictions, names: tuple[str, 
     return {name: value_of(getattr(metrics, name), preds) for name in names}
 
 
-def _change(name: str, before: Predictions, after: Predictions, level: float, seed: int) -> Change:
-    metric = getattr(metrics, name)
+def _change(metric: Any, before: Number, after: Number, difference: Number) -> Change:
     lower = metric.better == "lower"
-    difference = gain_of(metric, after, before, level, seed)
     better, worse = is_real(difference, lower), is_real(difference, not lower)
     verdict = "better" if better else "worse" if worse else "same" if difference[0] == 0 else "unclear"
-    one, two = ((value_of(metric, p), *limits_of(metric, p, level, seed)) for p in (before, after))
-    return Change(name, one, two, difference, verdict)
+    return Change(metric.__name__, before, after, difference, verdict)
 
 
 def _harm(name: str, changes: tuple[Change, ...], found: tuple[dict[str, Any], ...]) -> list[str]:
@@ -244,7 +268,7 @@ def _finite(x: float) -> float | None:
     return x if isfinite(x) else None
 
 
-def _json(number: tuple[float, float, float]) -> dict[str, float | None]:
+def _json(number: Number) -> dict[str, float | None]:
     return dict(zip(("value", "low", "high"), map(_finite, number), strict=True))
 
 
@@ -252,7 +276,7 @@ def _number(x: float, sign: str = "") -> str:
     return f"{x:{sign}.4f}"
 
 
-def _cell(number: tuple[float, float, float], sign: str = "") -> str:
+def _cell(number: Number, sign: str = "") -> str:
     value, low, high = number
     limits = f" [{_number(low, sign)}, {_number(high, sign)}]" if isfinite(low) and isfinite(high) else ""
     return "" if value is nan else _number(value, sign) + limits

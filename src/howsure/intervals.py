@@ -155,13 +155,37 @@ def paired_difference(metric: Metric, a: Any, b: Any, level: float = 0.95, seed:
     >>> difference, low > 0
     (0.25, True)
     """
+    return each_paired_difference([metric], a, b, level, seed)[0]
+
+
+def each_paired_difference(
+    metrics: Sequence[Metric], a: Any, b: Any, level: float = 0.95, seed: int = 0
+) -> list[tuple[float, float, float]]:
+    """`paired_difference` of several metrics; those that look at the same outcomes share their draws.
+
+    >>> from howsure import accuracy, aurc
+    >>> pair = Outcomes([0.9, 0.8] * 9, correct=[1, 0] * 9), Outcomes([0.8, 0.9] * 9, correct=[1, 0] * 9)
+    >>> [round(difference, 2) for difference, _, _ in each_paired_difference([accuracy, aurc], *pair)]
+    [0.0, -0.67]
+    """
     _check_level(level)
+    drawn: list[tuple[Stack, Stack]] = []
+    return [_paired(metric, a, b, level, seed, drawn) for metric in metrics]
+
+
+def _paired(
+    metric: Metric, a: Any, b: Any, level: float, seed: int, drawn: list[tuple[Stack, Stack]]
+) -> tuple[float, float, float]:
+    """One difference; `drawn` keeps the draws of the plain outcomes."""
     (left, number), (right, other) = _reduced(metric, a), _reduced(metric, b)
     left, right = _joined(left, right)
     difference = number(left.tally()) - other(right.tally())
     if not isfinite(difference) or not _fact(metric, "smooth", True):
         return difference, nan, nan
-    one, two = draw_pair(left, right, seed)
+    plain = number is metric
+    one, two = drawn[0] if plain and drawn else draw_pair(left, right, seed)
+    if plain and not drawn:
+        drawn.append((one, two))
     found = percentiles(values(number, one) - values(other, two), level)
     return difference, found.low, found.high
 

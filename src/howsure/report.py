@@ -31,7 +31,7 @@ from howsure.provenance import provenance
 from howsure.views import band_rows, views
 
 SCHEMA = 1
-POINTS = 400  # a drawn curve needs no more
+POINTS = 300  # a drawn curve needs no more
 Score = str | Callable[[Predictions], Any]
 
 

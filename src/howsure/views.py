@@ -22,7 +22,7 @@ DOTS = 1_500  # of the scatter plot
 SHOWN_CLASSES = 20  # whose deferral is followed
 LISTED_CLASSES = 200
 LEAST_OF_CLASS = 5  # samples of a class on average, or labels are no classes but free text
-SUSPECTS, PICTURED = 30, 20
+SUSPECTS, PICTURED = 30, 12
 TOP_K, MANY_CLASSES = 5, 20  # among few classes nearly every label is in the top 5
 LEVELS = (0.99, 0.95)
 DIGITS = 6
@@ -177,7 +177,7 @@ def label_errors(preds: Predictions, score: Floats) -> list[dict[str, Any]]:
 
 
 def with_images(suspects: list[dict[str, Any]], images: Any, n: int) -> list[dict[str, Any]]:
-    """The first 20 suspects with a small picture each."""
+    """The first 12 suspects with a small picture each."""
     if images is None:
         return suspects
     if len(images) != n:

@@ -32,7 +32,12 @@ def comparison() -> dict[str, Any]:
     fog = {"small": Predictions.from_logits(np.eye(3)[labels] + rng.standard_normal((300, 3)), labels)}
     noise = {"large": Predictions.from_logits(rng.standard_normal((80, 3)))}
     cost, site = {"small": 1e6, "large": 25e6}, np.where(ids % 3, "north", "south & east")
-    settings = {"by": site, "cost": cost, "cost_name": "parameters", "command": "howsure compare small.npz large.npz"}
+    settings: dict[str, Any] = {
+        "by": site,
+        "cost": cost,
+        "cost_name": "parameters",
+        "command": "howsure compare small.npz large.npz",
+    }
     return compare(made, shifted={"fog": fog}, outside={"noise": noise}, **settings).data
 
 

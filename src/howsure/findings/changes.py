@@ -34,7 +34,7 @@ def made_worse(before: Predictions, after: Predictions) -> Finding | None:
     """The loss of the corrected predictions is higher, beyond chance."""
     name, a, b = _losses(before, after)
     more = b - a
-    spread = _standard_error(more, before.group)
+    spread = standard_error(more, before.group)
     if not more.mean() > Z * spread or more.mean() < 1e-3 * max(float(a.mean()), 1e-9):
         return None
     text = f"Calibration made it worse: {WORDS[name]} rose from {a.mean():.4g} to {b.mean():.4g} on these data."
@@ -53,7 +53,8 @@ def _losses(before: Predictions, after: Predictions) -> tuple[str, Floats, Float
     return "brier", losses.brier(before), losses.brier(after)
 
 
-def _standard_error(d: Floats, group: Array | None) -> float:
+def standard_error(d: Floats, group: Array | None) -> float:
+    """Of a mean; samples of a group count as one."""
     rest = d - d.mean()
     if group is not None:
         rest = np.bincount(np.unique(group, return_inverse=True)[1].reshape(-1), weights=rest)
