@@ -7,6 +7,7 @@ import numpy as np
 from howsure._check import Array, Floats, Ints
 
 UNIT = 1127  # a sum counts units of 2^-1127, fine enough for every float64
+MANY = 1 << 16  # numbers taken together
 HALF = 26  # bits of each half of a mantissa or of a fixed-point number
 
 
@@ -27,6 +28,17 @@ def exact_sum(x: Floats) -> int:
 def as_float(total: int) -> float:
     """The float64 nearest to a sum."""
     return total / (1 << UNIT)
+
+
+def mean(x: Floats) -> float:
+    """The mean of any number of floats, the same for every order of them.
+
+    >>> mean(np.array([0.1] * 10))
+    0.1
+    """
+    if not np.isfinite(x).all():
+        return float(x.mean())
+    return as_float(sum(exact_sum(x[i : i + MANY]) for i in range(0, len(x), MANY))) / len(x)
 
 
 def fixed_sums(cell: Array, p: Floats, cells: int) -> Ints:

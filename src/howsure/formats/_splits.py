@@ -17,8 +17,11 @@ def of_file(runs: Sequence[Fields], split: str | None) -> Fields:
     return joined(list(of_runs(runs, split)))
 
 
-def of_runs(runs: Iterable[Fields], split: str | None) -> Iterator[Fields]:
-    """The rows of the split, run by run; a file with several splits is refused where none is named."""
+def of_runs(runs: Iterable[Fields], split: str | None, *, whole: bool = True) -> Iterator[Fields]:
+    """The rows of the split, run by run; a file with several splits is refused where none is named.
+
+    A `whole` file must have the split; a piece of a file need not.
+    """
     seen: dict[str, Path] = {}
     for run in runs:
         column = run.arrays.get("split")
@@ -34,7 +37,7 @@ def of_runs(runs: Iterable[Fields], split: str | None) -> Iterator[Fields]:
         wanted = np.ones(len(texts), dtype=np.bool_) if split is None else texts == split
         if wanted.any():
             yield _rows(run, wanted)
-    if split is not None and seen and split not in seen:
+    if whole and split is not None and seen and split not in seen:
         raise InputError(no_split(split, sorted(seen), next(iter(seen.values()))))
 
 

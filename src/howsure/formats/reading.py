@@ -94,14 +94,14 @@ def scan_piece(path: Path, wanted: Wanted, rows: int, piece: int | None) -> Iter
     module = format_of(path)
     runs = arrow.scan(path, rows, piece) if module is arrow else module.scan(path, rows)
     images = 0
-    for data in _runs(runs, wanted, rows):
+    for data in _runs(runs, wanted, rows, whole=piece is None):
         yield from _parts(data, wanted.renormalise, images, rows)
         images += len(data.arrays[data.kind])
 
 
-def _runs(contents: Iterable[Contents], wanted: Wanted, rows: int) -> Iterator[Fields]:
+def _runs(contents: Iterable[Contents], wanted: Wanted, rows: int, *, whole: bool = True) -> Iterator[Fields]:
     parts = (part for run in contents for part in _slices(run, wanted, rows))
-    return of_runs((fields(part, wanted) for part in parts), wanted.split)
+    return of_runs((fields(part, wanted) for part in parts), wanted.split, whole=whole)
 
 
 def _parts(data: Fields, renormalise: bool, first_image: int, rows: int) -> Iterator[Predictions]:

@@ -10,6 +10,7 @@ import numpy as np
 
 from howsure import losses
 from howsure._check import Floats, InputError
+from howsure._exact import mean
 from howsure._tally import Blocks, Counts, Tally, needs_zero_one
 from howsure.metrics._facts import metric
 from howsure.outcomes import Outcomes
@@ -17,7 +18,7 @@ from howsure.predictions import Predictions
 
 
 def _mean(values: Floats, preds: Predictions) -> float:
-    return float(np.average(values, weights=preds.weight) if preds.weight is not None else values.mean())
+    return mean(values) if preds.weight is None else float(np.average(values, weights=preds.weight))
 
 
 def _through_loss(of: Callable[..., Floats]) -> Callable[..., tuple[Outcomes, Callable[[Tally], float]]]:

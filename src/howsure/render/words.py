@@ -101,7 +101,9 @@ def headline(report: dict[str, Any]) -> str:
     samples = "" if report["samples"] == 1 else f", {report['samples']} samples each"
     limits = f"{level(report['provenance']['level'])} intervals"
     coarse = f" · {report['approximate']}" if report.get("approximate") else ""
-    return f"{report['n']:,} predictions{k}{samples} · score {report['score']} · {limits}{coarse}"
+    streamed = report.get("streamed") or {"partial": False}
+    partial = f"PARTIAL, {streamed['parts']:,} of {streamed['of']:,} parts: " if streamed["partial"] else ""
+    return f"{partial}{report['n']:,} predictions{k}{samples} · score {report['score']} · {limits}{coarse}"
 
 
 def level(share: float) -> str:
