@@ -12,6 +12,7 @@ import numpy as np
 from howsure._check import Array, Floats, InputError
 
 PIECE = 1 << 18  # rows of a tally that are looked at together
+WHOLE = 1 << 31  # from so many samples on products of ranks may leave int64
 Counts: TypeAlias = Array  # int64, or float64 where there are weights
 
 
@@ -30,7 +31,8 @@ class Blocks:
     @cached_property
     def middle_sum(self) -> Floats:
         """Each loss times the middle rank of its block, summed along the last axis; exact for up to 10^9 samples."""
-        return (self.loss * (self.before + self.after)).sum(axis=-1) / 2
+        loss = self.loss if self.after.max(initial=0) < WHOLE else np.asarray(self.loss, dtype=np.float64)
+        return (loss * (self.before + self.after)).sum(axis=-1) / 2
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,5 +1,7 @@
 """Areas and points of the risk–coverage curve, against loops over single samples."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from math import log
 
 import numpy as np
@@ -9,6 +11,7 @@ from hypothesis import strategies as st
 
 import howsure as hs
 from generators import ANY, Rows, rows
+from howsure._rows import as_rows
 from reference import selective
 
 SLOW = {"expected": selective.aurc_expected, "step": selective.aurc_step, "trapezoid": selective.aurc_trapezoid}
@@ -143,3 +146,13 @@ def test_large_blocks_keep_their_digits() -> None:
     """Ten million equal scores: the expected AURC is the error rate, not a sum that has lost it."""
     t = hs.tally(np.zeros(2), correct=[0, 1], weight=[1.0, 9_999_999.0])
     assert hs.aurc(t) == pytest.approx(1e-7, rel=1e-9)
+
+
+@pytest.mark.parametrize("times", [1, 10**5, 10**9, 10**12])
+@pytest.mark.parametrize("metric", [hs.augrc, hs.auroc, hs.aupr, hs.e_aurc, hs.ece, hs.eor])
+def test_counts_beyond_what_products_of_integers_hold(metric: Callable[[hs.Tally], float], times: int) -> None:
+    rng = np.random.default_rng(0)
+    t = as_rows(hs.tally(rng.random(300).round(2), correct=rng.random(300) < 0.8))
+    columns = {name: getattr(t, name) * times for name in ("count", "loss", "claim", "square")}
+    tolerance = 1e-2 if metric is hs.e_aurc else 1e-10  # the optimum has a term of the order of 1 / n
+    assert metric(replace(t, **columns)) == pytest.approx(metric(t), rel=tolerance)

@@ -39,7 +39,8 @@ def _excess(block: Blocks, n: Counts) -> Floats:
 
 
 def _generalised(block: Blocks, n: Counts) -> Floats:
-    return (n * block.loss.sum(axis=-1) - block.middle_sum) / n / n
+    total = np.asarray(block.loss.sum(axis=-1), dtype=np.float64)  # its product with n may leave int64
+    return (n * total - block.middle_sum) / n / n
 
 
 def _certified_area(t: Tally, variant: Variant | None = None) -> Pair:
