@@ -23,7 +23,7 @@ def arguments(argv: list[str]) -> argparse.Namespace:
         description="Train the networks of a study and keep their predictions. Finished runs are never repeated.",
         epilog="example: python -m studies complexity --scale cpu --data ~/data",
     )
-    parser.add_argument("names", nargs="+", metavar="NAME", help=f"all, demo, {', '.join(STUDIES)}")
+    parser.add_argument("names", nargs="+", metavar="NAME", help=f"all, demo, story, {', '.join(STUDIES)}")
     parser.add_argument("--data", type=Path, default=Path(), help="folder with the data sets, or with folders of them")
     parser.add_argument("--out", type=Path, default=HERE, help="where predictions/ and checkpoints/ are kept")
     parser.add_argument("--scale", choices=SCALES, default="smoke")
@@ -43,7 +43,7 @@ def arguments(argv: list[str]) -> argparse.Namespace:
 def main(argv: list[str]) -> int:
     args = arguments(argv)
     try:
-        return demonstrate(args) if args.names == ["demo"] else study(args)
+        return SINGLE.get(args.names[0], study)(args)
     except (DataError, ValueError) as error:
         print(f"studies: {error}", file=sys.stderr)
         return 2
@@ -51,6 +51,17 @@ def main(argv: list[str]) -> int:
 
 def demonstrate(args: argparse.Namespace) -> int:
     print(summary(demo(args.data, args.out)))
+    return 0
+
+
+def narrate(args: argparse.Namespace) -> int:
+    """Imported here, because it needs howsure and matplotlib."""
+    from .pages.story import write_story
+    from .story import tell
+
+    store = Store(args.out)
+    tell(args.data, store)
+    print(write_story(store, args.docs or args.out))
     return 0
 
 
@@ -86,6 +97,9 @@ def show_results(names: list[str], store: Store, args: argparse.Namespace) -> in
 
         write_pages(names, store, args.scale, args.docs)
     return 0
+
+
+SINGLE = {"demo": demonstrate, "story": narrate}
 
 
 if __name__ == "__main__":

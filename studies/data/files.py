@@ -2,6 +2,7 @@
 
 import gzip
 import hashlib
+import zlib
 from pathlib import Path
 
 
@@ -22,10 +23,17 @@ def find(root: Path, name: str, *, source: str) -> Path:
 def content(path: Path, *, source: str, sha256: str | None = None) -> bytes:
     """The bytes of a file, unzipped; the checksum is that of the unzipped bytes, so either form may be given."""
     raw = path.read_bytes()
-    data = gzip.decompress(raw) if path.suffix == ".gz" else raw
+    data = unzipped(raw, path, source=source) if path.suffix == ".gz" else raw
     if sha256 is not None:
         check(hashlib.sha256(data).hexdigest(), sha256, path=path, source=source)
     return data
+
+
+def unzipped(raw: bytes, path: Path, *, source: str) -> bytes:
+    try:
+        return gzip.decompress(raw)
+    except (OSError, EOFError, zlib.error) as error:
+        raise DataError(f"{path.name} is damaged or not a gzip file ({error}). {source}") from error
 
 
 def check(found: str, expected: str, *, path: Path, source: str) -> None:

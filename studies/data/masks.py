@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from pathlib import Path
+from zipfile import BadZipFile
 
 import numpy as np
 from PIL import Image
@@ -31,9 +32,10 @@ class MaskedImages:
         if self.images.ndim != 3 or self.images.shape != self.masks.shape:
             raise DataError(f"images {self.images.shape} and masks {self.masks.shape} differ or are not 3-D. {SOURCE}")
         if self.images.shape[1] % STEP or self.images.shape[2] % STEP:
-            raise DataError(f"images are {self.images.shape[1:]}; U-Net needs sides that are multiples of {STEP}.")
+            size = "images are {} x {}; a U-Net needs sides that are multiples".format(*self.images.shape[1:])
+            raise DataError(f"{size} of {STEP}: crop or scale them. {SOURCE}")
         if len(found := np.unique(self.masks)) > 2 or found.max(initial=0) > 1:
-            raise DataError(f"masks hold the values {found[:5].tolist()}, expected 0 and 1.")
+            raise DataError(f"masks hold the values {found[:5].tolist()}, expected 0 and 1. {SOURCE}")
 
 
 def membrane(root: Path) -> Dataset:
@@ -68,6 +70,13 @@ def masked_images(root: Path) -> MaskedImages:
 
 
 def read_npz(path: Path) -> MaskedImages:
+    try:
+        return parse_npz(path)
+    except (BadZipFile, EOFError, OSError) as error:
+        raise DataError(f"{path.name} is damaged or not an npz file ({error}). {SOURCE}") from error
+
+
+def parse_npz(path: Path) -> MaskedImages:
     with np.load(path, allow_pickle=False) as file:
         missing = {"images", "masks"} - set(file.files)
         if missing:
@@ -80,13 +89,17 @@ def read_folder(folder: Path) -> MaskedImages:
     names = sorted(p.name for p in (folder / "images").iterdir() if p.suffix.lower() in (".png", ".tif", ".tiff"))
     lost = [name for name in names if not (folder / "masks" / name).exists()]
     if lost or not names:
-        raise DataError(f"{lost[0]!r} has no mask." if lost else f"{folder.name}/images holds no png or tif. {SOURCE}")
+        what = f"{lost[0]!r} has no mask" if lost else f"{folder.name}/images holds no png or tif"
+        raise DataError(f"{what}. {SOURCE}")
     pictures = [grey(folder / "images" / name) for name in names]
     masks = [grey(folder / "masks" / name) > 127 for name in names]
     if len({p.shape for p in (*pictures, *masks)}) > 1:
-        raise DataError("the images and masks are not all of one size; crop or scale them first.")
+        raise DataError(f"the images and masks are not all of one size; crop or scale them first. {SOURCE}")
     return MaskedImages(images=np.stack(pictures), masks=np.stack(masks).astype(np.uint8))
 
 
 def grey(path: Path) -> np.ndarray:
-    return np.asarray(Image.open(path).convert("L"))
+    try:
+        return np.asarray(Image.open(path).convert("L"))
+    except OSError as error:
+        raise DataError(f"{path.name} cannot be read as a picture ({error}). {SOURCE}") from error

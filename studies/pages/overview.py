@@ -7,6 +7,7 @@ from ..hours import predicted_hours
 from ..plans import STUDIES, runs_of
 from ..runs import merged
 from ..store import Store
+from ..story import RUN
 from ..tables import Table
 from .words import WORDS
 
@@ -27,6 +28,8 @@ hand; each is tied to the verdict that it would explain and appears only with it
 - Ratios of spreads and correlations: bootstrap over networks, settings or images, as the case says.
 """
 
+STORY = "One network from training to a decision, with `howsure.torch`: [story](story.md)."
+
 
 def overview(store: Store, scale: str, claims: Mapping[str, Sequence[Claim]]) -> str:
     return "\n\n".join(part.strip() for part in [
@@ -35,6 +38,7 @@ def overview(store: Store, scale: str, claims: Mapping[str, Sequence[Claim]]) ->
         verdicts(claims).to_markdown(),
         METHOD,
         runs_table(store, scale).to_markdown(),
+        STORY if store.finished(RUN) else "",
     ]) + "\n"  # fmt: skip
 
 

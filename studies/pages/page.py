@@ -10,7 +10,7 @@ from ..provided import note
 from ..runs import Run
 from ..store import Store
 from ..tables import Table
-from ..tables.results import progress
+from ..tables.results import missing, progress
 from .words import DATA, WORDS
 
 HEADINGS = {
@@ -30,11 +30,11 @@ def page(
     runs = list(dict.fromkeys(STUDIES[name](scale)))
     parts = [
         f"# {name}: {words.question}",
-        f"After {words.source}. {progress(store, runs)}",
+        f"After {words.source}. {progress(store, runs)} {missing(store, runs)}",
         outcome(claims),
         summary_table(claims).to_markdown(),
         "## Setting",
-        f"- The paper: {words.paper_setting}\n- Here: {setting(runs)}\n- Values: {words.values}\n- {note()}",
+        "\n".join(f"- {line}" for line in settings(name, runs)),
         *(f"![{path.stem}]({path.name})" for path in figures),
         *(table.to_markdown() for table in tables),
         evidence_table(claims).to_markdown(),
@@ -52,6 +52,13 @@ def outcome(claims: Sequence[Claim]) -> str:
         for heading, chosen in found.items()
         if chosen
     )
+
+
+def settings(name: str, runs: list[Run]) -> list[str]:
+    """How the paper worked, how we do, and where a number beside ours comes from."""
+    words = WORDS[name]
+    lines = [f"The paper: {words.paper_setting}", f"Here: {setting(runs)}", f"Values: {words.values}"]
+    return [*lines, note()] if words.needs_provided else lines
 
 
 def setting(runs: list[Run]) -> str:

@@ -25,6 +25,7 @@ class Words:
     source: str
     paper_setting: str
     values: str
+    needs_provided: bool = False
 
 
 WORDS = {
@@ -35,6 +36,7 @@ WORDS = {
         "trained to the end; softmax probability for ranking, temperature scaling for calibration.",
         "The paper shows figures 4 and 5 as curves without numbers, so that only its words and the numbers of bins "
         "(12.6 and 21.2) can stand beside ours.",
+        needs_provided=True,
     ),
     "segmentation": Words(
         "What becomes of ranking by 1 - Dice and of pixel-wise calibration as U-Nets widen?",
@@ -55,6 +57,7 @@ WORDS = {
         "ResNet-44 on CIFAR-10 without augmentation, 300 epochs, with a test ECE of 16.8 %.",
         "The values of figures 6.1 and 6.3 stand in the tables. The paper's AAC of histogram binning is worse than a "
         "constant score could have at that accuracy.",
+        needs_provided=True,
     ),
     "odds": Words(
         "What is each measure of uncertainty worth to a bettor?",
@@ -63,6 +66,7 @@ WORDS = {
         "dropout at three rates.",
         "The values of tables 1, 2, 4 and 5 stand in the tables. Bins without errors make the ratio infinite and the "
         "paper does not say how it treated them; smoothing and merging are both shown.",
+        needs_provided=True,
     ),
     "mc_temperature": Words(
         "Does a temperature inside MC dropout repair the uncertainty, and what does a confidence penalty add?",
@@ -70,12 +74,14 @@ WORDS = {
         "ResNet-18 on CIFAR-10, ResNet-101 and DenseNet-169 on CIFAR-100, DenseNet-121 with the penalty; AdamW, "
         "dropout 0.5 before the last layer, 25 passes.",
         "The values of table 1 stand in the table. The paper's equation minimises the NLL of the averaged "
-        "probabilities, its released code the mean NLL of the passes; both temperatures are shown.",
+        "probabilities, its released code the mean NLL of the passes; both temperatures are shown. "
+        "CIFAR-100 images could not be had and nobody published dropout passes, so that 100 classes stay open.",
     ),
     "densenet_m": Words(
         "Do AUROC and AUPR reward a network that was made worse on purpose?",
         f"{DING}, section 4.1, table 1 and figure 1",
         "DenseNet-100 on CIFAR-10 with an accuracy of 95.30 %; its m least confident right answers count as wrong.",
         "The values of table 1 stand in the table. Its AUROC for m > 0 is a little above what the construction allows.",
+        needs_provided=True,
     ),
 }

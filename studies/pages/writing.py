@@ -7,13 +7,15 @@ from ..claims import CLAIMS, Claim
 from ..figures import write_figures
 from ..progress import say
 from ..store import Store
+from ..story import RUN
 from ..tables import TABLES
 from .overview import overview
 from .page import page
+from .story import write_story
 
 
 def write_pages(names: Sequence[str], store: Store, scale: str, folder: Path) -> None:
-    """One page per study with its figures beside it, and the overview when all studies are asked for."""
+    """One page per study with its figures beside it; for all of them the overview too, and the story if told."""
     folder.mkdir(parents=True, exist_ok=True)
     claims: dict[str, list[Claim]] = {}
     for name in names:
@@ -24,3 +26,5 @@ def write_pages(names: Sequence[str], store: Store, scale: str, folder: Path) ->
         say(f"{name}.md, {len(figures)} figures")
     if set(names) == set(CLAIMS):
         (folder / "README.md").write_text(overview(store, scale, claims), encoding="utf-8")
+        if store.finished(RUN):
+            write_story(store, folder)

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from ..plans import runs_of
 from ..store import Store
 from .calibration import calibration
 from .complexity import complexity
@@ -9,6 +10,7 @@ from .densenet_m import densenet_m
 from .mc_temperature import mc_temperature
 from .odds import odds
 from .regularisation import regularisation
+from .results import missing
 from .segmentation import segmentation
 from .table import Table
 
@@ -25,5 +27,6 @@ TABLES: dict[str, Callable[[Store, str], list[Table]]] = {
 
 def report(name: str, store: Store, scale: str) -> str:
     """All tables of one study as Markdown."""
-    tables = TABLES[name](store, scale)
-    return "\n".join([f"# {name}, scale {scale}\n", *(table.to_markdown() for table in tables)])
+    tables = [table.to_markdown() for table in TABLES[name](store, scale)]
+    left = missing(store, runs_of([name], scale))
+    return "\n".join([f"# {name}, scale {scale}\n", *([f"{left}\n"] if left else []), *tables])

@@ -17,18 +17,22 @@ def finished(store: Store, runs: Iterable[Run]) -> list[Run]:
 
 
 def progress(store: Store, runs: list[Run]) -> str:
-    """What a reader must know before the numbers: how much of the study has been run, and what is missing."""
+    """What a reader must know before the numbers: how much of the study has been run."""
+    done = len(finished(store, runs))
+    return f"{done} of {len(runs)} networks finished." if done < len(runs) else f"{done} networks, all finished."
+
+
+def missing(store: Store, runs: list[Run]) -> str:
+    """The networks that are not finished, by name."""
     left = Counter(title(run) for run in runs if not store.finished(run))
-    if not left:
-        return f"All {len(runs)} networks finished."
-    names = ", ".join(name if count == 1 else f"{name} ({count} repeats)" for name, count in left.items())
-    return f"{len(runs) - left.total()} of {len(runs)} networks finished; missing: {names}."
+    names = [name if count == 1 else f"{name} ({count} repeats)" for name, count in left.items()]
+    return f"Missing: {', '.join(names)}." if names else ""
 
 
 def title(run: Run) -> str:
-    """The network, and what the study calls the run where that says more."""
+    """What the study calls the run, with its network."""
     network = run.settings.network
-    return network if run.label.startswith(network) else f"{network} {run.label}"
+    return run.label if run.label.startswith(network) else f"{network} {run.label}"
 
 
 @cache

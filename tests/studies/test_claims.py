@@ -124,7 +124,8 @@ def test_a_line_is_straight():
 
 
 def test_overfitting_needs_a_rising_loss_and_an_error_that_does_not_rise():
-    assert overfitting_word(0.1, 0.2, -0.01) == AGREES
-    assert overfitting_word(0.1, 0.2, 0.01) == NOT
-    assert overfitting_word(-0.2, -0.1, -0.01) == NOT
-    assert overfitting_word(-0.1, 0.1, -0.01) == OPEN
+    assert overfitting_word((0.1, 0.2), (-0.01, 0.005)) == AGREES
+    assert overfitting_word((0.1, 0.2), (-0.01, 0.02)) == OPEN
+    assert overfitting_word((0.1, 0.2), (0.01, 0.02)) == NOT
+    assert overfitting_word((-0.2, -0.1), (-0.01, 0.005)) == NOT
+    assert overfitting_word((-0.1, 0.1), (-0.01, 0.005)) == OPEN

@@ -159,13 +159,46 @@ def test_npz_without_masks(tmp_path):
     ("images", "masks", "message"),
     [
         (np.zeros((2, 16, 16)), np.zeros((2, 16, 32)), "differ"),
-        (np.zeros((2, 20, 16)), np.zeros((2, 20, 16)), "multiples of 16"),
+        (np.zeros((2, 20, 16)), np.zeros((2, 20, 16)), r"20 x 16.*multiples of 16.*ISBI-2012"),
         (np.zeros((2, 16, 16)), np.full((2, 16, 16), 7), "expected 0 and 1"),
     ],
 )
 def test_impossible_masks(images, masks, message):
     with pytest.raises(DataError, match=message):
         MaskedImages(images.astype(np.uint8), masks.astype(np.uint8))
+
+
+def test_damaged_gzip(tmp_path):
+    (tmp_path / "train-images-idx3-ubyte.gz").write_bytes(gzip.compress(idx(np.zeros((2, 28, 28))))[:-20])
+    with pytest.raises(DataError, match=r"damaged or not a gzip file.*apt-get install dataset-fashion-mnist"):
+        load("fashion_mnist", tmp_path)
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 and no more"])
+def test_damaged_npz(tmp_path, content):
+    (tmp_path / "membrane_images.npz").write_bytes(content)
+    with pytest.raises(DataError, match=r"damaged or not an npz file.*ISBI-2012"):
+        load("membrane", tmp_path)
+
+
+def test_damaged_picture(tmp_path):
+    for name in ("images", "masks"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a.png").write_bytes(b"no picture")
+    with pytest.raises(DataError, match=r"a.png cannot be read as a picture.*ISBI-2012"):
+        load("membrane", tmp_path)
+
+
+@pytest.mark.parametrize("name", ["fashion_mnist", "cifar10", "cifar100", "membrane"])
+def test_a_missing_folder_names_a_source_for_every_data_set(tmp_path, name):
+    where = {
+        "fashion_mnist": "apt-get",
+        "cifar10": "cs.toronto.edu",
+        "cifar100": "cs.toronto.edu",
+        "membrane": "ISBI-2012",
+    }
+    with pytest.raises(DataError, match=where[name]):
+        load(name, tmp_path / "nothing")
 
 
 def test_no_pickle_in_npz(tmp_path):

@@ -1,22 +1,23 @@
-"""Runs on a Dask cluster."""
+"""Runs on a Dask cluster of real worker processes."""
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 pytest.importorskip("torch")
 pytest.importorskip("sklearn")
 distributed = pytest.importorskip("distributed")
 
+from studies.__main__ import main  # noqa: E402
 from studies.plans import runs_of  # noqa: E402
-from studies.pool import carry_out_on  # noqa: E402
 from studies.store import Store  # noqa: E402
 
 
-def test_runs_are_spread_over_workers(tmp_path):
-    runs, store = runs_of(["odds"], "smoke"), Store(tmp_path)
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None
-    ) as cluster:
-        carry_out_on(cluster.scheduler_address, runs, Path(), store)
-    assert all(store.finished(run) for run in runs)
+def test_runs_on_workers_give_what_one_process_gives(tmp_path, smoke, monkeypatch):
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    with distributed.LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=None) as cluster:
+        assert main(["odds", "--out", str(tmp_path), "--scheduler", cluster.scheduler_address]) == 0
+    for run in runs_of(["odds"], "smoke"):
+        here, there = (np.load(Store(out).predictions(run.settings))["test_logits"] for out in (tmp_path, smoke))
+        assert np.array_equal(here, there)

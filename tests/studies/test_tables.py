@@ -49,8 +49,9 @@ def test_tables_need_prediction_files_only(tmp_path, smoke, capsys):
             shutil.copy(Store(smoke).predictions(run.settings, extra), tmp_path / "predictions")
     assert main(["odds", "complexity", "--tables", "--out", str(tmp_path)]) == 0
     text = capsys.readouterr().out
-    assert "All 2 networks finished" in text
-    assert "2 of 4 networks finished; missing: wrn-10-1 (2 repeats)." in text
+    assert "2 networks, all finished." in text
+    assert "2 of 4 networks finished." in text
+    assert "Missing: wrn-10-1 digits (2 repeats)." in text
     assert "| ensemble |" in text
     check_figures(tmp_path)
 
