@@ -93,6 +93,12 @@ def equal(a: Gathered, b: Gathered) -> bool:
     )
 
 
+def slowed(part: Any, task: Any, seconds: float) -> Gathered:
+    """The task with a pause, so that little data give time to kill in."""
+    time.sleep(seconds)
+    return task(part)
+
+
 def survived(cluster: Cluster, job: Job, task: Any, exact: Gathered, delay: float, victim: int) -> str:
     """One evaluation with a worker killed after `delay` seconds: right, wrong, or the error."""
     timer = threading.Timer(delay, cluster.kill, (victim,))

@@ -38,7 +38,7 @@ def load(path: Path) -> Gathered | None:
     if not path.exists():
         return None
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
             plain = json.loads(file["json"].tobytes())
             found = None if plain["summary"] is None else _summary(plain["summary"], file)
             return Gathered(frozenset(), found, tuple(plain["skipped"]))

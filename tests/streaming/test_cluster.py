@@ -1,0 +1,87 @@
+"""The same call on a real cluster: a scheduler and workers that are processes of their own, some of them killed."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from howsure import InputError, workers
+from howsure.streaming.evaluating import gather
+from howsure.streaming.summary import Gathered
+
+pytest.importorskip("distributed")
+pytest.importorskip("pyarrow")
+
+from benchmarks.killed_workers import Cluster, slowed, survived
+
+Prepared = Callable[..., Any]
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def cluster() -> Iterator[Cluster]:
+    with Cluster() as running:
+        yield running
+
+
+def test_a_cluster_gives_the_same_bits_and_tells_of_each_part(
+    cluster: Cluster, tables: list[Path], prepared: Prepared, whole: Gathered, equal: Any
+) -> None:
+    seen: list[Any] = []
+    with workers.connected(cluster.address) as mapped:
+        assert equal(gather(*prepared(tables), mapped, seen.append), whole)
+    assert seen[-1].parts == 12
+    assert len({p.parts for p in seen}) == 12
+
+
+def test_killed_workers_cost_time_and_nothing_else(
+    cluster: Cluster, tables: list[Path], prepared: Prepared, whole: Gathered
+) -> None:
+    job, task = prepared(tables)
+    slow = partial(slowed, task=task, seconds=0.2)
+    for victim, delay in ((0, 0.3), (1, 0.7)):
+        assert survived(cluster, job, slow, whole, delay, victim) == "right"
+
+
+def test_mistakes_on_workers_arrive_as_they_are(cluster: Cluster, tables: list[Path], prepared: Prepared) -> None:
+    job, task = prepared(tables)
+    tables[1].unlink()
+    with (
+        workers.connected(cluster.address) as mapped,
+        pytest.raises(InputError, match=r"part-1\.parquet does not exist"),
+    ):
+        gather(job, task, mapped)
+
+
+def test_workers_of_another_version_are_refused(cluster: Cluster, tables: list[Path], prepared: Prepared) -> None:
+    job, task = prepared(tables, version="0.0.1")
+    with (
+        workers.connected(cluster.address) as mapped,
+        pytest.raises(InputError, match=r"a worker runs howsure .*, the driver 0\.0\.1"),
+    ):
+        gather(job, task, mapped)
+
+
+def test_a_cluster_without_workers_is_given_up(tables: list[Path], prepared: Prepared) -> None:
+    distributed = pytest.importorskip("distributed")
+    with (
+        Cluster(0) as empty,
+        distributed.Client(empty.address, set_as_default=False) as client,
+        pytest.raises(InputError, match=r"no worker for 0\.5 s"),
+    ):
+        gather(*prepared(tables), workers.cluster(client, patience=0.5))
+
+
+def test_a_lost_scheduler_is_an_error(tables: list[Path], prepared: Prepared) -> None:
+    distributed = pytest.importorskip("distributed")
+    with Cluster(0) as lost, distributed.Client(lost.address, set_as_default=False) as client:
+        timer = threading.Timer(0.5, lost.scheduler.kill)
+        timer.start()
+        with pytest.raises(InputError, match=r"scheduler was lost|lost track"):
+            gather(*prepared(tables), workers.cluster(client))
+        timer.join()
