@@ -70,8 +70,7 @@ def command(
     val, test = _both(fit, on, on_split, **how)
     settings = {"level": level, "seed": seed}
     with working("fitting"):
-        chosen = {"criterion": _metric(criterion)} if criterion else {}
-        report = calibration_report(val, test, method, folds=folds, **settings, **chosen)
+        report = calibration_report(val, test, method, criterion=_metric(criterion), folds=folds, **settings)
     for target in _write(report, test, out, html, settings):
         note(f"wrote {target}", quiet)
     if as_json:
@@ -106,10 +105,10 @@ def _write(
     return [target for target in (out, html) if target]
 
 
-def _metric(name: str) -> Any:
+def _metric(name: str | None) -> Any:
     from howsure import metrics
 
-    return getattr(metrics, name)
+    return None if name is None else getattr(metrics, name)
 
 
 def tables(report: CalibrationReport) -> Any:
