@@ -119,6 +119,16 @@ def test_report_says_better():
     json.dumps(report.to_dict(), allow_nan=False)
 
 
+def test_an_order_that_stays_is_not_called_worse():
+    """Draws are made on a coarse table, which may differ between two scales of one order."""
+    rng = np.random.default_rng(0)
+    c = rng.beta(8, 1, 5000)
+    before = Predictions.from_confidence(c, rng.random(5000) < c**2)
+    report = hs.calibration_report(before, before, "platt")
+    assert {x.metric: x.verdict for x in report.changes}["aurc"] == "same"
+    assert "ranking_unchanged" in [f["name"] for f in report.findings]
+
+
 def test_many_samples_have_normal_limits_of_their_mean_loss(monkeypatch):
     before, after = answers(2000, scale=3.0), answers(2000, scale=1.0)
     drawn = {c.metric: c.difference for c in before_after.changes_of(before, after)}["nll"]

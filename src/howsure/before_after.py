@@ -213,7 +213,7 @@ def _values(calibrator: Calibrator | None, test: Predictions, names: tuple[str, 
 def _change(metric: Any, before: Number, after: Number, difference: Number) -> Change:
     lower = metric.better == "lower"
     better, worse = is_real(difference, lower), is_real(difference, not lower)
-    verdict = "better" if better else "worse" if worse else "same" if difference[0] == 0 else "unclear"
+    verdict = "same" if difference[0] == 0 else "better" if better else "worse" if worse else "unclear"
     return Change(metric.__name__, before, after, difference, verdict)
 
 

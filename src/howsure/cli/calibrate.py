@@ -68,7 +68,7 @@ def command(
     if html:
         writer(html)
     val, test = _both(fit, on, on_split, **how)
-    settings = {"level": level, "seed": seed}
+    settings: dict[str, Any] = {"level": level, "seed": seed}
     with working("fitting"):
         report = calibration_report(val, test, method, criterion=_metric(criterion), folds=folds, **settings)
     for target in _write(report, test, out, html, settings):
