@@ -72,9 +72,8 @@ class CountedTally(Tally):
     def pieces(self) -> Iterator[tuple[Floats, Ints, Ints]]:
         for stop in range(len(self.bits), 0, -PIECE):
             rows = slice(max(0, stop - PIECE), stop)
-            columns = (self._scores(rows), self.times[rows].astype(np.int64), self.missed[rows].astype(np.int64))
-            score, count, loss = (column[::-1] for column in columns)
-            yield score, count, loss
+            count, loss = self.times[rows].astype(np.int64), self.missed[rows].astype(np.int64)
+            yield self._scores(rows)[::-1], count[::-1], loss[::-1]
 
     def has_at_most(self, rows: int) -> bool:
         return len(self.bits) <= rows
