@@ -179,3 +179,16 @@ def test_what_is_no_picture_is_refused(content: bytes, howsure: Callable, files:
     ran = howsure("evaluate", "test.npz", "--images", "images.npy", "-q")
     assert (ran.code, ran.out) == (2, "")
     assert "images.npy" in ran.err
+
+
+@pytest.mark.filterwarnings("always")
+def test_a_warning_is_one_line(howsure: Callable) -> None:
+    rng = np.random.default_rng(0)
+    logits = rng.normal(0, 3, (20, 200, 3))
+    np.savez("mc.npz", mc_logits=logits, logits=logits.mean(axis=0), labels=logits.mean(axis=(0, 2)) > 0)
+    ran = howsure("calibrate", "--mc", "--method", "temperature", "--fit", "mc.npz", "--on", "mc.npz")
+    told = [line for line in ran.err.splitlines() if "predictions change at temperature" in line]
+    assert ran.code == 0
+    assert len(told) == 1
+    assert told[0].startswith("howsure: ")
+    assert "UserWarning" not in ran.err

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from importlib import import_module
 from typing import NoReturn
@@ -79,7 +80,7 @@ def howsure() -> None:
 def main(args: Sequence[str] | None = None) -> NoReturn:
     """Run the command; every failure is one clear line and an exit code."""
     try:
-        code = howsure.main(args=args, prog_name="howsure", standalone_mode=False)
+        code = _run(args)
     except click.ClickException as e:
         e.show()
         code = USER_MISTAKE
@@ -102,9 +103,20 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     sys.exit(code if isinstance(code, int) else 0)
 
 
+def _run(args: Sequence[str] | None) -> object:
+    with warnings.catch_warnings():
+        warnings.showwarning = _show_warning
+        return howsure.main(args=args, prog_name="howsure", standalone_mode=False)
+
+
 def _os_error(e: OSError) -> str:
     where = f"{e.filename}: " if e.filename else ""
     return f"{where}{(e.strerror or str(e)).lower()}."
+
+
+def _show_warning(message: Warning | str, *_: object) -> None:
+    """One line, without the place in our code."""
+    click.echo(f"howsure: {message}", err=True)
 
 
 def _fail(message: str, code: int) -> int:
