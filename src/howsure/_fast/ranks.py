@@ -31,10 +31,7 @@ def wrong_positions(keys: Array) -> Ints:
 @compiled
 def error_blocks(keys: Array, wrong: Ints) -> tuple[Ints, Ints, Ints]:
     """First key, end and number of errors of each tie block with errors, least trusted first."""
-    blocks = 1
-    for i in range(1, len(wrong)):
-        blocks += keys[wrong[i]] != keys[wrong[i - 1]]
-    start, end, loss = np.empty(blocks, np.int64), np.empty(blocks, np.int64), np.empty(blocks, np.int64)
+    start, end, loss = np.empty_like(wrong), np.empty_like(wrong), np.empty_like(wrong)
     block = -1
     for i in range(len(wrong)):
         at = wrong[i]
@@ -44,7 +41,7 @@ def error_blocks(keys: Array, wrong: Ints) -> tuple[Ints, Ints, Ints]:
             continue
         block += 1
         start[block], end[block], loss[block] = first_of(keys, at), at + 1, 1
-    return start, end, loss
+    return start[: block + 1], end[: block + 1], loss[: block + 1]
 
 
 @compiled
@@ -102,6 +99,15 @@ def error_precision(before: Ints, loss: Ints, n: float) -> float:
         found += loss[i]
         area += found * loss[i] / (n - before[i])
     return area
+
+
+@compiled
+def middle_sum(before: Ints, after: Ints, loss: Ints) -> int:
+    """Each loss times twice the middle rank of its block, summed."""
+    total = 0
+    for i in range(len(loss)):
+        total += loss[i] * (before[i] + after[i])
+    return total
 
 
 @compiled
