@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -46,6 +48,26 @@ def test_killed_workers_cost_time_and_nothing_else(
     slow = partial(slowed, task=task, seconds=0.2)
     for victim, delay in ((0, 0.3), (1, 0.7)):
         assert survived(cluster, job, slow, whole, delay, victim) == "right"
+
+
+def test_an_interrupt_keeps_what_is_done(
+    cluster: Cluster, tables: list[Path], prepared: Prepared, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    job, task = prepared(tables)
+    done: list[Any] = []
+
+    def pause(seconds: float) -> None:
+        if len(done) >= 5 and "interrupted" not in done:
+            done.append("interrupted")
+            raise KeyboardInterrupt
+        time.sleep(seconds)
+
+    monkeypatch.setattr(workers, "time", SimpleNamespace(sleep=pause, monotonic=time.monotonic))
+    with workers.connected(cluster.address) as mapped:
+        found = gather(job, partial(slowed, task=task, seconds=0.3), mapped, done.append)
+    assert 5 <= len(found.parts) < 12
+    assert found.summary is not None
+    assert found.summary.n == 250 * len(found.parts)
 
 
 def test_mistakes_on_workers_arrive_as_they_are(cluster: Cluster, tables: list[Path], prepared: Prepared) -> None:

@@ -120,6 +120,11 @@ def test_a_part_in_two_sums_is_refused(tables: list[Path], prepared: Prepared) -
         gather(job, task, overlapping)
 
 
+def test_a_map_that_loses_parts_is_refused(tables: list[Path], prepared: Prepared) -> None:
+    with pytest.raises(InputError, match="11 of 12 parts came back"):
+        gather(*prepared(tables), lambda f, items: map(f, list(items)[1:]))
+
+
 def test_an_interrupt_leaves_a_report_marked_partial(tables: list[Path]) -> None:
     def interrupted(f: Any, items: Any) -> Iterator[Any]:
         for i, item in enumerate(items):
@@ -155,7 +160,6 @@ def test_progress_reaches_the_end(tables: list[Path], prepared: Prepared) -> Non
 
 def test_beyond_the_limit_the_compact_tally_is_offered(tables: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("howsure.streaming.summary.LIMIT", 1_000)
-    monkeypatch.setattr("howsure.streaming.evaluating.HELD", 100)
     with pytest.raises(InputError, match=r"more than 1,000 distinct scores.*compact=True, --compact"):
         hs.evaluate_files(tables)
 

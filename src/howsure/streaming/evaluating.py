@@ -15,7 +15,7 @@ from howsure.report import Report
 from howsure.streaming.partitions import Job, Partition, Settings, expanded, planned
 from howsure.streaming.reporting import Asked, report
 from howsure.streaming.summarising import stored, summarised
-from howsure.streaming.summary import BOUNDED, Gathered, gathered, within
+from howsure.streaming.summary import BOUNDED, Gathered, gathered
 from howsure.workers import Map
 
 HELD = 1 << 22  # rows of waiting summaries, before they are added to the large one
@@ -128,7 +128,15 @@ def gather(
     except KeyboardInterrupt:
         if not held:
             raise
-    return gathered(held) if len(held) > 1 else held[0]
+    else:
+        _check_complete(job, done_in(held))
+    return gathered(held)
+
+
+def _check_complete(job: Job, done: frozenset[int]) -> None:
+    """A map that loses parts would give a wrong result that looks right."""
+    if len(done) < len(job.parts):
+        raise InputError(f"{len(done):,} of {len(job.parts):,} parts came back; the map= lost the others.")
 
 
 def done_in(held: Sequence[Gathered]) -> frozenset[int]:
@@ -141,10 +149,7 @@ def settled(held: list[Gathered]) -> list[Gathered]:
     waiting = sum(_size(g) for g in held[1:])
     if waiting < max(HELD, _size(held[0]) // 2):
         return held
-    whole = gathered(held)
-    if whole.summary is not None:
-        within(whole.summary)
-    return [whole]
+    return [gathered(held)]
 
 
 def _size(g: Gathered) -> int:

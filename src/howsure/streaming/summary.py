@@ -203,7 +203,8 @@ def gathered(every: Sequence[Gathered]) -> Gathered:
     if len(parts) < sum(len(g.parts) for g in every):
         raise InputError("some part of the data was delivered twice in different company; run the evaluation again.")
     found = [g.summary for g in every if g.summary is not None]
-    return Gathered(parts, total(found) if found else None, tuple(note for g in every for note in g.skipped))
+    whole = within(total(found)) if found else None
+    return Gathered(parts, whole, tuple(note for g in every for note in g.skipped))
 
 
 def within(s: Summary) -> Summary:
