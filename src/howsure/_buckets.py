@@ -82,13 +82,10 @@ def _fast_cell_sums(kernel: Any, score: Array, right: Bools, buckets: int) -> Se
     """The same for float32 scores, compiled; None where some score is not in [FAR, 1]."""
     of, kind, cells = layout(buckets), score.dtype, len(_bucket_of_cell(buckets, 4))
     plan = np.array([of.even, _per_bit(of, kind), _bits(ONE, kind), _bits(FAR, kind), _most(of), cells])
-    counts, claim, distance = np.zeros(cells, dtype=np.int64), np.zeros(cells), np.empty(CHUNK, dtype=kind)
-    for i in range(0, len(score), CHUNK):
-        part = score[i : i + CHUNK]
-        far = np.subtract(kind.type(1), part, out=distance[: len(part)]).view(np.int32)
-        least, most = kernel(part, far, right[i : i + CHUNK], counts, claim, plan)
-        if not (least >= FAR and most <= 1):
-            return None
+    counts, claim = np.zeros(cells, dtype=np.int64), np.zeros(cells)
+    least, most = kernel(score, right, counts, claim, plan)
+    if not (least >= FAR and most <= 1):
+        return None
     count = counts & 0xFFFFFFFF
     return count - (counts >> 32), count, claim
 

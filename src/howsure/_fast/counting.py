@@ -27,24 +27,25 @@ def cells_of(score: Array, from_one: Array, cell: Array, plan: Floats) -> None:
 
 
 @compiled
-def cell_sums(
-    score: Array, from_one: Array, right: Bools, counts: Ints, claim: Floats, plan: Floats
-) -> tuple[float, float]:
-    """Add a chunk of scores to their cells: samples plus 2^32 for each right one, and summed scores.
+def cell_sums(score: Array, right: Bools, counts: Ints, claim: Floats, plan: Floats) -> tuple[float, float]:
+    """Add scores to their cells: samples plus 2^32 for each right one, and summed scores.
 
-    `from_one` are the bits of 1 - score; `plan` is even, steps per bit, first and last of these bits, what is added
-    to a code, and the number of cells, all as `howsure._buckets` defines them for scores that are not close to 0.
-    Gives the least and the greatest score, for such sums hold only where they are inside.
+    `plan` is even, steps per bit, first and last bits of 1 - score, what is added to a code, and the number of cells,
+    all as `howsure._buckets` defines them for scores that are not close to 0. Gives the least and the greatest score,
+    for such sums hold only where they are inside.
     """
-    cell = np.empty(PART, dtype=np.int32)
+    cell, distance = np.empty(PART, dtype=np.int32), np.empty(PART, dtype=np.float32)
+    bits = distance.view(np.int32)
     least, most = score[0], score[0]
     for start in range(0, len(score), PART):
         part, good = score[start : start + PART], right[start : start + PART]
-        cells_of(part, from_one[start : start + PART], cell, plan)
         for i in range(len(part)):
+            distance[i] = np.float32(1) - part[i]
             least = part[i] if part[i] < least else least
             most = part[i] if part[i] > most else most
+        cells_of(part, bits, cell, plan)
         for i in range(len(part)):
-            counts[cell[i]] += np.int64(1) + (np.int64(good[i]) << 32)
-            claim[cell[i]] += np.float64(part[i])
+            at = np.uint64(cell[i])  # unsigned: no check for an index from the end
+            counts[at] += np.int64(1) + (np.int64(good[i]) << 32)
+            claim[at] += np.float64(part[i])
     return float(least), float(most)
