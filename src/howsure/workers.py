@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import logging
 import operator
+import signal
 import socket
+import threading
 import time
 from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -81,10 +83,25 @@ def _check_address(address: str) -> None:
 def processes(number: int) -> Generator[Map]:
     """A map over so many worker processes of this machine, a Dask cluster of its own."""
     distributed = need("distributed", for_="worker processes", extra="dask")
-    options = {"n_workers": number, "threads_per_worker": 1, "processes": True, "dashboard_address": None}
+    options = {"n_workers": number, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
     options["silence_logs"] = logging.CRITICAL  # what matters arrives as an error here
-    with distributed.LocalCluster(**options) as local, distributed.Client(local, set_as_default=False) as client:
+    with _deaf():
+        local = distributed.LocalCluster(**options)
+    with local, distributed.Client(local, set_as_default=False) as client:
         yield cluster(client)
+
+
+@contextmanager
+def _deaf() -> Generator[None]:
+    """Processes started here do not hear Ctrl-C, which goes to all of a terminal: the driver asks them for the rest."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def cluster(client: Any, patience: float = PATIENCE) -> Map:
