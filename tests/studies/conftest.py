@@ -18,3 +18,9 @@ def smoke(tmp_path_factory) -> Path:
     out = tmp_path_factory.mktemp("smoke")
     assert main(["all", "--scale", "smoke", "--out", str(out)]) == 0
     return out
+
+
+@pytest.fixture
+def alone(tmp_path, monkeypatch):
+    """Without the sets that others published."""
+    monkeypatch.setenv("HOWSURE_SHARED", str(tmp_path / "nothing"))

@@ -9,10 +9,16 @@ hs = pytest.importorskip("howsure")
 
 from studies.claims import estimates  # noqa: E402
 from studies.claims.claim import AGREES, MISSING, MIXED, NOT, OPEN, Claim, Evidence, combined, sided, within  # noqa: E402
+from studies.claims.densenet_m import densenet_m  # noqa: E402
 from studies.claims.growth import Grown, flat, trend, unsteady  # noqa: E402
 from studies.claims.mc_temperature import straightness  # noqa: E402
+from studies.claims.odds import drawn, sharper, wider  # noqa: E402
 from studies.claims.paired import alike, paired  # noqa: E402
 from studies.claims.regularisation import overfitting_word  # noqa: E402
+from studies.provided import NAMES, note  # noqa: E402
+from studies.store import Store  # noqa: E402
+from studies.tables.calibration import Parts, outcomes, too_large  # noqa: E402
+from studies.tables.odds import hundred_methods  # noqa: E402
 
 NAN = float("nan")
 
@@ -129,3 +135,39 @@ def test_overfitting_needs_a_rising_loss_and_an_error_that_does_not_rise():
     assert overfitting_word((0.1, 0.2), (0.01, 0.02)) == NOT
     assert overfitting_word((-0.2, -0.1), (-0.01, 0.005)) == NOT
     assert overfitting_word((-0.1, 0.1), (-0.01, 0.005)) == OPEN
+
+
+def test_methods_are_told_apart_by_what_they_know():
+    """One score that knows much, one that knows little, one copy: two of three pairs differ, in every metric."""
+    rng = np.random.default_rng(0)
+    correct = rng.random(3_000) < 0.7
+    much, little = correct + rng.normal(size=3_000), correct + 9 * rng.normal(size=3_000)
+    found = drawn({"much": much, "little": little, "copy": much}, correct)
+    assert sharper("x", found, "Brier").found == "of 3 pairs EOR tells 2 apart, Brier 2"
+    assert sharper("x", found, "Brier").word == OPEN
+    assert wider("x", found).found.startswith("best over worst method: EOR ")
+
+
+def test_the_label_among_the_five_best():
+    p = np.array([[0.3, 0.2, 0.15, 0.12, 0.1, 0.08, 0.05]] * 2)
+    scores, correct = hundred_methods(hs.Predictions.from_probs(p, [4, 5]))
+    assert correct.tolist() == [True, False]
+    assert scores["U5"][0] == pytest.approx(np.log(0.87))
+
+
+def test_calibrators_with_more_parameters_than_images_are_left_out():
+    rng = np.random.default_rng(0)
+    labels = np.arange(60) % 10
+    preds = hs.Predictions.from_logits(rng.normal(size=(60, 10)) + 2 * np.eye(10)[labels], labels)
+    assert too_large(preds) == ("matrix scaling", "Dirichlet")
+    found = outcomes(Parts(preds, (preds,)))
+    assert "temperature" in found
+    assert not {"matrix scaling", "boundary distance"} & set(found)
+
+
+def test_fully_trained_networks_are_judged_without_any_run(tmp_path, shared, monkeypatch):
+    monkeypatch.setenv("HOWSURE_SHARED", str(shared))
+    claims = densenet_m(Store(tmp_path), "cpu")
+    assert [claim.word for claim in claims] == [AGREES] * 3
+    assert all(name in note() for name in NAMES.values())
+    assert "not at hand" not in note()

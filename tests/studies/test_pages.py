@@ -14,6 +14,7 @@ from studies.__main__ import main
 from studies.claims.claim import AGREES, MISSING, MIXED, NOT, OPEN
 from studies.plans import STUDIES
 
+pytestmark = pytest.mark.usefixtures("alone")
 WORDS = {f"**{word}**" for word in (AGREES, MISSING, NOT, MIXED, OPEN)}
 
 
@@ -26,12 +27,6 @@ def verdicts(text):
     """The last cell of each row of the first table."""
     lines = text.split("## Verdicts")[1].split("##")[0].strip().splitlines()[2:]
     return {line.split(" | ")[-1].removesuffix(" |") for line in lines}
-
-
-@pytest.fixture(autouse=True)
-def alone(tmp_path, monkeypatch):
-    """Without the sets that others published."""
-    monkeypatch.setenv("HOWSURE_SHARED", str(tmp_path / "nothing"))
 
 
 def test_nothing_was_run_and_nothing_breaks(tmp_path):

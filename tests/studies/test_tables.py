@@ -16,6 +16,8 @@ from studies.store import Store  # noqa: E402
 from studies.tables.densenet_m import worsened  # noqa: E402
 from studies.tables.table import Table, mean_ranks, rank_correlation, spread  # noqa: E402
 
+pytestmark = pytest.mark.usefixtures("alone")
+
 
 def test_markdown():
     text = Table("T", ["a", "b"], [["x", "1"]], "note").to_markdown()
