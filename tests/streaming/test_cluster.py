@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
@@ -12,6 +15,7 @@ from typing import Any
 
 import pytest
 
+import howsure as hs
 from howsure import InputError, workers
 from howsure.streaming.evaluating import gather
 from howsure.streaming.summary import Gathered
@@ -39,6 +43,13 @@ def test_a_cluster_gives_the_same_bits_and_tells_of_each_part(
         assert equal(gather(*prepared(tables), mapped, seen.append), whole)
     assert seen[-1].parts == 12
     assert len({p.parts for p in seen}) == 12
+
+
+def test_worker_processes_of_the_command(tables: list[Path]) -> None:
+    call = [sys.executable, "-m", "howsure.cli", "evaluate", *map(str, tables), "--workers", "2", "--json"]
+    done = subprocess.run(call, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert json.loads(done.stdout)["metrics"] == hs.evaluate_files(tables).data["metrics"]
 
 
 def test_killed_workers_cost_time_and_nothing_else(
