@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import howsure as hs
-from howsure import InputError, Predictions, before_after
+from howsure import InputError, Predictions, change
 from howsure.calibrators import Temperature
 from howsure.selection import contenders
 
@@ -131,9 +131,9 @@ def test_an_order_that_stays_is_not_called_worse():
 
 def test_many_samples_have_normal_limits_of_their_mean_loss(monkeypatch):
     before, after = answers(2000, scale=3.0), answers(2000, scale=1.0)
-    drawn = {c.metric: c.difference for c in before_after.changes_of(before, after)}["nll"]
-    monkeypatch.setattr(before_after, "MANY", 1000)
-    normal = {c.metric: c.difference for c in before_after.changes_of(before, after)}["nll"]
+    drawn = {c.metric: c.difference for c in change.changes_of(before, after)}["nll"]
+    monkeypatch.setattr(change, "MANY", 1000)
+    normal = {c.metric: c.difference for c in change.changes_of(before, after)}["nll"]
     assert normal[0] == pytest.approx(drawn[0])
     assert normal[1:] == pytest.approx(drawn[1:], abs=0.15 * (drawn[2] - drawn[1]))
 

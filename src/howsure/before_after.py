@@ -7,14 +7,11 @@ from dataclasses import dataclass
 from math import isfinite, nan
 from typing import Any
 
-from scipy.special import ndtri
-
-from howsure import losses, metrics
+from howsure import metrics
 from howsure._check import InputError
 from howsure.calibrators import Calibrator, Identity
+from howsure.change import Change, Number, change_json, changes_of, finite, number_json
 from howsure.findings import changes as what_changed
-from howsure.findings import standard_error
-from howsure.intervals import each_interval, each_paired_difference
 from howsure.predictions import Predictions
 from howsure.selection import (
     CALIBRATORS,
@@ -22,33 +19,12 @@ from howsure.selection import (
     Metric,
     choose_calibrator,
     contenders,
-    is_real,
     value_of,
 )
 
-__all__ = ["CalibrationReport", "Change", "calibration_report", "change_json", "changes_of"]
+__all__ = ["CalibrationReport", "calibration_report"]
 
-Number = tuple[float, float, float]  # a value and its limits, nan where it has none
-OF_CLASSES = ("ece", "aece", "mce", "nll", "brier", "uce", "aurc", "accuracy")
 MEANT = ("ece", "nll", "correctness_nll")  # what calibration is for
-MEANS = {metrics.nll: losses.nll, metrics.brier: losses.brier}
-MANY = 100_000  # samples beyond which a mean of differences is normal
-OF_TOP_LABEL = ("ece", "aece", "mce", "correctness_nll", "correctness_brier", "aurc", "accuracy")
-
-
-@dataclass(frozen=True)
-class Change:
-    """One metric on the test set before and after, each with its limits, and the paired difference after − before.
-
-    Limits are nan where a number has none. `verdict` is "better" or "worse" where the limits of the difference exclude
-    0, else "unclear".
-    """
-
-    metric: str
-    before: Number
-    after: Number
-    difference: Number
-    verdict: str
 
 
 @dataclass(frozen=True)
@@ -101,24 +77,11 @@ class CalibrationReport:
             "n_test": self.n_test,
             "level": self.level,
             "metrics": change_json(self.changes),
-            "methods": {name: {m: _finite(v) for m, v in row.items()} for name, row in self.methods.items()},
+            "methods": {name: {m: finite(v) for m, v in row.items()} for name, row in self.methods.items()},
             "choice": None if self.choice is None else _choice(self.choice),
             "findings": list(self.findings),
             "notes": list(self.notes),
         }
-
-
-def change_json(changes: tuple[Change, ...]) -> dict[str, Any]:
-    """Each metric before and after, as it stands in JSON."""
-    return {
-        c.metric: {
-            "before": _json(c.before),
-            "after": _json(c.after),
-            "difference": _json(c.difference),
-            "verdict": c.verdict,
-        }
-        for c in changes
-    }
 
 
 def calibration_report(
@@ -163,39 +126,6 @@ def calibration_report(
     return CalibrationReport(name, made, val.n, test.n, level, changes, ordered, choice, found, notes)
 
 
-def changes_of(before: Predictions, after: Predictions, level: float = 0.95, seed: int = 0) -> tuple[Change, ...]:
-    """What became of each metric; both hold the same samples in the same order.
-
-    >>> p = Predictions.from_confidence([0.9, 0.9, 0.6], [1, 0, 1])
-    >>> changes_of(p, p)[-1].verdict
-    'same'
-    """
-    names = OF_TOP_LABEL if "confidence" in (before.kind, after.kind) else OF_CLASSES
-    chosen = [getattr(metrics, name) for name in names]
-    one, two = (_measured(chosen, preds, level, seed) for preds in (before, after))
-    finite = [m for m, a, b in zip(chosen, one, two, strict=True) if isfinite(b[0] - a[0])]
-    means = [m for m in finite if m in MEANS and before.n > MANY and before.weight is None]
-    drawn = [m for m in finite if m not in means]
-    paired = dict(zip(drawn, each_paired_difference(drawn, after, before, level, seed), strict=True))
-    paired |= {m: _mean_difference(MEANS[m], after, before, level) for m in means}
-    return tuple(
-        _change(m, a, b, paired.get(m, (b[0] - a[0], nan, nan))) for m, a, b in zip(chosen, one, two, strict=True)
-    )
-
-
-def _mean_difference(loss: Any, a: Predictions, b: Predictions, level: float) -> Number:
-    """The mean of paired differences with normal limits: so many samples need no resampling."""
-    d = loss(a) - loss(b)
-    mean, reach = float(d.mean()), float(ndtri((1 + level) / 2)) * standard_error(d, a.group)
-    return mean, mean - reach, mean + reach
-
-
-def _measured(chosen: list[Any], preds: Predictions, level: float, seed: int) -> list[Number]:
-    """Each metric with its limits, nan where it has none."""
-    limits = each_interval(chosen, preds, level, seed)
-    return [(value_of(m, preds), low, high) for m, (low, high, _) in zip(chosen, limits, strict=True)]
-
-
 def _fitted(fit: Any, val: Predictions) -> Calibrator | None:
     try:
         with warnings.catch_warnings():
@@ -208,13 +138,6 @@ def _fitted(fit: Any, val: Predictions) -> Calibrator | None:
 def _values(calibrator: Calibrator | None, test: Predictions, names: tuple[str, ...]) -> dict[str, float]:
     preds = test if calibrator is None else calibrator(test)
     return {name: value_of(getattr(metrics, name), preds) for name in names}
-
-
-def _change(metric: Any, before: Number, after: Number, difference: Number) -> Change:
-    lower = metric.better == "lower"
-    better, worse = is_real(difference, lower), is_real(difference, not lower)
-    verdict = "same" if difference[0] == 0 else "better" if better else "worse" if worse else "unclear"
-    return Change(metric.__name__, before, after, difference, verdict)
 
 
 def _harm(name: str, changes: tuple[Change, ...], found: tuple[dict[str, Any], ...]) -> list[str]:
@@ -252,8 +175,8 @@ def _choice_notes(
 def _choice(choice: Choice) -> dict[str, Any]:
     table = {
         row.name: {
-            **_json((row.value, row.low, row.high)),
-            "gain": _json((row.gain, row.gain_low, row.gain_high)),
+            **number_json((row.value, row.low, row.high)),
+            "gain": number_json((row.gain, row.gain_low, row.gain_high)),
             "real": row.real,
             "note": row.note or None,
         }
@@ -262,14 +185,6 @@ def _choice(choice: Choice) -> dict[str, Any]:
     return {"criterion": choice.criterion, "folds": choice.folds, "seed": choice.seed, "winner": choice.winner} | {
         "table": table
     }
-
-
-def _finite(x: float) -> float | None:
-    return x if isfinite(x) else None
-
-
-def _json(number: Number) -> dict[str, float | None]:
-    return dict(zip(("value", "low", "high"), map(_finite, number), strict=True))
 
 
 def _number(x: float, sign: str = "") -> str:

@@ -17,8 +17,8 @@ from howsure._atomic import write_text
 from howsure._check import InputError
 from howsure._tally import Tally
 from howsure._version import __version__
-from howsure.before_after import change_json, changes_of
 from howsure.binning import adaptive, equal_range, equal_size
+from howsure.change import change_json, changes_of
 from howsure.compaction import bounds_of
 from howsure.curves import Curve
 from howsure.findings import case_of, changes, findings, verdict

@@ -12,6 +12,7 @@ from xml.sax.saxutils import quoteattr
 
 import click
 
+from howsure._atomic import write_text
 from howsure._check import InputError
 from howsure.cli._common import FILES, measuring, note, read_files, reading, say, working
 from howsure.panel import catalogue
@@ -74,18 +75,17 @@ def command(
     preds = read_files(files, split, mc, renormalise, names)
     with working("measuring"):
         verdicts = check(preds, wanted, baseline=old, level=level, seed=seed)
+    passed = all(v.passed for v in verdicts)
     if junit:
-        from howsure._atomic import write_text
-
         write_text(junit, junit_xml(verdicts))
         note(f"wrote {junit}", quiet)
     if github:
         github_output(verdicts)
     if as_json:
-        click.echo(json.dumps({"passed": all(v.passed for v in verdicts), "verdicts": [asdict(v) for v in verdicts]}))
+        click.echo(json.dumps({"passed": passed, "verdicts": [asdict(v) for v in verdicts]}))
     elif not quiet:
         say(table(verdicts))
-    ctx.exit(0 if all(v.passed for v in verdicts) else 1)
+    ctx.exit(0 if passed else 1)
 
 
 def parse_limits(options: dict[str, Any]) -> list[Limit]:
