@@ -31,7 +31,7 @@ def complexity(store: Store, scale: str) -> list[Claim]:
     return [
         Claim("AUPR falls as networks grow", "falls (figures 4a, 4b)",
               [trend(raw, "AUPR", "-"), *extremes(store, groups, hs.aupr), *larger(hs.aupr)],
-              {OPEN: f"Two trainings of one network differ in AUPR about as much as its neighbours in size. {FEW}"}),
+              {OPEN: f"{unlike(raw, 'AUPR')} {FEW}"}),
         Claim("AURC falls as networks grow", "falls (figures 4c, 4d)",
               [trend(raw, "AURC", "-"), *extremes(store, groups, hs.aurc), *larger(hs.aurc)]),
         Claim("Calibration after temperature scaling does not depend on size", "almost flat (figures 5a to 5d)",
@@ -44,6 +44,11 @@ def complexity(store: Store, scale: str) -> list[Claim]:
         insensitive(store, groups, "AECE"),
         insensitive(store, groups, "AMCE"),
     ]  # fmt: skip
+
+
+def unlike(grown: Grown, name: str) -> str:
+    spread = estimates.pooled_spread(grown.values.get(name, []))
+    return f"Between trainings of one network {name} has a standard deviation of {percent(spread)} points."
 
 
 def measures(preds: hs.Predictions) -> dict[str, float]:
@@ -163,8 +168,8 @@ def insensitive(store: Store, groups: dict[str, list[Run]], name: str) -> Claim:
     evidence = [change_evidence(f"after scaling, {len(changes)} networks", middle, low, high)]
     evidence += [insensitive_hundred(set_name, metric) for set_name in HUNDRED if here(set_name)]
     reason = (
-        "The number of bins changes twofold between the levels, and with it what chance adds to each gap. Only where "
-        "all gaps have one sign, as in a network that is over-confident throughout, do the bins not matter."
+        "The number of bins changes with the level, and with it what chance adds to each gap. Only where all gaps have "
+        "one sign, as in a network that is over-confident throughout, do the bins not matter."
     )
     return Claim(f"{name} is not sensitive to the two parameters of adaptive binning (changes by less than a tenth)",
                  "not sensitive in a wide range", evidence, {NOT: reason, MIXED: reason, OPEN: reason})  # fmt: skip

@@ -35,7 +35,8 @@ class Grown:
 
     @property
     def text(self) -> str:
-        return f"{len(self.family)} networks in {len(set(self.family))} families"
+        families = len(set(self.family))
+        return f"{len(self.family)} networks in {families} {'family' if families == 1 else 'families'}"
 
 
 def trend(grown: Grown, metric: str, sign: str) -> Evidence:
