@@ -24,7 +24,6 @@ from howsure._check import InputError
 from howsure._optional import need
 
 Map: TypeAlias = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
-FAN = 4  # results that one task of the cluster adds up
 CONNECT = 5.0  # seconds until a scheduler must answer
 PATIENCE = 30.0  # seconds without any worker until a job is given up
 LOOK = 0.05  # seconds between looks at the cluster
@@ -136,6 +135,7 @@ class _Tree:
         self.queue = self._completed(list(parts))
         self.alive: set[Any] = set(parts)
         self.ready: list[Any] = []
+        self.leaves = dict.fromkeys(self.names, 1)  # parts in each result, by its key
         self.since = time.monotonic()  # when a worker was last seen
 
     def _completed(self, futures: list[Any]) -> Any:
@@ -148,7 +148,7 @@ class _Tree:
         return self.queue.count() > 0
 
     def grown(self) -> Iterator[Any]:
-        """Take what is done, add it up by fours, and tell which parts were done."""
+        """Take what is done, add up the two smallest results, and tell which parts were done."""
         if not self.queue.has_ready():
             self._check_cluster()
             time.sleep(LOOK)
@@ -158,13 +158,15 @@ class _Tree:
             self.ready.append(future)
             if future.key in self.names:
                 yield self.names[future.key]
-        while len(self.ready) >= FAN:
-            self._add(self.ready[:FAN])
-            self.ready = self.ready[FAN:]
+        while len(self.ready) > 1:  # never more at once: a task holds what it adds
+            self.ready.sort(key=lambda future: self.leaves[future.key])
+            self._add(self.ready[:2])
+            self.ready = self.ready[2:]
 
-    def _add(self, some: list[Any]) -> None:
-        both = self.client.submit(added, some, pure=False, priority=10)
-        self.alive = (self.alive - set(some)) | {both}
+    def _add(self, two: list[Any]) -> None:
+        both = self.client.submit(added, two, pure=False, priority=10)
+        self.leaves[both.key] = sum(self.leaves[future.key] for future in two)
+        self.alive = (self.alive - set(two)) | {both}
         self.queue.add(both)
 
     def _check_cluster(self) -> None:
@@ -186,8 +188,10 @@ class _Tree:
         return last.result()
 
     def salvaged(self) -> Iterator[Any]:
-        """What is finished at this moment."""
-        self.ready = [future for future in self.alive if future.status == "finished"]
+        """The sum of the parts that are done at this moment; the others are called off."""
+        rest = {future for future in self.alive if future.key in self.names and future.status != "finished"}
+        self.client.cancel(list(rest), force=True)
+        self.ready = list(self.alive - rest)
         if self.ready:
             yield self.sum()
 
