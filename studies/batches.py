@@ -7,6 +7,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
+IN_ORDER = 500  # images in a batch that is only looked at
+
 
 @dataclass(frozen=True)
 class Normaliser:
@@ -56,6 +58,13 @@ def turn_and_flip(images: Tensor, labels: Tensor, generator: torch.Generator) ->
     turns, flip = torch.randint(4, (1,), generator=generator).item(), torch.rand(1, generator=generator) < 0.5
     images, labels = torch.rot90(images, turns, (2, 3)), torch.rot90(labels, turns, (1, 2))
     return (images.flip(3), labels.flip(2)) if flip else (images, labels)
+
+
+def in_order(images: np.ndarray, labels: np.ndarray, normalise: Normaliser) -> Iterator[tuple[Tensor, Tensor]]:
+    """What a DataLoader gives."""
+    parts = (torch.from_numpy(a).split(IN_ORDER) for a in (images, labels))
+    for x, y in zip(*parts, strict=True):
+        yield normalise(x), y.long()
 
 
 def shuffled_rows(n: int, batch: int, generator: torch.Generator) -> Iterator[Tensor]:

@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from .boundary import boundary_distance
+from .batches import Normaliser, in_order
 from .checkpoints import Checkpoints
 from .settings import Settings
 from .training import Task, logits_of
@@ -16,6 +16,7 @@ MC_PASSES, MC_VAL, MC_TEST = 25, 1_000, 2_000
 DROPOUT_RATES = (0.002, 0.01, 0.05)
 VARIANCE_PASSES = 30
 COURSE_TEST, COURSE_TRAIN = 2_500, 1_500
+Part = tuple[np.ndarray, np.ndarray]  # images and labels
 
 
 @dataclass(frozen=True)
@@ -75,9 +76,19 @@ def dropped(features: Tensor, rate: float, generator: torch.Generator) -> Tensor
 def boundary(run: Finished) -> dict[str, np.ndarray]:
     """First-order distance to the decision boundary (Vemuri, Elsayed), validation and test."""
     data, rows = run.task.dataset, run.task.split.val
+    parts = {"val": (data.train_x[rows], data.train_y[rows]), "test": (data.test_x, data.test_y)}
+    return distances(run.network, parts, run.task.normalise)
+
+
+def distances(network: nn.Module, parts: dict[str, Part], normalise: Normaliser) -> dict[str, np.ndarray]:
+    """To the boundary between the two most likely classes, in units of the normalised input."""
+    from howsure.torch import boundary_distance  # training alone needs no howsure
+
     return {
-        "val_boundary_distance": boundary_distance(run.network, data.train_x[rows], run.task.normalise),
-        "test_boundary_distance": boundary_distance(run.network, data.test_x, run.task.normalise),
+        f"{split}_boundary_distance": boundary_distance(
+            network, in_order(images, labels, normalise), progress=False
+        ).astype(np.float32)
+        for split, (images, labels) in parts.items()
     }
 
 

@@ -4,20 +4,19 @@ Train, collect, evaluate, MC dropout, calibrate one pass and the average over pa
 from the decision boundary. What the network says is kept in prediction files, and the page is made from those alone.
 """
 
-from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 import howsure as hs
 
-from .batches import Normaliser
+from .batches import in_order
 from .data import load
 from .demo import SETTINGS as DEMO
-from .extras import MC_PASSES, MC_TEST, MC_VAL
+from .extras import MC_PASSES, MC_TEST, MC_VAL, Part, distances
 from .predictions import record, split_arrays, write
 from .progress import say
 from .runs import Run
@@ -26,8 +25,6 @@ from .training import Task, train
 
 SETTINGS = replace(DEMO, train_size=10_000, epochs=8)  # a minute on one idle core
 RUN = Run("story", SETTINGS, ("mc", "boundary"))
-BATCH = 500
-Part = tuple[np.ndarray, np.ndarray]
 
 
 def tell(data: Path, store: Store) -> None:
@@ -39,7 +36,7 @@ def tell(data: Path, store: Store) -> None:
     network, history = train(SETTINGS, task, store.checkpoints(SETTINGS), show)
     write({**split_arrays(network, task), **record(SETTINGS, history)}, store.predictions(SETTINGS))
     write(with_dropout(network, task), store.predictions(SETTINGS, "mc"))
-    write(distances(network, task), store.predictions(SETTINGS, "boundary"))
+    write(distances(network, first_images(task), task.normalise), store.predictions(SETTINGS, "boundary"))
 
 
 def show(row: dict[str, float]) -> None:
@@ -52,35 +49,17 @@ def with_dropout(network: nn.Module, task: Task) -> dict[str, np.ndarray]:
 
     found: dict[str, np.ndarray] = {}
     for split, (images, labels) in first_images(task).items():
-        one = collect(network, batches(images, labels, task.normalise), progress=False)
-        many = mc_dropout(network, batches(images, labels, task.normalise), passes=MC_PASSES, progress=False)
+        one = collect(network, in_order(images, labels, task.normalise), progress=False)
+        many = mc_dropout(network, in_order(images, labels, task.normalise), passes=MC_PASSES, progress=False)
         found[f"{split}_logits"] = np.asarray(one.values, np.float16)
         found[f"mc_{split}_logits"] = np.asarray(many.values, np.float16)
         found[f"{split}_labels"] = labels
     return found
 
 
-def distances(network: nn.Module, task: Task) -> dict[str, np.ndarray]:
-    """First-order distance to the boundary between the two most likely classes."""
-    from howsure.torch import boundary_distance
-
-    return {
-        f"{split}_boundary_distance": boundary_distance(
-            network, batches(images, labels, task.normalise), progress=False
-        ).astype(np.float32)
-        for split, (images, labels) in first_images(task).items()
-    }
-
-
 def first_images(task: Task) -> dict[str, Part]:
     data, val = task.dataset, task.split.val[:MC_VAL]
     return {"val": (data.train_x[val], data.train_y[val]), "test": (data.test_x[:MC_TEST], data.test_y[:MC_TEST])}
-
-
-def batches(images: np.ndarray, labels: np.ndarray, normalise: Normaliser) -> Iterator[tuple[Tensor, Tensor]]:
-    """What a DataLoader gives."""
-    for x, y in zip(torch.from_numpy(images).split(BATCH), torch.from_numpy(labels).split(BATCH), strict=True):
-        yield normalise(x), y.long()
 
 
 def error_auroc(score: np.ndarray, correct: np.ndarray) -> float:

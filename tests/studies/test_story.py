@@ -10,10 +10,10 @@ pytest.importorskip("PIL")
 pytest.importorskip("matplotlib")
 hs = pytest.importorskip("howsure")
 
-from studies.batches import Normaliser  # noqa: E402
+from studies.batches import Normaliser, in_order  # noqa: E402
 from studies.pages.story import laves_table, write_story  # noqa: E402
 from studies.store import Store  # noqa: E402
-from studies.story import RUN, batches, error_auroc  # noqa: E402
+from studies.story import RUN, error_auroc  # noqa: E402
 from studies.tables.mc_temperature import one_pass, passes, scaling  # noqa: E402
 from studies.tables.results import arrays  # noqa: E402
 
@@ -48,7 +48,7 @@ def test_the_page_has_the_shape_of_laves_table(tmp_path):
 def test_batches_are_normalised_and_in_order():
     images = np.random.default_rng(0).integers(0, 256, (700, 1, 4, 4)).astype(np.uint8)
     labels = np.arange(700) % 10
-    found = list(batches(images, labels, Normaliser.of(images)))
+    found = list(in_order(images, labels, Normaliser.of(images)))
     assert [len(y) for _, y in found] == [500, 200]
     assert torch.cat([y for _, y in found]).tolist() == labels.tolist()
     assert torch.cat([x for x, _ in found]).mean().abs() < 1e-5

@@ -15,9 +15,9 @@ from studies.batches import (  # noqa: E402
     augmented,
     shift_and_flip,
 )
-from studies.boundary import boundary_distance  # noqa: E402
 from studies.checkpoints import Checkpoints  # noqa: E402
 from studies.data import load  # noqa: E402
+from studies.extras import distances  # noqa: E402
 from studies.objective import objective  # noqa: E402
 from studies.optimisation import learning_rate, plateaus  # noqa: E402
 from studies.runner import carry_out  # noqa: E402
@@ -85,17 +85,15 @@ def test_a_finished_run_leaves_its_files(tmp_path):
         assert 0 < small < large
 
 
-def test_boundary_distance_of_a_linear_network_is_exact():
+def test_distances_are_those_of_the_library_in_the_order_of_the_images():
     torch.manual_seed(0)
-    network = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(12, 4))
-    images = np.random.default_rng(0).integers(0, 256, (5, 3, 2, 2)).astype(np.uint8)
+    network = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(12, 2))
+    images = np.random.default_rng(0).integers(0, 256, (700, 3, 2, 2)).astype(np.uint8)
     normalise = Normaliser.of(images)
-    z = network(normalise(torch.from_numpy(images))).detach()
-    w, top = network[1].weight.detach(), z.argmax(1)
-    for row, found in enumerate(boundary_distance(network, images, normalise)):
-        rest = [j for j in range(4) if j != top[row]]
-        exact = min((z[row, top[row]] - z[row, j]) / (w[top[row]] - w[j]).norm() for j in rest)
-        assert found == pytest.approx(float(exact), rel=1e-5)
+    found = distances(network, {"test": (images, np.zeros(700, int))}, normalise)["test_boundary_distance"]
+    z, w = network(normalise(torch.from_numpy(images))).detach(), network[1].weight.detach()
+    exact = (z[:, 0] - z[:, 1]).abs() / (w[0] - w[1]).norm()
+    np.testing.assert_allclose(found, exact.numpy(), rtol=1e-5)
 
 
 def test_augmentation_shifts_by_at_most_an_eighth_and_is_seeded():
