@@ -113,8 +113,8 @@ def test_a_part_in_two_sums_is_refused(tables: list[Path], prepared: Prepared) -
     job, task = prepared(tables)
 
     def overlapping(f: Any, items: Any) -> Iterator[Any]:
-        a, b, c, *_ = map(f, items)
-        yield from (a + b, b + c)
+        a, b, c, *rest = map(f, items)
+        yield from (a + b, b + c, *rest)
 
     with pytest.raises(InputError, match="delivered twice"):
         gather(job, task, overlapping)
