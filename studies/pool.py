@@ -1,6 +1,7 @@
 """Runs spread over the workers of a Dask cluster; all of them must see the data and the output folder."""
 
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 from .progress import say
@@ -11,12 +12,18 @@ from .store import Store
 
 def carry_out_on(address: str, runs: Sequence[Run], data: Path, store: Store) -> None:
     """One task per run; a worker that dies gives its run to another, which goes on from the checkpoint."""
-    from distributed import Client, as_completed
+    from howsure.workers import connected
 
     left = [run for run in runs if not store.finished(run)]
-    with Client(address) as client:
-        names = [run.settings.name for run in left]
-        tasks = client.map(attempt, left, data=data, store=store, key=names, retries=3)
-        for number, task in enumerate(as_completed(tasks), 1):
-            task.result()
-            say(f"{number} of {len(tasks)}: {task.key}")
+    if not left:
+        return
+    with connected(address) as mapped:
+        done = (found for found in mapped(partial(named, data=data, store=store), left) if isinstance(found, Run))
+        for number, run in enumerate(done, 1):
+            say(f"{number} of {len(left)}: {run.settings.name}")
+
+
+def named(run: Run, data: Path, store: Store) -> list[str]:
+    """Carry out a run; a list, because the cluster adds up what its tasks return."""
+    attempt(run, data, store)
+    return [run.settings.name]

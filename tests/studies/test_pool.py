@@ -21,3 +21,10 @@ def test_runs_on_workers_give_what_one_process_gives(tmp_path, smoke, monkeypatc
     for run in runs_of(["odds"], "smoke"):
         here, there = (np.load(Store(out).predictions(run.settings))["test_logits"] for out in (tmp_path, smoke))
         assert np.array_equal(here, there)
+
+
+def test_no_scheduler_is_one_sentence(tmp_path, capsys):
+    assert main(["odds", "--out", str(tmp_path), "--scheduler", "tcp://127.0.0.1:9"]) == 2
+    assert capsys.readouterr().err.strip() == (
+        "studies: no scheduler answers at tcp://127.0.0.1:9; start one with `dask scheduler`."
+    )
