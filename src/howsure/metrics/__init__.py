@@ -13,19 +13,14 @@ from howsure.metrics.binary import (
 from howsure.metrics.calibration import (
     aece,
     amce,
-    classwise_ece,
-    correctness_brier,
-    correctness_nll,
     debiased_ece,
     ece,
     mce,
-    muce,
     over_confidence,
     signed_calibration_error,
-    smooth_ece,
-    uce,
     under_confidence,
 )
+from howsure.metrics.claims import correctness_brier, correctness_nll, smooth_ece
 from howsure.metrics.discrimination import aupr, auroc
 from howsure.metrics.mean_loss import accuracy, brier, nll, top_k_accuracy
 from howsure.metrics.odds import (
@@ -48,6 +43,7 @@ from howsure.metrics.risk_coverage import (
     optimal_aurc_asymptotic,
     risk_at_coverage,
 )
+from howsure.metrics.vectors import classwise_ece, muce, uce
 
 __all__ = [
     "Bands",

@@ -2,31 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import partial
-from math import inf
 
 import numpy as np
 
-from howsure import _check as check
 from howsure._check import Floats
-from howsure._columns import Values, chunks, mean_probs
 from howsure._tally import Sums, Tally, needs_claims, needs_whole_counts
 from howsure.binning import Binning, adaptive, equal_range, equal_size, sums_in
-from howsure.curves import bin_table, uncertain_tally
-from howsure.metrics._binned_bounds import (
-    brier_bounds,
-    debiased_bounds,
-    ece_bounds,
-    mce_bounds,
-    nll_bounds,
-    over_bounds,
-    under_bounds,
-)
+from howsure.curves import bin_table
+from howsure.metrics._binned_bounds import debiased_bounds, ece_bounds, mce_bounds, over_bounds, under_bounds
 from howsure.metrics._facts import metric
-from howsure.outcomes import Outcomes
-from howsure.predictions import Predictions
-from howsure.scores.softmax import normalised_entropy
 
 
 def _binned(t: Tally, bins: Binning) -> Sums:
@@ -180,151 +165,13 @@ def debiased_ece(t: Tally, bins: Binning = equal_size(15)) -> float:
     return float(_debiased(_binned(t, bins)))
 
 
-GRID = 1 << 13
-
-
-@metric(better="lower", bounds=(0, 1), smooth=False, certify="its bandwidth is a fixed point of all single scores")
-def smooth_ece(t: Tally) -> float:
-    r"""Calibration error without bins: residuals smoothed by a reflected Gaussian kernel.
-
-    .. math:: \mathrm{smECE}_\sigma = \int_0^1 \Big| \frac1n \sum_i K_\sigma(u, r_i)\,(c_i - r_i) \Big| du
-
-    at the bandwidth where it equals :math:`\sigma` itself. Residuals are put on a grid of 8,192 cells; the
-    reflected kernel is diagonal in the cosine basis. Range [0, 1], 0 is perfect. Błasiok & Nakkiran 2023.
-
-    >>> from howsure import tally
-    >>> smooth_ece(tally([0.8] * 10, correct=[1] * 10))
-    0.2
-    """
-    needs_claims(t, "smooth_ece")
-    mass = np.zeros(GRID)
-    for r, count, wrong in t.pieces():
-        cell = np.minimum((r * GRID).astype(np.int64), GRID - 1)
-        mass += np.bincount(cell, count - wrong - r * count, minlength=GRID)
-    mass /= t.n
-    wave = np.fft.rfft(np.concatenate((mass, mass[::-1])))
-    damp = -0.5 * (np.pi * np.arange(len(wave))) ** 2
-
-    def smoothed(sigma: float) -> float:
-        field = np.fft.irfft(wave * np.exp(damp * sigma**2))[:GRID]
-        return float(np.abs(field).sum())
-
-    low, high = 0.0, 1.0
-    for _ in range(40):  # smoothed() falls in sigma, so the fixed point is where it crosses sigma
-        middle = (low + high) / 2
-        low, high = (middle, high) if smoothed(middle) > middle else (low, middle)
-    return smoothed(high)
-
-
-@metric(better="lower", bounds=(0, 1), certify=brier_bounds)
-def correctness_brier(t: Tally) -> float:
-    r"""Mean squared distance between claim and outcome, :math:`\frac1n \sum_i (r_i - c_i)^2`.
-
-    A proper score of the confidence alone. Range [0, 1], 0 is perfect. Brier 1950. See also: `brier`.
-
-    >>> from howsure import tally
-    >>> correctness_brier(tally([0.9, 0.6], correct=[1, 0]))
-    0.185
-    """
-    needs_claims(t, "correctness_brier")
-    total = 0.0
-    for r, count, wrong in t.pieces():
-        total += float(((count - wrong) * (1 - r) ** 2 + wrong * r**2).sum())
-    return total / t.n
-
-
-@metric(better="lower", bounds=(0, inf), certify=nll_bounds)
-def correctness_nll(t: Tally) -> float:
-    r"""Mean log loss of the confidence: :math:`-\log r` where right, :math:`-\log(1-r)` where wrong.
-
-    inf where a claim of exactly 1 is wrong or of exactly 0 is right. Range [0, inf), 0 is perfect. Good 1952.
-
-    >>> from howsure import tally
-    >>> correctness_nll(tally([0.5], correct=[1]))
-    0.693
-    """
-    needs_claims(t, "correctness_nll")
-    total = 0.0
-    for r, count, wrong in t.pieces():
-        right = count - wrong
-        with np.errstate(divide="ignore", invalid="ignore"):
-            cost = np.where(right > 0, -right * np.log(r), 0.0) + np.where(wrong > 0, -wrong * np.log1p(-r), 0.0)
-        total += float(cost.sum())
-    return total / t.n
-
-
-def _uncertain(preds: Predictions, bins: int = 15) -> tuple[Outcomes, Callable[[Tally], float]]:
-    outcomes = Outcomes.of(preds, normalised_entropy(preds), correct=~preds.correct)
-    return outcomes, partial(ece, bins=equal_range(bins))
-
-
-@metric(better="lower", bounds=(0, 1), takes="predictions", through=_uncertain)
-def uce(preds: Predictions, bins: int = 15) -> float:
-    r"""Uncertainty calibration error: mean gap between error rate and normalised entropy, in M equal bins.
-
-    .. math:: \mathrm{UCE} = \sum_m \frac{n_m}{n} \, |\mathrm{err}_m - \mathrm{uncert}_m|
-
-    Entropy 0 belongs to the first bin. Range [0, 1]. UCE = 0 and ECE = 0 are different and in general
-    incompatible goals: p = 0.9 in two classes with 90 % right has ECE 0 and UCE 0.369. Laves et al. 2019, eq. 7.
-
-    >>> uce(Predictions.from_probs([[0.9, 0.1]] * 10, [0] * 9 + [1]))
-    0.369
-    """
-    return ece(uncertain_tally(preds), equal_range(bins))
-
-
-@metric(better="lower", bounds=(0, 1), takes="predictions", smooth=False)
-def muce(preds: Predictions, bins: int = 15) -> float:
-    r"""The largest gap of `uce`, :math:`\max_m |\mathrm{err}_m - \mathrm{uncert}_m|` over non-empty bins.
-
-    Range [0, 1], 0 is perfect. Laves et al. 2019.
-
-    >>> muce(Predictions.from_probs([[0.5, 0.5]], [1]))
-    0.0
-    """
-    return mce(uncertain_tally(preds), equal_range(bins))
-
-
-@metric(better="lower", bounds=(0, 1), takes="predictions", smooth=False)
-def classwise_ece(preds: Predictions, bins: int = 15) -> float:
-    r"""`ece` of each class's probability against that class, in M equal bins, averaged over the classes.
-
-    One pass of bin sums, no sort. Range [0, 1], 0 is perfect. Kull et al. 2019.
-
-    >>> classwise_ece(Predictions.from_probs([[0.8, 0.2]] * 5, [0] * 4 + [1]))
-    0.0
-    """
-    check.at_least(bins, 1, "the number of bins")
-    preds.needs_vector("classwise_ece")
-    k, labels = preds.values.shape[-1], preds.labels
-    weight = np.ones(preds.n) if preds.weight is None else preds.weight
-    gap = np.zeros(k * bins)  # summed claim minus summed outcome per class and bin
-    edges = equal_range(bins).edges()[1:-1]
-    offset = np.arange(k) * bins
-    for rows in chunks(preds.n, k * preds.samples):
-        part = preds.values[:, rows] if preds.samples > 1 or preds.values.ndim == 3 else preds.values[rows]
-        p = np.clip(mean_probs(Values(part, preds.kind == "logits")), 0.0, 1.0)
-        where = np.searchsorted(edges, p.ravel(), side="left").reshape(p.shape) + offset
-        w = weight[rows]
-        gap += np.bincount(where.ravel(), (p * w[:, None]).ravel(), minlength=k * bins)
-        of_label = where[np.arange(len(p)), labels[rows]]
-        gap -= np.bincount(of_label, w, minlength=k * bins)
-    return float(np.abs(gap).sum() / weight.sum() / k)
-
-
 __all__ = [
     "aece",
     "amce",
-    "classwise_ece",
-    "correctness_brier",
-    "correctness_nll",
     "debiased_ece",
     "ece",
     "mce",
-    "muce",
     "over_confidence",
     "signed_calibration_error",
-    "smooth_ece",
-    "uce",
     "under_confidence",
 ]

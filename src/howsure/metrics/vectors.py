@@ -1,0 +1,81 @@
+"""Are the probabilities of all classes honest? Calibration errors of the entropy and of each class."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+
+import numpy as np
+
+from howsure import _check as check
+from howsure._columns import Values, chunks, mean_probs
+from howsure._tally import Tally
+from howsure.binning import equal_range
+from howsure.curves import uncertain_tally
+from howsure.metrics._facts import metric
+from howsure.metrics.calibration import ece, mce
+from howsure.outcomes import Outcomes
+from howsure.predictions import Predictions
+from howsure.scores.softmax import normalised_entropy
+
+
+def _uncertain(preds: Predictions, bins: int = 15) -> tuple[Outcomes, Callable[[Tally], float]]:
+    outcomes = Outcomes.of(preds, normalised_entropy(preds), correct=~preds.correct)
+    return outcomes, partial(ece, bins=equal_range(bins))
+
+
+@metric(better="lower", bounds=(0, 1), takes="predictions", through=_uncertain)
+def uce(preds: Predictions, bins: int = 15) -> float:
+    r"""Uncertainty calibration error: mean gap between error rate and normalised entropy, in M equal bins.
+
+    .. math:: \mathrm{UCE} = \sum_m \frac{n_m}{n} \, |\mathrm{err}_m - \mathrm{uncert}_m|
+
+    Entropy 0 belongs to the first bin. Range [0, 1]. UCE = 0 and ECE = 0 are different and in general
+    incompatible goals: p = 0.9 in two classes with 90 % right has ECE 0 and UCE 0.369. Laves et al. 2019, eq. 7.
+
+    >>> uce(Predictions.from_probs([[0.9, 0.1]] * 10, [0] * 9 + [1]))
+    0.369
+    """
+    return ece(uncertain_tally(preds), equal_range(bins))
+
+
+@metric(better="lower", bounds=(0, 1), takes="predictions", smooth=False)
+def muce(preds: Predictions, bins: int = 15) -> float:
+    r"""The largest gap of `uce`, :math:`\max_m |\mathrm{err}_m - \mathrm{uncert}_m|` over non-empty bins.
+
+    Range [0, 1], 0 is perfect. Laves et al. 2019.
+
+    >>> muce(Predictions.from_probs([[0.5, 0.5]], [1]))
+    0.0
+    """
+    return mce(uncertain_tally(preds), equal_range(bins))
+
+
+@metric(better="lower", bounds=(0, 1), takes="predictions", smooth=False)
+def classwise_ece(preds: Predictions, bins: int = 15) -> float:
+    r"""`ece` of each class's probability against that class, in M equal bins, averaged over the classes.
+
+    One pass of bin sums, no sort. Range [0, 1], 0 is perfect. Kull et al. 2019.
+
+    >>> classwise_ece(Predictions.from_probs([[0.8, 0.2]] * 5, [0] * 4 + [1]))
+    0.0
+    """
+    check.at_least(bins, 1, "the number of bins")
+    preds.needs_vector("classwise_ece")
+    k, labels = preds.values.shape[-1], preds.labels
+    weight = np.ones(preds.n) if preds.weight is None else preds.weight
+    gap = np.zeros(k * bins)  # summed claim minus summed outcome per class and bin
+    edges = equal_range(bins).edges()[1:-1]
+    offset = np.arange(k) * bins
+    for rows in chunks(preds.n, k * preds.samples):
+        part = preds.values[:, rows] if preds.samples > 1 or preds.values.ndim == 3 else preds.values[rows]
+        p = np.clip(mean_probs(Values(part, preds.kind == "logits")), 0.0, 1.0)
+        where = np.searchsorted(edges, p.ravel(), side="left").reshape(p.shape) + offset
+        w = weight[rows]
+        gap += np.bincount(where.ravel(), (p * w[:, None]).ravel(), minlength=k * bins)
+        of_label = where[np.arange(len(p)), labels[rows]]
+        gap -= np.bincount(of_label, w, minlength=k * bins)
+    return float(np.abs(gap).sum() / weight.sum() / k)
+
+
+__all__ = ["classwise_ece", "muce", "uce"]
