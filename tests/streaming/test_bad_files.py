@@ -189,7 +189,7 @@ def test_an_interrupt_prints_what_there_is_and_exits_130(
     code, out, err = run(*map(str, tables), "--stream", "--json")
     report = json.loads(out)
     assert (code, report["streamed"]["partial"]) == (130, True)
-    assert 0 < report["streamed"]["parts"] <= 5
+    assert 0 < report["streamed"]["parts"] < report["streamed"]["of"]
     assert "interrupted; this is the result of what was read by then" in err
 
 
