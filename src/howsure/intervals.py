@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import partial
 from inspect import signature
 from math import isfinite, nan
-from typing import Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from howsure._sets import SetTally
 from howsure._tally import Tally
 from howsure.outcomes import Outcomes
 from howsure.predictions import Predictions
+
+if TYPE_CHECKING:
+    from howsure.workers import Map
 
 __all__ = ["Interval", "each_interval", "interval", "paired_difference"]
 
@@ -35,13 +38,15 @@ class Interval(NamedTuple):
     why: str | None = None
 
 
-def interval(metric: Metric, data: Data, level: float = 0.95, seed: int = 0) -> tuple[float, float]:
+def interval(metric: Metric, data: Data, level: float = 0.95, seed: int = 0, *, map: Map = map) -> tuple[float, float]:
     """Percentile limits of a metric over 1,000 Poisson bootstrap draws; (nan, nan) where it has none.
 
     `data` is a tally, outcomes or predictions. Where outcomes or predictions have a `group`, whole groups are
     drawn. Bins are those of the data in every draw. A bias of the metric stays: an `ece` that is too high is as
     much too high in its limits. `each_interval` says why there are no limits: a metric that jumps (`mce`), an
-    infinite value, too few errors. Efron & Tibshirani 1993; Hanley & MacGibbon 2006 for Poisson weights.
+    infinite value, too few errors. `map` says where a metric of your own, which is asked draw by draw, is worked on
+    (`howsure.workers`); the limits are the same wherever. Efron & Tibshirani 1993; Hanley & MacGibbon 2006 for
+    Poisson weights.
 
     >>> from howsure import auroc, tally
     >>> t = tally([0.9, 0.8, 0.7, 0.6, 0.5, 0.4] * 20, correct=[1, 1, 0, 1, 0, 0] * 20)
@@ -49,11 +54,13 @@ def interval(metric: Metric, data: Data, level: float = 0.95, seed: int = 0) -> 
     >>> 0.8 < low < auroc(t) < high < 0.95
     True
     """
-    found = each_interval([metric], data, level, seed)[0]
+    found = each_interval([metric], data, level, seed, map=map)[0]
     return found.low, found.high
 
 
-def each_interval(metrics: Sequence[Metric], data: Data, level: float = 0.95, seed: int = 0) -> list[Interval]:
+def each_interval(
+    metrics: Sequence[Metric], data: Data, level: float = 0.95, seed: int = 0, *, map: Map = map
+) -> list[Interval]:
     """`interval` of several metrics that share their draws, each with the reason where it has no limits.
 
     >>> from howsure import aurc, mce, tally
@@ -61,7 +68,7 @@ def each_interval(metrics: Sequence[Metric], data: Data, level: float = 0.95, se
     'mce jumps when single samples change, so resampling gives it no valid limits'
     """
     _check_level(level)
-    whole = _Drawn(Outcomes.of(data) if isinstance(data, Predictions) else data, seed)
+    whole = _Drawn(Outcomes.of(data) if isinstance(data, Predictions) else data, seed, map)
     return [_limits(metric, data, whole, level) for metric in metrics]
 
 
@@ -80,14 +87,14 @@ def _through(metric: Metric, preds: Predictions, whole: _Drawn, level: float) ->
     if not isfinite(value):
         return _none(_not_finite(value))
     outcomes, number = _reduced(metric, preds)
-    return (whole if number is metric else _Drawn(outcomes, whole.seed)).limits(number, level)
+    return (whole if number is metric else _Drawn(outcomes, whole.seed, whole.map)).limits(number, level)
 
 
 class _Drawn:
     """One table with its draws, which are made once, when first needed."""
 
-    def __init__(self, source: Tally | SetTally | Outcomes, seed: int):
-        self.source, self.seed = source, seed
+    def __init__(self, source: Tally | SetTally | Outcomes, seed: int, map: Map):
+        self.source, self.seed, self.map = source, seed, map
         self.tally = source.tally() if isinstance(source, Outcomes) else source
         self.stack: Stack | None = None
 
@@ -101,7 +108,7 @@ class _Drawn:
         if t.weighted and isinstance(self.source, Tally):
             return _none("a weighted tally has forgotten the single weights; give Outcomes instead")
         try:
-            return percentiles(values(number, self._drawn(t)), level)
+            return percentiles(values(number, self._drawn(t), self.map), level)
         except InputError as e:
             return _none(str(e))
 
@@ -117,8 +124,8 @@ def _alike(o: Outcomes) -> bool:
     return o.group is None and o.weight is None
 
 
-def values(number: Metric, stack: Stack) -> Floats:
-    """The number of every drawn table; all at once where the metric can, else one by one."""
+def values(number: Metric, stack: Stack, map: Map = map) -> Floats:
+    """The number of every drawn table; all at once where the metric can, else one by one through `map`."""
     options = _options(number)
     of_blocks, of_bins = _fact(number, "of_blocks", None), _fact(number, "of_bins", None)
     if of_blocks is not None and not options and stack.rows.zero_one:
@@ -126,7 +133,15 @@ def values(number: Metric, stack: Stack) -> Floats:
     if of_bins is not None and set(options) <= {"bins"}:
         default = signature(_plain(number)).parameters["bins"].default
         return of_bins(stack.binned(options.get("bins", default)))
-    return np.array([number(t) for t in stack.tallies()])
+    told = map(partial(_one_by_one, number), enumerate(stack.parts))
+    found = dict(pair for pairs in told if isinstance(pairs, list) for pair in pairs)
+    return np.concatenate([found[i] for i in range(len(stack.parts))])
+
+
+def _one_by_one(number: Metric, numbered: tuple[int, Stack]) -> list[tuple[int, Floats]]:
+    """The number of some drawn tables; in a list, because a cluster adds up what its tasks return."""
+    i, part = numbered
+    return [(i, np.array([number(t) for t in part.tallies()]))]
 
 
 def percentiles(found: Floats, level: float) -> Interval:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from math import isnan
+from typing import Any
 
 import numpy as np
 import pytest
@@ -290,3 +292,32 @@ def test_losses_of_both_signs() -> None:
     loss = np.tile([-1.0, 1.0], 500)
     low, high = hs.interval(lambda t: t.total / t.n, hs.tally(np.zeros(1000), loss=loss))
     assert (low, high) == pytest.approx((-1.96 / 1000**0.5, 1.96 / 1000**0.5), rel=0.15)
+
+
+def of_our_own(t: hs.Tally) -> float:
+    """Error rate of the more trusted half, asked draw by draw."""
+    return float(t.loss[: len(t.loss) // 2].sum() / t.n)
+
+
+def backwards(f: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+    """What a cluster may do: any order, the parts themselves in between, and sums of results."""
+    parts = list(items)
+    yield from parts
+    yield [pair for part in reversed(parts) for pair in f(part)]
+
+
+def test_limits_are_the_same_wherever_draws_are_worked_on() -> None:
+    score, correct = data()
+    t = hs.tally(score, correct=correct)
+    here = hs.interval(of_our_own, t)
+    assert here[0] < of_our_own(t) < here[1]
+    assert hs.interval(of_our_own, t, map=hs.workers.threads(2)) == here
+    assert hs.interval(of_our_own, t, map=backwards) == here
+
+
+def test_draws_on_worker_processes() -> None:
+    pytest.importorskip("distributed")
+    t = hs.tally([0.9, 0.8, 0.7, 0.6] * 20, correct=[1, 1, 0, 1] * 20)
+    covered = partial(hs.coverage_at_risk, risk=0.2)
+    with hs.workers.processes(1) as mapped:
+        assert hs.interval(covered, t, map=mapped) == hs.interval(covered, t)
