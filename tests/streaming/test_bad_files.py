@@ -175,6 +175,18 @@ def test_large_files_are_streamed_and_this_is_announced(
     assert (code, err, "streamed" in json.loads(out)) == (0, "", False)
 
 
+def test_patterns_are_filled_in_without_a_stream_too(tables: list[Path], run: Callable[..., Any]) -> None:
+    code, out, _ = run(str(tables[0].parent / "part-*.parquet"), "--no-stream", "--json")
+    streamed = json.loads(run(str(tables[0].parent / "part-*.parquet"), "--json")[1])
+    assert (code, json.loads(out)["metrics"]) == (0, streamed["metrics"])
+
+
+def test_an_address_needs_a_stream(run: Callable[..., Any]) -> None:
+    code, _, err = run("memory://a.parquet", "--no-stream")
+    assert code == 2
+    assert "memory://a.parquet is an address, which can only be streamed; leave out --no-stream" in err
+
+
 def test_an_interrupt_prints_what_there_is_and_exits_130(
     tables: list[Path], run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch
 ) -> None:

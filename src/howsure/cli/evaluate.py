@@ -78,6 +78,7 @@ def loaded(
     """The report of predictions that are in memory as a whole."""
     from howsure.report import evaluate
 
+    files = local(files)
     preds = read_files(files, **how)
     before = None
     if calibrator:
@@ -94,6 +95,19 @@ def loaded(
             command=command_line(),
             **asked,
         )
+
+
+def local(paths: Sequence[str]) -> list[str]:
+    """The files of this machine, patterns filled in."""
+    from howsure.formats._remote import is_remote
+    from howsure.streaming.partitions import matching
+
+    for path in filter(is_remote, paths):
+        raise InputError(
+            f"{path} is an address, which can only be streamed; leave out --no-stream, --calibrator and --images, "
+            "or copy the file."
+        )
+    return [file for path in paths for file in matching(path)]
 
 
 def pictures(path: str) -> Any:

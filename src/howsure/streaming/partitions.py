@@ -103,7 +103,7 @@ def expanded(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not given:
         raise InputError("no file is given; name at least one.")
-    found = [file for path in given for file in _matching(os.fspath(path))]
+    found = [file for path in given for file in matching(os.fspath(path))]
     seen: set[str] = set()
     for file in found:
         real = file if is_remote(file) else os.path.realpath(file)
@@ -113,7 +113,8 @@ def expanded(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -
     return found
 
 
-def _matching(path: str) -> list[str]:
+def matching(path: str) -> list[str]:
+    """The files that a path or pattern names, in the order of their names."""
     if not glob.has_magic(path) or (not is_remote(path) and os.path.exists(path)):
         return [path]
     found = matches(path) if is_remote(path) else sorted(glob.glob(path, recursive=True))
