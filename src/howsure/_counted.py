@@ -13,7 +13,7 @@ from functools import cached_property
 import numpy as np
 
 from howsure._check import Array, Bools, Floats, Ints
-from howsure._packed import CHUNK, FLOAT, UNSIGNED, pack
+from howsure._packed import CHUNK, FLOAT, UNSIGNED, bins_within, bits_at_most, pack
 from howsure._rows import as_rows, compacted, group
 from howsure._tally import PIECE, Blocks, Counts, Sums, Tally
 
@@ -87,10 +87,7 @@ class CountedTally(Tally):
         return Blocks(before[::-1], after[::-1], self.missed[bears].astype(np.int64)[::-1])
 
     def above(self, scores: Floats) -> Ints:
-        kind = FLOAT[self.bits.itemsize]
-        near = np.asarray(scores, dtype=kind)
-        floor = np.where(near.astype(np.float64) > scores, np.nextafter(near, kind(-1)), near)
-        last = np.maximum(floor, kind(0)).view(self.bits.dtype)
+        last = bits_at_most(scores, self.bits.itemsize)
         rows = np.where(np.asarray(scores) < 0, 0, np.searchsorted(self.bits, last, side="right"))
         return self.n - self._start_of(rows)
 
@@ -119,12 +116,8 @@ class CountedTally(Tally):
         """Summed scores of the bins that start at these positions; equal to the last bit to a packed tally's."""
         total = np.zeros(len(start))
         for number, i in enumerate(range(0, self.n, CHUNK)):
-            first, last = np.searchsorted(start, (i, i + CHUNK))  # bins that begin in this chunk
-            first = max(int(first) - 1, 0) if first == len(start) or start[first] != i else int(first)
-            if last - first == 1:
-                total[first] += self._sums[number]
-            else:
-                total[first:last] += np.add.reduceat(self._samples(i), np.maximum(start[first:last] - i, 0))
+            bins, begin = bins_within(start, i, CHUNK)
+            total[bins] += self._sums[number] if len(begin) == 1 else np.add.reduceat(self._samples(i), begin)
         return total
 
     @cached_property
@@ -144,10 +137,9 @@ class CountedTally(Tally):
         """The same as score times count, for more samples than can be looked at one by one."""
         total = np.zeros(len(row))
         for i in range(0, len(self.bits), SLICE):
-            first, last = np.searchsorted(row, (i, i + SLICE))
-            first = max(int(first) - 1, 0) if first == len(row) or row[first] != i else int(first)
+            bins, begin = bins_within(row, i, SLICE)
             claims = self._scores(slice(i, i + SLICE)) * self.times[i : i + SLICE]
-            total[first:last] += np.add.reduceat(claims, np.maximum(row[first:last] - i, 0))
+            total[bins] += np.add.reduceat(claims, begin)
         return total
 
     def compact(self, buckets: int = 25_000) -> Tally:

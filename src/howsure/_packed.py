@@ -47,6 +47,21 @@ def widen(keys: Array) -> Array:
     return wide | (keys & 1)
 
 
+def bits_at_most(scores: Floats, itemsize: int) -> Array:
+    """The bits of the largest float of this width that is not above each score; those of 0 below 0."""
+    kind = FLOAT[itemsize]
+    near = np.asarray(scores, dtype=kind)
+    floor = np.where(near.astype(np.float64) > scores, np.nextafter(near, kind(-1)), near)
+    return np.maximum(floor, kind(0)).view(UNSIGNED[itemsize])
+
+
+def bins_within(start: Ints, i: int, size: int) -> tuple[slice, Ints]:
+    """The bins with rows from i to i + size, and where each begins there; `start` ascends and holds 0."""
+    first, last = np.searchsorted(start, (i, i + size))  # bins that begin here; the one before may reach in
+    first = max(int(first) - 1, 0) if first == len(start) or start[first] != i else int(first)
+    return slice(first, int(last)), np.maximum(start[first:last] - i, 0)
+
+
 class PackedTally(Tally):
     """A tally of right and wrong that keeps only its sorted keys."""
 
@@ -146,10 +161,7 @@ class PackedTally(Tally):
         return at
 
     def above(self, scores: Floats) -> Ints:
-        kind = FLOAT[self.keys.itemsize]
-        near = np.asarray(scores, dtype=kind)
-        floor = np.where(near.astype(np.float64) > scores, np.nextafter(near, kind(-1)), near)
-        last = np.maximum(floor, kind(0)).view(self.keys.dtype) << 1 | 1  # the last key that is not above
+        last = bits_at_most(scores, self.keys.itemsize) << 1 | 1  # the last key that is not above
         found = np.searchsorted(self.keys, last, side="right")
         return self.n - np.where(np.asarray(scores) < 0, 0, found)
 
@@ -188,10 +200,8 @@ class PackedTally(Tally):
             return fast.claims32(self.keys, start)
         total = np.zeros(len(start))
         for i in range(0, self.n, CHUNK):
-            first, last = np.searchsorted(start, (i, i + CHUNK))  # bins that begin in this chunk
-            first = max(int(first) - 1, 0) if first == len(start) or start[first] != i else int(first)
-            begin = np.maximum(start[first:last] - i, 0)
-            total[first:last] += np.add.reduceat(unpack(self.keys[i : i + CHUNK]), begin, dtype=np.float64)
+            bins, begin = bins_within(start, i, CHUNK)
+            total[bins] += np.add.reduceat(unpack(self.keys[i : i + CHUNK]), begin, dtype=np.float64)
         return total
 
     def compact(self, buckets: int = 25_000) -> Tally:
