@@ -192,3 +192,14 @@ def test_a_warning_is_one_line(howsure: Callable) -> None:
     assert len(told) == 1
     assert told[0].startswith("howsure: ")
     assert "UserWarning" not in ran.err
+
+
+def test_calibrate_names_the_split_that_is_missing(howsure: Callable) -> None:
+    parts = {
+        f"{split}_{name}": a for split in ("val", "test") for name, a in (("logits", np.eye(3)), ("labels", [0, 1, 2]))
+    }
+    np.savez("both.npz", **parts)
+    assert "choose one with split= (--split)." in howsure("calibrate", "--fit", "both.npz", "--on", "both.npz").err
+    ran = howsure("calibrate", "--fit", "both.npz", "--split", "val", "--on", "both.npz")
+    assert ran.code == 2
+    assert "choose one with split= (--on-split)." in ran.err

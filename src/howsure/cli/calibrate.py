@@ -85,7 +85,15 @@ def _both(
     """Validation and test data."""
     if not on and on_split is None:
         raise InputError("say what to judge on: --on TEST, or --on-split test for another split of the same file.")
-    return read_files(fit, split, **how), read_files(on or fit, on_split or (None if on else split), **how)
+    return read_files(fit, split, **how), _judged(on or fit, on_split, how)
+
+
+def _judged(files: Sequence[str], on_split: str | None, how: dict[str, Any]) -> Predictions:
+    """The test data; their split has an option of its own, which a complaint must name."""
+    try:
+        return read_files(files, on_split, **how)
+    except InputError as e:
+        raise InputError(str(e).replace("(--split)", "(--on-split)")) from None
 
 
 def _write(
