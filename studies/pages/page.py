@@ -8,6 +8,7 @@ from ..claims.claim import AGREES, MISSING, MIXED, NOT, OPEN, evidence_table, su
 from ..plans import STUDIES
 from ..provided import note
 from ..runs import Run
+from ..settings import Settings
 from ..store import Store
 from ..tables import Table
 from ..tables.results import missing, progress
@@ -20,6 +21,7 @@ HEADINGS = {
     OPEN: "Cannot be decided here",
     MISSING: "Not trained yet",
 }
+OPTIMISERS = {"sgd": "SGD", "adamw": "AdamW"}
 
 
 def page(
@@ -67,7 +69,17 @@ def setting(runs: list[Run]) -> str:
     networks = ", ".join(dict.fromkeys(one.network for one in s))
     data = " and ".join(DATA[name] for name in dict.fromkeys(one.data for one in s))
     sizes = " and ".join(f"{n:,}" for n in sorted({one.train_size for one in s}))
-    epochs = " and ".join(str(n) for n in sorted({one.epochs for one in s}))
     repeats = 1 + max(one.seed for one in s)
     times = "trained once" if repeats == 1 else f"trained up to {repeats} times"
-    return f"{networks}; {data}, {sizes} training images, {epochs} epochs, {times}, one recipe for all."
+    return f"{networks}; {data}, {sizes} training images, {times}; {recipes(s)}."
+
+
+def recipes(found: list[Settings]) -> str:
+    """How they were trained; network by network where they differ."""
+    networks: dict[str, list[str]] = {}
+    for s in found:
+        recipe = f"{OPTIMISERS[s.optimiser]}, {s.epochs} epochs, batches of {s.batch}, rate {s.lr:g}"
+        networks.setdefault(recipe, []).append(s.network)
+    if len(networks) == 1:
+        return f"all with {next(iter(networks))}"
+    return "; ".join(f"{', '.join(dict.fromkeys(names))} with {recipe}" for recipe, names in networks.items())

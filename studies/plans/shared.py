@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from ..runs import Run
 from .complexity import complexity
-from .regularisation import EXTRAS, MAIN, plain
+from .regularisation import EXTRAS, MAIN, deep, plain
 
 ODDS_NETWORKS = {"smoke": "resnet-8", "cpu": "resnet-14", "paper": "wrn-28-4"}
 DENSENETS = {"smoke": "wrn-10-1", "cpu": "densenet-", "paper": "densenet-100"}
@@ -17,8 +17,9 @@ def odds(scale: str) -> list[Run]:
 
 
 def calibration(scale: str) -> list[Run]:
-    """Vemuri, figures 6.1-6.3: the over-confident network trained without augmentation."""
-    return [Run("standard", plain(scale, MAIN[scale]), EXTRAS)]
+    """Vemuri, figures 6.1-6.3: over-confident networks trained without augmentation, the paper's own among them."""
+    larger = [deep(scale)] if scale == "cpu" else []
+    return [Run("standard", settings, EXTRAS) for settings in (plain(scale, MAIN[scale]), *larger)]
 
 
 def densenet_m(scale: str) -> list[Run]:

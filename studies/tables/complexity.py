@@ -1,6 +1,7 @@
 """Ding 2020, figures 4 and 5: what becomes of each metric as networks grow."""
 
 from collections.abc import Callable
+from functools import cache
 
 import numpy as np
 import torch
@@ -51,6 +52,7 @@ def tallies(groups: dict[str, list[Run]], read: Callable[[Run], hs.Predictions])
     return {network: [tally(read(run)) for run in runs] for network, runs in groups.items()}
 
 
+@cache
 def size(run: Run) -> int:
     """Parameters, counted on the meta device."""
     of = SIZES[run.settings.data]

@@ -18,8 +18,8 @@ def finished(store: Store, runs: Iterable[Run]) -> list[Run]:
 
 def progress(store: Store, runs: list[Run]) -> str:
     """What a reader must know before the numbers: how much of the study has been run."""
-    done = len(finished(store, runs))
-    return f"{done} of {len(runs)} networks finished." if done < len(runs) else f"{done} networks, all finished."
+    done, number = len(finished(store, runs)), f"{len(runs)} network{'s' * (len(runs) > 1)}"
+    return f"{done} of {number} finished." if done < len(runs) else f"{number}, all finished."
 
 
 def missing(store: Store, runs: list[Run]) -> str:

@@ -1,5 +1,9 @@
 """Runs on a Dask cluster of real worker processes."""
 
+import os
+import signal
+import threading
+import time
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +25,31 @@ def test_runs_on_workers_give_what_one_process_gives(tmp_path, smoke, monkeypatc
     for run in runs_of(["odds"], "smoke"):
         here, there = (np.load(Store(out).predictions(run.settings))["test_logits"] for out in (tmp_path, smoke))
         assert np.array_equal(here, there)
+
+
+def test_a_killed_worker_costs_nothing(tmp_path, smoke, monkeypatch):
+    """The only worker dies in the middle of a network; the one that takes its place goes on from the checkpoint."""
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parents[2]))
+    runs = runs_of(["odds"], "smoke")
+    with distributed.LocalCluster(n_workers=1, threads_per_worker=1, dashboard_address=None) as cluster:
+        victim = cluster.workers[0].pid
+        killer = threading.Thread(target=kill_in_the_middle, args=(tmp_path, runs, victim))
+        killer.start()
+        assert main(["odds", "--out", str(tmp_path), "--scheduler", cluster.scheduler_address]) == 0
+        killer.join()
+        assert cluster.workers[0].pid != victim
+    for run in runs:
+        here, there = (np.load(Store(out).predictions(run.settings))["test_logits"] for out in (tmp_path, smoke))
+        assert np.array_equal(here, there)
+
+
+def kill_in_the_middle(out, runs, pid):
+    store, end = Store(out), time.monotonic() + 120
+    while time.monotonic() < end:
+        if any((store.checkpoints(r.settings).folder / "state.pt").exists() and not store.finished(r) for r in runs):
+            os.kill(pid, signal.SIGKILL)
+            return
+        time.sleep(0.005)
 
 
 def test_no_scheduler_is_one_sentence(tmp_path, capsys):
