@@ -135,13 +135,8 @@ def tables(report: CalibrationReport) -> Any:
 
 
 def _table(rows: Sequence[Sequence[str]]) -> Any:
-    from rich.table import Table
-    from rich.text import Text
+    from howsure.render._columns import Columns
 
     head, *body = rows
-    table = Table(box=None, pad_edge=False, padding=(0, 1))
-    for i, title in enumerate(head):
-        table.add_column(title, justify="right" if 0 < i < len(head) - (head[-1] == "") else "left", no_wrap=True)
-    for row in body:
-        table.add_row(*(Text(cell) for cell in row))
-    return table
+    numeric = [0 < i < len(head) - (head[-1] == "") for i in range(len(head))]
+    return Columns(head, body, numeric)

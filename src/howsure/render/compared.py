@@ -8,10 +8,10 @@ from textwrap import wrap
 from typing import Any
 
 from rich.console import Console, Group, RenderableType
-from rich.table import Table as RichTable
 from rich.text import Text
 
 from howsure.render import _svg
+from howsure.render._columns import Columns
 from howsure.render._compared import Table, headline, tables, verdict
 from howsure.render._pictures import LINES, UNIT
 from howsure.render._rows import origin
@@ -33,23 +33,19 @@ def printed(data: dict[str, Any]) -> RenderableType:
     """What a terminal shows; the long tables by class and group are cut."""
     parts: list[RenderableType] = [Text(headline(data), style="bold"), Text(verdict(data)), Text("")]
     for t in tables(data):
-        parts += [_rich(t), Text("")]
+        parts += [_columns(t), Text("")]
     return Group(*parts)
 
 
-def _rich(t: Table, most: int = 20) -> RichTable:
-    table = RichTable(title=Text(t.title, style="bold"), title_justify="left", box=None, pad_edge=False, padding=(0, 1))
-    for i, column in enumerate(t.columns):
-        head = _heading(column) if i else column
-        if _is_number(t, i):
-            table.add_column(head, justify="right", no_wrap=True)
-        else:
-            table.add_column(head, overflow="fold")  # a long name wraps, it is never cut
-    for row in t.rows[:most]:
-        table.add_row(*(Text(cell) for cell in row))
-    if len(t.rows) > most:
-        table.caption = Text(f"{len(t.rows) - most:,} more rows in --json and --html")
-    return table
+def _columns(t: Table, most: int = 20) -> Columns:
+    more = len(t.rows) - most
+    return Columns(
+        [_heading(column) if i else column for i, column in enumerate(t.columns)],
+        t.rows[:most],
+        [_is_number(t, i) for i in range(len(t.columns))],
+        t.title,
+        f"{more:,} more rows in --json and --html" if more > 0 else "",
+    )
 
 
 def _heading(column: str) -> str:

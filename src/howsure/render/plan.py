@@ -8,6 +8,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from howsure.render._columns import Columns
+
 ROWS = 12  # of a long deferral table
 
 
@@ -67,16 +69,12 @@ def _own(plan: dict[str, Any]) -> Table:
     return table
 
 
-def _deferral(what: str, rows: list[dict[str, Any]]) -> Table:
+def _deferral(what: str, rows: list[dict[str, Any]]) -> Columns:
     some = f" (the {ROWS - 1} most deferred of {len(rows) - 1})" if len(rows) > ROWS else ""
-    title = f"What would be deferred, by {what}{some}"
-    table = Table(title=title, title_justify="left", box=None)
-    for column in (what, "n", "deferred", "accuracy accepted", "accuracy deferred"):
-        table.add_column(column, justify="right")
-    for r in rows[:ROWS]:
-        shares = (_share(r[key]) for key in ("deferred", "accuracy_accepted", "accuracy_deferred"))
-        table.add_row(Text(r["name"]), f"{r['n']:,}", *shares)
-    return table
+    head = (what, "n", "deferred", "accuracy accepted", "accuracy deferred")
+    shares = ("deferred", "accuracy_accepted", "accuracy_deferred")
+    body = [[r["name"], f"{r['n']:,}", *(_share(r[key]) for key in shares)] for r in rows[:ROWS]]
+    return Columns(head, body, [False, True, True, True, True], f"What would be deferred, by {what}{some}")
 
 
 def _share(s: dict[str, Any]) -> str:

@@ -9,6 +9,7 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from howsure.render._columns import Columns
 from howsure.render._rows import calibration
 from howsure.render.words import ARROWS, by_question, headline, interval, meaning, note, number
 
@@ -77,14 +78,10 @@ def _binary(binary: dict[str, Any]) -> Table:
     return table
 
 
-def _changed(found: dict[str, Any]) -> Table:
-    table = _table("What calibration changed")
-    for column in ("before", "after", "difference", "interval"):
-        table.add_column(column, justify="right", no_wrap=True)
-    table.add_column("")
-    for row in found["rows"]:
-        table.add_row(Text(row["name"]), *row["cells"])
-    return table
+def _changed(found: dict[str, Any]) -> Columns:
+    head = ["", "before", "after", "difference", "interval", ""]
+    rows = [[row["name"], *row["cells"]] for row in found["rows"]]
+    return Columns(head, rows, [False, True, True, True, True, False], "What calibration changed")
 
 
 def _table(title: str) -> Table:
