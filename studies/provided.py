@@ -17,11 +17,13 @@ NAMES = {
     "netcal_densenet_bc_100_c100": "DenseNet-BC-100, CIFAR-100 (netcal)",
     "ak_resnet20_c10": "ResNet-20, CIFAR-10 (pytorch_resnet_cifar10)",
     "ak_resnet32_c10": "ResNet-32, CIFAR-10 (pytorch_resnet_cifar10)",
+    "in1k_tv_resnext101_32x8d": "ResNeXt-101, ImageNet-1K (torchvision)",
+    "in1k_timm_efficientnet_b3a": "EfficientNet-B3a, ImageNet-1K (timm)",
 }
 HUNDRED = ("nn_resnet110_c100_top", "netcal_densenet_bc_100_c100")
 NOTE = (
-    "CIFAR-100 images could not be had, so that nothing was trained on 100 classes. What is said about them, and "
-    "about fully trained networks, rests on predictions that others published:"
+    "CIFAR-100 and ImageNet images could not be had, so that nothing was trained on 100 classes or more. What is said "
+    "about them, and about fully trained networks, rests on predictions that others published:"
 )
 
 

@@ -9,10 +9,10 @@ import howsure as hs
 from ..plans import runs_of
 from ..provided import NAMES, here, provided
 from ..store import Store
-from ..tables.odds import HIDDEN, HUNDRED, hundred_methods, methods
+from ..tables.odds import EVERY, HIDDEN, HUNDRED, hundred_methods, methods, sizes
 from ..tables.results import finished, predictions
 from . import estimates
-from .claim import AGREES, NOT, OPEN, Claim, Evidence, sided
+from .claim import AGREES, MIXED, NOT, OPEN, Claim, Evidence, sided
 
 METRICS = ("EOR", "Brier", "AUROC")
 CROWDED = "EOR is dominated by a few bins that are almost free of errors, which other images fill differently."
@@ -25,12 +25,12 @@ def odds(store: Store, scale: str) -> list[Claim]:
     cases: dict[str, Draws] = {}
     if runs:
         title = f"{runs[0].settings.network}, {runs[0].settings.data}"
-        cases[title] = drawn(methods(store, runs), predictions(store, runs[0]).correct)
+        cases[title] = drawn(methods(store, runs, sizes(store, scale)), predictions(store, runs[0]).correct)
     own = dict(cases)
     if here(HUNDRED):
         cases[f"{NAMES[HUNDRED]}, top 5"] = drawn(*hundred_methods(provided(HUNDRED)))
     rates = ["dropout 0.002", "dropout 0.01", "dropout 0.05"]
-    members = f"The ensemble has {len(runs)} members here."
+    members = f"The ensembles here have {len(runs)} members, or {len(sizes(store, scale))} of unequal quality."
     shallow = "The network is wrong often and dropout reaches only its last layer, so that its variance says little."
     return [
         Claim("EOR ranges more widely over the methods than the Brier score", "1.3 to 16.6 against .033 to .076",
@@ -41,8 +41,9 @@ def odds(store: Store, scale: str) -> list[Claim]:
         Claim("EOR tells more pairs of methods apart than AUROC", "EOR is more discriminative",
               [sharper(case, found, "AUROC") for case, found in cases.items()], {NOT: CROWDED}),
         Claim("The ensemble variance is worth more than the entropy", "16.66 against 4.29 on CIFAR-10",
-              [worth(case, found, "ensemble", "entropy") for case, found in own.items() if "ensemble" in found["EOR"]],
-              {NOT: members, OPEN: members}),
+              [worth(f"{case}, {name}", found, name, "entropy") for case, found in own.items()
+               for name in ("ensemble", EVERY) if name in found["EOR"]],
+              {NOT: members, OPEN: members, MIXED: members}),
         Claim("The best dropout variance is worth more than the entropy", "10.39 against 4.29 on CIFAR-10",
               [best_dropout(case, found, rates) for case, found in own.items()], {NOT: shallow, OPEN: shallow}),
         Claim("Smaller dropout rates are worth more", "10.39, 4.67, 1.69",

@@ -64,7 +64,7 @@ WORDS = {
         f"{FINLAY}, tables 1 to 5",
         "Networks with about 95 % top-1 accuracy on CIFAR-10 and 92 % top-5 accuracy on CIFAR-100; ensemble and "
         "dropout at three rates.",
-        "The values of tables 1, 2, 4 and 5 stand in the tables. Bins without errors make the ratio infinite and the "
+        "The values of tables 1 to 5 stand in the tables. Bins without errors make the ratio infinite and the "
         "paper does not say how it treated them; smoothing and merging are both shown.",
         needs_provided=True,
     ),

@@ -14,6 +14,8 @@ from .table import Table, percent
 LEVELS = (0.99, 0.95)
 COARSE = 0.975
 HUNDRED = "netcal_densenet_bc_100_c100"
+THOUSAND = ("in1k_tv_resnext101_32x8d", "in1k_timm_efficientnet_b3a")
+EVERY = "ensemble of all sizes"
 HIDDEN = "loss (not available in use)"
 PAPER = {"entropy": "4.29", "U1": "4.22", "dropout 0.002": "10.39", "dropout 0.01": "4.67",
          "dropout 0.05": "1.69", "ensemble": "16.66"}  # fmt: skip
@@ -22,22 +24,34 @@ PAPER_BRIER = {"entropy": "0.033", "U1": "0.033", "dropout 0.002": "0.036", "dro
 PAPER_SHARE = {"entropy": "95", "U1": "95", "dropout 0.002": "92", "ensemble": "88"}
 PAPER_HUNDRED = {"entropy": ("3.64", "0.067", "24 / 50 / 26"), "U1": ("3.77", "0.067", "24 / 49 / 27"),
                  "U5": ("4.25", "0.067", "19 / 57 / 24")}  # fmt: skip
+PAPER_THOUSAND = ("8.87", "0.042", "52 / 26 / 22")
+WORTH = ("EOR smoothed", "EOR merged", "Brier", "shares at 99 / 95 % / rest", "paper: EOR", "Brier", "shares")
 
 
 def odds(store: Store, scale: str) -> list[Table]:
     """All methods rank the answers of the first network, so that they are compared on the same predictions."""
     runs = runs_of(["odds"], scale)
     done = finished(store, runs)
-    note = f"{progress(store, runs)} Ensemble of {len(done)}; 100 bins of equal size."
-    hundred = [hundred_table(f"{NAMES[HUNDRED]} (tables 1, 2 and 5)", provided(HUNDRED))] if here(HUNDRED) else []
+    members = f"Ensembles of {len(done)}, and of all {len(sizes(store, scale))} networks of `complexity`"
+    note = f"{progress(store, runs)} {members}; 100 bins of equal size."
+    others = [hundred_table(f"{NAMES[HUNDRED]} (tables 1, 2 and 5)", provided(HUNDRED))] if here(HUNDRED) else []
+    others += [thousand_table()] if here(*THOUSAND) else []
     if not done:
-        return [Table("Expected odds ratio", ["method"], [], note), *hundred]
+        return [Table("Expected odds ratio", ["method"], [], note), *others]
     correct = predictions(store, done[0]).correct
-    found = {name: hs.tally(score, correct=correct) for name, score in methods(store, done).items()}
-    return [odds_table(found, note), bands_table(found, note), *hundred]
+    found = {
+        name: hs.tally(score, correct=correct) for name, score in methods(store, done, sizes(store, scale)).items()
+    }
+    return [odds_table(found, note), bands_table(found, note), *others]
 
 
-def methods(store: Store, runs: list[Run]) -> dict[str, np.ndarray]:
+def sizes(store: Store, scale: str) -> list[Run]:
+    """The networks of all sizes, which saw the same images."""
+    return finished(store, runs_of(["complexity"], scale))
+
+
+def methods(store: Store, runs: list[Run], every: list[Run]) -> dict[str, np.ndarray]:
+    """Confidence in the answers of the first of `runs`, which are repeats; `every` may be of any size."""
     preds = predictions(store, runs[0])
     variance = arrays(store, runs[0], "dropout_variance")
     scores = {
@@ -49,6 +63,8 @@ def methods(store: Store, runs: list[Run]) -> dict[str, np.ndarray]:
     }
     if len(runs) > 1:
         scores["ensemble"] = hs.scores.variance(ensemble(store, runs))
+    if len(every) > len(runs):
+        scores[EVERY] = hs.scores.variance(ensemble(store, every))
     return scores
 
 
@@ -99,16 +115,7 @@ def hundred_methods(preds: hs.Predictions) -> tuple[dict[str, np.ndarray], np.nd
 def hundred_table(title: str, preds: hs.Predictions) -> Table:
     """Tables 1, 2 and 5 for 100 classes and the five best answers."""
     scores, correct = hundred_methods(preds)
-    header = [
-        "method",
-        "EOR smoothed",
-        "EOR merged",
-        "Brier",
-        "shares at 99 / 95 % / rest",
-        "paper: EOR",
-        "Brier",
-        "shares",
-    ]
+    header = ["method", *WORTH]
     rows = [hundred_row(name, hs.tally(score, correct=correct)) for name, score in scores.items()]
     return Table(
         title, header, rows, f"The label is among the five best in {percent(correct.mean(), 1)} % (paper 91.6 %)."
@@ -116,7 +123,21 @@ def hundred_table(title: str, preds: hs.Predictions) -> Table:
 
 
 def hundred_row(name: str, t: hs.Tally) -> list[str]:
+    return [name, *worth_cells(t), *PAPER_HUNDRED[name]]
+
+
+def thousand_table() -> Table:
+    """Tables 1 to 3 as far as they can be had: of these networks only the first answer and its probability is known."""
+    sets = {NAMES[name]: provided(name) for name in THOUSAND}
+    tallies = {name: hs.tally(hs.scores.log_max_prob(p), correct=p.correct) for name, p in sets.items()}
+    rows = [[f"U1, {name}", *worth_cells(t), *PAPER_THOUSAND] for name, t in tallies.items()]
+    right = ", ".join(percent(1 - t.total / t.n, 1) for t in tallies.values())
+    note = f"Right is the first answer ({right} %), in the paper the five best (94.1 %): only the first is published."
+    return Table("ImageNet-1K (tables 1, 2 and 3)", ["method", *WORTH], rows, note)
+
+
+def worth_cells(t: hs.Tally) -> list[str]:
     h = hs.histogram(t, hs.equal_size(100))
     values = [f"{hs.eor(h, degenerate=how):.2f}" for how in ("smooth", "merge")]
     shares = " / ".join(percent(w, 0) for w in hs.bands(t, LEVELS).weight)
-    return [name, *values, f"{hs.histogram_brier(h):.4f}", shares, *PAPER_HUNDRED[name]]
+    return [*values, f"{hs.histogram_brier(h):.4f}", shares]
