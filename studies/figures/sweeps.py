@@ -18,15 +18,15 @@ METRICS = {"error": lambda t: t.total / t.n, "ECE": hs.ece, "AAC": hs.aac}
 
 
 def regularisation(store: Store, scale: str) -> dict[str, Figure]:
-    """The sweeps of the main network, and the course of its standard run."""
-    runs = [r for r in STUDIES["regularisation"](scale) if r.settings.network == MAIN[scale]]
-    done = finished(store, dict.fromkeys(runs))
+    """The sweeps of the main network, and the course of every standard run."""
+    everything = finished(store, dict.fromkeys(STUDIES["regularisation"](scale)))
+    done = [run for run in everything if run.settings.network == MAIN[scale]]
     standard = [run for run in done if run.label == "standard"]
     figure, axes = panels(list(SWEPT), [(name, "per cent") for name in SWEPT])
     for ax, (name, field) in zip(axes, SWEPT.items(), strict=True):
         sweep(ax, store, [*standard, *(run for run in done if run.label.startswith(name))], field)
-    found = {"regularisation": figure}
-    return found | {"overfitting": overfitting(store, standard[0])} if standard else found
+    courses = [run for run in everything if "course" in run.extras]
+    return {"regularisation": figure} | {f"overfitting_{r.settings.network}": overfitting(store, r) for r in courses}
 
 
 def sweep(ax: Axes, store: Store, runs: list[Run], field: str) -> None:
@@ -43,7 +43,8 @@ def sweep(ax: Axes, store: Store, runs: list[Run], field: str) -> None:
 def overfitting(store: Store, run: Run) -> Figure:
     """Figure 3.2 and the early stopping panel of figure 5.1."""
     found = arrays(store, run, "course")
-    figure, axes = panels(["NLL", "error and ECE"], [("epoch", "NLL"), ("epoch", "per cent")])
+    titles = [f"{run.settings.network}: NLL", "error and ECE"]
+    figure, axes = panels(titles, [("epoch", "NLL"), ("epoch", "per cent")])
     epochs = np.arange(1, len(found["test_correct"]) + 1)
     for split in ("train", "test"):
         axes[0].plot(epochs, found[f"{split}_nll"].astype(np.float64).mean(1), label=split)
@@ -55,17 +56,20 @@ def overfitting(store: Store, run: Run) -> Figure:
 
 
 def calibration(store: Store, scale: str) -> dict[str, Figure]:
+    return {run.settings.network: before(store, run) for run in finished(store, runs_of(["calibration"], scale))}
+
+
+def before(store: Store, run: Run) -> Figure:
     """Reliability of training and test images (figure 3.1), and the threshold diagram (figures 4.1 and 6.2)."""
     labels = [("confidence", "accuracy"), ("deferred", "accuracy of the kept")]
-    figure, axes = panels(["Reliability", "Threshold diagram"], labels)
-    for run in finished(store, runs_of(["calibration"], scale))[:1]:
-        diagonal(axes[0])
-        for split in ("train", "test"):
-            draw(axes[0], hs.reliability(tally(predictions(store, run, split))), split, marker="o", markersize=3)
-        threshold_diagrams(axes[1], store, run)
-        for ax in axes:
-            ax.legend(fontsize=7)
-    return {"calibration": figure}
+    figure, axes = panels([f"{run.settings.network}: reliability", "threshold diagram"], labels)
+    diagonal(axes[0])
+    for split in ("train", "test"):
+        draw(axes[0], hs.reliability(tally(predictions(store, run, split))), split, marker="o", markersize=3)
+    threshold_diagrams(axes[1], store, run)
+    for ax in axes:
+        ax.legend(fontsize=7)
+    return figure
 
 
 def threshold_diagrams(ax: Axes, store: Store, run: Run) -> None:
