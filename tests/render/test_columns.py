@@ -12,7 +12,7 @@ from howsure.render._columns import Columns
 
 HEAD = ["model", "AURC", "interval", "ECE", "why"]
 ROWS = [
-    ["a_network_with_a_long_name_of_many_letters", "0.009993", "0.00848 … 0.0115", "0.0513", "said in many plain words"],
+    ["a_network_with_a_name_of_many_letters", "0.009993", "0.00848 … 0.0115", "0.0513", "said in many plain words"],
     ["b", "0.01179", "0.0101 … 0.0136", "0.0496", "briefly"],
 ]
 TABLE = Columns(HEAD, ROWS, [False, True, True, True, False], "Ranking", "two of many")
