@@ -38,17 +38,16 @@ def of_classifier(store: Store, run: Run) -> dict[str, float]:
 
 
 def against_size(runs: list[Run], measure: Measure, pairs: tuple[tuple[str, ...], ...]) -> Figure:
-    """One panel per pair of metrics, one line per family and metric, the range of the repeats as a band."""
+    """One panel per pair of metrics, a colour per family, dashed where bins adapt; bands span the repeats."""
     figure, axes = panels([" and ".join(p) for p in pairs], [("parameters", "per cent")] * len(pairs))
     values = {run.settings.name: measure(run) for run in runs}
-    for family in dict.fromkeys(run.settings.network.split("-")[0] for run in runs):
+    for i, family in enumerate(dict.fromkeys(run.settings.network.split("-")[0] for run in runs)):
         groups = by_network(run for run in runs if run.settings.network.startswith(f"{family}-"))
         repeats = sorted(groups.values(), key=lambda group: size(group[0]))
         for ax, pair in zip(axes, pairs, strict=True):
             for name in pair:
-                line(
-                    ax, repeats, [[100 * values[r.settings.name][name] for r in g] for g in repeats], f"{family} {name}"
-                )
+                found = [[100 * values[run.settings.name][name] for run in group] for group in repeats]
+                line(ax, repeats, found, f"{family} {name}", f"C{i}")
     for ax in axes:
         ax.set_xscale("log")
         if runs:
@@ -56,8 +55,8 @@ def against_size(runs: list[Run], measure: Measure, pairs: tuple[tuple[str, ...]
     return figure
 
 
-def line(ax: Axes, repeats: list[list[Run]], values: list[list[float]], label: str) -> None:
+def line(ax: Axes, repeats: list[list[Run]], values: list[list[float]], label: str, colour: str) -> None:
     x = [size(group[0]) for group in repeats]
-    dashed = label.split()[1].startswith("A") and label.endswith("CE")
-    (drawn,) = ax.plot(x, [np.mean(v) for v in values], "o--" if dashed else "o-", label=label, markersize=3)
-    ax.fill_between(x, [min(v) for v in values], [max(v) for v in values], color=drawn.get_color(), alpha=0.2)
+    dashed = label.endswith((" AECE", " AMCE"))
+    ax.plot(x, [np.mean(v) for v in values], "o--" if dashed else "o-", color=colour, label=label, markersize=3)
+    ax.fill_between(x, [min(v) for v in values], [max(v) for v in values], color=colour, alpha=0.15)
