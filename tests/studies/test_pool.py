@@ -1,7 +1,10 @@
 """Runs on a Dask cluster of real worker processes."""
 
+import json
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -57,3 +60,22 @@ def test_no_scheduler_is_one_sentence(tmp_path, capsys):
     assert capsys.readouterr().err.strip() == (
         "studies: no scheduler answers at tcp://127.0.0.1:9; start one with `dask scheduler`."
     )
+
+
+def test_a_cluster_that_cannot_import_the_studies_is_one_sentence(tmp_path, capfd):
+    """A real scheduler that knows nothing of this folder."""
+    alone = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    command = [sys.executable, "-m", "distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard"]
+    note = tmp_path / "scheduler.json"
+    scheduler = subprocess.Popen([*command, "--scheduler-file", str(note)], cwd=tmp_path, env=alone)
+    try:
+        end = time.monotonic() + 60
+        while not note.exists() or not note.read_text().strip():
+            assert time.monotonic() < end, "the scheduler did not start"
+            time.sleep(0.05)
+        address = json.loads(note.read_text())["address"]
+        assert main(["odds", "--out", str(tmp_path), "--scheduler", address]) == 2
+    finally:
+        scheduler.kill()
+        scheduler.wait()
+    assert "cannot import `studies`" in capfd.readouterr().err
