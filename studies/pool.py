@@ -7,7 +7,7 @@ from pathlib import Path
 
 from .data import DataError
 from .progress import say
-from .runner import WAIT, attempt, unfinished
+from .runner import WAIT, attempt
 from .runs import Run
 from .store import Store
 
@@ -20,7 +20,7 @@ def carry_out_on(address: str, runs: Sequence[Run], data: Path, store: Store) ->
     belong to a process outside the cluster are looked at again."""
     from howsure.workers import connected
 
-    left = unfinished(runs, store)
+    left = store.unfinished(runs)
     if not left:
         return
     with connected(address) as mapped:
@@ -29,7 +29,7 @@ def carry_out_on(address: str, runs: Sequence[Run], data: Path, store: Store) ->
                 spread(left, mapped, data, store)
             except (ValueError, ModuleNotFoundError) as error:
                 raise explained(error) from None
-            left = unfinished(left, store)
+            left = store.unfinished(left)
             if left:
                 time.sleep(WAIT)
 

@@ -21,17 +21,13 @@ ONE_AT_A_TIME = Lock()  # PyTorch has one random state per process; two runs in 
 
 def carry_out(runs: Sequence[Run], data: Path, store: Store) -> None:
     """All runs, in order; those claimed by another process are looked at again at the end."""
-    left = unfinished(runs, store)
+    left = store.unfinished(runs)
     while left:
         for run in left:
             attempt(run, data, store)
-        left = unfinished(left, store)
+        left = store.unfinished(left)
         if left:
             time.sleep(WAIT)
-
-
-def unfinished(runs: Sequence[Run], store: Store) -> list[Run]:
-    return [run for run in runs if not store.finished(run)]
 
 
 def attempt(run: Run, data: Path, store: Store) -> None:

@@ -1,7 +1,7 @@
 """Where runs leave their files under `--out`, and which of them are finished."""
 
 import fcntl
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -29,6 +29,9 @@ class Store:
 
     def finished(self, run: Run) -> bool:
         return not self.missing(run)
+
+    def unfinished(self, runs: Iterable[Run]) -> list[Run]:
+        return [run for run in runs if not self.finished(run)]
 
     @contextmanager
     def claim(self, run: Run) -> Iterator[bool]:

@@ -25,7 +25,7 @@ def odds(store: Store, scale: str) -> list[Claim]:
     cases: dict[str, Draws] = {}
     if runs:
         title = f"{runs[0].settings.network}, {runs[0].settings.data}"
-        cases[title] = drawn(methods(store, runs, sizes(store, scale)), predictions(store, runs[0]).correct)
+        cases[title] = drawn(methods(store, runs, scale), predictions(store, runs[0]).correct)
     own = dict(cases)
     if here(HUNDRED):
         cases[f"{NAMES[HUNDRED]}, top 5"] = drawn(*hundred_methods(provided(HUNDRED)))

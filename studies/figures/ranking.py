@@ -7,7 +7,7 @@ import howsure as hs
 from ..plans import runs_of
 from ..store import Store
 from ..tables.densenet_m import CHANGED, worsened
-from ..tables.odds import methods, sizes
+from ..tables.odds import methods
 from ..tables.results import finished, predictions
 from .drawing import draw, panels
 
@@ -31,7 +31,7 @@ def odds(store: Store, scale: str) -> dict[str, Figure]:
     runs = finished(store, runs_of(["odds"], scale))
     if runs:
         correct = predictions(store, runs[0]).correct
-        for name, score in methods(store, runs, sizes(store, scale)).items():
+        for name, score in methods(store, runs, scale).items():
             draw(ax, hs.odds_by_quantile(hs.tally(score, correct=correct)), name)
         ax.set_yscale("log")
         ax.legend(fontsize=6)

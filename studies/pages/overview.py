@@ -44,7 +44,7 @@ def overview(store: Store, scale: str, claims: Mapping[str, Sequence[Claim]]) ->
 
 def state(store: Store, scale: str) -> str:
     runs = runs_of(list(STUDIES), scale)
-    left = [run for run in runs if not store.finished(run)]
+    left = store.unfinished(runs)
     if not left:
         return f"All {len(runs)} networks are trained."
     hours = sum(predicted_hours(run) for run in left)

@@ -13,6 +13,7 @@ from .table import Table, percent
 
 LEVELS = (0.99, 0.95)
 COARSE = 0.975
+HUNDREDTHS = hs.equal_size(100)
 HUNDRED = "netcal_densenet_bc_100_c100"
 THOUSAND = ("in1k_tv_resnext101_32x8d", "in1k_timm_efficientnet_b3a")
 EVERY = "ensemble of all sizes"
@@ -39,9 +40,7 @@ def odds(store: Store, scale: str) -> list[Table]:
     if not done:
         return [Table("Expected odds ratio", ["method"], [], note), *others]
     correct = predictions(store, done[0]).correct
-    found = {
-        name: hs.tally(score, correct=correct) for name, score in methods(store, done, sizes(store, scale)).items()
-    }
+    found = {name: hs.tally(score, correct=correct) for name, score in methods(store, done, scale).items()}
     return [odds_table(found, note), bands_table(found, note), *others]
 
 
@@ -50,9 +49,9 @@ def sizes(store: Store, scale: str) -> list[Run]:
     return finished(store, runs_of(["complexity"], scale))
 
 
-def methods(store: Store, runs: list[Run], every: list[Run]) -> dict[str, np.ndarray]:
-    """Confidence in the answers of the first of `runs`, which are repeats; `every` may be of any size."""
-    preds = predictions(store, runs[0])
+def methods(store: Store, runs: list[Run], scale: str) -> dict[str, np.ndarray]:
+    """Confidence in the answers of the first of `runs`, which are repeats."""
+    preds, every = predictions(store, runs[0]), sizes(store, scale)
     variance = arrays(store, runs[0], "dropout_variance")
     scores = {
         "entropy": hs.scores.neg_entropy(preds),
@@ -81,11 +80,17 @@ def odds_table(found: dict[str, hs.Tally], note: str) -> Table:
 
 
 def odds_row(name: str, t: hs.Tally) -> list[str]:
-    h = hs.histogram(t, hs.equal_size(100))
+    smooth, merged, brier = worth(t)
+    left = hs.conditional_entropy(hs.histogram(t, HUNDREDTHS))
+    rest = [percent(hs.auroc(t)), percent(hs.aurc(t)), f"{left:.3f}"]
+    return [name, smooth, merged, PAPER.get(name, ""), brier, PAPER_BRIER.get(name, ""), *rest]
+
+
+def worth(t: hs.Tally) -> list[str]:
+    """The expected odds ratio with either treatment of bins without errors, and the Brier score."""
+    h = hs.histogram(t, HUNDREDTHS)
     values = [f"{hs.eor(h, degenerate=how):.2f}" for how in ("smooth", "merge")]
-    brier = f"{hs.histogram_brier(h):.4f}"
-    rest = [percent(hs.auroc(t)), percent(hs.aurc(t)), f"{hs.conditional_entropy(h):.3f}"]
-    return [name, *values, PAPER.get(name, ""), brier, PAPER_BRIER.get(name, ""), *rest]
+    return [*values, f"{hs.histogram_brier(h):.4f}"]
 
 
 def bands_table(found: dict[str, hs.Tally], note: str) -> Table:
@@ -137,7 +142,4 @@ def thousand_table() -> Table:
 
 
 def worth_cells(t: hs.Tally) -> list[str]:
-    h = hs.histogram(t, hs.equal_size(100))
-    values = [f"{hs.eor(h, degenerate=how):.2f}" for how in ("smooth", "merge")]
-    shares = " / ".join(percent(w, 0) for w in hs.bands(t, LEVELS).weight)
-    return [*values, f"{hs.histogram_brier(h):.4f}", shares]
+    return [*worth(t), " / ".join(percent(w, 0) for w in hs.bands(t, LEVELS).weight)]

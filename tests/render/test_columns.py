@@ -3,9 +3,6 @@
 from io import StringIO
 
 import pytest
-
-pytest.importorskip("rich")
-
 from rich.console import Console
 
 from howsure.render._columns import Columns
