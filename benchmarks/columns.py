@@ -11,7 +11,7 @@ from contextlib import nullcontext
 
 import numpy as np
 
-from howsure._columns import Values, columns
+from howsure.predictions.columns import Values, columns
 
 from .kernels import absent, compiled
 from .rows import Row

@@ -24,8 +24,8 @@ from scipy.special import expit, logit
 from scipy.stats import beta
 
 import howsure as hs
-from howsure._draws import draw_pair
-from howsure.intervals import Interval, percentiles, values
+from howsure.uncertainty.draws import draw_pair
+from howsure.uncertainty.intervals import Interval, percentiles, values
 
 ROOT = Path(__file__).parent
 RESULTS, PAGE = ROOT / "results" / "coverage", ROOT.parent / "docs" / "intervals.md"

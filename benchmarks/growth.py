@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 import howsure as hs
-from howsure._columns import Values, columns
+from howsure.predictions.columns import Values, columns
 
 from .kernels import absent, compiled
 from .machine import facts

@@ -26,11 +26,11 @@ from typing import Any
 import numpy as np
 
 from howsure import InputError, workers
-from howsure.streaming import partitions
-from howsure.streaming.evaluating import gather
-from howsure.streaming.partitions import Job, Settings, expanded, planned
-from howsure.streaming.summarising import summarised
-from howsure.streaming.summary import Gathered
+from howsure.report.summary import Gathered
+from howsure.scale import parts
+from howsure.scale.files import gather
+from howsure.scale.parts import Job, Settings, expanded, planned
+from howsure.scale.summaries import summarised
 
 QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 
@@ -120,7 +120,7 @@ def main(args: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--rows", type=int, default=1 << 17)
     given = parser.parse_args(args)
-    partitions.ROWS = given.rows
+    parts.ROWS = given.rows
     settings = Settings()
     job = planned(expanded(given.files), settings)
     task = partial(summarised, settings=settings)

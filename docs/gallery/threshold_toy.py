@@ -14,7 +14,7 @@ import numpy as np
 
 import howsure as hs
 from howsure.render import figure
-from howsure.report import curve_json
+from howsure.render.model import curve_json
 
 MAPS = {
     "the probability itself": lambda p: p,

@@ -8,17 +8,17 @@ Names are resolved when they are first used, so `import howsure` costs little mo
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from howsure._version import __version__
+from howsure._core.version import __version__
 
 _NAMES = {
-    "_build": ["tally"],
-    "_check": ["InputError"],
-    "_sets": ["SetTally", "dice_tally", "set_tally"],
-    "_tally": ["Tally"],
-    "before_after": ["CalibrationReport", "calibration_report"],
+    "tallies.build": ["tally"],
+    "_core.check": ["InputError"],
+    "tallies.sets": ["SetTally", "dice_tally", "set_tally"],
+    "tallies.tally": ["Tally"],
+    "report.calibration": ["CalibrationReport", "calibration_report"],
     "binning": ["adaptive", "adaptive_reference", "equal_range", "equal_size", "unique"],
-    "compaction": ["certified"],
-    "comparison": ["Comparison", "compare"],
+    "metrics.certified": ["certified"],
+    "report.comparison": ["Comparison", "compare"],
     "curves": [
         "BinTable",
         "Curve",
@@ -34,8 +34,8 @@ _NAMES = {
         "uncertainty_reliability",
     ],
     "formats": ["read", "scan", "write"],
-    "histograms": ["Histogram", "histogram", "refine"],
-    "intervals": ["Interval", "each_interval", "interval", "paired_difference"],
+    "curves.histograms": ["Histogram", "histogram", "refine"],
+    "uncertainty.intervals": ["Interval", "each_interval", "interval", "paired_difference"],
     "metrics": [
         "Bands",
         "BrierParts",
@@ -82,12 +82,12 @@ _NAMES = {
         "uce",
         "under_confidence",
     ],
-    "outcomes": ["Outcomes"],
-    "predictions": ["Predictions"],
-    "report": ["Report", "evaluate"],
-    "saving": ["load", "save"],
-    "selection": ["Choice", "choose_calibrator"],
-    "streaming": ["evaluate_files"],
+    "predictions.outcomes": ["Outcomes"],
+    "predictions.predictions": ["Predictions"],
+    "report.report": ["Report", "evaluate"],
+    "_core.saving": ["load", "save"],
+    "calibrators.choice": ["Choice", "choose_calibrator"],
+    "scale.files": ["evaluate_files"],
 }
 _MODULES = [
     "binning",
@@ -99,6 +99,7 @@ _MODULES = [
     "metrics",
     "policies",
     "scores",
+    "serving",
     "workers",
 ]
 _EXTRAS = ["torch"]  # modules that need an optional package: found here, but not what a star import brings
@@ -107,26 +108,39 @@ _WHERE = {name: module for module, names in _NAMES.items() for name in names}
 __all__ = sorted([*_WHERE, *_MODULES, "__version__"])  # pyright: ignore[reportUnsupportedDunderAll]
 
 if TYPE_CHECKING:
-    from howsure import binning, bounds, calibrators, curves, formats, losses, metrics, policies, scores, torch, workers
-    from howsure._build import tally
-    from howsure._check import InputError
-    from howsure._sets import SetTally, dice_tally, set_tally
-    from howsure._tally import Tally
-    from howsure.before_after import CalibrationReport, calibration_report
+    from howsure import (
+        binning,
+        bounds,
+        calibrators,
+        curves,
+        formats,
+        losses,
+        metrics,
+        policies,
+        scores,
+        serving,
+        torch,
+        workers,
+    )
+    from howsure._core.check import InputError
+    from howsure._core.saving import load, save
     from howsure.binning import adaptive, adaptive_reference, equal_range, equal_size, unique
-    from howsure.compaction import certified
-    from howsure.comparison import Comparison, compare
+    from howsure.calibrators.choice import Choice, choose_calibrator
     from howsure.curves import *
+    from howsure.curves.histograms import Histogram, histogram, refine
     from howsure.formats import read, scan, write
-    from howsure.histograms import Histogram, histogram, refine
-    from howsure.intervals import Interval, each_interval, interval, paired_difference
     from howsure.metrics import *
-    from howsure.outcomes import Outcomes
+    from howsure.metrics.certified import certified
     from howsure.predictions import Predictions
+    from howsure.predictions.outcomes import Outcomes
     from howsure.report import Report, evaluate
-    from howsure.saving import load, save
-    from howsure.selection import Choice, choose_calibrator
-    from howsure.streaming import evaluate_files
+    from howsure.report.calibration import CalibrationReport, calibration_report
+    from howsure.report.comparison import Comparison, compare
+    from howsure.scale import evaluate_files
+    from howsure.tallies.build import tally
+    from howsure.tallies.sets import SetTally, dice_tally, set_tally
+    from howsure.tallies.tally import Tally
+    from howsure.uncertainty.intervals import Interval, each_interval, interval, paired_difference
 else:
 
     def __getattr__(name: str) -> Any:

@@ -12,11 +12,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from howsure import _check as check
-from howsure._check import Floats, InputError, Ints
-from howsure._fast import kernels
-from howsure._packed import PackedTally
-from howsure._tally import Counts, Sums, Tally, needs_whole_counts
+from howsure._core import check
+from howsure._core.check import Floats, InputError, Ints
+from howsure._core.fast import kernels
+from howsure.tallies.packed import PackedTally
+from howsure.tallies.tally import Counts, Sums, Tally, needs_whole_counts
 
 __all__ = ["adaptive", "adaptive_reference", "equal_range", "equal_size", "unique"]
 

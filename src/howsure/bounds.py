@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from scipy.special import bdtr, betaincinv
 
-from howsure import _check as check
-from howsure._check import Floats, InputError
+from howsure._core import check
+from howsure._core.check import Floats, InputError
 
 __all__ = ["betting", "clopper_pearson", "clopper_pearson_interval", "hoeffding_bentkus"]
 

@@ -6,10 +6,10 @@ from collections.abc import Callable
 
 import numpy as np
 
-from howsure import _check as check
-from howsure._check import Floats
-from howsure._columns import label_rank
+from howsure._core import check
+from howsure._core.check import Floats
 from howsure.predictions import Predictions
+from howsure.predictions.columns import label_rank
 
 __all__ = ["brier", "nll", "top_k", "zero_one"]
 

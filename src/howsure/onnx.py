@@ -6,9 +6,9 @@ from __future__ import annotations
 import os
 from typing import Any
 
-from howsure._atomic import replacing
-from howsure._check import InputError
-from howsure._optional import need
+from howsure._core.atomic import replacing
+from howsure._core.check import InputError
+from howsure._core.optional import need
 from howsure.calibrators._steps import steps
 
 __all__ = ["add_calibrator", "export_calibrated"]

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
-from howsure._check import Array, Floats, InputError
-from howsure._optional import need
+from howsure._core.check import Array, Floats, InputError
+from howsure._core.optional import need
 from howsure.calibrators import Calibrator
+from howsure.calibrators.choice import CALIBRATORS, value_of
 from howsure.predictions import Predictions
-from howsure.selection import CALIBRATORS, value_of
 
 need("sklearn", for_="howsure.sklearn", extra="sklearn")
 

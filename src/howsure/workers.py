@@ -20,8 +20,8 @@ from itertools import islice
 from typing import Any, TypeAlias
 from urllib.parse import urlsplit
 
-from howsure._check import InputError
-from howsure._optional import need
+from howsure._core.check import InputError
+from howsure._core.optional import need
 
 Map: TypeAlias = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
 CONNECT = 5.0  # seconds until a scheduler must answer

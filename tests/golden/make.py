@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from howsure.comparison import Comparison, compare
 from howsure.predictions import Predictions
 from howsure.report import evaluate
+from howsure.report.comparison import Comparison, compare
 
 HERE = Path(__file__).parent
 

@@ -12,9 +12,9 @@ import pytest
 
 import howsure as hs
 from howsure import InputError
-from howsure._compact import grid
-from howsure._rows import bucketed, edge_cuts
 from howsure.integrations._sums import cells, grid_tally
+from howsure.tallies.grid import grid
+from howsure.tallies.rows import bucketed, edge_cuts
 
 torch = pytest.importorskip("torch")
 MetricCollection = pytest.importorskip("torchmetrics").MetricCollection

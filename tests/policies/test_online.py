@@ -7,8 +7,8 @@ import pytest
 
 from howsure import InputError, Predictions, load, save
 from howsure.policies import OnlinePolicy, Policy
-from howsure.policies.feedback import Learner, learnt
-from howsure.policies.serve import decision_lines
+from howsure.serving.feedback import Learner, learnt
+from howsure.serving.stream import decision_lines
 
 GRID = np.linspace(0, 1, 1001)
 

@@ -5,7 +5,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from howsure.render._columns import Columns
+from howsure.render.tables import Columns
 
 HEAD = ["model", "AURC", "interval", "ECE", "why"]
 ROWS = [

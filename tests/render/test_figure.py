@@ -15,8 +15,8 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 
 from howsure import InputError
-from howsure.display import ReliabilityDisplay, RiskCoverageDisplay, RocDisplay, ThresholdDisplay
 from howsure.render import figure
+from howsure.render.display import ReliabilityDisplay, RiskCoverageDisplay, RocDisplay, ThresholdDisplay
 from howsure.report import Report
 
 ROOT = Path(__file__).parents[2]

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from howsure.render import compared
+from howsure.render import comparison as compared
 from howsure.render.html import page
 from howsure.render.markdown import markdown
 from howsure.render.text import text

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from howsure import Predictions
-from howsure.render._svg import Scale, root_ticks, ticks
 from howsure.render.html import framed, page, policy, safe_json
+from howsure.render.svg import Scale, root_ticks, ticks
 from howsure.report import Report, evaluate
 
 GOLDEN = Path(__file__).parents[1] / "golden"

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import howsure as hs
-from howsure import panel
-from howsure.intervals import Interval
 from howsure.render.words import certain, note
-from howsure.report import Report, entry
-from howsure.streaming import evaluate_files
+from howsure.report import Report, catalogue
+from howsure.report.report import entry
+from howsure.scale import evaluate_files
+from howsure.uncertainty.intervals import Interval
 
 N = 3000
 
@@ -27,13 +27,13 @@ def report() -> Report:
     preds = hs.Predictions.from_confidence(confidence, rng.random(N) < confidence)
     data = json.loads(hs.evaluate(preds).to_json())
     t = hs.tally(confidence, correct=preds.correct).compact(400)
-    for item in [*panel.ranking(), *panel.claims()]:
+    for item in [*catalogue.ranking(), *catalogue.claims()]:
         data["metrics"][item.name] = entry(item, item.measure(t), Interval(0.0, 1.0), t)
     return Report({**data, "approximate": t.approximate})
 
 
 def test_every_entry_of_a_compact_tally_has_bounds_or_says_why(report: Report) -> None:
-    for name in (item.name for item in [*panel.ranking(), *panel.claims()]):
+    for name in (item.name for item in [*catalogue.ranking(), *catalogue.claims()]):
         entry = report.data["metrics"][name]
         assert entry["bounds"] is not None or entry["bounds_why"], name
     assert json.loads(report.to_json())["metrics"]["aurc"]["bounds"] == report.data["metrics"]["aurc"]["bounds"]
@@ -69,7 +69,7 @@ def test_a_stream_in_compact_form_has_bounds_that_hold(tmp_path: Path) -> None:
     report = evaluate_files([tmp_path / f"part{i}.npz" for i in range(2)], compact=True)
     assert report.data["approximate"] in report.to_text()
     exact = hs.tally(confidence, correct=preds.correct)
-    for item in [*panel.ranking(), *panel.claims()]:
+    for item in [*catalogue.ranking(), *catalogue.claims()]:
         bounds = report.data["metrics"][item.name]["bounds"]
         if bounds is not None:
             low, high = bounds

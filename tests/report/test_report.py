@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import howsure as hs
-from howsure.report import curve_json
+from howsure.render.model import curve_json
 
 
 def made_up(n: int = 300, k: int = 4, seed: int = 0, **columns: object) -> hs.Predictions:

@@ -128,6 +128,6 @@ def test_chunks_do_not_matter(monkeypatch: Any) -> None:
     whole = {
         name: getattr(scores, name)(Predictions.from_logits(z, y)) for name in ("max_prob", "entropy", "top_k_mass")
     }
-    monkeypatch.setattr("howsure._columns.CHUNK", 50)
+    monkeypatch.setattr("howsure.predictions.columns.CHUNK", 50)
     for name, expected in whole.items():
         np.testing.assert_array_equal(getattr(scores, name)(Predictions.from_logits(z, y)), expected)

@@ -7,10 +7,10 @@ from typing import TypeAlias
 
 import numpy as np
 
-from howsure._check import Bools, Floats, InputError
-from howsure._columns import chunks, mean_probs
+from howsure._core.check import Bools, Floats, InputError
 from howsure.calibrators._fitted import Fitted, needs_samples, same_classes, shares, with_values
 from howsure.predictions import Predictions
+from howsure.predictions.columns import chunks, mean_probs
 
 Map: TypeAlias = Callable[[Floats, int], Floats]  # the probability of class j → the mapped one
 

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from howsure._check import Array, Floats, InputError
+from howsure._core.check import Array, Floats, InputError
 from howsure.predictions import Predictions
 
 

@@ -8,14 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from howsure._check import Floats, InputError
-from howsure._columns import Values, chunks, log_softmax, mean_probs
+from howsure._core.check import Floats, InputError
 from howsure.calibrators._fitted import Fitted, needs_samples, shares, with_values
 from howsure.calibrators._logits import SMALLEST, as_logits
 from howsure.calibrators._newton import Minimum, minimise
 from howsure.calibrators._scaling import Diagonal, Full, Samples
 from howsure.calibrators._search import search
 from howsure.predictions import Predictions
+from howsure.predictions.columns import Values, chunks, log_softmax, mean_probs
 
 GOAL, CAP = 1e-7, 100
 

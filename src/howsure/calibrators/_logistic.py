@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from howsure._check import Floats
+from howsure._core.check import Floats
 
 STEPS, GOAL = 100, 1e-9
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from howsure._check import Array
-from howsure._columns import chunks
+from howsure._core.check import Array
 from howsure.predictions import Predictions
+from howsure.predictions.columns import chunks
 
 SMALLEST = 1e-12  # probabilities below count as this one: the log of 0 is not a logit
 

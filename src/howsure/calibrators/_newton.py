@@ -8,7 +8,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from howsure._check import Floats
+from howsure._core.check import Floats
 
 INNER = 300  # products with the second derivative per step
 SLACK = 1e-14  # relative rounding of a mean loss: the line search must not wait for less

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from howsure._check import Floats, Ints
+from howsure._core.check import Floats, Ints
 
 EXACT = 300  # parameters up to which the whole second derivative is made
 FLOOR = 1e-10  # of the largest curvature: flat directions are not followed to infinity in one step

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
-from howsure._check import Floats, InputError, column
+from howsure._core.check import Floats, InputError, column
 from howsure.calibrators._logits import members
 from howsure.calibrators._root import least
 from howsure.calibrators._slope import averaged, per_pass

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from howsure._check import Array, Floats, Ints
+from howsure._core.check import Array, Floats, Ints
 from howsure.calibrators._fitted import shares
 from howsure.calibrators._logits import parts
 from howsure.predictions import Predictions

@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from howsure._check import Floats, InputError
+from howsure._core.check import Floats, InputError
 from howsure.calibrators.identity import Identity
 from howsure.calibrators.linear import MatrixScaling, VectorScaling
 from howsure.calibrators.temperature import Temperature

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from howsure import _check as check
-from howsure._check import Floats, InputError, Ints
+from howsure._core import check
+from howsure._core.check import Floats, InputError, Ints
 from howsure.binning import equal_range
 from howsure.calibrators._classes import Map, answered, record
 from howsure.calibrators._fitted import Fitted, needs_samples

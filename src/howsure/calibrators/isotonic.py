@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.optimize import isotonic_regression
 
-from howsure._check import Bools, Floats, InputError, Ints
+from howsure._core.check import Bools, Floats, InputError, Ints
 from howsure.calibrators._classes import answered, questions, record
 from howsure.calibrators._fitted import Fitted, shares
 from howsure.predictions import Predictions

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from howsure._check import Floats, InputError
+from howsure._core.check import Floats, InputError
 from howsure.calibrators._fitted import Fitted, same_classes
 from howsure.calibrators._linear import affine, check_fit, fit_diagonal, fit_full, record, single
 from howsure.predictions import Predictions

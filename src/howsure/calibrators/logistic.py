@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from howsure._check import Bools, Floats, InputError
+from howsure._core.check import Bools, Floats, InputError
 from howsure.calibrators._classes import Map, answered, questions, record, targets
 from howsure.calibrators._fitted import Fitted, shares
 from howsure.calibrators._logistic import expit, logistic

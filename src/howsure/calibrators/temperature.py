@@ -10,12 +10,12 @@ from typing import Literal
 
 import numpy as np
 
-from howsure._check import Array, Floats, InputError
-from howsure._columns import chunks, log_softmax
+from howsure._core.check import Array, Floats, InputError
 from howsure.calibrators._fitted import Fitted, needs_classes, same_classes, with_values
 from howsure.calibrators._logits import as_logits, members
 from howsure.calibrators._search import search
 from howsure.predictions import Predictions
+from howsure.predictions.columns import chunks, log_softmax
 
 
 @dataclass(frozen=True)

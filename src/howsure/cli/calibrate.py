@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from howsure._check import InputError
-from howsure.cli._common import command_line, measuring, note, read_files, reading, say, working
+from howsure._core.check import InputError
+from howsure.cli.common import command_line, measuring, note, read_files, reading, say, working
 
 if TYPE_CHECKING:
-    from howsure.before_after import CalibrationReport
     from howsure.predictions import Predictions
+    from howsure.report.calibration import CalibrationReport
 
 METHODS = ["all", "temperature", "vector", "matrix", "dirichlet", "histogram", "isotonic", "platt", "beta", "none"]
 CRITERIA = ["nll", "ece", "aece", "aurc"]
@@ -62,8 +62,8 @@ def command(
       howsure calibrate --fit both.npz --split val --on-split test --method temperature --html after.html
       howsure evaluate test.npz --calibrator calibrator.json
     """
-    from howsure.before_after import calibration_report
     from howsure.cli.evaluate import writer
+    from howsure.report.calibration import calibration_report
 
     if html:
         writer(html)
@@ -101,7 +101,7 @@ def _write(
 ) -> list[str]:
     """The calibrator, and the page of the corrected test data with what changed; returns what was written."""
     if out:
-        from howsure.saving import save
+        from howsure._core.saving import save
 
         save(report.calibrator, out)
     if html:
@@ -135,7 +135,7 @@ def tables(report: CalibrationReport) -> Any:
 
 
 def _table(rows: Sequence[Sequence[str]]) -> Any:
-    from howsure.render._columns import Columns
+    from howsure.render.tables import Columns
 
     head, *body = rows
     numeric = [0 < i < len(head) - (head[-1] == "") for i in range(len(head))]

@@ -12,13 +12,13 @@ from xml.sax.saxutils import quoteattr
 
 import click
 
-from howsure._atomic import write_text
-from howsure._check import InputError
-from howsure.cli._common import FILES, measuring, note, read_files, reading, say, working
-from howsure.panel import catalogue
+from howsure._core.atomic import write_text
+from howsure._core.check import InputError
+from howsure.cli.common import FILES, measuring, note, read_files, reading, say, working
+from howsure.report.catalogue import catalogue
 
 if TYPE_CHECKING:
-    from howsure.limits import Limit, Verdict
+    from howsure.report.gate import Limit, Verdict
 
 
 def _limit_options(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -68,7 +68,7 @@ def command(
       howsure check test.npz --max-ece 0.05 --min-coverage-at-risk 0.01:0.8
       howsure check test.npz --baseline main.json --junit verdicts.xml
     """
-    from howsure.limits import check
+    from howsure.report.gate import check
 
     wanted = parse_limits(limits)
     old = None if baseline is None else read_baseline(baseline)
@@ -90,7 +90,7 @@ def command(
 
 def parse_limits(options: dict[str, Any]) -> list[Limit]:
     """The limits that were given, in the order of the options."""
-    from howsure.limits import Limit
+    from howsure.report.gate import Limit
 
     found: list[Limit] = []
     for option, value in options.items():

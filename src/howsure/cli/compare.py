@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from howsure._check import InputError
-from howsure.cli._common import FILES, command_line, measuring, note, read_files, reading, say, showing, working
+from howsure._core.check import InputError
+from howsure.cli.common import FILES, command_line, measuring, note, read_files, reading, say, showing, working
 
 if TYPE_CHECKING:
-    from howsure.comparison import Comparison
     from howsure.predictions import Predictions
+    from howsure.report.comparison import Comparison
 
     Reader = Callable[[str], Predictions]
 
@@ -62,7 +62,7 @@ def command(
       howsure compare a.npz b.npz --cost a=1.2e6 --cost b=25e6 --cost-name parameters
     """
     from howsure.cli.evaluate import writer
-    from howsure.comparison import compare
+    from howsure.report.comparison import compare
 
     targets = [*out, *([html] if html else [])]
     for target in targets:
@@ -82,7 +82,7 @@ def command(
 
 def show(found: Comparison, *, as_json: bool, quiet: bool) -> None:
     """Print a comparison."""
-    from howsure.render.compared import printed
+    from howsure.render.comparison import printed
 
     if as_json:
         click.echo(found.to_json(), nl=False)

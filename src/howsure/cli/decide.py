@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from howsure._check import InputError
-from howsure.cli._common import note
+from howsure._core.check import InputError
+from howsure.cli.common import note
 
 if TYPE_CHECKING:
     from howsure.policies.policy import Decisions
-    from howsure.policies.serve import Serving, Summary
+    from howsure.serving.stream import Served, Serving
 
 
 @click.command()
@@ -61,7 +61,7 @@ def command(
       howsure decide policy.json new.jsonl -o decisions.jsonl --resume
       howsure decide online.json - --labels labelled.jsonl --watch watch.json
     """
-    from howsure.policies.serve import Serving
+    from howsure.serving.stream import Serving
 
     decide, close = _decider(policy, labels)
     watching = _Watching(watch, quiet) if watch else None
@@ -77,7 +77,7 @@ def command(
     return 0
 
 
-def _summary(total: Summary) -> str:
+def _summary(total: Served) -> str:
     deferred = total.decided - total.accepted
     again = f", {total.skipped:,} decided before" if total.skipped else ""
     bad = f", {total.bad:,} bad lines" if total.bad else ""
@@ -85,9 +85,9 @@ def _summary(total: Summary) -> str:
     return f"{total.decided:,} decided: {what} ({total.ended})"
 
 
-def _run(decide: Any, file: str, out: str | None, resume: bool, how: Serving, reading: dict[str, Any]) -> Summary:
-    from howsure.policies.resuming import decide_file, decide_rows, is_text
-    from howsure.policies.serve import decide_stream
+def _run(decide: Any, file: str, out: str | None, resume: bool, how: Serving, reading: dict[str, Any]) -> Served:
+    from howsure.serving.resume import decide_file, decide_rows, is_text
+    from howsure.serving.stream import decide_stream
 
     if file != "-" and out is not None:
         return decide_file(decide, file, out, resume=resume, how=how, **reading)
@@ -111,10 +111,10 @@ def _run(decide: Any, file: str, out: str | None, resume: bool, how: Serving, re
 
 def _decider(path: str, labels: str | None) -> tuple[Callable[..., Any], Callable[[], None]]:
     """How to decide, and what to do at the end."""
-    from howsure.policies.feedback import Learner
+    from howsure._core.saving import load, save
     from howsure.policies.online import OnlinePolicy
     from howsure.policies.policy import Policy
-    from howsure.saving import load, save
+    from howsure.serving.feedback import Learner
 
     value = load(path)
     if isinstance(value, OnlinePolicy):
@@ -140,8 +140,8 @@ class _Watching:
     """A watch that is shown every decision, speaks up once per alarm, and is saved now and then."""
 
     def __init__(self, path: str, quiet: bool):
+        from howsure._core.saving import load
         from howsure.policies.watch import Watch
-        from howsure.saving import load
 
         self.path, self.quiet, self.saved = path, quiet, monotonic()
         found = load(path)
@@ -158,7 +158,7 @@ class _Watching:
             self.close()
 
     def close(self) -> None:
-        from howsure.saving import save
+        from howsure._core.saving import save
 
         save(self.watch, self.path)
         self.saved = monotonic()

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from howsure.cli._common import measuring, note, say, showing, working
+from howsure.cli.common import measuring, note, say, showing, working
 
 
 @click.command()

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from howsure._check import InputError
-from howsure.cli._common import FILES, name_table, reading, say, working
+from howsure._core.check import InputError
+from howsure.cli.common import FILES, name_table, reading, say, working
 
 if TYPE_CHECKING:
     from howsure.formats import Description, Problem

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from howsure._check import InputError
-from howsure.cli._common import FILES, command_line, measuring, note, read_files, reading, say, showing, working
-from howsure.cli._streaming import OPTIONS, streamed, streaming, streams
+from howsure._core.check import InputError
+from howsure.cli.common import FILES, command_line, measuring, note, read_files, reading, say, showing, working
+from howsure.cli.streaming import OPTIONS, streamed, streaming, streams
 
 if TYPE_CHECKING:
     from howsure.report import Report
@@ -82,7 +82,7 @@ def loaded(
     preds = read_files(files, **how)
     before = None
     if calibrator:
-        from howsure.saving import load
+        from howsure._core.saving import load
 
         before, preds = preds, load(calibrator)(preds)
     with working("measuring"):
@@ -99,8 +99,8 @@ def loaded(
 
 def local(paths: Sequence[str]) -> list[str]:
     """The files of this machine, patterns filled in."""
-    from howsure.formats._remote import is_remote
-    from howsure.streaming.partitions import matching
+    from howsure.formats.remote import is_remote
+    from howsure.scale.parts import matching
 
     for path in filter(is_remote, paths):
         raise InputError(

@@ -11,8 +11,8 @@ from typing import NoReturn
 
 import click
 
-from howsure._check import InputError
-from howsure._version import __version__
+from howsure._core.check import InputError
+from howsure._core.version import __version__
 
 COMMANDS = {
     "calibrate": "Correct the confidence: fit on validation data, judge on test data.",

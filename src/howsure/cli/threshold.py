@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from howsure._check import InputError
-from howsure.cli._common import FILES, note, read_files, reading, say, working
+from howsure._core.check import InputError
+from howsure.cli.common import FILES, note, read_files, reading, say, working
 
 if TYPE_CHECKING:
     from howsure.policies.policy import Policy
@@ -77,9 +77,9 @@ def command(
       howsure threshold val.csv --error-cost 50 --deferral-cost 1 --expert-error 0.01
       howsure threshold val.npz --accuracy 0.98 --by class
     """
+    from howsure._core.saving import load
     from howsure.policies.planning import plan
     from howsure.policies.policy import Policy
-    from howsure.saving import load
 
     costs = _matrix(rule.pop("costs"))
     chosen, score = _choose(rule, score, costs)
@@ -143,7 +143,7 @@ def _source(files: Sequence[str]) -> tuple[str, str]:
     """The names of the files and the hash of the first, or of all hashes."""
     from hashlib import sha256
 
-    from howsure.provenance import file_digest
+    from howsure.report.provenance import file_digest
 
     digests = [file_digest(f) for f in files if Path(f).is_file()]
     joined = digests[0] if len(digests) == 1 else sha256("".join(digests).encode()).hexdigest()
@@ -152,8 +152,8 @@ def _source(files: Sequence[str]) -> tuple[str, str]:
 
 def _write(policy: Policy, preds: Predictions, out: str | None, quiet: bool, **more: Any) -> None:
     """The policy, and what goes with it."""
+    from howsure._core.saving import save
     from howsure.policies import OnlinePolicy, Watch
-    from howsure.saving import save
 
     parts: dict[str, Any] = {} if out is None else {out: policy}
     if more["watch"]:

@@ -1,7 +1,7 @@
 """Files of predictions: read whole, streamed, written, or examined."""
 
-from howsure.formats._catalogue import suffixes
-from howsure.formats._contents import Problem
+from howsure.formats.catalogue import suffixes
+from howsure.formats.contents import Problem
 from howsure.formats.inspection import Description, Item, describe, problems
 from howsure.formats.reading import read, scan
 from howsure.formats.writing import write

@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from howsure._check import Array, InputError
-from howsure._optional import need
-from howsure.formats._contents import Cells, Contents, Damaged, Entry
-from howsure.formats._names import column_name
+from howsure._core.check import Array, InputError
+from howsure._core.optional import need
+from howsure.formats.contents import Cells, Contents, Damaged, Entry
+from howsure.formats.names import column_name
 
 suffixes = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
 title = "Parquet or Arrow table"

@@ -11,9 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from howsure._check import Array, InputError
-from howsure.formats._contents import Contents, in_cells
-from howsure.formats._names import column_name
+from howsure._core.check import Array, InputError
+from howsure.formats.contents import Contents, in_cells
+from howsure.formats.names import column_name
 
 suffixes = (".csv", ".tsv")
 title = "comma- or tab-separated table"

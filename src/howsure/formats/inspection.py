@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from howsure._check import InputError
-from howsure.formats import _checks
-from howsure.formats._assembly import assembled, by_pixel
-from howsure.formats._catalogue import found
-from howsure.formats._contents import Contents, Problem
-from howsure.formats._fields import Fields, fields
-from howsure.formats._names import Wanted, parts_of, splits
-from howsure.formats._splits import of_file
+from howsure._core.check import InputError
+from howsure.formats import checks
+from howsure.formats.assembly import assembled, by_pixel
+from howsure.formats.catalogue import found
+from howsure.formats.contents import Contents, Problem
+from howsure.formats.fields import Fields, fields
+from howsure.formats.names import Wanted, parts_of, splits
+from howsure.formats.splits import of_file
 
 
 @dataclass(frozen=True)
@@ -132,4 +132,4 @@ def _of_split(runs: Sequence[Contents], wanted: Wanted) -> list[Problem]:
 def _of_parts(data: Fields, wanted: Wanted) -> list[Problem]:
     flat = by_pixel(data, 0)
     sums = "expected 1"
-    return [p for p in _checks.problems(flat) if not (wanted.renormalise and p.what.endswith(sums))]
+    return [p for p in checks.problems(flat) if not (wanted.renormalise and p.what.endswith(sums))]

@@ -18,8 +18,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from howsure import _check as check
-from howsure._check import Array, Bools, Floats, InputError
+from howsure._core import check
+from howsure._core.check import Array, Bools, Floats, InputError
 
 __all__ = ["agreement", "from_logprob", "majority", "same_answer"]
 

@@ -10,9 +10,9 @@ from typing import IO
 
 import numpy as np
 
-from howsure._check import Array
-from howsure.formats import _npy, _zipped
-from howsure.formats._contents import Contents, Entry
+from howsure._core.check import Array
+from howsure.formats import npy, zipped
+from howsure.formats.contents import Contents, Entry
 
 suffixes = (".npz",)
 title = "NumPy archive"
@@ -20,7 +20,7 @@ title = "NumPy archive"
 
 def scan(path: Path, rows: int | None) -> Iterator[Contents]:  # noqa: ARG001 - entries are read when they are asked for
     """The arrays of the archive; they stay in the file until they are loaded."""
-    with _zipped.opened(path) as members:
+    with zipped.opened(path) as members:
         headers = {name: _header(path, info) for name, info in members.items() if name.endswith(".npy")}
     yield Contents(path, {name[:-4]: _entry(path, name, head) for name, head in headers.items()})
 
@@ -37,15 +37,15 @@ def _where(path: Path, name: str) -> str:
     return f"{path.name}, array {name.removesuffix('.npy')!r}"
 
 
-def _header(path: Path, info: zipfile.ZipInfo) -> _npy.Header:
+def _header(path: Path, info: zipfile.ZipInfo) -> npy.Header:
     with zipfile.ZipFile(path) as archive, archive.open(info) as stream:
-        return _npy.header(stream, info.file_size, _where(path, info.filename))
+        return npy.header(stream, info.file_size, _where(path, info.filename))
 
 
-def _entry(path: Path, name: str, head: _npy.Header) -> Entry:
+def _entry(path: Path, name: str, head: npy.Header) -> Entry:
     @contextmanager
     def opened() -> Generator[IO[bytes], None, None]:
-        with _zipped.reading(path), zipfile.ZipFile(path) as archive, archive.open(name) as stream:
+        with zipped.reading(path), zipfile.ZipFile(path) as archive, archive.open(name) as stream:
             yield stream
 
-    return _npy.entry(opened, head, _where(path, name))
+    return npy.entry(opened, head, _where(path, name))

@@ -9,11 +9,11 @@ from typing import IO
 
 import numpy as np
 
-from howsure._atomic import replacing
-from howsure._check import Array, InputError
-from howsure.formats import _npy
-from howsure.formats._contents import Contents, Entry
-from howsure.formats._names import array_part
+from howsure._core.atomic import replacing
+from howsure._core.check import Array, InputError
+from howsure.formats import npy
+from howsure.formats.contents import Contents, Entry
+from howsure.formats.names import array_part
 
 suffixes = (".npy",)
 title = "NumPy files, x_logits.npy with x_labels.npy"
@@ -50,8 +50,8 @@ def _entry(path: Path) -> Entry:
             raise InputError(f"{path.name} cannot be read: {e.strerror or e}.") from None
 
     with opened() as stream:
-        head = _npy.header(stream, path.stat().st_size, path.name)
-    return _npy.entry(opened, head, path.name)
+        head = npy.header(stream, path.stat().st_size, path.name)
+    return npy.entry(opened, head, path.name)
 
 
 def write(arrays: dict[str, Array], path: Path, *, suffix: str) -> None:  # noqa: ARG001 - the names follow from the stem

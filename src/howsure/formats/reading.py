@@ -9,15 +9,15 @@ from typing import TypeAlias
 
 import numpy as np
 
-from howsure import _check as check
-from howsure._check import Array, InputError
-from howsure.formats import _joining, arrow
-from howsure.formats._assembly import assembled
-from howsure.formats._catalogue import format_of, found
-from howsure.formats._contents import Contents, Entry, in_memory
-from howsure.formats._fields import Fields, fields
-from howsure.formats._names import Wanted, kind, plan
-from howsure.formats._splits import of_file, of_runs
+from howsure._core import check
+from howsure._core.check import Array, InputError
+from howsure.formats import arrow, joining
+from howsure.formats.assembly import assembled
+from howsure.formats.catalogue import format_of, found
+from howsure.formats.contents import Contents, Entry, in_memory
+from howsure.formats.fields import Fields, fields
+from howsure.formats.names import Wanted, kind, plan
+from howsure.formats.splits import of_file, of_runs
 from howsure.predictions import Predictions
 
 PathLike: TypeAlias = str | os.PathLike[str]
@@ -56,7 +56,7 @@ def read(
         data = of_file([fields(run, wanted) for run in module.scan(file, None)], split)
         parts.append(assembled(data, renormalise=renormalise, first_image=images))
         images += len(data.arrays[data.kind])
-    return _joining.joined(parts, [path.name for path in files])
+    return joining.joined(parts, [path.name for path in files])
 
 
 def scan(

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from howsure._check import Array, InputError
-from howsure.formats._contents import Contents, Entry, in_memory
-from howsure.formats._npy import native
+from howsure._core.check import Array, InputError
+from howsure.formats.contents import Contents, Entry, in_memory
+from howsure.formats.npy import native
 
 suffixes = (".safetensors",)
 title = "safetensors"

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from howsure._check import Array, InputError
-from howsure._optional import need
-from howsure.formats import _zipped
-from howsure.formats._contents import Contents, Entry, in_memory
+from howsure._core.check import Array, InputError
+from howsure._core.optional import need
+from howsure.formats import zipped
+from howsure.formats.contents import Contents, Entry, in_memory
 
 suffixes = (".pt", ".pth")
 title = "torch tensors"
@@ -21,7 +21,7 @@ title = "torch tensors"
 def scan(path: Path, rows: int | None) -> Iterator[Contents]:  # noqa: ARG001 - torch loads a file whole
     """The tensors of the file."""
     torch = need("torch", for_=f"reading {path.name}", extra="torch")
-    with _zipped.opened(path):  # sizes are checked before torch allocates
+    with zipped.opened(path):  # sizes are checked before torch allocates
         pass
     loaded = _loaded(torch, path)
     named = loaded if isinstance(loaded, dict) else {path.stem: loaded}

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import numpy as np
 
-from howsure._atomic import replacing
-from howsure._check import Array, InputError
+from howsure._core.atomic import replacing
+from howsure._core.check import Array, InputError
 from howsure.formats import pair
-from howsure.formats._catalogue import format_of
+from howsure.formats.catalogue import format_of
 from howsure.predictions import ROW_SUM_TOLERANCE, Predictions
 
 BESIDE = {

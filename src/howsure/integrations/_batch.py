@@ -6,8 +6,8 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from howsure import _check as check
-from howsure._check import Array, InputError
+from howsure._core import check
+from howsure._core.check import Array, InputError
 from howsure.predictions import ROW_SUM_TOLERANCE, Predictions
 
 Outputs: TypeAlias = Literal["logits", "probs"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from howsure._check import InputError
+from howsure._core.check import InputError
 from howsure.report import Report
 
 

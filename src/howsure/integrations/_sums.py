@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from howsure import _check as check
-from howsure._check import Bools, Floats, InputError, Ints
-from howsure._compact import grid
-from howsure._rows import RowTally, fixed_note
+from howsure._core import check
+from howsure._core.check import Bools, Floats, InputError, Ints
+from howsure.tallies.grid import grid
+from howsure.tallies.rows import RowTally, fixed_note
 
 STEPS = 1 << 30  # of a bucket: 2^33 samples of one bucket fit into 64 bits
 PARTS = 1 << 32  # of 1: 2^31 samples fit

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from howsure._check import InputError
-from howsure._optional import need
+from howsure._core.check import InputError
+from howsure._core.optional import need
 from howsure.integrations._batch import Outputs, checked_outputs
 
 need("lightning.pytorch", for_="howsure.integrations.lightning", extra="lightning")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from howsure._optional import need
+from howsure._core.optional import need
 from howsure.integrations._scalars import scalars
 from howsure.report import Report
 

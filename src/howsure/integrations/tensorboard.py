@@ -5,8 +5,8 @@ from __future__ import annotations
 from os import PathLike
 from typing import Any
 
-from howsure._check import InputError
-from howsure._optional import need
+from howsure._core.check import InputError
+from howsure._core.optional import need
 from howsure.integrations._scalars import scalars
 from howsure.report import Report
 

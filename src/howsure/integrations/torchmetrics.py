@@ -23,13 +23,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from howsure import losses, metrics
-from howsure._check import Array, Floats
-from howsure._compact import grid
-from howsure._optional import need
-from howsure._tally import Tally
+from howsure._core.check import Array, Floats
+from howsure._core.optional import need
 from howsure.integrations._batch import Outputs, checked_outputs, predictions
 from howsure.integrations._sums import Portions, cells, grid_tally, mean, portions
 from howsure.predictions import Predictions
+from howsure.tallies.grid import grid
+from howsure.tallies.tally import Tally
 
 need("torch", for_="howsure.integrations.torchmetrics", extra="torchmetrics")
 need("torchmetrics", for_="howsure.integrations.torchmetrics", extra="torchmetrics")

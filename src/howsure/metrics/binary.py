@@ -7,12 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from howsure._build import tally
-from howsure._check import Floats, InputError
-from howsure._tally import Tally
+from howsure._core.check import Floats, InputError
 from howsure.binning import Binning, equal_size
 from howsure.curves import Curve, bin_table
 from howsure.predictions import Predictions
+from howsure.tallies.build import tally
+from howsure.tallies.tally import Tally
 
 CLIP = 1e-12  # a probability of exactly 0 or 1 has no logit
 

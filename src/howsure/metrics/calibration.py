@@ -6,12 +6,12 @@ from functools import partial
 
 import numpy as np
 
-from howsure._check import Floats
-from howsure._tally import Sums, Tally, needs_claims, needs_whole_counts
+from howsure._core.check import Floats
 from howsure.binning import Binning, adaptive, equal_range, equal_size, sums_in
 from howsure.curves import bin_table
-from howsure.metrics._binned_bounds import debiased_bounds, ece_bounds, mce_bounds, over_bounds, under_bounds
-from howsure.metrics._facts import metric
+from howsure.metrics.binned_bounds import debiased_bounds, ece_bounds, mce_bounds, over_bounds, under_bounds
+from howsure.metrics.facts import metric
+from howsure.tallies.tally import Sums, Tally, needs_claims, needs_whole_counts
 
 
 def _binned(t: Tally, bins: Binning) -> Sums:

@@ -6,9 +6,9 @@ from math import inf
 
 import numpy as np
 
-from howsure._tally import Tally, needs_claims
-from howsure.metrics._binned_bounds import brier_bounds, nll_bounds
-from howsure.metrics._facts import metric
+from howsure.metrics.binned_bounds import brier_bounds, nll_bounds
+from howsure.metrics.facts import metric
+from howsure.tallies.tally import Tally, needs_claims
 
 GRID = 1 << 13
 

@@ -7,12 +7,12 @@ from typing import Literal
 
 import numpy as np
 
-from howsure._check import Floats, InputError
-from howsure._fast import kernels
-from howsure._tally import Blocks, Counts, Tally, needs_zero_one
+from howsure._core.check import Floats, InputError
+from howsure._core.fast import kernels
 from howsure.curves import precision_recall
-from howsure.metrics._extremes import Pair, of_order, precision_area, retrieved
-from howsure.metrics._facts import metric
+from howsure.metrics.extremes import Pair, of_order, precision_area, retrieved
+from howsure.metrics.facts import metric
+from howsure.tallies.tally import Blocks, Counts, Tally, needs_zero_one
 
 
 def _right_before_wrong(block: Blocks, n: Counts) -> Floats:

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from howsure import losses
-from howsure._check import Floats, InputError
-from howsure._exact import mean
-from howsure._tally import Blocks, Counts, Tally, needs_zero_one
-from howsure.metrics._facts import metric
-from howsure.outcomes import Outcomes
+from howsure._core.check import Floats, InputError
+from howsure._core.exact import mean
+from howsure.metrics.facts import metric
 from howsure.predictions import Predictions
+from howsure.predictions.outcomes import Outcomes
+from howsure.tallies.tally import Blocks, Counts, Tally, needs_zero_one
 
 
 def _mean(values: Floats, preds: Predictions) -> float:

@@ -9,13 +9,13 @@ from typing import Any, Literal
 
 import numpy as np
 
-from howsure import _check as check
-from howsure._check import Floats, InputError
-from howsure._tally import Counts, Tally, needs_zero_one
+from howsure._core import check
+from howsure._core.check import Floats, InputError
 from howsure.curves import odds_ratio
-from howsure.histograms import Histogram, histogram
-from howsure.metrics._binned_bounds import eor_bounds
-from howsure.metrics._facts import metric
+from howsure.curves.histograms import Histogram, histogram
+from howsure.metrics.binned_bounds import eor_bounds
+from howsure.metrics.facts import metric
+from howsure.tallies.tally import Counts, Tally, needs_zero_one
 
 Degenerate = Literal["inf", "smooth", "drop", "cap", "merge"]
 

@@ -8,15 +8,15 @@ from typing import Literal
 
 import numpy as np
 
-from howsure import _check as check
-from howsure._check import Floats, InputError
-from howsure._rows import RowTally
-from howsure._sets import SetTally
-from howsure._tally import Blocks, Counts, Tally, needs_tally, needs_zero_one
+from howsure._core import check
+from howsure._core.check import Floats, InputError
 from howsure.curves import risk_coverage
-from howsure.metrics._extremes import Pair, at_coverage, of_order, step_area, trapezoid_area, widest, wrong_from_top
-from howsure.metrics._facts import metric
-from howsure.metrics._harmonic import mean_rank_share, risk_sum
+from howsure.metrics.extremes import Pair, at_coverage, of_order, step_area, trapezoid_area, widest, wrong_from_top
+from howsure.metrics.facts import metric
+from howsure.metrics.harmonic import mean_rank_share, risk_sum
+from howsure.tallies.rows import RowTally
+from howsure.tallies.sets import SetTally
+from howsure.tallies.tally import Blocks, Counts, Tally, needs_tally, needs_zero_one
 
 Variant = Literal["expected", "trapezoid", "step"]
 

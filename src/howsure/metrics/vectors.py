@@ -7,16 +7,16 @@ from functools import partial
 
 import numpy as np
 
-from howsure import _check as check
-from howsure._columns import Values, chunks, mean_probs
-from howsure._tally import Tally
+from howsure._core import check
 from howsure.binning import equal_range
-from howsure.curves import uncertain_tally
-from howsure.metrics._facts import metric
+from howsure.curves.curves import uncertain_tally
 from howsure.metrics.calibration import ece, mce
-from howsure.outcomes import Outcomes
+from howsure.metrics.facts import metric
 from howsure.predictions import Predictions
+from howsure.predictions.columns import Values, chunks, mean_probs
+from howsure.predictions.outcomes import Outcomes
 from howsure.scores.softmax import normalised_entropy
+from howsure.tallies.tally import Tally
 
 
 def _uncertain(preds: Predictions, bins: int = 15) -> tuple[Outcomes, Callable[[Tally], float]]:

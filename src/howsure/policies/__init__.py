@@ -6,8 +6,6 @@ from howsure.policies.deployment import Deferral, Expected, Share, deferral_tabl
 from howsure.policies.guarantee import Guaranteed, guaranteed_threshold, label_budget
 from howsure.policies.online import OnlinePolicy
 from howsure.policies.policy import DONT_KNOW, Basis, Decisions, Policy, Promise
-from howsure.policies.resuming import decide_file
-from howsure.policies.serve import Serving, Summary, decide_stream
 from howsure.policies.threshold import (
     Rejection,
     Threshold,
@@ -34,14 +32,10 @@ __all__ = [
     "Policy",
     "Promise",
     "Rejection",
-    "Serving",
     "Share",
-    "Summary",
     "Threshold",
     "Watch",
     "cost_outcomes",
-    "decide_file",
-    "decide_stream",
     "deferral_table",
     "expected_on_new_data",
     "guaranteed_threshold",

@@ -9,11 +9,11 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from howsure import _check as check
-from howsure._check import Bools, Floats, InputError, Ints
-from howsure.outcomes import Outcomes
+from howsure._core import check
+from howsure._core.check import Bools, Floats, InputError, Ints
 from howsure.policies.policy import Policy
 from howsure.predictions import Predictions
+from howsure.predictions.outcomes import Outcomes
 
 MOST = 1_000_000  # combinations of thresholds that are tried
 Model: TypeAlias = Predictions | Callable[[Ints], Predictions]  # answers, or how to get them for some rows

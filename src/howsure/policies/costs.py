@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from howsure import _check as check
-from howsure._check import Floats, InputError, Ints
-from howsure.outcomes import Outcomes
+from howsure._core import check
+from howsure._core.check import Floats, InputError, Ints
 from howsure.predictions import Predictions
+from howsure.predictions.outcomes import Outcomes
 
 
 def cost_matrix(costs: Any, k: int | None) -> Floats:

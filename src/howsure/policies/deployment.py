@@ -9,11 +9,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from howsure import _check as check
-from howsure._check import Array, Bools, InputError
-from howsure._tally import Tally
+from howsure._core import check
+from howsure._core.check import Array, Bools, InputError
 from howsure.bounds import clopper_pearson_interval
-from howsure.outcomes import Outcomes
+from howsure.predictions.outcomes import Outcomes
+from howsure.tallies.tally import Tally
 
 
 class Chosen(Protocol):

@@ -9,13 +9,13 @@ from typing import Literal
 
 import numpy as np
 
-from howsure import _check as check
 from howsure import bounds
-from howsure._check import InputError
-from howsure._rows import RowTally
-from howsure._tally import Tally
-from howsure.outcomes import Outcomes
-from howsure.policies._sequences import Bound, Kept, given, search
+from howsure._core import check
+from howsure._core.check import InputError
+from howsure.policies.sequences import Bound, Kept, given, search
+from howsure.predictions.outcomes import Outcomes
+from howsure.tallies.rows import RowTally
+from howsure.tallies.tally import Tally
 
 Method = Literal["sgr", "fixed_sequence"]
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from howsure import _check as check
-from howsure._check import Floats, InputError
+from howsure._core import check
+from howsure._core.check import Floats, InputError
 from howsure.bounds import proportion
 from howsure.policies.policy import Decisions, Policy
 from howsure.predictions import Predictions

@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from howsure._tally import Tally
-from howsure.outcomes import Outcomes
 from howsure.policies.deployment import Expected, count_kept, deferral_table, expected_on_new_data, named
 from howsure.policies.guarantee import Guaranteed
 from howsure.policies.policy import Policy
 from howsure.policies.threshold import Threshold
 from howsure.predictions import Predictions
+from howsure.predictions.outcomes import Outcomes
+from howsure.tallies.tally import Tally
 
 Choose = Callable[[Tally], Threshold | Guaranteed]
 

@@ -9,15 +9,15 @@ from typing import Any, Literal
 
 import numpy as np
 
-from howsure import _check as check
 from howsure import scores
-from howsure._check import Array, Bools, Floats, InputError
-from howsure._tally import Tally
-from howsure.outcomes import Outcomes
+from howsure._core import check
+from howsure._core.check import Array, Bools, Floats, InputError
 from howsure.policies.costs import cheapest, cost_matrix, cost_outcomes
 from howsure.policies.guarantee import Guaranteed
 from howsure.policies.threshold import Threshold
 from howsure.predictions import Predictions
+from howsure.predictions.outcomes import Outcomes
+from howsure.tallies.tally import Tally
 
 By = Literal["class", "group"]
 DONT_KNOW = "I don't know"

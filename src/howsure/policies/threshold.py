@@ -7,12 +7,12 @@ from math import inf, nan
 
 import numpy as np
 
-from howsure import _check as check
-from howsure._check import Bools, Floats, InputError
-from howsure._tally import Tally
+from howsure._core import check
+from howsure._core.check import Bools, Floats, InputError
 from howsure.metrics.risk_coverage import widest_row
 from howsure.predictions import Predictions
 from howsure.scores.softmax import normalised_entropy
+from howsure.tallies.tally import Tally
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,8 @@ from math import log
 
 import numpy as np
 
-from howsure import _check as check
-from howsure._check import Array, Bools, Floats, InputError, Ints
+from howsure._core import check
+from howsure._core.check import Array, Bools, Floats, InputError, Ints
 from howsure.bounds import proportion
 from howsure.policies.policy import Decisions
 

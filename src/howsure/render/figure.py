@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from howsure._optional import need
+from howsure._core.optional import need
 
 Axes = Any  # matplotlib is optional, so its types are too
 CurveData = dict[str, Any]  # a curve as it stands in a report: labels, x, y, and what belongs to them

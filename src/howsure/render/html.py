@@ -12,9 +12,9 @@ from typing import Any
 from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
-from howsure.render import _pictures as pictures
-from howsure.render import _rows as rows
-from howsure.render._pictures import Picture
+from howsure.render import pictures
+from howsure.render import sections as rows
+from howsure.render.pictures import Picture
 from howsure.render.words import ARROWS, by_question, headline, interval, level, meaning, note, number
 
 TILES = ("accuracy", "aurc", "coverage_at_risk_0.01", "ece")

@@ -8,7 +8,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from howsure.render._columns import Columns
+from howsure.render.tables import Columns
 
 ROWS = 12  # of a long deferral table
 

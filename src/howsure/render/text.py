@@ -9,8 +9,8 @@ from rich.console import Console, Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from howsure.render._columns import Columns
-from howsure.render._rows import calibration
+from howsure.render.sections import calibration
+from howsure.render.tables import Columns
 from howsure.render.words import ARROWS, by_question, headline, interval, meaning, note, number
 
 

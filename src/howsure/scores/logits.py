@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from howsure._check import Floats, InputError
+from howsure._core.check import Floats, InputError
 from howsure.predictions import Predictions
 
 

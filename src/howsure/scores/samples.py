@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from howsure._check import Floats, InputError
+from howsure._core.check import Floats, InputError
 from howsure.predictions import Predictions
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from howsure import _check as check
-from howsure._check import Floats
-from howsure._columns import top_mass
+from howsure._core import check
+from howsure._core.check import Floats
 from howsure.predictions import Predictions
+from howsure.predictions.columns import top_mass
 
 
 def max_prob(preds: Predictions) -> Floats:

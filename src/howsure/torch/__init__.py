@@ -3,7 +3,7 @@
 Needs the extra `torch`.
 """
 
-from howsure._optional import need
+from howsure._core.optional import need
 
 need("torch", for_="howsure.torch", extra="torch")
 

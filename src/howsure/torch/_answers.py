@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 import torch
 from torch import Tensor
 
-from howsure._check import InputError
+from howsure._core.check import InputError
 from howsure.predictions import ROW_SUM_TOLERANCE
 
 Kind: TypeAlias = Literal["logits", "probs"]

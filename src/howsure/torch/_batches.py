@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from torch import Tensor
 
-from howsure._check import InputError
+from howsure._core.check import InputError
 
 LABELS = ("labels", "label", "targets", "y")
 IDS = ("ids", "id", "idx")

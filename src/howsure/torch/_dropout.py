@@ -10,7 +10,7 @@ from typing import TypeAlias
 import torch
 from torch import nn
 
-from howsure._check import InputError
+from howsure._core.check import InputError
 
 Dropout: TypeAlias = nn.Dropout | nn.Dropout1d | nn.Dropout2d | nn.Dropout3d | nn.AlphaDropout | nn.FeatureAlphaDropout
 

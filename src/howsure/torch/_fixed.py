@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from howsure._check import InputError
+from howsure._core.check import InputError
 from howsure.torch._dropout import Dropout, dropout_layers
 from howsure.torch._modes import evaluating, random_state
 

@@ -11,11 +11,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from howsure import _check as check
-from howsure._atomic import check_target
-from howsure._check import Array, InputError
+from howsure._core import check
+from howsure._core.atomic import check_target
+from howsure._core.check import Array, InputError
 from howsure.formats import write
-from howsure.formats._catalogue import format_of
+from howsure.formats.catalogue import format_of
 from howsure.predictions import Predictions
 from howsure.torch._answers import Kind
 from howsure.torch._batches import Batch, needs_labels, parsed

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import nn
 
-from howsure._check import InputError
+from howsure._core.check import InputError
 
 
 @contextmanager

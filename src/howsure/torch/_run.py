@@ -10,7 +10,7 @@ from typing import Any, TypedDict
 import torch
 from torch import Tensor, nn
 
-from howsure._check import InputError
+from howsure._core.check import InputError
 from howsure.torch._answers import Kind, Pick, picked, rows
 from howsure.torch._modes import device_of, moved
 

@@ -12,8 +12,8 @@ from typing import Any, TypeAlias
 import torch
 from torch import Tensor, nn
 
-from howsure._check import InputError
-from howsure._optional import need
+from howsure._core.check import InputError
+from howsure._core.optional import need
 
 Checkpoint: TypeAlias = Mapping[str, Any] | str | os.PathLike[str]
 

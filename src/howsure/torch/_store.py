@@ -9,7 +9,7 @@ from typing import IO
 
 import numpy as np
 
-from howsure._check import Array, InputError
+from howsure._core.check import Array, InputError
 
 
 class Store:

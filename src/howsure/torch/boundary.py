@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from howsure._check import Floats, InputError
+from howsure._core.check import Floats, InputError
 from howsure.torch._answers import Kind, are_probs, picked, rows
 from howsure.torch._batches import parsed
 from howsure.torch._modes import evaluating, random_state

@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from howsure import _check as check
-from howsure._check import Floats, InputError
+from howsure._core import check
+from howsure._core.check import Floats, InputError
 from howsure.calibrators import Identity, MatrixScaling, Temperature, VectorScaling
 from howsure.calibrators._logits import SMALLEST
 from howsure.calibrators._steps import steps

@@ -12,7 +12,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from howsure._check import Array, InputError
+from howsure._core.check import Array, InputError
 from howsure.formats import write
 from howsure.predictions import Predictions
 from howsure.torch._gather import checked_target, gather

@@ -15,12 +15,12 @@ from typing import Any, TypeAlias
 import torch
 from torch import nn
 
-from howsure._atomic import check_target, write_text
-from howsure._build import tally
-from howsure._check import InputError
+from howsure._core.atomic import check_target, write_text
+from howsure._core.check import InputError
 from howsure.metrics import accuracy, aurc, ece, nll
 from howsure.predictions import Predictions
 from howsure.scores import max_prob
+from howsure.tallies.build import tally
 from howsure.torch._answers import Kind, Pick
 from howsure.torch._run import Options
 from howsure.torch.collecting import collect

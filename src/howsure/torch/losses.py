@@ -7,7 +7,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor
 
-from howsure._check import InputError
+from howsure._core.check import InputError
 
 
 def label_smoothing(logits: Tensor, labels: Tensor, *, epsilon: float = 0.1) -> Tensor:

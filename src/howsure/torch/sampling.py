@@ -11,10 +11,10 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from howsure import _check as check
-from howsure._check import InputError
-from howsure._columns import chunks
+from howsure._core import check
+from howsure._core.check import InputError
 from howsure.predictions import Predictions
+from howsure.predictions.columns import chunks
 from howsure.torch._answers import rows
 from howsure.torch._dropout import dropout_layers, stochastic
 from howsure.torch._gather import gather

@@ -1,0 +1,59 @@
+"""Sums of floats that do not depend on their order: exact integers inside, one rounding at the end."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from howsure._core.check import Array, Floats, Ints
+
+UNIT = 1127  # a sum counts units of 2^-1127, fine enough for every float64
+MANY = 1 << 16  # numbers taken together
+HALF = 26  # bits of each half of a mantissa or of a fixed-point number
+
+
+def exact_sum(x: Floats) -> int:
+    """The sum of at most 2^26 finite numbers, in units of 2^-1127.
+
+    >>> as_float(exact_sum(np.array([1e16, 1.0, -1e16])))
+    1.0
+    """
+    fraction, exponent = np.frexp(x)
+    whole = np.ldexp(fraction, 2 * HALF + 1).astype(np.int64)
+    least = int(exponent.min(initial=0))
+    high, low = (np.bincount(exponent - least, part) for part in (whole >> HALF, whole & ((1 << HALF) - 1)))
+    shifts = range(UNIT + least - 2 * HALF - 1, UNIT + least - 2 * HALF - 1 + len(high))
+    return sum(((int(h) << HALF) + int(l)) << shift for h, l, shift in zip(high, low, shifts, strict=True))
+
+
+def as_float(total: int) -> float:
+    """The float64 nearest to a sum."""
+    return total / (1 << UNIT)
+
+
+def mean(x: Floats) -> float:
+    """The mean of any number of floats, the same for every order of them.
+
+    >>> mean(np.array([0.1] * 10))
+    0.1
+    """
+    if not np.isfinite(x).all():
+        return float(x.mean())
+    return as_float(sum(exact_sum(x[i : i + MANY]) for i in range(0, len(x), MANY))) / len(x)
+
+
+def fixed_sums(cell: Array, p: Floats, cells: int) -> Ints:
+    """Sums of numbers in [0, 1] per cell as integers of shape (2, cells): multiples of 2^-26, and of 2^-52 beyond.
+
+    A number is rounded to a multiple of 2^-52 before it is added, so sums of parts add up in any order.
+
+    >>> from_fixed(fixed_sums(np.array([0, 1, 0]), np.array([0.1, 1.0, 0.2]), 2))
+    array([0.3, 1. ])
+    """
+    high = np.floor(p * 2.0**HALF)
+    low = np.rint((p * 2.0**HALF - high) * 2.0**HALF)
+    return np.stack([np.bincount(cell, part, minlength=cells) for part in (high, low)]).astype(np.int64)
+
+
+def from_fixed(sums: Ints) -> Floats:
+    """Fixed-point sums as floats."""
+    return np.ldexp(sums[0].astype(np.float64), -HALF) + np.ldexp(sums[1].astype(np.float64), -2 * HALF)

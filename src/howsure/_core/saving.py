@@ -1,0 +1,119 @@
+"""save, load: calibrators, policies and reports as versioned JSON.
+
+A file is `{"howsure": version, "schema": 1, "digest": "sha256:...", "value": {"class": ..., field: ...}}`.
+The digest covers everything else in canonical form, so a file that was changed is refused; so are unknown
+schemas, classes and fields, and values of the wrong type. Loading executes nothing from the file: classes
+come from the fixed table below.
+
+To make a class savable: write it as a frozen dataclass whose fields are None, bool, int, float, str, tuples,
+dicts with string keys, NumPy arrays (bool, int64, float64) or other savable classes, annotated with types
+that exist at run time (not under `if TYPE_CHECKING`); check the values in `__post_init__`; add its name and
+module to `SAVABLE`. Fields with `init=False` are left out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from howsure._core import json
+from howsure._core.atomic import write_text
+from howsure._core.check import InputError
+
+__all__ = ["load", "save"]
+
+SCHEMA = 1
+SAVABLE = {
+    "Basis": "howsure.policies",
+    "Beta": "howsure.calibrators",
+    "Cascade": "howsure.policies",
+    "CascadeResult": "howsure.policies",
+    "Dirichlet": "howsure.calibrators",
+    "Evidence": "howsure.policies",
+    "Fitted": "howsure.calibrators",
+    "HistogramBinning": "howsure.calibrators",
+    "Identity": "howsure.calibrators",
+    "Isotonic": "howsure.calibrators",
+    "MatrixScaling": "howsure.calibrators",
+    "OnlinePolicy": "howsure.policies",
+    "Platt": "howsure.calibrators",
+    "Policy": "howsure.policies",
+    "Promise": "howsure.policies",
+    "Temperature": "howsure.calibrators",
+    "VectorScaling": "howsure.calibrators",
+    "Watch": "howsure.policies",
+}
+KEYS = {"howsure", "schema", "digest", "value"}
+
+
+def save(value: Any, path: str | os.PathLike[str]) -> None:
+    """Write a fitted calibrator, a policy or a report as JSON that `load` reads back bit for bit.
+
+    The file appears whole or not at all: it is written under a temporary name and renamed.
+
+    >>> from howsure.calibrators import Temperature
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     save(Temperature(1.7), f"{folder}/c.json")
+    ...     load(f"{folder}/c.json").temperature
+    1.7
+    """
+    content = {"howsure": _version(), "schema": SCHEMA, "value": json.encode(value, _find)}
+    document = {"howsure": content["howsure"], "schema": SCHEMA, "digest": _digest(content), "value": content["value"]}
+    write_text(path, json.pretty(document) + "\n")
+
+
+def load(path: str | os.PathLike[str]) -> Any:
+    """The value that `save` wrote; an error where the file was changed, is of another schema or not ours.
+
+    >>> load("nowhere.json")
+    Traceback (most recent call last):
+    howsure._core.check.InputError: nowhere.json cannot be loaded: No such file or directory.
+    """
+    try:
+        return _read(_text(Path(path)))
+    except ValueError as e:  # InputError included; json's own error too
+        raise InputError(f"{os.fspath(path)} cannot be loaded: {str(e).rstrip('.')}.") from None
+
+
+def _version() -> str:
+    return import_module("howsure").__version__  # by name: the package itself stands above this module
+
+
+def _find(name: str) -> type:
+    """The class of that name, from the fixed table."""
+    if name not in SAVABLE:
+        raise InputError(f"{name!r} is not a class that can be saved or loaded")
+    return getattr(import_module(SAVABLE[name]), name)
+
+
+def _digest(content: dict[str, Any]) -> str:
+    return "sha256:" + hashlib.sha256(json.canonical(content).encode("ascii")).hexdigest()
+
+
+def _read(text: str) -> Any:
+    document = json.loads(text)
+    if not isinstance(document, dict) or "howsure" not in document or "schema" not in document:
+        raise InputError("it is not a file that howsure saved")
+    if type(document["schema"]) is not int or document["schema"] != SCHEMA:
+        raise InputError(
+            f"it has schema {document['schema']!r}, written by howsure {document['howsure']!r}; "
+            f"this is howsure {_version()}, which reads schema {SCHEMA}. Use a matching version"
+        )
+    if document.keys() != KEYS:
+        raise InputError(f"it needs exactly the keys {sorted(KEYS)}, and has {sorted(document)}")
+    if document.pop("digest") != _digest(document):
+        raise InputError("its digest does not match its content: the file was changed or damaged. Save it again")
+    return json.decode(document["value"], _find)
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_bytes().decode("utf-8")
+    except OSError as e:
+        raise InputError(e.strerror or str(e)) from None
+    except UnicodeDecodeError:
+        raise InputError("it is not a text file; howsure saves JSON") from None

@@ -1,0 +1,128 @@
+"""What several commands share: how files are read, how results are shown and written."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import click
+
+from howsure._core.check import InputError
+
+if TYPE_CHECKING:
+    from howsure.predictions import Predictions
+
+F = TypeVar("F", bound=Callable[..., Any])
+WIDTH = 110  # of what is printed into a file or a pipe
+FILES = click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE...")
+
+
+def reading(f: F) -> F:
+    """Options that say how a file is read."""
+    options = [
+        click.option("--split", help="Which split, where a file holds several (val, test, ...)."),
+        click.option("--mc", is_flag=True, help="Use the Monte-Carlo or ensemble samples (mc_logits)."),
+        click.option("--renormalise", is_flag=True, help="Divide rows of probabilities by their sum."),
+        click.option(
+            "--name",
+            "names",
+            multiple=True,
+            metavar="WHAT=NAME",
+            help="Where the file calls something differently, e.g. --name labels=target.",
+        ),
+    ]
+    for option in reversed(options):
+        f = option(f)
+    return f
+
+
+def showing(f: F) -> F:
+    """Options that say how a result is shown."""
+    options = [
+        click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables."),
+        click.option(
+            "-o",
+            "--out",
+            "out",
+            multiple=True,
+            type=click.Path(),
+            help="Also write .json, .md, .html or .txt; repeatable.",
+        ),
+        click.option("--html", "html", type=click.Path(), help="Write the interactive report, one offline file."),
+        click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors."),
+    ]
+    for option in reversed(options):
+        f = option(f)
+    return f
+
+
+def measuring(f: F) -> F:
+    """Options of everything that has intervals."""
+    options = [
+        click.option("--level", type=float, default=0.95, show_default=True, help="Level of the intervals."),
+        click.option("--seed", type=int, default=0, show_default=True, help="Seed of the bootstrap."),
+    ]
+    for option in reversed(options):
+        f = option(f)
+    return f
+
+
+def read_files(
+    files: Sequence[str], split: str | None, mc: bool, renormalise: bool, names: Sequence[str]
+) -> Predictions:
+    """The files as one set of predictions."""
+    from howsure.formats import read
+
+    with working(f"reading {', '.join(Path(f).name for f in files)}"):
+        return read(list(files), split=split, mc=mc, renormalise=renormalise, names=name_table(names))
+
+
+def name_table(names: Sequence[str]) -> dict[str, str]:
+    """`labels=target` → {"labels": "target"}."""
+    table: dict[str, str] = {}
+    for entry in names:
+        what, sign, name = entry.partition("=")
+        if not sign or not what or not name:
+            raise InputError(f"--name {entry!r} is not WHAT=NAME, as in --name labels=target.")
+        table[what.strip()] = name.strip()
+    return table
+
+
+@contextmanager
+def working(what: str) -> Generator[None]:
+    """A spinner on the terminal while something takes its time; nothing where nobody watches."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(f"{what} …"):
+        yield
+
+
+def say(renderable: Any) -> None:
+    """Print to standard output: in colour on a terminal, else as plain text of a fixed width."""
+    from rich.console import Console
+
+    if sys.stdout.isatty():
+        Console(highlight=False).print(renderable)
+        return
+    from io import StringIO
+
+    out = StringIO()
+    Console(file=out, width=WIDTH, no_color=True, highlight=False).print(renderable)
+    click.echo("\n".join(line.rstrip() for line in out.getvalue().rstrip("\n").splitlines()))
+
+
+def note(message: str, quiet: bool = False) -> None:
+    """A remark for people, on standard error."""
+    if not quiet:
+        click.echo(message, err=True)
+
+
+def command_line() -> str:
+    """The call, for the record, without the folder that howsure lives in."""
+    return " ".join(["howsure", *sys.argv[1:]])

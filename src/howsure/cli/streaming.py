@@ -1,0 +1,126 @@
+"""How `evaluate` runs over files that need not fit into memory: its options, where it runs, its progress bar."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from howsure._core.check import InputError
+from howsure.cli.common import F, command_line, name_table, note
+
+if TYPE_CHECKING:
+    from howsure.report import Report
+    from howsure.scale import Progress
+    from howsure.workers import Map
+
+OPTIONS = ("workers", "scheduler", "resume", "skip_corrupt", "compact")
+
+
+def streaming(f: F) -> F:
+    """Options of an evaluation in bounded memory."""
+    options = [
+        click.option(
+            "--stream/--no-stream",
+            "stream",
+            default=None,
+            help="Read part by part in bounded memory, or load everything; large files are streamed by default.",
+        ),
+        click.option("--workers", type=click.IntRange(1), metavar="N", help="Stream over N worker processes."),
+        click.option("--scheduler", metavar="ADDRESS", help="Stream on a Dask cluster, e.g. tcp://10.0.0.1:8786."),
+        click.option(
+            "--resume", type=click.Path(), metavar="FOLDER", help="Keep what is done here, and go on from it."
+        ),
+        click.option("--skip-corrupt", is_flag=True, help="Leave out row groups and files that cannot be read."),
+        click.option("--compact", is_flag=True, help="Tallies of fixed size: bounds instead of exact numbers."),
+    ]
+    for option in reversed(options):
+        f = option(f)
+    return f
+
+
+def streams(files: Sequence[str], given: dict[str, Any], held: Sequence[str], quiet: bool) -> bool:
+    """Whether to stream: because it was asked for, or because the data are large, which is announced."""
+    asked = [name for name in OPTIONS if given[name]]
+    if asked and given["stream"] is False:
+        raise InputError(f"--{asked[0].replace('_', '-')} is for streams; leave out --no-stream.")
+    if (asked or given["stream"]) and held:
+        raise InputError(f"{held[0]} needs all predictions at once; leave it out, or the options of a stream.")
+    if asked or given["stream"] is not None:
+        return bool(asked or given["stream"])
+    if held:
+        return False
+    from howsure.scale.parts import large
+
+    why = large(files)
+    if why is not None:
+        note(f"howsure: {why}, read as a stream; --no-stream loads all of it.", quiet)
+    return why is not None
+
+
+def streamed(
+    files: Sequence[str], scores: Sequence[str], given: dict[str, Any], how: dict[str, Any], **asked: Any
+) -> Report:
+    """The report of a stream."""
+    from howsure.scale import evaluate_files
+
+    names = name_table(how.pop("names"))
+    with _where(given["workers"], given["scheduler"]) as mapped, _bar() as progress:
+        return evaluate_files(
+            files,
+            scores or None,
+            map=mapped,
+            resume=given["resume"],
+            skip_corrupt=given["skip_corrupt"],
+            compact=given["compact"],
+            progress=progress,
+            command=command_line(),
+            names=names,
+            **how,
+            **asked,
+        )
+
+
+@contextmanager
+def _where(number: int | None, scheduler: str | None) -> Generator[Map | None]:
+    """Threads of this process, worker processes, or a cluster."""
+    if number is not None and scheduler is not None:
+        raise InputError("--workers starts processes here and --scheduler uses a cluster; give one of them.")
+    if number is None and scheduler is None:
+        yield None
+        return
+    from howsure import workers
+
+    with workers.connected(scheduler) if scheduler else workers.processes(number or 1) as mapped:
+        yield mapped
+
+
+@contextmanager
+def _bar() -> Generator[Callable[[Progress], None] | None]:
+    """Rows, rows per second and the time left, where somebody watches."""
+    if not sys.stderr.isatty():
+        yield None
+        return
+    from rich import progress
+    from rich.console import Console
+
+    rows, speed = (progress.TextColumn("{task.fields[" + name + "]}") for name in ("rows", "speed"))
+    columns = (rows, progress.BarColumn(), speed, progress.TimeRemainingColumn())
+    with progress.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task("", total=None, rows="reading", speed="")
+
+        def update(p: Progress) -> None:
+            bar.update(task, completed=p.bytes, total=p.of_bytes, rows=_rows(p), speed=_speed(p))
+
+        yield update
+
+
+def _rows(p: Progress) -> str:
+    return f"{p.rows:,} rows, part {p.parts:,} of {p.of_parts:,}"
+
+
+def _speed(p: Progress) -> str:
+    return f"{p.rows / max(p.seconds, 1e-9):,.0f} rows/s"

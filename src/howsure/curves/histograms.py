@@ -1,0 +1,146 @@
+"""Histograms of correctness: bins with a weight and a probability of being right (Finlay & Oberman)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from howsure._core import check
+from howsure._core.check import Floats, InputError
+from howsure.binning import Binning, equal_size, sums_in
+from howsure.tallies.tally import Counts, Tally, needs_zero_one
+
+__all__ = ["Histogram", "histogram", "refine"]
+
+SUM_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Histogram:
+    """Bins of weight w_i in which the answer is right with probability p_i.
+
+    Weights are divided by their sum and empty bins are dropped. Histograms made from data also keep their
+    counts, so that a bin can be compared with the base rate exactly.
+    Finlay & Oberman, definition 1.
+
+    >>> Histogram(weight=[1, 1], p=[0.5, 0.9]).base
+    0.7
+    """
+
+    weight: Any
+    p: Any
+    count: Counts | None = None
+    right: Counts | None = None
+
+    def __post_init__(self) -> None:
+        w = check.weights(self.weight, len(np.atleast_1d(self.weight)))
+        p = check.column(self.p, "p").astype(np.float64)
+        check.same_length(p, "p", len(w), "weight")
+        bad = ~((p >= 0) & (p <= 1))
+        if bad.any():
+            i = check.first(bad)
+            raise InputError(f"p[{i}] is {p[i]:g}; a probability lies in [0, 1].")
+        keep = w > 0
+        object.__setattr__(self, "weight", w[keep] / w.sum())
+        object.__setattr__(self, "p", p[keep])
+
+    @classmethod
+    def from_counts(cls, count: Any, right: Any) -> Histogram:
+        """Bins of `count` samples of which `right` are right; empty bins are dropped."""
+        n, k = np.asarray(count), np.asarray(right)
+        check.same_length(k, "right", len(n), "count")
+        if (k < 0).any() or (k > n).any():
+            i = check.first((k < 0) | (k > n))
+            raise InputError(f"bin {i} has {k[i]:g} right of {n[i]:g}; that is impossible.")
+        n, k = n[n > 0], k[n > 0]
+        return cls(n, k / n, n, k)
+
+    @classmethod
+    def from_bins(cls, bin_of_each_sample: Any, correct: Any) -> Histogram:
+        """From any discrete bins: people's easy, typical and hard, or two scores crossed.
+
+        Bins come in sorted order. A two-dimensional array crosses its columns.
+
+        >>> Histogram.from_bins(["hard", "easy", "easy"], [0, 1, 1]).p
+        array([1., 0.])
+        """
+        bins = np.asarray(bin_of_each_sample)
+        c = check.zero_one(correct, "correct")
+        check.same_length(bins, "bins", len(c), "correct")
+        _, where = np.unique(bins, axis=0, return_inverse=True)
+        where = where.reshape(-1)
+        return cls.from_counts(np.bincount(where), np.bincount(where[c], minlength=int(where.max()) + 1))
+
+    @property
+    def base(self) -> float:
+        """Overall probability of being right."""
+        if self.count is not None and self.right is not None:
+            return float(self.right.sum() / self.count.sum())
+        return float(np.clip(np.dot(self.weight, self.p), self.p.min(), self.p.max()))  # a mean, also when rounded
+
+    @property
+    def at_base(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+        """Which bins are exactly as good as the whole; decided in counts where they are known."""
+        if self.count is not None and self.right is not None:
+            return self.right * self.count.sum() == self.right.sum() * self.count
+        return self.p == self.base
+
+    @property
+    def relative_variance(self) -> Floats:
+        """sqrt(p (1-p) / n) / min(p, 1-p) of each bin, inf at 0 or 1; above 0.5 a bin is too fine to read.
+
+        Finlay & Oberman, section 2.1.
+        """
+        if self.count is None:
+            raise InputError("the relative variance needs counts; make the histogram from data.")
+        spread = np.sqrt(self.p * (1 - self.p) / self.count)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            return np.where(spread > 0, spread / np.minimum(self.p, 1 - self.p), np.inf)
+
+    def reversed(self) -> Histogram:
+        """The same bins in opposite order; only `histogram_auroc` looks at the order."""
+        return self.select(slice(None, None, -1))
+
+    def select(self, bins: Any) -> Histogram:
+        """Some of the bins, their weights divided by their sum."""
+        pick: Callable[[Any], Any] = lambda a: None if a is None else a[bins]
+        return Histogram(self.weight[bins], self.p[bins], pick(self.count), pick(self.right))
+
+    def __len__(self) -> int:
+        return len(self.p)
+
+
+def histogram(t: Tally, bins: Binning | None = None) -> Histogram:
+    """The histogram of a tally, most trusted bin first; 100 bins of equal size by default.
+
+    >>> from howsure import tally
+    >>> histogram(tally([0.9, 0.8, 0.2, 0.1], correct=[1, 1, 1, 0]), bins=equal_size(2)).p
+    array([1. , 0.5])
+    """
+    needs_zero_one(t, "histogram")
+    sums = sums_in(equal_size(100) if bins is None else bins, t)
+    return Histogram.from_counts(sums.count, sums.count - sums.loss)
+
+
+def refine(h: Histogram, i: int, b: Any, q: Any) -> Histogram:
+    """Split bin i into parts with shares `b` and probabilities `q` that average to the bin's own.
+
+    Any convex score can only grow under refinement. Finlay & Oberman, definition 3 and theorem 1.
+
+    >>> refine(Histogram([1], [0.5]), 0, [0.5, 0.5], [0.1, 0.9]).p
+    array([0.1, 0.9])
+    """
+    b, q = check.column(b, "b").astype(np.float64), check.column(q, "q").astype(np.float64)
+    check.same_length(q, "q", len(b), "b")
+    if not -len(h) <= i < len(h):
+        raise InputError(f"bin {i} does not exist; the histogram has {len(h)} bins.")
+    if (b <= 0).any() or abs(b.sum() - 1) > SUM_TOLERANCE:
+        raise InputError(f"b must be positive and sum to 1; it sums to {b.sum():g}.")
+    if abs(np.dot(b, q) - h.p[i]) > SUM_TOLERANCE:
+        raise InputError(f"the parts average to {np.dot(b, q):g}, the bin has {h.p[i]:g}; refinement keeps the mean.")
+    i %= len(h)
+    w = np.concatenate((h.weight[:i], h.weight[i] * b, h.weight[i + 1 :]))
+    return Histogram(w, np.concatenate((h.p[:i], q, h.p[i + 1 :])))

@@ -1,0 +1,130 @@
+"""Parts of a file → Predictions."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import numpy as np
+
+from howsure._core import check
+from howsure._core.check import Array, InputError
+from howsure.formats import llm
+from howsure.formats.cells import is_whole
+from howsure.formats.fields import Fields
+from howsure.predictions import Predictions
+
+ROW = re.compile(r"\w+\[(\d+)\]|\brows? (\d+)")
+
+
+def assembled(data: Fields, *, renormalise: bool = False, first_image: int = 0) -> Predictions:
+    """The predictions that the parts describe; every complaint names the file."""
+    try:
+        flat = by_pixel(data, first_image)
+        _check_ids(flat.arrays.get("ids"))
+        return _made(flat, renormalise)
+    except InputError as e:
+        raise InputError(located(str(e), data)) from None
+
+
+def located(message: str, data: Fields) -> str:
+    """`message` with the file's name, and with the line of the first row that it mentions."""
+    lines = data.lines
+    if lines is not None:
+        message = ROW.sub(lambda m: f"{m[0]} (line {int(lines[int(m[1] or m[2])])})", message, count=1)
+    return f"{data.path.name}: {message}"
+
+
+def _made(data: Fields, renormalise: bool) -> Predictions:
+    a, kind = data.arrays, data.kind
+    beside: dict[str, Any] = {name: a[name] for name in ("ids", "group", "weight") if name in a}
+    beside["class_names"] = data.class_names
+    if kind in ("confidence", "logprob"):
+        return _top_label(data, beside)
+    labels = None if "labels" not in a else class_numbers(a["labels"], data.class_names)
+    values = check.array(a[kind], kind)
+    if kind.startswith("mc_"):
+        sort = kind.removeprefix("mc_")
+        return Predictions.from_samples(labels=labels, **{sort: values}, renormalise=renormalise, **beside)
+    if kind == "probs":
+        return Predictions.from_probs(values, labels, renormalise=renormalise, **beside)
+    if values.ndim == 3:
+        raise InputError(f"{kind} has shape {values.shape}; samples of shape (s, n, k) must be named mc_{kind}.")
+    return Predictions.from_logits(values, labels, **beside)
+
+
+def _top_label(data: Fields, beside: dict[str, Any]) -> Predictions:
+    a = data.arrays
+    values = check.array(a[data.kind], data.kind)
+    correct, said, true = (a.get(part) for part in ("correct", "prediction", "labels"))
+    if correct is None and said is not None and true is not None:
+        check.same_length(said, "prediction", len(np.atleast_1d(true)), "labels")
+        correct = llm.same_answer(said, true)
+    confidence = values if data.kind == "confidence" else llm.from_logprob(values)
+    return Predictions.from_confidence(confidence, correct, prediction=said, labels=true, **beside)
+
+
+def class_numbers(labels: Array, names: tuple[str, ...] | None) -> Array:
+    """Labels given as class names become class numbers."""
+    if labels.dtype.kind not in "UO":
+        return labels
+    known = {name: i for i, name in enumerate(names or ())}
+    texts = [str(t) for t in labels.reshape(-1).tolist()]
+    bad = next((i for i, t in enumerate(texts) if t not in known and (names or not is_whole(t))), None)
+    if bad is None:
+        return np.array([known[t] for t in texts], dtype=np.int64).reshape(labels.shape)
+    if not names:
+        raise InputError(f"labels[{bad}] is {texts[bad]!r}; class numbers are needed, or class names in the file.")
+    shown = ", ".join(repr(n) for n in names[:6]) + (", …" if len(names) > 6 else "")
+    raise InputError(f"labels[{bad}] is {texts[bad]!r}, which is none of the classes {shown}; correct the name.")
+
+
+def by_pixel(data: Fields, first_image: int) -> Fields:
+    """Segmentation: arrays (image, class, height, width) become one row per pixel, with the image as group."""
+    value = data.arrays[data.kind]
+    space = _space(value, data)
+    if space is None:
+        return data
+    images = (value.shape[1] if data.kind.startswith("mc_") else value.shape[0], *space)
+    group = data.arrays.get("images", data.arrays.get("group", data.arrays.get("ids")))
+    if group is None:
+        group = np.arange(first_image, first_image + images[0])
+    check.same_length(group, "group", images[0], "the images")
+    arrays = {part: _flat(a, part, images) for part, a in data.arrays.items() if part not in ("ids", "images", "group")}
+    arrays["group"] = np.repeat(group, int(np.prod(space)))
+    return Fields(data.path, data.kind, arrays, data.class_names)
+
+
+def _space(value: Array, data: Fields) -> tuple[int, ...] | None:
+    """The axes of an image, or None where rows are samples."""
+    if data.kind.startswith("mc_"):
+        return value.shape[3:] or None
+    if data.kind in ("confidence", "logprob"):
+        return value.shape[1:] or None
+    labels = data.arrays.get("labels")
+    pixels = value.ndim > 3 or (value.ndim == 3 and labels is not None and labels.shape == (len(value), value.shape[2]))
+    return value.shape[2:] if pixels else None
+
+
+def _flat(a: Array, part: str, images: tuple[int, ...]) -> Array:
+    if part.startswith("mc_"):
+        return np.moveaxis(a, 2, -1).reshape(len(a), -1, a.shape[2])
+    if a.ndim == len(images) + 1:
+        return np.moveaxis(a, 1, -1).reshape(-1, a.shape[1])
+    if a.shape != images:
+        shape = " × ".join(map(str, images))
+        raise InputError(f"{part} has shape {a.shape}; one value per pixel, {shape}, is needed.")
+    return a.reshape(-1)
+
+
+def _check_ids(ids: Array | None) -> None:
+    if ids is None or ids.ndim != 1:
+        return
+    order = np.argsort(ids, kind="stable")
+    same = np.flatnonzero(ids[order][1:] == ids[order][:-1])
+    if len(same):
+        i, j = sorted((int(order[same[0]]), int(order[same[0] + 1])))
+        raise InputError(
+            f"ids[{j}] is {str(ids[j])!r} like row {i} ({len(same):,} repeated ids); an id names one sample, "
+            "so use `group` for what several samples share."
+        )

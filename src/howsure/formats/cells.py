@@ -1,0 +1,203 @@
+"""Text cells → typed columns. A cell that does not fit is reported with its line and column."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from howsure._core.check import Array, Floats
+from howsure.formats.contents import Cells, Contents, Problem, Report
+
+TRUTH = {"1": 1.0, "0": 0.0, "true": 1.0, "false": 0.0, "1.0": 1.0, "0.0": 0.0}
+WIDTH = 256  # longer texts are kept as objects: a fixed width would cost its length in every row
+
+
+@dataclass(frozen=True)
+class Column:
+    """The cells of one column, with where they stand and how to report one that does not fit."""
+
+    cells: Cells
+    name: str
+    contents: Contents
+    report: Report
+
+    def bad(self, row: int, need: str, fix: str = "") -> None:
+        """Report the cell of a row."""
+        cell = self.cells[row]
+        shown = "empty" if cell is None or cell == "" else repr(cell)[:60]
+        where = f"{self.contents.path.name}, {self.contents.place(row)}, column {self.name!r}"
+        self.report(Problem(where, f"the value is {shown}", fix or f"{need} is needed", "the other rows"))
+
+
+def numbers(column: Column) -> Floats:
+    """Numbers; nan is not one."""
+    quick = _quick(column.cells)
+    if quick is not None and quick.ndim == 1:
+        return quick
+    return _each(column, _number, "a number")
+
+
+def confidences(column: Column) -> Floats:
+    """Numbers in [0, 1], or percentages with their sign, as "85%"."""
+    if any(isinstance(cell, str) and "%" in cell for cell in column.cells):
+        return _each(column, _share, 'a number from 0 to 1, or a percentage such as "85%",')
+    return numbers(column)
+
+
+def truths(column: Column) -> Floats:
+    """Right or wrong: 0, 1, true or false."""
+    quick = _quick(column.cells)
+    if quick is not None and quick.ndim == 1 and ((quick == 0) | (quick == 1)).all():
+        return quick
+    return _each(column, _truth, "0, 1, true or false")
+
+
+def names(column: Column) -> Array:
+    """Whole numbers where all cells are, else text. "007" is text: as a number it would lose its zeros."""
+    quick = _quick_whole(column.cells)
+    if quick is not None:
+        return quick
+    for row, cell in enumerate(column.cells):
+        if cell is None or cell == "" or not isinstance(cell, str | int):
+            column.bad(row, "a whole number or a text")
+    texts = ["" if cell is None else str(cell).strip() for cell in column.cells]
+    return whole(texts) if all(map(is_whole, texts)) else text(texts)
+
+
+def whole(texts: list[str]) -> Array:
+    """Texts of whole numbers as int64."""
+    return np.array([int(t) for t in texts], dtype=np.int64)
+
+
+def text(texts: list[str]) -> Array:
+    """A text array, of fixed width where that is not wasteful."""
+    longest = max(map(len, texts), default=0)
+    return np.array(texts, dtype=np.str_ if longest <= WIDTH else object)
+
+
+def lists(column: Column) -> tuple[Array, tuple[str, ...] | None]:
+    """Lists of equal shape, one per row, or one object {class: number} per row; with the class names of the latter."""
+    cells = [_parsed(cell) for cell in column.cells]
+    keys = tuple(cells[0]) if isinstance(cells[0], dict) else None
+    if keys is not None:
+        cells = [[c.get(k) for k in keys] if isinstance(c, dict) and set(c) == set(keys) else None for c in cells]
+    if all(isinstance(c, int | float) and not isinstance(c, bool) for c in cells):
+        return numbers(column), None  # one number per row: P(y=1), or the logit of class 1
+    quick = _quick(cells)
+    if quick is not None and quick.ndim > 1 and quick.size:
+        return quick, keys
+    return _slow_lists(column, cells), keys
+
+
+def side_by_side(columns: list[Column]) -> Floats:
+    """Columns of numbers as a matrix."""
+    quick = _quick([cell for column in columns for cell in column.cells])
+    if quick is not None and quick.ndim == 1:
+        return np.ascontiguousarray(quick.reshape(len(columns), -1).T)
+    return np.stack([numbers(column) for column in columns], axis=1)
+
+
+def texts(column: Column) -> list[list[str]]:
+    """Lists of texts, one list per row."""
+    cells = [_parsed(cell) for cell in column.cells]
+    for row, cell in enumerate(cells):
+        if not isinstance(cell, list) or not cell or not all(isinstance(c, str | int | float) for c in cell):
+            column.bad(row, "a list of at least one text")
+            cells[row] = [""]
+    return [[str(c) for c in cell] for cell in cells]
+
+
+def narrow(a: Floats, *, half: bool) -> Array:
+    """The same numbers in half the bytes where none changes: a text file of float32 numbers is read as float32."""
+    for dtype in (np.float16, np.float32) if half else (np.float32,):
+        with np.errstate(over="ignore"):
+            small = a.astype(dtype)
+        if np.array_equal(small, a):
+            return small
+    return a
+
+
+def _quick(cells: Cells) -> Floats | None:
+    """All cells at once, or None if one of them may not be a number."""
+    try:
+        a = np.array(cells, dtype=np.float64)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    odd = np.isnan(a).any() or (isinstance(cells[0], str) and "_" in "".join(c for c in cells if isinstance(c, str)))
+    return None if odd else a
+
+
+def _quick_whole(cells: Cells) -> Array | None:
+    """All cells at once as whole numbers, or None if one of them may not be one."""
+    kinds = set(map(type, cells))
+    if kinds not in ({str}, {int}):
+        return None
+    try:
+        a = np.array(cells, dtype=np.int64)
+    except (ValueError, OverflowError):
+        return None
+    return a if kinds == {int} or a.astype(np.str_).tolist() == list(cells) else None
+
+
+def _each(column: Column, parse: Callable[[Any], float | None], need: str) -> Floats:
+    out = np.full(len(column.cells), np.nan)
+    for row, cell in enumerate(column.cells):
+        value = parse(cell)
+        if value is None:
+            column.bad(row, need)
+        else:
+            out[row] = value
+    return out
+
+
+def _number(cell: Any) -> float | None:
+    if isinstance(cell, str) and "_" in cell:  # float("1_000") is 1000 to Python and to nobody else
+        return None
+    try:
+        value = float(cell)
+    except (ValueError, TypeError, OverflowError):
+        return None
+    return None if value != value else value
+
+
+def _share(cell: Any) -> float | None:
+    if isinstance(cell, str) and cell.strip().endswith("%"):
+        value = _number(cell.strip()[:-1].strip())
+        return None if value is None else value / 100
+    return _number(cell)
+
+
+def _truth(cell: Any) -> float | None:
+    return TRUTH.get(str(cell).strip().lower())
+
+
+def is_whole(t: str) -> bool:
+    """Whether a text is a whole number as one would write it."""
+    digits = t.removeprefix("-")
+    return digits.isascii() and digits.isdigit() and len(digits) < 19 and (digits[0] != "0" or t == "0")
+
+
+def _parsed(cell: Any) -> Any:
+    """The list that a cell of a delimited file holds as JSON."""
+    if not isinstance(cell, str):
+        return cell
+    try:
+        return json.loads(cell)
+    except (ValueError, RecursionError):
+        return None
+
+
+def _slow_lists(column: Column, cells: list[Any]) -> Array:
+    """Find the rows that do not fit; the shape is that of the first row that is a list of numbers."""
+    rows = [None if c is None or isinstance(c, int | float) else _quick(c) if len(c) else None for c in cells]
+    shape = next((r.shape for r in rows if r is not None), (1,))
+    for row, a in enumerate(rows):
+        if a is None or a.shape != shape:
+            size = " × ".join(map(str, shape))
+            column.bad(row, f"a list of {size} numbers, as in the other rows,")
+            rows[row] = np.full(shape, np.nan)
+    return np.array(rows)

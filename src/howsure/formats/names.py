@@ -1,0 +1,235 @@
+"""Which array or column of a file plays which part."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+from howsure._core.check import InputError
+from howsure.formats.contents import Contents
+
+Plan: TypeAlias = dict[str, tuple[str, ...]]  # part → names of the entries that play it
+
+ALIASES = {
+    "logits": ("logits",),
+    "probs": ("probs",),
+    "logprobs": ("logprobs", "option_logprobs"),
+    "confidence": ("confidence", "conf", "scores", "score"),
+    "logprob": ("logprob",),
+    "samples": ("samples",),
+    "labels": ("labels", "label", "y", "targets", "target"),
+    "correct": ("correct",),
+    "prediction": ("prediction", "predictions", "pred", "preds", "answer"),
+    "ids": ("ids", "id", "idx"),
+    "weight": ("weight", "weights"),
+    "group": ("group", "groups"),
+    "images": ("image_ids",),
+    "class_names": ("class_names", "classes"),
+    "split": ("split",),
+}
+SAMPLES = ("mc_logits", "mc_probs")
+VALUES = ("logits", "probs", "logprobs", "confidence", "logprob", "samples")
+PARTS = (*ALIASES, *SAMPLES)
+NUMBERED = {"logit_": "logits", "prob_": "probs"}
+_BY_ALIAS = {alias: (part, rank) for part, aliases in ALIASES.items() for rank, alias in enumerate(aliases)}
+_LONGEST = sorted(_BY_ALIAS, key=len, reverse=True)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What the caller asked for."""
+
+    split: str | None = None
+    mc: bool = False
+    names: Mapping[str, str | Sequence[str]] = field(default_factory=dict[str, str])
+    renormalise: bool = False
+
+
+def kind(plan: Plan, wanted: Wanted) -> str:
+    """The part that holds the values: what was asked for, else the most informative one."""
+    samples = [name for name in SAMPLES if name in plan]
+    values = [name for name in VALUES if name in plan]
+    named = [name for name in (*values, *samples) if name in wanted.names]
+    return (named or (samples or values if wanted.mc else values or samples))[0]
+
+
+def plan(contents: Contents, wanted: Wanted) -> Plan:
+    """Names for every part that the file has; refuses when there are no values or when a split must be chosen."""
+    given = _given(contents, wanted)
+    by_split = _by_split(contents)
+    chosen = _chosen(by_split, contents, wanted, given)
+    found: Plan = {**_shared(by_split), **by_split.get(chosen, {}), **given}
+    if not _has_values(found):
+        raise InputError(_nothing(contents, chosen))
+    if wanted.mc and not any(part in found for part in SAMPLES):
+        what = f"no mc_logits or mc_probs{_of(chosen)}"
+        raise InputError(f"{contents.path.name} has {what} ({_there(contents)}); leave out mc.")
+    return found
+
+
+def parts_of(contents: Contents) -> dict[str, str]:
+    """The part that each entry plays, over all splits."""
+    return {n: part for parts in _by_split(contents).values() for part, names in parts.items() for n in names}
+
+
+def splits(contents: Contents) -> list[str]:
+    """The splits of a file; "" stands for arrays without a prefix."""
+    return [split for split, parts in _by_split(contents).items() if _has_values(parts)]
+
+
+def column_name(part: str) -> str:
+    """What a part is called in a table, where names are singular."""
+    return {"labels": "label", "ids": "id"}.get(part, part)
+
+
+def _has_values(parts: Plan) -> bool:
+    return any(part in parts for part in (*VALUES, *SAMPLES))
+
+
+def _by_split(contents: Contents) -> dict[str, Plan]:
+    look = _table_part if contents.table else array_part
+    found = [(known, name) for name in contents.entries if (known := look(name.strip().lower())) is not None]
+    out: dict[str, Plan] = {}
+    for (split, part, _), name in sorted(found, key=lambda f: f[0][2]):  # of several aliases the first counts
+        out.setdefault(split, {}).setdefault(part, (name,))
+    if contents.table:
+        out.setdefault("", {}).update(_numbered(contents))
+    return dict(sorted(out.items()))
+
+
+def _table_part(name: str) -> tuple[str, str, int] | None:
+    if name in SAMPLES:
+        return "", name, 0
+    return ("", *_BY_ALIAS[name]) if name in _BY_ALIAS else None
+
+
+def array_part(name: str) -> tuple[str, str, int] | None:
+    """Split, part and rank among the aliases of an array name such as `test_logits` or `mc_test_logits`."""
+    alias = next((a for a in _LONGEST if name == a or name.endswith("_" + a)), None)
+    if alias is None:
+        return None
+    part, rank = _BY_ALIAS[alias]
+    words = [word for word in name[: -len(alias)].split("_") if word]
+    if "mc" in words and f"mc_{part}" in SAMPLES:
+        words.remove("mc")
+        part = f"mc_{part}"
+    return "_".join(words), part, rank
+
+
+def _numbered(contents: Contents) -> Plan:
+    """The columns `logit_0, logit_1, …` or `prob_cat, prob_dog, …` of a table."""
+    out: Plan = {}
+    for prefix, part in NUMBERED.items():
+        names = [n for n in contents.entries if n.strip().lower().startswith(prefix)]
+        if names:
+            out[part] = _in_order(names, prefix, contents)
+    return out
+
+
+def _in_order(names: list[str], prefix: str, contents: Contents) -> tuple[str, ...]:
+    """By number where all are numbered, else in the order of the file."""
+    ends = [n.strip()[len(prefix) :] for n in names]
+    if not all(e.isascii() and e.isdigit() for e in ends):
+        return tuple(names)
+    numbers = sorted(int(e) for e in ends)
+    if numbers == [0]:
+        raise InputError(f"{contents.path.name} has only {names[0]!r}; a binary model gives class 1 alone, {prefix}1.")
+    if numbers != list(range(len(numbers))) and numbers != [1]:  # prob_1 alone is P(y=1) of a binary model
+        missing = next(i for i in range(len(numbers) + 1) if i not in numbers)
+        raise InputError(
+            f"{contents.path.name} has {len(names)} columns {prefix}… but no {prefix}{missing} (or one twice); "
+            "classes are numbered from 0 without gaps."
+        )
+    return tuple(name for _, name in sorted(zip(map(int, ends), names, strict=True)))
+
+
+def class_names(names: tuple[str, ...]) -> tuple[str, ...] | None:
+    """The classes that columns such as `prob_cat` name; None where they are numbered."""
+    prefix = next((p for p in NUMBERED if names[0].strip().lower().startswith(p)), None)
+    if prefix is None or len(names) < 2:
+        return None
+    ends = tuple(n.strip()[len(prefix) :] for n in names)
+    return None if all(e.isdigit() for e in ends) else ends
+
+
+def _shared(by_split: dict[str, Plan]) -> Plan:
+    """Arrays without a prefix serve the only split there is; class names serve every split."""
+    plain = by_split.get("", {})
+    with_values = [s for s, parts in by_split.items() if _has_values(parts)]
+    if len(with_values) == 1:
+        return plain
+    return {part: names for part, names in plain.items() if part == "class_names"}
+
+
+def _chosen(by_split: dict[str, Plan], contents: Contents, wanted: Wanted, given: Plan) -> str:
+    there = [s for s, parts in by_split.items() if _has_values(parts)]
+    if wanted.split is not None:
+        if contents.table and "split" in by_split.get("", {}):
+            return ""
+        if contents.table and wanted.split != "":
+            raise InputError(f"{contents.path.name} is a table without a column split; leave out {wanted.split!r}.")
+        if wanted.split in there or _has_values(given):
+            return wanted.split
+        raise InputError(no_split(wanted.split, there, contents.path))
+    if len(there) > 1 and not _has_values(given):
+        raise InputError(choose(contents.path, there))
+    return there[0] if len(there) == 1 else ""
+
+
+def choose(path: Path, there: list[str]) -> str:
+    """What to say where there are several splits."""
+    names = ", ".join(repr(s) for s in there)
+    return f"{path.name} has {len(there)} splits ({names}); choose one with split= (--split)."
+
+
+def no_split(split: str, there: list[str], path: Path) -> str:
+    """What to say where a split is not there."""
+    known = ", ".join(repr(s) for s in there) or "none"
+    return f"{path.name} has no split {split!r}; its splits are: {known}.{_meant(split, there)}"
+
+
+def _given(contents: Contents, wanted: Wanted) -> Plan:
+    """The names that the caller gave, which must be there."""
+    out: Plan = {}
+    for part, value in wanted.names.items():
+        if part not in PARTS:
+            raise InputError(f"names has {part!r}; the parts are {', '.join(PARTS)}.{_meant(part, PARTS)}")
+        names = (value,) if isinstance(value, str) else tuple(value)
+        out[part] = tuple(_present(name, contents, wanted.split) for name in names)
+        if not names:
+            raise InputError(f"names gives nothing for {part!r}; leave it out or name a column.")
+    return out
+
+
+def _present(name: str, contents: Contents, split: str | None) -> str:
+    for candidate in (name, f"{split}_{name}"):
+        if candidate in contents.entries:
+            return candidate
+    raise InputError(f"{contents.path.name} has no {name!r}; {_there(contents)}.{_meant(name, contents.entries)}")
+
+
+def _nothing(contents: Contents, split: str) -> str:
+    wanted = "logit_0…, prob_0… or confidence" if contents.table else "logits, probs or confidence"
+    close = next((_meant(want, contents.entries) for want in VALUES if _meant(want, contents.entries)), "")
+    return (
+        f"{contents.path.name} has no {wanted}{_of(split)} ({_there(contents)}); "
+        f"rename one, or say which is which with names={{'probs': '…'}} (--name probs=…).{close}"
+    )
+
+
+def _of(split: str) -> str:
+    return f" of split {split!r}" if split else ""
+
+
+def _there(contents: Contents) -> str:
+    names = list(contents.entries)
+    shown = ", ".join(repr(n) for n in names[:12]) + (f" and {len(names) - 12:,} more" if len(names) > 12 else "")
+    return f"it holds {shown or 'nothing'}"
+
+
+def _meant(name: str, known: Iterable[str]) -> str:
+    close = difflib.get_close_matches(name, list(known), n=1)
+    return f" Did you mean {close[0]!r}?" if close else ""

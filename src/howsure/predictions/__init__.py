@@ -1,0 +1,6 @@
+"""What a classifier said comes in; Predictions, and their outcomes sample by sample, go out."""
+
+from howsure.predictions.outcomes import Outcomes
+from howsure.predictions.predictions import ROW_SUM_TOLERANCE, Predictions
+
+__all__ = ["ROW_SUM_TOLERANCE", "Outcomes", "Predictions"]

@@ -1,0 +1,284 @@
+"""Predictions: what a classifier said, kept as it was given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal
+
+import numpy as np
+
+from howsure._core import check
+from howsure._core.check import Array, Bools, Floats, InputError, Ints
+from howsure.predictions.columns import Columns, Values, columns, mean_probs
+
+Kind = Literal["logits", "probs", "confidence"]
+ROW_SUM_TOLERANCE = {2: 1e-2, 4: 1e-3, 8: 1e-6}  # by width of the given floats
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Predictions:
+    """One classifier's answers to n samples of k classes. Make it with one of the `from_` constructors.
+
+    Nothing is guessed: the constructor says what the numbers are. They are kept as given (probabilities are
+    never turned into logits and back) and computed with in float64. `labels` may be left out where only the
+    answers matter, as when deciding what to accept. `preds[rows]` selects samples.
+
+    >>> preds = Predictions.from_logits([[2.0, 0.0], [0.0, 1.0]], [0, 0])
+    >>> preds
+    <Predictions: n=2, k=2, logits, accuracy 0.5>
+    >>> preds.confidence
+    array([0.88079708, 0.73105858])
+    """
+
+    kind: Kind
+    values: Array  # (n, k); (s, n, k) for samples; (n,) for a confidence
+    k: int | None
+    known_labels: Array | None = None
+    known_correct: Bools | None = None
+    known_prediction: Array | None = None
+    ids: Array | None = None
+    group: Array | None = None
+    weight: Floats | None = None
+    class_names: tuple[str, ...] | None = None
+
+    @classmethod
+    def from_logits(cls, logits: Any, labels: Any = None, **columns: Any) -> Predictions:
+        """Logits of shape (n, k). A binary model may give the logit of class 1 as (n,) or (n, 1).
+
+        Optional columns: `ids`, `group` (patient, image, question), `weight`, `class_names`.
+        """
+        z = check.finite(check.floats(logits, "logits"), "logits")
+        if z.ndim == 1 or (z.ndim == 2 and z.shape[1] == 1):
+            z = np.stack((np.zeros_like(z.reshape(-1)), z.reshape(-1)), axis=1)
+        return cls._make("logits", _matrix(z, "logits"), labels, **columns)
+
+    @classmethod
+    def from_probs(cls, probs: Any, labels: Any = None, *, renormalise: bool = False, **columns: Any) -> Predictions:
+        """Probabilities of shape (n, k) whose rows sum to 1; a binary model may give P(y=1) as (n,) or (n, 1).
+
+        `renormalise=True` divides each row by its sum instead of refusing rows that do not sum to 1.
+        """
+        p = check.no_nan(check.floats(probs, "probs"), "probs")
+        if p.ndim == 1 or (p.ndim == 2 and p.shape[1] == 1):
+            p = p.reshape(-1)
+            p = np.stack((1 - p, p), axis=1)
+        return cls._make("probs", _distribution(_matrix(p, "probs"), probs, renormalise), labels, **columns)
+
+    @classmethod
+    def from_samples(
+        cls,
+        logits: Any = None,
+        labels: Any = None,
+        *,
+        probs: Any = None,
+        renormalise: bool = False,
+        **columns: Any,
+    ) -> Predictions:
+        """Several answers to each sample, shape (s, n, k): MC-dropout passes or ensemble members.
+
+        The prediction is that of the mean probability over the s answers.
+        """
+        if (logits is None) == (probs is None):
+            raise InputError("give either logits= or probs= of shape (samples, n, k), exactly one of them.")
+        kind: Kind = "logits" if probs is None else "probs"
+        v = check.floats(logits if probs is None else probs, kind)
+        check.finite(v, kind)
+        if v.ndim != 3 or v.shape[0] == 0:
+            raise InputError(f"{kind} has shape {v.shape}; samples need (samples, n, k).")
+        _matrix(v[0], kind)
+        if kind == "probs":
+            v = np.stack([_distribution(member, probs, renormalise) for member in v])
+        return cls._make(kind, v, labels, **columns)
+
+    @classmethod
+    def from_confidence(
+        cls,
+        confidence: Any,
+        correct: Any = None,
+        *,
+        prediction: Any = None,
+        labels: Any = None,
+        k: int | None = None,
+        **columns: Any,
+    ) -> Predictions:
+        """Only the confidence of the top answer is known, in [0, 1], and whether it was right.
+
+        `prediction` and `labels` may be class numbers or text; where both are given and `correct` is not, an
+        answer is right where they are equal.
+        """
+        c = check.column(confidence, "confidence")
+        bad = ~((c >= 0) & (c <= 1))
+        if bad.any():
+            i = check.first(bad)
+            raise InputError(
+                f"confidence[{i}] is {c[i]:g}; a confidence lies in [0, 1]. "
+                "For any other score use tally(score, correct=...)."
+            )
+        said, true = (_aligned(a, name, len(c)) for a, name in ((prediction, "prediction"), (labels, "labels")))
+        right = _aligned(correct, "correct", len(c))
+        if right is None and said is not None and true is not None:
+            right = said == true
+        right = None if right is None else check.zero_one(right, "correct")
+        extra = _extra(len(c), k, **columns)
+        return cls("confidence", c, k, known_labels=true, known_correct=right, known_prediction=said, **extra)
+
+    @classmethod
+    def _make(cls, kind: Kind, values: Array, labels: Any, **extra: Any) -> Predictions:
+        n, k = values.shape[-2:]
+        y = None if labels is None else check.same_length(check.labels(labels, k), "labels", n, kind)
+        return cls(kind, values, k, known_labels=y, **_extra(n, k, **extra))
+
+    @property
+    def n(self) -> int:
+        """Number of samples."""
+        return self.values.shape[1] if self.values.ndim == 3 else len(self.values)
+
+    @property
+    def samples(self) -> int:
+        """Answers per sample: 1, or the number of MC passes or ensemble members."""
+        return len(self.values) if self.values.ndim == 3 else 1
+
+    @property
+    def labels(self) -> Array:
+        """True classes."""
+        if self.known_labels is None:
+            raise InputError(_only_top("labels") if self.kind == "confidence" else "these predictions have no labels.")
+        return self.known_labels
+
+    @property
+    def logits(self) -> Array:
+        """Logits with shape (s, n, k), s = 1 for a single pass."""
+        if self.kind != "logits":
+            raise InputError(
+                _only_top("logits") if self.kind == "confidence" else "only probabilities are known, not logits."
+            )
+        return self.values if self.values.ndim == 3 else self.values[None]
+
+    @cached_property
+    def probs(self) -> Floats:
+        """Probabilities (n, k) in float64; the mean over samples where there are several."""
+        self.needs_vector("probs")
+        return mean_probs(self.raw)
+
+    @property
+    def prediction(self) -> Array:
+        """The answer: the most probable class, the smallest number among ties."""
+        if self.kind != "confidence":
+            return self.columns.prediction
+        if self.known_prediction is None:
+            raise InputError("these predictions hold a confidence and right or wrong, not the predicted class.")
+        return self.known_prediction
+
+    @property
+    def correct(self) -> Bools:
+        """Whether the answer is the label."""
+        if self.kind != "confidence":
+            return self.prediction == self.labels
+        if self.known_correct is None:
+            raise InputError("these predictions do not say which answers are right.")
+        return self.known_correct
+
+    @property
+    def confidence(self) -> Floats:
+        """Probability claimed for the answer."""
+        if self.kind == "confidence":
+            return self.values.astype(np.float64)
+        return self.columns.max_prob
+
+    @cached_property
+    def columns(self) -> Columns:
+        """Everything one pass over the values gives."""
+        self.needs_vector("this number")
+        return columns(self.raw, self.known_labels)
+
+    @property
+    def raw(self) -> Values:
+        """The values with the kind they are."""
+        return Values(self.values, self.kind == "logits")
+
+    def needs_vector(self, what: str) -> None:
+        """Refuse predictions of which only the top label is known."""
+        if self.kind == "confidence":
+            raise InputError(_only_top(what))
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __getitem__(self, rows: slice | Sequence[int] | Ints | Bools) -> Predictions:
+        pick: Callable[[Array | None], Any] = lambda a: None if a is None else a[rows]
+        values = self.values[:, rows] if self.values.ndim == 3 else self.values[rows]
+        if values.shape[-2 if values.ndim > 1 else 0] == 0:
+            raise InputError("no sample is selected; at least one is needed.")
+        names = ("known_labels", "known_correct", "known_prediction", "ids", "group", "weight")
+        return replace(self, values=values, **{name: pick(getattr(self, name)) for name in names})
+
+    def __repr__(self) -> str:
+        kind = self.kind if self.samples == 1 else f"{self.samples} samples of {self.kind}"
+        known = self.known_labels is not None or self.known_correct is not None
+        note = f", accuracy {self.correct.mean():.4g}" if known else ", no labels"
+        return f"<Predictions: n={self.n:,}, k={self.k}, {kind}{note}>"
+
+
+def _only_top(what: str) -> str:
+    return f"only the top label is known, too little for {what}; give logits or probabilities of all classes."
+
+
+def _extra(
+    n: int, k: int | None, *, ids: Any = None, group: Any = None, weight: Any = None, class_names: Any = None
+) -> dict[str, Any]:
+    """The optional columns, checked."""
+    names = None if class_names is None else tuple(str(c) for c in class_names)
+    if names is not None and k is not None and len(names) != k:
+        raise InputError(f"class_names has {len(names)} names for {k} classes.")
+    w = None if weight is None else check.weights(weight, n)
+    return {"ids": _aligned(ids, "ids", n), "group": _aligned(group, "group", n), "weight": w, "class_names": names}
+
+
+def _aligned(a: Any, name: str, n: int) -> Any:
+    """A column that belongs to the n predictions, or None."""
+    return None if a is None else check.same_length(np.asarray(a), name, n, "the predictions")
+
+
+def _matrix(a: Array, name: str) -> Array:
+    if a.ndim != 2:
+        raise InputError(f"{name} has shape {a.shape}; one row per sample and one column per class, (n, k), is needed.")
+    if a.shape[0] == 0:
+        raise InputError(f"{name} is empty; at least one sample is needed.")
+    if a.shape[1] == 0:
+        raise InputError(f"{name} has shape {a.shape}; at least one class is needed.")
+    return a
+
+
+def _distribution(p: Array, given: Any, renormalise: bool) -> Array:
+    """Rows that are distributions; `given` tells the precision in which the user held them."""
+    width = getattr(getattr(given, "dtype", None), "itemsize", 8)
+    tolerance = ROW_SUM_TOLERANCE.get(width, 1e-6)
+    total = _row_sums(p)
+    if renormalise:
+        return _renormalised(p, total)
+    outside = np.maximum(-p.min(axis=1), p.max(axis=1) - 1)
+    for wrong, what in ((outside > tolerance, "lies outside [0, 1]"), (np.abs(total - 1) > tolerance, "")):
+        if wrong.any():
+            i = check.first(wrong)
+            found = what or f"sums to {total[i]:.6g}, expected 1"
+            hint = (
+                "Are these logits? Use Predictions.from_logits, or call them logits in the file."
+                if outside[i] > tolerance
+                else "Pass renormalise=True to divide each row by its sum, or Predictions.from_logits for logits."
+            )
+            raise InputError(f"probs[{i}] {found} ({int(wrong.sum()):,} such rows). {hint}")
+    return p
+
+
+def _row_sums(p: Array) -> Floats:
+    return p.sum(axis=1, dtype=np.float64)
+
+
+def _renormalised(p: Array, total: Floats) -> Floats:
+    bad = (p.min(axis=1) < 0) | ~(total > 0) | ~np.isfinite(total)
+    if bad.any():
+        i = check.first(bad)
+        raise InputError(f"probs[{i}] cannot be renormalised: it sums to {total[i]:g} or has negative values.")
+    return p / total[:, None]

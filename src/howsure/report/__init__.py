@@ -1,0 +1,7 @@
+"""Summaries of data sets come in; reports, comparisons, findings and verdicts go out."""
+
+from howsure.report.calibration import CalibrationReport, calibration_report
+from howsure.report.comparison import Comparison, compare
+from howsure.report.report import Report, evaluate
+
+__all__ = ["CalibrationReport", "Comparison", "Report", "calibration_report", "compare", "evaluate"]

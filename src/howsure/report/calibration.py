@@ -1,0 +1,197 @@
+"""What a calibrator changes on a test set: before, after, and where it does harm."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from math import isfinite, nan
+from typing import Any
+
+from howsure import metrics
+from howsure._core.check import InputError
+from howsure.calibrators import Calibrator, Identity
+from howsure.calibrators.change import Change, Number, change_json, changes_of, finite, number_json
+from howsure.calibrators.choice import (
+    CALIBRATORS,
+    Choice,
+    Metric,
+    choose_calibrator,
+    contenders,
+    value_of,
+)
+from howsure.predictions import Predictions
+from howsure.report.findings import changes as what_changed
+
+__all__ = ["CalibrationReport", "calibration_report"]
+
+MEANT = ("ece", "nll", "correctness_nll")  # what calibration is for
+
+
+@dataclass(frozen=True)
+class CalibrationReport:
+    """The outcome of `calibration_report`.
+
+    `methods` has the value of every metric for every calibrator fitted on the validation set, on the test set;
+    `choice` says how the method was chosen, None where it was given; `findings` and `notes` say in words what changed.
+    `rows()` is the table as text, `to_dict()` all of it as JSON.
+
+    >>> preds = Predictions.from_confidence([0.9, 0.9, 0.9, 0.6] * 20, [1, 0, 1, 0] * 20)
+    >>> report = calibration_report(preds, preds, "isotonic")
+    >>> ece = report.changes[0]
+    >>> ece.before[0], ece.after[0], ece.verdict
+    (0.325, 0.0, 'better')
+    """
+
+    method: str
+    calibrator: Calibrator
+    n_fit: int
+    n_test: int
+    level: float
+    changes: tuple[Change, ...]
+    methods: dict[str, dict[str, float]]
+    choice: Choice | None
+    findings: tuple[dict[str, Any], ...]
+    notes: tuple[str, ...]
+
+    def rows(self) -> list[tuple[str, str, str, str, str]]:
+        """Header and one row for each metric: name, before, after, difference, verdict."""
+        head = ("metric", "before", f"after {self.method}", "difference", "")
+        return [
+            head,
+            *((c.metric, _cell(c.before), _cell(c.after), _cell(c.difference, "+"), c.verdict) for c in self.changes),
+        ]
+
+    def method_rows(self) -> list[tuple[str, ...]]:
+        """Header and one row for each calibrator with its metrics on the test set."""
+        names = [c.metric for c in self.changes]
+        values = [(name, *(_number(row[metric]) for metric in names)) for name, row in self.methods.items()]
+        return [("calibrator", *names), *values]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Strict JSON: nan and infinities are null."""
+        fitted = self.calibrator.fitted
+        return {
+            "method": self.method,
+            "status": None if fitted is None else fitted.status,
+            "n_fit": self.n_fit,
+            "n_test": self.n_test,
+            "level": self.level,
+            "metrics": change_json(self.changes),
+            "methods": {name: {m: finite(v) for m, v in row.items()} for name, row in self.methods.items()},
+            "choice": None if self.choice is None else _choice(self.choice),
+            "findings": list(self.findings),
+            "notes": list(self.notes),
+        }
+
+
+def calibration_report(
+    val: Predictions,
+    test: Predictions,
+    method: str = "all",
+    *,
+    criterion: Metric | None = None,
+    folds: int = 5,
+    level: float = 0.95,
+    seed: int = 0,
+) -> CalibrationReport:
+    """Fit on `val`, compare before and after on `test`, and say so where calibration does harm.
+
+    `method` is the name of a calibrator in `selection.CALIBRATORS`, or "all": then `choose_calibrator` chooses on `val`
+    alone, with `criterion` and `folds`. The test set is never fitted to.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 3, 800)
+    >>> preds = Predictions.from_logits(8 * (rng.normal(size=(800, 3)) + 2 * np.eye(3)[y]), y)
+    >>> report = calibration_report(preds[:400], preds[400:], "temperature")
+    >>> {c.metric: c.verdict for c in report.changes}["nll"]
+    'better'
+    """
+    fits = contenders(val)
+    if method != "all" and method not in CALIBRATORS:
+        raise InputError(f"there is no calibrator {method!r}; known: all, {', '.join(CALIBRATORS)}.")
+    choice = (
+        choose_calibrator(val, criterion=criterion, folds=folds, level=level, seed=seed) if method == "all" else None
+    )
+    made = choice.calibrator if choice else CALIBRATORS[method](val)
+    name = choice.winner if choice else method
+    others = {n: _fitted(fit, val) for n, fit in fits.items() if n != name} if choice else {}
+    after = made(test)
+    changes = changes_of(test, after, level, seed)
+    names = tuple(c.metric for c in changes)
+    methods = {n: _values(c, test, names) for n, c in ({"none": None, name: made} | others).items()}
+    found = () if isinstance(made, Identity) else tuple(what_changed(test, after))
+    notes = (*_harm(name, changes, found), *_choice_notes(name, changes, choice, val, made))
+    ordered = {n: methods[n] for n in CALIBRATORS if n in methods}
+    return CalibrationReport(name, made, val.n, test.n, level, changes, ordered, choice, found, notes)
+
+
+def _fitted(fit: Any, val: Predictions) -> Calibrator | None:
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # its numbers on the test set tell
+            return fit(val)
+    except InputError:
+        return None
+
+
+def _values(calibrator: Calibrator | None, test: Predictions, names: tuple[str, ...]) -> dict[str, float]:
+    preds = test if calibrator is None else calibrator(test)
+    return {name: value_of(getattr(metrics, name), preds) for name in names}
+
+
+def _harm(name: str, changes: tuple[Change, ...], found: tuple[dict[str, Any], ...]) -> list[str]:
+    """What became worse for certain and no finding tells, and what calibration is for and did not achieve."""
+    told = [f["evidence"].get("loss") for f in found]
+    failed = [
+        f"{name} did not lower {c.metric} on the test set: {c.before[0]:.4g} became {c.after[0]:.4g}, "
+        "though the limits of the difference include 0."
+        for c in changes
+        if c.metric in MEANT and c.verdict == "unclear" and c.difference[0] > 0
+    ]
+    return failed + [
+        f"{name} made {c.metric} worse on the test set: {c.before[0]:.4g} became {c.after[0]:.4g} "
+        f"(difference {_cell(c.difference, '+')})."
+        for c in changes
+        if c.verdict == "worse" and c.metric not in told
+    ]
+
+
+def _choice_notes(
+    name: str, changes: tuple[Change, ...], choice: Choice | None, val: Predictions, made: Calibrator
+) -> list[str]:
+    """Doing nothing, and a validation set that does not speak for the test set."""
+    if choice and name == "none":
+        return ["no calibrator is truly better than doing nothing on the validation set, so nothing is changed."]
+    worse = next((c.metric for c in changes if c.metric.endswith("nll") and c.verdict == "worse"), None)
+    if worse is None:
+        return []
+    metric = getattr(metrics, worse)
+    if not value_of(metric, made(val)) < value_of(metric, val):
+        return []
+    return [f"{worse} fell on the validation set and rose on the test set: the two sets are not alike."]
+
+
+def _choice(choice: Choice) -> dict[str, Any]:
+    table = {
+        row.name: {
+            **number_json((row.value, row.low, row.high)),
+            "gain": number_json((row.gain, row.gain_low, row.gain_high)),
+            "real": row.real,
+            "note": row.note or None,
+        }
+        for row in choice.table
+    }
+    return {"criterion": choice.criterion, "folds": choice.folds, "seed": choice.seed, "winner": choice.winner} | {
+        "table": table
+    }
+
+
+def _number(x: float, sign: str = "") -> str:
+    return f"{x:{sign}.4f}"
+
+
+def _cell(number: Number, sign: str = "") -> str:
+    value, low, high = number
+    limits = f" [{_number(low, sign)}, {_number(high, sign)}]" if isfinite(low) and isfinite(high) else ""
+    return "" if value is nan else _number(value, sign) + limits

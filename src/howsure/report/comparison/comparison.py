@@ -1,0 +1,174 @@
+"""compare(): several models, scores or calibrators on the same samples, fairly."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from howsure import curves
+from howsure._core.atomic import write_text
+from howsure._core.check import InputError
+from howsure._core.version import __version__
+from howsure.binning import equal_size
+from howsure.render.model import curve_json
+from howsure.report.comparison import ranking, shift
+from howsure.report.comparison import slices as parts
+from howsure.report.comparison.models import Model, Score, models
+from howsure.report.provenance import provenance
+
+SCHEMA = 1
+BINS = 15  # of the reliability curves
+
+
+@dataclass(frozen=True, eq=False)
+class Comparison:
+    """Several models on the same samples; `.data` is its JSON.
+
+    >>> import howsure as hs
+    >>> p = hs.Predictions.from_probs([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]], [0, 1, 1])
+    >>> compare({"max_prob": (p, "max_prob"), "margin": (p, "margin")})
+    <Comparison: 2 models, n=3, best max_prob>
+    """
+
+    data: dict[str, Any]
+
+    @property
+    def best(self) -> str:
+        """The model with the lowest AURC."""
+        return self.data["models"][0]["name"]
+
+    def to_json(self, path: str | Path | None = None) -> str:
+        """The comparison as strict JSON."""
+        return _written(json.dumps(self.data, indent=1, allow_nan=False, ensure_ascii=False) + "\n", path)
+
+    def to_text(self, path: str | Path | None = None) -> str:
+        """The tables that the command line prints."""
+        from howsure.render.comparison import text
+
+        return _written(text(self.data), path)
+
+    def to_markdown(self, path: str | Path | None = None) -> str:
+        """The tables as Markdown."""
+        from howsure.render.comparison import markdown
+
+        return _written(markdown(self.data), path)
+
+    def to_html(self, path: str | Path | None = None) -> str:
+        """The page: one offline file."""
+        from howsure.render.comparison import page
+
+        return _written(page(self.data), path)
+
+    def _repr_html_(self) -> str:
+        from howsure.render.comparison import page
+        from howsure.render.html import frame
+
+        return frame(page(self.data))
+
+    def __repr__(self) -> str:
+        return f"<Comparison: {len(self.data['models'])} models, n={self.data['n']:,}, best {self.best}>"
+
+
+def _written(text: str, path: str | Path | None) -> str:
+    if path is not None:
+        write_text(path, text)
+    return text
+
+
+def compare(
+    given: Mapping[str, Any],
+    *,
+    score: Score = "max_prob",
+    by: Any = None,
+    cost: Mapping[str, float] | None = None,
+    cost_name: str = "cost",
+    shifted: Mapping[str, Mapping[str, Any]] | None = None,
+    outside: Mapping[str, Mapping[str, Any]] | None = None,
+    common: bool = False,
+    level: float = 0.95,
+    seed: int = 0,
+    command: str | None = None,
+) -> Comparison:
+    """Rank models, scores or calibrators by AURC with paired differences; what would be unfair is withheld.
+
+    `given` maps names to predictions of the same samples, or to (predictions, score). They are joined by ids where
+    all have them (`common=True`: on the ids that all share), else row by row. AUROC, AUPR and E-AURC are shown only
+    where all answers are the same. `by` is a value per sample to slice by, a table from id to value, or True for the
+    predictions' own group, whose samples are also drawn together; `cost` a number per model; `shifted` and `outside`
+    map the name of a further set to predictions by model, with labels and without. Ding et al. 2020, section 4.1.
+
+    >>> import howsure as hs
+    >>> a = hs.Predictions.from_probs([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]], [0, 1, 1])
+    >>> b = hs.Predictions.from_probs([[0.9, 0.1], [0.2, 0.8], [0.4, 0.6]], [0, 1, 1])
+    >>> c = compare({"a": a, "b": b})
+    >>> c.best, c.data["comparable"]["auroc"]["fair"]
+    ('b', False)
+    """
+    if not 0 < level < 1:
+        raise InputError(f"level is {level:g}; a number between 0 and 1 is needed.")
+    found = models(given, score, common=common)
+    judged = _judged(found, level, seed)
+    return Comparison(
+        {
+            **_head(found, command, seed, level),
+            **judged,
+            "cost": ranking.pareto(judged["models"], cost) if cost else [],
+            "cost_name": cost_name,
+            "shifted": shift.shifted(found, shifted, score, level, seed) if shifted else [],
+            "outside": shift.outside(found, outside, score, level, seed) if outside else [],
+            "slices": _slices(found, by, level),
+            "classes": parts.classes(found),
+        }
+    )
+
+
+def _judged(found: list[Model], level: float, seed: int) -> dict[str, Any]:
+    """The ranking, what of it is fair, and the curves behind it."""
+    fair, rows = ranking.same_answers(found), ranking.table(found, level, seed)
+    claims = [m for m in found if any(row["name"] == m.name and "ece" in row["metrics"] for row in rows)]
+    return {
+        "same_answers": fair,
+        "comparable": ranking.comparable(rows, fair),
+        "models": rows,
+        "pairs": ranking.pairs(found, level, seed),
+        "curves": {m.name: curve_json(curves.risk_coverage(m.tally)) for m in found},
+        "reliability": {m.name: curve_json(curves.reliability(m.tally, equal_size(BINS))) for m in claims},
+    }
+
+
+def _head(found: list[Model], command: str | None, seed: int, level: float) -> dict[str, Any]:
+    origin = {m.name: provenance(m.preds, (), command, seed=seed, level=level) for m in found}
+    facts = {"howsure": __version__, "schema": SCHEMA, "comparison": True}
+    return {**facts, "provenance": origin, "n": found[0].preds.n, "level": level}
+
+
+def _slices(found: list[Model], by: Any, level: float) -> list[dict[str, Any]]:
+    if by is None:
+        return []
+    if isinstance(by, Mapping):
+        by = _looked_up(by, found[0].preds.ids)
+    if by is not True:
+        return parts.slices(found, np.asarray(by), level)
+    groups = [m.preds.group for m in found if m.preds.group is not None]
+    if not groups:
+        raise InputError("the predictions have no group to slice by; give by= a value per sample.")
+    return parts.slices(found, np.asarray(groups[0]), level)
+
+
+def _looked_up(by: Mapping[Any, Any], ids: Any) -> list[Any]:
+    """The value of each sample."""
+    if ids is None:
+        raise InputError(
+            "by is a table from id to value, but the predictions have no ids; give by= a value per sample."
+        )
+    missing = [i for i in np.asarray(ids).tolist() if i not in by]
+    if missing:
+        raise InputError(
+            f"by has no value for id {missing[0]!r} ({len(missing):,} such ids); give one for each sample."
+        )
+    return [by[i] for i in np.asarray(ids).tolist()]

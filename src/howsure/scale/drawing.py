@@ -1,0 +1,76 @@
+"""The curves of a report from tallies alone, thinned before they are computed: a drawn curve needs few of the rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from howsure import curves
+from howsure._core.check import Ints
+from howsure.binning import adaptive, equal_range, equal_size
+from howsure.curves import Curve
+from howsure.curves.curves import ideal_at
+from howsure.render.model import POINTS, curve_json
+from howsure.report.findings.case import claims
+from howsure.report.summary import UNCERTAINTY
+from howsure.tallies.rows import RowTally
+from howsure.tallies.tally import Tally
+
+
+def drawn(t: Tally, beside: Mapping[str, Tally]) -> dict[str, Any]:
+    """Every curve that tallies give, as it stands in a report."""
+    rows = len(t.score)
+    top, bottom = thinned(t, shown(rows)), thinned(t, shown(rows), bottom_up=True)
+    found = {
+        "risk_coverage": (curves.risk_coverage(top), rows),
+        "threshold_diagram": (curves.threshold_diagram(top), rows),
+        "ideal_threshold_diagram": _ideal(t),
+        "roc": (curves.roc(thinned(t, shown(rows + 1)[1:] - 1, bottom_up=True)), rows + 1),
+        "precision_recall": (curves.precision_recall(bottom), rows),
+        "odds_by_quantile": _whole(curves.odds_by_quantile(t)),
+    }
+    if claims(t):
+        for name, bins in (("equal_range", equal_range(15)), ("equal_size", equal_size(15)), ("adaptive", adaptive())):
+            found[f"reliability_{name}"] = _whole(curves.reliability(t, bins, consistency=True))
+    if UNCERTAINTY in beside:
+        found |= uncertain(beside[UNCERTAINTY])
+    return {name: {**curve_json(c), "points": points} for name, (c, points) in found.items()}
+
+
+def _whole(c: Curve) -> tuple[Curve, int]:
+    return c, len(c)
+
+
+def shown(points: int) -> Ints:
+    """Which points of a curve are drawn; the same as `curve_json` picks."""
+    return np.unique(np.linspace(0, points - 1, min(points, POINTS)).round().astype(int))
+
+
+def thinned(t: Tally, rows: Ints, *, bottom_up: bool = False) -> RowTally:
+    """A tally whose curve is that of `t` at these rows: each row with all before it, counted from the top or bottom."""
+    step = -1 if bottom_up else 1
+    score = t.score[::step][rows]
+    count, loss = (np.diff(np.cumsum(column[::step])[rows], prepend=0)[::step] for column in (t.count, t.loss))
+    return RowTally(score[::step], count, loss, score[::step] * count, loss)
+
+
+def _ideal(t: Tally) -> tuple[Curve, int]:
+    right, wrong = int(t.n - t.total), int(t.total)
+    points = right + wrong + 1 - max(right, 1)
+    return ideal_at(max(right, 1) + shown(points).astype(np.float64), right, wrong), points
+
+
+def uncertain(t: Tally) -> dict[str, tuple[Curve, int]]:
+    """Error against normalised entropy, from the tally that claims to be wrong by the entropy."""
+    by_bin = curves.reliability(t, equal_range(15))
+    kept = thinned(t, shown(len(t.score)), bottom_up=True)  # small entropies are kept first
+    wrong = (kept.count - kept.loss)[::-1]
+    cumulated = np.cumsum(kept.count[::-1])
+    entropy = kept.score[::-1]
+    labels = ("largest normalised entropy kept", "error of the kept")
+    rejection = Curve(entropy, np.cumsum(wrong) / cumulated, cumulated.astype(np.float64), 0.0 - entropy, labels=labels)
+    axes = ("normalised entropy", "error")
+    reliability = Curve(by_bin.x, by_bin.y, by_bin.weight, by_bin.threshold, labels=axes)
+    return {"uncertainty_reliability": _whole(reliability), "rejection": (rejection, len(t.score))}

@@ -1,0 +1,95 @@
+"""One part of the data → its summary: a pure function that can run anywhere."""
+
+from __future__ import annotations
+
+import tempfile
+import zlib
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+from howsure._core.check import InputError
+from howsure._core.version import __version__
+from howsure.formats import arrow
+from howsure.formats.catalogue import format_of
+from howsure.formats.contents import Damaged
+from howsure.formats.reading import scan_piece
+from howsure.formats.remote import Remote, is_remote
+from howsure.predictions import Predictions
+from howsure.report.summary import Gathered, Place, Summary, moved, summary_of, total
+from howsure.scale.parts import Partition, Settings, identity, source
+from howsure.scale.store import load, save
+
+ROWS = {True: 1 << 20, False: 1 << 14}  # rows looked at together: of a confidence, of vectors
+
+
+def summarised(part: Partition, settings: Settings, folder: str | None = None) -> Gathered:
+    """The summary of a part, taken from `folder` where it is there already and stored there where it is not."""
+    if settings.version != __version__:
+        raise InputError(f"a worker runs howsure {__version__}, the driver {settings.version}; install the same.")
+    if folder is None:
+        return summarise(part, settings)
+    file = stored(part, settings, folder)
+    known = load(file)
+    if known is None:
+        known = summarise(part, settings)
+        save(known, file)
+    return moved(known, part.index, part.file)
+
+
+def stored(part: Partition, settings: Settings, folder: str) -> Path:
+    """Where the summary of a part is kept."""
+    return Path(folder) / f"{part.key(settings)}.npz"
+
+
+def summarise(part: Partition, settings: Settings) -> Gathered:
+    """Read a part and summarise it."""
+    if identity(part.path) != (part.size, part.stamp):
+        raise InputError(f"{part.path} changed while it was being evaluated; start again when it is complete.")
+    pieces = [None] if part.start is None or part.stop is None else range(part.start, part.stop)
+    found: list[Summary] = []
+    skipped: list[str] = []
+    with _local(part.path) as path:
+        for piece in pieces:
+            try:
+                found += _piece(part, path, piece, part.first + sum(s.n for s in found), settings)
+            except Damaged as e:
+                if not settings.skip_corrupt:
+                    raise
+                skipped.append(str(e))
+    return Gathered(frozenset((part.index,)), total(found) if found else None, tuple(skipped))
+
+
+def _piece(part: Partition, path: Path, piece: int | None, row: int, settings: Settings) -> list[Summary]:
+    """The summaries of all runs of rows of one piece, or none of them."""
+    found: list[Summary] = []
+    salt = zlib.crc32(part.path.encode())
+    try:
+        for preds in scan_piece(path, settings.wanted, ROWS[part.narrow], piece):
+            found.append(_run(preds, Place(part.file, row, salt), settings))
+            row += preds.n
+    except InputError as e:
+        where = part.path if piece is None else f"{part.path}, {_called(path)} {piece}"
+        raise type(e)(f"{where}, from row {row} on: {e}") from None
+    return found
+
+
+def _run(preds: Predictions, place: Place, settings: Settings) -> Summary:
+    return summary_of(preds, place, settings.scores, settings.compact)
+
+
+def _called(path: Path) -> str:
+    return "row group" if path.suffix.lower() in arrow.PARQUET else "record batch"
+
+
+@contextmanager
+def _local(path: str) -> Generator[Path]:
+    """A path that can be read: tables are opened where they are, other remote files are copied first."""
+    place = source(path)
+    if not is_remote(path) or format_of(place) is arrow:
+        yield place
+        return
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / place.name
+        Remote(path).fetch(copy)
+        yield copy

@@ -1,5 +1,0 @@
-"""Evaluation of files that do not fit into memory: parts map to small summaries, summaries add up."""
-
-from howsure.streaming.evaluating import Progress, evaluate_files
-
-__all__ = ["Progress", "evaluate_files"]

@@ -1,0 +1,203 @@
+"""The exact tally in counted form: distinct scores with integer counts, for data that are met part by part.
+
+The bits of a non-negative float order like the float itself. A float32 score takes 12 bytes here, however often it
+occurs, and there are fewer than 3 · 10^7 of them in [0.1, 1]. All columns are integers, so sums of parts are the same
+to the last bit in any order.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+import numpy as np
+
+from howsure._core.check import Array, Bools, Floats, Ints
+from howsure.tallies.packed import CHUNK, FLOAT, UNSIGNED, bins_within, bits_at_most, pack
+from howsure.tallies.rows import as_rows, compacted, group
+from howsure.tallies.tally import PIECE, Blocks, Counts, Sums, Tally
+
+SLICE = 1 << 20  # rows merged at a time; bounds the extra memory
+SINGLY = 1 << 30  # up to so many samples claims are summed one by one, in the order in which a packed tally sums them
+
+
+class CountedTally(Tally):
+    """A tally of right and wrong: the bits of its distinct scores, ascending, how often each occurs and is wrong."""
+
+    zero_one = True
+    weighted = False
+
+    def __init__(self, bits: Array, times: Array, missed: Array):
+        self.bits, self.times, self.missed = bits, times, missed
+
+    @cached_property
+    def n(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return int(self.times.sum(dtype=np.int64))
+
+    @cached_property
+    def total(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return int(self.missed.sum(dtype=np.int64))
+
+    # Columns are made when they are asked for and not kept: they are three times the size of what is stored.
+
+    @property
+    def score(self) -> Floats:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self._scores(slice(None))[::-1]
+
+    @property
+    def count(self) -> Ints:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.times.astype(np.int64)[::-1]
+
+    @property
+    def loss(self) -> Ints:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.missed.astype(np.int64)[::-1]
+
+    def _scores(self, rows: slice | Ints) -> Floats:
+        """The scores of rows, ascending."""
+        return self.bits[rows].view(FLOAT[self.bits.itemsize]).astype(np.float64)
+
+    @cached_property
+    def _ends(self) -> Array:
+        """Samples up to and with each row, ascending."""
+        return np.cumsum(self.times, dtype=self.times.dtype)
+
+    def _row_of(self, position: Ints) -> Ints:
+        """The row that holds a position among the ascending samples."""
+        return np.searchsorted(self._ends, position.astype(self._ends.dtype), side="right")
+
+    def _start_of(self, row: Ints) -> Ints:
+        """The position of the first sample of a row; n after the last row."""
+        return np.where(row > 0, self._ends[np.maximum(row, 1) - 1], 0).astype(np.int64)
+
+    def pieces(self) -> Iterator[tuple[Floats, Ints, Ints]]:
+        for stop in range(len(self.bits), 0, -PIECE):
+            rows = slice(max(0, stop - PIECE), stop)
+            count, loss = self.times[rows].astype(np.int64), self.missed[rows].astype(np.int64)
+            yield self._scores(rows)[::-1], count[::-1], loss[::-1]
+
+    def has_at_most(self, rows: int) -> bool:
+        return len(self.bits) <= rows
+
+    def blocks(self) -> Blocks:
+        bears = self.missed > 0
+        after = self._ends[bears].astype(np.int64)
+        before = self.n - after
+        after -= self.times[bears]
+        np.subtract(self.n, after, out=after)  # in place: these columns are as long as the rows with errors
+        return Blocks(before[::-1], after[::-1], self.missed[bears].astype(np.int64)[::-1])
+
+    def above(self, scores: Floats) -> Ints:
+        last = bits_at_most(scores, self.bits.itemsize)
+        rows = np.where(np.asarray(scores) < 0, 0, np.searchsorted(self.bits, last, side="right"))
+        return self.n - self._start_of(rows)
+
+    def cut_at(self, ranks: Counts) -> Ints:
+        cuts: Ints = np.array(ranks, dtype=np.int64)
+        inside = (cuts > 0) & (cuts < self.n)
+        cuts[inside] = self.n - self._start_of(self._row_of(self.n - cuts[inside]))
+        return cuts
+
+    def score_at(self, rank: int) -> float:
+        return float(self._scores(self._row_of(np.array([self.n - 1 - rank])))[0])
+
+    def score_range(self) -> tuple[float, float]:
+        low, high = self._scores(np.array([0, -1]))
+        return float(low), float(high)
+
+    def between(self, cuts: Counts) -> Sums:
+        at: Ints = self.n - np.array(cuts, dtype=np.int64)[::-1]  # ascending positions from 0 to n
+        rows = np.append(self._row_of(at[:-1]), len(self.bits))
+        loss = np.add.reduceat(self.missed, rows[:-1], dtype=np.int64)
+        claim = self._claims(at[:-1]) if self.n <= SINGLY else self._row_claims(rows[:-1])
+        low, high = self._scores(rows[:-1]), self._scores(rows[1:] - 1)
+        return Sums(np.diff(at)[::-1], claim[::-1], loss[::-1], high[::-1], low[::-1])
+
+    def _claims(self, start: Ints) -> Floats:
+        """Summed scores of the bins that start at these positions; equal to the last bit to a packed tally's."""
+        total = np.zeros(len(start))
+        for number, i in enumerate(range(0, self.n, CHUNK)):
+            bins, begin = bins_within(start, i, CHUNK)
+            total[bins] += self._sums[number] if len(begin) == 1 else np.add.reduceat(self._samples(i), begin)
+        return total
+
+    @cached_property
+    def _sums(self) -> Floats:
+        """The summed scores of each run of 2^16 samples."""
+        return np.array([np.add.reduceat(self._samples(i), [0])[0] for i in range(0, self.n, CHUNK)])
+
+    def _samples(self, start: int) -> Floats:
+        """2^16 scores, ascending, one by one again, from a position on."""
+        stop = min(start + CHUNK, self.n)
+        first, last = self._row_of(np.array([start, stop - 1]))
+        rows = slice(int(first), int(last) + 1)
+        edges = np.clip(self._ends[rows].astype(np.int64), start, stop)
+        return np.repeat(self._scores(rows), np.diff(edges, prepend=start))
+
+    def _row_claims(self, row: Ints) -> Floats:
+        """The same as score times count, for more samples than can be looked at one by one."""
+        total = np.zeros(len(row))
+        for i in range(0, len(self.bits), SLICE):
+            bins, begin = bins_within(row, i, SLICE)
+            claims = self._scores(slice(i, i + SLICE)) * self.times[i : i + SLICE]
+            total[bins] += np.add.reduceat(claims, begin)
+        return total
+
+    def compact(self, buckets: int = 25_000) -> Tally:
+        return compacted(self, buckets)
+
+    def __add__(self, other: Tally) -> Tally:
+        return merged([self, other]) if isinstance(other, CountedTally) else as_rows(self) + other
+
+
+def counted(score: Array, wrong: Bools) -> CountedTally:
+    """The counted tally of non-negative float32 or float64 scores.
+
+    >>> counted(np.array([0.5, 0.25, 0.5], np.float32), np.array([True, False, False]))
+    <Tally: n=3, wrong=1, 2 distinct scores>
+    """
+    keys = pack(score, wrong)
+    start = np.flatnonzero(np.concatenate(([True], (keys[1:] ^ keys[:-1]) > 1)))  # more than the lowest bit differs
+    missed = np.add.reduceat(keys & 1, start, dtype=np.uint32)
+    times = np.diff(start, append=len(keys)).astype(np.uint32)
+    return CountedTally(keys[start] >> 1, times, missed)
+
+
+def merged(parts: Sequence[CountedTally]) -> CountedTally:
+    """All samples of all parts, slice by slice of the scores, so that little beside the result is in memory."""
+    if len(parts) == 1:
+        return parts[0]
+    width = max(p.bits.itemsize for p in parts)
+    bits = [_widened(p.bits, width) for p in parts]
+    kind = np.uint32 if sum(p.n for p in parts) < 1 << 32 else np.int64
+    size = sum(map(len, bits))
+    out = np.empty(size, UNSIGNED[width]), np.empty(size, kind), np.empty(size, kind)  # pages count when written to
+    at = 0
+    for rows in _in_step(bits):
+        key = np.concatenate([b[r] for b, r in zip(bits, rows, strict=True)])
+        order = np.argsort(key)
+        columns = ("times", "missed")
+        pairs = [np.concatenate([getattr(p, c)[r] for p, r in zip(parts, rows, strict=True)]) for c in columns]
+        found, sums = group(key[order], *(p[order].astype(kind, copy=False) for p in pairs))
+        for target, column in zip(out, (found, *sums), strict=True):
+            target[at : at + len(found)] = column
+        at += len(found)
+    bits_, times, missed = (column[:at] for column in out)
+    return CountedTally(bits_, times, missed)
+
+
+def _widened(bits: Array, width: int) -> Array:
+    """float32 bits as float64 bits; order and meaning stay."""
+    if bits.itemsize == width:
+        return bits
+    return bits.view(np.float32).astype(np.float64).view(np.uint64)
+
+
+def _in_step(columns: Sequence[Array]) -> Iterator[list[slice]]:
+    """Slices of sorted columns between the same values, about SLICE rows in all; the longest column sets the pace."""
+    longest = max(columns, key=len)
+    step = max(1, SLICE * len(longest) // sum(map(len, columns)))
+    edges = longest[step::step]
+    stops = [np.append(np.searchsorted(c, edges), len(c)) for c in columns]
+    starts = [np.concatenate(([0], s[:-1])) for s in stops]
+    for i in range(len(edges) + 1):
+        yield [slice(int(a[i]), int(b[i])) for a, b in zip(starts, stops, strict=True)]

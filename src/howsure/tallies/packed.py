@@ -1,0 +1,218 @@
+"""The exact tally of non-negative scores: one sorted integer per sample.
+
+The bits of a non-negative float order like the float itself and leave the sign bit free, so
+`bits << 1 | wrong` sorts as an unsigned integer of the same width. The keys ascend: least trusted first,
+and inside a tie block the right answers come before the wrong ones.
+"""
+
+from __future__ import annotations
+
+import struct
+from functools import cached_property
+
+import numpy as np
+
+from howsure._core.check import Array, Bools, Floats, Ints
+from howsure._core.fast import kernels
+from howsure.tallies.rows import as_rows, compacted
+from howsure.tallies.tally import Blocks, Counts, Sums, Tally
+
+CHUNK = 1 << 16  # scores decoded at a time; bounds the extra memory
+SOME = 1 << 15  # tie blocks widened at a time
+UNSIGNED = {4: np.uint32, 8: np.uint64}
+FLOAT = {4: np.float32, 8: np.float64}
+CODES = {4: ("=I", "=f"), 8: ("=Q", "=d")}
+REACH = (16, 8, 4, 2, 1)  # together the longest run of equal keys that steps alone can cross
+
+
+def pack(score: Array, wrong: Bools) -> Array:
+    """Sorted keys of non-negative scores."""
+    keys = (score + score.dtype.type(0)).view(UNSIGNED[score.itemsize])  # -0.0 + 0.0 is 0.0
+    keys <<= 1
+    keys |= wrong
+    keys.sort()
+    return keys
+
+
+def unpack(keys: Array) -> Array:
+    """The scores of keys."""
+    return (keys >> 1).view(FLOAT[keys.itemsize])
+
+
+def widen(keys: Array) -> Array:
+    """float32 keys as float64 keys; order and meaning stay."""
+    if keys.itemsize == 8:
+        return keys
+    wide = unpack(keys).astype(np.float64).view(np.uint64) << np.uint64(1)
+    return wide | (keys & 1)
+
+
+def bits_at_most(scores: Floats, itemsize: int) -> Array:
+    """The bits of the largest float of this width that is not above each score; those of 0 below 0."""
+    kind = FLOAT[itemsize]
+    near = np.asarray(scores, dtype=kind)
+    floor = np.where(near.astype(np.float64) > scores, np.nextafter(near, kind(-1)), near)
+    return np.maximum(floor, kind(0)).view(UNSIGNED[itemsize])
+
+
+def bins_within(start: Ints, i: int, size: int) -> tuple[slice, Ints]:
+    """The bins with rows from i to i + size, and where each begins there; `start` ascends and holds 0."""
+    first, last = np.searchsorted(start, (i, i + size))  # bins that begin here; the one before may reach in
+    first = max(int(first) - 1, 0) if first == len(start) or start[first] != i else int(first)
+    return slice(first, int(last)), np.maximum(start[first:last] - i, 0)
+
+
+class PackedTally(Tally):
+    """A tally of right and wrong that keeps only its sorted keys."""
+
+    zero_one = True
+    weighted = False
+
+    def __init__(self, keys: Array):
+        self.keys = keys
+        self._last: tuple[Counts, Sums] | None = None
+
+    @property
+    def n(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return len(self.keys)
+
+    @cached_property
+    def wrong(self) -> Ints:
+        """Positions of the wrong answers, ascending."""
+        if (fast := kernels("ranks")) is not None:
+            return fast.wrong_positions(self.keys)
+        flag = self.keys.astype(np.uint8)  # keeps the low byte
+        flag &= 1
+        return np.flatnonzero(flag.view(np.bool_))
+
+    @property
+    def total(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return len(self.wrong)
+
+    @cached_property
+    def rows(self) -> tuple[Floats, Ints, Ints]:
+        """Distinct scores, counts and wrong counts, most trusted first."""
+        bits = self.keys >> 1
+        start = np.flatnonzero(np.concatenate(([True], bits[1:] != bits[:-1])))
+        score = bits[start].view(FLOAT[bits.itemsize]).astype(np.float64)
+        count = np.diff(np.append(start, self.n))
+        loss = np.diff(np.append(np.searchsorted(self.wrong, start), self.total))
+        return score[::-1], count[::-1], loss[::-1]
+
+    def has_at_most(self, rows: int) -> bool:
+        found = 1
+        for i in range(0, self.n - 1, CHUNK):  # often decided by the first chunk
+            part = self.keys[i : i + CHUNK + 1]
+            found += int(np.count_nonzero((part[1:] ^ part[:-1]) > 1))  # more than the lowest bit: another score
+            if found > rows:
+                return False
+        return found <= rows
+
+    @property
+    def score(self) -> Floats:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.rows[0]
+
+    @property
+    def count(self) -> Ints:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.rows[1]
+
+    @property
+    def loss(self) -> Ints:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.rows[2]
+
+    def blocks(self) -> Blocks:
+        return self._blocks
+
+    @cached_property
+    def _blocks(self) -> Blocks:
+        wrong = self.wrong
+        if not len(wrong):
+            return Blocks(wrong, wrong, wrong)
+        if (fast := kernels("ranks")) is not None:
+            start, end, loss = fast.error_blocks(self.keys, wrong)
+            before, after = (np.subtract(self.n, at, out=at) for at in (end, start))
+            return Blocks(before[::-1], after[::-1], loss[::-1])
+        key = self.keys[wrong]
+        first = np.flatnonzero(np.concatenate(([True], key[1:] != key[:-1])))  # equal keys: wrong and tied
+        loss = np.diff(first, append=len(wrong))
+        start, key = wrong[first], key[first]
+        del first  # columns as long as the errors are what the panel's memory goes to
+        before = start + loss  # wrong answers close their block
+        np.subtract(self.n, before, out=before)
+        self._include_right(start, key)
+        after = np.subtract(self.n, start, out=start)
+        return Blocks(before[::-1], after[::-1], loss[::-1])
+
+    def _include_right(self, start: Ints, key: Array) -> None:
+        """Move `start` back over the right answers with the same score."""
+        for i in range(0, len(start), SOME):
+            part = slice(i, i + SOME)
+            right = key[part] - key.dtype.type(1)
+            mixed = np.flatnonzero(self.keys.take(start[part] - 1, mode="clip") == right)
+            start[i + mixed] = self._first_equal(start[i + mixed] - 1, right[mixed])
+
+    def _first_equal(self, at: Ints, key: Array) -> Ints:
+        """Where the run of equal keys that holds each position begins."""
+        for width in REACH:  # short runs by steps of falling width, which is faster than a search of all keys
+            at -= width * (self.keys.take(at - width, mode="clip") == key)
+        at = np.maximum(at, 0)
+        long = np.flatnonzero(self.keys.take(at - 1, mode="clip") == key)
+        at[long] = np.searchsorted(self.keys, key[long])
+        return at
+
+    def above(self, scores: Floats) -> Ints:
+        last = bits_at_most(scores, self.keys.itemsize) << 1 | 1  # the last key that is not above
+        found = np.searchsorted(self.keys, last, side="right")
+        return self.n - np.where(np.asarray(scores) < 0, 0, found)
+
+    def cut_at(self, ranks: Counts) -> Ints:
+        cuts: Ints = np.array(ranks, dtype=np.int64)
+        inside = (cuts > 0) & (cuts < self.n)
+        here = self.keys[np.where(inside, self.n - cuts, 0)] >> 1  # the last sample before the cut ...
+        below = self.keys[np.where(inside, self.n - 1 - cuts, 0)] >> 1  # ... and the first after it
+        split = inside & (here == below)
+        cuts[split] = self.n - np.searchsorted(self.keys, below[split] << 1)
+        return cuts
+
+    def score_at(self, rank: int) -> float:
+        bits, number = CODES[self.keys.itemsize]  # for single keys much faster than NumPy
+        return struct.unpack(number, struct.pack(bits, self.keys.item(self.n - 1 - rank) >> 1))[0]
+
+    def score_range(self) -> tuple[float, float]:
+        low, high = unpack(self.keys[[0, -1]])
+        return float(low), float(high)
+
+    def between(self, cuts: Counts) -> Sums:
+        if self._last is None or not np.array_equal(self._last[0], cuts):
+            self._last = (np.array(cuts), self._between(cuts))  # ece, mce and reliability ask for the same bins
+        return self._last[1]
+
+    def _between(self, cuts: Counts) -> Sums:
+        at: Ints = self.n - np.array(cuts, dtype=np.int64)  # descending positions
+        loss = -np.diff(np.searchsorted(self.wrong, at))
+        claim = self._claims(at[:0:-1])[::-1]
+        high, low = unpack(self.keys[at[:-1] - 1]), unpack(self.keys[at[1:]])
+        return Sums(-np.diff(at), claim, loss, high.astype(np.float64), low.astype(np.float64))
+
+    def _claims(self, start: Ints) -> Floats:
+        """Summed scores of the bins that start at these ascending positions."""
+        if self.keys.itemsize == 4 and (fast := kernels("ranks")) is not None:
+            return fast.claims32(self.keys, start)
+        total = np.zeros(len(start))
+        for i in range(0, self.n, CHUNK):
+            bins, begin = bins_within(start, i, CHUNK)
+            total[bins] += np.add.reduceat(unpack(self.keys[i : i + CHUNK]), begin, dtype=np.float64)
+        return total
+
+    def compact(self, buckets: int = 25_000) -> Tally:
+        return compacted(self, buckets)
+
+    def __add__(self, other: Tally) -> Tally:
+        if not isinstance(other, PackedTally):
+            return as_rows(self) + other
+        keys = (self.keys, other.keys)
+        if keys[0].itemsize != keys[1].itemsize:
+            keys = (widen(keys[0]), widen(keys[1]))
+        merged = np.concatenate(keys)
+        merged.sort(kind="stable")  # two sorted runs: one merge
+        return PackedTally(merged)

@@ -1,0 +1,225 @@
+"""A tally as columns: any sign of score, any loss, any weight."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from math import inf
+
+import numpy as np
+
+from howsure._core import check
+from howsure._core.check import Bools, Floats, InputError, Ints
+from howsure.tallies.grid import LEAST, even_ranks, grid
+from howsure.tallies.tally import Blocks, Counts, Sums, Tally
+
+
+@dataclass(frozen=True, eq=False)
+class Ideal:
+    """Distinct losses, smallest first, with their counts: the order of a perfect score."""
+
+    loss: Floats
+    count: Floats
+
+
+def group(key: Floats, *columns: Counts) -> tuple[Floats, list[Counts]]:
+    """Sum `columns` over equal values of the sorted `key`."""
+    start = np.flatnonzero(np.concatenate(([True], key[1:] != key[:-1])))
+    return key[start], [np.add.reduceat(c, start) for c in columns]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RowTally(Tally):
+    """One row per distinct score. `claim` is the summed score of a row, `square` its summed squared loss."""
+
+    score: Floats
+    count: Counts
+    loss: Counts
+    claim: Floats
+    square: Counts
+    ideal: Ideal | None = None
+    zero_one: bool = True
+    weighted: bool = False
+    approximate: str | None = None
+    edges: Floats | None = None  # upper ends of the buckets, ascending, where it was compacted
+
+    @property
+    def n(self) -> int | float:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.ends[-1].item()
+
+    @property
+    def total(self) -> int | float:  # pyright: ignore[reportIncompatibleVariableOverride]
+        return self.loss.sum().item()
+
+    @cached_property
+    def ends(self) -> Counts:
+        """The cut after each row."""
+        return np.cumsum(self.count)
+
+    def blocks(self) -> Blocks:
+        after = self.ends
+        keep = self.loss != 0
+        return Blocks((after - self.count)[keep], after[keep], self.loss[keep])
+
+    def above(self, scores: Floats) -> Counts:
+        ends = np.concatenate((self.count[:0], [0], self.ends))
+        return ends[len(self.score) - np.searchsorted(self.score[::-1], scores, side="right")]
+
+    def cut_at(self, ranks: Counts) -> Counts:
+        ends = np.concatenate((self.count[:0], [0], self.ends))
+        return ends[np.minimum(np.searchsorted(ends, ranks), len(ends) - 1)]
+
+    def score_at(self, rank: int) -> float:
+        row = np.searchsorted(self.ends, rank, side="right")
+        return float(self.score[min(int(row), len(self.score) - 1)])
+
+    def score_range(self) -> tuple[float, float]:
+        return float(self.score[-1]), float(self.score[0])
+
+    def first_rows(self, cuts: Counts) -> Ints:
+        """The first row after each cut but the last."""
+        return np.searchsorted(self.ends, cuts[:-1], side="right")
+
+    def between(self, cuts: Counts) -> Sums:
+        edge = self.first_rows(cuts)
+        last = np.concatenate((edge[1:], [len(self.score)])) - 1
+        with np.errstate(invalid="ignore", over="ignore"):  # inf - inf: infinite scores rank; their claim is never read
+            count, claim, loss = (np.add.reduceat(c, edge) for c in (self.count, self.claim, self.loss))
+        return Sums(count, claim, loss, self.score[edge], self.score[last])
+
+    def compact(self, buckets: int = 25_000) -> Tally:
+        return compacted(self, buckets)
+
+    def __add__(self, other: Tally) -> Tally:
+        return merge(self, as_rows(other))
+
+
+def as_rows(t: Tally) -> RowTally:
+    """`t` with its columns made."""
+    if isinstance(t, RowTally):
+        return t
+    score, count, loss = t.score, t.count, t.loss
+    return RowTally(score, count, loss, score * count, loss)
+
+
+def score_ends(t: RowTally) -> tuple[Floats, Floats]:
+    """The lowest and the highest score that each row can hold; they are equal where all its samples are tied."""
+    if t.edges is None:
+        return t.score, t.score
+    i = np.searchsorted(t.edges[:-1], t.score)
+    low = np.where(i > 0, np.nextafter(t.edges[i - 1], inf), -inf)
+    return low, np.maximum(t.edges[i], t.score)  # scores beyond the last edge joined its bucket
+
+
+def merge(a: RowTally, b: RowTally) -> RowTally:
+    """All rows of both, equal scores summed."""
+    if a.zero_one != b.zero_one:
+        raise InputError("one tally counts right and wrong, the other sums a loss; only tallies of one kind add up.")
+    edges = shared_edges(a, b)
+    score = np.concatenate((a.score, b.score))
+    order = np.argsort(-score, kind="stable")
+    columns = zip((a.count, a.loss, a.claim, a.square), (b.count, b.loss, b.claim, b.square), strict=True)
+    score, sums = group(score[order], *(np.concatenate(pair)[order] for pair in columns))
+    count, loss, claim, square = sums
+    ideal = merge_ideal(a.ideal, b.ideal)
+    both = RowTally(score, count, loss, claim, square, ideal, a.zero_one, a.weighted or b.weighted)
+    if edges is None:
+        return both
+    return replace(bucketed(both, edge_cuts(both, edges)), approximate=a.approximate or b.approximate, edges=edges)
+
+
+def shared_edges(a: RowTally, b: RowTally) -> Floats | None:
+    """The buckets of the sum; an exact tally joins those of a compact one."""
+    if a.edges is not None and b.edges is not None and not np.array_equal(a.edges, b.edges):
+        raise InputError(
+            f"these tallies were compacted to different buckets ({a.approximate}; {b.approximate}); "
+            "add them first, then compact the sum."
+        )
+    return b.edges if a.edges is None else a.edges
+
+
+def edge_cuts(t: Tally, edges: Floats) -> Counts:
+    """The cuts of a tally at bucket edges, empty buckets dropped; scores beyond the last edge join its bucket."""
+    return np.unique(np.concatenate(([0], t.above(edges[:-1]), [t.n])))
+
+
+def bucketed(t: Tally, cuts: Counts) -> RowTally:
+    """One row per bucket between cuts, scored by the mean of its scores; `edges` are the highest scores found."""
+    sums = t.between(cuts)
+    with np.errstate(invalid="ignore", over="ignore"):  # infinite scores have no mean; any score of the bucket will do
+        score = np.fmax(sums.low, np.fmin(sums.claim / sums.count, sums.high))
+    rows = RowTally(score, sums.count, sums.loss, sums.claim, sums.loss, edges=sums.high[::-1])
+    if not isinstance(t, RowTally):
+        return rows
+    square = np.add.reduceat(t.square, t.first_rows(cuts))
+    return replace(rows, square=square, ideal=t.ideal, zero_one=t.zero_one, weighted=t.weighted)
+
+
+def compacted(t: Tally, buckets: int) -> RowTally:
+    """`Tally.compact` for every kind of tally."""
+    check.at_least(buckets, LEAST, "buckets")
+    if t.has_at_most(buckets):
+        return as_rows(t)
+    if t.approximate:  # its buckets may straddle the new ones, whose ends would then be no cuts of the data
+        raise InputError(f"this tally is already {t.approximate}; compact the exact tally, or keep this one.")
+    low, high = t.score_range()
+    if low >= 0 and high <= 1:
+        edges = grid(buckets)
+        rows = replace(bucketed(t, edge_cuts(t, edges)), edges=edges)
+        note = fixed_note(edges)
+    else:
+        rows = bucketed(t, np.unique(np.concatenate(([0], t.cut_at(even_ranks(t.n, buckets)), [t.n]))))
+        note = f"compacted to {len(rows.score):,} equally full buckets"
+    ideal = None if rows.ideal is None else thinned(rows.ideal, buckets)
+    return replace(rows, ideal=ideal, approximate=note)
+
+
+def fixed_note(edges: Floats) -> str:
+    """How a tally on this grid says that it is coarse."""
+    return f"compacted to {len(edges):,} fixed buckets"
+
+
+def merge_ideal(a: Ideal | None, b: Ideal | None) -> Ideal | None:
+    """The distribution of the losses of both."""
+    if a is None or b is None:
+        return None
+    return ideal_order(np.concatenate((a.loss, b.loss)), np.concatenate((a.count, b.count)))
+
+
+def ideal_order(loss: Floats, count: Floats) -> Ideal:
+    """Distinct losses ascending with their counts."""
+    order = np.argsort(loss, kind="stable")
+    value, (total,) = group(loss[order], count[order])
+    return Ideal(value, total.astype(np.float64))
+
+
+def thinned(ideal: Ideal, rows: int) -> Ideal:
+    """About `rows` rows of equally many samples, each with its mean loss."""
+    if len(ideal.loss) <= rows:
+        return ideal
+    part = np.floor((np.cumsum(ideal.count) - ideal.count) / ideal.count.sum() * rows)
+    _, (count, loss) = group(part, ideal.count, ideal.count * ideal.loss)
+    return Ideal(loss / count, count)
+
+
+def count_rows(score: Floats, wrong: Bools) -> RowTally:
+    """Integer rows for right and wrong answers; sorts values only, never an index."""
+    ordered = np.sort(score)[::-1]
+    start = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+    distinct, count = ordered[start], np.diff(np.append(start, len(ordered)))
+    missed = np.sort(score[wrong])
+    upto = len(missed) - np.searchsorted(missed, distinct, side="left")
+    loss = np.diff(np.concatenate(([0], upto)))
+    with np.errstate(invalid="ignore", over="ignore"):  # infinite scores rank; their claim is never read
+        return RowTally(distinct, count, loss, distinct * count, loss)
+
+
+def sum_rows(score: Floats, loss: Floats, weight: Floats, *, zero_one: bool, weighted: bool) -> RowTally:
+    """Float rows for weights or general losses. Sorting by loss too makes the sums free of row order."""
+    order = np.lexsort((weight, loss, -score))
+    score, loss, weight = score[order], loss[order], weight[order]
+    with np.errstate(invalid="ignore", over="ignore"):
+        columns = (weight, weight * loss, weight * score, weight * loss * loss)
+        distinct, (count, total, claim, square) = group(score, *columns)
+    ideal = None if zero_one else ideal_order(loss, weight)
+    return RowTally(distinct, count, total, claim, square, ideal, zero_one, weighted)

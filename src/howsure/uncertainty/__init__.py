@@ -1,0 +1,5 @@
+"""A metric and its data come in; how sure the number is goes out: limits, differences, tests."""
+
+from howsure.uncertainty.intervals import Interval, each_interval, interval, paired_difference
+
+__all__ = ["Interval", "each_interval", "interval", "paired_difference"]

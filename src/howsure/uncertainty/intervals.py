@@ -1,0 +1,282 @@
+"""How sure is a number: bootstrap intervals, and differences on the same samples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from inspect import signature
+from math import isfinite, nan
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+
+import numpy as np
+
+from howsure._core.check import Array, Floats, InputError
+from howsure.predictions import Predictions
+from howsure.predictions.outcomes import Outcomes
+from howsure.tallies.sets import SetTally
+from howsure.tallies.tally import Tally
+from howsure.uncertainty.draws import Stack, draw_pair, draw_rows, draw_units
+
+if TYPE_CHECKING:
+    from howsure.workers import Map
+
+__all__ = ["Interval", "each_interval", "interval", "paired_difference"]
+
+Metric: TypeAlias = Callable[[Any], float]
+Data: TypeAlias = Tally | SetTally | Outcomes | Predictions
+
+
+class Interval(NamedTuple):
+    """Limits of a number, or nan twice and `why` it has none.
+
+    >>> Interval(0.2, 0.4).why is None
+    True
+    """
+
+    low: float
+    high: float
+    why: str | None = None
+
+
+def interval(metric: Metric, data: Data, level: float = 0.95, seed: int = 0, *, map: Map = map) -> tuple[float, float]:
+    """Percentile limits of a metric over 1,000 Poisson bootstrap draws; (nan, nan) where it has none.
+
+    `data` is a tally, outcomes or predictions. Where outcomes or predictions have a `group`, whole groups are
+    drawn. Bins are those of the data in every draw. A bias of the metric stays: an `ece` that is too high is as
+    much too high in its limits. `each_interval` says why there are no limits: a metric that jumps (`mce`), an
+    infinite value, too few errors. `map` says where a metric of your own, which is asked draw by draw, is worked on
+    (`howsure.workers`); the limits are the same wherever. Efron & Tibshirani 1993; Hanley & MacGibbon 2006 for
+    Poisson weights.
+
+    >>> from howsure import auroc, tally
+    >>> t = tally([0.9, 0.8, 0.7, 0.6, 0.5, 0.4] * 20, correct=[1, 1, 0, 1, 0, 0] * 20)
+    >>> low, high = interval(auroc, t)
+    >>> 0.8 < low < auroc(t) < high < 0.95
+    True
+    """
+    found = each_interval([metric], data, level, seed, map=map)[0]
+    return found.low, found.high
+
+
+def each_interval(
+    metrics: Sequence[Metric], data: Data, level: float = 0.95, seed: int = 0, *, map: Map = map
+) -> list[Interval]:
+    """`interval` of several metrics that share their draws, each with the reason where it has no limits.
+
+    >>> from howsure import aurc, mce, tally
+    >>> each_interval([aurc, mce], tally([0.9, 0.8, 0.7, 0.6] * 9, correct=[1, 1, 0, 0] * 9))[1].why
+    'mce jumps when single samples change, so resampling gives it no valid limits'
+    """
+    _check_level(level)
+    whole = _Drawn(Outcomes.of(data) if isinstance(data, Predictions) else data, seed, map)
+    return [_limits(metric, data, whole, level) for metric in metrics]
+
+
+def _limits(metric: Metric, data: Data, whole: _Drawn, level: float) -> Interval:
+    if not _fact(metric, "smooth", True):
+        return _none(f"{_name(metric)} jumps when single samples change, so resampling gives it no valid limits")
+    if not isinstance(data, Predictions):
+        _takes_tally(metric)
+    elif _fact(metric, "through", None) is not None:
+        return _through(metric, data, whole, level)
+    return whole.limits(metric, level)
+
+
+def _through(metric: Metric, preds: Predictions, whole: _Drawn, level: float) -> Interval:
+    value = metric(preds)
+    if not isfinite(value):
+        return _none(_not_finite(value))
+    outcomes, number = _reduced(metric, preds)
+    return (whole if number is metric else _Drawn(outcomes, whole.seed, whole.map)).limits(number, level)
+
+
+class _Drawn:
+    """One table with its draws, which are made once, when first needed."""
+
+    def __init__(self, source: Tally | SetTally | Outcomes, seed: int, map: Map):
+        self.source, self.seed, self.map = source, seed, map
+        self.tally = source.tally() if isinstance(source, Outcomes) else source
+        self.stack: Stack | None = None
+
+    def limits(self, number: Metric, level: float) -> Interval:
+        """Percentiles of the number over the draws."""
+        t, value = self.tally, number(self.tally)
+        if not isfinite(value):
+            return _none(_not_finite(value))
+        if isinstance(t, SetTally):
+            return _none("a set loss belongs to whole images, which its tally has forgotten")
+        if t.weighted and isinstance(self.source, Tally):
+            return _none("a weighted tally has forgotten the single weights; give Outcomes instead")
+        try:
+            return percentiles(values(number, self._drawn(t), self.map), level)
+        except InputError as e:
+            return _none(str(e))
+
+    def _drawn(self, t: Tally) -> Stack:
+        if self.stack is None:
+            units = self.source if isinstance(self.source, Outcomes) and not _alike(self.source) else None
+            self.stack = draw_rows(t, self.seed) if units is None else draw_units(units, self.seed)
+        return self.stack
+
+
+def _alike(o: Outcomes) -> bool:
+    """Whether samples differ in nothing but score and outcome, so that a tally says it all."""
+    return o.group is None and o.weight is None
+
+
+def values(number: Metric, stack: Stack, map: Map = map) -> Floats:
+    """The number of every drawn table; all at once where the metric can, else one by one through `map`."""
+    options = _options(number)
+    of_blocks, of_bins = _fact(number, "of_blocks", None), _fact(number, "of_bins", None)
+    if of_blocks is not None and not options and stack.rows.zero_one:
+        return np.concatenate([of_blocks(part.blocks, part.n) for part in stack.parts])
+    if of_bins is not None and set(options) <= {"bins"}:
+        default = signature(_plain(number)).parameters["bins"].default
+        return of_bins(stack.binned(options.get("bins", default)))
+    told = map(partial(_one_by_one, number), enumerate(stack.parts))
+    found = dict(pair for pairs in told if isinstance(pairs, list) for pair in pairs)
+    return np.concatenate([found[i] for i in range(len(stack.parts))])
+
+
+def _one_by_one(number: Metric, numbered: tuple[int, Stack]) -> list[tuple[int, Floats]]:
+    """The number of some drawn tables; in a list, because a cluster adds up what its tasks return."""
+    i, part = numbered
+    return [(i, np.array([number(t) for t in part.tallies()]))]
+
+
+def percentiles(found: Floats, level: float) -> Interval:
+    """The middle `level` of what was found."""
+    known = found[np.isfinite(found)]
+    lost = 1 - len(known) / len(found)
+    if lost > (1 - level) / 2:
+        return _none(f"undefined in {lost:.1%} of the draws: too few right or too few wrong answers")
+    if known.min() == known.max():
+        return _none("every draw gives the same value, so resampling cannot tell how uncertain it is")
+    low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
+    return Interval(float(low), float(high))
+
+
+def paired_difference(metric: Metric, a: Any, b: Any, level: float = 0.95, seed: int = 0) -> tuple[float, float, float]:
+    """metric(a) − metric(b) on the same samples, with percentile limits: (difference, low, high).
+
+    `a` and `b` are predictions, outcomes or pairs (score, correct). Where both have ids they are joined by them,
+    else row by row. Each sample, or each `group` where there is one, is drawn Poisson(1) times for both sides
+    alike, 1,000 times, so what is hard for both cancels. Limits are nan where `interval` has none.
+
+    >>> a = Outcomes([0.9, 0.8, 0.7, 0.6] * 25, correct=[1, 1, 1, 0] * 25)
+    >>> b = Outcomes([0.9, 0.8, 0.7, 0.6] * 25, correct=[1, 0, 1, 0] * 25)
+    >>> from howsure import accuracy
+    >>> difference, low, high = paired_difference(accuracy, a, b)
+    >>> difference, low > 0
+    (0.25, True)
+    """
+    return each_paired_difference([metric], a, b, level, seed)[0]
+
+
+def each_paired_difference(
+    metrics: Sequence[Metric], a: Any, b: Any, level: float = 0.95, seed: int = 0
+) -> list[tuple[float, float, float]]:
+    """`paired_difference` of several metrics; those that look at the same outcomes share their draws.
+
+    >>> from howsure import accuracy, aurc
+    >>> pair = Outcomes([0.9, 0.8] * 9, correct=[1, 0] * 9), Outcomes([0.8, 0.9] * 9, correct=[1, 0] * 9)
+    >>> [round(difference, 2) for difference, _, _ in each_paired_difference([accuracy, aurc], *pair)]
+    [0.0, -0.67]
+    """
+    _check_level(level)
+    drawn: list[tuple[Stack, Stack]] = []
+    return [_paired(metric, a, b, level, seed, drawn) for metric in metrics]
+
+
+def _paired(
+    metric: Metric, a: Any, b: Any, level: float, seed: int, drawn: list[tuple[Stack, Stack]]
+) -> tuple[float, float, float]:
+    """One difference; `drawn` keeps the draws of the plain outcomes."""
+    (left, number), (right, other) = _reduced(metric, a), _reduced(metric, b)
+    left, right = _joined(left, right)
+    difference = number(left.tally()) - other(right.tally())
+    if not isfinite(difference) or not _fact(metric, "smooth", True):
+        return difference, nan, nan
+    plain = number is metric
+    one, two = drawn[0] if plain and drawn else draw_pair(left, right, seed)
+    if plain and not drawn:
+        drawn.append((one, two))
+    found = percentiles(values(number, one) - values(other, two), level)
+    return difference, found.low, found.high
+
+
+def _reduced(metric: Metric, data: Any) -> tuple[Outcomes, Metric]:
+    """Outcomes, and the metric as a function of their tally."""
+    if isinstance(data, (Tally, SetTally)):
+        raise InputError("a tally has forgotten which sample is which; give Predictions, Outcomes or (score, correct).")
+    if not isinstance(data, Predictions):
+        _takes_tally(metric)
+        return (data if isinstance(data, Outcomes) else Outcomes(*data)), metric
+    through = _fact(metric, "through", None)
+    return (Outcomes.of(data), metric) if through is None else through(data, **_options(metric))
+
+
+def _joined(a: Outcomes, b: Outcomes) -> tuple[Outcomes, Outcomes]:
+    """The same samples in the same order."""
+    if a.id is not None and b.id is not None:
+        a, b = (o[_sorted_ids(o.id, side)] for o, side in ((a, "the first"), (b, "the second")))
+        strange = np.setxor1d(a.id, b.id)
+        if len(strange):
+            side = "second" if strange[0] in a.id else "first"
+            raise InputError(
+                f"id {strange[0]} is missing in the {side} set ({len(strange):,} ids are in one set only); "
+                "a paired difference needs the same samples on both sides."
+            )
+    if len(a) != len(b):
+        raise InputError(
+            f"{len(a):,} samples against {len(b):,}; a paired difference needs the same samples. Give ids."
+        )
+    if a.group is not None and b.group is not None and not np.array_equal(a.group, b.group):
+        raise InputError("the two sides put the same samples into different groups; give both the same group.")
+    return a, b
+
+
+def _sorted_ids(ids: Array, side: str) -> Array:
+    order = np.argsort(ids, kind="stable")
+    again = np.flatnonzero(ids[order][1:] == ids[order][:-1])
+    if len(again):
+        i, j = order[again[0]], order[again[0] + 1]
+        raise InputError(
+            f"id {ids[i]} occurs twice in {side} set (rows {i} and {j}); ids must be unique to pair by them."
+        )
+    return order
+
+
+def _takes_tally(metric: Metric) -> None:
+    """Refuse a metric of predictions where only a tally or outcomes are at hand; `accuracy` reads both."""
+    if _fact(metric, "takes", "tally") == "predictions" and _fact(metric, "of_blocks", None) is None:
+        raise InputError(f"{_name(metric)} needs Predictions; a tally or outcomes do not hold what it measures.")
+
+
+def _check_level(level: float) -> None:
+    if not 0 < level < 1:
+        raise InputError(f"level is {level:g}; a number between 0 and 1 is needed.")
+
+
+def _none(why: str) -> Interval:
+    return Interval(nan, nan, why)
+
+
+def _not_finite(value: float) -> str:
+    return "its value is undefined" if value != value else "its value is infinite"
+
+
+def _plain(metric: Metric) -> Metric:
+    return metric.func if isinstance(metric, partial) else metric
+
+
+def _options(metric: Metric) -> dict[str, Any]:
+    return metric.keywords if isinstance(metric, partial) else {}
+
+
+def _fact(metric: Metric, name: str, default: Any) -> Any:
+    return getattr(_plain(metric), name, default)
+
+
+def _name(metric: Metric) -> str:
+    return getattr(_plain(metric), "__name__", "this metric")

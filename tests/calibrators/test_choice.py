@@ -1,0 +1,172 @@
+"""choose_calibrator and the report before and after: honest where calibration helps, does nothing or harms."""
+
+import json
+
+import numpy as np
+import pytest
+
+import howsure as hs
+from howsure import InputError, Predictions
+from howsure.calibrators import Temperature, change
+from howsure.calibrators.choice import contenders
+
+
+def answers(n=1500, scale=1.0, seed=0, k=4):
+    """Labels drawn from softmax(z), logits scale · z: calibrated at scale 1, over-confident above."""
+    rng = np.random.default_rng(seed)
+    z = 2 * rng.normal(size=(n, k))
+    p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+    y = (p.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1)
+    return Predictions.from_logits(scale * z, np.minimum(y, k - 1))
+
+
+def test_over_confidence_is_found():
+    few = {"temperature": Temperature.fit, "histogram": hs.calibrators.HistogramBinning.fit}
+    choice = hs.choose_calibrator(answers(scale=3.0), calibrators=few, folds=3)
+    assert choice.winner == "temperature"
+    assert choice.calibrator.temperature == pytest.approx(3.0, rel=0.15)
+    row = {row.name: row for row in choice.table}["temperature"]
+    assert row.real
+    assert row.gain_high < 0
+
+
+@pytest.mark.parametrize("criterion", [hs.nll, hs.ece, hs.aurc])
+def test_calibrated_answers_are_left_alone(criterion):
+    choice = hs.choose_calibrator(answers(), criterion=criterion, folds=3)
+    assert choice.winner == "none"
+    assert choice.criterion == criterion.__name__
+
+
+def test_fits_never_see_what_they_are_judged_on():
+    val, seen = answers(120), []
+
+    def fit(preds):
+        seen.append(set(preds.ids.tolist()))
+        return Recorder(seen[-1])
+
+    class Recorder:
+        fitted = None
+
+        def __init__(self, known):
+            self.known = known
+
+        def __call__(self, preds):
+            if len(seen) <= 4:
+                assert not self.known & set(preds.ids.tolist())
+            return preds
+
+    hs.choose_calibrator(
+        Predictions.from_logits(val.values, val.labels, ids=np.arange(120)), calibrators={"recorder": fit}, folds=4
+    )
+    assert [len(s) for s in seen[:4]] == [90] * 4
+
+
+def test_groups_stay_together():
+    val = answers(90)
+    grouped = Predictions.from_logits(val.values, val.labels, group=np.arange(90) // 3)
+
+    def fit(preds):
+        groups = preds.group.tolist()
+        assert all(groups.count(g) == 3 for g in set(groups))
+        return Temperature.fit(preds)
+
+    hs.choose_calibrator(grouped, calibrators={"temperature": fit}, folds=3)
+
+
+def test_folds_give_every_sample_its_own_place():
+    choice = hs.choose_calibrator(answers(200), calibrators={"same": lambda p: Temperature(1.0)}, folds=4)
+    none, same = choice.table
+    assert same.value == pytest.approx(none.value, abs=1e-12)
+    assert same.gain == pytest.approx(0, abs=1e-12)
+
+
+def test_an_infinite_loss_never_wins():
+    rows = {row.name: row for row in hs.choose_calibrator(answers(300, 3.0), folds=3).table}
+    assert rows["isotonic"].value == np.inf
+    assert not rows["isotonic"].real
+
+
+def test_more_parameters_than_samples_are_left_out():
+    assert "matrix" not in contenders(answers(100, k=10))
+    assert "matrix" in contenders(answers(200, k=10))
+
+
+def test_top_labels():
+    a = answers(600, 3.0)
+    choice = hs.choose_calibrator(Predictions.from_confidence(a.confidence, a.correct), folds=3)
+    assert choice.winner in ("platt", "beta")
+    assert choice.criterion == "correctness_nll"
+
+
+def test_text_marks_the_winner():
+    text = str(hs.choose_calibrator(answers(300, 3.0), calibrators={"temperature": Temperature.fit}, folds=3))
+    assert "temperature" in text
+    assert text.count("<- chosen") == 1
+
+
+def test_too_few_samples_for_the_folds():
+    with pytest.raises(InputError, match="3 samples cannot be dealt into 5 folds"):
+        hs.choose_calibrator(answers(3))
+
+
+def test_report_says_better():
+    report = hs.calibration_report(answers(scale=3.0), answers(scale=3.0, seed=1), "temperature")
+    verdicts = {c.metric: c.verdict for c in report.changes}
+    assert verdicts["nll"] == verdicts["ece"] == "better"
+    assert verdicts["accuracy"] == "same"
+    assert all("made uce worse" in note for note in report.notes)  # honest confidence and honest entropy differ
+    assert [row[0] for row in report.rows()] == ["metric", *verdicts]
+    json.dumps(report.to_dict(), allow_nan=False)
+
+
+def test_an_order_that_stays_is_not_called_worse():
+    """Draws are made on a coarse table, which may differ between two scales of one order."""
+    rng = np.random.default_rng(0)
+    c = rng.beta(8, 1, 5000)
+    before = Predictions.from_confidence(c, rng.random(5000) < c**2)
+    report = hs.calibration_report(before, before, "platt")
+    assert {x.metric: x.verdict for x in report.changes}["aurc"] == "same"
+    assert "ranking_unchanged" in [f["name"] for f in report.findings]
+
+
+def test_many_samples_have_normal_limits_of_their_mean_loss(monkeypatch):
+    before, after = answers(2000, scale=3.0), answers(2000, scale=1.0)
+    drawn = {c.metric: c.difference for c in change.changes_of(before, after)}["nll"]
+    monkeypatch.setattr(change, "MANY", 1000)
+    normal = {c.metric: c.difference for c in change.changes_of(before, after)}["nll"]
+    assert normal[0] == pytest.approx(drawn[0])
+    assert normal[1:] == pytest.approx(drawn[1:], abs=0.15 * (drawn[2] - drawn[1]))
+
+
+def test_report_says_when_it_does_harm():
+    """A validation set that is over-confident, a test set that is not."""
+    report = hs.calibration_report(answers(scale=3.0), answers(seed=1), "temperature")
+    assert {c.metric: c.verdict for c in report.changes}["nll"] == "worse"
+    assert "calibration_made_it_worse" in [f["name"] for f in report.findings]
+    assert not any("made nll worse" in note for note in report.notes)  # the finding says so
+    assert any("temperature made ece worse on the test set" in note for note in report.notes)
+    assert "the two sets are not alike" in report.notes[-1]
+
+
+def test_report_of_calibrated_answers_does_nothing():
+    report = hs.calibration_report(answers(600), answers(600, seed=1), folds=2)
+    assert report.method == "none"
+    assert {c.verdict for c in report.changes} == {"same"}
+    assert report.findings == ()
+    assert "doing nothing" in report.notes[0]
+    assert list(report.methods)[:2] == ["none", "temperature"]
+
+
+def test_report_of_an_unknown_method():
+    with pytest.raises(InputError, match="there is no calibrator 'temprature'; known: all, none, temperature"):
+        hs.calibration_report(answers(50), answers(50), "temprature")
+
+
+def test_world_cup_harm_is_reported(arrays):
+    """Temperature lowers the loss on validation games and raises the calibration error on test games."""
+    a = arrays("f538_worldcup_ingame")
+    val, test = (Predictions.from_probs(a[f"{s}_probs"], a[f"{s}_labels"]) for s in ("val", "test"))
+    report = hs.calibration_report(val, test, "temperature")
+    ece = next(c for c in report.changes if c.metric == "ece")
+    assert ece.after[0] > ece.before[0]
+    assert any("temperature did not lower ece on the test set: 0.041" in note for note in report.notes)

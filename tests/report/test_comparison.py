@@ -1,0 +1,215 @@
+"""compare(): the right order, fair columns, paired differences, shift, groups, costs."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from howsure import InputError, Predictions, aurc, auroc, compare, tally
+from howsure.report.comparison.ranking import pareto
+from howsure.report.comparison.shift import separation
+
+
+def logits(rng: np.random.Generator, y: Any, signal: float) -> Any:
+    return signal * np.eye(4)[y] + rng.normal(size=(len(y), 4))
+
+
+@pytest.fixture(scope="module")
+def pair() -> dict[str, Predictions]:
+    rng = np.random.default_rng(0)
+    y, ids = rng.integers(0, 4, 600), np.arange(600)
+    group = np.where(ids % 5 == 0, "night", "day")
+    weak = logits(rng, y, 2.0)
+    weak[group == "night"] = rng.normal(size=((group == "night").sum(), 4))
+    strong = Predictions.from_logits(logits(rng, y, 4.0), y, ids=ids, group=group)
+    return {"weak": Predictions.from_logits(weak, y, ids=ids, group=group), "strong": strong}
+
+
+@pytest.fixture(scope="module")
+def data(pair: dict[str, Predictions]) -> dict[str, Any]:
+    return compare(pair, by=True, cost={"weak": 1e6, "strong": 3e6}, cost_name="parameters").data
+
+
+def test_the_better_model_comes_first_by_a_clear_paired_difference(data: dict[str, Any]) -> None:
+    assert [row["name"] for row in data["models"]] == ["strong", "weak"]
+    behind = data["models"][1]["behind"]
+    assert behind["clear"]
+    assert 0 < behind["low"] < behind["value"] < behind["high"]
+
+
+def test_numbers_are_those_of_the_metrics(pair: dict[str, Predictions], data: dict[str, Any]) -> None:
+    t = tally(pair["weak"].confidence, pair["weak"].correct)
+    assert data["models"][1]["metrics"]["aurc"]["value"] == aurc(t)
+
+
+@pytest.mark.parametrize("name", ["auroc", "aupr_error", "aupr_success", "e_aurc"])
+def test_what_would_mislead_is_withheld_with_the_reason(data: dict[str, Any], name: str) -> None:
+    assert data["comparable"][name]["fair"] is False
+    assert all(row["metrics"][name]["value"] is None for row in data["models"])
+    assert "Ding et al. 2020, section 4.1" in data["models"][0]["metrics"][name]["why"]
+
+
+def test_scores_of_one_model_may_be_compared_by_auroc(pair: dict[str, Predictions]) -> None:
+    p = pair["weak"]
+    found = compare({"max_prob": (p, "max_prob"), "energy": (p, "energy")}).data
+    assert found["comparable"]["auroc"]["fair"] is True
+    value = {row["name"]: row["metrics"]["auroc"]["value"] for row in found["models"]}
+    assert value["max_prob"] == auroc(tally(p.confidence, p.correct))
+
+
+def test_ids_join_rows_in_any_order(pair: dict[str, Predictions], data: dict[str, Any]) -> None:
+    order = np.random.default_rng(1).permutation(600)
+    found = compare({"weak": pair["weak"][order], "strong": pair["strong"]}).data
+    assert found["models"][1]["behind"]["value"] == data["models"][1]["behind"]["value"]
+
+
+def test_only_common_ids_are_compared_when_asked(pair: dict[str, Predictions]) -> None:
+    some = {"weak": pair["weak"][:400], "strong": pair["strong"][100:]}
+    with pytest.raises(InputError, match="only 300 ids are in all models"):
+        compare(some)
+    assert compare(some, common=True).data["n"] == 300
+
+
+def test_other_labels_mean_other_samples() -> None:
+    a = Predictions.from_probs([[0.9, 0.1], [0.2, 0.8]], [0, 1])
+    b = Predictions.from_probs([[0.9, 0.1], [0.2, 0.8]], [1, 1])
+    with pytest.raises(InputError, match="row 0 has label 0 in a and 1 in b"):
+        compare({"a": a, "b": b})
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        ({"a": Predictions.from_confidence([0.5], [1])}, "there is 1 model to compare"),
+        (
+            {"a": Predictions.from_confidence([0.5], [1]), "b": Predictions.from_confidence([0.5, 0.6], [1, 0])},
+            "a 1, b 2",
+        ),
+    ],
+)
+def test_what_cannot_be_compared_is_refused(given: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        compare(given)
+
+
+def test_the_worst_group_comes_first_and_is_marked(data: dict[str, Any]) -> None:
+    first = data["slices"][0]
+    assert first["group"] == "night"
+    night = {s["model"]: s for s in data["slices"] if s["group"] == "night"}
+    assert night["weak"]["worse"]
+    assert not night["strong"]["worse"]
+
+
+def test_groups_are_found_by_id_and_do_not_widen_the_intervals(pair: dict[str, Predictions]) -> None:
+    plain = {name: Predictions.from_logits(p.logits[0], p.labels, ids=p.ids) for name, p in pair.items()}
+    table = dict(zip(range(600), pair["weak"].group.tolist(), strict=True))  # type: ignore[union-attr]
+    found = compare(plain, by=table).data
+    assert found["slices"][0]["group"] == "night"
+    assert found["models"] == compare(plain).data["models"]
+    with pytest.raises(InputError, match="by has no value for id 1"):
+        compare(plain, by={0: "day"})
+
+
+def test_limits_of_many_groups_are_wider() -> None:
+    rng = np.random.default_rng(0)
+    c = rng.uniform(0.5, 1, 400)
+    p = {name: Predictions.from_confidence(c, rng.random(400) < c) for name in "ab"}
+    two = compare(p, by=np.arange(400) % 2).data["slices"][0]
+    forty = compare(p, by=np.where(np.arange(400) % 2, "odd", np.arange(400) % 80)).data["slices"]
+    odd = next(s for s in forty if s["group"] == "odd" and s["model"] == two["model"])
+    assert odd["n"] == two["n"] == 200
+    assert odd["high"] - odd["low"] > two["high"] - two["low"]
+
+
+def test_cost_names_who_is_beaten(data: dict[str, Any], pair: dict[str, Predictions]) -> None:
+    assert [(c["name"], c["beaten_by"]["aurc"]) for c in data["cost"]] == [("strong", None), ("weak", None)]
+    dear = compare(pair, cost={"weak": 3e6, "strong": 1e6}, cost_name="ece").data["cost"]
+    assert [(c["name"], c["beaten_by"]["aurc"]) for c in dear] == [("strong", None), ("weak", "strong")]
+    assert [(c["cost"], c["beaten_by"]["ece"]) for c in dear] == [(1e6, None), (3e6, None)]  # weak has the lower ECE
+
+
+def test_who_is_beaten_by_hand() -> None:
+    """b costs as much as a and is worse in both; c is dearest, worst by AURC and best by ECE; d has no ECE."""
+    numbers = {"a": (0.1, 0.2), "b": (0.2, 0.3), "c": (0.3, 0.1), "d": (0.05, None)}
+    rows = [{"name": n, "metrics": {"aurc": {"value": a}, "ece": {"value": e}}} for n, (a, e) in numbers.items()]
+    found = {c["name"]: c["beaten_by"] for c in pareto(rows, {"a": 1, "b": 1, "c": 2, "d": 9})}
+    assert found["a"] == {"aurc": None, "ece": None}
+    assert found["b"] == {"aurc": "a", "ece": "a"}
+    assert found["c"] == {"aurc": "a", "ece": None}
+    assert found["d"] == {"aurc": None, "ece": None}
+
+
+def test_in_and_out_by_hand() -> None:
+    """Home 0.9, 0.7, 0.5 (the last wrong), outside 0.8, 0.1; all home samples are kept at 0.5."""
+    found = separation(np.array([0.9, 0.7, 0.5]), np.array([0.8, 0.1]), np.array([True, True, False]))
+    assert found["auroc"]["value"] == pytest.approx(4 / 6)
+    assert found["fpr_at_95"]["value"] == 0.5
+    assert found["fpr_at_95"]["low"] == pytest.approx(1 - 0.975**0.5)  # one of two, Clopper & Pearson
+    assert found["mix_aurc"]["value"] == pytest.approx((0 + 1 / 2 + 1 / 3 + 2 / 4 + 3 / 5) / 5)
+    assert found["mix_auroc"]["value"] == pytest.approx(5 / 6)
+
+
+def test_shifted_and_outside_sets_stand_beside_the_home_set(pair: dict[str, Predictions]) -> None:
+    rng = np.random.default_rng(2)
+    noise = Predictions.from_logits(rng.normal(size=(100, 4)))
+    y = rng.integers(0, 4, 200)
+    fog = Predictions.from_logits(logits(rng, y, 1.0), y)
+    found = compare(pair, shifted={"fog": {"strong": fog}}, outside={"noise": {"strong": noise}}).data
+    assert [(s["set"], s["model"]) for s in found["shifted"]] == [
+        ("home", "weak"),
+        ("home", "strong"),
+        ("fog", "strong"),
+    ]
+    home, far = (found["shifted"][i]["metrics"]["accuracy"] for i in (1, 2))
+    assert far["high"] < home["low"]
+    assert found["outside"][0]["metrics"]["auroc"]["low"] > 0.8
+    with pytest.raises(InputError, match="nobody is not among the models"):
+        compare(pair, shifted={"fog": {"nobody": fog}})
+
+
+def test_text_markdown_and_page_hold_the_ranking(pair: dict[str, Predictions]) -> None:
+    found = compare({"weak|<b>": pair["weak"], "strong": pair["strong"]}, by=True)
+    assert "strong ranks best by AURC, clearly ahead of the others." in found.to_text()
+    assert "weak\\|\\<b\\>" in found.to_markdown()
+    assert "<b>" not in found.to_html()
+    assert found._repr_html_().startswith("<iframe")
+
+
+def densenet_m(preds: Predictions, m: int) -> Predictions:
+    """The m least sure right answers become wrong (Ding et al. 2020, section 4.1)."""
+    right = np.flatnonzero(preds.correct)
+    correct = preds.correct.copy()
+    correct[right[np.argsort(preds.confidence[right], kind="stable")[:m]]] = False
+    return Predictions.from_confidence(preds.confidence, correct)
+
+
+def test_dings_family_is_ordered_by_aurc_and_auroc_is_withheld(arrays: Any) -> None:
+    """AUROC orders the family backwards."""
+    a = arrays("netcal_wideresnet_16_4_c10")
+    whole = Predictions.from_probs(a["test_probs"], a["test_labels"])
+    family = {f"m = {m}": densenet_m(whole, m) for m in (150, 0, 50, 10)}
+    found = compare(family).data
+    assert [row["name"] for row in found["models"]] == ["m = 0", "m = 10", "m = 50", "m = 150"]
+    assert not found["comparable"]["auroc"]["fair"]
+    backwards = sorted(family, key=lambda name: auroc(tally(family[name].confidence, family[name].correct)))
+    assert backwards == ["m = 0", "m = 10", "m = 50", "m = 150"]
+
+
+def test_three_networks_on_cifar_10(arrays: Any) -> None:
+    given: dict[str, Predictions] = {}
+    for name, kind in (
+        ("netcal_wideresnet_16_4_c10", "probs"),
+        ("ak_resnet20_c10", "logits"),
+        ("ak_resnet32_c10", "logits"),
+    ):
+        a = arrays(name)
+        make = Predictions.from_probs if kind == "probs" else Predictions.from_logits
+        given[name] = make(a[f"test_{kind}"], a["test_labels"], ids=a["test_idx"])
+    found = compare(given)
+    assert [row["name"] for row in found.data["models"]] == [
+        "ak_resnet32_c10",
+        "ak_resnet20_c10",
+        "netcal_wideresnet_16_4_c10",
+    ]
+    assert all(row["behind"]["clear"] for row in found.data["models"][1:])
+    assert not found.data["same_answers"]

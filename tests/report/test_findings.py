@@ -1,0 +1,216 @@
+"""Each finding fires where its fault was built in, and rarely on calibrated data."""
+
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+
+from howsure import Predictions, tally
+from howsure.report.findings import case_of, changes, findings, verdict
+from howsure.report.findings.evidence import design_effect, fewer_than, more_than
+
+SETS = 200
+MOST = 0.05 * SETS
+
+
+def names(preds: Predictions, score: Any = None) -> list[str]:
+    s = preds.confidence if score is None else score
+    return [f["name"] for f in findings(case_of(preds, s, tally(s, preds.correct, weight=preds.weight)))]
+
+
+def drawn(confidence: Any, chance: Any, rng: np.random.Generator, **columns: Any) -> Predictions:
+    return Predictions.from_confidence(confidence, rng.random(len(confidence)) < chance, **columns)
+
+
+def softmax_honest(rng: np.random.Generator, n: int, k: int = 10, scale: float = 3.0) -> tuple[Any, Any]:
+    """Logits, and labels drawn from their softmax: calibrated by construction."""
+    z = rng.normal(scale=scale, size=(n, k))
+    p = np.exp(z - z.max(axis=1, keepdims=True))
+    p /= p.sum(axis=1, keepdims=True)
+    return z, (p.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(max=k - 1)
+
+
+@pytest.fixture
+def rng() -> np.random.Generator:
+    return np.random.default_rng(7)
+
+
+def test_calibrated_confidences_earn_each_finding_at_most_5_percent_of_the_time() -> None:
+    rng = np.random.default_rng(1)
+    found: Counter[str] = Counter()
+    for _ in range(SETS):
+        c = rng.uniform(0.3, 1, 3000)
+        found.update(names(drawn(c, c, rng, group=np.arange(3000) % 12)))
+    assert max(found.values(), default=0) <= MOST, found
+
+
+def test_calibrated_softmax_earns_each_finding_at_most_5_percent_of_the_time() -> None:
+    """1,000 to 6,000 samples of 2 to 60 classes, from hard tasks to easy ones: low bins are thin, top bins full."""
+    rng = np.random.default_rng(2)
+    found: Counter[str] = Counter()
+    for _ in range(SETS):
+        n, k, scale = int(rng.integers(1000, 6000)), int(rng.integers(2, 60)), rng.uniform(1.5, 10)
+        found.update(names(Predictions.from_logits(*softmax_honest(rng, n, k, scale))))
+    assert max(found.values(), default=0) <= MOST, found
+
+
+def test_calibrated_clusters_do_not_look_over_confident() -> None:
+    """Samples of a cluster share their fate, so sums scatter more than independent ones would."""
+    rng = np.random.default_rng(3)
+    found: Counter[str] = Counter()
+    for _ in range(SETS):
+        c, luck = np.repeat(rng.uniform(0.3, 1, 150), 10), np.repeat(rng.random(150), 10)
+        found.update(names(Predictions.from_confidence(c, luck < c, group=np.repeat(np.arange(150), 10))))
+    about = ("over_confident", "over_confident_above_0.9", "under_confident")
+    assert max(found[name] for name in about) <= MOST, found
+
+
+def test_over_confident_above_09(rng: np.random.Generator) -> None:
+    c = rng.uniform(0.5, 1, 4000)
+    assert "over_confident_above_0.9" in names(drawn(c, np.where(c > 0.9, c - 0.1, c), rng))
+
+
+def test_over_confident_below_09(rng: np.random.Generator) -> None:
+    c = rng.uniform(0.4, 0.85, 4000)
+    found = names(drawn(c, c - 0.1, rng))
+    assert "over_confident" in found
+    assert "over_confident_above_0.9" not in found
+
+
+def test_under_confident(rng: np.random.Generator) -> None:
+    c = rng.uniform(0.4, 0.85, 4000)
+    assert "under_confident" in names(drawn(c, c + 0.1, rng))
+
+
+def test_an_error_hidden_in_a_wide_bin(rng: np.random.Generator) -> None:
+    """Most samples of the last bin are honest; a tenth of them, at its lower end, is far off (Ding 2020, figure 2)."""
+    c = np.concatenate((rng.uniform(0.98, 1, 9000), rng.uniform(0.935, 0.94, 1000)))
+    assert "hidden_error" in names(drawn(c, np.where(c < 0.95, 0.7, c), rng))
+
+
+def test_internal_compensation(rng: np.random.Generator) -> None:
+    c = rng.uniform(0.802, 0.866, 6000)
+    found = names(drawn(c, np.where(c < 0.834, c - 0.15, c + 0.13), rng))
+    assert "internal_compensation" in found
+    assert "hidden_error" not in found
+
+
+def test_mce_from_a_handful_of_samples(rng: np.random.Generator) -> None:
+    c = rng.uniform(0.7, 1, 3000)
+    correct = rng.random(3000) < c
+    preds = Predictions.from_confidence(np.append(c, [0.01, 0.02]), np.append(correct, [True, True]))
+    assert "mce_from_few" in names(preds)
+    by_chance = Predictions.from_confidence(np.append(c, [0.3, 0.4]), np.append(correct, [False, False]))
+    assert "mce_from_few" not in names(by_chance)
+
+
+def test_likely_label_errors(rng: np.random.Generator) -> None:
+    c = rng.uniform(0.6, 1, 4000)
+    c[:1000] = 1 - rng.uniform(0, 1e-4, 1000)
+    right = rng.random(4000) < c
+    right[:12] = False
+    assert "label_errors" in names(Predictions.from_confidence(c, right))
+
+
+def test_a_class_that_claims_too_much(rng: np.random.Generator) -> None:
+    z, y = softmax_honest(rng, 6000)
+    of_class = z.argmax(axis=1) == 4
+    y[of_class & (rng.random(6000) < 0.3)] = 5
+    preds = Predictions.from_logits(z, y)
+    found = findings(case_of(preds, preds.confidence, tally(preds.confidence, preds.correct)))
+    assert [f["evidence"]["class"] for f in found if f["name"] == "worse_class"] == ["4"]
+
+
+def test_a_group_that_fares_worse(rng: np.random.Generator) -> None:
+    c, group = rng.uniform(0.5, 1, 5000), np.arange(5000) % 10
+    found = names(drawn(c, np.where(group == 3, c - 0.25, c), rng, group=group))
+    assert "worse_group" in found
+
+
+def test_saturated_confidences(rng: np.random.Generator) -> None:
+    c = rng.uniform(0.5, 1, 3000)
+    c[:600] = 1.0
+    assert "saturated" in names(drawn(c, c - 0.01, rng))
+
+
+def test_bins_too_thin_for_the_odds_ratio(rng: np.random.Generator) -> None:
+    c = rng.uniform(0.3, 1, 300)
+    assert "thin_bins" in names(drawn(c, c, rng))
+
+
+def test_a_score_that_does_not_rank(rng: np.random.Generator) -> None:
+    c = rng.uniform(0.5, 1, 2000)
+    preds = drawn(c, 0.75, rng)
+    assert "does_not_rank" in names(preds)
+    assert "does_not_rank" in names(preds, score=rng.normal(size=2000))
+
+
+def test_scores_that_are_no_probabilities_get_ranking_findings_only(rng: np.random.Generator) -> None:
+    c = rng.uniform(0.5, 1, 2000)
+    preds = drawn(c, c - 0.2, rng)
+    assert names(preds, score=10 * c) == []
+
+
+def test_calibration_that_made_it_worse(rng: np.random.Generator) -> None:
+    z, y = softmax_honest(rng, 3000)
+    found = changes(Predictions.from_logits(z, y), Predictions.from_logits(2.5 * z, y))
+    assert "calibration_made_it_worse" in [f["name"] for f in found]
+
+
+def test_calibrated_data_are_rarely_made_worse_by_a_temperature_near_one() -> None:
+    rng = np.random.default_rng(5)
+    found: Counter[str] = Counter()
+    for _ in range(SETS):
+        z, y = softmax_honest(rng, 300)
+        after = z / rng.normal(1, 0.01)
+        found.update(f["name"] for f in changes(Predictions.from_logits(z, y), Predictions.from_logits(after, y)))
+    assert max(found.values(), default=0) <= MOST, found
+
+
+def test_ranking_unchanged_by_a_monotone_map(rng: np.random.Generator) -> None:
+    c = rng.uniform(0.5, 1, 500)
+    before = drawn(c, c, rng)
+    after = Predictions.from_confidence(c**2, before.correct)
+    assert [f["name"] for f in changes(before, after)].count("ranking_unchanged") == 1
+
+
+def test_ranking_changed_for_the_worse(rng: np.random.Generator) -> None:
+    c = rng.uniform(0.5, 1, 2000)
+    before = drawn(c, c, rng)
+    after = Predictions.from_confidence(1.5 - c, before.correct)
+    found = {f["name"]: f for f in changes(before, after)}
+    assert found["ranking_changed"]["evidence"]["low"] > 0
+
+
+def test_answers_flip_when_samples_are_scaled() -> None:
+    """A sharp pass against two soft ones: P(1) is (.953 + 2 · .269) / 3 = .497, scaled (.646 + 2 · .450) / 3 = .515."""
+    passes = np.array([[[0.0, 3.0]], [[1.0, 0.0]], [[1.0, 0.0]]])
+    before = Predictions.from_samples(passes, [1])
+    after = Predictions.from_samples(passes * 0.2, [1])
+    assert (before.prediction != after.prediction).all()
+    assert "predictions_flip" in [f["name"] for f in changes(before, after)]
+
+
+def test_verdict_of_a_score_that_is_no_probability() -> None:
+    entry = {"value": 0.7, "low": None, "high": None}
+    assert verdict({"accuracy": entry}, []) == [
+        "It is right 70.0 % of the time.",
+        "No threshold makes it reliable: at every one of them more than 5 in 100 accepted answers are wrong.",
+        "Its score is not a probability, so it can rank but not promise.",
+    ]
+
+
+def test_tails_of_the_binomial() -> None:
+    assert more_than(3, 3, 0.5) == pytest.approx(1 / 8)
+    assert fewer_than(0, 3, 0.5) == pytest.approx(1 / 8)
+    assert (more_than(0, 3, 0.5), fewer_than(3, 3, 0.5)) == (1, 1)
+    assert more_than(2, 3, 0.5) + fewer_than(1, 3, 0.5) == pytest.approx(1)
+
+
+def test_design_effect_of_copies_is_their_number(rng: np.random.Generator) -> None:
+    claim = rng.uniform(0.2, 0.8, 2000)
+    residual = (rng.random(2000) < claim) - claim
+    five = design_effect(np.repeat(residual, 5), np.repeat(claim, 5), None, np.repeat(np.arange(2000), 5))
+    assert five == pytest.approx(5, rel=0.1)
+    assert design_effect(residual, claim, None, None) == 1

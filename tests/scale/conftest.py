@@ -1,0 +1,75 @@
+"""Small tables in many parts, and how two reports or two results are compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from howsure.report.summary import Gathered
+from howsure.scale import parts
+from howsure.scale.files import gather
+from howsure.scale.parts import Job, Settings, expanded, planned
+from howsure.scale.summaries import summarised
+
+
+@pytest.fixture(autouse=True)
+def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Parts of 250 rows, so that little data makes many of them."""
+    monkeypatch.setattr(parts, "ROWS", 250)
+
+
+@pytest.fixture
+def tables(tmp_path: Path) -> list[Path]:
+    """Three Parquet files of 1,000 confidences each, four row groups in each of them."""
+    pa, pq = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
+    rng = np.random.default_rng(3)
+    paths = [tmp_path / f"part-{i}.parquet" for i in range(3)]
+    for path in paths:
+        score = rng.beta(4, 1, 1_000).astype(np.float32)
+        table = pa.table({"confidence": score, "correct": rng.random(1_000) < score**1.4})
+        pq.write_table(table, path, row_group_size=250)
+    return paths
+
+
+@pytest.fixture
+def prepared() -> Callable[..., tuple[Job, Any]]:
+    """The parts of some files, and what is done with each."""
+
+    def prepare(paths: Any, folder: Path | None = None, **how: Any) -> tuple[Job, Any]:
+        settings = Settings(**how)
+        task = partial(summarised, settings=settings, folder=None if folder is None else str(folder))
+        return planned(expanded(paths), settings), task
+
+    return prepare
+
+
+@pytest.fixture
+def equal() -> Callable[[Gathered, Gathered], bool]:
+    """Whether two results are the same to the last bit."""
+
+    def compare(a: Gathered, b: Gathered) -> bool:
+        return plain(a) == plain(b)
+
+    return compare
+
+
+@pytest.fixture
+def whole(tables: list[Path], prepared: Callable[..., tuple[Job, Any]]) -> Gathered:
+    """The result of the tables, part after part."""
+    return gather(*prepared(tables), map)
+
+
+def plain(g: Gathered) -> Any:
+    """A result in Python's own types, which compare exactly."""
+    s = g.summary
+    assert s is not None
+    tallies = {name: [c.tolist() for c in (t.score, t.count, t.loss)] for name, t in s.tallies.items()}
+    sums = None
+    if s.vectors is not None:
+        sums = {name: getattr(v, "tolist", lambda v=v: v)() for name, v in vars(s.vectors).items()}
+    return g.parts, g.skipped, s.shape, s.rows, s.suspects, tallies, sums

@@ -1,0 +1,68 @@
+"""A killed stream with an online policy: the state is whole, no label is lost and none counts twice."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import howsure as hs
+from howsure.policies import OnlinePolicy, Policy
+from howsure.serving.feedback import learnt
+
+COMMAND = [sys.executable, "-m", "howsure.cli", "decide", "online.json", "-", "--labels", "labels.jsonl", "-q"]
+
+
+def lines(n: int) -> str:
+    confidence = np.random.default_rng(0).uniform(0.3, 1, n).round(4)
+    return "".join(f'{{"id": {i}, "confidence": {c}}}\n' for i, c in enumerate(confidence))
+
+
+def labelled(n: int) -> str:
+    rng = np.random.default_rng(1)
+    score = rng.uniform(0.3, 1, n).round(4)
+    rows = zip(score.tolist(), (rng.random(n) < 0.9).tolist(), strict=True)
+    return "".join(
+        json.dumps({"line": i, "decision": "accept", "score": s, "confidence": s, "audit": True, "correct": int(c)})
+        + "\n"
+        for i, (s, c) in enumerate(rows)
+    )
+
+
+def killed_after(folder: Path, seconds: float) -> None:
+    """Feed lines until the process is killed with SIGKILL."""
+    with subprocess.Popen(COMMAND, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
+        assert process.stdin is not None
+        stop = time.monotonic() + seconds
+        try:
+            while time.monotonic() < stop:
+                process.stdin.write(lines(50))
+                process.stdin.flush()
+                time.sleep(0.05)
+        finally:
+            process.kill()
+            process.wait()
+            process.stdin.close()
+
+
+def test_kill_9_and_go_on(tmp_path: Path) -> None:
+    start = OnlinePolicy.start(Policy("max_prob", 0.6), np.linspace(0.3, 1, 500), risk=0.1)
+    hs.save(start, tmp_path / "online.json")
+    text = labelled(900)
+    read = 0
+    for part, seconds in enumerate((1.7, 2.3, 2.0), start=1):
+        (tmp_path / "labels.jsonl").write_text("".join(text.splitlines(keepends=True)[: 300 * part]))
+        killed_after(tmp_path, seconds)
+        state = hs.load(tmp_path / "online.json")  # whole: its digest is checked
+        assert read <= state.read <= (tmp_path / "labels.jsonl").stat().st_size
+        read = state.read
+    subprocess.run(COMMAND, cwd=tmp_path, input=lines(10), stdout=subprocess.DEVNULL, text=True, check=True)
+    end, once = hs.load(tmp_path / "online.json"), learnt(start, tmp_path / "labels.jsonl")
+    assert end.read == once.read == len(text.encode())
+    assert end.level == pytest.approx(once.level, abs=1e-12)
+    assert end.labels == once.labels == 900
