@@ -100,12 +100,20 @@ def _multiple_choice(
         known,
         (Confidence("option_probability", Kind.OPTIONS, of_options.top(values)),),
         values,
+        _same(texts),
         gold,
         chosen,
         split=_filters(rows),
         slices=_slices(rows),
         notes=note,
     )
+
+
+def _same(texts: list[list[str]] | None) -> tuple[str, ...] | None:
+    """The options, where they are the same for every question."""
+    if texts is None or any(row != texts[0] for row in texts):
+        return None
+    return tuple(option.strip() for option in texts[0])
 
 
 def _chosen(texts: list[list[str]], best: Ints) -> list[str]:

@@ -68,8 +68,9 @@ class Log:
     """One row per answer.
 
     `grade` is 1 for right, 0 for wrong and for no answer, anything between for a graded answer. `options` are the
-    log-likelihoods of the answer options, minus infinity where a question has fewer; `gold` is the number of the
-    right option. `group` holds the question of each answer where there are several answers to one.
+    log-likelihoods of the answer options, minus infinity where a question has fewer; `option_names` are their texts
+    where every question has the same; `gold` is the number of the right option. `group` holds the question of each
+    answer where there are several answers to one.
     """
 
     tool: str
@@ -78,11 +79,13 @@ class Log:
     grade: Floats
     confidences: tuple[Confidence, ...] = ()
     options: Floats | None = None
+    option_names: tuple[str, ...] | None = None
     gold: Ints | None = None
     answer: Array | None = None
     group: Array | None = None
     split: Array | None = None
     slices: dict[str, Array] = field(default_factory=dict[str, Array])
+    lines: Ints | None = None
     claims: tuple[Claim, ...] = ()
     notes: tuple[str, ...] = ()
 
@@ -143,7 +146,7 @@ class Log:
     def __getitem__(self, rows: Bools) -> Log:
         """The chosen rows; claims and notes are those of the whole log."""
         pick: Callable[[Array | None], Any] = lambda a: None if a is None else a[rows]
-        names = ("ids", "outcome", "grade", "options", "gold", "answer", "group", "split")
+        names = ("ids", "outcome", "grade", "options", "gold", "answer", "group", "split", "lines")
         confidences = tuple(replace(c, value=c.value[rows]) for c in self.confidences)
         slices = {name: column[rows] for name, column in self.slices.items()}
         return replace(self, confidences=confidences, slices=slices, **{n: pick(getattr(self, n)) for n in names})

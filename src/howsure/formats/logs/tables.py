@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from howsure._check import InputError
+from howsure._check import InputError, Ints
 from howsure.formats.llm import same_answer
 from howsure.formats.logs.log import Confidence, Kind, Log, Outcome, column, constant, outcomes
 from howsure.formats.logs.tree import number
@@ -60,7 +60,7 @@ def header(path: Path) -> list[str]:
 
 def log(path: Path, *, metric: str | None = None) -> Log:
     """The rows of a file; `metric` names the column that says right or wrong."""
-    found = _columns(path)
+    found, lines = _columns(path)
     names = _plain(list(found))
     grades, unanswered, answers = _outcomes(found, names, metric, path)
     confidences = tuple(_confidence(name, found[name], path) for name in found if CONFIDENCE.search(name))
@@ -74,6 +74,7 @@ def log(path: Path, *, metric: str | None = None) -> Log:
         tuple(c for c in confidences if c.missing < n),
         answer=None if answers is None else column(answers),
         slices={name: column(found[where]) for name in CATEGORIES if (where := names.get(name)) is not None},
+        lines=lines,
         notes=(*_absent(confidences, n), *constant(confidences)),
     )
 
@@ -91,16 +92,19 @@ def _absent(confidences: Sequence[Confidence], n: int) -> tuple[str, ...]:
     return tuple(f"{c.name} is empty in all rows and left out" for c in confidences if c.missing == n)
 
 
-def _columns(path: Path) -> Columns:
+def _columns(path: Path) -> tuple[Columns, Ints]:
+    """The cells by column, and the line of each row."""
     lines = _decoded(path.read_bytes(), path).splitlines()
-    rows = _split([line for line in lines if line.strip()], path)
+    numbers = [i for i, line in enumerate(lines, start=1) if line.strip()]
+    rows = _split([lines[i - 1] for i in numbers], path)
     if len(rows) < 2:
         raise InputError(f"{path.name} has no answers; a header and at least one line are needed.")
     width = len(rows[0])
-    for i, row in enumerate(rows):
+    for i, row in zip(numbers, rows, strict=False):  # a quoted line break joins lines, which is found by its width
         if len(row) != width:
-            raise InputError(f"{path.name}, line {i + 1} has {len(row)} values, the header {width}; repair the line.")
-    return {name: [row[i] for row in rows[1:]] for i, name in enumerate(rows[0])}
+            raise InputError(f"{path.name}, line {i} has {len(row)} values, the header {width}; repair the line.")
+    where = np.array(numbers[1 : len(rows)], dtype=np.int64)
+    return {name: [row[i] for row in rows[1:]] for i, name in enumerate(rows[0])}, where
 
 
 def _decoded(data: bytes, path: Path) -> str:

@@ -42,6 +42,7 @@ def log(document: Json, path: Path, *, metric: str | None = None) -> Log:
         right,
         (Confidence("option_probability", Kind.OPTIONS, of_options.top(values)),),
         values,
+        None,
         gold,
         column([str(b) for b in best.tolist()]),
         claims=tuple(claims) if len(said) == len(rows) else (),
