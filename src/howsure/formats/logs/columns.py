@@ -6,8 +6,8 @@ from pathlib import Path
 
 import numpy as np
 
-from howsure._check import InputError
-from howsure.formats._contents import Contents, Entry, in_memory
+from howsure._core.check import InputError
+from howsure.formats.contents import Contents, Entry, in_memory
 from howsure.formats.logs.log import Log, Outcome, column
 
 PREFERRED = "sequence_probability"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
-from howsure._check import InputError
+from howsure._core.check import InputError
 from howsure.formats.logs.tree import Json
 
 LINES = (".jsonl", ".ndjson")

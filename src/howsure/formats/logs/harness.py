@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from howsure._check import Array, Floats, InputError, Ints
+from howsure._core.check import Array, Floats, InputError, Ints
 from howsure.formats.logs import options as of_options
 from howsure.formats.logs.document import document as load
 from howsure.formats.logs.log import Claim, Confidence, Kind, Log, Outcome, categories, claimed, column, outcomes

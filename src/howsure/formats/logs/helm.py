@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from howsure._check import InputError
+from howsure._core.check import InputError
 from howsure.formats.logs.document import document as load
 from howsure.formats.logs.log import Claim, Confidence, Kind, Log, Outcome, claimed, column, constant, outcomes
 from howsure.formats.logs.tokens import sequence

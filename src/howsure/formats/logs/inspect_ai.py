@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
-from howsure._check import Array, InputError
-from howsure.formats import _zipped
+from howsure._core.check import Array, InputError
+from howsure.formats import zipped
 from howsure.formats.logs.document import parsed
 from howsure.formats.logs.log import Claim, Confidence, Log, Outcome, categories, claimed, column, outcomes
 from howsure.formats.logs.tokens import sequence
@@ -33,8 +33,8 @@ def document(path: Path) -> Json:
     """An `.eval` file as the object that a `.json` log holds, its samples in the order of their ids and epochs."""
     if not zipfile.is_zipfile(path):
         raise InputError(f"{path.name} is no zip archive, so no Inspect log; copy it again or export it as .json.")
-    with _zipped.reading(path), zipfile.ZipFile(path) as archive:
-        members = _zipped.members(archive, path)
+    with zipped.reading(path), zipfile.ZipFile(path) as archive:
+        members = zipped.members(archive, path)
         unpacked = sum(info.file_size for info in members.values())
         if unpacked > TOTAL:
             raise InputError(f"{path.name} would unpack to {unpacked:,} bytes; at most {TOTAL:,} are read.")

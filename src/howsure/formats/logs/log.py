@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from howsure._check import Array, Bools, Floats, InputError, Ints
+from howsure._core.check import Array, Bools, Floats, InputError, Ints
 from howsure.formats.logs.tree import Json, text
 
 TOLERANCE = 1e-9

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from howsure._check import InputError
+from howsure._core.check import InputError
 from howsure.formats.logs.log import Claim, Confidence, Log, Outcome, claimed, column, outcomes
 from howsure.formats.logs.tokens import sequence
 from howsure.formats.logs.tree import Json, Record, at, items, number, record, records, text

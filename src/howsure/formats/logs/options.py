@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from howsure._check import Floats, InputError, Ints
+from howsure._core.check import Floats, InputError, Ints
 from howsure.formats.logs.tree import Json, text
 
 Reading = Callable[[str, Sequence[str]], int | None]

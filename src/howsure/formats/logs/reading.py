@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol
 
-from howsure._check import InputError
+from howsure._core.check import InputError
 from howsure.formats.logs import deepeval, harness, helm, inspect_ai, openai, promptfoo, tables, uqlm, write_out
 from howsure.formats.logs.document import document
 from howsure.formats.logs.log import Log

@@ -11,7 +11,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from howsure._check import InputError, Ints
+from howsure._core.check import InputError, Ints
 from howsure.formats.llm import same_answer
 from howsure.formats.logs.log import Confidence, Kind, Log, Outcome, column, constant, outcomes
 from howsure.formats.logs.tree import number

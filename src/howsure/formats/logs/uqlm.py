@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from howsure._check import Array, InputError
+from howsure._core.check import Array, InputError
 from howsure.formats.logs.log import Confidence, Kind, Log, Outcome, column, outcomes
 from howsure.formats.logs.tree import Json, Record, at, items, number, record, text
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from howsure._check import Floats, InputError
+from howsure._core.check import Floats, InputError
 from howsure.formats.logs import options as of_options
 from howsure.formats.logs.log import Confidence, Kind, Log, claimed, column, outcomes
 from howsure.formats.logs.tree import Json, Record, at, number, record, records, text
