@@ -12,7 +12,19 @@ from pathlib import Path
 from rich.console import Console
 from rich.table import Table
 
-from . import accuracy, against_peers, bootstrap, bounds, columns, compact, importing, page, panel, temperature
+from . import (
+    accuracy,
+    against_peers,
+    bootstrap,
+    bounds,
+    columns,
+    commands,
+    compact,
+    importing,
+    page,
+    panel,
+    temperature,
+)
 from .machine import facts
 from .rows import Row
 
@@ -26,6 +38,7 @@ JOBS = {
     "import": importing.rows,
     "bounds": bounds.rows,
     "page": page.rows,
+    "commands": commands.rows,
     "accuracy": accuracy.rows,
 }
 RESULTS = Path(__file__).with_name("results.json")
