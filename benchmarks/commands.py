@@ -54,7 +54,7 @@ def best(commands: dict[str, Sequence[str]], folder: str | Path, repeats: int) -
 
 
 def saved(folder: Path, name: str, n: int, k: int, noise: int = 0) -> str:
-    """A file of float32 logits and labels, as a network leaves them; `noise` makes another model of the same samples."""
+    """A file of float32 logits and labels; `noise` makes another model of the same samples."""
     z, labels = logits(n, k)
     if noise:
         z = z + np.random.default_rng(noise).standard_normal(z.shape, np.float32)
