@@ -18,7 +18,7 @@ from howsure._core.check import InputError
 from howsure.curves import Curve
 from howsure.predictions import Predictions
 from howsure.render import figure
-from howsure.render.model import curve_json
+from howsure.render.model import CurveData, curve_json
 from howsure.tallies.build import tally
 
 __all__ = ["Display", "Displays", "ReliabilityDisplay", "RiskCoverageDisplay", "RocDisplay", "ThresholdDisplay"]
@@ -28,7 +28,7 @@ __all__ = ["Display", "Displays", "ReliabilityDisplay", "RiskCoverageDisplay", "
 class Display:
     """A curve that draws itself; after `.plot()` it has `.ax_` and `.figure_`."""
 
-    curve: dict[str, Any]
+    curve: CurveData
     draw: Callable[..., Any] = field(repr=False)
     name: str | None = None
 

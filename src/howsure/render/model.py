@@ -1,24 +1,414 @@
-"""What a report is made of, as renderers see it."""
+"""What reports, comparisons and calibration reports hold: their types, from which `docs/schema` is generated.
+
+Schema 1. Keys may be added; none is removed or changes its meaning. nan and infinity are null (None).
+"""
 
 from __future__ import annotations
 
 from math import isfinite
-from typing import Any
+from typing import Literal, NotRequired, TypedDict, final
 
 import numpy as np
 
+from howsure._core.check import Floats
 from howsure.curves import Curve
 
 POINTS = 300  # a drawn curve needs no more
 
+Better = Literal["lower", "higher", "zero"]
+Column = list[float | None]  # null where a number is not finite
+Value = str | int | float | bool | list[int] | list[float] | list[str] | None  # a piece of evidence
 
-def curve_json(curve: Curve) -> dict[str, Any]:
-    """A curve as lists, thinned to rows that are evenly spread; not a number and infinity become null."""
+
+class Number(TypedDict):
+    """A number with its limits; `why` says why the number or its limits are missing."""
+
+    value: float | None
+    low: NotRequired[float | None]
+    high: NotRequired[float | None]
+    why: NotRequired[str]
+
+
+class Entry(TypedDict):
+    """A metric: a `Number`, which side is better, and bounds that contain the exact value of compacted data."""
+
+    value: float | None
+    low: NotRequired[float | None]
+    high: NotRequired[float | None]
+    why: NotRequired[str]
+    better: Better
+    bounds: NotRequired[list[float | None] | None]
+    bounds_why: NotRequired[str]
+
+
+Metrics = dict[str, Entry]
+
+
+class CurveData(TypedDict):
+    """A curve as columns, thinned to at most 300 of its `points`; `labels` are the names of both axes."""
+
+    labels: list[str]
+    points: int
+    x: Column
+    y: Column
+    weight: NotRequired[Column]
+    threshold: NotRequired[Column]
+    low: NotRequired[Column]
+    high: NotRequired[Column]
+
+
+class Band(TypedDict):
+    """The surest answers that keep an accuracy of `level`, null for the rest; `threshold` is their lowest score."""
+
+    level: float | None
+    share: float | None
+    accuracy: float | None
+    threshold: float | None
+
+
+class ScoreData(TypedDict):
+    """What a further score is worth: its order alone."""
+
+    metrics: Metrics
+    bands: list[Band]
+    odds_by_quantile: CurveData
+
+
+class ClassDeferral(TypedDict):
+    """The share of a class that is deferred at each operating point."""
+
+    name: str
+    count: int
+    deferred: list[float]
+
+
+class Operating(TypedDict):
+    """Operating points, most trusted first: columns of equal length; errors and deferred are per 1,000 cases.
+
+    `low` and `high` are limits of the accuracy, null where samples are weighted or grouped.
+    """
+
+    coverage: list[float]
+    threshold: Column
+    accuracy: list[float]
+    low: list[float] | None
+    high: list[float] | None
+    errors: list[float]
+    deferred: list[float]
+    classes: list[ClassDeferral]
+
+
+class HistogramData(TypedDict):
+    """Counts in bars of equal width from `low` to `high`: right, wrong but near the label, and other wrong answers."""
+
+    low: float
+    high: float
+    right: list[float]
+    top_5: list[float]
+    wrong: list[float]
+
+
+class Scatter(TypedDict):
+    """Loss against score of a sample `of` all rows; fate 0 right, 1 label among the top 5, 2 wrong."""
+
+    score: list[float]
+    loss: list[float]
+    fate: list[int]
+    of: int
+
+
+class Suspect(TypedDict):
+    """A wrong answer with a high score; `image` is a small picture as a data address."""
+
+    id: str
+    row: int
+    score: float | None
+    prediction: str | None
+    label: str | None
+    image: NotRequired[str]
+
+
+class ClassRow(TypedDict):
+    """A class: its samples, its recall with limits, how often it was the answer, precision and confidence then."""
+
+    name: str
+    count: int
+    given: int
+    recall: float | None
+    low: float | None
+    high: float | None
+    precision: float | None
+    confidence: float | None
+
+
+class Views(TypedDict):
+    """What a page shows beside metrics and curves."""
+
+    operating: Operating
+    histogram: HistogramData
+    scatter: Scatter | None
+    label_errors: list[Suspect]
+    classes: list[ClassRow]
+    bands: list[Band]
+
+
+class BrierData(TypedDict):
+    """Murphy's parts: Brier = reliability - resolution + uncertainty + within."""
+
+    reliability: float
+    resolution: float
+    uncertainty: float
+    within: float
+
+
+class Binary(TypedDict):
+    """The probability of the positive class."""
+
+    positive_class: str
+    prevalence: float
+    ece: float
+    calibration_intercept: Number
+    calibration_slope: Number
+    brier_decomposition: BrierData
+    reliability: CurveData
+    net_benefit: CurveData
+
+
+class FindingData(TypedDict):
+    """Something beyond chance, in words, with its evidence and the argument behind it."""
+
+    name: str
+    text: str
+    evidence: dict[str, Value]
+    paper: str
+
+
+class Input(TypedDict):
+    """What was read: a file with its hash, arrays with theirs, or a streamed file with its size and date."""
+
+    file: NotRequired[str]
+    arrays: NotRequired[str]
+    sha256: NotRequired[str]
+    bytes: NotRequired[int]
+    modified: NotRequired[str]
+
+
+class Provenance(TypedDict):
+    """What must be known to make the same report again."""
+
+    inputs: list[Input]
+    command: str | None
+    seed: int
+    level: float
+    versions: dict[str, str]
+
+
+class Streamed(TypedDict):
+    """How a report was read in parts: how many of how many, what was skipped, and what it leaves out and why."""
+
+    files: int
+    parts: int
+    of: int
+    resumed: int
+    partial: bool
+    skipped: list[str]
+    left_out: dict[str, str]
+
+
+class ChangeData(TypedDict):
+    """A metric before and after calibration, and the paired difference."""
+
+    before: Number
+    after: Number
+    difference: Number
+    verdict: str
+
+
+@final
+class Changes(TypedDict):
+    """What a correction changed."""
+
+    metrics: dict[str, ChangeData]
+
+
+class Candidate(TypedDict):
+    """A calibrator on held-out folds: the criterion, and its gain over doing nothing."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+    gain: Number
+    real: bool
+    note: str | None
+
+
+class ChoiceData(TypedDict):
+    """How a calibrator was chosen."""
+
+    criterion: str
+    folds: int
+    seed: int
+    winner: str
+    table: dict[str, Candidate]
+
+
+@final
+class CalibrationData(TypedDict):
+    """What a calibrator changed on test data, what the others would have done, and how it was chosen."""
+
+    method: str
+    status: str | None
+    n_fit: int
+    n_test: int
+    level: float
+    metrics: dict[str, ChangeData]
+    methods: dict[str, dict[str, float | None]]
+    choice: ChoiceData | None
+    findings: list[FindingData]
+    notes: list[str]
+
+
+class ReportData(TypedDict):
+    """A report. `metrics` and `views` are about `score`, further scores stand under `scores`."""
+
+    howsure: str
+    schema: int
+    provenance: Provenance
+    n: int
+    k: int | None
+    kind: str
+    samples: int
+    class_names: list[str] | None
+    score: str
+    verdict: list[str]
+    metrics: Metrics
+    scores: dict[str, ScoreData]
+    curves: dict[str, CurveData]
+    views: Views
+    binary: Binary | None
+    calibration: Changes | CalibrationData | None
+    findings: list[FindingData]
+    streamed: NotRequired[Streamed]
+    approximate: NotRequired[str]
+
+
+class Fairness(TypedDict):
+    """Whether models may be compared by a number, and why."""
+
+    fair: bool
+    why: str
+
+
+class Difference(TypedDict):
+    """A paired difference; `clear` where its limits exclude 0."""
+
+    value: float
+    low: float | None
+    high: float | None
+    clear: bool
+    why: NotRequired[str]
+
+
+class ModelRow(TypedDict):
+    """A model, its numbers, and how far its AURC is behind the best."""
+
+    name: str
+    score: str
+    metrics: Metrics
+    behind: Difference
+
+
+class Pair(TypedDict):
+    """The paired differences a - b of two models."""
+
+    a: str
+    b: str
+    accuracy: Difference
+    aurc: Difference
+    ece: NotRequired[Difference]
+
+
+class Beaten(TypedDict):
+    """By metric: a model that costs no more and is better, null where there is none."""
+
+    aurc: str | None
+    ece: str | None
+
+
+class CostRow(TypedDict):
+    """What a model costs and what it is worth."""
+
+    name: str
+    cost: float
+    aurc: float | None
+    ece: float | None
+    beaten_by: Beaten
+
+
+class FurtherRow(TypedDict):
+    """A model on a further data set."""
+
+    set: str
+    model: str
+    n: int
+    metrics: Metrics
+
+
+class SliceRow(TypedDict):
+    """A model on one group; `gap` is confidence minus accuracy, `worse` means below the model's accuracy beyond chance."""
+
+    model: str
+    group: str
+    n: int
+    accuracy: float
+    low: float
+    high: float
+    aurc: float
+    gap: float | None
+    worse: bool
+
+
+class RecallRow(TypedDict):
+    """The recall of one class by each model."""
+
+    name: str
+    count: int
+    recall: dict[str, float | None]
+
+
+class ComparisonData(TypedDict):
+    """A comparison. `models` are in order of AURC, the best first."""
+
+    howsure: str
+    schema: int
+    comparison: bool
+    provenance: dict[str, Provenance]
+    n: int
+    level: float
+    same_answers: bool
+    comparable: dict[str, Fairness]
+    models: list[ModelRow]
+    pairs: list[Pair]
+    curves: dict[str, CurveData]
+    reliability: dict[str, CurveData]
+    cost: list[CostRow]
+    cost_name: str
+    shifted: list[FurtherRow]
+    outside: list[FurtherRow]
+    slices: list[SliceRow]
+    classes: list[RecallRow]
+
+
+def curve_json(curve: Curve) -> CurveData:
+    """A curve as lists, thinned to rows that are evenly spread; nan and infinity become null."""
     pick = np.unique(np.linspace(0, len(curve) - 1, min(len(curve), POINTS)).round().astype(int))
-    columns = {name: getattr(curve, name) for name in ("x", "y", "weight", "threshold", "low", "high")}
-    given = {name: _numbers(c[pick]) for name, c in columns.items() if c is not None}
-    return {"labels": list(curve.labels), "points": len(curve), **given}
+    data = CurveData(labels=list(curve.labels), points=len(curve), x=_column(curve.x[pick]), y=_column(curve.y[pick]))
+    for name in ("weight", "threshold", "low", "high"):
+        column: Floats | None = getattr(curve, name)
+        if column is not None:
+            data[name] = _column(column[pick])
+    return data
 
 
-def _numbers(a: Any) -> list[float | None]:
+def _column(a: Floats) -> Column:
     return [float(f"{v:.12g}") if isfinite(v) else None for v in a.tolist()]
