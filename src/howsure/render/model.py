@@ -355,7 +355,7 @@ class FurtherRow(TypedDict):
 
 
 class SliceRow(TypedDict):
-    """A model on one group; `gap` is confidence minus accuracy, `worse` means below the model's accuracy beyond chance."""
+    """A model on one group; `gap` is confidence minus accuracy, `worse`: below the model's accuracy beyond chance."""
 
     model: str
     group: str
