@@ -1,8 +1,18 @@
-"""Input checks and the wording of errors: what we got, where, what we need, what to do."""
+"""Input checks and the wording of errors: what we got, where, what we need, what to do.
+
+>>> from howsure import tally
+>>> tally([0.9], correct=[2])
+Traceback (most recent call last):
+howsure.InputError: correct[0] is 2; each value must be 0 (wrong) or 1 (right). ...
+>>> error = InputError("labels", row=3, got="is 12", need="with 10 classes labels run from 0 to 9")
+>>> str(error.at("a.csv", line=5)), error.got
+('a.csv: labels[3] (line 5) is 12; with 10 classes labels run from 0 to 9.', 'is 12')
+"""
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
+from copy import copy
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +24,54 @@ Bools: TypeAlias = NDArray[np.bool_]
 
 
 class InputError(ValueError):
-    """A user's mistake, explained in one sentence.
+    """A user's mistake as fields: what is at fault, where it stands, what it is, what is needed, what to do.
 
-    >>> from howsure import tally
-    >>> tally([0.9], correct=[2])
-    Traceback (most recent call last):
-    howsure._core.check.InputError: correct[0] is 2; each value must be 0 (wrong) or 1 (right). ...
+    `str` makes one sentence of them, here and nowhere else; code reads the fields. `row` is the position of `what`
+    in its array (`labels[3]`), `first` the first of several such rows; `line` is where a file holds that row. With
+    `what` alone it is the whole sentence.
     """
+
+    def __init__(
+        self,
+        what: str,
+        *,
+        where: str = "",
+        got: str = "",
+        need: str = "",
+        hint: str = "",
+        row: int | None = None,
+        first: int | None = None,
+    ):
+        self.what, self.where, self.got, self.need, self.hint = what, where, got, need, hint
+        self.row = row if first is None else first
+        self.several = first is not None
+        self.line: int | None = None
+        super().__init__(_sentence(self))
+
+    def __str__(self) -> str:
+        return _sentence(self)
+
+    def at(self, where: str, line: int | None = None) -> Self:
+        """The same mistake, of something that stands in a larger whole: a batch, a file, a line of it."""
+        out = copy(self)
+        out.where = f"{where}: {self.where}" if self.where else where
+        out.line = self.line if line is None else line
+        out.args = (_sentence(out),)
+        return out
+
+
+InputError.__module__ = "howsure"  # what users import and see in a traceback
+
+
+def _sentence(e: InputError) -> str:
+    place = "" if e.line is None else f" (line {e.line})"
+    subject = e.what if e.row is None or e.several else f"{e.what}[{e.row}]{place}"
+    fact = f"{e.got} (first: row {e.row}{place})" if e.several else e.got
+    text = f"{subject} {fact}" if fact else subject
+    for part in filter(None, (e.need, e.hint)):
+        text += f". {part}" if part[0].isupper() and text[-1] not in "?!" else f"; {part}"
+    closed = text if text[-1:] in (".", "?", "!", "…") or not (e.got or e.need or e.hint) else f"{text}."
+    return f"{e.where}: {closed}" if e.where else closed
 
 
 def array(x: Any, name: str) -> Array:
@@ -30,11 +81,11 @@ def array(x: Any, name: str) -> Array:
     try:
         a = np.asarray(x)
     except (TypeError, ValueError, RuntimeError) as e:
-        raise InputError(f"{name} is not an array: {str(e).splitlines()[0]}.") from None
+        raise InputError(name, got=f"is not an array: {str(e).splitlines()[0]}") from None
     if a.dtype.kind not in "biuf":
         if a.dtype.kind in "OUS" and a.size == 0:
-            raise InputError(f"{name} is empty; at least one sample is needed.")
-        raise InputError(f"{name} has dtype {a.dtype}; numbers are needed. Convert it first.")
+            raise InputError(name, got="is empty", need="at least one sample is needed")
+        raise InputError(name, got=f"has dtype {a.dtype}", need="numbers are needed", hint="Convert it first")
     return a
 
 
@@ -56,8 +107,11 @@ def no_nan(a: Array, name: str) -> Array:
     if a.size and np.isnan(np.min(a)):  # min propagates nan, in one pass and without a mask
         bad = np.isnan(a)
         raise InputError(
-            f"{name} has {int(bad.sum()):,} nan (first: row {first(bad)}); "
-            "a nan is not a number to score. Remove these rows or repair them."
+            name,
+            got=f"has {int(bad.sum()):,} nan",
+            first=first(bad),
+            need="a nan is not a number to score",
+            hint="Remove these rows or repair them",
         )
     return a
 
@@ -65,16 +119,18 @@ def no_nan(a: Array, name: str) -> Array:
 def one_dimensional(a: Array, name: str) -> Array:
     """`a`, unless it is empty or not one-dimensional."""
     if a.ndim != 1:
-        raise InputError(f"{name} has shape {a.shape}; one value per sample, shape (n,), is needed.")
+        raise InputError(name, got=f"has shape {a.shape}", need="one value per sample, shape (n,), is needed")
     if a.size == 0:
-        raise InputError(f"{name} is empty; at least one sample is needed.")
+        raise InputError(name, got="is empty", need="at least one sample is needed")
     return a
 
 
 def same_length(a: Array, name: str, n: int, other: str) -> Array:
     """`a`, unless its length is not `n`."""
     if len(a) != n:
-        raise InputError(f"{name} has {len(a):,} rows, {other} has {n:,}; they must belong to the same samples.")
+        raise InputError(
+            name, got=f"has {len(a):,} rows, {other} has {n:,}", need="they must belong to the same samples"
+        )
     return a
 
 
@@ -93,8 +149,11 @@ def zero_one(x: Any, name: str) -> Bools:
     if bad.any():
         i = first(bad)
         raise InputError(
-            f"{name}[{i}] is {a[i]:g}; each value must be 0 (wrong) or 1 (right). "
-            "Pass prediction == label, or loss= for other losses."
+            name,
+            row=i,
+            got=f"is {a[i]:g}",
+            need="each value must be 0 (wrong) or 1 (right)",
+            hint="Pass prediction == label, or loss= for other losses",
         )
     return a.astype(np.bool_)
 
@@ -104,13 +163,16 @@ def labels(x: Any, k: int, name: str = "labels") -> Ints:
     a = one_dimensional(array(x, name), name)
     if a.dtype.kind == "f":
         raise InputError(
-            f"{name} has dtype {a.dtype}; whole class numbers 0..{k - 1} are needed. Use labels.astype(int)."
+            name,
+            got=f"has dtype {a.dtype}",
+            need=f"whole class numbers 0..{k - 1} are needed",
+            hint="Use labels.astype(int)",
         )
     a = a.astype(np.int64)
     bad = (a < 0) | (a >= k)
     if bad.any():
         i = first(bad)
-        raise InputError(f"{name}[{i}] is {a[i]}; with {k} classes labels run from 0 to {k - 1}.")
+        raise InputError(name, row=i, got=f"is {a[i]}", need=f"with {k} classes labels run from 0 to {k - 1}")
     return a
 
 
@@ -120,9 +182,9 @@ def weights(x: Any, n: int) -> Floats:
     bad = ~((w >= 0) & np.isfinite(w))
     if bad.any():
         i = first(bad)
-        raise InputError(f"weight[{i}] is {w[i]:g}; weights must be finite and not negative.")
+        raise InputError("weight", row=i, got=f"is {w[i]:g}", need="weights must be finite and not negative")
     if not w.any():
-        raise InputError("weight is 0 everywhere; at least one sample must count.")
+        raise InputError("weight", got="is 0 everywhere", need="at least one sample must count")
     return w
 
 
@@ -132,7 +194,10 @@ def finite(a: Array, name: str) -> Array:
     if a.size and not np.isfinite((np.min(a), np.max(a))).all():  # two reductions, no mask of the same size
         bad = ~np.isfinite(a)
         raise InputError(
-            f"{name} has {int(bad.sum()):,} infinite values (first: row {first(bad)}); finite numbers are needed."
+            name,
+            got=f"has {int(bad.sum()):,} infinite values",
+            first=first(bad),
+            need="finite numbers are needed",
         )
     return a
 
@@ -140,12 +205,12 @@ def finite(a: Array, name: str) -> Array:
 def fraction(x: float, name: str) -> float:
     """A number in (0, 1]."""
     if not 0 < x <= 1:
-        raise InputError(f"{name} is {x:g}; a number above 0 and at most 1 is needed.")
+        raise InputError(name, got=f"is {x:g}", need="a number above 0 and at most 1 is needed")
     return float(x)
 
 
 def at_least(x: Any, low: int, name: str) -> int:
     """A whole number that is not below `low`."""
     if not isinstance(x, (int, float, np.integer)) or int(x) != x or x < low:
-        raise InputError(f"{name} is {x}; a whole number of at least {low} is needed.")
+        raise InputError(name, got=f"is {x}", need=f"a whole number of at least {low} is needed")
     return int(x)

@@ -71,7 +71,7 @@ def load(path: str | os.PathLike[str]) -> Any:
 
     >>> load("nowhere.json")
     Traceback (most recent call last):
-    howsure._core.check.InputError: nowhere.json cannot be loaded: No such file or directory.
+    howsure.InputError: nowhere.json cannot be loaded: No such file or directory.
     """
     try:
         return _read(_text(Path(path)))

@@ -121,7 +121,7 @@ def read_baseline(path: str) -> dict[str, Any]:
     except UnicodeDecodeError:
         raise InputError(f"{path} is not a text file; the JSON of a report is needed.") from None
     except InputError as e:
-        raise InputError(f"{path}: {e}") from None
+        raise e.at(str(path)) from None
 
 
 def table(verdicts: Sequence[Verdict]) -> Any:

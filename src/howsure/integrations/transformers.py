@@ -33,7 +33,7 @@ def compute_metrics(*measures: Callable[..., float]) -> Callable[[Evaluated], di
     >>> from types import SimpleNamespace
     >>> compute_metrics(metrics.accuracy)(SimpleNamespace(predictions=[[2.0, 0.5]], label_ids=[0]))
     Traceback (most recent call last):
-    howsure._core.check.InputError: preds is a list of 1; pass the one array that is meant.
+    howsure.InputError: preds is a list of 1; pass the one array that is meant.
     """
     return partial(_computed, {_name(measure): measure for measure in measures or USUAL})
 

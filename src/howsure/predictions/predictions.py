@@ -86,7 +86,7 @@ class Predictions:
         v = check.floats(logits if probs is None else probs, kind)
         check.finite(v, kind)
         if v.ndim != 3 or v.shape[0] == 0:
-            raise InputError(f"{kind} has shape {v.shape}; samples need (samples, n, k).")
+            raise InputError(kind, got=f"has shape {v.shape}", need="samples need (samples, n, k)")
         _matrix(v[0], kind)
         if kind == "probs":
             v = np.stack([_distribution(member, probs, renormalise) for member in v])
@@ -113,8 +113,11 @@ class Predictions:
         if bad.any():
             i = check.first(bad)
             raise InputError(
-                f"confidence[{i}] is {c[i]:g}; a confidence lies in [0, 1]. "
-                "For any other score use tally(score, correct=...)."
+                "confidence",
+                row=i,
+                got=f"is {c[i]:g}",
+                need="a confidence lies in [0, 1]",
+                hint="For any other score use tally(score, correct=...)",
             )
         said, true = (_aligned(a, name, len(c)) for a, name in ((prediction, "prediction"), (labels, "labels")))
         right = _aligned(correct, "correct", len(c))
@@ -231,7 +234,7 @@ def _extra(
     """The optional columns, checked."""
     names = None if class_names is None else tuple(str(c) for c in class_names)
     if names is not None and k is not None and len(names) != k:
-        raise InputError(f"class_names has {len(names)} names for {k} classes.")
+        raise InputError("class_names", got=f"has {len(names)} names for {k} classes")
     w = None if weight is None else check.weights(weight, n)
     return {"ids": _aligned(ids, "ids", n), "group": _aligned(group, "group", n), "weight": w, "class_names": names}
 
@@ -243,11 +246,13 @@ def _aligned(a: Any, name: str, n: int) -> Any:
 
 def _matrix(a: Array, name: str) -> Array:
     if a.ndim != 2:
-        raise InputError(f"{name} has shape {a.shape}; one row per sample and one column per class, (n, k), is needed.")
+        raise InputError(
+            name, got=f"has shape {a.shape}", need="one row per sample and one column per class, (n, k), is needed"
+        )
     if a.shape[0] == 0:
-        raise InputError(f"{name} is empty; at least one sample is needed.")
+        raise InputError(name, got="is empty", need="at least one sample is needed")
     if a.shape[1] == 0:
-        raise InputError(f"{name} has shape {a.shape}; at least one class is needed.")
+        raise InputError(name, got=f"has shape {a.shape}", need="at least one class is needed")
     return a
 
 
@@ -268,7 +273,7 @@ def _distribution(p: Array, given: Any, renormalise: bool) -> Array:
                 if outside[i] > tolerance
                 else "Pass renormalise=True to divide each row by its sum, or Predictions.from_logits for logits."
             )
-            raise InputError(f"probs[{i}] {found} ({int(wrong.sum()):,} such rows). {hint}")
+            raise InputError("probs", row=i, got=f"{found} ({int(wrong.sum()):,} such rows)", hint=hint)
     return p
 
 
@@ -280,5 +285,5 @@ def _renormalised(p: Array, total: Floats) -> Floats:
     bad = (p.min(axis=1) < 0) | ~(total > 0) | ~np.isfinite(total)
     if bad.any():
         i = check.first(bad)
-        raise InputError(f"probs[{i}] cannot be renormalised: it sums to {total[i]:g} or has negative values.")
+        raise InputError("probs", row=i, got=f"cannot be renormalised: it sums to {total[i]:g} or has negative values")
     return p / total[:, None]

@@ -70,7 +70,7 @@ def _piece(part: Partition, path: Path, piece: int | None, row: int, settings: S
             row += preds.n
     except InputError as e:
         where = part.path if piece is None else f"{part.path}, {_called(path)} {piece}"
-        raise type(e)(f"{where}, from row {row} on: {e}") from None
+        raise e.at(f"{where}, from row {row} on") from None
     return found
 
 

@@ -59,7 +59,7 @@ class _Beside:
         try:
             made = _predictions(values, self.kind, labels=labels, ids=_host(batch.ids))
         except InputError as e:
-            raise InputError(f"batch {number} of the loader: {e}") from None
+            raise e.at(f"batch {number} of the loader") from None
         if self.labelled:
             self.labels.append(made.labels)
         if made.ids is not None:
