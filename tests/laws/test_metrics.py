@@ -25,7 +25,7 @@ from howsure.binning import Binning
 
 METRICS = [f for f in (getattr(metrics, name) for name in metrics.__all__) if hasattr(f, "better")]
 BINNINGS = [equal_range(15), equal_range(10), equal_size(15), adaptive(), adaptive(z=1.645), unique()]
-REQUIRED = {"risk": [0.0, 0.1, 0.5], "coverage": [0.01, 0.8, 1.0]}
+REQUIRED = {"risk": [0.0, 0.1, 0.5], "coverage": [0.01, 0.8, 1.0], "threshold": [0.0, 0.3, 1.0]}
 PAPER = re.compile(r"[A-Z]\w+.*\b(19|20)\d\d|Finlay & Oberman")
 
 
@@ -37,6 +37,8 @@ def choices(f: Callable[..., Any], name: str, parameter: inspect.Parameter) -> l
         return [v for h in literal for v in get_args(h)]
     if hint is Binning:
         return BINNINGS
+    if name == "positive":  # a class; 0 is always there
+        return [0]
     if parameter.default is inspect.Parameter.empty:
         assert name in REQUIRED, f"say in REQUIRED which values of {f.__name__}({name}=) to try"
         return REQUIRED[name]

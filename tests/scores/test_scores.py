@@ -109,7 +109,7 @@ def test_entropy_is_never_negative_and_normalised_never_above_1() -> None:
 
 def test_one_pass_has_no_spread() -> None:
     preds = Predictions.from_samples(np.random.default_rng(0).normal(size=(1, 5, 3)))
-    for name in ("variance", "mutual_information"):
+    for name in ("variance", "mutual_information", "variation_ratio", "disagreement"):
         np.testing.assert_allclose(getattr(scores, name)(preds), 0, atol=1e-15)
 
 
@@ -117,7 +117,7 @@ def test_one_pass_has_no_spread() -> None:
 def test_higher_means_trust_more(name: str) -> None:
     """A sure row (all members agree) against an unsure one (members disagree)."""
     z = np.array([[[9.0, 0.0, 0.0], [1.0, 0.9, 0.8]], [[9.0, 0.0, 0.0], [0.8, 0.9, 1.0]]])
-    several = name in ("variance", "mutual_information", "expected_entropy", "predictive_entropy")
+    several = getattr(scores, name).__module__.endswith("samples")
     preds = Predictions.from_samples(z) if several else Predictions.from_logits(z[0])
     sure, unsure = getattr(scores, name)(preds, **({"k": 1} if name == "top_k_mass" else {}))
     assert sure > unsure

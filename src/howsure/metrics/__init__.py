@@ -6,9 +6,16 @@ from howsure.metrics.binary import (
     brier_decomposition,
     calibration_intercept,
     calibration_slope,
+    class_auroc,
     net_benefit,
+    npv,
+    positive_class,
+    positive_outcomes,
     positive_tally,
+    ppv,
     recalibration,
+    sensitivity,
+    specificity,
 )
 from howsure.metrics.calibration import (
     aece,
@@ -17,11 +24,12 @@ from howsure.metrics.calibration import (
     ece,
     mce,
     over_confidence,
+    rms_calibration_error,
     signed_calibration_error,
     under_confidence,
 )
 from howsure.metrics.claims import correctness_brier, correctness_nll, smooth_ece
-from howsure.metrics.discrimination import aupr, auroc
+from howsure.metrics.discrimination import aupr, auroc, fpr_at_tpr
 from howsure.metrics.mean_loss import accuracy, brier, nll, top_k_accuracy
 from howsure.metrics.odds import (
     Bands,
@@ -32,6 +40,7 @@ from howsure.metrics.odds import (
     histogram_auroc,
     histogram_brier,
 )
+from howsure.metrics.oracle import oracle_accuracy
 from howsure.metrics.risk_coverage import (
     aac,
     augrc,
@@ -43,6 +52,7 @@ from howsure.metrics.risk_coverage import (
     optimal_aurc_asymptotic,
     risk_at_coverage,
 )
+from howsure.metrics.skill import skill
 from howsure.metrics.vectors import classwise_ece, muce, uce
 
 __all__ = [
@@ -62,6 +72,7 @@ __all__ = [
     "brier_decomposition",
     "calibration_intercept",
     "calibration_slope",
+    "class_auroc",
     "classwise_ece",
     "conditional_entropy",
     "correctness_brier",
@@ -73,20 +84,30 @@ __all__ = [
     "ece",
     "eor",
     "expected_score",
+    "fpr_at_tpr",
     "histogram_auroc",
     "histogram_brier",
     "mce",
     "muce",
     "net_benefit",
     "nll",
+    "npv",
     "optimal_aurc",
     "optimal_aurc_asymptotic",
+    "oracle_accuracy",
     "over_confidence",
+    "positive_class",
+    "positive_outcomes",
     "positive_tally",
+    "ppv",
     "recalibration",
     "risk_at_coverage",
+    "rms_calibration_error",
+    "sensitivity",
     "signed_calibration_error",
+    "skill",
     "smooth_ece",
+    "specificity",
     "top_k_accuracy",
     "uce",
     "under_confidence",

@@ -1,35 +1,169 @@
-"""Two classes: what clinicians ask of the probability of the positive class (class 1)."""
+"""The positive class: what clinicians ask of its probability."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import replace
 from math import nan
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 
 from howsure._core.check import Floats, InputError
 from howsure.binning import Binning, equal_size
 from howsure.curves import Curve, bin_table
-from howsure.predictions import Predictions
-from howsure.tallies.build import tally
+from howsure.metrics.discrimination import auroc
+from howsure.metrics.facts import metric
+from howsure.metrics.mean_loss import accuracy
+from howsure.predictions import Outcomes, Predictions
 from howsure.tallies.tally import Tally
 
 CLIP = 1e-12  # a probability of exactly 0 or 1 has no logit
 
 
-def positive_tally(preds: Predictions) -> Tally:
-    """P(y = 1) as the score, y = 1 as the outcome: any metric of it speaks of the positive class.
+def positive_class(preds: Predictions, positive: str | int | None = None) -> int:
+    """The number of the positive class: the one that is named or numbered, class 1 of two where none is.
+
+    >>> positive_class(Predictions.from_probs([[0.9, 0.1]], [0], class_names=["healthy", "ill"]), "ill")
+    1
+    """
+    preds.needs_vector("a positive class")
+    if positive is None:
+        if preds.k != 2:
+            raise InputError(f"these predictions have {preds.k} classes; say which one is positive (positive=).")
+        return 1
+    names = preds.class_names or ()
+    if isinstance(positive, str) and positive in names:
+        return names.index(positive)
+    if isinstance(positive, str) and not positive.lstrip("-").isdigit():
+        known = f"they are {', '.join(names[:20])}" if names else f"they are numbered 0 to {(preds.k or 1) - 1}"
+        raise InputError(f"no class is called {positive!r}; {known}.")
+    number = int(positive)
+    if not 0 <= number < (preds.k or 0):
+        raise InputError(f"there is no class {number}; classes are numbered 0 to {(preds.k or 1) - 1}.")
+    return number
+
+
+def positive_tally(preds: Predictions, positive: str | int | None = None) -> Tally:
+    """P(y = positive) as the score, y = positive as the outcome: any metric of it speaks of the positive class.
 
     >>> positive_tally(Predictions.from_probs([0.9, 0.2], [1, 0]))
     <Tally: n=2, wrong=1, 2 distinct scores>
     """
-    return tally(_positive(preds), correct=preds.labels == 1, weight=preds.weight)
+    return positive_outcomes(preds, positive).tally()
 
 
-def _positive(preds: Predictions) -> Floats:
-    if preds.k != 2:
-        raise InputError(f"these predictions have {preds.k} classes; a positive class needs exactly two.")
-    return np.clip(preds.probs[:, 1], 0.0, 1.0)
+def positive_outcomes(preds: Predictions, positive: str | int | None = None) -> Outcomes:
+    """The rows of `positive_tally`, with weights, ids and groups.
+
+    >>> positive_outcomes(Predictions.from_probs([0.9, 0.2], [1, 0])).correct
+    array([ True, False])
+    """
+    c = positive_class(preds, positive)
+    return Outcomes.of(preds, np.clip(preds.probs[:, c], 0.0, 1.0), correct=preds.labels == c)
+
+
+def _class_order(preds: Predictions, positive: str | int | None = None) -> tuple[Outcomes, Callable[[Tally], float]]:
+    return positive_outcomes(preds, positive), auroc
+
+
+@metric(better="higher", bounds=(0, 1), takes="predictions", through=_class_order)
+def class_auroc(preds: Predictions, positive: str | int | None = None) -> float:
+    r"""The AUC of the class: the probability that a positive case has a higher P(positive) than a negative one.
+
+    .. math:: P(p_+ > p_-) + \tfrac12 P(p_+ = p_-)
+
+    What a clinician calls AUC. `auroc` is another number: that of finding wrong answers by the confidence. More than
+    two classes: the named one against all others. nan where one side is empty. Range [0, 1], 1/2 is a coin.
+    Hanley & McNeil 1982.
+
+    >>> class_auroc(Predictions.from_probs([0.9, 0.4, 0.3, 0.2], [1, 0, 1, 0]))
+    0.75
+    """
+    return auroc(positive_tally(preds, positive))
+
+
+Part = Literal["positive", "negative", "called", "cleared"]
+
+
+def _part(preds: Predictions, threshold: float, positive: str | int | None, part: Part) -> Outcomes:
+    """The cases of one denominator, right where the call is: called positive iff P(positive) >= threshold."""
+    if not 0 <= threshold <= 1:
+        raise InputError(f"threshold is {threshold:g}; a probability between 0 and 1 is needed.")
+    o = positive_outcomes(preds, positive)
+    called, is_positive = o.score >= threshold, o.correct
+    rows = {"positive": is_positive, "negative": ~is_positive, "called": called, "cleared": ~called}[part]
+    if not rows.any():
+        raise Empty(part)
+    return replace(o, correct=called == is_positive)[rows]
+
+
+class Empty(Exception):
+    """A denominator without cases: the number is undefined."""
+
+
+def _share(part: Part) -> Callable[..., tuple[Outcomes, Callable[[Tally], float]]]:
+    def through(
+        preds: Predictions, threshold: float, positive: str | int | None = None
+    ) -> tuple[Outcomes, Callable[[Tally], float]]:
+        return _part(preds, threshold, positive, part), accuracy
+
+    return through
+
+
+def _called_right(preds: Predictions, threshold: float, positive: str | int | None, part: Part) -> float:
+    try:
+        return accuracy(_part(preds, threshold, positive, part).tally())
+    except Empty:
+        return nan
+
+
+@metric(better="higher", bounds=(0, 1), takes="predictions", through=_share("positive"))
+def sensitivity(preds: Predictions, threshold: float, positive: str | int | None = None) -> float:
+    """The share of positive cases that are called positive, that is whose P(positive) is at least `threshold`.
+
+    nan without positive cases. Range [0, 1]. Yerushalmy 1947.
+
+    >>> sensitivity(Predictions.from_probs([0.9, 0.4, 0.3, 0.2], [1, 0, 1, 0]), 0.5)
+    0.5
+    """
+    return _called_right(preds, threshold, positive, "positive")
+
+
+@metric(better="higher", bounds=(0, 1), takes="predictions", through=_share("negative"))
+def specificity(preds: Predictions, threshold: float, positive: str | int | None = None) -> float:
+    """The share of negative cases that are not called positive: P(positive) below `threshold`.
+
+    nan without negative cases. Range [0, 1]. Yerushalmy 1947.
+
+    >>> specificity(Predictions.from_probs([0.9, 0.4, 0.3, 0.2], [1, 0, 1, 0]), 0.5)
+    1.0
+    """
+    return _called_right(preds, threshold, positive, "negative")
+
+
+@metric(better="higher", bounds=(0, 1), takes="predictions", through=_share("called"))
+def ppv(preds: Predictions, threshold: float, positive: str | int | None = None) -> float:
+    """Positive predictive value: the share of those called positive who are. nan where none is called positive.
+
+    Range [0, 1]; it depends on the prevalence. Vecchio 1966.
+
+    >>> ppv(Predictions.from_probs([0.9, 0.4, 0.3, 0.2], [1, 0, 1, 0]), 0.35)
+    0.5
+    """
+    return _called_right(preds, threshold, positive, "called")
+
+
+@metric(better="higher", bounds=(0, 1), takes="predictions", through=_share("cleared"))
+def npv(preds: Predictions, threshold: float, positive: str | int | None = None) -> float:
+    """Negative predictive value: the share of those not called positive who are not. nan where all are called.
+
+    Range [0, 1]; it depends on the prevalence. Vecchio 1966.
+
+    >>> npv(Predictions.from_probs([0.9, 0.4, 0.3, 0.2], [1, 0, 1, 0]), 0.5)
+    0.667
+    """
+    return _called_right(preds, threshold, positive, "cleared")
 
 
 class Recalibration(NamedTuple):
@@ -45,7 +179,7 @@ class Recalibration(NamedTuple):
     slope_error: float
 
 
-def recalibration(preds: Predictions) -> Recalibration:
+def recalibration(preds: Predictions, positive: str | int | None = None) -> Recalibration:
     r"""Slope and intercept of the outcome's log odds against the logit of P(y = 1), by Newton's method.
 
     Slope 1 and intercept 0 are perfect; a slope below 1 means predictions that are too extreme. Probabilities
@@ -55,9 +189,10 @@ def recalibration(preds: Predictions) -> Recalibration:
     >>> round(r.slope, 2), round(abs(r.intercept), 2)
     (1.0, 0.0)
     """
-    p = np.clip(_positive(preds), CLIP, 1 - CLIP)
+    o = positive_outcomes(preds, positive)
+    p = np.clip(o.score, CLIP, 1 - CLIP)
     x = np.stack((np.ones(len(p)), np.log(p) - np.log1p(-p)), axis=1)
-    y = (preds.labels == 1).astype(np.float64)
+    y = o.correct.astype(np.float64)
     w = np.ones(len(p)) if preds.weight is None else preds.weight
     if len(np.unique(y)) < 2 or np.ptp(x[:, 1]) == 0:
         return Recalibration(nan, nan, nan, nan)
@@ -111,7 +246,7 @@ def calibration_slope(preds: Predictions) -> float:
 
 
 class BrierParts(NamedTuple):
-    """Murphy's parts of the Brier score of P(y = 1): brier = reliability − resolution + uncertainty + within.
+    """Murphy's parts of the Brier score: brier = reliability − resolution + uncertainty + within.
 
     >>> brier_decomposition(Predictions.from_probs([0.5, 0.5], [0, 1]))
     BrierParts(reliability=0.0, resolution=0.0, uncertainty=0.25, within=0.0)
@@ -124,7 +259,7 @@ class BrierParts(NamedTuple):
 
 
 def brier_decomposition(preds: Predictions, bins: Binning = equal_size(10)) -> BrierParts:
-    r"""The Brier score of the positive class, taken apart over bins.
+    r"""The Brier score, taken apart over bins: of the positive class where there are two, else summed over classes.
 
     .. math:: \sum_j w_j (\bar p_j - \bar y_j)^2 - \sum_j w_j (\bar y_j - \bar y)^2 + \bar y (1 - \bar y)
 
@@ -134,7 +269,12 @@ def brier_decomposition(preds: Predictions, bins: Binning = equal_size(10)) -> B
     >>> brier_decomposition(Predictions.from_probs([0.5, 0.5], [0, 1])).uncertainty
     0.25
     """
-    t = positive_tally(preds)
+    preds.needs_vector("brier_decomposition")
+    parts = [_brier_parts(positive_tally(preds, c), bins) for c in ([1] if preds.k == 2 else range(preds.k or 0))]
+    return BrierParts(*(sum(values) for values in zip(*parts, strict=True)))
+
+
+def _brier_parts(t: Tally, bins: Binning) -> BrierParts:
     table = bin_table(t, bins)
     w = table.count / table.count.sum()
     base = float(np.dot(w, table.accuracy))
@@ -146,7 +286,7 @@ def brier_decomposition(preds: Predictions, bins: Binning = equal_size(10)) -> B
     return BrierParts(reliability, resolution, base * (1 - base), within)
 
 
-def net_benefit(preds: Predictions, thresholds: Floats | None = None) -> Curve:
+def net_benefit(preds: Predictions, thresholds: Floats | None = None, positive: str | int | None = None) -> Curve:
     r"""Net benefit of treating those with P(y = 1) of at least a threshold, against the threshold.
 
     .. math:: \frac{TP}{n} - \frac{FP}{n} \cdot \frac{q}{1 - q}
@@ -157,7 +297,7 @@ def net_benefit(preds: Predictions, thresholds: Floats | None = None) -> Curve:
     array([0.5])
     """
     q = np.arange(1, 100) / 100 if thresholds is None else np.asarray(thresholds, dtype=np.float64)
-    t = positive_tally(preds)
+    t = positive_tally(preds, positive)
     rows = np.searchsorted(-t.score, -q, side="right")
     sums = np.concatenate(([[0.0, 0.0]], np.cumsum(np.stack((t.count - t.loss, t.loss), axis=1), axis=0)))
     odds = q / (1 - q)
@@ -173,7 +313,14 @@ __all__ = [
     "brier_decomposition",
     "calibration_intercept",
     "calibration_slope",
+    "class_auroc",
     "net_benefit",
+    "npv",
+    "positive_class",
+    "positive_outcomes",
     "positive_tally",
+    "ppv",
     "recalibration",
+    "sensitivity",
+    "specificity",
 ]

@@ -65,6 +65,26 @@ def ece(t: Tally, bins: Binning = equal_range(15)) -> float:
     return float(_ece(_binned(t, bins)))
 
 
+def _rms(s: Sums) -> Floats:
+    return np.sqrt((_surplus(s) ** 2 / s.count).sum(axis=-1) / s.count.sum(axis=-1))
+
+
+@metric(better="lower", bounds=(0, 1), of_bins=_rms)
+def rms_calibration_error(t: Tally, bins: Binning = equal_size(15)) -> float:
+    r"""Root mean square gap between confidence and accuracy.
+
+    .. math:: \sqrt{\sum_j w_j (\mathrm{conf}_j - \mathrm{acc}_j)^2}
+
+    Not debiased (`debiased_ece` is). Range [0, 1], 0 is perfect; large gaps count more than in `ece`.
+    Nguyen & O'Connor 2015; Hendrycks et al. 2019.
+
+    >>> from howsure import tally
+    >>> round(rms_calibration_error(tally([0.9, 0.9, 0.6, 0.6], correct=[1, 1, 1, 0])), 3)
+    0.1
+    """
+    return float(_rms(_binned(t, bins)))
+
+
 @metric(better="lower", bounds=(0, 1), smooth=False, certify=mce_bounds)
 def mce(t: Tally, bins: Binning = equal_range(15)) -> float:
     r"""Maximum calibration error: the largest gap, :math:`\max_j |\mathrm{conf}_j - \mathrm{acc}_j|`.
@@ -172,6 +192,7 @@ __all__ = [
     "ece",
     "mce",
     "over_confidence",
+    "rms_calibration_error",
     "signed_calibration_error",
     "under_confidence",
 ]

@@ -84,6 +84,29 @@ def aupr(
     return area(curve.x, curve.y, curve.weight)
 
 
+@metric(better="lower", bounds=(0, 1), rank_only=True)
+def fpr_at_tpr(t: Tally, tpr: float = 0.95) -> float:
+    r"""The share of wrong answers that are kept where at least `tpr` of the right ones are.
+
+    .. math:: P(r_- \ge \tau), \quad \tau = \max \{ \tau : P(r_+ \ge \tau) \ge \mathrm{tpr} \}
+
+    Right answers are the positives; the first tie-closed threshold that keeps enough of them counts. nan where all are
+    right or all are wrong. Range [0, 1], 0 is perfect. Liang et al. 2018 (FPR at 95 % TPR).
+
+    >>> from howsure import tally
+    >>> fpr_at_tpr(tally([0.9, 0.8, 0.7, 0.6], correct=[1, 0, 1, 0]))
+    0.5
+    """
+    needs_zero_one(t, "fpr_at_tpr")
+    if not 0 <= tpr <= 1:
+        raise InputError(f"tpr is {tpr:g}; a share between 0 and 1 is needed.")
+    right, wrong = np.cumsum(t.count - t.loss), np.cumsum(t.loss)
+    if right[-1] <= 0 or wrong[-1] <= 0:
+        return nan
+    row = int(np.argmax(right / right[-1] >= tpr - 1e-12))
+    return float(wrong[row] / wrong[-1])
+
+
 def _error_precision(t: Tally) -> float:
     """Average precision from the ranks of the errors alone, found from the bottom up."""
     block, wrong = t.blocks(), float(t.total)
@@ -137,4 +160,4 @@ def _davis_goadrich(recall: Floats, precision: Floats, kept: Floats) -> float:  
 _PRECISIONS = {"error": _error_precision, "success": _success_precision}
 _AREAS = {"step": _step, "trapezoid": _trapezoid, "davis_goadrich": _davis_goadrich}
 
-__all__ = ["aupr", "auroc"]
+__all__ = ["aupr", "auroc", "fpr_at_tpr"]

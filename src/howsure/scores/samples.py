@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+import numpy as np
+
 from howsure._core.check import Floats, InputError
 from howsure.predictions import Predictions
 
@@ -53,6 +55,43 @@ def variance(preds: Predictions, over: Literal["sum", "mean", "predicted"] = "su
     if over in ("sum", "mean"):
         return 0.0 - c.variance_sum / (1 if over == "sum" else preds.values.shape[-1])
     raise InputError(f"over={over!r}; variance knows 'sum', 'mean' and 'predicted'.")
+
+
+def variation_ratio(preds: Predictions) -> Floats:
+    r"""Minus the share of the members that do not give the commonest answer, :math:`-(1 - \max_c f_c)`.
+
+    0 where all members agree. Freeman 1965; Gal 2016.
+
+    >>> variation_ratio(Predictions.from_samples(probs=[[[0.9, 0.1]], [[0.6, 0.4]], [[0.2, 0.8]], [[0.7, 0.3]]]))
+    array([-0.25])
+    """
+    return _votes(_sampled(preds, "variation_ratio")).max(axis=1) - 1.0
+
+
+def disagreement(preds: Predictions) -> Floats:
+    r"""Minus the share of pairs of members that answer differently.
+
+    .. math:: -\binom S2^{-1} \sum_{s<t} 1[\hat y_s \ne \hat y_t]
+
+    0 where all members agree, and for a single member. Kuncheva & Whitaker 2003.
+
+    >>> disagreement(Predictions.from_samples(probs=[[[0.9, 0.1]], [[0.6, 0.4]], [[0.2, 0.8]], [[0.7, 0.3]]]))
+    array([-0.5])
+    """
+    s = _sampled(preds, "disagreement").samples
+    if s == 1:
+        return np.zeros(preds.n)
+    votes = np.round(_votes(preds) * s)
+    return ((votes * (votes - 1)).sum(axis=1) - s * (s - 1)) / (s * (s - 1))
+
+
+def _votes(preds: Predictions) -> Floats:
+    """The share of the members that answer with each class."""
+    answer = preds.values.argmax(axis=2)
+    votes = np.zeros((preds.n, preds.values.shape[2]))
+    for member in answer:
+        votes[np.arange(preds.n), member] += 1.0
+    return votes / len(answer)
 
 
 def _sampled(preds: Predictions, name: str) -> Predictions:
