@@ -11,7 +11,9 @@ from scipy.special import bdtr, betaincinv
 from howsure._core import check
 from howsure._core.check import Floats, InputError
 
-__all__ = ["betting", "clopper_pearson", "clopper_pearson_interval", "hoeffding_bentkus"]
+__all__ = ["betting", "clopper_pearson", "clopper_pearson_interval", "group_betting", "hoeffding_bentkus"]
+
+STAKES = np.array([0.999, 0.97, 0.9, 0.75, 0.5, 0.25])  # of the largest possible; the capital is the mean over all
 
 
 def clopper_pearson(errors: float, n: float, delta: float) -> float:
@@ -103,6 +105,45 @@ def betting(losses: Any, delta: float) -> float:
         middle = (low + high) / 2
         low, high = (low, middle) if _refused(x, stake, middle, delta) else (middle, high)
     return high
+
+
+def group_betting(loss: Any, kept: Any, size: Any, delta: float) -> float:
+    r"""Upper bound on the risk where samples come in independent groups (patients, images, questions).
+
+    `loss` and `kept` are the summed loss and the number of the accepted samples of each group, `size` is how many
+    samples it has. For a candidate risk r a group adds
+    :math:`Z_g = (\mathrm{loss}_g - r\,\mathrm{kept}_g) / \mathrm{size}_g`, at most 1 − r, with a mean
+    of at least 0 where the true risk is r or more; so
+
+    .. math:: E = \frac1L \sum_\gamma \prod_g \Big( 1 - \gamma \frac{Z_g}{1 - r} \Big)
+
+    exceeds 1/delta with probability at most delta, whatever happens inside the groups. The bound is the r with
+    E = 1/delta. It depends on no order. With the size of each group the risk is that of a random answer in a random
+    group; with one size for all, no smaller than any group can be, it is that of a random answer. 1 for no group.
+    Range (0, 1]. Waudby-Smith & Ramdas 2024, for sums.
+
+    >>> group_betting([0] * 60, [5] * 60, 5, 0.05)
+    0.0584
+    """
+    proportion(delta, "delta")
+    lost, n, size = np.broadcast_arrays(*(np.asarray(a, dtype=np.float64) for a in (loss, kept, size)))
+    if ((lost > n + 1e-9) | (lost < 0) | (n > size)).any():
+        raise InputError("losses must lie in [0, 1], and no group can have more accepted samples than its size.")
+    if _log_capital(lost, n, size, 1 - 1e-12) < log(1 / delta):
+        return 1.0
+    low, high = 0.0, 1.0
+    for _ in range(40):  # the capital grows with r
+        middle = (low + high) / 2
+        low, high = (low, middle) if _log_capital(lost, n, size, middle) >= log(1 / delta) else (middle, high)
+    return high
+
+
+def _log_capital(lost: Floats, n: Floats, size: Floats, risk: float) -> float:
+    if not len(n):
+        return 0.0
+    worth = (lost - risk * n) / ((1 - risk) * size)
+    capital = np.log1p(-np.outer(STAKES, np.minimum(worth, 1.0))).sum(axis=1)
+    return float(np.logaddexp.reduce(capital) - log(len(STAKES)))
 
 
 def _stakes(x: Floats, delta: float) -> Floats:

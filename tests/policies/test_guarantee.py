@@ -15,7 +15,7 @@ GOOD = tally(np.linspace(0.01, 1, 400), correct=np.arange(400) >= 100)  # wrong 
 
 def test_all_correct_sgr_never_evaluates_full_coverage() -> None:
     t = tally(np.arange(200) / 200, correct=np.ones(200))
-    g = guaranteed_threshold(t, risk=0.1, delta=0.1)
+    g = guaranteed_threshold(t, risk=0.1, delta=0.1, method="sgr")
     assert (g.coverage, g.bound) == (199 / 200, pytest.approx(clopper_pearson(0, 199, 0.1 / 8)))
 
 
@@ -32,7 +32,8 @@ def test_fixed_sequence_stops_at_the_first_failure() -> None:
     t = tally(np.arange(1000) / 1000, correct=right)
     g = guaranteed_threshold(t, risk=0.12, delta=0.1, method="fixed_sequence")
     assert 200 <= g.kept <= 240
-    assert guaranteed_threshold(t, risk=0.12, delta=0.1).kept == 999  # SGR looks further down
+    assert guaranteed_threshold(t, risk=0.12, delta=0.1, method="sgr").kept == 999  # SGR looks further down
+    assert guaranteed_threshold(t, risk=0.12, delta=0.1, method="fallback").kept == 1000  # and so does the fallback
 
 
 def test_fixed_sequence_starts_where_success_is_possible() -> None:
@@ -50,7 +51,7 @@ def test_thresholds_given_in_advance() -> None:
     g = guaranteed_threshold(GOOD, risk=0.1, delta=0.1, method="fixed_sequence", thresholds=[0.3, 0.5, 2.0])
     assert g.threshold == pytest.approx(float(GOOD.score[GOOD.score >= 0.3][-1]))
     with pytest.raises(InputError, match="fixed_sequence"):
-        guaranteed_threshold(GOOD, risk=0.1, delta=0.1, thresholds=[0.5])
+        guaranteed_threshold(GOOD, risk=0.1, delta=0.1, thresholds=[0.5], method="sgr")
 
 
 def test_infeasible_is_an_answer_with_a_label_budget() -> None:
@@ -95,7 +96,7 @@ def test_bounded_losses() -> None:
         ({"delta": 1}, "delta is 1"),
         ({"method": "guess"}, "method='guess'"),
         ({"bound": "betting", "method": "fixed_sequence"}, "pass Outcomes"),
-        ({"bound": "hoeffding_bentkus"}, "use method='fixed_sequence'"),
+        ({"bound": "hoeffding_bentkus", "method": "sgr"}, "use method='fixed_sequence'"),
     ],
 )
 def test_bad_requests(change: dict, message: str) -> None:
@@ -116,7 +117,7 @@ def test_losses_outside_are_refused() -> None:
 
 def test_a_loss_needs_fixed_sequence() -> None:
     with pytest.raises(InputError, match="fixed_sequence"):
-        guaranteed_threshold(tally([0.9, 0.8], loss=[0.5, 0.4]), risk=0.1, delta=0.1)
+        guaranteed_threshold(tally([0.9, 0.8], loss=[0.5, 0.4]), risk=0.1, delta=0.1, method="sgr")
 
 
 def beta_scores(rng: np.random.Generator, n: int, decimals: int | None) -> tuple[np.ndarray, np.ndarray]:
@@ -154,3 +155,69 @@ def test_a_model_beyond_the_limit_is_rarely_promised() -> None:
         t = tally(rng.random(200), correct=rng.random(200) >= 0.1001)
         promised += guaranteed_threshold(t, risk=0.1, delta=0.1, method="fixed_sequence").feasible
     assert binom.sf(promised - 1, 150, 0.1) > 0.01
+
+
+def clusters(rng: np.random.Generator, groups: int, size: int, shared: float = 0.5) -> Outcomes:
+    """Patients whose samples share their fate: one score and one error rate a patient, one in ten of them hard."""
+    hard = rng.random(groups) < 0.1
+    rate = np.where(hard, 0.6, 0.05)
+    group = np.repeat(np.arange(groups), size)
+    alike = rng.random(groups) < rate
+    wrong = np.where(rng.random(groups * size) < shared, alike[group], rng.random(groups * size) < rate[group])
+    return Outcomes(rng.random(groups)[group], correct=~wrong, group=group)
+
+
+@pytest.mark.parametrize("bound", [None, "groups"])
+def test_a_promise_for_groups_is_kept(bound: str | None) -> None:
+    """The true risk is 0.105 at every threshold, so that each promise of 0.1 is broken: few may be made."""
+    rng = np.random.default_rng(5)
+    promised = alone = 0
+    for _ in range(120):
+        o = clusters(rng, 60, 20)
+        promised += guaranteed_threshold(o, risk=0.1, delta=0.1, bound=bound).feasible
+        alone += guaranteed_threshold(o.tally(), risk=0.1, delta=0.1).feasible
+    assert binom.sf(promised - 1, 120, 0.1) > 0.01
+    assert alone > 24  # rows taken as independent break it twice as often as they promise
+
+
+def test_groups_that_are_good_are_promised() -> None:
+    o = Outcomes(np.arange(900) / 900, correct=np.ones(900), group=np.arange(900) // 3)
+    g = guaranteed_threshold(o, risk=0.05, delta=0.05)
+    assert (g.feasible, g.groups) == (True, 300)
+    assert g.coverage > 0.99
+    assert "300 groups" in g.rule
+    bets = guaranteed_threshold(o, risk=0.05, delta=0.05, bound="groups")
+    assert bets.feasible
+    wide = guaranteed_threshold(o, risk=0.05, delta=0.05, bound="groups", largest_group=30)
+    assert not wide.feasible
+
+
+def test_the_row_that_speaks_for_a_group_does_not_depend_on_their_order() -> None:
+    rng = np.random.default_rng(8)
+    o = clusters(rng, 80, 5)
+    order = rng.permutation(len(o))
+    assert guaranteed_threshold(o, risk=0.3, delta=0.1) == guaranteed_threshold(o[order], risk=0.3, delta=0.1)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"method": "sgr", "bound": "groups"}, "sgr is defined for single samples"),
+        ({"largest_group": 2}, "a group has 3 samples"),
+    ],
+)
+def test_requests_that_groups_do_not_allow(change: dict, message: str) -> None:
+    o = Outcomes(np.arange(30) / 30, correct=np.ones(30), group=np.arange(30) // 3)
+    with pytest.raises(InputError, match=message):
+        guaranteed_threshold(o, **({"risk": 0.1, "delta": 0.1} | change))
+
+
+def test_the_fallback_keeps_its_promise() -> None:
+    """A noisy top and a good rest; the risk at full coverage is just too high."""
+    rng, broken = np.random.default_rng(6), 0
+    for _ in range(150):
+        s = rng.random(400)
+        right = rng.random(400) >= np.where(s > 0.9, 0.35, 0.0745)  # 0.102 in all
+        g = guaranteed_threshold(tally(s, correct=right), risk=0.1, delta=0.1, method="fallback")
+        broken += g.feasible
+    assert binom.sf(broken - 1, 150, 0.1) > 0.01

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from howsure.policies.policy import Policy
     from howsure.predictions import Predictions
 
-METHODS = ["fixed_sequence", "sgr"]
+METHODS = ["fixed_sequence", "fallback", "sgr"]
 
 
 def _rules(f: Callable[..., Any]) -> Callable[..., Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from math import ceil, inf, nan
 from typing import Literal
 
@@ -17,7 +17,8 @@ from howsure.predictions.outcomes import Outcomes
 from howsure.tallies.rows import RowTally
 from howsure.tallies.tally import Tally
 
-Method = Literal["sgr", "fixed_sequence"]
+Method = Literal["fixed_sequence", "fallback", "sgr"]
+CALLED = {"sgr": "SGR", "fixed_sequence": "fixed-sequence testing", "fallback": "fallback testing"}
 
 
 @dataclass(frozen=True)
@@ -43,11 +44,12 @@ class Guaranteed:
     method: Method
     loss_bound: Bound
     labels_needed: int | None = None
+    groups: int | None = None  # independent groups that the promise rests on, where samples come in groups
 
     @property
     def rule(self) -> str:
         """How it was chosen, in words."""
-        how = "SGR" if self.method == "sgr" else "fixed-sequence testing"
+        how = CALLED[self.method] + ("" if self.groups is None else f", {self.groups:,} groups")
         return f"risk of the accepted at most {self.risk:g} with probability {1 - self.delta:g} ({how})"
 
 
@@ -56,45 +58,57 @@ def guaranteed_threshold(
     *,
     risk: float,
     delta: float,
-    method: Method = "sgr",
+    method: Method = "fixed_sequence",
     bound: Bound | None = None,
     thresholds: Sequence[float] | None = None,
+    largest_group: int | None = None,
+    seed: int = 0,
 ) -> Guaranteed:
     r"""A threshold whose accepted answers have true risk at most `risk`, with probability 1 − `delta` over the data.
 
     .. math:: P\big( R(\theta) > \mathrm{risk} \big) \le \delta, \quad R(\theta) = E[\ell \mid s \ge \theta]
 
-    `sgr` searches by bisection and pays for each of its log2 n steps; `fixed_sequence` tests 50 coverages from
-    the strictest up at full delta and stops at the first failure (`thresholds=` gives them in advance instead).
-    Fixed-sequence mostly accepts more; SGR where ties are coarse or the risk is flat or not monotone.
-    The labels must be independent of the fitting of the model and of its calibrator; weights are refused.
+    `fixed_sequence` tests 50 coverages from the strictest up at full delta and stops at the first failure
+    (`thresholds=` gives them in advance instead). `fallback` begins anew at 25, 50 and 100 % of coverage with a share
+    of delta each, for scores whose most trusted answers are noisy. `sgr` searches by bisection and pays for each
+    of its log2 n steps. The labels must be independent of the fitting of the model and of its calibrator; weights are
+    refused.
 
-    Losses other than right and wrong must lie in [0, 1] and need `fixed_sequence`, with the Hoeffding–Bentkus
+    Samples that come in groups (`Outcomes` with `group`) are not independent: the promise then rests on one row of each
+    group, drawn with `seed`, and `labels_needed` counts groups; `bound="groups"` bets on the sums of whole groups
+    instead (`bounds.group_betting`), which accepts more where groups are large and have many errors. Either is about a
+    random answer of a random group, which is a random answer where the size of a group has nothing to do with its errors; where it has,
+    `bound="groups"` with `largest_group`, how large a group can be, is about a random answer.
+
+    Losses other than right and wrong must lie in [0, 1] and exclude `sgr`; they have the Hoeffding–Bentkus
     bound or, for `Outcomes` in an order that carries no information, `bound="betting"`; their sequence starts
-    where half the risk would pass.
-    Infeasible is an answer: see `Guaranteed`. Geifman & El-Yaniv 2017, algorithm 1; Angelopoulos et al. 2021.
+    where half the risk would pass. Infeasible is an answer: see `Guaranteed`.
+    Angelopoulos et al. 2021 (fixed sequence); Wiens 2003 (fallback); Geifman & El-Yaniv 2017, algorithm 1 (SGR).
 
     >>> from howsure import tally
     >>> t = tally([0.9] * 300 + [0.5] * 100, correct=[1] * 300 + [0] * 100)
     >>> g = guaranteed_threshold(t, risk=0.05, delta=0.05)
     >>> g.threshold, g.coverage, g.bound
-    (0.9, 0.75, 0.0172)
+    (0.9, 0.75, 0.00994)
     >>> guaranteed_threshold(tally([0.9] * 20, correct=[1] * 20), risk=0.05, delta=0.05).labels_needed
-    98
+    61
     """
     check.fraction(risk, "risk")
     bounds.proportion(delta, "delta")
-    kept = _kept(t)
+    groups = len(np.unique(t.group)) if isinstance(t, Outcomes) and t.group is not None else None
+    whole = _kept(t, largest_group)
+    kept = _kept(_one_of_each(t, seed), None) if isinstance(t, Outcomes) and groups and bound != "groups" else whole
     how = _bound_for(kept, method, bound)
     grid = None if thresholds is None else given(kept, thresholds, method)
     row, upper = search(kept, risk, delta, method, how, grid)
     if row is None:
         more = _labels_needed(kept, risk, delta, method, how)
-        return Guaranteed(False, inf, 0.0, nan, nan, nan, 0, int(kept.n), risk, delta, method, how, more)
-    n, k, loss = kept.n, float(kept.kept[row]), float(kept.loss[row])
-    accuracy = (k - loss) / k if kept.zero_one else nan
+        return Guaranteed(False, inf, 0.0, nan, nan, nan, 0, int(whole.n), risk, delta, method, how, more, groups)
     where = float(kept.score[row])
-    return Guaranteed(True, where, k / n, accuracy, loss / k, upper, int(k), int(n), risk, delta, method, how)
+    n, k, loss = whole.n, *whole.at_score(where)
+    accuracy = (k - loss) / k if kept.zero_one else nan
+    of = (int(k), int(n), risk, delta, method, how)
+    return Guaranteed(True, where, k / n, accuracy, loss / k, upper, *of, groups=groups)
 
 
 def label_budget(error: float, *, risk: float, delta: float, coverage: float = 1.0) -> int | None:
@@ -124,8 +138,10 @@ def label_budget(error: float, *, risk: float, delta: float, coverage: float = 1
     return ceil(high / coverage)
 
 
-def _kept(t: Tally | Outcomes) -> Kept:
+def _kept(t: Tally | Outcomes, largest_group: int | None) -> Kept:
     rows = t if isinstance(t, Outcomes) else None
+    if largest_group is not None:
+        _check_largest(rows, largest_group)
     table = t.tally() if isinstance(t, Outcomes) else t
     if table.weighted:
         raise InputError("a guarantee counts independent labels, so weights are refused; drop weight=.")
@@ -133,16 +149,35 @@ def _kept(t: Tally | Outcomes) -> Kept:
         raise InputError(f"a guarantee needs the exact scores, this tally is {table.approximate}; use the full one.")
     count, loss = np.cumsum(table.count).astype(np.float64), np.cumsum(table.loss).astype(np.float64)
     ideal = table.ideal if isinstance(table, RowTally) else None
-    return Kept(table.score, count, loss, table.zero_one, rows, None if ideal is None else ideal.loss)
+    return Kept(table.score, count, loss, table.zero_one, rows, None if ideal is None else ideal.loss, largest_group)
+
+
+def _one_of_each(o: Outcomes, seed: int) -> Outcomes:
+    """One row of each group at random; rows are numbered by what they hold, so their order does not matter."""
+    outcome = o.correct if o.loss is None else o.loss
+    order = np.lexsort((outcome, o.score, np.unique(o.group, return_inverse=True)[1].reshape(-1)))
+    _, first, size = np.unique(np.asarray(o.group)[order], return_index=True, return_counts=True)
+    drawn = order[first + (np.random.default_rng(seed).random(len(size)) * size).astype(np.int64)]
+    return replace(o[drawn], group=None)
+
+
+def _check_largest(rows: Outcomes | None, stated: int) -> None:
+    if rows is None or rows.group is None:
+        raise InputError("largest_group is about groups; give Outcomes with a group for each sample.")
+    largest = int(np.unique(rows.group, return_counts=True)[1].max())
+    if stated < largest:
+        raise InputError(f"largest_group is {stated:,}, but a group has {largest:,} samples; state a larger one.")
 
 
 def _bound_for(kept: Kept, method: str, bound: str | None) -> Bound:
     """The loss bound to use, if the combination is allowed."""
-    if method not in ("sgr", "fixed_sequence"):
-        raise InputError(f"method={method!r}; 'sgr' or 'fixed_sequence' is needed.")
+    if method not in CALLED:
+        raise InputError(f"method={method!r}; 'fixed_sequence', 'fallback' or 'sgr' is needed.")
+    if bound == "groups":
+        return _bound_for_groups(kept, method)
     bound = bound or ("clopper_pearson" if kept.zero_one else "hoeffding_bentkus")
     if bound not in ("clopper_pearson", "hoeffding_bentkus", "betting"):
-        raise InputError(f"bound={bound!r}; 'clopper_pearson', 'hoeffding_bentkus' or 'betting' is needed.")
+        raise InputError(f"bound={bound!r}; 'clopper_pearson', 'hoeffding_bentkus', 'betting' or 'groups' is needed.")
     if bound == "clopper_pearson" and not kept.zero_one:
         raise InputError("clopper_pearson counts right and wrong; for loss= use bound='hoeffding_bentkus'.")
     if method == "sgr" and bound != "clopper_pearson":
@@ -157,6 +192,14 @@ def _bound_for(kept: Kept, method: str, bound: str | None) -> Bound:
     return bound
 
 
+def _bound_for_groups(kept: Kept, method: str) -> Bound:
+    if kept.rows is None or kept.rows.group is None:
+        raise InputError("bound='groups' bets on groups; give Outcomes with a group for each sample.")
+    if method == "sgr":
+        raise InputError("sgr is defined for single samples; use method='fixed_sequence' or 'fallback' for groups.")
+    return "groups"
+
+
 def _scaled(kept: Kept, factor: float) -> Kept:
     """The same curve with `factor` times as many labels."""
     return Kept(kept.score, kept.kept * factor, kept.loss * factor, kept.zero_one)
@@ -164,6 +207,8 @@ def _scaled(kept: Kept, factor: float) -> Kept:
 
 def _labels_needed(kept: Kept, risk: float, delta: float, method: str, how: Bound) -> int | None:
     """The fewest labels, to about 2 %, for which this same curve would pass."""
+    if how == "groups":
+        return None
     how = "hoeffding_bentkus" if how == "betting" else how
     good: Callable[[float], bool] = lambda factor: (
         search(_scaled(kept, factor), risk, delta, method, how, None)[0] is not None

@@ -14,7 +14,7 @@ from howsure._core import check
 from howsure._core.check import Array, Bools, Floats, InputError
 from howsure.policies.costs import cheapest, cost_matrix, cost_outcomes
 from howsure.policies.guarantee import Guaranteed
-from howsure.policies.threshold import Threshold
+from howsure.policies.threshold import Threshold, rows_or_tally
 from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
 from howsure.tallies.tally import Tally
@@ -124,7 +124,7 @@ class Policy:
     def fit(
         cls,
         preds: Predictions,
-        choose: Callable[[Tally], Threshold | Guaranteed],
+        choose: Callable[[Tally | Outcomes], Threshold | Guaranteed],
         *,
         score: str = "max_prob",
         calibrator: Any = None,
@@ -145,13 +145,13 @@ class Policy:
         >>> policy = Policy.fit(Predictions.from_probs(p, [0] * 200),
         ...     lambda t: guaranteed_threshold(t, risk=0.05, delta=0.05))
         >>> policy.threshold, policy.promise.bound
-        (0.99, 0.0250)
+        (0.99, 0.0149)
         """
         table = None if costs is None else cost_matrix(costs, preds.k)
         if calibrator is not None:
             preds = calibrator(preds)
         o = _outcomes(preds, score if table is None else "cost", table)
-        found = choose(o.tally())
+        found = choose(rows_or_tally(o))
         parts = {} if by is None else _by_key(o, keys_of(preds, by, _said(preds, table)), choose, minimum)
         return cls(
             score if table is None else "cost",
@@ -235,11 +235,11 @@ def _outcomes(preds: Predictions, score: str, costs: Floats | None) -> Outcomes:
 
 
 def _by_key(
-    o: Outcomes, keys: Array, choose: Callable[[Tally], Threshold | Guaranteed], minimum: int
+    o: Outcomes, keys: Array, choose: Callable[[Tally | Outcomes], Threshold | Guaranteed], minimum: int
 ) -> dict[str, float]:
     check.at_least(minimum, 1, "minimum")
     names, counts = np.unique(keys, return_counts=True)
-    return {str(name): choose(o[keys == name].tally()).threshold for name in names[counts >= minimum]}
+    return {str(name): choose(rows_or_tally(o[keys == name])).threshold for name in names[counts >= minimum]}
 
 
 def _promise(found: Threshold | Guaranteed) -> Promise:

@@ -14,8 +14,9 @@ from howsure._core import check
 from howsure._core.check import Floats, InputError
 from howsure.predictions.outcomes import Outcomes
 
-Bound = Literal["clopper_pearson", "hoeffding_bentkus", "betting"]
+Bound = Literal["clopper_pearson", "hoeffding_bentkus", "betting", "groups"]
 STEPS = 50  # coverages that the fixed sequence tests
+STARTS = {0.0: 0.5, 0.25: 0.1, 0.5: 0.15, 1.0: 0.25}  # coverage at which the fallback begins anew → its share of delta
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,10 +29,16 @@ class Kept:
     zero_one: bool
     rows: Outcomes | None = None
     losses: Floats | None = None  # distinct losses, ascending, where they are not 0 and 1
+    largest: int | None = None  # samples that the largest group can have, where that is stated
 
     @property
     def n(self) -> float:
         return float(self.kept[-1])
+
+    def at_score(self, score: float) -> tuple[float, float]:
+        """How many samples score at least this much, and their loss."""
+        row = int(np.searchsorted(-self.score, -score, side="right")) - 1
+        return float(self.kept[row]), float(self.loss[row])
 
     def at_rank(self, rank: float) -> int:
         """The first threshold that keeps at least `rank` samples."""
@@ -47,8 +54,14 @@ def upper_bound(kept: Kept, row: int, delta: float, how: Bound) -> float:
         return bounds.hoeffding_bentkus(min(1.0, loss / n), int(n), delta)
     rows = kept.rows
     assert rows is not None  # checked in _bound_for
-    per_row = (~rows.correct).astype(np.float64) if rows.loss is None else np.asarray(rows.loss)
-    return bounds.betting(per_row[np.asarray(rows.score) >= kept.score[row]], delta)
+    accepted = np.asarray(rows.score) >= kept.score[row]
+    per_row = ((~rows.correct).astype(np.float64) if rows.loss is None else np.asarray(rows.loss))[accepted]
+    if how == "betting":
+        return bounds.betting(per_row, delta)
+    names, group = np.unique(rows.group, return_inverse=True)
+    group = group.reshape(-1)
+    lost, n = (np.bincount(group[accepted], w, len(names)) for w in (per_row, None))
+    return bounds.group_betting(lost, n, kept.largest or np.bincount(group), delta)
 
 
 def search(
@@ -57,7 +70,8 @@ def search(
     """The accepted row, if any, with its bound."""
     if method == "sgr":
         return _sgr(kept, risk, delta, how)
-    return _fixed_sequence(kept, risk, delta, how, _grid(kept, risk, delta, how) if grid is None else grid)
+    rows = _grid(kept, risk, delta, how) if grid is None else grid
+    return (_fallback if method == "fallback" else _fixed_sequence)(kept, risk, delta, how, rows)
 
 
 def _sgr(kept: Kept, risk: float, delta: float, how: Bound) -> tuple[int | None, float]:
@@ -86,12 +100,32 @@ def _fixed_sequence(kept: Kept, risk: float, delta: float, how: Bound, grid: Seq
     return best
 
 
+def _fallback(kept: Kept, risk: float, delta: float, how: Bound, grid: Sequence[int]) -> tuple[int | None, float]:
+    """Test along the sequence, which begins anew at some coverages; a success hands its share of delta on.
+
+    Wiens 2003: the chance of any wrong promise is at most delta, so the widest success counts.
+    """
+    starts = {
+        min((r for r in grid if kept.kept[r] >= c * kept.n - 1e-9), default=-1): part for c, part in STARTS.items()
+    }
+    begun = sum(part for row, part in starts.items() if row == -1)  # no such coverage: its share goes to the first
+    best, carried = (None, nan), 0.0
+    for i, row in enumerate(grid):
+        level = delta * (starts.get(row, 0.0) + (begun if i == 0 else 0.0)) + carried
+        upper = upper_bound(kept, row, level, how) if level > 0 else 1.0
+        carried = level if upper < risk else 0.0
+        best = (row, upper) if carried else best
+    return best
+
+
 def _grid(kept: Kept, risk: float, delta: float, how: Bound) -> list[int]:
     """Rows that keep j/50 of the samples, ties closed, from the first with enough samples to succeed upwards."""
     x = log(delta) / log1p(-risk) if risk < 1 else 0.0
-    n = ceil(kept.n)
-    enough = ceil(2.5 * x) if how == "clopper_pearson" else _enough(risk, delta)
-    start = min(enough, ceil((ceil(x) + n) / 2))
+    n, units = ceil(kept.n), ceil(kept.n)
+    if how == "groups" and kept.rows is not None:
+        units = len(np.unique(kept.rows.group))
+    enough = _enough(risk, delta) if how in ("hoeffding_bentkus", "betting") else ceil(2.5 * x)
+    start = min(enough, ceil((ceil(x) + units) / 2)) * n / units
     ranks = -(-np.arange(1, STEPS + 1) * n // STEPS)
     rows = np.unique(np.minimum(np.searchsorted(kept.kept, ranks - 1e-9), len(kept.kept) - 1))
     return rows[kept.kept[rows] >= start].tolist()
@@ -107,7 +141,7 @@ def _enough(risk: float, delta: float) -> int:
 
 def given(kept: Kept, thresholds: Sequence[float], method: str) -> list[int]:
     """Rows of thresholds fixed in advance, strictest first; those that keep nothing are left out."""
-    if method != "fixed_sequence":
+    if method == "sgr":
         raise InputError("thresholds= are tested in sequence; use method='fixed_sequence'.")
     wanted = np.sort(check.column(thresholds, "thresholds").astype(np.float64))[::-1]
     rows = (int(np.searchsorted(-kept.score, -x, side="right")) - 1 for x in wanted)

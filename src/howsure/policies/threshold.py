@@ -10,7 +10,7 @@ import numpy as np
 from howsure._core import check
 from howsure._core.check import Bools, Floats, InputError
 from howsure.metrics.risk_coverage import widest_row
-from howsure.predictions import Predictions
+from howsure.predictions import Outcomes, Predictions
 from howsure.scores.softmax import normalised_entropy
 from howsure.tallies.tally import Tally
 
@@ -38,6 +38,16 @@ class Threshold:
         return self.kept > 0
 
 
+def table(t: Tally | Outcomes) -> Tally:
+    """The tally of rows, or the tally itself."""
+    return t.tally() if isinstance(t, Outcomes) else t
+
+
+def rows_or_tally(o: Outcomes) -> Tally | Outcomes:
+    """What a rule for choosing is given: the rows where they come in groups, else their tally."""
+    return o if o.group is not None else o.tally()
+
+
 def at_row(t: Tally, row: int | None, rule: str, cost: float = nan) -> Threshold:
     """The threshold at a row of the tally; None accepts nothing."""
     if row is None:
@@ -48,7 +58,7 @@ def at_row(t: Tally, row: int | None, rule: str, cost: float = nan) -> Threshold
     return Threshold(float(t.score[row]), kept / t.n, accuracy, risk, kept, t.n, rule, cost)
 
 
-def threshold_for_accuracy(t: Tally, accuracy: float) -> Threshold:
+def threshold_for_accuracy(t: Tally | Outcomes, accuracy: float) -> Threshold:
     r"""The threshold that keeps most among those whose kept answers reach this accuracy on the data.
 
     .. math:: \max \{ \mathrm{coverage}(\theta) : \mathrm{right}(\theta) \ge a \cdot \mathrm{kept}(\theta) \}
@@ -63,10 +73,11 @@ def threshold_for_accuracy(t: Tally, accuracy: float) -> Threshold:
     1.0
     """
     check.fraction(accuracy, "accuracy")
+    t = table(t)
     return at_row(t, widest_row(t, accuracy), f"accuracy of the accepted at least {accuracy:g}")
 
 
-def threshold_for_coverage(t: Tally, coverage: float) -> Threshold:
+def threshold_for_coverage(t: Tally | Outcomes, coverage: float) -> Threshold:
     """The highest threshold that accepts at least this share. Geifman & El-Yaniv 2017.
 
     Ties are accepted together, so the coverage may be larger than asked for.
@@ -76,12 +87,13 @@ def threshold_for_coverage(t: Tally, coverage: float) -> Threshold:
     0.8
     """
     check.fraction(coverage, "coverage")
+    t = table(t)
     share = np.cumsum(t.count) / t.n
     row = min(int(np.searchsorted(share, coverage - 1e-12)), len(share) - 1)
     return at_row(t, row, f"coverage at least {coverage:g}")
 
 
-def threshold_for_cost(t: Tally, *, error: float, deferral: float, expert_error: float = 0.0) -> Threshold:
+def threshold_for_cost(t: Tally | Outcomes, *, error: float, deferral: float, expert_error: float = 0.0) -> Threshold:
     r"""The threshold with the least mean cost per sample.
 
     .. math:: \mathrm{error} \cdot \frac{\mathrm{loss\ kept}}{n}
@@ -101,6 +113,7 @@ def threshold_for_cost(t: Tally, *, error: float, deferral: float, expert_error:
             raise InputError(f"{name} is {value:g}; a cost must be finite and not negative.")
     if not 0 <= expert_error <= 1:
         raise InputError(f"expert_error is {expert_error:g}; an error rate lies in [0, 1].")
+    t = table(t)
     asked = deferral + error * expert_error
     cost = (error * np.cumsum(t.loss) + asked * (t.n - np.cumsum(t.count))) / t.n
     cost = np.concatenate(([asked], cost))
@@ -109,13 +122,14 @@ def threshold_for_cost(t: Tally, *, error: float, deferral: float, expert_error:
     return at_row(t, best - 1 if best else None, rule, float(cost[best]))
 
 
-def threshold_at(t: Tally, value: float) -> Threshold:
+def threshold_at(t: Tally | Outcomes, value: float) -> Threshold:
     """A threshold given by hand, and what it gives on the data.
 
     >>> from howsure import tally
     >>> threshold_at(tally([0.9, 0.8, 0.7], correct=[1, 1, 0]), 0.75).coverage
     0.667
     """
+    t = table(t)
     row = int(np.searchsorted(-t.score, -value, side="right")) - 1
     return replace(at_row(t, row if row >= 0 else None, f"score at least {value:g}"), threshold=float(value))
 
