@@ -14,7 +14,7 @@ import click
 
 from howsure._core.atomic import write_text
 from howsure._core.check import InputError
-from howsure.cli.common import FILES, measuring, note, read_files, reading, say, working
+from howsure.cli.common import FILES, measuring, note, of_logs, read_files, reading, say, working
 from howsure.report.catalogue import catalogue
 
 if TYPE_CHECKING:
@@ -70,9 +70,10 @@ def command(
     """
     from howsure.report.gate import check
 
+    log = of_logs(limits)
     wanted = parse_limits(limits)
     old = None if baseline is None else read_baseline(baseline)
-    preds = read_files(files, split, mc, renormalise, names)
+    preds = read_files(files, split, mc, renormalise, names, **log)
     with working("measuring"):
         verdicts = check(preds, wanted, baseline=old, level=level, seed=seed)
     passed = all(v.passed for v in verdicts)

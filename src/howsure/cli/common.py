@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from howsure.predictions import Predictions
 
 F = TypeVar("F", bound=Callable[..., Any])
+LOG_OPTIONS = ("format", "percent", "no_answer", "drop_outside")
 WIDTH = 110  # of what is printed into a file or a pipe
 FILES = click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE...")
 
@@ -33,6 +34,17 @@ def reading(f: F) -> F:
             metavar="WHAT=NAME",
             help="Where the file calls something differently, e.g. --name labels=target.",
         ),
+        click.option("--format", "format", metavar="TOOL", help="The tool that wrote a log (lm-eval, inspect, ...)."),
+        click.option("--percent", is_flag=True, help="The confidence is in percent."),
+        click.option(
+            "--no-answer",
+            "no_answer",
+            type=click.Choice(["apart", "wrong"]),
+            default="apart",
+            show_default=True,
+            help="Questions without an answer: counted apart, or kept as wrong where they have a confidence.",
+        ),
+        click.option("--drop-outside", is_flag=True, help="A confidence outside [0, 1] counts as missing."),
     ]
     for option in reversed(options):
         f = option(f)
@@ -71,13 +83,21 @@ def measuring(f: F) -> F:
 
 
 def read_files(
-    files: Sequence[str], split: str | None, mc: bool, renormalise: bool, names: Sequence[str]
+    files: Sequence[str], split: str | None, mc: bool, renormalise: bool, names: Sequence[str], **log: Any
 ) -> Predictions:
-    """The files as one set of predictions."""
+    """The files as one set of predictions; what kind of log a file is, is said on standard error."""
     from howsure.formats import read
 
+    context = click.get_current_context(silent=True)
+    quiet = context is not None and bool(context.params.get("quiet"))
+    tell: Callable[[str], None] = lambda line: note(f"howsure: {line}", quiet)
     with working(f"reading {', '.join(Path(f).name for f in files)}"):
-        return read(list(files), split=split, mc=mc, renormalise=renormalise, names=name_table(names))
+        return read(list(files), split=split, mc=mc, renormalise=renormalise, names=name_table(names), tell=tell, **log)
+
+
+def of_logs(options: dict[str, Any]) -> dict[str, Any]:
+    """The options that say how a log is read, taken out of all options."""
+    return {name: options.pop(name) for name in LOG_OPTIONS}
 
 
 def name_table(names: Sequence[str]) -> dict[str, str]:

@@ -50,7 +50,7 @@ def examine(path: str, **how: Any) -> tuple[Description | None, list[Problem]]:
 
     with working(f"reading {path}"):
         try:
-            description = describe(path)
+            description = describe(path, format=how["format"])
         except InputError:
             description = None
         return description, problems(path, **how)

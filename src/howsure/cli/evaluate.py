@@ -91,10 +91,17 @@ def loaded(
             scores or None,
             images=None if images is None else pictures(images),
             before=before,
-            files=files,
+            files=[_file(path) for path in files],
             command=command_line(),
             **asked,
         )
+
+
+def _file(path: str) -> str:
+    """The file that stands for a run folder in the record of where the numbers come from."""
+    from howsure.formats.logs import helm
+
+    return str(Path(path) / helm.STATE) if Path(path).is_dir() else path
 
 
 def local(paths: Sequence[str]) -> list[str]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from howsure._core.check import InputError
-from howsure.cli.common import F, command_line, name_table, note
+from howsure.cli.common import F, command_line, name_table, note, of_logs
 
 if TYPE_CHECKING:
     from howsure.report import Report
@@ -53,8 +54,11 @@ def streams(files: Sequence[str], given: dict[str, Any], held: Sequence[str], qu
         return bool(asked or given["stream"])
     if held:
         return False
+    from howsure.formats.logs import is_log
     from howsure.scale.parts import large
 
+    if any(is_log(Path(f)) for f in files):
+        return False
     why = large(files)
     if why is not None:
         note(f"howsure: {why}, read as a stream; --no-stream loads all of it.", quiet)
@@ -68,6 +72,11 @@ def streamed(
     from howsure.scale import evaluate_files
 
     names = name_table(how.pop("names"))
+    given_of_logs = [name for name, value in of_logs(how).items() if value not in (None, False, "apart")]
+    if given_of_logs:
+        raise InputError(
+            f"--{given_of_logs[0].replace('_', '-')} needs all predictions at once; leave out the options of a stream."
+        )
     with _where(given["workers"], given["scheduler"]) as mapped, _bar() as progress:
         return evaluate_files(
             files,

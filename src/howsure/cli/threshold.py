@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from howsure._core.check import InputError
-from howsure.cli.common import FILES, note, read_files, reading, say, working
+from howsure.cli.common import FILES, note, of_logs, read_files, reading, say, working
 
 if TYPE_CHECKING:
     from howsure.policies.policy import Policy
@@ -81,10 +81,11 @@ def command(
     from howsure.policies.planning import plan
     from howsure.policies.policy import Policy
 
+    log = of_logs(rule)
     costs = _matrix(rule.pop("costs"))
     chosen, score = _choose(rule, score, costs)
-    preds = read_files(files, split, mc, renormalise, names)
-    test = _test(on, on_split, files, mc=mc, renormalise=renormalise, names=names)
+    preds = read_files(files, split, mc, renormalise, names, **log)
+    test = _test(on, on_split, files, mc=mc, renormalise=renormalise, names=names, **log)
     correct = load(calibrator) if calibrator else None
     with working("choosing"):
         how: dict[str, Any] = {"score": score, "calibrator": correct, "by": by, "costs": costs, "minimum": minimum}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ def assembled(data: Fields, *, renormalise: bool = False, first_image: int = 0) 
     try:
         flat = by_pixel(data, first_image)
         _check_ids(flat.arrays.get("ids"))
-        return _made(flat, renormalise)
+        return replace(_made(flat, renormalise), unanswered=data.unanswered)
     except InputError as e:
         raise InputError(located(str(e), data)) from None
 
@@ -61,7 +62,21 @@ def _top_label(data: Fields, beside: dict[str, Any]) -> Predictions:
         check.same_length(said, "prediction", len(np.atleast_1d(true)), "labels")
         correct = llm.same_answer(said, true)
     confidence = values if data.kind == "confidence" else llm.from_logprob(values)
-    return Predictions.from_confidence(confidence, correct, prediction=said, labels=true, **beside)
+    return Predictions.from_confidence(
+        confidence, correct, prediction=said, labels=true, loss=_loss(a, known=correct is not None), **beside
+    )
+
+
+def _loss(a: dict[str, Array], *, known: bool) -> Array | None:
+    """The loss that is given, or what a grade is short of 1 where it is all that is known."""
+    if "loss" in a or "grade" not in a or known:
+        return a.get("loss")
+    grade = check.column(a["grade"], "grade")
+    bad = ~((grade >= 0) & (grade <= 1))
+    if bad.any():
+        i = check.first(bad)
+        raise InputError(f"grade[{i}] is {grade[i]:g}; a grade lies in [0, 1]. For anything else give a loss.")
+    return 1 - grade
 
 
 def class_numbers(labels: Array, names: tuple[str, ...] | None) -> Array:

@@ -13,6 +13,7 @@ from howsure._core.check import Array, Floats
 from howsure.formats.contents import Cells, Contents, Problem, Report
 
 TRUTH = {"1": 1.0, "0": 0.0, "true": 1.0, "false": 0.0, "1.0": 1.0, "0.0": 0.0}
+REASONS = ("", "unparseable", "refused", "missing")
 WIDTH = 256  # longer texts are kept as objects: a fixed width would cost its length in every row
 
 
@@ -54,6 +55,15 @@ def truths(column: Column) -> Floats:
     if quick is not None and quick.ndim == 1 and ((quick == 0) | (quick == 1)).all():
         return quick
     return _each(column, _truth, "0, 1, true or false")
+
+
+def reasons(column: Column) -> Array:
+    """Why there is no answer: unparseable, refused, missing; empty where there is one."""
+    found = ["" if cell is None else str(cell).strip().lower() for cell in column.cells]
+    for row, word in enumerate(found):
+        if word not in REASONS:
+            column.bad(row, "unparseable, refused, missing, or nothing where there is an answer,")
+    return text(found)
 
 
 def names(column: Column) -> Array:

@@ -34,6 +34,7 @@ class Contents:
     entries: dict[str, Entry]
     table: bool = False
     lines: Ints | None = None
+    numbered: bool = True  # columns such as logit_0, prob_cat hold a value for each class
     class_names: tuple[str, ...] | None = None  # where the format keeps them outside its arrays
 
     def place(self, row: int) -> str:

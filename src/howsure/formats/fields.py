@@ -13,14 +13,18 @@ from howsure.formats import cells, llm
 from howsure.formats.cells import Column
 from howsure.formats.contents import Contents, Report, refuse
 from howsure.formats.names import Wanted, class_names, kind, plan
+from howsure.predictions.unanswered import Unanswered
 
-BESIDE = ("labels", "correct", "prediction", "ids", "weight", "group", "images", "split")
+BESIDE = ("labels", "correct", "prediction", "grade", "loss", "no_answer", "ids", "weight", "group", "images", "split")
 VECTORS = ("logits", "probs", "logprobs", "mc_logits", "mc_probs")
 TYPED: dict[str, Callable[[Column], Array]] = {
     "confidence": cells.confidences,
     "logprob": cells.numbers,
     "weight": cells.numbers,
     "correct": cells.truths,
+    "grade": cells.numbers,
+    "loss": cells.numbers,
+    "no_answer": cells.reasons,
 }
 
 
@@ -33,6 +37,7 @@ class Fields:
     arrays: dict[str, Array]
     class_names: tuple[str, ...] | None = None
     lines: Ints | None = None
+    unanswered: Unanswered | None = None
 
 
 @dataclass(frozen=True)

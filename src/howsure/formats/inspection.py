@@ -8,13 +8,15 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from howsure._core.check import InputError
-from howsure.formats import checks
+from howsure.formats import checks, logs
+from howsure.formats.answers import NoAnswer
 from howsure.formats.assembly import assembled, by_pixel
 from howsure.formats.catalogue import found
 from howsure.formats.contents import Contents, Problem
-from howsure.formats.fields import Fields, fields
+from howsure.formats.fields import Fields
+from howsure.formats.logs import columns
 from howsure.formats.names import Wanted, parts_of, splits
-from howsure.formats.splits import of_file
+from howsure.formats.reading import log_of, whole
 
 
 @dataclass(frozen=True)
@@ -37,8 +39,8 @@ class Description:
     splits: tuple[str, ...]
 
 
-def describe(path: str | os.PathLike[str]) -> Description:
-    """What a file holds, without reading more of it than needed.
+def describe(path: str | os.PathLike[str], *, format: str | None = None) -> Description:
+    """What a file holds, without reading more of it than needed; `format` names the tool that wrote a log.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "a.csv"
@@ -46,13 +48,21 @@ def describe(path: str | os.PathLike[str]) -> Description:
     >>> [(item.name, item.part) for item in describe(path).items]
     [('confidence', 'confidence'), ('correct', 'correct'), ('note', '')]
     """
-    module, file = found(Path(path))
-    runs = list(module.scan(file, None))
+    title, runs = _held(Path(path), Wanted(format=format))
     parts = parts_of(runs[0])
     items = [
         Item(name, _shape(runs, name), entry.dtype, parts.get(name, "")) for name, entry in runs[0].entries.items()
     ]
-    return Description(str(path), module.title, tuple(items), tuple(_splits(runs)))
+    return Description(str(path), title, tuple(items), tuple(_splits(runs)))
+
+
+def _held(path: Path, wanted: Wanted) -> tuple[str, list[Contents]]:
+    """What a file is, and what it holds."""
+    if logs.is_log(path, wanted.format):
+        log = log_of(path, wanted)
+        return log.title, [columns.contents(log, path)]
+    module, file = found(path)
+    return module.title, list(module.scan(file, None))
 
 
 def _splits(runs: Sequence[Contents]) -> list[str]:
@@ -76,6 +86,10 @@ def problems(
     mc: bool = False,
     names: Mapping[str, str | Sequence[str]] | None = None,
     renormalise: bool = False,
+    format: str | None = None,
+    percent: bool = False,
+    no_answer: NoAnswer = "apart",
+    drop_outside: bool = False,
 ) -> list[Problem]:
     """Everything that is wrong with a file, not only the first thing; empty where all is well.
 
@@ -90,20 +104,30 @@ def problems(
     a.csv, line 2: probs sum to 1.1, expected 1; read with renormalise=True (--renormalise), or write more digits.
     a.csv, line 3: labels are 2, with 2 classes they run from 0 to 1; number them from 0.
     """
-    wanted = Wanted(split, mc, names or {}, renormalise)
+    wanted = Wanted(split, mc, names or {}, renormalise, format, percent, no_answer, drop_outside)
     try:
-        module, file = found(Path(path))
-        runs = list(module.scan(file, None))
+        runs, wanted, doubts = _examined(Path(path), wanted)
         chosen = _splits(runs) if split is None else [split]
     except InputError as e:
         return [_stopped(Path(path), e)]
     if len(chosen) < 2:
-        return _of_split(runs, wanted)
-    return [
+        return [*doubts, *_of_split(runs, wanted)]
+    return doubts + [
         replace(problem, where=f"split {name!r}, {problem.where}")
         for name in chosen
         for problem in _of_split(runs, replace(wanted, split=name))
     ]
+
+
+def _examined(path: Path, wanted: Wanted) -> tuple[list[Contents], Wanted, list[Problem]]:
+    """What a file holds, what is wanted of it, and what is doubtful about a log."""
+    if not logs.is_log(path, wanted.format):
+        return _held(path, wanted)[1], wanted, []
+    log = log_of(path, wanted)
+    doubts = [
+        Problem(path.name, doubt, "read the numbers with care", "everything", stops=False) for doubt in log.doubts
+    ]
+    return [columns.contents(log, path)], columns.wanted_of(log, wanted, path), doubts
 
 
 def _stopped(path: Path, error: InputError) -> Problem:
@@ -120,7 +144,7 @@ def _of_split(runs: Sequence[Contents], wanted: Wanted) -> list[Problem]:
     out: list[Problem] = []
     path = runs[0].path
     try:
-        data = of_file([fields(run, wanted, out.append) for run in runs], wanted.split)
+        data = whole(runs, wanted, out.append)
         out += _of_parts(data, wanted)
         if not any(problem.stops for problem in out):
             assembled(data, renormalise=wanted.renormalise)

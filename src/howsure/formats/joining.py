@@ -11,7 +11,7 @@ import numpy as np
 from howsure._core.check import Array, InputError
 from howsure.predictions import Predictions
 
-BESIDE = ("known_labels", "known_correct", "known_prediction", "ids", "group", "weight")
+BESIDE = ("known_labels", "known_correct", "known_prediction", "known_loss", "ids", "group", "weight")
 
 
 def joined(parts: Sequence[Predictions], names: Sequence[str]) -> Predictions:
@@ -23,7 +23,9 @@ def joined(parts: Sequence[Predictions], names: Sequence[str]) -> Predictions:
         _check_alike(first, part, names[0], name)
     axis = 1 if first.values.ndim == 3 else 0
     beside = {column: _column(parts, column, names) for column in BESIDE}
-    return replace(first, values=np.concatenate([p.values for p in parts], axis=axis), **beside)
+    counted = [p.unanswered for p in parts if p.unanswered is not None]
+    total = sum(counted[1:], counted[0]) if counted else None
+    return replace(first, values=np.concatenate([p.values for p in parts], axis=axis), unanswered=total, **beside)
 
 
 def _check_alike(a: Predictions, b: Predictions, name_a: str, name_b: str) -> None:

@@ -6,7 +6,7 @@ import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from howsure._core.check import InputError
 from howsure.formats.contents import Contents
@@ -23,6 +23,9 @@ ALIASES = {
     "labels": ("labels", "label", "y", "targets", "target"),
     "correct": ("correct",),
     "prediction": ("prediction", "predictions", "pred", "preds", "answer"),
+    "grade": ("grade",),
+    "loss": ("loss",),
+    "no_answer": ("no_answer",),
     "ids": ("ids", "id", "idx"),
     "weight": ("weight", "weights"),
     "group": ("group", "groups"),
@@ -46,6 +49,10 @@ class Wanted:
     mc: bool = False
     names: Mapping[str, str | Sequence[str]] = field(default_factory=dict[str, str])
     renormalise: bool = False
+    format: str | None = None  # the tool that wrote a log
+    percent: bool = False
+    no_answer: Literal["apart", "wrong"] = "apart"
+    drop_outside: bool = False
 
 
 def kind(plan: Plan, wanted: Wanted) -> str:
@@ -95,7 +102,7 @@ def _by_split(contents: Contents) -> dict[str, Plan]:
     out: dict[str, Plan] = {}
     for (split, part, _), name in sorted(found, key=lambda f: f[0][2]):  # of several aliases the first counts
         out.setdefault(split, {}).setdefault(part, (name,))
-    if contents.table:
+    if contents.table and contents.numbered:
         out.setdefault("", {}).update(_numbered(contents))
     return dict(sorted(out.items()))
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
 
@@ -11,11 +13,13 @@ import numpy as np
 
 from howsure._core import check
 from howsure._core.check import Array, InputError
-from howsure.formats import arrow, joining
+from howsure.formats import answers, arrow, joining, logs
+from howsure.formats.answers import NoAnswer
 from howsure.formats.assembly import assembled
-from howsure.formats.catalogue import format_of, found
-from howsure.formats.contents import Contents, Entry, in_memory
+from howsure.formats.catalogue import existing, format_of, found
+from howsure.formats.contents import Contents, Entry, Report, in_memory, refuse
 from howsure.formats.fields import Fields, fields
+from howsure.formats.logs import columns
 from howsure.formats.names import Wanted, kind, plan
 from howsure.formats.splits import of_file, of_runs
 from howsure.predictions import Predictions
@@ -32,6 +36,11 @@ def read(
     mc: bool = False,
     names: Names | None = None,
     renormalise: bool = False,
+    format: str | None = None,
+    percent: bool = False,
+    no_answer: NoAnswer = "apart",
+    drop_outside: bool = False,
+    tell: Callable[[str], None] | None = None,
 ) -> Predictions:
     """The predictions of a file, or of several files as one data set. The format follows from the suffix.
 
@@ -41,19 +50,24 @@ def read(
     `names={"labels": "gold"}` says which array plays which part where names differ from the convention.
     `renormalise=True` divides probabilities by their row sum. No pickle is ever loaded.
 
+    Logs of language-model harnesses (docs/language_models.md) are found by their structure; `format="inspect"` says
+    it, and `tell` is called with one line about each. `percent=True` divides a confidence by 100. Questions without
+    an answer are counted and left out, or kept as wrong with `no_answer="wrong"`; `drop_outside=True` counts a
+    confidence outside [0, 1] as missing.
+
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "a.csv"
     >>> _ = path.write_text("prob_0,prob_1,label\\n0.9,0.1,0\\n0.4,0.6,0\\n")
     >>> read(path)
     <Predictions: n=2, k=2, probs, accuracy 0.5>
     """
-    wanted = Wanted(split, mc, names or {}, renormalise)
+    wanted = Wanted(split, mc, names or {}, renormalise, format, percent, no_answer, drop_outside)
     files = _listed(paths)
     parts: list[Predictions] = []
     images = 0
     for path in files:
-        module, file = found(path)
-        data = of_file([fields(run, wanted) for run in module.scan(file, None)], split)
+        runs, meant = opened(path, wanted, None, tell)
+        data = whole(runs, meant)
         parts.append(assembled(data, renormalise=renormalise, first_image=images))
         images += len(data.arrays[data.kind])
     return joining.joined(parts, [path.name for path in files])
@@ -83,10 +97,43 @@ def scan(
     wanted = Wanted(split, mc, names or {}, renormalise)
     images = 0
     for path in _listed(paths):
-        module, file = found(path)
-        for data in _runs(module.scan(file, rows), wanted, rows):
+        runs, meant = opened(path, wanted, rows)
+        for data in _runs(runs, meant, rows):
             yield from _parts(data, renormalise, images, rows)
             images += len(data.arrays[data.kind])
+
+
+def opened(
+    path: Path, wanted: Wanted, rows: int | None, tell: Callable[[str], None] | None = None
+) -> tuple[Iterable[Contents], Wanted]:
+    """What a file holds in runs of rows, and what is wanted of it; a log of a tool is one run."""
+    if not logs.is_log(path, wanted.format):
+        module, file = found(path)
+        return module.scan(file, rows), wanted
+    log = log_of(path, wanted)
+    if tell is not None:
+        tell(f"{path.name}: {log.title}")
+    for doubt in log.doubts:
+        warnings.warn(f"{path.name}: {doubt}.", stacklevel=3)
+    return [columns.contents(log, path)], columns.wanted_of(log, wanted, path)
+
+
+def log_of(path: Path, wanted: Wanted) -> logs.Log:
+    """The log in a file, with the metric that was asked for as `correct`."""
+    metric = wanted.names.get("correct")
+    there = path if path.is_dir() else existing(path)
+    return logs.read_log(there, tool=wanted.format, metric=metric if isinstance(metric, str) else None)
+
+
+def whole(runs: Iterable[Contents], wanted: Wanted, report: Report = refuse) -> Fields:
+    """All wanted rows of a file, those without an answer counted."""
+    return _answers(of_file([fields(run, wanted, report) for run in runs], wanted.split), wanted)
+
+
+def _answers(data: Fields, wanted: Wanted) -> Fields:
+    data = answers.in_percent(data) if wanted.percent else data
+    data = answers.without_outside(data) if wanted.drop_outside else data
+    return answers.answered(data, wanted.no_answer)
 
 
 def scan_piece(path: Path, wanted: Wanted, rows: int, piece: int | None) -> Iterator[Predictions]:
@@ -101,12 +148,14 @@ def scan_piece(path: Path, wanted: Wanted, rows: int, piece: int | None) -> Iter
 
 def _runs(contents: Iterable[Contents], wanted: Wanted, rows: int, *, whole: bool = True) -> Iterator[Fields]:
     parts = (part for run in contents for part in _slices(run, wanted, rows))
-    return of_runs((fields(part, wanted) for part in parts), wanted.split, whole=whole)
+    data = of_runs((fields(part, wanted) for part in parts), wanted.split, whole=whole)
+    return (_answers(one, wanted) for one in data)
 
 
 def _parts(data: Fields, renormalise: bool, first_image: int, rows: int) -> Iterator[Predictions]:
     preds = assembled(data, renormalise=renormalise, first_image=first_image)
-    return (preds[i : i + rows] for i in range(0, preds.n, rows))
+    parts = (preds[i : i + rows] for i in range(0, preds.n, rows))
+    return (replace(part, unanswered=preds.unanswered) if i == 0 else part for i, part in enumerate(parts))
 
 
 def _listed(paths: PathLike | Iterable[PathLike]) -> list[Path]:

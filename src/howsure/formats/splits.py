@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -46,9 +47,9 @@ def _rows(run: Fields, wanted: Bools) -> Fields:
     n = len(wanted)
     arrays = {part: a for part, a in run.arrays.items() if part != "split"}
     if wanted.all():
-        return Fields(run.path, run.kind, arrays, run.class_names, run.lines)
+        return replace(run, arrays=arrays)
     kept = {part: _taken(a, part, wanted, n) for part, a in arrays.items()}
-    return Fields(run.path, run.kind, kept, run.class_names, None if run.lines is None else run.lines[wanted])
+    return replace(run, arrays=kept, lines=None if run.lines is None else run.lines[wanted])
 
 
 def _taken(a: Array, part: str, wanted: Bools, n: int) -> Array:

@@ -2,5 +2,6 @@
 
 from howsure.predictions.outcomes import Outcomes
 from howsure.predictions.predictions import ROW_SUM_TOLERANCE, Predictions
+from howsure.predictions.unanswered import Unanswered
 
-__all__ = ["ROW_SUM_TOLERANCE", "Outcomes", "Predictions"]
+__all__ = ["ROW_SUM_TOLERANCE", "Outcomes", "Predictions", "Unanswered"]

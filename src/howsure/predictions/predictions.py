@@ -12,6 +12,7 @@ import numpy as np
 from howsure._core import check
 from howsure._core.check import Array, Bools, Floats, InputError, Ints
 from howsure.predictions.columns import Columns, Values, columns, mean_probs
+from howsure.predictions.unanswered import Unanswered
 
 Kind = Literal["logits", "probs", "confidence"]
 ROW_SUM_TOLERANCE = {2: 1e-2, 4: 1e-3, 8: 1e-6}  # by width of the given floats
@@ -42,6 +43,8 @@ class Predictions:
     group: Array | None = None
     weight: Floats | None = None
     class_names: tuple[str, ...] | None = None
+    known_loss: Floats | None = None
+    unanswered: Unanswered | None = None
 
     @classmethod
     def from_logits(cls, logits: Any, labels: Any = None, **columns: Any) -> Predictions:
@@ -101,31 +104,28 @@ class Predictions:
         prediction: Any = None,
         labels: Any = None,
         k: int | None = None,
+        loss: Any = None,
         **columns: Any,
     ) -> Predictions:
         """Only the confidence of the top answer is known, in [0, 1], and whether it was right.
 
         `prediction` and `labels` may be class numbers or text; where both are given and `correct` is not, an
-        answer is right where they are equal.
+        answer is right where they are equal. `loss` is a number for each answer, beside right and wrong or instead
+        of it, as for graded answers (1 - grade).
         """
         c = check.column(confidence, "confidence")
         bad = ~((c >= 0) & (c <= 1))
         if bad.any():
-            i = check.first(bad)
-            raise InputError(
-                "confidence",
-                row=i,
-                got=f"is {c[i]:g}",
-                need="a confidence lies in [0, 1]",
-                hint="For any other score use tally(score, correct=...)",
-            )
+            raise outside(c, bad)
         said, true = (_aligned(a, name, len(c)) for a, name in ((prediction, "prediction"), (labels, "labels")))
         right = _aligned(correct, "correct", len(c))
         if right is None and said is not None and true is not None:
             right = said == true
         right = None if right is None else check.zero_one(right, "correct")
         extra = _extra(len(c), k, **columns)
-        return cls("confidence", c, k, known_labels=true, known_correct=right, known_prediction=said, **extra)
+        lost = None if loss is None else check.finite(_aligned(check.column(loss, "loss"), "loss", len(c)), "loss")
+        known = {"known_labels": true, "known_correct": right, "known_prediction": said, "known_loss": lost}
+        return cls("confidence", c, k, **known, **extra)
 
     @classmethod
     def _make(cls, kind: Kind, values: Array, labels: Any, **extra: Any) -> Predictions:
@@ -180,8 +180,24 @@ class Predictions:
         if self.kind != "confidence":
             return self.prediction == self.labels
         if self.known_correct is None:
-            raise InputError("these predictions do not say which answers are right.")
+            graded = self.known_loss is not None
+            what = (
+                "have a loss instead of right and wrong; use preds.loss"
+                if graded
+                else "do not say which answers are right"
+            )
+            raise InputError(f"these predictions {what}.")
         return self.known_correct
+
+    @property
+    def loss(self) -> Floats:
+        """The loss of each answer: the one given, else 1 where it is wrong."""
+        return (~self.correct).astype(np.float64) if self.known_loss is None else self.known_loss
+
+    @property
+    def answered(self) -> float:
+        """The share of all questions that these answers are to; 1 where every question was answered."""
+        return 1.0 if self.unanswered is None else self.n / (self.n + self.unanswered.total)
 
     @property
     def confidence(self) -> Floats:
@@ -214,14 +230,33 @@ class Predictions:
         values = self.values[:, rows] if self.values.ndim == 3 else self.values[rows]
         if values.shape[-2 if values.ndim > 1 else 0] == 0:
             raise InputError("no sample is selected; at least one is needed.")
-        names = ("known_labels", "known_correct", "known_prediction", "ids", "group", "weight")
-        return replace(self, values=values, **{name: pick(getattr(self, name)) for name in names})
+        names = ("known_labels", "known_correct", "known_prediction", "known_loss", "ids", "group", "weight")
+        return replace(self, values=values, unanswered=None, **{name: pick(getattr(self, name)) for name in names})
 
     def __repr__(self) -> str:
         kind = self.kind if self.samples == 1 else f"{self.samples} samples of {self.kind}"
-        known = self.known_labels is not None or self.known_correct is not None
+        known = self.known_correct is not None or (self.kind != "confidence" and self.known_labels is not None)
         note = f", accuracy {self.correct.mean():.4g}" if known else ", no labels"
+        if not known and self.known_loss is not None:
+            note = f", mean loss {self.known_loss.mean():.4g}"
+        note += f", {self.unanswered}" if self.unanswered is not None and self.unanswered.total else ""
         return f"<Predictions: n={self.n:,}, k={self.k}, {kind}{note}>"
+
+
+def outside(c: Array, bad: Bools) -> InputError:
+    """Confidences that are none: the first, the furthest, how many, and what to do."""
+    i, n = check.first(bad), int(bad.sum())
+    far = int(np.argmax(np.where(bad, np.maximum(-c, c - 1), -np.inf)))
+    furthest = f", the furthest {c[far]:.10g} in row {far}" if far != i else ""
+    percent = bool((c >= 0).all() and (c <= 100).all())
+    way = "Divide percentages by 100 (--percent)" if percent else "Repair or leave out such rows (--drop-outside)"
+    return InputError(
+        "confidence",
+        row=i,
+        got=f"is {c[i]:g}" + (f" ({n:,} such values{furthest})" if n > 1 else ""),
+        need="a confidence lies in [0, 1]",
+        hint=f"{way}. For any other score use tally(score, correct=...)",
+    )
 
 
 def _only_top(what: str) -> str:

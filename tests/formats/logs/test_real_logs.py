@@ -99,7 +99,7 @@ def test_generated_answers_have_no_confidence() -> None:
 def test_helm_run(run: str) -> None:
     log = read("llm_helm", run)
     assert log.accuracy == pytest.approx(0.95 if "bbq" in run else 0.1, **EXACT)
-    assert "ranks nothing" in log.notes[0]
+    assert "ranks nothing" in log.doubts[0]
     assert (log.split is None) == ("bbq" in run)
     assert read("llm_helm", f"{run}/per_instance_stats.json").accuracy == log.accuracy
 
@@ -120,7 +120,7 @@ def test_inspect(name: str) -> None:
         log = read("llm_inspect", file)
         assert log.accuracy == pytest.approx(known[file]["recomputed"][name], **EXACT)
         assert [c.theirs for c in log.claims] == [known[file]["log_aggregate"][f"{name}/accuracy"]]
-        assert any("cancelled" in note for note in log.notes) == (known[file]["status"] == "cancelled")
+        assert any("cancelled" in doubt for doubt in log.doubts) == (known[file]["status"] == "cancelled")
 
 
 def test_inspect_unscored_and_empty_are_told_apart() -> None:

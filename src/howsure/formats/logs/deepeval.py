@@ -38,7 +38,7 @@ def log(document: Json, path: Path, *, metric: str | None = None) -> Log:
         _judges(cases),
         answer=column([text(case.get("actualOutput")) for case in cases]),
         claims=_claims(top, cases, path),
-        notes=(CIRCULAR,),
+        doubts=(CIRCULAR,),
     )
 
 

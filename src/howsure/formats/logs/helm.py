@@ -50,7 +50,8 @@ def log(folder: Path, *, metric: str | None = None) -> Log:
         answer=column([_answer(s) for s in kept]),
         group=column([text(at(s, "instance", "id")) for s in kept]) if repeated else None,
         split=split if len(set(split.tolist())) > 1 else None,
-        notes=constant(found) if found else ("the run holds no log-probabilities of its answers",),
+        notes=() if found else ("the run holds no log-probabilities of its answers",),
+        doubts=constant(found),
     )
     return replace(log, claims=_claims(folder, name, log, split.tolist(), kept))
 

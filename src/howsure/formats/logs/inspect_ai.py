@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import zipfile
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,6 +18,7 @@ from howsure.formats.logs.tree import Json, Record, at, items, number, record, r
 TOOL = "Inspect log"
 VALUES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "no": 0.0, "true": 1.0, "false": 0.0}
 VERSION = 2
+NO_TOKENS = "the log holds no log-probabilities; generate with logprobs=True to get a confidence"
 CATEGORIES = ("category", "subject", "topic")
 TOTAL = 1 << 32  # bytes that all members together may unpack to
 
@@ -88,7 +88,8 @@ def log(document: Json, path: Path, *, metric: str | None = None) -> Log:
         group=column([text(s.get("id")) for s in samples]) if several else None,
         slices=_slices(samples),
         claims=_claims(top, scorer, samples, values, path),
-        notes=_notes(top, found),
+        notes=() if found else (NO_TOKENS,),
+        doubts=_stopped_early(top),
     )
 
 
@@ -177,13 +178,7 @@ def _claims(
     return (claimed("accuracy", own, mean, source="its header", where=path.name),)
 
 
-def _notes(top: Record, found: tuple[Confidence, ...]) -> tuple[str, ...]:
+def _stopped_early(top: Record) -> tuple[str, ...]:
     status = text(top.get("status"))
-    notes = (
-        []
-        if status == "success"
-        else [f"the run was {re.sub('^error$', 'stopped by an error', status)}: only what was finished is there"]
-    )
-    if not found:
-        notes.append("the log holds no log-probabilities; generate with logprobs=True to get a confidence")
-    return tuple(notes)
+    how = "stopped by an error" if status == "error" else status
+    return () if status == "success" else (f"the run was {how}: only what was finished is there",)

@@ -70,7 +70,7 @@ class Log:
     `grade` is 1 for right, 0 for wrong and for no answer, anything between for a graded answer. `options` are the
     log-likelihoods of the answer options, minus infinity where a question has fewer; `option_names` are their texts
     where every question has the same; `gold` is the number of the right option. `group` holds the question of each
-    answer where there are several answers to one.
+    answer where there are several answers to one. `notes` say what the log lacks, `doubts` what to be careful about.
     """
 
     tool: str
@@ -88,6 +88,7 @@ class Log:
     lines: Ints | None = None
     claims: tuple[Claim, ...] = ()
     notes: tuple[str, ...] = ()
+    doubts: tuple[str, ...] = ()
 
     @property
     def n(self) -> int:
@@ -193,7 +194,7 @@ def constant(confidences: Sequence[Confidence]) -> tuple[str, ...]:
         if len(known) > 1 and (known == known[0]).all():
             found.append(
                 f"{c.name} is {known[0]:g} for all {len(known):,} answers, so it ranks nothing; "
-                "the model's interface probably gave no log-probabilities."
+                "the model's interface probably gave no log-probabilities"
             )
     return tuple(found)
 

@@ -7,11 +7,48 @@ from typing import Protocol
 
 from howsure._core.check import InputError
 from howsure.formats.logs import deepeval, harness, helm, inspect_ai, openai, promptfoo, tables, uqlm, write_out
-from howsure.formats.logs.document import document
+from howsure.formats.logs.document import LINES, document, parsed
 from howsure.formats.logs.log import Log
 from howsure.formats.logs.tree import Json, at, items, record
+from howsure.formats.names import ALIASES, VALUES
 
 TABLES = (".csv", ".tsv", ".txt")
+CONFIDENCES = {alias for part in VALUES for alias in ALIASES[part]}
+
+
+SUFFIXES = (".eval", ".json", ".txt")
+LONGEST = 1 << 24  # characters of a first line that are looked at
+
+
+def is_log(path: Path, tool: str | None = None) -> bool:
+    """Whether a file or folder is the log of a tool: by its suffix, or by how it begins."""
+    try:
+        return _looks_like_a_log(path, tool)
+    except (OSError, ValueError):  # whoever opens the file says what is wrong with it
+        return False
+
+
+def _looks_like_a_log(path: Path, tool: str | None) -> bool:
+    if tool is not None or path.suffix.lower() in SUFFIXES or (path.is_dir() and helm.folder_of(path) is not None):
+        return True
+    if not path.is_file():
+        return False
+    if path.suffix.lower() in LINES:
+        return _begins_like_a_log(path)
+    return path.suffix.lower() in TABLES and tables.recognised(tables.header(path)) and not _by_convention(path)
+
+
+def _begins_like_a_log(path: Path) -> bool:
+    """Whether the first object of JSON lines is that of a tool."""
+    with path.open("rb") as file:
+        first = file.readline(LONGEST)
+    record = parsed(first, path.name)
+    return any(tool.recognised([record]) for tool in TOOLS.values())
+
+
+def _by_convention(path: Path) -> bool:
+    """Whether a column has a name that says what its numbers are."""
+    return any(name.strip().lower() in CONFIDENCES for name in tables.header(path))
 
 
 class Tool(Protocol):

@@ -55,7 +55,8 @@ def recognised(header: Sequence[str]) -> bool:
 def header(path: Path) -> list[str]:
     """The names of the columns."""
     with path.open("rb") as file:
-        return _split(_decoded(file.readline(1 << 16), path).splitlines()[:1], path)[0] if path.stat().st_size else []
+        first = _decoded(file.readline(1 << 16), path).splitlines()[:1]
+    return _split(first, path)[0] if first and first[0].strip() else []
 
 
 def log(path: Path, *, metric: str | None = None) -> Log:
@@ -75,7 +76,7 @@ def log(path: Path, *, metric: str | None = None) -> Log:
         answer=None if answers is None else column(answers),
         slices={name: column(found[where]) for name in CATEGORIES if (where := names.get(name)) is not None},
         lines=lines,
-        notes=(*_absent(confidences, n), *constant(confidences)),
+        doubts=(*_absent(confidences, n), *constant(confidences)),
     )
 
 
