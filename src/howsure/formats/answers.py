@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
+from pathlib import Path
 from typing import Literal
 
 import numpy as np
@@ -34,12 +36,35 @@ def answered(data: Fields, no_answer: NoAnswer = "apart") -> Fields:
     if data.kind == "confidence":
         _check_range(value, data)
     keep = ~unstated if no_answer == "wrong" else ~unstated & ~silent
-    if not keep.any():
-        raise InputError(f"{data.path.name} has no answer with a confidence; at least one is needed.")
     arrays = _wrong(arrays, silent)
     counted = _counted(arrays, reasons, unstated & ~silent, keep)
     lines = None if data.lines is None else data.lines[keep]
     return replace(data, arrays={p: a[keep] for p, a in arrays.items()}, lines=lines, unanswered=counted)
+
+
+def in_runs(runs: Iterable[Fields]) -> Iterator[Fields]:
+    """Runs that hold an answer; the counts of those that hold none go to the one before, or to the first that does."""
+    held: Fields | None = None
+    before: Unanswered | None = None
+    path: Path | None = None
+    for run in runs:
+        path = run.path
+        if len(run.arrays[run.kind]):
+            if held is not None:
+                yield held
+            held, before = replace(run, unanswered=_sum(before, run.unanswered)), None
+        elif held is not None:
+            held = replace(held, unanswered=_sum(held.unanswered, run.unanswered))
+        else:
+            before = _sum(before, run.unanswered)
+    if held is not None:
+        yield held
+    elif path is not None:
+        raise InputError(f"{path.name} has no answer with a confidence; at least one is needed.")
+
+
+def _sum(a: Unanswered | None, b: Unanswered | None) -> Unanswered | None:
+    return a + b if a is not None and b is not None else a or b
 
 
 def _check_range(value: Array, data: Fields) -> None:

@@ -127,7 +127,8 @@ def log_of(path: Path, wanted: Wanted) -> logs.Log:
 
 def whole(runs: Iterable[Contents], wanted: Wanted, report: Report = refuse) -> Fields:
     """All wanted rows of a file, those without an answer counted."""
-    return _answers(of_file([fields(run, wanted, report) for run in runs], wanted.split), wanted)
+    everything = of_file([fields(run, wanted, report) for run in runs], wanted.split)
+    return next(answers.in_runs([_answers(everything, wanted)]))
 
 
 def _answers(data: Fields, wanted: Wanted) -> Fields:
@@ -149,7 +150,7 @@ def scan_piece(path: Path, wanted: Wanted, rows: int, piece: int | None) -> Iter
 def _runs(contents: Iterable[Contents], wanted: Wanted, rows: int, *, whole: bool = True) -> Iterator[Fields]:
     parts = (part for run in contents for part in _slices(run, wanted, rows))
     data = of_runs((fields(part, wanted) for part in parts), wanted.split, whole=whole)
-    return (_answers(one, wanted) for one in data)
+    return answers.in_runs(_answers(one, wanted) for one in data)
 
 
 def _parts(data: Fields, renormalise: bool, first_image: int, rows: int) -> Iterator[Predictions]:

@@ -58,12 +58,14 @@ class Outcomes:
     def of(cls, preds: Predictions, score: Any = None, **outcome: Any) -> Outcomes:
         """The outcomes of predictions, with their weights, ids and groups.
 
-        The score is the confidence unless given; `correct=` or `loss=` replaces right and wrong.
+        The score is the confidence unless given; `correct=` or `loss=` replaces right and wrong. Graded answers have
+        their loss.
 
         >>> Outcomes.of(Predictions.from_probs([[0.7, 0.3]], [0], group=["a"])).group
         array(['a'], dtype='<U1')
         """
-        given = outcome or {"correct": preds.correct}
+        graded = preds.known_loss is not None and preds.known_correct is None
+        given = outcome or ({"loss": preds.loss} if graded else {"correct": preds.correct})
         score = preds.confidence if score is None else score
         return cls(score, **given, weight=preds.weight, id=preds.ids, group=preds.group)
 
