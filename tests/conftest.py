@@ -2,13 +2,16 @@
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
+
+from howsure.report import CalibrationReport, Comparison, Report
+from schemas import validate
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 SHARED = Path(os.environ.get("HOWSURE_SHARED", REPOSITORY.parent / "shared"))
@@ -28,6 +31,26 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "howsure"))
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="Write what the renderers make into tests/golden.")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def whatever_is_made_fits_its_schema() -> Iterator[None]:
+    """Every report, comparison and calibration report that any test makes or reads is held against its types."""
+    with pytest.MonkeyPatch.context() as patch:
+        for kind, name in ((Report, "report"), (Comparison, "comparison")):
+            patch.setattr(kind, "__init__", _checked(kind.__init__, lambda made: made.data, name))
+        to_dict = CalibrationReport.to_dict
+        patch.setattr(CalibrationReport, "to_dict", _checked(to_dict, lambda made: to_dict(made), "calibration"))
+        yield
+
+
+def _checked(method: Callable[..., Any], data: Callable[[Any], object], name: str) -> Callable[..., Any]:
+    def checked(self: Any, *args: Any, **options: Any) -> Any:
+        made = method(self, *args, **options)
+        validate(data(self), name)
+        return made
+
+    return checked
 
 
 def shared_or_skip(path: str = "") -> Path:

@@ -97,7 +97,7 @@ def changed(tmp_path, old, new, *, redigest=False):
         ("Temperature", "Popen", True, "'Popen' is not a class that can be saved or loaded"),
         ("1.5", "-1.5", True, "a finite number above 0 is needed"),
         ("1.5", '"1.5"', True, "Temperature.temperature is '1.5', which is not"),
-        ('"fitted"', '"fited"', True, "fited, fitted missing or unknown"),
+        ('"fitted"', '"fited"', True, "fited missing or unknown"),
         ("1.5", "NaN", False, "NaN is not JSON"),
         ("1.5", "1e999", False, "too large for a float"),
         ('"temperature"', '"class"', False, "the key 'class' stands twice"),
@@ -107,6 +107,16 @@ def changed(tmp_path, old, new, *, redigest=False):
 def test_changed_files_are_refused(tmp_path, old, new, redigest, message):
     with pytest.raises(InputError, match=message):
         hs.load(changed(tmp_path, old, new, redigest=redigest))
+
+
+def test_a_field_that_a_later_version_added_takes_its_default(tmp_path):
+    path = changed(tmp_path, ',\n  "fitted": null', "", redigest=True)
+    assert hs.load(path) == Temperature(1.5)
+
+
+def test_a_field_without_default_must_be_there(tmp_path):
+    with pytest.raises(InputError, match="temperature missing or unknown"):
+        hs.load(changed(tmp_path, '"temperature": 1.5,', "", redigest=True))
 
 
 @pytest.mark.parametrize(

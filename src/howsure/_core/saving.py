@@ -63,7 +63,7 @@ def save(value: Any, path: str | os.PathLike[str]) -> None:
     """
     content = {"howsure": _version(), "schema": SCHEMA, "value": json.encode(value, _find)}
     document = {"howsure": content["howsure"], "schema": SCHEMA, "digest": _digest(content), "value": content["value"]}
-    write_text(path, json.pretty(document) + "\n")
+    write_text(path, json.pretty(document))
 
 
 def load(path: str | os.PathLike[str]) -> Any:

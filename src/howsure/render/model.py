@@ -10,9 +10,11 @@ from typing import Literal, NotRequired, TypedDict, final
 
 import numpy as np
 
-from howsure._core.check import Floats
+from howsure._core import json
+from howsure._core.check import Floats, InputError
 from howsure.curves import Curve
 
+SCHEMA = 1
 POINTS = 300  # a drawn curve needs no more
 
 Better = Literal["lower", "higher", "zero"]
@@ -397,6 +399,26 @@ class ComparisonData(TypedDict):
     outside: list[FurtherRow]
     slices: list[SliceRow]
     classes: list[RecallRow]
+
+
+def report_data(text: str | bytes) -> ReportData:
+    """A report from its JSON text; raise `InputError` where it is none, or where a key has another type."""
+    return json.typed(_document(text, "metrics", "report"), ReportData)
+
+
+def comparison_data(text: str | bytes) -> ComparisonData:
+    """A comparison from its JSON text; raise `InputError` where it is none, or where a key has another type."""
+    return json.typed(_document(text, "comparison", "comparison"), ComparisonData)
+
+
+def _document(text: str | bytes, mark: str, what: str) -> json.Plain:
+    """What we wrote, known by its key `mark` and of a schema that this version reads."""
+    data = json.loads(text)
+    if not isinstance(data, dict) or mark not in data or "howsure" not in data:
+        raise InputError(f"this JSON is not a howsure {what}; it lacks 'howsure' or {mark!r}.")
+    if data.get("schema") != SCHEMA:
+        raise InputError(f"this {what} has schema {data.get('schema')}; this version reads schema {SCHEMA}.")
+    return data
 
 
 def curve_json(curve: Curve) -> CurveData:

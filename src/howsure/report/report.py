@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import isfinite
@@ -11,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from howsure import curves, metrics
+from howsure._core import json
 from howsure._core.atomic import write_text
 from howsure._core.check import InputError
 from howsure._core.version import __version__
@@ -20,7 +19,7 @@ from howsure.metrics.binary import brier_decomposition, net_benefit, positive_ta
 from howsure.metrics.certified import bounds_of
 from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
-from howsure.render.model import curve_json
+from howsure.render.model import SCHEMA, curve_json, report_data
 from howsure.report import catalogue
 from howsure.report.catalogue import Item
 from howsure.report.findings import case_of, changes, findings, verdict
@@ -29,7 +28,6 @@ from howsure.report.views import band_rows, views
 from howsure.tallies.tally import Tally
 from howsure.uncertainty.intervals import Interval, each_interval
 
-SCHEMA = 1
 Score = str | Callable[[Predictions], Any]
 
 
@@ -53,7 +51,7 @@ class Report:
 
     def to_json(self, path: str | Path | None = None) -> str:
         """The report as JSON text, strict (no NaN); written to `path` where given."""
-        return _written(_dumps(self.data), path)
+        return _written(json.pretty(self.data), path)
 
     def to_text(self, path: str | Path | None = None, *, width: int = 110) -> str:
         """The table that the command line prints."""
@@ -88,28 +86,10 @@ class Report:
     @classmethod
     def from_json(cls, text: str) -> Report:
         """A report from its JSON text."""
-        try:
-            data = json.loads(text)
-        except ValueError as e:
-            raise InputError(f"this is not JSON: {e}.") from None
-        if not isinstance(data, dict) or "metrics" not in data or "howsure" not in data:
-            raise InputError("this JSON is not a howsure report; it lacks 'howsure' or 'metrics'.")
-        if data.get("schema") != SCHEMA:
-            raise InputError(f"this report has schema {data.get('schema')}; this version reads schema {SCHEMA}.")
-        return cls(data)
+        return cls({**report_data(text)})
 
     def __repr__(self) -> str:
         return f"<Report: n={self.data['n']:,}, k={self.data['k']}, {len(self.data['metrics'])} metrics>"
-
-
-def _dumps(data: dict[str, Any]) -> str:
-    """Strict JSON, indented, each list of plain values on one line."""
-    text = json.dumps(data, indent=1, allow_nan=False, ensure_ascii=False)
-    return re.sub(r"\[\n([^\[\]{}]*?)\n *\]", _one_line, text) + "\n"  # a raw line break is never inside a string
-
-
-def _one_line(found: re.Match[str]) -> str:
-    return "[" + ", ".join(part.strip() for part in found[1].split(",\n")) + "]"
 
 
 def _written(text: str, path: str | Path | None) -> str:

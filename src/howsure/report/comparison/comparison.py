@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,17 +10,17 @@ from typing import Any
 import numpy as np
 
 from howsure import curves
+from howsure._core import json
 from howsure._core.atomic import write_text
 from howsure._core.check import InputError
 from howsure._core.version import __version__
 from howsure.binning import equal_size
-from howsure.render.model import curve_json
+from howsure.render.model import SCHEMA, curve_json
 from howsure.report.comparison import ranking, shift
 from howsure.report.comparison import slices as parts
 from howsure.report.comparison.models import Model, Score, models
 from howsure.report.provenance import provenance
 
-SCHEMA = 1
 BINS = 15  # of the reliability curves
 
 
@@ -44,7 +43,7 @@ class Comparison:
 
     def to_json(self, path: str | Path | None = None) -> str:
         """The comparison as strict JSON."""
-        return _written(json.dumps(self.data, indent=1, allow_nan=False, ensure_ascii=False) + "\n", path)
+        return _written(json.pretty(self.data), path)
 
     def to_text(self, path: str | Path | None = None) -> str:
         """The tables that the command line prints."""
