@@ -178,10 +178,15 @@ def evidence(value: Any) -> str:
     return f"{value:,}" if isinstance(value, int) else str(value)
 
 
+def _read(i: dict[str, Any]) -> str:
+    """What tells this input from another one; of a streamed file that is its size."""
+    return f"sha256 {i['sha256']}" if "sha256" in i else f"{i['bytes']:,} bytes"
+
+
 def origin(report: dict[str, Any]) -> list[tuple[str, str]]:
     """Provenance, line by line."""
     p = report["provenance"]
-    inputs = [(i.get("file") or f"arrays ({i.get('arrays')})", f"sha256 {i['sha256']}") for i in p["inputs"]]
+    inputs = [(i.get("file") or f"arrays ({i.get('arrays')})", _read(i)) for i in p["inputs"]]
     versions = ", ".join(f"{name} {v}" for name, v in p["versions"].items())
     command = [("command", p["command"])] if p["command"] else []
     return [*inputs, *command, ("seed", str(p["seed"])), ("made with", f"howsure {report['howsure']}, {versions}")]

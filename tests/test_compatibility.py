@@ -1,0 +1,95 @@
+"""What howsure 0.1.0 wrote (`tests/golden/v0.1`) is read, does what it did, and is rendered in every form."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from schemas import validate
+
+import howsure as hs
+from howsure import policies as p
+from howsure._core.saving import SAVABLE
+from howsure.predictions import Predictions
+from howsure.render.comparison import markdown, page, text
+from howsure.render.model import comparison_data
+from howsure.report import Report
+
+OLD = Path(__file__).parent / "golden" / "v0.1"
+DOES = json.loads((OLD / "behaviour.json").read_text(encoding="utf-8"))
+REPORTS = sorted(path.stem for path in OLD.glob("report_*.json"))
+COMPARISONS = sorted(path.stem for path in OLD.glob("comparison_*.json"))
+
+
+def written(name: str) -> str:
+    return (OLD / f"{name}.json").read_text(encoding="utf-8")
+
+
+def predictions() -> Predictions:
+    """The first eight of those that everything was fitted to."""
+    y = np.arange(60) % 3
+    z = (2 * np.eye(3)[y] + 1.5 * np.random.default_rng(0).standard_normal((60, 3))).round(3)
+    return Predictions.from_logits(z[:8], y[:8], class_names=["ant", "bée", "cat"])
+
+
+def behaviour(value: Any) -> dict[str, Any]:
+    if isinstance(value, p.Policy):
+        made = value.decide(predictions())
+        return {"accept": made.accept.tolist(), "answers": made.answers()}
+    if isinstance(value, p.OnlinePolicy):
+        return {"threshold": value.threshold, "seen": value.seen, "audited_risk": value.audited_risk}
+    if isinstance(value, p.Watch):
+        return {"seen": value.seen, "alarms": value.alarms}
+    if isinstance(value, p.Cascade):
+        return {"thresholds": list(value.thresholds)}
+    return {"values": pytest.approx(value(predictions()).values, rel=1e-12, abs=1e-300)}
+
+
+@pytest.mark.parametrize("name", DOES)
+def test_a_saved_value_does_what_it_did(name: str) -> None:
+    assert {k: np.array(v) if k == "values" else v for k, v in DOES[name].items()} == behaviour(
+        hs.load(OLD / f"{name}.json")
+    )
+
+
+def test_every_class_that_could_be_saved_is_there() -> None:
+    found = "".join(written(name) for name in DOES)
+    assert [name for name in SAVABLE if f'"class": "{name}"' not in found] == []
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_a_report_is_read_and_written_again_without_loss(name: str) -> None:
+    report = Report.from_json(written(name))
+    assert json.loads(report.to_json()) == json.loads(written(name))
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_a_report_is_rendered_in_every_form(name: str) -> None:
+    report = Report.from_json(written(name))
+    assert f"{report.data['n']:,} predictions" in report.to_text()
+    assert "### Can I rank by it?" in report.to_markdown()
+    assert report.to_html().startswith("<!doctype html>")
+    assert report._repr_html_().startswith("<iframe")
+
+
+@pytest.mark.parametrize("name", REPORTS)
+def test_a_report_is_drawn(name: str) -> None:
+    pytest.importorskip("matplotlib", reason="left out: matplotlib is not installed").use("Agg")
+    from matplotlib import pyplot as plt
+
+    assert len(Report.from_json(written(name)).figure().axes) in (3, 4)
+    plt.close("all")
+
+
+@pytest.mark.parametrize("name", COMPARISONS)
+def test_a_comparison_is_read_and_rendered_in_every_form(name: str) -> None:
+    data = comparison_data(written(name))
+    validate(data, "comparison")
+    assert "Ranking by AURC" in text(data)
+    assert "### Ranking by AURC" in markdown(data)
+    assert page(data).startswith("<!doctype html>")
+
+
+def test_a_calibration_report_fits_its_schema() -> None:
+    validate(json.loads(written("calibration")), "calibration")
