@@ -15,7 +15,7 @@ import numpy as np
 from howsure._core import check
 from howsure._core.check import Floats, InputError, Ints
 from howsure._core.fast import kernels
-from howsure.tallies.packed import PackedTally
+from howsure.tallies.packed import keys32
 from howsure.tallies.tally import Counts, Sums, Tally, needs_whole_counts
 
 __all__ = ["adaptive", "adaptive_reference", "equal_range", "equal_size", "unique"]
@@ -29,6 +29,17 @@ class Binning(Protocol):
     def cuts(self, t: Tally) -> Counts:
         """Where the bins end, as ranks."""
         ...
+
+
+class Ranked(Protocol):
+    """Scores by rank: all that growing bins need of a tally."""
+
+    @property
+    def n(self) -> int | float: ...
+
+    def score_at(self, rank: int) -> float: ...
+
+    def score_range(self) -> tuple[float, float]: ...
 
 
 def sums_in(bins: Binning, t: Tally) -> Sums:
@@ -139,7 +150,7 @@ class adaptive:
         return _closed(t.cut_at(np.asarray(topped[1:-1], dtype=np.int64)), t)
 
 
-def _grow(t: Tally, z: float, tail: int, margin: float) -> tuple[list[int], float]:
+def _grow(t: Ranked, z: float, tail: int, margin: float) -> tuple[list[int], float]:
     """Step 1: cuts from 0 to n, and the count that the last bin would want."""
     n, lowest = int(t.n), t.score_range()[0]
     ends = [0]
@@ -157,10 +168,10 @@ def wanted(high: float, low: float, z: float) -> float:
     return inf if high == low else 0.25 * (z / (high - low)) ** 2
 
 
-def _first_full(t: Tally, start: int, n: int, z: float) -> int:
+def _first_full(t: Ranked, start: int, n: int, z: float) -> int:
     """The first i with more than enough samples in [start, i); both sides are monotone, so bisect."""
-    if isinstance(t, PackedTally) and t.keys.itemsize == 4 and (fast := kernels("ranks")) is not None:
-        return fast.first_full(t.keys, start, z)
+    if (keys := keys32(t)) is not None and (fast := kernels("ranks")) is not None:
+        return fast.first_full(keys, start, z)
     top = t.score_at(start)
     low, high = start + 1, n
     while low < high:
@@ -224,7 +235,7 @@ def _reference_cuts(r: Floats) -> list[int]:
     n = len(r)
     if n == 1:
         return [0, 1]
-    ends, target = _grow(_Sorted(r), REFERENCE_Z, 40, 0.05)  # pyright: ignore[reportArgumentType]
+    ends, target = _grow(_Sorted(r), REFERENCE_Z, 40, 0.05)
     if target == inf:
         raise InputError("the released code breaks when all scores of the last bin are equal; use adaptive().")
     count = np.diff(ends)
@@ -236,7 +247,7 @@ def _reference_cuts(r: Floats) -> list[int]:
 
 
 class _Sorted:
-    """Descending scores, one rank each, with the primitives that `_grow` asks for."""
+    """Descending scores, one rank each."""
 
     def __init__(self, r: Floats):
         self.r, self.n = r, len(r)

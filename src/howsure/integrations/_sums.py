@@ -10,7 +10,8 @@ import numpy as np
 from howsure._core import check
 from howsure._core.check import Bools, Floats, InputError, Ints
 from howsure.tallies.grid import grid
-from howsure.tallies.rows import RowTally, fixed_note
+from howsure.tallies.rows import on_grid
+from howsure.tallies.tally import Tally
 
 STEPS = 1 << 30  # of a bucket: 2^33 samples of one bucket fit into 64 bits
 PARTS = 1 << 32  # of 1: 2^31 samples fit
@@ -45,7 +46,7 @@ def _widths(edges: Floats) -> Floats:
     return np.concatenate(([1.0], np.diff(edges)))
 
 
-def grid_tally(count: Ints, wrong: Ints, below: Ints, buckets: int) -> RowTally | None:
+def grid_tally(count: Ints, wrong: Ints, below: Ints, buckets: int) -> Tally | None:
     """The compact tally of summed cells, as `Tally.compact` makes it; None where nothing was counted.
 
     >>> one = np.eye(1, len(grid(400)), k=50, dtype=np.int64)[0]
@@ -59,7 +60,7 @@ def grid_tally(count: Ints, wrong: Ints, below: Ints, buckets: int) -> RowTally 
     n, high, lower = count[rows], edges[rows], np.concatenate(([0.0], edges))[rows]
     mean = high - _widths(edges)[rows] * (below[rows] / n / STEPS)
     score: Floats = np.minimum(np.maximum(mean, np.nextafter(lower, 1)), high)  # rounding must not leave the bucket
-    return RowTally(score, n, wrong[rows], score * n, wrong[rows], approximate=fixed_note(edges), edges=edges)
+    return on_grid(score, n, wrong[rows], score * n, edges)
 
 
 class Portions(NamedTuple):

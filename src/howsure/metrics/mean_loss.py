@@ -14,7 +14,7 @@ from howsure._core.exact import mean
 from howsure.metrics.facts import metric
 from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
-from howsure.tallies.tally import Blocks, Counts, Tally, needs_zero_one
+from howsure.tallies.tally import Blocks, Counts, Tally, is_tally, needs_zero_one
 
 
 def _mean(values: Floats, preds: Predictions) -> float:
@@ -62,7 +62,7 @@ def accuracy(preds: Predictions | Tally) -> float:
     >>> accuracy(Predictions.from_probs([[0.7, 0.3], [0.4, 0.6]], [0, 0]))
     0.5
     """
-    if isinstance(preds, Tally):
+    if is_tally(preds):
         needs_zero_one(preds, "accuracy")
         return float((preds.n - preds.total) / preds.n)
     return _mean(preds.correct.astype(np.float64), preds)

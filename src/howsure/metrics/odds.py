@@ -15,7 +15,7 @@ from howsure.curves import odds_ratio
 from howsure.curves.histograms import Histogram, histogram
 from howsure.metrics.binned_bounds import eor_bounds
 from howsure.metrics.facts import metric
-from howsure.tallies.tally import Counts, Tally, needs_zero_one
+from howsure.tallies.tally import Counts, Tally, is_tally, needs_zero_one
 
 Degenerate = Literal["inf", "smooth", "drop", "cap", "merge"]
 
@@ -36,7 +36,7 @@ def eor(
     >>> eor(Histogram(weight=[1, 1, 1, 1], p=[1/2, 1/2, 15/16, 1/16]))
     8.0
     """
-    if isinstance(h, Tally):
+    if is_tally(h):
         h = histogram(h)
     if degenerate not in _TREATMENTS and degenerate != "cap":
         raise InputError(f"degenerate={degenerate!r}; eor knows 'inf', 'smooth', 'drop', 'cap' and 'merge'.")

@@ -14,7 +14,6 @@ from howsure.curves import risk_coverage
 from howsure.metrics.extremes import Pair, at_coverage, of_order, step_area, trapezoid_area, widest, wrong_from_top
 from howsure.metrics.facts import metric
 from howsure.metrics.harmonic import mean_rank_share, risk_sum
-from howsure.tallies.rows import RowTally
 from howsure.tallies.sets import SetTally
 from howsure.tallies.tally import Blocks, Counts, Tally, needs_tally, needs_zero_one
 
@@ -121,7 +120,7 @@ def optimal_aurc(t: Tally) -> float:
     """
     if t.zero_one:
         return _best(np.array([t.total]), np.array([t.n])).item()
-    ideal = t.ideal if isinstance(t, RowTally) else None
+    ideal = t.ideal
     if ideal is None:
         raise InputError("this tally no longer knows the single losses, so its optimum is unknown.")
     after = np.cumsum(ideal.count)

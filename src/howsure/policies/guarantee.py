@@ -14,7 +14,6 @@ from howsure._core import check
 from howsure._core.check import InputError
 from howsure.policies.sequences import Bound, Kept, given, search
 from howsure.predictions.outcomes import Outcomes
-from howsure.tallies.rows import RowTally
 from howsure.tallies.tally import Tally
 
 Method = Literal["fixed_sequence", "fallback", "sgr"]
@@ -148,7 +147,7 @@ def _kept(t: Tally | Outcomes, largest_group: int | None) -> Kept:
     if table.approximate:
         raise InputError(f"a guarantee needs the exact scores, this tally is {table.approximate}; use the full one.")
     count, loss = np.cumsum(table.count).astype(np.float64), np.cumsum(table.loss).astype(np.float64)
-    ideal = table.ideal if isinstance(table, RowTally) else None
+    ideal = table.ideal
     return Kept(table.score, count, loss, table.zero_one, rows, None if ideal is None else ideal.loss, largest_group)
 
 

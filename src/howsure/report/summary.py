@@ -16,7 +16,7 @@ from howsure.report.vectors import Vectors, add_vectors, vectors
 from howsure.report.views import SUSPECTS, class_names
 from howsure.scores.softmax import normalised_entropy
 from howsure.tallies.build import tally
-from howsure.tallies.counted import CountedTally, counted, merged
+from howsure.tallies.counted import counted, keeps_all, merged, rows_held
 from howsure.tallies.tally import Tally
 
 LIMIT = 32_000_000  # distinct scores of all tallies together; about 400 MB of float32 scores
@@ -72,7 +72,7 @@ class Summary:
     @property
     def size(self) -> int:
         """Rows of all tallies, which is what takes memory."""
-        return sum(len(t.bits) if isinstance(t, CountedTally) else len(t.score) for t in self.tallies.values())
+        return sum(rows_held(t) for t in self.tallies.values())
 
     def __add__(self, other: Summary) -> Summary:
         return total([self, other])
@@ -218,13 +218,12 @@ def within(s: Summary) -> Summary:
 
 
 def _merged(tallies: list[Tally], name: str) -> Tally:
-    counted_ = [t for t in tallies if isinstance(t, CountedTally)]
-    if len(counted_) == len(tallies):
-        return merged(counted_)
-    both = sum(tallies[1:], tallies[0])
-    low, high = both.score_range()
-    small = not counted_ and low >= 0 and high <= 1  # exact tallies of such scores are counted; these may have grown
-    return compacted(both, name) if small or any(t.approximate for t in tallies) else both
+    whole = merged(tallies)
+    if keeps_all(whole):
+        return whole
+    low, high = whole.score_range()
+    small = low >= 0 and high <= 1 and not any(keeps_all(t) for t in tallies)  # kept small; it may have grown
+    return compacted(whole, name) if small or whole.approximate else whole
 
 
 def _summed(counts: Iterable[dict[int, int]]) -> dict[int, int]:

@@ -15,7 +15,7 @@ from howsure.curves.curves import ideal_at
 from howsure.render.model import POINTS, curve_json
 from howsure.report.findings.case import claims
 from howsure.report.summary import UNCERTAINTY
-from howsure.tallies.rows import RowTally
+from howsure.tallies.rows import from_rows
 from howsure.tallies.tally import Tally
 
 
@@ -48,12 +48,12 @@ def shown(points: int) -> Ints:
     return np.unique(np.linspace(0, points - 1, min(points, POINTS)).round().astype(int))
 
 
-def thinned(t: Tally, rows: Ints, *, bottom_up: bool = False) -> RowTally:
+def thinned(t: Tally, rows: Ints, *, bottom_up: bool = False) -> Tally:
     """A tally whose curve is that of `t` at these rows: each row with all before it, counted from the top or bottom."""
     step = -1 if bottom_up else 1
     score = t.score[::step][rows]
     count, loss = (np.diff(np.cumsum(column[::step])[rows], prepend=0)[::step] for column in (t.count, t.loss))
-    return RowTally(score[::step], count, loss, score[::step] * count, loss)
+    return from_rows(score[::step], count, loss)
 
 
 def _ideal(t: Tally) -> tuple[Curve, int]:

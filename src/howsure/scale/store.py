@@ -14,12 +14,9 @@ from howsure._core.atomic import replacing
 from howsure._core.check import Array
 from howsure.report.summary import Gathered, Shape, Summary, Suspect
 from howsure.report.vectors import Moments, Vectors
-from howsure.tallies.counted import CountedTally
-from howsure.tallies.rows import RowTally
+from howsure.tallies.columns import columns_of, from_columns
 from howsure.tallies.tally import Tally
 
-COUNTED = ("bits", "times", "missed")
-ROWS = ("score", "count", "loss", "claim", "square")
 VECTORS = ("count", "given", "hits", "claim", "bins", "true", "near", "sample")
 BROKEN = (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile, zlib.error)
 
@@ -57,14 +54,8 @@ def _plain(s: Summary, arrays: dict[str, Array]) -> dict[str, Any]:
 
 
 def _plain_tally(t: Tally, name: str, arrays: dict[str, Array]) -> dict[str, Any]:
-    if isinstance(t, CountedTally):
-        arrays |= {f"tally.{name}.{column}": getattr(t, column) for column in COUNTED}
-        return {"counted": True}
-    assert isinstance(t, RowTally)
-    edges = {} if t.edges is None else {"edges": t.edges}
-    columns = {column: getattr(t, column) for column in ROWS} | edges
-    arrays |= {f"tally.{name}.{column}": a for column, a in columns.items()}
-    return {"counted": False, "approximate": t.approximate, "edges": t.edges is not None}
+    arrays |= {f"tally.{name}.{column}": a for column, a in columns_of(t).items()}
+    return {"approximate": t.approximate}
 
 
 def _summary(plain: dict[str, Any], file: Any) -> Summary:
@@ -79,8 +70,6 @@ def _summary(plain: dict[str, Any], file: Any) -> Summary:
 
 
 def _tally(how: dict[str, Any], name: str, file: Any) -> Tally:
-    if how["counted"]:
-        return CountedTally(*(file[f"tally.{name}.{column}"] for column in COUNTED))
-    edges = file[f"tally.{name}.edges"] if how["edges"] else None
-    columns = (file[f"tally.{name}.{column}"] for column in ROWS)
-    return RowTally(*columns, approximate=how["approximate"], edges=edges)
+    prefix = f"tally.{name}."
+    columns = {key.removeprefix(prefix): file[key] for key in file.files if key.startswith(prefix)}
+    return from_columns(columns, how.get("approximate"))

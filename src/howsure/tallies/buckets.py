@@ -19,7 +19,8 @@ import numpy as np
 from howsure._core.check import Array, Bools, Floats, Ints
 from howsure._core.fast import kernels
 from howsure.tallies.grid import OCTAVES, Layout, grid, layout
-from howsure.tallies.rows import RowTally, fixed_note
+from howsure.tallies.rows import on_grid
+from howsure.tallies.tally import Tally
 
 CHUNK = 1 << 17  # scores at a time: all columns of a chunk stay near the processor
 SAMPLE = 4  # distinct scores are looked for among so many samples per bucket
@@ -27,7 +28,7 @@ BITS = {4: np.int32, 8: np.int64}
 FAR, NEAR, ONE = 2.0 ** -OCTAVES[0], 2.0 ** -(OCTAVES[-1] + 1), 2.0 ** -(OCTAVES[-1] + 2)
 
 
-def in_buckets(score: Array, right: Bools, buckets: int) -> RowTally | None:
+def in_buckets(score: Array, right: Bools, buckets: int) -> Tally | None:
     """The compact tally of right and wrong answers; None where a sort is needed to know how it looks.
 
     That is where scores leave [0, 1], and where there may be so few distinct ones that nothing need be lost.
@@ -39,8 +40,7 @@ def in_buckets(score: Array, right: Bools, buckets: int) -> RowTally | None:
     some = np.flatnonzero(count)[::-1]
     low = np.where(some > 0, np.nextafter(edges[some - 1], inf), 0.0)
     mean = np.clip(claim[some] / count[some], low, edges[some])  # a mean may be rounded out of its bucket
-    note = fixed_note(edges)
-    return RowTally(mean, count[some], wrong[some], claim[some], wrong[some], approximate=note, edges=edges)
+    return on_grid(mean, count[some], wrong[some], claim[some], edges)
 
 
 def _many(score: Array, buckets: int) -> bool:

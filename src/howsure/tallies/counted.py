@@ -15,41 +15,36 @@ import numpy as np
 from howsure._core.check import Array, Bools, Floats, Ints
 from howsure.tallies.packed import CHUNK, FLOAT, UNSIGNED, bins_within, bits_at_most, pack
 from howsure.tallies.rows import as_rows, compacted, group
-from howsure.tallies.tally import PIECE, Blocks, Counts, Sums, Tally
+from howsure.tallies.tally import PIECE, Blocks, Counts, Sums, Tally, added_to, described
 
 SLICE = 1 << 20  # rows merged at a time; bounds the extra memory
-SINGLY = 1 << 30  # up to so many samples claims are summed one by one, in the order in which a packed tally sums them
+SINGLY = 1 << 30  # up to this many samples claims are summed one by one, in the same order as a packed tally's
 
 
-class CountedTally(Tally):
+class CountedTally:
     """A tally of right and wrong: the bits of its distinct scores, ascending, how often each occurs and is wrong."""
 
     zero_one = True
     weighted = False
+    approximate = None
+    ideal = None
 
     def __init__(self, bits: Array, times: Array, missed: Array):
         self.bits, self.times, self.missed = bits, times, missed
-
-    @cached_property
-    def n(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return int(self.times.sum(dtype=np.int64))
-
-    @cached_property
-    def total(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
-        return int(self.missed.sum(dtype=np.int64))
+        self.n, self.total = (int(column.sum(dtype=np.int64)) for column in (times, missed))
 
     # Columns are made when they are asked for and not kept: they are three times the size of what is stored.
 
     @property
-    def score(self) -> Floats:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def score(self) -> Floats:
         return self._scores(slice(None))[::-1]
 
     @property
-    def count(self) -> Ints:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def count(self) -> Ints:
         return self.times.astype(np.int64)[::-1]
 
     @property
-    def loss(self) -> Ints:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def loss(self) -> Ints:
         return self.missed.astype(np.int64)[::-1]
 
     def _scores(self, rows: slice | Ints) -> Floats:
@@ -146,7 +141,13 @@ class CountedTally(Tally):
         return compacted(self, buckets)
 
     def __add__(self, other: Tally) -> Tally:
-        return merged([self, other]) if isinstance(other, CountedTally) else as_rows(self) + other
+        return _merged_counts([self, other]) if isinstance(other, CountedTally) else as_rows(self) + other
+
+    def __radd__(self, other: object) -> Tally:
+        return added_to(self, other)
+
+    def __repr__(self) -> str:
+        return described(self)
 
 
 def counted(score: Array, wrong: Bools) -> CountedTally:
@@ -162,8 +163,32 @@ def counted(score: Array, wrong: Bools) -> CountedTally:
     return CountedTally(keys[start] >> 1, times, missed)
 
 
-def merged(parts: Sequence[CountedTally]) -> CountedTally:
-    """All samples of all parts, slice by slice of the scores, so that little beside the result is in memory."""
+def merged(parts: Sequence[Tally]) -> Tally:
+    """All samples of all parts: faster than adding one after the other, and with little in memory beside the result.
+
+    >>> merged([counted(np.array([s], np.float32), np.array([False])) for s in (0.5, 0.25, 0.5)])
+    <Tally: n=3, wrong=0, 2 distinct scores>
+    """
+    counts = [t for t in parts if isinstance(t, CountedTally)]
+    return _merged_counts(counts) if len(counts) == len(parts) else sum(parts[1:], parts[0])
+
+
+def keeps_all(t: Tally) -> bool:
+    """Whether a sum with `t` keeps every distinct score, however many there are."""
+    return isinstance(t, CountedTally)
+
+
+def rows_held(t: Tally) -> int:
+    """Rows that a tally keeps in memory.
+
+    >>> rows_held(counted(np.array([0.5, 0.5], np.float32), np.array([True, False])))
+    1
+    """
+    return len(t.bits) if isinstance(t, CountedTally) else len(t.score)
+
+
+def _merged_counts(parts: Sequence[CountedTally]) -> CountedTally:
+    """The same of counted tallies, slice by slice of the scores."""
     if len(parts) == 1:
         return parts[0]
     width = max(p.bits.itemsize for p in parts)

@@ -8,6 +8,7 @@ and inside a tie block the right answers come before the wrong ones.
 from __future__ import annotations
 
 import struct
+from collections.abc import Iterator
 from functools import cached_property
 
 import numpy as np
@@ -15,7 +16,7 @@ import numpy as np
 from howsure._core.check import Array, Bools, Floats, Ints
 from howsure._core.fast import kernels
 from howsure.tallies.rows import as_rows, compacted
-from howsure.tallies.tally import Blocks, Counts, Sums, Tally
+from howsure.tallies.tally import Blocks, Counts, Sums, Tally, added_to, described, row_pieces
 
 CHUNK = 1 << 16  # scores decoded at a time; bounds the extra memory
 SOME = 1 << 15  # tie blocks widened at a time
@@ -62,18 +63,20 @@ def bins_within(start: Ints, i: int, size: int) -> tuple[slice, Ints]:
     return slice(first, int(last)), np.maximum(start[first:last] - i, 0)
 
 
-class PackedTally(Tally):
+class PackedTally:
     """A tally of right and wrong that keeps only its sorted keys."""
 
     zero_one = True
     weighted = False
+    approximate = None
+    ideal = None
 
     def __init__(self, keys: Array):
         self.keys = keys
         self._last: tuple[Counts, Sums] | None = None
 
     @property
-    def n(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def n(self) -> int:
         return len(self.keys)
 
     @cached_property
@@ -86,7 +89,7 @@ class PackedTally(Tally):
         return np.flatnonzero(flag.view(np.bool_))
 
     @property
-    def total(self) -> int:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def total(self) -> int:
         return len(self.wrong)
 
     @cached_property
@@ -109,16 +112,19 @@ class PackedTally(Tally):
         return found <= rows
 
     @property
-    def score(self) -> Floats:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def score(self) -> Floats:
         return self.rows[0]
 
     @property
-    def count(self) -> Ints:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def count(self) -> Ints:
         return self.rows[1]
 
     @property
-    def loss(self) -> Ints:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def loss(self) -> Ints:
         return self.rows[2]
+
+    def pieces(self) -> Iterator[tuple[Floats, Counts, Counts]]:
+        return row_pieces(self)
 
     def blocks(self) -> Blocks:
         return self._blocks
@@ -216,3 +222,14 @@ class PackedTally(Tally):
         merged = np.concatenate(keys)
         merged.sort(kind="stable")  # two sorted runs: one merge
         return PackedTally(merged)
+
+    def __radd__(self, other: object) -> Tally:
+        return added_to(self, other)
+
+    def __repr__(self) -> str:
+        return described(self)
+
+
+def keys32(t: object) -> Array | None:
+    """The sorted keys of a tally of float32 scores that keeps them, for kernels; else None."""
+    return t.keys if isinstance(t, PackedTally) and t.keys.itemsize == 4 else None

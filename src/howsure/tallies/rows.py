@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
@@ -11,15 +12,7 @@ import numpy as np
 from howsure._core import check
 from howsure._core.check import Bools, Floats, InputError, Ints
 from howsure.tallies.grid import LEAST, even_ranks, grid
-from howsure.tallies.tally import Blocks, Counts, Sums, Tally
-
-
-@dataclass(frozen=True, eq=False)
-class Ideal:
-    """Distinct losses, smallest first, with their counts: the order of a perfect score."""
-
-    loss: Floats
-    count: Floats
+from howsure.tallies.tally import Blocks, Counts, Ideal, Sums, Tally, added_to, described, row_pieces
 
 
 def group(key: Floats, *columns: Counts) -> tuple[Floats, list[Counts]]:
@@ -29,7 +22,7 @@ def group(key: Floats, *columns: Counts) -> tuple[Floats, list[Counts]]:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RowTally(Tally):
+class RowTally:
     """One row per distinct score. `claim` is the summed score of a row, `square` its summed squared loss."""
 
     score: Floats
@@ -44,11 +37,11 @@ class RowTally(Tally):
     edges: Floats | None = None  # upper ends of the buckets, ascending, where it was compacted
 
     @property
-    def n(self) -> int | float:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def n(self) -> int | float:
         return self.ends[-1].item()
 
     @property
-    def total(self) -> int | float:  # pyright: ignore[reportIncompatibleVariableOverride]
+    def total(self) -> int | float:
         return self.loss.sum().item()
 
     @cached_property
@@ -90,16 +83,37 @@ class RowTally(Tally):
     def compact(self, buckets: int = 25_000) -> Tally:
         return compacted(self, buckets)
 
+    def pieces(self) -> Iterator[tuple[Floats, Counts, Counts]]:
+        return row_pieces(self)
+
+    def has_at_most(self, rows: int) -> bool:
+        return len(self.score) <= rows
+
     def __add__(self, other: Tally) -> Tally:
         return merge(self, as_rows(other))
+
+    def __radd__(self, other: object) -> Tally:
+        return added_to(self, other)
+
+    def __repr__(self) -> str:
+        return described(self)
 
 
 def as_rows(t: Tally) -> RowTally:
     """`t` with its columns made."""
     if isinstance(t, RowTally):
         return t
-    score, count, loss = t.score, t.count, t.loss
-    return RowTally(score, count, loss, score * count, loss)
+    return from_rows(t.score, t.count, t.loss)
+
+
+def from_rows(score: Floats, count: Counts, wrong: Counts) -> RowTally:
+    """The tally of right and wrong with these rows, highest score first."""
+    return RowTally(score, count, wrong, score * count, wrong)
+
+
+def on_grid(score: Floats, count: Ints, wrong: Ints, claim: Floats, edges: Floats) -> RowTally:
+    """The compact tally of rows whose buckets end at `edges`."""
+    return RowTally(score, count, wrong, claim, wrong, approximate=fixed_note(edges), edges=edges)
 
 
 def score_ends(t: RowTally) -> tuple[Floats, Floats]:

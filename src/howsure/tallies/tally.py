@@ -5,15 +5,18 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
 from howsure._core.check import Array, Floats, InputError
 from howsure._core.fast import kernels
 
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
 PIECE = 1 << 18  # rows of a tally that are looked at together
-WHOLE = 1 << 31  # from so many samples on products of ranks may leave int64
+WHOLE = 1 << 31  # at this many samples products of ranks may leave int64
 Counts: TypeAlias = Array  # int64, or float64 where there are weights
 
 
@@ -49,7 +52,16 @@ class Sums:
     low: Floats
 
 
-class Tally:
+@dataclass(frozen=True, eq=False)
+class Ideal:
+    """Distinct losses, smallest first, with their counts: the order of a perfect score."""
+
+    loss: Floats
+    count: Floats
+
+
+@runtime_checkable
+class Tally(Protocol):
     """Scores and losses, sorted, most trusted first, one row per distinct score; `a + b` merges two.
 
     Make one with `howsure.tally`. `.score`, `.count` and `.loss` are its rows; `.n` samples with
@@ -62,49 +74,84 @@ class Tally:
     (array([0.9, 0.8]), array([1, 2]), array([0, 1]))
     """
 
-    n: int | float
-    total: int | float
-    score: Floats  # distinct scores, highest first
-    count: Counts  # samples (or summed weights) with that score
-    loss: Counts  # their summed loss; wrong answers for the 0/1 loss
-    zero_one: bool  # the loss is 1 for wrong and 0 for right
-    weighted: bool
-    approximate: str | None = None  # how it was coarsened, when it was
+    if TYPE_CHECKING:  # Python 3.11's isinstance() would evaluate each of these, and columns are made on demand
+
+        @property
+        def n(self) -> int | float:
+            """Samples, or summed weights."""
+            ...
+
+        @property
+        def total(self) -> int | float:
+            """Summed loss; wrong answers for the 0/1 loss."""
+            ...
+
+        @property
+        def score(self) -> Floats:
+            """Distinct scores, highest first."""
+            ...
+
+        @property
+        def count(self) -> Counts:
+            """Samples (or summed weights) with each score."""
+            ...
+
+        @property
+        def loss(self) -> Counts:
+            """Their summed loss; wrong answers for the 0/1 loss."""
+            ...
+
+        @property
+        def zero_one(self) -> bool:
+            """Whether the loss is 1 for wrong and 0 for right."""
+            ...
+
+        @property
+        def weighted(self) -> bool:
+            """Whether samples have weights."""
+            ...
+
+        @property
+        def approximate(self) -> str | None:
+            """How it was coarsened, when it was."""
+            ...
+
+        @property
+        def ideal(self) -> Ideal | None:
+            """The losses in the order of a perfect score; None for the 0/1 loss, whose totals say as much."""
+            ...
 
     def blocks(self) -> Blocks:
         """The tie blocks that carry loss."""
-        raise NotImplementedError
+        ...
 
     def above(self, scores: Floats) -> Counts:
         """How many samples score strictly more than each of `scores`."""
-        raise NotImplementedError
+        ...
 
     def cut_at(self, ranks: Counts) -> Counts:
         """The first cut at or after each rank: the end of the tie block that the rank falls into."""
-        raise NotImplementedError
+        ...
 
     def score_at(self, rank: int) -> float:
         """Score of the sample with this rank, 0 being the most trusted."""
-        raise NotImplementedError
+        ...
 
     def score_range(self) -> tuple[float, float]:
         """Lowest and highest score."""
-        raise NotImplementedError
+        ...
 
     def between(self, cuts: Counts) -> Sums:
         """Sums between consecutive cuts; `cuts` increases strictly from 0 to n."""
-        raise NotImplementedError
+        ...
 
     def pieces(self) -> Iterator[tuple[Floats, Counts, Counts]]:
-        """Scores, counts and losses of some rows at a time, most trusted first: for sums that must not take memory."""
-        score, count, loss = self.score, self.count, self.loss
-        for i in range(0, len(score), PIECE):
-            rows = slice(i, i + PIECE)
-            yield score[rows], count[rows], loss[rows]
+        """Scores, counts and losses of some rows at a time, most trusted first, for sums in bounded memory."""
+        ...
 
     def has_at_most(self, rows: int) -> bool:
         """Whether there are no more distinct scores than this."""
-        return len(self.score) <= rows
+        ...
 
     def compact(self, buckets: int = 25_000) -> Tally:
         """The same samples in about `buckets` rows: a tally of fixed size, for data that outgrow memory.
@@ -119,25 +166,41 @@ class Tally:
         >>> tally([0.25, 0.5, 0.75], correct=[0, 1, 1]).compact()
         <Tally: n=3, wrong=1, 3 distinct scores>
         """
-        raise NotImplementedError
+        ...
 
-    def __add__(self, other: Tally) -> Tally:
-        raise NotImplementedError
+    def __add__(self, other: Tally) -> Tally: ...
 
-    def __radd__(self, other: object) -> Tally:
-        if other == 0:  # so that sum(tallies) works
-            return self
-        return NotImplemented
+    def __radd__(self, other: object) -> Tally: ...
 
-    def __repr__(self) -> str:
-        kind = "wrong" if self.zero_one else "loss"
-        note = f", {self.approximate}" if self.approximate else ""
-        return f"<Tally: n={self.n:g}, {kind}={self.total:g}, {len(self.score):,} distinct scores{note}>"
+
+def is_tally(x: object) -> TypeIs[Tally]:
+    """Whether `x` is a tally; isinstance() of a protocol takes as long as a metric of a small tally."""
+    return hasattr(type(x), "between")
+
+
+def row_pieces(t: Tally) -> Iterator[tuple[Floats, Counts, Counts]]:
+    """`Tally.pieces` of a tally with its rows in memory."""
+    score, count, loss = t.score, t.count, t.loss
+    for i in range(0, len(score), PIECE):
+        rows = slice(i, i + PIECE)
+        yield score[rows], count[rows], loss[rows]
+
+
+def added_to(t: Tally, other: object) -> Tally:
+    """`other + t` where `other` is no tally: the 0 that `sum(tallies)` starts from."""
+    return t if other == 0 else NotImplemented
+
+
+def described(t: Tally) -> str:
+    """What a tally prints."""
+    kind = "wrong" if t.zero_one else "loss"
+    note = f", {t.approximate}" if t.approximate else ""
+    return f"<Tally: n={t.n:g}, {kind}={t.total:g}, {len(t.score):,} distinct scores{note}>"
 
 
 def needs_tally(t: object, what: str) -> None:
     """Refuse anything else, predictions say, where a tally is meant."""
-    if not isinstance(t, Tally):
+    if not is_tally(t):
         kind = type(t).__name__
         raise InputError(f"{what} needs a tally, this is a {kind}. Make one with tally(score, correct=...).")
 

@@ -14,7 +14,7 @@ from howsure._core.check import Array, Floats, InputError
 from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
 from howsure.tallies.sets import SetTally
-from howsure.tallies.tally import Tally
+from howsure.tallies.tally import Tally, is_tally
 from howsure.uncertainty.draws import Stack, draw_pair, draw_rows, draw_units
 
 if TYPE_CHECKING:
@@ -105,7 +105,7 @@ class _Drawn:
             return _none(_not_finite(value))
         if isinstance(t, SetTally):
             return _none("a set loss belongs to whole images, which its tally has forgotten")
-        if t.weighted and isinstance(self.source, Tally):
+        if t.weighted and is_tally(self.source):
             return _none("a weighted tally has forgotten the single weights; give Outcomes instead")
         try:
             return percentiles(values(number, self._drawn(t), self.map), level)
@@ -207,7 +207,7 @@ def _paired(
 
 def _reduced(metric: Metric, data: Any) -> tuple[Outcomes, Metric]:
     """Outcomes, and the metric as a function of their tally."""
-    if isinstance(data, (Tally, SetTally)):
+    if is_tally(data) or isinstance(data, SetTally):
         raise InputError("a tally has forgotten which sample is which; give Predictions, Outcomes or (score, correct).")
     if not isinstance(data, Predictions):
         _takes_tally(metric)
