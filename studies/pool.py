@@ -35,9 +35,8 @@ def carry_out_on(address: str, runs: Sequence[Run], data: Path, store: Store) ->
 
 
 def spread(left: Sequence[Run], mapped: Callable, data: Path, store: Store) -> None:
-    done = (found for found in mapped(partial(named, data=data, store=store), left) if isinstance(found, Run))
-    for number, run in enumerate(done, 1):
-        say(f"{number} of {len(left)}: {run.settings.name}")
+    for number, name in enumerate(mapped(partial(named, data=data, store=store), left), 1):
+        say(f"{number} of {len(left)}: {name}")
 
 
 def explained(error: Exception) -> Exception:
@@ -50,7 +49,7 @@ def explained(error: Exception) -> Exception:
     return error
 
 
-def named(run: Run, data: Path, store: Store) -> list[str]:
-    """Carry out a run; a list, because the cluster adds up what its tasks return."""
+def named(run: Run, data: Path, store: Store) -> str:
+    """Carry out a run, and name it."""
     attempt(run, data, store)
-    return [run.settings.name]
+    return run.settings.name

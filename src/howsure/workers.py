@@ -1,7 +1,7 @@
 """Ways to run a function over many parts: threads of this process, or the workers of a Dask cluster.
 
-A builder takes `map=`: anything that is called like the built-in `map` and yields the results in any order. It may
-also yield sums of results in their place, and the parts themselves as they get done, for a progress bar.
+A builder takes `map=`: anything that is called like the built-in `map` and yields one result per item, in any order.
+`sums` adds up where the results are: on a cluster as a tree, of which only the last sum travels.
 """
 
 from __future__ import annotations
@@ -12,21 +12,85 @@ import signal
 import socket
 import threading
 import time
-from collections.abc import Callable, Generator, Iterable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sized
+from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from functools import reduce
+from dataclasses import dataclass
+from functools import partial, reduce
 from itertools import islice
-from typing import Any, TypeAlias
+from typing import Generic, Protocol, Self, TypeVar
 from urllib.parse import urlsplit
 
 from howsure._core.check import InputError
 from howsure._core.optional import need
 
-Map: TypeAlias = Callable[[Callable[[Any], Any], Iterable[Any]], Iterable[Any]]
+__all__ = ["Cluster", "Map", "cluster", "connected", "processes", "sums", "threads"]
+
+T = TypeVar("T")
+R = TypeVar("R")
+R_co = TypeVar("R_co", covariant=True)
 CONNECT = 5.0  # seconds until a scheduler must answer
 PATIENCE = 30.0  # seconds without any worker until a job is given up
 LOOK = 0.05  # seconds between looks at the cluster
+
+
+class Map(Protocol):
+    """Called like the built-in `map`: one result per item, in any order."""
+
+    def __call__(self, f: Callable[[T], R], items: Iterable[T], /) -> Iterable[R]: ...
+
+
+class Sum(Protocol):
+    """What adds up to more of its kind."""
+
+    def __add__(self, other: Self, /) -> Self: ...
+
+
+S = TypeVar("S", bound=Sum)
+
+
+class Future(Protocol[R_co]):
+    """The part of a Dask future that is used here."""
+
+    @property
+    def key(self) -> str: ...
+
+    @property
+    def status(self) -> str: ...
+
+    def result(self) -> R_co: ...
+
+    def exception(self) -> BaseException | None: ...
+
+
+class Queue(Protocol[R]):
+    """The part of Dask's `as_completed` that is used here."""
+
+    def count(self) -> int: ...
+
+    def has_ready(self) -> bool: ...
+
+    def next_batch(self, block: bool) -> Iterable[Future[R]]: ...
+
+    def add(self, future: Future[R]) -> None: ...
+
+
+class Client(Protocol):
+    """The part of a Dask client that is used here."""
+
+    @property
+    def loop(self) -> object: ...
+
+    @property
+    def status(self) -> str: ...
+
+    def submit(
+        self, f: Callable[[T], R], item: T | list[Future[T]], *, pure: bool, retries: int = 0, priority: int = 0
+    ) -> Future[R]: ...
+
+    def cancel(self, futures: list[Future[R]], *, force: bool) -> object: ...
+
+    def scheduler_info(self, n_workers: int) -> Mapping[str, Sized]: ...
 
 
 def threads(number: int) -> Map:
@@ -36,11 +100,11 @@ def threads(number: int) -> Map:
     [1, 2, 3]
     """
 
-    def mapped(f: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
+    def mapped(f: Callable[[T], R], items: Iterable[T], /) -> Iterator[R]:
         rest = iter(items)
         pool = ThreadPoolExecutor(number)
         try:
-            running: set[Future[Any]] = {pool.submit(f, item) for item in islice(rest, 2 * number)}
+            running = {pool.submit(f, item) for item in islice(rest, 2 * number)}
             while running:
                 done, running = wait(running, return_when=FIRST_COMPLETED)
                 running |= {pool.submit(f, item) for item in islice(rest, len(done))}
@@ -103,42 +167,84 @@ def _deaf() -> Generator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def cluster(client: Any, patience: float = PATIENCE) -> Map:
-    """A map over the workers that a Dask client knows. Results are added up there, as a tree, and only the sum travels.
+def cluster(client: Client, patience: float = PATIENCE) -> Cluster:
+    """A map over the workers that a Dask client knows.
 
     A lost worker costs the parts that it held, which others do again. Without any worker for `patience` seconds, or
     without the scheduler, the job ends with an error.
     """
+    return Cluster(client, patience)
 
-    def mapped(f: Callable[[Any], Any], items: Iterable[Any]) -> Iterator[Any]:
-        parts = {client.submit(f, item, pure=False, retries=0): item for item in items}
-        tree = _Tree(client, parts, patience)
+
+@dataclass(frozen=True)
+class Cluster:
+    """What `cluster` returns: a map, and sums that are made where the results are."""
+
+    client: Client
+    patience: float = PATIENCE
+
+    def __call__(self, f: Callable[[T], R], items: Iterable[T], /) -> Iterator[R]:
+        """One result per item, as they get done."""
+        tasks = _Tasks[T, R](self, f, items)
         try:
-            while tree.open:
-                yield from tree.grown()
+            while tasks.open:
+                for future in tasks.finished():
+                    yield future.result()
+                    tasks.alive.discard(future)
+        finally:
+            tasks.cancel()
+
+    def sums(self, f: Callable[[T], S], items: Iterable[T], done: Callable[[T], None]) -> Iterator[S]:
+        """The sum of all results, added up as a tree on the workers, so that one result travels; `done` hears of
+        each item whose result is there. An interrupt gives the sum of those before it is raised again."""
+        tasks = _Tasks[T, S](self, f, items)
+        tree = _Tree(tasks)
+        try:
+            while tasks.open:
+                for item in tree.grown():
+                    done(item)
             yield tree.sum()
         except KeyboardInterrupt:
             yield from tree.salvaged()
             raise
         finally:
-            client.cancel(list(tree.alive), force=True)
-
-    return mapped
+            tasks.cancel()
 
 
-class _Tree:
-    """Futures of a job: parts that are being worked on, sums of some of them, and what is ready to be added."""
+def sums(map: Map, f: Callable[[T], S], items: Iterable[T], done: Callable[[T], None]) -> Iterator[S]:
+    """Results of `f`, or sums of several where a cluster adds them up; together they hold every item once.
 
-    def __init__(self, client: Any, parts: dict[Any, Any], patience: float):
-        self.client, self.patience = client, patience
-        self.names = {future.key: item for future, item in parts.items()}
-        self.queue = self._completed(list(parts))
-        self.alive: set[Any] = set(parts)
-        self.ready: list[Any] = []
-        self.leaves = dict.fromkeys(self.names, 1)  # parts in each result, by its key
+    `done` hears of each item whose result is there.
+
+    >>> done: list[int] = []
+    >>> list(sums(map, abs, [-1, 2], done.append)), done
+    ([1, 2], [-1, 2])
+    """
+    if isinstance(map, Cluster):
+        yield from map.sums(f, items, done)
+        return
+    for item, result in map(partial(_with_item, f), items):
+        yield result
+        done(item)
+
+
+def _with_item(f: Callable[[T], R], item: T) -> tuple[T, R]:
+    return item, f(item)
+
+
+class _Tasks(Generic[T, R]):
+    """Futures of a job: one per item, and those of sums that are asked for on the way."""
+
+    def __init__(self, on: Cluster, f: Callable[[T], R], items: Iterable[T]):
+        self.client, self.patience = on.client, on.patience
+        parts = {self.client.submit(f, item, pure=False, retries=0): item for item in items}
+        self.items = {future.key: item for future, item in parts.items()}
+        self.alive = set(parts)
+        self.queue = self.completed(list(parts))
         self.since = time.monotonic()  # when a worker was last seen
 
-    def _completed(self, futures: list[Any]) -> Any:
+    def completed(self, futures: list[Future[R]]) -> Queue[R]:
+        """The futures in the order in which they get done."""
         distributed = need("distributed", for_="a cluster", extra="dask")
         return distributed.as_completed(futures, loop=self.client.loop, raise_errors=False)
 
@@ -147,27 +253,26 @@ class _Tree:
         """Whether anything is still being worked on."""
         return self.queue.count() > 0
 
-    def grown(self) -> Iterator[Any]:
-        """Take what is done, add up the two smallest results, and tell which parts were done."""
+    def finished(self) -> list[Future[R]]:
+        """What got done since the last look; a pause where nothing did."""
         if not self.queue.has_ready():
             self._check_cluster()
             time.sleep(LOOK)
-            return
-        for future in self.queue.next_batch(block=False):
-            _check(future, self.names.get(future.key))
-            self.ready.append(future)
-            if future.key in self.names:
-                yield self.names[future.key]
-        while len(self.ready) > 1:  # never more at once: a task holds what it adds
-            self.ready.sort(key=lambda future: self.leaves[future.key])
-            self._add(self.ready[:2])
-            self.ready = self.ready[2:]
+            return []
+        found = list(self.queue.next_batch(block=False))
+        for future in found:
+            _check(future, self.items.get(future.key))
+        return found
 
-    def _add(self, two: list[Any]) -> None:
-        both = self.client.submit(added, two, pure=False, priority=10)
-        self.leaves[both.key] = sum(self.leaves[future.key] for future in two)
-        self.alive = (self.alive - set(two)) | {both}
-        self.queue.add(both)
+    def added(self, futures: list[Future[R]]) -> Future[R]:
+        """The future of their sum, in their place."""
+        both = self.client.submit(added, futures, pure=False, priority=10)
+        self.alive = (self.alive - set(futures)) | {both}
+        return both
+
+    def cancel(self) -> None:
+        """Call off what is not done."""
+        self.client.cancel(list(self.alive), force=True)
 
     def _check_cluster(self) -> None:
         if self.client.status != "running":
@@ -177,26 +282,48 @@ class _Tree:
         elif time.monotonic() - self.since > self.patience:
             raise InputError(f"the cluster has had no worker for {self.patience:g} s; start one with `dask worker`.")
 
-    def sum(self) -> Any:
+
+class _Tree(Generic[T, S]):
+    """Sums of the results of tasks, the two smallest first."""
+
+    def __init__(self, tasks: _Tasks[T, S]):
+        self.tasks = tasks
+        self.ready: list[Future[S]] = []
+        self.leaves = dict.fromkeys(tasks.items, 1)  # items in each result, by its key
+
+    def grown(self) -> Iterator[T]:
+        """Take what is done, add up the two smallest results, and tell which items were done."""
+        for future in self.tasks.finished():
+            self.ready.append(future)
+            if future.key in self.tasks.items:
+                yield self.tasks.items[future.key]
+        while len(self.ready) > 1:  # never more at once: a task holds what it adds
+            self.ready.sort(key=lambda future: self.leaves[future.key])
+            two, self.ready = self.ready[:2], self.ready[2:]
+            both = self.tasks.added(two)
+            self.leaves[both.key] = sum(self.leaves[future.key] for future in two)
+            self.tasks.queue.add(both)
+
+    def sum(self) -> S:
         """The sum of all that is ready."""
-        last = self.client.submit(added, self.ready, pure=False, priority=10)
-        self.alive, self.queue = {last}, self._completed([last])
-        while self.queue.count() and not self.queue.has_ready():
-            self._check_cluster()
-            time.sleep(LOOK)
-        _check(last, None)
+        last = self.tasks.added(self.ready)
+        self.tasks.queue = self.tasks.completed([last])
+        while self.tasks.open and not self.tasks.finished():
+            pass
         return last.result()
 
-    def salvaged(self) -> Iterator[Any]:
-        """The sum of the parts that are done at this moment; the others are called off."""
-        rest = {future for future in self.alive if future.key in self.names and future.status != "finished"}
-        self.client.cancel(list(rest), force=True)
-        self.ready = list(self.alive - rest)
+    def salvaged(self) -> Iterator[S]:
+        """The sum of the items that are done at this moment; the others are called off."""
+        tasks = self.tasks
+        rest = {future for future in tasks.alive if future.key in tasks.items and future.status != "finished"}
+        tasks.client.cancel(list(rest), force=True)
+        tasks.alive -= rest
+        self.ready = list(tasks.alive)
         if self.ready:
             yield self.sum()
 
 
-def added(results: list[Any]) -> Any:
+def added(results: list[S]) -> S:
     """The sum of results.
 
     >>> added([1, 2, 3])
@@ -205,7 +332,7 @@ def added(results: list[Any]) -> Any:
     return reduce(operator.add, results)
 
 
-def _check(future: Any, part: Any) -> None:
+def _check(future: Future[R], part: object) -> None:
     """Refuse what has not become a result, in one sentence."""
     if future.status == "finished":
         return

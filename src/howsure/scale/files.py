@@ -118,13 +118,16 @@ def gather(
     held: list[Gathered] = []
     done: set[int] = set()
     start = time.monotonic()
+
+    def note(part: Partition) -> None:
+        done.add(part.index)
+        if progress is not None:
+            progress(_progress(job, done, held, time.monotonic() - start))
+
     try:
-        for found in mapped(task, job.parts):
-            if isinstance(found, Gathered) and not found.parts <= done_in(held):
+        for found in workers.sums(mapped, task, job.parts, note):
+            if not found.parts <= done_in(held):  # a result that arrives twice counts once
                 held = settled([*held, found])
-            done |= found.parts if isinstance(found, Gathered) else {found.index}
-            if progress is not None:
-                progress(_progress(job, done, held, time.monotonic() - start))
     except KeyboardInterrupt:
         if not held:
             raise

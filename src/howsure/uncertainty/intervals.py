@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from inspect import signature
 from math import isfinite, nan
@@ -133,15 +133,15 @@ def values(number: Metric, stack: Stack, map: Map = map) -> Floats:
     if of_bins is not None and set(options) <= {"bins"}:
         default = signature(_plain(number)).parameters["bins"].default
         return of_bins(stack.binned(options.get("bins", default)))
-    told = map(partial(_one_by_one, number), enumerate(stack.parts))
-    found = dict(pair for pairs in told if isinstance(pairs, list) for pair in pairs)
+    pairs: Iterable[tuple[int, Floats]] = map(partial(_one_by_one, number), enumerate(stack.parts))
+    found = dict(pairs)
     return np.concatenate([found[i] for i in range(len(stack.parts))])
 
 
-def _one_by_one(number: Metric, numbered: tuple[int, Stack]) -> list[tuple[int, Floats]]:
-    """The number of some drawn tables; in a list, because a cluster adds up what its tasks return."""
+def _one_by_one(number: Metric, numbered: tuple[int, Stack]) -> tuple[int, Floats]:
+    """The number of some drawn tables, with their place."""
     i, part = numbered
-    return [(i, np.array([number(t) for t in part.tallies()]))]
+    return i, np.array([number(t) for t in part.tallies()])
 
 
 def percentiles(found: Floats, level: float) -> Interval:
