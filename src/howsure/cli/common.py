@@ -83,13 +83,20 @@ def measuring(f: F) -> F:
 
 
 def read_files(
-    files: Sequence[str], split: str | None, mc: bool, renormalise: bool, names: Sequence[str], **log: Any
+    files: Sequence[str],
+    split: str | None,
+    mc: bool,
+    renormalise: bool,
+    names: Sequence[str],
+    *,
+    told: bool = True,
+    **log: Any,
 ) -> Predictions:
     """The files as one set of predictions; what kind of log a file is, is said on standard error."""
     from howsure.formats import read
 
     context = click.get_current_context(silent=True)
-    quiet = context is not None and bool(context.params.get("quiet"))
+    quiet = not told or (context is not None and bool(context.params.get("quiet")))
     tell: Callable[[str], None] = lambda line: note(f"howsure: {line}", quiet)
     with working(f"reading {', '.join(Path(f).name for f in files)}"):
         return read(list(files), split=split, mc=mc, renormalise=renormalise, names=name_table(names), tell=tell, **log)

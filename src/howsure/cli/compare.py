@@ -9,7 +9,18 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from howsure._core.check import InputError
-from howsure.cli.common import FILES, command_line, measuring, note, read_files, reading, say, showing, working
+from howsure.cli.common import (
+    FILES,
+    command_line,
+    measuring,
+    name_table,
+    note,
+    read_files,
+    reading,
+    say,
+    showing,
+    working,
+)
 
 if TYPE_CHECKING:
     from howsure.predictions import Predictions
@@ -60,6 +71,7 @@ def command(
       howsure compare test.npz --score max_prob --score entropy --score energy
       howsure compare a.csv b.csv --by hospital --html comparison.html
       howsure compare a.npz b.npz --cost a=1.2e6 --cost b=25e6 --cost-name parameters
+      howsure compare answers.csv            every confidence of a log of language-model answers
     """
     from howsure.cli.evaluate import writer
     from howsure.report.comparison import compare
@@ -69,7 +81,12 @@ def command(
         writer(target)
     extra = {name: more.pop(name) for name in ("costs", "cost_name", "shifts", "outsides")}
     read: Reader = lambda path: read_files([path], **more)
-    given = _scores(files, scores, read) if len(files) == 1 else {_name(f, files): read(f) for f in files}
+    confidences = _confidences(files, scores, more)
+    if confidences:
+        note(f"howsure: {', '.join(f'{name} is {kind}' for name, kind in confidences.items())}", quiet)
+        given, scores, common = _each(files[0], list(confidences), **more), (), True
+    else:
+        given = _scores(files, scores, read) if len(files) == 1 else {_name(f, files): read(f) for f in files}
     settings: dict[str, Any] = {**_further(read, **extra), "common": common, "level": level, "seed": seed}
     score = scores[0] if scores else "max_prob"
     with working("comparing"):
@@ -119,6 +136,25 @@ def _scores(files: Sequence[str], scores: Sequence[str], read: Reader) -> dict[s
         raise InputError("one FILE is given; give a second one, or several --score to compare scores of this one.")
     preds = read(files[0])
     return {score: (preds, score) for score in scores}
+
+
+def _confidences(files: Sequence[str], scores: Sequence[str], how: dict[str, Any]) -> dict[str, str]:
+    """The confidences of a log to compare with what they are: those asked for, or all; none where there is one."""
+    from howsure.formats.logs import is_log, read_log
+
+    path = Path(files[0])
+    if len(files) > 1 or not is_log(path, how["format"]):
+        return {}
+    metric = name_table(how["names"]).get("correct")
+    there = {c.name: str(c.kind) for c in read_log(path, tool=how["format"], metric=metric).confidences}
+    asked = {name: kind for name, kind in there.items() if name in (scores or there)}
+    return asked if len(asked) > 1 and len(asked) == len(scores or there) else {}
+
+
+def _each(path: str, confidences: Sequence[str], names: Sequence[str], **how: Any) -> dict[str, Predictions]:
+    """The same answers with each of the confidences."""
+    first = confidences[0]
+    return {c: read_files([path], names=[*names, f"confidence={c}"], told=c == first, **how) for c in confidences}
 
 
 def _name(path: str, files: Sequence[str]) -> str:

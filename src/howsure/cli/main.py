@@ -16,6 +16,7 @@ from howsure._core.version import __version__
 
 COMMANDS = {
     "calibrate": "Correct the confidence: fit on validation data, judge on test data.",
+    "cascade": "A small model first, then a large one, then a person: which thresholds cost least?",
     "check": "A gate for CI: exit 1 where a limit is not met.",
     "compare": "Which model, score or calibrator is better on the same samples?",
     "completion": "Print a script that completes howsure commands in your shell.",

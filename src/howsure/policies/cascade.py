@@ -149,6 +149,32 @@ class Cascade:
         return CascadeDecisions(stage, answer)
 
 
+def stages_of(models: Sequence[Predictions]) -> list[Outcomes]:
+    """The outcomes of each model for the same samples, joined by ids: what a cascade is fitted on.
+
+    A sample that a model did not answer has the score -inf there, which no threshold accepts: it goes to the next.
+
+    >>> small = Predictions.from_confidence([0.9, 0.6], [1, 0], ids=["a", "b"])
+    >>> large = Predictions.from_confidence([0.7], [1], ids=["b"])
+    >>> [o.score.tolist() for o in stages_of([small, large])]
+    [[0.9, 0.6], [-inf, 0.7]]
+    """
+    ids = [None if p.ids is None else [str(i) for i in p.ids.tolist()] for p in models]
+    known = [column for column in ids if column is not None]
+    if len(known) < len(ids):
+        if known or len({p.n for p in models}) > 1:
+            raise InputError("the models' samples cannot be joined; give each of them ids.")
+        return [Outcomes.of(p) for p in models]
+    order = {i: place for place, i in enumerate(dict.fromkeys(i for column in known for i in column))}
+    return [_placed(p, [order[i] for i in column], list(order)) for p, column in zip(models, known, strict=True)]
+
+
+def _placed(preds: Predictions, places: Sequence[int], ids: Sequence[str]) -> Outcomes:
+    score, correct = np.full(len(ids), -inf), np.zeros(len(ids), dtype=np.bool_)
+    score[places], correct[places] = preds.confidence, preds.correct
+    return Outcomes(score, correct=correct, id=np.array(ids))
+
+
 def _asked(model: Callable[[Ints], Predictions], rows: Ints) -> Predictions:
     preds = model(rows)
     if preds.n != len(rows):
@@ -168,7 +194,8 @@ def _checked(stages: Sequence[Outcomes], costs: Sequence[float], rest: tuple[flo
 
 
 def _candidates(score: Floats, size: int) -> Floats:
-    """Thresholds to try, inf (never answer) first, then downwards."""
+    """Thresholds to try, inf (never answer) first, then downwards; -inf is no answer and no threshold accepts it."""
+    score = score[score > -inf]
     distinct = np.unique(score)
     if len(distinct) > size:
         distinct = np.unique(np.quantile(score, np.linspace(0, 1, size), method="inverted_cdf"))

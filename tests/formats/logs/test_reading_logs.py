@@ -204,3 +204,17 @@ def test_doctor_of_a_log(run: Callable[..., Any]) -> None:
 def test_a_log_that_is_not_there(name: str, tmp_path: Path) -> None:
     with pytest.raises(hs.InputError, match="does not exist"):
         hs.read(tmp_path / name)
+
+
+def test_compare_the_confidences_of_a_log(run: Callable[..., Any]) -> None:
+    path = data("llm_verbalised_mmlu_pro/mmlu_pro_Llama-3.2-3B-Instruct_eval_all_None.csv")
+    code, out, err = run("compare", str(path), "--json")
+    models = {m["name"]: m["metrics"] for m in json.loads(out)["models"]}
+    assert code == 0
+    assert len(models) == 3
+    assert {name: len(m) > 0 for name, m in models.items()} == dict.fromkeys(models, True)
+    assert "verbal_numerical_confidence is verbalised, logit_perplexity_confidence is sequence probability" in err
+    assert err.count("12,032 questions") == 1
+    two = ("verbal_numerical_confidence", "verbal_linguistic_confidence")
+    out = run("compare", str(path), "--json", "--score", two[0], "--score", two[1])[1]
+    assert {m["name"] for m in json.loads(out)["models"]} == set(two)
