@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 import pytest
-from schemas import validate
 
 import howsure as hs
 from howsure import policies as p
@@ -15,6 +14,7 @@ from howsure.predictions import Predictions
 from howsure.render.comparison import markdown, page, text
 from howsure.render.model import comparison_data
 from howsure.report import Report
+from schemas import validate
 
 OLD = Path(__file__).parent / "golden" / "v0.1"
 DOES = json.loads((OLD / "behaviour.json").read_text(encoding="utf-8"))

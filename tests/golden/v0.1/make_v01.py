@@ -1,6 +1,6 @@
 """Wrote this folder with howsure 0.1.0 (commit 0bcfe52); later versions must read it and not write it again.
 
-`PYTHONPATH=src python .../make.py FOLDER` in a checkout of that commit.
+`PYTHONPATH=src python .../make_v01.py FOLDER` in a checkout of that commit.
 """
 
 import json
@@ -14,7 +14,6 @@ import howsure as hs
 from howsure import policies as p
 from howsure.predictions import Predictions
 
-FOLDER = Path(sys.argv[1])
 N, NAMES = 60, ["ant", "bée", "cat"]
 
 
@@ -35,7 +34,17 @@ def predictions() -> Predictions:
 
 
 def calibrators() -> dict[str, Any]:
-    kinds = "Beta Dirichlet HistogramBinning Identity Isotonic MatrixScaling Platt Temperature VectorScaling".split()
+    kinds = [
+        "Beta",
+        "Dirichlet",
+        "HistogramBinning",
+        "Identity",
+        "Isotonic",
+        "MatrixScaling",
+        "Platt",
+        "Temperature",
+        "VectorScaling",
+    ]
     return {name.lower(): getattr(hs.calibrators, name).fit(predictions()) for name in kinds}
 
 
@@ -79,7 +88,7 @@ def behaviour(value: Any) -> Any:
     return {"values": value(preds).values.tolist()}
 
 
-def reports() -> dict[str, Any]:
+def reports(folder: Path) -> dict[str, Any]:
     z, y = logits()
     q, _ = probs()
     group = np.arange(N) // 4
@@ -98,16 +107,16 @@ def reports() -> dict[str, Any]:
         "energy": hs.evaluate(predictions(), ["energy", "max_logit"]),
         "calibrated": hs.evaluate(cold(predictions()), before=predictions()),
         "right": hs.evaluate(Predictions.from_probs([[0.9, 0.1], [0.2, 0.8]], [0, 1])),
-        **streamed(),
+        **streamed(folder),
     }
 
 
-def streamed() -> dict[str, Any]:
+def streamed(folder: Path) -> dict[str, Any]:
     z, y = logits()
     paths = []
     for i in range(2):
         preds = Predictions.from_logits(z[i::2], y[i::2], class_names=NAMES)
-        paths.append(FOLDER / f"part{i}.jsonl")
+        paths.append(folder / f"part{i}.jsonl")
         hs.write(preds, paths[-1])
     found = {"streamed": hs.evaluate_files(paths), "streamed_compact": hs.evaluate_files(paths, compact=True)}
     for path in paths:
@@ -115,23 +124,23 @@ def streamed() -> dict[str, Any]:
     return found
 
 
-def main() -> None:
+def main(folder: Path) -> None:
     for name, value in {**calibrators(), **deciders()}.items():
-        hs.save(value, FOLDER / f"{name}.json")
+        hs.save(value, folder / f"{name}.json")
     does = {name: behaviour(value) for name, value in {**calibrators(), **deciders()}.items()}
-    (FOLDER / "behaviour.json").write_text(json.dumps(does, indent=1) + "\n")
-    for name, report in reports().items():
-        report.to_json(FOLDER / f"report_{name}.json")
+    (folder / "behaviour.json").write_text(json.dumps(does, indent=1) + "\n")
+    for name, report in reports(folder).items():
+        report.to_json(folder / f"report_{name}.json")
     preds = predictions()
     sets: dict[str, Any] = {"by": np.arange(N) % 2, "cost": {"a": 1.0, "b": 2.0}, "shifted": {"fog": {"a": preds}}}
     outside = {"noise": {"a": Predictions.from_logits(logits(20)[0] / 9)}}
     other = Predictions.from_logits(logits(seed=1)[0], preds.labels, ids=preds.ids)
-    hs.compare({"a": preds, "b": other}, outside=outside, **sets).to_json(FOLDER / "comparison_models.json")
+    hs.compare({"a": preds, "b": other}, outside=outside, **sets).to_json(folder / "comparison_models.json")
     scores = {"max_prob": (preds, "max_prob"), "energy": (preds, "energy")}
-    hs.compare(scores).to_json(FOLDER / "comparison_scores.json")
+    hs.compare(scores).to_json(folder / "comparison_scores.json")
     found = hs.calibration_report(preds[::2], preds[1::2])
-    (FOLDER / "calibration.json").write_text(json.dumps(found.to_dict(), allow_nan=False) + "\n")
+    (folder / "calibration.json").write_text(json.dumps(found.to_dict(), allow_nan=False) + "\n")
 
 
 if __name__ == "__main__":
-    main()
+    main(Path(sys.argv[1]))
