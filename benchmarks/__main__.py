@@ -21,6 +21,7 @@ from . import (
     commands,
     compact,
     importing,
+    logs,
     page,
     panel,
     temperature,
@@ -38,6 +39,7 @@ JOBS = {
     "import": importing.rows,
     "bounds": bounds.rows,
     "page": page.rows,
+    "logs": logs.rows,
     "commands": commands.rows,
     "accuracy": accuracy.rows,
 }
