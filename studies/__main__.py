@@ -23,7 +23,7 @@ def arguments(argv: list[str]) -> argparse.Namespace:
         description="Train the networks of a study and keep their predictions. Finished runs are never repeated.",
         epilog="example: python -m studies complexity --scale cpu --data ~/data",
     )
-    parser.add_argument("names", nargs="+", metavar="NAME", help=f"all, demo, story, {', '.join(STUDIES)}")
+    parser.add_argument("names", nargs="+", metavar="NAME", help=f"all, demo, story, pictures, {', '.join(STUDIES)}")
     parser.add_argument("--data", type=Path, default=Path(), help="folder with the data sets, or with folders of them")
     parser.add_argument("--out", type=Path, default=HERE, help="where predictions/ and checkpoints/ are kept")
     parser.add_argument("--scale", choices=SCALES, default="smoke")
@@ -65,6 +65,13 @@ def narrate(args: argparse.Namespace) -> int:
     return 0
 
 
+def show_pictures(args: argparse.Namespace) -> int:
+    from .pictures import keep_pictures
+
+    print(keep_pictures(args.data, Store(args.out)))
+    return 0
+
+
 def study(args: argparse.Namespace) -> int:
     names = list(STUDIES) if args.names == ["all"] else args.names
     unknown = [name for name in names if name not in STUDIES]
@@ -99,7 +106,7 @@ def show_results(names: list[str], store: Store, args: argparse.Namespace) -> in
     return 0
 
 
-SINGLE = {"demo": demonstrate, "story": narrate}
+SINGLE = {"demo": demonstrate, "story": narrate, "pictures": show_pictures}
 
 
 if __name__ == "__main__":

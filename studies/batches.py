@@ -1,6 +1,6 @@
 """From stored images to the batches that a network sees."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -60,7 +60,9 @@ def turn_and_flip(images: Tensor, labels: Tensor, generator: torch.Generator) ->
     return (images.flip(3), labels.flip(2)) if flip else (images, labels)
 
 
-def in_order(images: np.ndarray, labels: np.ndarray, normalise: Normaliser) -> Iterator[tuple[Tensor, Tensor]]:
+def in_order(
+    images: np.ndarray, labels: np.ndarray, normalise: Callable[[Tensor], Tensor]
+) -> Iterator[tuple[Tensor, Tensor]]:
     """What a DataLoader gives."""
     parts = (torch.from_numpy(a).split(IN_ORDER) for a in (images, labels))
     for x, y in zip(*parts, strict=True):

@@ -5,12 +5,23 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import torch
-from torch import nn
+from torch import Tensor, nn
+
+
+@dataclass(frozen=True)
+class Place:
+    """A place inside an epoch: how many batches are done, their losses, and where the two random streams stand."""
+
+    epoch: int
+    losses: list[float]
+    dropout_random: Tensor
+    data_random: Tensor
 
 
 @dataclass(frozen=True)
 class Checkpoints:
-    """The folder of one run: `state.pt` to go on from, `epoch_NN.pt` the weights after each epoch."""
+    """The folder of one run: `state.pt` to go on from, `epoch_NN.pt` the weights after each epoch, and for long epochs
+    `inside.pt`, a place in the middle of one."""
 
     folder: Path
 
@@ -33,6 +44,24 @@ class Checkpoints:
         network.load_state_dict(torch.load(self.weights(state["epoch"]), weights_only=True))
         opt.load_state_dict(state["optimiser"])
         return state["epoch"], state["history"]
+
+    def save_inside(self, place: Place, network: nn.Module, opt: torch.optim.Optimizer) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        state = {"weights": network.state_dict(), "optimiser": opt.state_dict(), "place": vars(place)}
+        write(state, self.folder / "inside.pt")
+
+    def load_inside(self, epoch: int, network: nn.Module, opt: torch.optim.Optimizer) -> Place | None:
+        """Restore the middle of this epoch (from 0); None where nothing was saved in it."""
+        path = self.folder / "inside.pt"
+        if not path.exists():
+            return None
+        state = torch.load(path, weights_only=True)
+        place = Place(**state["place"])
+        if place.epoch != epoch:
+            return None
+        network.load_state_dict(state["weights"])
+        opt.load_state_dict(state["optimiser"])
+        return place
 
     def load_weights(self, network: nn.Module, epoch: int) -> nn.Module:
         network.load_state_dict(torch.load(self.weights(epoch), weights_only=True))

@@ -10,6 +10,7 @@ from .runs import Run
 
 FORWARD_AND_BACKWARD = 3
 MULTIPLY_ADDS_PER_SECOND = {"resnet": 24e9, "wrn": 26e9, "densenet": 12e9, "cnn": 24e9, "unet": 20e9}
+SECONDS_PER_PIXEL = {"unet": 1e-6}  # thin layers on large images wait for memory
 
 
 @cache
@@ -24,8 +25,10 @@ def cost_per_image(network: str, data: str) -> int:
 def predicted_hours(run: Run) -> float:
     """Training only, on one core; reading images and writing predictions add some per cent."""
     s = run.settings
-    work = cost_per_image(s.network, s.data) * FORWARD_AND_BACKWARD * s.train_size * s.epochs
-    return work / MULTIPLY_ADDS_PER_SECOND[s.network.split("-")[0]] / 3600
+    family, size = s.network.split("-")[0], SIZES[s.data]
+    seconds = cost_per_image(s.network, s.data) * FORWARD_AND_BACKWARD / MULTIPLY_ADDS_PER_SECOND[family]
+    seconds += SECONDS_PER_PIXEL.get(family, 0.0) * size.height * size.width
+    return seconds * s.train_size * s.epochs / 3600
 
 
 def plan_text(runs: list[Run], finished: set[str]) -> str:

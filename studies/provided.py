@@ -20,6 +20,7 @@ NAMES = {
     "in1k_tv_resnext101_32x8d": "ResNeXt-101, ImageNet-1K (torchvision)",
     "in1k_timm_efficientnet_b3a": "EfficientNet-B3a, ImageNet-1K (timm)",
 }
+TEN = ("nn_resnet110_c10", "netcal_wideresnet_16_4_c10", "ak_resnet20_c10", "ak_resnet32_c10")
 HUNDRED = ("nn_resnet110_c100_top", "netcal_densenet_bc_100_c100")
 NOTE = (
     "CIFAR-100 and ImageNet images could not be had, so that nothing was trained on 100 classes or more. What is said "

@@ -13,11 +13,12 @@ class Run:
     label: str
     settings: Settings
     extras: tuple[str, ...] = ()
+    turn: int = 0  # runs of a lower turn are trained first, whatever their length
 
 
-def repeats(label: str, settings: Settings, count: int, extras: tuple[str, ...] = ()) -> list[Run]:
+def repeats(label: str, settings: Settings, count: int, extras: tuple[str, ...] = (), *, turn: int = 0) -> list[Run]:
     """The same settings under seeds 0, 1, …"""
-    return [Run(label, replace(settings, seed=seed), extras) for seed in range(count)]
+    return [Run(label, replace(settings, seed=seed), extras, turn) for seed in range(count)]
 
 
 def merged(runs: Iterable[Run]) -> list[Run]:
@@ -25,5 +26,6 @@ def merged(runs: Iterable[Run]) -> list[Run]:
     found: dict[str, Run] = {}
     for run in runs:
         old = found.get(run.settings.name, run)
-        found[run.settings.name] = replace(old, extras=tuple(sorted({*old.extras, *run.extras})))
+        extras = tuple(sorted({*old.extras, *run.extras}))
+        found[run.settings.name] = replace(old, extras=extras, turn=min(old.turn, run.turn))
     return list(found.values())

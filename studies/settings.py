@@ -24,6 +24,8 @@ class Settings:
     confidence_penalty: float = 0.0
     augment: bool = True
     seed: int = 0
+    loss: str = "cross_entropy"
+    block_dropout: float = 0.0
 
     def changed(self) -> dict[str, object]:
         """The settings that differ from the defaults, so that a new field does not rename old runs."""

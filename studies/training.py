@@ -1,4 +1,4 @@
-"""The training loop: deterministic under a seed, saved after each epoch, goes on where it was killed."""
+"""The training loop: the same numbers under a seed, saved after each epoch and in long ones, also after a kill."""
 
 import math
 import time
@@ -11,7 +11,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from .batches import Normaliser, augmented, shuffled_rows
-from .checkpoints import Checkpoints
+from .checkpoints import Checkpoints, Place
 from .data.dataset import Dataset, Split, fixed_split
 from .networks import build
 from .objective import objective
@@ -20,6 +20,7 @@ from .settings import Settings
 
 EVALUATION_PIXELS = 500 * 32 * 32
 TRACKED = 2_000
+INSIDE = 180.0  # seconds after which the middle of an epoch is saved too
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,13 @@ class Task:
 
 def new_network(settings: Settings, dataset: Dataset) -> nn.Module:
     torch.manual_seed(settings.seed)
-    network = build(settings.network, classes=dataset.classes, channels=dataset.channels, dropout=settings.dropout)
+    network = build(
+        settings.network,
+        classes=dataset.classes,
+        channels=dataset.channels,
+        dropout=settings.dropout,
+        block_dropout=settings.block_dropout,
+    )
     return network.to(memory_format=torch.channels_last)
 
 
@@ -54,7 +61,7 @@ def train(
         start = time.perf_counter()
         rate = learning_rate(settings, epoch, [row["val_nll"] for row in history])
         set_rate(opt, rate)
-        loss = train_epoch(network, opt, settings, task, epoch)
+        loss = train_epoch(network, opt, settings, task, epoch, checkpoints)
         history.append({"epoch": epoch + 1.0, "lr": rate, "train_loss": loss, **validate(network, task)})
         history[-1]["seconds"] = time.perf_counter() - start
         checkpoints.save(epoch + 1, network, opt, history)
@@ -62,22 +69,41 @@ def train(
     return network, history
 
 
-def train_epoch(network: nn.Module, opt: torch.optim.Optimizer, settings: Settings, task: Task, epoch: int) -> float:
+def train_epoch(
+    network: nn.Module, opt: torch.optim.Optimizer, settings: Settings, task: Task, epoch: int, checkpoints: Checkpoints
+) -> float:
     """One pass; its randomness depends on seed and epoch only, so a restart repeats it exactly."""
     torch.manual_seed(settings.seed * 1_000 + epoch)
     generator = torch.Generator().manual_seed(settings.seed * 1_000 + epoch)
     images, labels = training_tensors(task)
+    batches = list(shuffled_rows(len(labels), settings.batch, generator))
+    losses, saved = resumed(checkpoints.load_inside(epoch, network, opt), generator), time.perf_counter()
     network.train()
-    losses = []
-    for rows in shuffled_rows(len(labels), settings.batch, generator):
+    for rows in batches[len(losses) :]:
+        if time.perf_counter() - saved > INSIDE:
+            place = Place(epoch, losses, torch.get_rng_state(), generator.get_state())
+            checkpoints.save_inside(place, network, opt)
+            saved = time.perf_counter()
         x, y = images[rows], labels[rows]
         x, y = augmented(x, y, generator) if settings.augment else (x, y)
-        loss = objective(network(task.normalise(x)), y, settings)
-        opt.zero_grad()
-        loss.backward()
-        opt.step()
-        losses.append(loss.item())
+        losses.append(step(opt, objective(network(task.normalise(x)), y, settings)))
     return float(np.mean(losses))
+
+
+def resumed(place: Place | None, generator: torch.Generator) -> list[float]:
+    """The losses of the batches that are done; the random streams go on where they stood."""
+    if place is None:
+        return []
+    torch.set_rng_state(place.dropout_random)
+    generator.set_state(place.data_random)
+    return list(place.losses)
+
+
+def step(opt: torch.optim.Optimizer, loss: Tensor) -> float:
+    opt.zero_grad()
+    loss.backward()
+    opt.step()
+    return loss.item()
 
 
 def training_tensors(task: Task) -> tuple[Tensor, Tensor]:

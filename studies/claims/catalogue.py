@@ -9,8 +9,11 @@ from .complexity import complexity
 from .densenet_m import densenet_m
 from .mc_temperature import mc_temperature
 from .odds import odds
+from .promise import promise
 from .regularisation import regularisation
-from .segmentation import segmentation
+from .segmentation import nuclei, segmentation
+from .selective import selective
+from .shift import shift
 
 CLAIMS: dict[str, Callable[[Store, str], list[Claim]]] = {
     "complexity": complexity,
@@ -20,4 +23,8 @@ CLAIMS: dict[str, Callable[[Store, str], list[Claim]]] = {
     "odds": odds,
     "mc_temperature": mc_temperature,
     "densenet_m": densenet_m,
+    "nuclei": nuclei,
+    "selective": selective,
+    "shift": shift,
+    "promise": promise,
 }

@@ -9,7 +9,7 @@ import howsure as hs
 from ..plans import runs_of
 from ..provided import NAMES, here, provided
 from ..store import Store
-from ..tables.odds import EVERY, HIDDEN, HUNDRED, hundred_methods, methods, sizes
+from ..tables.odds import EVERY, HIDDEN, HUNDRED, hundred_methods, in_blocks, members_of, methods, sizes
 from ..tables.results import finished, predictions
 from . import estimates
 from .claim import AGREES, MIXED, NOT, OPEN, Claim, Evidence, sided
@@ -21,7 +21,7 @@ Draws = dict[str, dict[str, np.ndarray]]  # metric, method: the value on all ima
 
 
 def odds(store: Store, scale: str) -> list[Claim]:
-    runs = finished(store, runs_of(["odds"], scale))
+    runs = members_of(finished(store, runs_of(["odds"], scale)))
     cases: dict[str, Draws] = {}
     if runs:
         title = f"{runs[0].settings.network}, {runs[0].settings.data}"
@@ -29,9 +29,8 @@ def odds(store: Store, scale: str) -> list[Claim]:
     own = dict(cases)
     if here(HUNDRED):
         cases[f"{NAMES[HUNDRED]}, top 5"] = drawn(*hundred_methods(provided(HUNDRED)))
-    rates = ["dropout 0.002", "dropout 0.01", "dropout 0.05"]
     members = f"The ensembles here have {len(runs)} members, or {len(sizes(store, scale))} of unequal quality."
-    shallow = "The network is wrong often and dropout reaches only its last layer, so that its variance says little."
+    blocks = {rate: eor_draws(*found) for rate, found in in_blocks(store, scale).items()}
     return [
         Claim("EOR ranges more widely over the methods than the Brier score", "1.3 to 16.6 against .033 to .076",
               [wider(case, found) for case, found in cases.items()]),
@@ -45,10 +44,9 @@ def odds(store: Store, scale: str) -> list[Claim]:
                for name in ("ensemble", EVERY) if name in found["EOR"]],
               {NOT: members, OPEN: members, MIXED: members}),
         Claim("The best dropout variance is worth more than the entropy", "10.39 against 4.29 on CIFAR-10",
-              [best_dropout(case, found, rates) for case, found in own.items()], {NOT: shallow, OPEN: shallow}),
+              [dropout_against_entropy(blocks, found) for found in own.values() if blocks]),
         Claim("Smaller dropout rates are worth more", "10.39, 4.67, 1.69",
-              [worth(case, found, rates[0], rates[-1]) for case, found in own.items()],
-              {NOT: "At the smallest rate 30 passes drop only a few units of the last layer, others for each image."}),
+              [smaller_rates(blocks)] if len(blocks) > 1 else []),
     ]  # fmt: skip
 
 
@@ -102,5 +100,21 @@ def worth(case: str, found: Draws, first: str, second: str) -> Evidence:
     return Evidence(case, text, low, high, sided(low, high, "+"), scale=1)
 
 
-def best_dropout(case: str, found: Draws, rates: list[str]) -> Evidence:
-    return worth(case, found, max(rates, key=lambda rate: found["EOR"][rate][0]), "entropy")
+def eor_draws(score: np.ndarray, correct: np.ndarray) -> np.ndarray:
+    return drawn({"": score}, correct)["EOR"][""]
+
+
+def dropout_against_entropy(blocks: dict[str, np.ndarray], found: Draws) -> Evidence:
+    """Two networks on the same draws of the same images: one with dropout in every block, one without."""
+    rate = max(blocks, key=lambda name: blocks[name][0])
+    one, two = blocks[rate], found["EOR"]["entropy"]
+    low, high = limits(one - two)
+    text = f"EOR of dropout {rate} in every block {one[0]:.2f} against {two[0]:.2f} of the entropy"
+    return Evidence("trained and asked with dropout", text, low, high, sided(low, high, "+"), scale=1)
+
+
+def smaller_rates(blocks: dict[str, np.ndarray]) -> Evidence:
+    least, most = min(blocks, key=float), max(blocks, key=float)
+    low, high = limits(blocks[least] - blocks[most])
+    values = ", ".join(f"{v[0]:.2f} at {rate}" for rate, v in blocks.items())
+    return Evidence(f"{least} against {most}", f"EOR {values}", low, high, sided(low, high, "+"), scale=1)

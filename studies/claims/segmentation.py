@@ -1,5 +1,7 @@
 """Ding 2020, section 5.2 and figure 7: the same for U-Nets."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from ..plans import runs_of
@@ -8,32 +10,74 @@ from ..tables.results import by_network, finished
 from ..tables.segmentation import measures
 from ..tables.table import percent
 from . import estimates
-from .claim import NOT, OPEN, Claim, Evidence, within
+from .claim import AGREES, NOT, OPEN, Claim, Evidence, within
 from .growth import Grown, flat, trend, unsteady
 
 NEARLY = 0.005
+HALF = 0.5
+FLAT = (("AECE", 0.01), ("AMCE", 0.05))
+MEANINGFUL = 0.5  # correlation with the quality that a measure of quality should have at least
+
+
+STUDIED = {"segmentation": "membranes", "nuclei": "nuclei"}
 
 
 def segmentation(store: Store, scale: str) -> list[Claim]:
-    groups = by_network(finished(store, runs_of(["segmentation"], scale)))
-    raw = Grown.of(groups, lambda run: measures(store, run))
-    scaled = Grown.of(groups, lambda run: measures(store, run, scaled=True))
-    few = f"There are {len(groups)} widths of one family, so that the interval is wide."
-    spread_out = (
-        f"Here {percent(float(np.mean(raw.means('pixel error'))), 0) if groups else '?'} % of the pixels are wrong and "
-        "there is no easy background, so that confidences are spread out and no bin is thin."
-    )
+    """What the paper says of width, on both kinds of images."""
+    found = {text: both(name, store, scale) for name, text in STUDIED.items()}
+    done = {text: pair for text, pair in found.items() if pair[0].family}
+    widths = max((len(raw.family) for raw, _ in done.values()), default=0)
+    few = f"There are {widths} widths of one family, so that the interval is wide."
     return [
-        Claim("The AURC of 1 - Dice falls as U-Nets widen", "falls (figure 7)", [trend(raw, "AURC of 1 - Dice", "-")],
-              {OPEN: few}),
+        Claim("The AURC of 1 - Dice falls as U-Nets widen", "falls (figure 7)",
+              [named(text, trend(raw, "AURC of 1 - Dice", "-")) for text, (raw, _) in done.items()], {OPEN: few}),
         Claim("Calibration after temperature scaling does not depend on the width", "no strong trend (figure 7)",
-              [flat(scaled, "AECE", 0.01), flat(scaled, "AMCE", 0.05)], {OPEN: few}),
-        Claim("ECE and AECE differ by almost zero (less than half a point)", "almost zero",
-              [near(raw, "as trained"), near(scaled, "after temperature scaling")], {NOT: spread_out}),
-        Claim("MCE is unstable, AMCE is not", "MCE still very unstable",
-              [unsteady(raw, "MCE", "AMCE", "as trained"), unsteady(scaled, "MCE", "AMCE", "after scaling")],
-              {NOT: spread_out, OPEN: spread_out}),
+              [named(t, flat(scaled, *metric)) for t, (_, scaled) in done.items() for metric in FLAT], {OPEN: few}),
     ]  # fmt: skip
+
+
+def nuclei(store: Store, scale: str) -> list[Claim]:
+    """Here most pixels are easy background, as in the paper's hearts, and the loss is Dice; membranes have neither."""
+    raw, scaled = both("nuclei", store, scale)
+    if not raw.family:
+        raw = scaled = None
+    states = {"as trained": raw, "after temperature scaling": scaled} if raw else {}
+    return [
+        Claim("ECE and AECE differ by almost zero (less than half a point)", "almost zero",
+              [near(grown, how) for how, grown in states.items()]),
+        Claim("MCE is unstable, AMCE is not", "MCE still very unstable",
+              [unsteady(grown, "MCE", "AMCE", how) for how, grown in states.items()]),
+        Claim("Most pixels are answered with a confidence close to 1 (more than half above 0.99)",
+              "confidence score close to 1", [mostly_sure(raw)] if raw else []),
+        Claim("AUPR does not tell which network segments better (it does not rise with Dice)",
+              "not meaningful in this case", [follows_dice(raw)] if raw else []),
+    ]  # fmt: skip
+
+
+def both(name: str, store: Store, scale: str) -> tuple[Grown, Grown]:
+    """As trained and after temperature scaling."""
+    groups = by_network(finished(store, runs_of([name], scale)))
+    raw = Grown.of(groups, lambda run: measures(store, run))
+    return raw, Grown.of(groups, lambda run: measures(store, run, scaled=True))
+
+
+def named(text: str, evidence: Evidence) -> Evidence:
+    return replace(evidence, case=f"{text}: {evidence.case}")
+
+
+def mostly_sure(grown: Grown) -> Evidence:
+    middle, low, high = estimates.mean(grown.means("sure"))
+    word = AGREES if low > HALF else NOT if high < HALF else OPEN
+    return Evidence(f"as trained, {grown.text}", f"{percent(middle, 1)} % of the pixels", low, high, word, digits=1)
+
+
+def follows_dice(grown: Grown) -> Evidence:
+    """Correlation of AUPR and Dice over all trainings; they are drawn again."""
+    dice, aupr = (np.array([v for repeats in grown.values[name] for v in repeats]) for name in ("1 - Dice", "AUPR"))
+    value, low, high = estimates.resampled(len(dice), lambda rows: estimates.correlation(-dice[rows], aupr[rows]))
+    text = f"correlation of AUPR and Dice {value:+.2f}: a good measure has +1"
+    word = AGREES if high < MEANINGFUL else NOT if low > MEANINGFUL else OPEN
+    return Evidence(f"{len(dice)} trainings", text, low, high, word, scale=1)
 
 
 def near(grown: Grown, case: str) -> Evidence:

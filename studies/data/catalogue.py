@@ -12,8 +12,9 @@ from .digits import digits
 from .fashion_mnist import fashion_mnist
 from .files import DataError
 from .masks import digit_masks, membrane
+from .nuclei import nuclei
 
-NAMES = ("digits", "fashion_mnist", "cifar10", "cifar100", "digit_masks", "membrane")
+NAMES = ("digits", "fashion_mnist", "cifar10", "cifar100", "digit_masks", "membrane", "nuclei")
 
 
 @cache
@@ -32,6 +33,8 @@ def load(name: str, root: Path) -> Dataset:
             return digit_masks()
         case "membrane":
             return membrane(root)
+        case "nuclei":
+            return nuclei(root)
     raise DataError(f"data set {name!r} is unknown; there are {', '.join(NAMES)}.")
 
 

@@ -19,6 +19,7 @@ class Dataset:
     test_x: np.ndarray
     test_y: np.ndarray
     class_names: tuple[str, ...]
+    keep_every: int = 1  # of segmented images, only each so-manieth pixel in both directions goes to a prediction file
 
     def __post_init__(self) -> None:
         for x, y, part in ((self.train_x, self.train_y, "train"), (self.test_x, self.test_y, "test")):

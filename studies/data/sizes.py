@@ -18,4 +18,5 @@ SIZES = {
     "cifar100": Size(3, 32, 32, 100),
     "digit_masks": Size(1, 32, 32, 2),
     "membrane": Size(1, 256, 256, 2),
+    "nuclei": Size(1, 128, 128, 2),
 }

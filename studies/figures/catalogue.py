@@ -7,7 +7,8 @@ from matplotlib.figure import Figure
 
 from ..store import Store
 from .drawing import save
-from .growth import complexity, segmentation
+from .growth import complexity, nuclei, segmentation
+from .kept import promise, selective, shift
 from .passes import mc_temperature
 from .ranking import densenet_m, odds
 from .sweeps import calibration, regularisation
@@ -20,6 +21,10 @@ FIGURES: dict[str, Callable[[Store, str], dict[str, Figure]]] = {
     "odds": odds,
     "mc_temperature": mc_temperature,
     "densenet_m": densenet_m,
+    "nuclei": nuclei,
+    "selective": selective,
+    "shift": shift,
+    "promise": promise,
 }
 
 

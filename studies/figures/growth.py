@@ -12,7 +12,8 @@ from ..store import Store
 from ..tables.complexity import CALIBRATION, SELECTIVE, size
 from ..tables.results import by_network, finished, predictions, tally, temperature_scaled
 from ..tables.segmentation import measures
-from .drawing import panels
+from .binning import binning_figures
+from .drawing import name_lines, panels
 
 Measure = Callable[[Run], dict[str, float]]
 PAIRS = (("AUPR",), ("AURC",), ("ECE", "AECE"), ("MCE", "AMCE"))
@@ -21,12 +22,30 @@ SEGMENTATION = (("1 - Dice",), ("AURC of 1 - Dice",), ("ECE", "AECE"), ("MCE", "
 
 def complexity(store: Store, scale: str) -> dict[str, Figure]:
     runs = finished(store, runs_of(["complexity"], scale))
-    return {"complexity": against_size(runs, lambda run: of_classifier(store, run), PAIRS)}
+    found = against_size(runs, lambda run: of_classifier(store, run), PAIRS, ("as trained",) * 2 + ("scaled",) * 2)
+    return {"complexity": found, **binning_figures(store, runs)}
 
 
 def segmentation(store: Store, scale: str) -> dict[str, Figure]:
-    runs = finished(store, runs_of(["segmentation"], scale))
-    return {"segmentation": against_size(runs, lambda run: measures(store, run), SEGMENTATION)}
+    return of_masks("segmentation", store, scale)
+
+
+def nuclei(store: Store, scale: str) -> dict[str, Figure]:
+    return of_masks("nuclei", store, scale)
+
+
+def of_masks(name: str, store: Store, scale: str) -> dict[str, Figure]:
+    runs = finished(store, runs_of([name], scale))
+    states = {"": False, "_scaled": True}
+    return {
+        f"{name}{end}": against_size(
+            runs,
+            lambda run, scaled=scaled: measures(store, run, scaled=scaled),
+            SEGMENTATION,
+            ("scaled" if scaled else "as trained",) * len(SEGMENTATION),
+        )
+        for end, scaled in states.items()
+    }
 
 
 def of_classifier(store: Store, run: Run) -> dict[str, float]:
@@ -37,9 +56,12 @@ def of_classifier(store: Store, run: Run) -> dict[str, float]:
     return ranking | {name: metric(tally(scaled)) for name, metric in CALIBRATION.items()}
 
 
-def against_size(runs: list[Run], measure: Measure, pairs: tuple[tuple[str, ...], ...]) -> Figure:
+def against_size(
+    runs: list[Run], measure: Measure, pairs: tuple[tuple[str, ...], ...], states: tuple[str, ...]
+) -> Figure:
     """One panel per pair of metrics, a colour per family, dashed where bins adapt; bands span the repeats."""
-    figure, axes = panels([" and ".join(p) for p in pairs], [("parameters", "per cent")] * len(pairs))
+    titles = [f"{' and '.join(pair)}, {state}" for pair, state in zip(pairs, states, strict=True)]
+    figure, axes = panels(titles, [("parameters", "per cent")] * len(pairs))
     values = {run.settings.name: measure(run) for run in runs}
     for i, family in enumerate(dict.fromkeys(run.settings.network.split("-")[0] for run in runs)):
         groups = by_network(run for run in runs if run.settings.network.startswith(f"{family}-"))
@@ -50,8 +72,7 @@ def against_size(runs: list[Run], measure: Measure, pairs: tuple[tuple[str, ...]
                 line(ax, repeats, found, f"{family} {name}", f"C{i}")
     for ax in axes:
         ax.set_xscale("log")
-        if runs:
-            ax.legend(fontsize=6)
+        name_lines(ax)
     return figure
 
 

@@ -8,7 +8,7 @@ import howsure as hs
 from ..plans import runs_of
 from ..runs import Run
 from ..store import Store
-from ..tables.mc_temperature import name_of, one_pass, one_pass_scaled, passes, scaled
+from ..tables.mc_temperature import name_of, one_pass, one_pass_scaled, passes, scaled, swept
 from ..tables.results import finished, tally
 from .drawing import diagonal, draw, panels
 
@@ -18,7 +18,8 @@ LABELS = [("confidence", "accuracy")] * 2 + [("normalised entropy", "error"), ("
 
 def mc_temperature(store: Store, scale: str) -> dict[str, Figure]:
     """One figure per network; as trained and after temperature scaling."""
-    runs = finished(store, runs_of(["mc_temperature"], scale))
+    done = finished(store, runs_of(["mc_temperature"], scale))
+    runs = [run for run in done if run.settings.seed == 0 and not swept(run)]
     return {name_of(run).replace(" ", "_"): reliability(store, run) for run in runs}
 
 

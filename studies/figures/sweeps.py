@@ -1,6 +1,5 @@
-"""Vemuri 2020, figures 3.1, 3.2, 5.1 and 6.2."""
+"""Vemuri 2020, figures 3.1, 3.2, 4.1, 5.1, 6.1 and 6.2."""
 
-import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -10,23 +9,26 @@ from ..plans import STUDIES, runs_of
 from ..plans.regularisation import MAIN, SWEPT
 from ..runs import Run
 from ..store import Store
-from ..tables.regularisation import at_epoch
-from ..tables.results import arrays, finished, predictions, tally
+from ..tables.calibration import NOT_A_PROBABILITY, ByMethod, name_of, on_whole
+from ..tables.regularisation import at_epoch, course_of
+from ..tables.results import finished, predictions, tally
 from .drawing import diagonal, draw, panels
 
+COLUMNS = 5
 METRICS = {"error": lambda t: t.total / t.n, "ECE": hs.ece, "AAC": hs.aac}
 
 
 def regularisation(store: Store, scale: str) -> dict[str, Figure]:
     """The sweeps of the main network, and the course of every standard run."""
     everything = finished(store, dict.fromkeys(STUDIES["regularisation"](scale)))
-    done = [run for run in everything if run.settings.network == MAIN[scale]]
+    done = [run for run in everything if run.settings.network == MAIN[scale] and run.settings.seed == 0]
     standard = [run for run in done if run.label == "standard"]
     figure, axes = panels(list(SWEPT), [(name, "per cent") for name in SWEPT])
     for ax, (name, field) in zip(axes, SWEPT.items(), strict=True):
         sweep(ax, store, [*standard, *(run for run in done if run.label.startswith(name))], field)
-    courses = [run for run in everything if "course" in run.extras]
-    return {"regularisation": figure} | {f"overfitting_{r.settings.network}": overfitting(store, r) for r in courses}
+    courses = [run for run in everything if {"course", "long_course"} & set(run.extras)]
+    names = {run: f"overfitting_{run.settings.network}_{run.settings.epochs}" for run in courses}
+    return {"regularisation": figure} | {name: overfitting(store, run) for run, name in names.items()}
 
 
 def sweep(ax: Axes, store: Store, runs: list[Run], field: str) -> None:
@@ -42,12 +44,12 @@ def sweep(ax: Axes, store: Store, runs: list[Run], field: str) -> None:
 
 def overfitting(store: Store, run: Run) -> Figure:
     """Figure 3.2 and the early stopping panel of figure 5.1."""
-    found = arrays(store, run, "course")
+    found = course_of(store, run)
     titles = [f"{run.settings.network}: NLL", "error and ECE"]
     figure, axes = panels(titles, [("epoch", "NLL"), ("epoch", "per cent")])
-    epochs = np.arange(1, len(found["test_correct"]) + 1)
+    epochs = found["epochs"]
     for split in ("train", "test"):
-        axes[0].plot(epochs, found[f"{split}_nll"].astype(np.float64).mean(1), label=split)
+        axes[0].plot(epochs, found[f"{split}_nll"].astype(float).mean(1), label=split)
         axes[1].plot(epochs, 100 * (1 - found[f"{split}_correct"].mean(1)), label=f"{split} error")
     axes[1].plot(epochs, [100 * hs.ece(at_epoch(found, e).tally()) for e in range(len(epochs))], label="test ECE")
     for ax in axes:
@@ -56,26 +58,37 @@ def overfitting(store: Store, run: Run) -> Figure:
 
 
 def calibration(store: Store, scale: str) -> dict[str, Figure]:
-    return {run.settings.network: before(store, run) for run in finished(store, runs_of(["calibration"], scale))}
+    found: dict[str, Figure] = {}
+    for run in finished(store, runs_of(["calibration"], scale)):
+        name = f"{run.settings.network}_{run.settings.epochs}" + (f"_{run.settings.seed}" if run.settings.seed else "")
+        found |= {name: before(store, run), f"{name}_methods": after(on_whole(store, run))}
+    return found
 
 
 def before(store: Store, run: Run) -> Figure:
-    """Reliability of training and test images (figure 3.1), and the threshold diagram (figures 4.1 and 6.2)."""
+    """Reliability of training and test images (figure 3.1), and the threshold diagrams of all methods (4.1 and 6.2)."""
     labels = [("confidence", "accuracy"), ("deferred", "accuracy of the kept")]
-    figure, axes = panels([f"{run.settings.network}: reliability", "threshold diagram"], labels)
+    figure, axes = panels([f"{name_of(run)}: reliability", "threshold diagram"], labels)
     diagonal(axes[0])
     for split in ("train", "test"):
         draw(axes[0], hs.reliability(tally(predictions(store, run, split))), split, marker="o", markersize=3)
-    threshold_diagrams(axes[1], store, run)
-    for ax in axes:
-        ax.legend(fontsize=7)
+    for name, parts in on_whole(store, run).items():
+        draw(axes[1], hs.threshold_diagram(parts[-1].tally()), name)
+    draw(
+        axes[1], hs.threshold_diagram(tally(predictions(store, run)), ideal=True), "ideal", color="grey", linestyle="--"
+    )
+    axes[0].legend(fontsize=7)
+    axes[1].legend(fontsize=5, loc="lower right")
     return figure
 
 
-def threshold_diagrams(ax: Axes, store: Store, run: Run) -> None:
-    preds = predictions(store, run)
-    distance = arrays(store, run, "boundary")["test_boundary_distance"]
-    scores = {"top probability": preds.confidence, "entropy": hs.scores.entropy(preds), "boundary distance": distance}
-    for name, score in scores.items():
-        draw(ax, hs.threshold_diagram(hs.tally(score, correct=preds.correct)), name)
-    draw(ax, hs.threshold_diagram(tally(preds), ideal=True), "ideal", color="grey", linestyle="--")
+def after(found: ByMethod) -> Figure:
+    """Figure 6.1: the reliability diagram of each correction on the test images."""
+    names = [name for name in found if name not in NOT_A_PROBABILITY]
+    figure, axes = panels(names, [("confidence", "accuracy")] * len(names), columns=COLUMNS)
+    for ax, name in zip(axes, names, strict=True):
+        t = found[name][-1].tally()
+        diagonal(ax)
+        draw(ax, hs.reliability(t), name, marker="o", markersize=3)
+        ax.text(0.04, 0.9, f"ECE {100 * hs.ece(t):.1f}, AAC {100 * hs.aac(t):.1f}", transform=ax.transAxes, fontsize=7)
+    return figure

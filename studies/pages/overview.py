@@ -28,6 +28,7 @@ hand; each is tied to the verdict that it would explain and appears only with it
 - Ratios of spreads and correlations: bootstrap over networks, settings or images, as the case says.
 """
 
+FIGURES = "Every figure and table of the five papers with its counterpart here: [figures](figures.md)."
 STORY = "One network from training to a decision, with `howsure.torch`: [story](story.md)."
 
 
@@ -38,6 +39,7 @@ def overview(store: Store, scale: str, claims: Mapping[str, Sequence[Claim]]) ->
         verdicts(claims).to_markdown(),
         METHOD,
         runs_table(store, scale).to_markdown(),
+        FIGURES,
         STORY if store.finished(RUN) else "",
     ]) + "\n"  # fmt: skip
 

@@ -9,6 +9,7 @@ from ..progress import say
 from ..store import Store
 from ..story import RUN
 from ..tables import TABLES
+from .counterparts import counterparts_page
 from .overview import overview
 from .page import page
 from .story import write_story
@@ -26,5 +27,6 @@ def write_pages(names: Sequence[str], store: Store, scale: str, folder: Path) ->
         say(f"{name}.md, {len(figures)} figures")
     if set(names) == set(CLAIMS):
         (folder / "README.md").write_text(overview(store, scale, claims), encoding="utf-8")
+        (folder / "figures.md").write_text(counterparts_page(), encoding="utf-8")
         if store.finished(RUN):
             write_story(store, folder)

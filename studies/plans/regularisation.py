@@ -4,16 +4,21 @@ from dataclasses import replace
 
 from ..runs import Run
 from ..settings import Settings
-from .scales import cifar_recipe
+from .scales import cifar_recipe, smaller_steps
 
 SMOOTHING = (0.02, 0.05, 0.1, 0.2, 0.4)
 DROPOUT = (0.2, 0.5, 0.7)
 WEIGHT_DECAY = (0.0, 5e-4, 1e-3, 5e-3)
+STRONG_DECAY = (1e-2, 2e-2)
 PLAIN_DECAY = 1e-4
 SWEPT = {"label smoothing": "label_smoothing", "dropout": "dropout", "weight decay": "weight_decay"}
 MAIN = {"smoke": "resnet-8", "cpu": "resnet-8", "paper": "resnet-44"}
 EPOCHS = {"smoke": 2, "cpu": 20, "paper": 300}
 EXTRAS = ("boundary", "course")
+SEEDS = {"smoke": 2, "cpu": 5, "paper": 5}
+LONG = {"smoke": ("resnet-8",), "cpu": ("resnet-14", "resnet-20"), "paper": ()}
+LONG_EPOCHS = {"smoke": 5, "cpu": 100, "paper": 300}
+LONG_EXTRAS = ("boundary", "boundary_softmax", "long_course")
 
 
 def plain(scale: str, network: str) -> Settings:
@@ -22,21 +27,36 @@ def plain(scale: str, network: str) -> Settings:
 
 
 def deep(scale: str) -> Settings:
-    """The paper's network for fewer epochs, in smaller steps: with batches of 128 so deep a network has not begun to
-    learn after ten. The ratio of rate and batch, which sets the noise of SGD, is that of the others."""
-    return replace(plain(scale, "resnet-44"), epochs=10, batch=32, lr=0.025)
+    """The paper's network for fewer epochs, in smaller steps."""
+    return smaller_steps(replace(plain(scale, "resnet-44"), epochs=10))
+
+
+def long(scale: str) -> list[Run]:
+    """Until the training images are known by heart, as in the paper: that is where networks become over-confident."""
+    found = [replace(plain(scale, network), epochs=LONG_EPOCHS[scale]) for network in LONG[scale]]
+    return [Run(f"standard, {s.epochs} epochs", s, LONG_EXTRAS, turn) for turn, s in enumerate(found, 1)]
 
 
 def regularisation(scale: str) -> list[Run]:
     """The sweeps on the main network; at the scale of a CPU also the key settings on larger ones."""
     standard = plain(scale, MAIN[scale])
-    runs = [Run("standard", standard, EXTRAS), *key_runs(standard), *sweeps(standard)]
+    runs = [Run("standard", standard, EXTRAS), *key_runs(standard), *sweeps(standard), *long(scale)]
+    runs += smoothing_again(standard, SEEDS[scale])
     if scale == "cpu":
         larger = plain(scale, "resnet-14")
         runs += [Run("standard", larger, ("course",)), *key_runs(larger)]
         deepest = deep(scale)
         runs += [Run("standard", deepest, EXTRAS), Run("augmentation", replace(deepest, augment=True))]
     return runs
+
+
+def smoothing_again(standard: Settings, seeds: int) -> list[Run]:
+    """Label smoothing under further seeds: one training for each point leaves open whether two optima differ."""
+    return [
+        Run(f"label smoothing {value}", replace(standard, label_smoothing=value, seed=seed), (), 2 + (seed > 2))
+        for seed in range(1, seeds)
+        for value in (0.0, *SMOOTHING)
+    ]
 
 
 def key_runs(standard: Settings) -> list[Run]:
@@ -55,4 +75,5 @@ def sweeps(standard: Settings) -> list[Run]:
         *(Run(f"label smoothing {s}", replace(standard, label_smoothing=s)) for s in SMOOTHING),
         *(Run(f"dropout {p}", replace(standard, dropout=p)) for p in DROPOUT),
         *(Run(f"weight decay {w}", replace(standard, weight_decay=w)) for w in WEIGHT_DECAY),
+        *(Run(f"weight decay {w}", replace(standard, weight_decay=w), turn=2) for w in STRONG_DECAY),
     ]

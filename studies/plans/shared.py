@@ -2,24 +2,52 @@
 
 from dataclasses import replace
 
-from ..runs import Run
+from ..runs import Run, merged
+from ..settings import Settings
 from .complexity import complexity
-from .regularisation import EXTRAS, MAIN, deep, plain
+from .mc_temperature import mc_temperature
+from .regularisation import EXTRAS, MAIN, deep, long, plain, regularisation
+from .shift import shift
 
 ODDS_NETWORKS = {"smoke": "resnet-8", "cpu": "resnet-14", "paper": "wrn-28-4"}
+MEMBERS = {"smoke": 2, "cpu": 5, "paper": 5}
+BLOCK_RATES = (0.002, 0.01, 0.05)
 DENSENETS = {"smoke": "wrn-10-1", "cpu": "densenet-", "paper": "densenet-100"}
 
 
 def odds(scale: str) -> list[Run]:
     """Finlay & Oberman, tables 1-5: the repeats of one network are the ensemble."""
     chosen = [run for run in complexity(scale) if run.settings.network == ODDS_NETWORKS[scale]]
-    return [replace(run, extras=("dropout_variance",)) for run in chosen]
+    members = [replace(chosen[0], settings=replace(chosen[0].settings, seed=seed)) for seed in range(MEMBERS[scale])]
+    first = [replace(run, extras=("dropout_variance",)) for run in chosen]
+    return [*first, *(replace(run, turn=2) for run in members[len(chosen) :]), *block_dropout(chosen[0].settings)]
+
+
+def block_dropout(base: Settings) -> list[Run]:
+    """One network for each rate, trained and asked with dropout in every block."""
+    changed = {rate: replace(base, block_dropout=rate) for rate in BLOCK_RATES}
+    return [Run(f"dropout {rate} in every block", s, ("block_passes",), 2) for rate, s in changed.items()]
+
+
+def promise(scale: str) -> list[Run]:
+    """Every network that classifies: a threshold is set on validation images and judged on test images."""
+    found = [*complexity(scale), *regularisation(scale), *mc_temperature(scale), *shift(scale)]
+    return merged(replace(run, extras=()) for run in found)
 
 
 def calibration(scale: str) -> list[Run]:
     """Vemuri, figures 6.1-6.3: over-confident networks trained without augmentation, the paper's own among them."""
     larger = [deep(scale)] if scale == "cpu" else []
-    return [Run("standard", settings, EXTRAS) for settings in (plain(scale, MAIN[scale]), *larger)]
+    first = [plain(scale, MAIN[scale]), *larger]
+    again = [replace(settings, seed=1) for settings in first]
+    return [
+        *(Run("standard", settings, EXTRAS) for settings in first),
+        *(
+            Run("standard, again", s, ("boundary", "boundary_softmax"), turn)
+            for s, turn in zip(again, (0, 2), strict=False)
+        ),
+        *long(scale),
+    ]
 
 
 def densenet_m(scale: str) -> list[Run]:

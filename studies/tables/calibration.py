@@ -1,7 +1,8 @@
 """Vemuri 2020, figures 6.1 to 6.3: calibrators and scores on one over-confident network."""
 
 import warnings
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import cache
 
 import numpy as np
@@ -22,14 +23,14 @@ CHOICE = ["method", "fit ECE", "judge ECE", "test ECE", "fit AAC", "judge AAC", 
 PAPER = {
     "none": ("", "", "16.8", "6.6"), "histogram binning": ("0.2", "1.4", "17.1", "22.4"),
     "matrix scaling": ("0.6", "0.1", "11.6", "6.5"), "temperature": ("1.3", "0.1", "13.9", "6.1"),
-    "entropy": ("1.8", "0.1", "19.7", "6.4"), "boundary distance": ("", "0.1", "", "6.2"),
+    "entropy": ("1.8", "0.1", "19.7", "6.4"), "boundary distance, softmax": ("", "0.1", "", "6.2"),
 }  # fmt: skip
 PAPER_CHOICE = {
     "histogram binning": ("0.4", "0.6", "16.3", "1.3", "2.2", "23.5"),
     "matrix scaling": ("0.7", "0.4", "12.9", "0.1", "0.2", "7.1"),
     "temperature": ("1.4", "1.1", "13.8", "0.1", "0.1", "6.2"),
     "entropy": ("2.1", "1.5", "19.7", "0.1", "0.2", "6.4"),
-    "boundary distance": ("", "", "", "0.1", "0.2", "6.2"),
+    "boundary distance, softmax": ("", "", "", "0.1", "0.2", "6.2"),
 }  # fmt: skip
 CALIBRATORS = {
     "none": hs.calibrators.Identity,
@@ -42,7 +43,8 @@ CALIBRATORS = {
     "Dirichlet": hs.calibrators.Dirichlet,
     "temperature": hs.calibrators.Temperature,
 }
-NOT_A_PROBABILITY = ("boundary distance",)
+DISTANCES = {"boundary": "boundary distance", "boundary_softmax": "boundary distance, softmax"}
+NOT_A_PROBABILITY = tuple(DISTANCES.values())
 FULLY_TRAINED = ("nn_resnet110_c10", "netcal_densenet_bc_100_c100")
 HALF_SEED = 0
 ByMethod = dict[str, tuple[hs.Outcomes, ...]]
@@ -54,18 +56,34 @@ class Parts:
 
     fit: hs.Predictions
     shown: tuple[hs.Predictions, ...]
-    distances: tuple[np.ndarray, ...] = ()
+    distances: Mapping[str, tuple[np.ndarray, ...]] = field(default_factory=dict[str, tuple[np.ndarray, ...]])
 
 
 def calibration(store: Store, scale: str) -> list[Table]:
     runs = runs_of(["calibration"], scale)
     note = f"{progress(store, runs)} In per cent, 15 bins; the paper's values are those of ResNet-44 after 300 epochs."
     done = finished(store, runs)
-    tables = [method_table(f"{r.settings.network} (figures 6.1 and 6.2)", on_whole(store, r), note) for r in done]
-    tables += [choice_table(f"{r.settings.network}: choosing a calibrator (figure 6.3)", store, r) for r in done]
-    others = [name for name in FULLY_TRAINED if here(name)]
-    tables += [method_table(f"{NAMES[name]}, fully trained", on_provided(name), "In per cent.") for name in others]
+    tables = [method_table(f"{name_of(r)} (figures 6.1 and 6.2)", on_whole(store, r), note) for r in done]
+    tables += [choice_table(f"{name_of(r)}: choosing a calibrator (figure 6.3)", store, r) for r in done]
+    tables += [provided_table(name) for name in FULLY_TRAINED if here(name)]
     return tables or [Table("Calibrators (figures 6.1 and 6.2)", HEADER, [], note)]
+
+
+def name_of(run: Run) -> str:
+    """The network, how long it was trained, and which training it is where there are several."""
+    again = f", training {run.settings.seed + 1}" if run.settings.seed else ""
+    return f"{run.settings.network}, {run.settings.epochs} epochs{again}"
+
+
+def provided_table(name: str) -> Table:
+    fit = provided(name, "val")
+    left_out = too_large(fit)
+    why = (
+        f" {' and '.join(left_out)} are left out: {fit.k * (fit.k + 1):,} parameters cannot be fitted to {fit.n:,} "
+        "validation images."
+    )
+    note = f"In per cent.{why if left_out else ''}"
+    return method_table(f"{NAMES[name]}, fully trained", on_provided(name), note)
 
 
 def method_table(title: str, found: ByMethod, note: str) -> Table:
@@ -95,17 +113,18 @@ def ece(name: str, o: hs.Outcomes) -> str:
 
 def whole(store: Store, run: Run) -> Parts:
     val, test = predictions(store, run, "val"), predictions(store, run)
-    far = arrays(store, run, "boundary")
-    return Parts(val, (val, test), (far["val_boundary_distance"], far["test_boundary_distance"]))
+    kept = {name: arrays(store, run, extra) for extra, name in DISTANCES.items() if extra in run.extras}
+    far = {name: tuple(found[f"{s}_boundary_distance"] for s in ("val", "test")) for name, found in kept.items()}
+    return Parts(val, (val, test), far)
 
 
-def halves(store: Store, run: Run) -> Parts:
-    all_of_it = whole(store, run)
+def halves(all_of_it: Parts) -> Parts:
+    """Fitted on one half of validation, judged on the other."""
     val, test = all_of_it.shown
     order = np.random.default_rng(HALF_SEED).permutation(val.n)
     fit, judge = np.sort(order[: val.n // 2]), np.sort(order[val.n // 2 :])
-    far = all_of_it.distances
-    return Parts(val[fit], (val[fit], val[judge], test), (far[0][fit], far[0][judge], far[1]))
+    far = {name: (v[fit], v[judge], t) for name, (v, t) in all_of_it.distances.items()}
+    return Parts(val[fit], (val[fit], val[judge], test), far)
 
 
 @cache
@@ -121,16 +140,21 @@ def on_provided(name: str) -> ByMethod:
 
 @cache
 def on_halves(store: Store, run: Run) -> ByMethod:
-    return outcomes(halves(store, run))
+    return outcomes(halves(whole(store, run)))
+
+
+@cache
+def on_provided_halves(name: str) -> ByMethod:
+    val = provided(name, "val")
+    return outcomes(halves(Parts(val, (val, provided(name)))))
 
 
 def outcomes(parts: Parts) -> ByMethod:
     """Score and correctness by method; entropy and distance only rank, the answers stay those of the network."""
     found = {name: calibrated(name, parts) for name in CALIBRATORS if name not in too_large(parts.fit)}
     found["entropy"] = tuple(hs.Outcomes.of(p, hs.scores.entropy(p)) for p in parts.shown)
-    if parts.distances:
-        pairs = zip(parts.shown, parts.distances, strict=True)
-        found["boundary distance"] = tuple(hs.Outcomes.of(p, score) for p, score in pairs)
+    for name, scores in parts.distances.items():
+        found[name] = tuple(hs.Outcomes.of(p, score) for p, score in zip(parts.shown, scores, strict=True))
     return found
 
 

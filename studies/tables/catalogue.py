@@ -9,9 +9,12 @@ from .complexity import complexity
 from .densenet_m import densenet_m
 from .mc_temperature import mc_temperature
 from .odds import odds
+from .promise import promise
 from .regularisation import regularisation
 from .results import missing
-from .segmentation import segmentation
+from .segmentation import nuclei, segmentation
+from .selective import selective
+from .shift import shift
 from .table import Table
 
 TABLES: dict[str, Callable[[Store, str], list[Table]]] = {
@@ -22,6 +25,10 @@ TABLES: dict[str, Callable[[Store, str], list[Table]]] = {
     "odds": odds,
     "mc_temperature": mc_temperature,
     "densenet_m": densenet_m,
+    "nuclei": nuclei,
+    "selective": selective,
+    "shift": shift,
+    "promise": promise,
 }
 
 

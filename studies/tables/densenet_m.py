@@ -14,7 +14,7 @@ FULLY_TRAINED = "nn_resnet110_c10"
 CHANGED = (0, 20, 100, 300)
 PAPER = {0: "95.30 / 93.71 / 43.36 / 0.438", 20: "95.10 / 94.17 / 52.36 / 0.439",
          100: "94.30 / 95.80 / 72.80 / 0.456", 300: "92.30 / 98.08 / 91.64 / 0.605"}  # fmt: skip
-HEADER = ["network", "accuracy", "AUROC", "AUPR", "AURC", "paper (same order)"]
+HEADER = ["network", "accuracy", "AUROC", "AUPR", "AURC", "E-AURC", "paper (without E-AURC)"]
 
 
 def densenet_m(store: Store, scale: str) -> list[Table]:
@@ -32,8 +32,9 @@ def rows(preds: hs.Predictions) -> list[list[str]]:
 
 
 def row(m: int, t: hs.Tally) -> list[str]:
-    values = (1 - t.total / t.n, hs.auroc(t), hs.aupr(t), hs.aurc(t))
-    return [f"m = {m}", *(percent(v, 3 if v == values[-1] else 2) for v in values), PAPER[m]]
+    values = (1 - t.total / t.n, hs.auroc(t), hs.aupr(t))
+    areas = (hs.aurc(t), hs.e_aurc(t))
+    return [f"m = {m}", *(percent(v) for v in values), *(percent(v, 3) for v in areas), PAPER[m]]
 
 
 def worsened(preds: hs.Predictions, m: int) -> hs.Outcomes:

@@ -21,6 +21,7 @@ PAPER = [
     ["paper: ResNet-101, CIFAR-100", "", "29.63", "24.62", "30.33", "", "3.50", "", "1.92", "2.41", "", "", ""],
     ["paper: DenseNet-169, CIFAR-100", "", "30.62", "23.98", "29.62", "", "6.10", "", "2.89", "2.69", "", "", ""],
 ]
+USUAL, SWEPT_NETWORK, DRAWN = (0.5, 0.01), "cnn", 25
 OBJECTIVES = ("averaged", "per_pass")
 PASSES = (1, 2, 5, 10, 15, 20, 25)
 THRESHOLDS = np.arange(0.1, 1.01, 0.1)
@@ -28,30 +29,85 @@ THRESHOLDS = np.arange(0.1, 1.01, 0.1)
 
 def mc_temperature(store: Store, scale: str) -> list[Table]:
     runs = runs_of(["mc_temperature"], scale)
-    done = finished(store, runs)
-    note = f"{progress(store, runs)} In per cent, 15 bins, 2,000 test images, 25 passes."
+    everything = finished(store, runs)
+    done = [run for run in everything if not swept(run)]
+    note = (
+        f"{progress(store, runs)} In per cent, 15 bins, 25 passes; 2,000 test images, and all 10,000 after 60 epochs."
+    )
     rows = [*(row(store, r) for r in done), *PAPER]
     return [
         Table("Confidence and uncertainty (table 1, figure 2)", HEADER, rows, note),
+        sweep_table(store, [run for run in everything if is_point(run)]),
         passes_table(store, done),
         rejection_table(store, done),
     ]
 
 
 def name_of(run: Run) -> str:
-    penalty = run.settings.confidence_penalty
-    return f"{run.settings.network} {run.settings.data}" + (f" penalty {penalty}" if penalty else "")
+    """What tells this network from the others: its settings where they are not the usual ones."""
+    s = run.settings
+    long = "features" in run.extras
+    parts = [f"{s.network} {s.data}", *([f"{s.epochs} epochs"] if long else [])]
+    parts += [f"penalty {s.confidence_penalty}"] if s.confidence_penalty else []
+    parts += [f"dropout {s.dropout} decay {s.weight_decay}"] if swept(run) else []
+    return " ".join([*parts, *([f"seed {s.seed}"] if long and not swept(run) else [])])
+
+
+def swept(run: Run) -> bool:
+    """A point of the sweep that is not the recipe of the others."""
+    return "features" in run.extras and (run.settings.dropout, run.settings.weight_decay) != USUAL
+
+
+def is_point(run: Run) -> bool:
+    """The sweep holds the recipe of the others as its middle."""
+    s, usual = run.settings, USUAL
+    return swept(run) or ("features" in run.extras and not s.confidence_penalty and s.seed == 0 and (
+        s.network == SWEPT_NETWORK and (s.dropout, s.weight_decay) == usual))  # fmt: skip
+
+
+def sweep_table(store: Store, runs: list[Run]) -> Table:
+    """Dropout rate against weight decay, which the paper leaves to future work."""
+    header = ["dropout", "weight decay", "accuracy", "MC ECE", "MC UCE", "T", "scaled MC ECE", "scaled MC UCE"]
+    order = sorted(runs, key=lambda run: (run.settings.dropout, run.settings.weight_decay))
+    note = "In per cent, one seed for each pair, 25 passes drawn from the features of all test images."
+    return Table("Dropout rate and weight decay (future work)", header, [sweep_row(store, r) for r in order], note)
+
+
+def sweep_row(store: Store, run: Run) -> list[str]:
+    many, after = passes(store, run), scaled(store, run)
+    s, t = run.settings, f"{scaling(store, run).temperature:.2f}"
+    before = [percent(v) for v in (hs.accuracy(many), hs.ece(tally(many)), hs.uce(many))]
+    return [f"{s.dropout:g}", f"{s.weight_decay:g}", *before, t, percent(hs.ece(tally(after))), percent(hs.uce(after))]
+
+
+@cache
+def mc_arrays(store: Store, run: Run) -> dict[str, np.ndarray]:
+    """Logits of one pass and of 25 with dropout: as they were kept, or drawn from features and last layer."""
+    return drawn_passes(arrays(store, run, "features"), run) if "features" in run.extras else arrays(store, run, "mc")
+
+
+def drawn_passes(found: dict[str, np.ndarray], run: Run) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(run.settings.seed)
+    weight, bias = found["weight"].T, found["bias"]
+    kept: dict[str, np.ndarray] = {}
+    for split in ("val", "test"):
+        features = found[f"{split}_features"].astype(np.float32)
+        last = lambda x: (x @ weight + bias).astype(np.float16)
+        kept[f"{split}_logits"], kept[f"{split}_labels"] = last(features), found[f"{split}_labels"]
+        masks = (rng.random(features.shape, np.float32) >= run.settings.dropout for _ in range(DRAWN))
+        kept[f"mc_{split}_logits"] = np.stack([last(features * m / (1 - run.settings.dropout)) for m in masks])
+    return kept
 
 
 @cache
 def one_pass(store: Store, run: Run, split: str = "test") -> hs.Predictions:
-    found = arrays(store, run, "mc")
+    found = mc_arrays(store, run)
     return hs.Predictions.from_logits(found[f"{split}_logits"], found[f"{split}_labels"])
 
 
 @cache
 def passes(store: Store, run: Run, split: str = "test", count: int | None = None) -> hs.Predictions:
-    found = arrays(store, run, "mc")
+    found = mc_arrays(store, run)
     return hs.Predictions.from_samples(logits=found[f"mc_{split}_logits"][:count], labels=found[f"{split}_labels"])
 
 

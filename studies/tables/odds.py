@@ -26,13 +26,13 @@ PAPER_SHARE = {"entropy": "95", "U1": "95", "dropout 0.002": "92", "ensemble": "
 PAPER_HUNDRED = {"entropy": ("3.64", "0.067", "24 / 50 / 26"), "U1": ("3.77", "0.067", "24 / 49 / 27"),
                  "U5": ("4.25", "0.067", "19 / 57 / 24")}  # fmt: skip
 PAPER_THOUSAND = ("8.87", "0.042", "52 / 26 / 22")
-WORTH = ("EOR smoothed", "EOR merged", "Brier", "shares at 99 / 95 % / rest", "paper: EOR", "Brier", "shares")
+WORTH = ("EOR smoothed", "EOR merged", "Brier", "shares at 99 / 95 % / rest", "a / b", "paper: EOR", "Brier", "shares")
 
 
 def odds(store: Store, scale: str) -> list[Table]:
     """All methods rank the answers of the first network, so that they are compared on the same predictions."""
     runs = runs_of(["odds"], scale)
-    done = finished(store, runs)
+    done = members_of(finished(store, runs))
     members = f"Ensembles of {len(done)}, and of all {len(sizes(store, scale))} networks of `complexity`"
     note = f"{progress(store, runs)} {members}; 100 bins of equal size."
     others = [hundred_table(f"{NAMES[HUNDRED]} (tables 1, 2 and 5)", provided(HUNDRED))] if here(HUNDRED) else []
@@ -42,6 +42,22 @@ def odds(store: Store, scale: str) -> list[Table]:
     correct = predictions(store, done[0]).correct
     found = {name: hs.tally(score, correct=correct) for name, score in methods(store, done, scale).items()}
     return [odds_table(found, note), bands_table(found, note), *others]
+
+
+def members_of(runs: list[Run]) -> list[Run]:
+    """The repeats of one network; those with dropout in their blocks are others."""
+    return [run for run in runs if not run.settings.block_dropout]
+
+
+def in_blocks(store: Store, scale: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
+    """Networks trained with dropout in every block: minus the variance over passes with it, and whether their own
+    answers are right, since each rate is another network."""
+    runs = [run for run in finished(store, runs_of(["odds"], scale)) if run.settings.block_dropout]
+    return {f"{run.settings.block_dropout}": block_scores(store, run) for run in runs}
+
+
+def block_scores(store: Store, run: Run) -> tuple[np.ndarray, np.ndarray]:
+    return -arrays(store, run, "block_passes")["test_dropout_variance"], predictions(store, run).correct
 
 
 def sizes(store: Store, scale: str) -> list[Run]:
@@ -95,15 +111,21 @@ def worth(t: hs.Tally) -> list[str]:
 
 def bands_table(found: dict[str, hs.Tally], note: str) -> Table:
     header = ["method", *(f"share at {level:.0%}" for level in LEVELS), "share of the rest", "accuracy of the rest",
-              f"share at {COARSE:.1%}", "paper"]  # fmt: skip
-    return Table("Bands of certainty (table 4)", header, [bands_row(n, t) for n, t in found.items()], note)
+              "a", "b", f"share at {COARSE:.1%}", "paper"]  # fmt: skip
+    thresholds = " Scores of at least a are in the first band, of at least b in the second."
+    return Table("Bands of certainty (table 4)", header, [bands_row(n, t) for n, t in found.items()], note + thresholds)
 
 
 def bands_row(name: str, t: hs.Tally) -> list[str]:
     found = hs.bands(t, LEVELS)
     coarse = percent(hs.bands(t, (COARSE,)).weight[0], 1)
     fine = [*(percent(w, 1) for w in found.weight), percent(found.accuracy[-1], 1)]
-    return [name, *fine, coarse, PAPER_SHARE.get(name, "")]
+    return [name, *fine, *limits_of(found), coarse, PAPER_SHARE.get(name, "")]
+
+
+def limits_of(found: hs.Bands) -> list[str]:
+    """The lowest scores of the first two bands; an empty band has none."""
+    return [f"{v:.4g}" if w else "none" for v, w in zip(found.threshold[:2], found.weight[:2], strict=True)]
 
 
 def hundred_methods(preds: hs.Predictions) -> tuple[dict[str, np.ndarray], np.ndarray]:
@@ -142,4 +164,5 @@ def thousand_table() -> Table:
 
 
 def worth_cells(t: hs.Tally) -> list[str]:
-    return [*worth(t), " / ".join(percent(w, 0) for w in hs.bands(t, LEVELS).weight)]
+    found = hs.bands(t, LEVELS)
+    return [*worth(t), " / ".join(percent(w, 0) for w in found.weight), " / ".join(limits_of(found))]

@@ -8,7 +8,7 @@ from ..plans import STUDIES
 from ..runs import Run
 from ..store import Store
 from .results import arrays, by_network, finished, predictions, progress, tally
-from .table import Table, percent
+from .table import Table, percent, spread
 
 HEADER = ["regulariser", "test error", "train ECE", "test ECE", "test AAC", "train NLL", "test NLL",
           "paper: train ECE", "test ECE"]  # fmt: skip
@@ -24,10 +24,11 @@ def regularisation(store: Store, scale: str) -> list[Table]:
     done = finished(store, runs)
     tables = [
         Table(f"{network} (figures 5.1 and 5.2)", HEADER, [row(store, run) for run in group], note)
-        for network, group in by_network(done).items()
+        for network, group in by_network(run for run in done if run.settings.seed == 0).items()
     ]
-    tables += [course_table(store, run) for run in done if "course" in run.extras]
-    return tables or [Table("Regularisers (figures 5.1 and 5.2)", HEADER, [], note)]
+    tables += [smoothing_table(store, done)]
+    tables += [course_table(store, run) for run in done if {"course", "long_course"} & set(run.extras)]
+    return tables if done else [Table("Regularisers (figures 5.1 and 5.2)", HEADER, [], note)]
 
 
 def row(store: Store, run: Run) -> list[str]:
@@ -40,17 +41,45 @@ def row(store: Store, run: Run) -> list[str]:
 
 def course_table(store: Store, run: Run) -> Table:
     """Overfitting of the NLL but not of the error (figure 3.2), and early stopping (figure 5.1)."""
-    found = arrays(store, run, "course")
-    rows = [course_row(found, epoch) for epoch in range(len(found["test_correct"]))]
-    note = "The standard run stopped after each epoch; the first 2,500 test images and 1,500 training images."
-    return Table(f"{run.settings.network}: early stopping (figures 3.2 and 5.1)", COURSE_HEADER, rows, note)
+    found = course_of(store, run)
+    rows = [course_row(found, row) for row in range(len(found["test_correct"]))]
+    sizes = [f"{found[f'{split}_correct'].shape[1]:,}" for split in ("test", "train")]
+    note = f"The standard run stopped after an epoch; {sizes[0]} test images and {sizes[1]} training images."
+    title = f"{run.settings.network}, {run.settings.epochs} epochs: early stopping (figures 3.2 and 5.1)"
+    return Table(title, COURSE_HEADER, rows, note)
 
 
-def course_row(found: dict[str, np.ndarray], epoch: int) -> list[str]:
-    t = at_epoch(found, epoch).tally()
-    losses = [f"{found[f'{split}_nll'][epoch].astype(np.float64).mean():.3f}" for split in ("train", "test")]
-    return [str(epoch + 1), percent(t.total / t.n), percent(hs.ece(t)), *losses, percent(hs.aac(t))]
+def course_of(store: Store, run: Run) -> dict[str, np.ndarray]:
+    """The course of training with the epochs that it has; short trainings have all."""
+    found = arrays(store, run, "long_course" if "long_course" in run.extras else "course")
+    return {"epochs": np.arange(1, len(found["test_correct"]) + 1), **found}
 
 
-def at_epoch(found: dict[str, np.ndarray], epoch: int) -> hs.Outcomes:
-    return hs.Outcomes(found["test_confidence"][epoch].astype(np.float64), correct=found["test_correct"][epoch])
+def course_row(found: dict[str, np.ndarray], row: int) -> list[str]:
+    t = at_epoch(found, row).tally()
+    losses = [f"{found[f'{split}_nll'][row].astype(np.float64).mean():.3f}" for split in ("train", "test")]
+    return [str(found["epochs"][row]), percent(t.total / t.n), percent(hs.ece(t)), *losses, percent(hs.aac(t))]
+
+
+def at_epoch(found: dict[str, np.ndarray], row: int) -> hs.Outcomes:
+    return hs.Outcomes(found["test_confidence"][row].astype(np.float64), correct=found["test_correct"][row])
+
+
+def smoothing_table(store: Store, runs: list[Run]) -> Table:
+    """Label smoothing over all seeds that are there; standard training is smoothing 0."""
+    chosen = [run for run in runs if run.label == "standard" or run.label.startswith("label smoothing")]
+    groups: dict[tuple[str, float], dict[int, hs.Predictions]] = {}
+    for run in chosen:
+        key = (run.settings.network, run.settings.label_smoothing)
+        groups.setdefault(key, {})[run.settings.seed] = predictions(store, run)
+    rows = [smoothing_row(*key, list(found.values())) for key, found in sorted(groups.items()) if len(found) > 1]
+    note = "Mean of the seeds ± half their range, in per cent."
+    return Table(
+        "Label smoothing again (figure 5.1)", ["network", "smoothing", "seeds", "error", "ECE", "AAC"], rows, note
+    )
+
+
+def smoothing_row(network: str, value: float, found: list[hs.Predictions]) -> list[str]:
+    tallies = [tally(p) for p in found]
+    cells = [[t.total / t.n for t in tallies], [hs.ece(t) for t in tallies], [hs.aac(t) for t in tallies]]
+    return [network, f"{value:g}", str(len(found)), *(spread(c) for c in cells)]

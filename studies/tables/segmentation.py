@@ -13,14 +13,24 @@ from .complexity import CALIBRATION, size
 from .results import arrays, by_network, finished, progress, tally
 from .table import Table, rank_correlation, spread
 
-METRICS = ("1 - Dice", "AURC of 1 - Dice", "pixel error", *CALIBRATION)
+SURE = 0.99  # "sure" is the share of pixels above it
+METRICS = ("1 - Dice", "AURC of 1 - Dice", "pixel error", "AUPR", "sure", *CALIBRATION)
 
 
 def segmentation(store: Store, scale: str) -> list[Table]:
+    return width_tables("segmentation", store, scale, "all test pixels")
+
+
+def nuclei(store: Store, scale: str) -> list[Table]:
+    """A quarter of the pixels is kept, see `Dataset.keep_every`."""
+    return width_tables("nuclei", store, scale, "every second pixel in both directions of all test images")
+
+
+def width_tables(name: str, store: Store, scale: str, which: str) -> list[Table]:
     """One row per width; the foreground of Dice is class 1."""
-    runs = runs_of(["segmentation"], scale)
+    runs = runs_of([name], scale)
     groups = by_network(finished(store, runs))
-    note = progress(store, runs) + " In per cent, all test pixels; mean of the repeats ± half their range."
+    note = f"{progress(store, runs)} In per cent, {which}; mean of the repeats ± half their range."
     title = "U-Net width (figure 7)"
     return [
         width_table(store, groups, f"{title}, {name}", note, scaled=scaled)
@@ -57,6 +67,8 @@ def measures(store: Store, run: Run, *, scaled: bool = False) -> dict[str, float
         "1 - Dice": float(dice.risk[-1]),
         "AURC of 1 - Dice": hs.aurc(dice),
         "pixel error": t.total / t.n,
+        "AUPR": hs.aupr(t),
+        "sure": float((preds.confidence > SURE).mean()),
         **{name: metric(t) for name, metric in CALIBRATION.items()},
     }
 

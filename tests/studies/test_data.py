@@ -205,3 +205,25 @@ def test_no_pickle_in_npz(tmp_path):
     np.savez(tmp_path / "membrane_images.npz", images=np.array([{}], dtype=object), masks=np.zeros(1))
     with pytest.raises(ValueError, match=r"allow_pickle"):
         masked_images(tmp_path)
+
+
+def nuclei_file(folder, **changes):
+    arrays = {"images": np.zeros((6, 32, 32), np.uint8), "masks": np.zeros((6, 32, 32), np.uint8),
+              "split": np.array([0, 0, 1, 2, 2, 0])}  # fmt: skip
+    kept = {name: value for name, value in {**arrays, **changes}.items() if value is not None}
+    np.savez(folder / "dsb2018_nuclei_128.npz", **kept)
+
+
+def test_nuclei_are_divided_as_their_file_says(tmp_path):
+    nuclei_file(tmp_path)
+    found = load("nuclei", tmp_path)
+    assert (len(found.train_y), len(found.test_y), found.keep_every, found.per_pixel) == (4, 2, 2, True)
+
+
+def test_nuclei_without_a_split(tmp_path):
+    nuclei_file(tmp_path, split=None)
+    with pytest.raises(DataError, match=r"no array 'split'.*dsbowl"):
+        load("nuclei", tmp_path)
+    nuclei_file(tmp_path, split=np.zeros(3))
+    with pytest.raises(DataError, match=r"6 images but a split of 3 rows"):
+        load.__wrapped__("nuclei", tmp_path)

@@ -12,6 +12,7 @@ pytest.importorskip("howsure")
 
 from studies.__main__ import main
 from studies.claims.claim import AGREES, MISSING, MIXED, NOT, OPEN
+from studies.pages.counterparts import COUNTERPARTS, counterparts_page, files
 from studies.plans import STUDIES
 
 pytestmark = pytest.mark.usefixtures("alone")
@@ -44,8 +45,17 @@ def test_pages_of_finished_runs(tmp_path, smoke):
         text = once[f"{name}.md"].decode()
         assert verdicts(text) <= WORDS
         assert "all finished" in text
-        assert ("not at hand" in text) == (name in ("complexity", "calibration", "odds", "densenet_m"))
+        assert ("not at hand" in text) == (name in ("complexity", "calibration", "odds", "densenet_m", "promise"))
         assert f"]({next(n for n in once if n.startswith(name) and n.endswith('.svg'))})" in text
+
+
+def test_every_figure_and_table_of_the_papers_has_a_counterpart_or_a_reason():
+    """The files are those of the committed pages."""
+    docs = Path(__file__).parents[2] / "docs" / "studies"
+    assert len({(c.paper, c.item) for c in COUNTERPARTS}) == len(COUNTERPARTS)
+    assert all(c.here or c.note for c in COUNTERPARTS)
+    assert [name for c in COUNTERPARTS for name in files(c) if not (docs / name).exists()] == []
+    assert counterparts_page() == (docs / "figures.md").read_text(encoding="utf-8")
 
 
 def test_the_same_files_give_the_same_page(tmp_path, smoke):

@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("sklearn")
 pytest.importorskip("PIL")
 
+from studies import training  # noqa: E402
 from studies.batches import (  # noqa: E402
     Normaliser,
     augmented,
@@ -17,14 +18,18 @@ from studies.batches import (  # noqa: E402
 )
 from studies.checkpoints import Checkpoints  # noqa: E402
 from studies.data import load  # noqa: E402
-from studies.extras import distances  # noqa: E402
+from studies.extras import EXTRAS, distances  # noqa: E402
 from studies.objective import objective  # noqa: E402
+from studies.predictions import rounded  # noqa: E402
 from studies.optimisation import learning_rate, plateaus  # noqa: E402
 from studies.runner import carry_out  # noqa: E402
 from studies.runs import Run  # noqa: E402
 from studies.settings import Settings  # noqa: E402
+from studies.shifts import DARK, shifted  # noqa: E402
+from studies.shifts import NAMES as SHIFTS  # noqa: E402
 from studies.store import Store  # noqa: E402
-from studies.training import Task, train  # noqa: E402
+from studies.tables.mc_temperature import mc_arrays  # noqa: E402
+from studies.training import Task, new_network, train  # noqa: E402
 
 QUICK = Settings(data="digits", network="resnet-8", train_size=300, val_size=100, epochs=3, batch=64, dropout=0.3)
 
@@ -55,6 +60,38 @@ def test_an_interrupted_run_ends_with_the_same_weights(tmp_path, optimiser):
     assert torch.equal(weights(settings, tmp_path / "a"), weights(settings, tmp_path / "b"))
 
 
+@pytest.mark.parametrize("optimiser", ["sgd", "adamw"])
+def test_a_run_killed_inside_an_epoch_ends_with_the_same_weights(tmp_path, monkeypatch, optimiser):
+    """Saved after every batch and killed at the third of the second epoch; dropout and augmentation go on as before."""
+    settings = replace(QUICK, optimiser=optimiser, lr=0.01)
+    whole = weights(settings, tmp_path / "b")
+    monkeypatch.setattr(training, "INSIDE", -1.0)
+    monkeypatch.setattr(training, "objective", killed_at(len_of_epoch=5, batch=8))
+    with pytest.raises(KeyboardInterrupt):
+        weights(settings, tmp_path / "a")
+    assert (tmp_path / "a" / "inside.pt").exists()
+    monkeypatch.undo()
+    seen: list[int] = []
+    monkeypatch.setattr(training, "objective", lambda *args: seen.append(1) or objective(*args))
+    assert torch.equal(weights(settings, tmp_path / "a"), whole)
+    assert len(seen) == 15 - 7
+
+
+def killed_at(*, len_of_epoch, batch):
+    """The loss until a batch, counted from 1 over all epochs; a kill there. An epoch of QUICK has five batches."""
+    count = 0
+
+    def loss(*args):
+        nonlocal count
+        count += 1
+        if count == batch:
+            raise KeyboardInterrupt
+        return objective(*args)
+
+    assert -(-QUICK.train_size // QUICK.batch) == len_of_epoch
+    return loss
+
+
 def test_a_claimed_run_is_left_to_its_owner(tmp_path):
     run, store = Run("x", QUICK), Store(tmp_path)
     with store.claim(run) as mine, store.claim(run) as second:
@@ -66,7 +103,7 @@ def test_a_claimed_run_is_left_to_its_owner(tmp_path):
 
 def test_a_finished_run_leaves_its_files(tmp_path):
     store = Store(tmp_path)
-    run = Run("x", QUICK, ("mc", "course", "boundary", "dropout_variance"))
+    run = Run("x", QUICK, tuple(EXTRAS))
     carry_out([run], Path(), store)
     assert store.finished(run)
     with np.load(store.predictions(QUICK), allow_pickle=False) as file:
@@ -83,6 +120,65 @@ def test_a_finished_run_leaves_its_files(tmp_path):
     with np.load(store.predictions(QUICK, "dropout_variance"), allow_pickle=False) as file:
         small, large = (file[f"test_dropout_variance_{p}"].mean() for p in (0.002, 0.05))
         assert 0 < small < large
+
+
+def test_passes_drawn_from_features_are_those_of_the_network(tmp_path):
+    """One pass is what the network says; dropout passes scatter around it."""
+    store, run = Store(tmp_path), Run("x", QUICK, ("features",))
+    carry_out([run], Path(), store)
+    with np.load(store.predictions(QUICK), allow_pickle=False) as file:
+        logits = file["test_logits"].astype(float)
+    found = mc_arrays(store, run)
+    np.testing.assert_allclose(found["test_logits"].astype(float), logits, atol=0.1)
+    assert found["mc_test_logits"].shape == (25, 597, 10)
+    np.testing.assert_allclose(found["mc_test_logits"].astype(float).mean(0), logits, atol=1.5)
+    assert found["mc_test_logits"].std(0).max() > 0.01
+
+
+def test_rounded_logits_keep_six_digits():
+    values = np.array([0.1, -3.3, 17.7, 100.0, 0.0], np.float16)
+    np.testing.assert_allclose(rounded(values).astype(float), values.astype(float), rtol=1 / 64)
+    assert rounded(values).dtype == np.float16
+
+
+def test_dice_loss_by_hand():
+    """Two pixels, one foreground with p = 0.5 each: 1 - (2 * 0.5 + 1) / (1 + 1 + 1)."""
+    logits, labels = torch.zeros(1, 2, 1, 2), torch.tensor([[[1, 0]]])
+    assert objective(logits, labels, replace(QUICK, loss="dice")).item() == pytest.approx(1 / 3)
+    with pytest.raises(ValueError, match="loss 'l2' is unknown"):
+        objective(logits, labels, replace(QUICK, loss="l2"))
+
+
+def test_the_selective_loss_is_added_to_cross_entropy():
+    from howsure.torch import selective_loss
+
+    logits, labels = torch.randn(8, 3, generator=torch.Generator().manual_seed(0)), torch.arange(8) % 3
+    both = objective(logits, labels, replace(QUICK, loss="selective"))
+    assert both.item() == pytest.approx((objective(logits, labels, QUICK) + selective_loss(logits, labels)).item())
+
+
+def test_dropout_in_blocks_is_for_cifar_residual_networks():
+    network = new_network(replace(QUICK, block_dropout=0.1), load("digits", Path()))
+    assert sum(isinstance(m, torch.nn.Dropout) and m.p == 0.1 for m in network.modules()) == 3
+    with pytest.raises(ValueError, match="not for densenet-10"):
+        new_network(replace(QUICK, network="densenet-10", block_dropout=0.1), load("digits", Path()))
+
+
+@pytest.mark.parametrize("name", SHIFTS)
+def test_changed_images(name):
+    """Blur keeps the mean, darkness scales it, noise moves each pixel; strength grows with the number."""
+    images = np.random.default_rng(0).integers(60, 180, (4, 3, 32, 32)).astype(np.uint8)
+    found = shifted(images, name)
+    assert found.shape == images.shape
+    assert found.dtype == np.uint8
+    assert np.array_equal(found, shifted(images, name))
+    kind, level = name.split("_")
+    expected = images.mean() * (DARK[int(level) - 1] if kind == "dark" else 1)
+    assert found.mean() == pytest.approx(expected, abs=1)
+    if level != "1":
+        before = shifted(images, f"{kind}_{int(level) - 1}")
+        change = lambda a: np.abs(a.astype(float) - images).mean()
+        assert change(found) > change(before)
 
 
 def test_distances_are_those_of_the_library_in_the_order_of_the_images():

@@ -1,0 +1,56 @@
+"""Promises, shifts and the selective loss: what is kept and how much of it is wrong."""
+
+from matplotlib.figure import Figure
+
+import howsure as hs
+
+from ..plans import runs_of
+from ..shifts import STRENGTHS
+from ..store import Store
+from ..tables.promise import own, published
+from ..tables.results import finished, predictions, tally
+from ..tables.selective import pairs
+from ..tables.shift import accepted, changed
+from .drawing import draw, panels
+
+
+def promise(store: Store, scale: str) -> dict[str, Figure]:
+    """Each set as a point: what was promised, and what came of it."""
+    titles = ["threshold that kept it on validation", "guaranteed threshold"]
+    figure, axes = panels(titles, [("promised error", "error on test")] * 2)
+    for ax, field in zip(axes, ("plain", "guaranteed"), strict=True):
+        for name, found in (("published", published()), ("our networks", own(store, scale))):
+            points = [(p.risk, getattr(p, field).risk) for p in found if getattr(p, field).count]
+            ax.plot([x for x, _ in points], [y for _, y in points], "o", markersize=3, label=name)
+        ax.axline((0, 0), slope=1, color="grey", linestyle="--", linewidth=0.8)
+        ax.legend(fontsize=7)
+    return {"promise": figure}
+
+
+def shift(store: Store, scale: str) -> dict[str, Figure]:
+    """Accuracy and confidence part as images change; and so does the error of what a threshold accepts."""
+    titles = ["accuracy (solid) and confidence", "error of the accepted"]
+    figure, axes = panels(titles, [("strength", "share"), ("strength", "error")])
+    for run in finished(store, runs_of(["shift"], scale)):
+        for i, kind in enumerate(STRENGTHS):
+            names = ["", *(f"{kind}_{level}" for level in range(1, 6))]
+            found = [changed(store, run, name) for name in names]
+            axes[0].plot([hs.accuracy(p) for p in found], "o-", color=f"C{i}", markersize=3, label=kind)
+            axes[0].plot([p.confidence.mean() for p in found], "--", color=f"C{i}")
+            axes[1].plot(
+                [accepted(store, run, name).risk for name in names], "o-", color=f"C{i}", markersize=3, label=kind
+            )
+        for ax in axes:
+            ax.legend(fontsize=7)
+    return {"shift": figure}
+
+
+def selective(store: Store, scale: str) -> dict[str, Figure]:
+    """Risk and coverage of each pair of trainings."""
+    figure, (ax,) = panels(["risk and coverage"], [("coverage", "risk")])
+    for i, both in enumerate(pairs(store, scale)):
+        for run, style in zip(both, ("-", "--"), strict=True):
+            label = f"{run.label}, seed {run.settings.seed}"
+            draw(ax, hs.risk_coverage(tally(predictions(store, run))), label, color=f"C{i}", linestyle=style)
+        ax.legend(fontsize=6)
+    return {"selective": figure}

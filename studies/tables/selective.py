@@ -1,0 +1,32 @@
+"""Ding 2020, section 4.1 (iv): does a loss made after AURC give a better AURC?"""
+
+import howsure as hs
+
+from ..plans import runs_of
+from ..runs import Run
+from ..store import Store
+from .results import finished, predictions, progress, tally
+from .table import Table, percent
+
+HEADER = ["training", "seed", "error", "AURC", "E-AURC", "AUROC", "ECE"]
+
+
+def selective(store: Store, scale: str) -> list[Table]:
+    runs = runs_of(["selective"], scale)
+    rows = [row(store, run) for run in sorted(finished(store, runs), key=lambda run: (run.settings.seed, run.label))]
+    note = f"{progress(store, runs)} In per cent. Both trainings of a seed start from the same weights."
+    return [Table("With and without the selective loss", HEADER, rows, note)]
+
+
+def row(store: Store, run: Run) -> list[str]:
+    t = tally(predictions(store, run))
+    values = (t.total / t.n, hs.aurc(t), hs.e_aurc(t), hs.auroc(t), hs.ece(t))
+    return [run.label, str(run.settings.seed), *(percent(v) for v in values)]
+
+
+def pairs(store: Store, scale: str) -> list[tuple[Run, Run]]:
+    """The run with the selective loss and its partner, seed by seed."""
+    done = finished(store, runs_of(["selective"], scale))
+    plain = {run.settings.seed: run for run in done if run.settings.loss == "cross_entropy"}
+    added = [run for run in done if run.settings.loss == "selective"]
+    return [(run, plain[run.settings.seed]) for run in added if run.settings.seed in plain]
