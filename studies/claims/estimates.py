@@ -50,6 +50,8 @@ def resampled(count: int, number: Callable[[np.ndarray], float], draws: int = DR
         return NONE
     rng = np.random.default_rng(SEED)
     found = np.array([number(rng.integers(count, size=count)) for _ in range(draws)])
+    if np.isnan(found).all():
+        return NONE
     low, high = np.nanquantile(found, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return number(np.arange(count)), float(low), float(high)
 

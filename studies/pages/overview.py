@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from ..claims import Claim
+from ..claims.claim import MISSING, OPEN
 from ..hours import predicted_hours
 from ..plans import STUDIES, runs_of
 from ..runs import merged
@@ -29,7 +30,7 @@ hand; each is tied to the verdict that it would explain and appears only with it
 """
 
 FIGURES = "Every figure and table of the five papers with its counterpart here: [figures](figures.md)."
-STORY = "One network from training to a decision, with `howsure.torch`: [story](story.md)."
+STORY = "One network from training to a promise, with `howsure.torch`: [story](story.md)."
 
 
 def overview(store: Store, scale: str, claims: Mapping[str, Sequence[Claim]]) -> str:
@@ -37,6 +38,7 @@ def overview(store: Store, scale: str, claims: Mapping[str, Sequence[Claim]]) ->
         f"# Studies at scale {scale}",
         state(store, scale),
         verdicts(claims).to_markdown(),
+        left_open(store, scale, claims).to_markdown(),
         METHOD,
         runs_table(store, scale).to_markdown(),
         FIGURES,
@@ -62,6 +64,26 @@ def verdicts(claims: Mapping[str, Sequence[Claim]]) -> Table:
     ]
     header = ["study", "claim", "the paper", "cases that agree / do not / are open", "verdict"]
     return Table("Verdicts", header, rows)
+
+
+def left_open(store: Store, scale: str, claims: Mapping[str, Sequence[Claim]]) -> Table:
+    """Claims without an answer, and what it would take: the networks that their study still lacks."""
+    chosen = [(name, claim) for name, found in claims.items() for claim in found if claim.word in (OPEN, MISSING)]
+    rows = [[f"[{name}]({name}.md)", c.text, c.word, lacking(store, scale, name), c.reason] for name, c in chosen]
+    words = [claim.word for _, claim in chosen]
+    note = f"{words.count(OPEN)} claims are open, {words.count(MISSING)} wait for their networks."
+    return Table(
+        "Open, and what it would take", ["study", "claim", "state", "networks still to train", "why"], rows, note
+    )
+
+
+def lacking(store: Store, scale: str, name: str) -> str:
+    left = store.unfinished(runs_of([name], scale))
+    if not left:
+        return "none: more or larger networks than planned, or more images"
+    return (
+        f"{len(left)} of {len(runs_of([name], scale))}, about {sum(map(predicted_hours, left)):.1f} hours on one core"
+    )
 
 
 def runs_table(store: Store, scale: str) -> Table:

@@ -1,5 +1,6 @@
-"""The page of one network's story: Laves' table 1, figure 3, and the number of passes."""
+"""The page of one network's story: Laves' table 1, figure 3, the number of passes, and a promise kept or broken."""
 
+from functools import cache
 from pathlib import Path
 
 from matplotlib.figure import Figure
@@ -21,6 +22,7 @@ from ..tables.mc_temperature import (
     scaled,
     scaling,
 )
+from ..tables.promise import Kept, Promised, promised
 from ..tables.results import arrays, predictions, tally
 from ..tables.table import percent
 
@@ -45,7 +47,7 @@ def write_story(store: Store, folder: Path) -> str:
 
 def story_page(store: Store) -> str:
     parts = [
-        "# story: one network from training to a decision",
+        "# story: one network from training to a promise",
         setting(),
         "## What the report says",
         "\n".join(f"- {sentence}" for sentence in hs.evaluate(predictions(store, RUN)).data["verdict"]),
@@ -56,6 +58,8 @@ def story_page(store: Store) -> str:
         rejection_table(store, [RUN]).to_markdown(),
         "![rejection and passes](story_rejection.svg)",
         distance_table(store).to_markdown(),
+        promise_table(store).to_markdown(),
+        kept_text(store),
         "Made by `python -m studies story --data DIR --docs DIR`.",
     ]
     return "\n\n".join(part.strip() for part in parts) + "\n"
@@ -115,6 +119,40 @@ def distance_table(store: Store) -> Table:
     rows = [[name, f"{error_auroc(score, preds.correct):.3f}"] for name, score in scores.items()]
     note = "AUROC of right answers against wrong ones; 0.5 says nothing, 1 is perfect."
     return Table("Which score finds the errors?", ["score", "AUROC"], rows, note)
+
+
+@cache
+def story_promise(store: Store) -> Promised:
+    return promised("Fashion-MNIST", predictions(store, RUN, "val"), predictions(store, RUN))
+
+
+def promise_table(store: Store) -> Table:
+    """From validation images to a promise, and what became of it on test images."""
+    p = story_promise(store)
+    rows = [
+        ["that kept it on validation", *promise_cells(p, p.plain), f"{percent(p.low)} to {percent(p.high)}"],
+        ["guaranteed, 95 %", *promise_cells(p, p.guaranteed), f"at most {percent(p.risk)}"],
+    ]
+    header = ["threshold", "promised error", "answers kept", "error of the kept on test", "said beforehand"]
+    n = predictions(store, RUN, "val").n
+    note = f"In per cent. The thresholds were chosen on {n:,} validation images; half of their error is promised."
+    return Table("A promise, and whether it was kept", header, rows, note)
+
+
+def promise_cells(p: Promised, kept: Kept) -> list[str]:
+    return [percent(p.risk), percent(kept.coverage, 1), percent(kept.risk)]
+
+
+def kept_text(store: Store) -> str:
+    """The last sentence of the story, from the numbers."""
+    p = story_promise(store)
+    plain = "lies" if p.inside else "does not lie"
+    sure = "broken" if p.guaranteed.risk > p.risk else "kept"
+    return (
+        f"The error on test {plain} in the interval that was predicted for it. The guaranteed promise was {sure}: "
+        f"{percent(p.guaranteed.risk)} % of {p.guaranteed.count:,} answers are wrong, at most {percent(p.risk)} % was "
+        "the promise."
+    )
 
 
 def curves(store: Store) -> Figure:

@@ -5,12 +5,12 @@ from dataclasses import replace
 from ..runs import Run
 from .complexity import complexity
 
-NETWORK = "resnet-8"
+NETWORKS = {"smoke": "resnet-8", "cpu": "resnet-8", "paper": "densenet-40"}
 
 
 def selective(scale: str) -> list[Run]:
-    """The ResNet-8 of `complexity`, and the same with the selective loss added to cross entropy."""
-    plain = [run for run in complexity(scale) if run.settings.network == NETWORK]
+    """A network of `complexity`, and the same with the selective loss added to cross entropy."""
+    plain = [run for run in complexity(scale) if run.settings.network == NETWORKS[scale]]
     return [
         *(replace(run, label="cross entropy") for run in plain),
         *(Run("selective loss added", replace(run.settings, loss="selective"), (), 2) for run in plain),

@@ -1,5 +1,7 @@
 """Ding 2020, section 4.1 (iv): does a loss made after AURC give a better AURC?"""
 
+from dataclasses import replace
+
 import howsure as hs
 
 from ..plans import runs_of
@@ -27,6 +29,6 @@ def row(store: Store, run: Run) -> list[str]:
 def pairs(store: Store, scale: str) -> list[tuple[Run, Run]]:
     """The run with the selective loss and its partner, seed by seed."""
     done = finished(store, runs_of(["selective"], scale))
-    plain = {run.settings.seed: run for run in done if run.settings.loss == "cross_entropy"}
-    added = [run for run in done if run.settings.loss == "selective"]
-    return [(run, plain[run.settings.seed]) for run in added if run.settings.seed in plain]
+    plain = {run.settings: run for run in done if run.settings.loss == "cross_entropy"}
+    added = {run: replace(run.settings, loss="cross_entropy") for run in done if run.settings.loss == "selective"}
+    return [(run, plain[partner]) for run, partner in added.items() if partner in plain]

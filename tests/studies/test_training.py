@@ -10,7 +10,6 @@ torch = pytest.importorskip("torch")
 pytest.importorskip("sklearn")
 pytest.importorskip("PIL")
 
-from studies import training  # noqa: E402
 from studies.batches import (  # noqa: E402
     Normaliser,
     augmented,
@@ -20,8 +19,8 @@ from studies.checkpoints import Checkpoints  # noqa: E402
 from studies.data import load  # noqa: E402
 from studies.extras import EXTRAS, distances  # noqa: E402
 from studies.objective import objective  # noqa: E402
-from studies.predictions import rounded  # noqa: E402
 from studies.optimisation import learning_rate, plateaus  # noqa: E402
+from studies.predictions import rounded  # noqa: E402
 from studies.runner import carry_out  # noqa: E402
 from studies.runs import Run  # noqa: E402
 from studies.settings import Settings  # noqa: E402
@@ -30,6 +29,8 @@ from studies.shifts import NAMES as SHIFTS  # noqa: E402
 from studies.store import Store  # noqa: E402
 from studies.tables.mc_temperature import mc_arrays  # noqa: E402
 from studies.training import Task, new_network, train  # noqa: E402
+
+from studies import training  # noqa: E402
 
 QUICK = Settings(data="digits", network="resnet-8", train_size=300, val_size=100, epochs=3, batch=64, dropout=0.3)
 
