@@ -13,7 +13,7 @@ from howsure._core.check import Array, Floats, InputError, Ints
 from howsure.formats.logs import options as of_options
 from howsure.formats.logs.document import document as load
 from howsure.formats.logs.log import Claim, Confidence, Kind, Log, Outcome, categories, claimed, column, outcomes
-from howsure.formats.logs.tree import Json, Record, at, items, number, record, records, text
+from howsure.formats.logs.tree import Json, Record, at, items, number, record, rows_of, text
 
 TOOL = "lm-evaluation-harness samples"
 METRICS = ("acc", "exact_match", "em", "acc_norm")
@@ -35,7 +35,7 @@ def log(document: Json, path: Path, *, metric: str | None = None) -> Log:
     `metric` says which field tells right from wrong: `acc`, `exact_match`, or what else the task logs. `acc_norm`
     divides the log-likelihood of an option by its length, as the harness does.
     """
-    rows = records(document)
+    rows = rows_of(document, path.name)
     chosen = _metric(rows, metric, path)
     grades = [number(row.get(chosen)) for row in rows]
     values = _likelihoods(rows)

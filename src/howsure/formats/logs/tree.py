@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import TypeAlias
 
+from howsure._core.check import InputError
+
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 Record: TypeAlias = "dict[str, Json]"
 
@@ -39,6 +41,16 @@ def records(value: Json) -> list[Record]:
     """The objects of a list of objects; empty where it is anything else or holds anything else."""
     found = [one for one in items(value) if isinstance(one, dict)]
     return found if len(found) == len(items(value)) else []
+
+
+def rows_of(value: Json, where: str) -> list[Record]:
+    """The objects of a list; refuses a list that is empty or holds anything else."""
+    found = records(value)
+    if not found:
+        odd = next((i for i, one in enumerate(items(value)) if not isinstance(one, dict)), None)
+        what = "has no entries" if odd is None else f"has an entry {odd} that is no object"
+        raise InputError(f"{where} {what}; save the log again.")
+    return found
 
 
 def number(value: Json) -> float | None:

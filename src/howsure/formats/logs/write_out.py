@@ -10,7 +10,7 @@ import numpy as np
 from howsure._core.check import Floats, InputError
 from howsure.formats.logs import options as of_options
 from howsure.formats.logs.log import Confidence, Kind, Log, claimed, column, outcomes
-from howsure.formats.logs.tree import Json, Record, at, number, record, records, text
+from howsure.formats.logs.tree import Json, Record, at, number, record, rows_of, text
 
 TOOL = "lm-evaluation-harness write_out"
 
@@ -22,7 +22,7 @@ def recognised(document: Json) -> bool:
 
 def log(document: Json, path: Path, *, metric: str | None = None) -> Log:
     """The documents of a file; `metric` is the field that says right or wrong, `acc` unless given."""
-    rows = records(document)
+    rows = rows_of(document, path.name)
     name = metric or "acc"
     if metric is not None and metric not in rows[0]:
         raise InputError(f"{path.name} has no field {metric!r}; its fields are: {', '.join(rows[0])}.")
