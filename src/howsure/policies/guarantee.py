@@ -76,8 +76,8 @@ def guaranteed_threshold(
     Samples that come in groups (`Outcomes` with `group`) are not independent: the promise then rests on one row of each
     group, drawn with `seed`, and `labels_needed` counts groups; `bound="groups"` bets on the sums of whole groups
     instead (`bounds.group_betting`), which accepts more where groups are large and have many errors. Either is about a
-    random answer of a random group, which is a random answer where the size of a group has nothing to do with its errors; where it has,
-    `bound="groups"` with `largest_group`, how large a group can be, is about a random answer.
+    random answer of a random group: a random answer, where the size of a group has nothing to do with its errors. Where
+    it has, `bound="groups"` with `largest_group`, how large a group can be, is about a random answer.
 
     Losses other than right and wrong must lie in [0, 1] and exclude `sgr`; they have the Hoeffding–Bentkus
     bound or, for `Outcomes` in an order that carries no information, `bound="betting"`; their sequence starts
