@@ -63,3 +63,54 @@ def test_prefit_leaves_the_estimator_alone():
 def test_one_class():
     with pytest.raises(InputError, match="at least two classes"):
         CalibratedClassifier().fit([[0.0], [1.0]], [1, 1])
+
+
+def test_texts_are_handed_on():
+    from sklearn.feature_extraction.text import CountVectorizer
+    from sklearn.pipeline import make_pipeline
+
+    texts = ["good film", "bad film", "fine film", "poor film"] * 10
+    y = ["good", "bad"] * 20
+    made = CalibratedClassifier(make_pipeline(CountVectorizer(), LogisticRegression()), cv=2).fit(texts, y)
+    assert made.predict(["good fine film"])[0] == "good"
+    assert list(made.classes_) == ["bad", "good"]
+
+
+def test_frames_keep_the_names_of_their_columns():
+    pd = pytest.importorskip("pandas")
+    X, y = hard(300)
+    frame = pd.DataFrame(X, columns=[f"f{i}" for i in range(X.shape[1])])
+    made = CalibratedClassifier(LogisticRegression(max_iter=1000), cv=3).fit(frame, pd.Series(y))
+    assert list(made.feature_names_in_) == list(frame.columns)
+    assert made.predict_proba(frame).shape == (300, 3)
+
+
+def test_weights_reach_estimator_and_calibrator():
+    X, y = hard(400)
+    w = np.random.default_rng(0).random(400)
+    plain, weighted = (CalibratedClassifier(GaussianNB(), cv=3).fit(X, y, v) for v in (None, w))
+    assert plain.calibrator_.temperature != weighted.calibrator_.temperature
+    assert not np.allclose(plain.estimator_.theta_, weighted.estimator_.theta_)
+
+
+def test_weights_that_the_estimator_does_not_take_are_said():
+    from sklearn.neighbors import KNeighborsClassifier
+
+    X, y = hard(200)
+    with pytest.warns(UserWarning, match="KNeighborsClassifier takes no sample_weight"):
+        CalibratedClassifier(KNeighborsClassifier(), cv=2).fit(X, y, np.ones(200))
+
+
+def test_an_ensemble_keeps_a_copy_of_every_fold():
+    X, y = hard(300)
+    made = CalibratedClassifier(GaussianNB(), cv=3, ensemble=True).fit(X, y)
+    assert len(made.calibrated_classifiers_) == 3
+    p = np.mean([pair.predict_proba(X) for pair in made.calibrated_classifiers_], axis=0)
+    np.testing.assert_allclose(made.predict_proba(X), p)
+
+
+def test_few_samples_of_a_class_give_fewer_folds_and_say_so():
+    X, y = hard(60)
+    y = np.where(np.arange(60) < 3, 1, 0)
+    with pytest.warns(UserWarning, match="a class has 3 samples, so 3 folds"):
+        CalibratedClassifier(GaussianNB()).fit(X, y)
