@@ -17,6 +17,7 @@ from typing import IO, Any
 
 from howsure._core.check import InputError
 from howsure.formats import scan
+from howsure.formats.logs import is_log
 from howsure.predictions import Predictions
 from howsure.serving.lines import Line, Parse, csv_parser, format_of_first, json_row, parsed
 from howsure.serving.pipes import Sink, stopping, write_all
@@ -77,7 +78,7 @@ def decide_file(
 
 def is_text(path: str | os.PathLike[str]) -> bool:
     """Whether a file is decided line by line."""
-    return Path(path).suffix.lower() in TEXT
+    return Path(path).suffix.lower() in TEXT and not is_log(Path(path))
 
 
 def decide_rows(

@@ -218,3 +218,16 @@ def test_compare_the_confidences_of_a_log(run: Callable[..., Any]) -> None:
     two = ("verbal_numerical_confidence", "verbal_linguistic_confidence")
     out = run("compare", str(path), "--json", "--score", two[0], "--score", two[1])[1]
     assert {m["name"] for m in json.loads(out)["models"]} == set(two)
+
+
+def test_from_a_log_to_decisions(tmp_path: Path, run: Callable[..., Any]) -> None:
+    path = data("llm_lmeval_winogrande_old/winogrande_llama2-13b_write_out_info.json")
+    policy = str(tmp_path / "policy.json")
+    code, out, _ = run("threshold", str(path), "--risk", "0.15", "-o", policy, "--json")
+    assert code == 0
+    plan = json.loads(out)
+    run("decide", policy, str(path), "-o", str(tmp_path / "decisions.jsonl"))
+    made = [json.loads(line) for line in (tmp_path / "decisions.jsonl").read_text().splitlines()]
+    assert len(made) == 1267
+    assert sum(d["decision"] == "accept" for d in made) / 1267 == pytest.approx(plan["coverage"])
+    assert made[0]["id"] == "0"
