@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from howsure._core.check import InputError
+from howsure.cli import accuracies
 from howsure.cli.common import FILES, command_line, measuring, note, read_files, reading, say, showing, working
 from howsure.cli.streaming import OPTIONS, streamed, streaming, streams
 
@@ -56,6 +57,8 @@ def command(
       howsure evaluate test.parquet --score entropy --score max_prob
       howsure evaluate 's3://bucket/logs/*.parquet' --scheduler tcp://10.0.0.1:8786 --resume done
     """
+    from howsure.formats.logs.columns import NoConfidence
+
     targets = [*out, *([html] if html else [])]
     for target in targets:
         writer(target)
@@ -65,7 +68,13 @@ def command(
     if streams(files, given, held, quiet):
         report = streamed(files, scores, given, how, **asked)
     else:
-        report = loaded(files, scores, calibrator, images, how, **asked)
+        try:
+            report = loaded(files, scores, calibrator, images, how, **asked)
+        except NoConfidence as e:
+            if targets or calibrator:
+                raise
+            accuracies.show(e.log, level=level, seed=seed, as_json=as_json, quiet=quiet)
+            return
     show(report, as_json=as_json, targets=targets, quiet=quiet)
     if report.data.get("streamed", {}).get("partial"):
         note("howsure: interrupted; this is the result of what was read by then.", quiet)

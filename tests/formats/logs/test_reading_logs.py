@@ -132,10 +132,24 @@ def test_raw_logits_are_no_confidence(run: Callable[..., Any]) -> None:
 
 def test_no_confidence_says_what_can_still_be_told(run: Callable[..., Any]) -> None:
     path = data("llm_inspect/2025-09-23T08-09-58-04-00_popularity_DN2wbX2ZvACsBpjwptzBRo.eval")
-    code, _, err = run("evaluate", str(path))
-    assert code == 2
-    assert "accuracy 0.63, but holds no confidence" in err
+    code, out, err = run("evaluate", str(path), "--json")
+    told = json.loads(out)
+    assert (code, told["n"], told["outcomes"]) == (0, 100, {"right": 63, "wrong": 37})
+    assert told["metrics"]["accuracy"]["value"] == pytest.approx(0.63, **EXACT)
+    assert told["metrics"]["accuracy"]["low"] < 0.6 < 0.66 < told["metrics"]["accuracy"]["high"]
+    assert "no confidence, so only right and wrong can be told" in err
+    assert "when answering" in run("evaluate", str(path))[1]
     assert describe(path).format == "Inspect log, 100 questions"
+    with pytest.raises(hs.InputError, match=r"accuracy 0\.63, but holds no confidence"):
+        hs.read(path)
+    code, _, err = run("evaluate", str(path), "-o", "report.json")
+    assert (code, "holds no confidence" in err) == (2, True)
+
+
+def test_accuracy_by_category_without_a_confidence(run: Callable[..., Any]) -> None:
+    told = json.loads(run("evaluate", str(data("llm_promptfoo/llama4-scout_output.json")), "--json")[1])
+    assert (told["n"], told["questions"]) == (10, 5)
+    assert {value: one["n"] for value, one in told["slices"]["prompt"].items()} == {"0": 5, "1": 5}
 
 
 def test_percent(tmp_path: Path, run: Callable[..., Any]) -> None:

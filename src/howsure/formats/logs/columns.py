@@ -15,6 +15,19 @@ from howsure.formats.names import Wanted
 PREFERRED = "sequence_probability"
 
 
+class NoConfidence(InputError):
+    """A log that tells right from wrong and nothing else; `log` holds what can still be told."""
+
+    log: Log
+
+    @classmethod
+    def of(cls, log: Log, path: Path) -> NoConfidence:
+        """The refusal of this log."""
+        error = cls(_nothing(log, path))
+        error.log = log
+        return error
+
+
 def contents(log: Log, path: Path) -> Contents:
     """The columns: id, what came of each question, every confidence by its name, and what to slice by."""
     entries = {"id": in_memory(log.ids), **{c.name: in_memory(c.value) for c in log.confidences}}
@@ -55,7 +68,7 @@ def chosen(log: Log, asked: str | None, path: Path) -> str | None:
     if asked is not None or has_options(log):
         return asked
     if not names:
-        raise InputError(_nothing(log, path))
+        raise NoConfidence.of(log, path)
     if len(names) > 1 and PREFERRED not in names and "confidence" not in names:
         listed = ", ".join(f"{c.name} ({c.kind})" for c in log.confidences)
         raise InputError(

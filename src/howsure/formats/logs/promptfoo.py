@@ -52,7 +52,7 @@ def log(document: Json, path: Path, *, metric: str | None = None) -> Log:
         sequence([items(at(row, "response", "logProbs")) for row in rows]),
         answer=column([text(at(row, "response", "output")) for row in rows]),
         group=column(_short(tests)) if repeated else None,
-        slices={"prompt": column([_prompt(row) for row in rows])},
+        slices={"prompt": column(_short([_prompt(row) for row in rows]))},
         claims=_claims(top, rows, path),
         notes=() if any(at(row, "response", "logProbs") for row in rows) else ("the log holds no log-probabilities",),
     )
@@ -77,10 +77,10 @@ def _test(row: Record) -> str:
     return text(row["testIdx"]) if "testIdx" in row else json.dumps(row.get("vars"), sort_keys=True)
 
 
-def _short(tests: Sequence[str]) -> list[str]:
-    """The tests by number of first occurrence."""
-    known = {test: str(i) for i, test in enumerate(dict.fromkeys(tests))}
-    return [known[test] for test in tests]
+def _short(texts: Sequence[str]) -> list[str]:
+    """Long texts by the number of their first occurrence."""
+    known = {text: str(i) for i, text in enumerate(dict.fromkeys(texts))}
+    return [known[text] for text in texts]
 
 
 def _prompt(row: Record) -> str:
