@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from conftest import shared_or_skip
-from howsure import InputError
+from howsure import InputError, tally
+from howsure import auroc as metric
 from howsure.formats.logs import Kind, Log, Outcome, read_log
 
 EXACT = {"rel": 0, "abs": 1e-9}
@@ -35,9 +36,6 @@ def ece15(log: Log, confidence: np.ndarray, rows: np.ndarray) -> float:
 
 
 def auroc(log: Log, confidence: np.ndarray, rows: np.ndarray) -> float:
-    from howsure import auroc as metric
-    from howsure import tally
-
     return metric(tally(confidence[rows], correct=log.grade[rows]))
 
 
@@ -158,7 +156,8 @@ def test_text_logs_count_the_unparseable() -> None:
         assert log.accuracy_of_all == pytest.approx(one["accuracy_all_rows"], **EXACT)
         value = log.confidences[0].value
         assert auroc(log, value, log.answered) == pytest.approx(one["auroc"], **EXACT)
-        everything = auroc(log, value, np.ones(log.n, dtype=bool))
+        assert metric(log.outcomes().tally()) == pytest.approx(one["auroc"], **EXACT)
+        everything = metric(log.outcomes(no_answer="wrong").tally())
         assert everything == pytest.approx(one["auroc_all_rows"], **EXACT)
         assert everything == pytest.approx(one.get("published", {}).get("sample_auroc", everything), **EXACT)
 

@@ -6,12 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntEnum, StrEnum
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from howsure._core.check import Array, Bools, Floats, InputError, Ints
 from howsure.formats.logs.tree import Json, text
+from howsure.predictions import Outcomes
 
 TOLERANCE = 1e-9
 
@@ -143,6 +144,27 @@ class Log:
         if len(self.confidences) > 1:
             parts.append(f"{len(self.confidences)} confidences")
         return ", ".join(parts)
+
+    def outcomes(self, confidence: str | None = None, *, no_answer: Literal["apart", "wrong"] = "apart") -> Outcomes:
+        """Score and outcome of each answer by one of the confidences, which may be any number, such as a logit.
+
+        Questions without an answer are left out, or with `no_answer="wrong"` kept as wrong where they have a score.
+
+        >>> scores = (Confidence("logit", Kind.SCORE, np.array([45.2, 21.4, 0.0])),)
+        >>> log = Log("a tool", np.arange(3), np.array([1, 0, 3]), np.array([1.0, 0.0, 0.0]), scores)
+        >>> len(log.outcomes()), len(log.outcomes("logit", no_answer="wrong"))
+        (2, 3)
+        """
+        there = {c.name: c for c in self.confidences}
+        name = confidence if confidence is not None else next(iter(there), "")
+        if name not in there or (confidence is None and len(there) > 1):
+            raise InputError(f"the log has {len(there)} confidences ({', '.join(there) or 'none'}); name one of them.")
+        score = there[name].value
+        rows = ~np.isnan(score) & (self.answered | (no_answer == "wrong"))
+        graded = bool((self.outcome == Outcome.GRADED).any())
+        given = {"loss": 1 - self.grade[rows]} if graded else {"correct": self.grade[rows] == 1}
+        group = None if self.group is None else self.group[rows]
+        return Outcomes(score[rows], **given, id=self.ids[rows], group=group)
 
     def __getitem__(self, rows: Bools) -> Log:
         """The chosen rows; claims and notes are those of the whole log."""
