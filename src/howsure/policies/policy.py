@@ -231,7 +231,7 @@ def _said(preds: Predictions, costs: Floats | None) -> Array:
 def _outcomes(preds: Predictions, score: str, costs: Floats | None) -> Outcomes:
     if costs is not None:
         return cost_outcomes(preds, costs)
-    return Outcomes(score_named(score)(preds), preds.correct, weight=preds.weight, group=preds.group)
+    return Outcomes.of(preds, score_named(score)(preds))
 
 
 def _by_key(

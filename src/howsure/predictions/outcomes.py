@@ -64,8 +64,7 @@ class Outcomes:
         >>> Outcomes.of(Predictions.from_probs([[0.7, 0.3]], [0], group=["a"])).group
         array(['a'], dtype='<U1')
         """
-        graded = preds.known_loss is not None and preds.known_correct is None
-        given = outcome or ({"loss": preds.loss} if graded else {"correct": preds.correct})
+        given = outcome or ({"loss": preds.loss} if preds.graded else {"correct": preds.correct})
         score = preds.confidence if score is None else score
         return cls(score, **given, weight=preds.weight, id=preds.ids, group=preds.group)
 

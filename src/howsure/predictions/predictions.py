@@ -180,14 +180,18 @@ class Predictions:
         if self.kind != "confidence":
             return self.prediction == self.labels
         if self.known_correct is None:
-            graded = self.known_loss is not None
             what = (
                 "have a loss instead of right and wrong; use preds.loss"
-                if graded
+                if self.graded
                 else "do not say which answers are right"
             )
             raise InputError(f"these predictions {what}.")
         return self.known_correct
+
+    @property
+    def graded(self) -> bool:
+        """Whether the answers have a loss instead of right and wrong."""
+        return self.known_loss is not None and self.known_correct is None
 
     @property
     def loss(self) -> Floats:

@@ -245,3 +245,19 @@ def test_from_a_log_to_decisions(tmp_path: Path, run: Callable[..., Any]) -> Non
     assert len(made) == 1267
     assert sum(d["decision"] == "accept" for d in made) / 1267 == pytest.approx(plan["coverage"])
     assert made[0]["id"] == "0"
+
+
+def test_a_promise_for_graded_answers(tmp_path: Path) -> None:
+    """A grade of 0.5 is half a loss; the promise is on the mean loss of the accepted."""
+    rng = np.random.default_rng(0)
+    confidence = rng.random(3000)
+    grade = (rng.random(3000) < confidence) * rng.choice([0.5, 1.0], 3000)
+    path = tmp_path / "log.csv"
+    lines = [f"{g},{c}" for g, c in zip(grade, confidence, strict=True)]
+    path.write_text("\n".join(["grade,stated_confidence", *lines]))
+    preds = hs.read(path)
+    rule = lambda t: hs.policies.guaranteed_threshold(t, risk=0.4, delta=0.05)
+    policy = hs.policies.Policy.fit(preds, rule)
+    kept = preds.confidence >= policy.threshold
+    assert 0.1 < kept.mean() < 0.4
+    assert preds.loss[kept].mean() < 0.4 < preds.loss.mean()
