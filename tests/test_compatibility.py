@@ -11,7 +11,7 @@ import howsure as hs
 from howsure import policies as p
 from howsure._core.saving import SAVABLE
 from howsure.predictions import Predictions
-from howsure.render.comparison import markdown, page, text
+from howsure.render.comparison import page, sheet
 from howsure.render.model import comparison_data
 from howsure.report import Report
 from schemas import validate
@@ -86,8 +86,8 @@ def test_a_report_is_drawn(name: str) -> None:
 def test_a_comparison_is_read_and_rendered_in_every_form(name: str) -> None:
     data = comparison_data(written(name))
     validate(data, "comparison")
-    assert "Ranking by AURC" in text(data)
-    assert "### Ranking by AURC" in markdown(data)
+    assert "Ranking by AURC" in sheet(data).text()
+    assert "### Ranking by AURC" in sheet(data).markdown()
     assert page(data).startswith("<!doctype html>")
 
 

@@ -16,7 +16,7 @@ import matplotlib.pyplot as plt
 
 from howsure import InputError
 from howsure.render import figure
-from howsure.render.display import ReliabilityDisplay, RiskCoverageDisplay, RocDisplay, ThresholdDisplay
+from howsure.render.figure import ReliabilityDisplay, RiskCoverageDisplay, RocDisplay, ThresholdDisplay
 from howsure.report import Report
 
 ROOT = Path(__file__).parents[2]

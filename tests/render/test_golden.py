@@ -8,19 +8,17 @@ from typing import Any
 
 import pytest
 
-from howsure.render import comparison as compared
+from howsure.render import comparison, sections
 from howsure.render.html import page
-from howsure.render.markdown import markdown
-from howsure.render.text import text
 
 GOLDEN = Path(__file__).parents[1] / "golden"
-RENDERERS: dict[str, Callable[[dict[str, Any]], str]] = {
-    "report.txt": text,
-    "report.md": markdown,
+RENDERERS: dict[str, Callable[[Any], str]] = {
+    "report.txt": lambda data: sections.sheet(data).text(),
+    "report.md": lambda data: sections.sheet(data).markdown(),
     "report.html": page,
-    "comparison.txt": compared.text,
-    "comparison.md": compared.markdown,
-    "comparison.html": compared.page,
+    "comparison.txt": lambda data: comparison.sheet(data).text(),
+    "comparison.md": lambda data: comparison.sheet(data).markdown(),
+    "comparison.html": comparison.page,
 }
 
 

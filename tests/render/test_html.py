@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from howsure import Predictions
-from howsure.render.html import framed, page, policy, safe_json
+from howsure.render.html import frame, page, policy, safe_json
 from howsure.render.svg import Scale, root_ticks, ticks
 from howsure.report import Report, evaluate
 
@@ -85,7 +85,7 @@ def test_a_score_beyond_one_has_no_reliability() -> None:
 
 
 def test_a_notebook_shows_the_page_in_a_frame(stored: dict[str, Any]) -> None:
-    html = framed(stored)
+    html = frame(page(stored))
     assert html.startswith("<iframe srcdoc=")
     assert 'sandbox="allow-scripts"' in html
     assert "<script" not in html  # all of it is escaped inside the attribute

@@ -163,7 +163,7 @@ def test_without_labels_there_is_nothing_to_evaluate() -> None:
 
 
 def test_markdown_escapes_what_comes_from_files(report: hs.Report) -> None:
-    from howsure.render.markdown import escape
+    from howsure.render.tables import escape
 
     assert escape("a|b\n<i>") == "a\\|b \\<i\\>"
     assert report.to_markdown().startswith("300 predictions, 4 classes")

@@ -11,7 +11,7 @@ of bool, int64 or float64, and dataclasses that `find` knows by name. nan and in
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
 from math import isfinite
@@ -88,16 +88,37 @@ def loads(text: str | bytes) -> Plain:
         raise InputError(f"this is not JSON: {e}") from None
 
 
-def typed(plain: Plain, kind: type[T]) -> T:
-    """Return `plain` as the TypedDict `kind`; raise with the place and the value where it is not one.
+def plain(value: object) -> Plain:
+    """`value` in JSON's own types: dataclasses as objects, NumPy scalars as numbers, null for nan and infinity.
+
+    >>> plain({"share": np.float64(0.5), "bound": float("nan"), 3: (1, True)})
+    {'share': 0.5, 'bound': None, '3': [1, True]}
+    """
+    if isinstance(value, np.generic):
+        value = cast("object", value.item())
+    if is_dataclass(value) and not isinstance(value, type):
+        return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(key): plain(v) for key, v in cast("Mapping[object, object]", value).items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(v) for v in cast("Sequence[object]", value)]
+    if isinstance(value, float):
+        return value if isfinite(value) else None
+    if value is None or isinstance(value, (bool, int, str)):
+        return value
+    raise TypeError(f"{type(value).__name__} has no place in JSON")
+
+
+def typed(read: Plain, kind: type[T]) -> T:
+    """Return what was read as the TypedDict `kind`; raise with the place and the value where it is not one.
 
     >>> from howsure.render.model import Fairness
     >>> typed({"fair": True, "why": "same answers"}, Fairness)["fair"]
     True
     """
-    if wrong := misfit(plain, kind):
+    if wrong := misfit(read, kind):
         raise InputError(wrong)
-    return cast("T", plain)
+    return cast("T", read)
 
 
 def _constant(name: str) -> Plain:

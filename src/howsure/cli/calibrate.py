@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from howsure._core import json
 from howsure._core.check import InputError
 from howsure.cli.common import command_line, measuring, note, read_files, reading, say, working
 
 if TYPE_CHECKING:
     from howsure.predictions import Predictions
+    from howsure.render.tables import Sheet
     from howsure.report.calibration import CalibrationReport
 
 METHODS = ["all", "temperature", "vector", "matrix", "dirichlet", "histogram", "isotonic", "platt", "beta", "none"]
@@ -74,9 +75,9 @@ def command(
     for target in _write(report, test, out, html, settings):
         note(f"wrote {target}", quiet)
     if as_json:
-        click.echo(json.dumps(report.to_dict(), allow_nan=False))
+        click.echo(json.line(report.to_dict()))
     elif not quiet:
-        say(tables(report))
+        say(sheet(report))
 
 
 def _both(
@@ -119,24 +120,14 @@ def _metric(name: str | None) -> Any:
     return None if name is None else getattr(metrics, name)
 
 
-def tables(report: CalibrationReport) -> Any:
+def sheet(report: CalibrationReport) -> Sheet:
     """Before and after, what every method would have done, and the remarks."""
-    from rich.console import Group
-    from rich.text import Text
+    from howsure.render.tables import Sheet, Table
 
     title = f"{report.method}, fitted on {report.n_fit:,} and judged on {report.n_test:,} predictions"
-    parts: list[Any] = [Text(title, style="bold"), Text(""), _table(report.rows())]
+    head, *rows = report.rows()
+    found = [Table("", head, rows)]
     if len(report.methods) > 2:
-        parts += [Text("\nAll methods on the test data", style="bold"), _table(report.method_rows())]
-    remarks = [*(f["text"] for f in report.findings), *report.notes]
-    if remarks:
-        parts += [Text(""), *(Text(f"• {remark}") for remark in remarks)]
-    return Group(*parts)
-
-
-def _table(rows: Sequence[Sequence[str]]) -> Any:
-    from howsure.render.tables import Columns
-
-    head, *body = rows
-    numeric = [0 < i < len(head) - (head[-1] == "") for i in range(len(head))]
-    return Columns(head, body, numeric)
+        head, *rows = report.method_rows()
+        found.append(Table("All methods on the test data", head, rows))
+    return Sheet(title, (), found, [*(f["text"] for f in report.findings), *report.notes])

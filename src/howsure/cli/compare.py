@@ -99,12 +99,12 @@ def command(
 
 def show(found: Comparison, *, as_json: bool, quiet: bool) -> None:
     """Print a comparison."""
-    from howsure.render.comparison import printed
+    from howsure.render.comparison import sheet
 
     if as_json:
         click.echo(found.to_json(), nl=False)
     elif not quiet:
-        say(printed(found.data))
+        say(sheet(found.data))
 
 
 def _column(path: str, by: str | None, names: Sequence[str], **how: Any) -> Any:

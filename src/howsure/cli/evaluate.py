@@ -149,9 +149,9 @@ def show(report: Report, *, as_json: bool, targets: Sequence[str], quiet: bool) 
     if as_json:
         click.echo(report.to_json(), nl=False)
     elif not quiet:
-        from howsure.render.text import tables
+        from howsure.render.sections import sheet
 
-        say(tables(report.data))
+        say(sheet(report.data))
 
 
 def writer(path: str) -> str:

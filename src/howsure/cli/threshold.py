@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from howsure._core import json
 from howsure._core.check import InputError
 from howsure.cli.common import FILES, note, of_logs, read_files, reading, say, working
 
@@ -94,11 +94,11 @@ def command(
     extras = {"watch": watch, "false_alarms": false_alarms, "online": online, "audit": audit, "risk": rule["risk"]}
     _write(policy, preds, out, quiet, **extras)
     if as_json:
-        click.echo(json.dumps(found, indent=2, allow_nan=False))
+        click.echo(json.pretty(found), nl=False)
     elif not quiet:
-        from howsure.render.plan import plan_tables
+        from howsure.render.plan import sheet
 
-        say(plan_tables(found))
+        say(sheet(found))
     broken = found["test"] is not None and found["test"]["compatible"] is False
     return 1 if broken or not found["feasible"] else 0
 

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict
-from math import isfinite, isnan
-from typing import Any
+from math import isnan
+from typing import NotRequired, TypedDict
 
 import numpy as np
 
-from howsure.policies.deployment import Expected, count_kept, deferral_table, expected_on_new_data, named
+from howsure._core import json
+from howsure._core.check import Bools
+from howsure.policies.deployment import Deferral, Expected, count_kept, deferral_table, expected_on_new_data, named
 from howsure.policies.guarantee import Guaranteed
-from howsure.policies.policy import Policy
+from howsure.policies.policy import Decisions, Policy
 from howsure.policies.threshold import Threshold
 from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
@@ -20,9 +22,77 @@ from howsure.tallies.tally import Tally
 Choose = Callable[[Tally], Threshold | Guaranteed]
 
 
+class ShareData(TypedDict):
+    """A proportion with its limits; null where there was nothing to count."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+class PromiseData(TypedDict):
+    """How the threshold was chosen, and what is promised of it."""
+
+    rule: str
+    risk: float | None
+    delta: float | None
+    bound: float | None
+    feasible: bool
+    labels_needed: int | None
+
+
+class ExpectedData(TypedDict):
+    """Coverage and accuracy to expect on new data, and the counts behind them."""
+
+    coverage: ShareData
+    accuracy: ShareData
+    kept: int
+    n: int
+
+
+class DeferralData(TypedDict):
+    """One class or group: its size, the share deferred, and the accuracy of both sides."""
+
+    name: str
+    n: int
+    deferred: ShareData
+    accuracy_accepted: ShareData
+    accuracy_deferred: ShareData
+
+
+class TrialData(TypedDict):
+    """How a policy did on data that chose nothing, and whether its promise is compatible with them."""
+
+    coverage: ShareData
+    accuracy: ShareData
+    kept: int
+    n: int
+    risk_promised: float | None
+    observed_below: bool | None
+    compatible: bool | None
+    deferral: dict[str, list[DeferralData]]
+
+
+class PlanData(TypedDict):
+    """Everything to know before a threshold goes live; what is null does not exist or is infinite."""
+
+    score: str
+    threshold: float | None
+    feasible: bool
+    promise: NotRequired[PromiseData]
+    n: NotRequired[int]
+    coverage: NotRequired[float | None]
+    accuracy: NotRequired[float | None]
+    by: str | None
+    thresholds: dict[str, float | None]
+    deferral: dict[str, list[DeferralData]]
+    expected: ExpectedData | None
+    test: TrialData | None
+
+
 def plan(
     policy: Policy, choose: Choose, preds: Predictions, *, test: Predictions | None = None, level: float = 0.95
-) -> dict[str, Any]:
+) -> PlanData:
     """What a fitted policy promises, what to expect of it, what it defers, and how it did on test data.
 
     Values are plain JSON types; nan and infinite ones are None. `expected` is cross-fitted on `preds`
@@ -36,11 +106,11 @@ def plan(
     """
     promise, basis = policy.promise, policy.basis
     made = policy.decide(preds)
-    out: dict[str, Any] = {
+    out: dict[str, object] = {
         "score": policy.score,
         "threshold": policy.threshold,
         "feasible": policy.threshold < np.inf or any(x < np.inf for x in policy.thresholds),
-        **({} if promise is None else {"promise": asdict(promise)}),
+        **({} if promise is None else {"promise": promise}),
         **({} if basis is None else {"n": basis.n, "coverage": basis.coverage, "accuracy": basis.accuracy}),
         "by": policy.by,
         "thresholds": dict(zip(policy.keys, policy.thresholds, strict=True)),
@@ -50,46 +120,35 @@ def plan(
     }
     if policy.by is None and policy.costs is None and preds.weight is None:
         o = Outcomes(made.score, preds.correct, group=preds.group)
-        out["expected"] = asdict(expected_on_new_data(o, choose, level=level))
+        out["expected"] = expected_on_new_data(o, choose, level=level)
     if test is not None:
-        out["test"] = _on_test(policy, test, level) | {"deferral": _deferral(policy, test, level)}
-    return plain(out)
+        out["test"] = {**_on_test(policy, test, level), "deferral": _deferral(policy, test, level)}
+    return json.typed(json.plain(out), PlanData)
 
 
-def _right(policy: Policy, preds: Predictions) -> tuple[Any, Any]:
+def _right(policy: Policy, preds: Predictions) -> tuple[Decisions, Bools]:
     """Accepted, and right as the policy answers."""
     made = policy.decide(preds)
     known = preds.kind == "confidence"
     return made, preds.correct if known else made.prediction == preds.labels
 
 
-def _deferral(policy: Policy, preds: Predictions, level: float) -> dict[str, Any]:
+def _deferral(policy: Policy, preds: Predictions, level: float) -> dict[str, tuple[Deferral, ...]]:
     made, right = _right(policy, preds)
-    tables: dict[str, Any] = {}
+    tables: dict[str, tuple[Deferral, ...]] = {}
     if preds.kind != "confidence" or preds.known_prediction is not None:
         keys = named(made.prediction, made.class_names if made.prediction.dtype.kind in "iu" else None)
-        tables["predicted class"] = [asdict(r) for r in deferral_table(made.accept, right, keys, level=level)]
+        tables["predicted class"] = deferral_table(made.accept, right, keys, level=level)
     if preds.group is not None:
-        tables["group"] = [asdict(r) for r in deferral_table(made.accept, right, preds.group, level=level)]
+        tables["group"] = deferral_table(made.accept, right, preds.group, level=level)
     return tables
 
 
-def _on_test(policy: Policy, test: Predictions, level: float) -> dict[str, Any]:
+def _on_test(policy: Policy, test: Predictions, level: float) -> dict[str, object]:
     """Coverage and accuracy on test data, and whether the promised risk is compatible with them."""
     made, right = _right(policy, test)
     found: Expected = count_kept(made.accept, right, level)
     risk = policy.promise.risk if policy.promise is not None else float("nan")
     kept = None if isnan(risk) or not found.kept else bool(1 - found.accuracy.high <= risk)
     below = None if isnan(risk) or not found.kept else bool(1 - found.accuracy.value <= risk)
-    return asdict(found) | {"risk_promised": risk, "observed_below": below, "compatible": kept}
-
-
-def plain(value: Any) -> Any:
-    """`value` in JSON's own types, with None for nan and infinity."""
-    if isinstance(value, dict):
-        return {str(k): plain(v) for k, v in value.items()}
-    if isinstance(value, list | tuple):
-        return [plain(v) for v in value]
-    if isinstance(value, np.generic):
-        value = value.item()
-    return None if isinstance(value, float) and not isfinite(value) else value
+    return {**asdict(found), "risk_promised": risk, "observed_below": below, "compatible": kept}

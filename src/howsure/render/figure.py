@@ -1,26 +1,49 @@
-"""Curves → matplotlib, for papers: each function takes and returns Axes and leaves the style to the caller."""
+"""Curves → matplotlib, for papers: each function takes and returns Axes and leaves the style to the caller.
+
+Displays in the manner of scikit-learn have `from_predictions`, `from_estimator` and `.plot(ax=)`:
+
+>>> d = RiskCoverageDisplay.from_predictions([1, 0], [[0.2, 0.8], [0.6, 0.4]])
+>>> d.curve["y"]
+[0.0, 0.0]
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypedDict
 
+import numpy as np
+
+from howsure import curves
+from howsure._core.check import Array, InputError, Ints
 from howsure._core.optional import need
+from howsure.curves import Curve
+from howsure.predictions import Predictions
+from howsure.render.model import Column, CurveData, HistogramData, ReportData, curve_json
+from howsure.tallies.build import tally
 
 Axes = Any  # matplotlib is optional, so its types are too
-CurveData = dict[str, Any]  # a curve as it stands in a report: labels, x, y, and what belongs to them
 
 
-def figure(report: dict[str, Any]) -> Any:
+class Gaps(TypedDict):
+    """Confidence minus accuracy of bins: their middles, their widths, their gaps."""
+
+    x: Sequence[float]
+    width: Sequence[float]
+    gap: Sequence[float]
+
+
+def figure(report: ReportData) -> Any:
     """Risk–coverage, threshold diagram, reliability and histogram of a report side by side."""
     plt = need("matplotlib.pyplot", for_="Report.figure", extra="plot")
-    curves = report["curves"]
-    fig, axes = plt.subplots(1, 4 if "reliability_adaptive" in curves else 3, figsize=(14, 3.4), layout="constrained")
-    risk_coverage(curves["risk_coverage"], axes[0])
-    threshold_diagram(curves["threshold_diagram"], axes[1], ideal=curves["ideal_threshold_diagram"])
+    drawn = report["curves"]
+    fig, axes = plt.subplots(1, 4 if "reliability_adaptive" in drawn else 3, figsize=(14, 3.4), layout="constrained")
+    risk_coverage(drawn["risk_coverage"], axes[0])
+    threshold_diagram(drawn["threshold_diagram"], axes[1], ideal=drawn["ideal_threshold_diagram"])
     confidence_histogram(report["views"]["histogram"], axes[2], label=report["score"])
-    if "reliability_adaptive" in curves:
-        reliability(curves["reliability_adaptive"], axes[3])
+    if "reliability_adaptive" in drawn:
+        reliability(drawn["reliability_adaptive"], axes[3])
     return fig
 
 
@@ -59,14 +82,14 @@ def reliability(curve: CurveData, ax: Axes = None, **style: Any) -> Axes:
     """Accuracy against confidence, the diagonal, and consistency bars where the curve has them."""
     ax = _axes(ax)
     ax.plot([0, 1], [0, 1], linestyle="--", color="0.5")
-    if "low" in curve:
+    if "low" in curve and "high" in curve:
         ax.vlines(_known(curve["x"]), _known(curve["low"]), _known(curve["high"]), color="0.75", linewidth=4)
     line(curve, ax, **{"marker": "o", **style})
     ax.set(xlim=(0, 1), ylim=(0, 1))
     return ax
 
 
-def gaps(curve: CurveData, ax: Axes = None, **style: Any) -> Axes:
+def gaps(curve: Gaps, ax: Axes = None, **style: Any) -> Axes:
     """Confidence minus accuracy of each bin, as Ding et al. 2020 draw it; positive is over-confident."""
     ax = _axes(ax)
     ax.bar(curve["x"], curve["gap"], width=curve["width"], **style)
@@ -75,7 +98,7 @@ def gaps(curve: CurveData, ax: Axes = None, **style: Any) -> Axes:
     return ax
 
 
-def confidence_histogram(histogram: dict[str, Any], ax: Axes = None, *, label: str = "score") -> Axes:
+def confidence_histogram(histogram: HistogramData, ax: Axes = None, *, label: str = "score") -> Axes:
     """Stacked counts of right, top-5 and wrong answers."""
     ax = _axes(ax)
     bars = len(histogram["right"])
@@ -89,10 +112,10 @@ def confidence_histogram(histogram: dict[str, Any], ax: Axes = None, *, label: s
     return ax
 
 
-def overlaid(curves: dict[str, CurveData], ax: Axes = None, draw: Callable[..., Axes] = line) -> Axes:
+def overlaid(named: Mapping[str, CurveData], ax: Axes = None, draw: Callable[..., Axes] = line) -> Axes:
     """Several curves of one kind, by name, with a legend."""
     ax = _axes(ax)
-    for name, curve in curves.items():
+    for name, curve in named.items():
         draw(curve, ax, label=name)
     ax.legend()
     return ax
@@ -102,5 +125,56 @@ def _axes(ax: Axes) -> Axes:
     return need("matplotlib.pyplot", for_="howsure.render.figure", extra="plot").gca() if ax is None else ax
 
 
-def _known(values: Sequence[float | None]) -> list[float]:
+def _known(values: Column) -> list[float]:
     return [float("nan") if v is None else v for v in values]
+
+
+@dataclass
+class Display:
+    """A curve that draws itself; after `.plot()` it has `.ax_` and `.figure_`."""
+
+    curve: CurveData
+    draw: Callable[..., Any] = field(repr=False)
+    name: str | None = None
+
+    def plot(self, ax: Any = None, **style: Any) -> Display:
+        """Draw on `ax`, or on the current axes; `style` goes to matplotlib."""
+        label = {"label": self.name} if self.name else {}
+        self.ax_: Any = self.draw(self.curve, ax, **{**label, **style})
+        self.figure_: Any = self.ax_.figure
+        return self
+
+
+@dataclass(frozen=True)
+class Displays:
+    """One kind of display: how its curve is made, and how it is drawn."""
+
+    curve: Callable[..., Curve]
+    draw: Callable[..., Any]
+
+    def from_predictions(self, y_true: Any, y_prob: Any, *, name: str | None = None, **options: Any) -> Display:
+        """From labels and class probabilities of shape (n, k), or P(y = 1) of shape (n,).
+
+        Options go to the curve: `bins=` and `consistency=` of a reliability diagram, `positive=` of a ROC.
+        """
+        preds = Predictions.from_probs(np.asarray(y_prob), np.asarray(y_true))
+        t = tally(preds.confidence, correct=preds.correct)
+        return Display(curve_json(self.curve(t, **options)), self.draw, name)
+
+    def from_estimator(self, estimator: Any, X: Any, y: Any, *, name: str | None = None, **options: Any) -> Display:
+        """From a fitted classifier with `predict_proba` and `classes_`; labels may be of any type."""
+        kind = type(estimator).__name__
+        if not hasattr(estimator, "predict_proba"):
+            raise InputError(f"{kind} has no predict_proba; a classifier with probabilities is needed.")
+        classes: Array = np.asarray(estimator.classes_)
+        found: Ints = np.searchsorted(classes, np.asarray(y))
+        known = np.minimum(found, len(classes) - 1)
+        if (classes[known] != np.asarray(y)).any():
+            raise InputError("y holds a label that the classifier has never seen; remove these samples.")
+        return self.from_predictions(known, estimator.predict_proba(X), name=name or kind, **options)
+
+
+ReliabilityDisplay = Displays(curves.reliability, reliability)
+RiskCoverageDisplay = Displays(curves.risk_coverage, risk_coverage)
+RocDisplay = Displays(curves.roc, roc)
+ThresholdDisplay = Displays(curves.threshold_diagram, threshold_diagram)

@@ -1,43 +1,49 @@
-"""Report JSON → one offline HTML file: inline SVG, a little script, and a policy that lets nothing else run."""
+"""A report → one offline HTML file: inline SVG, a little script, and a policy that lets nothing else run."""
 
 from __future__ import annotations
 
-import json
 from base64 import b64encode
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
-from typing import Any
+from typing import NamedTuple
 
 from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
-from howsure.render import pictures
-from howsure.render import sections as rows
-from howsure.render.pictures import Picture
-from howsure.render.words import ARROWS, by_question, headline, interval, level, meaning, note, number
+from howsure._core import json
+from howsure.render import pictures, sections
+from howsure.render.model import Entry, ReportData
+from howsure.render.tables import Table
+from howsure.render.words import (
+    ARROWS,
+    by_question,
+    evidence,
+    headline,
+    interval,
+    level,
+    meaning,
+    note,
+    number,
+    origin,
+    percent,
+)
 
 TILES = ("accuracy", "aurc", "coverage_at_risk_0.01", "ece")
-SCORES = ("aurc", "auroc", "aupr_error", "coverage_at_risk_0.01", "eor_smooth")
-BINS = (("equal_range", "equal range"), ("equal_size", "equal size"), ("adaptive", "adaptive"))
+BINS = {"equal_range": "equal range", "equal_size": "equal size", "adaptive": "adaptive"}
 
 
-def page(report: dict[str, Any]) -> str:
-    """The whole page; everything on it comes from the JSON."""
+def page(report: ReportData) -> str:
+    """The whole page; everything on it comes from the report."""
     return render("report.html.j2", report=report, **_parts(report))
 
 
-def framed(report: dict[str, Any]) -> str:
-    """The page of a report as a frame for notebooks."""
-    return frame(page(report))
-
-
 def frame(html: str) -> str:
-    """A page in a frame; sandboxed, so it can reach nothing of the notebook."""
+    """A page in a frame for notebooks; sandboxed, so it can reach nothing of the notebook."""
     return str(Markup('<iframe srcdoc="{}" sandbox="allow-scripts" width="100%" height="900"></iframe>').format(html))
 
 
-def render(template: str, **parts: Any) -> str:
+def render(template: str, **parts: object) -> str:
     """A template with the shared style, script and policy."""
     css, js = Markup(source("report.css")), Markup(source("report.js"))
     return _environment().get_template(template).render(css=css, js=js, policy=policy(css, js), **parts) + "\n"
@@ -66,94 +72,109 @@ def _digest(text: str) -> str:
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
 
 
-def safe_json(data: Any) -> Markup:
+def safe_json(data: object) -> Markup:
     """JSON that cannot end the script element it stands in."""
-    text = json.dumps(data, separators=(",", ":"), allow_nan=False)
+    text = json.canonical(data)
     for mark in "<>&'\u2028\u2029":
         text = text.replace(mark, f"\\u{ord(mark):04x}")
     return Markup(text)
 
 
-def _parts(report: dict[str, Any]) -> dict[str, Any]:
-    shown = rows.operating(report, pictures.opening(report).row)
+def _parts(report: ReportData) -> dict[str, object]:
+    views, calibration = report["views"], report["calibration"]
     return {
         "title": _title(report),
         "headline": headline(report),
         "level": level(report["provenance"]["level"]),
-        "tiles": [_tile(report, name) for name in TILES if name in report["metrics"]],
-        "rows": {**shown, "data": safe_json(shown["data"])},
-        "linked": _drawn(
-            [pictures.risk_coverage(report), pictures.threshold_diagram(report), pictures.confidence_histogram(report)]
-        ),
+        "tiles": [_tile(name, report["metrics"][name]) for name in TILES if name in report["metrics"]],
+        **_operating(report),
+        "linked": [pictures.risk_coverage(report), pictures.threshold_diagram(report), pictures.histogram(report)],
         "reliability": _reliability(report),
-        "evidence": rows.evidence,
-        "questions": [
-            (q, [_metric(name, e) for name, e in found.items()]) for q, found in by_question(report["metrics"])
-        ],
-        "scores": _scores(report),
-        "binary": rows.binary(report["binary"]),
-        "bands": rows.bands(report),
-        "calibration": rows.calibration(report.get("calibration")),
-        "more": _drawn(_more(report)),
-        "suspects": rows.suspects(report),
-        "classes": rows.classes(report),
-        "origin": rows.origin(report),
+        "evidence": evidence,
+        "questions": [(q, [_metric(*item) for item in found.items()]) for q, found in by_question(report["metrics"])],
+        "tables": _known(sections.scores(report), sections.binary(report["binary"]), sections.bands(report)),
+        "changed": _known(sections.changes(calibration), sections.methods(calibration)),
+        "notes": calibration["notes"] if calibration is not None and "notes" in calibration else [],
+        "more": pictures.more(report),
+        "doubts": sections.doubts(views["label_errors"]),
+        "pictured": any("image" in s for s in views["label_errors"]),
+        "classes": sections.classes(views["classes"]),
+        "origin": origin(report["howsure"], report["provenance"]),
     }
 
 
-def _title(report: dict[str, Any]) -> str:
+def _known(*tables: Table | None) -> list[Table]:
+    return [table for table in tables if table is not None]
+
+
+def _title(report: ReportData) -> str:
     names = [i["file"] for i in report["provenance"]["inputs"] if "file" in i]
     return f"How sure is it? {', '.join(names)}" if names else "How sure is it?"
 
 
-def _tile(report: dict[str, Any], name: str) -> dict[str, str]:
-    entry = report["metrics"][name]
+class Tile(NamedTuple):
+    """A number that stands out."""
+
+    title: str
+    value: str
+    note: str
+
+
+def _tile(name: str, entry: Entry) -> Tile:
     limits = interval(entry)
+    return Tile(meaning(name).title, number(entry["value"]), note(name, entry) if limits == "–" else limits)
+
+
+class MetricRow(NamedTuple):
+    """A metric in words."""
+
+    name: str
+    title: str
+    arrow: str
+    value: str
+    interval: str
+    note: str
+
+
+def _metric(name: str, e: Entry) -> MetricRow:
+    why = e.get("why")
+    says = note(name, e) + (f" (no interval: {why})" if why and e["value"] is not None else "")
+    return MetricRow(name, meaning(name).title, ARROWS[e["better"]], number(e["value"]), interval(e), says)
+
+
+def _operating(report: ReportData) -> dict[str, object]:
+    """The operating points in words, and what the script needs to move between them."""
+    o, start = report["views"]["operating"], pictures.opening(report).row
+    shown = sections.operating(o)
+    deferred = [(c["name"], c["deferred"][start], percent(c["deferred"][start])) for c in o["classes"]]
+    some = len(deferred) < (report["k"] or len(report["views"]["classes"]))
+    columns = {name: o[name] for name in ("coverage", "threshold", "accuracy")}
     return {
-        "title": meaning(name).title,
-        "value": number(entry["value"]),
-        "note": note(name, entry) if limits == "–" else limits,
+        "shown": shown,
+        "start": start,
+        "points": sections.listed(len(o["coverage"])),
+        "listed": [(name, what) for name, what in sections.LISTED.items() if name in shown],
+        "deferred": deferred,
+        "deferred_note": f"The {len(deferred)} classes that are deferred most."
+        if some
+        else "Share of each true class that is deferred at this threshold.",
+        "rows": safe_json({**columns, "shown": shown, "classes": [c["deferred"] for c in o["classes"]]}),
     }
 
 
-def _metric(name: str, entry: dict[str, Any]) -> dict[str, str]:
-    why = entry.get("why")
-    says = note(name, entry) + (f" (no interval: {why})" if why and entry["value"] is not None else "")
-    cells = {"value": number(entry["value"]), "interval": interval(entry), "note": says}
-    return {"name": name, "title": meaning(name).title, "arrow": ARROWS[entry["better"]], **cells}
+class Bins(NamedTuple):
+    """One way to bin: its reliability diagram and its table."""
+
+    name: str
+    title: str
+    svg: Markup
+    rows: list[list[str]]
 
 
-def _reliability(report: dict[str, Any]) -> list[dict[str, Any]]:
-    drawn = [(name, title, pictures.reliability(report, name)) for name, title in BINS]
+def _reliability(report: ReportData) -> list[Bins]:
+    curves = {name: report["curves"].get(f"reliability_{name}") for name in BINS}
     return [
-        {"name": name, "title": title, "svg": svg, "rows": rows.bins(report["curves"][f"reliability_{name}"])}
-        for name, title, svg in drawn
-        if svg is not None
+        Bins(name, BINS[name], pictures.reliability(report, curve), sections.bins(curve))
+        for name, curve in curves.items()
+        if curve is not None
     ]
-
-
-def _more(report: dict[str, Any]) -> list[Picture | None]:
-    return [
-        pictures.scatter(report),
-        pictures.uncertainty_reliability(report),
-        pictures.rejection(report),
-        pictures.odds(report),
-        pictures.rate(report, "roc", "ROC of finding errors"),
-        pictures.rate(report, "precision_recall", "Precision and recall of finding errors"),
-    ]
-
-
-def _drawn(found: list[Picture | None]) -> list[Picture]:
-    return [p for p in found if p is not None]
-
-
-def _scores(report: dict[str, Any]) -> dict[str, Any] | None:
-    """Ranking metrics of all scores; the same predictions, so all of them compare."""
-    if not report["scores"]:
-        return None
-    found = {report["score"]: report["metrics"], **{name: s["metrics"] for name, s in report["scores"].items()}}
-    columns = [f"{meaning(m).title} {ARROWS[report['metrics'][m]['better']]}" for m in SCORES]
-    return {
-        "columns": columns,
-        "rows": [{"name": n, "cells": [number(m[c]["value"]) for c in SCORES]} for n, m in found.items()],
-    }

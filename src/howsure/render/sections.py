@@ -1,192 +1,204 @@
-"""The tables of the page: numbers of the JSON as they are written."""
+"""The parts of a report in words: a sheet for terminals and Markdown, rows for the page."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import NamedTuple
 
-from howsure.render.words import interval, meaning, number
+from howsure.render.model import (
+    Band,
+    Binary,
+    CalibrationData,
+    ChangeData,
+    Changes,
+    ClassRow,
+    CurveData,
+    Metrics,
+    Operating,
+    ReportData,
+    Suspect,
+)
+from howsure.render.tables import Sheet, Table
+from howsure.render.words import (
+    ARROWS,
+    between,
+    between_percent,
+    between_signed,
+    by_question,
+    heading,
+    headline,
+    interval,
+    meaning,
+    note,
+    number,
+    percent,
+    signed,
+)
 
-LISTED = (
-    ("coverage", "decided alone"),
-    ("threshold", "threshold"),
-    ("accuracy", "right among these"),
-    ("limits", "with limits"),
-    ("errors", "wrong per 1,000"),
-    ("deferred", "deferred per 1,000"),
+SCORES = ("aurc", "auroc", "aupr_error", "coverage_at_risk_0.01", "eor_smooth")
+LISTED = {
+    "coverage": "decided alone",
+    "threshold": "threshold",
+    "accuracy": "right among these",
+    "limits": "with limits",
+    "errors": "wrong per 1,000",
+    "deferred": "deferred per 1,000",
+}
+BANDS = (
+    "The surest answers that together are 99 % right, the next ones that together are 95 % right, and the rest "
+    "(Finlay & Oberman, tables 3 to 5)."
 )
 TABLE = 20  # rows of the operating table
 
 
-def percent(share: float | None, digits: int = 1) -> str:
-    """A share in percent, or a dash."""
-    return "–" if share is None else f"{share * 100:.{digits}f} %"
-
-
-def operating(report: dict[str, Any], start: int) -> dict[str, Any]:
-    """The operating points: what is written for each, and what the script needs to draw them."""
-    o = report["views"]["operating"]
-    shown = _shown(o)
-    last = len(o["coverage"]) - 1
-    listed = [row for row in LISTED if row[0] != "limits" or o["low"] is not None]
-    data = {
-        "shown": shown,
-        "coverage": o["coverage"],
-        "threshold": [_or(t, 0.0) for t in o["threshold"]],
-        "accuracy": o["accuracy"],
-        "risk": [float(f"{1 - a:.6g}") for a in o["accuracy"]],
-        "deferred": [float(f"{1 - c:.6g}") for c in o["coverage"]],
-        "classes": [c["deferred"] for c in o["classes"]],
-    }
-    names = [
-        {"name": c["name"], "value": c["deferred"][start], "shown": percent(c["deferred"][start])} for c in o["classes"]
+def sheet(report: ReportData) -> Sheet:
+    """Everything that is printed of a report."""
+    found = [
+        *(_metrics(question, metrics) for question, metrics in by_question(report["metrics"])),
+        scores(report),
+        binary(report["binary"]),
+        changes(report["calibration"]),
     ]
-    k = report["k"] or len(report["views"]["classes"])
-    return {
-        "shown": shown,
-        "listed": listed,
-        "last": last,
-        "start": start,
-        "table": [i for i in range(last, -1, -1) if (last - i) % max(1, (last + 1) // TABLE) == 0],
-        "names": names,
-        "names_note": f"The {len(names)} classes that are deferred most."
-        if len(names) < k
-        else "Share of each true class that is deferred at this threshold.",
-        "data": data,
-    }
+    remarks = [finding["text"] for finding in report["findings"]]
+    return Sheet(headline(report), (), [table for table in found if table is not None], remarks)
 
 
-def _or(value: float | None, other: float) -> float:
-    return other if value is None else value
+def _metrics(question: str, metrics: Metrics) -> Table:
+    rows = [
+        [meaning(name).title, ARROWS[e["better"]], number(e["value"]), interval(e), note(name, e)]
+        for name, e in metrics.items()
+    ]
+    return Table(question, ["", "", "value", "interval", "what it says"], rows)
 
 
-def _shown(o: dict[str, Any]) -> dict[str, list[str]]:
-    rows = range(len(o["coverage"]))
+def scores(report: ReportData) -> Table | None:
+    """Ranking metrics of all scores side by side: the same predictions, so all of them compare."""
+    if not report["scores"]:
+        return None
+    found = {report["score"]: report["metrics"], **{name: s["metrics"] for name, s in report["scores"].items()}}
+    head = ["score", *(heading(m, report["metrics"][m]["better"]) for m in SCORES)]
+    rows = [[name, *(number(metrics[m]["value"]) for m in SCORES)] for name, metrics in found.items()]
+    return Table("Which score ranks best?", head, rows)
+
+
+def binary(found: Binary | None) -> Table | None:
+    """The numbers of the positive class."""
+    if found is None:
+        return None
+    slope, intercept, brier = found["calibration_slope"], found["calibration_intercept"], found["brier_decomposition"]
+    rows = [
+        ["prevalence", number(found["prevalence"]), "–"],
+        ["ECE of the positive class", number(found["ece"]), "–"],
+        ["calibration slope (1 is perfect)", number(slope["value"]), interval(slope)],
+        ["calibration intercept (0 is perfect)", number(intercept["value"]), interval(intercept)],
+        ["Brier, reliability", number(brier["reliability"]), "–"],
+        ["Brier, resolution", number(brier["resolution"]), "–"],
+        ["Brier, uncertainty", number(brier["uncertainty"]), "–"],
+        ["Brier, within", number(brier["within"]), "–"],
+    ]
+    return Table(f"The probability of class {found['positive_class']}", ["number", "value", "interval"], rows)
+
+
+def changes(found: Changes | CalibrationData | None) -> Table | None:
+    """What a calibrator changed on the same samples."""
+    if found is None:
+        return None
+    head = ["number", "before", "after", "difference", "interval", "verdict"]
+    rows = [[meaning(name).title, *_change(change)] for name, change in found["metrics"].items()]
+    return Table("What calibration changed", head, rows)
+
+
+def _change(c: ChangeData) -> list[str]:
+    d = c["difference"]
+    limits = between_signed(d.get("low"), d.get("high"))
+    return [number(c["before"]["value"]), number(c["after"]["value"]), signed(d["value"]), limits, c["verdict"]]
+
+
+def methods(found: Changes | CalibrationData | None) -> Table | None:
+    """What every calibrator would have done to the same samples, where more than one was tried."""
+    if found is None or "methods" not in found or len(found["methods"]) <= 2:
+        return None
+    names = list(found["metrics"])
+    rows = [[name, *(number(values[m]) for m in names)] for name, values in found["methods"].items()]
+    return Table("All calibrators on the same data", ["calibrator", *(meaning(m).title for m in names)], rows)
+
+
+def bands(report: ReportData) -> Table:
+    """Bands of promised accuracy, one row per score."""
+    found = {report["score"]: report["views"]["bands"], **{name: s["bands"] for name, s in report["scores"].items()}}
+    rows = [[name, *map(_band, rows), percent(rows[-1]["accuracy"])] for name, rows in found.items()]
+    head = ["score", "99 % right", "95 % right", "the rest", "right among the rest"]
+    return Table("Bands of trust", head, rows, BANDS)
+
+
+def _band(b: Band) -> str:
+    """The share of a band and where it begins."""
+    start = "" if b["threshold"] is None else f" from {number(b['threshold'])}"
+    return f"{percent(b['share'])}{start}" if b["share"] else "–"
+
+
+def classes(found: list[ClassRow]) -> Table | None:
+    """Recall, precision and confidence per class."""
+    head = ["class", "samples", "recall", "interval", "answers", "precision", "confidence"]
+    rows = [
+        [
+            c["name"],
+            f"{c['count']:,}",
+            percent(c["recall"]),
+            between_percent(c["low"], c["high"]),
+            f"{c['given']:,}",
+            percent(c["precision"]),
+            percent(c["confidence"]),
+        ]
+        for c in found
+    ]
+    return Table("Class by class", head, rows) if rows else None
+
+
+class Doubt(NamedTuple):
+    """A sure and wrong answer in words; `image` is empty where there is none."""
+
+    id: str
+    score: str
+    answer: str
+    label: str
+    image: str
+
+
+def doubts(found: list[Suspect]) -> list[Doubt]:
+    """Sure and wrong answers."""
+    return [
+        Doubt(s["id"], number(s["score"], 6), s["prediction"] or "–", s["label"] or "–", s.get("image", ""))
+        for s in found
+    ]
+
+
+def bins(curve: CurveData) -> list[list[str]]:
+    """From, answers, confidence, accuracy and what chance allows, per bin."""
+    none = [None] * len(curve["x"])
+    weight, start = curve.get("weight", none), curve.get("threshold", none)
+    low, high = curve.get("low", none), curve.get("high", none)
+    return [
+        [number(start[i]), "–" if n is None else f"{n:,.0f}", number(x), number(y), between(low[i], high[i], 3)]
+        for i, (n, x, y) in enumerate(zip(weight, curve["x"], curve["y"], strict=True))
+    ]
+
+
+def operating(o: Operating) -> dict[str, list[str]]:
+    """The operating points in words, column by column."""
     shown = {
         "coverage": [percent(v) for v in o["coverage"]],
-        "threshold": [number(v) if v is None or not 0.99 <= v < 1 else f"{v:.7g}" for v in o["threshold"]],
+        "threshold": [number(v, 7 if v is not None and 0.99 <= v < 1 else 4) for v in o["threshold"]],
         "accuracy": [percent(v, 2) for v in o["accuracy"]],
         "errors": [f"{v:.1f}" for v in o["errors"]],
         "deferred": [f"{v:.0f}" for v in o["deferred"]],
-        "error_cases": [f"{v:.1f}" for v in o["errors"]],
-        "deferred_cases": [f"{v:.0f}" for v in o["deferred"]],
     }
-    if o["low"] is not None:
-        shown["limits"] = [f"{o['low'][i] * 100:.2f} … {o['high'][i] * 100:.2f} %" for i in rows]
-    shown["said"] = [f"{shown['coverage'][i]} decided alone, {shown['accuracy'][i]} of these right" for i in rows]
+    if o["low"] is not None and o["high"] is not None:
+        shown["limits"] = [between_percent(*limits, 2) for limits in zip(o["low"], o["high"], strict=True)]
+    pairs = zip(shown["coverage"], shown["accuracy"], strict=True)
+    shown["said"] = [f"{coverage} decided alone, {accuracy} of these right" for coverage, accuracy in pairs]
     return shown
 
 
-def bins(curve: dict[str, Any]) -> list[list[str]]:
-    """From, answers, confidence, accuracy and what chance allows, per bin."""
-    columns = zip(*(curve[c] for c in ("threshold", "weight", "x", "y", "low", "high")), strict=True)
-    return [
-        [number(low), f"{n:,.0f}", number(x), number(y), "–" if a is None else f"{a:.3g} … {b:.3g}"]
-        for low, n, x, y, a, b in columns
-    ]
-
-
-def bands(report: dict[str, Any]) -> list[dict[str, Any]]:
-    """Bands of promised accuracy, one row per score."""
-    found = {report["score"]: report["views"]["bands"], **{name: s["bands"] for name, s in report["scores"].items()}}
-    return [{"name": name, "cells": [*map(_band, rows), percent(rows[-1]["accuracy"])]} for name, rows in found.items()]
-
-
-def _band(b: dict[str, Any]) -> str:
-    """The share of a band and where it begins."""
-    start = "" if b["threshold"] is None else f" from {number(b['threshold'])}"
-    return f"{percent(b['share'])}{start}" if b["share"] else "none"
-
-
-def calibration(found: dict[str, Any] | None) -> dict[str, Any] | None:
-    """What a calibrator changed, what the others would have done, and remarks."""
-    if found is None:
-        return None
-    methods, metrics = found.get("methods", {}), list(found["metrics"])
-    return {
-        "rows": [{"name": meaning(m).title, "cells": _change(c)} for m, c in found["metrics"].items()],
-        "notes": found.get("notes", []),
-        "columns": [meaning(m).title for m in metrics],
-        "methods": [{"name": n, "cells": [number(v[m]) for m in metrics]} for n, v in methods.items()],
-    }
-
-
-def _change(c: dict[str, Any]) -> list[str]:
-    d = c["difference"]
-    signed = "–" if d["value"] is None else f"{d['value']:+.3g}"
-    limits = "–" if d["low"] is None or d["high"] is None else f"{d['low']:+.2g} … {d['high']:+.2g}"
-    return [number(c["before"]["value"]), number(c["after"]["value"]), signed, limits, c["verdict"]]
-
-
-def suspects(report: dict[str, Any]) -> dict[str, Any] | None:
-    """Sure and wrong answers, with images where there are any."""
-    found = report["views"]["label_errors"]
-    if not found:
-        return None
-    rows = [_suspect(s) for s in found]
-    return {"rows": rows, "images": any(s["image"] for s in rows)}
-
-
-def _suspect(s: dict[str, Any]) -> dict[str, Any]:
-    named = {key: "–" if s[key] is None else s[key] for key in ("prediction", "label")}
-    score = "–" if s["score"] is None else f"{s['score']:.6g}"
-    return {**s, **named, "score": score, "image": s.get("image")}
-
-
-def classes(report: dict[str, Any]) -> list[dict[str, Any]]:
-    """Recall, precision and confidence per class."""
-    return [
-        {
-            "name": c["name"],
-            "cells": [
-                f"{c['count']:,}",
-                percent(c["recall"]),
-                limits(c),
-                f"{c['given']:,}",
-                percent(c["precision"]),
-                percent(c["confidence"]),
-            ],
-        }
-        for c in report["views"]["classes"]
-    ]
-
-
-def limits(c: dict[str, Any]) -> str:
-    """Limits of a share in percent, or a dash."""
-    return "–" if c["low"] is None else f"{c['low'] * 100:.1f} … {c['high'] * 100:.1f} %"
-
-
-def binary(found: dict[str, Any] | None) -> list[dict[str, str]]:
-    """The numbers of the positive class."""
-    if found is None:
-        return []
-    entries: list[tuple[str, dict[str, Any]]] = [
-        ("prevalence", {"value": found["prevalence"]}),
-        ("ECE of the positive class", {"value": found["ece"]}),
-        ("calibration slope (1 is perfect)", found["calibration_slope"]),
-        ("calibration intercept (0 is perfect)", found["calibration_intercept"]),
-        *((f"Brier, {name}", {"value": value}) for name, value in found["brier_decomposition"].items()),
-    ]
-    return [{"title": title, "value": number(e["value"]), "interval": interval(e)} for title, e in entries]
-
-
-def evidence(value: Any) -> str:
-    """A piece of evidence as it is written."""
-    if isinstance(value, float):
-        return number(value)
-    if isinstance(value, list):
-        return ", ".join(evidence(v) for v in value)
-    return f"{value:,}" if isinstance(value, int) else str(value)
-
-
-def _read(i: dict[str, Any]) -> str:
-    """What tells this input from another one; of a streamed file that is its size."""
-    return f"sha256 {i['sha256']}" if "sha256" in i else f"{i['bytes']:,} bytes"
-
-
-def origin(report: dict[str, Any]) -> list[tuple[str, str]]:
-    """Provenance, line by line."""
-    p = report["provenance"]
-    inputs = [(i.get("file") or f"arrays ({i.get('arrays')})", _read(i)) for i in p["inputs"]]
-    versions = ", ".join(f"{name} {v}" for name, v in p["versions"].items())
-    command = [("command", p["command"])] if p["command"] else []
-    return [*inputs, *command, ("seed", str(p["seed"])), ("made with", f"howsure {report['howsure']}, {versions}")]
+def listed(points: int) -> list[int]:
+    """The operating points that a table lists, from all samples down to the surest."""
+    return list(range(points - 1, -1, -max(1, points // TABLE)))

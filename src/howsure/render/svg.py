@@ -158,11 +158,14 @@ def dots(f: Frame, x: Numbers, y: Numbers, kind: str) -> Markup:
     return Markup(f'<path class="dots {kind}" d="{path}"/>') if path else Markup("")
 
 
-def whiskers(f: Frame, x: Numbers, low: Numbers, high: Numbers) -> Markup:
+def whiskers(f: Frame, x: Numbers, low: Numbers, high: Numbers, kind: str = "whiskers") -> Markup:
     """An upright bar from low to high at each x."""
-    rows = ((a, b, c) for a, b, c in zip(x, low, high, strict=True) if None not in (a, b, c))
-    path = "".join(f"M{number(f.x(a))} {number(f.y(b))}V{number(f.y(c))}" for a, b, c in rows)  # type: ignore[arg-type]
-    return Markup(f'<path class="whiskers" d="{path}"/>') if path else Markup("")
+    path = "".join(
+        f"M{number(f.x(a))} {number(f.y(b))}V{number(f.y(c))}"
+        for a, b, c in zip(x, low, high, strict=True)
+        if a is not None and b is not None and c is not None
+    )
+    return Markup(f'<path class="{kind}" d="{path}"/>') if path else Markup("")
 
 
 def bars(f: Frame, edges: Sequence[float], base: Sequence[float], top: Sequence[float], kind: str) -> Markup:

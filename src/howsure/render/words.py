@@ -1,8 +1,10 @@
-"""What each number answers, in words; shared by all renderers."""
+"""What each number answers, and how numbers are written; shared by all renderers."""
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
+
+from howsure.render.model import Entry, Input, Metrics, Number, Provenance, ReportData, Value
 
 QUESTIONS = (
     "What is it worth?",
@@ -57,26 +59,63 @@ def meaning(name: str) -> Meaning:
     return MEANINGS.get(name, Meaning(2, name, ""))
 
 
-def number(value: float | None) -> str:
-    """Four significant digits, as in a paper's table."""
-    return "–" if value is None else f"{value:.4g}"
+def heading(name: str, better: str) -> str:
+    """The title of a metric with the arrow that says which side is better."""
+    return f"{meaning(name).title}\N{NO-BREAK SPACE}{ARROWS[better]}"
 
 
-def interval(entry: dict[str, Any]) -> str:
-    """The limits, or a dash."""
-    if entry.get("low") is None:
-        return "–"
-    return f"{number(entry['low'])} … {number(entry['high'])}"
+def number(value: float | None, digits: int = 4) -> str:
+    """Significant digits as in a paper's table, or a dash."""
+    return "–" if value is None else f"{value:.{digits}g}"
 
 
-def note(name: str, entry: dict[str, Any]) -> str:
+def signed(value: float | None, digits: int = 3) -> str:
+    """A difference with its sign, or a dash."""
+    return "–" if value is None else f"{value:+.{digits}g}"
+
+
+def percent(share: float | None, digits: int = 1) -> str:
+    """A share in percent, or a dash.
+
+    >>> percent(0.912), percent(None)
+    ('91.2 %', '–')
+    """
+    return "–" if share is None else f"{share * 100:.{digits}f} %"
+
+
+def level(share: float) -> str:
+    """0.999 → 99.9 %."""
+    return f"{share * 100:.6g} %"
+
+
+def between(low: float | None, high: float | None, digits: int = 4) -> str:
+    """Two limits, or a dash."""
+    return "–" if low is None or high is None else f"{number(low, digits)} … {number(high, digits)}"
+
+
+def between_percent(low: float | None, high: float | None, digits: int = 1) -> str:
+    """Limits of a share in percent, or a dash."""
+    return "–" if low is None or high is None else f"{low * 100:.{digits}f} … {high * 100:.{digits}f} %"
+
+
+def between_signed(low: float | None, high: float | None) -> str:
+    """Limits of a difference, or a dash."""
+    return "–" if low is None or high is None else f"{signed(low, 2)} … {signed(high, 2)}"
+
+
+def interval(entry: Number) -> str:
+    """The limits of a number, or a dash."""
+    return between(entry.get("low"), entry.get("high"))
+
+
+def note(name: str, entry: Entry) -> str:
     """What the number says, or why there is none."""
     if entry["value"] is None:
-        return str(entry["why"])
+        return entry.get("why", "")
     return "; ".join(filter(None, (meaning(name).says, certain(entry))))
 
 
-def certain(entry: dict[str, Any]) -> str:
+def certain(entry: Entry) -> str:
     """What is certain about the exact value where the tally was compacted."""
     if "bounds" not in entry:
         return ""
@@ -86,7 +125,16 @@ def certain(entry: dict[str, Any]) -> str:
     return f"exactly {low}" if low == high else f"certainly {low} … {high}"
 
 
-def by_question(metrics: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+def evidence(value: Value) -> str:
+    """A piece of evidence in words."""
+    if isinstance(value, float):
+        return number(value)
+    if isinstance(value, list):
+        return ", ".join(evidence(v) for v in value)
+    return f"{value:,}" if isinstance(value, int) else str(value)
+
+
+def by_question(metrics: Metrics) -> list[tuple[str, Metrics]]:
     """The metrics under the question that each answers; questions without metrics are left out."""
     groups = [
         (question, {name: entry for name, entry in metrics.items() if meaning(name).question == i})
@@ -95,17 +143,27 @@ def by_question(metrics: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
     return [(question, found) for question, found in groups if found]
 
 
-def headline(report: dict[str, Any]) -> str:
+def headline(report: ReportData) -> str:
     """One line about the data."""
     k = "" if report["k"] is None else f", {report['k']:,} classes"
     samples = "" if report["samples"] == 1 else f", {report['samples']} samples each"
     limits = f"{level(report['provenance']['level'])} intervals"
-    coarse = f" · {report['approximate']}" if report.get("approximate") else ""
-    streamed = report.get("streamed") or {"partial": False}
-    partial = f"PARTIAL, {streamed['parts']:,} of {streamed['of']:,} parts: " if streamed["partial"] else ""
+    coarse = f" · {report['approximate']}" if "approximate" in report else ""
+    streamed = report.get("streamed")
+    partial = (
+        f"PARTIAL, {streamed['parts']:,} of {streamed['of']:,} parts: " if streamed and streamed["partial"] else ""
+    )
     return f"{partial}{report['n']:,} predictions{k}{samples} · score {report['score']} · {limits}{coarse}"
 
 
-def level(share: float) -> str:
-    """0.999 → 99.9 %."""
-    return f"{share * 100:.6g} %"
+def origin(version: str, p: Provenance) -> list[tuple[str, str]]:
+    """Where numbers come from, line by line."""
+    inputs = [(i.get("file") or f"arrays ({i.get('arrays')})", identity(i)) for i in p["inputs"]]
+    versions = ", ".join(f"{name} {v}" for name, v in p["versions"].items())
+    command = [("command", p["command"])] if p["command"] else []
+    return [*inputs, *command, ("seed", str(p["seed"])), ("made with", f"howsure {version}, {versions}")]
+
+
+def identity(i: Input) -> str:
+    """What tells an input from another one: its hash, or the size of a streamed file."""
+    return f"sha256 {i['sha256']}" if "sha256" in i else f"{i['bytes']:,} bytes" if "bytes" in i else "–"

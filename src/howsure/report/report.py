@@ -41,7 +41,7 @@ class Report:
     0.667
     """
 
-    data: dict[str, Any]
+    data: Any
 
     def __getitem__(self, metric: str) -> float | None:
         """The value of a metric of the first score."""
@@ -55,15 +55,15 @@ class Report:
 
     def to_text(self, path: str | Path | None = None, *, width: int = 110) -> str:
         """The table that the command line prints."""
-        from howsure.render.text import text
+        from howsure.render.sections import sheet
 
-        return _written(text(self.data, width), path)
+        return _written(sheet(self.data).text(width), path)
 
     def to_markdown(self, path: str | Path | None = None) -> str:
         """The table as Markdown."""
-        from howsure.render.markdown import markdown
+        from howsure.render.sections import sheet
 
-        return _written(markdown(self.data), path)
+        return _written(sheet(self.data).markdown(), path)
 
     def to_html(self, path: str | Path | None = None) -> str:
         """The interactive page: one offline file."""
@@ -73,9 +73,9 @@ class Report:
 
     def _repr_html_(self) -> str:
         """The page inside a notebook, in a frame of its own so that styles do not mix."""
-        from howsure.render.html import framed
+        from howsure.render.html import frame
 
-        return framed(self.data)
+        return frame(self.to_html())
 
     def figure(self) -> Any:
         """The main curves as a matplotlib figure (extra `plot`)."""
@@ -86,7 +86,7 @@ class Report:
     @classmethod
     def from_json(cls, text: str) -> Report:
         """A report from its JSON text."""
-        return cls({**report_data(text)})
+        return cls(report_data(text))
 
     def __repr__(self) -> str:
         return f"<Report: n={self.data['n']:,}, k={self.data['k']}, {len(self.data['metrics'])} metrics>"

@@ -32,8 +32,8 @@
     for (const [name, text] of Object.entries(at)) for (const e of document.querySelectorAll(`[data-shown="${name}"]`)) e.textContent = text;
     slider.setAttribute("aria-valuetext", at.said);
     for (const p of pictures) {
-      if (p.name === "risk") move(p, rows.coverage[i], rows.risk[i]);
-      else if (p.name === "threshold") move(p, rows.deferred[i], rows.accuracy[i]);
+      if (p.name === "risk") move(p, rows.coverage[i], 1 - rows.accuracy[i]);
+      else if (p.name === "threshold") move(p, 1 - rows.coverage[i], rows.accuracy[i]);
       else for (const r of p.svg.querySelectorAll(".deferred")) r.setAttribute("width", Math.max(0, p.x(rows.threshold[i]) - p.left));
     }
     bars.forEach((e, c) => {
@@ -44,7 +44,7 @@
   slider.addEventListener("input", show);
 
   for (const p of pictures.filter((q) => q.name === "risk" || q.name === "threshold")) {
-    const column = p.name === "risk" ? rows.coverage : rows.deferred;
+    const column = p.name === "risk" ? rows.coverage : rows.coverage.map((v) => 1 - v);
     const follow = (event) => {
       const box = p.svg.getBoundingClientRect();
       const x = (event.clientX - box.left) / box.width * p.svg.viewBox.baseVal.width;

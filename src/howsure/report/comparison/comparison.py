@@ -34,7 +34,7 @@ class Comparison:
     <Comparison: 2 models, n=3, best max_prob>
     """
 
-    data: dict[str, Any]
+    data: Any
 
     @property
     def best(self) -> str:
@@ -47,15 +47,15 @@ class Comparison:
 
     def to_text(self, path: str | Path | None = None) -> str:
         """The tables that the command line prints."""
-        from howsure.render.comparison import text
+        from howsure.render.comparison import sheet
 
-        return _written(text(self.data), path)
+        return _written(sheet(self.data).text(), path)
 
     def to_markdown(self, path: str | Path | None = None) -> str:
         """The tables as Markdown."""
-        from howsure.render.comparison import markdown
+        from howsure.render.comparison import sheet
 
-        return _written(markdown(self.data), path)
+        return _written(sheet(self.data).markdown(), path)
 
     def to_html(self, path: str | Path | None = None) -> str:
         """The page: one offline file."""
@@ -64,10 +64,9 @@ class Comparison:
         return _written(page(self.data), path)
 
     def _repr_html_(self) -> str:
-        from howsure.render.comparison import page
         from howsure.render.html import frame
 
-        return frame(page(self.data))
+        return frame(self.to_html())
 
     def __repr__(self) -> str:
         return f"<Comparison: {len(self.data['models'])} models, n={self.data['n']:,}, best {self.best}>"
