@@ -138,8 +138,8 @@ def test_online_with_labels_and_watch(policy: Callable, val: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("policy.json", "bad.jsonl"), "line 2: "),
-        (("policy.json", "nan.jsonl"), "line 1: it is not JSON (NaN is not a number"),
+        (("policy.json", "bad.jsonl"), "bad.jsonl, line 2 is not JSON"),
+        (("policy.json", "nan.jsonl"), "nan.jsonl, line 1 cannot be read: NaN is not a number"),
         (("policy.json", "other.jsonl"), "made for 4 classes, these predictions have 2"),
         (("watch.json", "new.jsonl"), "holds a Watch, not a policy"),
         (("policy.json", "new.jsonl", "--resume"), "give FILE and --out"),
@@ -162,5 +162,5 @@ def test_bad_lines_can_be_skipped(policy: Callable, val: Path) -> None:
     (val / "bad.jsonl").write_text('{"confidence": 0.9}\nx\n{"confidence": 0.8}\n')
     ran = policy("decide", "policy.json", "bad.jsonl", "--on-bad", "skip")
     assert (ran.code, ran.out.count("\n")) == (0, 2)
-    assert ran.err.startswith("line 2: it is not JSON")
+    assert ran.err.startswith("bad.jsonl, line 2 is not JSON")
     assert "1 bad lines" in ran.err

@@ -85,7 +85,7 @@ BAD = {
     "infinite": b'{"logits": [1e999, 1.0]}',
     "no numbers": b'{"id": 3}',
     "a list": b"[1, 2]",
-    "text": b'{"logits": ["0.1", "0.2"]}',
+    "text": b'{"logits": ["0.1", "low"]}',
     "a huge number": b'{"logits": [1, 1' + b"0" * 400 + b"]}",
     "ragged": b'{"logits": [[1, 2]]}',
     "an id that is a list": b'{"id": [1], "confidence": 0.5}',
@@ -101,7 +101,7 @@ BAD = {
 def test_a_bad_line_stops_with_its_number_after_the_good_ones(what: str) -> None:
     text = b'{"id": 1, "logits": [3.0, 0.0]}\n' + BAD[what] + b'\n{"id": 3, "logits": [3.0, 0.0]}\n'
     out = BytesIO()
-    with pytest.raises(InputError, match=r"^line 2: "):
+    with pytest.raises(InputError, match=r"\bline 2\b"):
         decide_stream(Policy("max_prob", 0.8, k=2).decide, BytesIO(text), out)
     assert [json.loads(line)["id"] for line in out.getvalue().splitlines()] == [1]
 
@@ -113,17 +113,17 @@ def test_a_bad_line_is_reported_and_skipped(what: str) -> None:
     rows = decided(text, Serving("skip", told.append), Policy("max_prob", 0.8, k=2))
     assert [r["id"] for r in rows] == [1, 3]
     assert len(told) == 1
-    assert told[0].startswith("line 2: ")
+    assert "line 2" in told[0]
 
 
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a,b\n1,2\n", "needs logit_0"),
+        ("a,b\n1,2\n", r"^standard input has no logit_0…, prob_0… or confidence \(it holds 'a', 'b'\)"),
         ("logit_0,logit_2\n1,2\n", "gaps"),
-        ("confidence\n0.5,0.6\n", "line 2: it has 2 cells, the header has 1"),
-        ("confidence\nhigh\n", "line 2: 'high' is not a number"),
-        ("confidence\nnan\n", "line 2: "),
+        ("confidence\n0.5,0.6\n", "^standard input, line 2: 2 cells for 1 columns"),
+        ("confidence\nhigh\n", "^standard input, line 2, column 'confidence': the value is 'high'"),
+        ("confidence\nnan\n", "line 2, "),
     ],
 )
 def test_bad_csv(text: str, message: str) -> None:

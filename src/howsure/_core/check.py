@@ -1,17 +1,9 @@
-"""Input checks and the wording of errors: what we got, where, what we need, what to do.
-
->>> from howsure import tally
->>> tally([0.9], correct=[2])
-Traceback (most recent call last):
-howsure.InputError: correct[0] is 2; each value must be 0 (wrong) or 1 (right). ...
->>> error = InputError("labels", row=3, got="is 12", need="with 10 classes labels run from 0 to 9")
->>> str(error.at("a.csv", line=5)), error.got
-('a.csv: labels[3] (line 5) is 12; with 10 classes labels run from 0 to 9.', 'is 12')
-"""
+"""Input checks and the wording of errors: what we got, where, what we need, what to do."""
 
 from __future__ import annotations
 
 from copy import copy
+from numbers import Integral
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -29,6 +21,14 @@ class InputError(ValueError):
     `str` makes one sentence of them, here and nowhere else; code reads the fields. `row` is the position of `what`
     in its array (`labels[3]`), `first` the first of several such rows; `line` is where a file holds that row. With
     `what` alone it is the whole sentence.
+
+    >>> from howsure import tally
+    >>> tally([0.9], correct=[2])
+    Traceback (most recent call last):
+    howsure.InputError: correct[0] is 2; each value must be 0 (wrong) or 1 (right). ...
+    >>> error = InputError("labels", row=3, got="is 12", need="with 10 classes labels run from 0 to 9")
+    >>> str(error.at("a.csv", line=5)), error.got
+    ('a.csv: labels[3] (line 5) is 12; with 10 classes labels run from 0 to 9.', 'is 12')
     """
 
     def __init__(
@@ -51,9 +51,10 @@ class InputError(ValueError):
     def __str__(self) -> str:
         return _sentence(self)
 
-    def at(self, where: str, line: int | None = None) -> Self:
-        """The same mistake, of something that stands in a larger whole: a batch, a file, a line of it."""
+    def at(self, where: str, line: int | None = None, *, first: int = 0) -> Self:
+        """The same mistake, of something that stands in a larger whole: a batch, a file from row `first` on."""
         out = copy(self)
+        out.row = None if self.row is None else self.row + first
         out.where = f"{where}: {self.where}" if self.where else where
         out.line = self.line if line is None else line
         out.args = (_sentence(out),)
@@ -61,6 +62,7 @@ class InputError(ValueError):
 
 
 InputError.__module__ = "howsure"  # what users import and see in a traceback
+__test__ = {"InputError": InputError.__doc__}  # doctest looks for it where it says it lives
 
 
 def _sentence(e: InputError) -> str:
@@ -211,6 +213,8 @@ def fraction(x: float, name: str) -> float:
 
 def at_least(x: Any, low: int, name: str) -> int:
     """A whole number that is not below `low`."""
-    if not isinstance(x, (int, float, np.integer)) or int(x) != x or x < low:
-        raise InputError(name, got=f"is {x}", need=f"a whole number of at least {low} is needed")
+    given: object = x
+    whole = isinstance(given, Integral) or (isinstance(given, float) and given.is_integer())  # infinity is not
+    if not whole or x < low:
+        raise InputError(name, got=f"is {given}", need=f"a whole number of at least {low} is needed")
     return int(x)

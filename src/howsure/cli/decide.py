@@ -4,19 +4,23 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import click
 
 from howsure._core.check import InputError
-from howsure.cli.common import note
+from howsure.cli.common import name_table, note, reading
 
 if TYPE_CHECKING:
     from howsure.policies.policy import Decisions
-    from howsure.serving.stream import Served, Serving
+    from howsure.serving.pipes import Sink
+    from howsure.serving.stream import Decide, Served, Serving
+
+PIPES = ("-", "/dev/stdin")
 
 
 @click.command()
@@ -40,14 +44,18 @@ if TYPE_CHECKING:
 @click.option(
     "--labels", type=click.Path(), help='Decisions with "correct" added, for an online policy; may grow meanwhile.'
 )
-@click.option("--split", help="Which split, where a file holds several (val, test, ...).")
-@click.option("--mc", is_flag=True, help="Use the Monte-Carlo or ensemble samples (mc_logits).")
-@click.option("--renormalise", is_flag=True, help="Divide rows of probabilities by their sum.")
+@reading
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but decisions and errors.")
 def command(
-    policy: str, file: str, out: str | None, resume: bool, on_bad: Any, watch: str | None, labels: str | None,
-    split: str | None, mc: bool, renormalise: bool, quiet: bool,
-) -> int:  # fmt: skip
+    policy: str,
+    file: str,
+    out: str | None,
+    resume: bool,
+    watch: str | None,
+    labels: str | None,
+    quiet: bool,
+    **how: Any,
+) -> int:
     """Accept or defer each prediction by a saved policy.
 
     Reads JSON lines or CSV from standard input (-) as they arrive, or any file, and writes one JSON line per
@@ -61,20 +69,25 @@ def command(
       howsure decide policy.json new.jsonl -o decisions.jsonl --resume
       howsure decide online.json - --labels labelled.jsonl --watch watch.json
     """
-    from howsure.serving.stream import Serving
-
     decide, close = _decider(policy, labels)
     watching = _Watching(watch, quiet) if watch else None
-    how = Serving(on_bad, lambda m: note(m), renormalise, _stamp(policy, labels), watching.see if watching else None)
-    reading = {name: value for name, value in (("split", split), ("mc", mc)) if value}
+    serving = _serving(_stamp(policy, labels), watching, **how)
     try:
-        total = _run(decide, file, out, resume, how, reading)
+        total = _run(decide, file, out, resume, serving)
     finally:
         close()
         if watching:
             watching.close()
     note(_summary(total), quiet)
     return 0
+
+
+def _serving(stamp: str, watching: _Watching | None, *, on_bad: Any, names: Sequence[str], **how: Any) -> Serving:
+    from howsure.formats.names import UNLABELLED, Wanted
+    from howsure.serving.stream import Serving
+
+    wanted = Wanted(names=name_table(names), beside=UNLABELLED, **how)
+    return Serving(on_bad, note, stamp, watching.see if watching else None, wanted)
 
 
 def _summary(total: Served) -> str:
@@ -85,31 +98,41 @@ def _summary(total: Served) -> str:
     return f"{total.decided:,} decided: {what} ({total.ended})"
 
 
-def _run(decide: Any, file: str, out: str | None, resume: bool, how: Serving, reading: dict[str, Any]) -> Served:
-    from howsure.serving.resume import decide_file, decide_rows, is_text
+def _run(decide: Decide, file: str, out: str | None, resume: bool, how: Serving) -> Served:
+    from howsure.serving.resume import decide_file, decide_path
     from howsure.serving.stream import decide_stream
 
-    if file != "-" and out is not None:
-        return decide_file(decide, file, out, resume=resume, how=how, **reading)
+    pipe = file in PIPES or Path(file).is_fifo()
+    if out is not None and not pipe:
+        return decide_file(decide, file, out, resume=resume, how=how)
     if resume:
         raise InputError("--resume goes on with a file into a file; give FILE and --out.")
-    if file == "-" and out is not None:
-        with open(out, "xb", buffering=0) as sink:
-            return decide_stream(decide, sys.stdin.buffer, sink, how=how)
-    stdout = sys.stdout.buffer
-    if file == "-":
-        total = decide_stream(decide, sys.stdin.buffer, stdout, how=how)
-    elif is_text(file):
-        with open(file, "rb") as source:
-            total = decide_stream(decide, source, stdout, how=how)
-    else:
-        total = decide_rows(decide, file, stdout, how, **reading)
+    with _source(file) if pipe else nullcontext() as source, _sink(out) as sink:
+        total = decide_path(decide, file, sink, how) if source is None else decide_stream(decide, source, sink, how=how)
     if total.ended == "closed pipe":  # nothing may be flushed into it at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return total
 
 
-def _decider(path: str, labels: str | None) -> tuple[Callable[..., Any], Callable[[], None]]:
+@contextmanager
+def _source(file: str) -> Generator[IO[bytes]]:
+    if file in PIPES:
+        yield sys.stdin.buffer
+        return
+    with open(file, "rb", buffering=0) as source:
+        yield source
+
+
+@contextmanager
+def _sink(out: str | None) -> Generator[Sink]:
+    if out is None:
+        yield sys.stdout.buffer
+        return
+    with open(out, "xb", buffering=0) as sink:
+        yield sink
+
+
+def _decider(path: str, labels: str | None) -> tuple[Decide, Callable[[], None]]:
     """How to decide, and what to do at the end."""
     from howsure._core.saving import load, save
     from howsure.policies.online import OnlinePolicy

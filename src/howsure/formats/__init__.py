@@ -2,9 +2,8 @@
 
 from howsure.formats.catalogue import suffixes
 from howsure.formats.contents import Problem
-from howsure.formats.inspection import Description, Item, describe, problems
+from howsure.formats.doctor import Description, Item, describe, problems
+from howsure.formats.files import read, scan, write
 from howsure.formats.logs import read_log
-from howsure.formats.reading import read, scan
-from howsure.formats.writing import write
 
 __all__ = ["Description", "Item", "Problem", "describe", "problems", "read", "read_log", "scan", "suffixes", "write"]

@@ -5,17 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 
 from howsure._core import check
 from howsure._core.check import Array, Bools, Floats, InputError
 from howsure.formats.fields import Fields
+from howsure.formats.names import NoAnswer
 from howsure.predictions.predictions import outside
 from howsure.predictions.unanswered import Unanswered
 
-NoAnswer = Literal["apart", "wrong"]
 REASONS = ("unparseable", "refused", "missing")
 
 
@@ -60,7 +59,7 @@ def in_runs(runs: Iterable[Fields]) -> Iterator[Fields]:
     if held is not None:
         yield held
     elif path is not None:
-        raise InputError(f"{path.name} has no answer with a confidence; at least one is needed.")
+        raise InputError(path.name, got="has no answer with a confidence", need="at least one is needed")
 
 
 def _sum(a: Unanswered | None, b: Unanswered | None) -> Unanswered | None:
@@ -90,7 +89,8 @@ def _counted(arrays: dict[str, Array], reasons: Array, unstated: Bools, keep: Bo
 def in_percent(data: Fields) -> Fields:
     """A confidence given in percent, as a share."""
     if data.kind != "confidence":
-        raise InputError(f"{data.path.name} holds {data.kind}; only a confidence can be given in percent.")
+        need = "only a confidence can be given in percent"
+        raise InputError(data.path.name, got=f"holds {data.kind}", need=need)
     return replace(data, arrays={**data.arrays, "confidence": data.arrays["confidence"] / 100})
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from howsure._core.check import Array, InputError
 from howsure._core.optional import need
-from howsure.formats.contents import Cells, Contents, Damaged, Entry
+from howsure.formats.contents import AGAIN, Cells, Contents, Damaged, Entry, as_list, reason
 from howsure.formats.names import column_name
 
 suffixes = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
@@ -23,7 +23,7 @@ ROWS = 1 << 16
 PER_BYTE = 1000  # rows that one byte of a file may stand for; a constant column packs well, but not without end
 
 
-def scan(path: Path, rows: int | None, piece: int | None = None) -> Iterator[Contents]:
+def read(path: Path, rows: int | None, piece: int | None = None) -> Iterator[Contents]:
     """Record batches of at most `rows` rows, of the whole file or of one row group or stored batch."""
     _pyarrow()
     found = 0
@@ -32,7 +32,7 @@ def scan(path: Path, rows: int | None, piece: int | None = None) -> Iterator[Con
             yield _contents(batch, path, found)
             found += batch.num_rows
     if not found and piece is None:
-        raise InputError(f"{path.name} has no rows; at least one sample is needed.")
+        raise InputError(path.name, got="has no rows", need="at least one sample is needed")
 
 
 @dataclass(frozen=True)
@@ -104,8 +104,7 @@ def _decoding(path: Path) -> Generator[None, None, None]:
     except InputError:
         raise
     except Exception as e:
-        reason = type(e).__name__ if not str(e) else str(e).splitlines()[0][:120].rstrip(".")
-        raise Damaged(f"{path.name} is not a readable table ({reason}); save or copy it again.") from None
+        raise Damaged(path.name, got=f"is not a readable table ({reason(e)})", hint=AGAIN) from None
 
 
 def _parquet(path: Path, rows: int, piece: int | None) -> Iterator[Any]:
@@ -136,28 +135,29 @@ def _ipc(path: Path, piece: int | None) -> Iterator[Any]:
 def _check_rows(n: int, path: Path) -> None:
     size = path.stat().st_size
     if n > PER_BYTE * size:
-        raise Damaged(f"{path.name} claims {n:,} rows in {size:,} bytes; it is damaged, so save or copy it again.")
+        got = f"claims {n:,} rows in {size:,} bytes"
+        raise Damaged(path.name, got=got, hint=f"it is damaged, so {AGAIN}")
 
 
 def _contents(batch: Any, path: Path, before: int) -> Contents:
     with _decoding(path):
         names = batch.schema.names
     if len(set(names)) < len(names):
-        raise InputError(f"{path.name} has two columns of the same name; rename one.")
+        raise InputError(path.name, got="has two columns of the same name", hint="rename one")
     entries = {name: _entry(batch.column(i), name, path, before) for i, name in enumerate(names)}
     return Contents(path, entries, table=True, class_names=_class_names(batch.schema.metadata))
 
 
-def _class_names(metadata: Any) -> tuple[str, ...] | None:
+def _class_names(metadata: dict[bytes, bytes] | None) -> tuple[str, ...] | None:
     try:
-        names = json.loads((metadata or {})[b"class_names"])
+        names = as_list(json.loads((metadata or {})[b"class_names"]))
     except (KeyError, ValueError, RecursionError):
         return None
-    return tuple(str(n) for n in names) if isinstance(names, list) else None
+    return None if names is None else tuple(str(n) for n in names)
 
 
 def _entry(column: Any, name: str, path: Path, before: int) -> Entry:
-    where = f"{path.name}, column {name!r}"
+    where = f"{path.name}, column {name[:60]!r}"
 
     def load() -> Array | Cells:
         with _decoding(path):
@@ -182,7 +182,7 @@ def _check_full(column: Any, where: str, before: int, width: int = 1) -> None:
     if column.null_count:
         row = before + int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0]) // width
         raise InputError(
-            f"{where} has {column.null_count:,} empty values (first: row {row}); fill or remove these rows."
+            where, got=f"has {column.null_count:,} empty values", first=row, hint="fill or remove these rows"
         )
 
 
@@ -191,13 +191,12 @@ def _nested(column: Any, inner: Any, where: str, before: int) -> Array:
     width = column.type.list_size if lengths is None else int(lengths[0])
     if lengths is not None and (lengths != width).any():
         row = int(np.flatnonzero(lengths != width)[0])
-        raise InputError(
-            f"{where}, row {before + row}: {lengths[row]} numbers, {width} in row {before}; lists must be equal."
-        )
+        got = f"{lengths[row]} numbers, {width} in row {before}"
+        raise InputError(got, where=f"{where}, row {before + row}", need="lists must be equal")
     _check_full(inner, where, before, max(1, width))
     values = _values(inner, where, before)
     if not isinstance(values, np.ndarray) or not width:
-        raise InputError(f"{where} has lists without numbers; one number per class is needed.")
+        raise InputError(where, got="has lists without numbers", need="one number per class is needed")
     return values.reshape(len(column), width, *values.shape[1:])
 
 

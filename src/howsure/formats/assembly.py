@@ -1,21 +1,21 @@
-"""Parts of a file → Predictions."""
+"""Parts of a file → Predictions, and those of several files as one."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from howsure._core import check
-from howsure._core.check import Array, InputError
+from howsure._core.check import Array, InputError, Ints
 from howsure.formats import llm
 from howsure.formats.cells import is_whole
-from howsure.formats.fields import Fields
+from howsure.formats.fields import Fields, together
 from howsure.predictions import Predictions
 
-ROW = re.compile(r"\w+\[(\d+)\]|\brows? (\d+)")
+BESIDE = ("known_labels", "known_correct", "known_prediction", "known_loss", "ids", "group", "weight")
 
 
 def assembled(data: Fields, *, renormalise: bool = False, first_image: int = 0) -> Predictions:
@@ -25,15 +25,14 @@ def assembled(data: Fields, *, renormalise: bool = False, first_image: int = 0) 
         _check_ids(flat.arrays.get("ids"))
         return replace(_made(flat, renormalise), unanswered=data.unanswered)
     except InputError as e:
-        raise InputError(located(str(e), data)) from None
+        raise located(e, data) from None
 
 
-def located(message: str, data: Fields) -> str:
-    """`message` with the file's name, and with the line of the first row that it mentions."""
-    lines = data.lines
-    if lines is not None:
-        message = ROW.sub(lambda m: f"{m[0]} (line {int(lines[int(m[1] or m[2])])})", message, count=1)
-    return f"{data.path.name}: {message}"
+def located(error: InputError, data: Fields) -> InputError:
+    """The error with the file's name, and with the line and the number of its row in the file."""
+    known = data.lines is not None and error.row is not None and error.row < len(data.lines)
+    line = int(data.lines[error.row]) if known and data.lines is not None and error.row is not None else None
+    return error.at(data.path.name, line, first=data.first)
 
 
 def _made(data: Fields, renormalise: bool) -> Predictions:
@@ -50,7 +49,8 @@ def _made(data: Fields, renormalise: bool) -> Predictions:
     if kind == "probs":
         return Predictions.from_probs(values, labels, renormalise=renormalise, **beside)
     if values.ndim == 3:
-        raise InputError(f"{kind} has shape {values.shape}; samples of shape (s, n, k) must be named mc_{kind}.")
+        need = f"samples of shape (s, n, k) must be named mc_{kind}"
+        raise InputError(kind, got=f"has shape {values.shape}", need=need)
     return Predictions.from_logits(values, labels, **beside)
 
 
@@ -75,7 +75,8 @@ def _loss(a: dict[str, Array], *, known: bool) -> Array | None:
     bad = ~((grade >= 0) & (grade <= 1))
     if bad.any():
         i = check.first(bad)
-        raise InputError(f"grade[{i}] is {grade[i]:g}; a grade lies in [0, 1]. For anything else give a loss.")
+        hint = "For anything else give a loss"
+        raise InputError("grade", row=i, got=f"is {grade[i]:g}", need="a grade lies in [0, 1]", hint=hint)
     return 1 - grade
 
 
@@ -89,9 +90,11 @@ def class_numbers(labels: Array, names: tuple[str, ...] | None) -> Array:
     if bad is None:
         return np.array([known[t] for t in texts], dtype=np.int64).reshape(labels.shape)
     if not names:
-        raise InputError(f"labels[{bad}] is {texts[bad]!r}; class numbers are needed, or class names in the file.")
-    shown = ", ".join(repr(n) for n in names[:6]) + (", …" if len(names) > 6 else "")
-    raise InputError(f"labels[{bad}] is {texts[bad]!r}, which is none of the classes {shown}; correct the name.")
+        need = "class numbers are needed, or class names in the file"
+        raise InputError("labels", row=bad, got=f"is {texts[bad][:60]!r}", need=need)
+    shown = ", ".join(repr(n[:60]) for n in names[:6]) + (", …" if len(names) > 6 else "")
+    got = f"is {texts[bad][:60]!r}, which is none of the classes {shown}"
+    raise InputError("labels", row=bad, got=got, hint="correct the name")
 
 
 def by_pixel(data: Fields, first_image: int) -> Fields:
@@ -101,13 +104,13 @@ def by_pixel(data: Fields, first_image: int) -> Fields:
     if space is None:
         return data
     images = (value.shape[1] if data.kind.startswith("mc_") else value.shape[0], *space)
-    group = data.arrays.get("images", data.arrays.get("group", data.arrays.get("ids")))
-    if group is None:
-        group = np.arange(first_image, first_image + images[0])
+    named: Array | None = next((data.arrays[p] for p in ("images", "group", "ids") if p in data.arrays), None)
+    counted: Ints = np.arange(first_image, first_image + images[0], dtype=np.int64)
+    group: Array = counted if named is None else named
     check.same_length(group, "group", images[0], "the images")
     arrays = {part: _flat(a, part, images) for part, a in data.arrays.items() if part not in ("ids", "images", "group")}
     arrays["group"] = np.repeat(group, int(np.prod(space)))
-    return Fields(data.path, data.kind, arrays, data.class_names)
+    return Fields(data.path, data.kind, arrays, data.class_names)  # a pixel has no line
 
 
 def _space(value: Array, data: Fields) -> tuple[int, ...] | None:
@@ -128,7 +131,7 @@ def _flat(a: Array, part: str, images: tuple[int, ...]) -> Array:
         return np.moveaxis(a, 1, -1).reshape(-1, a.shape[1])
     if a.shape != images:
         shape = " × ".join(map(str, images))
-        raise InputError(f"{part} has shape {a.shape}; one value per pixel, {shape}, is needed.")
+        raise InputError(part, got=f"has shape {a.shape}", need=f"one value per pixel, {shape}, is needed")
     return a.reshape(-1)
 
 
@@ -140,6 +143,47 @@ def _check_ids(ids: Array | None) -> None:
     if len(same):
         i, j = sorted((int(order[same[0]]), int(order[same[0] + 1])))
         raise InputError(
-            f"ids[{j}] is {str(ids[j])!r} like row {i} ({len(same):,} repeated ids); an id names one sample, "
-            "so use `group` for what several samples share."
+            "ids",
+            row=j,
+            got=f"is {str(ids[j])[:60]!r} like row {i} ({len(same):,} repeated ids)",
+            need="an id names one sample, so use `group` for what several samples share",
         )
+
+
+def joined(parts: Sequence[Predictions], names: Sequence[str]) -> Predictions:
+    """All rows, in the order of the files, which must hold the same kind of thing."""
+    first = parts[0]
+    if len(parts) == 1:
+        return first
+    for part, name in zip(parts[1:], names[1:], strict=True):
+        _check_alike(first, part, names[0], name)
+    axis = 1 if first.values.ndim == 3 else 0
+    beside = {column: _column(parts, column, names) for column in BESIDE}
+    counted = [p.unanswered for p in parts if p.unanswered is not None]
+    total = sum(counted[1:], counted[0]) if counted else None
+    return replace(first, values=np.concatenate([p.values for p in parts], axis=axis), unanswered=total, **beside)
+
+
+def _check_alike(a: Predictions, b: Predictions, name_a: str, name_b: str) -> None:
+    facts = {
+        "kind": (a.kind, b.kind),
+        "number of classes": (a.k, b.k),
+        "number of samples (mc)": (a.samples, b.samples),
+        "class names": (a.class_names, b.class_names),
+    }
+    for what, (x, y) in facts.items():
+        if x != y:
+            got = f"differ in {what} ({str(x)[:200]} and {str(y)[:200]})"
+            raise InputError(f"{name_a} and {name_b}", got=got, hint="read them separately")
+
+
+def _column(parts: Sequence[Predictions], column: str, names: Sequence[str]) -> Array | None:
+    found: list[Array | None] = [getattr(p, column) for p in parts]
+    there = [a for a in found if a is not None]
+    if not there:
+        return None
+    if len(there) < len(found):
+        lacking = names[[a is None for a in found].index(True)]
+        got = f"has no {column.removeprefix('known_')}, others do"
+        raise InputError(lacking, got=got, hint="give it to all files or to none")
+    return together(there)

@@ -1,15 +1,16 @@
-"""Which module reads which file."""
+"""Which module reads which file. To add a format: one file with `suffixes`, `title`, `read`, `write`, named here."""
 
 from __future__ import annotations
 
 import difflib
 import os
+import stat
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
 
 from howsure._core.check import Array, InputError
-from howsure.formats import arrow, delimited, jsonl, npz, pair, safetensors, tensors
+from howsure.formats import arrow, delimited, jsonl, npy, npz, safetensors, tensors
 from howsure.formats.contents import Contents
 
 
@@ -26,7 +27,7 @@ class Format(Protocol):
         """What people call it."""
         ...
 
-    def scan(self, path: Path, rows: int | None) -> Iterator[Contents]:
+    def read(self, path: Path, rows: int | None) -> Iterator[Contents]:
         """Runs of about `rows` rows; one run where the entries can be read in part."""
         ...
 
@@ -35,7 +36,7 @@ class Format(Protocol):
         ...
 
 
-FORMATS: tuple[Format, ...] = (npz, pair, delimited, jsonl, arrow, safetensors, tensors)
+FORMATS: tuple[Format, ...] = (npz, npy, delimited, jsonl, arrow, safetensors, tensors)
 BY_SUFFIX = {suffix: module for module in FORMATS for suffix in module.suffixes}
 
 
@@ -48,20 +49,30 @@ def suffixes() -> dict[str, str]:
     return {suffix: module.title for suffix, module in BY_SUFFIX.items()}
 
 
+def suffix_of(path: Path) -> str:
+    """How the name of a file ends: `.csv`, or `.csv.gz`."""
+    last = path.suffix.lower()
+    return f"{path.suffixes[-2].lower()}{last}" if last == ".gz" and len(path.suffixes) > 1 else last
+
+
 def format_of(path: Path) -> Format:
     """The module for a path, by its suffix."""
-    suffix = path.suffix.lower()
+    suffix = suffix_of(path)
     if suffix in BY_SUFFIX:
         return BY_SUFFIX[suffix]
     close = difflib.get_close_matches(suffix, BY_SUFFIX, n=1)
-    meant = f" Did you mean {close[0]}?" if close else ""
-    raise InputError(f"{path.name} has the unknown suffix {suffix!r}; known are {', '.join(BY_SUFFIX)}.{meant}")
+    raise InputError(
+        path.name,
+        got=f"has the unknown suffix {suffix!r}",
+        need=f"known are {', '.join(BY_SUFFIX)}",
+        hint=f"Did you mean {close[0]}?" if close else "",
+    )
 
 
 def found(path: Path) -> tuple[Format, Path]:
     """The module and the file for a path; the beginning of `x_logits.npy`, `x`, stands for the whole family."""
-    if path.suffix.lower() in ("", ".npy") and not path.exists() and pair.family(path):
-        return pair, path
+    if path.suffix.lower() in ("", ".npy") and not path.exists() and npy.family(path):
+        return npy, path
     there = existing(path)
     return format_of(there), there
 
@@ -70,22 +81,25 @@ def existing(path: str | os.PathLike[str]) -> Path:
     """`path`, if it is a file that can be opened."""
     p = Path(path)
     try:
-        if p.is_dir():
-            raise InputError(f"{p} is a folder; name the files in it.")
+        mode = p.stat().st_mode
+        if stat.S_ISDIR(mode):
+            raise InputError(str(p), got="is a folder", hint="name the files in it")
+        if not stat.S_ISREG(mode):  # opening a pipe would wait for a writer, a device may never end
+            raise InputError(str(p), got="is a pipe or a device", need="a file is needed", hint="save it first")
         with p.open("rb"):
             return p
     except FileNotFoundError:
-        raise InputError(f"{p} does not exist.{_neighbour(p)}") from None
+        raise InputError(str(p), got="does not exist", hint=_neighbour(p)) from None
+    except InputError:
+        raise
     except (OSError, ValueError) as e:
-        if isinstance(e, InputError):
-            raise
-        reason = e.strerror if isinstance(e, OSError) and e.strerror else str(e)
-        raise InputError(f"{str(p)!r} cannot be read: {reason}.") from None
+        why = e.strerror if isinstance(e, OSError) and e.strerror else str(e)
+        raise InputError(repr(str(p)), got=f"cannot be read: {why}") from None
 
 
 def _neighbour(path: Path) -> str:
     try:
         close = difflib.get_close_matches(path.name, [p.name for p in path.parent.iterdir()], n=1)
     except OSError:
-        return f" The folder {path.parent} does not exist either."
-    return f" Did you mean {close[0]!r}?" if close else ""
+        return f"The folder {path.parent} does not exist either"
+    return f"Did you mean {close[0]!r}?" if close else ""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, KeysView
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from howsure._core.check import Array, Floats
-from howsure.formats.contents import Cells, Contents, Problem, Report
+from howsure.formats.contents import Cells, Contents, Problem, Report, as_list, as_record
 
 TRUTH = {"1": 1.0, "0": 0.0, "true": 1.0, "false": 0.0, "1.0": 1.0, "0.0": 0.0}
 REASONS = ("", "unparseable", "refused", "missing")
@@ -31,7 +31,8 @@ class Column:
         cell = self.cells[row]
         shown = "empty" if cell is None or cell == "" else repr(cell)[:60]
         where = f"{self.contents.path.name}, {self.contents.place(row)}, column {self.name!r}"
-        self.report(Problem(where, f"the value is {shown}", fix or f"{need} is needed", "the other rows"))
+        line = self.contents.line(row)
+        self.report(Problem(where, f"the value is {shown}", fix or f"{need} is needed", "the other rows", line=line))
 
 
 def numbers(column: Column) -> Floats:
@@ -92,15 +93,22 @@ def text(texts: list[str]) -> Array:
 def lists(column: Column) -> tuple[Array, tuple[str, ...] | None]:
     """Lists of equal shape, one per row, or one object {class: number} per row; with the class names of the latter."""
     cells = [_parsed(cell) for cell in column.cells]
-    keys = tuple(cells[0]) if isinstance(cells[0], dict) else None
-    if keys is not None:
-        cells = [[c.get(k) for k in keys] if isinstance(c, dict) and set(c) == set(keys) else None for c in cells]
+    first = as_record(cells[0])
+    if first is not None:
+        cells = [_by_key(cell, first.keys()) for cell in cells]
+    keys = None if first is None else tuple(first)
     if all(isinstance(c, int | float) and not isinstance(c, bool) for c in cells):
         return numbers(column), None  # one number per row: P(y=1), or the logit of class 1
     quick = _quick(cells)
     if quick is not None and quick.ndim > 1 and quick.size:
         return quick, keys
     return _slow_lists(column, cells), keys
+
+
+def _by_key(cell: Any, keys: KeysView[str]) -> list[Any] | None:
+    """The values of an object in the order of the keys of the first one, which must be the same."""
+    record = as_record(cell)
+    return None if record is None or record.keys() != keys else [record[key] for key in keys]
 
 
 def side_by_side(columns: list[Column]) -> Floats:
@@ -113,12 +121,14 @@ def side_by_side(columns: list[Column]) -> Floats:
 
 def texts(column: Column) -> list[list[str]]:
     """Lists of texts, one list per row."""
-    cells = [_parsed(cell) for cell in column.cells]
-    for row, cell in enumerate(cells):
-        if not isinstance(cell, list) or not cell or not all(isinstance(c, str | int | float) for c in cell):
+    out: list[list[str]] = []
+    for row, cell in enumerate(column.cells):
+        items = as_list(_parsed(cell))
+        if not items or not all(isinstance(c, str | int | float) for c in items):
             column.bad(row, "a list of at least one text")
-            cells[row] = [""]
-    return [[str(c) for c in cell] for cell in cells]
+            items = [""]
+        out.append([str(c) for c in items])
+    return out
 
 
 def narrow(a: Floats, *, half: bool) -> Array:
@@ -137,8 +147,16 @@ def _quick(cells: Cells) -> Floats | None:
         a = np.array(cells, dtype=np.float64)
     except (ValueError, TypeError, OverflowError):
         return None
-    odd = np.isnan(a).any() or (isinstance(cells[0], str) and "_" in "".join(c for c in cells if isinstance(c, str)))
-    return None if odd else a
+    return None if np.isnan(a).any() or _underscored(cells) else a
+
+
+def _underscored(cells: Cells) -> bool:
+    if not isinstance(cells[0], str):
+        return False
+    try:
+        return "_" in "".join(cells)
+    except TypeError:  # not all of them are texts
+        return any("_" in c for c in cells if isinstance(c, str))
 
 
 def _quick_whole(cells: Cells) -> Array | None:
@@ -204,10 +222,11 @@ def _parsed(cell: Any) -> Any:
 def _slow_lists(column: Column, cells: list[Any]) -> Array:
     """Find the rows that do not fit; the shape is that of the first row that is a list of numbers."""
     rows = [None if c is None or isinstance(c, int | float) else _quick(c) if len(c) else None for c in cells]
-    shape = next((r.shape for r in rows if r is not None), (1,))
+    known = next((r.shape for r in rows if r is not None), None)
+    shape = known or (1,)
+    like = "" if known is None else f" of {' × '.join(map(str, shape))}"
     for row, a in enumerate(rows):
         if a is None or a.shape != shape:
-            size = " × ".join(map(str, shape))
-            column.bad(row, f"a list of {size} numbers, as in the other rows,")
+            column.bad(row, f"a list{like} numbers, as in the other rows," if like else "a list of numbers")
             rows[row] = np.full(shape, np.nan)
     return np.array(rows)

@@ -1,15 +1,16 @@
-"""What a file holds, before anything is known about what it means."""
+"""What a file holds, before anything is known about what it means, and one thing that may be wrong with it."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NoReturn, TypeAlias
+from typing import Any, NoReturn, TypeAlias, cast
 
 from howsure._core.check import Array, InputError, Ints
 
 Cells: TypeAlias = Sequence[Any]  # the values of a text column, not yet numbers
+AGAIN = "save or copy it again"
 
 
 class Damaged(InputError):
@@ -25,10 +26,18 @@ class Entry:
     load: Callable[[], Array | Cells]
     blocks: Callable[[int], Iterator[Array]] | None = None
 
+    @property
+    def rows(self) -> int:
+        """Length along the first axis."""
+        return self.shape[0] if self.shape else 0
+
 
 @dataclass(frozen=True)
 class Contents:
-    """The entries of a file, or of a run of rows of it. `lines` are the line numbers of a text file's rows."""
+    """The entries of a file, or of a run of rows of it that begins with row `first`.
+
+    `lines` are the line numbers of a text file's rows.
+    """
 
     path: Path
     entries: dict[str, Entry]
@@ -36,10 +45,15 @@ class Contents:
     lines: Ints | None = None
     numbered: bool = True  # columns such as logit_0, prob_cat hold a value for each class
     class_names: tuple[str, ...] | None = None  # where the format keeps them outside its arrays
+    first: int = 0
+
+    def line(self, row: int) -> int | None:
+        """The line that a row stands on, where the file has lines."""
+        return None if self.lines is None else int(self.lines[row])
 
     def place(self, row: int) -> str:
         """Where a row stands, in the words of the file."""
-        return f"row {row}" if self.lines is None else f"line {int(self.lines[row])}"
+        return f"row {row}" if self.lines is None else f"line {self.line(row)}"
 
 
 @dataclass(frozen=True)
@@ -54,9 +68,19 @@ class Problem:
     fix: str
     anyway: str = ""
     stops: bool = True
+    line: int | None = None
 
     def __str__(self) -> str:
         return f"{self.where}: {self.what}; {self.fix}."
+
+    @classmethod
+    def of(cls, error: InputError, path: Path) -> Problem:
+        """A refusal as a problem."""
+        line = "" if error.line is None or error.row is None else f", line {error.line}"
+        fix = "; ".join(part.removesuffix(".") for part in (error.need, error.hint) if part)
+        what = f"{error.what} {error.got}".strip().removesuffix(".")
+        what = what.removeprefix(f"{path.name} ") if fix else what
+        return cls(f"{error.where or path.name}{line}", what, fix or "repair the file", "nothing", line=error.line)
 
 
 Report: TypeAlias = Callable[[Problem], None]
@@ -64,7 +88,7 @@ Report: TypeAlias = Callable[[Problem], None]
 
 def refuse(problem: Problem) -> NoReturn:
     """The strict way to report a problem."""
-    raise InputError(str(problem))
+    raise InputError(problem.what, hint=problem.fix).at(problem.where, problem.line)
 
 
 def in_memory(array: Array) -> Entry:
@@ -79,3 +103,18 @@ def in_memory(array: Array) -> Entry:
 def in_cells(cells: Cells) -> Entry:
     """An entry of a text table."""
     return Entry((len(cells),), "text", lambda: cells)
+
+
+def as_list(value: object) -> list[Any] | None:
+    """`value` where it is a list."""
+    return cast("list[Any]", value) if isinstance(value, list) else None
+
+
+def as_record(value: object) -> dict[str, Any] | None:
+    """`value` where it is a dictionary, as every object of JSON is."""
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else None
+
+
+def reason(error: BaseException) -> str:
+    """What another library says, in one line."""
+    return str(error).splitlines()[0][:120].rstrip(".") if str(error) else type(error).__name__

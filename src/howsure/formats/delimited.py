@@ -4,72 +4,194 @@ from __future__ import annotations
 
 import csv
 import json
-from collections.abc import Iterator
-from itertools import islice
+from collections import Counter, deque
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from howsure._core.check import Array, InputError
 from howsure.formats.contents import Contents, in_cells
+from howsure.formats.lines import BadLine, Numbered, decoded, parsed, written
 from howsure.formats.names import column_name
 
-suffixes = (".csv", ".tsv")
+suffixes = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 title = "comma- or tab-separated table"
 CELLS = 1 << 18  # cells held as text at a time
+Row: TypeAlias = tuple[int, list[str] | InputError]  # the line that it ends on, and its cells or what is wrong
 
 
-def scan(path: Path, rows: int | None) -> Iterator[Contents]:
+def read(path: Path, rows: int | None) -> Iterator[Contents]:
     """Runs of rows."""
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        reader = csv.reader(file, delimiter=_delimiter(path), strict=True)
+    return parsed(path, rows, Table(path, exact=rows))
+
+
+class Table:
+    """A parser of lines. The first row is the header; a quoted cell may go on over several lines.
+
+    With `exact` rows wait until there are so many of them.
+    """
+
+    def __init__(self, path: Path, exact: int | None = None):
+        self.exact, self._waiting = exact, list[Row]()
+        self.path, self.delimiter = path, "\t" if ".tsv" in path.suffixes[-2:] else ","
+        self.header: list[str] = []
+        self.columns: Contents | None = None
+        self._held: list[tuple[int, str]] = []  # the lines of a row whose quotes are open
+        self._size = 0
+
+    @property
+    def rows(self) -> int:
+        """So many lines that the cells of a run stay few; the header alone until it is known."""
+        return max(1, CELLS // len(self.header)) if self.header else 1
+
+    def take(self, lines: Sequence[Numbered]) -> Iterator[Contents | BadLine]:
+        """Runs of rows, and the lines that are none."""
+        rows = self._quick(lines)
+        return self._runs(self._slow(lines) if rows is None else rows)
+
+    def close(self) -> Iterator[Contents | BadLine]:
+        """The row whose quotes are still open is a bad one; what it swallowed is read again."""
+        while self._held:
+            held, self._held, self._size = self._held, [], 0
+            yield from self._runs([(held[0][0], self._error("unexpected end of data", held[-1][0]))])
+            yield from self._runs(self._joined(deque(held[1:])))
+        yield from self._runs((), end=True)
+
+    def nothing(self) -> InputError:
+        """What to say where there was no row."""
+        if self.header:
+            return InputError(self.path.name, got="has a header but no rows", need="at least one sample is needed")
+        need = "a header line and at least one row are needed"
+        return InputError(self.path.name, got="is empty", need=need)
+
+    def _quick(self, lines: Sequence[Numbered]) -> list[Row] | None:
+        """Every line a row, which it is where there are no quotes; None where it may not be."""
+        raw = b"\n".join(line for _, line in lines)
+        if self._held or not self.header or b'"' in raw:
+            return None
         try:
-            yield from _runs(reader, path, rows)
+            cells = list(csv.reader(raw.decode("utf-8").split("\n"), delimiter=self.delimiter, strict=True))
+        except (csv.Error, UnicodeDecodeError):
+            return None
+        return [(number, row) for (number, _), row in zip(lines, cells, strict=True)]
+
+    def _slow(self, lines: Sequence[Numbered]) -> Iterator[Row]:
+        texts: deque[tuple[int, str]] = deque()
+        for line in lines:
+            try:
+                texts.append((line[0], decoded(line, self.path.name)))
+            except InputError as e:
+                yield from self._joined(texts)
+                yield line[0], e
+        yield from self._joined(texts)
+
+    def _joined(self, texts: deque[tuple[int, str]]) -> Iterator[Row]:
+        """Rows of one line or more. Where one is bad, only its first line is given up."""
+        while texts:
+            line = texts.popleft()
+            inside = _inside(line[1], self.delimiter, bool(self._held))
+            self._held.append(line)
+            self._size += len(line[1])
+            if inside and self._size <= csv.field_size_limit():
+                continue
+            row, self._held, self._size = self._held, [], 0
+            cells = self._cells(row)
+            yield (row[-1][0] if isinstance(cells, list) else row[0][0]), cells
+            if isinstance(cells, InputError):
+                texts.extendleft(reversed(row[1:]))
+
+    def _cells(self, lines: list[tuple[int, str]]) -> list[str] | InputError:
+        texts = [*(f"{text}\n" for _, text in lines[:-1]), lines[-1][1]]
+        try:
+            return next(csv.reader(texts, delimiter=self.delimiter, strict=True), list[str]())
         except csv.Error as e:
-            raise InputError(f"{path.name}, line {reader.line_num}: {e}; repair the quotes or the cell.") from None
-        except UnicodeDecodeError as e:
-            raise InputError(f"{path.name} is not UTF-8 text (byte {e.start} of a block); save it as UTF-8.") from None
+            return self._error(str(e), lines[-1][0])
+
+    def _error(self, why: str, line: int) -> InputError:
+        return InputError(why, where=f"{self.path.name}, line {line}", hint="repair the quotes or the cell")
+
+    def _runs(self, rows: Iterable[Row], *, end: bool = False) -> Iterator[Contents | BadLine]:
+        full = (row for row in rows if row[1])
+        if not self.header:
+            self._name(next(full, None))
+        if self.exact is None:
+            yield from self._sorted(full)
+            return
+        self._waiting += full
+        step = min(self.exact, self.rows)
+        while len(self._waiting) >= step or (end and self._waiting):
+            yield from self._sorted(self._waiting[:step])
+            del self._waiting[:step]
+
+    def _sorted(self, rows: Iterable[Row]) -> Iterator[Contents | BadLine]:
+        checked = ((number, self._checked(number, cells)) for number, cells in rows)
+        for good, run in groupby(checked, key=lambda row: isinstance(row[1], list)):
+            if good:
+                yield self._contents([(number, cells) for number, cells in run if isinstance(cells, list)])
+            else:
+                yield from (BadLine(number, e) for number, e in run if isinstance(e, InputError))
+
+    def _checked(self, number: int, cells: list[str] | InputError) -> list[str] | InputError:
+        if isinstance(cells, InputError) or len(cells) == len(self.header):
+            return cells
+        return InputError(
+            f"{len(cells)} cells for {len(self.header)} columns",
+            where=f"{self.path.name}, line {number}",
+            hint="add the missing cells or quote those that hold the separator",
+        )
+
+    def _contents(self, rows: list[tuple[int, list[str]]]) -> Contents:
+        columns = zip(*(cells for _, cells in rows), strict=True)
+        entries = {name: in_cells(cells) for name, cells in zip(self.header, columns, strict=True)}
+        lines = np.array([number for number, _ in rows], dtype=np.int64)
+        return Contents(self.path, entries, table=True, lines=lines)
+
+    def _name(self, row: Row | None) -> None:
+        """Take the header, which cannot be skipped where it is bad."""
+        if row is None:
+            return
+        if isinstance(row[1], InputError):
+            raise row[1]
+        names, where = row[1], f"{self.path.name}, line {row[0]}"
+        if not any(names):
+            raise self.nothing()
+        twice = next((name for name, times in Counter(names).items() if times > 1), None)
+        if twice is not None:
+            raise InputError(f"column {twice[:60]!r}", got="stands there twice", where=where, hint="rename one")
+        if len(names) == 1 and any(mark in names[0] for mark in ";\t|,"):
+            need = "tabs" if self.delimiter == "\t" else "commas"
+            got = f"{names[0][:60]!r} is one column"
+            raise InputError(got, where=where, hint=f"separate the columns by {need}")
+        self.header = names
+        self.columns = Contents(self.path, {n: in_cells(()) for n in names}, table=True)
 
 
-def _runs(reader: Any, path: Path, rows: int | None) -> Iterator[Contents]:
-    header = _header(next(reader, []), path)
-    step = max(1, min(rows or CELLS, CELLS // len(header)))
-    found = False
-    while True:
-        records = [(reader.line_num, record) for record in islice(reader, step)]
-        if not records:
-            break
-        kept = [(line, record) for line, record in records if record]
-        if kept:
-            found = True
-            yield _contents(kept, header, path)
-    if not found:
-        raise InputError(f"{path.name} has a header but no rows; at least one sample is needed.")
-
-
-def _header(names: list[str], path: Path) -> list[str]:
-    if not any(names):
-        raise InputError(f"{path.name} is empty; a header line and at least one row are needed.")
-    if len(set(names)) < len(names):
-        twice = next(n for n in names if names.count(n) > 1)
-        raise InputError(f"{path.name}, line 1: column {twice!r} stands there twice; rename one.")
-    if len(names) == 1 and any(mark in names[0] for mark in ";\t|,"):
-        need = "tabs" if path.suffix.lower() == ".tsv" else "commas"
-        raise InputError(f"{path.name}, line 1: {names[0][:60]!r} is one column; separate the columns by {need}.")
-    return names
-
-
-def _contents(records: list[tuple[int, list[str]]], header: list[str], path: Path) -> Contents:
-    for line, record in records:
-        if len(record) != len(header):
-            raise InputError(
-                f"{path.name}, line {line}: {len(record)} cells for {len(header)} columns; "
-                "add the missing cells or quote those that hold the separator."
-            )
-    columns = zip(*(record for _, record in records), strict=True)
-    lines = np.array([line for line, _ in records], dtype=np.int64)
-    return Contents(path, {n: in_cells(c) for n, c in zip(header, columns, strict=True)}, table=True, lines=lines)
+def _inside(text: str, delimiter: str, inside: bool) -> bool:
+    """Whether a quoted cell is open at the end of a line; `inside` says so of its beginning."""
+    at, end = 0, len(text)
+    while at < end:
+        if not inside:
+            if text[at] != '"':  # quotes open a cell only at its beginning
+                at = text.find(delimiter, at) + 1
+                if not at:
+                    return False
+                continue
+            inside, at = True, at + 1
+        at = text.find('"', at)
+        if at < 0:
+            return True
+        at += 1
+        if text[at : at + 1] == '"':  # two of them stand for one
+            at += 1
+            continue
+        inside = False
+        at = text.find(delimiter, at) + 1
+        if not at:
+            return False
+    return inside
 
 
 def write(arrays: dict[str, Array], path: Path, *, suffix: str) -> None:
@@ -79,8 +201,8 @@ def write(arrays: dict[str, Array], path: Path, *, suffix: str) -> None:
     for name, array in arrays.items():
         if name != "class_names":
             columns.update(_columns(column_name(name), array, names))
-    with path.open("w", encoding="utf-8", newline="") as file:
-        writer = csv.writer(file, delimiter="\t" if suffix == ".tsv" else ",", lineterminator="\n")
+    with written(path, suffix) as file:
+        writer = csv.writer(file, delimiter="\t" if ".tsv" in suffix else ",", lineterminator="\n")
         writer.writerow(columns)
         writer.writerows(zip(*columns.values(), strict=True))
 
@@ -99,9 +221,6 @@ def _columns(name: str, array: Array, names: Array | None) -> dict[str, list[Any
 def _headings(names: Array) -> list[str]:
     ends = [str(n) for n in names]
     if any(e.isdigit() or e != e.strip() or not e for e in ends) or len(set(ends)) < len(ends):
-        raise InputError("class names that are numbers, blank or equal cannot be column headings; use another format.")
+        got = "that are numbers, blank or equal cannot be column headings"
+        raise InputError("class names", got=got, hint="use another format")
     return ends
-
-
-def _delimiter(path: Path) -> str:
-    return "\t" if path.suffix.lower() == ".tsv" else ","

@@ -1,21 +1,20 @@
-"""The parts of a file as typed arrays, and runs of rows joined."""
+"""The parts of a file as typed arrays: runs of rows joined, the rows of a split chosen."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import numpy as np
 
-from howsure._core.check import Array, InputError, Ints
+from howsure._core.check import Array, Bools, InputError, Ints
 from howsure.formats import cells, llm
 from howsure.formats.cells import Column
-from howsure.formats.contents import Contents, Report, refuse
-from howsure.formats.names import Wanted, class_names, kind, plan
+from howsure.formats.contents import Cells, Contents, Report, refuse
+from howsure.formats.names import Wanted, choose, class_names, kind, no_split, plan
 from howsure.predictions.unanswered import Unanswered
 
-BESIDE = ("labels", "correct", "prediction", "grade", "loss", "no_answer", "ids", "weight", "group", "images", "split")
 VECTORS = ("logits", "probs", "logprobs", "mc_logits", "mc_probs")
 TYPED: dict[str, Callable[[Column], Array]] = {
     "confidence": cells.confidences,
@@ -30,14 +29,21 @@ TYPED: dict[str, Callable[[Column], Array]] = {
 
 @dataclass(frozen=True)
 class Fields:
-    """Arrays by part, of one file or a run of its rows. `kind` says which part holds the values."""
+    """Arrays by part, of one file or of a run of its rows from `first` on. `kind` says which part holds the values."""
 
     path: Path
     kind: str
     arrays: dict[str, Array]
     class_names: tuple[str, ...] | None = None
     lines: Ints | None = None
+    first: int = 0
     unanswered: Unanswered | None = None
+
+    @property
+    def rows(self) -> int:
+        """Rows of the values."""
+        values = self.arrays[self.kind]
+        return values.shape[1] if self.kind.startswith("mc_") and values.ndim > 1 else len(values)
 
 
 @dataclass(frozen=True)
@@ -52,28 +58,34 @@ def fields(contents: Contents, wanted: Wanted, report: Report = refuse) -> Field
     """Find the parts by name and load them."""
     found = plan(contents, wanted)
     value = kind(found, wanted)
-    beside = BESIDE if contents.table else BESIDE[:-1]  # arrays have splits by name
+    beside = [part for part in wanted.beside if part != "split" or contents.table]  # arrays have splits by name
     parts = {part: found[part] for part in (value, *beside, "class_names") if part in found}
-    loaded = {part: _load(part, names, contents, report) for part, names in parts.items() if part != "samples"}
+    narrow = wanted.narrow
+    loaded = {p: _load(p, names, contents, report, narrow=narrow) for p, names in parts.items() if p != "samples"}
     if value == "samples":
-        loaded |= _sampled(Column(_cells_of(contents, parts[value][0]), parts[value][0], contents, report), loaded)
+        loaded |= _sampled(Column(cells_of(contents, parts[value][0]), parts[value][0], contents, report), loaded)
     arrays = {part: one.array for part, one in loaded.items() if part != "class_names"}
     value = "confidence" if value == "samples" else value
-    return Fields(contents.path, value, arrays, _classes(loaded, parts, contents), contents.lines)
+    names = _classes(loaded, parts, contents)
+    return Fields(contents.path, value, arrays, names, contents.lines, contents.first)
 
 
-def _cells_of(contents: Contents, name: str) -> Sequence[object]:
-    values = contents.entries[name].load()
+def _as_cells(values: Array | Cells) -> Cells:
     return values.tolist() if isinstance(values, np.ndarray) else values
 
 
-def _load(part: str, names: tuple[str, ...], contents: Contents, report: Report) -> _Loaded:
+def cells_of(contents: Contents, name: str) -> Cells:
+    """The values of a column as Python values."""
+    return _as_cells(contents.entries[name].load())
+
+
+def _load(part: str, names: tuple[str, ...], contents: Contents, report: Report, *, narrow: bool) -> _Loaded:
     values = [(name, contents.entries[name].load()) for name in names]
     arrays = [v for _, v in values if isinstance(v, np.ndarray)]
     if len(arrays) == len(values):
         return _Loaded(_stacked(arrays, part, names, contents))
-    columns = [Column(v.tolist() if isinstance(v, np.ndarray) else v, name, contents, report) for name, v in values]
-    return _vectors(part, columns) if part in VECTORS else _Loaded(TYPED.get(part, cells.names)(columns[0]))
+    columns = [Column(_as_cells(v), name, contents, report) for name, v in values]
+    return _vectors(part, columns, narrow) if part in VECTORS else _Loaded(TYPED.get(part, cells.names)(columns[0]))
 
 
 def _stacked(arrays: list[Array], part: str, names: tuple[str, ...], contents: Contents) -> Array:
@@ -83,18 +95,19 @@ def _stacked(arrays: list[Array], part: str, names: tuple[str, ...], contents: C
         return arrays[0].swapaxes(0, 1) if turned else arrays[0]
     for a, name in zip(arrays, names, strict=True):
         if a.dtype.kind not in "biuf" or a.shape != arrays[0].shape or a.ndim != 1:
-            raise InputError(f"{contents.path.name}, column {name!r} is {a.dtype} {a.shape}; numbers are needed.")
+            what = f"{contents.path.name}, column {name!r}"
+            raise InputError(what, got=f"is {a.dtype} {a.shape}", need="numbers are needed")
     return np.stack(arrays, axis=1)
 
 
-def _vectors(part: str, columns: list[Column]) -> _Loaded:
+def _vectors(part: str, columns: list[Column], narrow: bool) -> _Loaded:
     """Columns side by side, or one column of lists."""
-    half = part.endswith("probs")
     if len(columns) > 1:
-        return _Loaded(cells.narrow(cells.side_by_side(columns), half=half))
-    a, names = cells.lists(columns[0])
-    turned = part.startswith("mc_") and a.ndim == 3
-    return _Loaded(cells.narrow(a.swapaxes(0, 1) if turned else a, half=half), names)
+        a, names = cells.side_by_side(columns), None
+    else:
+        a, names = cells.lists(columns[0])
+        a = a.swapaxes(0, 1) if part.startswith("mc_") and a.ndim == 3 else a
+    return _Loaded(cells.narrow(a, half=part.endswith("probs")) if narrow else a, names)
 
 
 def _sampled(column: Column, loaded: dict[str, _Loaded]) -> dict[str, _Loaded]:
@@ -103,7 +116,8 @@ def _sampled(column: Column, loaded: dict[str, _Loaded]) -> dict[str, _Loaded]:
     given = loaded.get("prediction")
     answers = [llm.majority(row) for row in samples] if given is None else [str(a) for a in given.array.tolist()]
     if len(answers) != len(samples):
-        raise InputError(f"{column.contents.path.name}: prediction and samples have different lengths.")
+        where = column.contents.path.name
+        raise InputError("prediction and samples", where=where, got="have different lengths")
     shares = _Loaded(llm.agreement(samples, answers))
     return {"confidence": shares, "prediction": given or _Loaded(cells.text(answers))}
 
@@ -127,23 +141,79 @@ def joined(runs: Sequence[Fields]) -> Fields:
         return first
     for run in runs[1:]:
         if run.kind != first.kind or set(run.arrays) != set(first.arrays) or run.class_names != first.class_names:
-            raise InputError(_changed(first, run))
+            raise _changed(first, run)
     arrays = {part: _concatenated([run.arrays[part] for run in runs], part, first) for part in first.arrays}
     lines = None if first.lines is None else np.concatenate([run.lines for run in runs if run.lines is not None])
-    return Fields(first.path, first.kind, arrays, first.class_names, lines)
+    return replace(first, arrays=arrays, lines=lines)
 
 
-def _changed(first: Fields, run: Fields) -> str:
+def _changed(first: Fields, run: Fields) -> InputError:
     start = "" if run.lines is None else f" from line {int(run.lines[0])} on"
     odd = ", ".join(sorted(set(run.arrays) ^ set(first.arrays))) or "the classes"
-    return f"{run.path.name} changes{start}: {odd} is not the same in all rows; give every row the same columns."
+    got = f"changes{start}: {odd} is not the same in all rows"
+    return InputError(run.path.name, got=got, hint="give every row the same columns")
 
 
 def _concatenated(arrays: list[Array], part: str, first: Fields) -> Array:
-    if len({a.dtype.kind in "UO" for a in arrays}) > 1:  # whole numbers in one run, text in another
-        arrays = [a if a.dtype.kind in "UO" else a.astype(np.str_) for a in arrays]
     try:
-        return np.concatenate(arrays, axis=1 if part.startswith("mc_") else 0)
+        return together(arrays, axis=1 if part.startswith("mc_") else 0)
     except ValueError:
         shapes = ", ".join(sorted({str(a.shape[1:]) for a in arrays}))
-        raise InputError(f"{first.path.name}: {part} changes its shape between rows ({shapes}).") from None
+        raise InputError(part, where=first.path.name, got=f"changes its shape between rows ({shapes})") from None
+
+
+def together(arrays: Sequence[Array], axis: int = 0) -> Array:
+    """Arrays behind each other; where some are text and others whole numbers, all become text."""
+    if len({a.dtype.kind in "UO" for a in arrays}) > 1:
+        arrays = [a if a.dtype.kind in "UO" else a.astype(np.str_) for a in arrays]
+    return np.concatenate(arrays, axis=axis)
+
+
+def of_file(runs: Sequence[Fields], split: str | None) -> Fields:
+    """All rows of the split, of a file given in runs of rows."""
+    return joined(list(of_runs(runs, split)))
+
+
+def of_runs(runs: Iterable[Fields], split: str | None, *, whole: bool = True) -> Iterator[Fields]:
+    """The rows of the split, run by run; a file with several splits is refused where none is named.
+
+    A `whole` file must have the split; a piece of a file need not.
+    """
+    seen: dict[str, Path] = {}
+    for run in runs:
+        column = run.arrays.get("split")
+        if column is None:
+            yield run
+            continue
+        texts = _words(column, run)
+        seen |= dict.fromkeys(texts.tolist(), run.path)
+        if split is None and len(seen) > 1:
+            raise choose(run.path, sorted(seen))
+        wanted = np.ones(len(texts), dtype=np.bool_) if split is None else texts == split
+        if wanted.any():
+            yield picked(run, wanted)
+    if whole and split is not None and seen and split not in seen:
+        raise no_split(split, sorted(seen), next(iter(seen.values())))
+
+
+def _words(column: Array, run: Fields) -> Array:
+    if column.ndim != 1:
+        got = "has lists in the column split"
+        raise InputError(run.path.name, got=got, need="one word per row is needed")
+    return column.astype(np.str_)
+
+
+def picked(run: Fields, wanted: Bools) -> Fields:
+    """The wanted rows of every array of the same length; others are left for the checks to complain about."""
+    arrays = {part: a for part, a in run.arrays.items() if part != "split"}
+    if wanted.all():
+        return replace(run, arrays=arrays)
+    kept = {part: _taken(a, part, wanted) for part, a in arrays.items()}
+    return replace(run, arrays=kept, lines=None if run.lines is None else run.lines[wanted])
+
+
+def _taken(a: Array, part: str, wanted: Bools) -> Array:
+    n = len(wanted)
+    if part.startswith("mc_") and a.ndim > 1 and a.shape[1] == n:
+        return a[:, wanted]
+    return a[wanted] if len(a) == n else a

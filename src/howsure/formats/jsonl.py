@@ -3,74 +3,115 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
-from itertools import islice
+from collections.abc import Callable, Hashable, Iterator, Sequence
+from itertools import groupby
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
 from howsure._core.check import Array, InputError
-from howsure.formats.contents import Contents, in_cells
+from howsure.formats.contents import Contents, Entry, as_record
+from howsure.formats.lines import BadLine, Numbered, decoded, parsed, written
 from howsure.formats.names import column_name
 
-suffixes = (".jsonl", ".ndjson")
+suffixes = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
 title = "JSON lines"
 ROWS = 1 << 13  # objects held at a time
+Record: TypeAlias = dict[str, Any]
 
 
-def scan(path: Path, rows: int | None) -> Iterator[Contents]:
+def read(path: Path, rows: int | None) -> Iterator[Contents]:
     """Runs of rows."""
-    with path.open("rb") as file:
-        yield from from_lines(file, path, rows)
+    return parsed(path, rows, Objects(path))
 
 
-def from_lines(lines: Iterable[bytes | str], path: Path, rows: int | None = None) -> Iterator[Contents]:
-    """Runs of rows from any source of lines; `path` names it in messages."""
-    numbered = ((i, line) for i, line in enumerate(lines, start=1) if line.strip())
-    step = min(rows or ROWS, ROWS)
-    found = False
-    while records := [(i, _record(line, i, path)) for i, line in islice(numbered, step)]:
-        found = True
-        yield _contents(records, path)
-    if not found:
-        raise InputError(f"{path.name} is empty; at least one JSON object on a line is needed.")
+class Objects:
+    """A parser of lines; `apart` tells which keys may not stand in one run with which others."""
 
+    rows = ROWS
+    columns = None  # every line names its own
 
-def _record(line: bytes | str, number: int, path: Path) -> dict[str, Any]:
-    where = f"{path.name}, line {number}"
-    try:
-        text = line.decode("utf-8-sig" if number == 1 else "utf-8") if isinstance(line, bytes) else line
-        record = json.loads(text, parse_constant=_not_a_number)
-    except UnicodeDecodeError:
-        raise InputError(f"{where} is not UTF-8 text; save the file as UTF-8.") from None
-    except json.JSONDecodeError as e:
-        raise InputError(
-            f"{where} is not JSON ({e.msg} at character {e.pos}); one object per line is needed."
-        ) from None
-    except (ValueError, RecursionError) as e:
-        reason = str(e).splitlines()[0] if isinstance(e, ValueError) else "nested too deeply"
-        raise InputError(f"{where} cannot be read: {reason}; repair the value.") from None
-    if not isinstance(record, dict):
-        raise InputError(f'{where} is a {type(record).__name__}, not an object; write {{"confidence": 0.9, …}}.')
-    return record
+    def __init__(self, path: Path, apart: Callable[[tuple[str, ...]], Hashable] | None = None):
+        self.path, self.apart = path, apart
+
+    def take(self, lines: Sequence[Numbered]) -> Iterator[Contents | BadLine]:
+        """Runs of objects, and the lines that hold none."""
+        good: list[tuple[int, Record]] = []
+        for line in lines:
+            if not line[1].strip():
+                continue
+            try:
+                good.append((line[0], _record(line, self.path.name)))
+            except InputError as e:
+                yield from self._runs(good)
+                good = []
+                yield BadLine(line[0], e)
+        yield from self._runs(good)
+
+    def close(self) -> Iterator[Contents | BadLine]:
+        """Nothing is kept."""
+        return iter(())
+
+    def nothing(self) -> InputError:
+        """What to say where there was no row."""
+        return InputError(self.path.name, got="is empty", need="at least one JSON object on a line is needed")
+
+    def _runs(self, rows: list[tuple[int, Record]]) -> Iterator[Contents]:
+        if not rows:
+            return
+        apart = self.apart
+        if apart is None or len({tuple(record) for _, record in rows}) == 1:
+            yield _contents(rows, self.path)
+            return
+        for _, run in groupby(rows, key=lambda row: apart(tuple(row[1]))):
+            yield _contents(list(run), self.path)
 
 
 def _not_a_number(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a number that JSON knows")
 
 
-def _contents(records: list[tuple[int, dict[str, Any]]], path: Path) -> Contents:
-    names = dict.fromkeys(name for _, record in records for name in record)
-    columns = {name: [record.get(name) for _, record in records] for name in names}
-    lines = np.array([i for i, _ in records], dtype=np.int64)
-    return Contents(path, {n: in_cells(c) for n, c in columns.items()}, table=True, lines=lines)
+DECODE = json.JSONDecoder(parse_constant=_not_a_number).decode
 
 
-def write(arrays: dict[str, Array], path: Path, *, suffix: str) -> None:  # noqa: ARG001 - one layout for all suffixes
+def _record(line: Numbered, name: str) -> Record:
+    number, text = line[0], decoded(line, name)
+    try:
+        value = DECODE(text.strip())
+    except (ValueError, RecursionError) as e:
+        raise _refusal(e, f"{name}, line {number}") from None
+    record = as_record(value)
+    if record is None:
+        need = 'write {"confidence": 0.9, …}'
+        raise InputError(f"{name}, line {number}", got=f"is a {type(value).__name__}, not an object", hint=need)
+    return record
+
+
+def _refusal(error: ValueError | RecursionError, where: str) -> InputError:
+    if isinstance(error, json.JSONDecodeError):
+        got = f"is not JSON ({error.msg} at character {error.pos})"
+        return InputError(where, got=got, need="one object per line is needed")
+    why = str(error).splitlines()[0] if isinstance(error, ValueError) else "nested too deeply"
+    return InputError(where, got=f"cannot be read: {why}", hint="repair the value")
+
+
+def _contents(rows: list[tuple[int, Record]], path: Path) -> Contents:
+    records = [record for _, record in rows]
+    names = dict.fromkeys(name for keys in dict.fromkeys(map(tuple, records)) for name in keys)
+    lines = np.array([number for number, _ in rows], dtype=np.int64)
+    return Contents(path, {name: _entry(records, name) for name in names}, table=True, lines=lines)
+
+
+def _entry(records: list[Record], name: str) -> Entry:
+    """A column that is gathered when it is asked for: a file may have as many names as lines."""
+    return Entry((len(records),), "text", lambda: [record.get(name) for record in records])
+
+
+def write(arrays: dict[str, Array], path: Path, *, suffix: str) -> None:
     """One object per sample, its vector as a list, or as an object by class where the classes have names."""
     columns = {column_name(n): _column(a, arrays.get("class_names")) for n, a in arrays.items() if n != "class_names"}
-    with path.open("w", encoding="utf-8", newline="\n") as file:
+    with written(path, suffix) as file:
         for values in zip(*columns.values(), strict=True):
             file.write(json.dumps(dict(zip(columns, values, strict=True)), ensure_ascii=False) + "\n")
 
@@ -80,7 +121,7 @@ def _column(array: Array, names: Array | None) -> list[Any]:
         array = array.astype(np.float64)  # the digits of a float32 would be read as another float64
     if array.ndim == 3:
         array = array.transpose(1, 0, 2)
-    rows = array.tolist()
+    rows: list[Any] = array.tolist()
     if array.ndim == 2 and names is not None and len(set(names)) == len(names):
         return [dict(zip(map(str, names), row, strict=True)) for row in rows]
     return rows

@@ -34,9 +34,8 @@ def from_logprob(logprob: Array) -> Floats:
     bad = column > 0
     if bad.any():
         i = check.first(bad)
-        raise InputError(
-            f"logprob[{i}] is {column[i]:g}; a log-probability is at most 0, so name a probability otherwise."
-        )
+        need = "a log-probability is at most 0, so name a probability otherwise"
+        raise InputError("logprob", row=i, got=f"is {column[i]:g}", need=need)
     return np.exp(column)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Literal, TypeAlias
 
@@ -12,6 +13,7 @@ from howsure._core.check import InputError
 from howsure.formats.contents import Contents
 
 Plan: TypeAlias = dict[str, tuple[str, ...]]  # part → names of the entries that play it
+Names: TypeAlias = Mapping[str, str | Sequence[str]]  # part → names that the caller gave
 
 ALIASES = {
     "logits": ("logits",),
@@ -36,6 +38,17 @@ ALIASES = {
 SAMPLES = ("mc_logits", "mc_probs")
 VALUES = ("logits", "probs", "logprobs", "confidence", "logprob", "samples")
 PARTS = (*ALIASES, *SAMPLES)
+NoAnswer: TypeAlias = Literal["apart", "wrong"]
+BESIDE = ("labels", "correct", "prediction", "grade", "loss", "no_answer", "ids", "weight", "group", "images", "split")
+UNLABELLED = (
+    "prediction",
+    "no_answer",
+    "ids",
+    "group",
+    "images",
+    "split",
+)  # what a decision needs: nothing that tells the truth
+MANY = 1000  # names among which a similar one is looked for
 NUMBERED = {"logit_": "logits", "prob_": "probs"}
 _BY_ALIAS = {alias: (part, rank) for part, aliases in ALIASES.items() for rank, alias in enumerate(aliases)}
 _LONGEST = sorted(_BY_ALIAS, key=len, reverse=True)
@@ -43,16 +56,21 @@ _LONGEST = sorted(_BY_ALIAS, key=len, reverse=True)
 
 @dataclass(frozen=True)
 class Wanted:
-    """What the caller asked for."""
+    """How a file is read: what the caller asked for, and the parts beside the values that are loaded.
+
+    `narrow` reads text whose numbers are all float32 (or float16) numbers as such.
+    """
 
     split: str | None = None
     mc: bool = False
-    names: Mapping[str, str | Sequence[str]] = field(default_factory=dict[str, str])
+    names: Names = field(default_factory=dict[str, str])
     renormalise: bool = False
     format: str | None = None  # the tool that wrote a log
     percent: bool = False
-    no_answer: Literal["apart", "wrong"] = "apart"
+    no_answer: NoAnswer = "apart"
     drop_outside: bool = False
+    beside: tuple[str, ...] = BESIDE
+    narrow: bool = True
 
 
 def kind(plan: Plan, wanted: Wanted) -> str:
@@ -70,16 +88,23 @@ def plan(contents: Contents, wanted: Wanted) -> Plan:
     chosen = _chosen(by_split, contents, wanted, given)
     found: Plan = {**_shared(by_split), **by_split.get(chosen, {}), **given}
     if not _has_values(found):
-        raise InputError(_nothing(contents, chosen))
+        raise _nothing(contents, chosen)
     if wanted.mc and not any(part in found for part in SAMPLES):
-        what = f"no mc_logits or mc_probs{_of(chosen)}"
-        raise InputError(f"{contents.path.name} has {what} ({_there(contents)}); leave out mc.")
+        got = f"has no mc_logits or mc_probs{_of(chosen)} ({_there(contents)})"
+        raise InputError(contents.path.name, got=got, hint="leave out mc")
     return found
 
 
 def parts_of(contents: Contents) -> dict[str, str]:
     """The part that each entry plays, over all splits."""
     return {n: part for parts in _by_split(contents).values() for part, names in parts.items() for n in names}
+
+
+def plays(name: str, wanted: Wanted) -> bool:
+    """Whether a column of a table plays a part."""
+    plain = name.strip().lower()
+    given = (n for names in wanted.names.values() for n in ((names,) if isinstance(names, str) else names))
+    return _table_part(plain) is not None or plain.startswith(tuple(NUMBERED)) or name in given
 
 
 def splits(contents: Contents) -> list[str]:
@@ -139,17 +164,16 @@ def _numbered(contents: Contents) -> Plan:
 def _in_order(names: list[str], prefix: str, contents: Contents) -> tuple[str, ...]:
     """By number where all are numbered, else in the order of the file."""
     ends = [n.strip()[len(prefix) :] for n in names]
-    if not all(e.isascii() and e.isdigit() for e in ends):
+    if not all(e.isascii() and e.isdigit() and len(e) < 10 for e in ends):
         return tuple(names)
     numbers = sorted(int(e) for e in ends)
     if numbers == [0]:
-        raise InputError(f"{contents.path.name} has only {names[0]!r}; a binary model gives class 1 alone, {prefix}1.")
+        need = f"a binary model gives class 1 alone, {prefix}1"
+        raise InputError(contents.path.name, got=f"has only {names[0]!r}", need=need)
     if numbers != list(range(len(numbers))) and numbers != [1]:  # prob_1 alone is P(y=1) of a binary model
-        missing = next(i for i in range(len(numbers) + 1) if i not in numbers)
-        raise InputError(
-            f"{contents.path.name} has {len(names)} columns {prefix}… but no {prefix}{missing} (or one twice); "
-            "classes are numbered from 0 without gaps."
-        )
+        missing = min(set(range(len(numbers) + 1)) - set(numbers))
+        got = f"has {len(names)} columns {prefix}… but no {prefix}{missing} (or one twice)"
+        raise InputError(contents.path.name, got=got, need="classes are numbered from 0 without gaps")
     return tuple(name for _, name in sorted(zip(map(int, ends), names, strict=True)))
 
 
@@ -177,25 +201,27 @@ def _chosen(by_split: dict[str, Plan], contents: Contents, wanted: Wanted, given
         if contents.table and "split" in by_split.get("", {}):
             return ""
         if contents.table and wanted.split != "":
-            raise InputError(f"{contents.path.name} is a table without a column split; leave out {wanted.split!r}.")
+            hint = f"leave out {wanted.split!r}"
+            raise InputError(contents.path.name, got="is a table without a column split", hint=hint)
         if wanted.split in there or _has_values(given):
             return wanted.split
-        raise InputError(no_split(wanted.split, there, contents.path))
+        raise no_split(wanted.split, there, contents.path)
     if len(there) > 1 and not _has_values(given):
-        raise InputError(choose(contents.path, there))
+        raise choose(contents.path, there)
     return there[0] if len(there) == 1 else ""
 
 
-def choose(path: Path, there: list[str]) -> str:
+def choose(path: Path, there: list[str]) -> InputError:
     """What to say where there are several splits."""
-    names = ", ".join(repr(s) for s in there)
-    return f"{path.name} has {len(there)} splits ({names}); choose one with split= (--split)."
+    return InputError(
+        path.name, got=f"has {len(there)} splits ({_listed(there)})", hint="choose one with split= (--split)"
+    )
 
 
-def no_split(split: str, there: list[str], path: Path) -> str:
+def no_split(split: str, there: list[str], path: Path) -> InputError:
     """What to say where a split is not there."""
-    known = ", ".join(repr(s) for s in there) or "none"
-    return f"{path.name} has no split {split!r}; its splits are: {known}.{_meant(split, there)}"
+    need = f"its splits are: {_listed(there) or 'none'}"
+    return InputError(path.name, got=f"has no split {split!r}", need=need, hint=_meant(split, there))
 
 
 def _given(contents: Contents, wanted: Wanted) -> Plan:
@@ -203,11 +229,12 @@ def _given(contents: Contents, wanted: Wanted) -> Plan:
     out: Plan = {}
     for part, value in wanted.names.items():
         if part not in PARTS:
-            raise InputError(f"names has {part!r}; the parts are {', '.join(PARTS)}.{_meant(part, PARTS)}")
+            need = f"the parts are {', '.join(PARTS)}"
+            raise InputError("names", got=f"has {part!r}", need=need, hint=_meant(part, PARTS))
         names = (value,) if isinstance(value, str) else tuple(value)
         out[part] = tuple(_present(name, contents, wanted.split) for name in names)
         if not names:
-            raise InputError(f"names gives nothing for {part!r}; leave it out or name a column.")
+            raise InputError("names", got=f"gives nothing for {part!r}", hint="leave it out or name a column")
     return out
 
 
@@ -215,15 +242,18 @@ def _present(name: str, contents: Contents, split: str | None) -> str:
     for candidate in (name, f"{split}_{name}"):
         if candidate in contents.entries:
             return candidate
-    raise InputError(f"{contents.path.name} has no {name!r}; {_there(contents)}.{_meant(name, contents.entries)}")
+    raise InputError(
+        contents.path.name, got=f"has no {name!r}", need=_there(contents), hint=_meant(name, contents.entries)
+    )
 
 
-def _nothing(contents: Contents, split: str) -> str:
+def _nothing(contents: Contents, split: str) -> InputError:
     wanted = "logit_0…, prob_0… or confidence" if contents.table else "logits, probs or confidence"
-    close = next((_meant(want, contents.entries) for want in VALUES if _meant(want, contents.entries)), "")
-    return (
-        f"{contents.path.name} has no {wanted}{_of(split)} ({_there(contents)}); "
-        f"rename one, or say which is which with names={{'probs': '…'}} (--name probs=…).{close}"
+    return InputError(
+        contents.path.name,
+        got=f"has no {wanted}{_of(split)} ({_there(contents)})",
+        need="rename one, or say which is which with names={'probs': '…'} (--name probs=…)",
+        hint=next(filter(None, (_meant(want, contents.entries) for want in VALUES)), ""),
     )
 
 
@@ -232,11 +262,15 @@ def _of(split: str) -> str:
 
 
 def _there(contents: Contents) -> str:
-    names = list(contents.entries)
-    shown = ", ".join(repr(n) for n in names[:12]) + (f" and {len(names) - 12:,} more" if len(names) > 12 else "")
-    return f"it holds {shown or 'nothing'}"
+    return f"it holds {_listed(list(contents.entries)) or 'nothing'}"
+
+
+def _listed(names: list[str]) -> str:
+    """The first twelve names, none of them longer than a word should be, and how many more there are."""
+    shown = ", ".join(repr(n if len(n) <= 60 else f"{n[:57]}...") for n in names[:12])
+    return shown + (f" and {len(names) - 12:,} more" if len(names) > 12 else "")
 
 
 def _meant(name: str, known: Iterable[str]) -> str:
-    close = difflib.get_close_matches(name, list(known), n=1)
-    return f" Did you mean {close[0]!r}?" if close else ""
+    close = difflib.get_close_matches(name, [n for n in islice(known, MANY) if len(n) <= 60], n=1)
+    return f"Did you mean {close[0]!r}?" if close else ""

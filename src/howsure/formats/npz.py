@@ -18,7 +18,7 @@ suffixes = (".npz",)
 title = "NumPy archive"
 
 
-def scan(path: Path, rows: int | None) -> Iterator[Contents]:  # noqa: ARG001 - entries are read when they are asked for
+def read(path: Path, rows: int | None) -> Iterator[Contents]:  # noqa: ARG001 - entries are read when they are asked for
     """The arrays of the archive; they stay in the file until they are loaded."""
     with zipped.opened(path) as members:
         headers = {name: _header(path, info) for name, info in members.items() if name.endswith(".npy")}

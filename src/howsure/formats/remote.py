@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 from howsure._core.check import InputError
 from howsure._core.optional import need
+from howsure.formats.contents import reason
 
 STAMPS = ("ETag", "etag", "LastModified", "mtime", "updated", "created")  # what file systems call a file's version
 
@@ -35,6 +36,11 @@ class Remote:
         """How the name ends."""
         return PurePosixPath(self.address).suffix
 
+    @property
+    def suffixes(self) -> list[str]:
+        """All its ends."""
+        return PurePosixPath(self.address).suffixes
+
     @cached_property
     def _place(self) -> tuple[Any, str]:
         return file_system(self.address)
@@ -45,7 +51,7 @@ class Remote:
         try:
             return fs.info(key)
         except FileNotFoundError:
-            raise InputError(f"{self.address} does not exist.") from None
+            raise InputError(self.address, got="does not exist") from None
 
     def stat(self) -> Size:
         """Its size."""
@@ -80,9 +86,7 @@ def file_system(address: str) -> tuple[Any, str]:
     except ImportError as e:
         raise ModuleNotFoundError(f"{address}: {e}", name=e.name) from None
     except Exception as e:
-        raise InputError(
-            f"{address} cannot be opened: {str(e).splitlines()[0] if str(e) else type(e).__name__}."
-        ) from None
+        raise InputError(address, got=f"cannot be opened: {reason(e)}") from None
 
 
 def matches(address: str) -> list[str]:

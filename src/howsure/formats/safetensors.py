@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from howsure._core.check import Array, InputError
-from howsure.formats.contents import Contents, Entry, in_memory
+from howsure.formats.cells import text
+from howsure.formats.contents import AGAIN, Contents, Entry, as_list, as_record, in_memory
 from howsure.formats.npy import native
 
 suffixes = (".safetensors",)
@@ -34,40 +35,40 @@ DTYPES = {
 HEADER = 100 << 20
 
 
-def scan(path: Path, rows: int | None) -> Iterator[Contents]:  # noqa: ARG001 - entries are read when they are asked for
+def read(path: Path, rows: int | None) -> Iterator[Contents]:  # noqa: ARG001 - entries are read when they are asked for
     """The tensors; they stay in the file until they are loaded. Texts are lists in the metadata."""
     header, start = _header(path)
-    metadata = header.pop("__metadata__", {})
+    metadata = as_record(header.pop("__metadata__", None)) or {}
     entries = {name: _entry(path, name, facts, start) for name, facts in header.items()}
-    texts = _texts(metadata) if isinstance(metadata, dict) else {}
-    yield Contents(path, {**{name: in_memory(a) for name, a in texts.items()}, **entries})
+    yield Contents(path, {**{name: in_memory(a) for name, a in _texts(metadata).items()}, **entries})
 
 
 def _header(path: Path) -> tuple[dict[str, Any], int]:
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
         if not 2 <= length <= min(HEADER, path.stat().st_size - 8):
-            raise InputError(f"{path.name} is not a safetensors file, or is truncated; save or copy it again.")
-        text = file.read(length)
+            raise InputError(path.name, got="is not a safetensors file, or is truncated", hint=AGAIN)
+        raw = file.read(length)
     try:
-        header = json.loads(text)
+        header = as_record(json.loads(raw))
     except (ValueError, RecursionError):
         header = None
-    if not isinstance(header, dict):
-        raise InputError(f"{path.name} has a header that is not readable; save or copy it again.")
+    if header is None:
+        raise InputError(path.name, got="has a header that is not readable", hint=AGAIN)
     return header, 8 + length
 
 
 def _entry(path: Path, name: str, facts: Any, start: int) -> Entry:
-    where = f"{path.name}, tensor {name!r}"
+    where = f"{path.name}, tensor {name[:60]!r}"
     kind, shape, begin, end = _facts(facts, where)
     if kind not in DTYPES:
-        raise InputError(f"{where} has dtype {str(kind)[:20]!r}; known are {', '.join(DTYPES)}, so convert it.")
+        need = f"known are {', '.join(DTYPES)}, so convert it"
+        raise InputError(where, got=f"has dtype {kind[:20]!r}", need=need)
     dtype = np.dtype(DTYPES[kind])
     if math.prod(shape) * dtype.itemsize != end - begin or start + end > path.stat().st_size:
-        raise InputError(f"{where} claims shape {shape} of {kind} in {end - begin:,} bytes, which is not there.")
+        raise InputError(where, got=f"claims shape {shape} of {kind} in {end - begin:,} bytes, which is not there")
     if begin == end:
-        raise InputError(f"{where} has shape {shape}, so it is empty; at least one sample is needed.")
+        raise InputError(where, got=f"has shape {shape}, so it is empty", need="at least one sample is needed")
 
     def load() -> Array:
         return _widened(_read(path, start + begin, end - begin, dtype), kind).reshape(shape)
@@ -85,10 +86,10 @@ def _facts(facts: Any, where: str) -> tuple[str, tuple[int, ...], int, int]:
     try:
         kind, shape, (begin, end) = facts["dtype"], tuple(facts["shape"]), facts["data_offsets"]
     except (TypeError, KeyError, ValueError):
-        raise InputError(f"{where} has a header entry that is not readable; save it again.") from None
+        raise InputError(where, got="has a header entry that is not readable", hint="save it again") from None
     whole = all(type(x) is int and x >= 0 for x in (*shape, begin, end))
     if not whole or begin > end or len(shape) > 32 or not isinstance(kind, str):
-        raise InputError(f"{where} has a header entry that makes no sense; save it again.")
+        raise InputError(where, got="has a header entry that makes no sense", hint="save it again")
     return kind, shape, begin, end
 
 
@@ -97,7 +98,7 @@ def _read(path: Path, offset: int, length: int, dtype: np.dtype[Any]) -> Array:
         file.seek(offset)
         raw = file.read(length)
     if len(raw) != length:
-        raise InputError(f"{path.name} ends too early; save or copy it again.")
+        raise InputError(path.name, got="ends too early", hint=AGAIN)
     return native(raw, dtype)
 
 
@@ -111,11 +112,11 @@ def _texts(metadata: dict[str, Any]) -> dict[str, Array]:
     out: dict[str, Array] = {}
     for name, value in metadata.items():
         try:
-            cells = json.loads(value)
+            cells = as_list(json.loads(value))
         except (ValueError, TypeError, RecursionError):
             continue  # other programs keep what they like there
-        if isinstance(cells, list) and cells and all(isinstance(c, str) for c in cells):
-            out[name] = np.array(cells, dtype=np.str_ if max(map(len, cells)) <= 256 else object)
+        if cells and all(isinstance(c, str) for c in cells):
+            out[name] = text(cells)
     return out
 
 
@@ -131,7 +132,7 @@ def write(arrays: dict[str, Array], path: Path, *, suffix: str) -> None:  # noqa
     for name, a in tensors.items():
         header[name] = {"dtype": codes[a.dtype], "shape": list(a.shape), "data_offsets": [end, end + a.nbytes]}
         end += a.nbytes
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
+    front = json.dumps(header).encode()
+    front += b" " * (-len(front) % 8)
     with path.open("wb") as file:
-        file.writelines([len(text).to_bytes(8, "little"), text, *(a.tobytes() for a in tensors.values())])
+        file.writelines([len(front).to_bytes(8, "little"), front, *(a.tobytes() for a in tensors.values())])

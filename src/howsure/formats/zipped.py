@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from howsure._core.check import InputError
-from howsure.formats.contents import Damaged
+from howsure.formats.contents import AGAIN, Damaged, reason
 
 MEMBERS = 10_000
 DEFLATE = 1032  # the most that deflate can shrink anything
@@ -33,38 +33,39 @@ def reading(path: Path) -> Generator[None, None, None]:
     except InputError:
         raise
     except (*TROUBLE, zipfile.BadZipFile, zlib.error) as e:
-        reason = str(e).splitlines()[0] if str(e) else type(e).__name__
-        raise Damaged(f"{path.name} is damaged or not complete ({reason}); save or copy it again.") from None
+        raise Damaged(path.name, got=f"is damaged or not complete ({reason(e)})", hint=AGAIN) from None
 
 
 def members(archive: zipfile.ZipFile, path: Path) -> dict[str, zipfile.ZipInfo]:
     """The checked members by name."""
     infos = archive.infolist()
     if len(infos) > MEMBERS:
-        raise InputError(f"{path.name} has {len(infos):,} members; at most {MEMBERS:,} are read.")
+        raise InputError(path.name, got=f"has {len(infos):,} members", need=f"at most {MEMBERS:,} are read")
     for info in infos:
         _check_member(info, path)
     _check_overlap(infos, path)
     by_name = {info.filename: info for info in infos}
     if len(by_name) < len(infos):
-        raise InputError(f"{path.name} holds two members of the same name; save it again with distinct names.")
+        got = "holds two members of the same name"
+        raise InputError(path.name, got=got, hint="save it again with distinct names")
     return by_name
 
 
 def _check_member(info: zipfile.ZipInfo, path: Path) -> None:
     name, size, packed = info.filename, info.file_size, info.compress_size
-    where = f"{path.name}, member {name!r}"
+    where = f"{path.name}, member {name[:60]!r}"
     if info.flag_bits & 1:
-        raise InputError(f"{where} is encrypted; save it without a password.")
+        raise InputError(where, got="is encrypted", hint="save it without a password")
     if info.compress_type not in (STORED, DEFLATED):
-        raise InputError(f"{where} is packed by method {info.compress_type}; use np.savez or np.savez_compressed.")
-    if size > (packed if info.compress_type == STORED else DEFLATE * (packed + 1)):
-        raise InputError(f"{where} claims {size:,} bytes, which {packed:,} packed bytes cannot hold; save it again.")
-    if size > LARGE and size > RATIO * packed:
         raise InputError(
-            f"{where} would unpack to {size:,} bytes, {size // max(1, packed):,} times its packed size; "
-            "if this is meant, save it uncompressed (np.savez)."
+            where, got=f"is packed by method {info.compress_type}", hint="use np.savez or np.savez_compressed"
         )
+    if size > (packed if info.compress_type == STORED else DEFLATE * (packed + 1)):
+        got = f"claims {size:,} bytes, which {packed:,} packed bytes cannot hold"
+        raise InputError(where, got=got, hint="save it again")
+    if size > LARGE and size > RATIO * packed:
+        got = f"would unpack to {size:,} bytes, {size // max(1, packed):,} times its packed size"
+        raise InputError(where, got=got, hint="if this is meant, save it uncompressed (np.savez)")
 
 
 def _check_overlap(infos: list[zipfile.ZipInfo], path: Path) -> None:
@@ -72,5 +73,6 @@ def _check_overlap(infos: list[zipfile.ZipInfo], path: Path) -> None:
     ends = [path.stat().st_size]
     for info in sorted(infos, key=lambda i: i.header_offset, reverse=True):
         if info.header_offset + info.compress_size > ends[-1]:
-            raise InputError(f"{path.name}, member {info.filename!r} overlaps another or the end; save it again.")
+            where = f"{path.name}, member {info.filename[:60]!r}"
+            raise InputError(where, got="overlaps another or the end", hint="save it again")
         ends.append(info.header_offset)

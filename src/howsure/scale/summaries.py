@@ -13,7 +13,7 @@ from howsure._core.version import __version__
 from howsure.formats import arrow
 from howsure.formats.catalogue import format_of
 from howsure.formats.contents import Damaged
-from howsure.formats.reading import scan_piece
+from howsure.formats.files import scan_piece
 from howsure.formats.remote import Remote, is_remote
 from howsure.predictions import Predictions
 from howsure.report.summary import Gathered, Place, Summary, moved, summary_of, total

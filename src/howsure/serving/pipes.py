@@ -11,10 +11,7 @@ from contextlib import contextmanager, suppress
 from types import FrameType
 from typing import IO, Any, Protocol
 
-from howsure._core.check import InputError
-
-BLOCK = 1 << 18
-LONGEST = 1 << 26  # a line beyond this is no line
+from howsure.formats.lines import BLOCK
 
 
 class Sink(Protocol):
@@ -22,6 +19,10 @@ class Sink(Protocol):
 
     def write(self, data: Any, /) -> int | None: ...
     def flush(self) -> None: ...
+
+
+class Stopped(Exception):
+    """The end was asked for while something waited for input; a line that had not arrived whole is none."""
 
 
 class Stop:
@@ -39,6 +40,11 @@ class Stop:
         with suppress(BlockingIOError):  # a full pipe is awake already
             os.write(self._wake, b"x")
 
+    def check(self) -> None:
+        """Raise `Stopped` where the end was asked for."""
+        if self.signal is not None:
+            raise Stopped
+
     def close(self) -> None:
         """Give the pipe back."""
         os.close(self.fd)
@@ -47,13 +53,17 @@ class Stop:
 
 @contextmanager
 def stopping() -> Generator[Stop, None, None]:
-    """A `Stop` that SIGTERM and Ctrl-C set, instead of ending the program in the middle of a line."""
+    """A `Stop` that SIGTERM and Ctrl-C set, instead of ending the program in the middle of a line.
+
+    The block ends where `Stopped` is raised inside it.
+    """
     stop = Stop()
     before: dict[int, Any] = {}
     if threading.current_thread() is threading.main_thread():
         before = {s: signal.signal(s, stop.ask) for s in (signal.SIGTERM, signal.SIGINT)}
     try:
-        yield stop
+        with suppress(Stopped):
+            yield stop
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
@@ -63,13 +73,13 @@ def stopping() -> Generator[Stop, None, None]:
 def blocks(source: IO[bytes], stop: Stop) -> Iterator[bytes]:
     """What is there, as soon as it is there."""
     fd = _descriptor(source)
-    while stop.signal is None:
+    while True:
+        stop.check()
         if fd is None:
             block = source.read(BLOCK)
         else:
             select.select([fd, stop.fd], [], [])
-            if stop.signal is not None:
-                return
+            stop.check()
             block = os.read(fd, BLOCK)
         if not block:
             return
@@ -81,20 +91,6 @@ def _descriptor(source: IO[bytes]) -> int | None:
         return source.fileno()
     except (OSError, AttributeError):
         return None
-
-
-def line_batches(source: IO[bytes], stop: Stop) -> Iterator[list[tuple[int, bytes]]]:
-    """Complete lines with their numbers, as many as each block brought; a last line needs no newline."""
-    number, rest = 0, b""
-    for block in blocks(source, stop):
-        *lines, rest = (rest + block).split(b"\n")
-        if len(rest) > LONGEST:
-            raise InputError(f"line {number + len(lines) + 1} is longer than {LONGEST >> 20} MB; is this text?")
-        if lines:
-            yield list(enumerate(lines, start=number + 1))
-            number += len(lines)
-    if rest.strip() and stop.signal is None:
-        yield [(number + 1, rest)]
 
 
 def write_all(out: Sink, data: bytes) -> None:

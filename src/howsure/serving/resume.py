@@ -9,31 +9,21 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
-from itertools import islice
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
 from howsure._core.check import InputError
-from howsure.formats import scan
+from howsure.formats.catalogue import found
+from howsure.formats.files import scan_wanted
+from howsure.formats.lines import BadLine, file_blocks
 from howsure.formats.logs import is_log
-from howsure.predictions import Predictions
-from howsure.serving.lines import Line, Parse, csv_parser, format_of_first, json_row, parsed
-from howsure.serving.pipes import Sink, stopping, write_all
-from howsure.serving.stream import (
-    PLAIN,
-    Decide,
-    Served,
-    Serving,
-    Skip,
-    decide_stream,
-    ended,
-    numbered_ids,
-    written,
-)
+from howsure.formats.names import Wanted
+from howsure.formats.streams import Batch, batches, is_lines
+from howsure.serving.pipes import Sink, Stop, stopping, write_all
+from howsure.serving.stream import PLAIN, Decide, Served, Serving, Skip, decide_batches, ended
 
-TEXT = {".jsonl", ".ndjson", ".json", ".csv"}
 ROWS = 1 << 14
 
 
@@ -44,13 +34,12 @@ def decide_file(
     *,
     resume: bool = False,
     how: Serving = PLAIN,
-    **reading: Any,
 ) -> Served:
     """Decide every row of a file into a file of JSON lines; `resume=True` goes on where an earlier run ended.
 
-    JSON lines and CSV are decided line by line, other formats (`howsure.scan`; `reading` goes there) row by row.
-    With `resume` rows that the output holds are not decided again: as long as the input still begins with them
-    they are passed over by position, else by their ids. Without it an output that exists is refused.
+    JSON lines and CSV are decided line by line, other formats row by row. With `resume` rows that the output holds
+    are not decided again: as long as the input still begins with them they are passed over by position, else by
+    their ids. Without it an output that exists is refused.
 
     >>> import tempfile
     >>> from howsure.policies import Policy
@@ -61,35 +50,43 @@ def decide_file(
     """
     source, target = Path(path), Path(out)
     done = None
-    parts: Callable[[], Iterator[Predictions]] = lambda: scan(source, rows=ROWS, renormalise=how.renormalise, **reading)
     if resume and target.exists():
-        done = _done(source, target, how.stamp, parts)
+        done = _done(source, target, how)
     elif target.exists() and target.stat().st_size:
-        raise InputError(f"{target} exists; resume it (--resume), remove it or give another name.")
+        raise InputError(str(target), got="exists", hint="resume it (--resume), remove it or give another name")
     with target.open("ab", buffering=0) as raw:
-        if is_text(source):
-            with source.open("rb") as lines:
-                total = decide_stream(decide, lines, _Whole(raw, target), how=how, done=done)
-        else:
-            total = _decide_rows(decide, parts(), _Whole(raw, target), how, done)
+        total = _decide_path(decide, source, _Whole(raw, target), how, done)
         os.fsync(raw.fileno())
     return total
 
 
-def is_text(path: str | os.PathLike[str]) -> bool:
-    """Whether a file is decided line by line."""
-    return Path(path).suffix.lower() in TEXT and not is_log(Path(path))
+def decide_path(decide: Decide, path: str | os.PathLike[str], out: Sink, how: Serving = PLAIN) -> Served:
+    """Decide every row of a file into a stream."""
+    return _decide_path(decide, Path(path), out, how, None)
 
 
-def decide_rows(
-    decide: Decide, path: str | os.PathLike[str], out: Sink, how: Serving = PLAIN, **reading: Any
-) -> Served:
-    """Decide the rows of a file that is no text (`howsure.scan`; `reading` goes there) into a stream."""
-    parts = scan(path, rows=ROWS, renormalise=how.renormalise, **reading)
-    try:
-        return _decide_rows(decide, parts, out, how, None)
-    except BrokenPipeError:
-        return Served(ended="closed pipe")
+def _decide_path(decide: Decide, source: Path, out: Sink, how: Serving, done: Skip | None) -> Served:
+    with stopping() as stop:
+        found = _unless(stop, _rows(source, how.wanted))
+        total = decide_batches(decide, found, out, how, done)
+    return ended(total, stop)
+
+
+def _unless(stop: Stop, found: Iterable[Batch | BadLine]) -> Iterator[Batch | BadLine]:
+    for batch in found:
+        stop.check()
+        yield batch
+
+
+def _rows(source: Path, wanted: Wanted) -> Iterator[Batch | BadLine]:
+    """The rows of a file, which are lines where it is a text file."""
+    if not is_log(source, wanted.format) and is_lines(there := found(source)[1]):
+        yield from batches(file_blocks(there), there, wanted)
+        return
+    row = 1
+    for part in scan_wanted([source], wanted, ROWS):
+        yield Batch(part, range(row, row + part.n), None if part.ids is None else part.ids.tolist())
+        row += part.n
 
 
 class _Whole:
@@ -104,38 +101,14 @@ class _Whole:
         except OSError as e:
             cut_torn_line(self.path)
             raise InputError(
-                f"{self.path} cannot be written: {(e.strerror or str(e)).lower()}. "
-                "What was decided so far is kept; make room and go on with --resume."
+                str(self.path),
+                got=f"cannot be written: {(e.strerror or str(e)).lower()}",
+                hint="What was decided so far is kept; make room and go on with --resume",
             ) from None
         return len(data)
 
     def flush(self) -> None:
         """Nothing is held back."""
-
-
-def _decide_rows(decide: Decide, parts: Iterable[Predictions], out: Sink, how: Serving, done: Skip | None) -> Served:
-    total, row = Served(), 0
-    with stopping() as stop:
-        for part in parts:
-            if stop.signal is not None:
-                break
-            numbers = range(row + 1, row + part.n + 1)
-            row += part.n
-            keep = _left(part, numbers, done)
-            total = replace(total, skipped=total.skipped + part.n - len(keep))
-            if keep:
-                left = part if len(keep) == part.n else part[keep]
-                ids = None if left.ids is None else left.ids.tolist()
-                total = written(decide(left), [numbers[i] for i in keep], ids, total, out, how)
-    return ended(total, stop)
-
-
-def _left(part: Predictions, numbers: range, done: Skip | None) -> list[int]:
-    """Positions in the part that are not decided yet."""
-    if done is None:
-        return list(range(part.n))
-    ids = [None] * part.n if part.ids is None else part.ids.tolist()
-    return [i for i, (number, name) in enumerate(zip(numbers, ids, strict=True)) if not done(number, name)]
 
 
 @dataclass(frozen=True)
@@ -147,17 +120,16 @@ class Decided:
     policy: str
 
 
-def _done(source: Path, target: Path, stamp: str, parts: Callable[[], Iterator[Predictions]]) -> Skip:
+def _done(source: Path, target: Path, how: Serving) -> Skip:
     """Which input rows an earlier output holds already."""
     cut_torn_line(target)
-    last = _prefix(decided(target), _input_ids(source, parts), stamp, target)
+    last = _prefix(decided(target), _input_ids(source, how.wanted), how.stamp, target)
     if last is not None:
         return lambda number, _: number <= last
     known = {d.id for d in decided(target)}
     if None in known:
-        raise InputError(
-            f"{source} no longer begins with the rows of {target}, and rows without ids cannot be told apart."
-        )
+        got = f"no longer begins with the rows of {target}, and rows without ids cannot be told apart"
+        raise InputError(str(source), got=got)
     return lambda _, name: name in known
 
 
@@ -186,7 +158,7 @@ def decided(path: Path) -> Iterator[Decided]:
                 yield Decided(int(row["line"]), row.get("id"), row.get("policy", ""))
             except (ValueError, KeyError, TypeError, AttributeError):
                 raise InputError(
-                    f"{path}, line {number} is not a decision of howsure; resume needs its own output."
+                    f"{path}, line {number}", got="is not a decision of howsure", need="resume needs its own output"
                 ) from None
 
 
@@ -195,25 +167,17 @@ def _prefix(done: Iterator[Decided], rows: Iterator[tuple[int, Any]], stamp: str
     last = 0
     for d in done:
         if d.policy != stamp:
-            raise InputError(
-                f"{target} was decided by another policy ({d.policy or 'none named'}, now {stamp or 'none'})."
-            )
-        found = next(islice(rows, d.line - last - 1, None), None) if d.line > last else None
-        if found != (d.line, d.id):
+            got = f"was decided by another policy ({d.policy or 'none named'}, now {stamp or 'none'})"
+            raise InputError(str(target), got=got)
+        row = next((row for row in rows if row[0] >= d.line), None) if d.line > last else None
+        if row != (d.line, d.id):
             return None
         last = d.line
     return last
 
 
-def _input_ids(source: Path, parts: Callable[[], Iterator[Predictions]]) -> Iterator[tuple[int, Any]]:
-    """Every row number of the input with its id, None for lines that cannot be read."""
-    if not is_text(source):
-        yield from numbered_ids(parts())
-        return
-    parse: Parse | None = None
-    with source.open("rb") as file:
-        for number, line in enumerate(file, start=1):
-            if parse is None and line.strip():
-                parse = json_row if format_of_first(line) == "jsonl" else csv_parser(line)
-            item = next(parsed([(number, line.removeprefix(b"\xef\xbb\xbf"))], parse or json_row))
-            yield number, item.id if isinstance(item, Line) else None
+def _input_ids(source: Path, wanted: Wanted) -> Iterator[tuple[int, Any]]:
+    """Every row of the input that can be read: its number and its id."""
+    for batch in _rows(source, wanted):
+        if isinstance(batch, Batch):
+            yield from zip(batch.lines, batch.ids or [None] * len(batch), strict=True)

@@ -3,22 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
+from pathlib import Path
 from signal import SIGTERM
-from typing import IO, Any, Literal, TypeAlias
+from typing import IO, Any, Literal, TypeAlias, cast
 
 import numpy as np
 
 from howsure._core.check import Array, InputError
+from howsure.formats.lines import BadLine
+from howsure.formats.names import UNLABELLED, Wanted
+from howsure.formats.streams import Batch, batches
 from howsure.policies.policy import Decisions
 from howsure.predictions import Predictions
-from howsure.serving.lines import Line, Parse, alike, csv_parser, format_of_first, json_row, parsed, predictions
-from howsure.serving.pipes import Sink, Stop, line_batches, stopping, write_all
+from howsure.serving.pipes import Sink, Stop, Stopped, blocks, stopping, write_all
 
 Decide: TypeAlias = Callable[[Predictions], Decisions]
 Skip: TypeAlias = Callable[[int, Any], bool]  # line number and id → decided before
+STDIN = Path("standard input")  # its name in messages
+UNTOLD = Wanted(beside=UNLABELLED)
 WORD = {True: '"accept"', False: '"defer"'}
 
 
@@ -35,14 +40,14 @@ class Served:
 
 @dataclass(frozen=True)
 class Serving:
-    """How to serve: what to do about a bad line and whom to tell, the name of the policy in each line, and who
-    is shown all decisions (a `Watch`, say)."""
+    """How to serve: what to do about a bad line and whom to tell, the name of the policy in each line, who is shown
+    all decisions (a `Watch`, say), and how the input is read."""
 
     on_bad: Literal["stop", "skip"] = "stop"
     report: Callable[[str], None] | None = None
-    renormalise: bool = False
     stamp: str = ""
     see: Callable[[Decisions], None] | None = None
+    wanted: Wanted = UNTOLD
 
     def tell(self, message: str) -> None:
         """Report a problem, where somebody asked."""
@@ -53,15 +58,13 @@ class Serving:
 PLAIN = Serving()
 
 
-def decide_stream(
-    decide: Decide, source: IO[bytes], out: Sink, *, how: Serving = PLAIN, done: Skip | None = None
-) -> Served:
+def decide_stream(decide: Decide, source: IO[bytes], out: Sink, *, how: Serving = PLAIN) -> Served:
     """Decide each line of JSON or CSV as it arrives and write one JSON line for it at once.
 
-    `decide` is `policy.decide`. Input lines hold `logits`, `probs` (lists, or logit_0…, prob_0…) or `confidence`,
-    with optional `id`, `group` and `prediction`; a first line that is no JSON object is a CSV header. A bad line
-    is reported with its number and skipped, or ends the stream with an `InputError` after the lines before it
-    were written. SIGTERM, Ctrl-C and a reader that goes away end it cleanly. `done` says which lines to leave out.
+    `decide` is `policy.decide`. A line is read by the rules of files (docs/formats.md); only what tells the truth
+    (label, correct, weight) is not looked at. A first line that is no JSON object is a CSV header. A bad line is
+    reported with its number and skipped, or ends the stream with an `InputError` after the lines before it were
+    written. SIGTERM, Ctrl-C and a reader that goes away end it cleanly.
 
     >>> from io import BytesIO
     >>> from howsure.policies import Policy
@@ -71,21 +74,61 @@ def decide_stream(
     >>> print(out.getvalue().decode(), end="")
     {"line":1,"id":"a","decision":"accept","prediction":0,"confidence":0.9,"score":0.9}
     """
-    total, parse = Served(), None
     with stopping() as stop:
-        try:
-            for batch in line_batches(source, stop):
-                filled = [(number, raw) for number, raw in batch if raw.strip()]
-                if parse is None and filled:
-                    parse, filled = _parser(filled)
-                good, bad, problem = _sorted_out(filled, parse or json_row, how, done)
-                total = replace(total, bad=total.bad + bad, skipped=total.skipped + len(filled) - len(good) - bad)
-                total = _write(good, total, decide, out, how)
-                if problem is not None:
-                    raise problem
-        except BrokenPipeError:
-            return replace(total, ended="closed pipe")
+        found = batches(blocks(source, stop), STDIN, how.wanted)
+        total = decide_batches(decide, found, out, how)
     return ended(total, stop)
+
+
+def decide_batches(
+    decide: Decide, found: Iterable[Batch | BadLine], out: Sink, how: Serving, done: Skip | None = None
+) -> Served:
+    """Decide what is read, in order; `done` says which lines to leave out. Ends at `Stopped` and at a closed pipe."""
+    total = Served()
+    try:
+        for batch in found:
+            if isinstance(batch, BadLine):
+                total = _refused(batch, total, how)
+                continue
+            left = range(len(batch)) if done is None else _left(batch, done)
+            total = replace(total, skipped=total.skipped + len(batch) - len(left))
+            if left:
+                total = _decided(batch.rows(left), total, decide, out, how)
+    except BrokenPipeError:
+        return replace(total, ended="closed pipe")
+    except Stopped:
+        pass
+    return total
+
+
+def _left(batch: Batch, done: Skip) -> list[int]:
+    """Positions in the batch that are not decided yet."""
+    ids = [None] * len(batch) if batch.ids is None else batch.ids
+    return [i for i, (line, name) in enumerate(zip(batch.lines, ids, strict=True)) if not done(line, name)]
+
+
+def _refused(bad: BadLine, total: Served, how: Serving) -> Served:
+    if how.on_bad == "stop":
+        raise bad.error
+    how.tell(str(bad.error))
+    return replace(total, bad=total.bad + 1)
+
+
+def _decided(batch: Batch, total: Served, decide: Decide, out: Sink, how: Serving) -> Served:
+    """Decide and write; where the policy refuses, its lines are told apart."""
+    try:
+        made = decide(batch.preds)
+    except InputError as e:
+        n = len(batch)
+        if n == 1:
+            return _refused(BadLine(batch.lines[0], e.at(f"line {batch.lines[0]}")), total, how)
+        for half in (range(n // 2), range(n // 2, n)):
+            total = _decided(batch.rows(half), total, decide, out, how)
+        return total
+    write_all(out, decision_lines(made, batch.lines, batch.ids, how.stamp))
+    if how.see is not None:
+        how.see(made)
+    return replace(total, decided=total.decided + len(made), accepted=total.accepted + int(made.accept.sum()))
 
 
 def ended(total: Served, stop: Stop) -> Served:
@@ -93,60 +136,6 @@ def ended(total: Served, stop: Stop) -> Served:
     if stop.signal is None:
         return total
     return replace(total, ended="SIGTERM" if stop.signal == SIGTERM else "interrupt")
-
-
-def _parser(lines: list[tuple[int, bytes]]) -> tuple[Parse, list[tuple[int, bytes]]]:
-    """How to read the rest, from the first line; a CSV header is used up."""
-    if format_of_first(lines[0][1]) == "jsonl":
-        return json_row, [(lines[0][0], lines[0][1].removeprefix(b"\xef\xbb\xbf")), *lines[1:]]
-    return csv_parser(lines[0][1]), lines[1:]
-
-
-def _sorted_out(
-    lines: list[tuple[int, bytes]], parse: Parse, how: Serving, done: Skip | None
-) -> tuple[list[Line], int, InputError | None]:
-    """The lines to decide, how many were bad, and the error to stop with once the good ones are written."""
-    good: list[Line] = []
-    bad = 0
-    for item in parsed(lines, parse):
-        if isinstance(item, tuple):
-            message = f"line {item[0]}: {item[1]}"
-            if how.on_bad == "stop":
-                return good, bad, InputError(message)
-            how.tell(message)
-            bad += 1
-        elif done is None or not done(item.number, item.id):
-            good.append(item)
-    return good, bad, None
-
-
-def _write(good: list[Line], total: Served, decide: Decide, out: Sink, how: Serving) -> Served:
-    """Decide and write the good lines; a line that only now turns out to be bad is found by itself."""
-    for run in alike(good):
-        try:
-            made = decide(predictions(run, how.renormalise))
-        except InputError as e:
-            if len(run) > 1:
-                for line in run:
-                    total = _write([line], total, decide, out, how)
-                continue
-            if how.on_bad == "stop":
-                raise InputError(f"line {run[0].number}: {e}") from None
-            how.tell(f"line {run[0].number}: {e}")
-            total = replace(total, bad=total.bad + 1)
-            continue
-        total = written(made, [line.number for line in run], [line.id for line in run], total, out, how)
-    return total
-
-
-def written(
-    made: Decisions, numbers: Sequence[int], ids: Sequence[Any] | None, total: Served, out: Sink, how: Serving
-) -> Served:
-    """Write decisions, show them to who watches, count them."""
-    write_all(out, decision_lines(made, numbers, ids, how.stamp))
-    if how.see is not None:
-        how.see(made)
-    return replace(total, decided=total.decided + len(made), accepted=total.accepted + int(made.accept.sum()))
 
 
 def decision_lines(made: Decisions, numbers: Iterable[int], ids: Sequence[Any] | None, stamp: str = "") -> bytes:
@@ -175,10 +164,10 @@ def _plain(value: Any) -> str:
 
 
 def _said(made: Decisions) -> Iterable[str]:
-    said = made.prediction.tolist()
+    said = cast("list[Any]", made.prediction.tolist())
     if made.class_names is not None and made.prediction.dtype.kind in "iu":
-        words = [json.dumps(name) for name in made.class_names]
-        return [words[i] if i >= 0 else "null" for i in said]
+        words: list[str] = [json.dumps(name) for name in made.class_names]
+        return [words[int(i)] if i >= 0 else "null" for i in said]
     unknown = made.prediction.dtype.kind in "iu"
     return ["null" if unknown and p == -1 else _plain(p) for p in said]
 
@@ -195,12 +184,3 @@ def _extra(made: Decisions) -> Iterable[str]:
     if made.audit is None:
         return [""] * len(made)
     return [',"audit":true' if a else ',"audit":false' for a in made.audit.tolist()]
-
-
-def numbered_ids(parts: Iterable[Predictions]) -> Iterator[tuple[int, Any]]:
-    """Row numbers from 1, with their ids."""
-    row = 0
-    for part in parts:
-        ids = [None] * part.n if part.ids is None else part.ids.tolist()
-        yield from enumerate(ids, start=row + 1)
-        row += part.n

@@ -1,10 +1,10 @@
-"""Files → Predictions, whole or streamed."""
+"""Files → Predictions, whole or streamed, and Predictions → files."""
 
 from __future__ import annotations
 
 import os
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import TypeAlias
@@ -12,21 +12,27 @@ from typing import TypeAlias
 import numpy as np
 
 from howsure._core import check
+from howsure._core.atomic import replacing
 from howsure._core.check import Array, InputError
-from howsure.formats import answers, arrow, joining, logs
-from howsure.formats.answers import NoAnswer
+from howsure.formats import answers, arrow, assembly, logs, npy
 from howsure.formats.assembly import assembled
-from howsure.formats.catalogue import existing, format_of, found
+from howsure.formats.catalogue import existing, format_of, found, suffix_of
 from howsure.formats.contents import Contents, Entry, Report, in_memory, refuse
-from howsure.formats.fields import Fields, fields
+from howsure.formats.fields import Fields, fields, of_file, of_runs
 from howsure.formats.logs import columns
-from howsure.formats.names import Wanted, kind, plan
-from howsure.formats.splits import of_file, of_runs
-from howsure.predictions import Predictions
+from howsure.formats.names import Names, NoAnswer, Wanted, kind, plan
+from howsure.predictions import ROW_SUM_TOLERANCE, Predictions
 
 PathLike: TypeAlias = str | os.PathLike[str]
-Names: TypeAlias = Mapping[str, str | Sequence[str]]
 ROWS = 1 << 16
+BESIDE = {
+    "labels": "known_labels",
+    "correct": "known_correct",
+    "prediction": "known_prediction",
+    "ids": "ids",
+    "group": "group",
+    "weight": "weight",
+}
 
 
 def read(
@@ -70,7 +76,7 @@ def read(
         data = whole(runs, meant)
         parts.append(assembled(data, renormalise=renormalise, first_image=images))
         images += len(data.arrays[data.kind])
-    return joining.joined(parts, [path.name for path in files])
+    return assembly.joined(parts, [path.name for path in files])
 
 
 def scan(
@@ -94,12 +100,16 @@ def scan(
     [2, 1]
     """
     check.at_least(rows, 1, "rows")
-    wanted = Wanted(split, mc, names or {}, renormalise)
+    return scan_wanted(_listed(paths), Wanted(split, mc, names or {}, renormalise), rows)
+
+
+def scan_wanted(paths: Iterable[Path], wanted: Wanted, rows: int) -> Iterator[Predictions]:
+    """`scan` by a value that says how to read."""
     images = 0
-    for path in _listed(paths):
+    for path in paths:
         runs, meant = opened(path, wanted, rows)
         for data in _runs(runs, meant, rows):
-            yield from _parts(data, renormalise, images, rows)
+            yield from _parts(data, wanted, images, rows)
             images += len(data.arrays[data.kind])
 
 
@@ -109,7 +119,7 @@ def opened(
     """What a file holds in runs of rows, and what is wanted of it; a log of a tool is one run."""
     if not logs.is_log(path, wanted.format):
         module, file = found(path)
-        return module.scan(file, rows), wanted
+        return module.read(file, rows), wanted
     log = log_of(path, wanted)
     if tell is not None:
         tell(f"{path.name}: {log.title}")
@@ -140,10 +150,10 @@ def _answers(data: Fields, wanted: Wanted) -> Fields:
 def scan_piece(path: Path, wanted: Wanted, rows: int, piece: int | None) -> Iterator[Predictions]:
     """`scan` of one file, or of one row group or stored batch of a Parquet or Arrow file."""
     module = format_of(path)
-    runs = arrow.scan(path, rows, piece) if module is arrow else module.scan(path, rows)
+    runs = arrow.read(path, rows, piece) if module is arrow else module.read(path, rows)
     images = 0
     for data in _runs(runs, wanted, rows, whole=piece is None):
-        yield from _parts(data, wanted.renormalise, images, rows)
+        yield from _parts(data, wanted, images, rows)
         images += len(data.arrays[data.kind])
 
 
@@ -153,8 +163,8 @@ def _runs(contents: Iterable[Contents], wanted: Wanted, rows: int, *, whole: boo
     return answers.in_runs(_answers(one, wanted) for one in data)
 
 
-def _parts(data: Fields, renormalise: bool, first_image: int, rows: int) -> Iterator[Predictions]:
-    preds = assembled(data, renormalise=renormalise, first_image=first_image)
+def _parts(data: Fields, wanted: Wanted, first_image: int, rows: int) -> Iterator[Predictions]:
+    preds = assembled(data, renormalise=wanted.renormalise, first_image=first_image)
     parts = (preds[i : i + rows] for i in range(0, preds.n, rows))
     return (replace(part, unanswered=preds.unanswered) if i == 0 else part for i, part in enumerate(parts))
 
@@ -162,27 +172,23 @@ def _parts(data: Fields, renormalise: bool, first_image: int, rows: int) -> Iter
 def _listed(paths: PathLike | Iterable[PathLike]) -> list[Path]:
     listed = [Path(paths)] if isinstance(paths, str | os.PathLike) else [Path(p) for p in paths]
     if not listed:
-        raise InputError("no file is given; name at least one.")
+        raise InputError("no file is given", hint="name at least one")
     return listed
 
 
 def _slices(contents: Contents, wanted: Wanted, rows: int) -> Iterator[Contents]:
     """Runs of rows of arrays that can be read in part, all in step; else everything at once."""
-    found = plan(contents, wanted)
-    value = kind(found, wanted)
-    used = {name: contents.entries[name] for part, names in found.items() for name in names if part != "class_names"}
-    n = len_of(contents.entries[found[value][0]])
-    in_step = all(entry.blocks is not None and len_of(entry) == n for entry in used.values())
+    names = plan(contents, wanted)
+    value = kind(names, wanted)
+    parts = (value, *wanted.beside)
+    used = {name: contents.entries[name] for part in parts for name in names.get(part, ())}
+    values = contents.entries[names[value][0]]
+    in_step = all(entry.blocks is not None and entry.rows == values.rows for entry in used.values())
     if contents.lines is not None or value.startswith("mc_") or not in_step:
         yield contents
         return
-    pixels = int(np.prod(contents.entries[found[value][0]].shape[2:]))
+    pixels = int(np.prod(values.shape[2:]))
     yield from _in_step(contents, used, max(1, rows // pixels))
-
-
-def len_of(entry: Entry) -> int:
-    """Rows of an entry."""
-    return entry.shape[0] if entry.shape else 0
 
 
 def _in_step(contents: Contents, used: dict[str, Entry], step: int) -> Iterator[Contents]:
@@ -192,3 +198,61 @@ def _in_step(contents: Contents, used: dict[str, Entry], step: int) -> Iterator[
         yield Contents(
             contents.path, {**contents.entries, **{n: in_memory(a) for n, a in there.items()}}, contents.table
         )
+
+
+def write(preds: Predictions, path: str | os.PathLike[str]) -> None:
+    """Write predictions so that `read` gives the same scores, bit for bit. The format follows from the suffix.
+
+    The file appears whole or not at all. Values, labels, ids, groups, weights and class names are kept where the
+    format can hold them (docs/formats.md).
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "a.npz"
+    >>> write(Predictions.from_probs([[0.9, 0.1]], [0]), path)
+    >>> read(path)
+    <Predictions: n=1, k=2, probs, accuracy 1>
+    """
+    target = Path(path)
+    module = format_of(target)
+    if module is npy:  # several files, each with a temporary name of its own
+        npy.write(arrays_of(preds), target, suffix=".npy")
+        return
+    with replacing(target) as temporary:
+        module.write(arrays_of(preds), temporary, suffix=suffix_of(target))
+
+
+def arrays_of(preds: Predictions) -> dict[str, Array]:
+    """The arrays of a file, by their names in the convention."""
+    name = f"mc_{preds.kind}" if preds.values.ndim == 3 else preds.kind
+    out = {name: _stored(preds)}
+    for column, attribute in BESIDE.items():
+        array = getattr(preds, attribute)
+        if array is not None:
+            out[column] = _plain(array, column)
+    if preds.class_names is not None:
+        out["class_names"] = np.array(preds.class_names, dtype=np.str_)
+    return out
+
+
+def _stored(preds: Predictions) -> Array:
+    """Probabilities given as float16 go back to float16: only there may rows miss 1 by so much."""
+    values = preds.values
+    if preds.kind == "probs" and values.dtype == np.float32:
+        off = np.abs(values.sum(axis=-1, dtype=np.float64) - 1).max()
+        half = values.astype(np.float16)
+        if off > ROW_SUM_TOLERANCE[4] and np.array_equal(half, values):
+            return half
+    return values
+
+
+def _plain(array: Array, name: str) -> Array:
+    """Text held as Python objects, as pandas does, becomes a text array."""
+    if array.dtype.kind in "biufU":
+        return array
+    cells = array.tolist()
+    if all(isinstance(cell, str) for cell in cells):
+        return np.array(cells, dtype=np.str_)
+    if all(isinstance(cell, int) for cell in cells):
+        return np.array(cells, dtype=np.int64)
+    need = "only numbers or texts can be written, so convert it first"
+    raise InputError(name, got=f"has dtype {array.dtype}", need=need)
