@@ -7,10 +7,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from howsure._core import check
-from howsure._core.check import Floats, InputError, Ints
+from howsure._core.check import Array, Floats, InputError
 from howsure.binning import equal_range
-from howsure.calibrators._classes import Map, answered, record
+from howsure.calibrators._classes import Map, answered, record, samples_of
 from howsure.calibrators._fitted import Fitted, needs_samples
+from howsure.calibrators._logits import probabilities
 from howsure.predictions import Predictions
 
 
@@ -22,7 +23,8 @@ class HistogramBinning:
 
     Bin m is ((m−1)/M, m/M], and 0 belongs to the first; an empty bin answers with its middle. Rows are divided by
     their sum, so more than M confidences occur; a row of zeros keeps what it was. Answers may change, and the ranking
-    inside a bin is lost. Zadrozny & Elkan 2001; Vemuri 2020, chapter 5.
+    inside a bin is lost. Shares of exactly 0 and 1 occur unless `floor` keeps them away. Zadrozny & Elkan 2001; Vemuri
+    2020, chapter 5.
 
     >>> preds = Predictions.from_probs([[0.9, 0.1]] * 4 + [[0.2, 0.8]] * 2, [0, 0, 0, 1, 1, 1])
     >>> HistogramBinning.fit(preds, bins=2)(preds).probs[[0, 4]]
@@ -38,30 +40,44 @@ class HistogramBinning:
             raise InputError("share needs one row of numbers in [0, 1] for each class.")
 
     @classmethod
-    def fit(cls, preds: Predictions, *, bins: int = 15) -> HistogramBinning:
-        """Count, bin by bin."""
+    def fit(cls, preds: Predictions, *, bins: int = 15, floor: float = 0.0) -> HistogramBinning:
+        """Count, bin by bin, all classes in one pass.
+
+        `floor` bounds the shares away from 0 and 1: a bin of c samples counts at least `floor` of them as the class and
+        as another one. 0.5 is half a sample.
+        """
         check.at_least(bins, 1, "the number of bins")
         needs_samples(preds, "HistogramBinning")
-        p = np.clip(preds.probs, 0.0, 1.0)
-        w = np.ones(preds.n) if preds.weight is None else preds.weight  # whole counts keep ties between classes
-        theta = [_came_true(_bin_of(p[:, j], bins), preds.labels == j, w, bins) for j in range(p.shape[1])]
-        made = cls(np.stack(theta))
+        least, k = samples_of(preds, floor), preds.k or 0
+        total, right = np.zeros(k * bins), np.zeros(k * bins)
+        for rows, p in probabilities(preds):
+            w = None if preds.weight is None else preds.weight[rows]
+            place, y = _place(p, bins), preds.labels[rows]
+            total += np.bincount(place.ravel(), None if w is None else np.tile(w, k), minlength=k * bins)
+            right += np.bincount(place[y, np.arange(len(y))], w, minlength=k * bins)
+        made = cls(_shares(total.reshape(k, bins), right.reshape(k, bins), least))
         return cls(made.share, record(preds, made(preds)))
 
     def __call__(self, preds: Predictions) -> Predictions:
         """The predictions as the bins answer, as probabilities."""
         preds.needs_vector("histogram binning")
         k, bins = self.share.shape
-        answer: Map = lambda p, j: self.share[j][_bin_of(p, bins)]
+        answer: Map = lambda p: self.share.ravel()[_place(p, bins)]
         return answered(preds, k, self.fitted, "HistogramBinning", answer)
 
 
-def _bin_of(p: Floats, bins: int) -> Ints:
-    return np.searchsorted(equal_range(bins).edges()[1:-1], p, side="left")
+def _place(p: Floats, bins: int) -> Array:
+    """The bin of each probability, those of a class after those of the one before."""
+    edges = equal_range(bins).edges()
+    at = np.minimum((p * bins).astype(np.int32), bins - 1)  # a product is rounded: the edges decide
+    at -= p <= np.concatenate(([-1.0], edges[1:-1]))[at]
+    at += p > np.concatenate((edges[1:-1], [2.0]))[at]
+    return at + bins * np.arange(len(p))[:, None]
 
 
-def _came_true(where: Ints, hit: check.Bools, w: Floats, bins: int) -> Floats:
-    total = np.bincount(where, w, minlength=bins)
-    right = np.bincount(where, w * hit, minlength=bins)
-    middle = (np.arange(bins) + 0.5) / bins
-    return np.where(total > 0, np.minimum(right / np.where(total > 0, total, 1.0), 1.0), middle)
+def _shares(total: Floats, right: Floats, least: float) -> Floats:
+    """How often a class came true in each of its bins; the middle of an empty one."""
+    bins, some = total.shape[1], total > 0
+    half = np.minimum(least, total / 2)
+    counted = np.clip(right, half, total - half) / np.where(some, total, 1.0)
+    return np.where(some, np.minimum(counted, 1.0), (np.arange(bins) + 0.5) / bins)

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf, nan
 
 import numpy as np
-from scipy.optimize import isotonic_regression
 
-from howsure._core.check import Bools, Floats, InputError, Ints
-from howsure.calibrators._classes import answered, questions, record
-from howsure.calibrators._fitted import Fitted, shares
+from howsure._core.check import Floats, InputError, Ints
+from howsure.calibrators._classes import answered, asked, record, samples_of
+from howsure.calibrators._fitted import Fitted
 from howsure.predictions import Predictions
+from howsure.tallies.build import tally
+from howsure.tallies.tally import Counts, Sums, Tally
+
+SHRINK = 0.9  # a pass that leaves more of the steps than this share has little left to pool
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +25,8 @@ class Isotonic:
 
     Equal probabilities are one point; between the points of the fit the map is linear, beyond them constant. Rows
     are divided by their sum; a row of zeros keeps what it was. With top labels only it maps the confidence. Flexible:
-    needs about 1,000 samples; claims of exactly 0 and 1 occur. Zadrozny & Elkan 2002.
+    needs about 1,000 samples; claims of exactly 0 and 1 occur unless `floor` keeps the map away from them.
+    Zadrozny & Elkan 2002.
 
     >>> preds = Predictions.from_confidence([0.6, 0.7, 0.8, 0.9], [0, 1, 0, 1])
     >>> Isotonic.fit(preds)(preds).confidence
@@ -46,14 +51,19 @@ class Isotonic:
                 raise InputError(f"map {j} falls somewhere or leaves [0, 1].")
 
     @classmethod
-    def fit(cls, preds: Predictions) -> Isotonic:
-        """Pool adjacent violators for each class."""
-        w = shares(preds)
-        maps = [_pooled(p, hit, w) for p, hit in questions(preds, "Isotonic")]
+    def fit(cls, preds: Predictions, *, floor: float = 0.0) -> Isotonic:
+        """Pool adjacent violators for each class: one sort, then time linear in the number of errors.
+
+        `floor` bounds the two end steps away from 0 and 1, where a single new sample may cost an infinite loss: a step
+        of c samples counts at least `floor` of them as right and as wrong. 0.5 is half a sample.
+        """
+        least = samples_of(preds, floor)
+        given, came = asked(preds, "Isotonic")
+        steps = [_steps(tally(p, correct=came == j, weight=preds.weight), least) for j, p in enumerate(given)]
+        maps = [step.points() for step in steps]
         x, y = (np.concatenate([m[i] for m in maps]) for i in (0, 1))
-        start = np.cumsum([0, *(len(m[0]) for m in maps)])
-        made = cls(x, y, start, preds.kind == "confidence")
-        return cls(x, y, start, made.top_label, record(preds, made(preds)))
+        made = cls(x, y, np.cumsum([0, *(len(m[0]) for m in maps)]), preds.kind == "confidence")
+        return replace(made, fitted=_loss_of(steps[0], preds) if made.top_label else record(preds, made(preds)))
 
     def points(self, j: int) -> tuple[Floats, Floats]:
         """Points and values of the map of class j."""
@@ -63,15 +73,90 @@ class Isotonic:
     def __call__(self, preds: Predictions) -> Predictions:
         """The predictions through the maps, as probabilities or as a confidence."""
         k = None if self.top_label else len(self.start) - 1
-        return answered(preds, k, self.fitted, "Isotonic", lambda p, j: np.interp(p, *self.points(j)))
+        return answered(preds, k, self.fitted, "Isotonic", self._mapped)
+
+    def _mapped(self, p: Floats) -> Floats:
+        return np.stack([np.interp(row, *self.points(j)) for j, row in enumerate(p)])
 
 
-def _pooled(p: Floats, hit: Bools, w: Floats) -> tuple[Floats, Floats]:
-    """Ends of the pooled blocks with their values; samples that count nothing are left out."""
-    p, hit, w = p[w > 0], hit[w > 0], w[w > 0]
-    x, where = np.unique(p, return_inverse=True)
-    weight = np.bincount(where, w)
-    y = isotonic_regression(np.bincount(where, w * hit) / weight, weights=weight).x.clip(0.0, 1.0)
-    inner = np.zeros(len(x), dtype=bool)
-    inner[1:-1] = (y[1:-1] == y[:-2]) & (y[1:-1] == y[2:])
-    return x[~inner], y[~inner]
+@dataclass(frozen=True, eq=False)
+class _Steps:
+    """The steps of one map, lowest first: its ends, its samples, those that came true, and its value."""
+
+    low: Floats
+    high: Floats
+    count: Counts
+    right: Counts
+    value: Floats
+
+    def points(self) -> tuple[Floats, Floats]:
+        """Both ends of every step with its value; a step at a single place is one point."""
+        x, y = np.stack((self.low, self.high), axis=1), np.stack((self.value, self.value), axis=1)
+        keep = np.stack((np.ones(len(x), dtype=bool), self.low < self.high), axis=1)
+        return x[keep], y[keep]
+
+
+def _steps(t: Tally, least: float) -> _Steps:
+    """Pool adjacent violators on a tally."""
+    found = _pooled_rows(t) if t.weighted else _pooled_errors(t)
+    count, right = found.count[::-1], (found.count - found.loss)[::-1]
+    value = np.maximum.accumulate(right / count)  # sums of weights are rounded
+    half = np.minimum(least, count / 2)
+    value[0] = max(value[0], min(half[0] / count[0], *value[1:2], 1.0))
+    value[-1] = min(value[-1], max(1 - half[-1] / count[-1], *value[-2:-1], 0.0))
+    return _Steps(found.low[::-1], found.high[::-1], count, right, value)
+
+
+def _pooled_rows(t: Tally) -> Sums:
+    """The steps of a weighted tally, most trusted first."""
+    first = _pooled(t.count, t.loss)
+    last = np.append(first[1:], len(t.count)) - 1
+    count, loss = (np.add.reduceat(a, first) for a in (t.count, t.loss))
+    return Sums(count, nan * count, loss, t.score[first], t.score[last])
+
+
+def _pooled_errors(t: Tally) -> Sums:
+    """The steps of counted samples, most trusted first.
+
+    A step can only start at an error: a right answer directly below another answer is pooled with it, whatever follows.
+    So the errors alone are looked at, with their ties.
+    """
+    block = t.blocks()
+    cuts, loss = block.before, block.loss
+    if not len(cuts) or cuts[0] > 0:  # right answers above the first error
+        cuts, loss = (np.concatenate((a[:0], [0], a)) for a in (cuts, loss))
+    first = _pooled(np.diff(cuts, append=t.n), loss)
+    return t.between(np.append(cuts[first], t.n))
+
+
+def _pooled(count: Counts, loss: Counts) -> Ints:
+    """The first row of every step, where the loss rate must rise from step to step.
+
+    Neighbours that do not rise belong to one step, and so do all of a falling run: each pass pools every run at once
+    and leaves a fraction of the steps. What several passes do not settle is little, and is pooled one by one.
+    """
+    first, size = np.arange(len(count)), inf
+    while len(first) < SHRINK * size:
+        rate, size = loss / count, len(first)
+        start = np.flatnonzero(np.concatenate(([True], rate[1:] > rate[:-1])))
+        first, count, loss = first[start], np.add.reduceat(count, start), np.add.reduceat(loss, start)
+    return first if len(first) == size else _pooled_one_by_one(first, count, loss)
+
+
+def _pooled_one_by_one(first: Ints, count: Counts, loss: Counts) -> Ints:
+    """The same with a stack of steps, in linear time whatever the data."""
+    steps: list[tuple[int, float, float]] = []
+    for row, n, lost in zip(first.tolist(), count.tolist(), loss.tolist(), strict=True):
+        while steps and steps[-1][2] * n >= lost * steps[-1][1]:
+            row, before, more = steps.pop()
+            n, lost = n + before, lost + more
+        steps.append((row, n, lost))
+    return np.array([row for row, _, _ in steps])
+
+
+def _loss_of(step: _Steps, preds: Predictions) -> Fitted:
+    """The record of a map of the confidence, whose loss its steps tell without being asked sample by sample."""
+    wrong = step.count - step.right
+    with np.errstate(divide="ignore"):
+        lost = [np.dot(n[n > 0], np.log(p[n > 0])) for n, p in ((step.right, step.value), (wrong, 1 - step.value))]
+    return Fitted("converged", preds.n, None, preds.class_names, -float(sum(lost) / step.count.sum()))

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
+from math import isfinite
+from typing import NamedTuple
 
 import numpy as np
 
 from howsure._core.check import Floats, InputError
-from howsure.calibrators._fitted import Fitted, same_classes
-from howsure.calibrators._linear import affine, check_fit, fit_diagonal, fit_full, record, single
+from howsure.calibrators._fitted import Fitted, needs_samples, same_classes, shares, with_values
+from howsure.calibrators._logits import single, softmax
+from howsure.calibrators._softmax import EXACT, GOAL, LARGE, ROUGH, Diagonal, Full, Minimum, Samples, measured, minimise
+from howsure.calibrators.temperature import Temperature
 from howsure.predictions import Predictions
 
 
@@ -39,19 +44,22 @@ class VectorScaling:
         _checked(self.weight, self.intercept, 1)
 
     @classmethod
-    def fit(cls, preds: Predictions, *, l2: float = 0.0) -> VectorScaling:
-        """Start from the best temperature, so the likelihood is never below that of `Temperature`."""
-        price = check_fit(preds, "VectorScaling", l2)
-        z = single(preds)
-        found = fit_diagonal(preds, z, price)
+    def fit(cls, preds: Predictions, *, l2: float = 0.0, start: VectorScaling | None = None) -> VectorScaling:
+        """Start from the best temperature, so the likelihood is never below that of `Temperature`.
+
+        From `start` it needs fewer steps to the same minimum.
+        """
+        price = _priced(preds, "VectorScaling", l2)
+        data = _samples(preds)
+        found = _fit_diagonal(data, preds, price, _stacked(start, preds))
         w, b = found.v[:, 0].copy(), found.v[:, 1].copy()
-        return cls(w, b, record(preds, found, z * w + b, "VectorScaling", price))
+        return cls(w, b, _record(preds, data, found, "VectorScaling", price))
 
     def __call__(self, preds: Predictions) -> Predictions:
         """The predictions with scaled logits; probabilities stay probabilities."""
         preds.needs_vector("vector scaling")
         same_classes(preds, len(self.weight), self.fitted, "VectorScaling")
-        return affine(preds, self.weight, self.intercept)
+        return _affine(preds, self.weight, self.intercept)
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,20 +86,29 @@ class MatrixScaling:
 
     @classmethod
     def fit(
-        cls, preds: Predictions, *, l2: float = 0.0, off_diagonal: float = 0.0, intercept: float = 0.0
+        cls,
+        preds: Predictions,
+        *,
+        l2: float = 0.0,
+        off_diagonal: float = 0.0,
+        intercept: float = 0.0,
+        start: MatrixScaling | None = None,
     ) -> MatrixScaling:
-        """Start from the best vector scaling, so the likelihood is never below that of `VectorScaling`."""
-        price = check_fit(preds, "MatrixScaling", l2, off_diagonal, intercept)
-        z = single(preds)
-        found = fit_full(preds, z, price)
+        """Start from the best vector scaling, so the likelihood is never below that of `VectorScaling`.
+
+        From `start` it needs fewer steps to the same minimum.
+        """
+        price = _priced(preds, "MatrixScaling", l2, off_diagonal, intercept)
+        data = _samples(preds)
+        found = _fit_full(data, preds, price, _stacked(start, preds))
         w, b = found.v[:, :-1].copy(), found.v[:, -1].copy()
-        return cls(w, b, record(preds, found, z @ w.T + b, "MatrixScaling", price))
+        return cls(w, b, _record(preds, data, found, "MatrixScaling", price))
 
     def __call__(self, preds: Predictions) -> Predictions:
         """The predictions with mapped logits; probabilities stay probabilities."""
         preds.needs_vector("matrix scaling")
         same_classes(preds, len(self.weight), self.fitted, "MatrixScaling")
-        return affine(preds, self.weight, self.intercept)
+        return _affine(preds, self.weight, self.intercept)
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,20 +134,26 @@ class Dirichlet:
 
     @classmethod
     def fit(
-        cls, preds: Predictions, *, l2: float = 0.0, off_diagonal: float = 0.0, intercept: float = 0.0
+        cls,
+        preds: Predictions,
+        *,
+        l2: float = 0.0,
+        off_diagonal: float = 0.0,
+        intercept: float = 0.0,
+        start: Dirichlet | None = None,
     ) -> Dirichlet:
-        """Maximum likelihood with the penalties of `MatrixScaling`."""
-        price = check_fit(preds, "Dirichlet", l2, off_diagonal, intercept)
-        z = single(preds, log_probs=True)
-        found = fit_full(preds, z, price)
+        """Maximum likelihood with the penalties and the `start` of `MatrixScaling`."""
+        price = _priced(preds, "Dirichlet", l2, off_diagonal, intercept)
+        data = _samples(preds, log_probs=True)
+        found = _fit_full(data, preds, price, _stacked(start, preds))
         w, b = found.v[:, :-1].copy(), found.v[:, -1].copy()
-        return cls(w, b, record(preds, found, z @ w.T + b, "Dirichlet", price))
+        return cls(w, b, _record(preds, data, found, "Dirichlet", price))
 
     def __call__(self, preds: Predictions) -> Predictions:
         """The mapped predictions; probabilities stay probabilities."""
         preds.needs_vector("Dirichlet calibration")
         same_classes(preds, len(self.weight), self.fitted, "Dirichlet")
-        return affine(preds, self.weight, self.intercept, log_probs=True)
+        return _affine(preds, self.weight, self.intercept, log_probs=True)
 
 
 def _checked(weight: Floats, intercept: Floats, dimensions: int) -> None:
@@ -139,3 +162,121 @@ def _checked(weight: Floats, intercept: Floats, dimensions: int) -> None:
         raise InputError(f"weight has shape {weight.shape} and intercept {intercept.shape}; they do not fit together.")
     if not (np.isfinite(weight).all() and np.isfinite(intercept).all()):
         raise InputError("weight or intercept is not finite.")
+
+
+class Penalty(NamedTuple):
+    """What large parameters cost: all of them, those off the diagonal, the intercepts."""
+
+    l2: float
+    off_diagonal: float = 0.0
+    intercept: float = 0.0
+
+    def ridge(self, k: int) -> Floats:
+        """The cost of each parameter of a full matrix, means over them as Kull et al. 2019 take."""
+        off = np.full((k, k), self.l2 + self.off_diagonal / (k * (k - 1)))
+        np.fill_diagonal(off, self.l2)
+        return np.concatenate((off, np.full((k, 1), self.l2 + self.intercept / k)), axis=1)
+
+
+def _priced(preds: Predictions, what: str, *prices: float) -> Penalty:
+    """The penalty, checked, and a warning where a class has no samples to learn from."""
+    needs_samples(preds, what)
+    price = Penalty(*prices)
+    for name, x in price._asdict().items():
+        if not (isfinite(x) and x >= 0):
+            raise InputError(f"{name} is {x:g}; a finite number that is not negative is needed.")
+    missing = np.flatnonzero(np.bincount(preds.labels, minlength=preds.k or 0) == 0)
+    if len(missing) and not any(price):
+        warnings.warn(
+            f"{len(missing)} of {preds.k} classes have no samples (first: class {missing[0]}), so {what} learns that "
+            "they never occur. Fit it on samples of all classes, or use l2.",
+            stacklevel=3,
+        )
+    return price
+
+
+def _samples(preds: Predictions, *, log_probs: bool = False) -> Samples:
+    kept = preds.kind == "logits" and preds.samples == 1 and not log_probs
+    x = np.empty((preds.k or 0, preds.n), preds.values.dtype if kept else np.float64)
+    for rows, z in single(preds, log_probs=log_probs):
+        x[:, rows] = z
+    return Samples(x, preds.labels, None if preds.weight is None else shares(preds))
+
+
+def _stacked(start: VectorScaling | MatrixScaling | Dirichlet | None, preds: Predictions) -> Floats | None:
+    """The parameters to start from, as one array."""
+    if start is None:
+        return None
+    same_classes(preds, len(start.intercept), start.fitted, type(start).__name__)
+    weight = start.weight if start.weight.ndim == 2 else start.weight[:, None]
+    return np.concatenate((weight, start.intercept[:, None]), axis=1)
+
+
+def _fit_diagonal(
+    data: Samples, preds: Predictions, price: Penalty, start: Floats | None, *, goal: float = GOAL
+) -> Minimum:
+    """The best diagonal W and b, from the best temperature or from no change, whichever costs less."""
+    k = len(data.x)
+    ridge, centre = price.ridge(k), np.stack((np.ones(k), np.zeros(k)), axis=1)
+    problem = Diagonal(data, np.stack((np.diag(ridge), ridge[:, -1]), axis=1), centre)
+    if start is None:
+        some = slice(None, None, 8 if data.x.size >= LARGE else 1)
+        weight = None if preds.weight is None else preds.weight[some]
+        logits = Predictions("logits", data.x.T[some], k, known_labels=preds.labels[some], weight=weight)
+        start = centre / [Temperature.fit(logits).temperature, 1.0]
+        start = start if not any(price) else _cheaper(problem, start, centre)
+        return minimise(problem, start, goal=goal)
+    return minimise(problem, start, near=True)
+
+
+def _fit_full(data: Samples, preds: Predictions, price: Penalty, start: Floats | None) -> Minimum:
+    """The best W and b, from the best diagonal or from no change, whichever costs less."""
+    k = len(data.x)
+    problem = Full(data, price.ridge(k), np.eye(k, k + 1))
+    if start is None:
+        simpler = _fit_diagonal(data, preds, price, None, goal=GOAL if k * k <= EXACT else ROUGH).v
+        start = np.concatenate((np.diag(simpler[:, 0]), simpler[:, 1:]), axis=1)
+        start = start if not any(price) else _cheaper(problem, start, problem.centre)
+        return minimise(problem, start)
+    return minimise(problem, start, near=True)
+
+
+def _cheaper(problem: Diagonal | Full, a: Floats, b: Floats) -> Floats:
+    return min((a, b), key=lambda v: measured(problem, v).loss)
+
+
+def _record(preds: Predictions, data: Samples, found: Minimum, what: str, price: Penalty) -> Fitted:
+    """How the fit ended; a warning where no maximum of the likelihood exists or was reached."""
+    status = "converged" if found.converged else "stopped"
+    if not any(price) and found.at.top and _separated(data, found.v):
+        status = "separable"
+        text = f"{what} gets all {preds.n:,} samples of the fit right, so its likelihood has no maximum"
+        warnings.warn(f"{text} and it will be too sure elsewhere. Use l2, more samples or Temperature.", stacklevel=3)
+    elif not found.converged:
+        text = f"{what} was stopped before it converged; its loss is {found.at.nll:.6g}. Use l2."
+        warnings.warn(text, stacklevel=3)
+    return Fitted(status, preds.n, preds.k, preds.class_names, found.at.nll)
+
+
+def _separated(data: Samples, v: Floats) -> bool:
+    """Whether the label scores above every other class in all samples."""
+    problem = (Diagonal if v.shape[1] == 2 else Full)(data, v, v)
+    for x, y, _ in data.parts(len(v)):
+        s, at = problem.scores(v, x), np.arange(len(y))
+        own = s[y, at]
+        s[y, at] = -np.inf
+        if not (own > s.max(axis=0)).all():
+            return False
+    return True
+
+
+def _affine(preds: Predictions, weight: Floats, intercept: Floats, *, log_probs: bool = False) -> Predictions:
+    """Predictions with logits W z + b; `weight` is the diagonal or the whole of W."""
+    stay = preds.kind == "logits" and preds.samples == 1
+    out = np.empty((preds.n, len(intercept)))
+    for rows, z in single(preds, log_probs=log_probs):
+        z = (weight[:, None] * z if weight.ndim == 1 else weight @ z) + intercept[:, None]
+        if not stay:
+            softmax(z)
+        out[rows] = z.T
+    return with_values(preds, "logits" if stay else "probs", out)

@@ -1,0 +1,409 @@
+"""Softmax regression: the W and b with the least mean loss of softmax(W z + b), W diagonal or full.
+
+Parameters are one array with a row for each class: (weight, intercept) for a diagonal W, a row of W and the
+intercept for a full one. The penalty is the sum of ridge · (v − v₀)², v₀ being W = I, b = 0. Logits have a row for each
+class too, which makes sums over classes sums of long rows.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import Any, NamedTuple, Protocol, TypeAlias
+
+import numpy as np
+
+from howsure._core.check import Array, Floats, Ints
+from howsure.predictions.columns import chunks
+
+GOAL = 1e-7  # no part of the gradient is larger at the end
+NEAR = 3e-7  # the same where single precision shows the way
+ROUGH = 1e-4  # and for a place to start from
+ENOUGH = 2e-10  # how much lower the loss may still be
+STEPS = 400
+MEMORY = 20  # steps whose change of the gradient is remembered
+EXACT = 300  # parameters up to which the whole second derivative is made ...
+PER_PARAMETER = 200  # ... from so many samples for each of them
+FEW = 50  # samples for each parameter that show where to start, an eighth of all at most
+CLOSE, INNER = 0.1, 100  # how far conjugate gradients go inside a step of Newton's method
+FLAT = 1e-14  # of the largest curvature: flat directions are not followed to infinity in one step
+LARGE = 1 << 20  # logits from which single precision shows the way: it knows the gradient to 1e-8
+Inverse: TypeAlias = Callable[[Floats], Floats]
+
+
+@dataclass(frozen=True, eq=False)
+class Samples:
+    """Logits with a row for each class, labels, and what each sample counts; None where all count the same."""
+
+    x: Array
+    y: Ints
+    share: Floats | None
+
+    def parts(self, width: int, dtype: Any = np.float64, every: int = 1) -> Iterator[tuple[Array, Ints, Array | float]]:
+        """Logits, labels and shares of some samples at a time, about CHUNK / width of them; `every` n-th only."""
+        n = self.x.shape[1]
+        for part in chunks(-(-n // every), width):
+            pick = slice(part.start * every, min(part.stop * every, n), every)
+            share = every / n if self.share is None else every * self.share[pick]
+            yield self.x[:, pick].astype(dtype, copy=False), self.y[pick], share
+
+    def thinned(self, every: int) -> Samples:
+        """Every n-th of these samples."""
+        share = None if self.share is None else self.share[::every] / self.share[::every].sum()
+        return Samples(np.ascontiguousarray(self.x[:, ::every]), self.y[::every], share)
+
+    @property
+    def quick(self) -> Any:
+        """The precision that is enough to show the way."""
+        return np.float32 if self.x.size >= LARGE else np.float64
+
+
+class Point(NamedTuple):
+    """The loss with its penalty, the mean negative log-likelihood alone, the gradient, and whether no other class is
+    above the label in any sample."""
+
+    loss: float
+    nll: float
+    gradient: Floats
+    top: bool
+
+
+class Problem(Protocol):
+    """What is minimised: scores of classes, and derivatives by the parameters."""
+
+    @property
+    def data(self) -> Samples: ...
+    @property
+    def ridge(self) -> Floats: ...
+    @property
+    def centre(self) -> Floats: ...
+
+    def thinned(self, every: int) -> Problem:
+        """The same with `every` n-th sample."""
+        ...
+
+    def scores(self, v: Array, x: Array) -> Array:
+        """W z + b."""
+        ...
+
+    def pull(self, r: Array, x: Array) -> Floats:
+        """The derivative by the parameters from the derivative by the scores."""
+        ...
+
+    def level(self, gradient: Floats) -> None:
+        """Take out what rounding left along directions that add the same to all classes: they change no probability,
+        so nothing would hold a step along them."""
+        ...
+
+    def inverse(self, v: Floats, every: int) -> Inverse:
+        """An approximate inverse of the second derivative, from `every` n-th sample."""
+        ...
+
+
+class Minimum(NamedTuple):
+    """Where the search ended, and whether the gradient was small enough."""
+
+    v: Floats
+    at: Point
+    converged: bool
+
+
+def measured(problem: Problem, v: Floats, dtype: Any = np.float64) -> Point:
+    """Loss and gradient at v in one pass over the samples."""
+    nll, top, gradient, narrow = 0.0, True, np.zeros_like(v), v.astype(dtype)
+    for x, y, share in problem.data.parts(len(v), dtype):
+        p, log_total, own = _softmax(problem.scores(narrow, x), y)
+        nll += float(np.sum((log_total - own) * share, dtype=np.float64))
+        top = top and own.min() >= 0
+        p[y, np.arange(len(y))] -= 1
+        if isinstance(share, np.ndarray):
+            p *= share.astype(dtype)
+            share = 1.0
+        gradient += share * problem.pull(p, x).astype(np.float64)
+    problem.level(gradient)
+    away = v - problem.centre
+    gradient += 2 * problem.ridge * away
+    return Point(nll + float((problem.ridge * away * away).sum()), nll, gradient, bool(top))
+
+
+def _softmax(s: Array, y: Ints) -> tuple[Array, Array, Array]:
+    """Probabilities in the place of the scores, log of the sum, and the label's score, both below the highest score."""
+    s -= s.max(axis=0)
+    own = s[y, np.arange(len(y))]
+    np.exp(s, out=s)
+    total = s.sum(axis=0)
+    s /= total
+    return s, np.log(total), own
+
+
+@dataclass(frozen=True, eq=False)
+class Diagonal:
+    """One weight and one intercept for each class."""
+
+    data: Samples
+    ridge: Floats
+    centre: Floats
+
+    def thinned(self, every: int) -> Diagonal:
+        """The same with `every` n-th sample."""
+        return replace(self, data=self.data.thinned(every))
+
+    def scores(self, v: Array, x: Array) -> Array:
+        """W z + b."""
+        s = x * v[:, :1]
+        s += v[:, 1:]
+        return s
+
+    def pull(self, r: Array, x: Array) -> Floats:
+        """The derivative by the parameters from the derivative by the scores."""
+        return np.stack((np.einsum("ij,ij->i", r, x), r.sum(axis=1)), axis=1)
+
+    def level(self, gradient: Floats) -> None:
+        """Intercepts that all rise by the same change nothing."""
+        gradient[:, 1] -= gradient[:, 1].mean()
+
+    def inverse(self, v: Floats, every: int) -> Inverse:
+        """With few parameters the inverse itself, else that of each class's own 2 × 2 block."""
+        k, whole, quick = len(v), v.size <= EXACT, self.data.quick
+        own, second, narrow = np.zeros((k, 3)), np.zeros((2 * k, 2 * k)), v.astype(quick)
+        for x, y, share in self.data.parts(k, quick, every):
+            p, share = _softmax(self.scores(narrow, x), y)[0], np.asarray(share, quick)
+            both = np.concatenate((p * x, p))
+            bent = both[k:] * share if whole else (both[k:] - both[k:] ** 2) * share
+            bent_x = bent * x
+            own += np.stack((np.einsum("ij,ij->i", bent_x, x), bent_x.sum(axis=1), bent.sum(axis=1)), axis=1)
+            if whole:
+                both *= np.sqrt(share)
+                second -= both @ both.T
+        own[:, ::2] += 2 * self.ridge
+        if not whole:
+            return _of_blocks(*own.T)
+        i = np.arange(k)
+        for (a, b), column in zip(((0, 0), (0, k), (k, 0), (k, k)), (0, 1, 1, 2), strict=True):
+            second[a + i, b + i] += own[:, column]
+        inverted = _of_whole(second)
+        return lambda r: inverted(r.T).T
+
+
+@dataclass(frozen=True, eq=False)
+class Full:
+    """A whole matrix and one intercept for each class."""
+
+    data: Samples
+    ridge: Floats
+    centre: Floats
+
+    def thinned(self, every: int) -> Full:
+        """The same with `every` n-th sample."""
+        return replace(self, data=self.data.thinned(every))
+
+    def scores(self, v: Array, x: Array) -> Array:
+        """W z + b."""
+        s = np.ascontiguousarray(v[:, :-1]) @ x
+        s += v[:, -1:]
+        return s
+
+    def pull(self, r: Array, x: Array) -> Floats:
+        """The derivative by the parameters from the derivative by the scores."""
+        return np.concatenate((r @ x.T, r.sum(axis=1)[:, None]), axis=1)
+
+    def level(self, gradient: Floats) -> None:
+        """Rows that all change by the same change nothing."""
+        gradient -= gradient.mean(axis=0)
+
+    def inverse(self, v: Floats, every: int) -> Inverse:
+        """With few parameters the inverse itself; else conjugate gradients with the second derivative."""
+        return self._exact(v, every) if v.size <= EXACT else self._by_products(v)
+
+    def _exact(self, v: Floats, every: int) -> Inverse:
+        k, quick = len(v), self.data.quick
+        second, own, narrow = np.zeros((v.size, v.size)), np.zeros((k, k + 1, k + 1)), v.astype(quick)
+        for x, y, share in self.data.parts(v.size, quick, every):
+            p, one = _softmax(self.scores(narrow, x), y)[0], np.concatenate((x, np.ones((1, len(y)), quick)))
+            root = np.sqrt(np.asarray(share, quick))
+            each = (p * root)[:, None, :] * one
+            own += each @ (one * root).T
+            flat = each.reshape(v.size, -1)
+            second -= flat @ flat.T
+        i = np.arange(k)
+        second.reshape(k, k + 1, k, k + 1)[i, :, i, :] += own
+        second[np.diag_indices(v.size)] += 2 * self.ridge.ravel()
+        return _of_whole(second)
+
+    def _by_products(self, v: Floats) -> Inverse:
+        """Conjugate gradients in single precision, which a step of Newton's method does not notice, after a Kronecker
+        product: how classes vary together, times how logits vary where the answer is unsure."""
+        k, narrow = len(v), v.astype(np.float32)
+        parts = [
+            (_softmax(self.scores(narrow, x), y)[0], x, np.float32(share))
+            for x, y, share in self.data.parts(k, np.float32)
+        ]
+
+        def product(d: Floats) -> Floats:
+            out, narrow = 2 * self.ridge * d, d.astype(np.float32)
+            for p, x, share in parts:
+                moved = self.scores(narrow, x)
+                moved -= np.einsum("ij,ij->j", p, moved)
+                moved *= p
+                moved *= share
+                out += self.pull(moved, x)
+            return out
+
+        guess = self._kronecker(parts[::4])
+        return lambda r: _conjugate(product, guess, r)
+
+    def _kronecker(self, parts: list[tuple[Array, Array, Any]]) -> Inverse:
+        k = len(self.centre)
+        together, mean, logits, total = np.zeros((k, k)), np.zeros(k), np.zeros((k + 1, k + 1)), 0.0
+        for p, x, share in parts:
+            unsure = np.maximum(1 - np.einsum("ij,ij->j", p, p), 0) * share
+            rooted = p * np.sqrt(share)
+            mean += p @ np.broadcast_to(share, p.shape[1])
+            together += rooted @ rooted.T
+            one = np.concatenate((x, np.ones((1, p.shape[1]), x.dtype))) * np.sqrt(unsure)
+            logits += one @ one.T
+            total += float(unsure.sum())
+        a, from_a = np.linalg.eigh(np.diag(mean) - together)
+        g, from_g = np.linalg.eigh(logits / (total or 1.0))
+        curve = np.maximum(np.outer(a, g), 0.0) + 2 * self.ridge.mean()
+        curve += 1e-8 * (curve.max() or 1.0)
+        return lambda r: from_a @ ((from_a.T @ r @ from_g) / curve) @ from_g.T
+
+
+def _conjugate(product: Callable[[Floats], Floats], guess: Inverse, g: Floats) -> Floats:
+    """The solution of product(d) = g by preconditioned conjugate gradients, to CLOSE of the first residual."""
+    d, rest = np.zeros_like(g), g
+    z = guess(rest)
+    way, size = z, float(np.vdot(rest, z))
+    enough = CLOSE * CLOSE * size
+    for _ in range(INNER):
+        image = product(way)
+        curve = float(np.vdot(way, image))
+        if curve <= 0:
+            break
+        d, rest = d + (size / curve) * way, rest - (size / curve) * image
+        z = guess(rest)
+        before, size = size, float(np.vdot(rest, z))
+        if size <= enough:
+            break
+        way = z + (size / before) * way
+    return d if d.any() else z
+
+
+def _of_whole(h: Floats) -> Inverse:
+    """The inverse of a positive semidefinite matrix; flat directions get a very small curvature."""
+    curve, turn = np.linalg.eigh(h)
+    curve = np.maximum(curve, FLAT * (curve.max() or 1.0))
+    return lambda r: (turn @ ((turn.T @ r.ravel()) / curve)).reshape(r.shape)
+
+
+def _of_blocks(xx: Floats, xb: Floats, bb: Floats) -> Inverse:
+    """The inverse of 2 × 2 blocks."""
+    xx, bb = xx + 1e-10 * (xx.max() or 1.0), bb + 1e-10 * (bb.max() or 1.0)
+    scale = np.maximum(xx * bb - xb * xb, 1e-10 * xx * bb)
+    return lambda r: np.stack((bb * r[:, 0] - xb * r[:, 1], xx * r[:, 1] - xb * r[:, 0]), axis=1) / scale[:, None]
+
+
+def minimise(problem: Problem, start: Floats, *, near: bool = False, goal: float = GOAL) -> Minimum:
+    """Go down from `start` until no part of the gradient exceeds `goal`; never end above the start.
+
+    `near` says that the start is the minimum of almost the same samples. Otherwise an eighth of many samples shows
+    the way first.
+    """
+    v, n = start, problem.data.x.shape[1]
+    if not near and n // 8 >= FEW * v.size:
+        v = minimise(problem.thinned(8), start, goal=ROUGH).v
+    first = None if problem.data.x.size >= LARGE else measured(problem, start)
+    model = _Model.at(problem, v)
+    if first is None:
+        v = _descend(problem, v, model, np.float32, max(goal, NEAR)).v
+    found = _descend(problem, v, model, np.float64, goal)
+    if found.converged and first is None:
+        return found
+    first = first or measured(problem, start)
+    return found if found.at.loss <= first.loss else Minimum(start, first, found.converged)
+
+
+def _descend(problem: Problem, v: Floats, model: _Model, dtype: Any, goal: float) -> Minimum:
+    """L-BFGS from v (Nocedal 1980), with the second derivative as a first guess that is made anew where it fails."""
+    here = measured(problem, v, dtype)
+    for _ in range(STEPS):
+        size, step = float(np.abs(here.gradient).max()), -model.times(here.gradient)
+        fall = -float(np.vdot(here.gradient, step))
+        if size <= goal and fall <= max(2 * ENOUGH, goal * goal):
+            return Minimum(v, here, True)
+        moved = _search(problem, v, step, fall, dtype)
+        if moved is None:
+            if model.fresh:
+                break
+            model.renew(problem, v)
+            continue
+        model.add(moved[0] - v, moved[1].gradient - here.gradient)
+        v, here = moved
+        if model.slow(float(np.abs(here.gradient).max()) / size) or model.by_products:
+            model.renew(problem, v)
+    return Minimum(v, here, float(np.abs(here.gradient).max()) <= goal)
+
+
+def _search(problem: Problem, v: Floats, step: Floats, fall: float, dtype: Any) -> tuple[Floats, Point] | None:
+    """The first of the steps 1, 1/2, ... after which the slope is at most half as steep upwards as it was downwards.
+
+    The loss is convex, so slopes tell what losses would, and rounding hides them later.
+    """
+    length = 1.0
+    while length > 1e-10 and fall > 0:
+        new = v + length * step
+        there = measured(problem, new, dtype)
+        if float(np.vdot(there.gradient, step)) <= fall / 2:
+            return new, there
+        length /= 2
+    return None
+
+
+class _Model:
+    """The inverse second derivative as far as it is known: that of one point, corrected by the steps since."""
+
+    def __init__(self, problem: Problem, v: Floats, every: int):
+        self.every = every
+        self.by_products = v.shape[1] > 2 and v.size > EXACT  # then it holds at its point only
+        self.inverse = cache(lambda: problem.inverse(v, every))
+        self.pairs: deque[tuple[Floats, Floats, float]] = deque(maxlen=MEMORY)
+        self.rate = 0.0
+
+    @classmethod
+    def at(cls, problem: Problem, v: Floats) -> _Model:
+        """From as many samples as make the second derivative sure."""
+        return cls(problem, v, max(1, problem.data.x.shape[1] // (PER_PARAMETER * min(v.size, EXACT))))
+
+    @property
+    def fresh(self) -> bool:
+        """Whether it is as good as it can be made here."""
+        return self.every == 1 and not self.pairs
+
+    def renew(self, problem: Problem, v: Floats) -> None:
+        """Make it anew, from more samples."""
+        self.__init__(problem, v, max(1, self.every // 8))
+
+    def times(self, g: Floats) -> Floats:
+        """The product with a gradient, by two loops over the pairs."""
+        q, used = g, list[float]()
+        for s, y, sy in reversed(self.pairs):
+            used.append(float(np.vdot(s, q)) / sy)
+            q = q - used[-1] * y
+        r = self.inverse()(q)
+        for (s, y, sy), a in zip(self.pairs, reversed(used), strict=True):
+            r = r + (a - float(np.vdot(y, r)) / sy) * s
+        return r
+
+    def add(self, s: Floats, y: Floats) -> None:
+        """A step and the change of the gradient along it; rounding may hide that it is positive."""
+        sy = float(np.vdot(s, y))
+        if sy > 1e-10 * float(np.linalg.norm(s) * np.linalg.norm(y)):
+            self.pairs.append((s, y, sy))
+
+    def slow(self, ratio: float) -> bool:
+        """Whether the last steps did not shrink the gradient as they should; `ratio` is what the last one left."""
+        self.rate = 0.5 * self.rate + 0.5 * min(ratio, 2.0)
+        return self.rate > 0.8
