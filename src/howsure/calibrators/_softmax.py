@@ -21,7 +21,7 @@ from howsure.predictions.columns import chunks
 GOAL = 1e-7  # no part of the gradient is larger at the end
 NEAR = 3e-7  # the same where single precision shows the way
 ROUGH = 1e-4  # and for a place to start from
-ENOUGH = 2e-10  # how much lower the loss may still be
+ENOUGH, EXACTLY = 4e-10, 1e-13  # twice how much lower the loss may still be, of many and of few samples
 STEPS = 400
 MEMORY = 20  # steps whose change of the gradient is remembered
 EXACT = 300  # parameters up to which the whole second derivative is made ...
@@ -320,6 +320,11 @@ def minimise(problem: Problem, start: Floats, *, near: bool = False, goal: float
     if first is None:
         v = _descend(problem, v, model, np.float32, max(goal, NEAR)).v
     found = _descend(problem, v, model, np.float64, goal)
+    if first is not None and found.converged:  # few samples: one more step costs little and doubles the digits
+        new = found.v - model.times(found.at.gradient)
+        there = measured(problem, new)
+        if np.abs(there.gradient).max() < np.abs(found.at.gradient).max():
+            found = Minimum(new, there, True)
     if found.converged and first is None:
         return found
     first = first or measured(problem, start)
@@ -328,11 +333,11 @@ def minimise(problem: Problem, start: Floats, *, near: bool = False, goal: float
 
 def _descend(problem: Problem, v: Floats, model: _Model, dtype: Any, goal: float) -> Minimum:
     """L-BFGS from v (Nocedal 1980), with the second derivative as a first guess that is made anew where it fails."""
-    here = measured(problem, v, dtype)
+    here, enough = measured(problem, v, dtype), ENOUGH if problem.data.x.size >= LARGE else EXACTLY
     for _ in range(STEPS):
         size, step = float(np.abs(here.gradient).max()), -model.times(here.gradient)
         fall = -float(np.vdot(here.gradient, step))
-        if size <= goal and fall <= max(2 * ENOUGH, goal * goal):
+        if size <= goal and (fall <= enough or goal == ROUGH):
             return Minimum(v, here, True)
         moved = _search(problem, v, step, fall, dtype)
         if moved is None:

@@ -203,7 +203,7 @@ class _Regression:
             fall = -_sum(gradient, step)
             move = (np.abs(gradient).max(axis=1) > GOAL) & (fall > LEAST) & (length > SHORTEST)
             if not move.any():
-                break
+                return v + np.where(length > SHORTEST, 1.0, 0.0)[:, None] * step
             new = v + np.where(move, length, 0.0)[:, None] * step
             there = self._at(new)
             better = move & (_sum(there[0], step) <= fall / 2)
