@@ -26,9 +26,9 @@ from typing import Any
 import numpy as np
 
 from howsure import InputError, workers
-from howsure.report.summary import Gathered
 from howsure.scale import parts
 from howsure.scale.files import gather
+from howsure.scale.gathered import Gathered
 from howsure.scale.parts import Job, Settings, expanded, planned
 from howsure.scale.summaries import summarised
 
@@ -83,7 +83,7 @@ def counts(g: Gathered) -> list[Any]:
     """Everything that a result holds, to be compared exactly."""
     assert g.summary is not None
     t = g.summary.tallies["max_prob"]
-    return [g.parts, g.summary.rows, g.summary.suspects, t.score, t.count, t.loss]
+    return [g.parts, g.summary.files, g.summary.suspects, t.score, t.count, t.loss]
 
 
 def equal(a: Gathered, b: Gathered) -> bool:

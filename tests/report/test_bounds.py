@@ -12,7 +12,7 @@ import pytest
 import howsure as hs
 from howsure.render.words import certain, note
 from howsure.report import Report, catalogue
-from howsure.report.report import entry
+from howsure.report.measurement import entry
 from howsure.scale import evaluate_files
 from howsure.uncertainty.intervals import Interval
 

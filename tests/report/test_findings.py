@@ -6,17 +6,18 @@ from typing import Any
 import numpy as np
 import pytest
 
-from howsure import Predictions, tally
+from howsure import Predictions
 from howsure.report.findings import case_of, changes, findings, verdict
 from howsure.report.findings.evidence import design_effect, fewer_than, more_than
+from howsure.report.summary import Summary
 
 SETS = 200
 MOST = 0.05 * SETS
 
 
 def names(preds: Predictions, score: Any = None) -> list[str]:
-    s = preds.confidence if score is None else score
-    return [f["name"] for f in findings(case_of(preds, s, tally(s, preds.correct, weight=preds.weight)))]
+    scores = ["max_prob"] if score is None else [lambda _: score]
+    return [f["name"] for f in findings(case_of(Summary.of(preds, scores)))]
 
 
 def drawn(confidence: Any, chance: Any, rng: np.random.Generator, **columns: Any) -> Predictions:
@@ -118,7 +119,7 @@ def test_a_class_that_claims_too_much(rng: np.random.Generator) -> None:
     of_class = z.argmax(axis=1) == 4
     y[of_class & (rng.random(6000) < 0.3)] = 5
     preds = Predictions.from_logits(z, y)
-    found = findings(case_of(preds, preds.confidence, tally(preds.confidence, preds.correct)))
+    found = findings(case_of(Summary.of(preds)))
     assert [f["evidence"]["class"] for f in found if f["name"] == "worse_class"] == ["4"]
 
 

@@ -3,14 +3,15 @@
 import numpy as np
 import pytest
 
-from howsure import Predictions, tally
+from howsure import Predictions
+from howsure.report.summary import Summary
 from howsure.report.views import proportion_limits, rounded, views
 
 PROBS = [[0.9, 0.1], [0.8, 0.2], [0.4, 0.6], [0.3, 0.7]]
 
 
 def of(preds: Predictions) -> dict:
-    return views(preds, preds.confidence, tally(preds.confidence, preds.correct, weight=preds.weight))
+    return views(Summary.of(preds), 0.95)
 
 
 def test_operating_points_by_hand() -> None:
@@ -89,7 +90,7 @@ def test_top_labels_with_text_have_classes() -> None:
     labels = ["cat", "cat", "cat", "cat", "dog", "dog"] * 2
     said = ["cat", "cat", "dog", "dog", "dog", "dog"] * 2
     p = Predictions.from_confidence(c, prediction=said, labels=labels)
-    found = views(p, p.confidence, tally(p.confidence, p.correct))
+    found = of(p)
     cat, dog = found["classes"]
     assert (cat["name"], cat["count"], cat["recall"], cat["precision"]) == ("cat", 8, 0.5, 1)
     assert (dog["name"], dog["given"], dog["precision"]) == ("dog", 8, 0.5)
@@ -102,7 +103,7 @@ def test_top_labels_with_text_have_classes() -> None:
 
 def test_labels_without_answers_have_recall_only() -> None:
     p = Predictions.from_confidence([0.9, 0.8] * 5, [1, 0] * 5, labels=[3, 7] * 5)
-    found = views(p, p.confidence, tally(p.confidence, p.correct))["classes"]
+    found = of(p)["classes"]
     assert [(c["name"], c["recall"], c["given"], c["precision"]) for c in found] == [
         ("7", 0, 0, None),
         ("3", 1, 0, None),
@@ -111,7 +112,7 @@ def test_labels_without_answers_have_recall_only() -> None:
 
 def test_free_text_is_no_class() -> None:
     p = Predictions.from_confidence([0.9, 0.8], [1, 0], labels=["forty-two", "Paris"])
-    assert views(p, p.confidence, tally(p.confidence, p.correct))["classes"] == []
+    assert of(p)["classes"] == []
 
 
 def test_infinite_losses_are_not_drawn() -> None:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from howsure.report.summary import Gathered
 from howsure.scale import parts
 from howsure.scale.files import gather
+from howsure.scale.gathered import Gathered
 from howsure.scale.parts import Job, Settings, expanded, planned
 from howsure.scale.summaries import summarised
 
@@ -69,7 +69,11 @@ def plain(g: Gathered) -> Any:
     s = g.summary
     assert s is not None
     tallies = {name: [c.tolist() for c in (t.score, t.count, t.loss)] for name, t in s.tallies.items()}
-    sums = None
-    if s.vectors is not None:
-        sums = {name: getattr(v, "tolist", lambda v=v: v)() for name, v in vars(s.vectors).items()}
-    return g.parts, g.skipped, s.shape, s.rows, s.suspects, tallies, sums
+    sums = [
+        {name: _listed(v) for name, v in vars(value).items()} for value in (s.classes, s.cells) if value is not None
+    ]
+    return g.parts, g.skipped, s.shape, s.files, s.suspects, tallies, s.losses, _listed(s.sample), sums
+
+
+def _listed(v: Any) -> Any:
+    return v.tolist() if isinstance(v, np.ndarray) else v

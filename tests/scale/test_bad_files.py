@@ -15,9 +15,9 @@ import pytest
 import howsure as hs
 from howsure import InputError
 from howsure.cli import main
-from howsure.report.summary import Gathered
 from howsure.scale import files, summaries
 from howsure.scale.files import gather
+from howsure.scale.gathered import Gathered
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -57,7 +57,7 @@ def test_a_damaged_row_group_is_skipped_if_asked(tables: list[Path], prepared: P
     damaged(tables[1], 2)
     found = gather(*prepared(tables, skip_corrupt=True), map)
     assert found.summary is not None
-    assert found.summary.rows == {0: 1_000, 1: 750, 2: 1_000}
+    assert found.summary.files == {0: 1_000, 1: 750, 2: 1_000}
     assert len(found.parts) == len(whole.parts)
     assert [("part-1.parquet" in note, "row group 2" in note) for note in found.skipped] == [(True, True)]
 
@@ -107,12 +107,6 @@ def test_arrays_of_another_kind_are_refused(tmp_path: Path) -> None:
 def test_the_same_file_twice_is_refused(tables: list[Path], prepared: Prepared) -> None:
     with pytest.raises(InputError, match=r"part-0\.parquet is given twice"):
         prepared([tables[0], tables[0].parent / "*.parquet"])
-
-
-def test_weights_are_refused(tmp_path: Path) -> None:
-    hs.write(hs.Predictions.from_confidence([0.9, 0.8], [1, 0], weight=[1.0, 2.0]), tmp_path / "a.npz")
-    with pytest.raises(InputError, match=r"a\.npz.*weight per sample cannot be streamed"):
-        hs.evaluate_files(tmp_path / "a.npz")
 
 
 def test_a_file_that_changes_under_way_is_refused(tables: list[Path], prepared: Prepared) -> None:

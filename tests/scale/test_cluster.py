@@ -17,8 +17,8 @@ import pytest
 
 import howsure as hs
 from howsure import InputError, workers
-from howsure.report.summary import Gathered
 from howsure.scale.files import gather
+from howsure.scale.gathered import Gathered
 
 pytest.importorskip("distributed")
 pytest.importorskip("pyarrow")

@@ -13,8 +13,8 @@ import pytest
 
 import howsure as hs
 from howsure import InputError, workers
-from howsure.report.summary import Gathered
 from howsure.scale.files import gather
+from howsure.scale.gathered import Gathered
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -105,7 +105,7 @@ def test_neither_order_nor_repetition_changes_a_bit(
 def test_a_part_in_two_sums_is_refused(tables: list[Path], prepared: Prepared) -> None:
     job, task = prepared(tables)
     a, b, c, *_ = map(task, job.parts)
-    with pytest.raises(InputError, match="delivered twice"):
+    with pytest.raises(InputError, match="in two overlapping sums"):
         _ = (a + b) + (b + c)
 
 
@@ -148,7 +148,7 @@ def test_progress_reaches_the_end(tables: list[Path], prepared: Prepared) -> Non
 
 
 def test_beyond_the_limit_the_compact_tally_is_offered(tables: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("howsure.report.summary.LIMIT", 1_000)
+    monkeypatch.setattr("howsure.scale.gathered.LIMIT", 1_000)
     with pytest.raises(InputError, match=r"more than 1,000 distinct scores.*compact=True, --compact"):
         hs.evaluate_files(tables)
 
@@ -180,12 +180,14 @@ def test_a_split_is_found_in_whatever_pieces_it_is(tmp_path: Path) -> None:
         hs.evaluate_files(path)
 
 
-def test_groups_have_values_and_say_why_there_are_no_limits(tmp_path: Path) -> None:
+def test_too_many_grouped_samples_say_why_they_have_no_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("howsure.report.details.LIMIT", 10)
     path = tmp_path / "a.npz"
     hs.write(hs.Predictions.from_confidence([0.9, 0.8, 0.7] * 9, [1, 1, 0] * 9, group=list("abc") * 9), path)
-    entry = hs.evaluate_files(path).data["metrics"]["aurc"]
-    assert entry["value"] > 0
-    assert "whole groups" in entry["why"]
+    report = hs.evaluate_files(path).data
+    assert report["metrics"]["aurc"]["value"] > 0
+    assert "single samples" in report["metrics"]["aurc"]["why"]
+    assert "single samples" in report["streamed"]["left_out"]["limits"]
 
 
 def test_the_report_is_strict_json(tables: list[Path]) -> None:

@@ -16,9 +16,9 @@ import numpy as np
 import pytest
 
 import howsure as hs
-from howsure.report.summary import Gathered
 from howsure.scale import store
 from howsure.scale.files import gather
+from howsure.scale.gathered import Gathered
 
 pytest.importorskip("pyarrow")
 

@@ -53,6 +53,10 @@ def positive_tally(preds: Predictions, positive: str | int | None = None) -> Tal
     return positive_outcomes(preds, positive).tally()
 
 
+def _tally(data: Predictions | Tally, positive: str | int | None = None) -> Tally:
+    return data if isinstance(data, Tally) else positive_tally(data, positive)
+
+
 def positive_outcomes(preds: Predictions, positive: str | int | None = None) -> Outcomes:
     """The rows of `positive_tally`, with weights, ids and groups.
 
@@ -179,8 +183,10 @@ class Recalibration(NamedTuple):
     slope_error: float
 
 
-def recalibration(preds: Predictions, positive: str | int | None = None) -> Recalibration:
+def recalibration(preds: Predictions | Tally, positive: str | int | None = None) -> Recalibration:
     r"""Slope and intercept of the outcome's log odds against the logit of P(y = 1), by Newton's method.
+
+    Of predictions, or of their `positive_tally`.
 
     Slope 1 and intercept 0 are perfect; a slope below 1 means predictions that are too extreme. Probabilities
     are kept 1e-12 away from 0 and 1. nan where one class is missing or the classes separate. Cox 1958.
@@ -189,13 +195,14 @@ def recalibration(preds: Predictions, positive: str | int | None = None) -> Reca
     >>> round(r.slope, 2), round(abs(r.intercept), 2)
     (1.0, 0.0)
     """
-    o = positive_outcomes(preds, positive)
-    p = np.clip(o.score, CLIP, 1 - CLIP)
-    x = np.stack((np.ones(len(p)), np.log(p) - np.log1p(-p)), axis=1)
-    y = o.correct.astype(np.float64)
-    w = np.ones(len(p)) if preds.weight is None else preds.weight
-    if len(np.unique(y)) < 2 or np.ptp(x[:, 1]) == 0:
+    t = _tally(preds, positive)
+    p = np.clip(t.score, CLIP, 1 - CLIP)
+    logit = np.log(p) - np.log1p(-p)
+    if not 0 < t.total < t.n or np.ptp(logit) == 0:
         return Recalibration(nan, nan, nan, nan)
+    x = np.stack((np.ones(2 * len(p)), np.tile(logit, 2)), axis=1)
+    y = np.repeat([1.0, 0.0], len(p))
+    w = np.concatenate((t.count - t.loss, t.loss)).astype(np.float64)
     beta, information = _newton(x, y, w)
     if beta is None:
         return Recalibration(nan, nan, nan, nan)
@@ -258,7 +265,7 @@ class BrierParts(NamedTuple):
     within: float
 
 
-def brier_decomposition(preds: Predictions, bins: Binning = equal_size(10)) -> BrierParts:
+def brier_decomposition(preds: Predictions | Tally, bins: Binning = equal_size(10)) -> BrierParts:
     r"""The Brier score, taken apart over bins: of the positive class where there are two, else summed over classes.
 
     .. math:: \sum_j w_j (\bar p_j - \bar y_j)^2 - \sum_j w_j (\bar y_j - \bar y)^2 + \bar y (1 - \bar y)
@@ -269,6 +276,8 @@ def brier_decomposition(preds: Predictions, bins: Binning = equal_size(10)) -> B
     >>> brier_decomposition(Predictions.from_probs([0.5, 0.5], [0, 1])).uncertainty
     0.25
     """
+    if isinstance(preds, Tally):
+        return _brier_parts(preds, bins)
     preds.needs_vector("brier_decomposition")
     parts = [_brier_parts(positive_tally(preds, c), bins) for c in ([1] if preds.k == 2 else range(preds.k or 0))]
     return BrierParts(*(sum(values) for values in zip(*parts, strict=True)))
@@ -286,7 +295,9 @@ def _brier_parts(t: Tally, bins: Binning) -> BrierParts:
     return BrierParts(reliability, resolution, base * (1 - base), within)
 
 
-def net_benefit(preds: Predictions, thresholds: Floats | None = None, positive: str | int | None = None) -> Curve:
+def net_benefit(
+    preds: Predictions | Tally, thresholds: Floats | None = None, positive: str | int | None = None
+) -> Curve:
     r"""Net benefit of treating those with P(y = 1) of at least a threshold, against the threshold.
 
     .. math:: \frac{TP}{n} - \frac{FP}{n} \cdot \frac{q}{1 - q}
@@ -297,7 +308,7 @@ def net_benefit(preds: Predictions, thresholds: Floats | None = None, positive: 
     array([0.5])
     """
     q = np.arange(1, 100) / 100 if thresholds is None else np.asarray(thresholds, dtype=np.float64)
-    t = positive_tally(preds, positive)
+    t = _tally(preds, positive)
     rows = np.searchsorted(-t.score, -q, side="right")
     sums = np.concatenate(([[0.0, 0.0]], np.cumsum(np.stack((t.count - t.loss, t.loss), axis=1), axis=0)))
     odds = q / (1 - q)

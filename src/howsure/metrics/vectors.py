@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
 
 from howsure._core import check
+from howsure._core.check import Array
+from howsure._core.exact import fixed_sums, from_fixed
 from howsure.binning import equal_range
 from howsure.curves.curves import uncertain_tally
 from howsure.metrics.calibration import ece, mce
@@ -60,22 +63,55 @@ def classwise_ece(preds: Predictions, bins: int = 15) -> float:
     >>> classwise_ece(Predictions.from_probs([[0.8, 0.2]] * 5, [0] * 4 + [1]))
     0.0
     """
+    return class_cells(preds, bins).mean_gap()
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Summed probabilities, and samples of the class, in every bin of every class; sums of parts add up.
+
+    Without weights probabilities are summed in fixed point (shape (2, k · bins)) and samples are counted, so the sum
+    of parts is the same to the last bit in any order.
+    """
+
+    claim: Array
+    true: Array
+    weight: float  # of all samples
+    k: int
+
+    def __add__(self, other: Cells) -> Cells:
+        return Cells(self.claim + other.claim, self.true + other.true, self.weight + other.weight, self.k)
+
+    def mean_gap(self) -> float:
+        """The class-wise ECE."""
+        claim = from_fixed(self.claim) if self.claim.ndim == 2 else self.claim
+        return float(np.abs(claim - self.true).sum() / self.weight / self.k)
+
+
+def class_cells(preds: Predictions, bins: int = 15) -> Cells:
+    """The sums behind `classwise_ece`, chunk by chunk.
+
+    >>> class_cells(Predictions.from_probs([[0.8, 0.2]] * 5, [0] * 4 + [1])).mean_gap()
+    0.0
+    """
     check.at_least(bins, 1, "the number of bins")
     preds.needs_vector("classwise_ece")
-    k, labels = preds.values.shape[-1], preds.labels
-    weight = np.ones(preds.n) if preds.weight is None else preds.weight
-    gap = np.zeros(k * bins)  # summed claim minus summed outcome per class and bin
-    edges = equal_range(bins).edges()[1:-1]
-    offset = np.arange(k) * bins
+    k, labels, weight = preds.values.shape[-1], preds.labels, preds.weight
+    claim = np.zeros((2, k * bins), np.int64) if weight is None else np.zeros(k * bins)
+    true = np.zeros(k * bins, np.int64 if weight is None else np.float64)
+    edges, offset = equal_range(bins).edges()[1:-1], np.arange(k) * bins
     for rows in chunks(preds.n, k * preds.samples):
-        part = preds.values[:, rows] if preds.samples > 1 or preds.values.ndim == 3 else preds.values[rows]
+        part = preds.values[:, rows] if preds.values.ndim == 3 else preds.values[rows]
         p = np.clip(mean_probs(Values(part, preds.kind == "logits")), 0.0, 1.0)
         where = np.searchsorted(edges, p.ravel(), side="left").reshape(p.shape) + offset
-        w = weight[rows]
-        gap += np.bincount(where.ravel(), (p * w[:, None]).ravel(), minlength=k * bins)
-        of_label = where[np.arange(len(p)), labels[rows]]
-        gap -= np.bincount(of_label, w, minlength=k * bins)
-    return float(np.abs(gap).sum() / weight.sum() / k)
+        own = where[np.arange(len(p)), labels[rows]]
+        w = None if weight is None else weight[rows]
+        true += np.bincount(own, w, minlength=k * bins).astype(true.dtype)
+        if w is None:
+            claim += fixed_sums(where.ravel(), p.ravel(), k * bins)
+        else:
+            claim += np.bincount(where.ravel(), (p * w[:, None]).ravel(), minlength=k * bins)
+    return Cells(claim, true, float(preds.n) if weight is None else float(weight.sum()), k)
 
 
 __all__ = ["classwise_ece", "muce", "uce"]

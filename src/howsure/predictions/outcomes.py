@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -69,7 +70,11 @@ class Outcomes:
         return cls(score, **given, weight=preds.weight, id=preds.ids, group=preds.group)
 
     def tally(self) -> Tally:
-        """The sorted reduction of these rows."""
+        """The sorted reduction of these rows, made once."""
+        return self._tally
+
+    @cached_property
+    def _tally(self) -> Tally:
         return tally(self.score, self.correct, loss=self.loss, weight=self.weight)
 
     def __len__(self) -> int:

@@ -2,6 +2,7 @@
 
 from howsure.report.calibration import CalibrationReport, calibration_report
 from howsure.report.comparison import Comparison, compare
-from howsure.report.report import Report, evaluate
+from howsure.report.evaluation import evaluate
+from howsure.report.report import Report
 
 __all__ = ["CalibrationReport", "Comparison", "Report", "calibration_report", "compare", "evaluate"]

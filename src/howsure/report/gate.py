@@ -11,8 +11,9 @@ from howsure import metrics
 from howsure._core.check import InputError
 from howsure.predictions import Predictions
 from howsure.report import catalogue
-from howsure.report.catalogue import Item
-from howsure.report.report import Scored
+from howsure.report.catalogue import Item, item
+from howsure.report.measurement import Sureness, measured
+from howsure.report.samples import Samples
 
 WITH_ARGUMENT = {"coverage_at_risk": "risk", "risk_at_coverage": "coverage"}
 WATCHED = ("accuracy", "aurc", "ece")
@@ -47,7 +48,7 @@ class Verdict:
 
 def limitable(preds: Predictions) -> dict[str, Item]:
     """Every metric that can be limited on these predictions, by name."""
-    return {item.name: item for item in (*catalogue.whole(preds), *catalogue.ranking(), *catalogue.claims())}
+    return {i.name: i for i in (*catalogue.whole(preds), *catalogue.ranking(), *catalogue.claims())}
 
 
 def check(
@@ -70,11 +71,11 @@ def check(
     """
     if not limits and baseline is None:
         raise InputError("there is nothing to check; give a limit such as --max-ece 0.05, or a baseline.")
+    samples = Samples.of(preds, ["max_prob"])
     known = limitable(preds)
     items = {limit.key: _item(limit, known) for limit in limits}
     watched = {name: known[name] for name in WATCHED} if baseline is not None else {}
-    scored = Scored(preds, preds.confidence, level, seed)
-    found = scored.measure([*{**items, **watched}.values()])
+    found = measured([*{**items, **watched}.values()], samples, samples.first, Sureness(level, seed).check())
     verdicts = [_limit_verdict(limit, found[limit.key]) for limit in limits]
     return verdicts + [_baseline_verdict(name, found[name], baseline) for name in watched if baseline is not None]
 
@@ -82,7 +83,7 @@ def check(
 def _item(limit: Limit, known: Mapping[str, Item]) -> Item:
     if limit.name in WITH_ARGUMENT:
         metric = getattr(metrics, limit.name)
-        return Item(limit.key, partial(metric, **{WITH_ARGUMENT[limit.name]: limit.argument}), metric.better)
+        return item(limit.key, metric, measure=partial(metric, **{WITH_ARGUMENT[limit.name]: limit.argument}))
     if limit.name not in known:
         raise InputError(f"{limit.name} cannot be measured on these predictions; possible: {', '.join(known)}.")
     return known[limit.name]

@@ -1,4 +1,4 @@
-"""What is kept of a part of the data: small, exact, and summed by `+` in any order."""
+"""Summary: everything that a report needs of one data set; summaries of its parts add up in any order."""
 
 from __future__ import annotations
 
@@ -10,37 +10,30 @@ from typing import NamedTuple
 import numpy as np
 
 from howsure._core.check import Array, Bools, InputError
+from howsure.metrics.binary import positive_tally
+from howsure.metrics.vectors import Cells
 from howsure.predictions import Predictions
+from howsure.predictions.outcomes import Outcomes
 from howsure.report import catalogue
-from howsure.report.vectors import Vectors, add_vectors, vectors
-from howsure.report.views import SUSPECTS, class_names
-from howsure.scores.softmax import normalised_entropy
+from howsure.report.catalogue import Score
+from howsure.report.details import Details, Question, details_of, question_of
+from howsure.report.samples import On, Samples, Shape, known_classes
+from howsure.report.sums import ClassSums, Moments, least_points, sample_points, sum_classes
 from howsure.tallies.build import tally
-from howsure.tallies.counted import counted, keeps_all, merged, rows_held
+from howsure.tallies.counted import counted, merged, rows_held
 from howsure.tallies.tally import Tally
 
-LIMIT = 32_000_000  # distinct scores of all tallies together; about 400 MB of float32 scores
 BOUNDED = ("max_prob", "entropy", "margin", "top_k_mass")  # scores in [0, 1], which a compact tally can add up
-UNCERTAINTY = "uncertainty"  # the tally whose ECE is the UCE
-
-
-class Shape(NamedTuple):
-    """What must be the same in all parts."""
-
-    kind: str
-    k: int | None
-    samples: int
-    class_names: tuple[str, ...] | None
-    grouped: bool
-
-
+SUSPECTS = 30
 DIFFER = {
     "kind": "what they hold",
     "k": "the number of classes",
     "samples": "the number of samples per row",
     "class_names": "the class names",
     "grouped": "whether they have groups",
+    "weighted": "whether they have weights",
 }
+ALONE = "limits of samples with groups or weights need single samples, which are not held here"
 
 
 class Suspect(NamedTuple):
@@ -54,80 +47,178 @@ class Suspect(NamedTuple):
     label: str | None
 
 
+class Place(NamedTuple):
+    """Where a run of rows stands: the number of its file, and the row of the file that it begins with."""
+
+    file: int
+    row: int
+
+
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """Everything that is kept of some rows."""
+    """All sums and tallies of one data set. `a + b` is the summary of the rows of both.
+
+    `details`, what needs single samples, is there while they are in memory, and after a second reading of the parts.
+
+    >>> p = Predictions.from_confidence([0.9, 0.8, 0.7], [1, 0, 1])
+    >>> (Summary.of(p[:2]) + Summary.of(p[2:])).tallies
+    {'max_prob': <Tally: n=3, wrong=1, 3 distinct scores>}
+    """
 
     shape: Shape
-    rows: dict[int, int]  # file → samples
-    tallies: dict[str, Tally]
+    files: dict[int, int]  # samples of each file
+    tallies: dict[str, Tally]  # by score; the first is the one that a report is about
+    uncertainty: Tally | None  # claims to be wrong by the normalised entropy
+    positive: Tally | None  # of the probability of class 1, where there are two
+    losses: dict[On, Moments]
+    classes: ClassSums | None
+    cells: Cells | None
+    sample: Array | None  # points of the scatter plot
     suspects: tuple[Suspect, ...]
-    vectors: Vectors | None
+    compact: bool = False
+    details: Details | None = None
+
+    @classmethod
+    def of(cls, preds: Predictions, scores: Sequence[Score] | None = None) -> Summary:
+        """The summary of predictions in memory."""
+        samples = Samples.of(preds, scores)
+        shape = samples.shape
+        tallies = {name: samples.outcomes("score", name).tally() for name in samples.scores}
+        uncertain = samples.outcomes("uncertainty", "").tally() if shape.vectors else None
+        positive = positive_tally(preds) if shape.vectors and shape.k == 2 else None
+        found = _summed(samples, Place(0, 0), tallies, uncertain, positive)
+        return replace(found, details=details_of(samples, found.question()))
+
+    @classmethod
+    def of_part(cls, preds: Predictions, place: Place, scores: Sequence[str] | None, *, compact: bool) -> Summary:
+        """The summary of a run of rows, without the rows.
+
+        >>> p = Predictions.from_confidence([0.9, 0.8], [1, 0])
+        >>> Summary.of_part(p, Place(0, 0), None, compact=False).tallies
+        {'max_prob': <Tally: n=2, wrong=1, 2 distinct scores>}
+        """
+        samples = Samples.of(preds, scores or default_scores(preds, compact))
+        shape = samples.shape
+        tallies = {name: _exact(samples, "score", name, samples.correct) for name in samples.scores}
+        uncertain = _exact(samples, "uncertainty", "", ~samples.correct) if shape.vectors else None
+        positive = _positive(preds) if shape.vectors and shape.k == 2 and not compact else None
+        if compact:
+            tallies = {name: compacted(t, name) for name, t in tallies.items()}
+            uncertain = None if uncertain is None else compacted(uncertain, "the entropy")
+        return replace(_summed(samples, place, tallies, uncertain, positive), compact=compact)
 
     @property
     def n(self) -> int:
         """Number of samples."""
-        return sum(self.rows.values())
+        return sum(self.files.values())
 
     @property
     def size(self) -> int:
         """Rows of all tallies, which is what takes memory."""
-        return sum(rows_held(t) for t in self.tallies.values())
+        every = [*self.tallies.values(), *(t for t in (self.uncertainty, self.positive) if t is not None)]
+        return sum(rows_held(t) for t in every)
+
+    @property
+    def first(self) -> str:
+        """The score that a report is about."""
+        return next(iter(self.tallies))
+
+    @property
+    def tally(self) -> Tally:
+        """The tally of the first score."""
+        return self.tallies[self.first]
+
+    @property
+    def known_classes(self) -> ClassSums | None:
+        """The classes; where only the top answer is known, those that occur, unless they hardly repeat."""
+        return known_classes(self.classes, self.shape, self.n)
+
+    def left_out(self) -> dict[str, str]:
+        """The keys of a report that this summary cannot fill, and why."""
+        out: dict[str, str] = {}
+        if self.details is None and self.known_classes is not None:
+            out["views.operating.classes"] = "needs a second reading of all samples"
+        if self.details is None and self.question().near:
+            out["views.histogram.top_5"] = "needs a second reading of all samples"
+        if isinstance(self.source("score", self.first), str):
+            out["limits"] = ALONE
+        if self.compact and self.shape.vectors and self.shape.k == 2:
+            out["binary"] = "needs exact tallies, these are compact"
+        return out
+
+    def question(self) -> Question:
+        """What must be asked of the single samples."""
+        keys = None if self.known_classes is None else self.known_classes.keys
+        return question_of(self.tally, self.shape, keys, len(self.tallies) + len(self.losses) + 2)
+
+    def data(self, on: On, score: str) -> Tally | Cells:
+        """What the numbers `on` it read."""
+        if on == "score":
+            return self.tallies[score]
+        found = self.uncertainty if on == "uncertainty" else self.cells if on == "classes" else None
+        return self.losses[on].tally(zero_one=on == "top_5") if found is None else found
+
+    def source(self, on: On, score: str) -> Tally | Outcomes | str:
+        """What limits are made from, or why there is nothing to make them from."""
+        if self.shape.alike:
+            found = self.data(on, score)
+            assert not isinstance(found, Cells)
+            return found
+        columns = None if self.details is None else self.details.columns
+        return ALONE if columns is None else columns.outcomes(on, score)
 
     def __add__(self, other: Summary) -> Summary:
         return total([self, other])
 
 
-class Place(NamedTuple):
-    """Where a run of rows stands: the number of its file, and the row of the file that it begins with.
-
-    `salt`, a number that belongs to the file, makes the sample of single rows of each file its own.
-    """
-
-    file: int
-    row: int
-    salt: int = 0
-
-
-def summary_of(preds: Predictions, place: Place, scores: Sequence[str] | None, compact: bool) -> Summary:
-    """The summary of one run of rows.
-
-    >>> p = Predictions.from_confidence([0.9, 0.8], [1, 0])
-    >>> summary_of(p, Place(0, 0), None, False).tallies
-    {'max_prob': <Tally: n=2, wrong=1, 2 distinct scores>}
-    """
-    _refuse_weights(preds)
-    names = scores or default_scores(preds, compact)
-    found = {name: np.asarray(catalogue.score_named(name)(preds)) for name in names}
-    tallies = {name: exact(score, ~preds.correct) for name, score in found.items()}
-    of_classes = None
-    if preds.kind != "confidence":
-        tallies[UNCERTAINTY] = exact(normalised_entropy(preds), preds.correct)
-        of_classes = vectors(preds, found[names[0]], place.salt, place.row)
-    if compact:
-        tallies = {name: compacted(t, name) for name, t in tallies.items()}
-    shape = Shape(preds.kind, preds.k, preds.samples, preds.class_names, preds.group is not None)
-    listed = suspects(preds, found[names[0]], place)
-    return Summary(shape, {place.file: preds.n}, tallies, listed, of_classes)
+def _summed(
+    samples: Samples, place: Place, tallies: dict[str, Tally], uncertain: Tally | None, positive: Tally | None
+) -> Summary:
+    """Everything but the tallies, which parts make in another form."""
+    p, shape, score = samples.preds, samples.shape, samples.scores[samples.first]
+    sample = sample_points(score, samples.value("nll", ""), samples.fate) if shape.vectors else None
+    return Summary(
+        shape,
+        {place.file: p.n},
+        tallies,
+        uncertain,
+        positive,
+        {name: samples.moments(name) for name in shape.losses},
+        samples.classes,
+        samples.cells if shape.vectors else None,
+        sample,
+        suspects(samples, place),
+    )
 
 
-def _refuse_weights(preds: Predictions) -> None:
+def _said(p: Predictions) -> Array | None:
+    return p.known_prediction if p.kind == "confidence" else p.prediction
+
+
+def _exact(samples: Samples, on: On, score: str, correct: Bools) -> Tally:
+    """The tally of a part, counted where scores are not negative; as float32 where that loses nothing."""
+    value = samples.value(on, score)
+    if samples.weight is not None:
+        return samples.outcomes(on, score).tally()
+    return tally(value, correct=correct) if value.min() < 0 else narrow(value, ~correct)
+
+
+def narrow(score: Array, wrong: Bools) -> Tally:
+    """A counted tally, of float32 scores where nothing is lost by it."""
+    short = score.astype(np.float32)
+    return counted(short if np.array_equal(short, score) else score, wrong)
+
+
+def _positive(preds: Predictions) -> Tally:
     if preds.weight is not None:
-        raise InputError("a weight per sample cannot be streamed; evaluate these files in memory, with hs.evaluate.")
+        return positive_tally(preds)
+    return narrow(np.clip(preds.probs[:, 1], 0.0, 1.0), preds.labels != 1)
 
 
 def default_scores(preds: Predictions, compact: bool) -> list[str]:
     """The scores of an ordinary report; of these only the ones in [0, 1] where tallies are compact."""
     names = catalogue.default_scores(preds)
     return [name for name in names if name in BOUNDED] if compact else names
-
-
-def exact(score: Array, wrong: Bools) -> Tally:
-    """The tally of a score, counted where scores are not negative; as float32 where that loses nothing."""
-    if score.min() < 0:
-        return tally(score, correct=~wrong)
-    narrow = score.astype(np.float32)
-    return counted(narrow if np.array_equal(narrow, score) else score, wrong)
 
 
 def compacted(t: Tally, name: str) -> Tally:
@@ -138,19 +229,19 @@ def compacted(t: Tally, name: str) -> Tally:
     return t if t.approximate else t.compact()
 
 
-def suspects(preds: Predictions, score: Array, place: Place) -> tuple[Suspect, ...]:
-    """The surest wrong answers, as a report lists them."""
-    wrong = np.flatnonzero(~preds.correct)
-    said = preds.known_prediction if preds.kind == "confidence" else preds.prediction
-    names = None if preds.kind == "confidence" else class_names(preds)
+def suspects(samples: Samples, place: Place) -> tuple[Suspect, ...]:
+    """The wrong answers that are trusted most: wrong labels are found here first (Finlay & Oberman, section 7.2)."""
+    p, score = samples.preds, samples.scores[samples.first]
+    wrong = np.flatnonzero(~samples.correct)
+    names = samples.shape.names if samples.shape.vectors else None
     return tuple(
         Suspect(
             -float(score[i]),
             place.file,
             place.row + int(i),
-            None if preds.ids is None else str(preds.ids[i]),
-            _called(said, i, names),
-            _called(preds.known_labels, i, names),
+            None if p.ids is None else str(p.ids[i]),
+            _called(_said(p), i, names),
+            _called(p.known_labels, i, names),
         )
         for i in _surest(wrong, score[wrong])
     )
@@ -163,7 +254,7 @@ def _surest(wrong: Array, score: Array) -> Array:
     return wrong[np.lexsort((wrong, -score))][:SUSPECTS]
 
 
-def _called(column: Array | None, i: int, names: list[str] | None) -> str | None:
+def _called(column: Array | None, i: int, names: Sequence[str] | None) -> str | None:
     if column is None:
         return None
     return names[int(column[i])] if names else str(column[i])
@@ -176,57 +267,35 @@ def total(every: Sequence[Summary]) -> Summary:
         return first
     for other in every[1:]:
         _check_alike(first.shape, other.shape)
+    compact = any(s.compact for s in every)
+    samples = [s.sample for s in every if s.sample is not None]
+    classes = [s.classes for s in every if s.classes is not None]
     return Summary(
         first.shape,
-        _summed(s.rows for s in every),
-        {name: _merged([s.tallies[name] for s in every], name) for name in first.tallies},
+        _files(s.files for s in every),
+        {name: _merged([s.tallies[name] for s in every], name, compact) for name in first.tallies},
+        _merged_known([s.uncertainty for s in every], "the entropy", compact),
+        _merged_known([s.positive for s in every], "the probability of class 1", compact),
+        {name: reduce(Moments.__add__, [s.losses[name] for s in every]) for name in first.losses},
+        sum_classes(classes) if len(classes) == len(every) else None,
+        None if first.cells is None else reduce(Cells.__add__, [s.cells for s in every if s.cells is not None]),
+        least_points(np.concatenate(samples)) if samples else None,
         tuple(sorted(suspect for s in every for suspect in s.suspects)[:SUSPECTS]),
-        None if first.vectors is None else reduce(add_vectors, [s.vectors for s in every if s.vectors is not None]),
+        compact,
     )
 
 
-@dataclass(frozen=True, eq=False)
-class Gathered:
-    """What is known of some parts of a job: which they are, their summary, and what of them could not be read."""
-
-    parts: frozenset[int]
-    summary: Summary | None
-    skipped: tuple[str, ...] = ()
-
-    def __add__(self, other: Gathered) -> Gathered:
-        return gathered([self, other])
+def _merged_known(tallies: Sequence[Tally | None], name: str, compact: bool) -> Tally | None:
+    known = [t for t in tallies if t is not None]
+    return _merged(known, name, compact) if len(known) == len(tallies) else None
 
 
-def gathered(every: Sequence[Gathered]) -> Gathered:
-    """All parts of all of them; a part that is in two of them is refused, for it would count twice."""
-    parts = frozenset[int]().union(*(g.parts for g in every))
-    if len(parts) < sum(len(g.parts) for g in every):
-        raise InputError("some part of the data was delivered twice in different company; run the evaluation again.")
-    found = [g.summary for g in every if g.summary is not None]
-    whole = within(total(found)) if found else None
-    return Gathered(parts, whole, tuple(note for g in every for note in g.skipped))
-
-
-def within(s: Summary) -> Summary:
-    """`s`, unless it has grown beyond what is kept exactly."""
-    if s.size <= LIMIT:
-        return s
-    raise InputError(
-        f"these data have more than {LIMIT:,} distinct scores, too many to keep exactly in bounded memory; "
-        "ask for the compact tally, which gives certified bounds (compact=True, --compact), or for fewer scores."
-    )
-
-
-def _merged(tallies: list[Tally], name: str) -> Tally:
+def _merged(tallies: Sequence[Tally], name: str, compact: bool) -> Tally:
     whole = merged(tallies)
-    if keeps_all(whole):
-        return whole
-    low, high = whole.score_range()
-    small = low >= 0 and high <= 1 and not any(keeps_all(t) for t in tallies)  # kept small; it may have grown
-    return compacted(whole, name) if small or whole.approximate else whole
+    return compacted(whole, name) if compact else whole
 
 
-def _summed(counts: Iterable[dict[int, int]]) -> dict[int, int]:
+def _files(counts: Iterable[dict[int, int]]) -> dict[int, int]:
     out: dict[int, int] = {}
     for part in counts:
         for file, n in part.items():
@@ -238,11 +307,3 @@ def _check_alike(a: Shape, b: Shape) -> None:
     for name, x, y in zip(Shape._fields, a, b, strict=True):
         if x != y:
             raise InputError(f"the files differ in {DIFFER[name]} ({x} and {y}); evaluate them separately.")
-
-
-def moved(g: Gathered, part: int, file: int) -> Gathered:
-    """One part under another number, as when files were added since it was stored."""
-    if g.summary is None:
-        return replace(g, parts=frozenset((part,)))
-    listed = tuple(suspect._replace(file=file) for suspect in g.summary.suspects)
-    return replace(g, parts=frozenset((part,)), summary=replace(g.summary, rows={file: g.summary.n}, suspects=listed))

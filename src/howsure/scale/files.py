@@ -5,17 +5,22 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from howsure import workers
 from howsure._core.check import InputError
+from howsure.render.model import FindingData, Input, Provenance, Streamed
 from howsure.report import Report, catalogue
-from howsure.report.summary import BOUNDED, Gathered, gathered
+from howsure.report.evaluation import Asked, report
+from howsure.report.findings import Finding
+from howsure.report.measurement import Sureness
+from howsure.report.provenance import versions
+from howsure.report.summary import BOUNDED
+from howsure.scale.gathered import Gathered, gathered
 from howsure.scale.parts import Job, Partition, Settings, expanded, planned
-from howsure.scale.reporting import Asked, report
-from howsure.scale.summaries import stored, summarised
+from howsure.scale.summaries import answered, stored, summarised
 from howsure.workers import Map
 
 HELD = 1 << 22  # rows of waiting summaries, before they are added to the large one
@@ -68,17 +73,57 @@ def evaluate_files(
     >>> evaluate_files(folder / "*.csv")
     <Report: n=6, k=None, 22 metrics>
     """
-    if not 0 < level < 1:
-        raise InputError(f"level is {level:g}; a number between 0 and 1 is needed.")
+    sure = Sureness(level, seed).check()
     settings = Settings(_scores(scores, compact), split, mc, renormalise, _names(names), compact, skip_corrupt)
     job = planned(expanded(paths), settings)
     folder = _folder(resume)
     resumed = 0 if folder is None else sum(stored(part, settings, folder).exists() for part in job.parts)
     task = partial(summarised, settings=settings, folder=folder)
-    found = gather(job, task, map or workers.threads(min(THREADS, os.cpu_count() or 1)), progress)
+    mapped = map or workers.threads(min(THREADS, os.cpu_count() or 1))
+    found = gather(job, task, mapped, progress)
     if found.summary is None:
         raise InputError(f"there are no rows{_of(split)} in {len(job.files):,} file{'s' * (len(job.files) > 1)}.")
-    return report(found, job, Asked(level, seed, command, resumed))
+    summary = found.summary
+    if len(found.parts) == len(job.parts) and (question := summary.question()).asks:
+        again = gather(job, partial(answered, settings=settings, question=question), mapped)
+        summary = replace(summary, details=again.details)
+    streamed = _streamed(found, job, resumed, summary.left_out())
+    return report(summary, Asked(sure, _origin(job, sure, command), notices=_notices(found, job), streamed=streamed))
+
+
+def _notices(g: Gathered, job: Job) -> list[FindingData]:
+    """What keeps the report from being about all rows."""
+    out: list[Finding] = []
+    if len(g.parts) < len(job.parts):
+        text = f"Partial: {len(g.parts):,} of {len(job.parts):,} parts of the data were read before it was interrupted."
+        out.append(Finding("partial", text, {"parts": len(g.parts), "of": len(job.parts)}, ""))
+    skipped = [*job.skipped, *g.skipped]
+    if skipped:
+        text = f"Left out because it cannot be read: {'; '.join(skipped)}"
+        out.append(Finding("skipped", text, {"skipped": len(skipped)}, ""))
+    return [finding.json() for finding in out]
+
+
+def _streamed(g: Gathered, job: Job, resumed: int, left_out: dict[str, str]) -> Streamed:
+    return {
+        "files": len(job.files),
+        "parts": len(g.parts),
+        "of": len(job.parts),
+        "resumed": resumed,
+        "partial": len(g.parts) < len(job.parts),
+        "skipped": [*job.skipped, *g.skipped],
+        "left_out": left_out,
+    }
+
+
+def _origin(job: Job, sure: Sureness, command: str | None) -> Provenance:
+    state = {part.path: (part.size, part.stamp) for part in job.parts}
+    inputs: list[Input] = [
+        {"file": PurePosixPath(path).name, "bytes": state[path][0], "modified": state[path][1]}
+        for path in job.files
+        if path in state
+    ]
+    return {"inputs": inputs, "command": command, "seed": sure.seed, "level": sure.level, "versions": versions()}
 
 
 def _scores(scores: Sequence[str] | None, compact: bool) -> tuple[str, ...] | None:
@@ -149,14 +194,10 @@ def done_in(held: Sequence[Gathered]) -> frozenset[int]:
 
 def settled(held: list[Gathered]) -> list[Gathered]:
     """One large sum and some that wait; those are added to it when together they are half as large."""
-    waiting = sum(_size(g) for g in held[1:])
-    if waiting < max(HELD, _size(held[0]) // 2):
+    waiting = sum(g.size for g in held[1:])
+    if waiting < max(HELD, held[0].size // 2):
         return held
     return [gathered(held)]
-
-
-def _size(g: Gathered) -> int:
-    return 0 if g.summary is None else g.summary.size
 
 
 def _progress(job: Job, done: set[int], held: Sequence[Gathered], seconds: float) -> Progress:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zipfile
 import zlib
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,16 @@ import numpy as np
 
 from howsure._core.atomic import replacing
 from howsure._core.check import Array
-from howsure.report.summary import Gathered, Shape, Summary, Suspect
-from howsure.report.vectors import Moments, Vectors
+from howsure.metrics.vectors import Cells
+from howsure.report.samples import Shape
+from howsure.report.summary import Summary, Suspect
+from howsure.report.sums import ClassSums, Moments
+from howsure.scale.gathered import Gathered
 from howsure.tallies.columns import columns_of, from_columns
 from howsure.tallies.tally import Tally
 
-VECTORS = ("count", "given", "hits", "claim", "bins", "true", "near", "sample")
+CLASSES = ("keys", "count", "given", "hits", "claim", "scored")
+CELLS = ("claim", "true")
 BROKEN = (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile, zlib.error)
 
 
@@ -45,31 +50,49 @@ def load(path: Path) -> Gathered | None:
 
 def _plain(s: Summary, arrays: dict[str, Array]) -> dict[str, Any]:
     """JSON of everything but the arrays, which go into `arrays`."""
-    tallies = {name: _plain_tally(t, name, arrays) for name, t in s.tallies.items()}
-    moments = None
-    if s.vectors is not None:
-        arrays |= {f"vectors.{name}": getattr(s.vectors, name) for name in VECTORS}
-        moments = {name: [str(number) for number in m] for name, m in s.vectors.losses.items()}
-    return {"shape": s.shape, "n": s.n, "suspects": s.suspects, "tallies": tallies, "moments": moments}
+    beside = {"uncertainty": s.uncertainty, "positive": s.positive}
+    tallies = {**{f"score.{name}": t for name, t in s.tallies.items()}, **beside}
+    for name, columns, value in (("classes", CLASSES, s.classes), ("cells", CELLS, s.cells)):
+        arrays |= {} if value is None else {f"{name}.{column}": getattr(value, column) for column in columns}
+    arrays |= {} if s.sample is None else {"sample": s.sample}
+    return {
+        "shape": s.shape,
+        "n": s.n,
+        "suspects": s.suspects,
+        "compact": s.compact,
+        "cells": None if s.cells is None else [s.cells.weight, s.cells.k],
+        "tallies": {name: _plain_tally(t, name, arrays) for name, t in tallies.items() if t is not None},
+        "moments": {name: [str(number) for number in m] for name, m in s.losses.items()},
+    }
 
 
 def _plain_tally(t: Tally, name: str, arrays: dict[str, Array]) -> dict[str, Any]:
     arrays |= {f"tally.{name}.{column}": a for column, a in columns_of(t).items()}
-    return {"approximate": t.approximate}
+    return {"approximate": t.approximate, "weighted": t.weighted}
 
 
-def _summary(plain: dict[str, Any], file: Any) -> Summary:
-    kind, k, samples, names, grouped = plain["shape"]
-    shape = Shape(kind, k, samples, None if names is None else tuple(names), grouped)
+def _summary(plain: dict[str, Any], file: Mapping[str, Array]) -> Summary:
+    kind, k, samples, names, grouped, weighted = plain["shape"]
     tallies = {name: _tally(how, name, file) for name, how in plain["tallies"].items()}
-    of_classes = None
-    if plain["moments"] is not None:
-        moments = {name: Moments(*map(int, m)) for name, m in plain["moments"].items()}
-        of_classes = Vectors(moments, *(file[f"vectors.{name}"] for name in VECTORS))
-    return Summary(shape, {0: plain["n"]}, tallies, tuple(Suspect(*s) for s in plain["suspects"]), of_classes)
+    of_scores = {name.removeprefix("score."): t for name, t in tallies.items() if name.startswith("score.")}
+    classes = ClassSums(*(file[f"classes.{c}"] for c in CLASSES)) if "classes.keys" in file else None
+    cells = None if plain["cells"] is None else Cells(file["cells.claim"], file["cells.true"], *plain["cells"])
+    return Summary(
+        Shape(kind, k, samples, None if names is None else tuple(names), grouped, weighted),
+        {0: plain["n"]},
+        of_scores,
+        tallies.get("uncertainty"),
+        tallies.get("positive"),
+        {name: Moments(*map(int, m)) for name, m in plain["moments"].items()},
+        classes,
+        cells,
+        file.get("sample"),
+        tuple(Suspect(*s) for s in plain["suspects"]),
+        plain["compact"],
+    )
 
 
-def _tally(how: dict[str, Any], name: str, file: Any) -> Tally:
+def _tally(how: dict[str, Any], name: str, file: Mapping[str, Array]) -> Tally:
     prefix = f"tally.{name}."
-    columns = {key.removeprefix(prefix): file[key] for key in file.files if key.startswith(prefix)}
-    return from_columns(columns, how.get("approximate"))
+    columns = {key.removeprefix(prefix): file[key] for key in file if key.startswith(prefix)}
+    return from_columns(columns, how["approximate"], weighted=how["weighted"])

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import tempfile
-import zlib
-from collections.abc import Generator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
+from functools import reduce
 from pathlib import Path
+from typing import TypeVar
 
 from howsure._core.check import InputError
 from howsure._core.version import __version__
@@ -16,10 +17,14 @@ from howsure.formats.contents import Damaged
 from howsure.formats.files import scan_piece
 from howsure.formats.remote import Remote, is_remote
 from howsure.predictions import Predictions
-from howsure.report.summary import Gathered, Place, Summary, moved, summary_of, total
+from howsure.report.details import Details, Question, part_details
+from howsure.report.samples import Samples
+from howsure.report.summary import Place, Summary, default_scores, total
+from howsure.scale.gathered import Gathered, moved
 from howsure.scale.parts import Partition, Settings, identity, source
 from howsure.scale.store import load, save
 
+T = TypeVar("T")
 ROWS = {True: 1 << 20, False: 1 << 14}  # rows looked at together: of a confidence, of vectors
 
 
@@ -44,38 +49,64 @@ def stored(part: Partition, settings: Settings, folder: str) -> Path:
 
 def summarise(part: Partition, settings: Settings) -> Gathered:
     """Read a part and summarise it."""
+    make: Callable[[Predictions, Place], Summary] = lambda preds, place: Summary.of_part(
+        preds, place, settings.scores, compact=settings.compact
+    )
+    found, skipped = _made(part, settings, make)
+    return Gathered(frozenset((part.index,)), total(found) if found else None, skipped)
+
+
+def answered(part: Partition, settings: Settings, question: Question) -> Gathered:
+    """Read a part again, and answer what only single samples tell."""
+
+    def make(preds: Predictions, place: Place) -> Details:
+        samples = Samples.of(preds, settings.scores or default_scores(preds, settings.compact))
+        return part_details(samples, question, *place)
+
+    found, skipped = _made(part, settings, make)
+    return Gathered(frozenset((part.index,)), None, skipped, reduce(Details.__add__, found) if found else None)
+
+
+def _made(
+    part: Partition, settings: Settings, make: Callable[[Predictions, Place], T]
+) -> tuple[list[T], tuple[str, ...]]:
+    """What is made of each run of rows of a part, and what could not be read."""
     if identity(part.path) != (part.size, part.stamp):
         raise InputError(f"{part.path} changed while it was being evaluated; start again when it is complete.")
     pieces = [None] if part.start is None or part.stop is None else range(part.start, part.stop)
-    found: list[Summary] = []
+    found: list[T] = []
     skipped: list[str] = []
+    row = part.first
     with _local(part.path) as path:
         for piece in pieces:
             try:
-                found += _piece(part, path, piece, part.first + sum(s.n for s in found), settings)
+                made, row = _piece(part, path, piece, row, settings, make)
+                found += made
             except Damaged as e:
                 if not settings.skip_corrupt:
                     raise
                 skipped.append(str(e))
-    return Gathered(frozenset((part.index,)), total(found) if found else None, tuple(skipped))
+    return found, tuple(skipped)
 
 
-def _piece(part: Partition, path: Path, piece: int | None, row: int, settings: Settings) -> list[Summary]:
-    """The summaries of all runs of rows of one piece, or none of them."""
-    found: list[Summary] = []
-    salt = zlib.crc32(part.path.encode())
+def _piece(
+    part: Partition,
+    path: Path,
+    piece: int | None,
+    row: int,
+    settings: Settings,
+    make: Callable[[Predictions, Place], T],
+) -> tuple[list[T], int]:
+    """What is made of all runs of rows of one piece, or nothing, and the row after them."""
+    found: list[T] = []
     try:
         for preds in scan_piece(path, settings.wanted, ROWS[part.narrow], piece):
-            found.append(_run(preds, Place(part.file, row, salt), settings))
+            found.append(make(preds, Place(part.file, row)))
             row += preds.n
     except InputError as e:
         where = part.path if piece is None else f"{part.path}, {_called(path)} {piece}"
         raise e.at(f"{where}, from row {row} on") from None
-    return found
-
-
-def _run(preds: Predictions, place: Place, settings: Settings) -> Summary:
-    return summary_of(preds, place, settings.scores, settings.compact)
+    return found, row
 
 
 def _called(path: Path) -> str:

@@ -27,7 +27,7 @@ def columns_of(t: Tally) -> dict[str, Array]:
     return {name: getattr(rows, name) for name in ROWS} | edges
 
 
-def from_columns(columns: Mapping[str, Array], approximate: str | None = None) -> Tally:
+def from_columns(columns: Mapping[str, Array], approximate: str | None = None, *, weighted: bool = False) -> Tally:
     """The tally of such arrays.
 
     >>> from howsure import tally
@@ -37,4 +37,5 @@ def from_columns(columns: Mapping[str, Array], approximate: str | None = None) -
     if "bits" in columns:
         return CountedTally(*(columns[name] for name in COUNTED))
     score, count, loss, claim, square = (columns[name] for name in ROWS)
-    return RowTally(score, count, loss, claim, square, approximate=approximate, edges=columns.get("edges"))
+    how = {"approximate": approximate, "edges": columns.get("edges"), "weighted": weighted}
+    return RowTally(score, count, loss, claim, square, **how)

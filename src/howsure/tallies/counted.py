@@ -173,11 +173,6 @@ def merged(parts: Sequence[Tally]) -> Tally:
     return _merged_counts(counts) if len(counts) == len(parts) else sum(parts[1:], parts[0])
 
 
-def keeps_all(t: Tally) -> bool:
-    """Whether a sum with `t` keeps every distinct score, however many there are."""
-    return isinstance(t, CountedTally)
-
-
 def rows_held(t: Tally) -> int:
     """Rows that a tally keeps in memory.
 

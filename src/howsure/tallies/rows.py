@@ -111,6 +111,16 @@ def from_rows(score: Floats, count: Counts, wrong: Counts) -> RowTally:
     return RowTally(score, count, wrong, score * count, wrong)
 
 
+def of_moments(n: int | float, total: float, square: float, *, zero_one: bool) -> RowTally:
+    """All samples in one row: what is known where only their number, summed loss and summed squared loss are.
+
+    >>> of_moments(4, 2.0, 2.5, zero_one=False)
+    <Tally: n=4, loss=2, 1 distinct scores>
+    """
+    loss = np.array([int(total) if zero_one and isinstance(n, int) else total])
+    return RowTally(np.zeros(1), np.array([n]), loss, np.zeros(1), np.array([square]), zero_one=zero_one)
+
+
 def on_grid(score: Floats, count: Ints, wrong: Ints, claim: Floats, edges: Floats) -> RowTally:
     """The compact tally of rows whose buckets end at `edges`."""
     return RowTally(score, count, wrong, claim, wrong, approximate=fixed_note(edges), edges=edges)

@@ -16,9 +16,11 @@ from howsure._core.check import InputError
 from howsure._core.version import __version__
 from howsure.binning import equal_size
 from howsure.render.model import SCHEMA, curve_json
+from howsure.report.catalogue import Score
 from howsure.report.comparison import ranking, shift
 from howsure.report.comparison import slices as parts
-from howsure.report.comparison.models import Model, Score, models
+from howsure.report.comparison.models import Model, models
+from howsure.report.measurement import Sureness
 from howsure.report.provenance import provenance
 
 BINS = 15  # of the reliability curves
@@ -107,8 +109,7 @@ def compare(
     >>> c.best, c.data["comparable"]["auroc"]["fair"]
     ('b', False)
     """
-    if not 0 < level < 1:
-        raise InputError(f"level is {level:g}; a number between 0 and 1 is needed.")
+    Sureness(level, seed).check()
     found = models(given, score, common=common)
     judged = _judged(found, level, seed)
     return Comparison(
@@ -127,13 +128,15 @@ def compare(
 
 def _judged(found: list[Model], level: float, seed: int) -> dict[str, Any]:
     """The ranking, what of it is fair, and the curves behind it."""
-    fair, rows = ranking.same_answers(found), ranking.table(found, level, seed)
+    sure = Sureness(level, seed)
+    differences = ranking.paired(found, sure)
+    fair, rows = ranking.same_answers(found), ranking.table(found, differences, sure)
     claims = [m for m in found if any(row["name"] == m.name and "ece" in row["metrics"] for row in rows)]
     return {
         "same_answers": fair,
         "comparable": ranking.comparable(rows, fair),
         "models": rows,
-        "pairs": ranking.pairs(found, level, seed),
+        "pairs": ranking.pairs(found, differences),
         "curves": {m.name: curve_json(curves.risk_coverage(m.tally)) for m in found},
         "reliability": {m.name: curve_json(curves.reliability(m.tally, equal_size(BINS))) for m in claims},
     }

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -12,26 +12,37 @@ import numpy as np
 from howsure._core.check import Array, Floats, InputError
 from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
-from howsure.report import catalogue
+from howsure.report.catalogue import Score
+from howsure.report.samples import Samples
 from howsure.tallies.tally import Tally
-
-Score = str | Callable[[Predictions], Any]
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """One model with the score that is looked at."""
+    """One model and its samples with the score that is looked at."""
 
     name: str
-    preds: Predictions
-    score: Floats
-    score_name: str
+    samples: Samples
+
+    @property
+    def preds(self) -> Predictions:
+        """What it answered."""
+        return self.samples.preds
+
+    @property
+    def score_name(self) -> str:
+        """The score that is looked at."""
+        return self.samples.first
+
+    @property
+    def score(self) -> Floats:
+        """That score of each sample."""
+        return self.samples.scores[self.score_name]
 
     @property
     def outcomes(self) -> Outcomes:
-        """Score and correctness, sample by sample."""
-        p = self.preds
-        return Outcomes(self.score, correct=p.correct, weight=p.weight, id=p.ids, group=p.group)
+        """Score and correctness, sample by sample, in the order that all models share."""
+        return self.samples.outcomes("score", self.score_name)
 
     @property
     def tally(self) -> Tally:
@@ -50,8 +61,7 @@ def models(given: Mapping[str, Any], score: Score, *, common: bool = False) -> l
 
 def model(name: str, preds: Predictions, score: Score) -> Model:
     """A model with its score computed."""
-    f = score if callable(score) else catalogue.score_named(score)
-    return Model(str(name), preds, np.asarray(f(preds)), getattr(f, "__name__", "score"))
+    return Model(str(name), Samples.of(preds, [score]))
 
 
 def align(given: Mapping[str, Predictions], *, common: bool) -> dict[str, Predictions]:

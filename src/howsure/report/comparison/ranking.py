@@ -8,11 +8,14 @@ from math import isfinite
 from typing import Any
 
 from howsure import metrics
+from howsure.render.model import Difference, Metrics, ModelRow, Pair
 from howsure.report import catalogue
+from howsure.report.catalogue import is_claim
 from howsure.report.comparison.models import Model
-from howsure.report.report import Scored
-from howsure.uncertainty.intervals import paired_difference
+from howsure.report.measurement import Sureness, measured
+from howsure.uncertainty.intervals import each_paired_difference
 
+Differences = dict[tuple[int, int], dict[str, Difference]]
 FAIR = ("accuracy", "aurc", "augrc", "coverage_at_risk_0.05", "ece", "aece", "nll", "brier")
 ONE_MODEL = ("auroc", "aupr_error", "aupr_success", "e_aurc")
 PAIRED = ("accuracy", "aurc", "ece")
@@ -46,29 +49,43 @@ def _same(a: Any, b: Any) -> bool:
     return bool((said[0] == said[1]).all() and (a.correct == b.correct).all())
 
 
-def table(models: Sequence[Model], level: float, seed: int) -> list[dict[str, Any]]:
+def table(models: Sequence[Model], differences: Differences, sure: Sureness) -> list[ModelRow]:
     """One row per model, best AURC first: its numbers, and how far it is from the best."""
     fair = same_answers(models)
-    rows: list[dict[str, Any]] = [
-        {"name": m.name, "score": m.score_name, "metrics": _numbers(m, fair, level, seed)} for m in models
+    numbers = [_numbers(m, fair, sure) for m in models]
+    order = sorted(range(len(models)), key=lambda i: (numbers[i]["aurc"]["value"] or 0.0, i))
+    return [
+        {
+            "name": models[i].name,
+            "score": models[i].score_name,
+            "metrics": numbers[i],
+            "behind": _behind(i, order[0], differences),
+        }
+        for i in order
     ]
-    order = sorted(range(len(rows)), key=lambda i: (rows[i]["metrics"]["aurc"]["value"], i))
-    best = models[order[0]]
-    return [{**rows[i], "behind": _difference(models[i], best, "aurc", level, seed)} for i in order]
 
 
-def _numbers(m: Model, fair: bool, level: float, seed: int) -> dict[str, Any]:
-    found = measured(m, (*FAIR, *(ONE_MODEL if fair else ())), level, seed)
-    withheld = {"value": None, "why": WITHHELD}
-    hidden = {i.name: {**withheld, "better": i.better} for i in catalogue.ranking() if i.name in ONE_MODEL and not fair}
+def _behind(i: int, best: int, differences: Differences) -> Difference:
+    if i == best:
+        return {"value": 0.0, "low": None, "high": None, "clear": False, "why": "the best itself"}
+    found = differences[min(i, best), max(i, best)]["aurc"]
+    if i < best:
+        return found
+    low, high = (None if end is None else -end for end in (found["high"], found["low"]))
+    return {**found, "value": -found["value"], "low": low, "high": high}
+
+
+def _numbers(m: Model, fair: bool, sure: Sureness) -> Metrics:
+    found = numbers_of(m, (*FAIR, *(ONE_MODEL if fair else ())), sure)
+    withheld = [item for item in catalogue.ranking() if item.name in ONE_MODEL and not fair]
+    hidden: Metrics = {item.name: {"value": None, "why": WITHHELD, "better": item.better} for item in withheld}
     return {**found, **hidden}
 
 
-def measured(m: Model, names: Sequence[str], level: float, seed: int) -> dict[str, Any]:
+def numbers_of(m: Model, names: Sequence[str], sure: Sureness) -> Metrics:
     """Those of the named numbers that the model's score allows."""
-    low, high = m.tally.score_range()
-    items = [*catalogue.whole(m.preds), *catalogue.ranking(), *(catalogue.claims() if low >= 0 and high <= 1 else [])]
-    return Scored(m.preds, m.score, level, seed).measure([i for i in items if i.name in names])
+    items = [item for item in catalogue.possible(m.preds, m.tally) if item.name in names]
+    return measured(items, m.samples, m.score_name, sure)
 
 
 def comparable(rows: Sequence[Mapping[str, Any]], fair: bool) -> dict[str, Any]:
@@ -83,25 +100,26 @@ def comparable(rows: Sequence[Mapping[str, Any]], fair: bool) -> dict[str, Any]:
     }
 
 
-def pairs(models: Sequence[Model], level: float, seed: int) -> list[dict[str, Any]]:
-    """Every pair with its paired differences; positive: the first has the higher number."""
-    return [
-        {"a": a.name, "b": b.name, **{name: _difference(a, b, name, level, seed) for name in _shared(a, b)}}
-        for a, b in combinations(models, 2)
-    ]
+def paired(models: Sequence[Model], sure: Sureness) -> Differences:
+    """The paired differences of every two models, by their places; positive: the first has the higher number."""
+    return {(i, j): _differences(models[i], models[j], sure) for i, j in combinations(range(len(models)), 2)}
 
 
-def _shared(a: Model, b: Model) -> list[str]:
-    ranges = [m.tally.score_range() for m in (a, b)]
-    claims = all(low >= 0 and high <= 1 for low, high in ranges)
-    return [name for name in PAIRED if name != "ece" or claims]
+def pairs(models: Sequence[Model], differences: Differences) -> list[Pair]:
+    """Every pair with its paired differences."""
+    return [{"a": models[i].name, "b": models[j].name, **found} for (i, j), found in differences.items()]
 
 
-def _difference(a: Model, b: Model, name: str, level: float, seed: int) -> dict[str, Any]:
-    """metric(a) − metric(b) with limits; `clear` where they exclude 0."""
-    if a is b:
-        return {"value": 0.0, "low": None, "high": None, "clear": False, "why": "the best itself"}
-    value, low, high = paired_difference(getattr(metrics, name), a.outcomes, b.outcomes, level, seed)
+def _differences(a: Model, b: Model, sure: Sureness) -> dict[str, Difference]:
+    """metric(a) − metric(b) with limits, for each number that both have; they share their draws."""
+    names = [name for name in PAIRED if name != "ece" or (is_claim(a.tally) and is_claim(b.tally))]
+    functions = [getattr(metrics, name) for name in names]
+    found = each_paired_difference(functions, a.outcomes, b.outcomes, sure.level, sure.seed)
+    return {name: _difference(*numbers) for name, numbers in zip(names, found, strict=True)}
+
+
+def _difference(value: float, low: float, high: float) -> Difference:
+    """A difference with limits; `clear` where they exclude 0."""
     if not (isfinite(low) and isfinite(high)):
         return {"value": value, "low": None, "high": None, "clear": False, "why": "resampling gives no limits"}
     return {"value": value, "low": low, "high": high, "clear": bool(low > 0 or high < 0)}

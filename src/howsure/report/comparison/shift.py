@@ -10,9 +10,10 @@ import numpy as np
 
 from howsure import metrics
 from howsure._core.check import Bools, Floats, InputError
-from howsure.report.catalogue import why_undefined
-from howsure.report.comparison.models import Model, Score, model
-from howsure.report.comparison.ranking import PAIRED, measured
+from howsure.report.catalogue import Score, why_undefined
+from howsure.report.comparison.models import Model, model
+from howsure.report.comparison.ranking import PAIRED, numbers_of
+from howsure.report.measurement import Sureness
 from howsure.report.views import proportion_limits
 from howsure.tallies.build import tally
 from howsure.tallies.tally import Tally
@@ -27,7 +28,7 @@ def shifted(
     """Accuracy, AURC and ECE of each model on each further labelled set, beside the home set."""
     further = [(name, model(who, preds, score)) for name, by in sets.items() for who, preds in _known(by, home)]
     return [
-        {"set": name, "model": m.name, "n": m.preds.n, "metrics": measured(m, PAIRED, level, seed)}
+        {"set": name, "model": m.name, "n": m.preds.n, "metrics": numbers_of(m, PAIRED, Sureness(level, seed))}
         for name, m in [*(("home", m) for m in home), *further]
     ]
 

@@ -10,7 +10,9 @@ import numpy as np
 from howsure import metrics
 from howsure._core.check import Array, InputError
 from howsure.report.comparison.models import Model
-from howsure.report.views import classes_of, proportion_limits, rounded
+from howsure.report.samples import class_names, known_classes
+from howsure.report.sums import class_number
+from howsure.report.views import proportion_limits, rounded
 from howsure.tallies.build import tally
 
 LEAST = 20  # samples below which a group is told but not judged
@@ -56,10 +58,10 @@ def _of_model(m: Model, names: Array, where: Array, level: float) -> list[dict[s
 
 def classes(models: Sequence[Model]) -> list[dict[str, Any]]:
     """Recall of each class by each model, the class with the worst recall first."""
-    if (found := classes_of(models[0].preds)) is None:
+    first = models[0].samples
+    if (found := known_classes(first.classes, first.shape, first.preds.n)) is None:
         return []
-    names, y, _ = found
-    count = np.bincount(y, minlength=len(names))
+    names, y, count = class_names(found, first.shape), class_number(found.keys, first.preds.labels), found.count
     recall = {m.name: np.bincount(y[m.preds.correct], minlength=len(names)) / np.maximum(count, 1) for m in models}
     worst = np.min(list(recall.values()), axis=0)
     order = [c for c in np.lexsort((np.arange(len(names)), worst)) if count[c]][:SHOWN]

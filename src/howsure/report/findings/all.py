@@ -37,10 +37,11 @@ ABOUT_ANY_SCORE: tuple[Look, ...] = (worse_group, does_not_rank, thin_bins)
 def findings(case: Case) -> list[dict[str, Any]]:
     """All findings about one score, as they stand in a report.
 
-    >>> from howsure import Predictions, tally
+    >>> from howsure import Predictions
     >>> from howsure.report.findings import case_of
+    >>> from howsure.report.summary import Summary
     >>> p = Predictions.from_confidence([0.99] * 200, [1, 0] * 100)
-    >>> [f["name"] for f in findings(case_of(p, p.confidence, tally(p.confidence, p.correct)))]
+    >>> [f["name"] for f in findings(case_of(Summary.of(p)))]
     ['over_confident_above_0.9', 'does_not_rank']
     """
     found = [look(case) for look in (*(ABOUT_CLAIMS if case.claims else ()), *ABOUT_ANY_SCORE)]

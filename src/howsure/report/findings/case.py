@@ -7,9 +7,12 @@ from typing import NamedTuple
 
 import numpy as np
 
-from howsure._core.check import Array, Floats
-from howsure.predictions import Predictions
+from howsure._core.check import Array
+from howsure._core.exact import from_fixed
+from howsure.report.catalogue import is_claim
 from howsure.report.findings.evidence import design_effect
+from howsure.report.samples import Columns
+from howsure.report.summary import Summary
 from howsure.tallies.tally import Sums, Tally
 
 LEAST = 25  # samples that a piece, class or group needs to be judged
@@ -48,43 +51,40 @@ class Case:
     @property
     def claims(self) -> bool:
         """Whether the score can be read as a probability of being right."""
-        return claims(self.tally)
+        return is_claim(self.tally)
 
 
-def case_of(preds: Predictions, score: Floats, t: Tally) -> Case:
-    """The case of a score of predictions that are in memory.
+def case_of(s: Summary) -> Case:
+    """The case of the first score of a data set.
 
-    >>> from howsure import tally
-    >>> p = Predictions.from_confidence([0.9, 0.8], [1, 0])
-    >>> case_of(p, p.confidence, tally(p.confidence, p.correct)).claims
+    >>> from howsure import Predictions
+    >>> case_of(Summary.of(Predictions.from_confidence([0.9, 0.8], [1, 0]))).claims
     True
     """
-    effect = 1.0
-    if claims(t):
-        effect = design_effect((~preds.correct) - (1.0 - score), score, preds.weight, preds.group)
-    names = tuple(preds.class_names or (str(c) for c in range(preds.k or 0)))
-    return Case(t, effect, names, _answers(preds, score), _groups(preds))
+    columns = None if s.details is None or s.shape.alike else s.details.columns
+    names = s.shape.names
+    if columns is None:
+        return Case(s.tally, 1.0, names, _answers(s))
+    effect, score = 1.0, columns.value("score", s.first)
+    if is_claim(s.tally):
+        effect = design_effect((~columns.correct) - (1.0 - score), score, columns.weight, columns.group)
+    return Case(s.tally, effect, names, _answers(s), _groups(columns))
 
 
-def _answers(p: Predictions, score: Floats) -> Answers | None:
-    if p.kind == "confidence" or p.k is None or p.weight is not None:
+def _answers(s: Summary) -> Answers | None:
+    """A right answer is an answer of its true class, so hits count by either."""
+    c = s.classes
+    if c is None or not s.shape.vectors or s.shape.weighted:
         return None
-    given, wrong = (np.bincount(said, minlength=p.k) for said in (p.prediction, p.prediction[~p.correct]))
-    return Answers(given.astype(np.float64), wrong, np.bincount(p.prediction, score, minlength=p.k))
+    return Answers(c.given.astype(np.float64), c.given - c.hits, from_fixed(c.scored))
 
 
-def _groups(p: Predictions) -> Groups | None:
-    if p.group is None or p.weight is not None:
+def _groups(c: Columns) -> Groups | None:
+    if c.group is None or c.weight is not None:
         return None
-    names, where = np.unique(p.group, return_inverse=True)
+    names, where = np.unique(c.group, return_inverse=True)
     where = where.reshape(-1)
-    return Groups(names, np.bincount(where), np.bincount(where, weights=~p.correct))
-
-
-def claims(t: Tally) -> bool:
-    """Whether all scores lie in [0, 1]."""
-    low, high = t.score_range()
-    return low >= 0 and high <= 1
+    return Groups(names, np.bincount(where), np.bincount(where, weights=~c.correct))
 
 
 def above(t: Tally, score: float) -> Sums:

@@ -1,9 +1,6 @@
-"""The curves of a report from tallies alone, thinned before they are computed: a drawn curve needs few of the rows."""
+"""The curves of a report, thinned before they are computed: a drawn curve needs few of the rows of a tally."""
 
 from __future__ import annotations
-
-from collections.abc import Mapping
-from typing import Any
 
 import numpy as np
 
@@ -12,15 +9,18 @@ from howsure._core.check import Ints
 from howsure.binning import adaptive, equal_range, equal_size
 from howsure.curves import Curve
 from howsure.curves.curves import ideal_at
-from howsure.render.model import POINTS, curve_json
-from howsure.report.findings.case import claims
-from howsure.report.summary import UNCERTAINTY
+from howsure.render.model import POINTS, CurveData, curve_json
+from howsure.report.catalogue import is_claim
+from howsure.report.summary import Summary
 from howsure.tallies.rows import from_rows
 from howsure.tallies.tally import Tally
 
+BINS = {"equal_range": equal_range(15), "equal_size": equal_size(15), "adaptive": adaptive()}
 
-def drawn(t: Tally, beside: Mapping[str, Tally]) -> dict[str, Any]:
-    """Every curve that tallies give, as it stands in a report."""
+
+def drawn(s: Summary) -> dict[str, CurveData]:
+    """Every curve of a data set, by name."""
+    t = s.tally
     rows = len(t.score)
     top, bottom = thinned(t, shown(rows)), thinned(t, shown(rows), bottom_up=True)
     found = {
@@ -31,12 +31,18 @@ def drawn(t: Tally, beside: Mapping[str, Tally]) -> dict[str, Any]:
         "precision_recall": (curves.precision_recall(bottom), rows),
         "odds_by_quantile": _whole(curves.odds_by_quantile(t)),
     }
-    if claims(t):
-        for name, bins in (("equal_range", equal_range(15)), ("equal_size", equal_size(15)), ("adaptive", adaptive())):
+    if is_claim(t):
+        usable = {name: bins for name, bins in BINS.items() if name != "adaptive" or not t.weighted}
+        for name, bins in usable.items():
             found[f"reliability_{name}"] = _whole(curves.reliability(t, bins, consistency=True))
-    if UNCERTAINTY in beside:
-        found |= uncertain(beside[UNCERTAINTY])
-    return {name: {**curve_json(c), "points": points} for name, (c, points) in found.items()}
+    if s.uncertainty is not None:
+        found |= {"uncertainty_reliability": _uncertainty(s.uncertainty), "rejection": rejection(s.uncertainty)}
+    return {name: written(*pair) for name, pair in found.items()}
+
+
+def written(c: Curve, points: int) -> CurveData:
+    """A curve of so many points as it stands in a report."""
+    return {**curve_json(c), "points": points}
 
 
 def _whole(c: Curve) -> tuple[Curve, int]:
@@ -53,7 +59,8 @@ def thinned(t: Tally, rows: Ints, *, bottom_up: bool = False) -> Tally:
     step = -1 if bottom_up else 1
     score = t.score[::step][rows]
     count, loss = (np.diff(np.cumsum(column[::step])[rows], prepend=0)[::step] for column in (t.count, t.loss))
-    return from_rows(score[::step], count, loss)
+    with np.errstate(invalid="ignore", over="ignore"):  # infinite scores rank; their claim is never read
+        return from_rows(score[::step], count, loss)
 
 
 def _ideal(t: Tally) -> tuple[Curve, int]:
@@ -62,15 +69,18 @@ def _ideal(t: Tally) -> tuple[Curve, int]:
     return ideal_at(max(right, 1) + shown(points).astype(np.float64), right, wrong), points
 
 
-def uncertain(t: Tally) -> dict[str, tuple[Curve, int]]:
+def _uncertainty(t: Tally) -> tuple[Curve, int]:
     """Error against normalised entropy, from the tally that claims to be wrong by the entropy."""
-    by_bin = curves.reliability(t, equal_range(15))
+    c = curves.reliability(t, equal_range(15))
+    return _whole(Curve(c.x, c.y, c.weight, c.threshold, labels=("normalised entropy", "error")))
+
+
+def rejection(t: Tally) -> tuple[Curve, int]:
+    """Error of the kept against the largest entropy that is kept, from the same tally, and how many points it has."""
     kept = thinned(t, shown(len(t.score)), bottom_up=True)  # small entropies are kept first
     wrong = (kept.count - kept.loss)[::-1]
     cumulated = np.cumsum(kept.count[::-1])
     entropy = kept.score[::-1]
     labels = ("largest normalised entropy kept", "error of the kept")
-    rejection = Curve(entropy, np.cumsum(wrong) / cumulated, cumulated.astype(np.float64), 0.0 - entropy, labels=labels)
-    axes = ("normalised entropy", "error")
-    reliability = Curve(by_bin.x, by_bin.y, by_bin.weight, by_bin.threshold, labels=axes)
-    return {"uncertainty_reliability": _whole(reliability), "rejection": (rejection, len(t.score))}
+    curve = Curve(entropy, np.cumsum(wrong) / cumulated, cumulated.astype(np.float64), 0.0 - entropy, labels=labels)
+    return curve, len(t.score)

@@ -1,0 +1,128 @@
+"""evaluate(): predictions → summary → report; `report` is the one builder, of loaded and of streamed data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from howsure import curves
+from howsure._core.version import __version__
+from howsure.calibrators.change import change_json, changes_of
+from howsure.predictions import Predictions
+from howsure.render.model import (
+    SCHEMA,
+    CurveData,
+    FindingData,
+    Provenance,
+    ReportData,
+    ScoreData,
+    Streamed,
+    curve_json,
+)
+from howsure.report import catalogue
+from howsure.report.binary import binary
+from howsure.report.catalogue import Score
+from howsure.report.curves import drawn
+from howsure.report.findings import case_of, changes, findings, verdict
+from howsure.report.measurement import Sureness, measured
+from howsure.report.provenance import provenance
+from howsure.report.report import Report
+from howsure.report.summary import Summary
+from howsure.report.views import band_rows, views
+
+
+@dataclass(frozen=True, eq=False)
+class Asked:
+    """What a caller asks of a report beside the numbers: limits, and what it says of where the data come from."""
+
+    sure: Sureness
+    origin: Provenance
+    images: Any = None
+    before: Predictions | None = None  # the same samples before calibration ...
+    after: Predictions | None = None  # ... and after it
+    notices: Sequence[FindingData] = ()  # what keeps the report from being about all rows
+    streamed: Streamed | None = None
+
+
+def evaluate(
+    preds: Predictions,
+    scores: Sequence[Score] | None = None,
+    *,
+    level: float = 0.95,
+    seed: int = 0,
+    images: Any = None,
+    before: Predictions | None = None,
+    files: Sequence[str | Path] = (),
+    command: str | None = None,
+) -> Report:
+    """Measure everything that the data allow, each number with an interval or the reason why not.
+
+    The report is about the first score, `max_prob` unless told otherwise; further scores get the ranking
+    metrics. `images`, one per sample, make thumbnails of likely label errors; `before`, the same samples before
+    calibration, adds what changed. `files` and `command` are only recorded. Limits hold at `level`; where the
+    predictions have a `group`, its samples count as one.
+
+    >>> from howsure import Predictions
+    >>> evaluate(Predictions.from_probs([[0.9, 0.1], [0.2, 0.8]], [0, 1]))
+    <Report: n=2, k=2, 27 metrics>
+    """
+    sure = Sureness(level, seed).check()
+    origin = provenance(preds, files, command, seed=seed, level=level)
+    return report(Summary.of(preds, scores), Asked(sure, origin, images, before, preds))
+
+
+def report(s: Summary, asked: Asked) -> Report:
+    """The report of a summary: of predictions in memory, or of all parts of a stream."""
+    sure, t = asked.sure, s.tally
+    numbers = measured(catalogue.possible(s.shape, t), s, s.first, sure)
+    found = [*asked.notices, *findings(case_of(s)), *_changes(asked)]
+    names = s.shape.class_names
+    data: ReportData = {
+        "howsure": __version__,
+        "schema": SCHEMA,
+        "provenance": asked.origin,
+        "n": s.n,
+        "k": s.shape.k,
+        "kind": s.shape.kind,
+        "samples": s.shape.samples,
+        "class_names": None if names is None else list(names),
+        "score": s.first,
+        "verdict": verdict(numbers, found),
+        "metrics": numbers,
+        "scores": {name: _further(s, name, sure) for name in list(s.tallies)[1:]},
+        "curves": {**drawn(s), **_curves_before(asked.before)},
+        "views": views(s, sure.level, asked.images),
+        "binary": binary(s, sure.level),
+        "calibration": _calibration(asked),
+        "findings": found,
+    }
+    if asked.streamed is not None:
+        data["streamed"] = asked.streamed
+    if t.approximate is not None:
+        data["approximate"] = t.approximate
+    return Report(data)
+
+
+def _further(s: Summary, score: str, sure: Sureness) -> ScoreData:
+    """What is said of the order of a further score."""
+    t = s.tallies[score]
+    odds = curve_json(curves.odds_by_quantile(t))
+    return {"metrics": measured(catalogue.ranking(), s, score, sure), "bands": band_rows(t), "odds_by_quantile": odds}
+
+
+def _changes(asked: Asked) -> list[FindingData]:
+    return [] if asked.before is None or asked.after is None else changes(asked.before, asked.after)
+
+
+def _calibration(asked: Asked) -> Any:
+    if asked.before is None or asked.after is None:
+        return None
+    return {"metrics": change_json(changes_of(asked.before, asked.after, asked.sure.level, asked.sure.seed))}
+
+
+def _curves_before(before: Predictions | None) -> dict[str, CurveData]:
+    if before is None or before.kind == "confidence":
+        return {}
+    return {"rejection_before": curve_json(curves.rejection(before))}
