@@ -111,7 +111,7 @@ def test_loaded_and_streamed_reports_are_equal_in_every_form(
         assert streamed.data["streamed"]["left_out"] == {}
         if name in ("logits", "words"):  # integer tallies and exact sums
             assert exactly(loaded.data) == exactly(streamed.data)
-        alike = hs.Report({**exactly(streamed.data), "provenance": loaded.data["provenance"]})
+        alike = hs.Report({key: {**streamed.data, "provenance": loaded.data["provenance"]}[key] for key in loaded.data})
         for form in FORMS if name != "weights" else FORMS[:2]:  # weighted sums differ in the last digits
             assert getattr(alike, form)() == getattr(loaded, form)()
             assert getattr(streamed, form)()  # with its own provenance

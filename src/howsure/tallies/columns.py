@@ -37,5 +37,5 @@ def from_columns(columns: Mapping[str, Array], approximate: str | None = None, *
     if "bits" in columns:
         return CountedTally(*(columns[name] for name in COUNTED))
     score, count, loss, claim, square = (columns[name] for name in ROWS)
-    how = {"approximate": approximate, "edges": columns.get("edges"), "weighted": weighted}
-    return RowTally(score, count, loss, claim, square, **how)
+    edges = columns.get("edges")
+    return RowTally(score, count, loss, claim, square, approximate=approximate, edges=edges, weighted=weighted)

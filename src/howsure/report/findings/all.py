@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
+from howsure.render.model import FindingData
 from howsure.report.findings.case import Case
 from howsure.report.findings.claims import (
     label_errors,
@@ -34,7 +34,7 @@ ABOUT_CLAIMS: tuple[Look, ...] = (
 ABOUT_ANY_SCORE: tuple[Look, ...] = (worse_group, does_not_rank, thin_bins)
 
 
-def findings(case: Case) -> list[dict[str, Any]]:
+def findings(case: Case) -> list[FindingData]:
     """All findings about one score, as they stand in a report.
 
     >>> from howsure import Predictions

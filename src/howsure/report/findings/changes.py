@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
 
 import numpy as np
 
 from howsure import losses, metrics
 from howsure._core.check import Floats
 from howsure.predictions import Predictions
+from howsure.render.model import FindingData
 from howsure.report.findings.evidence import Finding, percent
 from howsure.tallies.build import tally
 from howsure.uncertainty.intervals import paired_difference
@@ -19,7 +19,7 @@ Z = 2.326  # one side of 99 %
 WORDS = {"nll": "NLL", "brier": "the Brier score", "correctness_brier": "the Brier score of the confidence"}
 
 
-def changes(before: Predictions, after: Predictions) -> list[dict[str, Any]]:
+def changes(before: Predictions, after: Predictions) -> list[FindingData]:
     """Findings about a correction, as they stand in a report; both hold the same samples in the same order.
 
     >>> p = Predictions.from_probs([[0.9, 0.1], [0.2, 0.8]], [0, 0])

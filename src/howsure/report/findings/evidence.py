@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from scipy.special import betainc
 
 from howsure._core.check import Array, Floats
+from howsure.render.model import FindingData, Value
 
 ALPHA = 0.01  # chance that a finding about a calibrated model is false, each finding for itself
 
@@ -23,12 +25,12 @@ class Finding:
 
     name: str
     text: str
-    evidence: dict[str, Any]
+    evidence: Mapping[str, Value]
     paper: str
 
-    def json(self) -> dict[str, Any]:
+    def json(self) -> FindingData:
         """As it stands in a report."""
-        return {"name": self.name, "text": self.text, "evidence": self.evidence, "paper": self.paper}
+        return {"name": self.name, "text": self.text, "evidence": dict(self.evidence), "paper": self.paper}
 
 
 def more_than(k: Any, n: Any, q: Any) -> Floats:
