@@ -20,6 +20,7 @@ from howsure.calibrators.choice import (
     value_of,
 )
 from howsure.predictions import Predictions
+from howsure.render.model import FindingData
 from howsure.report.findings import changes as what_changed
 
 __all__ = ["CalibrationReport", "calibration_report"]
@@ -50,7 +51,7 @@ class CalibrationReport:
     changes: tuple[Change, ...]
     methods: dict[str, dict[str, float]]
     choice: Choice | None
-    findings: tuple[dict[str, Any], ...]
+    findings: tuple[FindingData, ...]
     notes: tuple[str, ...]
 
     def rows(self) -> list[tuple[str, str, str, str, str]]:
@@ -140,7 +141,7 @@ def _values(calibrator: Calibrator | None, test: Predictions, names: tuple[str, 
     return {name: value_of(getattr(metrics, name), preds) for name in names}
 
 
-def _harm(name: str, changes: tuple[Change, ...], found: tuple[dict[str, Any], ...]) -> list[str]:
+def _harm(name: str, changes: tuple[Change, ...], found: tuple[FindingData, ...]) -> list[str]:
     """What became worse for certain and no finding tells, and what calibration is for and did not achieve."""
     told = [f["evidence"].get("loss") for f in found]
     failed = [

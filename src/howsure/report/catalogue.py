@@ -65,7 +65,7 @@ def item(
     **options: float | str,
 ) -> Item:
     """The entry of a metric, by its own name or another."""
-    f = metric or getattr(metrics, name)
+    f: Any = metric or getattr(metrics, name)
     return Item(name, f, measure or (partial(f, **options) if options else f), f.better, on)
 
 

@@ -6,11 +6,11 @@ import hashlib
 import platform
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
 from howsure.predictions import Predictions
+from howsure.render.model import Input, Provenance
 
 BLOCK = 1 << 20
 
@@ -35,14 +35,14 @@ def array_digest(preds: Predictions) -> str:
 
 
 def provenance(
-    preds: Predictions, files: Sequence[str | Path] = (), command: str | None = None, **settings: Any
-) -> dict[str, Any]:
+    preds: Predictions, files: Sequence[str | Path] = (), command: str | None = None, *, seed: int, level: float
+) -> Provenance:
     """What must be known to make the same report again."""
     if files:
-        inputs = [{"file": Path(f).name, "sha256": file_digest(f)} for f in files]
+        inputs: list[Input] = [{"file": Path(f).name, "sha256": file_digest(f)} for f in files]
     else:
         inputs = [{"arrays": preds.kind, "sha256": array_digest(preds)}]
-    return {"inputs": inputs, "command": command, **settings, "versions": versions()}
+    return {"inputs": inputs, "command": command, "seed": seed, "level": level, "versions": versions()}
 
 
 def versions() -> dict[str, str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from math import isfinite
-from typing import Any
+from typing import Any, cast
 
 from howsure import metrics
 from howsure.render.model import Difference, Metrics, ModelRow, Pair
@@ -107,7 +107,7 @@ def paired(models: Sequence[Model], sure: Sureness) -> Differences:
 
 def pairs(models: Sequence[Model], differences: Differences) -> list[Pair]:
     """Every pair with its paired differences."""
-    return [{"a": models[i].name, "b": models[j].name, **found} for (i, j), found in differences.items()]
+    return [cast(Pair, {"a": models[i].name, "b": models[j].name, **found}) for (i, j), found in differences.items()]
 
 
 def _differences(a: Model, b: Model, sure: Sureness) -> dict[str, Difference]:
