@@ -10,7 +10,7 @@ from typing import NotRequired, TypedDict
 import numpy as np
 
 from howsure._core import json
-from howsure._core.check import Bools
+from howsure._core.check import Bools, InputError
 from howsure.policies.deployment import Deferral, Expected, count_kept, deferral_table, expected_on_new_data, named
 from howsure.policies.guarantee import Guaranteed
 from howsure.policies.policy import Decisions, Policy
@@ -73,6 +73,18 @@ class TrialData(TypedDict):
     deferral: dict[str, list[DeferralData]]
 
 
+class AllData(TypedDict):
+    """All questions that were asked, those without an answer by reason, and the share of all that is accepted."""
+
+    asked: int
+    answered: float
+    coverage: float
+    unparseable: int
+    refused: int
+    missing: int
+    unstated: int
+
+
 class PlanData(TypedDict):
     """Everything to know before a threshold goes live; what is null does not exist or is infinite."""
 
@@ -83,6 +95,7 @@ class PlanData(TypedDict):
     n: NotRequired[int]
     coverage: NotRequired[float | None]
     accuracy: NotRequired[float | None]
+    questions: NotRequired[AllData]
     by: str | None
     thresholds: dict[str, float | None]
     deferral: dict[str, list[DeferralData]]
@@ -112,18 +125,33 @@ def plan(
         "feasible": policy.threshold < np.inf or any(x < np.inf for x in policy.thresholds),
         **({} if promise is None else {"promise": promise}),
         **({} if basis is None else {"n": basis.n, "coverage": basis.coverage, "accuracy": basis.accuracy}),
+        **_questions(made, preds),
         "by": policy.by,
         "thresholds": dict(zip(policy.keys, policy.thresholds, strict=True)),
-        "deferral": _deferral(policy, preds, level),
+        "deferral": {} if preds.graded else _deferral(policy, preds, level),
         "expected": None,
         "test": None,
     }
-    if policy.by is None and policy.costs is None and preds.weight is None:
+    if policy.by is None and policy.costs is None and preds.weight is None and not preds.graded:
         o = Outcomes(made.score, preds.correct, group=preds.group)
         out["expected"] = expected_on_new_data(o, choose, level=level)
+    if test is not None and test.graded:
+        raise InputError(
+            "a test holds right and wrong answers against the promise; the answers of this one are graded."
+        )
     if test is not None:
         out["test"] = {**_on_test(policy, test, level), "deferral": _deferral(policy, test, level)}
     return json.typed(json.plain(out), PlanData)
+
+
+def _questions(made: Decisions, preds: Predictions) -> dict[str, object]:
+    """How many questions were asked and answered at all, and the share of all of them that is accepted."""
+    if preds.unanswered is None or not preds.unanswered.total:
+        return {}
+    counts = {name: count for name, count in asdict(preds.unanswered).items() if name != "unstated_right"}
+    accepted = made.coverage * preds.answered
+    asked = preds.n + preds.unanswered.total
+    return {"questions": {"asked": asked, "answered": preds.answered, "coverage": accepted, **counts}}
 
 
 def _right(policy: Policy, preds: Predictions) -> tuple[Decisions, Bools]:

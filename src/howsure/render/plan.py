@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from howsure.policies.planning import DeferralData, ExpectedData, PlanData, ShareData, TrialData
+from howsure.policies.planning import AllData, DeferralData, ExpectedData, PlanData, ShareData, TrialData
 from howsure.render.tables import Sheet, Table
 from howsure.render.words import percent
 
@@ -40,6 +40,8 @@ def _promised(plan: PlanData) -> list[str]:
     if "n" in plan:
         shares = f"coverage {percent(plan.get('coverage'), 2)}, accuracy {percent(plan.get('accuracy'), 2)}"
         out.append(f"data       {shares} of {n} samples")
+    if "questions" in plan:
+        out.append(_all(plan["questions"]))
     if promise and promise["delta"] is not None:
         sure = percent(1 - promise["delta"], 2)
         if promise["bound"] is not None:
@@ -47,6 +49,18 @@ def _promised(plan: PlanData) -> list[str]:
         if not promise["feasible"]:
             out.append(f"infeasible {n} labels do not allow this promise; {_needed(promise['labels_needed'])}")
     return out
+
+
+def _all(q: AllData) -> str:
+    counts = (
+        (q["unparseable"], "unparseable"),
+        (q["refused"], "refused"),
+        (q["missing"], "missing"),
+        (q["unstated"], "without confidence"),
+    )
+    reasons = ", ".join(f"{count:,} {word}" for count, word in counts if count)
+    alone = f"alone on {percent(q['coverage'], 2)} of all {q['asked']:,} questions"
+    return f"questions  {percent(q['answered'], 2)} answered ({reasons}); {alone}"
 
 
 def _needed(labels: int | None) -> str:

@@ -261,3 +261,29 @@ def test_a_promise_for_graded_answers(tmp_path: Path) -> None:
     kept = preds.confidence >= policy.threshold
     assert 0.1 < kept.mean() < 0.4
     assert preds.loss[kept].mean() < 0.4 < preds.loss.mean()
+
+
+def test_threshold_counts_all_questions(run: Callable[..., Any]) -> None:
+    path = data("llm_verbalised_mmlu_pro/mmlu_pro_claude-3-7-sonnet-20250219_eval_all_None.csv")
+    args = ("threshold", str(path), "--name", "confidence=verbal_numerical_confidence", "--risk", "0.15")
+    plan = json.loads(run(*args, "--json")[1])
+    asked = plan["questions"]
+    assert (asked["asked"], asked["unparseable"], asked["unstated"]) == (12032, 4, 0)
+    assert asked["coverage"] == pytest.approx(plan["coverage"] * 12028 / 12032)
+    out = run(*args)[1]
+    assert "answered (4 unparseable); alone on" in out
+    assert "of all 12,032 questions" in out
+
+
+def test_threshold_of_graded_answers(tmp_path: Path, run: Callable[..., Any]) -> None:
+    rng = np.random.default_rng(1)
+    rows = [f"{0.5 * (rng.random() < c)},{c}" for c in rng.random(900)]
+    (tmp_path / "log.csv").write_text("\n".join(["grade,stated_confidence", *rows]))
+    code, out, _ = run("threshold", str(tmp_path / "log.csv"), "--risk", "0.7", "--json")
+    plan = json.loads(out)
+    assert code == 0
+    assert plan["feasible"]
+    assert plan["promise"]["bound"] <= 0.7
+    assert (plan["accuracy"], plan["expected"], plan["deferral"]) == (None, None, {})
+    code, _, err = run("threshold", str(tmp_path / "log.csv"), "--risk", "0.7", "--on", str(tmp_path / "log.csv"))
+    assert (code, "graded" in err) == (2, True)
