@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import io
 import json
+import os
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
@@ -164,3 +166,27 @@ def test_bad_lines_can_be_skipped(policy: Callable, val: Path) -> None:
     assert (ran.code, ran.out.count("\n")) == (0, 2)
     assert ran.err.startswith("bad.jsonl, line 2 is not JSON")
     assert "1 bad lines" in ran.err
+
+
+def test_a_bad_label_does_not_make_predictions_bad(policy: Callable, val: Path) -> None:
+    (val / "labels.jsonl").write_text("oops\n")
+    ran = policy("decide", "online.json", "new.jsonl", "--labels", "labels.jsonl", "--on-bad", "skip")
+    assert (ran.code, ran.out.count("\n")) == (0, 50)
+    assert "oops is not a decision with its label" in ran.err
+    assert "bad lines" not in ran.err
+    (val / "labels.jsonl").write_text("oops\noops\n")
+    stopped = policy("decide", "online.json", "new.jsonl", "--labels", "labels.jsonl")
+    assert (stopped.code, stopped.out) == (2, "")
+    assert stopped.err.startswith("howsure: labels.jsonl: oops")
+
+
+def test_a_named_pipe_is_decided_and_nothing_else_waits_for_one(policy: Callable, val: Path) -> None:
+    os.mkfifo(val / "pipe.jsonl")
+    ran = policy("evaluate", "pipe.jsonl")
+    assert (ran.code, ran.out) == (2, "")
+    assert "pipe.jsonl is a pipe or a device; a file is needed" in ran.err
+    writer = threading.Thread(target=lambda: (val / "pipe.jsonl").write_text('{"conf": "99.9%"}\n'))
+    writer.start()
+    ran = policy("decide", "policy.json", "pipe.jsonl")
+    writer.join()
+    assert json.loads(ran.out)["confidence"] == 0.999

@@ -1,5 +1,6 @@
 """The online policy: each move by hand, and a stream whose accuracy drops."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 from howsure import InputError, Predictions, load, save
 from howsure.policies import OnlinePolicy, Policy
-from howsure.serving.feedback import Learner, learnt
+from howsure.serving.feedback import Learner, identity, learnt, tickets
 from howsure.serving.stream import decision_lines
 
 GRID = np.linspace(0, 1, 1001)
@@ -115,6 +116,7 @@ def test_saved_whole_and_goes_on_the_same(tmp_path: Path) -> None:
 
 def test_a_file_of_labels_is_learnt_once(tmp_path: Path) -> None:
     state, made = start().decide(confidence(0.9, 0.8))
+    made = replace(made, ticket=tickets(made, 0, identity(state)))
     lines = decision_lines(made, [1, 2], None).decode().splitlines()
     path = tmp_path / "labels.jsonl"
     path.write_text(lines[0][:-1] + ',"correct":0}\n' + lines[1][:20])  # the second line is not complete yet

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -13,7 +13,9 @@ import pytest
 
 import howsure as hs
 from howsure.policies import OnlinePolicy, Policy
-from howsure.serving.feedback import learnt
+from howsure.policies.policy import Decisions
+from howsure.serving.feedback import identity, learnt, tickets
+from howsure.serving.stream import decision_lines
 
 COMMAND = [sys.executable, "-m", "howsure.cli", "decide", "online.json", "-", "--labels", "labels.jsonl", "-q"]
 
@@ -23,15 +25,16 @@ def lines(n: int) -> str:
     return "".join(f'{{"id": {i}, "confidence": {c}}}\n' for i, c in enumerate(confidence))
 
 
-def labelled(n: int) -> str:
+def labelled(state: OnlinePolicy, n: int) -> str:
+    """Decisions of this policy that came back with their labels."""
     rng = np.random.default_rng(1)
     score = rng.uniform(0.3, 1, n).round(4)
-    rows = zip(score.tolist(), (rng.random(n) < 0.9).tolist(), strict=True)
-    return "".join(
-        json.dumps({"line": i, "decision": "accept", "score": s, "confidence": s, "audit": True, "correct": int(c)})
-        + "\n"
-        for i, (s, c) in enumerate(rows)
-    )
+    yes = np.ones(n, dtype=bool)
+    made = Decisions(yes, np.full(n, -1), score, score, audit=yes)
+    made = replace(made, ticket=tickets(made, 0, identity(state)))
+    lines = decision_lines(made, range(1, n + 1), None).decode().splitlines()
+    right = (rng.random(n) < 0.9).tolist()
+    return "".join(f'{line[:-1]},"correct":{int(ok)}}}\n' for line, ok in zip(lines, right, strict=True))
 
 
 def killed_after(folder: Path, seconds: float) -> None:
@@ -53,7 +56,7 @@ def killed_after(folder: Path, seconds: float) -> None:
 def test_kill_9_and_go_on(tmp_path: Path) -> None:
     start = OnlinePolicy.start(Policy("max_prob", 0.6), np.linspace(0.3, 1, 500), risk=0.1)
     hs.save(start, tmp_path / "online.json")
-    text = labelled(900)
+    text = labelled(start, 900)
     read = 0
     for part, seconds in enumerate((1.7, 2.3, 2.0), start=1):
         (tmp_path / "labels.jsonl").write_text("".join(text.splitlines(keepends=True)[: 300 * part]))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Generator, Sequence
-from contextlib import contextmanager, nullcontext
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from time import monotonic
 from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from howsure._core.atomic import check_target
 from howsure._core.check import InputError
 from howsure.cli.common import name_table, note, reading
 
@@ -69,17 +70,33 @@ def command(
       howsure decide policy.json new.jsonl -o decisions.jsonl --resume
       howsure decide online.json - --labels labelled.jsonl --watch watch.json
     """
-    decide, close = _decider(policy, labels)
-    watching = _Watching(watch, quiet) if watch else None
-    serving = _serving(_stamp(policy, labels), watching, **how)
-    try:
-        total = _run(decide, file, out, resume, serving)
-    finally:
-        close()
-        if watching:
-            watching.close()
+    with _alone(policy if _learns(policy) else None), _alone(watch):
+        decide, close = _decider(policy, labels, how["on_bad"])
+        watching = _Watching(watch, quiet) if watch else None
+        serving = _serving(_stamp(policy, labels), watching, **how)
+        try:
+            total = _run(decide, file, out, resume, serving)
+        finally:
+            close()
+            if watching:
+                watching.close()
     note(_summary(total), quiet)
     return 0
+
+
+def _alone(path: str | None) -> AbstractContextManager[None]:
+    """Nobody else may move this state meanwhile."""
+    from howsure.serving.output import held
+
+    return nullcontext() if path is None else held(Path(path))
+
+
+def _learns(path: str) -> bool:
+    """Whether a file holds a policy that changes while it decides."""
+    from howsure._core.saving import load
+    from howsure.policies.online import OnlinePolicy
+
+    return isinstance(load(path), OnlinePolicy)
 
 
 def _serving(stamp: str, watching: _Watching | None, *, on_bad: Any, names: Sequence[str], **how: Any) -> Serving:
@@ -95,7 +112,8 @@ def _summary(total: Served) -> str:
     again = f", {total.skipped:,} decided before" if total.skipped else ""
     bad = f", {total.bad:,} bad lines" if total.bad else ""
     what = f"{total.accepted:,} accepted, {deferred:,} deferred{again}{bad}"
-    return f"{total.decided:,} decided: {what} ({total.ended})"
+    handed = ": what the reader was handed" if total.ended == "closed pipe" else ""
+    return f"{total.decided:,} decided: {what} ({total.ended}{handed})"
 
 
 def _run(decide: Decide, file: str, out: str | None, resume: bool, how: Serving) -> Served:
@@ -126,13 +144,17 @@ def _source(file: str) -> Generator[IO[bytes]]:
 @contextmanager
 def _sink(out: str | None) -> Generator[Sink]:
     if out is None:
-        yield sys.stdout.buffer
+        buffer = sys.stdout.buffer
+        yield getattr(buffer, "raw", buffer)  # unbuffered, so that it is known what a reader was handed
         return
-    with open(out, "xb", buffering=0) as sink:
+    from howsure.serving.output import new
+
+    check_target(Path(out))
+    with new(Path(out)) as sink:
         yield sink
 
 
-def _decider(path: str, labels: str | None) -> tuple[Decide, Callable[[], None]]:
+def _decider(path: str, labels: str | None, on_bad: Any) -> tuple[Decide, Callable[[], None]]:
     """How to decide, and what to do at the end."""
     from howsure._core.saving import load, save
     from howsure.policies.online import OnlinePolicy
@@ -141,7 +163,8 @@ def _decider(path: str, labels: str | None) -> tuple[Decide, Callable[[], None]]
 
     value = load(path)
     if isinstance(value, OnlinePolicy):
-        learner = Learner(value, Path(labels) if labels else None, lambda state: save(state, path))
+        file = Path(labels) if labels else None
+        learner = Learner(value, file, lambda state: save(state, path), on_bad=on_bad, report=note)
         return learner.decide, learner.close
     if not isinstance(value, Policy):
         raise InputError(f"{path} holds a {type(value).__name__}, not a policy; make one with howsure threshold.")

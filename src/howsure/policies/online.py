@@ -56,6 +56,7 @@ class OnlinePolicy:
     wrong: int = 0
     top: float = 1.0 - BAND  # level above which about a tenth of the recent scores lie
     read: int = 0  # bytes of a file of labels that were learnt from
+    learnt: tuple[str, ...] = ()  # tickets of the decisions whose labels were learnt lately
 
     @classmethod
     def start(

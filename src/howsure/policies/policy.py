@@ -57,6 +57,7 @@ class Decisions:
     ids: Array | None = None
     class_names: tuple[str, ...] | None = None
     audit: Bools | None = None  # accepted answers whose label an online policy asks for
+    ticket: tuple[str, ...] | None = None  # by which a label of an online policy is known again
 
     @property
     def coverage(self) -> float:
@@ -76,7 +77,7 @@ class Decisions:
     def __getitem__(self, rows: Any) -> Decisions:
         pick: Callable[[Array | None], Any] = lambda a: None if a is None else a[rows]
         names = ("accept", "prediction", "confidence", "score", "ids", "audit")
-        return replace(self, **{name: pick(getattr(self, name)) for name in names})
+        return replace(self, ticket=None, **{name: pick(getattr(self, name)) for name in names})
 
 
 @dataclass(frozen=True)

@@ -1,43 +1,84 @@
-"""Labels that come back: lines of earlier decisions with `correct` added, read as far as they are complete."""
+"""Labels that come back: lines of earlier decisions with `correct` added, read as far as they are complete.
+
+Every decision of an online policy carries a ticket, its number and a digest of what was decided. A label counts once,
+and only with a ticket of this policy: repeated, unknown and late labels are reported and not learnt.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Callable
-from dataclasses import replace
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from time import monotonic
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
 from howsure._core.check import InputError
+from howsure.formats.contents import as_record
 from howsure.policies.online import OnlinePolicy
 from howsure.policies.policy import Decisions
 from howsure.predictions import Predictions
 
 EVERY = 1.0  # seconds between two saves of the state
+WINDOW = 1 << 16  # a label for a decision further back than this is late
+BLOCK = 1 << 24  # bytes of labels that are looked at together
+
+
+class LabelError(InputError):
+    """Something is wrong with the labels, not with the predictions."""
+
+
+@dataclass(frozen=True)
+class Label:
+    """A decision that came back with its label."""
+
+    ticket: str
+    accept: bool
+    audit: bool
+    score: float
+    correct: bool
+
+    @property
+    def number(self) -> int:
+        """Which decision of the policy it was; -1 where the ticket does not say."""
+        number = self.ticket.partition("-")[0]
+        return int(number) if number.isascii() and number.isdigit() and len(number) < 19 else -1
 
 
 class Learner:
     """Decides by an online policy, learns from a growing file of labels, and saves its state as it goes.
 
-    The state holds how many bytes of the label file it has learnt from, so after a crash no label counts twice
-    and none is lost. `save` must write whole or not at all, as `howsure.save` does.
+    The state holds how many bytes of the label file it has learnt from and which tickets, so after a crash no label
+    counts twice and none is lost. `save` must write whole or not at all, as `howsure.save` does. A line that is no
+    label ends the run, or is told to `report` and passed over where `on_bad` is "skip".
     """
 
-    def __init__(self, state: OnlinePolicy, labels: Path | None, save: Callable[[OnlinePolicy], None]):
+    def __init__(
+        self,
+        state: OnlinePolicy,
+        labels: Path | None,
+        save: Callable[[OnlinePolicy], None],
+        *,
+        on_bad: Literal["stop", "skip"] = "stop",
+        report: Callable[[str], None] = lambda _: None,
+    ):
         self.state, self.labels, self._save = state, labels, save
-        self._saved = monotonic()
+        self.on_bad, self.report = on_bad, report
+        self._who, self._saved = identity(state), monotonic()
 
     def decide(self, preds: Predictions) -> Decisions:
         """Learn what is new, decide, and save now and then."""
         if self.labels is not None:
-            self.state = learnt(self.state, self.labels)
+            self.state = learnt(self.state, self.labels, on_bad=self.on_bad, report=self.report)
+        first = self.state.seen
         self.state, made = self.state.decide(preds)
         if monotonic() - self._saved >= EVERY:
             self.close()
-        return made
+        return replace(made, ticket=tickets(made, first, self._who))
 
     def close(self) -> None:
         """Save the state."""
@@ -45,32 +86,106 @@ class Learner:
         self._saved = monotonic()
 
 
-def learnt(state: OnlinePolicy, path: Path) -> OnlinePolicy:
+def identity(state: OnlinePolicy) -> bytes:
+    """What stays the same of an online policy while it learns."""
+    fixed = (state.risk, state.step, state.audit, state.seed, state.policy.score, state.policy.threshold)
+    return hashlib.sha256(repr(fixed).encode() + state.grid.tobytes()).digest()
+
+
+def tickets(made: Decisions, first: int, who: bytes) -> tuple[str, ...]:
+    """The tickets of decisions, the first of which is number `first` of its policy."""
+    audit = np.zeros(len(made), dtype=np.bool_) if made.audit is None else made.audit
+    rows = zip(made.accept.tolist(), audit.tolist(), made.score.tolist(), strict=True)
+    return tuple(_ticket(i, row, who) for i, row in enumerate(rows, start=first))
+
+
+def _ticket(number: int, row: tuple[bool, bool, float], who: bytes) -> str:
+    said = f"{number}|{row[0]:d}|{row[1]:d}|{row[2]!r}".encode()
+    return f"{number}-{hashlib.sha256(who + said).hexdigest()[:12]}"
+
+
+def learnt(
+    state: OnlinePolicy,
+    path: Path,
+    *,
+    on_bad: Literal["stop", "skip"] = "stop",
+    report: Callable[[str], None] = lambda _: None,
+) -> OnlinePolicy:
     """The state after the complete lines that the file has beyond what was read before."""
+    while (data := _new(state, path)) is not None:
+        found = [_label(line, path, on_bad, report) for line in data.splitlines() if line.strip()]
+        fresh, refused = _fresh([label for label in found if label is not None], state)
+        if refused:
+            counts = ", ".join(f"{n:,} {why}" for why, n in sorted(refused.items()))
+            report(f"{path.name}: {counts} labels were not learnt.")
+        if fresh:
+            state = state.learn(_decisions(fresh), [label.correct for label in fresh])
+            state = replace(state, learnt=_kept((*state.learnt, *(label.ticket for label in fresh))))
+        state = replace(state, read=state.read + len(data))
+    return state
+
+
+def _new(state: OnlinePolicy, path: Path) -> bytes | None:
+    """Complete lines that were not read before; None where there are none."""
     if not path.exists():
-        return state
+        return None
+    size = path.stat().st_size
+    if size < state.read:
+        got = f"has {size:,} bytes, and {state.read:,} were read before, so it was cut or replaced"
+        raise LabelError(path.name, got=got, hint="append to the file, or begin with a new policy")
     with path.open("rb") as file:
         file.seek(state.read)
-        data = file.read()
+        data = file.read(BLOCK)
     whole = data[: data.rfind(b"\n") + 1]
-    if not whole:
-        return state
-    rows = [_row(line, path) for line in whole.splitlines() if line.strip()]
-    if rows:
-        state = state.learn(_decisions(rows), [row["correct"] for row in rows])
-    return replace(state, read=state.read + len(whole))
+    if not whole and len(data) == BLOCK:
+        raise LabelError(path.name, got=f"has a line of more than {BLOCK:,} bytes", hint="is this a text file?")
+    return whole or None
 
 
-def _row(line: bytes, path: Path) -> dict[str, Any]:
+def _fresh(found: Sequence[Label], state: OnlinePolicy) -> tuple[list[Label], Counter[str]]:
+    """The labels that count, and how many do not, by reason."""
+    who, known = identity(state), set(state.learnt)
+    newest = max([state.seen, *(_number(ticket) for ticket in state.learnt)])
+    fresh: list[Label] = []
+    refused: Counter[str] = Counter()
+    for label in found:
+        if label.ticket in known:
+            refused["repeated"] += 1
+        elif label.ticket != _ticket(label.number, (label.accept, label.audit, label.score), who):
+            refused["unknown"] += 1
+        elif label.number < newest - WINDOW:
+            refused["late"] += 1
+        else:
+            known.add(label.ticket)
+            fresh.append(label)
+    return fresh, refused
+
+
+def _number(ticket: str) -> int:
+    return int(ticket.partition("-")[0])
+
+
+def _kept(learned: Sequence[str]) -> tuple[str, ...]:
+    """Tickets that could still come a second time."""
+    newest = max(map(_number, learned))
+    return tuple(ticket for ticket in learned if _number(ticket) >= newest - WINDOW)
+
+
+def _label(line: bytes, path: Path, on_bad: str, report: Callable[[str], None]) -> Label | None:
     try:
-        row = json.loads(line)
-        return {"accept": row["decision"] == "accept", "audit": bool(row["audit"]), "score": float(row["score"]),
-                "correct": _truth(row["correct"])}  # fmt: skip
-    except (ValueError, KeyError, TypeError):
+        row = as_record(json.loads(line)) or {}
+        score = row["score"]
+        number = float("nan") if score is None else float(score)
+        return Label(str(row.get("ticket", "")), row["decision"] == "accept", bool(row["audit"]), number,
+                     _truth(row["correct"]))  # fmt: skip
+    except (ValueError, KeyError, TypeError, RecursionError):
         text = line[:80].decode("utf-8", "replace")
-        raise InputError(
-            f'{path.name}: {text} is not a decision with its label; add "correct": 0 or 1 to the lines of decide.'
-        ) from None
+        hint = 'add "correct": 0 or 1 to the lines of decide'
+        error = LabelError(f"{path.name}: {text}", got="is not a decision with its label", hint=hint)
+        if on_bad == "stop":
+            raise error from None
+        report(str(error))
+        return None
 
 
 def _truth(x: Any) -> bool:
@@ -79,6 +194,6 @@ def _truth(x: Any) -> bool:
     return bool(x)
 
 
-def _decisions(rows: list[dict[str, Any]]) -> Decisions:
-    accept, audit, score = (np.array([row[name] for row in rows]) for name in ("accept", "audit", "score"))
+def _decisions(rows: Sequence[Label]) -> Decisions:
+    accept, audit, score = (np.array([getattr(row, name) for row in rows]) for name in ("accept", "audit", "score"))
     return Decisions(accept, np.full(len(rows), -1), score, score, audit=accept & audit)

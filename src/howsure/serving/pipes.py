@@ -93,10 +93,21 @@ def _descriptor(source: IO[bytes]) -> int | None:
         return None
 
 
+class ClosedPipe(Exception):
+    """The reader went away after it was handed `delivered` bytes."""
+
+    def __init__(self, delivered: int):
+        super().__init__(delivered)
+        self.delivered = delivered
+
+
 def write_all(out: Sink, data: bytes) -> None:
-    """Write everything, also where the system takes it in pieces."""
+    """Write everything, also where the system takes it in pieces; `ClosedPipe` where nobody takes it any more."""
     view = memoryview(data)
-    while len(view):
-        written = out.write(view)
-        view = view[written or 0 :]
-    out.flush()
+    try:
+        while len(view):
+            written = out.write(view)
+            view = view[written or 0 :]
+        out.flush()
+    except BrokenPipeError:
+        raise ClosedPipe(len(data) - len(view)) from None

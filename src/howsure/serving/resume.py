@@ -12,8 +12,9 @@ import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
+from howsure._core.atomic import check_target
 from howsure._core.check import InputError
 from howsure.formats.catalogue import found
 from howsure.formats.files import scan_wanted
@@ -21,7 +22,8 @@ from howsure.formats.lines import BadLine, file_blocks
 from howsure.formats.logs import is_log
 from howsure.formats.names import Wanted
 from howsure.formats.streams import Batch, batches, is_lines
-from howsure.serving.pipes import Sink, Stop, stopping, write_all
+from howsure.serving.output import appending, cut_torn_line, held, refuse_if_there
+from howsure.serving.pipes import Sink, Stop, stopping
 from howsure.serving.stream import PLAIN, Decide, Served, Serving, Skip, decide_batches, ended
 
 ROWS = 1 << 14
@@ -49,15 +51,13 @@ def decide_file(
     Served(decided=2, accepted=1, bad=0, skipped=0, ended='end of input')
     """
     source, target = Path(path), Path(out)
-    done = None
-    if resume and target.exists():
-        done = _done(source, target, how)
-    elif target.exists() and target.stat().st_size:
-        raise InputError(str(target), got="exists", hint="resume it (--resume), remove it or give another name")
-    with target.open("ab", buffering=0) as raw:
-        total = _decide_path(decide, source, _Whole(raw, target), how, done)
-        os.fsync(raw.fileno())
-    return total
+    check_target(target)
+    with held(target):
+        done = _done(source, target, how) if resume and target.exists() else None
+        if not resume:
+            refuse_if_there(target)
+        with appending(target) as sink:
+            return _decide_path(decide, source, sink, how, done)
 
 
 def decide_path(decide: Decide, path: str | os.PathLike[str], out: Sink, how: Serving = PLAIN) -> Served:
@@ -89,28 +89,6 @@ def _rows(source: Path, wanted: Wanted) -> Iterator[Batch | BadLine]:
         row += part.n
 
 
-class _Whole:
-    """A file that only ever grows by whole lines: what a write that fails has torn is cut off."""
-
-    def __init__(self, raw: IO[bytes], path: Path):
-        self.raw, self.path = raw, path
-
-    def write(self, data: Any) -> int:
-        try:
-            write_all(self.raw, bytes(data))
-        except OSError as e:
-            cut_torn_line(self.path)
-            raise InputError(
-                str(self.path),
-                got=f"cannot be written: {(e.strerror or str(e)).lower()}",
-                hint="What was decided so far is kept; make room and go on with --resume",
-            ) from None
-        return len(data)
-
-    def flush(self) -> None:
-        """Nothing is held back."""
-
-
 @dataclass(frozen=True)
 class Decided:
     """One line of an earlier output."""
@@ -131,22 +109,6 @@ def _done(source: Path, target: Path, how: Serving) -> Skip:
         got = f"no longer begins with the rows of {target}, and rows without ids cannot be told apart"
         raise InputError(str(source), got=got)
     return lambda _, name: name in known
-
-
-def cut_torn_line(path: Path) -> None:
-    """Cut off what follows the last newline: the line that a crash tore."""
-    with path.open("r+b") as file:
-        size = end = file.seek(0, os.SEEK_END)
-        while end > 0:
-            start = max(0, end - (1 << 16))
-            file.seek(start)
-            found = file.read(end - start).rfind(b"\n")
-            if found >= 0:
-                end = start + found + 1
-                break
-            end = start
-        if end < size:
-            file.truncate(end)
 
 
 def decided(path: Path) -> Iterator[Decided]:

@@ -18,7 +18,8 @@ from howsure.formats.names import UNLABELLED, Wanted
 from howsure.formats.streams import Batch, batches
 from howsure.policies.policy import Decisions
 from howsure.predictions import Predictions
-from howsure.serving.pipes import Sink, Stop, Stopped, blocks, stopping, write_all
+from howsure.serving.feedback import LabelError
+from howsure.serving.pipes import ClosedPipe, Sink, Stop, Stopped, blocks, stopping, write_all
 
 Decide: TypeAlias = Callable[[Predictions], Decisions]
 Skip: TypeAlias = Callable[[int, Any], bool]  # line number and id → decided before
@@ -94,11 +95,19 @@ def decide_batches(
             total = replace(total, skipped=total.skipped + len(batch) - len(left))
             if left:
                 total = _decided(batch.rows(left), total, decide, out, how)
-    except BrokenPipeError:
-        return replace(total, ended="closed pipe")
+    except _Undelivered as e:
+        return replace(e.total, ended="closed pipe")
     except Stopped:
         pass
     return total
+
+
+class _Undelivered(Exception):
+    """The reader went away; `total` counts what it was handed."""
+
+    def __init__(self, total: Served):
+        super().__init__()
+        self.total = total
 
 
 def _left(batch: Batch, done: Skip) -> list[int]:
@@ -118,6 +127,8 @@ def _decided(batch: Batch, total: Served, decide: Decide, out: Sink, how: Servin
     """Decide and write; where the policy refuses, its lines are told apart."""
     try:
         made = decide(batch.preds)
+    except LabelError:  # the predictions are not at fault
+        raise
     except InputError as e:
         n = len(batch)
         if n == 1:
@@ -125,10 +136,18 @@ def _decided(batch: Batch, total: Served, decide: Decide, out: Sink, how: Servin
         for half in (range(n // 2), range(n // 2, n)):
             total = _decided(batch.rows(half), total, decide, out, how)
         return total
-    write_all(out, decision_lines(made, batch.lines, batch.ids, how.stamp))
+    lines = decision_lines(made, batch.lines, batch.ids, how.stamp)
+    try:
+        write_all(out, lines)
+    except ClosedPipe as e:
+        raise _Undelivered(_counted(total, made, lines[: e.delivered].count(b"\n"))) from None
     if how.see is not None:
         how.see(made)
-    return replace(total, decided=total.decided + len(made), accepted=total.accepted + int(made.accept.sum()))
+    return _counted(total, made, len(made))
+
+
+def _counted(total: Served, made: Decisions, n: int) -> Served:
+    return replace(total, decided=total.decided + n, accepted=total.accepted + int(made.accept[:n].sum()))
 
 
 def ended(total: Served, stop: Stop) -> Served:
@@ -183,4 +202,5 @@ def _extra(made: Decisions) -> Iterable[str]:
     """Whether a label is asked for, where an online policy audits."""
     if made.audit is None:
         return [""] * len(made)
-    return [',"audit":true' if a else ',"audit":false' for a in made.audit.tolist()]
+    named = [""] * len(made) if made.ticket is None else [f',"ticket":"{ticket}"' for ticket in made.ticket]
+    return [f',"audit":{"true" if a else "false"}{t}' for a, t in zip(made.audit.tolist(), named, strict=True)]

@@ -1,0 +1,84 @@
+"""Labels count once and only for decisions of this policy; what is wrong with them is not the predictions' fault."""
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from howsure import Predictions
+from howsure.policies import OnlinePolicy, Policy
+from howsure.serving import feedback
+from howsure.serving.feedback import LabelError, Learner, learnt
+from howsure.serving.stream import decision_lines
+
+START = OnlinePolicy.start(Policy("max_prob", 0.5), np.linspace(0, 1, 101), risk=0.1, audit=1.0)
+
+
+@pytest.fixture
+def decided(tmp_path: Path) -> tuple[OnlinePolicy, list[str]]:
+    """A policy after four decisions, and the lines of these with their labels."""
+    learner = Learner(START, None, lambda _: None)
+    made = learner.decide(Predictions.from_confidence([0.9, 0.8, 0.7, 0.6]))
+    lines = decision_lines(made, range(1, 5), None).decode().splitlines()
+    return learner.state, [f'{line[:-1]},"correct":0}}\n' for line in lines]
+
+
+def told(state: OnlinePolicy, path: Path, on_bad: str = "stop") -> tuple[OnlinePolicy, list[str]]:
+    said: list[str] = []
+    return learnt(state, path, on_bad=on_bad, report=said.append), said  # type: ignore[arg-type]
+
+
+def test_a_label_counts_once(decided: tuple, tmp_path: Path) -> None:
+    state, lines = decided
+    path = tmp_path / "labels.jsonl"
+    path.write_text(lines[0] + lines[1] + lines[0])
+    once, said = told(state, path)
+    assert (once.labels, said) == (2, ["labels.jsonl: 1 repeated labels were not learnt."])
+    with path.open("a") as file:
+        file.write(lines[1] + lines[2])
+    again, said = told(once, path)
+    assert (again.labels, said) == (3, ["labels.jsonl: 1 repeated labels were not learnt."])
+
+
+def test_labels_of_another_policy_or_of_changed_lines_are_unknown(decided: tuple, tmp_path: Path) -> None:
+    state, lines = decided
+    path = tmp_path / "labels.jsonl"
+    other = json.loads(lines[1]) | {"score": 0.81}
+    bare = {key: value for key, value in json.loads(lines[2]).items() if key != "ticket"}
+    path.write_text("".join(json.dumps(row) + "\n" for row in (other, bare)) + lines[3])
+    after, said = told(state, path)
+    assert (after.labels, said) == (1, ["labels.jsonl: 2 unknown labels were not learnt."])
+    stranger = replace(state, seed=5)
+    assert told(stranger, path)[0].labels == 0
+
+
+def test_a_late_label_is_not_learnt(decided: tuple, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    state, lines = decided
+    monkeypatch.setattr(feedback, "WINDOW", 2)
+    path = tmp_path / "labels.jsonl"
+    path.write_text(lines[0] + lines[3])
+    after, said = told(state, path)
+    assert (after.labels, said) == (1, ["labels.jsonl: 1 late labels were not learnt."])
+
+
+def test_a_label_file_that_became_shorter_is_refused(decided: tuple, tmp_path: Path) -> None:
+    state, lines = decided
+    path = tmp_path / "labels.jsonl"
+    path.write_text("".join(lines))
+    state, _ = told(state, path)
+    path.write_text(lines[0])
+    with pytest.raises(LabelError, match="were read before, so it was cut or replaced"):
+        told(state, path)
+
+
+def test_a_bad_label_is_passed_over_or_ends_the_run(decided: tuple, tmp_path: Path) -> None:
+    state, lines = decided
+    path = tmp_path / "labels.jsonl"
+    path.write_text(lines[0] + "oops\n" + lines[1])
+    after, said = told(state, path, "skip")
+    assert (after.labels, len(said)) == (2, 1)
+    assert "oops is not a decision with its label" in said[0]
+    with pytest.raises(LabelError, match="oops"):
+        told(state, path)
