@@ -194,8 +194,9 @@ def _number(cell: Any) -> float | None:
 
 def _share(cell: Any) -> float | None:
     if isinstance(cell, str) and cell.strip().endswith("%"):
-        value = _number(cell.strip()[:-1].strip())
-        return None if value is None else value / 100
+        digits = cell.strip()[:-1].strip()
+        value = _number(f"{digits}e-2")  # 99.9 / 100 is not 0.999
+        return value if "e" not in digits.lower() else None
     return _number(cell)
 
 

@@ -67,7 +67,8 @@ class Learner:
         report: Callable[[str], None] = lambda _: None,
     ):
         self.state, self.labels, self._save = state, labels, save
-        self.on_bad, self.report = on_bad, report
+        self.on_bad: Literal["stop", "skip"] = on_bad
+        self.report = report
         self._who, self._saved = identity(state), monotonic()
 
     def decide(self, preds: Predictions) -> Decisions:
