@@ -58,6 +58,15 @@ def test_round_trip_of_odd_numbers(tmp_path):
         assert same(hs.load(tmp_path / "c.json"), Temperature(t))
 
 
+def test_reports_and_comparisons_are_saved_as_their_own_json(tmp_path):
+    made = {"report": hs.evaluate(preds()), "comparison": hs.compare({"a": preds(), "b": (preds(), "margin")})}
+    for name, value in made.items():
+        hs.save(value, tmp_path / f"{name}.json")
+        again = hs.load(tmp_path / f"{name}.json")
+        assert type(again) is type(value)
+        assert (tmp_path / f"{name}.json").read_text(encoding="utf-8") == value.to_json() == again.to_json()
+
+
 def test_an_infinite_loss_survives(tmp_path):
     made = Temperature(1.0, hs.calibrators.Fitted("interior", 1, 2, None, float("inf")))
     hs.save(made, tmp_path / "c.json")

@@ -1,6 +1,7 @@
-"""save, load: calibrators, policies and reports as versioned JSON.
+"""save, load: calibrators, policies, reports and comparisons as versioned JSON.
 
-A file is `{"howsure": version, "schema": 1, "digest": "sha256:...", "value": {"class": ..., field: ...}}`.
+Reports and comparisons are their own JSON (`docs/schema`). Any other file is
+`{"howsure": version, "schema": 1, "digest": "sha256:...", "value": {"class": ..., field: ...}}`.
 The digest covers everything else in canonical form, so a file that was changed is refused; so are unknown
 schemas, classes and fields, and values of the wrong type. Loading executes nothing from the file: classes
 come from the fixed table below.
@@ -47,10 +48,11 @@ SAVABLE = {
     "Watch": "howsure.policies",
 }
 KEYS = {"howsure", "schema", "digest", "value"}
+DOCUMENTS = {"Report": "metrics", "Comparison": "comparison"}  # what has a JSON of its own, and the key that marks it
 
 
 def save(value: Any, path: str | os.PathLike[str]) -> None:
-    """Write a fitted calibrator, a policy or a report as JSON that `load` reads back bit for bit.
+    """Write a fitted calibrator, a policy, a report or a comparison as JSON that `load` reads back bit for bit.
 
     The file appears whole or not at all: it is written under a temporary name and renamed.
 
@@ -61,13 +63,16 @@ def save(value: Any, path: str | os.PathLike[str]) -> None:
     ...     load(f"{folder}/c.json").temperature
     1.7
     """
-    content = {"howsure": _version(), "schema": SCHEMA, "value": json.encode(value, _find)}
-    document = {"howsure": content["howsure"], "schema": SCHEMA, "digest": _digest(content), "value": content["value"]}
-    write_text(path, json.pretty(document))
+    name = type(value).__name__
+    if name in DOCUMENTS and type(value) is _document(name):
+        value.to_json(path)
+        return
+    content: dict[str, json.Plain] = {"howsure": _version(), "schema": SCHEMA, "value": json.encode(value, _find)}
+    write_text(path, json.pretty({**content, "digest": _digest(content), "value": content["value"]}))
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """The value that `save` wrote; an error where the file was changed, is of another schema or not ours.
+    """Return what `save` wrote; raise where the file was changed, is of another schema or is not ours.
 
     >>> load("nowhere.json")
     Traceback (most recent call last):
@@ -83,6 +88,10 @@ def _version() -> str:
     return import_module("howsure").__version__  # by name: the package itself stands above this module
 
 
+def _document(name: str) -> Any:
+    return getattr(import_module("howsure.report"), name)
+
+
 def _find(name: str) -> type:
     """The class of that name, from the fixed table."""
     if name not in SAVABLE:
@@ -90,12 +99,15 @@ def _find(name: str) -> type:
     return getattr(import_module(SAVABLE[name]), name)
 
 
-def _digest(content: dict[str, Any]) -> str:
+def _digest(content: dict[str, json.Plain]) -> str:
     return "sha256:" + hashlib.sha256(json.canonical(content).encode("ascii")).hexdigest()
 
 
 def _read(text: str) -> Any:
     document = json.loads(text)
+    for name, mark in DOCUMENTS.items():
+        if isinstance(document, dict) and mark in document and "digest" not in document:
+            return _document(name).from_json(text)
     if not isinstance(document, dict) or "howsure" not in document or "schema" not in document:
         raise InputError("it is not a file that howsure saved")
     if type(document["schema"]) is not int or document["schema"] != SCHEMA:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, TypedDict
 
 import click
 
+from howsure._core import json
 from howsure.cli.common import note, say
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def show(log: Log, *, level: float, seed: int, as_json: bool, quiet: bool) -> No
     slices = {name: dict(_by(log, name, level, seed)) for name in log.slices}
     if as_json:
         counts = {"n": log.n, "questions": log.questions, "outcomes": log.counts}
-        click.echo(json.dumps({**counts, "metrics": metrics, "slices": slices, "why": why}, allow_nan=False))
+        click.echo(json.line({**counts, "metrics": metrics, "slices": slices, "why": why}))
     elif not quiet:
         say(_table(metrics, slices, level))
 

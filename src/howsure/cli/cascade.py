@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
-from math import inf, isfinite
+from math import inf
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from howsure._core import json
 from howsure._core.check import InputError
 from howsure.cli.common import FILES, note, read_files, reading, say, working
 
@@ -62,19 +62,10 @@ def command(
         save(found, out)
         note(f"wrote {out}", quiet)
     if as_json:
-        click.echo(json.dumps(_plain({**asdict(found), "on": None if judged is None else asdict(judged)})))
+        click.echo(json.line(json.plain({**asdict(found), "on": judged})))
     elif not quiet:
         say(_table(found, judged, files))
     return int(found.expected is not None and found.expected.shares[-1] == 1)
-
-
-def _plain(value: Any) -> Any:
-    """Strict JSON: a threshold that nothing reaches, and a share of nothing, are null."""
-    if isinstance(value, dict):
-        return {name: _plain(one) for name, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_plain(one) for one in value]
-    return None if isinstance(value, float) and not isfinite(value) else value
 
 
 def _prices(costs: str, files: Sequence[str]) -> list[float]:

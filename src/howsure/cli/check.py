@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import quoteattr
 
 import click
 
+from howsure._core import json
 from howsure._core.atomic import write_text
 from howsure._core.check import InputError
 from howsure.cli.common import FILES, measuring, note, of_logs, read_files, reading, say, working
@@ -83,7 +82,7 @@ def command(
     if github:
         github_output(verdicts)
     if as_json:
-        click.echo(json.dumps({"passed": passed, "verdicts": [asdict(v) for v in verdicts]}))
+        click.echo(json.line(json.plain({"passed": passed, "verdicts": verdicts})))
     elif not quiet:
         say(table(verdicts))
     ctx.exit(0 if passed else 1)

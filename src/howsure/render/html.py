@@ -27,6 +27,7 @@ from howsure.render.words import (
     number,
     origin,
     percent,
+    streamed,
 )
 
 TILES = ("accuracy", "aurc", "coverage_at_risk_0.01", "ece")
@@ -52,12 +53,12 @@ def render(template: str, **parts: object) -> str:
 @cache
 def source(name: str) -> str:
     """A file that belongs to the page."""
-    return (files("howsure.render") / "templates" / name).read_text(encoding="utf-8").strip()
+    return files("howsure.render").joinpath("templates", name).read_text(encoding="utf-8").strip()
 
 
 @cache
 def _environment() -> Environment:
-    folder = files("howsure.render") / "templates"
+    folder = files("howsure.render").joinpath("templates")
     found = {f.name: f.read_text(encoding="utf-8") for f in folder.iterdir() if f.name.endswith(".j2")}
     return Environment(autoescape=True, loader=DictLoader(found), undefined=StrictUndefined, trim_blocks=False)
 
@@ -99,7 +100,7 @@ def _parts(report: ReportData) -> dict[str, object]:
         "doubts": sections.doubts(views["label_errors"]),
         "pictured": any("image" in s for s in views["label_errors"]),
         "classes": sections.classes(views["classes"]),
-        "origin": origin(report["howsure"], report["provenance"]),
+        "origin": [*origin(report["howsure"], report["provenance"]), *streamed(report.get("streamed"))],
     }
 
 

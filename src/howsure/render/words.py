@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from howsure.render.model import Entry, Input, Metrics, Number, Provenance, ReportData, Value
+from howsure.render.model import Entry, Input, Metrics, Number, Provenance, ReportData, Streamed, Value
 
 QUESTIONS = (
     "What is it worth?",
@@ -149,11 +149,18 @@ def headline(report: ReportData) -> str:
     samples = "" if report["samples"] == 1 else f", {report['samples']} samples each"
     limits = f"{level(report['provenance']['level'])} intervals"
     coarse = f" · {report['approximate']}" if "approximate" in report else ""
-    streamed = report.get("streamed")
-    partial = (
-        f"PARTIAL, {streamed['parts']:,} of {streamed['of']:,} parts: " if streamed and streamed["partial"] else ""
-    )
+    read = report.get("streamed")
+    partial = f"PARTIAL, {read['parts']:,} of {read['of']:,} parts: " if read and read["partial"] else ""
     return f"{partial}{report['n']:,} predictions{k}{samples} · score {report['score']} · {limits}{coarse}"
+
+
+def streamed(s: Streamed | None) -> list[tuple[str, str]]:
+    """How a report was read in parts, and what it leaves out, line by line."""
+    if s is None:
+        return []
+    read = f"{s['parts']:,} of {s['of']:,} parts of {s['files']:,} files"
+    left_out = [("left out", f"{what}: {why}") for what, why in s["left_out"].items()]
+    return [("read", read), *(("skipped", text) for text in s["skipped"]), *left_out]
 
 
 def origin(version: str, p: Provenance) -> list[tuple[str, str]]:

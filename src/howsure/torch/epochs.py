@@ -5,16 +5,15 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import os
 from collections.abc import Iterable, Mapping
-from math import isfinite
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import torch
 from torch import nn
 
+from howsure._core import json
 from howsure._core.atomic import check_target, write_text
 from howsure._core.check import InputError
 from howsure.metrics import accuracy, aurc, ece, nll
@@ -97,6 +96,4 @@ def _csv(rows: list[Row]) -> str:
 
 
 def _json(rows: list[Row]) -> str:
-    """JSON has no infinity: null."""
-    plain = [{k: None if isinstance(v, float) and not isfinite(v) else v for k, v in row.items()} for row in rows]
-    return json.dumps(plain, indent=1, allow_nan=False) + "\n"
+    return json.pretty(json.plain(rows))

@@ -15,7 +15,7 @@ from howsure._core.atomic import write_text
 from howsure._core.check import InputError
 from howsure._core.version import __version__
 from howsure.binning import equal_size
-from howsure.render.model import SCHEMA, curve_json
+from howsure.render.model import SCHEMA, comparison_data, curve_json
 from howsure.report.catalogue import Score
 from howsure.report.comparison import ranking, shift
 from howsure.report.comparison import slices as parts
@@ -69,6 +69,11 @@ class Comparison:
         from howsure.render.html import frame
 
         return frame(self.to_html())
+
+    @classmethod
+    def from_json(cls, text: str) -> Comparison:
+        """A comparison from its JSON text."""
+        return cls(comparison_data(text))
 
     def __repr__(self) -> str:
         return f"<Comparison: {len(self.data['models'])} models, n={self.data['n']:,}, best {self.best}>"

@@ -1,0 +1,34 @@
+"""Laws about rooms that no type checker knows: renderers do no arithmetic."""
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+SOURCE = Path(__file__).parents[2] / "src" / "howsure"
+IN_WORDS = ("words", "sections", "tables", "comparison", "plan", "html", "model", "schema")  # the others draw
+ARITHMETIC = (ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Pow)
+WRITES_SHARES = {"percent", "level", "between_percent"}  # 0.9 → 90 %
+COUNTS_COLUMNS = {
+    "parts",
+    "_heading",
+    "__rich_console__",
+    "listed",
+    "_deferral",
+    "curve_json",
+}  # places and rows
+ALLOWED = WRITES_SHARES | COUNTS_COLUMNS | {"_promised"}  # with probability 1 - delta
+
+
+def arithmetic(path: Path) -> Iterator[str]:
+    """Functions of a file that compute, by the place where they do."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
+        inside = [n for n in ast.walk(function) if isinstance(n, ast.BinOp) and isinstance(n.op, ARITHMETIC)]
+        computes = [n for n in inside if not isinstance(n.left, ast.List)]  # [None] * n is a column of nothing
+        if computes and function.name not in ALLOWED:
+            yield f"{path.name}, line {computes[0].lineno}: {ast.unparse(computes[0])}"
+
+
+def test_renderers_do_no_arithmetic() -> None:
+    found = [place for name in IN_WORDS for place in arithmetic(SOURCE / "render" / f"{name}.py")]
+    assert found == [], "numbers are made in report/; renderers write them"
