@@ -173,6 +173,17 @@ def test_images_become_thumbnails(howsure: Callable, files: Path) -> None:
     assert "data:image/png;base64," in Path("report.html").read_text(encoding="utf-8")
 
 
+def test_a_pattern_is_streamed_and_has_a_page(howsure: Callable) -> None:
+    """It ended with exit 70, KeyError: 'sha256'."""
+    for name in ("a", "b"):
+        Path(f"{name}.csv").write_text("confidence,correct\n" + "0.9,1\n0.8,0\n0.7,1\n" * 5, encoding="utf-8")
+    ran = howsure("evaluate", "[ab].csv", "--html", "o.html")
+    assert ran.code == 0
+    page = Path("o.html").read_text(encoding="utf-8")
+    assert "a.csv" in page
+    assert "b.csv" in page
+
+
 @pytest.mark.parametrize("content", [b"", b"\x80\x04pickle", b"PK\x03\x04"])
 def test_what_is_no_picture_is_refused(content: bytes, howsure: Callable, files: Path) -> None:
     Path("images.npy").write_bytes(content)

@@ -129,6 +129,31 @@ def test_binary_adds_the_positive_class() -> None:
     assert total == pytest.approx(np.mean((p - (np.random.default_rng(0).random(1000)[500:] < p)) ** 2))
 
 
+def test_the_level_is_that_of_slope_and_intercept_too() -> None:
+    """They had 95 % limits at every level."""
+    rng = np.random.default_rng(0)
+    p = rng.random(500)
+    preds = hs.Predictions.from_probs(p, (rng.random(500) < p).astype(int))
+    wide, narrow = (hs.evaluate(preds, level=level).data["binary"] for level in (0.95, 0.5))
+    for name in ("calibration_slope", "calibration_intercept"):
+        (a, b), (c, d) = ((found[name]["low"], found[name]["high"]) for found in (wide, narrow))
+        assert d - c == pytest.approx((b - a) * 0.6744897501960817 / 1.959963984540054)
+
+
+def test_every_pair_of_limits_follows_the_level() -> None:
+    preds = made_up(k=2)
+    wide, narrow = (hs.evaluate(preds, level=level).data for level in (0.99, 0.5))
+    for name, entry in wide["metrics"].items():
+        if entry.get("low") is not None:
+            less = narrow["metrics"][name]
+            assert less["high"] - less["low"] < entry["high"] - entry["low"], name
+    for key in ("operating", "classes"):
+        a, b = (found["views"][key] for found in (wide, narrow))
+        rows = zip(a, b, strict=True) if isinstance(a, list) else [(a, b)]
+        for one, two in rows:
+            assert np.all(np.asarray(two["low"]) >= np.asarray(one["low"]))
+
+
 def test_curves_are_thinned_and_end_at_the_ends() -> None:
     t = hs.tally(np.arange(5000) / 5000, correct=np.arange(5000) % 2)
     curve = curve_json(hs.risk_coverage(t))

@@ -14,7 +14,7 @@ from howsure._core import json
 from howsure._core.atomic import write_text
 from howsure._core.check import InputError
 from howsure.cli.common import FILES, measuring, note, of_logs, read_files, reading, say, working
-from howsure.report.catalogue import catalogue
+from howsure.render.catalogue import CATALOGUE
 
 if TYPE_CHECKING:
     from howsure.report.gate import Limit, Verdict
@@ -22,10 +22,9 @@ if TYPE_CHECKING:
 
 def _limit_options(f: Callable[..., Any]) -> Callable[..., Any]:
     """--max-NAME for what should be low, --min-NAME for what should be high."""
-    for item in reversed(catalogue()):
-        if item.better != "zero" and not item.name.startswith("coverage_at_risk"):
-            side = "max" if item.better == "lower" else "min"
-            f = click.option(f"--{side}-{item.name.replace('_', '-')}", type=float, metavar="X")(f)
+    for item in reversed(CATALOGUE):
+        if item.option is not None:
+            f = click.option(item.option, type=float, metavar="X")(f)
     f = click.option("--max-risk-at-coverage", multiple=True, metavar="COVERAGE:X", help="e.g. 0.8:0.02")(f)
     return click.option("--min-coverage-at-risk", multiple=True, metavar="RISK:X", help="e.g. 0.01:0.8")(f)
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from howsure.render.catalogue import BY_NAME, QUESTIONS, READ
 from howsure.render.model import Entry, Input, Metrics, Number, Provenance, ReportData, Streamed, Value
 
-QUESTIONS = (
-    "What is it worth?",
-    "Can I rank by it?",
-    "Can I read it as a probability?",
-)
+ARROWS = {"lower": "↓", "higher": "↑", "zero": "→0"}
 
 
 class Meaning(NamedTuple):
@@ -21,42 +18,10 @@ class Meaning(NamedTuple):
     says: str
 
 
-MEANINGS = {
-    "accuracy": Meaning(0, "accuracy", "share of right answers"),
-    "top_5_accuracy": Meaning(0, "top-5 accuracy", "label among the five most probable classes"),
-    "nll": Meaning(0, "NLL", "mean -log probability of the label, nats"),
-    "brier": Meaning(0, "Brier", "squared distance to the truth, all classes"),
-    "aurc": Meaning(1, "AURC", "mean error over all coverages; compares models"),
-    "e_aurc": Meaning(1, "E-AURC", "above the best possible order; one model"),
-    "augrc": Meaning(1, "AUGRC", "mean share of accepted errors"),
-    "auroc": Meaning(1, "AUROC", "a right answer outranks a wrong one; one model"),
-    "aupr_error": Meaning(1, "AUPR (errors)", "precision of finding errors; one model"),
-    "aupr_success": Meaning(1, "AUPR (successes)", "precision of finding right answers; one model"),
-    "coverage_at_risk_0.01": Meaning(1, "coverage at 1 % risk", "share acceptable with at most 1 % wrong"),
-    "coverage_at_risk_0.05": Meaning(1, "coverage at 5 % risk", "share acceptable with at most 5 % wrong"),
-    "eor": Meaning(1, "EOR", "odds gained by knowing the confidence"),
-    "eor_smooth": Meaning(1, "EOR (smoothed)", "the same with error-free bins corrected"),
-    "ece": Meaning(2, "ECE", "gap of confidence and accuracy, 15 bins"),
-    "aece": Meaning(2, "adaptive ECE", "the same, bins as narrow as data allow"),
-    "mce": Meaning(2, "MCE", "largest gap, 15 bins"),
-    "amce": Meaning(2, "adaptive MCE", "largest gap, adaptive bins"),
-    "signed_calibration_error": Meaning(2, "confidence − accuracy", "positive: over-confident"),
-    "over_confidence": Meaning(2, "over-confidence", "part of the ECE that claims too much"),
-    "under_confidence": Meaning(2, "under-confidence", "part of the ECE that claims too little"),
-    "debiased_ece": Meaning(2, "debiased ECE (L2)", "squared gap, sampling noise removed"),
-    "smooth_ece": Meaning(2, "smooth ECE", "calibration error without bins"),
-    "correctness_brier": Meaning(2, "Brier of the confidence", "squared distance, claim and outcome"),
-    "correctness_nll": Meaning(2, "NLL of the confidence", "log loss of claim and outcome, nats"),
-    "classwise_ece": Meaning(2, "class-wise ECE", "mean ECE of every class's probability"),
-    "uce": Meaning(2, "UCE", "gap of error rate and scaled entropy"),
-    "muce": Meaning(2, "MUCE", "largest such gap"),
-}
-ARROWS = {"lower": "↓", "higher": "↑", "zero": "→0"}
-
-
 def meaning(name: str) -> Meaning:
-    """What a metric means; one that is not known here stands under the last question by its name."""
-    return MEANINGS.get(name, Meaning(2, name, ""))
+    """What a metric means; one that is not in the catalogue stands under the last question by its name."""
+    known = BY_NAME.get(name)
+    return Meaning(READ, name, "") if known is None else Meaning(known.place, known.title, known.says)
 
 
 def heading(name: str, better: str) -> str:

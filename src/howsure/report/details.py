@@ -10,7 +10,8 @@ import numpy as np
 
 from howsure._core.check import Array, Bools, Floats, Ints
 from howsure.predictions.outcomes import Outcomes
-from howsure.report.samples import MANY_CLASSES, Columns, On, Samples, Shape, outcomes_of
+from howsure.render.catalogue import On
+from howsure.report.samples import MANY_CLASSES, Columns, Samples, Shape, outcomes_of
 from howsure.report.sums import class_number
 from howsure.tallies.tally import Tally
 

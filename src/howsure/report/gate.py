@@ -10,8 +10,8 @@ from typing import Any, Literal
 from howsure import metrics
 from howsure._core.check import InputError
 from howsure.predictions import Predictions
+from howsure.render.catalogue import RANK, Item, item
 from howsure.report import catalogue
-from howsure.report.catalogue import Item, item
 from howsure.report.measurement import Sureness, measured
 from howsure.report.samples import Samples
 
@@ -83,7 +83,8 @@ def check(
 def _item(limit: Limit, known: Mapping[str, Item]) -> Item:
     if limit.name in WITH_ARGUMENT:
         metric = getattr(metrics, limit.name)
-        return item(limit.key, metric, measure=partial(metric, **{WITH_ARGUMENT[limit.name]: limit.argument}))
+        how = partial(metric, **{WITH_ARGUMENT[limit.name]: limit.argument})
+        return item(limit.key, RANK, limit.key, "", "order", metric, measure=how)
     if limit.name not in known:
         raise InputError(f"{limit.name} cannot be measured on these predictions; possible: {', '.join(known)}.")
     return known[limit.name]

@@ -10,8 +10,9 @@ from howsure._core.check import InputError
 from howsure.metrics.certified import bounds_of
 from howsure.metrics.vectors import Cells
 from howsure.predictions.outcomes import Outcomes
+from howsure.render.catalogue import Item, On
 from howsure.render.model import Entry, Metrics
-from howsure.report.catalogue import Item, On, why_undefined
+from howsure.report.catalogue import why_undefined
 from howsure.tallies.tally import Tally
 from howsure.uncertainty.intervals import Interval, each_interval
 

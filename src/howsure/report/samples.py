@@ -14,7 +14,8 @@ from howsure._core.check import Array, Bools, Floats, Ints
 from howsure.metrics.vectors import Cells, class_cells
 from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
-from howsure.report.catalogue import TOP_K, On, Score, default_scores, named
+from howsure.render.catalogue import TOP_K, On
+from howsure.report.catalogue import Score, default_scores, named
 from howsure.report.sums import LEAST_OF_CLASS, Answer, ClassSums, Moments, class_sums, moments
 from howsure.scores.softmax import normalised_entropy
 from howsure.tallies.tally import Tally

@@ -14,10 +14,11 @@ from howsure.metrics.binary import positive_tally
 from howsure.metrics.vectors import Cells
 from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
+from howsure.render.catalogue import On
 from howsure.report import catalogue
 from howsure.report.catalogue import Score
 from howsure.report.details import Details, Question, details_of, question_of
-from howsure.report.samples import On, Samples, Shape, known_classes
+from howsure.report.samples import Samples, Shape, known_classes
 from howsure.report.sums import ClassSums, Moments, least_points, sample_points, sum_classes
 from howsure.tallies.build import tally
 from howsure.tallies.counted import counted, merged, rows_held
