@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from scipy import stats
+import howsure as hs
 
 from ..store import Store
 from ..tables.promise import DELTA, Promised, own, published
@@ -15,7 +15,7 @@ def promise(store: Store, scale: str) -> list[Claim]:
     """Our networks share their images, so that no interval can be given for them; they decide only where nothing else
     is at hand, and are in the table in any case."""
     found = {"published sets": published()} if published() else {"our networks": own(store, scale)}
-    cases = {name: some for name, some in found.items() if some}
+    cases = {name: tuple(p for p in some if p.plain.count) for name, some in found.items() if some}
     return [
         Claim("The accuracy that a threshold had on validation is not what one gets at test time (missed in more than "
               "5 % of the sets)", "not necessarily equivalent (chapter 7)",
@@ -30,9 +30,8 @@ def promise(store: Store, scale: str) -> list[Claim]:
 def share(found: tuple[Promised, ...], true: Callable[[Promised], bool]) -> tuple[int, float, float]:
     """How many, with the exact 95 % limits of their share."""
     k, n = sum(map(true, found)), len(found)
-    low = float(stats.beta.ppf(0.025, k, n - k + 1)) if k else 0.0
-    high = float(stats.beta.ppf(0.975, k + 1, n - k)) if k < n else 1.0
-    return k, low, high
+    half = DELTA / 2
+    return k, 1 - hs.bounds.clopper_pearson(n - k, n, half), hs.bounds.clopper_pearson(k, n, half)
 
 
 def missed(case: str, found: tuple[Promised, ...]) -> Evidence:

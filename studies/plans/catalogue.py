@@ -7,9 +7,8 @@ from ..hours import predicted_hours
 from ..runs import Run, merged
 from .complexity import complexity
 from .mc_temperature import mc_temperature
-from .nuclei import nuclei
 from .regularisation import regularisation
-from .segmentation import segmentation
+from .segmentation import nuclei, segmentation
 from .selective import selective
 from .shared import calibration, densenet_m, odds, promise
 from .shift import shift

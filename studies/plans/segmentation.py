@@ -1,24 +1,46 @@
-"""Ding 2020, figure 7: U-Nets of growing width."""
+"""Ding 2020, figure 7: U-Nets of growing width, on membranes, and with the Dice loss where background dominates."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from ..runs import Run, repeats
 from ..settings import Settings
 
-WIDTHS = {"smoke": (2, 4), "cpu": (2, 4, 8, 12, 16), "paper": (4, 8, 16, 32, 64)}
-RECIPES = {
-    "smoke": Settings(data="digit_masks", network="", train_size=20, val_size=5, epochs=2, batch=4),
-    "cpu": Settings(data="membrane", network="", train_size=20, val_size=5, epochs=100, batch=2),
-    "paper": Settings(data="membrane", network="", train_size=20, val_size=5, epochs=400, batch=2),
+
+@dataclass(frozen=True)
+class Growth:
+    """The widths of a study, how often each is trained, and the recipe of all."""
+
+    widths: tuple[int, ...]
+    count: int
+    recipe: Settings
+
+
+ADAM = Settings("", "", 20, 2, val_size=5, batch=4, optimiser="adamw", lr=0.002, weight_decay=0.01, schedule="cosine")
+SMOKE = replace(ADAM, data="digit_masks")
+MEMBRANE = replace(ADAM, data="membrane", batch=2)
+NUCLEI = replace(ADAM, data="nuclei", train_size=397, val_size=132, batch=8, loss="dice")
+MEMBRANES = {
+    "smoke": Growth((2, 4), 1, SMOKE),
+    "cpu": Growth((2, 4, 8, 12, 16), 2, replace(MEMBRANE, epochs=100)),
+    "paper": Growth((4, 8, 16, 32, 64), 5, replace(MEMBRANE, epochs=400)),
 }
-REPEATS = {"smoke": 1, "cpu": 2, "paper": 5}
+BACKGROUND = {
+    "smoke": Growth((2, 4), 1, replace(SMOKE, loss="dice")),
+    "cpu": Growth((2, 3, 4, 6, 8), 3, replace(NUCLEI, epochs=12)),
+    "paper": Growth((4, 8, 16, 32, 64), 5, replace(NUCLEI, epochs=200)),
+}
 
 
 def segmentation(scale: str) -> list[Run]:
-    """AdamW with a cosine schedule, mirrored and turned images."""
-    recipe = replace(RECIPES[scale], optimiser="adamw", lr=0.002, weight_decay=0.01, schedule="cosine")
-    return [
-        run
-        for width in WIDTHS[scale]
-        for run in repeats(f"unet-{width}", replace(recipe, network=f"unet-{width}"), REPEATS[scale])
-    ]
+    """AdamW with a cosine schedule, mirrored and turned images, cross entropy."""
+    return grown(MEMBRANES[scale])
+
+
+def nuclei(scale: str) -> list[Run]:
+    """The same with the Dice loss."""
+    return grown(BACKGROUND[scale], turn=1)
+
+
+def grown(growth: Growth, *, turn: int = 0) -> list[Run]:
+    networks = [f"unet-{width}" for width in growth.widths]
+    return [run for n in networks for run in repeats(n, replace(growth.recipe, network=n), growth.count, turn=turn)]

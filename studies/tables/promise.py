@@ -50,7 +50,7 @@ class Kept:
 
     def shown_above(self, risk: float) -> bool:
         """The exact lower limit of the error, at 95 %, lies above the promise."""
-        return self.wrong > 0 and float(stats.beta.ppf(DELTA, self.wrong, self.count - self.wrong + 1)) > risk
+        return 1 - hs.bounds.clopper_pearson(self.count - self.wrong, self.count, DELTA) > risk
 
 
 @dataclass(frozen=True)
@@ -142,6 +142,9 @@ def summary_row(name: str, way: str, found: tuple[Promised, ...], parts: list[Ke
 
 
 def row_of(p: Promised) -> list[str]:
-    limits = f"{percent(p.low)} to {percent(p.high)}{'' if p.inside else ' (missed)'}"
-    sure = [percent(p.guaranteed.risk), percent(p.guaranteed.coverage, 1)] if p.guaranteed.count else ["none", "0.0"]
-    return [p.name, percent(p.risk), limits, percent(p.plain.risk), percent(p.plain.coverage, 1), *sure]
+    limits = f"{percent(p.low)} to {percent(p.high)}{'' if p.inside else ' (missed)'}" if p.plain.count else "none"
+    return [p.name, percent(p.risk), limits, *cells(p.plain), *cells(p.guaranteed)]
+
+
+def cells(found: Kept) -> list[str]:
+    return [percent(found.risk) if found.count else "none", percent(found.coverage, 1)]
