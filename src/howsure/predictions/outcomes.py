@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TypedDict, Unpack
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from howsure._core import check
-from howsure._core.check import Array, InputError
+from howsure._core.check import Array, Bools, Floats, InputError, Ints
 from howsure.predictions.predictions import Predictions
 from howsure.tallies.build import tally
 from howsure.tallies.tally import Tally
 
 
-@dataclass(frozen=True, eq=False)
+class Outcome(TypedDict, total=False):
+    """What happened: right or wrong, or any loss."""
+
+    correct: ArrayLike
+    loss: ArrayLike
+
+
+@dataclass(frozen=True, eq=False, init=False)
 class Outcomes:
     """Aligned columns: score, correct or loss, and where known weight, id and group.
 
@@ -30,33 +38,39 @@ class Outcomes:
     2
     """
 
-    score: Any
-    correct: Any = None
-    loss: Any = None
-    weight: Any = None
-    id: Any = None
-    group: Any = None
+    score: Array
+    correct: Bools | None
+    loss: Array | None
+    weight: Floats | None
+    id: Array | None
+    group: Array | None
 
-    def __post_init__(self) -> None:
-        score = check.column(self.score, "score")
-        if (self.correct is None) == (self.loss is None):
+    def __init__(
+        self,
+        score: ArrayLike,
+        correct: ArrayLike | None = None,
+        loss: ArrayLike | None = None,
+        weight: ArrayLike | None = None,
+        id: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+    ):
+        given = check.column(score, "score")
+        n = len(given)
+        if (correct is None) == (loss is None):
             raise InputError("give either correct= (0/1 per sample) or loss= (a number per sample), exactly one.")
-        n = len(score)
-        set_: Callable[[str, Any], None] = lambda name, a: object.__setattr__(self, name, a)
-        set_("score", score)
-        if self.correct is not None:
-            set_("correct", check.same_length(check.zero_one(self.correct, "correct"), "correct", n, "score"))
-        else:
-            loss = check.finite(check.column(self.loss, "loss"), "loss")
-            set_("loss", check.same_length(loss, "loss", n, "score"))
-        if self.weight is not None:
-            set_("weight", check.weights(self.weight, n))
-        for name in ("id", "group"):
-            if getattr(self, name) is not None:
-                set_(name, check.same_length(np.asarray(getattr(self, name)), name, n, "score"))
+        columns = {
+            "score": given,
+            "correct": None if correct is None else check.zero_one(correct, "correct"),
+            "loss": None if loss is None else check.finite(check.column(loss, "loss"), "loss"),
+            "weight": None if weight is None else check.weights(weight, n),
+            "id": None if id is None else np.asarray(id),
+            "group": None if group is None else np.asarray(group),
+        }
+        for name, column in columns.items():
+            object.__setattr__(self, name, None if column is None else check.same_length(column, name, n, "score"))
 
     @classmethod
-    def of(cls, preds: Predictions, score: Any = None, **outcome: Any) -> Outcomes:
+    def of(cls, preds: Predictions, score: ArrayLike | None = None, **outcome: Unpack[Outcome]) -> Outcomes:
         """The outcomes of predictions, with their weights, ids and groups.
 
         The score is the confidence unless given; `correct=` or `loss=` replaces right and wrong. Graded answers have
@@ -65,7 +79,8 @@ class Outcomes:
         >>> Outcomes.of(Predictions.from_probs([[0.7, 0.3]], [0], group=["a"])).group
         array(['a'], dtype='<U1')
         """
-        given = outcome or ({"loss": preds.loss} if preds.graded else {"correct": preds.correct})
+        own: Outcome = {"loss": preds.loss} if preds.graded else {"correct": preds.correct}
+        given = outcome or own
         score = preds.confidence if score is None else score
         return cls(score, **given, weight=preds.weight, id=preds.ids, group=preds.group)
 
@@ -80,7 +95,7 @@ class Outcomes:
     def __len__(self) -> int:
         return len(self.score)
 
-    def __getitem__(self, rows: Any) -> Outcomes:
-        pick: Callable[[Array | None], Any] = lambda a: None if a is None else a[rows]
+    def __getitem__(self, rows: slice | Sequence[int] | Ints | Bools) -> Outcomes:
+        pick: Callable[[Array | None], Array | None] = lambda a: None if a is None else a[rows]
         names = ("score", "correct", "loss", "weight", "id", "group")
         return replace(self, **{name: pick(getattr(self, name)) for name in names})

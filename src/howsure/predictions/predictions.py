@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Literal, TypedDict, Unpack
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from howsure._core import check
 from howsure._core.check import Array, Bools, Floats, InputError, Ints
@@ -16,6 +17,24 @@ from howsure.predictions.unanswered import Unanswered
 
 Kind = Literal["logits", "probs", "confidence"]
 ROW_SUM_TOLERANCE = {2: 1e-2, 4: 1e-3, 8: 1e-6}  # by width of the given floats
+
+
+class Extras(TypedDict, total=False):
+    """Optional columns, and the names of the classes."""
+
+    ids: ArrayLike | None
+    group: ArrayLike | None
+    weight: ArrayLike | None
+    class_names: Iterable[object] | None
+
+
+class Checked(TypedDict):
+    """The same, checked."""
+
+    ids: Array | None
+    group: Array | None
+    weight: Floats | None
+    class_names: tuple[str, ...] | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -47,7 +66,7 @@ class Predictions:
     unanswered: Unanswered | None = None
 
     @classmethod
-    def from_logits(cls, logits: Any, labels: Any = None, **columns: Any) -> Predictions:
+    def from_logits(cls, logits: ArrayLike, labels: ArrayLike | None = None, **columns: Unpack[Extras]) -> Predictions:
         """Logits of shape (n, k). A binary model may give the logit of class 1 as (n,) or (n, 1).
 
         Optional columns: `ids`, `group` (patient, image, question), `weight`, `class_names`.
@@ -58,7 +77,14 @@ class Predictions:
         return cls._make("logits", _matrix(z, "logits"), labels, **columns)
 
     @classmethod
-    def from_probs(cls, probs: Any, labels: Any = None, *, renormalise: bool = False, **columns: Any) -> Predictions:
+    def from_probs(
+        cls,
+        probs: ArrayLike,
+        labels: ArrayLike | None = None,
+        *,
+        renormalise: bool = False,
+        **columns: Unpack[Extras],
+    ) -> Predictions:
         """Probabilities of shape (n, k) whose rows sum to 1; a binary model may give P(y=1) as (n,) or (n, 1).
 
         `renormalise=True` divides each row by its sum instead of refusing rows that do not sum to 1.
@@ -72,12 +98,12 @@ class Predictions:
     @classmethod
     def from_samples(
         cls,
-        logits: Any = None,
-        labels: Any = None,
+        logits: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
         *,
-        probs: Any = None,
+        probs: ArrayLike | None = None,
         renormalise: bool = False,
-        **columns: Any,
+        **columns: Unpack[Extras],
     ) -> Predictions:
         """Several answers to each sample, shape (s, n, k): MC-dropout passes or ensemble members.
 
@@ -98,14 +124,14 @@ class Predictions:
     @classmethod
     def from_confidence(
         cls,
-        confidence: Any,
-        correct: Any = None,
+        confidence: ArrayLike,
+        correct: ArrayLike | None = None,
         *,
-        prediction: Any = None,
-        labels: Any = None,
+        prediction: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
         k: int | None = None,
-        loss: Any = None,
-        **columns: Any,
+        loss: ArrayLike | None = None,
+        **columns: Unpack[Extras],
     ) -> Predictions:
         """Only the confidence of the top answer is known, in [0, 1], and whether it was right.
 
@@ -122,13 +148,22 @@ class Predictions:
         if right is None and said is not None and true is not None:
             right = said == true
         right = None if right is None else check.zero_one(right, "correct")
-        extra = _extra(len(c), k, **columns)
-        lost = None if loss is None else check.finite(_aligned(check.column(loss, "loss"), "loss", len(c)), "loss")
-        known = {"known_labels": true, "known_correct": right, "known_prediction": said, "known_loss": lost}
-        return cls("confidence", c, k, **known, **extra)
+        lost = None
+        if loss is not None:
+            lost = check.finite(check.same_length(check.column(loss, "loss"), "loss", len(c), "confidence"), "loss")
+        return cls(
+            "confidence",
+            c,
+            k,
+            known_labels=true,
+            known_correct=right,
+            known_prediction=said,
+            known_loss=lost,
+            **_extra(len(c), k, **columns),
+        )
 
     @classmethod
-    def _make(cls, kind: Kind, values: Array, labels: Any, **extra: Any) -> Predictions:
+    def _make(cls, kind: Kind, values: Array, labels: ArrayLike | None, **extra: Unpack[Extras]) -> Predictions:
         n, k = values.shape[-2:]
         y = None if labels is None else check.same_length(check.labels(labels, k), "labels", n, kind)
         return cls(kind, values, k, known_labels=y, **_extra(n, k, **extra))
@@ -230,7 +265,7 @@ class Predictions:
         return self.n
 
     def __getitem__(self, rows: slice | Sequence[int] | Ints | Bools) -> Predictions:
-        pick: Callable[[Array | None], Any] = lambda a: None if a is None else a[rows]
+        pick: Callable[[Array | None], Array | None] = lambda a: None if a is None else a[rows]
         values = self.values[:, rows] if self.values.ndim == 3 else self.values[rows]
         if values.shape[-2 if values.ndim > 1 else 0] == 0:
             raise InputError("no sample is selected; at least one is needed.")
@@ -267,18 +302,18 @@ def _only_top(what: str) -> str:
     return f"only the top label is known, too little for {what}; give logits or probabilities of all classes."
 
 
-def _extra(
-    n: int, k: int | None, *, ids: Any = None, group: Any = None, weight: Any = None, class_names: Any = None
-) -> dict[str, Any]:
+def _extra(n: int, k: int | None, **given: Unpack[Extras]) -> Checked:
     """The optional columns, checked."""
+    class_names, weight = given.get("class_names"), given.get("weight")
     names = None if class_names is None else tuple(str(c) for c in class_names)
     if names is not None and k is not None and len(names) != k:
         raise InputError("class_names", got=f"has {len(names)} names for {k} classes")
     w = None if weight is None else check.weights(weight, n)
-    return {"ids": _aligned(ids, "ids", n), "group": _aligned(group, "group", n), "weight": w, "class_names": names}
+    ids, group = _aligned(given.get("ids"), "ids", n), _aligned(given.get("group"), "group", n)
+    return {"ids": ids, "group": group, "weight": w, "class_names": names}
 
 
-def _aligned(a: Any, name: str, n: int) -> Any:
+def _aligned(a: ArrayLike | None, name: str, n: int) -> Array | None:
     """A column that belongs to the n predictions, or None."""
     return None if a is None else check.same_length(np.asarray(a), name, n, "the predictions")
 
@@ -295,8 +330,8 @@ def _matrix(a: Array, name: str) -> Array:
     return a
 
 
-def _distribution(p: Array, given: Any, renormalise: bool) -> Array:
-    """Rows that are distributions; `given` tells the precision in which the user held them."""
+def _distribution(p: Array, given: object, renormalise: bool) -> Array:
+    """Rows that are distributions; the dtype of `given` sets the tolerance."""
     width = getattr(getattr(given, "dtype", None), "itemsize", 8)
     tolerance = ROW_SUM_TOLERANCE.get(width, 1e-6)
     total = _row_sums(p)

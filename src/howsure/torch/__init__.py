@@ -9,12 +9,11 @@ need("torch", for_="howsure.torch", extra="torch")
 
 from howsure.torch.boundary import boundary_distance  # noqa: E402
 from howsure.torch.calibrated import CalibratedModule  # noqa: E402
-from howsure.torch.collecting import collect  # noqa: E402
+from howsure.torch.collection import collect  # noqa: E402
+from howsure.torch.dropout import mc_dropout  # noqa: E402
 from howsure.torch.ensembles import ensemble, snapshot_ensemble  # noqa: E402
 from howsure.torch.epochs import EpochLog  # noqa: E402
-from howsure.torch.losses import confidence_penalty, label_smoothing, selective_loss  # noqa: E402
-from howsure.torch.mixing import mixup  # noqa: E402
-from howsure.torch.sampling import mc_dropout  # noqa: E402
+from howsure.torch.training import confidence_penalty, label_smoothing, mixup, selective_loss  # noqa: E402
 
 __all__ = [
     "CalibratedModule",

@@ -1,26 +1,22 @@
 """How far an input is from the nearest decision boundary, to first order."""
 
-# pyright: reportMissingImports=false, reportUnknownParameterType=false
 from __future__ import annotations
 
 from collections.abc import Iterable
 from math import inf
-from typing import Any, Unpack
+from typing import Unpack
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from howsure._core.check import Floats, InputError
-from howsure.torch._answers import Kind, are_probs, picked, rows
-from howsure.torch._batches import parsed
-from howsure.torch._modes import evaluating, random_state
-from howsure.torch._progress import watched
-from howsure.torch._run import Options, Run
+from howsure.torch.collection import parsed, watched
+from howsure.torch.run import Kind, Options, Run, are_probs, evaluating, picked, random_state, rows
 
 
 def boundary_distance(
-    model: nn.Module, loader: Iterable[Any], *, norm: float = 2, **options: Unpack[Options]
+    model: nn.Module, loader: Iterable[object], *, norm: float = 2, **options: Unpack[Options]
 ) -> Floats:
     r"""Distance of each input to the boundary between its two most likely classes i and j, to first order.
 
@@ -54,18 +50,21 @@ def _dual(norm: float) -> float:
     return inf if norm == 1 else 1.0 if norm == inf else norm / (norm - 1)
 
 
-def _distances(model: nn.Module, inputs: Any, run: Run, dual: float) -> Floats:
+def _distances(model: nn.Module, inputs: object, run: Run, dual: float) -> Floats:
     if not isinstance(inputs, Tensor) or not inputs.is_floating_point():
         found = inputs.dtype if isinstance(inputs, Tensor) else type(inputs).__name__
         raise InputError(f"the inputs are {found}; a distance needs one tensor of floats.")
-    x = run.placed(model, inputs).detach().clone().requires_grad_()
-    h = _heights(
-        picked(model(x.clone()), run.output), run.outputs
-    )  # the clone may be changed in place, as a first ReLU does
+    place = run.place(model)
+    x = (inputs if place is None else inputs.to(place)).detach().clone().requires_grad_()
+    h = _heights(picked(model(x.clone()), run.output), run.outputs)  # a first layer may change the clone in place
     gap = _gap(h)
     (slope,) = torch.autograd.grad(gap.sum(), x, allow_unused=True)
-    steep = torch.zeros_like(gap) if slope is None else slope.flatten(1).double().norm(dual, dim=1)
+    steep = torch.zeros_like(gap) if slope is None else _length(slope.flatten(1).double(), dual)
     return _ratio(gap.detach().double(), steep.double())
+
+
+def _length(slope: Tensor, dual: float) -> Tensor:
+    return torch.linalg.vector_norm(slope, dual, dim=1)
 
 
 def _heights(z: Tensor, kind: Kind) -> Tensor:

@@ -1,10 +1,9 @@
 """A network that is calibrated when it is deployed."""
 
-# pyright: reportMissingImports=false, reportUnknownParameterType=false, reportUntypedBaseClass=false
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from copy import deepcopy
 
 import numpy as np
 import torch
@@ -12,13 +11,12 @@ from torch import Tensor, nn
 
 from howsure._core import check
 from howsure._core.check import Floats, InputError
+from howsure._core.containers import is_row
 from howsure.calibrators import Identity, MatrixScaling, Temperature, VectorScaling
 from howsure.calibrators._logits import SMALLEST
 from howsure.calibrators._steps import steps
-from howsure.torch._answers import Kind, Pick, columns, picked
-from howsure.torch._fixed import FixedDropout, fixed
-from howsure.torch._modes import device_of
-from howsure.torch._run import Run
+from howsure.torch.dropout import Dropout, dropout_layers
+from howsure.torch.run import Kind, Pick, Run, columns, device_of, evaluating, picked, random_state
 
 OPERATORS = {"Div": torch.div, "Mul": torch.mul, "MatMul": torch.matmul, "Add": torch.add}
 
@@ -51,7 +49,7 @@ class CalibratedModule(nn.Module):
         output: Pick | None = None,
         passes: int = 1,
         seed: int = 0,
-        example: Any = None,
+        example: object = None,
     ) -> None:
         super().__init__()
         made = steps(calibrator, "a network")
@@ -65,7 +63,7 @@ class CalibratedModule(nn.Module):
         for i, (_, constant) in enumerate(made):
             self.register_buffer(f"constant_{i}", _tensor(constant, self.models))
 
-    def forward(self, *inputs: Any, **named: Any) -> Tensor:
+    def forward(self, *inputs: object, **named: object) -> Tensor:
         """Calibrated probabilities."""
         z = self._logits([self._pass(number, m, inputs, named) for number in range(self.passes) for m in self.models])
         if z.ndim == 3 and not self.inside:
@@ -75,7 +73,7 @@ class CalibratedModule(nn.Module):
         p = z.softmax(dim=-1)
         return p.mean(dim=0) if p.ndim == 3 else p
 
-    def _pass(self, number: int, model: nn.Module, inputs: tuple[Any, ...], named: dict[str, Any]) -> Tensor:
+    def _pass(self, number: int, model: nn.Module, inputs: tuple[object, ...], named: dict[str, object]) -> Tensor:
         for module in model.modules():
             if isinstance(module, FixedDropout):
                 module.begin(number)
@@ -90,7 +88,7 @@ class CalibratedModule(nn.Module):
         return z if self.run.outputs == "logits" else z.clamp(min=SMALLEST).log()
 
 
-def _with_masks(models: Sequence[nn.Module], passes: int, seed: int, example: Any) -> list[nn.Module]:
+def _with_masks(models: Sequence[nn.Module], passes: int, seed: int, example: object) -> list[nn.Module]:
     if example is None:
         raise InputError("passes needs example=, one batch of inputs: the masks have the shape of what is dropped.")
     sources = np.random.SeedSequence(check.at_least(seed, 0, "seed")).spawn(len(models))
@@ -101,3 +99,68 @@ def _tensor(constant: Floats, models: nn.Module) -> Tensor:
     """In the precision of the models, but not below float32."""
     wide = any(p.dtype == torch.float64 for p in models.parameters())
     return torch.tensor(constant, dtype=torch.float64 if wide else torch.float32, device=device_of(models))
+
+
+class FixedDropout(nn.Module):
+    """One mask for each pass and call, the same for all samples. Every kind of dropout is x · scale + shift."""
+
+    def __init__(self, masks: Sequence[tuple[Tensor, Tensor]]) -> None:
+        super().__init__()
+        self.number = self.call = 0
+        for i, (scale, shift) in enumerate(masks):
+            self.register_buffer(f"scale_{i}", scale)
+            self.register_buffer(f"shift_{i}", shift)
+
+    def begin(self, number: int) -> None:
+        """The next calls belong to this pass."""
+        self.number, self.call = number, 0
+
+    def forward(self, x: Tensor) -> Tensor:
+        """The input with what this pass leaves out."""
+        scale, shift = (self.get_buffer(f"{name}_{self.call}")[self.number] for name in ("scale", "shift"))
+        self.call += 1
+        return x * scale + shift
+
+
+def fixed(model: nn.Module, passes: int, source: np.random.SeedSequence, example: object) -> nn.Module:
+    """A copy of `model` that shares its weights and has fixed dropout, for inputs of the shape of `example`."""
+    held = {id(t): t for t in (*model.parameters(), *model.buffers())}
+    made: nn.Module = deepcopy(model, held)
+    layers = dropout_layers(made)
+    calls = _calls(made, layers, example)
+    seeds = iter(source.generate_state(sum(map(len, calls.values())), np.uint64).tolist())
+    swapped: dict[nn.Module, FixedDropout] = {}
+    for layer in layers:
+        masks = [_masks(layer, like.expand(passes, *like.shape[1:]), next(seeds)) for like in calls[layer]]
+        swapped[layer] = FixedDropout(masks)
+    for name, module in list(made.named_modules(remove_duplicate=False)):
+        if module in swapped:
+            made.set_submodule(name, swapped[module])
+    return made
+
+
+def _calls(model: nn.Module, layers: Sequence[Dropout], example: object) -> dict[nn.Module, list[Tensor]]:
+    """The first row of what each layer is given, for each of its calls."""
+    calls: dict[nn.Module, list[Tensor]] = {layer: [] for layer in layers}
+
+    def note(layer: nn.Module, args: tuple[Tensor, ...]) -> None:
+        calls[layer].append(args[0][:1].detach())
+
+    hooks = [layer.register_forward_pre_hook(note) for layer in layers]
+    with evaluating(model), torch.no_grad():
+        model(*example) if is_row(example) else model(example)
+    for hook in hooks:
+        hook.remove()
+    unused = sum(not own for own in calls.values())
+    if unused:
+        raise InputError(f"{unused} of {len(layers)} dropout layers were not called, so their masks cannot be drawn.")
+    return calls
+
+
+def _masks(layer: Dropout, like: Tensor, seed: int) -> tuple[Tensor, Tensor]:
+    """Scale and shift, one row for each pass: what the layer makes of ones and zeros."""
+    layer.training, layer.inplace = True, False
+    with random_state(seed, like.device), torch.no_grad():
+        shift = layer(torch.zeros_like(like))
+    with random_state(seed, like.device), torch.no_grad():
+        return layer(torch.ones_like(like)) - shift, shift

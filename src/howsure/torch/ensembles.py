@@ -1,28 +1,30 @@
 """Several networks, or several states of one, as samples of one prediction."""
 
-# pyright: reportMissingImports=false, reportUnknownParameterType=false, reportUnknownLambdaType=false
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack
+import os
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
-from typing import Any, Unpack
+from pathlib import Path
+from typing import TypeAlias, Unpack
 
 import numpy as np
 import torch
 from torch import Tensor, nn
 
 from howsure._core.check import Array, InputError
+from howsure._core.containers import is_mapping
+from howsure._core.optional import need
 from howsure.formats import write
 from howsure.predictions import Predictions
-from howsure.torch._gather import checked_target, gather
-from howsure.torch._modes import evaluating
-from howsure.torch._run import Options, Run
-from howsure.torch._states import Checkpoint, keeping_state, load
-from howsure.torch._store import Store
+from howsure.torch.collection import Store, checked_target, gather
+from howsure.torch.run import Options, Run, evaluating
+
+Checkpoint: TypeAlias = Mapping[str, object] | str | os.PathLike[str]
 
 
-def ensemble(models: Sequence[nn.Module], loader: Iterable[Any], **options: Unpack[Options]) -> Predictions:
+def ensemble(models: Sequence[nn.Module], loader: Iterable[object], **options: Unpack[Options]) -> Predictions:
     """The predictions of several networks as samples: their mean probability is the answer.
 
     The loader is run once and each batch goes to all models, each on its own device. Batches, modes and options as
@@ -45,7 +47,7 @@ def ensemble(models: Sequence[nn.Module], loader: Iterable[Any], **options: Unpa
 def snapshot_ensemble(
     model: nn.Module,
     checkpoints: Sequence[Checkpoint],
-    loader: Iterable[Any],
+    loader: Iterable[object],
     *,
     key: str | None = None,
     **options: Unpack[Options],
@@ -76,7 +78,7 @@ def snapshot_ensemble(
     return preds
 
 
-def _members(models: Sequence[nn.Module], run: Run, inputs: Any) -> Tensor:
+def _members(models: Sequence[nn.Module], run: Run, inputs: object) -> Tensor:
     rows = [run.rows(model, inputs).cpu() for model in models]
     shapes = {tuple(z.shape) for z in rows}
     if len(shapes) > 1:
@@ -85,7 +87,7 @@ def _members(models: Sequence[nn.Module], run: Run, inputs: Any) -> Tensor:
 
 
 def _collected(
-    model: nn.Module, checkpoint: Checkpoint, key: str | None, loader: Iterable[Any], run: Run
+    model: nn.Module, checkpoint: Checkpoint, key: str | None, loader: Iterable[object], run: Run
 ) -> Predictions:
     load(model, checkpoint, key)
     return gather(loader, lambda inputs, _: run.rows(model, inputs), run)
@@ -106,3 +108,52 @@ def _stacked(runs: Iterator[Predictions], values: Store) -> Predictions:
 
 def _same(a: Array | None, b: Array | None) -> bool:
     return a is b if a is None or b is None else np.array_equal(a, b)
+
+
+@contextmanager
+def keeping_state(model: nn.Module) -> Generator[None]:
+    """Whatever is loaded inside, `model` has its own weights again afterwards; they wait in main memory."""
+    own = {
+        name: value.detach().to("cpu", copy=True) if isinstance(value, Tensor) else value
+        for name, value in model.state_dict().items()
+    }
+    try:
+        yield
+    finally:
+        model.load_state_dict(own)
+
+
+def load(model: nn.Module, checkpoint: Checkpoint, key: str | None) -> None:
+    """Put the weights of a checkpoint into `model`; every one of them must be there."""
+    given: object = checkpoint
+    where = "the checkpoint"
+    if isinstance(checkpoint, (str, os.PathLike)):
+        where, given = Path(checkpoint).name, _read(Path(checkpoint))
+    if key is not None:
+        given = _entry(given, key, where)
+    state = {str(name): value for name, value in given.items()} if is_mapping(given) else None
+    if state is None or not all(isinstance(value, Tensor) for value in state.values()):
+        found = type(given).__name__ if state is None else f"the keys {', '.join(map(repr, list(state)[:6]))}"
+        raise InputError(f"{where} holds {found}; a state dict of tensors is needed. Name its entry with key=.")
+    try:
+        model.load_state_dict(state)
+    except RuntimeError as e:
+        reason = " ".join(str(e).split())[:300]
+        raise InputError(f"{where} does not fit the model: {reason}") from None
+
+
+def _read(path: Path) -> object:
+    """Tensors only: nothing that a pickle asks for is run."""
+    safe = path.suffix == ".safetensors" and need("safetensors.torch", for_=f"reading {path.name}", extra="files")
+    try:
+        return safe.load_file(path) if safe else torch.load(path, map_location="cpu", weights_only=True)
+    except Exception as e:
+        reason = type(e).__name__ if not str(e) else str(e).splitlines()[0][:120].rstrip(".")
+        raise InputError(f"{path.name} is not a checkpoint of tensors ({reason}); save model.state_dict().") from None
+
+
+def _entry(state: object, key: str, where: str) -> object:
+    if is_mapping(state) and key in state:
+        return state[key]
+    there = ", ".join(map(repr, list(state)[:6])) if is_mapping(state) else type(state).__name__
+    raise InputError(f"{where} has no entry {key!r}; there is {there}.")

@@ -1,6 +1,5 @@
 """What happens to the confidence of a network while it learns."""
 
-# pyright: reportMissingImports=false, reportUnknownParameterType=false
 from __future__ import annotations
 
 import csv
@@ -8,7 +7,7 @@ import io
 import os
 from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import torch
 from torch import nn
@@ -20,18 +19,17 @@ from howsure.metrics import accuracy, aurc, ece, nll
 from howsure.predictions import Predictions
 from howsure.scores import max_prob
 from howsure.tallies.build import tally
-from howsure.torch._answers import Kind, Pick
-from howsure.torch._run import Options
-from howsure.torch.collecting import collect
+from howsure.torch.collection import collect
+from howsure.torch.run import Kind, Options, Pick
 
-Row: TypeAlias = dict[str, Any]
+Row: TypeAlias = dict[str, int | float | str]
 
 
 class EpochLog:
     """Accuracy, NLL, ECE and AURC of a network after each epoch, on as many sets as you like.
 
     `loaders` names the sets: {"train": ..., "val": ...}. Call `record()` at the end of an epoch; it changes neither
-    the network nor the random state, so a watched training is the same training. `rows` are plain dicts, one for each
+    the network nor the random state, so training is the same with and without it. `rows` are plain dicts, one for each
     epoch and set; with `path` (.csv or .json) all of them are written after each epoch, whole or not at all. A training
     loader that augments is measured on what it gives. ECE has 15 equal bins, AURC ranks by the top probability.
     `outputs`, `output` and `device` as for `collect`.
@@ -46,7 +44,7 @@ class EpochLog:
     def __init__(
         self,
         model: nn.Module,
-        loaders: Mapping[str, Iterable[Any]],
+        loaders: Mapping[str, Iterable[object]],
         *,
         path: str | os.PathLike[str] | None = None,
         outputs: Kind = "logits",
@@ -59,15 +57,15 @@ class EpochLog:
         self.rows: list[Row] = []
 
     def record(self, **beside: float | str) -> list[Row]:
-        """The rows of this epoch, measured now; what is given beside stands in each of them."""
+        """The rows of this epoch, measured now; `beside` is added to each of them."""
         return self.add(
             {name: collect(self.model, loader, **self.options) for name, loader in self.loaders.items()}, **beside
         )
 
     def add(self, predictions: Mapping[str, Predictions], **beside: float | str) -> list[Row]:
         """The same from predictions that are already there."""
-        epoch = self.rows[-1]["epoch"] + 1 if self.rows else 1
-        made = [{"epoch": epoch, "split": name, **beside, **_measured(p)} for name, p in predictions.items()]
+        epoch = int(self.rows[-1]["epoch"]) + 1 if self.rows else 1
+        made: list[Row] = [{"epoch": epoch, "split": name, **beside, **_measured(p)} for name, p in predictions.items()]
         self.rows += made
         if self.path is not None:
             write_text(self.path, (_csv if self.path.suffix.lower() == ".csv" else _json)(self.rows))

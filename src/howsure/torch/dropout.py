@@ -1,0 +1,169 @@
+"""Monte-Carlo dropout: several answers of one network, each with other units left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import reduce
+from itertools import pairwise
+from typing import NamedTuple, TypeAlias, Unpack
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+
+from howsure._core import check
+from howsure._core.check import InputError
+from howsure.predictions import Predictions
+from howsure.predictions.columns import chunks
+from howsure.torch.collection import gather
+from howsure.torch.run import Options, Run, device_of, evaluating, random_state, rows
+
+Dropout: TypeAlias = nn.Dropout | nn.Dropout1d | nn.Dropout2d | nn.Dropout3d | nn.AlphaDropout | nn.FeatureAlphaDropout
+
+
+def mc_dropout(
+    model: nn.Module,
+    loader: Iterable[object],
+    *,
+    passes: int = 25,
+    p: float | None = None,
+    seed: int = 0,
+    **options: Unpack[Options],
+) -> Predictions:
+    r"""Several answers for each sample, with the dropout layers at work as in training.
+
+    .. math:: \hat p = \frac1N \sum_{t=1}^{N} \mathrm{softmax}(z_t)
+
+    Only dropout layers (`nn.Dropout`, `1d` to `3d`, alpha dropout) are random; batch norm and all else stay in
+    evaluation mode. `p` replaces the probability of every layer (.002, .01, .05 in Finlay & Oberman). The same
+    seed, batches and device give the same answers, and no other random numbers change. Where only layers in
+    sequence follow the first dropout, what comes before it runs once for each batch (Laves), provided that running the
+    rest again repeats the first pass to the last bit. Passes that never differ are an error. Batches and options as for
+    `collect`. Gal & Ghahramani 2016; Laves et al. 2019, section 2.
+
+    >>> import torch
+    >>> model = torch.nn.Sequential(torch.nn.Linear(2, 8), torch.nn.Dropout(0.5), torch.nn.Linear(8, 3))
+    >>> mc_dropout(model, [(torch.ones(4, 2), torch.tensor([0, 1, 2, 0]))], passes=10).samples
+    10
+    """
+    check.at_least(passes, 1, "passes")
+    check.at_least(seed, 0, "seed")
+    run = Run(**options)
+    with evaluating(model):
+        layers = dropout_layers(model)
+        with stochastic(layers, p):
+            preds = gather(loader, _Draw(model, layers, run, passes, seed), run)
+    _check_varied(preds)
+    return preds
+
+
+@dataclass(frozen=True)
+class _Draw:
+    """All passes of a batch."""
+
+    model: nn.Module
+    layers: Sequence[nn.Module]
+    run: Run
+    passes: int
+    seed: int
+
+    def __call__(self, inputs: object, number: int) -> Tensor:
+        """Pass t of batch b has a seed of its own, so both ways of running a pass give the same."""
+        device = device_of(self.model)
+        seeds = np.random.SeedSequence(self.seed, spawn_key=(number,)).generate_state(self.passes, np.uint64)
+        with recording(self.model, self.layers) as calls, random_state(int(seeds[0]), device):
+            first = self.run.answer(self.model, inputs)
+        again = self._again(calls, first, int(seeds[0]))
+        out = [first]
+        for seed in seeds[1:]:
+            with random_state(int(seed), device):
+                out.append(again() if again else self.run.answer(self.model, inputs))
+        return torch.stack([rows(z, self.run.outputs) for z in out])
+
+    def _again(self, calls: Sequence[Call], first: Tensor, seed: int) -> Callable[[], Tensor] | None:
+        """A pass without what comes before the first dropout, if that repeats the first pass to the last bit."""
+        rest = tail(calls, first) if self.passes > 1 else None
+        if rest is None:
+            return None
+        with random_state(seed, device_of(self.model)):
+            return rest if torch.equal(rest(), first) else None
+
+
+def _check_varied(preds: Predictions) -> None:
+    v = preds.values
+    if preds.samples > 1 and not any((v[1:, rows] != v[:1, rows]).any() for rows in chunks(preds.n, v[:, 0].size)):
+        raise InputError(
+            f"all {preds.samples} passes are equal, so the dropout layers had no effect: their p is 0, or forward "
+            "does not call them. Pass p=, or call nn.Dropout layers in forward."
+        )
+
+
+def dropout_layers(model: nn.Module) -> list[Dropout]:
+    """All layers that drop something."""
+    found = [module for module in model.modules() if isinstance(module, Dropout)]
+    if not found:
+        raise InputError(
+            f"{type(model).__name__} has no dropout layer, so all passes would be equal; MC dropout needs nn.Dropout "
+            "layers. Calls of F.dropout and the dropout= of attention and recurrent layers cannot be switched on."
+        )
+    return found
+
+
+@contextmanager
+def stochastic(layers: Sequence[Dropout], p: float | None) -> Generator[None]:
+    """`layers` drop with probability p, or with their own; the rest of the model stays in evaluation mode."""
+    if p is not None and not 0 < p < 1:
+        raise InputError(f"p is {p:g}; a probability above 0 and below 1 is needed.")
+    before = [(layer, layer.p, layer.inplace, layer.training) for layer in layers]
+    fast = torch.backends.mha.get_fastpath_enabled()
+    torch.backends.mha.set_fastpath_enabled(False)  # the fast path of transformers leaves their dropout layers out
+    try:
+        for layer in layers:
+            layer.p = layer.p if p is None else p
+            layer.inplace = False  # the input of the first layer is used again
+            layer.training = True
+        yield
+    finally:
+        torch.backends.mha.set_fastpath_enabled(fast)
+        for layer, own, inplace, training in before:
+            layer.p, layer.inplace, layer.training = own, inplace, training
+
+
+class Call(NamedTuple):
+    """A layer that ran: what it was given, if that was one tensor and nothing else, and what it made."""
+
+    layer: nn.Module
+    given: Tensor | None
+    made: object
+
+
+@contextmanager
+def recording(model: nn.Module, droppers: Sequence[nn.Module]) -> Generator[list[Call]]:
+    """The calls of all layers without parts, from the first dropout layer on; nothing earlier is kept alive."""
+    calls: list[Call] = []
+    starts = set(droppers)
+
+    def note(layer: nn.Module, args: tuple[object, ...], kwargs: dict[str, object], made: object) -> None:
+        if calls or layer in starts:
+            given = args[0] if len(args) == 1 and not kwargs else None
+            calls.append(Call(layer, given if isinstance(given, Tensor) else None, made))
+
+    leaves = [module for module in model.modules() if next(module.children(), None) is None]
+    hooks = [leaf.register_forward_hook(note, with_kwargs=True) for leaf in leaves]
+    try:
+        yield calls
+    finally:
+        for hook in hooks:
+            hook.remove()
+
+
+def tail(calls: Sequence[Call], output: Tensor) -> Callable[[], Tensor] | None:
+    """All from the first dropout on as a function, if each layer takes what the one before made and nothing else."""
+    start = calls[0].given if calls else None
+    if start is None or calls[-1].made is not output:
+        return None
+    if any(later.given is not earlier.made for earlier, later in pairwise(calls)):
+        return None
+    return lambda: reduce(lambda x, call: call.layer(x), calls, start)
