@@ -8,9 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import inf
 from statistics import NormalDist
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from howsure._core import check
 from howsure._core.check import Floats, InputError, Ints
@@ -208,7 +209,7 @@ class ReferenceBins:
     accuracy: Floats
 
 
-def adaptive_reference(score: Any, correct: Any) -> ReferenceBins:
+def adaptive_reference(score: ArrayLike, correct: ArrayLike) -> ReferenceBins:
     """Ding's adaptive binning as released: z = 1.645, ties in input order, so it depends on row order.
 
     Only for reproducing the authors' numbers; use `adaptive` otherwise. Raises where their code breaks.

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from math import ceil, e, log
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import bdtr, betaincinv
 
 from howsure._core import check
@@ -81,7 +81,7 @@ def _p_value(mean: float, n: int, risk: float) -> float:
     return min(float(np.exp(-n * divergence)), bentkus)
 
 
-def betting(losses: Any, delta: float) -> float:
+def betting(losses: ArrayLike, delta: float) -> float:
     r"""Upper bound for losses anywhere in [0, 1] that gains from a small variance.
 
     For each candidate mean m a gambler bets that the losses are below it,
@@ -107,7 +107,7 @@ def betting(losses: Any, delta: float) -> float:
     return high
 
 
-def group_betting(loss: Any, kept: Any, size: Any, delta: float) -> float:
+def group_betting(loss: ArrayLike, kept: ArrayLike, size: ArrayLike, delta: float) -> float:
     r"""Upper bound on the risk where samples come in independent groups (patients, images, questions).
 
     `loss` and `kept` are the summed loss and the number of the accepted samples of each group, `size` is how many

@@ -1,22 +1,28 @@
 """For ONNX: put a fitted calibrator into a classifier's graph, so that it is served calibrated. Needs `onnx`."""
 
-# pyright: basic, reportMissingImports=false
 from __future__ import annotations
 
 import os
-from typing import Any
+from typing import TYPE_CHECKING
 
 from howsure._core.atomic import replacing
 from howsure._core.check import InputError
 from howsure._core.optional import need
 from howsure.calibrators._steps import steps
 
+if TYPE_CHECKING:
+    from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto
+
+    from howsure.calibrators import Calibrator
+
 __all__ = ["add_calibrator", "export_calibrated"]
 
 PROBABILITY_OPERATORS = {"Softmax", "Sigmoid", "LogSoftmax"}
 
 
-def add_calibrator(model: Any, calibrator: Any, *, logits: str | None = None, probabilities: str = "probs") -> Any:
+def add_calibrator(
+    model: ModelProto, calibrator: Calibrator, *, logits: str | None = None, probabilities: str = "probs"
+) -> ModelProto:
     """A copy of an ONNX model with a new output: the calibrated probabilities.
 
     `logits` names the output (n, k) that holds the logits; it may be left out where there is one output.
@@ -24,13 +30,13 @@ def add_calibrator(model: Any, calibrator: Any, *, logits: str | None = None, pr
     outputs stay. The calibrator must have been fitted on logits of the same model.
     """
     onnx = need("onnx", for_="onnx.add_calibrator", extra="onnx")
-    model = _copy(onnx, model)
+    model = _copy(model, onnx.ModelProto())
     source = _source(model.graph, logits)
     dtype = onnx.helper.tensor_dtype_to_np_dtype(source.type.tensor_type.elem_type)
     _check_output(model.graph, source, probabilities)
     names = _names(model.graph)
     parts = steps(calibrator, "an ONNX graph")
-    made: list[Any] = []
+    made: list[NodeProto] = []
     current = source.name
     for operator, values in parts:
         constant, result = _fresh(f"howsure_{operator}_by", names), _fresh(f"howsure_{operator}", names)
@@ -47,7 +53,7 @@ def add_calibrator(model: Any, calibrator: Any, *, logits: str | None = None, pr
 
 
 def export_calibrated(
-    source: str | os.PathLike[str], calibrator: Any, path: str | os.PathLike[str], *, logits: str | None = None
+    source: str | os.PathLike[str], calibrator: Calibrator, path: str | os.PathLike[str], *, logits: str | None = None
 ) -> None:
     """Read an ONNX file, add the calibrator as `add_calibrator` does, and write the result to `path`."""
     onnx = need("onnx", for_="onnx.export_calibrated", extra="onnx")
@@ -56,13 +62,12 @@ def export_calibrated(
         onnx.save(made, os.fspath(temporary))
 
 
-def _copy(onnx: Any, model: Any) -> Any:
-    fresh = onnx.ModelProto()
+def _copy(model: ModelProto, fresh: ModelProto) -> ModelProto:
     fresh.CopyFrom(model)
     return fresh
 
 
-def _source(graph: Any, logits: str | None) -> Any:
+def _source(graph: GraphProto, logits: str | None) -> ValueInfoProto:
     outputs = {output.name: output for output in graph.output}
     if logits is None and len(outputs) == 1:
         return next(iter(outputs.values()))
@@ -72,7 +77,7 @@ def _source(graph: Any, logits: str | None) -> Any:
     return outputs[logits]
 
 
-def _check_output(graph: Any, source: Any, probabilities: str) -> None:
+def _check_output(graph: GraphProto, source: ValueInfoProto, probabilities: str) -> None:
     """Refuse an output that is already a probability, one that is not float, and a name that is taken."""
     made_by = {name: node.op_type for node in graph.node for name in node.output}
     if made_by.get(source.name) in PROBABILITY_OPERATORS:
@@ -85,7 +90,7 @@ def _check_output(graph: Any, source: Any, probabilities: str) -> None:
         raise InputError(f"the name {probabilities!r} is taken in this model; pass another as probabilities=.")
 
 
-def _names(graph: Any) -> set[str]:
+def _names(graph: GraphProto) -> set[str]:
     inside = {name for node in graph.node for name in (*node.input, *node.output)}
     return inside | {x.name for part in (graph.input, graph.output, graph.initializer) for x in part}
 

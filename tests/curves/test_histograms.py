@@ -57,3 +57,17 @@ def test_expected_score_passes_base_rate() -> None:
     h = hs.Histogram([1, 3], [0.2, 0.6])
     assert hs.expected_score(h, lambda p, a: (p - a) ** 2) == pytest.approx(0.25 * 0.09 + 0.75 * 0.01)
     assert hs.expected_score(h, hs.odds_ratio) == pytest.approx(hs.eor(h))
+
+
+def test_odds_by_quantile_average_to_the_eor() -> None:
+    rng = np.random.default_rng(0)
+    score = rng.random(20_000)
+    t = hs.tally(score, correct=rng.random(20_000) < 0.5 + 0.3 * score)
+    c = hs.odds_by_quantile(t)
+    assert len(c) == 100
+    assert np.dot(c.weight, c.y) / t.n == pytest.approx(hs.eor(t))
+
+
+def test_odds_by_quantile_of_weighted_rows() -> None:
+    t = hs.tally([2, 1], correct=[1, 1], weight=[0.1, 0.2])
+    assert hs.odds_by_quantile(t).y.tolist() == [1, 1]

@@ -12,7 +12,7 @@ import pytest
 
 import howsure as hs
 from howsure import InputError
-from howsure.integrations._sums import cells, grid_tally
+from howsure.integrations.torchmetrics import cells, grid_tally
 from howsure.tallies.grid import grid
 from howsure.tallies.rows import bucketed, edge_cuts
 

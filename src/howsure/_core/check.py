@@ -76,10 +76,11 @@ def _sentence(e: InputError) -> str:
     return f"{e.where}: {closed}" if e.where else closed
 
 
-def array(x: Any, name: str) -> Array:
+def array(x: object, name: str) -> Array:
     """`x` as a numeric NumPy array; accepts anything with `__array__` (pandas, polars, xarray, torch)."""
-    if callable(getattr(x, "detach", None)):  # a torch tensor that may require a gradient
-        x = x.detach()
+    detach = getattr(x, "detach", None)
+    if callable(detach):  # a torch tensor that may require a gradient
+        x = detach()
     try:
         a = np.asarray(x)
     except (TypeError, ValueError, RuntimeError) as e:
@@ -91,7 +92,7 @@ def array(x: Any, name: str) -> Array:
     return a
 
 
-def floats(x: Any, name: str) -> Array:
+def floats(x: object, name: str) -> Array:
     """`x` as float32 or float64 (float16 and integers widen without loss)."""
     a = array(x, name)
     if a.dtype == np.float32 or a.dtype == np.float64:
@@ -136,12 +137,12 @@ def same_length(a: Array, name: str, n: int, other: str) -> Array:
     return a
 
 
-def column(x: Any, name: str) -> Array:
+def column(x: object, name: str) -> Array:
     """A one-dimensional float32 or float64 array without nan."""
     return no_nan(one_dimensional(floats(x, name), name), name)
 
 
-def zero_one(x: Any, name: str) -> Bools:
+def zero_one(x: object, name: str) -> Bools:
     """A boolean column from booleans or from the numbers 0 and 1."""
     a = one_dimensional(array(x, name), name)
     if a.dtype == np.bool_:
@@ -160,7 +161,7 @@ def zero_one(x: Any, name: str) -> Bools:
     return a.astype(np.bool_)
 
 
-def labels(x: Any, k: int, name: str = "labels") -> Ints:
+def labels(x: object, k: int, name: str = "labels") -> Ints:
     """Class numbers 0..k-1 as int64."""
     a = one_dimensional(array(x, name), name)
     if a.dtype.kind == "f":
@@ -178,7 +179,7 @@ def labels(x: Any, k: int, name: str = "labels") -> Ints:
     return a
 
 
-def weights(x: Any, n: int) -> Floats:
+def weights(x: object, n: int) -> Floats:
     """Finite, non-negative float64 weights that are not all 0."""
     w = same_length(column(x, "weight"), "weight", n, "score").astype(np.float64)
     bad = ~((w >= 0) & np.isfinite(w))
@@ -211,7 +212,7 @@ def fraction(x: float, name: str) -> float:
     return float(x)
 
 
-def at_least(x: Any, low: int, name: str) -> int:
+def at_least(x: object, low: int, name: str) -> int:
     """A whole number that is not below `low`."""
     given: object = x
     whole = isinstance(given, Integral) or (isinstance(given, float) and given.is_integer())  # infinity is not

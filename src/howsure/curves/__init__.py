@@ -1,19 +1,9 @@
 """Tallies and predictions come in, Curves go out: numbers to look at, never pictures."""
 
-from howsure.curves.curves import (
-    BinTable,
-    Curve,
-    bin_table,
-    odds_by_quantile,
-    odds_ratio,
-    precision_recall,
-    rejection,
-    reliability,
-    risk_coverage,
-    roc,
-    threshold_diagram,
-    uncertainty_reliability,
-)
+from howsure.curves.curve import Curve
+from howsure.curves.histograms import odds_by_quantile, odds_ratio
+from howsure.curves.ranking import precision_recall, rejection, risk_coverage, roc, threshold_diagram
+from howsure.curves.reliability import BinTable, bin_table, reliability, uncertainty_reliability
 
 __all__ = [
     "BinTable",

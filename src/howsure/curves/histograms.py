@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from math import inf
+from typing import overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from howsure._core import check
-from howsure._core.check import Floats, InputError
+from howsure._core.check import Bools, Floats, InputError, Ints
 from howsure.binning import Binning, equal_size, sums_in
+from howsure.curves.curve import Curve
 from howsure.tallies.tally import Counts, Tally, needs_zero_one
 
-__all__ = ["Histogram", "histogram", "refine"]
+__all__ = ["Histogram", "histogram", "odds_by_quantile", "odds_ratio", "refine"]
 
 SUM_TOLERANCE = 1e-9
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, init=False)
 class Histogram:
     """Bins of weight w_i in which the answer is right with probability p_i.
 
@@ -30,25 +33,25 @@ class Histogram:
     0.7
     """
 
-    weight: Any
-    p: Any
-    count: Counts | None = None
-    right: Counts | None = None
+    weight: Floats
+    p: Floats
+    count: Counts | None
+    right: Counts | None
 
-    def __post_init__(self) -> None:
-        w = check.weights(self.weight, len(np.atleast_1d(self.weight)))
-        p = check.column(self.p, "p").astype(np.float64)
-        check.same_length(p, "p", len(w), "weight")
-        bad = ~((p >= 0) & (p <= 1))
+    def __init__(self, weight: ArrayLike, p: ArrayLike, count: Counts | None = None, right: Counts | None = None):
+        w = check.weights(weight, len(np.atleast_1d(np.asarray(weight))))
+        q = check.column(p, "p").astype(np.float64)
+        check.same_length(q, "p", len(w), "weight")
+        bad = ~((q >= 0) & (q <= 1))
         if bad.any():
             i = check.first(bad)
-            raise InputError(f"p[{i}] is {p[i]:g}; a probability lies in [0, 1].")
+            raise InputError(f"p[{i}] is {q[i]:g}; a probability lies in [0, 1].")
         keep = w > 0
-        object.__setattr__(self, "weight", w[keep] / w.sum())
-        object.__setattr__(self, "p", p[keep])
+        for name, column in (("weight", w[keep] / w.sum()), ("p", q[keep]), ("count", count), ("right", right)):
+            object.__setattr__(self, name, column)
 
     @classmethod
-    def from_counts(cls, count: Any, right: Any) -> Histogram:
+    def from_counts(cls, count: ArrayLike, right: ArrayLike) -> Histogram:
         """Bins of `count` samples of which `right` are right; empty bins are dropped."""
         n, k = np.asarray(count), np.asarray(right)
         check.same_length(k, "right", len(n), "count")
@@ -59,7 +62,7 @@ class Histogram:
         return cls(n, k / n, n, k)
 
     @classmethod
-    def from_bins(cls, bin_of_each_sample: Any, correct: Any) -> Histogram:
+    def from_bins(cls, bin_of_each_sample: ArrayLike, correct: ArrayLike) -> Histogram:
         """From any discrete bins: people's easy, typical and hard, or two scores crossed.
 
         Bins come in sorted order. A two-dimensional array crosses its columns.
@@ -82,7 +85,7 @@ class Histogram:
         return float(np.clip(np.dot(self.weight, self.p), self.p.min(), self.p.max()))  # a mean, also when rounded
 
     @property
-    def at_base(self) -> np.ndarray[Any, np.dtype[np.bool_]]:
+    def at_base(self) -> Bools:
         """Which bins are exactly as good as the whole; decided in counts where they are known."""
         if self.count is not None and self.right is not None:
             return self.right * self.count.sum() == self.right.sum() * self.count
@@ -104,9 +107,9 @@ class Histogram:
         """The same bins in opposite order; only `histogram_auroc` looks at the order."""
         return self.select(slice(None, None, -1))
 
-    def select(self, bins: Any) -> Histogram:
+    def select(self, bins: slice | Ints | Bools) -> Histogram:
         """Some of the bins, their weights divided by their sum."""
-        pick: Callable[[Any], Any] = lambda a: None if a is None else a[bins]
+        pick: Callable[[Counts | None], Counts | None] = lambda a: None if a is None else a[bins]
         return Histogram(self.weight[bins], self.p[bins], pick(self.count), pick(self.right))
 
     def __len__(self) -> int:
@@ -125,7 +128,7 @@ def histogram(t: Tally, bins: Binning | None = None) -> Histogram:
     return Histogram.from_counts(sums.count, sums.count - sums.loss)
 
 
-def refine(h: Histogram, i: int, b: Any, q: Any) -> Histogram:
+def refine(h: Histogram, i: int, b: ArrayLike, q: ArrayLike) -> Histogram:
     """Split bin i into parts with shares `b` and probabilities `q` that average to the bin's own.
 
     Any convex score can only grow under refinement. Finlay & Oberman, definition 3 and theorem 1.
@@ -133,14 +136,59 @@ def refine(h: Histogram, i: int, b: Any, q: Any) -> Histogram:
     >>> refine(Histogram([1], [0.5]), 0, [0.5, 0.5], [0.1, 0.9]).p
     array([0.1, 0.9])
     """
-    b, q = check.column(b, "b").astype(np.float64), check.column(q, "q").astype(np.float64)
-    check.same_length(q, "q", len(b), "b")
+    share, rate = check.column(b, "b").astype(np.float64), check.column(q, "q").astype(np.float64)
+    check.same_length(rate, "q", len(share), "b")
     if not -len(h) <= i < len(h):
         raise InputError(f"bin {i} does not exist; the histogram has {len(h)} bins.")
-    if (b <= 0).any() or abs(b.sum() - 1) > SUM_TOLERANCE:
-        raise InputError(f"b must be positive and sum to 1; it sums to {b.sum():g}.")
-    if abs(np.dot(b, q) - h.p[i]) > SUM_TOLERANCE:
-        raise InputError(f"the parts average to {np.dot(b, q):g}, the bin has {h.p[i]:g}; refinement keeps the mean.")
+    if (share <= 0).any() or abs(share.sum() - 1) > SUM_TOLERANCE:
+        raise InputError(f"b must be positive and sum to 1; it sums to {share.sum():g}.")
+    if abs(np.dot(share, rate) - h.p[i]) > SUM_TOLERANCE:
+        raise InputError(
+            f"the parts average to {np.dot(share, rate):g}, the bin has {h.p[i]:g}; refinement keeps the mean."
+        )
     i %= len(h)
-    w = np.concatenate((h.weight[:i], h.weight[i] * b, h.weight[i + 1 :]))
-    return Histogram(w, np.concatenate((h.p[:i], q, h.p[i + 1 :])))
+    w = np.concatenate((h.weight[:i], h.weight[i] * share, h.weight[i + 1 :]))
+    return Histogram(w, np.concatenate((h.p[:i], rate, h.p[i + 1 :])))
+
+
+@overload
+def odds_ratio(p: float, a: float) -> float: ...
+
+
+@overload
+def odds_ratio(p: Floats | Sequence[float], a: float) -> Floats: ...
+
+
+def odds_ratio(p: float | Floats | Sequence[float], a: float) -> float | Floats:
+    r"""How much better a bet becomes when the probability is known to be p instead of a.
+
+    .. math:: S(p, a) = \max\Big(\frac{O(p)}{O(a)}, \frac{O(a)}{O(p)}\Big), \quad O(p) = \frac{p}{1-p}
+
+    1 where p = a, also at 0 and 1; otherwise inf if p or a is 0 or 1. Finlay & Oberman, definition 2.
+
+    >>> odds_ratio(15 / 16, 0.5)
+    15.0
+    """
+    known = np.asarray(p, dtype=np.float64)
+    if not ((known >= 0) & (known <= 1)).all() or not 0 <= a <= 1:
+        raise InputError("odds_ratio needs probabilities in [0, 1].")
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = known * (1 - a) / ((1 - known) * a)
+        score = np.maximum(ratio, 1 / ratio)
+    score = np.where((known == 0) | (known == 1) | (a in (0, 1)), inf, score)
+    score = np.where(known == a, 1.0, score)
+    return float(score) if score.ndim == 0 else score
+
+
+def odds_by_quantile(t: Tally, m: int = 100) -> Curve:
+    """The odds ratio of each bin of equal size, most trusted first. Finlay & Oberman, figure 3.
+
+    >>> from howsure import tally
+    >>> odds_by_quantile(tally([0.9, 0.8, 0.7], correct=[1, 1, 1])).y
+    array([1., 1., 1.])
+    """
+    h = histogram(t, equal_size(m))
+    y = np.where(h.at_base, 1.0, odds_ratio(h.p, h.base))
+    assert h.count is None or len(h.count) == len(y)
+    middle = np.cumsum(h.weight) - h.weight / 2
+    return Curve(middle, y, h.weight * float(t.n), labels=("quantile, most trusted first", "odds ratio"))

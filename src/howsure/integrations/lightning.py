@@ -3,15 +3,15 @@
 Needs the extra `lightning`.
 """
 
-# pyright: basic, reportMissingImports=false
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable
+from typing import TypeAlias
 
 from howsure._core.check import InputError
+from howsure._core.containers import is_mapping
 from howsure._core.optional import need
-from howsure.integrations._batch import Outputs, checked_outputs
+from howsure.integrations.batch import Outputs, checked_outputs
 
 need("lightning.pytorch", for_="howsure.integrations.lightning", extra="lightning")
 
@@ -22,7 +22,7 @@ from howsure.integrations.torchmetrics import AURC, ECE, NLL  # noqa: E402
 
 __all__ = ["ConfidenceMonitor"]
 
-Read = Callable[[Any, Any], tuple[Any, Any]]
+Read: TypeAlias = Callable[..., tuple[object, object]]
 
 
 class ConfidenceMonitor(Callback):
@@ -65,8 +65,8 @@ class ConfidenceMonitor(Callback):
         self,
         trainer: Trainer,
         pl_module: LightningModule,
-        outputs: Any,
-        batch: Any,
+        outputs: object,
+        batch: object,
         batch_idx: int,  # noqa: ARG002
         dataloader_idx: int = 0,
     ) -> None:
@@ -84,10 +84,10 @@ class ConfidenceMonitor(Callback):
             values = {name + suffix: value.float() for name, value in counted.compute().items()}
             pl_module.log_dict(values, add_dataloader_idx=False)
 
-    def _from_step(self, step: Any, batch: Any) -> tuple[Any, Any]:  # noqa: ARG002
-        if isinstance(step, Mapping) and self.outputs in step and "labels" in step:
+    def _from_step(self, step: object, batch: object) -> tuple[object, object]:  # noqa: ARG002
+        if is_mapping(step) and self.outputs in step and "labels" in step:
             return step[self.outputs], step["labels"]
-        found = f"a dict with {', '.join(map(repr, step))}" if isinstance(step, Mapping) else type(step).__name__
+        found = f"a dict with {', '.join(map(repr, step))}" if is_mapping(step) else type(step).__name__
         raise InputError(
             f"validation_step returned {found}; a dict with {self.outputs!r} and 'labels' is needed. "
             "Return both, or give read= to take them from elsewhere."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from howsure._core.optional import need
-from howsure.integrations._scalars import scalars
+from howsure.integrations.scalars import scalars
 from howsure.report import Report
 
 __all__ = ["log_report"]

@@ -2,18 +2,32 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from os import PathLike
-from typing import Any
+from typing import TYPE_CHECKING, Protocol
 
 from howsure._core.check import InputError
 from howsure._core.optional import need
-from howsure.integrations._scalars import scalars
+from howsure.integrations.scalars import scalars
 from howsure.report import Report
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 __all__ = ["log_report"]
 
 
-def log_report(report: Report, to: Any, *, step: int = 0, tag: str = "howsure") -> None:
+class Writer(Protocol):
+    """The part of a SummaryWriter that is used here."""
+
+    def add_scalar(self, tag: str, scalar_value: float, global_step: int) -> object: ...
+
+    def add_figure(self, tag: str, figure: Figure, global_step: int) -> object: ...
+
+    def add_text(self, tag: str, text_string: str, global_step: int) -> object: ...
+
+
+def log_report(report: Report, to: Writer | str | PathLike[str], *, step: int = 0, tag: str = "howsure") -> None:
     """Write a report to TensorBoard at a step; `to` is a SummaryWriter, or the folder of a run.
 
     Scalars are `tag/ece` and, where there is an interval, `tag/ece_low` and `tag/ece_high`; numbers that are
@@ -27,13 +41,13 @@ def log_report(report: Report, to: Any, *, step: int = 0, tag: str = "howsure") 
     return _write(report, to, step, tag)
 
 
-def _writer(folder: str | PathLike[str]) -> Any:
+def _writer(folder: str | PathLike[str]) -> AbstractContextManager[Writer]:
     for package in ("torch", "tensorboard"):
         need(package, for_="tensorboard.log_report", extra="tensorboard")
     return need("torch.utils.tensorboard", for_="tensorboard.log_report", extra="tensorboard").SummaryWriter(folder)
 
 
-def _write(report: Report, writer: Any, step: int, tag: str) -> None:
+def _write(report: Report, writer: Writer, step: int, tag: str) -> None:
     for name, value in scalars(report).items():
         writer.add_scalar(f"{tag}/{name}", value, step)
     writer.add_figure(f"{tag}/curves", report.figure(), step)

@@ -12,23 +12,23 @@ what one process computes, bit for bit. Needs the extra `torchmetrics`.
 0.35
 """
 
-# pyright: basic, reportMissingImports=false
 from __future__ import annotations
 
 from collections.abc import Callable
 from inspect import signature
-from math import nan
-from typing import Any, ClassVar
+from math import inf, nan
+from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
 from howsure import losses, metrics
-from howsure._core.check import Array, Floats
+from howsure._core import check
+from howsure._core.check import Array, Bools, Floats, InputError, Ints
 from howsure._core.optional import need
-from howsure.integrations._batch import Outputs, checked_outputs, predictions
-from howsure.integrations._sums import Portions, cells, grid_tally, mean, portions
+from howsure.integrations.batch import Outputs, checked_outputs, predictions
 from howsure.predictions import Predictions
 from howsure.tallies.grid import grid
+from howsure.tallies.rows import on_grid
 from howsure.tallies.tally import Tally
 
 need("torch", for_="howsure.integrations.torchmetrics", extra="torchmetrics")
@@ -56,6 +56,20 @@ __all__ = [
 ]
 
 
+STEPS = 1 << 30  # of a bucket: 2^33 samples of one bucket fit into 64 bits
+PARTS = 1 << 32  # of 1: 2^31 samples fit
+MOST = 2.0**31  # the largest loss, so that 2^31 samples fit
+
+
+class Portions(NamedTuple):
+    """A sum of n losses: how many are infinite, and the others in whole numbers and parts of 2^-32."""
+
+    n: int
+    infinite: int
+    whole: int
+    parts: int
+
+
 class PredictionMetric(Metric):
     """What all metrics here share: `outputs` says whether a batch holds "logits" or "probs"; nothing is guessed.
 
@@ -66,20 +80,20 @@ class PredictionMetric(Metric):
     is_differentiable = False
     full_state_update = False
 
-    def __init__(self, *, outputs: Outputs, ignore_index: int | None = None, **kwargs: Any) -> None:
+    def __init__(self, *, outputs: Outputs, ignore_index: int | None = None, **kwargs: object) -> None:
         super().__init__(**kwargs)
         self.outputs: Outputs = checked_outputs(outputs)
         self.ignore_index = ignore_index
 
-    def update(self, preds: Any, target: Any) -> None:
+    def update(self, preds: object, target: object) -> None:
         """Count a batch."""
         rows, labels = self._array(preds), self._array(target)
         given = predictions(rows, labels, self.outputs, class_axis=1, ignore=self.ignore_index)
         if given is not None:
             self._count(given)
 
-    def _array(self, given: Any) -> Any:
-        """A tensor as an array; everything else as it is, to be judged by the checks that follow."""
+    def _array(self, given: object) -> object:
+        """A tensor as an array; everything else unchanged, for the checks that follow."""
         if not isinstance(given, torch.Tensor):
             return given
         if given.dtype == torch.bfloat16:  # NumPy has none. float16 keeps its digits in [0, 1], and its tolerance.
@@ -100,7 +114,7 @@ class PredictionMetric(Metric):
         dtype = torch.float32 if self.device.type == "mps" else torch.float64  # mps knows no float64
         return torch.tensor(value, dtype=dtype, device=self.device)
 
-    def set_dtype(self, dst_type: Any) -> PredictionMetric:  # noqa: ARG002  the name is given by torchmetrics
+    def set_dtype(self, dst_type: str | torch.dtype) -> Self:  # noqa: ARG002  the name is given by torchmetrics
         """Counts stay whole numbers whatever the type of the model."""
         return self
 
@@ -117,14 +131,14 @@ class TallyMetric(PredictionMetric):
     measure: ClassVar[Callable[..., float]]
     STATES = ("count", "wrong", "below")
 
-    def __init_subclass__(cls, *, measure: Callable[..., float] | None = None, **kwargs: Any) -> None:
+    def __init_subclass__(cls, *, measure: Callable[..., float] | None = None, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         if measure is not None:
             cls.measure = staticmethod(measure)
             cls.higher_is_better = getattr(measure, "better", None) == "higher"
             cls.plot_lower_bound, cls.plot_upper_bound = getattr(measure, "bounds", (None, None))
 
-    def __init__(self, *, outputs: Outputs, buckets: int = 25_000, ignore_index: int | None = None, **kwargs: Any):
+    def __init__(self, *, outputs: Outputs, buckets: int = 25_000, ignore_index: int | None = None, **kwargs: object):
         known = signature(self.measure).parameters
         super().__init__(
             outputs=outputs, ignore_index=ignore_index, **{k: v for k, v in kwargs.items() if k not in known}
@@ -201,12 +215,12 @@ class LossMetric(PredictionMetric):
     higher_is_better = False
     STATES = Portions._fields
 
-    def __init_subclass__(cls, *, loss: Callable[[Predictions], Floats] | None = None, **kwargs: Any) -> None:
+    def __init_subclass__(cls, *, loss: Callable[[Predictions], Floats] | None = None, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
         if loss is not None:
             cls.loss = staticmethod(loss)
 
-    def __init__(self, *, outputs: Outputs, ignore_index: int | None = None, **kwargs: Any) -> None:
+    def __init__(self, *, outputs: Outputs, ignore_index: int | None = None, **kwargs: object) -> None:
         super().__init__(outputs=outputs, ignore_index=ignore_index, **kwargs)
         self._add_states(self.STATES)
 
@@ -226,3 +240,74 @@ class NLL(LossMetric, loss=losses.nll):
 
 class Brier(LossMetric, loss=losses.brier):
     """Mean squared distance to the one-hot label: `howsure.brier`."""
+
+
+class Cells(NamedTuple):
+    """For each sample the bucket of its score, whether it is wrong, and how far the score is below the upper edge."""
+
+    bucket: Ints
+    wrong: Ints
+    below: Ints
+
+
+def cells(score: Floats, correct: Bools, buckets: int) -> Cells:
+    """Where each score in [0, 1] falls on the grid of compact tallies; `below` counts steps of 1/2^30 of its bucket.
+
+    Summed claims in floating point would depend on the order of the batches; whole steps do not. A step is at most
+    1/2^30 of the width of a bucket, so the mean claim is off by less than 1e-13 with the default 25,000 buckets.
+
+    >>> cells(np.array([1.0, 0.5]), np.array([True, False]), 400).wrong
+    array([0, 1])
+    """
+    edges = grid(buckets)
+    bucket = np.searchsorted(edges, score)
+    below = (edges[bucket] - score) / _widths(edges)[bucket]
+    return Cells(bucket, (~correct).astype(np.int64), np.rint(below * STEPS).astype(np.int64))
+
+
+def _widths(edges: Floats) -> Floats:
+    """Of each bucket; that of exactly 0 has no width, and nothing falls below its edge."""
+    return np.concatenate(([1.0], np.diff(edges)))
+
+
+def grid_tally(count: Ints, wrong: Ints, below: Ints, buckets: int) -> Tally | None:
+    """The compact tally of summed cells, as `Tally.compact` makes it; None where nothing was counted.
+
+    >>> one = np.eye(1, len(grid(400)), k=50, dtype=np.int64)[0]
+    >>> grid_tally(one, one, 0 * one, 400)
+    <Tally: n=1, wrong=1, 1 distinct scores, compacted to 397 fixed buckets>
+    """
+    edges = grid(buckets)
+    rows = np.flatnonzero(count)[::-1]
+    if not len(rows):
+        return None
+    n, high, lower = count[rows], edges[rows], np.concatenate(([0.0], edges))[rows]
+    mean = high - _widths(edges)[rows] * (below[rows] / n / STEPS)
+    score: Floats = np.minimum(np.maximum(mean, np.nextafter(lower, 1)), high)  # rounding must not leave the bucket
+    return on_grid(score, n, wrong[rows], score * n, edges)
+
+
+def portions(loss: Floats) -> Portions:
+    """The losses of a batch; the parts are rounded, each loss by at most 2^-33.
+
+    >>> portions(np.array([1.5, 2.5, inf]))
+    Portions(n=3, infinite=1, whole=3, parts=4294967296)
+    """
+    finite = loss[np.isfinite(loss)]
+    if (finite > MOST).any():
+        i = check.first(np.isfinite(loss) & (loss > MOST))
+        raise InputError(f"the loss of row {i} is {loss[i]:g}, more than {MOST:g}: these are not sensible logits.")
+    whole = np.floor(finite)
+    parts = np.rint((finite - whole) * PARTS)
+    return Portions(len(loss), len(loss) - len(finite), int(whole.sum()), int(parts.astype(np.int64).sum()))
+
+
+def mean(total: Portions) -> float:
+    """The mean loss; not a number where nothing was counted.
+
+    >>> mean(portions(np.array([1.5, 2.5])))
+    2.0
+    """
+    if not total.n:
+        return nan
+    return inf if total.infinite else (total.whole * PARTS + total.parts) / (total.n * PARTS)

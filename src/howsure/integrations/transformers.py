@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, Protocol
+from typing import Protocol
 
 from howsure import metrics
 from howsure._core.check import InputError
+from howsure._core.containers import is_row
 from howsure.calibrators.choice import value_of
-from howsure.integrations._batch import predictions
+from howsure.integrations.batch import predictions
 
 __all__ = ["compute_metrics"]
 
@@ -20,8 +21,8 @@ USUAL = (metrics.accuracy, metrics.nll, metrics.ece, metrics.aurc)
 class Evaluated(Protocol):
     """What a Trainer hands over: `transformers.EvalPrediction`."""
 
-    predictions: Any
-    label_ids: Any
+    predictions: object
+    label_ids: object
 
 
 def compute_metrics(*measures: Callable[..., float]) -> Callable[[Evaluated], dict[str, float]]:
@@ -39,7 +40,7 @@ def compute_metrics(*measures: Callable[..., float]) -> Callable[[Evaluated], di
 
 
 def _computed(measures: dict[str, Callable[..., float]], given: Evaluated) -> dict[str, float]:
-    if isinstance(given.predictions, tuple):
+    if is_row(given.predictions) and isinstance(given.predictions, tuple):
         raise InputError(
             f"the model returned {len(given.predictions)} arrays; only the logits are needed. Give the Trainer "
             "preprocess_logits_for_metrics=lambda outputs, labels: outputs[0]."

@@ -12,7 +12,7 @@ from howsure._core import check
 from howsure._core.check import Array
 from howsure._core.exact import fixed_sums, from_fixed
 from howsure.binning import equal_range
-from howsure.curves.curves import uncertain_tally
+from howsure.curves.reliability import uncertain_tally
 from howsure.metrics.calibration import ece, mce
 from howsure.metrics.facts import metric
 from howsure.predictions import Predictions

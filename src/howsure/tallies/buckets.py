@@ -9,10 +9,10 @@ compared with the edges of the bucket found and moved where they are a rounding 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from math import inf
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
@@ -78,7 +78,9 @@ def _cell_sums(score: Array, right: Bools, buckets: int) -> Sequence[Array]:
     return wrong, count, claim
 
 
-def _fast_cell_sums(kernel: Any, score: Array, right: Bools, buckets: int) -> Sequence[Array] | None:
+def _fast_cell_sums(
+    kernel: Callable[..., tuple[float, float]], score: Array, right: Bools, buckets: int
+) -> Sequence[Array] | None:
     """The same for float32 scores, compiled; None where some score is not in [FAR, 1]."""
     of, kind, cells = layout(buckets), score.dtype, len(_bucket_of_cell(buckets, 4))
     plan = np.array([of.even, _per_bit(of, kind), _bits(ONE, kind), _bits(FAR, kind), _most(of), cells])
@@ -101,7 +103,7 @@ class Room(NamedTuple):
     cell: Array
 
     @classmethod
-    def of(cls, n: int, kind: np.dtype[Any]) -> Room:
+    def of(cls, n: int, kind: np.dtype[np.floating]) -> Room:
         """Room for n scores of this kind."""
         kinds = (np.float64, kind, BITS[kind.itemsize], np.int32, np.int32, np.intp)
         return cls(*(np.empty(n, dtype=k) for k in kinds))
@@ -158,11 +160,11 @@ def _parts_to_far(score: Array, of: Layout) -> Ints:
     return parts.astype(np.int32) + (score <= FAR) + (score == 0)
 
 
-def _bits(x: float, kind: np.dtype[Any]) -> int:
+def _bits(x: float, kind: np.dtype[np.floating]) -> int:
     return int(kind.type(x).view(BITS[kind.itemsize]))
 
 
-def _per_bit(of: Layout, kind: np.dtype[Any]) -> float:
+def _per_bit(of: Layout, kind: np.dtype[np.floating]) -> float:
     """Parts of an octave per step of the bits."""
     return of.steps / 2.0 ** np.finfo(kind).nmant
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 
 from howsure._core import check
 from howsure._core.check import Array, Bools, Floats, InputError
@@ -16,7 +15,12 @@ from howsure.tallies.tally import Tally
 
 
 def tally(
-    score: Any, correct: Any = None, *, loss: Any = None, weight: Any = None, compact: int | None = None
+    score: ArrayLike,
+    correct: ArrayLike | None = None,
+    *,
+    loss: ArrayLike | None = None,
+    weight: ArrayLike | None = None,
+    compact: int | None = None,
 ) -> Tally:
     """Sort scores with their outcomes into the table that every metric reads.
 
@@ -61,7 +65,7 @@ def _exact(score: Array, wrong: Array) -> Tally:
     return count_rows(score.astype(np.float64) + 0.0, wrong)
 
 
-def _weighted(score: Array, loss: Floats, weight: Any, *, zero_one: bool) -> Tally:
+def _weighted(score: Array, loss: Floats, weight: ArrayLike | None, *, zero_one: bool) -> Tally:
     s = score.astype(np.float64) + 0.0
     if weight is None:
         return sum_rows(s, loss, np.ones(len(s)), zero_one=zero_one, weighted=False)

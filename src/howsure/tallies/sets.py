@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from howsure._core import check
 from howsure._core.check import Array, Floats, InputError, Ints
@@ -59,7 +59,7 @@ class SetTally:
         return f"<SetTally: n={self.n:,}, {len(self.score):,} distinct scores>"
 
 
-def set_tally(score: Any, parts: Any, risk_of: Callable[[Array], Floats]) -> SetTally:
+def set_tally(score: ArrayLike, parts: ArrayLike, risk_of: Callable[[Array], Floats]) -> SetTally:
     """A tally for any set loss that is a function of sums over the kept units.
 
     `parts` has one row per unit; `risk_of` maps running sums, one row per threshold, to risks.
@@ -76,7 +76,9 @@ def set_tally(score: Any, parts: Any, risk_of: Callable[[Array], Floats]) -> Set
     return _sorted(s, np.ones(len(s), dtype=np.int64), p, risk_of)
 
 
-def dice_tally(score: Any, prediction: Any, truth: Any, classes: Sequence[int] | None = None) -> SetTally:
+def dice_tally(
+    score: ArrayLike, prediction: ArrayLike, truth: ArrayLike, classes: Sequence[int] | None = None
+) -> SetTally:
     r"""A tally whose risk is 1 − Dice on the kept pixels.
 
     .. math:: \mathrm{Dice} = \frac{2 |P \cap T|}{|P| + |T|}
@@ -105,7 +107,7 @@ def dice_risk(sums: Array) -> Floats:
     return 1.0 - dice.mean(axis=1)
 
 
-def _mask(a: Any, name: str, n: int) -> Array:
+def _mask(a: ArrayLike, name: str, n: int) -> Array:
     m = check.array(a, name).ravel()
     if m.dtype.kind == "f":
         raise InputError(f"{name} has dtype {m.dtype}; whole class numbers are needed. Use {name}.astype(int).")

@@ -2,26 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from howsure._core import check
 from howsure._core.check import Array, InputError
+from howsure._core.containers import is_dict, is_row
 from howsure.predictions import ROW_SUM_TOLERANCE, Predictions
 
 Outputs: TypeAlias = Literal["logits", "probs"]
 
 
-def checked_outputs(outputs: Any) -> Outputs:
-    """`outputs`, unless it does not say what the numbers are."""
+def checked_outputs(outputs: Outputs) -> Outputs:
+    """Return `outputs`; raise unless it says what the numbers are."""
     if outputs not in ("logits", "probs"):
         raise InputError(f"outputs is {outputs!r}; say 'logits' or 'probs', whichever the model returns.")
     return outputs
 
 
 def predictions(
-    preds: Any, target: Any, outputs: Outputs, *, class_axis: int = -1, ignore: int | None = None
+    preds: object, target: object, outputs: Outputs, *, class_axis: int = -1, ignore: int | None = None
 ) -> Predictions | None:
     """Predictions of one row per label that is not `ignore`; None where there is no such label.
 
@@ -41,8 +42,8 @@ def predictions(
     return Predictions.from_logits(_not_probs(rows), labels)
 
 
-def _array(given: Any, name: str) -> Array:
-    if isinstance(given, (tuple, list, dict)):
+def _array(given: object, name: str) -> Array:
+    if is_row(given) or is_dict(given):
         raise InputError(f"{name} is a {type(given).__name__} of {len(given)}; pass the one array that is meant.")
     return check.array(given, name)
 
@@ -61,7 +62,7 @@ def _rows(values: Array, labels: Array, class_axis: int) -> tuple[Array, Array]:
 
 
 def _not_probs(rows: Array) -> Array:
-    """`rows`, unless all of them are distributions: a single row may be one by chance."""
+    """Return `rows`; raise if all of them are distributions. A single row may be one by chance."""
     if rows.ndim == 1 or rows.shape[1] == 1 or len(rows) == 1:
         return rows
     off = np.abs(rows.sum(axis=1, dtype=np.float64) - 1)

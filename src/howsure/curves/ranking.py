@@ -1,0 +1,127 @@
+"""Curves of the order that a score gives: what is accepted first, and what that costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf, nan
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from howsure._core import check
+from howsure._core.check import Array, Floats, InputError
+from howsure.curves.curve import Curve
+from howsure.predictions import Predictions
+from howsure.scores.softmax import normalised_entropy
+from howsure.tallies.build import tally
+from howsure.tallies.sets import SetTally
+from howsure.tallies.tally import Tally, needs_tally, needs_zero_one
+
+__all__ = ["precision_recall", "rejection", "risk_coverage", "roc", "threshold_diagram"]
+
+
+def risk_coverage(t: Tally | SetTally) -> Curve:
+    r"""Risk of the accepted against the share accepted, one point per distinct threshold.
+
+    A sample is accepted where its score is at least the threshold; ties are accepted together, the last point
+    has coverage 1, and coverage 0 is no point. Ding et al. 2020, eq. 5–6.
+
+    >>> c = risk_coverage(tally([0.9, 0.8, 0.8], correct=[1, 0, 1]))
+    >>> c.x, c.y
+    (array([0.33333333, 1. ]), array([0. , 0.33333333]))
+    """
+    if not isinstance(t, SetTally):
+        needs_tally(t, "risk_coverage")
+    kept = np.cumsum(t.count)
+    risk = t.risk if isinstance(t, SetTally) else np.cumsum(t.loss) / kept
+    return Curve(kept / kept[-1], risk, kept.astype(np.float64), t.score, labels=("coverage", "risk"))
+
+
+def threshold_diagram(t: Tally, *, ideal: bool = False) -> Curve:
+    r"""Accuracy of the kept against the share deferred, one point per distinct threshold.
+
+    `ideal=True` gives the diagram of a score that knows which answers are right: every wrong answer is
+    deferred first. Vemuri 2020, chapter 4. See also: `aac`.
+
+    >>> threshold_diagram(tally([0.9, 0.8], correct=[1, 0])).y
+    array([1. , 0.5])
+    """
+    needs_zero_one(t, "threshold_diagram")
+    if ideal:
+        right, wrong = int(t.n - t.total), int(t.total)
+        return ideal_at(np.arange(max(right, 1), right + wrong + 1, dtype=np.float64), right, wrong)
+    c = risk_coverage(t)
+    return Curve(1 - c.x, 1 - c.y, c.weight, c.threshold, labels=("deferred", "accuracy of the kept"))
+
+
+def ideal_at(kept: Floats, right: int, wrong: int) -> Curve:
+    """The ideal threshold diagram where so many are kept."""
+    y = np.minimum(right / kept, 1.0)
+    return Curve(1 - kept / (right + wrong), y, kept, None, labels=("deferred", "accuracy of the kept"))
+
+
+def _found(t: Tally, positive: str) -> tuple[Array, Array, Floats]:
+    """Running true and false positives over thresholds, with the scores; errors are found from the bottom up."""
+    if positive not in ("error", "success"):
+        raise InputError(f"positive={positive!r}; 'error' or 'success' is needed.")
+    wrong, right, score = t.loss, t.count - t.loss, t.score
+    if positive == "error":
+        return np.cumsum(wrong[::-1]), np.cumsum(right[::-1]), score[::-1]
+    return np.cumsum(right), np.cumsum(wrong), score
+
+
+def roc(t: Tally, positive: str = "error") -> Curve:
+    """True against false positive rate, from (0, 0) to (1, 1); errors are the positives by default.
+
+    Hendrycks & Gimpel 2017. See also: `auroc`, and the warning there.
+
+    >>> roc(tally([0.9, 0.8, 0.7], correct=[1, 1, 0])).y
+    array([0., 1., 1., 1.])
+    """
+    needs_zero_one(t, "roc")
+    tp, fp, score = _found(t, positive)
+    rate: Callable[[Floats], Floats] = lambda c: np.concatenate(([0.0], c / c[-1] if c[-1] else np.full(len(c), nan)))
+    start = [-inf if positive == "error" else inf]
+    return Curve(
+        rate(fp),
+        rate(tp),
+        None,
+        np.concatenate((start, score)),
+        labels=("false positive rate", "true positive rate"),
+    )
+
+
+def precision_recall(t: Tally, positive: str = "error") -> Curve:
+    """Precision against recall, one point per distinct threshold; errors are the positives by default.
+
+    See also: `aupr`, and the warning at `auroc`.
+
+    >>> precision_recall(tally([0.9, 0.8, 0.7], correct=[1, 1, 0])).y
+    array([1. , 0.5 , 0.33333333])
+    """
+    needs_zero_one(t, "precision_recall")
+    tp, fp, score = _found(t, positive)
+    recall = tp / tp[-1] if tp[-1] else np.full(len(tp), nan)
+    return Curve(recall, tp / (tp + fp), (tp + fp).astype(np.float64), score, labels=("recall", "precision"))
+
+
+def rejection(preds: Predictions, thresholds: ArrayLike | None = None) -> Curve:
+    r"""Error of the kept against the largest normalised entropy that is kept, :math:`\tilde H \le H_\max`.
+
+    All distinct entropies by default; a threshold that keeps nothing has error nan. `.weight` counts the
+    kept. Laves et al. 2019, figure 3.
+
+    >>> c = rejection(Predictions.from_probs([[0.9, 0.1], [0.5, 0.5]], [0, 1]))
+    >>> c.y, c.weight
+    (array([0. , 0.5]), array([1., 2.]))
+    """
+    t = tally(-normalised_entropy(preds), correct=preds.correct, weight=preds.weight)
+    c = risk_coverage(t)
+    labels = ("largest normalised entropy kept", "error of the kept")
+    if thresholds is None:
+        return Curve(0.0 - t.score, c.y, c.weight, t.score, labels=labels)
+    x = check.column(thresholds, "thresholds").astype(np.float64)
+    row = np.searchsorted(0.0 - t.score, x, side="right")
+    assert c.weight is not None
+    y = np.concatenate(([nan], c.y))[row]
+    return Curve(x, y, np.concatenate(([0.0], c.weight))[row], -x, labels=labels)
