@@ -19,11 +19,12 @@ test-all: $(ALL)/$(STAMP) $(INTEGRATIONS)/$(STAMP)
 	$(ALL)/bin/python -m pytest $(PYTEST_FLAGS) --ignore=tests/integrations
 	$(INTEGRATIONS)/bin/python -m pytest $(PYTEST_FLAGS) tests/integrations src/howsure/integrations src/howsure/sklearn.py
 
-check: $(VENV)/$(STAMP)
+check: $(VENV)/$(STAMP) $(ALL)/$(STAMP) $(INTEGRATIONS)/$(STAMP)
 	$(VENV)/bin/ruff format --check .
 	$(VENV)/bin/ruff check .
 	$(VENV)/bin/lint-imports --no-cache
-	$(VENV)/bin/pyright
+	$(ALL)/bin/pyright
+	$(ALL)/bin/pyright --pythonpath $(INTEGRATIONS)/bin/python src/howsure/integrations
 	$(VENV)/bin/python -m benchmarks.longest src
 
 bench: $(ALL)/$(STAMP)
