@@ -117,7 +117,7 @@ class unique:
 
 @dataclass(frozen=True)
 class adaptive:
-    """Bins as narrow as the accuracy inside them can still be told (Ding 2019 and 2020, section 4.2).
+    """Bins as narrow as their accuracy can still be estimated (Ding 2019 and 2020, section 4.2).
 
     From the most trusted down, a bin closes as soon as its count exceeds 0.25 (z / width)^2: then the normal
     interval of its accuracy at `level` is narrower than the bin is wide. No bin starts with `tail` or fewer

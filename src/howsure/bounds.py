@@ -86,8 +86,8 @@ def betting(losses: ArrayLike, delta: float) -> float:
 
     For each candidate mean m a gambler bets that the losses are below it,
     :math:`W_m = \prod_i (1 + \lambda_i (m - \ell_i))`, with stakes that look only at earlier losses; m is refused
-    once the capital reaches 1/delta. The losses must stand in an order that does not depend on them: as they
-    came, or shuffled, never sorted. 1 for no losses. Range (0, 1].
+    once the capital reaches 1/delta. The losses must be in an order that does not depend on them: as
+    collected, or shuffled, never sorted. 1 for no losses. Range (0, 1].
     Waudby-Smith & Ramdas 2024, section 4.
 
     >>> betting([0.1, 0.0, 0.2, 0.1] * 50, 0.1)

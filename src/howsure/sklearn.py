@@ -1,53 +1,66 @@
 """For scikit-learn: any classifier with any calibrator as one estimator, and scorers. Needs the extra `sklearn`."""
 
-# pyright: basic, reportIncompatibleMethodOverride=false, reportMissingImports=false, reportMissingModuleSource=false
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sized
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from howsure._core.check import Array, Floats, InputError
+from howsure._core.check import Array, Floats, InputError, Ints
 from howsure._core.optional import need
 from howsure.calibrators import Calibrator, Identity
 from howsure.calibrators.choice import CALIBRATORS, value_of
 from howsure.predictions import Predictions
 
-need("sklearn", for_="howsure.sklearn", extra="sklearn")
-
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin, clone  # noqa: E402
-from sklearn.frozen import FrozenEstimator  # noqa: E402
-from sklearn.linear_model import LogisticRegression  # noqa: E402
-from sklearn.model_selection import LeaveOneOut, check_cv  # noqa: E402
-from sklearn.utils import _safe_indexing, column_or_1d, get_tags, indexable  # noqa: E402
-from sklearn.utils.multiclass import check_classification_targets  # noqa: E402
-from sklearn.utils.parallel import Parallel, delayed  # noqa: E402
-from sklearn.utils.validation import (  # noqa: E402
-    _check_sample_weight,
-    check_is_fitted,
-    has_fit_parameter,
+# scikit-learn has no types, so what its functions return is declared where it is used.
+base, frozen, linear_model, model_selection, utils, multiclass, parallel, validation = (
+    need(f"sklearn.{part}", for_="howsure.sklearn", extra="sklearn")
+    for part in (
+        *("base", "frozen", "linear_model", "model_selection"),
+        *("utils", "utils.multiclass", "utils.parallel", "utils.validation"),
+    )
 )
 
 __all__ = ["CalibratedClassifier", "Scorer", "scorers"]
 
 
+class Classifier(Protocol):
+    """What is asked of a classifier: probabilities where it has them, else a decision function."""
+
+    @property
+    def classes_(self) -> Array: ...
+
+    def fit(self, X: object, y: Array, /, **params: object) -> Classifier: ...
+
+    def predict_proba(self, X: object, /) -> Array: ...
+
+    def decision_function(self, X: object, /) -> Array: ...
+
+
+class Folds(Protocol):
+    """A splitter of samples: training rows and test rows of each fold."""
+
+    def split(self, X: object, y: Array, /) -> Iterator[tuple[Ints, Ints]]: ...
+
+
 class Calibrated(NamedTuple):
     """A fitted classifier with the calibrator of its classes; `classes` are all that there are."""
 
-    estimator: Any
+    estimator: Classifier
     calibrator: Calibrator
     classes: Array
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: object) -> Floats:
         """Calibrated probabilities, one column for each of `classes`; 0 for one that the classifier has not seen."""
         p = self.calibrator(_predictions(self.estimator, _answers(self.estimator, X))).probs
         return _spread(p, _columns(self.estimator, self.classes), len(self.classes), 0.0)
 
 
-class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
+class CalibratedClassifier(base.ClassifierMixin, base.MetaEstimatorMixin, base.BaseEstimator):
     """A classifier whose probabilities are calibrated on samples that it has not seen.
 
     `fit` predicts each sample by a copy of `estimator` fitted without its fold (`cv` folds, each class spread evenly),
@@ -64,9 +77,9 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def __init__(
         self,
-        estimator: Any = None,
+        estimator: Classifier | None = None,
         calibrator: str | Callable[[Predictions], Calibrator] = "temperature",
-        cv: Any = 5,
+        cv: object = 5,
         *,
         n_jobs: int | None = None,
         ensemble: bool = False,
@@ -77,37 +90,44 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         self.n_jobs = n_jobs
         self.ensemble = ensemble
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **fit_params: Any) -> CalibratedClassifier:
+    def fit(
+        self, X: object, y: ArrayLike, sample_weight: ArrayLike | None = None, **fit_params: object
+    ) -> CalibratedClassifier:
         """Fit the estimator and, on predictions of unseen samples, the calibrator."""
-        X, y = indexable(X, y)
-        check_classification_targets(y)
-        y = column_or_1d(y, warn=True)
-        weight = None if sample_weight is None else _check_sample_weight(sample_weight, X)
-        self.classes_, labels = np.unique(y, return_inverse=True)
+        X, y = utils.indexable(X, y)
+        multiclass.check_classification_targets(y)
+        given: Array = utils.column_or_1d(y, warn=True)
+        weight = None if sample_weight is None else validation._check_sample_weight(sample_weight, X)
+        self.classes_, labels = np.unique(given, return_inverse=True)
         if len(self.classes_) < 2:
             raise InputError("a classifier needs samples of at least two classes; y holds one class.")
-        self.calibrated_classifiers_ = self._fitted(X, y, _Truth(labels, weight), fit_params)
+        self.calibrated_classifiers_ = self._fitted(X, given, _Truth(labels, weight), fit_params)
         self.estimator_, self.calibrator_, _ = self.calibrated_classifiers_[0]
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
         return self
 
-    def _fitted(self, X: Any, y: Array, truth: _Truth, params: dict[str, Any]) -> list[Calibrated]:
-        plain = LogisticRegression() if self.estimator is None else self.estimator
-        if isinstance(self.cv, str) or isinstance(plain, FrozenEstimator):
+    def _fitted(self, X: object, y: Array, truth: _Truth, params: dict[str, object]) -> list[Calibrated]:
+        plain = self._plain()
+        if isinstance(self.cv, str) or isinstance(plain, frozen.FrozenEstimator):
             return [self._of_fold(plain, _answers(plain, X), truth)]
         params = params | _accepted(plain, truth.weight)
         folds = list(_folds(self.cv, y, truth.labels).split(X, y))
-        jobs = (delayed(_out_of_fold)(plain, X, y, params, train, test) for train, test in folds)
-        copies = Parallel(n_jobs=self.n_jobs)(jobs)
+        jobs = (parallel.delayed(_out_of_fold)(plain, X, y, params, train, test) for train, test in folds)
+        copies: list[tuple[Classifier, Array]] = parallel.Parallel(n_jobs=self.n_jobs)(jobs)
         if self.ensemble:
             pairs = zip(copies, folds, strict=True)
             return [self._of_fold(copy, answers, truth[test]) for (copy, answers), (_, test) in pairs]
-        fitted = clone(plain).fit(X, y, **params)
+        fitted = _clone(plain).fit(X, y, **params)
         return [Calibrated(fitted, self._made(self._unseen(copies, folds, truth)), self.classes_)]
 
-    def _unseen(self, copies: list[tuple[Any, Array]], folds: list[tuple[Array, Array]], truth: _Truth) -> Predictions:
+    def _plain(self) -> Classifier:
+        return linear_model.LogisticRegression() if self.estimator is None else self.estimator
+
+    def _unseen(
+        self, copies: list[tuple[Classifier, Array]], folds: list[tuple[Ints, Ints]], truth: _Truth
+    ) -> Predictions:
         """What the copies said of the samples that they had not seen, put together."""
         k = len(self.classes_)
         held = np.zeros(len(truth.labels), dtype=np.bool_)
@@ -119,7 +139,7 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         known = truth[np.flatnonzero(held)]
         return _predictions(copies[0][0], said[held], known.labels, known.weight)
 
-    def _of_fold(self, fitted: Any, answers: Array, truth: _Truth) -> Calibrated:
+    def _of_fold(self, fitted: Classifier, answers: Array, truth: _Truth) -> Calibrated:
         """A fitted copy, calibrated on samples of the classes that it knows."""
         columns = _columns(fitted, self.classes_)
         number = np.searchsorted(columns, truth.labels).clip(max=len(columns) - 1)
@@ -139,59 +159,65 @@ class CalibratedClassifier(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
             raise InputError(f"there is no calibrator {self.calibrator!r}; known: {', '.join(CALIBRATORS)}.")
         return CALIBRATORS[self.calibrator](unseen)
 
-    def predict_proba(self, X: Any) -> Floats:
+    def predict_proba(self, X: object) -> Floats:
         """Calibrated probabilities, one column for each of `classes_`."""
-        check_is_fitted(self)
+        validation.check_is_fitted(self)
         return np.mean([pair.predict_proba(X) for pair in self.calibrated_classifiers_], axis=0)
 
-    def predict(self, X: Any) -> Array:
+    def predict(self, X: object) -> Array:
         """The most probable class."""
-        check_is_fitted(self)
+        validation.check_is_fitted(self)
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
-    def __sklearn_tags__(self) -> Any:
+    def __sklearn_tags__(self) -> object:
         tags = super().__sklearn_tags__()
-        plain = LogisticRegression() if self.estimator is None else self.estimator
-        tags.input_tags.sparse = get_tags(plain).input_tags.sparse
+        tags.input_tags.sparse = utils.get_tags(self._plain()).input_tags.sparse
         return tags
 
 
-class _Truth(NamedTuple):
+@dataclass(frozen=True)
+class _Truth:
     """Numbers of the true classes, and weights where there are any."""
 
-    labels: Array
-    weight: Array | None
+    labels: Ints
+    weight: Floats | None
 
-    def __getitem__(self, rows: Any) -> Any:
+    def __getitem__(self, rows: Ints) -> _Truth:
         return _Truth(self.labels[rows], None if self.weight is None else self.weight[rows])
 
 
-def _out_of_fold(plain: Any, X: Any, y: Array, params: dict[str, Any], train: Array, test: Array) -> tuple[Any, Array]:
+def _clone(plain: Classifier) -> Classifier:
+    return base.clone(plain)
+
+
+def _out_of_fold(
+    plain: Classifier, X: object, y: Array, params: dict[str, object], train: Ints, test: Ints
+) -> tuple[Classifier, Array]:
     """A copy fitted on one part of the samples, and what it says of the rest."""
-    aligned = {name: value for name, value in params.items() if _num_samples_or_none(value) == len(y)}
-    mine = params | {name: _safe_indexing(value, train) for name, value in aligned.items()}
-    fitted = clone(plain).fit(_safe_indexing(X, train), y[train], **mine)
-    return fitted, _answers(fitted, _safe_indexing(X, test))
+    rows: Callable[[object, Ints], object] = utils._safe_indexing
+    mine = {name: rows(value, train) if _is_column(value, len(y)) else value for name, value in params.items()}
+    fitted = _clone(plain).fit(rows(X, train), y[train], **mine)
+    return fitted, _answers(fitted, rows(X, test))
 
 
-def _num_samples_or_none(value: Any) -> int | None:
-    return len(value) if hasattr(value, "__len__") and not isinstance(value, str) else None
+def _is_column(value: object, n: int) -> bool:
+    return isinstance(value, Sized) and not isinstance(value, str) and len(value) == n
 
 
-def _accepted(estimator: Any, weight: Any) -> dict[str, Any]:
+def _accepted(estimator: Classifier, weight: Floats | None) -> dict[str, object]:
     """The weights as a fit parameter, where the estimator takes them."""
     if weight is None:
         return {}
-    if has_fit_parameter(estimator, "sample_weight"):
+    if validation.has_fit_parameter(estimator, "sample_weight"):
         return {"sample_weight": weight}
     name = type(estimator).__name__
     warnings.warn(f"{name} takes no sample_weight; the weights count in the calibration alone.", stacklevel=4)
     return {}
 
 
-def _folds(cv: Any, y: Array, labels: Array) -> Any:
+def _folds(cv: object, y: Array, labels: Ints) -> Folds:
     """The splitter; every class must have enough samples for its folds."""
-    if isinstance(cv, LeaveOneOut):
+    if isinstance(cv, model_selection.LeaveOneOut):
         raise InputError(
             "LeaveOneOut cross-validation does not give a calibrator samples of every class; use stratified folds."
         )
@@ -205,25 +231,25 @@ def _folds(cv: Any, y: Array, labels: Array) -> Any:
     if isinstance(cv, int) and rarest < cv:
         warnings.warn(f"a class has {rarest} samples, so {rarest} folds are used instead of {cv}.", stacklevel=4)
         cv = rarest
-    return check_cv(cv, y, classifier=True)
+    return model_selection.check_cv(cv, y, classifier=True)
 
 
-def _answers(estimator: Any, X: Any) -> Array:
+def _answers(estimator: Classifier, X: object) -> Array:
     return estimator.predict_proba(X) if hasattr(estimator, "predict_proba") else estimator.decision_function(X)
 
 
-def _columns(estimator: Any, classes: Array) -> Array:
+def _columns(estimator: Classifier, classes: Array) -> Ints:
     """Which of all classes each column of an estimator's answers is about."""
     known = getattr(estimator, "classes_", classes)
     return np.searchsorted(classes, known)
 
 
-def _two_columns(estimator: Any, answers: Array) -> Array:
+def _two_columns(estimator: Classifier, answers: Array) -> Array:
     """A decision function of two classes as two logits."""
     return answers if hasattr(estimator, "predict_proba") or answers.ndim == 2 else np.stack((0 * answers, answers), 1)
 
 
-def _spread(answers: Array, columns: Array, k: int, least: float) -> Array:
+def _spread(answers: Array, columns: Ints, k: int, least: float) -> Array:
     """Answers over all classes; those that an estimator has not seen get `least`."""
     if answers.shape[1] == k:
         return answers
@@ -232,7 +258,9 @@ def _spread(answers: Array, columns: Array, k: int, least: float) -> Array:
     return out
 
 
-def _predictions(estimator: Any, answers: Array, labels: Array | None = None, weight: Any = None) -> Predictions:
+def _predictions(
+    estimator: Classifier, answers: Array, labels: Ints | None = None, weight: ArrayLike | None = None
+) -> Predictions:
     if not hasattr(estimator, "predict_proba"):
         return Predictions.from_logits(answers, labels, weight=weight)
     return Predictions.from_probs(answers, labels, weight=weight, renormalise=True)
@@ -247,6 +275,7 @@ class Scorer:
     Labels may be of any type. Without `predict_proba` the decision function counts as logits.
 
     >>> from sklearn.datasets import load_iris
+    >>> from sklearn.linear_model import LogisticRegression
     >>> from sklearn.model_selection import cross_val_score
     >>> from howsure import ece
     >>> found = cross_val_score(LogisticRegression(max_iter=1000), *load_iris(return_X_y=True), scoring=Scorer(ece))
@@ -264,10 +293,10 @@ class Scorer:
     @property
     def name(self) -> str:
         """The name of the metric, after `neg_` where the sign is changed."""
-        plain = _plain(self.metric).__name__
+        plain = getattr(_plain(self.metric), "__name__", "metric")
         return plain if self.better == "higher" else f"neg_{plain}"
 
-    def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+    def __call__(self, estimator: Classifier, X: object, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
         """The score of a fitted classifier on these samples."""
         value = value_of(self.metric, _judged(estimator, X, y, sample_weight))
         return value if self.better == "higher" else -(abs(value) if self.better == "zero" else value)
@@ -284,14 +313,15 @@ def scorers(*metrics: Callable[..., float]) -> dict[str, Scorer]:
     return {scorer.name: scorer for scorer in made}
 
 
-def _plain(metric: Callable[..., float]) -> Any:
+def _plain(metric: Callable[..., float]) -> Callable[..., float]:
     return getattr(metric, "func", metric)
 
 
-def _judged(estimator: Any, X: Any, y: Any, weight: Any) -> Predictions:
+def _judged(estimator: Classifier, X: object, y: ArrayLike, weight: ArrayLike | None) -> Predictions:
     """Predictions of a fitted classifier, with labels as numbers of its classes."""
     classes = np.asarray(estimator.classes_)
-    labels = np.searchsorted(classes, y).clip(max=len(classes) - 1)
-    if (classes[labels] != np.asarray(y)).any():
+    given = np.asarray(y)
+    labels = np.searchsorted(classes, given).clip(max=len(classes) - 1)
+    if (classes[labels] != given).any():
         raise InputError("y holds a label that the classifier has never seen; remove these samples.")
     return _predictions(estimator, _answers(estimator, X), labels, weight)

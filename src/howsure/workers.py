@@ -1,7 +1,7 @@
 """Ways to run a function over many parts: threads of this process, or the workers of a Dask cluster.
 
 A builder takes `map=`: anything that is called like the built-in `map` and yields one result per item, in any order.
-`sums` adds up where the results are: on a cluster as a tree, of which only the last sum travels.
+`sums` adds up where the results are: on a cluster as a tree of sums, of which only the last is sent back.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def connected(address: str) -> Generator[Map]:
 
 
 def _check_address(address: str) -> None:
-    """Refuse at once what is no address, and where nobody listens: a client would try for long and complain loudly."""
+    """Raise at once for what is not an address or where nothing listens: a client would retry for long."""
     try:
         host, port = urlsplit(address).hostname, urlsplit(address).port
     except ValueError:
@@ -144,10 +144,10 @@ def _check_address(address: str) -> None:
 
 @contextmanager
 def processes(number: int) -> Generator[Map]:
-    """A map over so many worker processes of this machine, a Dask cluster of its own."""
+    """A map over `number` worker processes on this machine, a Dask cluster of its own."""
     distributed = need("distributed", for_="worker processes", extra="dask")
     options = {"n_workers": number, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
-    options["silence_logs"] = logging.CRITICAL  # what matters arrives as an error here
+    options["silence_logs"] = logging.CRITICAL  # errors of tasks are raised here
     with _deaf():
         local = distributed.LocalCluster(**options)
     with local, distributed.Client(local, set_as_default=False) as client:
@@ -156,7 +156,7 @@ def processes(number: int) -> Generator[Map]:
 
 @contextmanager
 def _deaf() -> Generator[None]:
-    """Processes started here do not hear Ctrl-C, which goes to all of a terminal: the driver asks them for the rest."""
+    """Processes started here ignore Ctrl-C, which a terminal sends to all of them: the driver ends the job."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -233,7 +233,7 @@ def _with_item(f: Callable[[T], R], item: T) -> tuple[T, R]:
 
 
 class _Tasks(Generic[T, R]):
-    """Futures of a job: one per item, and those of sums that are asked for on the way."""
+    """Futures of a job: one per item, and those of sums."""
 
     def __init__(self, on: Cluster, f: Callable[[T], R], items: Iterable[T]):
         self.client, self.patience = on.client, on.patience
@@ -244,7 +244,7 @@ class _Tasks(Generic[T, R]):
         self.since = time.monotonic()  # when a worker was last seen
 
     def completed(self, futures: list[Future[R]]) -> Queue[R]:
-        """The futures in the order in which they get done."""
+        """The futures in the order of completion."""
         distributed = need("distributed", for_="a cluster", extra="dask")
         return distributed.as_completed(futures, loop=self.client.loop, raise_errors=False)
 
@@ -333,7 +333,7 @@ def added(results: list[S]) -> S:
 
 
 def _check(future: Future[R], part: object) -> None:
-    """Refuse what has not become a result, in one sentence."""
+    """Raise in one sentence if a future has no result."""
     if future.status == "finished":
         return
     if future.status != "error":

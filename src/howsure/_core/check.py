@@ -106,7 +106,7 @@ def first(mask: Array) -> int:
 
 
 def no_nan(a: Array, name: str) -> Array:
-    """`a`, unless it holds a nan."""
+    """Return `a`; raise if it holds a nan."""
     if a.size and np.isnan(np.min(a)):  # min propagates nan, in one pass and without a mask
         bad = np.isnan(a)
         raise InputError(
@@ -120,7 +120,7 @@ def no_nan(a: Array, name: str) -> Array:
 
 
 def one_dimensional(a: Array, name: str) -> Array:
-    """`a`, unless it is empty or not one-dimensional."""
+    """Return `a`; raise if it is empty or not one-dimensional."""
     if a.ndim != 1:
         raise InputError(name, got=f"has shape {a.shape}", need="one value per sample, shape (n,), is needed")
     if a.size == 0:
@@ -129,7 +129,7 @@ def one_dimensional(a: Array, name: str) -> Array:
 
 
 def same_length(a: Array, name: str, n: int, other: str) -> Array:
-    """`a`, unless its length is not `n`."""
+    """Return `a`; raise if its length is not `n`."""
     if len(a) != n:
         raise InputError(
             name, got=f"has {len(a):,} rows, {other} has {n:,}", need="they must belong to the same samples"
@@ -192,7 +192,7 @@ def weights(x: object, n: int) -> Floats:
 
 
 def finite(a: Array, name: str) -> Array:
-    """`a`, unless it holds a nan or an infinity."""
+    """Return `a`; raise if it holds a nan or an infinity."""
     no_nan(a, name)
     if a.size and not np.isfinite((np.min(a), np.max(a))).all():  # two reductions, no mask of the same size
         bad = ~np.isfinite(a)

@@ -55,7 +55,7 @@ def threshold_diagram(t: Tally, *, ideal: bool = False) -> Curve:
 
 
 def ideal_at(kept: Floats, right: int, wrong: int) -> Curve:
-    """The ideal threshold diagram where so many are kept."""
+    """The ideal threshold diagram at these numbers of kept samples."""
     y = np.minimum(right / kept, 1.0)
     return Curve(1 - kept / (right + wrong), y, kept, None, labels=("deferred", "accuracy of the kept"))
 

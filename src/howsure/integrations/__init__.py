@@ -1,1 +1,1 @@
-"""One thin file for each library that meets its users where they are: none is imported before it is asked for."""
+"""One thin adapter per library; none is imported unless you import it."""

@@ -115,7 +115,7 @@ class PredictionMetric(Metric):
         return torch.tensor(value, dtype=dtype, device=self.device)
 
     def set_dtype(self, dst_type: str | torch.dtype) -> Self:  # noqa: ARG002  the name is given by torchmetrics
-        """Counts stay whole numbers whatever the type of the model."""
+        """Return `self`: counts stay whole numbers in any precision of the model."""
         return self
 
 

@@ -190,7 +190,7 @@ def _complement(q: Floats, rest: Floats, normalised: bool) -> Floats:
 
 
 def label_rank(values: Values, labels: Ints) -> Ints:
-    """How many classes stand before the label: those with a higher value, and lower numbers among equals."""
+    """How many classes rank before the label: those with a higher value, and lower numbers among equals."""
     n, k = values.array.shape[-2:]
     out = np.empty(n, dtype=np.int64)
     single = values.array.ndim == 2

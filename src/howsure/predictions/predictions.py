@@ -257,7 +257,7 @@ class Predictions:
         return Values(self.values, self.kind == "logits")
 
     def needs_vector(self, what: str) -> None:
-        """Refuse predictions of which only the top label is known."""
+        """Raise if only the top label is known."""
         if self.kind == "confidence":
             raise InputError(_only_top(what))
 

@@ -23,15 +23,15 @@ from howsure.tallies.rows import on_grid
 from howsure.tallies.tally import Tally
 
 CHUNK = 1 << 17  # scores at a time: all columns of a chunk stay near the processor
-SAMPLE = 4  # distinct scores are looked for among so many samples per bucket
+SAMPLE = 4  # distinct scores are counted in this many samples per bucket
 BITS = {4: np.int32, 8: np.int64}
 FAR, NEAR, ONE = 2.0 ** -OCTAVES[0], 2.0 ** -(OCTAVES[-1] + 1), 2.0 ** -(OCTAVES[-1] + 2)
 
 
 def in_buckets(score: Array, right: Bools, buckets: int) -> Tally | None:
-    """The compact tally of right and wrong answers; None where a sort is needed to know how it looks.
+    """The compact tally of right and wrong answers; None where only a sort can tell what it is.
 
-    That is where scores leave [0, 1], and where there may be so few distinct ones that nothing need be lost.
+    That is the case for scores outside [0, 1], and where so few are distinct that the exact tally may be small enough.
     """
     sums = bucket_sums(score, right, buckets) if _many(score, buckets) else None
     if sums is None:
@@ -51,7 +51,7 @@ def _many(score: Array, buckets: int) -> bool:
 def bucket_sums(score: Array, right: Bools, buckets: int) -> tuple[Ints, Ints, Floats] | None:
     """Wrong answers, samples and summed scores of each bucket; None where scores leave [0, 1].
 
-    One pass over the samples, part by part, into cells of which each bucket has one or more.
+    One pass over the samples, chunk by chunk, into cells; a bucket is one or more cells.
     """
     bucket, size = _bucket_of_cell(buckets, score.itemsize), len(grid(buckets))
     fast = kernels("counting") if score.itemsize == 4 and len(score) < 1 << 31 else None
@@ -93,7 +93,7 @@ def _fast_cell_sums(
 
 
 class Room(NamedTuple):
-    """Columns of a chunk, used again and again: new memory for each step would cost more than the steps."""
+    """Columns of a chunk, reused: new memory for each step would cost more than the steps."""
 
     wide: Array
     distance: Array

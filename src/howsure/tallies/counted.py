@@ -1,4 +1,4 @@
-"""The exact tally in counted form: distinct scores with integer counts, for data that are met part by part.
+"""The exact tally in counted form: distinct scores with integer counts, for data that arrive in parts.
 
 The bits of a non-negative float order like the float itself. A float32 score takes 12 bytes here, however often it
 occurs, and there are fewer than 3 · 10^7 of them in [0.1, 1]. All columns are integers, so sums of parts are the same
@@ -33,7 +33,7 @@ class CountedTally:
         self.bits, self.times, self.missed = bits, times, missed
         self.n, self.total = (int(column.sum(dtype=np.int64)) for column in (times, missed))
 
-    # Columns are made when they are asked for and not kept: they are three times the size of what is stored.
+    # Columns are made on demand and not kept: they are three times the size of what is stored.
 
     @property
     def score(self) -> Floats:

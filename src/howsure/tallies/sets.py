@@ -33,7 +33,7 @@ class SetTally:
 
     @property
     def n(self) -> int:
-        """Number of units, pixels say."""
+        """Number of units, such as pixels."""
         return int(self.count.sum())
 
     @cached_property

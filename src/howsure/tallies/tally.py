@@ -118,7 +118,7 @@ class Tally(Protocol):
 
         @property
         def ideal(self) -> Ideal | None:
-            """The losses in the order of a perfect score; None for the 0/1 loss, whose totals say as much."""
+            """The losses in the order of a perfect score; None for the 0/1 loss, where the totals suffice."""
             ...
 
     def blocks(self) -> Blocks:
@@ -199,28 +199,28 @@ def described(t: Tally) -> str:
 
 
 def needs_tally(t: object, what: str) -> None:
-    """Refuse anything else, predictions say, where a tally is meant."""
+    """Raise if `t` is not a tally, such as predictions."""
     if not is_tally(t):
         kind = type(t).__name__
         raise InputError(f"{what} needs a tally, this is a {kind}. Make one with tally(score, correct=...).")
 
 
 def needs_zero_one(t: Tally, what: str) -> None:
-    """Refuse a tally of general losses where right and wrong are meant."""
+    """Raise if `t` was made with `loss=`, where right and wrong are needed."""
     needs_tally(t, what)
     if not t.zero_one:
         raise InputError(f"{what} needs right or wrong, this tally was made with loss=. Use tally(score, correct=...).")
 
 
 def needs_whole_counts(t: Tally, what: str, instead: str) -> None:
-    """Refuse weights that are not whole numbers where samples are counted."""
+    """Raise if weights are not whole numbers, where samples are counted."""
     needs_tally(t, what)
     if t.weighted and not np.array_equal(t.count, np.round(t.count)):
         raise InputError(f"{what} counts samples; these weights are not whole numbers. Use {instead}.")
 
 
 def needs_claims(t: Tally, what: str) -> None:
-    """Refuse scores that cannot be read as the probability of being right."""
+    """Raise if scores cannot be read as the probability of being right."""
     needs_zero_one(t, what)
     low, high = t.score_range()
     if low < 0 or high > 1:

@@ -1,8 +1,8 @@
 """Compiled kernels for the hottest loops, used only where `HOWSURE_FAST=1` asks for them (extra `fast`: numba).
 
-Nothing depends on them: each stands beside a NumPy path that gives the same within 1e-12, and without the variable
-numba is not even imported, for loading it takes longer than most jobs. They are compiled when first called and kept
-on disk, so the seconds that this takes are spent once per machine.
+They are optional: each has a NumPy counterpart that agrees within 1e-12, and without the variable numba is not
+imported, because loading it takes longer than most jobs. They are compiled at the first call and cached on disk, so
+the seconds that this takes are spent once per machine.
 """
 
 from __future__ import annotations
@@ -10,17 +10,18 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from importlib import import_module
-from typing import Any, TypeVar
+from types import ModuleType
+from typing import TypeVar
 
 from howsure._core.optional import need
 
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=Callable[..., object])
 FUSED = {"contract"}  # a product and a sum may be rounded once
 LOOSE = FUSED | {"reassoc", "nsz", "nnan"}  # and sums may be taken in any order; no kernel ever meets a nan
 
 
-def kernels(name: str) -> Any:
-    """The module `howsure._core.fast.<name>` where kernels are asked for, else None.
+def kernels(name: str) -> ModuleType | None:
+    """The module `howsure._core.fast.<name>` if HOWSURE_FAST=1, else None.
 
     >>> import os
     >>> kernels("ranks") is None if os.environ.get("HOWSURE_FAST", "") in ("", "0") else True
