@@ -94,14 +94,14 @@ class CalibratedClassifier(base.ClassifierMixin, base.MetaEstimatorMixin, base.B
         self, X: object, y: ArrayLike, sample_weight: ArrayLike | None = None, **fit_params: object
     ) -> CalibratedClassifier:
         """Fit the estimator and, on predictions of unseen samples, the calibrator."""
-        X, y = utils.indexable(X, y)
-        multiclass.check_classification_targets(y)
-        given: Array = utils.column_or_1d(y, warn=True)
-        weight = None if sample_weight is None else validation._check_sample_weight(sample_weight, X)
+        rows, target = utils.indexable(X, y)
+        multiclass.check_classification_targets(target)
+        given: Array = utils.column_or_1d(target, warn=True)
+        weight = None if sample_weight is None else validation._check_sample_weight(sample_weight, rows)
         self.classes_, labels = np.unique(given, return_inverse=True)
         if len(self.classes_) < 2:
             raise InputError("a classifier needs samples of at least two classes; y holds one class.")
-        self.calibrated_classifiers_ = self._fitted(X, given, _Truth(labels, weight), fit_params)
+        self.calibrated_classifiers_ = self._fitted(rows, given, _Truth(labels, weight), fit_params)
         self.estimator_, self.calibrator_, _ = self.calibrated_classifiers_[0]
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
@@ -170,7 +170,7 @@ class CalibratedClassifier(base.ClassifierMixin, base.MetaEstimatorMixin, base.B
         return self.classes_[self.predict_proba(X).argmax(axis=1)]
 
     def __sklearn_tags__(self) -> object:
-        tags = super().__sklearn_tags__()
+        tags = base.ClassifierMixin.__sklearn_tags__(self)
         tags.input_tags.sparse = utils.get_tags(self._plain()).input_tags.sparse
         return tags
 

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial, reduce
 from itertools import islice
-from typing import Generic, Protocol, Self, TypeVar
+from typing import Generic, Protocol, Self, TypeVar, cast
 from urllib.parse import urlsplit
 
 from howsure._core.check import InputError
@@ -85,7 +85,7 @@ class Client(Protocol):
     def status(self) -> str: ...
 
     def submit(
-        self, f: Callable[[T], R], item: T | list[Future[T]], *, pure: bool, retries: int = 0, priority: int = 0
+        self, f: Callable[..., R], item: object, *, pure: bool, retries: int = 0, priority: int = 0
     ) -> Future[R]: ...
 
     def cancel(self, futures: list[Future[R]], *, force: bool) -> object: ...
@@ -264,12 +264,6 @@ class _Tasks(Generic[T, R]):
             _check(future, self.items.get(future.key))
         return found
 
-    def added(self, futures: list[Future[R]]) -> Future[R]:
-        """The future of their sum, in their place."""
-        both = self.client.submit(added, futures, pure=False, priority=10)
-        self.alive = (self.alive - set(futures)) | {both}
-        return both
-
     def cancel(self) -> None:
         """Call off what is not done."""
         self.client.cancel(list(self.alive), force=True)
@@ -300,13 +294,19 @@ class _Tree(Generic[T, S]):
         while len(self.ready) > 1:  # never more at once: a task holds what it adds
             self.ready.sort(key=lambda future: self.leaves[future.key])
             two, self.ready = self.ready[:2], self.ready[2:]
-            both = self.tasks.added(two)
+            both = self._added(two)
             self.leaves[both.key] = sum(self.leaves[future.key] for future in two)
             self.tasks.queue.add(both)
 
+    def _added(self, futures: list[Future[S]]) -> Future[S]:
+        """The future of their sum, in their place."""
+        both = cast("Future[S]", self.tasks.client.submit(added, futures, pure=False, priority=10))
+        self.tasks.alive = (self.tasks.alive - set(futures)) | {both}
+        return both
+
     def sum(self) -> S:
         """The sum of all that is ready."""
-        last = self.tasks.added(self.ready)
+        last = self._added(self.ready)
         self.tasks.queue = self.tasks.completed([last])
         while self.tasks.open and not self.tasks.finished():
             pass

@@ -11,7 +11,7 @@ from typing import TypeAlias
 from howsure._core.check import InputError
 from howsure._core.containers import is_mapping
 from howsure._core.optional import need
-from howsure.integrations.batch import Outputs, checked_outputs
+from howsure.predictions.batch import Outputs, checked_outputs
 
 need("lightning.pytorch", for_="howsure.integrations.lightning", extra="lightning")
 

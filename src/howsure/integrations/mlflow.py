@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from howsure._core.optional import need
-from howsure.integrations.scalars import scalars
 from howsure.report import Report
+from howsure.report.scalars import scalars
 
 __all__ = ["log_report"]
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 
 from howsure._core.check import InputError
 from howsure._core.optional import need
-from howsure.integrations.scalars import scalars
 from howsure.report import Report
+from howsure.report.scalars import scalars
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

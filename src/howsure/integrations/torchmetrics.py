@@ -25,8 +25,8 @@ from howsure import losses, metrics
 from howsure._core import check
 from howsure._core.check import Array, Bools, Floats, InputError, Ints
 from howsure._core.optional import need
-from howsure.integrations.batch import Outputs, checked_outputs, predictions
 from howsure.predictions import Predictions
+from howsure.predictions.batch import Outputs, checked_outputs, predictions
 from howsure.tallies.grid import grid
 from howsure.tallies.rows import on_grid
 from howsure.tallies.tally import Tally

@@ -10,7 +10,7 @@ from howsure import metrics
 from howsure._core.check import InputError
 from howsure._core.containers import is_row
 from howsure.calibrators.choice import value_of
-from howsure.integrations.batch import predictions
+from howsure.predictions.batch import predictions
 
 __all__ = ["compute_metrics"]
 

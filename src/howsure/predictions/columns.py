@@ -198,6 +198,6 @@ def label_rank(values: Values, labels: Ints) -> Ints:
         v = values.array[rows] if single else mean_probs(Values(values.array[:, rows], values.logits))
         y = labels[rows]
         own = v[np.arange(len(v)), y][:, None]
-        ahead = (v > own) | ((v == own) & (np.arange(k) < y[:, None]))
+        ahead = np.logical_or(v > own, np.logical_and(v == own, np.arange(k) < y[:, None]))
         out[rows] = ahead.sum(axis=1)
     return out

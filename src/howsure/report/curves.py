@@ -8,17 +8,10 @@ from howsure import curves
 from howsure._core.check import Ints
 from howsure.binning import adaptive, equal_range, equal_size
 from howsure.curves import Curve
-<<<<<<< HEAD:src/howsure/report/curves.py
 from howsure.curves.ranking import ideal_at
 from howsure.render.model import POINTS, CurveData, curve_json
 from howsure.report.catalogue import is_claim
 from howsure.report.summary import Summary
-=======
-from howsure.curves.ranking import ideal_at
-from howsure.render.model import POINTS, curve_json
-from howsure.report.findings.case import claims
-from howsure.report.summary import UNCERTAINTY
->>>>>>> d0e8b74 (Curves in files by idea, integrations without private files, users' arrays typed):src/howsure/scale/drawing.py
 from howsure.tallies.rows import from_rows
 from howsure.tallies.tally import Tally
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import inf
-from typing import Unpack
+from typing import Unpack, cast
 
 import numpy as np
 import torch
@@ -59,12 +59,15 @@ def _distances(model: nn.Module, inputs: object, run: Run, dual: float) -> Float
     h = _heights(picked(model(x.clone()), run.output), run.outputs)  # a first layer may change the clone in place
     gap = _gap(h)
     (slope,) = torch.autograd.grad(gap.sum(), x, allow_unused=True)
-    steep = torch.zeros_like(gap) if slope is None else _length(slope.flatten(1).double(), dual)
-    return _ratio(gap.detach().double(), steep.double())
+    return _ratio(gap.detach().double(), _steepness(slope, dual))
 
 
-def _length(slope: Tensor, dual: float) -> Tensor:
-    return torch.linalg.vector_norm(slope, dual, dim=1)
+def _steepness(slope: Tensor | None, dual: float) -> Tensor:
+    """The norm of each sample's gradient; 0 where the output does not depend on the input."""
+    if slope is None:
+        return torch.zeros((), dtype=torch.float64)
+    norm = torch.linalg.vector_norm  # pyright: ignore[reportUnknownMemberType,reportUnknownVariableType] - has no types
+    return cast("Tensor", norm(slope.flatten(1).double(), dual, dim=1))
 
 
 def _heights(z: Tensor, kind: Kind) -> Tensor:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from copy import deepcopy
+from typing import cast
 
 import numpy as np
 import torch
@@ -133,7 +134,8 @@ def fixed(model: nn.Module, passes: int, source: np.random.SeedSequence, example
     for layer in layers:
         masks = [_masks(layer, like.expand(passes, *like.shape[1:]), next(seeds)) for like in calls[layer]]
         swapped[layer] = FixedDropout(masks)
-    for name, module in list(made.named_modules(remove_duplicate=False)):
+    named = cast("Iterable[tuple[str, nn.Module]]", made.named_modules(remove_duplicate=False))
+    for name, module in list(named):
         if module in swapped:
             made.set_submodule(name, swapped[module])
     return made

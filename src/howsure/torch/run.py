@@ -187,9 +187,10 @@ def is_plain_row(x: object) -> TypeGuard[list[object] | tuple[object, ...]]:
 def random_state(seed: int | None, device: torch.device | None) -> Generator[None]:
     """Draws inside follow from `seed`, or continue the present state where it is None; those outside are unchanged."""
     if device is not None and device.type != "cpu":
-        with torch.random.fork_rng(devices=[device], device_type=device.type):
+        # Both are declared without the types of their parameters.
+        with torch.random.fork_rng(devices=[device], device_type=device.type):  # pyright: ignore[reportUnknownMemberType]
             if seed is not None:
-                torch.manual_seed(seed)
+                torch.manual_seed(seed)  # pyright: ignore[reportUnknownMemberType]
             yield
         return
     before = torch.get_rng_state()

@@ -9,7 +9,7 @@ import numpy as np
 from howsure._core import check
 from howsure._core.check import Array, InputError
 from howsure._core.containers import is_dict, is_row
-from howsure.predictions import ROW_SUM_TOLERANCE, Predictions
+from howsure.predictions.predictions import ROW_SUM_TOLERANCE, Predictions
 
 Outputs: TypeAlias = Literal["logits", "probs"]
 
