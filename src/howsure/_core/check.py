@@ -214,8 +214,8 @@ def fraction(x: float, name: str) -> float:
 
 def at_least(x: object, low: int, name: str) -> int:
     """A whole number that is not below `low`."""
-    given: object = x
-    whole = isinstance(given, Integral) or (isinstance(given, float) and given.is_integer())  # infinity is not
-    if not whole or x < low:
-        raise InputError(name, got=f"is {given}", need=f"a whole number of at least {low} is needed")
-    return int(x)
+    whole = isinstance(x, Integral) or (isinstance(x, float) and x.is_integer())  # infinity is not
+    found = int(x) if whole else low - 1
+    if found < low:
+        raise InputError(name, got=f"is {x}", need=f"a whole number of at least {low} is needed")
+    return found

@@ -16,7 +16,7 @@ from howsure.metrics.discrimination import auroc
 from howsure.metrics.facts import metric
 from howsure.metrics.mean_loss import accuracy
 from howsure.predictions import Outcomes, Predictions
-from howsure.tallies.tally import Tally
+from howsure.tallies.tally import Tally, is_tally
 
 CLIP = 1e-12  # a probability of exactly 0 or 1 has no logit
 
@@ -54,7 +54,7 @@ def positive_tally(preds: Predictions, positive: str | int | None = None) -> Tal
 
 
 def _tally(data: Predictions | Tally, positive: str | int | None = None) -> Tally:
-    return data if isinstance(data, Tally) else positive_tally(data, positive)
+    return data if is_tally(data) else positive_tally(data, positive)
 
 
 def positive_outcomes(preds: Predictions, positive: str | int | None = None) -> Outcomes:
@@ -95,7 +95,7 @@ def _part(preds: Predictions, threshold: float, positive: str | int | None, part
     if not 0 <= threshold <= 1:
         raise InputError(f"threshold is {threshold:g}; a probability between 0 and 1 is needed.")
     o = positive_outcomes(preds, positive)
-    called, is_positive = o.score >= threshold, o.correct
+    called, is_positive = o.score >= threshold, o.right
     rows = {"positive": is_positive, "negative": ~is_positive, "called": called, "cleared": ~called}[part]
     if not rows.any():
         raise Empty(part)
@@ -276,7 +276,7 @@ def brier_decomposition(preds: Predictions | Tally, bins: Binning = equal_size(1
     >>> brier_decomposition(Predictions.from_probs([0.5, 0.5], [0, 1])).uncertainty
     0.25
     """
-    if isinstance(preds, Tally):
+    if is_tally(preds):
         return _brier_parts(preds, bins)
     preds.needs_vector("brier_decomposition")
     parts = [_brier_parts(positive_tally(preds, c), bins) for c in ([1] if preds.k == 2 else range(preds.k or 0))]

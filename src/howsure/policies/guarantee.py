@@ -153,9 +153,9 @@ def _kept(t: Tally | Outcomes, largest_group: int | None) -> Kept:
 
 def _one_of_each(o: Outcomes, seed: int) -> Outcomes:
     """One row of each group at random; rows are numbered by what they hold, so their order does not matter."""
-    outcome = o.correct if o.loss is None else o.loss
-    order = np.lexsort((outcome, o.score, np.unique(o.group, return_inverse=True)[1].reshape(-1)))
-    _, first, size = np.unique(np.asarray(o.group)[order], return_index=True, return_counts=True)
+    unit, outcome = o.units, o.right if o.loss is None else o.loss
+    order = np.lexsort((outcome, o.score, unit))
+    _, first, size = np.unique(unit[order], return_index=True, return_counts=True)
     drawn = order[first + (np.random.default_rng(seed).random(len(size)) * size).astype(np.int64)]
     return replace(o[drawn], group=None)
 

@@ -55,12 +55,11 @@ def upper_bound(kept: Kept, row: int, delta: float, how: Bound) -> float:
     rows = kept.rows
     assert rows is not None  # checked in _bound_for
     accepted = np.asarray(rows.score) >= kept.score[row]
-    per_row = ((~rows.correct).astype(np.float64) if rows.loss is None else np.asarray(rows.loss))[accepted]
+    per_row = ((~rows.right).astype(np.float64) if rows.loss is None else rows.loss)[accepted]
     if how == "betting":
         return bounds.betting(per_row, delta)
-    names, group = np.unique(rows.group, return_inverse=True)
-    group = group.reshape(-1)
-    lost, n = (np.bincount(group[accepted], w, len(names)) for w in (per_row, None))
+    group = rows.units
+    lost, n = (np.bincount(group[accepted], w, int(group.max()) + 1) for w in (per_row, None))
     return bounds.group_betting(lost, n, kept.largest or np.bincount(group), delta)
 
 
@@ -123,7 +122,7 @@ def _grid(kept: Kept, risk: float, delta: float, how: Bound) -> list[int]:
     x = log(delta) / log1p(-risk) if risk < 1 else 0.0
     n, units = ceil(kept.n), ceil(kept.n)
     if how == "groups" and kept.rows is not None:
-        units = len(np.unique(kept.rows.group))
+        units = int(kept.rows.units.max()) + 1
     enough = _enough(risk, delta) if how in ("hoeffding_bentkus", "betting") else ceil(2.5 * x)
     start = min(enough, ceil((ceil(x) + units) / 2)) * n / units
     ranks = -(-np.arange(1, STEPS + 1) * n // STEPS)

@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from howsure._core.check import Array, Floats, Ints
+from howsure._core.check import Array, Bools, Floats, Ints
 from howsure._core.fast import kernels
 
 CHUNK = 1 << 16  # numbers per chunk: half a megabyte of float64
@@ -198,6 +198,7 @@ def label_rank(values: Values, labels: Ints) -> Ints:
         v = values.array[rows] if single else mean_probs(Values(values.array[:, rows], values.logits))
         y = labels[rows]
         own = v[np.arange(len(v)), y][:, None]
-        ahead = np.logical_or(v > own, np.logical_and(v == own, np.arange(k) < y[:, None]))
+        tied: Bools = np.equal(v, own)
+        ahead = np.greater(v, own) | (tied & (np.arange(k) < y[:, None]))
         out[rows] = ahead.sum(axis=1)
     return out

@@ -84,6 +84,20 @@ class Outcomes:
         score = preds.confidence if score is None else score
         return cls(score, **given, weight=preds.weight, id=preds.ids, group=preds.group)
 
+    @property
+    def right(self) -> Bools:
+        """Which answers are right; raise where only a loss is known."""
+        if self.correct is None:
+            raise InputError("these outcomes have a loss instead of right and wrong; give correct=.")
+        return self.correct
+
+    @property
+    def units(self) -> Ints:
+        """The number of each row's group, in sorted order of the groups; its own number where there are none."""
+        if self.group is None:
+            return np.arange(len(self))
+        return np.unique(self.group, return_inverse=True)[1].reshape(-1)
+
     def tally(self) -> Tally:
         """The sorted reduction of these rows, made once."""
         return self._tally

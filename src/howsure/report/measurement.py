@@ -13,7 +13,7 @@ from howsure.predictions.outcomes import Outcomes
 from howsure.render.catalogue import Item, On
 from howsure.render.model import Entry, Metrics
 from howsure.report.catalogue import why_undefined
-from howsure.tallies.tally import Tally
+from howsure.tallies.tally import Tally, is_tally
 from howsure.uncertainty.intervals import Interval, each_interval
 
 
@@ -53,7 +53,7 @@ def measured(items: Sequence[Item], data: Measurable, score: str, sure: Sureness
     0.111
     """
     t = data.data("score", score)
-    assert isinstance(t, Tally)
+    assert is_tally(t)
     found: Metrics = {}
     groups: dict[On, None] = dict.fromkeys(item.on for item in items)
     for on in groups:

@@ -171,7 +171,7 @@ def _alike(rows: Sequence[RowTally], sides: Sequence[Outcomes]) -> tuple[Ints, I
     """One sample of each kind, and how many there are: the same rows and the same outcomes on both sides."""
     kind = np.zeros(len(sides[0]), dtype=np.int64)
     for r, o in zip(rows, sides, strict=True):
-        kind = (kind * len(r.score) + _row_of(r, o.score)) * 2 + o.correct
+        kind = (kind * len(r.score) + _row_of(r, o.score)) * 2 + o.right
     _, first, times = np.unique(kind, return_index=True, return_counts=True)
     return first, times
 
@@ -191,7 +191,7 @@ def _entries(o: Outcomes, unit: Ints, rows: RowTally) -> Table:
     row, unit = row[order], unit[order]
     first = np.flatnonzero(np.concatenate(([True], (np.diff(row) != 0) | (np.diff(unit) != 0))))
     weight = (np.ones(len(o), dtype=np.int64) if o.weight is None else o.weight)[order]
-    loss = (o.loss if o.correct is None else ~o.correct)[order] * weight
+    loss = (~o.right if o.loss is None else o.loss)[order] * weight
     count, loss = np.add.reduceat(weight, first), np.add.reduceat(loss, first)
     return Table(rows, row[first], unit[first], _slim(count), _slim(loss))
 

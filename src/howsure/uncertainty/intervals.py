@@ -219,14 +219,15 @@ def _reduced(metric: Metric, data: Any) -> tuple[Outcomes, Metric]:
 def _joined(a: Outcomes, b: Outcomes) -> tuple[Outcomes, Outcomes]:
     """The same samples in the same order."""
     if a.id is not None and b.id is not None:
-        a, b = (o[_sorted_ids(o.id, side)] for o, side in ((a, "the first"), (b, "the second")))
         strange = np.setxor1d(a.id, b.id)
+        first, second = _sorted_ids(a.id, "the first"), _sorted_ids(b.id, "the second")
         if len(strange):
             side = "second" if strange[0] in a.id else "first"
             raise InputError(
                 f"id {strange[0]} is missing in the {side} set ({len(strange):,} ids are in one set only); "
                 "a paired difference needs the same samples on both sides."
             )
+        a, b = a[first], b[second]
     if len(a) != len(b):
         raise InputError(
             f"{len(a):,} samples against {len(b):,}; a paired difference needs the same samples. Give ids."
