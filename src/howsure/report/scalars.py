@@ -9,8 +9,10 @@ from howsure.report import Report
 def scalars(report: Report) -> dict[str, float]:
     """Each metric of the first score, with `_low` and `_high` where it has an interval; undefined ones are left out.
 
-    >>> scalars(Report({"metrics": {"ece": {"value": 0.1, "low": 0.05, "high": 0.2}, "auroc": {"value": None}}}))
-    {'ece': 0.1, 'ece_low': 0.05, 'ece_high': 0.2}
+    >>> from howsure import Predictions, evaluate
+    >>> report = evaluate(Predictions.from_probs([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]], [0, 1, 1]))
+    >>> [name for name in scalars(report) if name.startswith("accuracy")]
+    ['accuracy', 'accuracy_low', 'accuracy_high']
     """
     if not isinstance(report, Report):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise InputError(f"this is a {type(report).__name__}; a Report is needed. Make one with evaluate(preds).")
