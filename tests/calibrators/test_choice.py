@@ -7,7 +7,7 @@ import pytest
 
 import howsure as hs
 from howsure import InputError, Predictions
-from howsure.calibrators import Temperature, change
+from howsure.calibrators import Beta, Isotonic, MatrixScaling, Platt, Temperature, VectorScaling, change
 from howsure.calibrators.choice import contenders
 
 
@@ -51,14 +51,13 @@ def test_fits_never_see_what_they_are_judged_on():
             self.known = known
 
         def __call__(self, preds):
-            if len(seen) <= 4:
-                assert not self.known & set(preds.ids.tolist())
+            assert not self.known & set(preds.ids.tolist())
             return preds
 
     hs.choose_calibrator(
         Predictions.from_logits(val.values, val.labels, ids=np.arange(120)), calibrators={"recorder": fit}, folds=4
     )
-    assert [len(s) for s in seen[:4]] == [90] * 4
+    assert [len(s) for s in seen] == [120] + [90] * 4  # all samples, then all folds but one
 
 
 def test_groups_stay_together():
@@ -81,9 +80,80 @@ def test_folds_give_every_sample_its_own_place():
 
 
 def test_an_infinite_loss_never_wins():
-    rows = {row.name: row for row in hs.choose_calibrator(answers(300, 3.0), folds=3).table}
+    plain = {"isotonic": Isotonic.fit}
+    rows = {row.name: row for row in hs.choose_calibrator(answers(300, 3.0), calibrators=plain, folds=3).table}
     assert rows["isotonic"].value == np.inf
     assert not rows["isotonic"].real
+
+
+def test_maps_with_steps_are_kept_away_from_certainty():
+    rows = {row.name: row for row in hs.choose_calibrator(answers(300, 3.0), folds=3).table}
+    assert np.isfinite([rows[name].value for name in ("isotonic", "histogram")]).all()
+
+
+def test_the_simplest_of_equals_wins():
+    """Over-confidence that a temperature cures: nothing with more parameters is clearly better."""
+    choice = hs.choose_calibrator(answers(1500, 3.0), folds=3)
+    rows = {row.name: row for row in choice.table}
+    assert choice.winner == "temperature"
+    assert rows["temperature"].changed == 0 < rows["vector"].changed
+    assert rows["histogram"].behind or not rows["histogram"].real
+
+
+def test_what_is_clearly_worse_than_the_best_does_not_win():
+    half = {"half": lambda p: Temperature(1.7), "whole": lambda p: Temperature(3.0)}
+    choice = hs.choose_calibrator(answers(1500, 3.0), calibrators=half, folds=3)
+    assert choice.winner == "whole"
+    assert {row.name: (row.real, row.behind) for row in choice.table}["half"] == (True, True)
+
+
+@pytest.mark.parametrize("fit", [VectorScaling.fit, MatrixScaling.fit, Platt.fit, Beta.fit])
+def test_a_start_changes_the_way_and_not_the_end(fit):
+    val = answers(1000, 2.0)
+    warm, cold = fit(val[:800], start=fit(val)), fit(val[:800])
+    assert warm.fitted.nll == pytest.approx(cold.fitted.nll, abs=1e-9)
+
+
+def test_where_there_is_no_minimum_nothing_of_the_left_out_fold_stays():
+    """Classes that a plane separates: a start would decide where the fit ends."""
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(60, 3)) + 6 * np.eye(3)[np.arange(60) % 3]
+    val = Predictions.from_logits(z, np.arange(60) % 3)
+    starts = []
+
+    def fit(preds, *, start=None):
+        starts.append(start)
+        return VectorScaling.fit(preds, start=start)
+
+    hs.choose_calibrator(val, calibrators={"vector": fit}, folds=3)
+    assert [start is None for start in starts] == [True] + [False, True] * 3
+
+
+def test_what_is_left_out_is_said():
+    choice = hs.choose_calibrator(answers(100, k=10), folds=2)
+    rows = {row.name: row for row in choice.table}
+    assert rows["matrix"].note == "left out: 110 parameters for 100 samples"
+    assert "dirichlet" not in choice.fitted
+    assert "left out: 110 parameters" in str(choice)
+
+
+def test_groups_widen_the_limits_of_a_mean():
+    val = answers(400, 3.0)
+    twice = [
+        Predictions.from_logits(np.repeat(val.values, 4, 0), np.repeat(val.labels, 4), group=g)
+        for g in (None, np.repeat(np.arange(400), 4))
+    ]
+    alone, grouped = (hs.choose_calibrator(p, calibrators={"t": lambda p: Temperature(2.0)}).table[1] for p in twice)
+    single = hs.choose_calibrator(val, calibrators={"t": lambda p: Temperature(2.0)}).table[1]
+    assert grouped.gain_high == pytest.approx(single.gain_high)
+    assert alone.gain_high < grouped.gain_high
+
+
+def test_weights_that_are_equal_change_nothing():
+    val = answers(400, 3.0)
+    same = Predictions.from_logits(val.values, val.labels, weight=np.full(400, 7.0))
+    a, b = (hs.choose_calibrator(p, calibrators={"t": Temperature.fit}).table[1] for p in (val, same))
+    assert (a.gain, a.gain_low) == pytest.approx((b.gain, b.gain_low))
 
 
 def test_more_parameters_than_samples_are_left_out():

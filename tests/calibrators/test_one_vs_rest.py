@@ -45,6 +45,63 @@ def test_isotonic_is_scikit_learns():
     assert ours(Predictions.from_confidence(new)).confidence == pytest.approx(theirs.predict(new), abs=1e-12)
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_isotonic_with_ties_and_weights_is_scikit_learns(seed):
+    sklearn = pytest.importorskip("sklearn.isotonic")
+    rng = np.random.default_rng(seed)
+    n, places = rng.integers(5, 1500), rng.integers(2, 3000)
+    p = rng.integers(0, places, n) / places
+    hit = np.arange(n) < 1 + rng.integers(0, n - 2)
+    hit = rng.permutation(hit) if seed % 2 else rng.random(n) < np.sort(p)
+    hit[:2] = 0, 1
+    w = 0.1 + rng.random(n) if seed % 3 else None
+    ours = Isotonic.fit(Predictions.from_confidence(p, hit, weight=w))
+    theirs = sklearn.IsotonicRegression(out_of_bounds="clip").fit(p, hit, w)
+    new = np.concatenate((np.linspace(0, 1, 101), p))
+    out = ours(Predictions.from_confidence(new)).confidence
+    assert out == pytest.approx(theirs.predict(new), abs=1e-12)
+    with np.errstate(divide="ignore"):
+        loss = -np.log(np.where(hit, out[101:], 1 - out[101:]))
+    assert ours.fitted.nll == pytest.approx(np.average(loss, weights=w), abs=1e-12)
+
+
+def test_isotonic_where_one_error_pools_all_steps_one_by_one():
+    """Steps that rise everywhere but at the end: every pass over neighbours can pool only the last two."""
+    p = np.concatenate([np.full(200, i) for i in range(200)]) / 400
+    hit = np.concatenate([np.arange(200) < i + 1 for i in range(200)])
+    low = Predictions.from_confidence(np.append(p, np.full(50_000, 0.9)), np.append(hit, np.zeros(50_000, dtype=bool)))
+    right = np.append(np.arange(1, 201), 0)[::-1].cumsum()
+    highest = (right / np.append(50_000 + 200 * np.arange(201), np.inf)[:201]).max()
+    assert Isotonic.fit(low)(low).confidence[-1] == pytest.approx(highest, abs=1e-12)
+
+
+def test_floors_keep_steps_half_a_sample_away_from_certainty():
+    preds = Predictions.from_confidence([0.2, 0.2, 0.4, 0.4, 0.9, 0.9, 0.9, 0.9, 0.9], [0, 0, 1, 0, 1, 1, 1, 1, 1])
+    out = Isotonic.fit(preds, floor=0.5)(preds).confidence
+    assert out[[0, 2, 4]] == pytest.approx([0.5 / 2, 0.5, 1 - 0.5 / 5])
+    both = Predictions.from_probs([[0.9, 0.1]] * 4 + [[0.2, 0.8]] * 2, [0, 0, 0, 0, 1, 1])
+    assert HistogramBinning.fit(both, bins=2, floor=0.5).share == pytest.approx(
+        np.array([[0.25, 0.875], [0.125, 0.75]])
+    )
+
+
+@pytest.mark.parametrize("calibrator", [HistogramBinning, Isotonic])
+def test_a_floor_is_a_number_of_samples(calibrator):
+    with pytest.raises(InputError, match="floor is -1; a finite number of samples"):
+        calibrator.fit(Predictions.from_probs([[0.9, 0.1]] * 2, [0, 1]), floor=-1)
+
+
+def test_histogram_bins_are_those_of_the_edges():
+    """A product with the number of bins is rounded; the edges decide."""
+    m = 15
+    edges = np.arange(m + 1) / m
+    near = np.concatenate([np.nextafter(edges, -1), edges, np.nextafter(edges, 2)]).clip(0, 1)
+    share = np.stack((np.arange(m) / m, np.ones(m)))
+    out = HistogramBinning(share)(Predictions.from_probs(np.stack((near, 1 - near), axis=1))).values
+    bins = np.searchsorted(edges[1:-1], near, side="left")
+    assert out[:, 0] == pytest.approx(bins / m / (bins / m + 1))
+
+
 def test_platt_is_scikit_learns_sigmoid_of_the_log_odds():
     sklearn = pytest.importorskip("sklearn.calibration")
     p, hit = claims()

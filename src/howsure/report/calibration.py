@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from math import isfinite, nan
 from typing import Any
@@ -16,7 +15,6 @@ from howsure.calibrators.choice import (
     Choice,
     Metric,
     choose_calibrator,
-    contenders,
     value_of,
 )
 from howsure.predictions import Predictions
@@ -97,8 +95,8 @@ def calibration_report(
 ) -> CalibrationReport:
     """Fit on `val`, compare before and after on `test`, and say so where calibration does harm.
 
-    `method` is the name of a calibrator in `selection.CALIBRATORS`, or "all": then `choose_calibrator` chooses on `val`
-    alone, with `criterion` and `folds`. The test set is never fitted to.
+    `method` is the name of a calibrator in `calibrators.choice.CALIBRATORS`, or "all": then `choose_calibrator` chooses
+    on `val` alone, with `criterion` and `folds`. The test set is never fitted to.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -108,7 +106,6 @@ def calibration_report(
     >>> {c.metric: c.verdict for c in report.changes}["nll"]
     'better'
     """
-    fits = contenders(val)
     if method != "all" and method not in CALIBRATORS:
         raise InputError(f"there is no calibrator {method!r}; known: all, {', '.join(CALIBRATORS)}.")
     choice = (
@@ -116,28 +113,18 @@ def calibration_report(
     )
     made = choice.calibrator if choice else CALIBRATORS[method](val)
     name = choice.winner if choice else method
-    others = {n: _fitted(fit, val) for n, fit in fits.items() if n != name} if choice else {}
+    others = choice.fitted if choice else {"none": Identity(), name: made}
     after = made(test)
     changes = changes_of(test, after, level, seed)
     names = tuple(c.metric for c in changes)
-    methods = {n: _values(c, test, names) for n, c in ({"none": None, name: made} | others).items()}
+    methods = {n: _values(after if n == name else c(test), names) for n, c in others.items()}
     found = () if isinstance(made, Identity) else tuple(what_changed(test, after))
     notes = (*_harm(name, changes, found), *_choice_notes(name, changes, choice, val, made))
     ordered = {n: methods[n] for n in CALIBRATORS if n in methods}
     return CalibrationReport(name, made, val.n, test.n, level, changes, ordered, choice, found, notes)
 
 
-def _fitted(fit: Any, val: Predictions) -> Calibrator | None:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # its numbers on the test set tell
-            return fit(val)
-    except InputError:
-        return None
-
-
-def _values(calibrator: Calibrator | None, test: Predictions, names: tuple[str, ...]) -> dict[str, float]:
-    preds = test if calibrator is None else calibrator(test)
+def _values(preds: Predictions, names: tuple[str, ...]) -> dict[str, float]:
     return {name: value_of(getattr(metrics, name), preds) for name in names}
 
 
@@ -179,6 +166,8 @@ def _choice(choice: Choice) -> dict[str, Any]:
             **number_json((row.value, row.low, row.high)),
             "gain": number_json((row.gain, row.gain_low, row.gain_high)),
             "real": row.real,
+            "behind": row.behind,
+            "changed": row.changed,
             "note": row.note or None,
         }
         for row in choice.table
