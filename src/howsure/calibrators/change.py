@@ -14,7 +14,7 @@ from howsure.predictions import Predictions
 from howsure.uncertainty.intervals import each_interval, each_paired_difference
 from howsure.uncertainty.means import standard_error
 
-__all__ = ["Change", "Number", "change_json", "changes_of", "finite", "number_json"]
+__all__ = ["Change", "Number", "changes_of"]
 
 Number = tuple[float, float, float]  # a value and its limits, nan where it has none
 OF_CLASSES = ("ece", "aece", "mce", "nll", "brier", "uce", "aurc", "accuracy")
@@ -76,26 +76,3 @@ def _change(metric: Any, before: Number, after: Number, difference: Number) -> C
     better, worse = is_real(difference, lower), is_real(difference, not lower)
     verdict = "same" if difference[0] == 0 else "better" if better else "worse" if worse else "unclear"
     return Change(metric.__name__, before, after, difference, verdict)
-
-
-def change_json(changes: tuple[Change, ...]) -> dict[str, Any]:
-    """Each metric before and after, as it stands in JSON."""
-    return {
-        c.metric: {
-            "before": number_json(c.before),
-            "after": number_json(c.after),
-            "difference": number_json(c.difference),
-            "verdict": c.verdict,
-        }
-        for c in changes
-    }
-
-
-def finite(x: float) -> float | None:
-    """What JSON can hold."""
-    return x if isfinite(x) else None
-
-
-def number_json(number: Number) -> dict[str, float | None]:
-    """A value and its limits."""
-    return dict(zip(("value", "low", "high"), map(finite, number), strict=True))

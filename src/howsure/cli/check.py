@@ -17,6 +17,7 @@ from howsure.cli.common import FILES, measuring, note, of_logs, read_files, read
 from howsure.render.catalogue import CATALOGUE
 
 if TYPE_CHECKING:
+    from howsure.render.model import ReportData
     from howsure.report.gate import Limit, Verdict
 
 
@@ -111,7 +112,7 @@ def _pair(option: str, text: str) -> tuple[float, float]:
         raise InputError(f"{flag} {text!r} is not NUMBER:NUMBER, as in {flag} 0.01:0.8.") from None
 
 
-def read_baseline(path: str) -> dict[str, Any]:
+def read_baseline(path: str) -> ReportData:
     """The JSON of an earlier report."""
     from howsure.report import Report
 

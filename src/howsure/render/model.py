@@ -234,13 +234,18 @@ class Changes(TypedDict):
 
 
 class Candidate(TypedDict):
-    """A calibrator on held-out folds: the criterion, and its gain over doing nothing."""
+    """A calibrator on held-out folds: the criterion, and its gain over doing nothing.
+
+    `behind`: clearly worse than the best; `changed` counts the answers that are not those of doing nothing.
+    """
 
     value: float | None
     low: float | None
     high: float | None
     gain: Number
     real: bool
+    behind: NotRequired[bool]
+    changed: NotRequired[int]
     note: str | None
 
 

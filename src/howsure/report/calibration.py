@@ -9,16 +9,18 @@ from typing import Any
 from howsure import metrics
 from howsure._core.check import InputError
 from howsure.calibrators import Calibrator, Identity
-from howsure.calibrators.change import Change, Number, change_json, changes_of, finite, number_json
+from howsure.calibrators.change import Change, Number, changes_of
 from howsure.calibrators.choice import (
     CALIBRATORS,
     Choice,
+    Contender,
     Metric,
     choose_calibrator,
     value_of,
 )
 from howsure.predictions import Predictions
-from howsure.render.model import FindingData
+from howsure.render.model import CalibrationData, Candidate, ChangeData, ChoiceData, FindingData
+from howsure.render.model import Number as NumberData
 from howsure.report.findings import changes as what_changed
 
 __all__ = ["CalibrationReport", "calibration_report"]
@@ -66,7 +68,7 @@ class CalibrationReport:
         values = [(name, *(_number(row[metric]) for metric in names)) for name, row in self.methods.items()]
         return [("calibrator", *names), *values]
 
-    def to_dict(self) -> dict[str, Any]:
+    def to_dict(self) -> CalibrationData:
         """Strict JSON: nan and infinities are null."""
         fitted = self.calibrator.fitted
         return {
@@ -75,8 +77,10 @@ class CalibrationReport:
             "n_fit": self.n_fit,
             "n_test": self.n_test,
             "level": self.level,
-            "metrics": change_json(self.changes),
-            "methods": {name: {m: finite(v) for m, v in row.items()} for name, row in self.methods.items()},
+            "metrics": change_data(self.changes),
+            "methods": {
+                name: {m: v if isfinite(v) else None for m, v in row.items()} for name, row in self.methods.items()
+            },
             "choice": None if self.choice is None else _choice(self.choice),
             "findings": list(self.findings),
             "notes": list(self.notes),
@@ -160,20 +164,51 @@ def _choice_notes(
     return [f"{worse} fell on the validation set and rose on the test set: the two sets are not alike."]
 
 
-def _choice(choice: Choice) -> dict[str, Any]:
-    table = {
-        row.name: {
-            **number_json((row.value, row.low, row.high)),
-            "gain": number_json((row.gain, row.gain_low, row.gain_high)),
-            "real": row.real,
-            "behind": row.behind,
-            "changed": row.changed,
-            "note": row.note or None,
+def change_data(changes: tuple[Change, ...]) -> dict[str, ChangeData]:
+    """Each metric before and after, as report JSON."""
+    return {
+        c.metric: {
+            "before": number_data(c.before),
+            "after": number_data(c.after),
+            "difference": number_data(c.difference),
+            "verdict": c.verdict,
         }
-        for row in choice.table
+        for c in changes
     }
-    return {"criterion": choice.criterion, "folds": choice.folds, "seed": choice.seed, "winner": choice.winner} | {
-        "table": table
+
+
+def number_data(number: Number) -> NumberData:
+    """A value and its limits, null where they are not finite."""
+    value, low, high = map(_finite, number)
+    return {"value": value, "low": low, "high": high}
+
+
+def _finite(x: float) -> float | None:
+    return x if isfinite(x) else None
+
+
+def _candidate(row: Contender) -> Candidate:
+    value, low, high = map(_finite, (row.value, row.low, row.high))
+    gain = number_data((row.gain, row.gain_low, row.gain_high))
+    return {
+        "value": value,
+        "low": low,
+        "high": high,
+        "gain": gain,
+        "real": row.real,
+        "behind": row.behind,
+        "changed": row.changed,
+        "note": row.note or None,
+    }
+
+
+def _choice(choice: Choice) -> ChoiceData:
+    return {
+        "criterion": choice.criterion,
+        "folds": choice.folds,
+        "seed": choice.seed,
+        "winner": choice.winner,
+        "table": {row.name: _candidate(row) for row in choice.table},
     }
 
 

@@ -4,17 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import isfinite
 from pathlib import Path
+from statistics import NormalDist
 from typing import Any
 
-from howsure import curves
+from howsure import curves, metrics
 from howsure._core.version import __version__
-from howsure.calibrators.change import change_json, changes_of
+from howsure.binning import equal_size
+from howsure.calibrators.change import changes_of
+from howsure.metrics.binary import brier_decomposition, net_benefit, recalibration
 from howsure.predictions import Predictions
 from howsure.render.model import (
     SCHEMA,
+    Binary,
+    BrierData,
+    Changes,
     CurveData,
     FindingData,
+    Number,
     Provenance,
     ReportData,
     ScoreData,
@@ -22,7 +30,7 @@ from howsure.render.model import (
     curve_json,
 )
 from howsure.report import catalogue
-from howsure.report.binary import binary
+from howsure.report.calibration import change_data
 from howsure.report.catalogue import Score
 from howsure.report.curves import drawn
 from howsure.report.findings import case_of, changes, findings, verdict
@@ -112,14 +120,46 @@ def _further(s: Summary, score: str, sure: Sureness) -> ScoreData:
     return {"metrics": measured(catalogue.ranking(), s, score, sure), "bands": band_rows(t), "odds_by_quantile": odds}
 
 
+def binary(s: Summary, level: float) -> Binary | None:
+    """What is asked of the probability of class 1; None where there is no such class.
+
+    >>> from howsure import Predictions
+    >>> found = binary(Summary.of(Predictions.from_probs([0.9, 0.2, 0.6], [1, 0, 0])), 0.95)
+    >>> found["positive_class"], round(found["prevalence"], 3)
+    ('1', 0.333)
+    """
+    t = s.positive
+    if t is None:
+        return None
+    fit, parts = recalibration(t), brier_decomposition(t)
+    return {
+        "positive_class": s.shape.names[1],
+        "prevalence": float(1 - t.total / t.n),
+        "ece": metrics.ece(t),
+        "calibration_intercept": wald(fit.intercept, fit.intercept_error, level),
+        "calibration_slope": wald(fit.slope, fit.slope_error, level),
+        "brier_decomposition": BrierData(**parts._asdict()),
+        "reliability": curve_json(curves.reliability(t, equal_size(10))),
+        "net_benefit": curve_json(net_benefit(t)),
+    }
+
+
+def wald(value: float, error: float, level: float) -> Number:
+    """A fitted coefficient with its normal limits."""
+    if not isfinite(value):
+        return {"value": None, "why": "one class is missing, the score is constant, or the classes separate"}
+    reach = NormalDist().inv_cdf(0.5 + level / 2) * error
+    return {"value": value, "low": value - reach, "high": value + reach}
+
+
 def _changes(asked: Asked) -> list[FindingData]:
     return [] if asked.before is None or asked.after is None else changes(asked.before, asked.after)
 
 
-def _calibration(asked: Asked) -> Any:
+def _calibration(asked: Asked) -> Changes | None:
     if asked.before is None or asked.after is None:
         return None
-    return {"metrics": change_json(changes_of(asked.before, asked.after, asked.sure.level, asked.sure.seed))}
+    return {"metrics": change_data(changes_of(asked.before, asked.after, asked.sure.level, asked.sure.seed))}
 
 
 def _curves_before(before: Predictions | None) -> dict[str, CurveData]:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 from howsure import metrics
 from howsure._core.check import InputError
 from howsure.predictions import Predictions
 from howsure.render.catalogue import RANK, Item, item
+from howsure.render.model import Entry, ReportData
 from howsure.report import catalogue
 from howsure.report.measurement import Sureness, measured
 from howsure.report.samples import Samples
@@ -55,7 +56,7 @@ def check(
     preds: Predictions,
     limits: Sequence[Limit],
     *,
-    baseline: Mapping[str, Any] | None = None,
+    baseline: ReportData | None = None,
     level: float = 0.95,
     seed: int = 0,
 ) -> list[Verdict]:
@@ -90,25 +91,27 @@ def _item(limit: Limit, known: Mapping[str, Item]) -> Item:
     return known[limit.name]
 
 
-def _limit_verdict(limit: Limit, entry: Mapping[str, Any]) -> Verdict:
+def _limit_verdict(limit: Limit, entry: Entry) -> Verdict:
     what = f"{limit.key} {'≤' if limit.side == 'max' else '≥'} {limit.limit:g}"
     if entry["value"] is None:
-        return Verdict(what, None, None, limit.limit, False, entry["why"])
-    end = entry["high" if limit.side == "max" else "low"]
+        return Verdict(what, None, None, limit.limit, False, entry.get("why", ""))
+    end = entry.get("high") if limit.side == "max" else entry.get("low")
     compared = entry["value"] if end is None else end
     good = compared <= limit.limit if limit.side == "max" else compared >= limit.limit
     note = "value, there is no interval" if end is None else f"{'upper' if limit.side == 'max' else 'lower'} end"
     return Verdict(what, entry["value"], compared, limit.limit, good, note)
 
 
-def _baseline_verdict(name: str, entry: Mapping[str, Any], baseline: Mapping[str, Any]) -> Verdict:
+def _baseline_verdict(name: str, entry: Entry, baseline: ReportData) -> Verdict:
     """The most favourable of value and limits must reach the baseline; the limits of a biased metric, such as a
     small ECE, may lie on one side of its value."""
-    before = baseline["metrics"].get(name, {}).get("value")
+    old = baseline["metrics"].get(name)
+    before = None if old is None else old["value"]
     what = f"{name} not worse than the baseline"
     if before is None or entry["value"] is None:
         raise InputError(f"{name} has no value in the baseline or here, so the two cannot be compared.")
     higher = entry["better"] == "higher"
-    ends = [entry["value"], *(entry[e] for e in ("low", "high") if entry.get(e) is not None)]
+    limits = (entry.get("low"), entry.get("high"))
+    ends = [entry["value"], *(end for end in limits if end is not None)]
     best = max(ends) if higher else min(ends)
     return Verdict(what, entry["value"], best, before, best >= before if higher else best <= before, "favourable end")

@@ -8,7 +8,7 @@ from typing import Any
 
 from howsure._core import json
 from howsure._core.atomic import write_text
-from howsure.render.model import report_data
+from howsure.render.model import ReportData, report_data
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +21,7 @@ class Report:
     0.667
     """
 
-    data: Any
+    data: ReportData
 
     def __getitem__(self, metric: str) -> float | None:
         """The value of a metric of the first score."""

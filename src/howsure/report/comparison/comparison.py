@@ -15,8 +15,8 @@ from howsure._core.atomic import write_text
 from howsure._core.check import InputError
 from howsure._core.version import __version__
 from howsure.binning import equal_size
-from howsure.render.model import SCHEMA, comparison_data, curve_json
-from howsure.report.catalogue import Score
+from howsure.render.model import SCHEMA, ComparisonData, CurveData, SliceRow, comparison_data, curve_json
+from howsure.report.catalogue import Score, is_claim
 from howsure.report.comparison import ranking, shift
 from howsure.report.comparison import slices as parts
 from howsure.report.comparison.models import Model, models
@@ -36,7 +36,7 @@ class Comparison:
     <Comparison: 2 models, n=3, best max_prob>
     """
 
-    data: Any
+    data: ComparisonData
 
     @property
     def best(self) -> str:
@@ -114,14 +114,25 @@ def compare(
     >>> c.best, c.data["comparable"]["auroc"]["fair"]
     ('b', False)
     """
-    Sureness(level, seed).check()
+    sure = Sureness(level, seed).check()
     found = models(given, score, common=common)
-    judged = _judged(found, level, seed)
+    differences = ranking.paired(found, sure)
+    fair, rows = ranking.same_answers(found), ranking.table(found, differences, sure)
     return Comparison(
         {
-            **_head(found, command, seed, level),
-            **judged,
-            "cost": ranking.pareto(judged["models"], cost) if cost else [],
+            "howsure": __version__,
+            "schema": SCHEMA,
+            "comparison": True,
+            "provenance": {m.name: provenance(m.preds, (), command, seed=seed, level=level) for m in found},
+            "n": found[0].preds.n,
+            "level": level,
+            "same_answers": fair,
+            "comparable": ranking.comparable(rows, fair),
+            "models": rows,
+            "pairs": ranking.pairs(found, differences),
+            "curves": {m.name: curve_json(curves.risk_coverage(m.tally)) for m in found},
+            "reliability": _reliability(found),
+            "cost": ranking.pareto(rows, cost) if cost else [],
             "cost_name": cost_name,
             "shifted": shift.shifted(found, shifted, score, level, seed) if shifted else [],
             "outside": shift.outside(found, outside, score, level, seed) if outside else [],
@@ -131,29 +142,12 @@ def compare(
     )
 
 
-def _judged(found: list[Model], level: float, seed: int) -> dict[str, Any]:
-    """The ranking, what of it is fair, and the curves behind it."""
-    sure = Sureness(level, seed)
-    differences = ranking.paired(found, sure)
-    fair, rows = ranking.same_answers(found), ranking.table(found, differences, sure)
-    claims = [m for m in found if any(row["name"] == m.name and "ece" in row["metrics"] for row in rows)]
-    return {
-        "same_answers": fair,
-        "comparable": ranking.comparable(rows, fair),
-        "models": rows,
-        "pairs": ranking.pairs(found, differences),
-        "curves": {m.name: curve_json(curves.risk_coverage(m.tally)) for m in found},
-        "reliability": {m.name: curve_json(curves.reliability(m.tally, equal_size(BINS))) for m in claims},
-    }
+def _reliability(found: list[Model]) -> dict[str, CurveData]:
+    bins = equal_size(BINS)
+    return {m.name: curve_json(curves.reliability(m.tally, bins)) for m in found if is_claim(m.tally)}
 
 
-def _head(found: list[Model], command: str | None, seed: int, level: float) -> dict[str, Any]:
-    origin = {m.name: provenance(m.preds, (), command, seed=seed, level=level) for m in found}
-    facts = {"howsure": __version__, "schema": SCHEMA, "comparison": True}
-    return {**facts, "provenance": origin, "n": found[0].preds.n, "level": level}
-
-
-def _slices(found: list[Model], by: Any, level: float) -> list[dict[str, Any]]:
+def _slices(found: list[Model], by: Any, level: float) -> list[SliceRow]:
     if by is None:
         return []
     if isinstance(by, Mapping):

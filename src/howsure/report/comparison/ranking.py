@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import combinations
 from math import isfinite
-from typing import Any, cast
+from typing import cast
 
 from howsure import metrics
-from howsure.render.model import Difference, Metrics, ModelRow, Pair
+from howsure.predictions import Predictions
+from howsure.render.model import CostRow, Difference, Fairness, Metrics, ModelRow, Pair
 from howsure.report import catalogue
 from howsure.report.catalogue import is_claim
 from howsure.report.comparison.models import Model
@@ -19,7 +20,6 @@ Differences = dict[tuple[int, int], dict[str, Difference]]
 FAIR = ("accuracy", "aurc", "augrc", "coverage_at_risk_0.05", "ece", "aece", "nll", "brier")
 ONE_MODEL = ("auroc", "aupr_error", "aupr_success", "e_aurc")
 PAIRED = ("accuracy", "aurc", "ece")
-PRICED = ("aurc", "ece")
 WITHHELD = (
     "withheld: the models answer differently, and this number takes right and wrong answers as given. It can rise "
     "while the model gets worse (Ding et al. 2020, section 4.1 and table 1). Read AURC instead."
@@ -42,11 +42,10 @@ def same_answers(models: Sequence[Model]) -> bool:
     return all(_same(first, m.preds) for m in models[1:])
 
 
-def _same(a: Any, b: Any) -> bool:
-    said = [p.known_prediction if p.kind == "confidence" else p.prediction for p in (a, b)]
-    if any(s is None for s in said):
-        return bool((a.correct == b.correct).all()) and a.values is b.values
-    return bool((said[0] == said[1]).all() and (a.correct == b.correct).all())
+def _same(a: Predictions, b: Predictions) -> bool:
+    one, two = (p.known_prediction if p.kind == "confidence" else p.prediction for p in (a, b))
+    right = bool((a.correct == b.correct).all())
+    return right and (a.values is b.values if one is None or two is None else bool((one == two).all()))
 
 
 def table(models: Sequence[Model], differences: Differences, sure: Sureness) -> list[ModelRow]:
@@ -88,7 +87,7 @@ def numbers_of(m: Model, names: Sequence[str], sure: Sureness) -> Metrics:
     return measured(items, m.samples, m.score_name, sure)
 
 
-def comparable(rows: Sequence[Mapping[str, Any]], fair: bool) -> dict[str, Any]:
+def comparable(rows: Sequence[ModelRow], fair: bool) -> dict[str, Fairness]:
     """Which columns may be compared, and why or why not."""
     shown = [name for name in (*FAIR, *ONE_MODEL) if any(name in row["metrics"] for row in rows)]
     same = "all models give the same answers, so their scores compare"
@@ -125,32 +124,33 @@ def _difference(value: float, low: float, high: float) -> Difference:
     return {"value": value, "low": low, "high": high, "clear": bool(low > 0 or high < 0)}
 
 
-def pareto(rows: Sequence[Mapping[str, Any]], cost: Mapping[str, float]) -> list[dict[str, Any]]:
+def pareto(rows: Sequence[ModelRow], cost: Mapping[str, float]) -> list[CostRow]:
     """Cost against AURC and ECE; `beaten_by` names a model that costs no more and is better by it."""
     priced = [row for row in rows if row["name"] in cost]
     return [
         {
             "name": row["name"],
             "cost": float(cost[row["name"]]),
-            **{metric: _value(row, metric) for metric in PRICED},
-            "beaten_by": {metric: _beaten(row, priced, cost, metric) for metric in PRICED},
+            "aurc": _value(row, "aurc"),
+            "ece": _value(row, "ece"),
+            "beaten_by": {"aurc": _beaten(row, priced, cost, "aurc"), "ece": _beaten(row, priced, cost, "ece")},
         }
         for row in priced
     ]
 
 
-def _value(row: Mapping[str, Any], name: str) -> float | None:
-    return row["metrics"].get(name, {}).get("value")
+def _value(row: ModelRow, name: str) -> float | None:
+    entry = row["metrics"].get(name)
+    return None if entry is None else entry["value"]
 
 
-def _beaten(
-    row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], cost: Mapping[str, float], metric: str
-) -> str | None:
-    points = {r["name"]: (cost[r["name"]], _value(r, metric)) for r in rows}
-    price, here = points[row["name"]]
-    better = [
-        name
-        for name, (other, there) in points.items()
-        if None not in (here, there) and other <= price and there <= here and (other < price or there < here)  # type: ignore[operator]
-    ]
-    return better[0] if better else None
+def _beaten(row: ModelRow, rows: Sequence[ModelRow], cost: Mapping[str, float], metric: str) -> str | None:
+    """The first model that costs no more and is no worse, and better in one of the two."""
+    price, here = cost[row["name"]], _value(row, metric)
+    for other in rows:
+        paid, there = cost[other["name"]], _value(other, metric)
+        if here is None or there is None or paid > price or there > here:
+            continue
+        if paid < price or there < here:
+            return other["name"]
+    return None

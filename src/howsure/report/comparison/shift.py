@@ -10,6 +10,7 @@ import numpy as np
 
 from howsure import metrics
 from howsure._core.check import Bools, Floats, InputError
+from howsure.render.model import Entry, FurtherRow, Metrics
 from howsure.report.catalogue import Score, why_undefined
 from howsure.report.comparison.models import Model, model
 from howsure.report.comparison.ranking import PAIRED, numbers_of
@@ -24,7 +25,7 @@ KEEP = 0.95  # share of home samples kept where the false positive rate is read
 
 def shifted(
     home: Sequence[Model], sets: Mapping[str, Mapping[str, Any]], score: Score, level: float, seed: int
-) -> list[dict[str, Any]]:
+) -> list[FurtherRow]:
     """Accuracy, AURC and ECE of each model on each further labelled set, beside the home set."""
     further = [(name, model(who, preds, score)) for name, by in sets.items() for who, preds in _known(by, home)]
     return [
@@ -43,7 +44,7 @@ def _known(by: Mapping[str, Any], home: Sequence[Model]) -> list[tuple[str, Any]
 
 def outside(
     home: Sequence[Model], sets: Mapping[str, Mapping[str, Any]], score: Score, level: float, seed: int
-) -> list[dict[str, Any]]:
+) -> list[FurtherRow]:
     """Can the score tell home samples from others? And does it still find errors on the mix of both?
 
     In the mix every answer to an outside sample counts as wrong, for no answer to it is right.
@@ -61,7 +62,7 @@ def outside(
     ]
 
 
-def separation(inside: Floats, out: Floats, correct: Any, level: float = 0.95, seed: int = 0) -> dict[str, Any]:
+def separation(inside: Floats, out: Floats, correct: Any, level: float = 0.95, seed: int = 0) -> Metrics:
     """AUROC and false positive rate at 95 % of home samples kept; AURC and AUROC of finding failures on the mix.
 
     >>> separation(np.array([0.9, 0.8]), np.array([0.1]), np.array([True, False]))["auroc"]["value"]
@@ -79,7 +80,7 @@ def separation(inside: Floats, out: Floats, correct: Any, level: float = 0.95, s
     }
 
 
-def _entry(metric: Any, t: Tally, level: float, seed: int) -> dict[str, Any]:
+def _entry(metric: Any, t: Tally, level: float, seed: int) -> Entry:
     value, (limits,) = float(metric(t)), each_interval([metric], t, level, seed)
     if not isfinite(value):
         return {"value": None, "why": why_undefined(metric.__name__, value, t), "better": metric.better}
@@ -88,7 +89,7 @@ def _entry(metric: Any, t: Tally, level: float, seed: int) -> dict[str, Any]:
     return {"value": value, "low": limits.low, "high": limits.high, "better": metric.better}
 
 
-def _rate(kept: Bools, level: float) -> dict[str, Any]:
+def _rate(kept: Bools, level: float) -> Entry:
     """A share with the limits of Clopper & Pearson."""
     low, high = proportion_limits(kept.sum(), np.array(len(kept)), level)
     return {"value": float(kept.mean()), "low": float(low), "high": float(high), "better": "lower"}

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
 
 from howsure import metrics
 from howsure._core.check import Array, InputError
+from howsure.render.model import RecallRow, SliceRow
 from howsure.report.comparison.models import Model
 from howsure.report.samples import class_names, known_classes
 from howsure.report.sums import class_number
 from howsure.report.views import proportion_limits, rounded
 from howsure.tallies.build import tally
 
-LEAST = 20  # samples below which a group is told but not judged
+LEAST = 20  # samples below which a group is listed, not tested
 SHOWN = 200
 
 
-def slices(models: Sequence[Model], by: Array, level: float) -> list[dict[str, Any]]:
+def slices(models: Sequence[Model], by: Array, level: float) -> list[SliceRow]:
     """Each group of each model: accuracy with limits, AURC, confidence minus accuracy; the worst groups first.
 
     With G groups each limit holds at 1 − (1 − level)/G, so that all hold together (Bonferroni). `worse` marks a group
@@ -35,7 +35,7 @@ def slices(models: Sequence[Model], by: Array, level: float) -> list[dict[str, A
     return sorted(rows, key=lambda r: (worst[r["group"]], r["group"]))[: SHOWN * len(models)]
 
 
-def _of_model(m: Model, names: Array, where: Array, level: float) -> list[dict[str, Any]]:
+def _of_model(m: Model, names: Array, where: Array, level: float) -> list[SliceRow]:
     right = m.preds.correct
     n, k = np.bincount(where), np.bincount(where, weights=right)
     low, high = proportion_limits(k, n, 1 - (1 - level) / len(names))
@@ -56,7 +56,7 @@ def _of_model(m: Model, names: Array, where: Array, level: float) -> list[dict[s
     ]
 
 
-def classes(models: Sequence[Model]) -> list[dict[str, Any]]:
+def classes(models: Sequence[Model]) -> list[RecallRow]:
     """Recall of each class by each model, the class with the worst recall first."""
     first = models[0].samples
     if (found := known_classes(first.classes, first.shape, first.preds.n)) is None:

@@ -4,10 +4,9 @@ Each takes a `Case` and returns a `Finding` or None. A finding needs statistical
 rarely earns one by chance, and an effect that is large enough to matter.
 """
 
-from howsure.report.findings.all import findings
-from howsure.report.findings.case import Case, case_of
 from howsure.report.findings.changes import changes
-from howsure.report.findings.evidence import Finding
+from howsure.report.findings.evidence import Case, Finding, case_of
+from howsure.report.findings.score import findings
 from howsure.report.findings.verdict import verdict
 
 __all__ = ["Case", "Finding", "case_of", "changes", "findings", "verdict"]
