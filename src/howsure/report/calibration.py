@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import isfinite, nan
-from typing import Any
 
 from howsure import metrics
 from howsure._core.check import InputError
