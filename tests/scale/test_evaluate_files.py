@@ -193,3 +193,31 @@ def test_too_many_grouped_samples_say_why_they_have_no_limits(tmp_path: Path, mo
 def test_the_report_is_strict_json(tables: list[Path]) -> None:
     report = hs.evaluate_files(tables)
     assert hs.Report.from_json(report.to_json()).data == json.loads(report.to_json())
+
+
+def test_an_interrupt_of_the_second_reading_leaves_out_what_it_would_have_told(logits: list[Path]) -> None:
+    readings: list[int] = []
+
+    def interrupted(f: Any, items: Any) -> Iterator[Any]:
+        readings.append(len(readings))
+        for i, item in enumerate(items):
+            if len(readings) == 2 and i == 1:
+                raise KeyboardInterrupt
+            yield f(item)
+
+    report = hs.evaluate_files(logits, map=interrupted).data
+    assert not report["streamed"]["partial"]
+    assert set(report["streamed"]["left_out"]) == {"views.operating.classes", "views.histogram.top_5"}
+    assert report["views"]["operating"]["classes"] == []
+    assert report["metrics"] == hs.evaluate_files(logits).data["metrics"]
+
+
+def test_a_confidence_is_read_once(tables: list[Path]) -> None:
+    readings: list[int] = []
+
+    def counting(f: Any, items: Any) -> Iterator[Any]:
+        readings.append(len(readings))
+        return map(f, items)
+
+    hs.evaluate_files(tables, map=counting)
+    assert len(readings) == 1

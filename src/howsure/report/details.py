@@ -17,6 +17,7 @@ from howsure.tallies.tally import Tally
 
 POINTS = 200  # operating points: steps of half a percent
 BARS = 50  # of the histogram
+FOLLOWED = 20_000  # classes whose deferral can be followed: a table of classes and thresholds
 LIMIT = 50_000_000  # numbers of single samples that are held for limits of groups or weights: 400 MB
 ROUNDING = 1e-12  # of summed weights
 
@@ -86,7 +87,8 @@ def question_of(t: Tally, shape: Shape, keys: Array | None, numbers: int) -> Que
     """What must be asked for a report on this tally; `numbers` is how many columns of a sample the report reads."""
     hold = not shape.alike and numbers * float(t.n) <= LIMIT
     near = shape.vectors and (shape.k or 0) > MANY_CLASSES
-    return Question(t.score[operating_rows(t)], *span(t), keys, hold, near)
+    followed = None if keys is None or len(keys) > FOLLOWED else keys
+    return Question(t.score[operating_rows(t)], *span(t), followed, hold, near)
 
 
 def operating_rows(t: Tally) -> Ints:

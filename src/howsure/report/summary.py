@@ -34,6 +34,7 @@ DIFFER = {
     "grouped": "whether they have groups",
     "weighted": "whether they have weights",
 }
+AGAIN = "needs a second reading of all samples"
 ALONE = "limits of samples with groups or weights need single samples, which are not held here"
 
 
@@ -137,10 +138,11 @@ class Summary:
     def left_out(self) -> dict[str, str]:
         """The keys of a report that this summary cannot fill, and why."""
         out: dict[str, str] = {}
-        if self.details is None and self.known_classes is not None:
-            out["views.operating.classes"] = "needs a second reading of all samples"
-        if self.details is None and self.question().near:
-            out["views.histogram.top_5"] = "needs a second reading of all samples"
+        question = self.question()
+        if self.details is None and question.keys is not None:
+            out["views.operating.classes"] = AGAIN
+        if self.details is None and question.near:
+            out["views.histogram.top_5"] = AGAIN
         if isinstance(self.source("score", self.first), str):
             out["limits"] = ALONE
         if self.compact and self.shape.vectors and self.shape.k == 2:

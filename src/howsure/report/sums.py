@@ -167,15 +167,15 @@ def sample_points(score: Floats, loss: Floats, fate: Ints) -> Array:
     size = DOTS
     while True:
         near = np.arange(len(unit)) if size >= len(unit) else np.flatnonzero(unit <= np.partition(unit, size)[size])
-        found = least_points(np.stack([unit[near], *(c[near] for c in columns)], axis=1))
+        found = near[np.unique(unit[near], return_index=True)[1][:DOTS]]
         if len(found) == DOTS or len(near) == len(unit):
-            return found
+            return np.stack([unit[found], *(c[found] for c in columns)], axis=1)
         size *= 4
 
 
 def least_points(rows: Array) -> Array:
     """The distinct points that come first."""
-    return np.unique(rows, axis=0)[:DOTS]
+    return rows[np.unique(rows[:, 0], return_index=True)[1][:DOTS]]
 
 
 def scrambled(z: Array) -> Array:

@@ -13,6 +13,7 @@ from howsure import workers
 from howsure._core.check import InputError
 from howsure.render.model import FindingData, Input, Provenance, Streamed
 from howsure.report import Report, catalogue
+from howsure.report.details import Details
 from howsure.report.evaluation import Asked, report
 from howsure.report.findings import Finding
 from howsure.report.measurement import Sureness
@@ -83,12 +84,27 @@ def evaluate_files(
     found = gather(job, task, mapped, progress)
     if found.summary is None:
         raise InputError(f"there are no rows{_of(split)} in {len(job.files):,} file{'s' * (len(job.files) > 1)}.")
-    summary = found.summary
-    if len(found.parts) == len(job.parts) and (question := summary.question()).asks:
-        again = gather(job, partial(answered, settings=settings, question=question), mapped)
-        summary = replace(summary, details=again.details)
+    again = partial(answered, settings=settings)
+    summary = replace(found.summary, details=_second(found, job, again, mapped, progress))
     streamed = _streamed(found, job, resumed, summary.left_out())
     return report(summary, Asked(sure, _origin(job, sure, command), notices=_notices(found, job), streamed=streamed))
+
+
+def _second(
+    g: Gathered,
+    job: Job,
+    again: Callable[..., Gathered],
+    mapped: Map,
+    progress: Callable[[Progress], None] | None,
+) -> Details | None:
+    """What a second reading of the parts tells; nothing where there is nothing to ask, or where the user interrupts."""
+    if g.summary is None or len(g.parts) < len(job.parts) or not (question := g.summary.question()).asks:
+        return None
+    try:
+        found = gather(job, partial(again, question=question), mapped, progress)
+    except KeyboardInterrupt:
+        return None
+    return found.details if len(found.parts) == len(job.parts) else None
 
 
 def _notices(g: Gathered, job: Job) -> list[FindingData]:
