@@ -1,4 +1,4 @@
-"""Laws about rooms that no type checker knows: renderers do no arithmetic."""
+"""Laws about rooms that no type checker knows: renderers do no arithmetic, and JSON has one door."""
 
 import ast
 from collections.abc import Iterator
@@ -17,6 +17,7 @@ COUNTS_COLUMNS = {
     "curve_json",
 }  # places and rows
 ALLOWED = WRITES_SHARES | COUNTS_COLUMNS | {"_promised"}  # with probability 1 - delta
+FOREIGN = {"formats"}  # reads and writes JSON that others define
 
 
 def arithmetic(path: Path) -> Iterator[str]:
@@ -32,3 +33,15 @@ def arithmetic(path: Path) -> Iterator[str]:
 def test_renderers_do_no_arithmetic() -> None:
     found = [place for name in IN_WORDS for place in arithmetic(SOURCE / "render" / f"{name}.py")]
     assert found == [], "numbers are made in report/; renderers write them"
+
+
+def imports_json(path: Path) -> bool:
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    named = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
+    return "json" in named or any(isinstance(n, ast.ImportFrom) and n.module == "json" for n in ast.walk(tree))
+
+
+def test_json_has_one_door() -> None:
+    paths = [path for path in SOURCE.rglob("*.py") if path.relative_to(SOURCE).parts[0] not in FOREIGN]
+    found = [str(path.relative_to(SOURCE)) for path in paths if imports_json(path)]
+    assert found == ["_core/json.py"], "use howsure._core.json"

@@ -37,7 +37,7 @@ def line(value: object) -> str:
     >>> line({"id": "é", "score": 0.5})
     '{"id": "\\\\u00e9", "score": 0.5}'
     """
-    return json.dumps(value, allow_nan=False)
+    return _LINE.encode(value)
 
 
 def canonical(value: object) -> str:
@@ -79,7 +79,7 @@ def loads(text: str | bytes) -> Plain:
     {'a': [1, None]}
     """
     try:
-        return json.loads(text, parse_constant=_constant, parse_float=_float, object_pairs_hook=_unique)
+        return _STRICT.decode(text if isinstance(text, str) else text.decode("utf-8-sig"))
     except RecursionError:
         raise InputError("the JSON is nested too deeply") from None
     except UnicodeDecodeError:
@@ -139,6 +139,10 @@ def _unique(pairs: Iterable[tuple[str, Plain]]) -> dict[str, Plain]:
             raise InputError(f"the key {key!r} stands twice in one object")
         out[key] = value
     return out
+
+
+_LINE = json.JSONEncoder(allow_nan=False)
+_STRICT = json.JSONDecoder(parse_constant=_constant, parse_float=_float, object_pairs_hook=_unique)
 
 
 def encode(value: object, find: Find) -> Plain:

@@ -84,6 +84,14 @@ def load(path: str | os.PathLike[str]) -> Any:
         raise InputError(f"{os.fspath(path)} cannot be loaded: {str(e).rstrip('.')}.") from None
 
 
+def saved_as(path: str | os.PathLike[str]) -> tuple[str, str]:
+    """The class of a saved value and its digest, which names this very value."""
+    document = json.loads(_text(Path(path)))
+    if not isinstance(document, dict) or document.keys() != KEYS or not isinstance(document["value"], dict):
+        raise InputError(f"{os.fspath(path)} is not a file that howsure saved.")
+    return str(document["value"].get("class")), str(document["digest"]).removeprefix("sha256:")
+
+
 def _version() -> str:
     return import_module("howsure").__version__  # by name: the package itself stands above this module
 

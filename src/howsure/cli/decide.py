@@ -175,11 +175,10 @@ def _decider(path: str, labels: str | None, on_bad: Any) -> tuple[Decide, Callab
 
 def _stamp(path: str, labels: str | None) -> str:
     """The name of a fixed policy in each decision: the start of its digest."""
-    import json
+    from howsure._core.saving import saved_as
 
-    document = json.loads(Path(path).read_bytes())
-    fixed = labels is None and document["value"]["class"] == "Policy"
-    return document["digest"].removeprefix("sha256:")[:12] if fixed else ""
+    kind, digest = saved_as(path)
+    return digest[:12] if labels is None and kind == "Policy" else ""
 
 
 class _Watching:

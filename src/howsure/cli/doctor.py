@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from howsure._core import json
 from howsure._core.check import InputError
 from howsure.cli.common import FILES, name_table, reading, say, working
 
@@ -37,7 +37,7 @@ def command(
     """
     found = [examine(path, names=name_table(names), **how) for path in files]
     if as_json:
-        click.echo(json.dumps([_as_dict(path, *f) for path, f in zip(files, found, strict=True)], ensure_ascii=False))
+        click.echo(json.line([_as_dict(path, *f) for path, f in zip(files, found, strict=True)]))
     elif not quiet:
         for path, (description, problems) in zip(files, found, strict=True):
             say(picture(path, description, problems))

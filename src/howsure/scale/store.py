@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -11,8 +10,9 @@ from typing import Any
 
 import numpy as np
 
+from howsure._core import json
 from howsure._core.atomic import replacing
-from howsure._core.check import Array
+from howsure._core.check import Array, InputError
 from howsure.metrics.vectors import Cells
 from howsure.report.samples import Shape
 from howsure.report.summary import Summary, Suspect
@@ -31,7 +31,7 @@ def save(g: Gathered, path: Path) -> None:
     arrays: dict[str, Array] = {}
     plain = {"skipped": g.skipped, "summary": None if g.summary is None else _plain(g.summary, arrays)}
     with replacing(path) as temporary, temporary.open("wb") as file:
-        arrays["json"] = np.frombuffer(json.dumps(plain).encode(), np.uint8)
+        arrays["json"] = np.frombuffer(json.line(json.encode(plain, _no_class)).encode(), np.uint8)
         np.savez(file, allow_pickle=False, **arrays)
 
 
@@ -41,11 +41,15 @@ def load(path: Path) -> Gathered | None:
         return None
     try:
         with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
-            plain = json.loads(file["json"].tobytes())
+            plain: Any = json.decode(json.loads(file["json"].tobytes()), _no_class)
             found = None if plain["summary"] is None else _summary(plain["summary"], file)
             return Gathered(frozenset(), found, tuple(plain["skipped"]))
     except BROKEN:
         return None
+
+
+def _no_class(name: str) -> type:
+    raise InputError(f"{name!r} is no part of a summary")
 
 
 def _plain(s: Summary, arrays: dict[str, Array]) -> dict[str, Any]:

@@ -7,7 +7,6 @@ and only with a ticket of this policy: repeated, unknown and late labels are rep
 from __future__ import annotations
 
 import hashlib
-import json
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -17,6 +16,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from howsure._core import json
 from howsure._core.check import InputError
 from howsure.formats.contents import as_record
 from howsure.policies.online import OnlinePolicy

@@ -7,13 +7,13 @@ line, and going on means: cut the torn line off, check that the input still star
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NotRequired, TypedDict
 
+from howsure._core import json
 from howsure._core.atomic import check_target
 from howsure._core.check import InputError
 from howsure.formats.catalogue import found
@@ -111,14 +111,22 @@ def _done(source: Path, target: Path, how: Serving) -> Skip:
     return lambda _, name: name in known
 
 
+class DecisionLine(TypedDict):
+    """What resuming needs of a line of decisions."""
+
+    line: int
+    id: NotRequired[object]
+    policy: NotRequired[str]
+
+
 def decided(path: Path) -> Iterator[Decided]:
     """The decisions in a file."""
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             try:
-                row = json.loads(line)
-                yield Decided(int(row["line"]), row.get("id"), row.get("policy", ""))
-            except (ValueError, KeyError, TypeError, AttributeError):
+                row = json.typed(json.loads(line), DecisionLine)
+                yield Decided(row["line"], row.get("id"), row.get("policy", ""))
+            except ValueError:
                 raise InputError(
                     f"{path}, line {number}", got="is not a decision of howsure", need="resume needs its own output"
                 ) from None

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
@@ -12,6 +11,7 @@ from typing import IO, Any, Literal, TypeAlias, cast
 
 import numpy as np
 
+from howsure._core import json
 from howsure._core.check import Array, InputError
 from howsure.formats.lines import BadLine
 from howsure.formats.names import UNLABELLED, Wanted
@@ -159,7 +159,7 @@ def ended(total: Served, stop: Stop) -> Served:
 
 def decision_lines(made: Decisions, numbers: Iterable[int], ids: Sequence[Any] | None, stamp: str = "") -> bytes:
     """One JSON line for each decision."""
-    tail = f',"policy":{json.dumps(stamp)}}}' if stamp else "}"
+    tail = f',"policy":{json.line(stamp)}}}' if stamp else "}"
     names = ["" if i is None else f'"id":{_plain(i)},' for i in ids] if ids is not None else [""] * len(made)
     columns = zip(
         numbers,
@@ -179,13 +179,13 @@ def decision_lines(made: Decisions, numbers: Iterable[int], ids: Sequence[Any] |
 
 
 def _plain(value: Any) -> str:
-    return str(value) if type(value) is int else json.dumps(value)
+    return str(value) if type(value) is int else json.line(value)
 
 
 def _said(made: Decisions) -> Iterable[str]:
     said = cast("list[Any]", made.prediction.tolist())
     if made.class_names is not None and made.prediction.dtype.kind in "iu":
-        words: list[str] = [json.dumps(name) for name in made.class_names]
+        words: list[str] = [json.line(name) for name in made.class_names]
         return [words[int(i)] if i >= 0 else "null" for i in said]
     unknown = made.prediction.dtype.kind in "iu"
     return ["null" if unknown and p == -1 else _plain(p) for p in said]
