@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import inf, isnan
-from typing import Any, Protocol
+from typing import Protocol
+
+from numpy.typing import ArrayLike
 
 from howsure import scores
 from howsure._core.check import InputError
@@ -12,7 +14,7 @@ from howsure.predictions import Predictions
 from howsure.render.catalogue import CATALOGUE, TOP_K, Item
 from howsure.tallies.tally import Tally
 
-Score = str | Callable[[Predictions], Any]
+Score = str | Callable[[Predictions], ArrayLike]
 
 
 class Described(Protocol):
@@ -69,14 +71,14 @@ def default_scores(preds: Predictions) -> list[str]:
     return ["max_prob", *of_many, *of_logits]
 
 
-def named(score: Score) -> tuple[str, Callable[[Predictions], Any]]:
+def named(score: Score) -> tuple[str, Callable[[Predictions], ArrayLike]]:
     """A score with its name."""
     if callable(score):
         return getattr(score, "__name__", "score"), score
     return score, score_named(score)
 
 
-def score_named(name: str) -> Callable[[Predictions], Any]:
+def score_named(name: str) -> Callable[[Predictions], ArrayLike]:
     """A score by its name, with a suggestion where there is none."""
     if name in scores.__all__:
         return getattr(scores, name)

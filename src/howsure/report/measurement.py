@@ -29,6 +29,18 @@ class Measurable(Protocol):
         ...
 
 
+class Alone(NamedTuple):
+    """A tally that is all there is of a data set."""
+
+    tally: Tally
+
+    def data(self, on: On, score: str) -> Tally:  # noqa: ARG002
+        """The tally."""
+        return self.tally
+
+    source = data
+
+
 class Sureness(NamedTuple):
     """How sure the limits are to be, and the seed of what is drawn for them."""
 

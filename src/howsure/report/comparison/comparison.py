@@ -12,14 +12,15 @@ import numpy as np
 from howsure import curves
 from howsure._core import json
 from howsure._core.atomic import write_text
-from howsure._core.check import InputError
+from howsure._core.check import Array, InputError
 from howsure._core.version import __version__
 from howsure.binning import equal_size
+from howsure.predictions import Predictions
 from howsure.render.model import SCHEMA, ComparisonData, CurveData, SliceRow, comparison_data, curve_json
 from howsure.report.catalogue import Score, is_claim
 from howsure.report.comparison import ranking, shift
 from howsure.report.comparison import slices as parts
-from howsure.report.comparison.models import Model, models
+from howsure.report.comparison.models import Given, Model, models
 from howsure.report.measurement import Sureness
 from howsure.report.provenance import provenance
 
@@ -86,14 +87,14 @@ def _written(text: str, path: str | Path | None) -> str:
 
 
 def compare(
-    given: Mapping[str, Any],
+    given: Mapping[str, Given],
     *,
     score: Score = "max_prob",
     by: Any = None,
     cost: Mapping[str, float] | None = None,
     cost_name: str = "cost",
-    shifted: Mapping[str, Mapping[str, Any]] | None = None,
-    outside: Mapping[str, Mapping[str, Any]] | None = None,
+    shifted: Mapping[str, Mapping[str, Predictions]] | None = None,
+    outside: Mapping[str, Mapping[str, Predictions]] | None = None,
     common: bool = False,
     level: float = 0.95,
     seed: int = 0,
@@ -160,7 +161,7 @@ def _slices(found: list[Model], by: Any, level: float) -> list[SliceRow]:
     return parts.slices(found, np.asarray(groups[0]), level)
 
 
-def _looked_up(by: Mapping[Any, Any], ids: Any) -> list[Any]:
+def _looked_up(by: Mapping[Any, Any], ids: Array | None) -> list[Any]:
     """The value of each sample."""
     if ids is None:
         raise InputError(

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import reduce
-from typing import Any
 
 import numpy as np
 
@@ -15,6 +14,8 @@ from howsure.predictions.outcomes import Outcomes
 from howsure.report.catalogue import Score
 from howsure.report.samples import Samples
 from howsure.tallies.tally import Tally
+
+Given = Predictions | tuple[Predictions, Score]  # a model, or a model with the score that is looked at
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +51,7 @@ class Model:
         return self.outcomes.tally()
 
 
-def models(given: Mapping[str, Any], score: Score, *, common: bool = False) -> list[Model]:
+def models(given: Mapping[str, Given], score: Score, *, common: bool = False) -> list[Model]:
     """The models with their samples joined; a value is predictions, or (predictions, score)."""
     if len(given) < 2:
         raise InputError(f"there is {len(given)} model to compare; at least two are needed.")

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from math import isfinite
-from typing import Any
 
 import numpy as np
 
-from howsure import metrics
 from howsure._core.check import Bools, Floats, InputError
+from howsure.predictions import Predictions
+from howsure.render.catalogue import BY_NAME
 from howsure.render.model import Entry, FurtherRow, Metrics
-from howsure.report.catalogue import Score, why_undefined
+from howsure.report.catalogue import Score
 from howsure.report.comparison.models import Model, model
 from howsure.report.comparison.ranking import PAIRED, numbers_of
-from howsure.report.measurement import Sureness
+from howsure.report.measurement import Alone, Sureness, measured
 from howsure.report.views import proportion_limits
 from howsure.tallies.build import tally
-from howsure.tallies.tally import Tally
-from howsure.uncertainty.intervals import each_interval
 
 KEEP = 0.95  # share of home samples kept where the false positive rate is read
 
 
 def shifted(
-    home: Sequence[Model], sets: Mapping[str, Mapping[str, Any]], score: Score, level: float, seed: int
+    home: Sequence[Model], sets: Mapping[str, Mapping[str, Predictions]], score: Score, level: float, seed: int
 ) -> list[FurtherRow]:
     """Accuracy, AURC and ECE of each model on each further labelled set, beside the home set."""
     further = [(name, model(who, preds, score)) for name, by in sets.items() for who, preds in _known(by, home)]
@@ -34,7 +31,7 @@ def shifted(
     ]
 
 
-def _known(by: Mapping[str, Any], home: Sequence[Model]) -> list[tuple[str, Any]]:
+def _known(by: Mapping[str, Predictions], home: Sequence[Model]) -> list[tuple[str, Predictions]]:
     names = [m.name for m in home]
     for who in by:
         if who not in names:
@@ -43,7 +40,7 @@ def _known(by: Mapping[str, Any], home: Sequence[Model]) -> list[tuple[str, Any]
 
 
 def outside(
-    home: Sequence[Model], sets: Mapping[str, Mapping[str, Any]], score: Score, level: float, seed: int
+    home: Sequence[Model], sets: Mapping[str, Mapping[str, Predictions]], score: Score, level: float, seed: int
 ) -> list[FurtherRow]:
     """Can the score tell home samples from others? And does it still find errors on the mix of both?
 
@@ -62,7 +59,7 @@ def outside(
     ]
 
 
-def separation(inside: Floats, out: Floats, correct: Any, level: float = 0.95, seed: int = 0) -> Metrics:
+def separation(inside: Floats, out: Floats, correct: Bools, level: float = 0.95, seed: int = 0) -> Metrics:
     """AUROC and false positive rate at 95 % of home samples kept; AURC and AUROC of finding failures on the mix.
 
     >>> separation(np.array([0.9, 0.8]), np.array([0.1]), np.array([True, False]))["auroc"]["value"]
@@ -72,21 +69,14 @@ def separation(inside: Floats, out: Floats, correct: Any, level: float = 0.95, s
     threshold = np.sort(inside)[::-1][int(np.ceil(KEEP * len(inside))) - 1]
     split = tally(both, correct=np.arange(len(both)) < len(inside))
     mix = tally(both, correct=np.concatenate((correct, np.zeros(len(out), dtype=bool))))
+    sure, (aurc, auroc) = Sureness(level, seed), (BY_NAME["aurc"], BY_NAME["auroc"])
+    found = measured([aurc, auroc], Alone(mix), "", sure)
     return {
-        "auroc": _entry(metrics.auroc, split, level, seed),
+        "auroc": measured([auroc], Alone(split), "", sure)["auroc"],
         "fpr_at_95": _rate(out >= threshold, level),
-        "mix_aurc": _entry(metrics.aurc, mix, level, seed),
-        "mix_auroc": _entry(metrics.auroc, mix, level, seed),
+        "mix_aurc": found["aurc"],
+        "mix_auroc": found["auroc"],
     }
-
-
-def _entry(metric: Any, t: Tally, level: float, seed: int) -> Entry:
-    value, (limits,) = float(metric(t)), each_interval([metric], t, level, seed)
-    if not isfinite(value):
-        return {"value": None, "why": why_undefined(metric.__name__, value, t), "better": metric.better}
-    if limits.why:
-        return {"value": value, "low": None, "high": None, "better": metric.better, "why": limits.why}
-    return {"value": value, "low": limits.low, "high": limits.high, "better": metric.better}
 
 
 def _rate(kept: Bools, level: float) -> Entry:

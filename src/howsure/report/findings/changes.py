@@ -8,10 +8,9 @@ import numpy as np
 
 from howsure import losses, metrics
 from howsure._core.check import Floats
-from howsure.predictions import Predictions
+from howsure.predictions import Outcomes, Predictions
 from howsure.render.model import FindingData
 from howsure.report.findings.evidence import Finding, percent
-from howsure.tallies.build import tally
 from howsure.uncertainty.intervals import paired_difference
 from howsure.uncertainty.means import standard_error
 
@@ -56,16 +55,17 @@ def _losses(before: Predictions, after: Predictions) -> tuple[str, Floats, Float
 
 def ranking_changed(before: Predictions, after: Predictions) -> Finding | None:
     """Whether the order of the samples is another one, and what that does to AURC."""
-    a, b = (tally(p.confidence, p.correct, weight=p.weight) for p in (before, after))
+    one, two = (Outcomes(p.confidence, correct=p.correct, weight=p.weight, group=p.group) for p in (before, after))
+    a, b = metrics.aurc(one.tally()), metrics.aurc(two.tally())
     if _same_order(before.confidence, after.confidence) and (before.correct == after.correct).all():
-        text = f"The ranking is unchanged by calibration: AURC stays {metrics.aurc(a):.4g}."
-        return Finding("ranking_unchanged", text, {"aurc": metrics.aurc(a)}, "Ding et al. 2020, section 4.3")
-    difference, low, high = paired_difference(metrics.aurc, after, before, level=0.99)
+        text = f"The ranking is unchanged by calibration: AURC stays {a:.4g}."
+        return Finding("ranking_unchanged", text, {"aurc": a}, "Ding et al. 2020, section 4.3")
+    difference, low, high = paired_difference(metrics.aurc, two, one, level=0.99)
     if low <= 0 <= high:
         return None
     how = "better" if difference < 0 else "worse"
     text = (
-        f"Calibration changed the ranking for the {how}: AURC {metrics.aurc(a):.4g} became {metrics.aurc(b):.4g} "
+        f"Calibration changed the ranking for the {how}: AURC {a:.4g} became {b:.4g} "
         f"(difference {difference:+.2g}, 99 % interval {low:+.2g} to {high:+.2g})."
     )
     evidence = {"difference": difference, "low": low, "high": high}

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import betainc
 
 from howsure._core.check import Array, Floats
@@ -39,7 +40,7 @@ class Finding:
         return {"name": self.name, "text": self.text, "evidence": dict(self.evidence), "paper": self.paper}
 
 
-def more_than(k: Any, n: Any, q: Any) -> Floats:
+def more_than(k: ArrayLike, n: ArrayLike, q: ArrayLike) -> Floats:
     """P(at least k of n) when each has chance q.
 
     Also an upper bound where the chances differ and average q, for k of at least nq + 1 (Hoeffding 1956).
@@ -48,7 +49,7 @@ def more_than(k: Any, n: Any, q: Any) -> Floats:
     return np.where(k <= 0, 1.0, betainc(np.maximum(k, 1e-300), np.maximum(n - k, 0) + 1, np.clip(q, 0, 1)))
 
 
-def fewer_than(k: Any, n: Any, q: Any) -> Floats:
+def fewer_than(k: ArrayLike, n: ArrayLike, q: ArrayLike) -> Floats:
     """P(at most k of n) when each has chance q."""
     k, n, q = np.broadcast_arrays(*(np.asarray(a, dtype=np.float64) for a in (k, n, q)))
     inside = betainc(np.maximum(n - k, 1e-300), np.maximum(k, 0) + 1, 1 - np.clip(q, 0, 1))

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from howsure import metrics
-from howsure._core.check import Floats
+from howsure._core.check import Bools, Floats
 from howsure.binning import equal_range, equal_size
 from howsure.curves import bin_table
 from howsure.curves.histograms import histogram
@@ -25,7 +24,7 @@ from howsure.report.findings.evidence import (
     overall,
     percent,
 )
-from howsure.tallies.tally import Tally
+from howsure.tallies.tally import Counts, Tally
 
 HIGH = 0.9
 SURE = 0.999
@@ -136,7 +135,7 @@ class Parts:
     gaps: Floats
     ends: list[tuple[float, float]]
     p: Floats
-    off: Any
+    off: Bools
 
 
 def _parts(case: Case) -> list[Parts]:
@@ -148,12 +147,12 @@ def _parts(case: Case) -> list[Parts]:
     return [_measured(case, c, ALPHA / max(tests, 1)) for c in inner if len(c) > 2]
 
 
-def _pieces(t: Tally, a: Any, b: Any) -> Any:
+def _pieces(t: Tally, a: float, b: float) -> Counts:
     m = int(min(PIECES, (b - a) // LEAST))
     return np.unique([a, b]) if m < 2 else np.unique(np.clip(t.cut_at(np.linspace(a, b, m + 1)), a, b))
 
 
-def _measured(case: Case, cuts: Any, alpha: float) -> Parts:
+def _measured(case: Case, cuts: Counts, alpha: float) -> Parts:
     s = case.tally.between(np.unique(np.concatenate(([0], cuts, [case.tally.n]))))
     inside = slice(1 if cuts[0] > 0 else 0, None if cuts[-1] == case.tally.n else -1)
     n, claim, wrong, high, low = (c[inside] for c in (s.count, s.claim, s.loss, s.high, s.low))
