@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from howsure._core.check import Array, Floats
 from howsure.predictions import Predictions
@@ -14,7 +14,7 @@ from howsure.predictions.columns import chunks
 SMALLEST = 1e-12  # probabilities below count as this one: the log of 0 is not a logit
 
 
-def as_logits(part: Array, kind: str, dtype: Any = np.float64) -> Array:
+def as_logits(part: Array, kind: str, dtype: DTypeLike = np.float64) -> Array:
     """A copy as logits; of probabilities, their log."""
     z = part.astype(dtype, order="C")
     return z if kind == "logits" else np.log(np.maximum(z, SMALLEST))
@@ -25,7 +25,7 @@ def members(preds: Predictions) -> Array:
     return preds.values if preds.values.ndim == 3 else preds.values[None]
 
 
-def parts(preds: Predictions, every: int = 1, dtype: Any = np.float64) -> Iterator[tuple[slice, Array]]:
+def parts(preds: Predictions, every: int = 1, dtype: DTypeLike = np.float64) -> Iterator[tuple[slice, Array]]:
     """Chunks of samples with the logits of all members, shape (s, k, samples); `every` n-th sample only."""
     values = members(preds)
     s, n, k = values.shape

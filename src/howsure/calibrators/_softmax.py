@@ -11,9 +11,10 @@ from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cache
-from typing import Any, NamedTuple, Protocol, TypeAlias
+from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import DTypeLike
 
 from howsure._core.check import Array, Floats, Ints
 from howsure.predictions.columns import chunks
@@ -41,7 +42,9 @@ class Samples:
     y: Ints
     share: Floats | None
 
-    def parts(self, width: int, dtype: Any = np.float64, every: int = 1) -> Iterator[tuple[Array, Ints, Array | float]]:
+    def parts(
+        self, width: int, dtype: DTypeLike = np.float64, every: int = 1
+    ) -> Iterator[tuple[Array, Ints, Array | float]]:
         """Logits, labels and shares of some samples at a time, about CHUNK / width of them; `every` n-th only."""
         n = self.x.shape[1]
         for part in chunks(-(-n // every), width):
@@ -55,7 +58,7 @@ class Samples:
         return Samples(np.ascontiguousarray(self.x[:, ::every]), self.y[::every], share)
 
     @property
-    def quick(self) -> Any:
+    def quick(self) -> type[np.float32] | type[np.float64]:
         """The precision that is enough to show the way."""
         return np.float32 if self.x.size >= LARGE else np.float64
 
@@ -110,7 +113,7 @@ class Minimum(NamedTuple):
     converged: bool
 
 
-def measured(problem: Problem, v: Floats, dtype: Any = np.float64) -> Point:
+def measured(problem: Problem, v: Floats, dtype: DTypeLike = np.float64) -> Point:
     """Loss and gradient at v in one pass over the samples."""
     nll, top, gradient, narrow = 0.0, True, np.zeros_like(v), v.astype(dtype)
     for x, y, share in problem.data.parts(len(v), dtype):
@@ -254,7 +257,7 @@ class Full:
         guess = self._kronecker(parts[::4])
         return lambda r: _conjugate(product, guess, r)
 
-    def _kronecker(self, parts: list[tuple[Array, Array, Any]]) -> Inverse:
+    def _kronecker(self, parts: list[tuple[Array, Array, Array | float]]) -> Inverse:
         k = len(self.centre)
         together, mean, logits, total = np.zeros((k, k)), np.zeros(k), np.zeros((k + 1, k + 1)), 0.0
         for p, x, share in parts:
@@ -331,7 +334,7 @@ def minimise(problem: Problem, start: Floats, *, near: bool = False, goal: float
     return found if found.at.loss <= first.loss else Minimum(start, first, found.converged)
 
 
-def _descend(problem: Problem, v: Floats, model: _Model, dtype: Any, goal: float) -> Minimum:
+def _descend(problem: Problem, v: Floats, model: _Model, dtype: DTypeLike, goal: float) -> Minimum:
     """L-BFGS from v (Nocedal 1980), with the second derivative as a first guess that is made anew where it fails."""
     here, enough = measured(problem, v, dtype), ENOUGH if problem.data.x.size >= LARGE else EXACTLY
     for _ in range(STEPS):
@@ -352,7 +355,7 @@ def _descend(problem: Problem, v: Floats, model: _Model, dtype: Any, goal: float
     return Minimum(v, here, float(np.abs(here.gradient).max()) <= goal)
 
 
-def _search(problem: Problem, v: Floats, step: Floats, fall: float, dtype: Any) -> tuple[Floats, Point] | None:
+def _search(problem: Problem, v: Floats, step: Floats, fall: float, dtype: DTypeLike) -> tuple[Floats, Point] | None:
     """The first of the steps 1, 1/2, ... after which the slope is at most half as steep upwards as it was downwards.
 
     The loss is convex, so slopes tell what losses would, and rounding hides them later.

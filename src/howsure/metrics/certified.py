@@ -5,12 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from functools import partial
 from math import isfinite, isnan
-from typing import Any, Protocol
+from typing import Protocol, TypeAlias, TypedDict
 
 from howsure._core.check import InputError
 from howsure.tallies.tally import Tally, needs_tally
 
 RELATIVE, ABSOLUTE = 1e-9, 1e-13  # room for the rounding of both computations, far more than either needs
+
+
+Certify: TypeAlias = Callable[..., tuple[float, float]] | str | None
+
+
+class Bounds(TypedDict, total=False):
+    """What a compact tally adds to a number: bounds that contain the exact value, or why there are none."""
+
+    bounds: list[float | None] | None
+    bounds_why: str
 
 
 class Measured(Protocol):
@@ -22,7 +32,7 @@ class Measured(Protocol):
         ...
 
     @property
-    def measure(self) -> Callable[[Any], float]:
+    def measure(self) -> Callable[..., float]:
         """From a tally to the number."""
         ...
 
@@ -49,7 +59,7 @@ def certified(metric: Callable[..., float], t: Tally) -> tuple[float, float]:
     if t.approximate is None or isnan(value):
         return value, value
     low, high = _extremes(metric, t, value)
-    least, most = _plain(metric).bounds
+    least, most = getattr(_plain(metric), "bounds")  # noqa: B009 - metrics are functions with facts attached
     low, high = max(low, least), min(high, most)
     return (_room(low, -1) if low else 0.0), _room(high, 1)  # nothing that is never negative is rounded below 0
 
@@ -61,15 +71,15 @@ def _extremes(metric: Callable[..., float], t: Tally, value: float) -> tuple[flo
         raise InputError(f"{name} has no certified bounds on a compact tally: it is not a metric of howsure.")
     if not t.zero_one:
         raise InputError(f"{name} has no certified bounds here: this tally no longer knows the losses inside a bucket.")
-    if isinstance(plain.certify, str):
-        raise InputError(f"{name} has no certified bounds on a compact tally: {plain.certify}.")
-    if plain.certify is None:
+    certify: Certify = getattr(plain, "certify", None)
+    if isinstance(certify, str):
+        raise InputError(f"{name} has no certified bounds on a compact tally: {certify}.")
+    if certify is None:
         return value, value
-    options = (metric.args, metric.keywords) if isinstance(metric, partial) else ((), {})
-    return plain.certify(t, *options[0], **options[1])
+    return certify(t, *metric.args, **metric.keywords) if isinstance(metric, partial) else certify(t)
 
 
-def _plain(metric: Callable[..., float]) -> Any:
+def _plain(metric: Callable[..., float]) -> Callable[..., float]:
     return metric.func if isinstance(metric, partial) else metric
 
 
@@ -77,7 +87,7 @@ def _room(end: float, side: int) -> float:
     return end + side * (RELATIVE * abs(end) + ABSOLUTE) if isfinite(end) else end
 
 
-def bounds_of(items: Iterable[Measured], t: Tally) -> dict[str, dict[str, Any]]:
+def bounds_of(items: Iterable[Measured], t: Tally) -> dict[str, Bounds]:
     """What a report adds to the entry of each item measured on a compact tally; nothing where the tally is exact.
 
     `{"bounds": [low, high]}` with null for an end that is not finite, or `{"bounds": null, "bounds_why": text}`.
@@ -91,7 +101,7 @@ def bounds_of(items: Iterable[Measured], t: Tally) -> dict[str, dict[str, Any]]:
     return {item.name: _entry(item, t) if t.approximate else {} for item in items}
 
 
-def _entry(item: Measured, t: Tally) -> dict[str, Any]:
+def _entry(item: Measured, t: Tally) -> Bounds:
     try:
         low, high = certified(item.measure, t)
     except InputError as e:

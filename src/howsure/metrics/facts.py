@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Literal, TypeVar
+from typing import Literal, TypeVar
 
 from howsure._core.check import Floats
 from howsure.predictions.outcomes import Outcomes
 from howsure.tallies.tally import Blocks, Counts, Sums, Tally
 
-F = TypeVar("F", bound=Callable[..., Any])
+F = TypeVar("F", bound=Callable[..., object])
 
 
 def metric(
@@ -34,7 +34,7 @@ def metric(
     exact data can have had; a text says why there is no such pair. Without it the metric reads nothing but sums
     that a compact tally keeps.
     """
-    facts: dict[str, Any] = {"better": better, "bounds": bounds, "takes": takes, "rank_only": rank_only}
+    facts: dict[str, object] = {"better": better, "bounds": bounds, "takes": takes, "rank_only": rank_only}
     facts |= {"smooth": smooth, "through": through, "of_blocks": of_blocks, "of_bins": of_bins}
     facts |= {"certify": certify}
 

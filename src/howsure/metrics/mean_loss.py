@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from math import inf
-from typing import Any
 
 import numpy as np
 
@@ -24,7 +23,7 @@ def _mean(values: Floats, preds: Predictions) -> float:
 def _through_loss(of: Callable[..., Floats]) -> Callable[..., tuple[Outcomes, Callable[[Tally], float]]]:
     """Outcomes ordered by the loss itself: samples of about the same loss end up in the same rows."""
 
-    def through(preds: Predictions, **options: Any) -> tuple[Outcomes, Callable[[Tally], float]]:
+    def through(preds: Predictions, **options: object) -> tuple[Outcomes, Callable[[Tally], float]]:
         loss = of(preds, **options)
         return Outcomes.of(preds, -loss, loss=loss), mean_loss
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import inf, nan
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -94,7 +94,7 @@ _TREATMENTS: dict[str, Callable[[Histogram, float | None], Histogram | None]] = 
 }
 
 
-def expected_score(h: Histogram, score: Callable[[Floats, float], Any]) -> float:
+def expected_score(h: Histogram, score: Callable[[Floats, float], Floats]) -> float:
     r"""The mean of any bin score, :math:`\sum_i w_i S(p_i, a)`; with `odds_ratio` it is `eor`.
 
     Finlay & Oberman, section 4.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
 
@@ -202,13 +202,13 @@ def _candidates(score: Floats, size: int) -> Floats:
     return np.concatenate(([inf], distinct[::-1]))
 
 
-def _tables(stages: Sequence[Outcomes], grids: Sequence[Floats]) -> tuple[list[Any], Any, Any]:
+def _tables(stages: Sequence[Outcomes], grids: Sequence[Floats]) -> tuple[list[Floats], Floats, Floats]:
     """Samples that reach each model, samples answered and answered wrong, for every combination of thresholds."""
     shape = tuple(len(g) for g in grids)
     n = len(stages[0])
     # the position of the first threshold that a sample passes: it is answered from there on
     places = [np.searchsorted(-g, -np.asarray(o.score, dtype=np.float64)) for o, g in zip(stages, grids, strict=True)]
-    reached: list[Any] = [np.full((1,) * len(shape), float(n))]
+    reached: list[Floats] = [np.full((1,) * len(shape), float(n))]
     answered, wrong = np.zeros(shape), np.zeros(shape)
     for i, o in enumerate(stages):
         takes = _count(places[: i + 1], shape[: i + 1], np.ones(n), len(shape))

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
+from numpy.typing import ArrayLike
 
 from howsure._core import check
 from howsure._core.check import Floats, InputError, Ints
@@ -12,7 +11,7 @@ from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
 
 
-def cost_matrix(costs: Any, k: int | None) -> Floats:
+def cost_matrix(costs: ArrayLike, k: int | None) -> Floats:
     """A finite k × k matrix: row = truth, column = answer."""
     c = check.finite(check.floats(costs, "costs"), "costs").astype(np.float64)
     if c.ndim != 2 or c.shape[0] != c.shape[1] or (k is not None and len(c) != k):
@@ -20,14 +19,14 @@ def cost_matrix(costs: Any, k: int | None) -> Floats:
     return c
 
 
-def cheapest(preds: Predictions, costs: Any) -> tuple[Ints, Floats]:
+def cheapest(preds: Predictions, costs: ArrayLike) -> tuple[Ints, Floats]:
     r"""The answer with the least expected cost and that cost, :math:`\min_j \sum_i p_i C_{ij}`; ties: smaller class."""
     expected = preds.probs @ cost_matrix(costs, preds.k)
     answer = expected.argmin(axis=1)
     return answer, expected[np.arange(preds.n), answer]
 
 
-def cost_outcomes(preds: Predictions, costs: Any) -> Outcomes:
+def cost_outcomes(preds: Predictions, costs: ArrayLike) -> Outcomes:
     r"""Minus the expected cost of the cheapest answer as score, the cost it really had as loss.
 
     `costs[i][j]` is the cost of answering j when i is true. `threshold_for_cost(cost_outcomes(preds, costs)

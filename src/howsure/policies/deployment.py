@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from math import nan
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from howsure._core import check
 from howsure._core.check import Array, Bools, InputError
@@ -101,7 +102,9 @@ class Deferral:
     accuracy_deferred: Share
 
 
-def deferral_table(accept: Any, correct: Any, key: Any, *, level: float = 0.95) -> tuple[Deferral, ...]:
+def deferral_table(
+    accept: ArrayLike, correct: ArrayLike, key: ArrayLike, *, level: float = 0.95
+) -> tuple[Deferral, ...]:
     """What would be deferred: rate and accuracy of each class or group, and of all together (first row).
 
     `key` is the predicted class, the true class or a group, one per sample. The most deferred come first.
@@ -125,7 +128,7 @@ def _deferral(name: str, accept: Bools, correct: Bools, level: float) -> Deferra
     return Deferral(name, n, share(away, n, level), share(kept_right, n - away, level), share(away_right, away, level))
 
 
-def named(keys: Sequence[Any] | Array, class_names: tuple[str, ...] | None) -> Array:
+def named(keys: ArrayLike, class_names: tuple[str, ...] | None) -> Array:
     """Class numbers as their names, where there are names."""
     numbers = np.asarray(keys)
     return numbers.astype(str) if class_names is None else np.array(class_names)[numbers.astype(np.int64)]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from math import inf
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from howsure._core import check
 from howsure._core.check import Floats, InputError
@@ -60,7 +60,7 @@ class OnlinePolicy:
 
     @classmethod
     def start(
-        cls, policy: Policy, score: Any, *, risk: float, step: float = 0.02, audit: float = 0.1, seed: int = 0
+        cls, policy: Policy, score: ArrayLike, *, risk: float, step: float = 0.02, audit: float = 0.1, seed: int = 0
     ) -> OnlinePolicy:
         """Begin at the policy's threshold; `score` are the scores of the calibration data."""
         proportion(risk, "risk")
@@ -101,7 +101,7 @@ class OnlinePolicy:
         )
         return state, replace(made, audit=made.accept & drawn)
 
-    def learn(self, made: Decisions, correct: Any) -> OnlinePolicy:
+    def learn(self, made: Decisions, correct: ArrayLike) -> OnlinePolicy:
         """The state after labels for some of the decisions made earlier (`made[rows]`), in any order."""
         right = check.same_length(check.zero_one(correct, "correct"), "correct", len(made), "the decisions")
         if made.audit is None:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import isnan, nan
 from typing import Any, Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from howsure import scores
 from howsure._core import check
-from howsure._core.check import Array, Bools, Floats, InputError
+from howsure._core.check import Array, Bools, Floats, InputError, Ints
+from howsure.calibrators import Calibrator
 from howsure.policies.costs import cheapest, cost_matrix, cost_outcomes
 from howsure.policies.guarantee import Guaranteed
 from howsure.policies.threshold import Threshold, rows_or_tally
@@ -64,18 +66,18 @@ class Decisions:
         """Share of accepted answers."""
         return float(self.accept.mean())
 
-    def answers(self, unknown: Any = DONT_KNOW) -> list[Any]:
+    def answers(self, unknown: str | None = DONT_KNOW) -> list[str | int | None]:
         """The answers in words: a class where the model decides alone, `unknown` where it does not."""
-        said = self.prediction.tolist()
+        said: list[str | int] = self.prediction.tolist()
         if self.class_names is not None:
-            said = [self.class_names[i] for i in said]
+            said = [self.class_names[i] if isinstance(i, int) else i for i in said]
         return [a if ok else unknown for a, ok in zip(said, self.accept.tolist(), strict=True)]
 
     def __len__(self) -> int:
         return len(self.accept)
 
-    def __getitem__(self, rows: Any) -> Decisions:
-        pick: Callable[[Array | None], Any] = lambda a: None if a is None else a[rows]
+    def __getitem__(self, rows: slice | Sequence[int] | Ints | Bools) -> Decisions:
+        pick: Callable[[Array | None], Array | None] = lambda a: None if a is None else a[rows]
         names = ("accept", "prediction", "confidence", "score", "ids", "audit")
         return replace(self, ticket=None, **{name: pick(getattr(self, name)) for name in names})
 
@@ -128,9 +130,9 @@ class Policy:
         choose: Callable[[Tally | Outcomes], Threshold | Guaranteed],
         *,
         score: str = "max_prob",
-        calibrator: Any = None,
+        calibrator: Calibrator | None = None,
         by: By | None = None,
-        costs: Any = None,
+        costs: ArrayLike | None = None,
         minimum: int = 100,
         source: tuple[str, str] = ("", ""),
     ) -> Policy:

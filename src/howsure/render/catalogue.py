@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, Literal
+from typing import Literal
 
 from howsure import metrics
 from howsure.binning import equal_range
@@ -40,7 +40,7 @@ class Item:
     says: str
     needs: Needs
     metric: Callable[..., float]
-    measure: Callable[[Any], float]
+    measure: Callable[..., float]
     better: Better
     on: On = "score"
 
@@ -65,16 +65,17 @@ def item(
     needs: Needs,
     metric: Callable[..., float] | None = None,
     on: On = "score",
-    measure: Callable[[Any], float] | None = None,
+    measure: Callable[..., float] | None = None,
     **options: float | str,
 ) -> Item:
     """The entry of a metric of the same name, unless given; `options` are those of the metric."""
-    f: Any = metric or getattr(metrics, name)
+    f: Callable[..., float] = metric or getattr(metrics, name)
     how = measure or (partial(f, **options) if options else f)
-    return Item(name, place, title, says, needs, f, how, f.better, on)
+    better: Better = getattr(f, "better", "higher")
+    return Item(name, place, title, says, needs, f, how, better, on)
 
 
-def _order(name: str, title: str, says: str, metric: Callable[..., float] | None = None, **options: Any) -> Item:
+def _order(name: str, title: str, says: str, metric: Callable[..., float] | None = None, **options: float) -> Item:
     return item(name, RANK, title, says, "order", metric, **options)
 
 
@@ -82,7 +83,7 @@ def _claim(name: str, title: str, says: str) -> Item:
     return item(name, READ, title, says, "claim")
 
 
-def _classes(name: str, place: int, title: str, says: str, on: On, measure: Callable[[Any], float]) -> Item:
+def _classes(name: str, place: int, title: str, says: str, on: On, measure: Callable[..., float]) -> Item:
     return item(name, place, title, says, "classes", on=on, measure=measure)
 
 

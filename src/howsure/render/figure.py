@@ -11,9 +11,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypedDict
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypedDict
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from howsure import curves
 from howsure._core.check import Array, InputError, Ints
@@ -23,7 +24,11 @@ from howsure.predictions import Predictions
 from howsure.render.model import Column, CurveData, HistogramData, ReportData, curve_json
 from howsure.tallies.build import tally
 
-Axes = Any  # matplotlib is optional, so its types are too
+Axes: TypeAlias = Any  # matplotlib is optional, so its types are too
+Style: TypeAlias = Any  # whatever matplotlib takes
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 class Gaps(TypedDict):
@@ -34,7 +39,7 @@ class Gaps(TypedDict):
     gap: Sequence[float]
 
 
-def figure(report: ReportData) -> Any:
+def figure(report: ReportData) -> Figure:
     """Risk–coverage, threshold diagram, reliability and histogram of a report side by side."""
     plt = need("matplotlib.pyplot", for_="Report.figure", extra="plot")
     drawn = report["curves"]
@@ -47,22 +52,22 @@ def figure(report: ReportData) -> Any:
     return fig
 
 
-def line(curve: CurveData, ax: Axes = None, **style: Any) -> Axes:
-    """Any curve as a line with its own labels; `style` goes to `Axes.plot`."""
+def line(curve: CurveData, ax: Axes = None, **style: Style) -> Axes:
+    """A curve as a line with its own labels; `style` goes to `Axes.plot`."""
     ax = _axes(ax)
     ax.plot(_known(curve["x"]), _known(curve["y"]), **style)
     ax.set(xlabel=curve["labels"][0], ylabel=curve["labels"][1])
     return ax
 
 
-def risk_coverage(curve: CurveData, ax: Axes = None, **style: Any) -> Axes:
+def risk_coverage(curve: CurveData, ax: Axes = None, **style: Style) -> Axes:
     """Risk against coverage."""
     ax = line(curve, ax, **style)
     ax.set(xlim=(0, 1), ylim=(0, None))
     return ax
 
 
-def threshold_diagram(curve: CurveData, ax: Axes = None, *, ideal: CurveData | None = None, **style: Any) -> Axes:
+def threshold_diagram(curve: CurveData, ax: Axes = None, *, ideal: CurveData | None = None, **style: Style) -> Axes:
     """Accuracy of the kept against the share deferred, with the ideal where given."""
     ax = line(curve, ax, **style)
     if ideal is not None:
@@ -71,14 +76,14 @@ def threshold_diagram(curve: CurveData, ax: Axes = None, *, ideal: CurveData | N
     return ax
 
 
-def roc(curve: CurveData, ax: Axes = None, **style: Any) -> Axes:
+def roc(curve: CurveData, ax: Axes = None, **style: Style) -> Axes:
     """True against false positive rate, with the diagonal of chance."""
     ax = line(curve, ax, **style)
     ax.plot([0, 1], [0, 1], linestyle="--", color="0.5")
     return ax
 
 
-def reliability(curve: CurveData, ax: Axes = None, **style: Any) -> Axes:
+def reliability(curve: CurveData, ax: Axes = None, **style: Style) -> Axes:
     """Accuracy against confidence, the diagonal, and consistency bars where the curve has them."""
     ax = _axes(ax)
     ax.plot([0, 1], [0, 1], linestyle="--", color="0.5")
@@ -89,7 +94,7 @@ def reliability(curve: CurveData, ax: Axes = None, **style: Any) -> Axes:
     return ax
 
 
-def gaps(curve: Gaps, ax: Axes = None, **style: Any) -> Axes:
+def gaps(curve: Gaps, ax: Axes = None, **style: Style) -> Axes:
     """Confidence minus accuracy of each bin, as Ding et al. 2020 draw it; positive is over-confident."""
     ax = _axes(ax)
     ax.bar(curve["x"], curve["gap"], width=curve["width"], **style)
@@ -134,15 +139,24 @@ class Display:
     """A curve that draws itself; after `.plot()` it has `.ax_` and `.figure_`."""
 
     curve: CurveData
-    draw: Callable[..., Any] = field(repr=False)
+    draw: Callable[..., Axes] = field(repr=False)
     name: str | None = None
 
-    def plot(self, ax: Any = None, **style: Any) -> Display:
+    def plot(self, ax: Axes = None, **style: Style) -> Display:
         """Draw on `ax`, or on the current axes; `style` goes to matplotlib."""
         label = {"label": self.name} if self.name else {}
-        self.ax_: Any = self.draw(self.curve, ax, **{**label, **style})
-        self.figure_: Any = self.ax_.figure
+        self.ax_: Axes = self.draw(self.curve, ax, **{**label, **style})
+        self.figure_: Figure = self.ax_.figure
         return self
+
+
+class Probable(Protocol):
+    """A fitted classifier with probabilities."""
+
+    @property
+    def classes_(self) -> ArrayLike: ...
+
+    def predict_proba(self, X: object, /) -> ArrayLike: ...
 
 
 @dataclass(frozen=True)
@@ -150,9 +164,11 @@ class Displays:
     """One kind of display: how its curve is made, and how it is drawn."""
 
     curve: Callable[..., Curve]
-    draw: Callable[..., Any]
+    draw: Callable[..., Axes]
 
-    def from_predictions(self, y_true: Any, y_prob: Any, *, name: str | None = None, **options: Any) -> Display:
+    def from_predictions(
+        self, y_true: ArrayLike, y_prob: ArrayLike, *, name: str | None = None, **options: object
+    ) -> Display:
         """From labels and class probabilities of shape (n, k), or P(y = 1) of shape (n,).
 
         Options go to the curve: `bins=` and `consistency=` of a reliability diagram, `positive=` of a ROC.
@@ -161,7 +177,9 @@ class Displays:
         t = tally(preds.confidence, correct=preds.correct)
         return Display(curve_json(self.curve(t, **options)), self.draw, name)
 
-    def from_estimator(self, estimator: Any, X: Any, y: Any, *, name: str | None = None, **options: Any) -> Display:
+    def from_estimator(
+        self, estimator: Probable, X: object, y: ArrayLike, *, name: str | None = None, **options: object
+    ) -> Display:
         """From a fitted classifier with `predict_proba` and `classes_`; labels may be of any type."""
         kind = type(estimator).__name__
         if not hasattr(estimator, "predict_proba"):

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from howsure._core import json
 from howsure._core.atomic import write_text
 from howsure.render.model import ReportData, report_data
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,7 +60,7 @@ class Report:
 
         return frame(self.to_html())
 
-    def figure(self) -> Any:
+    def figure(self) -> Figure:
         """The main curves as a matplotlib figure (extra `plot`)."""
         from howsure.render.figure import figure
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import isfinite
-from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import betaincinv
 
 from howsure._core.check import Array, Floats, InputError
@@ -26,7 +26,7 @@ LEVELS = (0.99, 0.95)
 DIGITS = 6
 
 
-def views(s: Summary, level: float, images: Any = None) -> Views:
+def views(s: Summary, level: float, images: Sequence[ArrayLike] | None = None) -> Views:
     """All views of the first score; `images` (one per sample) make thumbnails of the likely label errors.
 
     >>> from howsure import Predictions
@@ -127,7 +127,7 @@ def label_errors(s: Summary) -> list[Suspect]:
     ]
 
 
-def with_images(suspects: list[Suspect], images: Any, n: int) -> list[Suspect]:
+def with_images(suspects: list[Suspect], images: Sequence[ArrayLike] | None, n: int) -> list[Suspect]:
     """The first 12 suspects with a small picture each."""
     if images is None:
         return suspects

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Interval", "each_interval", "interval", "paired_difference"]
 
-Metric: TypeAlias = Callable[[Any], float]
+Metric: TypeAlias = Callable[..., float]
 Data: TypeAlias = Tally | SetTally | Outcomes | Predictions
 
 
