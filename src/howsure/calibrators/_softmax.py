@@ -8,7 +8,7 @@ class too, which makes sums over classes sums of long rows.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from typing import NamedTuple, Protocol, TypeAlias
@@ -257,7 +257,7 @@ class Full:
         guess = self._kronecker(parts[::4])
         return lambda r: _conjugate(product, guess, r)
 
-    def _kronecker(self, parts: list[tuple[Array, Array, Array | float]]) -> Inverse:
+    def _kronecker(self, parts: Sequence[tuple[Array, Array, Array | np.floating]]) -> Inverse:
         k = len(self.centre)
         together, mean, logits, total = np.zeros((k, k)), np.zeros(k), np.zeros((k + 1, k + 1)), 0.0
         for p, x, share in parts:

@@ -7,7 +7,7 @@ because renderers read its words. To add a number, add its entry.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal
 
@@ -75,8 +75,11 @@ def item(
     return Item(name, place, title, says, needs, f, how, better, on)
 
 
-def _order(name: str, title: str, says: str, metric: Callable[..., float] | None = None, **options: float) -> Item:
-    return item(name, RANK, title, says, "order", metric, **options)
+def _order(
+    name: str, title: str, says: str, metric: Callable[..., float] | None = None, **options: float | str
+) -> Item:
+    made = item(name, RANK, title, says, "order", metric)
+    return replace(made, measure=partial(made.metric, **options)) if options else made
 
 
 def _claim(name: str, title: str, says: str) -> Item:

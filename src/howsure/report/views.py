@@ -133,7 +133,7 @@ def with_images(suspects: list[Suspect], images: Sequence[ArrayLike] | None, n: 
         return suspects
     if len(images) != n:
         raise InputError(f"images has {len(images):,} pictures for {n:,} samples; one per sample is needed.")
-    pictured: list[Suspect] = [{**s, "image": thumbnail(images[s["row"]])} for s in suspects[:PICTURED]]
+    pictured: list[Suspect] = [{**s, "image": thumbnail(np.asarray(images[s["row"]]))} for s in suspects[:PICTURED]]
     return [*pictured, *suspects[PICTURED:]]
 
 
