@@ -35,6 +35,7 @@ _NAMES = {
     ],
     "formats": ["read", "scan", "write"],
     "curves.histograms": ["Histogram", "histogram", "refine"],
+    "uncertainty.claims": ["CalibrationTest", "calibration_test"],
     "uncertainty.intervals": ["Interval", "each_interval", "interval", "paired_difference"],
     "metrics": [
         "Bands",
@@ -152,6 +153,7 @@ if TYPE_CHECKING:
     from howsure.tallies.build import tally
     from howsure.tallies.sets import SetTally, dice_tally, set_tally
     from howsure.tallies.tally import Tally
+    from howsure.uncertainty.claims import CalibrationTest, calibration_test
     from howsure.uncertainty.intervals import Interval, each_interval, interval, paired_difference
 else:
 

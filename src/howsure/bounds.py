@@ -6,10 +6,9 @@ from math import ceil, e, log
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import bdtr, betaincinv
 
 from howsure._core import check
-from howsure._core.check import Floats, InputError
+from howsure._core.check import Array, Floats, InputError
 
 __all__ = ["betting", "clopper_pearson", "clopper_pearson_interval", "group_betting", "hoeffding_bentkus"]
 
@@ -31,7 +30,7 @@ def clopper_pearson(errors: float, n: float, delta: float) -> float:
     """
     proportion(delta, "delta")
     _counts(errors, n)
-    return 1.0 if errors >= n else float(betaincinv(errors + 1, n - errors, 1 - delta))
+    return float(proportion_limits(errors, n, delta)[1])
 
 
 def clopper_pearson_interval(successes: float, n: float, level: float = 0.95) -> tuple[float, float]:
@@ -44,8 +43,27 @@ def clopper_pearson_interval(successes: float, n: float, level: float = 0.95) ->
     """
     half = (1 - proportion(level, "level")) / 2
     _counts(successes, n)
-    low = 1.0 - clopper_pearson(n - successes, n, half)
-    return low, clopper_pearson(successes, n, half)
+    low, high = proportion_limits(successes, n, half)
+    return float(low), float(high)
+
+
+def proportion_limits(successes: Array | float, n: Array | float, half: float) -> tuple[Floats, Floats]:
+    """Clopper & Pearson limits of many proportions, each end missed with probability at most `half`; (0, 1) at n = 0.
+
+    Counts need not be whole: effective counts of weighted or clustered samples are read by the same beta quantiles.
+
+    >>> low, high = proportion_limits(np.array([95]), np.array([100]), 0.025)
+    >>> low.round(3), high.round(3)
+    (array([0.887]), array([0.984]))
+    """
+    from scipy.special import betaincinv
+
+    k, n = np.broadcast_arrays(np.asarray(successes, dtype=np.float64), np.asarray(n, dtype=np.float64))
+    low, high = np.zeros(k.shape), np.ones(k.shape)
+    some, less = k > 0, k < n
+    low[some] = betaincinv(k[some], n[some] - k[some] + 1, half)
+    high[less] = betaincinv(k[less] + 1, n[less] - k[less], 1 - half)
+    return low, high
 
 
 def hoeffding_bentkus(mean: float, n: int, delta: float) -> float:
@@ -73,6 +91,8 @@ def hoeffding_bentkus(mean: float, n: int, delta: float) -> float:
 
 
 def _p_value(mean: float, n: int, risk: float) -> float:
+    from scipy.special import bdtr
+
     if risk >= 1:
         return 0.0
     left = mean * log(mean / risk) if mean > 0 else 0.0

@@ -158,23 +158,60 @@ def test_other_metrics_do_look_at_the_values(metric: Any) -> None:
 
 @over(takes="tally")
 @given(st.data())
-def test_whole_weight_is_repetition(metric: Any, draw: Any) -> None:
+def test_count_is_repetition(metric: Any, draw: Any) -> None:
     r: Rows = draw.draw(data(metric))
-    weight = r.weight if r.weight.any() else r.weight + 1
-    repeated = tally(np.repeat(r.score, weight), correct=np.repeat(r.correct, weight))
-    agree(metric, tally(r.score, correct=r.correct, weight=weight), repeated, close)
+    count = r.weight if r.weight.any() else r.weight + 1
+    repeated = tally(np.repeat(r.score, count), correct=np.repeat(r.correct, count))
+    agree(metric, tally(r.score, correct=r.correct, count=count), repeated, close)
+
+
+@over(takes="tally")
+@given(st.data())
+def test_the_unit_of_weights_changes_nothing(metric: Any, draw: Any) -> None:
+    r: Rows = draw.draw(data(metric))
+    unit = 10.0 ** draw.draw(st.integers(-12, 12))
+    once, again = (tally(r.score, correct=r.correct, weight=w) for w in (0.3 + r.weight, unit * (0.3 + r.weight)))
+    for version in versions(metric):
+        if once.equal_weights or not refuses(version, once):
+            x, y = version(once), version(again)
+            assert close(x, y, 1e-12), f"{version}: {x!r} and {y!r}"
+
+
+def refuses(version: Any, t: Any) -> bool:
+    """Adaptive bins and debiased errors count samples."""
+    try:
+        version(t)
+    except InputError as e:
+        return "these weights are not equal" in str(e)
+    return False
+
+
+@over(takes="tally")
+@given(st.data())
+def test_equal_weights_are_none(metric: Any, draw: Any) -> None:
+    r: Rows = draw.draw(data(metric))
+    weighted = tally(r.score, correct=r.correct, weight=np.full(len(r.score), 0.7))
+    agree(metric, weighted, r.tally(), close)
 
 
 @over(takes="predictions")
 @given(preds=predictions())
-def test_whole_weight_of_predictions_is_repetition(metric: Any, preds: Predictions) -> None:
-    weight = 1 + np.arange(preds.n) % 3
-    many = preds[np.repeat(np.arange(preds.n), weight)]
-    agree(metric, with_weight(preds, weight), many, close)
+def test_count_of_predictions_is_repetition(metric: Any, preds: Predictions) -> None:
+    count = 1 + np.arange(preds.n) % 3
+    many = preds[np.repeat(np.arange(preds.n), count)]
+    agree(metric, with_columns(preds, count=count), many, close)
 
 
-def with_weight(preds: Predictions, weight: Any) -> Predictions:
-    columns = {"labels": preds.labels, "weight": weight}
+@over(takes="predictions")
+@given(preds=predictions(), power=st.integers(-12, 12))
+def test_the_unit_of_weights_of_predictions_changes_nothing(metric: Any, preds: Predictions, power: int) -> None:
+    weight = 0.5 + np.arange(preds.n) % 3
+    once, again = (with_columns(preds, weight=w) for w in (weight, weight * 10.0**power))
+    agree(metric, once, again, close)
+
+
+def with_columns(preds: Predictions, **columns: Any) -> Predictions:
+    columns = {"labels": preds.labels, **columns}
     if preds.values.ndim == 3:
         return Predictions.from_samples(**{preds.kind: preds.values}, **columns)
     make = Predictions.from_logits if preds.kind == "logits" else Predictions.from_probs

@@ -117,7 +117,7 @@ def test_debiased_is_near_0_for_a_calibrated_score() -> None:
 @pytest.mark.parametrize("metric", [hs.debiased_ece, hs.aece, hs.amce], ids=lambda f: f.__name__)
 def test_fractions_of_samples_are_refused_where_samples_count(metric: Any) -> None:
     halves = hs.tally([0.1, 0.9], correct=[0, 1], weight=[0.5, 1.5])
-    with pytest.raises(hs.InputError, match=r"counts samples; these weights are not whole numbers\. Use"):
+    with pytest.raises(hs.InputError, match=r"counts samples; these weights are not equal\. Use"):
         metric(halves)
 
 

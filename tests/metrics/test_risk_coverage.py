@@ -47,10 +47,10 @@ def test_aurc_with_weights_is_the_definition(variant: str, r: Rows) -> None:
 
 @given(rows(ANY, max_rows=60))
 def test_expected_aurc_is_the_mean_over_random_orders_of_ties(r: Rows) -> None:
-    """Whole weights with a general loss: repeated rows."""
-    weight = r.weight if r.weight.any() else r.weight + 1
-    t = hs.tally(r.score, loss=losses(r), weight=weight)
-    slow = selective.aurc_expected(np.repeat(r.score, weight), np.repeat(losses(r), weight))
+    """Counts with a general loss: repeated rows."""
+    count = r.weight if r.weight.any() else r.weight + 1
+    t = hs.tally(r.score, loss=losses(r), count=count)
+    slow = selective.aurc_expected(np.repeat(r.score, count), np.repeat(losses(r), count))
     assert hs.aurc(t) == pytest.approx(slow, **close)
 
 

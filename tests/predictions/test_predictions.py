@@ -128,7 +128,7 @@ class TestOutcomes:
 
     def test_tally(self) -> None:
         o = hs.Outcomes([0.1, 0.9], loss=[2.0, 1.0], weight=[1.0, 3.0])
-        assert o.tally().total == 5
+        assert o.tally().total == 2.5  # weights of mean 1
         assert len(o) == 2
 
     def test_rows_stay_aligned(self) -> None:

@@ -1,5 +1,6 @@
 """compare(): the right order, fair columns, paired differences, shift, groups, costs."""
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -33,6 +34,13 @@ def data(pair: dict[str, Predictions]) -> dict[str, Any]:
 def test_the_better_model_comes_first_by_a_clear_paired_difference(data: dict[str, Any]) -> None:
     assert [row["name"] for row in data["models"]] == ["strong", "weak"]
     behind = data["models"][1]["behind"]
+    assert behind["low"] < behind["value"] < behind["high"]
+    assert not behind["clear"]  # day and night are two clusters, too few to tell
+
+
+def test_a_clear_paired_difference_of_independent_samples(pair: dict[str, Predictions]) -> None:
+    alone = {name: replace(p, group=None) for name, p in pair.items()}
+    behind = compare(alone).data["models"][1]["behind"]
     assert behind["clear"]
     assert 0 < behind["low"] < behind["value"] < behind["high"]
 
@@ -168,7 +176,7 @@ def test_shifted_and_outside_sets_stand_beside_the_home_set(pair: dict[str, Pred
 
 
 def test_text_markdown_and_page_hold_the_ranking(pair: dict[str, Predictions]) -> None:
-    found = compare({"weak|<b>": pair["weak"], "strong": pair["strong"]}, by=True)
+    found = compare({"weak|<b>": replace(pair["weak"], group=None), "strong": replace(pair["strong"], group=None)})
     assert "strong ranks best by AURC, clearly ahead of the others." in found.to_text()
     assert "weak\\|\\<b\\>" in found.to_markdown()
     assert "<b>" not in found.to_html()

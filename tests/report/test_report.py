@@ -198,5 +198,5 @@ def test_fractional_weights_leave_out_only_what_counts_samples() -> None:
     rng = np.random.default_rng(0)
     metrics = hs.evaluate(made_up(200, weight=rng.random(200) + 0.5)).data["metrics"]
     assert metrics["aece"]["value"] is None
-    assert "not whole numbers" in metrics["aece"]["why"]
+    assert "weights are not equal" in metrics["aece"]["why"]
     assert metrics["aurc"]["low"] < metrics["aurc"]["value"] < metrics["aurc"]["high"]

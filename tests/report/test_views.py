@@ -4,8 +4,9 @@ import numpy as np
 import pytest
 
 from howsure import Predictions
+from howsure.bounds import proportion_limits
 from howsure.report.summary import Summary
-from howsure.report.views import proportion_limits, rounded, views
+from howsure.report.views import rounded, views
 
 PROBS = [[0.9, 0.1], [0.8, 0.2], [0.4, 0.6], [0.3, 0.7]]
 
@@ -121,7 +122,7 @@ def test_infinite_losses_are_not_drawn() -> None:
 
 
 def test_limits_of_a_proportion() -> None:
-    low, high = proportion_limits(np.array([0, 95, 10]), np.array([10, 100, 10]), 0.95)
+    low, high = proportion_limits(np.array([0, 95, 10]), np.array([10, 100, 10]), 0.025)
     assert low == pytest.approx([0, 0.8872, 0.6915], abs=1e-4)
     assert high == pytest.approx([0.3085, 0.9836, 1], abs=1e-4)
 

@@ -142,7 +142,28 @@ def test_inputs_are_not_modified() -> None:
 
 def test_zero_weight_is_no_sample() -> None:
     t = hs.tally([3, 2, 1], correct=[0, 1, 1], weight=[0, 1, 2])
-    assert (t.n, t.total, t.score.tolist()) == (3, 0, [2, 1])
+    assert (t.n, t.total, t.score.tolist()) == (2, 0, [2, 1])  # two samples, weights of mean 1
+    assert t.count == pytest.approx([2 / 3, 4 / 3])
+
+
+def test_merged_weights_keep_their_ratios() -> None:
+    score, correct = [0.9, 0.8, 0.7, 0.6, 0.5], [1, 0, 1, 0, 1]
+    weight = np.array([10.0, 30.0, 1.0, 2.0, 3.0])
+    whole = hs.tally(score, correct=correct, weight=weight)
+    parts = [hs.tally(score[s], correct=correct[s], weight=weight[s]) for s in (slice(0, 2), slice(2, None))]
+    merged = parts[0] + parts[1]
+    assert merged.count == pytest.approx(whole.count)
+    for metric in (hs.aurc, hs.e_aurc, hs.ece, hs.auroc):
+        assert metric(merged) == pytest.approx(metric(whole), abs=1e-12)
+        assert hs.interval(metric, merged) == pytest.approx(hs.interval(metric, whole), abs=1e-9)
+
+
+def test_count_is_whole() -> None:
+    with pytest.raises(hs.InputError, match=r"count\[1\] is 1.5; counts are whole numbers"):
+        hs.tally([0.9, 0.8], correct=[1, 0], count=[1, 1.5])
+    with pytest.raises(hs.InputError, match="count is 0 everywhere"):
+        hs.tally([0.9, 0.8], correct=[1, 0], count=[0, 0])
+    assert len(hs.Outcomes([0.9, 0.8], correct=[1, 0], count=[2, 3])) == 5
 
 
 def test_sum_of_tallies() -> None:

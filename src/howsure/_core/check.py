@@ -191,6 +191,18 @@ def weights(x: object, n: int) -> Floats:
     return w
 
 
+def counts(x: Any, n: int) -> Ints:
+    """Whole numbers that are not negative and not all 0: how often each sample occurs."""
+    c = same_length(column(x, "count"), "count", n, "score")
+    bad = ~((c >= 0) & (c == np.floor(c)) & np.isfinite(c))
+    if bad.any():
+        i = first(bad)
+        raise InputError(f"count[{i}] is {c[i]:g}; counts are whole numbers, not negative. Use weight= for importance.")
+    if not c.any():
+        raise InputError("count is 0 everywhere; at least one sample must count.")
+    return c.astype(np.int64)
+
+
 def finite(a: Array, name: str) -> Array:
     """Return `a`; raise if it holds a nan or an infinity."""
     no_nan(a, name)

@@ -68,7 +68,7 @@ def _mean_difference(loss: Any, a: Predictions, b: Predictions, level: float) ->
 def _measured(chosen: list[Any], preds: Predictions, level: float, seed: int) -> list[Number]:
     """Each metric with its limits, nan where it has none."""
     limits = each_interval(chosen, preds, level, seed)
-    return [(value_of(m, preds), low, high) for m, (low, high, _) in zip(chosen, limits, strict=True)]
+    return [(value_of(m, preds), low, high) for m, (low, high, *_) in zip(chosen, limits, strict=True)]
 
 
 def _change(metric: Any, before: Number, after: Number, difference: Number) -> Change:

@@ -72,8 +72,8 @@ def reliability(t: Tally, bins: Binning | None = None, *, consistency: bool = Fa
 def _consistency(t: Tally, bins: Binning, seed: int) -> tuple[Floats, Floats]:
     """Quantiles of a bin's accuracy under the claims, lowest bin first."""
     rng = np.random.default_rng(seed)
-    score, count = t.score, t.count
-    start = np.searchsorted(np.cumsum(count), bins.cuts(t)[:-1], side="right")
+    score, count = t.score, t.count if t.equal_weights else np.maximum(t.count, 1)  # at least one sample in a row
+    start = np.searchsorted(np.cumsum(t.count), bins.cuts(t)[:-1], side="right")
     rows = [slice(a, b) for a, b in zip(start, [*start[1:], len(score)], strict=True)]
     found = [_claimed_quantiles(score[r], np.round(count[r]).astype(np.int64), rng) for r in reversed(rows)]
     low, high = np.transpose(found)

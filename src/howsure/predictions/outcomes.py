@@ -28,6 +28,7 @@ class Outcome(TypedDict, total=False):
 class Outcomes:
     """Aligned columns: score, correct or loss, and where known weight, id and group.
 
+    A `weight` is importance, of which only the ratios matter; a `count` is repetition, the same as that many rows.
     A tally forgets which sample was which. Paired comparisons, clusters (patient, image, question) and
     slices need to know, so they work on outcomes. `outcomes[rows]` selects rows.
 
@@ -53,6 +54,7 @@ class Outcomes:
         weight: ArrayLike | None = None,
         id: ArrayLike | None = None,
         group: ArrayLike | None = None,
+        count: ArrayLike | None = None,
     ):
         given = check.column(score, "score")
         n = len(given)
@@ -66,8 +68,10 @@ class Outcomes:
             "id": None if id is None else np.asarray(id),
             "group": None if group is None else np.asarray(group),
         }
+        rows = slice(None) if count is None else np.repeat(np.arange(n), check.counts(count, n))
         for name, column in columns.items():
-            object.__setattr__(self, name, None if column is None else check.same_length(column, name, n, "score"))
+            held = None if column is None else check.same_length(column, name, n, "score")[rows]
+            object.__setattr__(self, name, held)
 
     @classmethod
     def of(cls, preds: Predictions, score: ArrayLike | None = None, **outcome: Unpack[Outcome]) -> Outcomes:

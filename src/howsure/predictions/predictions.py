@@ -25,6 +25,7 @@ class Extras(TypedDict, total=False):
     ids: ArrayLike | None
     group: ArrayLike | None
     weight: ArrayLike | None
+    count: ArrayLike | None
     class_names: Iterable[object] | None
 
 
@@ -69,7 +70,8 @@ class Predictions:
     def from_logits(cls, logits: ArrayLike, labels: ArrayLike | None = None, **columns: Unpack[Extras]) -> Predictions:
         """Logits of shape (n, k). A binary model may give the logit of class 1 as (n,) or (n, 1).
 
-        Optional columns: `ids`, `group` (patient, image, question), `weight`, `class_names`.
+        Optional columns: `ids`, `group` (patient, image, question), `weight` (importance: only ratios matter),
+        `count` (repetition: whole numbers, the same as that many rows), `class_names`.
         """
         z = check.finite(check.floats(logits, "logits"), "logits")
         if z.ndim == 1 or (z.ndim == 2 and z.shape[1] == 1):
@@ -151,7 +153,7 @@ class Predictions:
         lost = None
         if loss is not None:
             lost = check.finite(check.same_length(check.column(loss, "loss"), "loss", len(c), "confidence"), "loss")
-        return cls(
+        made = cls(
             "confidence",
             c,
             k,
@@ -161,12 +163,13 @@ class Predictions:
             known_loss=lost,
             **_extra(len(c), k, **columns),
         )
+        return _repeated(made, columns.get("count"))
 
     @classmethod
     def _make(cls, kind: Kind, values: Array, labels: ArrayLike | None, **extra: Unpack[Extras]) -> Predictions:
         n, k = values.shape[-2:]
         y = None if labels is None else check.same_length(check.labels(labels, k), "labels", n, kind)
-        return cls(kind, values, k, known_labels=y, **_extra(n, k, **extra))
+        return _repeated(cls(kind, values, k, known_labels=y, **_extra(n, k, **extra)), extra.get("count"))
 
     @property
     def n(self) -> int:
@@ -311,6 +314,11 @@ def _extra(n: int, k: int | None, **given: Unpack[Extras]) -> Checked:
     w = None if weight is None else check.weights(weight, n)
     ids, group = _aligned(given.get("ids"), "ids", n), _aligned(given.get("group"), "group", n)
     return {"ids": ids, "group": group, "weight": w, "class_names": names}
+
+
+def _repeated(preds: Predictions, count: ArrayLike | None) -> Predictions:
+    """Every sample as often as `count` says."""
+    return preds if count is None else preds[np.repeat(np.arange(preds.n), check.counts(count, preds.n))]
 
 
 def _aligned(a: ArrayLike | None, name: str, n: int) -> Array | None:

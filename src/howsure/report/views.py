@@ -7,10 +7,10 @@ from math import isfinite
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import betaincinv
 
-from howsure._core.check import Array, Floats, InputError
+from howsure._core.check import Array, InputError
 from howsure._core.exact import as_float, from_fixed
+from howsure.bounds import proportion_limits
 from howsure.metrics import bands
 from howsure.render.model import Band, ClassDeferral, ClassRow, HistogramData, Operating, Scatter, Suspect, Views
 from howsure.report.details import BARS, operating_rows, span
@@ -53,7 +53,7 @@ def operating(s: Summary, level: float) -> Operating:
     rows = operating_rows(t)
     kept, wrong = np.cumsum(t.count), np.cumsum(t.loss)
     n, kept, wrong = kept[-1], kept[rows], wrong[rows]
-    low, high = proportion_limits(kept - wrong, kept, level)
+    low, high = proportion_limits(kept - wrong, kept, (1 - level) / 2)
     return {
         "coverage": finite(kept / n),
         "threshold": rounded(t.score[rows], 12),
@@ -78,16 +78,6 @@ def deferral(s: Summary) -> list[ClassDeferral]:
         most = np.argsort(share.mean(axis=1), kind="stable")[::-1][:SHOWN_CLASSES]
         present = np.intersect1d(most, present)
     return [{"name": names[c], "count": int(count[c]), "deferred": finite(share[c], 4)} for c in present.tolist()]
-
-
-def proportion_limits(successes: Array, n: Array, level: float) -> tuple[Floats, Floats]:
-    """Clopper & Pearson limits of many proportions at once."""
-    a = (1 - level) / 2
-    k, n = np.asarray(successes, dtype=np.float64), np.asarray(n, dtype=np.float64)
-    with np.errstate(invalid="ignore"):
-        low = np.where(k > 0, betaincinv(np.maximum(k, 1e-9), n - k + 1, a), 0.0)
-        high = np.where(k < n, betaincinv(k + 1, np.maximum(n - k, 1e-9), 1 - a), 1.0)
-    return low, high
 
 
 def histogram(s: Summary) -> HistogramData:
@@ -142,7 +132,7 @@ def class_rows(s: Summary, level: float) -> list[ClassRow]:
     if (classes := s.known_classes) is None:
         return []
     names, count, given, hits = class_names(classes, s.shape), classes.count, classes.given, classes.hits
-    low, high = proportion_limits(hits, count, level)
+    low, high = proportion_limits(hits, count, (1 - level) / 2)
     with np.errstate(invalid="ignore", divide="ignore"):
         recall, precision, confidence = hits / count, hits / given, from_fixed(classes.claim) / given
     columns = [rounded(np.where(count, c, np.nan)) for c in (recall, low, high)]

@@ -26,6 +26,7 @@ class CountedTally:
 
     zero_one = True
     weighted = False
+    equal_weights = True
     approximate = None
     ideal = None
 

@@ -68,6 +68,7 @@ class PackedTally:
 
     zero_one = True
     weighted = False
+    equal_weights = True
     approximate = None
     ideal = None
 

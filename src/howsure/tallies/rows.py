@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from math import inf
@@ -13,6 +13,24 @@ from howsure._core import check
 from howsure._core.check import Bools, Floats, InputError, Ints
 from howsure.tallies.grid import LEAST, even_ranks, grid
 from howsure.tallies.tally import Blocks, Counts, Ideal, Sums, Tally, added_to, described, row_pieces
+
+ROUNDING = 1e-12  # of sums of weights, relative to the whole
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """What a weighted tally keeps of the single weights, which it scales to mean 1: the mean as given, and for each row
+    the sums of w², of w² times the loss and of w² times its square."""
+
+    unit: float
+    square: Floats
+    lost: Floats
+    lost_square: Floats
+
+    def within(self, start: Ints) -> Weights:
+        """The same over runs of rows that begin at these."""
+        add: Callable[[Floats], Floats] = lambda a: np.add.reduceat(a, start)
+        return Weights(self.unit, add(self.square), add(self.lost), add(self.lost_square))
 
 
 def group(key: Floats, *columns: Counts) -> tuple[Floats, list[Counts]]:
@@ -35,6 +53,7 @@ class RowTally:
     weighted: bool = False
     approximate: str | None = None
     edges: Floats | None = None  # upper ends of the buckets, ascending, where it was compacted
+    weights: Weights | None = None  # where samples have weights; the columns are in weights of mean 1
 
     @property
     def n(self) -> int | float:
@@ -49,6 +68,11 @@ class RowTally:
         """The cut after each row."""
         return np.cumsum(self.count)
 
+    @property
+    def equal_weights(self) -> bool:
+        w = self.weights
+        return not self.weighted or (w is not None and bool(np.allclose(w.square, self.count, rtol=1e-12, atol=0)))
+
     def blocks(self) -> Blocks:
         after = self.ends
         keep = self.loss != 0
@@ -60,6 +84,8 @@ class RowTally:
 
     def cut_at(self, ranks: Counts) -> Counts:
         ends = np.concatenate((self.count[:0], [0], self.ends))
+        if self.weighted:
+            ranks = ranks - ROUNDING * self.n  # sums of weights are rounded: a rank may miss the end of a row by that
         return ends[np.minimum(np.searchsorted(ends, ranks), len(ends) - 1)]
 
     def score_at(self, rank: int) -> float:
@@ -140,16 +166,41 @@ def merge(a: RowTally, b: RowTally) -> RowTally:
     if a.zero_one != b.zero_one:
         raise InputError("one tally counts right and wrong, the other sums a loss; only tallies of one kind add up.")
     edges = shared_edges(a, b)
+    if a.weighted or b.weighted:
+        a, b = shared_unit(a, b)
     score = np.concatenate((a.score, b.score))
     order = np.argsort(-score, kind="stable")
-    columns = zip((a.count, a.loss, a.claim, a.square), (b.count, b.loss, b.claim, b.square), strict=True)
-    score, sums = group(score[order], *(np.concatenate(pair)[order] for pair in columns))
-    count, loss, claim, square = sums
-    ideal = merge_ideal(a.ideal, b.ideal)
-    both = RowTally(score, count, loss, claim, square, ideal, a.zero_one, a.weighted or b.weighted)
+    score, sums = group(
+        score[order], *(np.concatenate(pair)[order] for pair in zip(_columns(a), _columns(b), strict=True))
+    )
+    count, loss, claim, square, *double = sums
+    weights = None if a.weights is None else Weights(a.weights.unit, *double)
+    both = RowTally(
+        score, count, loss, claim, square, merge_ideal(a.ideal, b.ideal), a.zero_one, a.weighted, weights=weights
+    )
     if edges is None:
         return both
     return replace(bucketed(both, edge_cuts(both, edges)), approximate=a.approximate or b.approximate, edges=edges)
+
+
+def _columns(t: RowTally) -> tuple[Counts, ...]:
+    w = t.weights
+    return (t.count, t.loss, t.claim, t.square, *(() if w is None else (w.square, w.lost, w.lost_square)))
+
+
+def shared_unit(a: RowTally, b: RowTally) -> tuple[RowTally, RowTally]:
+    """Both with weights whose common mean is 1; samples without weights weigh 1."""
+    sides = [(t, t.weights or Weights(1.0, t.count * 1.0, t.loss * 1.0, t.square * 1.0)) for t in (a, b)]
+    unit = sum(t.n * w.unit for t, w in sides) / (a.n + b.n)
+    first, second = (_rescaled(t, w, w.unit / unit, unit) for t, w in sides)
+    return first, second
+
+
+def _rescaled(t: RowTally, w: Weights, by: float, unit: float) -> RowTally:
+    count, loss, claim, square = (column * by for column in (t.count, t.loss, t.claim, t.square))
+    ideal = None if t.ideal is None else Ideal(t.ideal.loss, t.ideal.count * by)
+    double = Weights(unit, *(column * by**2 for column in (w.square, w.lost, w.lost_square)))
+    return RowTally(t.score, count, loss, claim, square, ideal, t.zero_one, True, t.approximate, t.edges, double)
 
 
 def shared_edges(a: RowTally, b: RowTally) -> Floats | None:
@@ -175,8 +226,10 @@ def bucketed(t: Tally, cuts: Counts) -> RowTally:
     rows = RowTally(score, sums.count, sums.loss, sums.claim, sums.loss, edges=sums.high[::-1])
     if not isinstance(t, RowTally):
         return rows
-    square = np.add.reduceat(t.square, t.first_rows(cuts))
-    return replace(rows, square=square, ideal=t.ideal, zero_one=t.zero_one, weighted=t.weighted)
+    start = t.first_rows(cuts)
+    square = np.add.reduceat(t.square, start)
+    weights = None if t.weights is None else t.weights.within(start)
+    return replace(rows, square=square, ideal=t.ideal, zero_one=t.zero_one, weighted=t.weighted, weights=weights)
 
 
 def compacted(t: Tally, buckets: int) -> RowTally:
@@ -238,12 +291,26 @@ def count_rows(score: Floats, wrong: Bools) -> RowTally:
         return RowTally(distinct, count, loss, distinct * count, loss)
 
 
-def sum_rows(score: Floats, loss: Floats, weight: Floats, *, zero_one: bool, weighted: bool) -> RowTally:
-    """Float rows for weights or general losses. Sorting by loss too makes the sums free of row order."""
-    order = np.lexsort((weight, loss, -score))
-    score, loss, weight = score[order], loss[order], weight[order]
+def sum_rows(
+    score: Floats, loss: Floats, *, weight: Floats | None = None, times: Ints | None = None, zero_one: bool
+) -> RowTally:
+    """Rows for general losses, weights or repeated samples. Sorting by loss too makes the sums free of row order.
+
+    `times` says how often each sample counts. Weights are scaled to mean 1, so that their unit never matters.
+    """
+    one = np.ones(len(score), dtype=np.int64) if times is None else times
+    w = np.ones(len(score)) if weight is None else weight
+    order = np.lexsort((one, w, loss, -score))
+    score, loss, w, one = score[order], loss[order], w[order], one[order]
+    unit = 1.0 if weight is None else float(np.average(w / w.max(), weights=one) * w.max())
+    w = w / unit
+    many = one if zero_one and weight is None else w * one  # whole numbers stay whole
     with np.errstate(invalid="ignore", over="ignore"):
-        columns = (weight, weight * loss, weight * score, weight * loss * loss)
-        distinct, (count, total, claim, square) = group(score, *columns)
-    ideal = None if zero_one else ideal_order(loss, weight)
-    return RowTally(distinct, count, total, claim, square, ideal, zero_one, weighted)
+        columns = (many, many * loss, many * score, many * loss * loss)
+        double = () if weight is None else (w * many, w * many * loss, w * many * loss * loss)
+        distinct, (count, total, claim, square, *rest) = group(score, *columns, *double)
+    if zero_one and weight is None:
+        total, square = total.astype(np.int64), square.astype(np.int64)
+    ideal = None if zero_one else ideal_order(loss, many.astype(np.float64))
+    weights = None if weight is None else Weights(unit, *rest)
+    return RowTally(distinct, count, total, claim, square, ideal, zero_one, weight is not None, weights=weights)

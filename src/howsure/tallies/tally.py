@@ -78,7 +78,7 @@ class Tally(Protocol):
 
         @property
         def n(self) -> int | float:
-            """Samples, or summed weights."""
+            """Samples."""
             ...
 
         @property
@@ -93,7 +93,7 @@ class Tally(Protocol):
 
         @property
         def count(self) -> Counts:
-            """Samples (or summed weights) with each score."""
+            """Samples with each score, or their weights, which have mean 1."""
             ...
 
         @property
@@ -109,6 +109,11 @@ class Tally(Protocol):
         @property
         def weighted(self) -> bool:
             """Whether samples have weights."""
+            ...
+
+        @property
+        def equal_weights(self) -> bool:
+            """Whether every sample counts alike: there are no weights, or all are equal."""
             ...
 
         @property
@@ -213,10 +218,12 @@ def needs_zero_one(t: Tally, what: str) -> None:
 
 
 def needs_whole_counts(t: Tally, what: str, instead: str) -> None:
-    """Raise if weights are not whole numbers, where samples are counted."""
+    """Raise if weights are unequal, where samples are counted."""
     needs_tally(t, what)
-    if t.weighted and not np.array_equal(t.count, np.round(t.count)):
-        raise InputError(f"{what} counts samples; these weights are not whole numbers. Use {instead}.")
+    if not t.equal_weights:
+        raise InputError(
+            f"{what} counts samples; these weights are not equal. Use {instead}, or count= where they are repetitions."
+        )
 
 
 def needs_claims(t: Tally, what: str) -> None:

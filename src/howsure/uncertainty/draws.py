@@ -190,7 +190,8 @@ def _entries(o: Outcomes, unit: Ints, rows: RowTally) -> Table:
     order = np.lexsort((unit, row))
     row, unit = row[order], unit[order]
     first = np.flatnonzero(np.concatenate(([True], (np.diff(row) != 0) | (np.diff(unit) != 0))))
-    weight = (np.ones(len(o), dtype=np.int64) if o.weight is None else o.weight)[order]
+    scale = 1.0 if rows.weights is None else rows.weights.unit
+    weight = (np.ones(len(o), dtype=np.int64) if o.weight is None else o.weight / scale)[order]
     loss = (~o.right if o.loss is None else o.loss)[order] * weight
     count, loss = np.add.reduceat(weight, first), np.add.reduceat(loss, first)
     return Table(rows, row[first], unit[first], _slim(count), _slim(loss))

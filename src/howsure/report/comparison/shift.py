@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from howsure._core.check import Bools, Floats, InputError
+from howsure.bounds import proportion_limits
 from howsure.predictions import Predictions
 from howsure.render.catalogue import BY_NAME
 from howsure.render.model import Entry, FurtherRow, Metrics
@@ -14,7 +15,6 @@ from howsure.report.catalogue import Score
 from howsure.report.comparison.models import Model, model
 from howsure.report.comparison.ranking import PAIRED, numbers_of
 from howsure.report.measurement import Alone, Sureness, measured
-from howsure.report.views import proportion_limits
 from howsure.tallies.build import tally
 
 KEEP = 0.95  # share of home samples kept where the false positive rate is read
@@ -81,5 +81,5 @@ def separation(inside: Floats, out: Floats, correct: Bools, level: float = 0.95,
 
 def _rate(kept: Bools, level: float) -> Entry:
     """A share with the limits of Clopper & Pearson."""
-    low, high = proportion_limits(kept.sum(), np.array(len(kept)), level)
+    low, high = proportion_limits(kept.sum(), len(kept), (1 - level) / 2)
     return {"value": float(kept.mean()), "low": float(low), "high": float(high), "better": "lower"}

@@ -8,11 +8,12 @@ import numpy as np
 
 from howsure import metrics
 from howsure._core.check import Array, InputError
+from howsure.bounds import proportion_limits
 from howsure.render.model import RecallRow, SliceRow
 from howsure.report.comparison.models import Model
 from howsure.report.samples import class_names, known_classes
 from howsure.report.sums import class_number
-from howsure.report.views import proportion_limits, rounded
+from howsure.report.views import rounded
 from howsure.tallies.build import tally
 
 LEAST = 20  # samples below which a group is listed, not tested
@@ -38,7 +39,7 @@ def slices(models: Sequence[Model], by: Array, level: float) -> list[SliceRow]:
 def _of_model(m: Model, names: Array, where: Array, level: float) -> list[SliceRow]:
     right = m.preds.correct
     n, k = np.bincount(where), np.bincount(where, weights=right)
-    low, high = proportion_limits(k, n, 1 - (1 - level) / len(names))
+    low, high = proportion_limits(k, n, (1 - level) / len(names) / 2)
     claims = bool(((m.score >= 0) & (m.score <= 1)).all())
     return [
         {

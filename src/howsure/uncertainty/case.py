@@ -1,0 +1,163 @@
+"""One set of answers as its limits see it: rows of a tally, and single samples where groups or a partner need them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+
+from howsure._core.check import Floats, Ints
+from howsure.binning import Binning
+from howsure.predictions.outcomes import Outcomes
+from howsure.tallies.rows import RowTally, as_rows
+from howsure.tallies.tally import Tally, is_tally
+from howsure.uncertainty.calibration import Bins
+from howsure.uncertainty.clusters import Units, group_design
+from howsure.uncertainty.influence import Influence, Ranks
+
+__all__ = ["Case", "Linear"]
+
+Loss = Callable[[Floats], Floats]  # claims → the loss of each
+
+
+class Linear(NamedTuple):
+    """The influence of a sample of each row: start + slope · its loss."""
+
+    start: Floats
+    slope: Floats
+
+
+@dataclass(frozen=True, eq=False)
+class Case:
+    """A tally; with `outcomes`, which it is the tally of, where samples belong to groups or are paired."""
+
+    tally: Tally
+    outcomes: Outcomes | None = None
+
+    @classmethod
+    def of(cls, source: Tally | Outcomes, *, singly: bool = False) -> Case:
+        """Outcomes are kept where they have groups or losses, or where `singly` asks for single samples."""
+        if is_tally(source):
+            return cls(source)
+        if not singly and source.group is None and source.loss is None:
+            return cls(source.tally())
+        kept = source if source.weight is None or source.weight.all() else source[source.weight > 0]
+        return cls(kept.tally(), kept)
+
+    @property
+    def n(self) -> float:
+        """Samples."""
+        return float(self.tally.n)
+
+    @cached_property
+    def units(self) -> Units:
+        """Weights and groups of single samples."""
+        assert self.outcomes is not None
+        return Units.of(len(self.outcomes), self.outcomes.weight, self.outcomes.group)
+
+    @property
+    def groups(self) -> int | None:
+        """Number of groups, where there are any."""
+        return None if self.outcomes is None or self.outcomes.group is None else self.units.many
+
+    @cached_property
+    def rows(self) -> RowTally:
+        """The tally as columns."""
+        return as_rows(self.tally)
+
+    @cached_property
+    def ranks(self) -> Ranks:
+        """Its rows with losses."""
+        b = self.tally.blocks()
+        before, after, loss = (np.asarray(c, dtype=np.float64) for c in (b.before, b.after, b.loss))
+        return Ranks(before, after, loss, self.n)
+
+    @cached_property
+    def _row(self) -> Ints:
+        """The row of each sample."""
+        assert self.outcomes is not None
+        score = self.outcomes.score.astype(np.float64) + 0.0
+        return len(self.rows.score) - np.searchsorted(self.rows.score[::-1], score, side="right")
+
+    @cached_property
+    def losses(self) -> Floats:
+        """The loss of each sample."""
+        assert self.outcomes is not None
+        o = self.outcomes
+        return (o.loss if o.correct is None else ~o.correct).astype(np.float64)
+
+    def single(self, part: Linear) -> Floats:
+        """The influence of each sample."""
+        return part.start[self._row] + part.slope[self._row] * self.losses
+
+    def squares(self, part: Linear) -> float:
+        """Squared influence, summed over all samples."""
+        r = self.rows
+        return float((part.start**2 * r.count + 2 * part.start * part.slope * r.loss + part.slope**2 * r.square).sum())
+
+    def cubes(self, part: Linear) -> float:
+        """Cubed influence, summed over all samples; 0 where single losses are forgotten."""
+        r = self.rows
+        if r.zero_one:
+            return float(((r.count - r.loss) * part.start**3 + r.loss * (part.start + part.slope) ** 3).sum())
+        return 0.0 if self.outcomes is None else self.units.total(self.single(part) ** 3)
+
+    def design(self, part: Callable[[], Linear], half: float) -> float:
+        """The design effect of a number with this influence: groups, weights, or 1."""
+        if self.groups is not None:
+            return group_design(self.single(part()), self.units, half)
+        w = self.rows.weights if self.tally.weighted else None
+        if w is None:
+            return 1.0
+        start, slope = part()
+        double = float((start**2 * w.square + 2 * start * slope * w.lost + slope**2 * w.lost_square).sum())
+        single = self.squares(Linear(start, slope))
+        return max(1.0, double / single if single > 1e-12 * double else float(w.square.sum()) / self.n)
+
+    def centred(self, start: Floats, slope: Floats) -> Linear:
+        """Minus the mean over all samples."""
+        return Linear(start - float((start * self.rows.count + slope * self.rows.loss).sum()) / self.n, slope)
+
+    def spread(self, part: Influence) -> Linear:
+        """An influence on the rows with losses as one on all rows."""
+        bears = self.rows.loss != 0
+        at = np.cumsum(bears)
+        wrong, tied = (np.append(0.0, column)[at] for column in (part.wrong, part.tied))
+        return Linear(np.where(bears, tied, part.free[at]), np.where(bears, wrong - tied, 0.0))
+
+    def mean(self, right: Loss, wrong: Loss, value: float) -> Linear:
+        """The deviation of a loss that depends on claim and outcome from its mean."""
+        r = self.rows
+        with np.errstate(divide="ignore"):
+            a, b = right(r.score), wrong(r.score)
+        a, b = np.where(r.count > r.loss, a, b), np.where(r.loss > 0, b, a)  # what did not happen may be infinite
+        return Linear(a - value, b - a)
+
+    def accepted(self, end: float) -> Floats:
+        """1 for the rows down to a cut, 0 below."""
+        return (self.rows.ends <= end + 1e-9 * self.n).astype(np.float64)
+
+    def binned(self, bins: Binning, sign: Loss, half: float) -> Bins:
+        """Sums in bins, with the design effect of gaps that count with this sign."""
+        plain = self._bins(bins)[0]
+        design = self.design(lambda: self.gaps(bins, sign), half)
+        return plain if design == 1 else Bins(plain.count, plain.claim, plain.right, design)
+
+    def gaps(self, bins: Binning, sign: Loss) -> Linear:
+        """The influence on a sum of gaps: claim minus outcome, with the sign that the gap of its bin counts with."""
+        plain, low = self._bins(bins)
+        side = sign(plain.gap)[np.searchsorted(-low, -self.rows.score)]
+        return self.centred(side * (self.rows.score - 1), side)
+
+    def _bins(self, bins: Binning) -> tuple[Bins, Floats]:
+        sums = self.tally.between(bins.cuts(self.tally))
+        count, claim, loss = (np.asarray(c, dtype=np.float64) for c in (sums.count, sums.claim, sums.loss))
+        return Bins(count, claim, count - loss), sums.low
+
+    def cut_at(self, ranks: Floats) -> Floats:
+        """The first cut at or after each rank."""
+        at = ranks if self.tally.weighted else np.ceil(ranks - 1e-9).astype(np.int64)
+        return np.asarray(self.tally.cut_at(at), dtype=np.float64)

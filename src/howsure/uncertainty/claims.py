@@ -1,0 +1,185 @@
+"""Are the claims true? A test of calibration whose null distribution is exact: outcomes redrawn as claimed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from howsure._core.check import Floats, InputError, Ints
+from howsure.predictions import Predictions
+from howsure.predictions.outcomes import Outcomes
+from howsure.tallies.rows import as_rows
+from howsure.tallies.tally import Tally, needs_claims
+
+__all__ = ["CalibrationTest", "calibration_test"]
+
+DRAWS = 999
+SCALES = 7  # 1, 2, 4, ..., 64 intervals of equal information
+SINGLY = 4096  # up to so many rows every row is drawn; beyond, neighbouring rows share their mean claim
+CHUNK = 1 << 22  # numbers drawn at a time
+ENOUGH = 60  # effective samples in an interval, where signs of groups are redrawn
+LEAST = 1e-300
+
+
+class CalibrationTest(NamedTuple):
+    """How far the outcomes are from the claims, and how often true claims look as bad or worse.
+
+    `statistic` is −log10 of the smallest nominal p-value over all scales; `p` corrects for the choice among them.
+
+    >>> CalibrationTest(statistic=0.4, p=0.7).p
+    0.7
+    """
+
+    statistic: float
+    p: float
+
+
+@dataclass(frozen=True, eq=False)
+class Residuals:
+    """Rows of one claim each, ascending: claims, samples, right answers."""
+
+    claim: Floats
+    count: Floats
+    right: Floats
+
+
+def redrawn_test(rows: Residuals, seed: int) -> CalibrationTest:
+    """Outcomes of every row are redrawn as binomial numbers at the row's claim, 999 times.
+
+    The statistic looks at 1, 2, 4, ..., 64 neighbouring intervals of equal null variance: at the sum of their squared
+    standardised residuals, which sees smooth defects, and at the largest of them, which sees local ones.
+    """
+    rows = _merged(rows, SINGLY)
+    variance = rows.count * rows.claim * (1 - rows.claim)
+    leaf = _leaves(variance)
+    null: Floats = np.bincount(leaf, variance, minlength=1 << (SCALES - 1)).astype(np.float64)
+    rng = np.random.default_rng(seed)
+    seen: Floats = np.bincount(leaf, rows.right - rows.count * rows.claim, minlength=len(null)).astype(np.float64)
+    if rows.count.sum() <= SINGLY:  # single outcomes are drawn much faster than binomial numbers
+        rows, leaf = _single(rows), np.repeat(leaf, rows.count.astype(np.int64))
+    step = max(1, CHUNK // len(leaf))
+    drawn = [_drawn(rows, leaf, min(step, DRAWS - i), len(null), rng) for i in range(0, DRAWS, step)]
+    spread = _scales(null[None])
+    return _judged(seen, np.concatenate(drawn), spread)
+
+
+def grouped_test(leaf_sums: Floats, variance: Floats, n: int, seed: int) -> CalibrationTest:
+    """The same where n samples come in groups, a line of residual sums each: signs of whole groups are redrawn.
+
+    Not exact: it takes residual sums to be as likely of either sign, which needs many samples in an interval; so there
+    are only as many intervals as leave 60 effective samples to each. `variance` are the null variances of independent
+    samples; the standardisation takes the larger of these and of what the groups show.
+    """
+    rng = np.random.default_rng(seed)
+    signs = rng.choice(np.array([-1.0, 1.0]), (DRAWS, len(leaf_sums)))
+    design = max(1.0, float((leaf_sums.sum(axis=1) ** 2).sum()) / max(float(variance.sum()), 1e-12))
+    scales = int(np.clip(np.log2(max(1.0, n / design / ENOUGH)), 0, SCALES - 1)) + 1
+    robust = [(part**2).sum(axis=0, keepdims=True) for part in _scales(leaf_sums, scales)]
+    spread = [np.maximum(a, b) for a, b in zip(robust, _scales(variance[None], scales), strict=True)]
+    return _judged(leaf_sums.sum(axis=0), signs @ leaf_sums, spread)
+
+
+def _judged(seen: Floats, drawn: Floats, spread: list[Floats]) -> CalibrationTest:
+    found, null = _statistic(seen[None], spread)[0], _statistic(drawn, spread)
+    return CalibrationTest(float(found), float((1 + (null >= found - 1e-12).sum()) / (len(null) + 1)))
+
+
+def _statistic(residual: Floats, spread: list[Floats]) -> Floats:
+    """−log10 of the smallest nominal p-value of each line."""
+    from scipy.special import chdtrc, ndtr
+
+    least = np.ones(len(residual))
+    for part, variance in zip(_scales(residual, len(spread)), spread, strict=True):
+        square = part**2 / np.maximum(variance, 1e-12)
+        together = chdtrc(part.shape[1], square.sum(axis=1))
+        alone = -np.expm1(part.shape[1] * np.log1p(-2 * ndtr(-np.sqrt(square.max(axis=1))).clip(max=0.5 - 1e-16)))
+        least = np.minimum(least, np.minimum(together, alone))
+    return -np.log10(np.maximum(least, LEAST))
+
+
+def _scales(leaves: Floats, scales: int = SCALES) -> list[Floats]:
+    """Sums over 1, 2, 4, ... intervals of neighbouring leaves."""
+    return [leaves.reshape(len(leaves), 1 << i, -1).sum(axis=2) for i in range(scales)]
+
+
+def _leaves(variance: Floats) -> Ints:
+    """The interval of each row: the total variance is cut into equal parts; rows are never split."""
+    many, total = 1 << (SCALES - 1), float(variance.sum())
+    if total <= 0:
+        return np.zeros(len(variance), dtype=np.int64)
+    middle = (np.cumsum(variance) - variance / 2) / total
+    return np.minimum((middle * many).astype(np.int64), many - 1)
+
+
+def _drawn(rows: Residuals, leaf: Ints, draws: int, leaves: int, rng: np.random.Generator) -> Floats:
+    """Residual sums of the leaves for so many redrawn data sets, one line each."""
+    singly = bool((rows.count == 1).all())
+    shape = (draws, len(leaf))
+    right = rng.random(shape) < rows.claim if singly else rng.binomial(rows.count.astype(np.int64), rows.claim, shape)
+    start = np.flatnonzero(np.concatenate(([True], leaf[1:] != leaf[:-1])))
+    out = np.zeros((draws, leaves))
+    claimed = np.add.reduceat(rows.count * rows.claim, start)
+    out[:, leaf[start]] = np.add.reduceat(right, start, axis=1, dtype=np.float64) - claimed
+    return out
+
+
+def _single(rows: Residuals) -> Residuals:
+    """A row for each sample."""
+    times = rows.count.astype(np.int64)
+    one = np.ones(int(times.sum()))
+    return Residuals(np.repeat(rows.claim, times), one, one)
+
+
+def _merged(rows: Residuals, most: int) -> Residuals:
+    """At most so many rows, neighbours merged at their mean claim: a binomial number there varies no less."""
+    if len(rows.claim) <= most:
+        return rows
+    start = np.arange(0, len(rows.claim), -(-len(rows.claim) // most))
+    add: Callable[[Floats], Floats] = lambda a: np.add.reduceat(a, start)
+    count = add(rows.count)
+    return Residuals(add(rows.count * rows.claim) / count, count, add(rows.right))
+
+
+def calibration_test(data: Tally | Outcomes | Predictions, seed: int = 0) -> CalibrationTest:
+    r"""Whether outcomes fall as the claims say: a test of perfect calibration, exact for independent samples.
+
+    Outcomes are redrawn as :math:`c_i \sim \mathrm{Bernoulli}(r_i)` 999 times. The statistic is the smallest nominal
+    p-value over 1, 2, 4, ..., 64 intervals of equal null variance, of the sum of their squared standardised residuals
+    (smooth defects) and of the largest of them (local ones). With a `group`, signs of whole groups are redrawn instead,
+    which holds for many groups. Unequal weights are refused. Bröcker & Smith 2007 for redrawn outcomes.
+
+    >>> from howsure import tally
+    >>> calibration_test(tally([0.9] * 50 + [0.6] * 50, correct=[1] * 45 + [0] * 5 + [1] * 30 + [0] * 20)).p > 0.5
+    True
+    >>> calibration_test(tally([0.9] * 100, correct=[1] * 60 + [0] * 40)).p
+    0.001
+    """
+    source = Outcomes.of(data) if isinstance(data, Predictions) else data
+    t = source.tally() if isinstance(source, Outcomes) else source
+    needs_claims(t, "calibration_test")
+    if not t.equal_weights:
+        raise InputError("calibration_test redraws the outcomes of single samples; unequal weights are refused.")
+    rows = as_rows(t)
+    claim, count, right = (
+        np.asarray(c, dtype=np.float64)[::-1] for c in (rows.score, rows.count, rows.count - rows.loss)
+    )
+    if not isinstance(source, Outcomes) or source.group is None:
+        return redrawn_test(Residuals(claim, count, right), seed)
+    return _of_groups(source, claim, count, seed)
+
+
+def _of_groups(o: Outcomes, claim: Floats, count: Floats, seed: int) -> CalibrationTest:
+    """Residual sums of every group in every interval."""
+    variance = count * claim * (1 - claim)
+    leaf, leaves = _leaves(variance), 1 << (SCALES - 1)
+    group = o.units
+    many = int(group.max()) + 1
+    if many < 2:
+        raise InputError("calibration_test needs more than one group to tell how groups differ.")
+    where = group * leaves + leaf[np.searchsorted(claim, o.score.astype(np.float64) + 0.0)]
+    sums = np.bincount(where, o.right - o.score, minlength=many * leaves).reshape(many, leaves).astype(np.float64)
+    null: Floats = np.bincount(leaf, variance, minlength=leaves).astype(np.float64)
+    return grouped_test(sums, null, len(o), seed)

@@ -1,0 +1,269 @@
+"""Which limits belong to which metric: one recipe each, closed form; `RECIPES` is the list of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from math import inf, isfinite, nan
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from howsure import metrics
+from howsure._core.check import Floats
+from howsure.binning import Binning, adaptive, equal_range, equal_size
+from howsure.bounds import proportion_limits
+from howsure.metrics.mean_loss import mean_loss
+from howsure.uncertainty import influence
+from howsure.uncertainty.calibration import ece_limits, over_limits, rms_limits, under_limits
+from howsure.uncertainty.case import Case, Linear, Loss
+from howsure.uncertainty.clusters import FEW_GROUPS
+from howsure.uncertainty.influence import Influence
+from howsure.uncertainty.means import mean_limits
+from howsure.uncertainty.ranking import (
+    AREA,
+    GENERALISED,
+    Limits,
+    Sample,
+    auroc_limits,
+    average_precision_limits,
+    coverage_limits,
+    excess_limits,
+    gamma_limits,
+    risk_limits,
+)
+
+__all__ = ["RECIPES", "Interval", "limits_of"]
+
+Metric: TypeAlias = Callable[..., float]
+
+
+class Interval(NamedTuple):
+    """Limits of a number, or nan twice and `why` it has none; `note` says what makes given limits unsafe.
+
+    >>> Interval(0.2, 0.4).why is None
+    True
+    """
+
+    low: float
+    high: float
+    why: str | None = None
+    note: str | None = None
+
+
+def none(why: str) -> Interval:
+    """No limits, with the reason."""
+    return Interval(nan, nan, why)
+
+
+def limits_of(metric: Metric, case: Case, half: float) -> Interval | None:
+    """Limits of a metric, given as such or as a partial with options; None where there is no recipe for it."""
+    plain, options = (metric.func, metric.keywords) if isinstance(metric, partial) else (metric, {})
+    recipe = RECIPES.get(plain)
+    if recipe is None or (isinstance(metric, partial) and metric.args):
+        return None
+    value = metric(case.tally)
+    if not isfinite(value):
+        return none("its value is undefined" if value != value else "its value is infinite")
+    if case.groups == 1:
+        return none("all samples belong to one group, so nothing tells how groups differ")
+    found = recipe(case, value, half, **options)
+    if isinstance(found, str):
+        return none(found)
+    few = case.groups is not None and case.groups < FEW_GROUPS
+    note = f"only {case.groups} groups, so these limits are unsafe" if few else None
+    return Interval(float(found[0]), float(found[1]), None, note)
+
+
+Found: TypeAlias = "Limits | str"
+OTHER_LOSS = "this number has limits for right and wrong only, not for other losses"
+
+
+def _sample(case: Case, value: float, part: Influence, half: float) -> Sample:
+    r = case.ranks
+    return Sample(value, r.n, r.k, part.squares(r)).over(case.design(lambda: case.spread(part), half))
+
+
+def _aurc(case: Case, value: float, half: float, variant: str | None = None) -> Found:
+    del variant  # all three variants vary alike
+    part = influence.aurc(case.ranks)
+    if not case.tally.zero_one:
+        return _of_losses(case, value, case.spread(part), half)
+    return gamma_limits(_sample(case, value, part, half), AREA, half)
+
+
+def _e_aurc(case: Case, value: float, half: float) -> Found:
+    if not case.tally.zero_one:
+        return OTHER_LOSS
+    return excess_limits(_sample(case, value, influence.e_aurc(case.ranks), half), half)
+
+
+def _augrc(case: Case, value: float, half: float) -> Found:
+    part = influence.augrc(case.ranks)
+    if not case.tally.zero_one:
+        return _of_losses(case, value, case.spread(part), half)
+    return gamma_limits(_sample(case, value, part, half), GENERALISED, half)
+
+
+def _of_losses(case: Case, value: float, part: Linear, half: float) -> Found:
+    """Limits from the influence as of a mean, for losses that are no counts."""
+    if case.n < 2:
+        return ONE
+    design = case.design(lambda: part, half)
+    return mean_limits(value, case.squares(part) / design, case.cubes(part) / design, case.n / design, half)
+
+
+def _auroc(case: Case, value: float, half: float) -> Found:
+    del value
+    design = case.design(lambda: case.spread(influence.auroc(case.ranks)), half)
+    return auroc_limits(case.ranks, design, half)
+
+
+def _aupr(case: Case, value: float, half: float, positive: str = "error", method: str = "step") -> Found:
+    del method  # all of them vary alike
+    r, errors = case.ranks, positive == "error"
+    part = influence.aupr_error(r) if errors else influence.aupr_success(r)
+    design = case.design(lambda: case.spread(part), half)
+    sample = Sample(value, r.n, r.k if errors else r.m, part.squares(r)).over(design)
+    found = average_precision_limits(sample, half, influence.own_precision(r) if errors else 0.0)
+    return "all positives come first, so nothing tells how far the truth is" if found is None else found
+
+
+def _accuracy(case: Case, value: float, half: float) -> Found:
+    design = case.design(lambda: wrong_share(case, 1 - value), half)
+    low, high = proportion_limits(case.ranks.m / design, case.n / design, half)
+    return float(low), float(high)
+
+
+def wrong_share(case: Case, value: float) -> Linear:
+    """Being wrong, around its share."""
+    return Linear(np.full(len(case.rows.score), -value), np.ones(len(case.rows.score)))
+
+
+def _optimal(case: Case, value: float, half: float) -> Found:
+    del value
+    if not case.tally.zero_one:
+        return OTHER_LOSS
+    low, high = _accuracy(case, 1 - case.ranks.k / case.n, half)
+    best = metrics.optimal_aurc_asymptotic
+    return best(1 - float(high)), best(1 - float(low))
+
+
+def _coverage(case: Case, value: float, half: float, risk: float = nan) -> Found:
+    design = _cut_design(case, value * case.n if value > 0 else case.n, risk, half)
+    return coverage_limits(case.ranks, risk, value, case.cut_at, design, half)
+
+
+def _risk(case: Case, value: float, half: float, coverage: float = nan) -> Found:
+    if not case.tally.zero_one:
+        return OTHER_LOSS
+    end = float(case.cut_at(np.array([coverage * case.n]))[0])
+    return risk_limits(case.ranks, coverage, case.cut_at, _cut_design(case, end, value, half), half)
+
+
+def _cut_design(case: Case, end: float, risk: float, half: float) -> float:
+    """The larger design effect of the accepted share and of the errors among the accepted."""
+    if case.groups is None and not case.tally.weighted:
+        return 1.0
+    kept = case.accepted(end)
+    parts = (case.centred(kept, 0 * kept), case.centred(-risk * kept, kept))
+    return max(case.design(lambda part=part: part, half) for part in parts)
+
+
+def over_sign(gap: Floats) -> Floats:
+    """Only gaps above 0 count."""
+    return np.where(gap > 0, 1.0, 0.0)
+
+
+def under_sign(gap: Floats) -> Floats:
+    """Only gaps below 0 count."""
+    return np.where(gap < 0, -1.0, 0.0)
+
+
+def _ece(case: Case, value: float, half: float, bins: Binning = equal_range(15)) -> Found:
+    del value
+    return ece_limits(case.binned(bins, np.sign, half), half)
+
+
+def _aece(case: Case, value: float, half: float, bins: Binning = adaptive()) -> Found:
+    return _ece(case, value, half, bins)
+
+
+def _over(case: Case, value: float, half: float, bins: Binning = equal_range(15)) -> Found:
+    del value
+    return over_limits(case.binned(bins, over_sign, half), half)
+
+
+def _under(case: Case, value: float, half: float, bins: Binning = equal_range(15)) -> Found:
+    del value
+    return under_limits(case.binned(bins, under_sign, half), half)
+
+
+def _debiased(case: Case, value: float, half: float, bins: Binning = equal_size(15)) -> Found:
+    del value
+    return rms_limits(case.binned(bins, np.sign, half), half)
+
+
+ONE = "one sample does not tell how much samples differ"
+
+
+def _mean(case: Case, value: float, half: float, right: Loss, wrong: Loss) -> Limits | None:
+    """Limits of a mean whose values depend on claim and outcome; None of a single sample."""
+    if case.n < 2:
+        return None
+    if case.groups is not None or case.tally.weighted:
+        part = case.mean(right, wrong, value)
+        design = case.design(lambda: part, half)
+        return mean_limits(value, case.squares(part) / design, case.cubes(part) / design, case.n / design, half)
+    squares = cubes = 0.0
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for r, count, missed in case.tally.pieces():
+            for many, off in ((count - missed, right(r) - value), (missed, wrong(r) - value)):
+                off = np.where(many > 0, off, 0.0)
+                squares += float(np.dot(many, off**2))
+                cubes += float(np.dot(many, off**3))
+    return mean_limits(value, squares, cubes, case.n, half)
+
+
+def _clipped(found: Limits | None, low: float, high: float) -> Found:
+    return ONE if found is None else (max(low, found[0]), min(high, found[1]))
+
+
+def _signed(case: Case, value: float, half: float) -> Found:
+    return _clipped(_mean(case, value, half, lambda r: r - 1, lambda r: r), -1.0, 1.0)
+
+
+def _correctness_brier(case: Case, value: float, half: float) -> Found:
+    return _clipped(_mean(case, value, half, lambda r: (1 - r) ** 2, lambda r: r**2), 0.0, 1.0)
+
+
+def _correctness_nll(case: Case, value: float, half: float) -> Found:
+    return _clipped(_mean(case, value, half, lambda r: -np.log(r), lambda r: -np.log1p(-r)), 0.0, inf)
+
+
+def _mean_loss(case: Case, value: float, half: float) -> Found:
+    return _of_losses(case, value, wrong_share(case, value), half)
+
+
+RECIPES: Mapping[Metric, Callable[..., Found]] = {
+    metrics.aac: _aurc,
+    metrics.accuracy: _accuracy,
+    metrics.aece: _aece,
+    metrics.augrc: _augrc,
+    metrics.aupr: _aupr,
+    metrics.aurc: _aurc,
+    metrics.auroc: _auroc,
+    metrics.correctness_brier: _correctness_brier,
+    metrics.correctness_nll: _correctness_nll,
+    metrics.coverage_at_risk: _coverage,
+    metrics.debiased_ece: _debiased,
+    metrics.e_aurc: _e_aurc,
+    metrics.ece: _ece,
+    mean_loss: _mean_loss,
+    metrics.optimal_aurc: _optimal,
+    metrics.over_confidence: _over,
+    metrics.risk_at_coverage: _risk,
+    metrics.rms_calibration_error: _debiased,
+    metrics.signed_calibration_error: _signed,
+    metrics.under_confidence: _under,
+}

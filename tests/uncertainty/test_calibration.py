@@ -1,0 +1,101 @@
+"""Limits of calibration errors, the noise floor, and the test of claims."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import howsure as hs
+from howsure.uncertainty.calibration import Bins, ece_limits, noise_floor, three_moments
+from howsure.uncertainty.case import Case
+
+
+def honest(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    p = rng.beta(4, 1, n)
+    return p, rng.random(n) < p
+
+
+def test_honest_claims_may_have_no_error_at_all() -> None:
+    t = hs.tally(*honest(2000))
+    for metric in (hs.ece, hs.over_confidence, hs.under_confidence, hs.debiased_ece):
+        low, high = hs.interval(metric, t)
+        assert low == 0
+        assert high > 0
+
+
+def test_a_clear_error_has_limits_around_it() -> None:
+    p, c = honest(5000)
+    t = hs.tally(np.sqrt(p), correct=c)  # claims too much everywhere
+    low, high = hs.interval(hs.ece, t)
+    assert 0 < low < hs.ece(t) < high
+    assert hs.interval(hs.under_confidence, t)[0] == 0
+
+
+def test_noise_floor_is_what_honest_models_show() -> None:
+    rng = np.random.default_rng(0)
+    p = rng.beta(4, 1, 300)
+    shown = [hs.ece(hs.tally(p, correct=rng.random(300) < p)) for _ in range(400)]
+    b = Case.of(hs.tally(p, correct=rng.random(300) < p)).binned(hs.equal_range(15), np.sign, 0.025)
+    assert noise_floor(b) == pytest.approx(np.mean(shown), rel=0.05)
+
+
+def test_three_moments_of_a_half_normal() -> None:
+    z = np.abs(np.random.default_rng(0).normal(size=400_000))
+    assert z.mean() + three_moments(z.var(), ((z - z.mean()) ** 3).mean(), 0.975) == pytest.approx(
+        np.quantile(z, 0.975), abs=0.02
+    )
+
+
+def test_fewer_effective_samples_are_less_sure() -> None:
+    columns = np.array([500.0, 300.0]), np.array([450.0, 200.0]), np.array([400.0, 190.0])
+    once, twice = ece_limits(Bins(*columns), 0.025), ece_limits(Bins(*columns, design=2.0), 0.025)
+    assert twice[0] < once[0]
+    assert once[1] < twice[1]
+
+
+class TestClaims:
+    """`calibration_test`: its level, its power, what it refuses."""
+
+    def test_the_p_value_of_honest_claims_is_uniform(self) -> None:
+        p = np.array([hs.calibration_test(hs.tally(*honest(200, seed)), seed).p for seed in range(150)])
+        assert (p <= 0.05).mean() <= 0.12  # P(more) < 0.1 % at a level of 5 %
+        assert 0.4 < p.mean() < 0.6
+
+    @pytest.mark.parametrize("what", ["smooth", "local", "shift"])
+    def test_defects_are_found(self, what: str) -> None:
+        rng = np.random.default_rng(0)
+        p = rng.beta(4, 1, 5000)
+        true = {"smooth": p**1.3, "local": np.where((p > 0.8) & (p < 0.85), p - 0.2, p), "shift": p - 0.04}[what]
+        found = hs.calibration_test(hs.tally(p, correct=rng.random(5000) < true))
+        assert found.p == pytest.approx(0.001)
+        assert found.statistic > 3
+
+    def test_outcomes_and_predictions(self) -> None:
+        p, c = honest(300)
+        by_tally = hs.calibration_test(hs.tally(p, correct=c))
+        assert hs.calibration_test(hs.Outcomes(p, correct=c)) == by_tally
+        assert hs.calibration_test(hs.Predictions.from_confidence(p, c)) == by_tally
+
+    def test_groups_that_are_right_or_wrong_together_are_no_defect(self) -> None:
+        def once(seed: int, group: bool) -> float:
+            rng = np.random.default_rng(seed)
+            where = np.repeat(np.arange(60), 10)
+            p = np.repeat(rng.beta(4, 1, 60), 10)
+            c = np.repeat(rng.random(60) < p[::10], 10)
+            return hs.calibration_test(hs.Outcomes(p, correct=c, group=where if group else None), seed).p
+
+        with_group = np.array([once(seed, True) for seed in range(100)])
+        without = np.array([once(seed, False) for seed in range(20)])
+        assert (with_group <= 0.05).mean() <= 0.12
+        assert (without <= 0.05).mean() > 0.5
+
+    def test_claims_of_certainty_that_fail(self) -> None:
+        found = hs.calibration_test(hs.tally([1.0] * 20 + [0.5] * 20, correct=[1] * 19 + [0] + [1, 0] * 10))
+        assert found.p == pytest.approx(0.001)
+
+    def test_weights_and_scores_are_refused(self) -> None:
+        with pytest.raises(hs.InputError, match="calibration_test redraws the outcomes of single samples"):
+            hs.calibration_test(hs.tally([0.9, 0.8], correct=[1, 0], weight=[1.0, 2.0]))
+        with pytest.raises(hs.InputError, match=r"scores in \[0, 1\]"):
+            hs.calibration_test(hs.tally([9.0, 0.8], correct=[1, 0]))

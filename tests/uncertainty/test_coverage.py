@@ -1,0 +1,101 @@
+"""Do the limits hold? A short version of `python -m benchmarks.coverage`: made-up worlds, few runs, and it can fail."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+from benchmarks.coverage import AT_ITS_BINS, CLAIMS, RANKING, Found, count, share, truths
+from benchmarks.worlds import Population, Random, World, plain
+
+import howsure as hs
+
+RUNS = 120
+EACH, ALL = 0.87, 0.93  # 0.95 less four standard errors of one cell; of all worlds together
+
+
+def population(a: float, b: float, *, power: float = 1.0, decimals: int = 9) -> Callable[[], Population]:
+    """Answers that are right with probability Beta(a, b), which the claim tells up to a power."""
+    p = np.random.default_rng(0).beta(a, b, 20_000).clip(1e-6, 1 - 1e-6)
+    made = Population((p**power).round(decimals).clip(1e-6, 1 - 1e-6), p)
+    return lambda: made
+
+
+def grouped(make: Callable[[], Population], many: int) -> World:
+    """Groups of 3 to 25 answers that share part of their luck."""
+
+    def draw(rng: Random) -> hs.Outcomes:
+        p = make()
+        group = np.repeat(np.arange(many), rng.integers(3, 26, many))
+        i = rng.integers(0, len(p.score), len(group))
+        shared = rng.random(len(group)) < 0.3
+        luck = np.where(shared, rng.random(many)[group], rng.random(len(group)))
+        return hs.Outcomes(p.score[i], correct=luck < p.right[i], group=group)
+
+    return World("clusters", f"{many}", make, draw)
+
+
+def weighted(make: Callable[[], Population], n: int) -> World:
+    """Sure answers are drawn more often than they should be, and weighted down."""
+
+    def draw(rng: Random) -> hs.Outcomes:
+        p = make()
+        chance = np.exp(1.5 * p.score) / np.exp(1.5 * p.score).sum()
+        i = np.searchsorted(np.cumsum(chance), rng.random(n)).clip(max=len(chance) - 1)
+        return hs.Outcomes(p.score[i], correct=rng.random(n) < p.right[i], weight=1 / chance[i])
+
+    return World("weights", f"{n}", make, draw)
+
+
+WORLDS = [
+    plain("over-confident", "half power", 200, population(4, 1.5, power=0.5)),
+    plain("few errors", "3 %", 300, population(29, 1, power=0.7)),
+    plain("two decimals", "round", 300, population(4, 1, power=0.8, decimals=2)),
+    plain("calibrated", "honest", 300, population(4, 1)),
+    grouped(population(4, 1, power=0.6), 30),
+    weighted(population(4, 1, power=0.6), 400),
+]
+
+
+@pytest.fixture(scope="module")
+def found() -> dict[str, Found]:
+    """Every world's counts by metric."""
+    out: dict[str, Found] = {}
+    for world in WORLDS:
+        p, here = world.population(), out.setdefault(world.kind, {})
+        fixed = p.ranking() | p.claims()
+        left_out = AT_ITS_BINS if world.kind == "weights" else {}
+        metrics = {name: m for name, m in (RANKING | CLAIMS).items() if name not in left_out}
+        for i in range(RUNS):
+            o = world.draw(np.random.default_rng([i, len(world.kind)]))
+            truth = truths(p, o.tally(), fixed, list(metrics))
+            for name, limits in zip(metrics, hs.each_interval(list(metrics.values()), o), strict=True):
+                count(here, name, limits, truth[name])
+    return out
+
+
+@pytest.mark.parametrize("kind", [w.kind for w in WORLDS])
+def test_limits_hold_in_each_world(found: dict[str, Found], kind: str) -> None:
+    missed = {name: share(of) for name, of in found[kind].items() if of["none"] < RUNS and share(of) < EACH}
+    assert not missed
+
+
+@pytest.mark.parametrize("name", [*RANKING, *CLAIMS])
+def test_limits_hold_over_all_worlds(found: dict[str, Found], name: str) -> None:
+    cells = [here[name] for here in found.values() if name in here]
+    given = sum(of["low"] + of["inside"] + of["high"] for of in cells)
+    assert given > RUNS
+    assert sum(of["inside"] for of in cells) / given >= ALL
+
+
+def test_percentiles_would_fail() -> None:
+    """The reason for closed forms: draws of a calibrated model's ECE never reach its true value, 0."""
+    make, missed = population(4, 1), 0
+    for i in range(20):
+        rng = np.random.default_rng(i)
+        rows = rng.integers(0, 20_000, 300)
+        t = hs.tally(make().score[rows], correct=rng.random(300) < make().right[rows])
+        low, _ = hs.interval(lambda t: hs.ece(t), t)
+        missed += low > 0
+    assert missed == 20
