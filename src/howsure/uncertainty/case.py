@@ -87,7 +87,7 @@ class Case:
         """The loss of each sample."""
         assert self.outcomes is not None
         o = self.outcomes
-        return (o.loss if o.correct is None else ~o.correct).astype(np.float64)
+        return (~o.right if o.loss is None else o.loss).astype(np.float64)
 
     def single(self, part: Linear) -> Floats:
         """The influence of each sample."""
