@@ -6,6 +6,7 @@ from typing import Any
 
 import jsonschema
 
+from howsure.policies.planning import PlanData
 from howsure.render import model
 from howsure.render.schema import schema_of
 
@@ -14,6 +15,7 @@ KINDS: dict[str, type] = {
     "report": model.ReportData,
     "comparison": model.ComparisonData,
     "calibration": model.CalibrationData,
+    "plan": PlanData,
 }
 
 

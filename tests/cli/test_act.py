@@ -12,6 +12,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from schemas import validate
+
 
 @pytest.fixture
 def val(tmp_path: Path) -> Path:
@@ -36,6 +38,7 @@ def test_threshold_with_a_promise_checked_on_test(howsure: Callable, snapshot: C
 def test_threshold_as_json(howsure: Callable, val: Path) -> None:
     ran = howsure("threshold", "v.npz", "--split", "val", "--accuracy", "0.99", "--by", "class", "--json")
     plan = json.loads(ran.out)
+    validate(plan, "plan")
     assert ran.code == 0
     assert set(plan["thresholds"]) == {"0", "1", "2", "3"}
     assert plan["deferral"]["predicted class"][0]["name"] == "all"
