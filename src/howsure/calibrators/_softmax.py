@@ -26,7 +26,7 @@ ENOUGH, EXACTLY = 4e-10, 1e-13  # twice how much lower the loss may still be, of
 STEPS = 400
 MEMORY = 20  # steps whose change of the gradient is remembered
 EXACT = 300  # parameters up to which the whole second derivative is made ...
-PER_PARAMETER = 200  # ... from so many samples for each of them
+MANY, SOME = 200, 30  # ... from so many samples for each of them, or so few where the start is near
 FEW = 50  # samples for each parameter that show where to start, an eighth of all at most
 CLOSE, INNER = 0.1, 100  # how far conjugate gradients go inside a step of Newton's method
 FLAT = 1e-14  # of the largest curvature: flat directions are not followed to infinity in one step
@@ -315,23 +315,26 @@ def minimise(problem: Problem, start: Floats, *, near: bool = False, goal: float
     `near` says that the start is the minimum of almost the same samples. Otherwise an eighth of many samples shows
     the way first.
     """
-    v, n = start, problem.data.x.shape[1]
+    v, n, large = start, problem.data.x.shape[1], problem.data.x.size >= LARGE
     if not near and n // 8 >= FEW * v.size:
         v = minimise(problem.thinned(8), start, goal=ROUGH).v
-    first = None if problem.data.x.size >= LARGE else measured(problem, start)
-    model = _Model.at(problem, v)
-    if first is None:
+    model = _Model.at(problem, v, SOME if near else MANY)
+    if large:
         v = _descend(problem, v, model, np.float32, max(goal, NEAR)).v
     found = _descend(problem, v, model, np.float64, goal)
-    if first is not None and found.converged:  # few samples: one more step costs little and doubles the digits
-        new = found.v - model.times(found.at.gradient)
-        there = measured(problem, new)
-        if np.abs(there.gradient).max() < np.abs(found.at.gradient).max():
-            found = Minimum(new, there, True)
-    if found.converged and first is None:
+    if found.converged and (large or near):
         return found
-    first = first or measured(problem, start)
+    found = _sharpened(problem, found, model)
+    first = measured(problem, start)
     return found if found.at.loss <= first.loss else Minimum(start, first, found.converged)
+
+
+def _sharpened(problem: Problem, found: Minimum, model: _Model) -> Minimum:
+    """One more step, which doubles the digits."""
+    new = found.v - model.times(found.at.gradient)
+    there = measured(problem, new)
+    better = np.abs(there.gradient).max() < np.abs(found.at.gradient).max()
+    return Minimum(new, there, found.converged) if found.converged and better else found
 
 
 def _descend(problem: Problem, v: Floats, model: _Model, dtype: DTypeLike, goal: float) -> Minimum:
@@ -381,9 +384,9 @@ class _Model:
         self.rate = 0.0
 
     @classmethod
-    def at(cls, problem: Problem, v: Floats) -> _Model:
-        """From as many samples as make the second derivative sure."""
-        return cls(problem, v, max(1, problem.data.x.shape[1] // (PER_PARAMETER * min(v.size, EXACT))))
+    def at(cls, problem: Problem, v: Floats, samples: int) -> _Model:
+        """From so many samples for each parameter."""
+        return cls(problem, v, max(1, problem.data.x.shape[1] // (samples * min(v.size, EXACT))))
 
     @property
     def fresh(self) -> bool:
