@@ -14,6 +14,7 @@ from howsure.cli.common import FILES, command_line, measuring, note, read_files,
 from howsure.cli.streaming import OPTIONS, streamed, streaming, streams
 
 if TYPE_CHECKING:
+    from howsure.predictions import Predictions
     from howsure.report import Report
 
 INTERRUPTED = 130
@@ -89,6 +90,7 @@ def loaded(
 
     files = local(files)
     preds = read_files(files, **how)
+    _tell_unanswered(preds)
     before = None
     if calibrator:
         from howsure._core.saving import load
@@ -104,6 +106,20 @@ def loaded(
             command=command_line(),
             **asked,
         )
+
+
+def _tell_unanswered(preds: Predictions) -> None:
+    """Say on standard error how many questions were answered, and both accuracies."""
+    missing = preds.unanswered
+    if missing is None or not missing.total or preds.known_correct is None:
+        return
+    context = click.get_current_context(silent=True)
+    asked, right = preds.n + missing.total, float(preds.correct.sum())
+    note(
+        f"howsure: {preds.n:,} of {asked:,} questions are answered ({missing}): accuracy {right / preds.n:.4g} when "
+        f"answering, {(right + missing.unstated_right) / asked:.4g} with no answer counted as wrong.",
+        context is not None and bool(context.params.get("quiet")),
+    )
 
 
 def _file(path: str) -> str:
