@@ -26,6 +26,8 @@ from howsure.uncertainty.intervals import Interval, percentiles, values
 
 ROOT = Path(__file__).parent
 RESULTS, TABLE = ROOT / "results" / "coverage", ROOT / "results" / "coverage.md"
+PAGE = ROOT.parent / "docs" / "intervals.md"
+MARKS = ("<!-- coverage: begin -->", "<!-- coverage: end -->")
 OLD_EVERY, SAVE = 50, 50  # runs
 Metric = Callable[..., float]
 Found = dict[str, dict[str, float]]
@@ -146,15 +148,48 @@ def table() -> str:
     return "\n".join(lines).strip() + "\n"
 
 
+def summary() -> str:
+    """Each metric over all worlds: lowest and middle coverage, beside those of percentile limits, and the width."""
+    stored = [(w, json.loads(f.read_text())) for w in worlds() if (f := RESULTS / f"{w.key}.json").exists()]
+    runs = sum(done["runs"] for _, done in stored)
+    head = f"{len(stored)} worlds, {runs:,} runs in all, {time.strftime('%Y-%m-%d')}."
+    lines = [head, "", "| metric | lowest | where | middle | percentiles: lowest | middle | width, ours over theirs |"]
+    lines.append("|---|---:|---|---:|---:|---:|---:|")
+    for name in [*RANKING, *CLAIMS]:
+        here = [
+            (share(d["new"][name]), w) for w, d in stored if name in d["new"] and not np.isnan(share(d["new"][name]))
+        ]
+        low, where = min(here, key=lambda pair: pair[0])
+        old = [share(d["old"][name]) for _, d in stored if name in d["old"] and not np.isnan(share(d["old"][name]))]
+        widths = [ratio for _, d in stored if (ratio := width_ratio(d, name)) is not None]
+        cells = [f"{100 * low:.1f}", f"{where.kind}: {where.name}", f"{100 * np.median([x for x, _ in here]):.1f}"]
+        cells += [f"{100 * min(old):.0f}", f"{100 * np.median(old):.0f}", f"{np.median(widths):.2f}"]
+        lines.append(f"| {name} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
+
+
+def width_ratio(done: dict[str, Found], name: str) -> float | None:
+    """Mean width of our limits over that of percentile limits."""
+    pair = [done[side].get(name) for side in ("new", "old")]
+    if any(of is None or np.isnan(share(of)) or of["width"] <= 0 for of in pair):
+        return None
+    new, old = (of["width"] / (of["low"] + of["inside"] + of["high"]) for of in pair if of is not None)
+    return new / old
+
+
+def write_page() -> None:
+    """The summary, in docs/intervals.md."""
+    text = PAGE.read_text()
+    start, end = (text.index(mark) for mark in MARKS)
+    PAGE.write_text(text[: start + len(MARKS[0])] + "\n" + summary() + text[end:])
+
+
 def cell(done: dict[str, Found], name: str) -> str:
     new, old = done["new"].get(name), done["old"].get(name)
     if new is None or np.isnan(share(new)):
         return "–"
-    text = f"{100 * share(new):.1f}"
-    if old is None or np.isnan(share(old)) or old["width"] <= 0:
-        return text
-    widths = [of["width"] / (of["low"] + of["inside"] + of["high"]) for of in (new, old)]
-    return f"{text} ({100 * share(old):.0f}, ×{widths[0] / widths[1]:.2f})"
+    text, wider = f"{100 * share(new):.1f}", width_ratio(done, name)
+    return text if wider is None or old is None else f"{text} ({100 * share(old):.0f}, ×{wider:.2f})"
 
 
 def worst(least: float) -> list[str]:
@@ -186,6 +221,7 @@ def main() -> None:
             print(world.kind, world.name, run(world, chosen.runs, until), "runs", flush=True)
     TABLE.parent.mkdir(parents=True, exist_ok=True)
     TABLE.write_text(table())
+    write_page()
     print(*worst(0.93), sep="\n")
 
 

@@ -14,8 +14,8 @@ from howsure.uncertainty.case import Case
 from howsure.uncertainty.influence import Influence, Ranks
 
 PARTS: list[tuple[Callable[..., float], Callable[[Ranks], Influence], float]] = [
-    (hs.aurc, influence.aurc, 0.01),
-    (hs.e_aurc, influence.e_aurc, 0.01),
+    (hs.aurc, influence.aurc, 0.002),
+    (hs.e_aurc, influence.e_aurc, 0.002),
     (hs.augrc, influence.augrc, 0.001),
     (hs.auroc, influence.auroc, 0.005),
     (hs.aupr, influence.aupr_error, 0.06),

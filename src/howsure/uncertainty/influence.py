@@ -75,13 +75,16 @@ def centred(r: Ranks, free: Floats, tied: Floats, wrong: Floats) -> Influence:
 
 
 def aurc(r: Ranks) -> Influence:
-    r"""An error counts in all risks below it, and whoever joins dilutes the risks below:
-    :math:`\lambda x - G` with :math:`x = 1 + \ln(n/A) - (B/c) \ln(A/B)` and G the sum of :math:`\ell \ln(A/B)/c`
-    over the rows below and half of the own row's (1/c for ln(A/B)/c at B = 0)."""
-    later = 1.0 + np.log(r.n / r.after) - r.before * _log_rise(r)
-    dilution = r.wrong * np.where(r.before > 0, _log_rise(r), 1.0 / (r.after - r.before))
-    free, tied = _below(dilution)
-    return centred(r, -free, -tied, later - tied)
+    r"""An error counts in all risks below it, and whoever joins dilutes the risks below: :math:`\lambda x - G`.
+
+    :math:`x = 1 + \ln(n/A) - (B/c) \ln(A/B)`. G sums :math:`\ell \ln(A/B)/c` over the rows below (1/c for ln(A/B)/c at
+    B = 0) and the own row's :math:`(\ell/c) (1 - (B/c) \ln(A/B))`, which is half of that where the row is narrow.
+    """
+    rise, size = _log_rise(r), r.after - r.before
+    within = 1.0 - r.before * rise
+    free, _ = _below(r.wrong * np.where(r.before > 0, rise, 1.0 / size))
+    tied = free[1:] + r.wrong / size * within
+    return centred(r, -free, -tied, np.log(r.n / r.after) + within - tied)
 
 
 def e_aurc(r: Ranks) -> Influence:
