@@ -9,9 +9,12 @@ import pytest
 
 import howsure as hs
 from howsure import policies as p
-from howsure._core.saving import SAVABLE
+from howsure._core.saving import SAVABLE, saved_as
 from howsure.predictions import Predictions
 from howsure.report import Report
+from howsure.report.gate import check
+from howsure.serving.resume import decide_file
+from howsure.serving.stream import Serving
 from schemas import validate
 
 OLD = Path(__file__).parent / "golden" / "v0.1"
@@ -89,6 +92,24 @@ def test_a_comparison_is_read_and_rendered_in_every_form(name: str) -> None:
     assert "### Ranking by AURC" in found.to_markdown()
     assert found.to_html().startswith("<!doctype html>")
     assert found._repr_html_().startswith("<iframe")
+
+
+def test_decisions_are_resumed(tmp_path: Path) -> None:
+    out = tmp_path / "decisions.jsonl"
+    out.write_bytes((OLD / "decisions.jsonl").read_bytes())
+    policy = hs.load(OLD / "policy.json")
+    stamp = saved_as(OLD / "policy.json")[1][:12]
+    done = decide_file(policy.decide, OLD / "rows.csv", out, resume=True, how=Serving(stamp=stamp))
+    lines = out.read_text(encoding="utf-8").splitlines()
+    assert (done.decided, done.skipped) == (7, 5)
+    assert [json.loads(line)["id"] for line in lines] == [f"r{i}" for i in range(12)]
+    assert [json.loads(line).keys() for line in lines] == [json.loads(lines[0]).keys()] * 12
+
+
+def test_a_report_is_a_baseline() -> None:
+    data = Report.from_json(written("report_confidence")).data
+    preds = Predictions.from_confidence([0.9, 0.8, 0.3] * 20, [0, 0, 1] * 20)
+    assert not all(verdict.passed for verdict in check(preds, [], baseline=data))
 
 
 def test_a_calibration_report_fits_its_schema() -> None:

@@ -4,6 +4,7 @@
 """
 
 import json
+import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -124,11 +125,21 @@ def streamed(folder: Path) -> dict[str, Any]:
     return found
 
 
+def decisions(folder: Path) -> None:
+    """Twelve rows, and the decisions of the first five of them."""
+    rows = [f"r{i}," + ",".join(map(str, row)) for i, row in enumerate(logits(12)[0].tolist())]
+    (folder / "rows.csv").write_text("\n".join(["id,logit_0,logit_1,logit_2", *rows]) + "\n")
+    command = [sys.executable, "-m", "howsure.cli", "decide", folder / "policy.json", folder / "rows.csv"]
+    made = subprocess.run(command, capture_output=True, check=True, text=True).stdout
+    (folder / "decisions.jsonl").write_text("".join(made.splitlines(keepends=True)[:5]))
+
+
 def main(folder: Path) -> None:
     for name, value in {**calibrators(), **deciders()}.items():
         hs.save(value, folder / f"{name}.json")
     does = {name: behaviour(value) for name, value in {**calibrators(), **deciders()}.items()}
     (folder / "behaviour.json").write_text(json.dumps(does, indent=1) + "\n")
+    decisions(folder)
     for name, report in reports(folder).items():
         report.to_json(folder / f"report_{name}.json")
     preds = predictions()
