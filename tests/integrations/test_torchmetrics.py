@@ -12,13 +12,13 @@ import pytest
 
 import howsure as hs
 from howsure import InputError
-from howsure.integrations.torchmetrics import cells, grid_tally
 from howsure.tallies.grid import grid
 from howsure.tallies.rows import bucketed, edge_cuts
 
 torch = pytest.importorskip("torch")
 MetricCollection = pytest.importorskip("torchmetrics").MetricCollection
 made = pytest.importorskip("howsure.integrations.torchmetrics")
+cells, grid_tally = made.cells, made.grid_tally
 
 WORKER = Path(__file__).with_name("gloo_worker.py")
 TALLY_METRICS = [

@@ -48,7 +48,7 @@ def in_runs(runs: Iterable[Fields]) -> Iterator[Fields]:
     path: Path | None = None
     for run in runs:
         path = run.path
-        if len(run.arrays[run.kind]):
+        if run.arrays[run.kind].size:
             if held is not None:
                 yield held
             held, before = replace(run, unanswered=_sum(before, run.unanswered)), None
