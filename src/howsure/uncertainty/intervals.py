@@ -215,12 +215,10 @@ def paired_sides(metric: Metric, a: Any, b: Any) -> tuple[tuple[Case, Metric], t
 
 def _cases(a: Outcomes, b: Outcomes) -> tuple[Case, Case]:
     """Both sides sample by sample; a group or weight that only one side has holds for both."""
-    shared = {
-        name: getattr(b if getattr(a, name) is None else a, name)
-        for name in ("group", "weight")
-        if getattr(a, name) is not None or getattr(b, name) is not None
-    }
-    left, right = (replace(o, **shared) for o in (a, b))
+    group, weight = a.group if b.group is None else b.group, a.weight if b.weight is None else b.weight
+    left, right = (
+        o if o.group is group and o.weight is weight else replace(o, group=group, weight=weight) for o in (a, b)
+    )
     if left.weight is not None and not left.weight.all():
         left, right = left[left.weight > 0], right[left.weight > 0]
     return Case.of(left, singly=True), Case.of(right, singly=True)
@@ -240,8 +238,10 @@ def _reduced(metric: Metric, data: Any) -> tuple[Outcomes, Metric]:
 def _joined(a: Outcomes, b: Outcomes) -> tuple[Outcomes, Outcomes]:
     """The same samples in the same order."""
     if a.id is not None and b.id is not None:
-        strange = np.setxor1d(a.id, b.id)
         first, second = _sorted_ids(a.id, "the first"), _sorted_ids(b.id, "the second")
+        if np.array_equal(a.id, b.id):
+            return _alike_grouped(a, b)
+        strange = np.setxor1d(a.id, b.id)
         if len(strange):
             side = "second" if strange[0] in a.id else "first"
             raise InputError(
@@ -253,6 +253,11 @@ def _joined(a: Outcomes, b: Outcomes) -> tuple[Outcomes, Outcomes]:
         raise InputError(
             f"{len(a):,} samples against {len(b):,}; a paired difference needs the same samples. Give ids."
         )
+    return _alike_grouped(a, b)
+
+
+def _alike_grouped(a: Outcomes, b: Outcomes) -> tuple[Outcomes, Outcomes]:
+    """Both, where they put the same samples into the same groups."""
     if a.group is not None and b.group is not None and not np.array_equal(a.group, b.group):
         raise InputError("the two sides put the same samples into different groups; give both the same group.")
     return a, b
