@@ -70,7 +70,8 @@ def test_a_report_is_read_and_written_again_without_loss(name: str) -> None:
 def test_a_report_is_rendered_in_every_form(name: str) -> None:
     report = Report.from_json(written(name))
     assert f"{report.data['n']:,} predictions" in report.to_text()
-    assert "### Can I rank by it?" in report.to_markdown()
+    assert "### The numbers that matter" in report.to_markdown()
+    assert "### Can I rank by it?" in report.to_markdown(full=True)
     assert report.to_html().startswith("<!doctype html>")
     assert report._repr_html_().startswith("<iframe")
 

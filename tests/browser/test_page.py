@@ -9,7 +9,7 @@ import pytest
 
 from browser.payloads import PAYLOADS
 from howsure.render.html import page
-from howsure.render.words import number
+from howsure.render.words import value
 
 HERE = Path(__file__).parent
 TEXTS = (HERE / "texts.js").read_text()
@@ -84,7 +84,7 @@ def test_the_metrics_are_those_of_the_json(show: Any, report: dict[str, Any]) ->
     cells = p.script(
         "return [...document.querySelectorAll('[data-metric]')].map((r) => [r.dataset.metric, r.cells[1].textContent])"
     )
-    assert dict(cells) == {name: number(e["value"]) for name, e in report["metrics"].items()}
+    assert dict(cells) == {name: value(name, e) for name, e in report["metrics"].items()}
 
 
 def test_bins_are_switched_in_place(show: Any) -> None:

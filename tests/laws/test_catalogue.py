@@ -54,7 +54,7 @@ def test_it_has_a_place_and_a_meaning(item: Item) -> None:
 def test_it_is_in_reports_of_every_form(item: Item, report: hs.Report) -> None:
     assert item.name in report.data["metrics"]
     title = re.sub(r"\s+", " ", item.title)
-    for form in (report.to_text(width=160), report.to_markdown(), report.to_html()):
+    for form in (report.to_text(width=160, full=True), report.to_markdown(full=True), report.to_html()):
         assert title in form.replace("\N{NO-BREAK SPACE}", " "), f"{item.title} is not shown"
 
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import shlex
 import sys
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 LOG_OPTIONS = ("format", "percent", "no_answer", "drop_outside")
+DEFAULTS = {"no_answer": "apart"}  # options that are not given have this value
 WIDTH = 110  # of what is printed into a file or a pipe
 FILES = click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE...")
 
@@ -152,4 +154,22 @@ def note(message: str, quiet: bool = False) -> None:
 
 def command_line() -> str:
     """The call, for the record, without the folder that howsure lives in."""
-    return " ".join(["howsure", *sys.argv[1:]])
+    return shlex.join(["howsure", *sys.argv[1:]])
+
+
+def read_again(files: Sequence[str], options: Mapping[str, Any]) -> str:
+    """The files and reading options of a call, as another command takes them.
+
+    >>> read_again(["my test.npz"], {"split": "test", "mc": False, "names": ("labels=y",), "no_answer": "apart"})
+    "'my test.npz' --split test --name labels=y"
+    """
+    words = list(files)
+    for name, value in options.items():
+        option = "--name" if name == "names" else f"--{name.replace('_', '-')}"
+        given: list[Any] = list(value) if isinstance(value, (tuple, list)) else [value]
+        for one in given:
+            if one is True:
+                words.append(option)
+            elif isinstance(one, str) and one != DEFAULTS.get(name):
+                words += [option, one]
+    return shlex.join(words)

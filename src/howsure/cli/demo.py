@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from howsure.cli.common import measuring, note, say, showing, working
+from howsure.cli.common import measuring, note, read_again, say, showing, working
 
 
 @click.command()
@@ -34,17 +34,7 @@ def command(level: float, seed: int, **how_shown: Any) -> None:
     with as_file(files("howsure") / "data" / "fashion_mnist_cnn.npz") as path:
         with working("measuring"):
             report = evaluate(read(path, split="test"), level=level, seed=seed, files=[path], command="howsure demo")
+        report.data["provenance"]["reading"] = read_again([str(path)], {"split": "test"})
         show(report, targets=[*out, *([html] if html else [])], **how_shown)
         if not quiet and not how_shown["as_json"]:
-            say("\n" + _next(str(path)))
-
-
-def _next(path: str) -> str:
-    return (
-        "What to do next\n"
-        f"  the same file is yours to try:  {path}\n"
-        "  howsure doctor YOUR_FILE                        what is in it, and what is wrong with it\n"
-        "  howsure evaluate YOUR_FILE --html report.html   the same numbers for your model, with pictures\n"
-        "  howsure calibrate --fit VAL --on TEST           make the confidence honest\n"
-        "  howsure threshold VAL --risk 0.02               when may the model decide alone?"
-    )
+            say("\nWith a file of your own begin with  howsure doctor YOUR_FILE: what is in it, what is wrong with it.")

@@ -10,7 +10,18 @@ import click
 
 from howsure._core.check import InputError
 from howsure.cli import accuracies
-from howsure.cli.common import FILES, command_line, measuring, note, read_files, reading, say, showing, working
+from howsure.cli.common import (
+    FILES,
+    command_line,
+    measuring,
+    note,
+    read_again,
+    read_files,
+    reading,
+    say,
+    showing,
+    working,
+)
 from howsure.cli.streaming import OPTIONS, streamed, streaming, streams
 
 if TYPE_CHECKING:
@@ -25,6 +36,7 @@ WRITERS = {".json": "to_json", ".md": "to_markdown", ".html": "to_html", ".txt":
 @FILES
 @click.option("--score", "scores", multiple=True, help="Scores to look at; the first is the one the report is about.")
 @click.option("--calibrator", type=click.Path(), help="Apply a saved calibrator first.")
+@click.option("--full", is_flag=True, help="Print all numbers and tables, not only those that matter most.")
 @click.option("--images", type=click.Path(), help="One picture per sample (.npy), for thumbnails in the HTML report.")
 @reading
 @streaming
@@ -37,6 +49,7 @@ def command(
     scores: Sequence[str],
     calibrator: str | None,
     images: str | None,
+    full: bool,
     level: float,
     seed: int,
     as_json: bool,
@@ -47,8 +60,8 @@ def command(
 ) -> None:
     """How sure is this classifier, and should you believe it?
 
-    Reads logits, probabilities, Monte-Carlo samples or a confidence with right/wrong, and prints every number
-    the data allow, each with its interval. Several FILEs are read as one data set.
+    Reads logits, probabilities, Monte-Carlo samples or a confidence with right/wrong. Prints a verdict, what stands
+    out, the numbers that matter with their intervals, and what to do next. Several FILEs are read as one data set.
 
     \b
     Examples:
@@ -64,6 +77,7 @@ def command(
     for target in targets:
         writer(target)
     given = {name: how.pop(name) for name in ("stream", *OPTIONS)}
+    again = read_again(files, how)
     held = [option for option, value in (("--calibrator", calibrator), ("--images", images)) if value]
     asked = {"level": level, "seed": seed}
     if streams(files, given, held, quiet):
@@ -76,7 +90,8 @@ def command(
                 raise
             accuracies.show(e.log, level=level, seed=seed, as_json=as_json, quiet=quiet)
             return
-    show(report, as_json=as_json, targets=targets, quiet=quiet)
+    report.data["provenance"]["reading"] = again
+    show(report, as_json=as_json, targets=targets, quiet=quiet, full=full)
     if report.data.get("streamed", {}).get("partial"):
         note("howsure: interrupted; this is the result of what was read by then.", quiet)
         ctx.exit(INTERRUPTED)
@@ -157,7 +172,7 @@ def pictures(path: str) -> Any:
     return found
 
 
-def show(report: Report, *, as_json: bool, targets: Sequence[str], quiet: bool) -> None:
+def show(report: Report, *, as_json: bool, targets: Sequence[str], quiet: bool, full: bool = False) -> None:
     """Print a report and write it wherever it was asked for."""
     for target in targets:
         getattr(report, writer(target))(target)
@@ -167,7 +182,7 @@ def show(report: Report, *, as_json: bool, targets: Sequence[str], quiet: bool) 
     elif not quiet:
         from howsure.render.sections import sheet
 
-        say(sheet(report.data))
+        say(sheet(report.data, full=full, page=any(target.endswith(".html") for target in targets)))
 
 
 def writer(path: str) -> str:

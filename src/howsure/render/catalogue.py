@@ -24,6 +24,12 @@ UNCERTAINTY = equal_range(15)  # bins of the entropy
 
 Needs = Literal["answers", "many classes", "classes", "order", "claim"]
 On = Literal["score", "uncertainty", "classes", "nll", "brier", "top_5"]
+MAIN = (
+    *("accuracy", "nll", "brier", "aurc", "e_aurc", "auroc", "coverage_at_risk_0.01", "coverage_at_risk_0.05"),
+    *("ece", "aece", "signed_calibration_error", "debiased_ece"),
+)  # the dozen that a terminal shows unless asked for all
+# In percent everywhere; all other numbers as they are, which is how options take them.
+SHARES = ("accuracy", f"top_{TOP_K}_accuracy", "coverage_at_risk_0.01", "coverage_at_risk_0.05")
 
 
 @dataclass(frozen=True)

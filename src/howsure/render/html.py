@@ -20,14 +20,14 @@ from howsure.render.words import (
     by_question,
     evidence,
     headline,
-    interval,
     level,
+    limits,
     meaning,
     note,
-    number,
     origin,
     percent,
     streamed,
+    value,
 )
 
 TILES = ("accuracy", "aurc", "coverage_at_risk_0.01", "ece")
@@ -122,8 +122,7 @@ class Tile(NamedTuple):
 
 
 def _tile(name: str, entry: Entry) -> Tile:
-    limits = interval(entry)
-    return Tile(meaning(name).title, number(entry["value"]), note(name, entry) if limits == "–" else limits)
+    return Tile(meaning(name).title, value(name, entry), limits(name, entry) or note(name, entry))
 
 
 class MetricRow(NamedTuple):
@@ -138,9 +137,7 @@ class MetricRow(NamedTuple):
 
 
 def _metric(name: str, e: Entry) -> MetricRow:
-    why = e.get("why")
-    says = note(name, e) + (f" (no interval: {why})" if why and e["value"] is not None else "")
-    return MetricRow(name, meaning(name).title, ARROWS[e["better"]], number(e["value"]), interval(e), says)
+    return MetricRow(name, meaning(name).title, ARROWS[e["better"]], value(name, e), limits(name, e), note(name, e))
 
 
 def _operating(report: ReportData) -> dict[str, object]:

@@ -203,6 +203,7 @@ class Provenance(TypedDict):
     seed: int
     level: float
     versions: dict[str, str]
+    reading: NotRequired[str]  # files and options by which a command reads the same data
 
 
 class Streamed(TypedDict):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from howsure.render.catalogue import MAIN
 from howsure.render.model import (
     Band,
     Binary,
@@ -17,6 +18,7 @@ from howsure.render.model import (
     ReportData,
     Suspect,
 )
+from howsure.render.steps import steps
 from howsure.render.tables import Sheet, Table
 from howsure.render.words import (
     ARROWS,
@@ -27,11 +29,13 @@ from howsure.render.words import (
     heading,
     headline,
     interval,
+    limits,
     meaning,
     note,
     number,
     percent,
     signed,
+    value,
 )
 
 SCORES = ("aurc", "auroc", "aupr_error", "coverage_at_risk_0.01", "eor_smooth")
@@ -50,21 +54,27 @@ BANDS = (
 TABLE = 20  # rows of the operating table
 
 
-def sheet(report: ReportData) -> Sheet:
-    """Everything that is printed of a report."""
+def sheet(report: ReportData, *, full: bool = False, page: bool = False) -> Sheet:
+    """What is printed of a report: verdict, findings, numbers, what to do next.
+
+    `full`: all numbers and tables, else the dozen that matter; `page`: it is written already.
+    """
+    main = {name: e for name, e in report["metrics"].items() if name in MAIN}
+    shown = by_question(report["metrics"]) if full else [("The numbers that matter", main)]
     found = [
-        *(_metrics(question, metrics) for question, metrics in by_question(report["metrics"])),
-        scores(report),
-        binary(report["binary"]),
         changes(report["calibration"]),
+        *(_metrics(question, metrics) for question, metrics in shown),
+        binary(report["binary"]),
+        *((scores(report), bands(report), classes(report["views"]["classes"])) if full else ()),
     ]
     remarks = [finding["text"] for finding in report["findings"]]
-    return Sheet(headline(report), (), [table for table in found if table is not None], remarks)
+    tables, verdict = [table for table in found if table is not None], ["", *report["verdict"]]
+    return Sheet(headline(report), verdict, tables, remarks, steps(report, page=page, full=full))
 
 
 def _metrics(question: str, metrics: Metrics) -> Table:
     rows = [
-        [meaning(name).title, ARROWS[e["better"]], number(e["value"]), interval(e), note(name, e)]
+        [meaning(name).title, ARROWS[e["better"]], value(name, e), limits(name, e), note(name, e)]
         for name, e in metrics.items()
     ]
     return Table(question, ["", "", "value", "interval", "what it says"], rows)
@@ -76,7 +86,7 @@ def scores(report: ReportData) -> Table | None:
         return None
     found = {report["score"]: report["metrics"], **{name: s["metrics"] for name, s in report["scores"].items()}}
     head = ["score", *(heading(m, report["metrics"][m]["better"]) for m in SCORES)]
-    rows = [[name, *(number(metrics[m]["value"]) for m in SCORES)] for name, metrics in found.items()]
+    rows = [[name, *(value(m, metrics[m]) for m in SCORES)] for name, metrics in found.items()]
     return Table("Which score ranks best?", head, rows)
 
 
@@ -86,14 +96,14 @@ def binary(found: Binary | None) -> Table | None:
         return None
     slope, intercept, brier = found["calibration_slope"], found["calibration_intercept"], found["brier_decomposition"]
     rows = [
-        ["prevalence", number(found["prevalence"]), "–"],
-        ["ECE of the positive class", number(found["ece"]), "–"],
+        ["prevalence", percent(found["prevalence"], 2), ""],
+        ["ECE of the positive class", number(found["ece"]), ""],
         ["calibration slope (1 is perfect)", number(slope["value"]), interval(slope)],
         ["calibration intercept (0 is perfect)", number(intercept["value"]), interval(intercept)],
-        ["Brier, reliability", number(brier["reliability"]), "–"],
-        ["Brier, resolution", number(brier["resolution"]), "–"],
-        ["Brier, uncertainty", number(brier["uncertainty"]), "–"],
-        ["Brier, within", number(brier["within"]), "–"],
+        ["Brier, reliability", number(brier["reliability"]), ""],
+        ["Brier, resolution", number(brier["resolution"]), ""],
+        ["Brier, uncertainty", number(brier["uncertainty"]), ""],
+        ["Brier, within", number(brier["within"]), ""],
     ]
     return Table(f"The probability of class {found['positive_class']}", ["number", "value", "interval"], rows)
 
@@ -133,7 +143,7 @@ def bands(report: ReportData) -> Table:
 def _band(b: Band) -> str:
     """The share of a band and where it begins."""
     start = "" if b["threshold"] is None else f" from {number(b['threshold'])}"
-    return f"{percent(b['share'])}{start}" if b["share"] else "–"
+    return f"{percent(b['share'])}{start}" if b["share"] else "none"
 
 
 def classes(found: list[ClassRow]) -> Table | None:

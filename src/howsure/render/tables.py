@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from io import StringIO
@@ -9,13 +10,15 @@ from textwrap import wrap
 
 from rich.cells import cell_len
 from rich.console import Console, ConsoleOptions, RenderableType
+from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
 GAP = 2  # between two columns
-FOLDED = 24  # letters that a column of words keeps before it wraps
+FOLDED = 22  # letters that a column of words keeps before it wraps
 HEAD = 16  # letters of a heading before it goes on in the next line
 MOST = 20  # rows on a terminal
+WORDS = ("infinite", "undefined", "none")  # that stand in for a number
 BELONGS = ("", "interval")  # headings of columns that say more about the one to their left
 
 
@@ -30,7 +33,9 @@ class Table:
 
     def numeric(self, column: int) -> bool:
         """Whether all cells of a column are numbers, which stand to the right and are not wrapped."""
-        return column > 0 and all(not row[column] or row[column][0] in "0123456789+-–−" for row in self.rows)
+        return column > 0 and all(
+            not row[column] or row[column][0] in "0123456789+-–−" or row[column] in WORDS for row in self.rows
+        )
 
     def markdown(self) -> str:
         """The table under its title; text from files is escaped."""
@@ -77,22 +82,37 @@ class Table:
 
 @dataclass(frozen=True)
 class Sheet:
-    """A headline, sentences, tables and remarks: what a terminal and a Markdown file show."""
+    """A headline, sentences, remarks, tables and what to do next: what a terminal and a Markdown file show."""
 
     headline: str
     sentences: Sequence[str] = ()
     tables: Sequence[Table] = ()
     remarks: Sequence[str] = ()
+    steps: Sequence[tuple[str, str]] = ()  # a line to copy, and what it is good for
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         yield Text(self.headline, style="bold")
         yield from map(Text, self.sentences)
+        if self.remarks:
+            yield Text("\nWhat stands out", style="bold")
+            yield from (_item(remark) for remark in self.remarks)
         for table in self.tables:
             yield Text("")
             yield table
-        if self.remarks:
-            yield Text("\nWhat stands out", style="bold")
-            yield from (Text(f"• {remark}") for remark in self.remarks)
+        if self.steps:
+            yield Text("\nWhat to do next", style="bold")
+            yield from self._steps(options.max_width)
+
+    def _steps(self, room: int) -> Iterator[RenderableType]:
+        """Command and purpose side by side where there is room for all, else the purpose below; never broken."""
+        longest = max(cell_len(run) for run, _ in self.steps)
+        beside = longest + GAP + 2 + max(cell_len(why) for _, why in self.steps) <= room
+        for run, why in self.steps:
+            if beside:
+                yield Text(f"  {run:{longest}}  {why}")
+            else:
+                yield Text("\n".join(f"  {line}" for line in broken(run, room - 2)))
+                yield Padding(Text(why), (0, 0, 0, 6))
 
     def text(self, width: int = 110) -> str:
         """Plain text of a fixed width."""
@@ -102,10 +122,42 @@ class Sheet:
 
     def markdown(self) -> str:
         """Markdown; text from files is escaped."""
-        blocks = [self.headline, *map(escape, self.sentences), *(table.markdown() for table in self.tables)]
+        blocks = [self.headline, *map(escape, filter(None, self.sentences))]
         if self.remarks:
             blocks.append("\n".join(f"- {escape(remark)}" for remark in self.remarks))
+        blocks += [table.markdown() for table in self.tables]
+        if self.steps:
+            blocks += ["### What to do next", *(f"{escape(why)}:\n\n{_code(run)}" for run, why in self.steps)]
         return "\n\n".join(blocks) + "\n"
+
+
+def _item(remark: str) -> Grid:
+    """One remark of a list, its lines below each other."""
+    grid = Grid.grid(padding=(0, 1, 0, 0))
+    grid.add_row(Text("•"), Text(remark))
+    return grid
+
+
+def broken(run: str, room: int) -> list[str]:
+    """A command on lines of this width, which a shell reads as one; a word that is longer keeps a line of its own.
+
+    >>> broken("howsure evaluate 'my test.npz' --html report.html", 34)
+    ["howsure evaluate 'my test.npz' \\\\", '    --html report.html']
+    """
+    if cell_len(run) <= room:
+        return [run]
+    lines: list[str] = []
+    for word in map(shlex.quote, shlex.split(run)):
+        if lines and cell_len(lines[-1]) + cell_len(word) + 3 <= room:
+            lines[-1] += f" {word}"
+        else:
+            lines.append(f"    {word}" if lines else word)
+    return [*(f"{line} \\" for line in lines[:-1]), lines[-1]]
+
+
+def _code(run: str) -> str:
+    """A line as an indented block of Markdown, where nothing needs escaping."""
+    return "    " + " ".join(run.splitlines())
 
 
 def _heading(head: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from howsure.render.catalogue import BY_NAME, QUESTIONS, READ
+from howsure.render.catalogue import BY_NAME, QUESTIONS, READ, SHARES
 from howsure.render.model import Entry, Input, Metrics, Number, Provenance, ReportData, Streamed, Value
 
 ARROWS = {"lower": "↓", "higher": "↑", "zero": "→0"}
@@ -48,6 +48,28 @@ def percent(share: float | None, digits: int = 1) -> str:
     return "–" if share is None else f"{share * 100:.{digits}f} %"
 
 
+def value(name: str, entry: Number) -> str:
+    """A metric in its one unit: shares in percent, everything else as it is; or the word for why there is none.
+
+    >>> value("accuracy", {"value": 0.912}), value("ece", {"value": 0.0123})
+    ('91.20 %', '0.0123')
+    >>> value("eor", {"value": None, "why": "infinite: some bin has no errors"})
+    'infinite'
+    """
+    if entry["value"] is None:
+        word, colon, _ = entry.get("why", "").partition(":")
+        return word if colon and word.isalpha() else "none"
+    return percent(entry["value"], 2) if name in SHARES else number(entry["value"])
+
+
+def limits(name: str, entry: Number) -> str:
+    """The limits of a metric in the same unit; nothing where there are none, `note` says why."""
+    low, high = entry.get("low"), entry.get("high")
+    if low is None or high is None:
+        return ""
+    return between_percent(low, high, 2) if name in SHARES else between(low, high, 3)
+
+
 def level(share: float) -> str:
     """0.999 → 99.9 %."""
     return f"{share * 100:.6g} %"
@@ -74,10 +96,12 @@ def interval(entry: Number) -> str:
 
 
 def note(name: str, entry: Entry) -> str:
-    """What the number says, or why there is none."""
+    """What the number says, why it has no limits, or why there is none."""
+    why = entry.get("why", "")
     if entry["value"] is None:
-        return entry.get("why", "")
-    return "; ".join(filter(None, (meaning(name).says, certain(entry))))
+        return why
+    bare = "" if limits(name, entry) or not why else f"no limits: {why}"
+    return "; ".join(filter(None, (meaning(name).says, certain(entry), bare)))
 
 
 def certain(entry: Entry) -> str:

@@ -36,17 +36,17 @@ class Report:
         """The report as JSON text, strict (no NaN); written to `path` where given."""
         return _written(json.pretty(self.data), path)
 
-    def to_text(self, path: str | Path | None = None, *, width: int = 110) -> str:
-        """The table that the command line prints."""
+    def to_text(self, path: str | Path | None = None, *, width: int = 110, full: bool = False) -> str:
+        """What the command line prints: verdict, findings, the numbers that matter or, with `full`, all of them."""
         from howsure.render.sections import sheet
 
-        return _written(sheet(self.data).text(width), path)
+        return _written(sheet(self.data, full=full).text(width), path)
 
-    def to_markdown(self, path: str | Path | None = None) -> str:
-        """The table as Markdown."""
+    def to_markdown(self, path: str | Path | None = None, *, full: bool = False) -> str:
+        """The same as Markdown."""
         from howsure.render.sections import sheet
 
-        return _written(sheet(self.data).markdown(), path)
+        return _written(sheet(self.data, full=full).markdown(), path)
 
     def to_html(self, path: str | Path | None = None) -> str:
         """The interactive page: one offline file."""
