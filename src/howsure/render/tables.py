@@ -111,7 +111,7 @@ class Sheet:
             if beside:
                 yield Text(f"  {run:{longest}}  {why}")
             else:
-                yield Text("\n".join(f"  {line}" for line in broken(run, room - 2)))
+                yield Padding(Text("\n".join(broken(run, room, indent=2))), (0, 0, 0, 2))
                 yield Padding(Text(why), (0, 0, 0, 6))
 
     def text(self, width: int = 110) -> str:
@@ -138,17 +138,19 @@ def _item(remark: str) -> Grid:
     return grid
 
 
-def broken(run: str, room: int) -> list[str]:
+def broken(run: str, room: int, indent: int = 0) -> list[str]:
     """A command on lines of this width, which a shell reads as one; a word that is longer keeps a line of its own.
+
+    `indent` letters of each line are taken already.
 
     >>> broken("howsure evaluate 'my test.npz' --html report.html", 34)
     ["howsure evaluate 'my test.npz' \\\\", '    --html report.html']
     """
-    if cell_len(run) <= room:
+    if cell_len(run) + indent <= room:
         return [run]
     lines: list[str] = []
     for word in map(shlex.quote, shlex.split(run)):
-        if lines and cell_len(lines[-1]) + cell_len(word) + 3 <= room:
+        if lines and indent + cell_len(lines[-1]) + cell_len(word) + 3 <= room:
             lines[-1] += f" {word}"
         else:
             lines.append(f"    {word}" if lines else word)
