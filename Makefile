@@ -1,13 +1,14 @@
-# make demo | test | test-all | check | bench: each sets up what it needs in .venv*, then runs.
+# make demo | test | test-all | check | bench | app | docs | release-check: each sets up what it needs in .venv*, then runs.
 PYTHON ?= python3
 VENV ?= .venv
 ALL ?= .venv-all
 INTEGRATIONS ?= .venv-integrations
+RELEASE ?= .venv-release
 PIP_FLAGS ?= --quiet --disable-pip-version-check
 PYTEST_FLAGS ?= --numprocesses auto
 STAMP = .howsure-stamp
 
-.PHONY: demo test test-all check bench clean
+.PHONY: demo test test-all check bench changelog release-files release-check clean
 
 demo: $(VENV)/$(STAMP)
 	$(VENV)/bin/howsure demo
@@ -29,6 +30,18 @@ check: $(VENV)/$(STAMP) $(ALL)/$(STAMP) $(INTEGRATIONS)/$(STAMP)
 
 bench: $(ALL)/$(STAMP)
 	$(ALL)/bin/python -m benchmarks
+
+# The unreleased section of CHANGELOG.md, from the fragments in changes/.
+changelog:
+	PYTHONPATH=src $(PYTHON) -m release.changes --write
+
+# Wheel and sdist, built twice with the same bytes, checked, with a bill of materials.
+release-files: $(RELEASE)/$(STAMP)
+	$(RELEASE)/bin/python -m release.build
+
+# The same, and then installed into empty environments: each Python of this machine with the lowest and the newest dependencies.
+release-check: release-files
+	$(RELEASE)/bin/python -m release.matrix
 
 # The core and the tools to work on it; set up again when pyproject.toml changes.
 $(VENV)/$(STAMP): pyproject.toml
@@ -58,5 +71,10 @@ $(INTEGRATIONS)/$(STAMP): pyproject.toml
 	$(INTEGRATIONS)/bin/python -m pip install $(PIP_FLAGS) --no-compile -e '.[dev,integrations]'
 	touch $@
 
+$(RELEASE)/$(STAMP): pyproject.toml
+	$(PYTHON) -m venv $(RELEASE)
+	$(RELEASE)/bin/python -m pip install $(PIP_FLAGS) -e '.[release]'
+	touch $@
+
 clean:
-	rm -rf $(VENV) $(ALL) $(INTEGRATIONS) .pytest_cache .ruff_cache .hypothesis dist
+	rm -rf $(VENV) $(ALL) $(INTEGRATIONS) $(RELEASE) .pytest_cache .ruff_cache .hypothesis dist

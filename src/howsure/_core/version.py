@@ -1,3 +1,3 @@
-"""The version, in a module of its own so that reports can name it without importing everything."""
+"""The version, written here and nowhere else; reports name it without importing everything."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0.dev0"

@@ -1,0 +1,52 @@
+"""One version and one set of bounds, wherever they are written; fragments of the changelog that fit together."""
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from release.changes import NEXT, fragments, merged, section
+
+import howsure
+
+ROOT = Path(__file__).parents[1]
+BOUNDS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def test_the_version_is_written_once():
+    assert "version" not in BOUNDS
+    assert BOUNDS["dynamic"] == ["version"]
+    found = {name: (ROOT / name).read_text(encoding="utf-8") for name in ("CITATION.cff", "release/recipe.yaml")}
+    assert re.findall(r"(?m)^version: (.*)$", found["CITATION.cff"]) == [NEXT]
+    assert re.findall(r"(?m)^  version: (\d.*)$", found["release/recipe.yaml"]) == [howsure.__version__]
+
+
+def test_no_exact_pin_for_users():
+    ours = {"test", "dev", "release", "docs", "browser", "peers", "studies", "interop"}
+    extras = BOUNDS["optional-dependencies"]
+    needs = [*BOUNDS["dependencies"], *(need for name in extras.keys() - ours for need in extras[name])]
+    assert not [need for need in needs if "==" in need]
+    assert all(">=" in need or need.startswith("howsure[") for need in needs)
+
+
+def test_the_recipe_has_the_bounds_of_the_package():
+    text = (ROOT / "release/recipe.yaml").read_text(encoding="utf-8").split("  run:")[1].split("tests:")[0]
+    recipe = {line.strip("- ").replace(" ", "") for line in text.splitlines() if ">=" in line and "python" not in line}
+    assert recipe == {need for need in BOUNDS["dependencies"] if ";" not in need}
+
+
+def test_every_fragment_is_made_of_bullets(tmp_path: Path):
+    assert fragments()
+    (tmp_path / "bad.md").write_text("- good\nno bullet\n")
+    with pytest.raises(SystemExit, match=r"bad.md:2 is no bullet line"):
+        fragments(tmp_path)
+
+
+def test_a_section_replaces_the_unreleased_one_and_keeps_the_others(tmp_path: Path):
+    (tmp_path / "a.md").write_text("- one\n  goes on\n")
+    (tmp_path / "b.md").write_text("- two\n")
+    new = section(fragments(tmp_path))
+    assert new == f"## {NEXT}, unreleased\n\n- one\n  goes on\n- two\n"
+    old = f"# Changelog\n\n## {NEXT}, unreleased\n\n- stale\n\n## 0.1.0, unreleased\n\n- old\n"
+    assert merged(old, new) == f"# Changelog\n\n{new}\n## 0.1.0, unreleased\n\n- old\n"
+    assert merged(merged(old, new), new) == merged(old, new)
