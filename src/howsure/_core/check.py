@@ -226,8 +226,9 @@ def fraction(x: float, name: str) -> float:
 
 def at_least(x: object, low: int, name: str) -> int:
     """A whole number that is not below `low`."""
-    whole = isinstance(x, Integral) or (isinstance(x, float) and x.is_integer())  # infinity is not
-    found = int(x) if whole else low - 1
+    found = low - 1
+    if isinstance(x, Integral) or (isinstance(x, float) and x.is_integer()):  # infinity is not
+        found = int(x)
     if found < low:
         raise InputError(name, got=f"is {x}", need=f"a whole number of at least {low} is needed")
     return found

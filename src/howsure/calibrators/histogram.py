@@ -80,4 +80,5 @@ def _shares(total: Floats, right: Floats, least: float) -> Floats:
     bins, some = total.shape[1], total > 0
     half = np.minimum(least, total / 2)
     counted = np.clip(right, half, total - half) / np.where(some, total, 1.0)
-    return np.where(some, np.minimum(counted, 1.0), (np.arange(bins) + 0.5) / bins)
+    middle = (np.arange(bins, dtype=np.float64) + 0.5) / bins
+    return np.where(some, np.minimum(counted, 1.0), middle)

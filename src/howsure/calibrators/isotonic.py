@@ -76,7 +76,8 @@ class Isotonic:
         return answered(preds, k, self.fitted, "Isotonic", self._mapped)
 
     def _mapped(self, p: Floats) -> Floats:
-        return np.stack([np.interp(row, *self.points(j)) for j, row in enumerate(p)])
+        rows: list[Floats] = [np.interp(row, *self.points(j)) for j, row in enumerate(p)]
+        return np.stack(rows)
 
 
 @dataclass(frozen=True, eq=False)

@@ -49,22 +49,29 @@ def _by(log: Log, name: str, level: float, seed: int) -> Iterator[tuple[str, Acc
     """The accuracy of each value of a category, commonest first."""
     from collections import Counter
 
+    import numpy as np
+
     column = log.slices[name]
-    for value, _ in Counter(column.tolist()).most_common(MOST):
-        yield str(value), _accuracy(log, column == value, level, seed)
+    values: list[object] = column.tolist()
+    for value, _ in Counter(values).most_common(MOST):
+        yield str(value), _accuracy(log, np.array([v == value for v in values]), level, seed)
 
 
 def _accuracy(log: Log, rows: Bools, level: float, seed: int) -> Accuracy:
     """The mean grade; answers to the same question are drawn together."""
     import numpy as np
 
+    from howsure.metrics import accuracy
+    from howsure.metrics.mean_loss import mean_loss
     from howsure.predictions import Outcomes
     from howsure.uncertainty import interval
 
-    grade = log.grade[rows]
-    given = {"correct": grade == 1} if np.isin(grade, (0, 1)).all() else {"loss": 1 - grade}
-    outcomes = Outcomes(np.zeros(len(grade)), **given, group=None if log.group is None else log.group[rows])
-    limits = interval(lambda t: 1 - float(t.total) / float(t.n), outcomes, level, seed)
+    grade, group = log.grade[rows], None if log.group is None else log.group[rows]
+    if np.isin(grade, (0, 1)).all():
+        limits = interval(accuracy, Outcomes(np.zeros(len(grade)), correct=grade == 1, group=group), level, seed)
+    else:
+        worst, best = interval(mean_loss, Outcomes(np.zeros(len(grade)), loss=1 - grade, group=group), level, seed)
+        limits = 1 - best, 1 - worst
     low, high = (float(x) if np.isfinite(x) else None for x in limits)
     return {"value": float(grade.mean()), "low": low, "high": high, "n": len(grade)}
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 from xml.sax.saxutils import quoteattr
 
 import click
@@ -96,7 +96,8 @@ def parse_limits(options: dict[str, Any]) -> list[Limit]:
     for option, value in options.items():
         side, name = ("max" if option.startswith("max_") else "min"), option[4:]
         if isinstance(value, tuple):
-            pairs: list[tuple[float, float]] = [_pair(option, text) for text in value]
+            texts = cast("tuple[str, ...]", value)
+            pairs = [_pair(option, text) for text in texts]
             found += [Limit(name, side, limit, argument) for limit, argument in pairs]
         elif value is not None:
             found.append(Limit(name, side, value))

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from functools import partial
 from math import isfinite, isnan
 from typing import Protocol, TypeAlias, TypedDict
 
 from howsure._core.check import InputError
+from howsure.metrics.facts import options, plain, positional
 from howsure.tallies.tally import Tally, needs_tally
 
 RELATIVE, ABSOLUTE = 1e-9, 1e-13  # room for the rounding of both computations, far more than either needs
@@ -59,28 +59,24 @@ def certified(metric: Callable[..., float], t: Tally) -> tuple[float, float]:
     if t.approximate is None or isnan(value):
         return value, value
     low, high = _extremes(metric, t, value)
-    least, most = getattr(_plain(metric), "bounds")  # noqa: B009 - metrics are functions with facts attached
+    least, most = getattr(plain(metric), "bounds")  # noqa: B009 - metrics are functions with facts attached
     low, high = max(low, least), min(high, most)
     return (_room(low, -1) if low else 0.0), _room(high, 1)  # nothing that is never negative is rounded below 0
 
 
 def _extremes(metric: Callable[..., float], t: Tally, value: float) -> tuple[float, float]:
-    plain = _plain(metric)
-    name = getattr(plain, "__name__", "this function")
-    if not hasattr(plain, "certify"):
+    function = plain(metric)
+    name = getattr(function, "__name__", "this function")
+    if not hasattr(function, "certify"):
         raise InputError(f"{name} has no certified bounds on a compact tally: it is not a metric of howsure.")
     if not t.zero_one:
         raise InputError(f"{name} has no certified bounds here: this tally no longer knows the losses inside a bucket.")
-    certify: Certify = getattr(plain, "certify", None)
+    certify: Certify = getattr(function, "certify", None)
     if isinstance(certify, str):
         raise InputError(f"{name} has no certified bounds on a compact tally: {certify}.")
     if certify is None:
         return value, value
-    return certify(t, *metric.args, **metric.keywords) if isinstance(metric, partial) else certify(t)
-
-
-def _plain(metric: Callable[..., float]) -> Callable[..., float]:
-    return metric.func if isinstance(metric, partial) else metric
+    return certify(t, *positional(metric), **options(metric))
 
 
 def _room(end: float, side: int) -> float:

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Literal, TypeVar
+from functools import partial
+from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 from howsure._core.check import Floats
 from howsure.predictions.outcomes import Outcomes
 from howsure.tallies.tally import Blocks, Counts, Sums, Tally
 
 F = TypeVar("F", bound=Callable[..., object])
+Metric: TypeAlias = Callable[..., float]  # of a tally or of predictions, and options
 
 
 def metric(
@@ -44,3 +46,23 @@ def metric(
         return f
 
     return attach
+
+
+def plain(asked: Metric) -> Metric:
+    """The function itself, where a metric is given as a partial with options.
+
+    >>> from howsure.metrics import risk_at_coverage
+    >>> plain(partial(risk_at_coverage, coverage=0.5)) is risk_at_coverage
+    True
+    """
+    return cast("partial[float]", asked).func if isinstance(asked, partial) else asked
+
+
+def options(asked: Metric) -> dict[str, Any]:
+    """The options of a metric that is given as a partial."""
+    return cast("partial[float]", asked).keywords if isinstance(asked, partial) else {}
+
+
+def positional(asked: Metric) -> tuple[Any, ...]:
+    """The arguments without a name of a metric that is given as a partial."""
+    return cast("partial[float]", asked).args if isinstance(asked, partial) else ()

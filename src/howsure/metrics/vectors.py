@@ -9,7 +9,7 @@ from functools import partial
 import numpy as np
 
 from howsure._core import check
-from howsure._core.check import Array
+from howsure._core.check import Array, Ints
 from howsure._core.exact import fixed_sums, from_fixed
 from howsure.binning import equal_range
 from howsure.curves.reliability import uncertain_tally
@@ -99,11 +99,12 @@ def class_cells(preds: Predictions, bins: int = 15) -> Cells:
     k, labels, weight = preds.values.shape[-1], preds.labels, preds.weight
     claim = np.zeros((2, k * bins), np.int64) if weight is None else np.zeros(k * bins)
     true = np.zeros(k * bins, np.int64 if weight is None else np.float64)
-    edges, offset = equal_range(bins).edges()[1:-1], np.arange(k) * bins
+    edges = equal_range(bins).edges()[1:-1]
+    offset = np.arange(k, dtype=np.int64) * bins
     for rows in chunks(preds.n, k * preds.samples):
         part = preds.values[:, rows] if preds.values.ndim == 3 else preds.values[rows]
         p = np.clip(mean_probs(Values(part, preds.kind == "logits")), 0.0, 1.0)
-        where = np.searchsorted(edges, p.ravel(), side="left").reshape(p.shape) + offset
+        where: Ints = np.searchsorted(edges, p.ravel(), side="left").reshape(p.shape) + offset
         own = where[np.arange(len(p)), labels[rows]]
         w = None if weight is None else weight[rows]
         true += np.bincount(own, w, minlength=k * bins).astype(true.dtype)

@@ -142,6 +142,6 @@ def given(kept: Kept, thresholds: Sequence[float], method: str) -> list[int]:
     """Rows of thresholds fixed in advance, strictest first; those that keep nothing are left out."""
     if method == "sgr":
         raise InputError("thresholds= are tested in sequence; use method='fixed_sequence'.")
-    wanted = np.sort(check.column(thresholds, "thresholds").astype(np.float64))[::-1]
+    wanted: list[float] = np.sort(check.column(thresholds, "thresholds").astype(np.float64))[::-1].tolist()
     rows = (int(np.searchsorted(-kept.score, -x, side="right")) - 1 for x in wanted)
     return [row for row in rows if row >= 0]

@@ -199,6 +199,7 @@ def label_rank(values: Values, labels: Ints) -> Ints:
         y = labels[rows]
         own = v[np.arange(len(v)), y][:, None]
         tied: Bools = np.equal(v, own)
-        ahead = np.greater(v, own) | (tied & (np.arange(k) < y[:, None]))
+        before: Bools = np.less(np.arange(k, dtype=np.int64), y[:, None])
+        ahead: Bools = np.greater(v, own) | (tied & before)
         out[rows] = ahead.sum(axis=1)
     return out

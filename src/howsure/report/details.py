@@ -94,8 +94,9 @@ def question_of(t: Tally, shape: Shape, keys: Array | None, numbers: int) -> Que
 def operating_rows(t: Tally) -> Ints:
     """Rows of at most 200 thresholds, spread evenly over coverage, most trusted first."""
     kept = np.cumsum(t.count)
-    at = np.linspace(0, kept[-1], POINTS + 1)[1:] - (ROUNDING * float(t.n) if t.weighted else 0)
-    return np.unique(np.searchsorted(kept, at).clip(max=len(kept) - 1))
+    at: Floats = np.linspace(0, float(kept[-1]), POINTS + 1)[1:] - (ROUNDING * float(t.n) if t.weighted else 0)
+    rows: Ints = np.searchsorted(kept, at)
+    return np.unique(rows.clip(max=len(kept) - 1))
 
 
 def span(t: Tally) -> tuple[float, float]:

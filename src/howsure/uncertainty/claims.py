@@ -94,8 +94,11 @@ def _statistic(residual: Floats, spread: list[Floats]) -> Floats:
     least = np.ones(len(residual))
     for part, variance in zip(_scales(residual, len(spread)), spread, strict=True):
         square = part**2 / np.maximum(variance, 1e-12)
-        together = chdtrc(part.shape[1], square.sum(axis=1))
-        alone = -np.expm1(part.shape[1] * np.log1p(-2 * ndtr(-np.sqrt(square.max(axis=1))).clip(max=0.5 - 1e-16)))
+        total: Floats = np.sum(square, axis=1)
+        together = chdtrc(np.float64(part.shape[1]), total)
+        most: Floats = np.max(square, axis=1)
+        tail = ndtr(-np.sqrt(most))
+        alone = -np.expm1(part.shape[1] * np.log1p(-2 * tail.clip(max=0.5 - 1e-16)))
         least = np.minimum(least, np.minimum(together, alone))
     return -np.log10(np.maximum(least, LEAST))
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from functools import partial
 from inspect import signature
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from howsure._core.check import Array, Floats, InputError
+from howsure.metrics.facts import Metric, options, plain
 from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
 from howsure.tallies.sets import SetTally
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Interval", "each_interval", "interval", "paired_difference"]
 
-Metric: TypeAlias = Callable[..., float]
 Data: TypeAlias = Tally | SetTally | Outcomes | Predictions
 
 
@@ -122,13 +122,13 @@ def _alike(o: Outcomes) -> bool:
 
 def values(number: Metric, stack: Stack, map: Map = map) -> Floats:
     """The number of every drawn table; all at once where the metric can, else one by one through `map`."""
-    options = _options(number)
+    chosen = options(number)
     of_blocks, of_bins = _fact(number, "of_blocks", None), _fact(number, "of_bins", None)
-    if of_blocks is not None and not options and stack.rows.zero_one:
+    if of_blocks is not None and not chosen and stack.rows.zero_one:
         return np.concatenate([of_blocks(part.blocks, part.n) for part in stack.parts])
-    if of_bins is not None and set(options) <= {"bins"}:
-        default = signature(_plain(number)).parameters["bins"].default
-        return of_bins(stack.binned(options.get("bins", default)))
+    if of_bins is not None and set(chosen) <= {"bins"}:
+        default = signature(plain(number)).parameters["bins"].default
+        return of_bins(stack.binned(chosen.get("bins", default)))
     pairs: Iterable[tuple[int, Floats]] = map(partial(_one_by_one, number), enumerate(stack.parts))
     found = dict(pairs)
     return np.concatenate([found[i] for i in range(len(stack.parts))])
@@ -232,7 +232,7 @@ def _reduced(metric: Metric, data: Any) -> tuple[Outcomes, Metric]:
         _takes_tally(metric)
         return (data if isinstance(data, Outcomes) else Outcomes(*data)), metric
     through = _fact(metric, "through", None)
-    return (Outcomes.of(data), metric) if through is None else through(data, **_options(metric))
+    return (Outcomes.of(data), metric) if through is None else through(data, **options(metric))
 
 
 def _joined(a: Outcomes, b: Outcomes) -> tuple[Outcomes, Outcomes]:
@@ -289,17 +289,9 @@ def _not_finite(value: float) -> str:
     return "its value is undefined" if value != value else "its value is infinite"
 
 
-def _plain(metric: Metric) -> Metric:
-    return metric.func if isinstance(metric, partial) else metric
-
-
-def _options(metric: Metric) -> dict[str, Any]:
-    return metric.keywords if isinstance(metric, partial) else {}
-
-
 def _fact(metric: Metric, name: str, default: Any) -> Any:
-    return getattr(_plain(metric), name, default)
+    return getattr(plain(metric), name, default)
 
 
 def _name(metric: Metric) -> str:
-    return getattr(_plain(metric), "__name__", "this metric")
+    return getattr(plain(metric), "__name__", "this metric")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from math import inf, isfinite, nan
 from typing import NamedTuple, TypeAlias
 
@@ -13,6 +12,7 @@ from howsure import metrics
 from howsure._core.check import Floats
 from howsure.binning import Binning, adaptive, equal_range, equal_size
 from howsure.bounds import proportion_limits
+from howsure.metrics.facts import Metric, options, plain, positional
 from howsure.metrics.mean_loss import mean_loss
 from howsure.uncertainty import influence
 from howsure.uncertainty.calibration import ece_limits, over_limits, rms_limits, under_limits
@@ -35,8 +35,6 @@ from howsure.uncertainty.ranking import (
 
 __all__ = ["RECIPES", "Interval", "limits_of"]
 
-Metric: TypeAlias = Callable[..., float]
-
 
 class Interval(NamedTuple):
     """Limits of a number, or nan twice and `why` it has none; `note` says what makes given limits unsafe.
@@ -58,16 +56,15 @@ def none(why: str) -> Interval:
 
 def limits_of(metric: Metric, case: Case, half: float) -> Interval | None:
     """Limits of a metric, given as such or as a partial with options; None where there is no recipe for it."""
-    plain, options = (metric.func, metric.keywords) if isinstance(metric, partial) else (metric, {})
-    recipe = RECIPES.get(plain)
-    if recipe is None or (isinstance(metric, partial) and metric.args):
+    recipe = RECIPES.get(plain(metric))
+    if recipe is None or positional(metric):
         return None
     value = metric(case.tally)
     if not isfinite(value):
         return none("its value is undefined" if value != value else "its value is infinite")
     if case.groups == 1:
         return none("all samples belong to one group, so nothing tells how groups differ")
-    found = recipe(case, value, half, **options)
+    found = recipe(case, value, half, **options(metric))
     if isinstance(found, str):
         return none(found)
     few = case.groups is not None and case.groups < FEW_GROUPS

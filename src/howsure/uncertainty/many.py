@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import reduce
 from itertools import combinations
 from math import inf, isfinite
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from howsure import metrics
 from howsure._core.check import Floats, InputError
+from howsure.metrics.facts import Metric
 from howsure.uncertainty.clusters import unit_sums
 from howsure.uncertainty.intervals import each_paired_difference, paired_sides
 from howsure.uncertainty.means import student
@@ -20,7 +21,6 @@ from howsure.uncertainty.pairs import few_errors, single_influence
 __all__ = ["PairDifference", "all_differences"]
 
 DRAWS = 20_000
-Metric: TypeAlias = Callable[[Any], float]
 
 
 class PairDifference(NamedTuple):

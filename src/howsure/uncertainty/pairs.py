@@ -12,6 +12,7 @@ import numpy as np
 from howsure import metrics
 from howsure._core.check import Floats
 from howsure.binning import Binning, adaptive, equal_range
+from howsure.metrics.facts import Metric, options, plain, positional
 from howsure.metrics.mean_loss import mean_loss
 from howsure.uncertainty import influence
 from howsure.uncertainty.calibration import Part, without_noise
@@ -19,7 +20,7 @@ from howsure.uncertainty.case import Case, Loss
 from howsure.uncertainty.clusters import group_design
 from howsure.uncertainty.differences import Limits, accuracy_difference, correlation, hull, mover, student_difference
 from howsure.uncertainty.influence import Influence, Ranks
-from howsure.uncertainty.limits import Metric, limits_of, over_sign, under_sign, wrong_share
+from howsure.uncertainty.limits import limits_of, over_sign, under_sign, wrong_share
 
 __all__ = ["PAIRED", "difference_of", "single_influence"]
 
@@ -62,15 +63,14 @@ Recipe: TypeAlias = Callable[..., Limits]
 
 def difference_of(number: Metric, other: Metric, a: Case, b: Case, half: float) -> Limits | None:
     """Limits of number(a) − other(b), the same metric on both sides; None where there is no recipe."""
-    plain, options = (number.func, number.keywords) if isinstance(number, partial) else (number, {})
-    recipe = PAIRED.get(plain)
-    if recipe is None or (isinstance(number, partial) and number.args):
+    recipe = PAIRED.get(plain(number))
+    if recipe is None or positional(number):
         return None
     values = number(a.tally), other(b.tally)
     if not all(map(isfinite, values)) or a.n < 2 or a.units.many < 2:
         return None
     limits = _single(number, a, half), _single(other, b, half)
-    return recipe(Pair(a, b, (number, other), values, limits), half, **options)
+    return recipe(Pair(a, b, (number, other), values, limits), half, **options(number))
 
 
 def _single(metric: Metric, case: Case, half: float) -> Limits | None:
@@ -96,15 +96,15 @@ Whose: TypeAlias = Callable[[Ranks], Influence]
 
 def single_influence(metric: Metric, case: Case) -> Floats | None:
     """The influence of each sample on a metric; None where it is not known."""
-    plain, options = (metric.func, metric.keywords) if isinstance(metric, partial) else (metric, {})
-    if plain is metrics.aupr:
-        return case.single(case.spread(_precision(**options)(case.ranks)))
-    if plain in RANKING:
-        return case.single(case.spread(RANKING[plain](case.ranks)))
-    if plain in MEANS:
-        return case.single(case.mean(*MEANS[plain], metric(case.tally)))
-    if plain in (mean_loss, metrics.accuracy):
-        sign = 1.0 if plain is mean_loss else -1.0
+    function = plain(metric)
+    if function is metrics.aupr:
+        return case.single(case.spread(_precision(**options(metric))(case.ranks)))
+    if function in RANKING:
+        return case.single(case.spread(RANKING[function](case.ranks)))
+    if function in MEANS:
+        return case.single(case.mean(*MEANS[function], metric(case.tally)))
+    if function in (mean_loss, metrics.accuracy):
+        sign = 1.0 if function is mean_loss else -1.0
         return sign * case.single(wrong_share(case, case.ranks.k / case.n))
     return None
 

@@ -117,7 +117,8 @@ def _same(texts: list[list[str]] | None) -> tuple[str, ...] | None:
 
 
 def _chosen(texts: list[list[str]], best: Ints) -> list[str]:
-    return [row[b].strip() for row, b in zip(texts, best.tolist(), strict=True)]
+    chosen: list[int] = best.tolist()
+    return [row[b].strip() for row, b in zip(texts, chosen, strict=True)]
 
 
 def _known(grades: Sequence[float | None], path: Path, metric: str) -> Floats:

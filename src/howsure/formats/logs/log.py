@@ -113,7 +113,8 @@ class Log:
         >>> Log("a tool", np.arange(3), np.array([1, 0, 3]), np.array([1.0, 0.0, 0.0])).counts
         {'right': 1, 'wrong': 1, 'unparseable': 1}
         """
-        found = Counter(self.outcome.tolist())
+        outcomes: list[int] = self.outcome.tolist()
+        found = Counter(outcomes)
         order = (Outcome.RIGHT, *(o for o in Outcome if o != Outcome.RIGHT))
         return {o.name.lower(): found[o] for o in order if found[o]}
 

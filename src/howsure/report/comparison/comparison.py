@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -152,7 +152,7 @@ def _slices(found: list[Model], by: Any, level: float) -> list[SliceRow]:
     if by is None:
         return []
     if isinstance(by, Mapping):
-        by = _looked_up(by, found[0].preds.ids)
+        by = _looked_up(cast("Mapping[Any, Any]", by), found[0].preds.ids)
     if by is not True:
         return parts.slices(found, np.asarray(by), level)
     groups = [m.preds.group for m in found if m.preds.group is not None]
