@@ -57,7 +57,6 @@ def tried(interpreter: str, wheel: Path, sdist: Path, pins: list[str]) -> tuple[
         with tarfile.open(sdist) as file:
             file.extractall(folder, filter="data")
         there = next(path for path in Path(folder).iterdir() if path.name.startswith("howsure-"))
-        shutil.rmtree(there / "src")  # the wheel is tested, not the source beside the tests
         inside = f"{folder}/venv/bin/python"
         install = [inside, "-m", "pip", "install", "--quiet", f"{wheel}[test]", *pins]
         if (done := subprocess.run(install, capture_output=True, text=True)).returncode:
