@@ -7,18 +7,27 @@ RELEASE ?= .venv-release
 PIP_FLAGS ?= --quiet --disable-pip-version-check
 PYTEST_FLAGS ?= --numprocesses auto
 STAMP = .howsure-stamp
+# `make test COVER=1`, `make test-all COVER=1`: also measure which branches the tests go through (1.4 times the CPU time).
+COVER_FLAGS = $(if $(COVER),--cov=howsure --cov-branch --cov-append --cov-report=)
+REPORT = report --skip-covered --skip-empty --sort=cover
 
 .PHONY: demo test test-all check bench changelog release-files release-check clean
 
 demo: $(VENV)/$(STAMP)
 	$(VENV)/bin/howsure demo
 
+test: export COVERAGE_FILE = .coverage.core
 test: $(VENV)/$(STAMP)
-	$(VENV)/bin/python -m pytest $(PYTEST_FLAGS)
+	rm -f $$COVERAGE_FILE
+	$(VENV)/bin/python -m pytest $(PYTEST_FLAGS) $(COVER_FLAGS)
+	$(if $(COVER),$(VENV)/bin/coverage $(REPORT))
 
+test-all: export COVERAGE_FILE = .coverage.all
 test-all: $(ALL)/$(STAMP) $(INTEGRATIONS)/$(STAMP)
-	$(ALL)/bin/python -m pytest $(PYTEST_FLAGS) --ignore=tests/integrations
-	$(INTEGRATIONS)/bin/python -m pytest $(PYTEST_FLAGS) tests/integrations src/howsure/integrations src/howsure/sklearn.py
+	rm -f $$COVERAGE_FILE
+	$(ALL)/bin/python -m pytest $(PYTEST_FLAGS) $(COVER_FLAGS) --ignore=tests/integrations
+	$(INTEGRATIONS)/bin/python -m pytest $(PYTEST_FLAGS) $(COVER_FLAGS) tests/integrations src/howsure/integrations src/howsure/sklearn.py
+	$(if $(COVER),$(INTEGRATIONS)/bin/coverage $(REPORT))
 
 check: $(VENV)/$(STAMP) $(ALL)/$(STAMP) $(INTEGRATIONS)/$(STAMP)
 	$(VENV)/bin/ruff format --check .
