@@ -98,6 +98,7 @@ _NAMES = {
     "predictions.predictions": ["Predictions"],
     "report.evaluation": ["evaluate"],
     "report.report": ["Report"],
+    "report.unlabelled.estimation": ["Estimate", "estimate"],
     "_core.saving": ["load", "save"],
     "calibrators.choice": ["Choice", "choose_calibrator"],
     "scale.files": ["evaluate_files"],
@@ -149,6 +150,7 @@ if TYPE_CHECKING:
     from howsure.report import Report, evaluate
     from howsure.report.calibration import CalibrationReport, calibration_report
     from howsure.report.comparison import Comparison, compare
+    from howsure.report.unlabelled.estimation import Estimate, estimate
     from howsure.scale import evaluate_files
     from howsure.tallies.build import tally
     from howsure.tallies.sets import SetTally, dice_tally, set_tally

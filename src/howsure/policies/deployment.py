@@ -62,7 +62,7 @@ def expected_on_new_data(
     if o.correct is None or o.weight is not None:
         raise InputError("expected_on_new_data counts right and wrong answers; give correct= and no weight.")
     check.at_least(folds, 2, "folds")
-    fold = _folds(o, folds, seed)
+    fold = folds_of(len(o), o.group, folds, seed)
     kept = np.zeros(len(o), dtype=np.bool_)
     for i in range(folds):
         mine = fold == i
@@ -71,12 +71,13 @@ def expected_on_new_data(
     return count_kept(kept, np.asarray(o.correct), level)
 
 
-def _folds(o: Outcomes, folds: int, seed: int) -> Array:
+def folds_of(n: int, group: Array | None, folds: int, seed: int) -> Array:
+    """The fold of each of n samples; those of a group are in the same one."""
     rng = np.random.default_rng(seed)
-    if o.group is None:
-        return rng.permutation(len(o)) % folds
-    names, number = np.unique(o.group, return_inverse=True)
-    return (rng.permutation(len(names)) % folds)[number]
+    if group is None:
+        return rng.permutation(n) % folds
+    names, number = np.unique(group, return_inverse=True)
+    return (rng.permutation(len(names)) % folds)[number.reshape(-1)]
 
 
 def count_kept(kept: Bools, correct: Bools, level: float = 0.95) -> Expected:

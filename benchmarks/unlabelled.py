@@ -1,0 +1,170 @@
+"""Accuracy without labels: how near are the estimates, and how often do our limits hold the truth?
+
+    python -m benchmarks.unlabelled run --runs 1000     appends to results/unlabelled.jsonl; goes on after a stop
+    python -m benchmarks.unlabelled nannyml --runs 100  the same draws through NannyML's CBPE, where it is installed
+    python -m benchmarks.unlabelled table               the table of docs/monitor.md
+
+Real predictions with known labels are split without replacement into a labelled reference and new data, whose labels
+are hidden, in four ways: no shift; label shift (every class between a third and three times as common); four times as
+many hard cases (confidence in the lowest quarter); errors three times likelier at equal confidence (wrong answers
+drawn three times as often within each twentieth of the confidence). The truth is the accuracy of the new data.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from collections import defaultdict
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+
+import howsure as hs
+
+SHARED = Path(os.environ.get("HOWSURE_SHARED", "../shared"))
+RESULTS = Path(__file__).parent / "results" / "unlabelled.jsonl"
+SETS = {  # name: reference rows, new rows
+    "nn_resnet110_c10": (4000, 1000),
+    "ak_resnet20_c10": (3000, 1000),
+    "cleanlab_imdb": (4000, 1000),
+    "eurosat_rgb": (2000, 800),
+    "netcal_wideresnet_16_4_c10": (3000, 1000),
+    "f538_worldcup_ingame": (3000, 1000),
+}
+SHIFTS = ("none", "labels", "hard", "errors")
+FACTOR = {"hard": 4.0, "errors": 3.0}
+
+
+def pooled(name: str) -> hs.Predictions:
+    """All rows of a set."""
+    with np.load(SHARED / "data" / f"{name}.npz") as data:
+        kind = "logits" if "val_logits" in data else "probs"
+        values = np.concatenate([data[f"val_{kind}"], data[f"test_{kind}"]])
+        labels = np.concatenate([data["val_labels"], data["test_labels"]])
+    if kind == "logits":
+        return hs.Predictions.from_logits(values, labels)
+    return hs.Predictions.from_probs(values, labels, renormalise=True)
+
+
+def draw(
+    preds: hs.Predictions, shift: str, n: int, m: int, rng: np.random.Generator
+) -> tuple[hs.Predictions, hs.Predictions]:
+    """A reference and new data of no common row; new rows are drawn by strata whose shares changed."""
+    order = rng.permutation(preds.n)
+    reference, rest = order[:n], order[n:]
+    if shift == "none":
+        return preds[reference], preds[rest[:m]]
+    if shift == "labels":
+        stratum = preds.labels
+        factor = np.exp(rng.uniform(-np.log(3), np.log(3), preds.k))
+    elif shift == "hard":
+        stratum = (preds.confidence <= np.quantile(preds.confidence, 0.25)).astype(int)
+        factor = np.array([1.0, FACTOR["hard"]])
+    else:
+        edges = np.quantile(preds.confidence, np.arange(1, 20) / 20)
+        stratum = 2 * np.searchsorted(edges, preds.confidence) + ~preds.correct
+        factor = _likelier(np.bincount(stratum, minlength=40), FACTOR["errors"])
+    share = np.bincount(stratum, minlength=len(factor)) * factor
+    wanted = rng.multinomial(m, share / share.sum())
+    return preds[reference], preds[_taken(stratum[rest], rest, wanted)]
+
+
+def _likelier(count: np.ndarray, times: float) -> np.ndarray:
+    """Factors of right and wrong in each bin that keep the bin's size; at most all are wrong."""
+    right, wrong = count[0::2], count[1::2]
+    rate = np.minimum(times * wrong / np.maximum(right + wrong, 1), 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        factors = np.stack([(1 - rate) * (right + wrong) / right, rate * (right + wrong) / wrong], axis=1)
+    return np.nan_to_num(factors.reshape(-1), nan=0.0, posinf=0.0)
+
+
+def _taken(stratum: np.ndarray, rows: np.ndarray, wanted: np.ndarray) -> np.ndarray:
+    """The first so many rows of each stratum (fewer where there are no more)."""
+    return np.concatenate([rows[stratum == s][:count] for s, count in enumerate(wanted) if count])
+
+
+def others(reference: hs.Predictions, new: hs.Predictions) -> dict[str, float]:
+    """ATC (Garg et al. 2022), DoC (Guillory et al. 2021) and the mean confidence."""
+    wrong = int((~reference.correct).sum())
+    threshold = np.sort(reference.confidence)[wrong] if wrong < reference.n else np.inf
+    return {
+        "ATC": float((new.confidence >= threshold).mean()),
+        "DoC": float(reference.correct.mean() - reference.confidence.mean() + new.confidence.mean()),
+        "mean confidence": float(new.confidence.mean()),
+    }
+
+
+def one(preds: hs.Predictions, name: str, shift: str, run: int) -> dict[str, object]:
+    n, m = SETS[name]
+    rng = np.random.default_rng([run, SHIFTS.index(shift), list(SETS).index(name)])
+    reference, new = draw(preds, shift, n, m, rng)
+    found = hs.estimate(reference, new)
+    return {
+        "set": name, "shift": shift, "run": run, "truth": float(new.correct.mean()),
+        "reference": float(reference.correct.mean()), "ours": found.accuracy, "low": found.low, "high": found.high,
+        **others(reference, new),
+    }  # fmt: skip
+
+
+def rows(path: Path = RESULTS) -> list[dict[str, object]]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def run(runs: int, path: Path, only: str) -> None:
+    """Whatever is not in the file yet."""
+    done = {(r["set"], r["shift"], r["run"]) for r in rows(path)}
+    path.parent.mkdir(exist_ok=True)
+    pools = {name: pooled(name) for name in SETS if only in name}
+    with path.open("a") as out:
+        for i in range(runs):
+            for name, preds in pools.items():
+                for shift in SHIFTS:
+                    if (name, shift, i) not in done:
+                        out.write(json.dumps(one(preds, name, shift, i)) + "\n")
+            out.flush()
+
+
+def table(path: Path) -> None:
+    """rmse of each method in points of accuracy, and how often our limits held the truth."""
+    groups = defaultdict(list)
+    for r in rows(path):
+        groups[r["shift"], r["set"]].append(r)
+    methods = ["ours", "ATC", "DoC", "mean confidence", "NannyML"]
+    print("| shift | set | runs | truth (reference) | limits hold | width | " + " | ".join(methods) + " |")
+    print("|---" * (6 + len(methods)) + "|")
+    for shift in SHIFTS:
+        for name in SETS:
+            found = groups[shift, name]
+            if not found:
+                continue
+            column = partial(_column, found)
+            truth, low, high = column("truth"), column("low"), column("high")
+            holds = ((low <= truth + 1e-12) & (truth <= high + 1e-12)).mean()
+            rmse = [np.sqrt(np.nanmean((column(key) - truth) ** 2)) if np.isfinite(column(key)).any() else np.nan
+                    for key in methods]  # fmt: skip
+            cells = [shift, name, f"{len(found):,}", f"{truth.mean():.3f} ({column('reference').mean():.3f})",
+                     f"{holds:.1%}", f"{(high - low).mean():.3f}", *(f"{100 * e:.2f}" for e in rmse)]  # fmt: skip
+            print("| " + " | ".join(cells) + " |")
+
+
+def _column(found: list[dict[str, object]], key: str) -> np.ndarray:
+    return np.array([r.get(key, np.nan) for r in found], dtype=float)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description="Accuracy without labels: rmse and coverage.")
+    parser.add_argument("what", choices=["run", "table"])
+    parser.add_argument("--runs", type=int, default=1000)
+    parser.add_argument("--only", default="", help="sets whose name contains this")
+    parser.add_argument("--out", type=Path, default=RESULTS)
+    args = parser.parse_args()
+    if args.what == "run":
+        run(args.runs, args.out, args.only)
+    else:
+        table(args.out)
+
+
+if __name__ == "__main__":
+    main()
