@@ -96,16 +96,60 @@ def others(reference: hs.Predictions, new: hs.Predictions) -> dict[str, float]:
     }
 
 
-def one(preds: hs.Predictions, name: str, shift: str, run: int) -> dict[str, object]:
-    n, m = SETS[name]
+def drawn(preds: hs.Predictions, name: str, shift: str, run: int) -> tuple[hs.Predictions, hs.Predictions]:
+    """The draw of a run: always the same."""
     rng = np.random.default_rng([run, SHIFTS.index(shift), list(SETS).index(name)])
-    reference, new = draw(preds, shift, n, m, rng)
+    return draw(preds, shift, *SETS[name], rng)
+
+
+def one(preds: hs.Predictions, name: str, shift: str, run: int) -> dict[str, object]:
+    reference, new = drawn(preds, name, shift, run)
     found = hs.estimate(reference, new)
     return {
         "set": name, "shift": shift, "run": run, "truth": float(new.correct.mean()),
         "reference": float(reference.correct.mean()), "ours": found.accuracy, "low": found.low, "high": found.high,
         **others(reference, new),
     }  # fmt: skip
+
+
+def cbpe(reference: hs.Predictions, new: hs.Predictions) -> dict[str, float]:
+    """NannyML's estimate, and whether the truth lies within its band of three standard errors."""
+    import nannyml
+    import pandas as pd
+
+    def frame(p: hs.Predictions) -> pd.DataFrame:
+        columns = {f"p{i}": p.probs[:, i] for i in range(p.k)}
+        return pd.DataFrame({**columns, "said": p.prediction.astype(str), "label": p.labels.astype(str)})
+
+    many = reference.k > 2
+    past, later = frame(reference), frame(new)
+    if not many:
+        for one_frame in (past, later):
+            one_frame[["said", "label"]] = one_frame[["said", "label"]].astype(int)
+    made = nannyml.CBPE(
+        y_pred_proba={str(i): f"p{i}" for i in range(reference.k)} if many else "p1", y_pred="said", y_true="label",
+        metrics=["accuracy"], chunk_size=new.n,
+        problem_type="classification_multiclass" if many else "classification_binary",
+    )  # fmt: skip
+    found = made.fit(past).estimate(later.drop(columns="label")).filter(period="analysis").to_df()["accuracy"].iloc[0]
+    return {
+        "NannyML": float(found["value"]),
+        "NannyML low": float(found["lower_confidence_boundary"]),
+        "NannyML high": float(found["upper_confidence_boundary"]),
+    }
+
+
+def run_cbpe(runs: int, path: Path, only: str) -> None:
+    """The same draws; whatever is not in the file yet."""
+    done = {(r["set"], r["shift"], r["run"]) for r in rows(path)}
+    with path.open("a") as out:
+        for i in range(runs):
+            for name in (name for name in SETS if only in name):
+                for shift in (shift for shift in SHIFTS if (name, shift, i) not in done):
+                    reference, new = drawn(pooled(name), name, shift, i)
+                    line = {"set": name, "shift": shift, "run": i, "truth": float(new.correct.mean())}
+                    out.write(json.dumps({**line, **cbpe(reference, new)}) + "\n")
+                    out.flush()
 
 
 def rows(path: Path = RESULTS) -> list[dict[str, object]]:
@@ -131,9 +175,11 @@ def table(path: Path) -> None:
     groups = defaultdict(list)
     for r in rows(path):
         groups[r["shift"], r["set"]].append(r)
-    methods = ["ours", "ATC", "DoC", "mean confidence", "NannyML"]
-    print("| shift | set | runs | truth (reference) | limits hold | width | " + " | ".join(methods) + " |")
-    print("|---" * (6 + len(methods)) + "|")
+    for r in rows(path.with_name("unlabelled_nannyml.jsonl")):
+        groups["NannyML", r["shift"], r["set"]].append(r)
+    methods = ["ours", "ATC", "DoC", "mean confidence"]
+    print("| shift | set | runs | truth (reference) | limits hold | width | " + " | ".join(methods) + " | NannyML |")
+    print("|---" * (7 + len(methods)) + "|")
     for shift in SHIFTS:
         for name in SETS:
             found = groups[shift, name]
@@ -142,11 +188,14 @@ def table(path: Path) -> None:
             column = partial(_column, found)
             truth, low, high = column("truth"), column("low"), column("high")
             holds = ((low <= truth + 1e-12) & (truth <= high + 1e-12)).mean()
-            rmse = [np.sqrt(np.nanmean((column(key) - truth) ** 2)) if np.isfinite(column(key)).any() else np.nan
-                    for key in methods]  # fmt: skip
+            rmse = [_rmse(found, key) for key in methods] + [_rmse(groups["NannyML", shift, name], "NannyML")]
             cells = [shift, name, f"{len(found):,}", f"{truth.mean():.3f} ({column('reference').mean():.3f})",
                      f"{holds:.1%}", f"{(high - low).mean():.3f}", *(f"{100 * e:.2f}" for e in rmse)]  # fmt: skip
             print("| " + " | ".join(cells) + " |")
+
+
+def _rmse(found: list[dict[str, object]], key: str) -> float:
+    return float(np.sqrt(np.mean((_column(found, key) - _column(found, "truth")) ** 2))) if found else float("nan")
 
 
 def _column(found: list[dict[str, object]], key: str) -> np.ndarray:
@@ -155,13 +204,15 @@ def _column(found: list[dict[str, object]], key: str) -> np.ndarray:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Accuracy without labels: rmse and coverage.")
-    parser.add_argument("what", choices=["run", "table"])
+    parser.add_argument("what", choices=["run", "nannyml", "table"])
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--only", default="", help="sets whose name contains this")
     parser.add_argument("--out", type=Path, default=RESULTS)
     args = parser.parse_args()
     if args.what == "run":
         run(args.runs, args.out, args.only)
+    elif args.what == "nannyml":
+        run_cbpe(args.runs, args.out.with_name("unlabelled_nannyml.jsonl"), args.only)
     else:
         table(args.out)
 
