@@ -116,11 +116,20 @@ def test_check_baseline(howsure: Callable, files: Path) -> None:
     howsure("evaluate", "test.npz", "-q", "-o", "old.json")
     assert howsure("check", "test.npz", "--baseline", "old.json").code == 0
     better = json.loads(Path("old.json").read_text())
-    better["metrics"]["accuracy"]["value"] = 1.0
+    better["metrics"]["accuracy"].update(value=1.0, low=0.99, high=1.0)
     Path("better.json").write_text(json.dumps(better))
     ran = howsure("check", "test.npz", "--baseline", "better.json")
     assert ran.code == 1
     assert "accuracy not worse than the baseline" in ran.out
+    assert "other side" in ran.out
+
+
+def test_check_against_and_point(howsure: Callable, files: Path) -> None:
+    ran = howsure("check", "test.npz", "--against", "test.npz")
+    assert ran.code == 0
+    assert "ece not worse than the other model" in ran.out
+    assert howsure("check", "test.npz", "--max-mce", "1").code == 1
+    assert howsure("check", "test.npz", "--max-mce", "1", "--point").code == 0
 
 
 def test_check_junit_and_github(howsure: Callable, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:

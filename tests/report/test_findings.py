@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from howsure import Predictions
+from howsure import Outcomes, Predictions, evaluate
+from howsure.policies import guaranteed_threshold
 from howsure.report.findings import case_of, changes, findings, verdict
 from howsure.report.findings.evidence import design_effect, fewer_than, more_than
 from howsure.report.summary import Summary
@@ -196,10 +197,81 @@ def test_answers_flip_when_samples_are_scaled() -> None:
 def test_verdict_of_a_score_that_is_no_probability() -> None:
     entry = {"value": 0.7, "low": None, "high": None}
     assert verdict({"accuracy": entry}, []) == [
-        "It is right 70.0 % of the time.",
-        "No threshold makes it reliable: at every one of them more than 5 in 100 accepted answers are wrong.",
+        "It was right 70.0 % of the time.",
+        "How much it may decide alone was not looked at.",
         "Its score is not a probability, so it can rank but not promise.",
     ]
+
+
+def said(preds: Predictions) -> list[str]:
+    return evaluate(preds, ["max_prob"]).data["verdict"]
+
+
+def test_verdict_of_sixty_right_answers_promises_nothing_of_one_in_a_hundred() -> None:
+    worth, decides, _ = said(Predictions.from_confidence(np.full(60, 0.99), np.ones(60)))
+    assert worth == "It was right 60 times of 60: 100.0 % (94.0 to 100.0)."
+    assert decides == "Let it decide only the surest 100.0 % (60): at most 5 in 100 of these are wrong, 95 % sure."
+
+
+def test_verdict_says_how_many_labels_a_promise_would_take() -> None:
+    _, decides, _ = said(Predictions.from_confidence(np.full(20, 0.99), np.ones(20)))
+    assert decides.startswith("Too few labels for a promise: about 61 of the same kind")
+
+
+def test_verdict_of_answers_that_no_threshold_makes_reliable(rng: np.random.Generator) -> None:
+    c = rng.uniform(0.5, 0.8, 2000)
+    _, decides, _ = said(drawn(c, c, rng))
+    assert decides.startswith("No share of its answers can be promised")
+
+
+def test_the_promise_of_a_verdict_is_that_of_fixed_sequence(rng: np.random.Generator) -> None:
+    c = 1 - rng.beta(0.5, 4, 3000)
+    preds = drawn(c, c, rng)
+    promised = guaranteed_threshold(Outcomes.of(preds), risk=0.01, delta=0.05)
+    found = evaluate(preds, ["max_prob"]).data["guarantees"][0]
+    assert (found["threshold"], found["coverage"]) == (promised.threshold, promised.coverage)
+    assert 0.05 < promised.coverage < 0.9
+
+
+def test_groups_weaken_the_promise_of_a_verdict() -> None:
+    preds = Predictions.from_confidence(np.full(1000, 0.99), np.ones(1000), group=np.repeat(np.arange(40), 25))
+    report = evaluate(preds, ["max_prob"])
+    assert report.data["verdict"][1].startswith("Too few groups for a promise: about 61")
+    assert "1,000 predictions in 40 groups" in report.to_text()
+
+
+def test_weights_have_no_promise(rng: np.random.Generator) -> None:
+    preds = Predictions.from_confidence(np.full(900, 0.99), np.ones(900), weight=rng.uniform(1, 2, 900))
+    assert "weights are refused" in said(preds)[1]
+
+
+def test_few_groups_are_marked_on_screen(rng: np.random.Generator) -> None:
+    c = rng.uniform(0.5, 1, 200)
+    text = evaluate(drawn(c, c, rng, group=np.arange(200) % 6), ["max_prob"]).to_text(width=200)
+    assert "200 predictions in 6 groups" in text
+    assert "only 6 groups, so these limits are unsafe" in text
+
+
+def test_chance_alone_stands_beside_a_calibration_error() -> None:
+    """Calibrated claims show on average what the noise floor says."""
+    rng = np.random.default_rng(3)
+    shown: list[float] = []
+    floor: list[float] = []
+    for _ in range(200):
+        c = rng.uniform(0.3, 1, 300)
+        entry = evaluate(drawn(c, c, rng), ["max_prob"]).data["metrics"]["ece"]
+        shown.append(entry["value"] or 0.0)
+        floor.append(entry["floor"])
+    assert np.mean(floor) == pytest.approx(np.mean(shown), rel=0.05)
+
+
+def test_claims_that_are_off_without_a_pattern_are_not_called_true(rng: np.random.Generator) -> None:
+    found = verdict(
+        {"accuracy": {"value": 0.7, "better": "higher"}, "ece": {"value": 0.02, "floor": 0.01, "better": "lower"}},
+        [],
+        test={"statistic": 5.0, "p": 0.001},
+    )
+    assert found[2].startswith("Its confidence is not a probability of being right (p = 0.001; ECE 0.020, 0.010 by")
 
 
 def test_tails_of_the_binomial() -> None:

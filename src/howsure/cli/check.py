@@ -33,7 +33,11 @@ def _limit_options(f: Callable[..., Any]) -> Callable[..., Any]:
 @click.command()
 @FILES
 @_limit_options
-@click.option("--baseline", type=click.Path(), help="A report (JSON) that must not be beaten by chance alone.")
+@click.option(
+    "--baseline", type=click.Path(), help="A report (JSON) on other samples: must not be worse beyond chance."
+)
+@click.option("--against", type=click.Path(), help="Predictions of the same samples: must not be worse beyond chance.")
+@click.option("--point", is_flag=True, help="Compare values instead of limits; promises nothing.")
 @click.option("--junit", type=click.Path(), help="Write the verdicts as JUnit XML.")
 @click.option("--github", is_flag=True, help="Print GitHub annotations; fill the step summary where there is one.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
@@ -45,6 +49,8 @@ def command(
     ctx: click.Context,
     files: Sequence[str],
     baseline: str | None,
+    against: str | None,
+    point: bool,
     junit: str | None,
     github: bool,
     as_json: bool,
@@ -60,12 +66,17 @@ def command(
     """A gate for CI: exit 1 where a limit is not met.
 
     A limit is compared with the unfavourable end of the interval (upper for --max, lower for --min), so a model
-    passes only where the data say that it is good enough, not where it may be by luck.
+    passes only where the data say that it is good enough, not where it may be by luck. A number without an interval
+    does not pass; --point compares the values themselves.
+
+    --baseline compares accuracy, AURC and ECE with a report on other samples, --against with another model on the
+    same ones (joined by ids). An equally good model fails either in 5 % of cases at most (1 - level).
 
     \b
     Examples:
       howsure check test.npz --max-ece 0.05 --min-coverage-at-risk 0.01:0.8
       howsure check test.npz --baseline main.json --junit verdicts.xml
+      howsure check new.npz --against old.npz
     """
     from howsure.report.gate import check
 
@@ -73,8 +84,9 @@ def command(
     wanted = parse_limits(limits)
     old = None if baseline is None else read_baseline(baseline)
     preds = read_files(files, split, mc, renormalise, names, **log)
+    other = None if against is None else read_files([against], split, mc, renormalise, names, **log)
     with working("measuring"):
-        verdicts = check(preds, wanted, baseline=old, level=level, seed=seed)
+        verdicts = check(preds, wanted, baseline=old, against=other, point=point, level=level, seed=seed)
     passed = all(v.passed for v in verdicts)
     if junit:
         write_text(junit, junit_xml(verdicts))
@@ -131,11 +143,13 @@ def table(verdicts: Sequence[Verdict]) -> Any:
     from rich.text import Text
 
     out = Table(box=None, pad_edge=False)
-    for column in ("", "limit", "value", "compared", ""):
+    others = any(v.other is not None for v in verdicts)
+    for column in ("", "limit", "value", *(["other side"] if others else []), "compared", ""):
         out.add_column(column)
     for v in verdicts:
         mark = Text("pass", style="green") if v.passed else Text("FAIL", style="bold red")
-        out.add_row(mark, v.what, number(v.value), number(v.compared), v.note)
+        other = [number(v.other)] if others else []
+        out.add_row(mark, v.what, number(v.value), *other, number(v.compared), v.note)
     return out
 
 
@@ -146,7 +160,8 @@ def number(value: float | None) -> str:
 
 def sentence(v: Verdict) -> str:
     """A verdict in one line."""
-    return f"{v.what}: {number(v.compared)} ({v.note}; value {number(v.value)})"
+    other = "" if v.other is None else f", other side {number(v.other)}"
+    return f"{v.what}: {number(v.compared)} ({v.note}; value {number(v.value)}{other})"
 
 
 def junit_xml(verdicts: Sequence[Verdict]) -> str:

@@ -12,7 +12,7 @@ import numpy as np
 from howsure import bounds
 from howsure._core import check
 from howsure._core.check import InputError
-from howsure.policies.sequences import Bound, Kept, given, search
+from howsure.policies.sequences import STEPS, Bound, Kept, given, search
 from howsure.predictions.outcomes import Outcomes
 from howsure.tallies.tally import Tally
 
@@ -95,7 +95,7 @@ def guaranteed_threshold(
     check.fraction(risk, "risk")
     bounds.proportion(delta, "delta")
     groups = len(np.unique(t.group)) if isinstance(t, Outcomes) and t.group is not None else None
-    whole = _kept(t, largest_group)
+    whole = _kept(t, largest_group) if thresholds is not None or method == "sgr" or groups else _kept_at_grid(t, bound)
     kept = _kept(_one_of_each(t, seed), None) if isinstance(t, Outcomes) and groups and bound != "groups" else whole
     how = _bound_for(kept, method, bound)
     grid = None if thresholds is None else given(kept, thresholds, method)
@@ -149,6 +149,16 @@ def _kept(t: Tally | Outcomes, largest_group: int | None) -> Kept:
     count, loss = np.cumsum(table.count).astype(np.float64), np.cumsum(table.loss).astype(np.float64)
     ideal = table.ideal
     return Kept(table.score, count, loss, table.zero_one, rows, None if ideal is None else ideal.loss, largest_group)
+
+
+def _kept_at_grid(t: Tally | Outcomes, bound: Bound | None) -> Kept:
+    """Only the thresholds that a sequence can test, where counts are all that its bound reads."""
+    table = t.tally() if isinstance(t, Outcomes) else t
+    if bound == "betting" or not table.zero_one or table.weighted or table.approximate:
+        return _kept(t, None)
+    ranks = -(-np.arange(1, STEPS + 1, dtype=np.int64) * int(table.n) // STEPS)
+    sums = table.between(np.unique(np.append(0, table.cut_at(ranks))))
+    return Kept(sums.low, np.cumsum(sums.count).astype(np.float64), np.cumsum(sums.loss).astype(np.float64), True)
 
 
 def _one_of_each(o: Outcomes, seed: int) -> Outcomes:

@@ -32,12 +32,17 @@ class Number(TypedDict):
 
 
 class Entry(TypedDict):
-    """A metric: a `Number`, which side is better, and bounds that contain the exact value of compacted data."""
+    """A metric: a `Number`, which side is better, and bounds that contain the exact value of compacted data.
+
+    `note` says what makes the limits unsafe; `floor` is what a calibrated model would show of a calibration error.
+    """
 
     value: float | None
     low: NotRequired[float | None]
     high: NotRequired[float | None]
     why: NotRequired[str]
+    note: NotRequired[str]
+    floor: NotRequired[float]
     better: Better
     bounds: NotRequired[list[float | None] | None]
     bounds_why: NotRequired[str]
@@ -276,8 +281,37 @@ class CalibrationData(TypedDict):
     notes: list[str]
 
 
+class Guarantee(TypedDict):
+    """The surest share whose risk is promised to be at most `risk`, `sure` that much, by fixed-sequence testing.
+
+    Where nothing can be promised `coverage` is 0, and `labels_needed` says how many labels of the same kind would do
+    (null: more labels alone do not help). `why` says what kept it from being looked for. Where samples come in groups
+    the promise rests on one sample of each of `groups`, and `labels_needed` counts groups.
+    """
+
+    risk: float
+    sure: float
+    feasible: bool
+    coverage: float
+    kept: int
+    threshold: float | None
+    labels_needed: int | None
+    groups: NotRequired[int]
+    why: NotRequired[str]
+
+
+class ClaimsTest(TypedDict):
+    """Whether outcomes fall as claimed: how often true claims look as bad or worse."""
+
+    statistic: float
+    p: float
+
+
 class ReportData(TypedDict):
-    """A report. `metrics` and `views` are about `score`, further scores stand under `scores`."""
+    """A report. `metrics` and `views` are about `score`, further scores stand under `scores`.
+
+    `groups` is the number of clusters, where samples come in clusters.
+    """
 
     howsure: str
     schema: int
@@ -289,6 +323,9 @@ class ReportData(TypedDict):
     class_names: list[str] | None
     score: str
     verdict: list[str]
+    guarantees: NotRequired[list[Guarantee]]
+    calibration_test: NotRequired[ClaimsTest]
+    groups: NotRequired[int]
     metrics: Metrics
     scores: dict[str, ScoreData]
     curves: dict[str, CurveData]
@@ -308,7 +345,7 @@ class Fairness(TypedDict):
 
 
 class Difference(TypedDict):
-    """A paired difference; `clear` where its limits exclude 0."""
+    """A paired difference; `clear` where it is beyond chance although all pairs of models were looked at."""
 
     value: float
     low: float | None
@@ -369,8 +406,8 @@ class SliceRow(TypedDict):
     group: str
     n: int
     accuracy: float
-    low: float
-    high: float
+    low: float | None
+    high: float | None
     aurc: float
     gap: float | None
     worse: bool

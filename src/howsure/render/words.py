@@ -101,7 +101,8 @@ def note(name: str, entry: Entry) -> str:
     if entry["value"] is None:
         return why
     bare = "" if limits(name, entry) or not why else f"no limits: {why}"
-    return "; ".join(filter(None, (meaning(name).says, certain(entry), bare)))
+    floor = f"{number(entry['floor'])} by chance alone" if "floor" in entry else ""
+    return "; ".join(filter(None, (meaning(name).says, floor, certain(entry), bare, entry.get("note"))))
 
 
 def certain(entry: Entry) -> str:
@@ -136,11 +137,12 @@ def headline(report: ReportData) -> str:
     """One line about the data."""
     k = "" if report["k"] is None else f", {report['k']:,} classes"
     samples = "" if report["samples"] == 1 else f", {report['samples']} samples each"
+    groups = f" in {report['groups']:,} groups" if "groups" in report else ""
     limits = f"{level(report['provenance']['level'])} intervals"
     coarse = f" · {report['approximate']}" if "approximate" in report else ""
     read = report.get("streamed")
     partial = f"PARTIAL, {read['parts']:,} of {read['of']:,} parts: " if read and read["partial"] else ""
-    return f"{partial}{report['n']:,} predictions{k}{samples} · score {report['score']} · {limits}{coarse}"
+    return f"{partial}{report['n']:,} predictions{groups}{k}{samples} · score {report['score']} · {limits}{coarse}"
 
 
 def streamed(s: Streamed | None) -> list[tuple[str, str]]:

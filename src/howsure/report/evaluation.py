@@ -10,16 +10,19 @@ from statistics import NormalDist
 from typing import Any
 
 from howsure import curves, metrics
+from howsure._core.check import InputError
 from howsure._core.version import __version__
 from howsure.binning import equal_size
 from howsure.calibrators.change import changes_of
 from howsure.metrics.binary import brier_decomposition, net_benefit, recalibration
 from howsure.predictions import Predictions
+from howsure.predictions.outcomes import Outcomes
 from howsure.render.model import (
     SCHEMA,
     Binary,
     BrierData,
     Changes,
+    ClaimsTest,
     CurveData,
     FindingData,
     Number,
@@ -33,12 +36,14 @@ from howsure.report import catalogue
 from howsure.report.calibration import change_data
 from howsure.report.catalogue import Score
 from howsure.report.curves import drawn
-from howsure.report.findings import case_of, changes, findings, verdict
+from howsure.report.findings import case_of, changes, findings, guarantees, verdict
 from howsure.report.measurement import Sureness, measured
 from howsure.report.provenance import provenance
 from howsure.report.report import Report
 from howsure.report.summary import Summary
 from howsure.report.views import band_rows, views
+from howsure.tallies.tally import Tally
+from howsure.uncertainty.claims import calibration_test
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,7 +91,8 @@ def report(s: Summary, asked: Asked) -> Report:
     sure, t = asked.sure, s.tally
     numbers = measured(catalogue.possible(s.shape, t), s, s.first, sure)
     found = [*asked.notices, *findings(case_of(s)), *_changes(asked)]
-    names = s.shape.class_names
+    names, source = s.shape.class_names, s.source("score", s.first)
+    promised, test = guarantees(source, s.n, sure.level), _claims_test(source, sure.seed)
     data: ReportData = {
         "howsure": __version__,
         "schema": SCHEMA,
@@ -97,7 +103,8 @@ def report(s: Summary, asked: Asked) -> Report:
         "samples": s.shape.samples,
         "class_names": None if names is None else list(names),
         "score": s.first,
-        "verdict": verdict(numbers, found),
+        "verdict": verdict(numbers, found, promised, test, None if s.shape.weighted else s.n),
+        "guarantees": promised,
         "metrics": numbers,
         "scores": {name: _further(s, name, sure) for name in list(s.tallies)[1:]},
         "curves": {**drawn(s), **_curves_before(asked.before)},
@@ -106,11 +113,25 @@ def report(s: Summary, asked: Asked) -> Report:
         "calibration": _calibration(asked),
         "findings": found,
     }
+    if test is not None:
+        data["calibration_test"] = test
+    if isinstance(source, Outcomes) and source.group is not None:
+        data["groups"] = int(source.units.max()) + 1
     if asked.streamed is not None:
         data["streamed"] = asked.streamed
     if t.approximate is not None:
         data["approximate"] = t.approximate
     return Report(data)
+
+
+def _claims_test(source: Tally | Outcomes | str, seed: int) -> ClaimsTest | None:
+    """The test of calibration; None where the score is no claim, or where the test has no null distribution."""
+    if isinstance(source, str):
+        return None
+    try:
+        return ClaimsTest(**calibration_test(source, seed)._asdict())
+    except InputError:  # a score outside [0, 1], unequal weights, one group
+        return None
 
 
 def _further(s: Summary, score: str, sure: Sureness) -> ScoreData:

@@ -107,6 +107,10 @@ def entry(item: Item, value: float, limits: Interval, t: Tally) -> Entry:
         found = {"value": value, "low": None, "high": None, "better": item.better, "why": limits.why}
     else:
         found = {"value": value, "low": limits.low, "high": limits.high, "better": item.better}
+        if limits.note is not None:
+            found["note"] = limits.note
+    if limits.floor is not None:
+        found["floor"] = limits.floor
     if getattr(item.metric, "takes", "tally") == "tally":
         bounds = bounds_of([item], t)[item.name]
         return cast(Entry, {**found, **bounds})

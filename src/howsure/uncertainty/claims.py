@@ -18,7 +18,8 @@ __all__ = ["CalibrationTest", "calibration_test"]
 
 DRAWS = 999
 SCALES = 7  # 1, 2, 4, ..., 64 intervals of equal information
-SINGLY = 4096  # up to so many rows every row is drawn; beyond, neighbouring rows share their mean claim
+SINGLY = 2048  # up to so many samples each is drawn by itself
+ROWS = 512  # rows whose numbers of right answers are drawn; beyond, neighbours share their mean claim
 CHUNK = 1 << 22  # numbers drawn at a time
 ENOUGH = 60  # effective samples in an interval, where signs of groups are redrawn
 LEAST = 1e-300
@@ -52,13 +53,14 @@ def redrawn_test(rows: Residuals, seed: int) -> CalibrationTest:
     The statistic looks at 1, 2, 4, ..., 64 neighbouring intervals of equal null variance: at the sum of their squared
     standardised residuals, which sees smooth defects, and at the largest of them, which sees local ones.
     """
-    rows = _merged(rows, SINGLY)
+    few = rows.count.sum() <= SINGLY
+    rows = rows if few else _merged(rows, ROWS)
     variance = rows.count * rows.claim * (1 - rows.claim)
     leaf = _leaves(variance)
     null: Floats = np.bincount(leaf, variance, minlength=1 << (SCALES - 1)).astype(np.float64)
     rng = np.random.default_rng(seed)
     seen: Floats = np.bincount(leaf, rows.right - rows.count * rows.claim, minlength=len(null)).astype(np.float64)
-    if rows.count.sum() <= SINGLY:  # single outcomes are drawn much faster than binomial numbers
+    if few:  # single outcomes are drawn much faster than binomial numbers
         rows, leaf = _single(rows), np.repeat(leaf, rows.count.astype(np.int64))
     step = max(1, CHUNK // len(leaf))
     drawn = [_drawn(rows, leaf, min(step, DRAWS - i), len(null), rng) for i in range(0, DRAWS, step)]

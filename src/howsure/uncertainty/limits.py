@@ -15,7 +15,7 @@ from howsure.bounds import proportion_limits
 from howsure.metrics.facts import Metric, options, plain, positional
 from howsure.metrics.mean_loss import mean_loss
 from howsure.uncertainty import influence
-from howsure.uncertainty.calibration import ece_limits, over_limits, rms_limits, under_limits
+from howsure.uncertainty.calibration import ece_limits, noise_floor, over_limits, rms_limits, under_limits
 from howsure.uncertainty.case import Case, Linear, Loss
 from howsure.uncertainty.clusters import FEW_GROUPS
 from howsure.uncertainty.influence import Influence
@@ -39,6 +39,9 @@ __all__ = ["RECIPES", "Interval", "limits_of"]
 class Interval(NamedTuple):
     """Limits of a number, or nan twice and `why` it has none; `note` says what makes given limits unsafe.
 
+    `floor` stands beside a calibration error: what a perfectly calibrated model would show on average with the same
+    claims and so many samples.
+
     >>> Interval(0.2, 0.4).why is None
     True
     """
@@ -47,6 +50,7 @@ class Interval(NamedTuple):
     high: float
     why: str | None = None
     note: str | None = None
+    floor: float | None = None
 
 
 def none(why: str) -> Interval:
@@ -69,7 +73,8 @@ def limits_of(metric: Metric, case: Case, half: float) -> Interval | None:
         return none(found)
     few = case.groups is not None and case.groups < FEW_GROUPS
     note = f"only {case.groups} groups, so these limits are unsafe" if few else None
-    return Interval(float(found[0]), float(found[1]), None, note)
+    floor = FLOORS.get(plain)
+    return Interval(float(found[0]), float(found[1]), None, note, floor and floor(case, half, **options))
 
 
 Found: TypeAlias = "Limits | str"
@@ -196,6 +201,11 @@ def _under(case: Case, value: float, half: float, bins: Binning = equal_range(15
     return under_limits(case.binned(bins, under_sign, half), half)
 
 
+def _floor(case: Case, half: float, bins: Binning = equal_range(15), part: float = 1.0) -> float:
+    """What calibrated claims would show; over- and under-confidence have half of it each."""
+    return part * noise_floor(case.binned(bins, np.sign, half))
+
+
 def _debiased(case: Case, value: float, half: float, bins: Binning = equal_size(15)) -> Found:
     del value
     return rms_limits(case.binned(bins, np.sign, half), half)
@@ -263,4 +273,10 @@ RECIPES: Mapping[Metric, Callable[..., Found]] = {
     metrics.rms_calibration_error: _debiased,
     metrics.signed_calibration_error: _signed,
     metrics.under_confidence: _under,
+}
+FLOORS: Mapping[Metric, Callable[..., float]] = {
+    metrics.aece: partial(_floor, bins=adaptive()),
+    metrics.ece: _floor,
+    metrics.over_confidence: partial(_floor, part=0.5),
+    metrics.under_confidence: partial(_floor, part=0.5),
 }

@@ -14,7 +14,7 @@ from howsure.report import catalogue
 from howsure.report.catalogue import is_claim
 from howsure.report.comparison.models import Model
 from howsure.report.measurement import Sureness, measured
-from howsure.uncertainty.intervals import each_paired_difference
+from howsure.uncertainty.many import PairDifference, all_differences
 
 Differences = dict[tuple[int, int], dict[str, Difference]]
 FAIR = ("accuracy", "aurc", "augrc", "coverage_at_risk_0.05", "ece", "aece", "nll", "brier")
@@ -100,8 +100,17 @@ def comparable(rows: Sequence[ModelRow], fair: bool) -> dict[str, Fairness]:
 
 
 def paired(models: Sequence[Model], sure: Sureness) -> Differences:
-    """The paired differences of every two models, by their places; positive: the first has the higher number."""
-    return {(i, j): _differences(models[i], models[j], sure) for i, j in combinations(range(len(models)), 2)}
+    """The paired differences of every two models, by their places; positive: the first has the higher number.
+
+    All pairs are looked at together: among equal models some pair is called clear in 1 − level of the tables at most.
+    """
+    names = [name for name in PAIRED if name != "ece" or all(is_claim(m.tally) for m in models)]
+    outcomes = [m.outcomes for m in models]
+    found: Differences = {pair: {} for pair in combinations(range(len(models)), 2)}
+    for name in names:
+        for pair in all_differences(getattr(metrics, name), outcomes, sure.level, sure.seed):
+            found[pair.first, pair.second][name] = _difference(pair)
+    return found
 
 
 def pairs(models: Sequence[Model], differences: Differences) -> list[Pair]:
@@ -109,19 +118,11 @@ def pairs(models: Sequence[Model], differences: Differences) -> list[Pair]:
     return [cast(Pair, {"a": models[i].name, "b": models[j].name, **found}) for (i, j), found in differences.items()]
 
 
-def _differences(a: Model, b: Model, sure: Sureness) -> dict[str, Difference]:
-    """metric(a) − metric(b) with limits, for each number that both have; they share their draws."""
-    names = [name for name in PAIRED if name != "ece" or (is_claim(a.tally) and is_claim(b.tally))]
-    functions = [getattr(metrics, name) for name in names]
-    found = each_paired_difference(functions, a.outcomes, b.outcomes, sure.level, sure.seed)
-    return {name: _difference(*numbers) for name, numbers in zip(names, found, strict=True)}
-
-
-def _difference(value: float, low: float, high: float) -> Difference:
-    """A difference with limits; `clear` where they exclude 0."""
-    if not (isfinite(low) and isfinite(high)):
-        return {"value": value, "low": None, "high": None, "clear": False, "why": "resampling gives no limits"}
-    return {"value": value, "low": low, "high": high, "clear": bool(low > 0 or high < 0)}
+def _difference(pair: PairDifference) -> Difference:
+    """A difference with its own limits; `clear` allows for all the pairs that were looked at."""
+    if not (isfinite(pair.low) and isfinite(pair.high)):
+        return {"value": pair.difference, "low": None, "high": None, "clear": False, "why": "it has no limits"}
+    return {"value": pair.difference, "low": pair.low, "high": pair.high, "clear": pair.clear}
 
 
 def pareto(rows: Sequence[ModelRow], cost: Mapping[str, float]) -> list[CostRow]:

@@ -1,56 +1,138 @@
-"""The verdict: three sentences on what it is worth, whether it ranks, and whether it can be read as a probability."""
+"""The verdict: three sentences on what it is worth, what it may decide, and whether it can be read as a probability."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from howsure.render.model import Entry, FindingData, Metrics
+from howsure._core.check import InputError
+from howsure.policies.guarantee import guaranteed_threshold
+from howsure.predictions.outcomes import Outcomes
+from howsure.render.model import ClaimsTest, Entry, FindingData, Guarantee, Metrics
+from howsure.tallies.tally import Tally
 
 OFF = ("over_confident_above_0.9", "over_confident", "under_confident", "hidden_error", "internal_compensation")
+RISKS = {0.01: "1 in 100 of these is", 0.05: "5 in 100 of these are"}
+WORTH = 0.05  # a share below this is not worth a sentence, where a larger one can be promised at the next risk
+SURPRISING = 0.01  # p-value below which claims are said to be off although no single finding says where
 
 
-def verdict(metrics: Metrics, findings: Sequence[FindingData]) -> list[str]:
-    """Three sentences, for those who read nothing else.
+def guarantees(source: Tally | Outcomes | str, n: int, level: float) -> list[Guarantee]:
+    """What fixed-sequence testing promises of these samples, at each risk that a verdict speaks of.
+
+    >>> from howsure import tally
+    >>> found = guarantees(tally([0.9] * 600 + [0.5] * 200, correct=[1] * 600 + [0] * 200), 800, 0.95)
+    >>> [(g["risk"], g["coverage"]) for g in found]
+    [(0.01, 0.75), (0.05, 0.75)]
+    """
+    return [_guarantee(source, risk, n, level) for risk in RISKS]
+
+
+def _guarantee(source: Tally | Outcomes | str, risk: float, n: int, level: float) -> Guarantee:
+    try:
+        if isinstance(source, str):
+            raise InputError(source)
+        g = guaranteed_threshold(source, risk=risk, delta=1 - level)
+    except InputError as e:
+        return {**_none(risk, level, None), "why": str(e)}
+    if not g.feasible:
+        return _none(risk, level, g.labels_needed, g.groups)
+    found: Guarantee = {
+        "risk": risk,
+        "sure": level,
+        "feasible": True,
+        "coverage": g.kept / n,
+        "kept": g.kept,
+        "threshold": g.threshold,
+        "labels_needed": None,
+    }
+    return found if g.groups is None else {**found, "groups": g.groups}
+
+
+def _none(risk: float, level: float, more: int | None, groups: int | None = None) -> Guarantee:
+    found: Guarantee = {
+        "risk": risk,
+        "sure": level,
+        "feasible": False,
+        "coverage": 0.0,
+        "kept": 0,
+        "threshold": None,
+        "labels_needed": more,
+    }
+    return found if groups is None else {**found, "groups": groups}
+
+
+def verdict(
+    metrics: Metrics,
+    findings: Sequence[FindingData],
+    promised: Sequence[Guarantee] = (),
+    test: ClaimsTest | None = None,
+    n: int | None = None,
+) -> list[str]:
+    """Three sentences, for those who read nothing else; `n` where answers may be counted.
 
     >>> entry = {"value": 0.9, "low": 0.88, "high": 0.92}
-    >>> verdict({"accuracy": entry}, [])[0]
-    'It is right 90.0 % of the time (88.0 to 92.0).'
+    >>> verdict({"accuracy": entry}, [], n=1000)[0]
+    'It was right 900 times of 1,000: 90.0 % (88.0 to 92.0).'
     """
-    return [_worth(metrics["accuracy"]), _ranks(metrics, findings), _reads(metrics, findings)]
+    return [_worth(metrics["accuracy"], n), _decides(promised, findings), _reads(metrics, findings, test)]
 
 
-def _worth(accuracy: Entry) -> str:
-    low, high = accuracy.get("low"), accuracy.get("high")
+def _worth(accuracy: Entry, n: int | None) -> str:
+    low, high, value = accuracy.get("low"), accuracy.get("high"), accuracy["value"] or 0.0
     limits = "" if low is None or high is None else f" ({low * 100:.1f} to {high * 100:.1f})"
-    return f"It is right {_percent(accuracy['value'] or 0.0)} of the time{limits}."
+    if n is None:
+        return f"It was right {_percent(value)} of the time{limits}."
+    return f"It was right {value * n:,.0f} times of {n:,}: {_percent(value)}{limits}."
 
 
-def _ranks(metrics: Metrics, findings: Sequence[FindingData]) -> str:
+def _decides(promised: Sequence[Guarantee], findings: Sequence[FindingData]) -> str:
+    """What it may be let decide alone, as a promise; or what it would take."""
+    good = [g for g in promised if g["feasible"]]
+    if good:
+        g = next((g for g in good if g["coverage"] >= WORTH), good[-1])
+        wrong = RISKS[g["risk"]]
+        return (
+            f"Let it decide only the surest {_percent(g['coverage'])} ({g['kept']:,}): at most {wrong} wrong, "
+            f"{g['sure'] * 100:g} % sure."
+        )
     if any(f["name"] == "does_not_rank" for f in findings):
-        return "Its score does not tell right answers from wrong ones, so nothing can be gained by deferring."
-    kept = {risk: _value(metrics, f"coverage_at_risk_{risk}") for risk in ("0.01", "0.05")}
-    if kept["0.01"] is not None and kept["0.01"] >= 0.05:
-        return f"Let it decide only the surest {_percent(kept['0.01'])} and 1 in 100 of these is wrong."
-    if kept["0.05"]:
-        return f"Let it decide only the surest {_percent(kept['0.05'])} and 5 in 100 of these are wrong."
-    return "No threshold makes it reliable: at every one of them more than 5 in 100 accepted answers are wrong."
+        return "Nothing here shows that its score tells right answers from wrong ones, or that deferring would help."
+    if not promised:
+        return "How much it may decide alone was not looked at."
+    last = promised[-1]
+    if "why" in last:
+        return f"How much it may decide alone cannot be promised: {last['why']}"
+    wish = f"at most {RISKS[last['risk']].removesuffix(' are').replace('of these', 'accepted answers')} wrong"
+    if last["labels_needed"] is None:
+        return f"No share of its answers can be promised to be right: {wish} is out of reach, also with more labels."
+    unit = "groups" if "groups" in last else "labels"
+    return (
+        f"Too few {unit} for a promise: about {last['labels_needed']:,} of the same kind would show that there is a "
+        f"share with {wish}."
+    )
 
 
-def _reads(metrics: Metrics, findings: Sequence[FindingData]) -> str:
-    ece = _value(metrics, "ece")
-    if ece is None:
+def _reads(metrics: Metrics, findings: Sequence[FindingData], test: ClaimsTest | None) -> str:
+    entry = metrics.get("ece")
+    if entry is None or entry["value"] is None:
         return "Its score is not a probability, so it can rank but not promise."
+    ece = f"ECE {entry['value']:.3f}" + (f", {entry['floor']:.3f} by chance alone" if "floor" in entry else "")
     signed = _value(metrics, "signed_calibration_error") or 0.0
     off = [f["name"] for f in findings if f["name"] in OFF]
+    if not off and test is not None and test["p"] < SURPRISING:
+        return (
+            f"Its confidence is not a probability of being right (p = {test['p']:.3g}; {ece}), without a plain pattern."
+        )
     if not off:
-        return f"Nothing here contradicts its confidence as a probability of being right (ECE {ece:.3f})."
+        p = "" if test is None else f"; p = {test['p']:.2g}"
+        return f"Nothing here contradicts its confidence as a probability of being right ({ece}{p})."
     if off[0] in OFF[:3] and abs(signed) > 0.002:
         direction = "more" if signed > 0 else "less"
         return (
             f"Its confidence claims {abs(signed) * 100:.1f} points {direction} than it delivers on average "
-            f"(ECE {ece:.3f}); calibrate it before reading it as a probability."
+            f"({ece}); calibrate it before reading it as a probability."
         )
-    return f"Its confidence is about right on average and off in places (ECE {ece:.3f}); see the findings."
+    return f"Its confidence is about right on average and off in places ({ece}); see the findings."
 
 
 def _value(metrics: Metrics, name: str) -> float | None:
