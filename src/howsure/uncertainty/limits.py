@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from math import inf, isfinite, nan
 from typing import NamedTuple, TypeAlias
 
