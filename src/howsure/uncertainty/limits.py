@@ -74,8 +74,8 @@ def limits_of(metric: Metric, case: Case, half: float) -> Interval | None:
         return none(found)
     few = case.groups is not None and case.groups < FEW_GROUPS
     note = f"only {case.groups} groups, so these limits are unsafe" if few else None
-    floor = FLOORS.get(plain)
-    return Interval(float(found[0]), float(found[1]), None, note, floor and floor(case, half, **options))
+    floor = FLOORS.get(plain(metric))
+    return Interval(float(found[0]), float(found[1]), None, note, floor and floor(case, half, **options(metric)))
 
 
 Found: TypeAlias = "Limits | str"
