@@ -36,6 +36,7 @@ _NAMES = {
     "formats": ["read", "scan", "write"],
     "curves.histograms": ["Histogram", "histogram", "refine"],
     "uncertainty.claims": ["CalibrationTest", "calibration_test"],
+    "uncertainty.positive": ["flexible_calibration"],
     "uncertainty.intervals": ["Interval", "each_interval", "interval", "paired_difference"],
     "metrics": [
         "Bands",
@@ -74,6 +75,7 @@ _NAMES = {
         "net_benefit",
         "nll",
         "npv",
+        "observed_expected",
         "optimal_aurc",
         "optimal_aurc_asymptotic",
         "oracle_accuracy",
@@ -157,6 +159,7 @@ if TYPE_CHECKING:
     from howsure.tallies.tally import Tally
     from howsure.uncertainty.claims import CalibrationTest, calibration_test
     from howsure.uncertainty.intervals import Interval, each_interval, interval, paired_difference
+    from howsure.uncertainty.positive import flexible_calibration
 else:
 
     def __getattr__(name: str) -> Any:

@@ -35,6 +35,19 @@ WRITERS = {".json": "to_json", ".md": "to_markdown", ".html": "to_html", ".txt":
 @click.command()
 @FILES
 @click.option("--score", "scores", multiple=True, help="Scores to look at; the first is the one the report is about.")
+@click.option("--positive", metavar="NAME", help="The class that counts as positive; class 1 of two unless given.")
+@click.option(
+    "--at",
+    "at",
+    multiple=True,
+    type=float,
+    metavar="P",
+    help="Call cases positive from this probability on; repeatable.",
+)
+@click.option(
+    "--by", "by", multiple=True, metavar="COLUMN", help="Compare slices: hospital, age:4 (bins), age:40,60; repeatable."
+)
+@click.option("--threshold", type=float, help="The score from which on samples of a slice are accepted.")
 @click.option("--calibrator", type=click.Path(), help="Apply a saved calibrator first.")
 @click.option("--full", is_flag=True, help="Print all numbers and tables, not only those that matter most.")
 @click.option("--images", type=click.Path(), help="One picture per sample (.npy), for thumbnails in the HTML report.")
@@ -47,6 +60,10 @@ def command(
     ctx: click.Context,
     files: Sequence[str],
     scores: Sequence[str],
+    positive: str | None,
+    at: Sequence[float],
+    by: Sequence[str],
+    threshold: float | None,
     calibrator: str | None,
     images: str | None,
     full: bool,
@@ -69,6 +86,7 @@ def command(
       howsure evaluate predictions.csv --html report.html
       howsure evaluate all.npz --split test --json > report.json
       howsure evaluate test.parquet --score entropy --score max_prob
+      howsure evaluate biopsies.csv --positive malignant --at 0.1 --by hospital --by age:40,60
       howsure evaluate 's3://bucket/logs/*.parquet' --scheduler tcp://10.0.0.1:8786 --resume done
     """
     from howsure.formats.logs.columns import NoConfidence
@@ -79,7 +97,8 @@ def command(
     given = {name: how.pop(name) for name in ("stream", *OPTIONS)}
     again = read_again(files, how)
     held = [option for option, value in (("--calibrator", calibrator), ("--images", images)) if value]
-    asked = {"level": level, "seed": seed}
+    asked: dict[str, Any] = {"level": level, "seed": seed, "positive": positive, "by": by, "threshold": threshold}
+    asked |= {"thresholds": at} if at else {}
     if streams(files, given, held, quiet):
         report = streamed(files, scores, given, how, **asked)
     else:
@@ -104,7 +123,7 @@ def loaded(
     from howsure.report import evaluate
 
     files = local(files)
-    preds = read_files(files, **how)
+    preds = read_files(files, **how, attributes=columns(asked["by"]))
     _tell_unanswered(preds)
     before = None
     if calibrator:
@@ -121,6 +140,13 @@ def loaded(
             command=command_line(),
             **asked,
         )
+
+
+def columns(by: Sequence[str]) -> list[str]:
+    """The columns that slices are made of."""
+    from howsure.report.focus import Cut
+
+    return [Cut.of(text).column for text in by]
 
 
 def _tell_unanswered(preds: Predictions) -> None:

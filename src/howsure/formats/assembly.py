@@ -13,6 +13,7 @@ from howsure._core.check import Array, InputError, Ints
 from howsure.formats import llm
 from howsure.formats.cells import is_whole
 from howsure.formats.fields import Fields, together
+from howsure.formats.names import ATTRIBUTE
 from howsure.predictions import Predictions
 
 BESIDE = ("known_labels", "known_correct", "known_prediction", "known_loss", "ids", "group", "weight")
@@ -39,6 +40,8 @@ def _made(data: Fields, renormalise: bool) -> Predictions:
     a, kind = data.arrays, data.kind
     beside: dict[str, Any] = {name: a[name] for name in ("ids", "group", "weight") if name in a}
     beside["class_names"] = data.class_names
+    further = {part.removeprefix(ATTRIBUTE): column for part, column in a.items() if part.startswith(ATTRIBUTE)}
+    beside |= {"attributes": further} if further else {}
     if kind in ("confidence", "logprob"):
         return _top_label(data, beside)
     labels = None if "labels" not in a else class_numbers(a["labels"], data.class_names)
@@ -129,6 +132,8 @@ def _flat(a: Array, part: str, images: tuple[int, ...]) -> Array:
         return np.moveaxis(a, 2, -1).reshape(len(a), -1, a.shape[2])
     if a.ndim == len(images) + 1:
         return np.moveaxis(a, 1, -1).reshape(-1, a.shape[1])
+    if part.startswith(ATTRIBUTE) and a.shape == images[:1]:
+        return np.repeat(a, int(np.prod(images[1:])))
     if a.shape != images:
         shape = " × ".join(map(str, images))
         raise InputError(part, got=f"has shape {a.shape}", need=f"one value per pixel, {shape}, is needed")
@@ -161,7 +166,14 @@ def joined(parts: Sequence[Predictions], names: Sequence[str]) -> Predictions:
     beside = {column: _column(parts, column, names) for column in BESIDE}
     counted = [p.unanswered for p in parts if p.unanswered is not None]
     total = sum(counted[1:], counted[0]) if counted else None
-    return replace(first, values=np.concatenate([p.values for p in parts], axis=axis), unanswered=total, **beside)
+    values = np.concatenate([p.values for p in parts], axis=axis)
+    return replace(first, values=values, unanswered=total, attributes=_further(parts), **beside)
+
+
+def _further(parts: Sequence[Predictions]) -> dict[str, Array] | None:
+    """The further columns, which all files have: they were asked for by name."""
+    every = [p.attributes for p in parts if p.attributes is not None]
+    return {name: together([found[name] for found in every]) for name in every[0]} if every else None
 
 
 def _check_alike(a: Predictions, b: Predictions, name_a: str, name_b: str) -> None:

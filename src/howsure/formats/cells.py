@@ -79,6 +79,20 @@ def names(column: Column) -> Array:
     return whole(texts) if all(map(is_whole, texts)) else text(texts)
 
 
+def anything(column: Column) -> Array:
+    """Whole numbers or numbers where all cells are (nan for missing ones), else text (empty for missing ones)."""
+    texts = ["" if cell is None else str(cell).strip() for cell in column.cells]
+    known = [t for t in texts if t]
+    if known and all(map(is_whole, known)) and len(known) == len(texts):
+        return whole(texts)
+    try:
+        if not any(t[:1] == "0" and t[1:2].isdigit() for t in known):  # "007" is a name
+            return np.array([float(t) if t else np.nan for t in texts], dtype=np.float64)
+    except ValueError:
+        pass
+    return text(texts)
+
+
 def whole(texts: list[str]) -> Array:
     """Texts of whole numbers as int64."""
     return np.array([int(t) for t in texts], dtype=np.int64)

@@ -12,7 +12,7 @@ from howsure._core.check import Array, Bools, InputError, Ints
 from howsure.formats import cells, llm
 from howsure.formats.cells import Column
 from howsure.formats.contents import Cells, Contents, Report, refuse
-from howsure.formats.names import Wanted, choose, class_names, kind, no_split, plan
+from howsure.formats.names import ATTRIBUTE, Wanted, attributes, choose, class_names, kind, no_split, plan
 from howsure.predictions.unanswered import Unanswered
 
 VECTORS = ("logits", "probs", "logprobs", "mc_logits", "mc_probs")
@@ -60,6 +60,7 @@ def fields(contents: Contents, wanted: Wanted, report: Report = refuse) -> Field
     value = kind(found, wanted)
     beside = [part for part in wanted.beside if part != "split" or contents.table]  # arrays have splits by name
     parts = {part: found[part] for part in (value, *beside, "class_names") if part in found}
+    parts |= attributes(contents, wanted)
     narrow = wanted.narrow
     loaded = {p: _load(p, names, contents, report, narrow=narrow) for p, names in parts.items() if p != "samples"}
     if value == "samples":
@@ -85,6 +86,8 @@ def _load(part: str, names: tuple[str, ...], contents: Contents, report: Report,
     if len(arrays) == len(values):
         return _Loaded(_stacked(arrays, part, names, contents))
     columns = [Column(_as_cells(v), name, contents, report) for name, v in values]
+    if part.startswith(ATTRIBUTE):
+        return _Loaded(cells.anything(columns[0]))
     return _vectors(part, columns, narrow) if part in VECTORS else _Loaded(TYPED.get(part, cells.names)(columns[0]))
 
 

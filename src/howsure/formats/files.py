@@ -20,7 +20,8 @@ from howsure.formats.catalogue import existing, format_of, found, suffix_of
 from howsure.formats.contents import Contents, Entry, Report, in_memory, refuse
 from howsure.formats.fields import Fields, fields, of_file, of_runs
 from howsure.formats.logs import columns
-from howsure.formats.names import Names, NoAnswer, Wanted, kind, plan
+from howsure.formats.names import ATTRIBUTE, Names, NoAnswer, Wanted, kind, plan
+from howsure.formats.names import attributes as further
 from howsure.predictions import ROW_SUM_TOLERANCE, Predictions
 
 PathLike: TypeAlias = str | os.PathLike[str]
@@ -46,6 +47,7 @@ def read(
     percent: bool = False,
     no_answer: NoAnswer = "apart",
     drop_outside: bool = False,
+    attributes: Iterable[str] = (),
     tell: Callable[[str], None] | None = None,
 ) -> Predictions:
     """The predictions of a file, or of several files as one data set. The format follows from the suffix.
@@ -54,7 +56,8 @@ def read(
     are; nothing is guessed from their range. `split="test"` takes `test_logits`, `test_labels`, …; it is needed
     where a file has several splits. `mc=True` takes the samples `mc_logits` instead of `logits`.
     `names={"labels": "gold"}` says which array plays which part where names differ from the convention.
-    `renormalise=True` divides probabilities by their row sum. No pickle is ever loaded.
+    `renormalise=True` divides probabilities by their row sum. `attributes=["hospital", "age"]` keeps further columns,
+    for slices. No pickle is ever loaded.
 
     Logs of language-model harnesses (docs/language_models.md) are found by their structure; `format="inspect"` says
     it, and `tell` is called with one line about each. `percent=True` divides a confidence by 100. Questions without
@@ -67,7 +70,9 @@ def read(
     >>> read(path)
     <Predictions: n=2, k=2, probs, accuracy 0.5>
     """
-    wanted = Wanted(split, mc, names or {}, renormalise, format, percent, no_answer, drop_outside)
+    wanted = Wanted(
+        *(split, mc, names or {}, renormalise, format, percent, no_answer, drop_outside), attributes=tuple(attributes)
+    )
     files = _listed(paths)
     parts: list[Predictions] = []
     images = 0
@@ -181,6 +186,8 @@ def _slices(contents: Contents, wanted: Wanted, rows: int) -> Iterator[Contents]
     names = plan(contents, wanted)
     value = kind(names, wanted)
     parts = (value, *wanted.beside)
+    names |= further(contents, wanted)
+    parts += tuple(part for part in names if part.startswith(ATTRIBUTE))
     used = {name: contents.entries[name] for part in parts for name in names.get(part, ())}
     values = contents.entries[names[value][0]]
     in_step = all(entry.blocks is not None and entry.rows == values.rows for entry in used.values())

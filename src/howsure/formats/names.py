@@ -48,6 +48,7 @@ UNLABELLED = (
     "images",
     "split",
 )  # what a decision needs: nothing that tells the truth
+ATTRIBUTE = "attribute "  # before the name of a further column
 MANY = 1000  # names among which a similar one is looked for
 NUMBERED = {"logit_": "logits", "prob_": "probs"}
 _BY_ALIAS = {alias: (part, rank) for part, aliases in ALIASES.items() for rank, alias in enumerate(aliases)}
@@ -70,6 +71,7 @@ class Wanted:
     no_answer: NoAnswer = "apart"
     drop_outside: bool = False
     beside: tuple[str, ...] = BESIDE
+    attributes: tuple[str, ...] = ()  # further columns that are kept under their own names
     narrow: bool = True
 
 
@@ -93,6 +95,11 @@ def plan(contents: Contents, wanted: Wanted) -> Plan:
         got = f"has no mc_logits or mc_probs{_of(chosen)} ({_there(contents)})"
         raise InputError(contents.path.name, got=got, hint="leave out mc")
     return found
+
+
+def attributes(contents: Contents, wanted: Wanted) -> Plan:
+    """The further columns that are wanted, which must be there."""
+    return {f"{ATTRIBUTE}{name}": (_present(name, contents, wanted.split),) for name in wanted.attributes}
 
 
 def parts_of(contents: Contents) -> dict[str, str]:

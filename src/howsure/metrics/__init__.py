@@ -2,18 +2,15 @@
 
 from howsure.metrics.binary import (
     BrierParts,
-    Recalibration,
     brier_decomposition,
-    calibration_intercept,
-    calibration_slope,
     class_auroc,
     net_benefit,
     npv,
+    observed_expected,
     positive_class,
     positive_outcomes,
     positive_tally,
     ppv,
-    recalibration,
     sensitivity,
     specificity,
 )
@@ -41,6 +38,7 @@ from howsure.metrics.odds import (
     histogram_brier,
 )
 from howsure.metrics.oracle import oracle_accuracy
+from howsure.metrics.recalibration import Recalibration, calibration_intercept, calibration_slope, recalibration
 from howsure.metrics.risk_coverage import (
     aac,
     augrc,
@@ -92,6 +90,7 @@ __all__ = [
     "net_benefit",
     "nll",
     "npv",
+    "observed_expected",
     "optimal_aurc",
     "optimal_aurc_asymptotic",
     "oracle_accuracy",

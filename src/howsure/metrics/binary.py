@@ -18,8 +18,6 @@ from howsure.metrics.mean_loss import accuracy
 from howsure.predictions import Outcomes, Predictions
 from howsure.tallies.tally import Tally, is_tally
 
-CLIP = 1e-12  # a probability of exactly 0 or 1 has no logit
-
 
 def positive_class(preds: Predictions, positive: str | int | None = None) -> int:
     """The number of the positive class: the one that is named or numbered, class 1 of two where none is.
@@ -53,7 +51,8 @@ def positive_tally(preds: Predictions, positive: str | int | None = None) -> Tal
     return positive_outcomes(preds, positive).tally()
 
 
-def _tally(data: Predictions | Tally, positive: str | int | None = None) -> Tally:
+def as_positive(data: Predictions | Tally, positive: str | int | None = None) -> Tally:
+    """A tally as it is; of predictions, that of the positive class."""
     return data if is_tally(data) else positive_tally(data, positive)
 
 
@@ -170,86 +169,18 @@ def npv(preds: Predictions, threshold: float, positive: str | int | None = None)
     return _called_right(preds, threshold, positive, "cleared")
 
 
-class Recalibration(NamedTuple):
-    """Logistic recalibration: outcome log odds = intercept + slope × logit(p), with standard errors.
+def observed_expected(preds: Predictions | Tally, positive: str | int | None = None) -> float:
+    r"""Positive cases over the sum of P(positive): observed over expected, :math:`\sum_i y_i / \sum_i p_i`.
 
-    >>> recalibration(Predictions.from_probs([0.5, 0.5, 0.8, 0.8, 0.8], [0, 1, 1, 1, 0])).slope
+    Of predictions, or of their `positive_tally`. 1 is perfect; below 1 risks are overestimated on the whole. nan where
+    all probabilities are 0. Debray et al. 2017.
+
+    >>> observed_expected(Predictions.from_probs([0.9, 0.4, 0.3, 0.4], [1, 0, 0, 0]))
     0.5
     """
-
-    intercept: float
-    slope: float
-    intercept_error: float
-    slope_error: float
-
-
-def recalibration(preds: Predictions | Tally, positive: str | int | None = None) -> Recalibration:
-    r"""Slope and intercept of the outcome's log odds against the logit of P(y = 1), by Newton's method.
-
-    Of predictions, or of their `positive_tally`.
-
-    Slope 1 and intercept 0 are perfect; a slope below 1 means predictions that are too extreme. Probabilities
-    are kept 1e-12 away from 0 and 1. nan where one class is missing or the classes separate. Cox 1958.
-
-    >>> r = recalibration(Predictions.from_probs([0.5, 0.5, 0.8, 0.8, 0.8, 0.8, 0.8], [0, 1, 1, 1, 1, 1, 0]))
-    >>> round(r.slope, 2), round(abs(r.intercept), 2)
-    (1.0, 0.0)
-    """
-    t = _tally(preds, positive)
-    p = np.clip(t.score, CLIP, 1 - CLIP)
-    logit = np.log(p) - np.log1p(-p)
-    if not 0 < t.total < t.n or np.ptp(logit) == 0:
-        return Recalibration(nan, nan, nan, nan)
-    x = np.stack((np.ones(2 * len(p)), np.tile(logit, 2)), axis=1)
-    y = np.repeat([1.0, 0.0], len(p))
-    w = np.concatenate((t.count - t.loss, t.loss)).astype(np.float64)
-    beta, information = _newton(x, y, w)
-    if beta is None:
-        return Recalibration(nan, nan, nan, nan)
-    error = np.sqrt(np.diag(np.linalg.inv(information)))
-    return Recalibration(float(beta[0]), float(beta[1]), float(error[0]), float(error[1]))
-
-
-def _newton(x: Floats, y: Floats, w: Floats) -> tuple[Floats | None, Floats]:
-    """Logistic regression with halved steps; None where the coefficients run away because the classes separate."""
-    beta: Floats = np.zeros(2)
-    information: Floats = np.eye(2)
-    for _ in range(100):
-        q = 1 / (1 + np.exp(-np.clip(x @ beta, -700, 700)))
-        information = (x * (w * q * (1 - q))[:, None]).T @ x
-        gradient = x.T @ (w * (y - q))
-        if np.abs(beta).max() > 1e4 or np.linalg.cond(information) > 1e15:
-            break
-        step = np.linalg.solve(information, gradient)
-        if np.abs(step).max() < 1e-10 * (1 + np.abs(beta).max()):
-            return beta, information
-        before = _likelihood(x @ beta, y, w)
-        while _likelihood(x @ (beta + step), y, w) < before - 1e-12 * abs(before):
-            step = step / 2
-        beta = beta + step
-    return None, information
-
-
-def _likelihood(z: Floats, y: Floats, w: Floats) -> float:
-    return float(np.dot(w, y * z - np.logaddexp(0.0, z)))
-
-
-def calibration_intercept(preds: Predictions) -> float:
-    """Intercept of `recalibration`: 0 is perfect, negative means that risks are overestimated. Cox 1958.
-
-    >>> round(abs(calibration_intercept(Predictions.from_probs([0.5, 0.5, 0.8, 0.8, 0.8], [0, 1, 1, 1, 0]))), 2)
-    0.0
-    """
-    return recalibration(preds).intercept
-
-
-def calibration_slope(preds: Predictions) -> float:
-    """Slope of `recalibration`: 1 is perfect, below 1 predictions are too extreme. Cox 1958.
-
-    >>> calibration_slope(Predictions.from_probs([0.5, 0.5, 0.8, 0.8, 0.8], [0, 1, 1, 1, 0]))
-    0.5
-    """
-    return recalibration(preds).slope
+    t = as_positive(preds, positive)
+    expected = float(np.dot(t.score, t.count))
+    return float(t.n - t.total) / expected if expected else nan
 
 
 class BrierParts(NamedTuple):
@@ -308,7 +239,7 @@ def net_benefit(
     array([0.5])
     """
     q = np.arange(1, 100) / 100 if thresholds is None else np.asarray(thresholds, dtype=np.float64)
-    t = _tally(preds, positive)
+    t = as_positive(preds, positive)
     rows = np.searchsorted(-t.score, -q, side="right")
     sums = np.concatenate(([[0.0, 0.0]], np.cumsum(np.stack((t.count - t.loss, t.loss), axis=1), axis=0)))
     odds = q / (1 - q)
@@ -320,18 +251,15 @@ def net_benefit(
 
 __all__ = [
     "BrierParts",
-    "Recalibration",
     "brier_decomposition",
-    "calibration_intercept",
-    "calibration_slope",
     "class_auroc",
     "net_benefit",
     "npv",
+    "observed_expected",
     "positive_class",
     "positive_outcomes",
     "positive_tally",
     "ppv",
-    "recalibration",
     "sensitivity",
     "specificity",
 ]

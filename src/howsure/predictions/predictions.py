@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Literal, TypedDict, Unpack
@@ -27,6 +27,7 @@ class Extras(TypedDict, total=False):
     weight: ArrayLike | None
     count: ArrayLike | None
     class_names: Iterable[object] | None
+    attributes: Mapping[str, ArrayLike] | None
 
 
 class Checked(TypedDict):
@@ -36,6 +37,7 @@ class Checked(TypedDict):
     group: Array | None
     weight: Floats | None
     class_names: tuple[str, ...] | None
+    attributes: dict[str, Array] | None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -65,13 +67,15 @@ class Predictions:
     class_names: tuple[str, ...] | None = None
     known_loss: Floats | None = None
     unanswered: Unanswered | None = None
+    attributes: dict[str, Array] | None = None  # further columns by name: hospital, age
 
     @classmethod
     def from_logits(cls, logits: ArrayLike, labels: ArrayLike | None = None, **columns: Unpack[Extras]) -> Predictions:
         """Logits of shape (n, k). A binary model may give the logit of class 1 as (n,) or (n, 1).
 
         Optional columns: `ids`, `group` (patient, image, question), `weight` (importance: only ratios matter),
-        `count` (repetition: whole numbers, the same as that many rows), `class_names`.
+        `count` (repetition: whole numbers, the same as that many rows), `class_names`, `attributes` (further columns
+        by name, for slices: `evaluate(preds, by="hospital")`).
         """
         z = check.finite(check.floats(logits, "logits"), "logits")
         if z.ndim == 1 or (z.ndim == 2 and z.shape[1] == 1):
@@ -254,6 +258,15 @@ class Predictions:
         self.needs_vector("this number")
         return columns(self.raw, self.known_labels)
 
+    def with_attributes(self, columns: Mapping[str, ArrayLike]) -> Predictions:
+        """The same predictions with these further columns.
+
+        >>> preds = Predictions.from_confidence([0.9, 0.8], [1, 0]).with_attributes({"hospital": ["a", "b"]})
+        >>> list(preds.attributes)
+        ['hospital']
+        """
+        return replace(self, attributes={**(self.attributes or {}), **_attributes(columns, self.n)})
+
     @property
     def raw(self) -> Values:
         """The values with the kind they are."""
@@ -273,7 +286,9 @@ class Predictions:
         if values.shape[-2 if values.ndim > 1 else 0] == 0:
             raise InputError("no sample is selected; at least one is needed.")
         names = ("known_labels", "known_correct", "known_prediction", "known_loss", "ids", "group", "weight")
-        return replace(self, values=values, unanswered=None, **{name: pick(getattr(self, name)) for name in names})
+        beside = None if self.attributes is None else {name: a[rows] for name, a in self.attributes.items()}
+        picked = {name: pick(getattr(self, name)) for name in names}
+        return replace(self, values=values, unanswered=None, attributes=beside, **picked)
 
     def __repr__(self) -> str:
         kind = self.kind if self.samples == 1 else f"{self.samples} samples of {self.kind}"
@@ -313,7 +328,13 @@ def _extra(n: int, k: int | None, **given: Unpack[Extras]) -> Checked:
         raise InputError("class_names", got=f"has {len(names)} names for {k} classes")
     w = None if weight is None else check.weights(weight, n)
     ids, group = _aligned(given.get("ids"), "ids", n), _aligned(given.get("group"), "group", n)
-    return {"ids": ids, "group": group, "weight": w, "class_names": names}
+    further = given.get("attributes")
+    beside = None if further is None else _attributes(further, n)
+    return {"ids": ids, "group": group, "weight": w, "class_names": names, "attributes": beside}
+
+
+def _attributes(columns: Mapping[str, ArrayLike], n: int) -> dict[str, Array]:
+    return {str(name): check.same_length(np.asarray(a), str(name), n, "the predictions") for name, a in columns.items()}
 
 
 def _repeated(preds: Predictions, count: ArrayLike | None) -> Predictions:

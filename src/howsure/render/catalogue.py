@@ -23,7 +23,7 @@ TOP_K = 5
 UNCERTAINTY = equal_range(15)  # bins of the entropy
 
 Needs = Literal["answers", "many classes", "classes", "order", "claim"]
-On = Literal["score", "uncertainty", "classes", "nll", "brier", "top_5"]
+On = Literal["score", "uncertainty", "classes", "positive", "nll", "brier", "top_5"]
 MAIN = (
     *("accuracy", "nll", "brier", "aurc", "e_aurc", "auroc", "coverage_at_risk_0.01", "coverage_at_risk_0.05"),
     *("ece", "aece", "signed_calibration_error", "debiased_ece"),
@@ -125,7 +125,7 @@ CATALOGUE: tuple[Item, ...] = (
     _order("aurc", "AURC", "mean error over all coverages; compares models"),
     _order("e_aurc", "E-AURC", "above the best possible order; one model"),
     _order("augrc", "AUGRC", "mean share of accepted errors"),
-    _order("auroc", "AUROC", "a right answer outranks a wrong one; one model"),
+    _order("auroc", "AUROC of finding errors", "a right answer outranks a wrong one; one model"),
     _order("aupr_error", "AUPR (errors)", "precision of finding errors; one model", metrics.aupr, positive="error"),
     _order(
         "aupr_success",

@@ -93,7 +93,7 @@ def _parts(report: ReportData) -> dict[str, object]:
         "reliability": _reliability(report),
         "evidence": evidence,
         "questions": [(q, [_metric(*item) for item in found.items()]) for q, found in by_question(report["metrics"])],
-        "tables": _known(sections.scores(report), sections.binary(report["binary"]), sections.bands(report)),
+        "tables": _tables(report),
         "changed": _known(sections.changes(calibration), sections.methods(calibration)),
         "notes": calibration["notes"] if calibration is not None and "notes" in calibration else [],
         "more": pictures.more(report),
@@ -106,6 +106,15 @@ def _parts(report: ReportData) -> dict[str, object]:
 
 def _known(*tables: Table | None) -> list[Table]:
     return [table for table in tables if table is not None]
+
+
+def _tables(report: ReportData) -> list[Table]:
+    """Everything that is shown as a plain table beside the metrics."""
+    binary, views = report["binary"], report["views"]
+    found = _known(
+        sections.scores(report), sections.binary(binary), sections.calls(binary), sections.slices(report.get("slices"))
+    )
+    return [*found, *sections.confusions(views.get("confusion")), sections.bands(report)]
 
 
 def _title(report: ReportData) -> str:

@@ -148,6 +148,26 @@ class ClassRow(TypedDict):
     confidence: float | None
 
 
+class Confused(TypedDict):
+    """How often samples of class `label` were answered with class `prediction`; `share` is that of the class."""
+
+    label: str
+    prediction: str
+    count: int
+    share: float
+
+
+class Confusion(TypedDict):
+    """Counts of labels (rows) and answers (columns) of `classes`, and the commonest wrong answers.
+
+    `counts` is null where there are too many classes for a table; `top` is there all the same.
+    """
+
+    classes: list[str]
+    counts: list[list[int]] | None
+    top: list[Confused]
+
+
 class Views(TypedDict):
     """What a page shows beside metrics and curves."""
 
@@ -157,6 +177,7 @@ class Views(TypedDict):
     label_errors: list[Suspect]
     classes: list[ClassRow]
     bands: list[Band]
+    confusion: NotRequired[Confusion | None]
 
 
 class BrierData(TypedDict):
@@ -168,8 +189,29 @@ class BrierData(TypedDict):
     within: float
 
 
+class CallRow(TypedDict):
+    """Cases are called positive where their probability reaches `threshold`; `called` is their share.
+
+    `net_benefit` is that of treating those, `treat_all` that of treating everyone; treating none has 0.
+    """
+
+    threshold: float
+    called: float
+    sensitivity: Number
+    specificity: Number
+    ppv: Number
+    npv: Number
+    net_benefit: float | None
+    treat_all: float | None
+
+
 class Binary(TypedDict):
-    """The probability of the positive class."""
+    """The probability of the positive class, against all other classes where there are more than two.
+
+    `numbers` with limits: `class_auroc` (the AUC of the class), `prevalence`, `observed_expected`, `brier` (squared
+    distance of this one probability to the outcome) and `ece`. `flexible` is a calibration curve without bins, with a
+    band, null where there is none. In `net_benefit` `low` is the net benefit of treating all.
+    """
 
     positive_class: str
     prevalence: float
@@ -179,6 +221,39 @@ class Binary(TypedDict):
     brier_decomposition: BrierData
     reliability: CurveData
     net_benefit: CurveData
+    numbers: NotRequired[dict[str, Number]]
+    thresholds: NotRequired[list[CallRow]]
+    flexible: NotRequired[CurveData | None]
+
+
+class Slice(TypedDict):
+    """The samples of one value, or of one bin, of a column; `coverage` is the share accepted at the threshold.
+
+    `worse`: less accurate than all samples together, beyond chance.
+    """
+
+    column: str
+    value: str
+    n: int
+    accuracy: Number
+    aurc: Number
+    ece: Number
+    coverage: Number
+    worse: bool
+
+
+class Slices(TypedDict):
+    """Slices, the least accurate first; their limits hold at `level` for all `of` slices together (Bonferroni).
+
+    Samples are accepted where the score reaches `threshold`; `rule` says why there.
+    """
+
+    columns: list[str]
+    threshold: float
+    rule: str
+    level: float
+    of: int
+    rows: list[Slice]
 
 
 class FindingData(TypedDict):
@@ -333,6 +408,7 @@ class ReportData(TypedDict):
     binary: Binary | None
     calibration: Changes | CalibrationData | None
     findings: list[FindingData]
+    slices: NotRequired[Slices]
     streamed: NotRequired[Streamed]
     approximate: NotRequired[str]
 

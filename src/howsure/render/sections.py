@@ -9,13 +9,18 @@ from howsure.render.model import (
     Band,
     Binary,
     CalibrationData,
+    CallRow,
     ChangeData,
     Changes,
     ClassRow,
+    Confusion,
     CurveData,
     Metrics,
+    Number,
     Operating,
     ReportData,
+    Slice,
+    Slices,
     Suspect,
 )
 from howsure.render.steps import steps
@@ -29,6 +34,7 @@ from howsure.render.words import (
     heading,
     headline,
     interval,
+    level,
     limits,
     meaning,
     note,
@@ -51,7 +57,21 @@ BANDS = (
     "The surest answers that together are 99 % right, the next ones that together are 95 % right, and the rest "
     "(Finlay & Oberman, tables 3 to 5)."
 )
+POSITIVE = {
+    "class_auroc": "AUC of the class",
+    "prevalence": "prevalence",
+    "observed_expected": "observed / expected (1 is perfect)",
+    "brier": "Brier of this probability",
+    "ece": "ECE of the positive class",
+}
+CALLED = ("sensitivity", "specificity", "PPV", "NPV")
+CALLS = (
+    "Called positive where the probability reaches the threshold. Net benefit: true positives per case, minus false "
+    "positives weighed by the odds of the threshold; treating none has 0 (Vickers & Elkin 2006)."
+)
+SLICED = ("accuracy", "AURC", "ECE", "accepted")
 TABLE = 20  # rows of the operating table
+CONFUSED = 10  # classes of a printed table of labels and answers
 
 
 def sheet(report: ReportData, *, full: bool = False, page: bool = False) -> Sheet:
@@ -65,7 +85,10 @@ def sheet(report: ReportData, *, full: bool = False, page: bool = False) -> Shee
         changes(report["calibration"]),
         *(_metrics(question, metrics) for question, metrics in shown),
         binary(report["binary"]),
+        calls(report["binary"]),
+        slices(report.get("slices")),
         *((scores(report), bands(report), classes(report["views"]["classes"])) if full else ()),
+        *(confusions(report["views"].get("confusion")) if full else ()),
     ]
     remarks = [finding["text"] for finding in report["findings"]]
     tables, verdict = [table for table in found if table is not None], ["", *report["verdict"]]
@@ -95,9 +118,10 @@ def binary(found: Binary | None) -> Table | None:
     if found is None:
         return None
     slope, intercept, brier = found["calibration_slope"], found["calibration_intercept"], found["brier_decomposition"]
+    alone: dict[str, Number] = {"prevalence": {"value": found["prevalence"]}, "ece": {"value": found["ece"]}}
+    numbers = found.get("numbers", alone)
     rows = [
-        ["prevalence", percent(found["prevalence"], 2), ""],
-        ["ECE of the positive class", number(found["ece"]), ""],
+        *([title, *_positive(n, numbers[n])] for n, title in POSITIVE.items() if n in numbers),
         ["calibration slope (1 is perfect)", number(slope["value"]), interval(slope)],
         ["calibration intercept (0 is perfect)", number(intercept["value"]), interval(intercept)],
         ["Brier, reliability", number(brier["reliability"]), ""],
@@ -106,6 +130,71 @@ def binary(found: Binary | None) -> Table | None:
         ["Brier, within", number(brier["within"]), ""],
     ]
     return Table(f"The probability of class {found['positive_class']}", ["number", "value", "interval"], rows)
+
+
+def _positive(name: str, entry: Number) -> tuple[str, str]:
+    if name != "prevalence":
+        return number(entry["value"]), interval(entry)
+    return percent(entry["value"], 2), between_percent(entry.get("low"), entry.get("high"), 2)
+
+
+def calls(found: Binary | None) -> Table | None:
+    """What happens where cases are called positive from a threshold on."""
+    rows = [] if found is None else [_call(row) for row in found.get("thresholds", [])]
+    if found is None or not rows:
+        return None
+    head = ["threshold", "called", *(cell for name in CALLED for cell in (name, "interval"))]
+    title = f"Who is called {found['positive_class']}?"
+    return Table(title, [*head, "net benefit", "of treating all"], rows, CALLS)
+
+
+def _call(row: CallRow) -> list[str]:
+    shares = (row["sensitivity"], row["specificity"], row["ppv"], row["npv"])
+    cells = [cell for share in shares for cell in _percents(share)]
+    return [
+        level(row["threshold"]),
+        percent(row["called"]),
+        *cells,
+        number(row["net_benefit"]),
+        number(row["treat_all"]),
+    ]
+
+
+def _percents(share: Number) -> tuple[str, str]:
+    return percent(share["value"]), between_percent(share.get("low"), share.get("high"))
+
+
+def slices(found: Slices | None) -> Table | None:
+    """Slices side by side, the least accurate first."""
+    if found is None:
+        return None
+    head = ["slice", "samples", *(cell for name in SLICED for cell in (name, "interval")), ""]
+    said = (
+        f"Intervals hold at {level(found['level'])} for all {found['of']:,} slices together. Accepted: score of at "
+        f"least {number(found['threshold'])} ({found['rule']})."
+    )
+    return Table(f"Slices by {', '.join(found['columns'])}", head, [_slice(row) for row in found["rows"]], said)
+
+
+def _slice(row: Slice) -> list[str]:
+    numbers = [cell for entry in (row["aurc"], row["ece"]) for cell in (number(entry["value"]), interval(entry))]
+    name = f"{row['column']}: {row['value']}"
+    mark = "worse than all" if row["worse"] else ""
+    return [name, f"{row['n']:,}", *_percents(row["accuracy"]), *numbers, *_percents(row["coverage"]), mark]
+
+
+def confusions(found: Confusion | None) -> list[Table]:
+    """Labels against answers where the classes are few, and the commonest wrong answers."""
+    if found is None:
+        return []
+    tables: list[Table] = []
+    if found["counts"] is not None and len(found["classes"]) <= CONFUSED:
+        rows = [[name, *(f"{n:,}" for n in row)] for name, row in zip(found["classes"], found["counts"], strict=True)]
+        tables.append(Table("Labels and answers", ["label", *found["classes"]], rows))
+    if found["top"] and len(found["classes"]) != 2:
+        rows = [[c["label"], c["prediction"], f"{c['count']:,}", percent(c["share"])] for c in found["top"]]
+        tables.append(Table("What is taken for what", ["label", "answer", "samples", "share of the label"], rows))
+    return tables
 
 
 def changes(found: Changes | CalibrationData | None) -> Table | None:

@@ -42,7 +42,8 @@ class Table:
         aligned = ["---:" if self.numeric(i) else "---" for i in range(len(self.head))]
         lines = [[escape(cell) for cell in cells] for cells in (self.head, *self.rows)]
         lines.insert(1, aligned)
-        return "\n".join([f"### {escape(self.title)}", "", *("| " + " | ".join(cells) + " |" for cells in lines)])
+        table = "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
+        return "\n\n".join(filter(None, (f"### {escape(self.title)}", table, escape(self.note))))
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         """Columns for which the terminal is too narrow go on below, beside the first column once more."""
@@ -54,6 +55,8 @@ class Table:
             if i:
                 yield Text("")
             yield self._grid(heads, columns, "" if i else self.title, caption if columns is shown[-1] else "")
+        if self.note:
+            yield Text(self.note, style="dim")
 
     def _widths(self, heads: Sequence[str]) -> list[int]:
         """The least that each column needs."""

@@ -48,6 +48,8 @@ class Held:
     correct: Bools
     weight: Floats | None
     group: Array | None
+    happened: Bools
+    slices: Mapping[str, Array]
     values: Mapping[str, Floats]
 
     def value(self, on: On, score: str) -> Floats:
@@ -130,9 +132,12 @@ def part_details(samples: Samples, question: Question, file: int, row: int) -> D
         return found
     shape = samples.shape
     beside: list[On] = [*shape.losses, "uncertainty"] if shape.vectors else []
+    if shape.positive is not None:
+        beside.append("positive")
     values = {f"score {name}": score for name, score in samples.scores.items()}
     values |= {on: samples.value(on, "") for on in beside}
-    held = Held(file, row, samples.correct, samples.weight, samples.group, values)
+    happened = samples.correct if shape.positive is None else samples.happened
+    held = Held(file, row, samples.correct, samples.weight, samples.group, happened, samples.slices, values)
     return Details(found.near, found.deferred, (held,))
 
 
@@ -167,5 +172,7 @@ def joined(held: tuple[Held, ...]) -> Held:
         np.concatenate([h.correct for h in ordered]),
         np.concatenate(weights) if weights else None,
         np.concatenate(groups) if groups else None,
+        np.concatenate([h.happened for h in ordered]),
+        {column: np.concatenate([h.slices[column] for h in ordered]) for column in first.slices},
         {name: np.concatenate([h.values[name] for h in ordered]) for name in first.values},
     )

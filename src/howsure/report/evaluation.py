@@ -4,28 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isfinite
 from pathlib import Path
-from statistics import NormalDist
 from typing import Any
 
-from howsure import curves, metrics
+from howsure import curves
 from howsure._core.check import InputError
 from howsure._core.version import __version__
-from howsure.binning import equal_size
 from howsure.calibrators.change import changes_of
-from howsure.metrics.binary import brier_decomposition, net_benefit, recalibration
 from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
 from howsure.render.model import (
     SCHEMA,
-    Binary,
-    BrierData,
     Changes,
     ClaimsTest,
     CurveData,
     FindingData,
-    Number,
     Provenance,
     ReportData,
     ScoreData,
@@ -37,9 +30,12 @@ from howsure.report.calibration import change_data
 from howsure.report.catalogue import Score
 from howsure.report.curves import drawn
 from howsure.report.findings import case_of, changes, findings, guarantees, verdict
+from howsure.report.focus import By, Focus, cuts_known, focused, sliced
 from howsure.report.measurement import Sureness, measured
+from howsure.report.positive import THRESHOLDS, binary
 from howsure.report.provenance import provenance
 from howsure.report.report import Report
+from howsure.report.slices import slices
 from howsure.report.summary import Summary
 from howsure.report.views import band_rows, views
 from howsure.tallies.tally import Tally
@@ -57,6 +53,8 @@ class Asked:
     after: Predictions | None = None  # ... and after it
     notices: Sequence[FindingData] = ()  # what keeps the report from being about all rows
     streamed: Streamed | None = None
+    thresholds: Sequence[float] = THRESHOLDS  # at which the positive class is called
+    threshold: float | None = None  # of the score, at which slices are accepted
 
 
 def evaluate(
@@ -65,6 +63,10 @@ def evaluate(
     *,
     level: float = 0.95,
     seed: int = 0,
+    positive: str | int | None = None,
+    thresholds: Sequence[float] = THRESHOLDS,
+    by: By | None = None,
+    threshold: float | None = None,
     images: Any = None,
     before: Predictions | None = None,
     files: Sequence[str | Path] = (),
@@ -72,10 +74,14 @@ def evaluate(
 ) -> Report:
     """Measure everything that the data allow, each number with an interval or the reason why not.
 
-    The report is about the first score, `max_prob` unless told otherwise; further scores get the ranking
-    metrics. `images`, one per sample, make thumbnails of likely label errors; `before`, the same samples before
-    calibration, adds what changed. `files` and `command` are only recorded. Limits hold at `level`; where the
-    predictions have a `group`, its samples count as one.
+    The report is about the first score, `max_prob` unless told otherwise; further scores get the ranking metrics.
+
+    `positive` names the class that a clinician asks about (class 1 of two unless given); its section says what happens
+    where cases are called positive from each of `thresholds` on. `by` names columns whose values are compared:
+    `"hospital"`, `["hospital", "age:40,60"]`, `["age:4"]` for four bins of equal size, or a mapping of names to values;
+    `threshold` is the score from which on samples count as accepted there. `images`, one per sample, make thumbnails of
+    likely label errors; `before`, the same samples before calibration, adds what changed. `files` and `command` are
+    only recorded. Limits hold at `level`; where the predictions have a `group`, its samples count as one.
 
     >>> from howsure import Predictions
     >>> evaluate(Predictions.from_probs([[0.9, 0.1], [0.2, 0.8]], [0, 1]))
@@ -83,7 +89,10 @@ def evaluate(
     """
     sure = Sureness(level, seed).check()
     origin = provenance(preds, files, command, seed=seed, level=level)
-    return report(Summary.of(preds, scores), Asked(sure, origin, images, before, preds))
+    preds, columns = sliced(preds, by)
+    focus = focused(Focus(positive), cuts_known(preds, columns))
+    asked = Asked(sure, origin, images, before, preds, thresholds=thresholds, threshold=threshold)
+    return report(Summary.of(preds, scores, focus), asked)
 
 
 def report(s: Summary, asked: Asked) -> Report:
@@ -109,7 +118,7 @@ def report(s: Summary, asked: Asked) -> Report:
         "scores": {name: _further(s, name, sure) for name in list(s.tallies)[1:]},
         "curves": {**drawn(s), **_curves_before(asked.before)},
         "views": views(s, sure.level, asked.images),
-        "binary": binary(s, sure.level),
+        "binary": binary(s, sure.level, sure.seed, asked.thresholds),
         "calibration": _calibration(asked),
         "findings": found,
     }
@@ -117,6 +126,8 @@ def report(s: Summary, asked: Asked) -> Report:
         data["calibration_test"] = test
     if isinstance(source, Outcomes) and source.group is not None:
         data["groups"] = int(source.units.max()) + 1
+    if (by := slices(s, sure, asked.threshold)) is not None:
+        data["slices"] = by
     if asked.streamed is not None:
         data["streamed"] = asked.streamed
     if t.approximate is not None:
@@ -139,38 +150,6 @@ def _further(s: Summary, score: str, sure: Sureness) -> ScoreData:
     t = s.tallies[score]
     odds = curve_json(curves.odds_by_quantile(t))
     return {"metrics": measured(catalogue.ranking(), s, score, sure), "bands": band_rows(t), "odds_by_quantile": odds}
-
-
-def binary(s: Summary, level: float) -> Binary | None:
-    """What is asked of the probability of class 1; None where there is no such class.
-
-    >>> from howsure import Predictions
-    >>> found = binary(Summary.of(Predictions.from_probs([0.9, 0.2, 0.6], [1, 0, 0])), 0.95)
-    >>> found["positive_class"], round(found["prevalence"], 3)
-    ('1', 0.333)
-    """
-    t = s.positive
-    if t is None:
-        return None
-    fit, parts = recalibration(t), brier_decomposition(t)
-    return {
-        "positive_class": s.shape.names[1],
-        "prevalence": float(1 - t.total / t.n),
-        "ece": metrics.ece(t),
-        "calibration_intercept": wald(fit.intercept, fit.intercept_error, level),
-        "calibration_slope": wald(fit.slope, fit.slope_error, level),
-        "brier_decomposition": BrierData(**parts._asdict()),
-        "reliability": curve_json(curves.reliability(t, equal_size(10))),
-        "net_benefit": curve_json(net_benefit(t)),
-    }
-
-
-def wald(value: float, error: float, level: float) -> Number:
-    """A fitted coefficient with its normal limits."""
-    if not isfinite(value):
-        return {"value": None, "why": "one class is missing, the score is constant, or the classes separate"}
-    reach = NormalDist().inv_cdf(0.5 + level / 2) * error
-    return {"value": value, "low": value - reach, "high": value + reach}
 
 
 def _changes(asked: Asked) -> list[FindingData]:

@@ -11,11 +11,13 @@ import numpy as np
 
 from howsure import losses
 from howsure._core.check import Array, Bools, Floats, Ints
+from howsure.metrics.binary import positive_class
 from howsure.metrics.vectors import Cells, class_cells
 from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
 from howsure.render.catalogue import TOP_K, On
 from howsure.report.catalogue import Score, default_scores, named
+from howsure.report.focus import WHOLE, Focus, column_of
 from howsure.report.sums import LEAST_OF_CLASS, Answer, ClassSums, Moments, class_sums, moments
 from howsure.scores.softmax import normalised_entropy
 from howsure.tallies.tally import Tally
@@ -37,11 +39,13 @@ class Shape(NamedTuple):
     class_names: tuple[str, ...] | None
     grouped: bool
     weighted: bool
+    positive: int | None  # number of the positive class
 
     @classmethod
-    def of(cls, p: Predictions) -> Shape:
-        """The shape of predictions."""
-        return cls(p.kind, p.k, p.samples, p.class_names, p.group is not None, p.weight is not None)
+    def of(cls, p: Predictions, positive: str | int | None = None) -> Shape:
+        """The shape of predictions; without a name the positive class is class 1 of two."""
+        number = positive_class(p, positive) if positive is not None or (p.kind != "confidence" and p.k == 2) else None
+        return cls(p.kind, p.k, p.samples, p.class_names, p.group is not None, p.weight is not None, number)
 
     @property
     def alike(self) -> bool:
@@ -98,8 +102,18 @@ class Columns(Protocol):
         """Patient, image, question."""
         ...
 
+    @property
+    def happened(self) -> Bools:
+        """Whether the label is the positive class."""
+        ...
+
+    @property
+    def slices(self) -> Mapping[str, Array]:
+        """By column: the slice of each sample."""
+        ...
+
     def value(self, on: On, score: str) -> Floats:
-        """The score, the entropy or the loss of each sample."""
+        """The score, the entropy, the probability of the positive class, or the loss of each sample."""
         ...
 
     def outcomes(self, on: On, score: str) -> Outcomes:
@@ -114,6 +128,8 @@ def outcomes_of(c: Columns, on: On, score: str) -> Outcomes:
         return Outcomes(value, correct=c.correct, **kept)
     if on == "uncertainty":  # claims to be wrong
         return Outcomes(value, correct=~c.correct, **kept)
+    if on == "positive":
+        return Outcomes(value, correct=c.happened, **kept)
     if on == "top_5":
         return Outcomes(c.value("score", score), correct=value == 0, **kept)
     return Outcomes(-value, loss=value, **kept)
@@ -130,19 +146,34 @@ class Samples:
 
     preds: Predictions
     scores: Mapping[str, Floats]
+    focus: Focus = WHOLE
     kept: dict[tuple[str, str], Outcomes] = field(default_factory=dict[tuple[str, str], Outcomes])
     lost: dict[str, Floats] = field(default_factory=dict[str, Floats])
 
     @classmethod
-    def of(cls, preds: Predictions, scores: Sequence[Score] | None = None) -> Samples:
+    def of(cls, preds: Predictions, scores: Sequence[Score] | None = None, focus: Focus = WHOLE) -> Samples:
         """The samples with these scores, those of an ordinary report unless given."""
         pairs = [named(score) for score in (scores or default_scores(preds))]
-        return cls(preds, {name: np.asarray(f(preds)) for name, f in pairs})
+        return cls(preds, {name: np.asarray(f(preds)) for name, f in pairs}, focus)
 
     @cached_property
     def shape(self) -> Shape:
         """What is said of the predictions before anything is measured."""
-        return Shape.of(self.preds)
+        return Shape.of(self.preds, self.focus.positive)
+
+    @property
+    def happened(self) -> Bools:
+        """Whether the label is the positive class."""
+        return self.preds.labels == self.shape.positive
+
+    @property
+    def slices(self) -> Mapping[str, Array]:
+        """By column: the slice of each sample."""
+        return self._slices
+
+    @cached_property
+    def _slices(self) -> Mapping[str, Array]:
+        return {cut.column: cut.names(column_of(self.preds, cut.column)) for cut in self.focus.by}
 
     @property
     def correct(self) -> Bools:
@@ -170,6 +201,8 @@ class Samples:
             return self.scores[score]
         if on == "uncertainty":
             return normalised_entropy(self.preds)
+        if on == "positive":
+            return np.clip(self.preds.probs[:, self.shape.positive or 0], 0.0, 1.0)
         if on not in self.lost:
             self.lost[on] = LOSSES[on](self.preds)
         return self.lost[on]

@@ -10,7 +10,6 @@ from typing import NamedTuple
 import numpy as np
 
 from howsure._core.check import Array, Bools, InputError
-from howsure.metrics.binary import positive_tally
 from howsure.metrics.vectors import Cells
 from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
@@ -18,6 +17,7 @@ from howsure.render.catalogue import On
 from howsure.report import catalogue
 from howsure.report.catalogue import Score
 from howsure.report.details import Details, Question, details_of, question_of
+from howsure.report.focus import WHOLE, Focus
 from howsure.report.samples import Samples, Shape, known_classes
 from howsure.report.sums import ClassSums, Moments, least_points, sample_points, sum_classes
 from howsure.tallies.build import tally
@@ -33,6 +33,7 @@ DIFFER = {
     "class_names": "the class names",
     "grouped": "whether they have groups",
     "weighted": "whether they have weights",
+    "positive": "the positive class",
 }
 AGAIN = "needs a second reading of all samples"
 ALONE = "limits of samples with groups or weights need single samples, which are not held here"
@@ -71,43 +72,58 @@ class Summary:
     files: dict[int, int]  # samples of each file
     tallies: dict[str, Tally]  # by score; the first is the one that a report is about
     uncertainty: Tally | None  # claims to be wrong by the normalised entropy
-    positive: Tally | None  # of the probability of class 1, where there are two
+    positive: Tally | None  # of the probability of the positive class
     losses: dict[On, Moments]
     classes: ClassSums | None
     cells: Cells | None
     sample: Array | None  # points of the scatter plot
     suspects: tuple[Suspect, ...]
+    slices: dict[str, dict[str, Tally]]  # of the first score, by column and value
     compact: bool = False
     details: Details | None = None
 
     @classmethod
-    def of(cls, preds: Predictions, scores: Sequence[Score] | None = None) -> Summary:
+    def of(cls, preds: Predictions, scores: Sequence[Score] | None = None, focus: Focus = WHOLE) -> Summary:
         """The summary of predictions in memory."""
-        samples = Samples.of(preds, scores)
+        samples = Samples.of(preds, scores, focus)
         shape = samples.shape
         tallies = {name: samples.outcomes("score", name).tally() for name in samples.scores}
         uncertain = samples.outcomes("uncertainty", "").tally() if shape.vectors else None
-        positive = positive_tally(preds) if shape.vectors and shape.k == 2 else None
-        found = _summed(samples, Place(0, 0), tallies, uncertain, positive)
+        positive = None if shape.positive is None else samples.outcomes("positive", "").tally()
+        found = _summed(samples, Place(0, 0), Tallies(tallies, uncertain, positive, _slices(samples)))
         return replace(found, details=details_of(samples, found.question()))
 
     @classmethod
-    def of_part(cls, preds: Predictions, place: Place, scores: Sequence[str] | None, *, compact: bool) -> Summary:
+    def of_part(
+        cls,
+        preds: Predictions,
+        place: Place,
+        scores: Sequence[str] | None,
+        focus: Focus = WHOLE,
+        *,
+        compact: bool,
+    ) -> Summary:
         """The summary of a run of rows, without the rows.
 
         >>> p = Predictions.from_confidence([0.9, 0.8], [1, 0])
         >>> Summary.of_part(p, Place(0, 0), None, compact=False).tallies
         {'max_prob': <Tally: n=2, wrong=1, 2 distinct scores>}
         """
-        samples = Samples.of(preds, scores or default_scores(preds, compact))
+        samples = Samples.of(preds, scores or default_scores(preds, compact), focus)
         shape = samples.shape
         tallies = {name: _exact(samples, "score", name, samples.correct) for name in samples.scores}
         uncertain = _exact(samples, "uncertainty", "", ~samples.correct) if shape.vectors else None
-        positive = _positive(preds) if shape.vectors and shape.k == 2 and not compact else None
+        positive = None
+        if shape.positive is not None and not compact:
+            positive = _exact(samples, "positive", "", samples.happened)
+        slices = _slices(samples)
         if compact:
+            slices = {
+                c: {name: compacted(t, samples.first) for name, t in found.items()} for c, found in slices.items()
+            }
             tallies = {name: compacted(t, name) for name, t in tallies.items()}
             uncertain = None if uncertain is None else compacted(uncertain, "the entropy")
-        return replace(_summed(samples, place, tallies, uncertain, positive), compact=compact)
+        return replace(_summed(samples, place, Tallies(tallies, uncertain, positive, slices)), compact=compact)
 
     @property
     def n(self) -> int:
@@ -118,6 +134,7 @@ class Summary:
     def size(self) -> int:
         """Rows of all tallies, which is what takes memory."""
         every = [*self.tallies.values(), *(t for t in (self.uncertainty, self.positive) if t is not None)]
+        every += [t for found in self.slices.values() for t in found.values()]
         return sum(rows_held(t) for t in every)
 
     @property
@@ -145,20 +162,22 @@ class Summary:
             out["views.histogram.top_5"] = AGAIN
         if isinstance(self.source("score", self.first), str):
             out["limits"] = ALONE
-        if self.compact and self.shape.vectors and self.shape.k == 2:
+        if self.compact and self.shape.positive is not None:
             out["binary"] = "needs exact tallies, these are compact"
         return out
 
     def question(self) -> Question:
         """What must be asked of the single samples."""
         keys = None if self.known_classes is None else self.known_classes.keys
-        return question_of(self.tally, self.shape, keys, len(self.tallies) + len(self.losses) + 2)
+        beside = 2 + len(self.slices) + (self.positive is not None)
+        return question_of(self.tally, self.shape, keys, len(self.tallies) + len(self.losses) + beside)
 
     def data(self, on: On, score: str) -> Tally | Cells:
         """What the numbers `on` it read."""
         if on == "score":
             return self.tallies[score]
-        found = self.uncertainty if on == "uncertainty" else self.cells if on == "classes" else None
+        kept = {"uncertainty": self.uncertainty, "classes": self.cells, "positive": self.positive}
+        found = kept.get(on)
         return self.losses[on].tally(zero_one=on == "top_5") if found is None else found
 
     def source(self, on: On, score: str) -> Tally | Outcomes | str:
@@ -174,23 +193,46 @@ class Summary:
         return total([self, other])
 
 
-def _summed(
-    samples: Samples, place: Place, tallies: dict[str, Tally], uncertain: Tally | None, positive: Tally | None
-) -> Summary:
+class Tallies(NamedTuple):
+    """All tallies of a data set."""
+
+    scores: dict[str, Tally]
+    uncertainty: Tally | None
+    positive: Tally | None
+    slices: dict[str, dict[str, Tally]]
+
+
+def _slices(samples: Samples) -> dict[str, dict[str, Tally]]:
+    """The tally of the first score in each slice."""
+    out: dict[str, dict[str, Tally]] = {}
+    for column, where in samples.slices.items():
+        names, number = np.unique(where, return_inverse=True)
+        rows = (number.reshape(-1) == i for i in range(len(names)))
+        out[column] = {str(name): _part(samples, at) for name, at in zip(names, rows, strict=True)}
+    return out
+
+
+def _part(samples: Samples, rows: Bools) -> Tally:
+    o = samples.outcomes("score", samples.first)[rows]
+    return o.tally() if o.weight is not None or o.score.min() < 0 else narrow(o.score, ~o.right)
+
+
+def _summed(samples: Samples, place: Place, tallies: Tallies) -> Summary:
     """Everything but the tallies, which parts make in another form."""
     p, shape, score = samples.preds, samples.shape, samples.scores[samples.first]
     sample = sample_points(score, samples.value("nll", ""), samples.fate) if shape.vectors else None
     return Summary(
         shape,
         {place.file: p.n},
-        tallies,
-        uncertain,
-        positive,
+        tallies.scores,
+        tallies.uncertainty,
+        tallies.positive,
         {name: samples.moments(name) for name in shape.losses},
         samples.classes,
         samples.cells if shape.vectors else None,
         sample,
         suspects(samples, place),
+        tallies.slices,
     )
 
 
@@ -210,12 +252,6 @@ def narrow(score: Array, wrong: Bools) -> Tally:
     """A counted tally, of float32 scores where nothing is lost by it."""
     short = score.astype(np.float32)
     return counted(short if np.array_equal(short, score) else score, wrong)
-
-
-def _positive(preds: Predictions) -> Tally:
-    if preds.weight is not None:
-        return positive_tally(preds)
-    return narrow(np.clip(preds.probs[:, 1], 0.0, 1.0), preds.labels != 1)
 
 
 def default_scores(preds: Predictions, compact: bool) -> list[str]:
@@ -278,14 +314,20 @@ def total(every: Sequence[Summary]) -> Summary:
         _files(s.files for s in every),
         {name: _merged([s.tallies[name] for s in every], name, compact) for name in first.tallies},
         _merged_known([s.uncertainty for s in every], "the entropy", compact),
-        _merged_known([s.positive for s in every], "the probability of class 1", compact),
+        _merged_known([s.positive for s in every], "the probability of the positive class", compact),
         {name: reduce(Moments.__add__, [s.losses[name] for s in every]) for name in first.losses},
         sum_classes(classes) if len(classes) == len(every) else None,
         None if first.cells is None else reduce(Cells.__add__, [s.cells for s in every if s.cells is not None]),
         least_points(np.concatenate(samples)) if samples else None,
         tuple(sorted(suspect for s in every for suspect in s.suspects)[:SUSPECTS]),
+        {column: _merged_slices([s.slices[column] for s in every], compact) for column in first.slices},
         compact,
     )
+
+
+def _merged_slices(every: Sequence[dict[str, Tally]], compact: bool) -> dict[str, Tally]:
+    names = dict.fromkeys(name for found in every for name in found)
+    return {name: _merged([found[name] for found in every if name in found], "the score", compact) for name in names}
 
 
 def _merged_known(tallies: Sequence[Tally | None], name: str, compact: bool) -> Tally | None:

@@ -65,7 +65,8 @@ def _sum(x: Floats) -> int:
 class ClassSums:
     """Per class: samples, answers, right answers, summed confidence and summed score of its answers (fixed point).
 
-    `keys` are the classes in order: numbers or text. None of them: too many to be classes.
+    `keys` are the classes in order: numbers or text. None of them: too many to be classes. `pairs` are the pairs of
+    label and answer that occur, as columns of class numbers and counts, sorted.
     """
 
     keys: Array
@@ -74,6 +75,7 @@ class ClassSums:
     hits: Ints
     claim: Ints
     scored: Ints
+    pairs: Ints
 
     @property
     def crowded(self) -> bool:
@@ -85,7 +87,9 @@ class ClassSums:
 
 
 COLUMNS = ("count", "given", "hits", "claim", "scored")
-CROWDED = ClassSums(EMPTY, EMPTY, EMPTY, EMPTY, np.zeros((2, 0), np.int64), np.zeros((2, 0), np.int64))
+CROWDED = ClassSums(
+    EMPTY, EMPTY, EMPTY, EMPTY, np.zeros((2, 0), np.int64), np.zeros((2, 0), np.int64), np.zeros((3, 0), np.int64)
+)
 
 
 class Answer(NamedTuple):
@@ -108,7 +112,27 @@ def class_sums(a: Answer, k: int | None) -> ClassSums:
     rows = len(said)
     counts = (np.bincount(which, minlength=len(keys)) for which in (label, said, label[a.correct]))
     claims = (fixed_sums(said, c[:rows], len(keys)) for c in (a.confidence, np.clip(a.score, 0.0, 1.0)))
-    return ClassSums(keys, *counts, *claims)
+    return ClassSums(keys, *counts, *claims, pairs=_pairs(label[:rows], said, len(keys)))
+
+
+def _pairs(label: Ints, said: Ints, k: int) -> Ints:
+    """How often each pair occurs: label, answer and count, sorted."""
+    code = label * k + said
+    if k * k <= 4 * len(code):
+        count = np.bincount(code, minlength=1)
+        found = np.flatnonzero(count)
+        count = count[found]
+    else:
+        found, count = np.unique(code, return_counts=True)
+    return np.stack((found // k, found % k, count)).astype(np.int64)
+
+
+def _summed_pairs(every: Sequence[Ints], k: int) -> Ints:
+    label, said, count = np.concatenate(every, axis=1)
+    found, at = np.unique(label * k + said, return_inverse=True)
+    total = np.zeros(len(found), np.int64)
+    np.add.at(total, at.reshape(-1), count)
+    return np.stack((found // k, found % k, total))
 
 
 def _keys(a: Answer) -> Array:
@@ -137,16 +161,19 @@ def sum_classes(every: Sequence[ClassSums]) -> ClassSums:
     if any(s.crowded for s in every):
         return CROWDED
     if all(np.array_equal(s.keys, first.keys) for s in every):
-        return ClassSums(first.keys, *(np.sum([getattr(s, name) for s in every], axis=0) for name in COLUMNS))
+        sums = (np.sum([getattr(s, name) for s in every], axis=0) for name in COLUMNS)
+        return ClassSums(first.keys, *sums, pairs=_summed_pairs([s.pairs for s in every], len(first.keys)))
     keys = np.unique(np.concatenate([s.keys for s in every]))
     if len(keys) > MOST_CLASSES:
         return CROWDED
     out = [np.zeros((*getattr(first, name).shape[:-1], len(keys)), np.int64) for name in COLUMNS]
+    pairs: list[Ints] = []
     for s in every:
         at = np.searchsorted(keys, s.keys.astype(keys.dtype))
+        pairs.append(np.stack((at[s.pairs[0]], at[s.pairs[1]], s.pairs[2])))
         for column, name in zip(out, COLUMNS, strict=True):
             column[..., at] += getattr(s, name)
-    return ClassSums(keys, *out)
+    return ClassSums(keys, *out, pairs=_summed_pairs(pairs, len(keys)))
 
 
 def sample_points(score: Floats, loss: Floats, fate: Ints) -> Array:

@@ -12,7 +12,17 @@ from howsure._core.check import Array, InputError
 from howsure._core.exact import as_float, from_fixed
 from howsure.bounds import proportion_limits
 from howsure.metrics import bands
-from howsure.render.model import Band, ClassDeferral, ClassRow, HistogramData, Operating, Scatter, Suspect, Views
+from howsure.render.model import (
+    Band,
+    ClassDeferral,
+    ClassRow,
+    Confusion,
+    HistogramData,
+    Operating,
+    Scatter,
+    Suspect,
+    Views,
+)
 from howsure.report.details import BARS, operating_rows, span
 from howsure.report.samples import class_names
 from howsure.report.summary import Summary
@@ -21,6 +31,8 @@ from howsure.tallies.tally import Tally
 
 SHOWN_CLASSES = 20  # whose deferral is followed
 LISTED_CLASSES = 200
+CONFUSED_CLASSES = 40  # of a table of all pairs
+TOP_CONFUSIONS = 20
 PICTURED = 12
 LEVELS = (0.99, 0.95)
 DIGITS = 6
@@ -31,7 +43,7 @@ def views(s: Summary, level: float, images: Sequence[ArrayLike] | None = None) -
 
     >>> from howsure import Predictions
     >>> sorted(views(Summary.of(Predictions.from_probs([[0.9, 0.1], [0.2, 0.8]], [0, 0])), 0.95))
-    ['bands', 'classes', 'histogram', 'label_errors', 'operating', 'scatter']
+    ['bands', 'classes', 'confusion', 'histogram', 'label_errors', 'operating', 'scatter']
     """
     return {
         "operating": operating(s, level),
@@ -40,6 +52,7 @@ def views(s: Summary, level: float, images: Sequence[ArrayLike] | None = None) -
         "label_errors": with_images(label_errors(s), images, s.n),
         "classes": class_rows(s, level),
         "bands": band_rows(s.tally),
+        "confusion": confusion(s),
     }
 
 
@@ -151,6 +164,42 @@ def class_rows(s: Summary, level: float) -> list[ClassRow]:
         }
         for c in worst.tolist()
     ]
+
+
+def confusion(s: Summary) -> Confusion | None:
+    """Labels against answers, and the commonest wrong answers; None where either is not known.
+
+    >>> from howsure import Predictions
+    >>> found = confusion(Summary.of(Predictions.from_probs([[0.9, 0.1], [0.8, 0.2], [0.2, 0.8]], [0, 1, 1])))
+    >>> found["counts"], found["top"]
+    ([[1, 0], [1, 1]], [{'label': '1', 'prediction': '0', 'count': 1, 'share': 0.5}])
+    """
+    classes = s.known_classes
+    if classes is None or not classes.pairs.size:
+        return None
+    names = class_names(classes, s.shape)
+    label, said, count = classes.pairs
+    wrong = np.flatnonzero(label != said)
+    first = wrong[np.lexsort((said[wrong], label[wrong], -count[wrong]))][:TOP_CONFUSIONS]
+    return {
+        "classes": names if len(names) <= CONFUSED_CLASSES else [],
+        "counts": _table(label, said, count, len(names)) if len(names) <= CONFUSED_CLASSES else None,
+        "top": [
+            {
+                "label": names[label[i]],
+                "prediction": names[said[i]],
+                "count": int(count[i]),
+                "share": float(count[i] / classes.count[label[i]]),
+            }
+            for i in first.tolist()
+        ],
+    }
+
+
+def _table(label: Array, said: Array, count: Array, k: int) -> list[list[int]]:
+    out = np.zeros((k, k), np.int64)
+    out[label, said] = count
+    return out.tolist()
 
 
 def band_rows(t: Tally) -> list[Band]:

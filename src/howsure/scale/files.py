@@ -17,6 +17,7 @@ from howsure.report.details import Details
 from howsure.report.evaluation import Asked, report
 from howsure.report.findings import Finding
 from howsure.report.measurement import Sureness
+from howsure.report.positive import THRESHOLDS
 from howsure.report.provenance import versions
 from howsure.report.summary import BOUNDED
 from howsure.scale.gathered import Gathered, gathered
@@ -50,6 +51,10 @@ def evaluate_files(
     mc: bool = False,
     names: Mapping[str, str | Sequence[str]] | None = None,
     renormalise: bool = False,
+    positive: str | int | None = None,
+    thresholds: Sequence[float] = THRESHOLDS,
+    by: str | Sequence[str] = (),
+    threshold: float | None = None,
     map: Map | None = None,
     resume: str | os.PathLike[str] | None = None,
     skip_corrupt: bool = False,
@@ -61,6 +66,7 @@ def evaluate_files(
 
     `paths` may be patterns and addresses that fsspec knows (`s3://bucket/*.parquet`). Each part of a file becomes a
     small summary, summaries add up in any order to the same bits, and the sum gives the same numbers as the whole.
+    `positive`, `thresholds`, `by` and `threshold` are those of `evaluate`; bins of a column need edges.
     `map` says where the parts are worked on: any function like the built-in `map`, `workers.threads(n)` unless told
     otherwise, or a cluster's (`workers.connected`, `workers.processes`). `resume` names a folder for the summaries of
     parts, so that a job that died goes on where it was. `skip_corrupt` leaves out what cannot be read and says so;
@@ -75,7 +81,11 @@ def evaluate_files(
     <Report: n=6, k=None, 22 metrics>
     """
     sure = Sureness(level, seed).check()
-    settings = Settings(_scores(scores, compact), split, mc, renormalise, _names(names), compact, skip_corrupt)
+    columns = (by,) if isinstance(by, str) else tuple(by)
+    settings = Settings(
+        *(_scores(scores, compact), split, mc, renormalise, _names(names), compact, skip_corrupt, positive, columns)
+    )
+    settings.focus.streamed()
     job = planned(expanded(paths), settings)
     folder = _folder(resume)
     resumed = 0 if folder is None else sum(stored(part, settings, folder).exists() for part in job.parts)
@@ -87,7 +97,15 @@ def evaluate_files(
     again = partial(answered, settings=settings)
     summary = replace(found.summary, details=_second(found, job, again, mapped, progress))
     streamed = _streamed(found, job, resumed, summary.left_out())
-    return report(summary, Asked(sure, _origin(job, sure, command), notices=_notices(found, job), streamed=streamed))
+    asked = Asked(
+        sure,
+        _origin(job, sure, command),
+        notices=_notices(found, job),
+        streamed=streamed,
+        thresholds=thresholds,
+        threshold=threshold,
+    )
+    return report(summary, asked)
 
 
 def _second(

@@ -18,6 +18,7 @@ from howsure.formats.catalogue import existing, format_of
 from howsure.formats.contents import Damaged
 from howsure.formats.names import Plan, Wanted, kind, plan
 from howsure.formats.remote import Remote, is_remote, matches
+from howsure.report.focus import Focus
 
 ROWS = 1 << 20  # of a part, where the file can be read in pieces
 NARROW = ("confidence", "logprob")
@@ -36,12 +37,20 @@ class Settings:
     names: tuple[tuple[str, str | tuple[str, ...]], ...] = ()
     compact: bool = False
     skip_corrupt: bool = False
+    positive: str | int | None = None
+    by: tuple[str, ...] = ()
     version: str = __version__  # of the driver; workers must run the same
 
     @property
     def wanted(self) -> Wanted:
         """The same for the readers."""
-        return Wanted(self.split, self.mc, dict(self.names), self.renormalise)
+        columns = tuple(cut.column for cut in self.focus.by)
+        return Wanted(self.split, self.mc, dict(self.names), self.renormalise, attributes=columns)
+
+    @property
+    def focus(self) -> Focus:
+        """What a report looks at beside the whole."""
+        return Focus.of(self.positive, self.by)
 
 
 @dataclass(frozen=True)

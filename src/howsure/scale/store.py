@@ -21,7 +21,7 @@ from howsure.scale.gathered import Gathered
 from howsure.tallies.columns import columns_of, from_columns
 from howsure.tallies.tally import Tally
 
-CLASSES = ("keys", "count", "given", "hits", "claim", "scored")
+CLASSES = ("keys", "count", "given", "hits", "claim", "scored", "pairs")
 CELLS = ("claim", "true")
 BROKEN = (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile, zlib.error)
 
@@ -56,6 +56,8 @@ def _plain(s: Summary, arrays: dict[str, Array]) -> dict[str, Any]:
     """JSON of everything but the arrays, which go into `arrays`."""
     beside = {"uncertainty": s.uncertainty, "positive": s.positive}
     tallies = {**{f"score.{name}": t for name, t in s.tallies.items()}, **beside}
+    slices = [(column, name, t) for column, found in s.slices.items() for name, t in found.items()]
+    tallies |= {f"slice.{i}": t for i, (_, _, t) in enumerate(slices)}
     for name, columns, value in (("classes", CLASSES, s.classes), ("cells", CELLS, s.cells)):
         arrays |= {} if value is None else {f"{name}.{column}": getattr(value, column) for column in columns}
     arrays |= {} if s.sample is None else {"sample": s.sample}
@@ -63,6 +65,8 @@ def _plain(s: Summary, arrays: dict[str, Array]) -> dict[str, Any]:
         "shape": s.shape,
         "n": s.n,
         "suspects": s.suspects,
+        "slices": [[column, name] for column, name, _ in slices],
+        "columns": list(s.slices),
         "compact": s.compact,
         "cells": None if s.cells is None else [s.cells.weight, s.cells.k],
         "tallies": {name: _plain_tally(t, name, arrays) for name, t in tallies.items() if t is not None},
@@ -76,13 +80,16 @@ def _plain_tally(t: Tally, name: str, arrays: dict[str, Array]) -> dict[str, Any
 
 
 def _summary(plain: dict[str, Any], file: Mapping[str, Array]) -> Summary:
-    kind, k, samples, names, grouped, weighted = plain["shape"]
+    kind, k, samples, names, grouped, weighted, positive = plain["shape"]
     tallies = {name: _tally(how, name, file) for name, how in plain["tallies"].items()}
     of_scores = {name.removeprefix("score."): t for name, t in tallies.items() if name.startswith("score.")}
     classes = ClassSums(*(file[f"classes.{c}"] for c in CLASSES)) if "classes.keys" in file else None
+    slices: dict[str, dict[str, Tally]] = {column: {} for column in plain["columns"]}
+    for i, (column, name) in enumerate(plain["slices"]):
+        slices[column][name] = tallies[f"slice.{i}"]
     cells = None if plain["cells"] is None else Cells(file["cells.claim"], file["cells.true"], *plain["cells"])
     return Summary(
-        Shape(kind, k, samples, None if names is None else tuple(names), grouped, weighted),
+        Shape(kind, k, samples, None if names is None else tuple(names), grouped, weighted, positive),
         {0: plain["n"]},
         of_scores,
         tallies.get("uncertainty"),
@@ -92,6 +99,7 @@ def _summary(plain: dict[str, Any], file: Mapping[str, Array]) -> Summary:
         cells,
         file.get("sample"),
         tuple(Suspect(*s) for s in plain["suspects"]),
+        slices,
         plain["compact"],
     )
 

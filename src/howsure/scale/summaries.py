@@ -50,7 +50,7 @@ def stored(part: Partition, settings: Settings, folder: str) -> Path:
 def summarise(part: Partition, settings: Settings) -> Gathered:
     """Read a part and summarise it."""
     make: Callable[[Predictions, Place], Summary] = lambda preds, place: Summary.of_part(
-        preds, place, settings.scores, compact=settings.compact
+        preds, place, settings.scores, settings.focus, compact=settings.compact
     )
     found, skipped = _made(part, settings, make)
     return Gathered(frozenset((part.index,)), total(found) if found else None, skipped)
@@ -60,7 +60,7 @@ def answered(part: Partition, settings: Settings, question: Question) -> Gathere
     """Read a part again, and answer what only single samples tell."""
 
     def make(preds: Predictions, place: Place) -> Details:
-        samples = Samples.of(preds, settings.scores or default_scores(preds, settings.compact))
+        samples = Samples.of(preds, settings.scores or default_scores(preds, settings.compact), settings.focus)
         return part_details(samples, question, *place)
 
     found, skipped = _made(part, settings, make)
