@@ -80,7 +80,7 @@ def log_odds(t: Tally, knots: tuple[float, ...] = ()) -> LogOdds | None:
     y = np.repeat([1.0, 0.0], len(z))
     w = np.concatenate((t.count - t.loss, t.loss)).astype(np.float64)
     found = _newton(x, y, w)
-    return None if found is None else LogOdds(knots, found[0], np.linalg.inv(found[1]))
+    return None if found is None else LogOdds(knots, found[0], np.asarray(np.linalg.inv(found[1]), dtype=np.float64))
 
 
 def flexible(t: Tally) -> LogOdds | None:
@@ -125,14 +125,15 @@ def _cube(z: Floats, at: float) -> Floats:
 
 def _newton(x: Floats, y: Floats, w: Floats) -> tuple[Floats, Floats] | None:
     """Coefficients of a logistic regression and their information; None where they run away: outcomes separate."""
-    beta: Floats = np.zeros(x.shape[1])
+    width = int(x.shape[1])
+    beta: Floats = np.zeros(width, dtype=np.float64)
     for _ in range(100):
         q = 1 / (1 + np.exp(-np.clip(x @ beta, -700, 700)))
         information: Floats = (x * (w * q * (1 - q))[:, None]).T @ x
         gradient: Floats = x.T @ (w * (y - q))
         if np.abs(beta).max() > 1e4 or np.linalg.cond(information) > 1e15:
             return None
-        step = np.linalg.solve(information, gradient)
+        step: Floats = np.asarray(np.linalg.solve(information, gradient), dtype=np.float64)
         if np.abs(step).max() < 1e-10 * (1 + np.abs(beta).max()):
             return beta, information
         before = _likelihood(x @ beta, y, w)
