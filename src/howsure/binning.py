@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from math import inf
 from statistics import NormalDist
 from typing import Protocol
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -47,7 +48,20 @@ def sums_in(bins: Binning, t: Tally) -> Sums:
     """Sums over the samples of each bin, most trusted bin first."""
     if not callable(getattr(bins, "cuts", None)):
         raise InputError(f"bins={bins!r}; a binning is needed, such as equal_range(15).")
-    return t.between(bins.cuts(t))
+    return t.between(cuts_of(bins, t))
+
+
+_CUTS: WeakKeyDictionary[Tally, dict[Binning, Counts]] = WeakKeyDictionary()
+
+
+def cuts_of(bins: Binning, t: Tally) -> Counts:
+    """`bins.cuts(t)`, found once for a tally: growing bins costs more than summing them."""
+    if not isinstance(bins, adaptive):
+        return bins.cuts(t)
+    known = _CUTS.setdefault(t, {})
+    if bins not in known:
+        known[bins] = bins.cuts(t)
+    return known[bins]
 
 
 def _closed(cuts: Counts, t: Tally) -> Counts:

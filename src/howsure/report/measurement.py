@@ -14,7 +14,7 @@ from howsure.render.catalogue import Item, On
 from howsure.render.model import Entry, Metrics
 from howsure.report.catalogue import why_undefined
 from howsure.tallies.tally import Tally, is_tally
-from howsure.uncertainty.intervals import Interval, each_interval
+from howsure.uncertainty.intervals import Interval, each_interval, limits_around
 
 
 class Measurable(Protocol):
@@ -72,7 +72,7 @@ def measured(items: Sequence[Item], data: Measurable, score: str, sure: Sureness
         here = [item for item in items if item.on == on]
         values = {item.name: _value(item, data.data(on, score)) for item in here}
         known = [item for item in here if isinstance(values[item.name], float)]
-        limits = _limits(known, on, data, score, sure)
+        limits = _limits(known, [v for v in values.values() if isinstance(v, float)], on, data, score, sure)
         pairs = dict(zip((item.name for item in known), limits, strict=True))
         found |= {item.name: _entry(item, values[item.name], pairs.get(item.name), t) for item in here}
     return {item.name: found[item.name] for item in items}
@@ -86,10 +86,14 @@ def _value(item: Item, data: Tally | Cells) -> float | str:
         return str(e)
 
 
-def _limits(items: Sequence[Item], on: On, data: Measurable, score: str, sure: Sureness) -> list[Interval]:
+def _limits(
+    items: Sequence[Item], values: Sequence[float], on: On, data: Measurable, score: str, sure: Sureness
+) -> list[Interval]:
     source = data.source("score" if on == "classes" else on, score)
     if isinstance(source, str):
         return [Interval(nan, nan, source)] * len(items)
+    if on != "classes" and is_tally(source) and source is data.data(on, score):
+        return limits_around(values, [item.limited for item in items], source, sure.level)
     return each_interval([item.limited for item in items], source, sure.level, sure.seed)
 
 

@@ -21,7 +21,8 @@ from howsure.report.focus import WHOLE, Focus
 from howsure.report.samples import Samples, Shape, known_classes
 from howsure.report.sums import ClassSums, Moments, least_points, sample_points, sum_classes
 from howsure.tallies.build import tally
-from howsure.tallies.counted import counted, merged, rows_held
+from howsure.tallies.counted import merged, rows_held
+from howsure.tallies.packed import PackedTally, pack
 from howsure.tallies.tally import Tally
 
 BOUNDED = ("max_prob", "entropy", "margin", "top_k_mass")  # scores in [0, 1], which a compact tally can add up
@@ -241,7 +242,7 @@ def _said(p: Predictions) -> Array | None:
 
 
 def _exact(samples: Samples, on: On, score: str, correct: Bools) -> Tally:
-    """The tally of a part, counted where scores are not negative; as float32 where that loses nothing."""
+    """The tally of a part; as float32 where that loses nothing."""
     value = samples.value(on, score)
     if samples.weight is not None:
         return samples.outcomes(on, score).tally()
@@ -249,9 +250,9 @@ def _exact(samples: Samples, on: On, score: str, correct: Bools) -> Tally:
 
 
 def narrow(score: Array, wrong: Bools) -> Tally:
-    """A counted tally, of float32 scores where nothing is lost by it."""
-    short = score.astype(np.float32)
-    return counted(short if np.array_equal(short, score) else score, wrong)
+    """The tally of scores that are not negative, as float32 where nothing is lost by it."""
+    short = score.astype(np.float32, copy=False)
+    return PackedTally(pack(short if short is score or np.array_equal(short, score) else score, wrong))
 
 
 def default_scores(preds: Predictions, compact: bool) -> list[str]:

@@ -8,7 +8,7 @@ from math import isfinite
 import numpy as np
 from numpy.typing import ArrayLike
 
-from howsure._core.check import Array, InputError
+from howsure._core.check import Array, Floats, InputError
 from howsure._core.exact import as_float, from_fixed
 from howsure.bounds import proportion_limits
 from howsure.metrics import bands
@@ -27,7 +27,7 @@ from howsure.report.details import BARS, operating_rows, span
 from howsure.report.samples import class_names
 from howsure.report.summary import Summary
 from howsure.report.thumbnails import thumbnail
-from howsure.tallies.tally import Tally
+from howsure.tallies.tally import Counts, Tally
 
 SHOWN_CLASSES = 20  # whose deferral is followed
 LISTED_CLASSES = 200
@@ -97,14 +97,19 @@ def histogram(s: Summary) -> HistogramData:
     """Counts of right, top-5 and wrong answers in 50 bars; [0, 1] for claims, else the range of the scores."""
     t = s.tally
     low, high = span(t)
-    known = np.isfinite(t.score)
-    right, wrong = (
-        np.histogram(t.score[known], BARS, (low, high), weights=c[known])[0] for c in (t.count - t.loss, t.loss)
-    )
+    right, wrong = (_bars(t.score, c, low, high) for c in (t.count - t.loss, t.loss))
     near = np.zeros(BARS, np.int64) if s.details is None else s.details.near
     if s.shape.weighted and s.losses:  # a tally may have weights of mean 1
         near = near * (float(t.n) / as_float(s.losses["nll"].weight))
     return {"low": low, "high": high, "right": finite(right), "top_5": finite(near), "wrong": finite(wrong - near)}
+
+
+def _bars(score: Floats, column: Counts, low: float, high: float) -> Counts:
+    """`np.histogram` of falling scores with weights, without looking at every row: infinite scores are in no bar."""
+    edges = np.histogram_bin_edges(np.empty(0), BARS, (low, high))
+    rising = score[::-1]
+    at = np.append(np.searchsorted(rising, edges[:-1]), np.searchsorted(rising, edges[-1], side="right"))
+    return np.diff(np.concatenate((column[:0], [0], np.cumsum(column[::-1])))[at])
 
 
 def scatter(s: Summary) -> Scatter | None:

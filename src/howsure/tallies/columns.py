@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from howsure._core.check import Array
 from howsure.tallies.counted import CountedTally
+from howsure.tallies.packed import PackedTally
 from howsure.tallies.rows import RowTally, as_rows
 from howsure.tallies.tally import Tally
 
@@ -20,6 +21,8 @@ def columns_of(t: Tally) -> dict[str, Array]:
     >>> list(columns_of(tally([-0.5], correct=[1])))
     ['score', 'count', 'loss', 'claim', 'square']
     """
+    if isinstance(t, PackedTally):
+        return {"keys": t.keys}
     if isinstance(t, CountedTally):
         return {name: getattr(t, name) for name in COUNTED}
     rows = as_rows(t)
@@ -34,6 +37,8 @@ def from_columns(columns: Mapping[str, Array], approximate: str | None = None, *
     >>> from_columns(columns_of(tally([0.5, 0.5], correct=[1, 0])))
     <Tally: n=2, wrong=1, 1 distinct scores>
     """
+    if "keys" in columns:
+        return PackedTally(columns["keys"])
     if "bits" in columns:
         return CountedTally(*(columns[name] for name in COUNTED))
     score, count, loss, claim, square = (columns[name] for name in ROWS)

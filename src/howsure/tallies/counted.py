@@ -13,7 +13,17 @@ from functools import cached_property
 import numpy as np
 
 from howsure._core.check import Array, Bools, Floats, Ints
-from howsure.tallies.packed import CHUNK, FLOAT, UNSIGNED, bins_within, bits_at_most, pack
+from howsure.tallies.packed import (
+    CHUNK,
+    FLOAT,
+    UNSIGNED,
+    PackedTally,
+    bits_at_most,
+    claim_sums,
+    pack,
+    run_starts,
+    widen,
+)
 from howsure.tallies.rows import as_rows, compacted, group
 from howsure.tallies.tally import PIECE, Blocks, Counts, Sums, Tally, added_to, described
 
@@ -110,16 +120,12 @@ class CountedTally:
 
     def _claims(self, start: Ints) -> Floats:
         """Summed scores of the bins that start at these positions; equal to the last bit to a packed tally's."""
-        total = np.zeros(len(start))
-        for number, i in enumerate(range(0, self.n, CHUNK)):
-            bins, begin = bins_within(start, i, CHUNK)
-            total[bins] += self._sums[number] if len(begin) == 1 else np.add.reduceat(self._samples(i), begin)
-        return total
+        return claim_sums(start, self.n, self._sums, self._samples)
 
     @cached_property
-    def _sums(self) -> Floats:
+    def _sums(self) -> list[float]:
         """The summed scores of each run of 2^16 samples."""
-        return np.array([np.add.reduceat(self._samples(i), [0])[0] for i in range(0, self.n, CHUNK)])
+        return [float(np.add.reduceat(self._samples(i), [0])[0]) for i in range(0, self.n, CHUNK)]
 
     def _samples(self, start: int) -> Floats:
         """2^16 scores, ascending, one by one again, from a position on."""
@@ -131,12 +137,13 @@ class CountedTally:
 
     def _row_claims(self, row: Ints) -> Floats:
         """The same as score times count, for more samples than can be looked at one by one."""
-        total = np.zeros(len(row))
-        for i in range(0, len(self.bits), SLICE):
-            bins, begin = bins_within(row, i, SLICE)
+        edges = np.arange(0, len(self.bits), SLICE)
+        start = np.union1d(row, edges)
+        sums: list[Floats] = []
+        for i in edges.tolist():
             claims = self._scores(slice(i, i + SLICE)) * self.times[i : i + SLICE]
-            total[bins] += np.add.reduceat(claims, begin)
-        return total
+            sums.append(np.add.reduceat(claims, start[(start >= i) & (start < i + SLICE)] - i))
+        return np.add.reduceat(np.concatenate(sums), np.searchsorted(start, row))
 
     def compact(self, buckets: int = 25_000) -> Tally:
         return compacted(self, buckets)
@@ -157,8 +164,11 @@ def counted(score: Array, wrong: Bools) -> CountedTally:
     >>> counted(np.array([0.5, 0.25, 0.5], np.float32), np.array([True, False, False]))
     <Tally: n=3, wrong=1, 2 distinct scores>
     """
-    keys = pack(score, wrong)
-    start = np.flatnonzero(np.concatenate(([True], (keys[1:] ^ keys[:-1]) > 1)))  # more than the lowest bit differs
+    return _counted(pack(score, wrong))
+
+
+def _counted(keys: Array) -> CountedTally:
+    start = run_starts(keys)
     missed = np.add.reduceat(keys & 1, start, dtype=np.uint32)
     times = np.diff(start, append=len(keys)).astype(np.uint32)
     return CountedTally(keys[start] >> 1, times, missed)
@@ -170,8 +180,22 @@ def merged(parts: Sequence[Tally]) -> Tally:
     >>> merged([counted(np.array([s], np.float32), np.array([False])) for s in (0.5, 0.25, 0.5)])
     <Tally: n=3, wrong=0, 2 distinct scores>
     """
-    counts = [t for t in parts if isinstance(t, CountedTally)]
-    return _merged_counts(counts) if len(counts) == len(parts) else sum(parts[1:], parts[0])
+    packed = [t.keys for t in parts if isinstance(t, PackedTally)]
+    if len(packed) == len(parts):
+        return _merged_keys(packed)
+    counts = [_counted(t.keys) if isinstance(t, PackedTally) else t for t in parts]
+    exact = [t for t in counts if isinstance(t, CountedTally)]
+    return _merged_counts(exact) if len(exact) == len(parts) else sum(parts[1:], parts[0])
+
+
+def _merged_keys(every: Sequence[Array]) -> Tally:
+    """The samples one by one while that is no more than twice as large as counting them: sorting keys is faster."""
+    if any(keys.itemsize == 8 for keys in every):
+        every = [widen(keys) for keys in every]
+    keys = np.concatenate(every)
+    keys.sort()
+    found = PackedTally(keys)
+    return _counted(keys) if keys.nbytes > 2 * (keys.itemsize + 8) * found.distinct else found
 
 
 def rows_held(t: Tally) -> int:
@@ -180,6 +204,8 @@ def rows_held(t: Tally) -> int:
     >>> rows_held(counted(np.array([0.5, 0.5], np.float32), np.array([True, False])))
     1
     """
+    if isinstance(t, PackedTally):
+        return t.distinct
     return len(t.bits) if isinstance(t, CountedTally) else len(t.score)
 
 
@@ -195,7 +221,7 @@ def _merged_counts(parts: Sequence[CountedTally]) -> CountedTally:
     at = 0
     for rows in _in_step(bits):
         key = np.concatenate([b[r] for b, r in zip(bits, rows, strict=True)])
-        order = np.argsort(key)
+        order = np.argsort(key, kind="stable")  # sorted runs: merged, not sorted again
         columns = ("times", "missed")
         pairs = [np.concatenate([getattr(p, c)[r] for p, r in zip(parts, rows, strict=True)]) for c in columns]
         found, sums = group(key[order], *(p[order].astype(kind, copy=False) for p in pairs))

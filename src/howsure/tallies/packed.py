@@ -8,7 +8,7 @@ and inside a tie block the right answers come before the wrong ones.
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 
 import numpy as np
@@ -48,6 +48,11 @@ def widen(keys: Array) -> Array:
     return wide | (keys & 1)
 
 
+def run_starts(keys: Array) -> Ints:
+    """Where each run of equal scores begins: more than the lowest bit of the sorted keys differs."""
+    return np.flatnonzero(np.concatenate(([True], (keys[1:] ^ keys[:-1]) > 1)))
+
+
 def bits_at_most(scores: Floats, itemsize: int) -> Array:
     """The bits of the largest float of this width that is not above each score; those of 0 below 0."""
     kind = FLOAT[itemsize]
@@ -56,11 +61,25 @@ def bits_at_most(scores: Floats, itemsize: int) -> Array:
     return np.maximum(floor, kind(0)).view(UNSIGNED[itemsize])
 
 
-def bins_within(start: Ints, i: int, size: int) -> tuple[slice, Ints]:
-    """The bins with rows from i to i + size, and where each begins there; `start` ascends and holds 0."""
-    first, last = np.searchsorted(start, (i, i + size))  # bins that begin here; the one before may reach in
-    first = max(int(first) - 1, 0) if first == len(start) or start[first] != i else int(first)
-    return slice(first, int(last)), np.maximum(start[first:last] - i, 0)
+def claim_sums(start: Ints, n: int, sums: Sequence[float], samples: Callable[[int], Array]) -> Floats:
+    """Summed scores of the bins that start at these ascending positions, the first at 0, of n ascending scores.
+
+    `sums` are those of each CHUNK, and `samples` gives the scores of the one that begins at a position: only chunks
+    that belong to several bins are looked at. The order of the additions depends on the bin alone.
+    """
+    total = [0.0] * len(start)
+    begins = np.searchsorted(start, np.arange(0, n + CHUNK, CHUNK)).tolist()  # bins that begin before each chunk
+    for number, i in enumerate(range(0, n, CHUNK)):
+        first, last = begins[number], begins[number + 1]
+        if first == len(start) or start[first] != i:
+            first -= 1  # the bin before reaches in
+        if last - first == 1:
+            total[first] += sums[number]
+            continue
+        inside = np.maximum(start[first:last] - i, 0)
+        for b, part in enumerate(np.add.reduceat(samples(i), inside, dtype=np.float64).tolist(), first):
+            total[b] += part
+    return np.array(total)
 
 
 class PackedTally:
@@ -96,21 +115,28 @@ class PackedTally:
     @cached_property
     def rows(self) -> tuple[Floats, Ints, Ints]:
         """Distinct scores, counts and wrong counts, most trusted first."""
-        bits = self.keys >> 1
-        start = np.flatnonzero(np.concatenate(([True], bits[1:] != bits[:-1])))
-        score = bits[start].view(FLOAT[bits.itemsize]).astype(np.float64)
-        count = np.diff(np.append(start, self.n))
-        loss = np.diff(np.append(np.searchsorted(self.wrong, start), self.total))
+        start = run_starts(self.keys)
+        score = unpack(self.keys[start]).astype(np.float64)
+        count = np.diff(start, append=self.n)
+        loss = np.add.reduceat(self.keys & 1, start).astype(np.int64)
         return score[::-1], count[::-1], loss[::-1]
 
     def has_at_most(self, rows: int) -> bool:
+        return self._distinct(rows) <= rows
+
+    @cached_property
+    def distinct(self) -> int:
+        """How many scores there are, without making the rows."""
+        return self._distinct(self.n)
+
+    def _distinct(self, enough: int) -> int:
         found = 1
         for i in range(0, self.n - 1, CHUNK):  # often decided by the first chunk
             part = self.keys[i : i + CHUNK + 1]
             found += int(np.count_nonzero((part[1:] ^ part[:-1]) > 1))  # more than the lowest bit: another score
-            if found > rows:
-                return False
-        return found <= rows
+            if found > enough:
+                break
+        return found
 
     @property
     def score(self) -> Floats:
@@ -205,11 +231,16 @@ class PackedTally:
         """Summed scores of the bins that start at these ascending positions."""
         if self.keys.itemsize == 4 and (fast := kernels("ranks")) is not None:
             return fast.claims32(self.keys, start)
-        total = np.zeros(len(start))
-        for i in range(0, self.n, CHUNK):
-            bins, begin = bins_within(start, i, CHUNK)
-            total[bins] += np.add.reduceat(unpack(self.keys[i : i + CHUNK]), begin, dtype=np.float64)
-        return total
+        return claim_sums(start, self.n, self._sums, self._samples)
+
+    @cached_property
+    def _sums(self) -> list[float]:
+        """The summed scores of each run of 2^16 samples."""
+        return [float(np.add.reduceat(self._samples(i), [0], dtype=np.float64)[0]) for i in range(0, self.n, CHUNK)]
+
+    def _samples(self, start: int) -> Array:
+        """2^16 scores, ascending, from a position on."""
+        return unpack(self.keys[start : start + CHUNK])
 
     def compact(self, buckets: int = 25_000) -> Tally:
         return compacted(self, buckets)

@@ -64,14 +64,26 @@ def each_interval(
     return [_limits(metric, data, whole, level) for metric in metrics]
 
 
-def _limits(metric: Metric, data: Data, whole: _Whole, level: float) -> Interval:
+def limits_around(values: Sequence[float], metrics: Sequence[Metric], t: Tally, level: float) -> list[Interval]:
+    """`each_interval` of metrics of a tally whose values are known already.
+
+    >>> from howsure import accuracy, tally
+    >>> t = tally([0.9, 0.8, 0.7, 0.6] * 9, correct=[1, 1, 0, 0] * 9)
+    >>> limits_around([accuracy(t)], [accuracy], t, 0.95) == each_interval([accuracy], t)
+    True
+    """
+    whole = _Whole(t, 0, map)
+    return [_limits(metric, t, whole, level, value) for metric, value in zip(metrics, values, strict=True)]
+
+
+def _limits(metric: Metric, data: Data, whole: _Whole, level: float, value: float | None = None) -> Interval:
     if not _fact(metric, "smooth", True):
         return none(f"{_name(metric)} jumps when single samples change, so resampling gives it no valid limits")
     if not isinstance(data, Predictions):
         _takes_tally(metric)
     elif _fact(metric, "through", None) is not None:
         return _through(metric, data, whole, level)
-    return whole.limits(metric, level)
+    return whole.limits(metric, level, value)
 
 
 def _through(metric: Metric, preds: Predictions, whole: _Whole, level: float) -> Interval:
@@ -90,11 +102,11 @@ class _Whole:
         self.case = None if isinstance(source, SetTally) else Case.of(source)
         self.stack: Stack | None = None
 
-    def limits(self, number: Metric, level: float) -> Interval:
+    def limits(self, number: Metric, level: float, value: float | None = None) -> Interval:
         """Closed form where there is one, else percentiles of the number over the draws."""
         if self.case is None:
             return none("a set loss belongs to whole images, which its tally has forgotten")
-        found = limits_of(number, self.case, (1 - level) / 2)
+        found = limits_of(number, self.case, (1 - level) / 2, value)
         return self._percentiles(number, self.case.tally, level) if found is None else found
 
     def _percentiles(self, number: Metric, t: Tally, level: float) -> Interval:

@@ -24,7 +24,7 @@ from howsure.report.findings.evidence import (
     overall,
     percent,
 )
-from howsure.tallies.tally import Counts, Tally
+from howsure.tallies.tally import Counts, Sums, Tally
 
 HIGH = 0.9
 SURE = 0.999
@@ -144,7 +144,16 @@ def _parts(case: Case) -> list[Parts]:
     cuts = equal_range(15).cuts(t)
     inner = [_pieces(t, a, b) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
     tests = 2 * sum(len(c) - 1 for c in inner if len(c) > 2)
-    return [_measured(case, c, ALPHA / max(tests, 1)) for c in inner if len(c) > 2]
+    wide = [c for c in inner if len(c) > 2]
+    every = np.unique(np.concatenate(([0], *wide, [t.n])))
+    sums = t.between(every)
+    return [_measured(case, _inside(sums, every, c), ALPHA / max(tests, 1)) for c in wide]
+
+
+def _inside(s: Sums, every: Counts, cuts: Counts) -> Sums:
+    """The sums between these cuts, which are neighbours among all cuts."""
+    a, b = np.searchsorted(every, cuts[[0, -1]])
+    return Sums(*(column[a:b] for column in (s.count, s.claim, s.loss, s.high, s.low)))
 
 
 def _pieces(t: Tally, a: float, b: float) -> Counts:
@@ -152,10 +161,8 @@ def _pieces(t: Tally, a: float, b: float) -> Counts:
     return np.unique([a, b]) if m < 2 else np.unique(np.clip(t.cut_at(np.linspace(a, b, m + 1)), a, b))
 
 
-def _measured(case: Case, cuts: Counts, alpha: float) -> Parts:
-    s = case.tally.between(np.unique(np.concatenate(([0], cuts, [case.tally.n]))))
-    inside = slice(1 if cuts[0] > 0 else 0, None if cuts[-1] == case.tally.n else -1)
-    n, claim, wrong, high, low = (c[inside] for c in (s.count, s.claim, s.loss, s.high, s.low))
+def _measured(case: Case, s: Sums, alpha: float) -> Parts:
+    n, claim, wrong, high, low = s.count, s.claim, s.loss, s.high, s.low
     k, m, q = wrong / case.effect, n / case.effect, 1 - claim / n
     gaps = claim / n - (1 - wrong / n)
     p = np.where(gaps > 0, more_than(k, m, q), fewer_than(k, m, q))
