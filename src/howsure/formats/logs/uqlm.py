@@ -97,7 +97,8 @@ def _confidence(name: str, rows: Sequence[tuple[str, Record, int]]) -> Confidenc
 
 def _no_outcome(tables: dict[str, Record], names: Sequence[str], path: Path) -> str:
     size = sum(len(items(table["responses"])) for table in tables.values())
+    held = f"{len(names)} confidence{'s' if len(names) != 1 else ''} ({', '.join(names)})" if names else "no confidence"
     return (
-        f"{path.name} is a {TOOL} of {size:,} answers with {len(names)} confidences ({', '.join(names) or 'none'}), "
+        f"{path.name} is a {TOOL} of {size:,} answers with {held}, "
         "but nothing says which answers are right; add a list 'correct' of 0 and 1, one for each response."
     )
