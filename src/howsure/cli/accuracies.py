@@ -1,4 +1,4 @@
-"""What can be told of a log that has no confidence: how many questions, how many answered, how many right."""
+"""What a log without a confidence says: how many questions, how many answered, how many right."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Accuracy(TypedDict):
 def show(log: Log, *, level: float, seed: int, as_json: bool, quiet: bool) -> None:
     """Print the accuracies with their intervals, and say why there is no more."""
     why = log.notes[-1] if log.notes else "there is no number that says how sure the model was"
-    note(f"howsure: no confidence, so only right and wrong can be told: {why}.", quiet)
+    note(f"howsure: no confidence, so only accuracies are given: {why}.", quiet)
     everything = log.outcome >= 0
     metrics = {
         name: _accuracy(log, rows, level, seed)

@@ -109,7 +109,7 @@ def _where(number: int | None, scheduler: str | None) -> Generator[Map | None]:
 
 @contextmanager
 def _bar() -> Generator[Callable[[Progress], None] | None]:
-    """Rows, rows per second and the time left, where somebody watches."""
+    """Rows, rows per second and the time left, on a terminal."""
     if not sys.stderr.isatty():
         yield None
         return

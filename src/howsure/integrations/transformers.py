@@ -46,7 +46,7 @@ def _computed(measures: dict[str, Callable[..., float]], given: Evaluated) -> di
             "preprocess_logits_for_metrics=lambda outputs, labels: outputs[0]."
         )
     if given.label_ids is None:
-        raise InputError("the evaluation data have no labels; right and wrong cannot be told without them.")
+        raise InputError("the evaluation data have no labels; without them no answer is right or wrong.")
     preds = predictions(given.predictions, given.label_ids, "logits", ignore=IGNORED)
     if preds is None:
         raise InputError(f"every label is {IGNORED}, which does not count; at least one label is needed.")

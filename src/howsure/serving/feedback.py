@@ -54,7 +54,7 @@ class Learner:
 
     The state holds how many bytes of the label file it has learnt from and which tickets, so after a crash no label
     counts twice and none is lost. `save` must write whole or not at all, as `howsure.save` does. A line that is no
-    label ends the run, or is told to `report` and passed over where `on_bad` is "skip".
+    label ends the run, or is passed to `report` and left out where `on_bad` is "skip".
     """
 
     def __init__(

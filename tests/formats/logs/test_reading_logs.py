@@ -139,7 +139,7 @@ def test_no_confidence_says_what_can_still_be_told(run: Callable[..., Any]) -> N
     assert (code, told["n"], told["outcomes"]) == (0, 100, {"right": 63, "wrong": 37})
     assert told["metrics"]["accuracy"]["value"] == pytest.approx(0.63, **EXACT)
     assert told["metrics"]["accuracy"]["low"] < 0.6 < 0.66 < told["metrics"]["accuracy"]["high"]
-    assert "no confidence, so only right and wrong can be told" in err
+    assert "no confidence, so only accuracies are given" in err
     assert "when answering" in run("evaluate", str(path))[1]
     assert describe(path).format == "Inspect log, 100 questions"
     with pytest.raises(hs.InputError, match=r"accuracy 0\.63, but holds no confidence"):

@@ -16,7 +16,7 @@ PREFERRED = "sequence_probability"
 
 
 class NoConfidence(InputError):
-    """A log that tells right from wrong and nothing else; `log` holds what can still be told."""
+    """A log that tells right from wrong and nothing else; `log` holds its counts."""
 
     log: Log
 
@@ -79,7 +79,7 @@ def chosen(log: Log, asked: str | None, path: Path) -> str | None:
 
 
 def _nothing(log: Log, path: Path) -> str:
-    """Why there is no confidence, and what can still be told."""
+    """Why there is no confidence, and what is known all the same."""
     why = f" ({log.notes[-1]})" if log.notes else ""
     return (
         f"{path.name} ({log.title}) tells right from wrong, accuracy {log.accuracy_of_all:.6g}, but holds no "

@@ -19,7 +19,7 @@ WORDS = {"nll": "NLL", "brier": "the Brier score", "correctness_brier": "the Bri
 
 
 def changes(before: Predictions, after: Predictions) -> list[FindingData]:
-    """Findings about a correction, as they stand in a report; both hold the same samples in the same order.
+    """Findings about a correction, as report JSON; both hold the same samples in the same order.
 
     >>> p = Predictions.from_probs([[0.9, 0.1], [0.2, 0.8]], [0, 0])
     >>> [f["name"] for f in changes(p, p)]

@@ -262,7 +262,7 @@ def thin_bins(case: Case) -> Finding | None:
 
 
 def _thin(case: Case, bins: int) -> float:
-    """The share of bins whose accuracy cannot be told to within half of it."""
+    """The share of bins whose accuracy is not known to within half of it."""
     return float((histogram(case.tally, equal_size(bins)).relative_variance > 0.5).mean())
 
 
@@ -298,7 +298,7 @@ ABOUT_ANY_SCORE: tuple[Look, ...] = (worse_group, does_not_rank, thin_bins)
 
 
 def findings(case: Case) -> list[FindingData]:
-    """All findings about one score, as they stand in a report.
+    """All findings about one score, as report JSON.
 
     >>> from howsure import Predictions
     >>> from howsure.report.findings import case_of
