@@ -15,6 +15,7 @@ KINDS: dict[str, type] = {
     "report": model.ReportData,
     "comparison": model.ComparisonData,
     "calibration": model.CalibrationData,
+    "monitor": model.MonitorData,
     "plan": PlanData,
 }
 

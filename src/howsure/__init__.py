@@ -101,6 +101,7 @@ _NAMES = {
     "report.evaluation": ["evaluate"],
     "report.report": ["Report"],
     "report.unlabelled.estimation": ["Estimate", "estimate"],
+    "report.unlabelled.monitoring": ["Monitor", "monitor"],
     "_core.saving": ["load", "save"],
     "calibrators.choice": ["Choice", "choose_calibrator"],
     "scale.files": ["evaluate_files"],
@@ -153,6 +154,7 @@ if TYPE_CHECKING:
     from howsure.report.calibration import CalibrationReport, calibration_report
     from howsure.report.comparison import Comparison, compare
     from howsure.report.unlabelled.estimation import Estimate, estimate
+    from howsure.report.unlabelled.monitoring import Monitor, monitor
     from howsure.scale import evaluate_files
     from howsure.tallies.build import tally
     from howsure.tallies.sets import SetTally, dice_tally, set_tally

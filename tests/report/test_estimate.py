@@ -6,18 +6,7 @@ import pytest
 from howsure import InputError, Predictions, estimate
 from howsure.calibrators import Temperature
 from howsure.policies import Policy
-
-
-def drawn(n: int, seed: int, *, share=(0.5, 0.5), group=None) -> Predictions:
-    """Two Gaussian classes with the exact posterior for equal shares as probability."""
-    rng = np.random.default_rng(seed)
-    label = (rng.random(n) < share[1]).astype(int)
-    x = rng.normal(np.where(label, 1.0, -1.0))
-    return Predictions.from_logits(np.stack((np.zeros(n), 2 * x), axis=1), label, group=group)
-
-
-def without(preds: Predictions) -> Predictions:
-    return Predictions.from_logits(preds.values, group=preds.group, class_names=preds.class_names)
+from two_classes import drawn, harder, without
 
 
 def test_equal_scores_give_the_reference_accuracy():
@@ -35,12 +24,6 @@ def test_two_scores_are_weighted_by_the_new_shares():
     assert estimate(Predictions.from_confidence(score, right), new).accuracy == pytest.approx(
         0.6, abs=1e-3
     )  # folds differ a little
-
-
-def harder(preds: Predictions, seed: int) -> Predictions:
-    """Of the surer half every fourth row only."""
-    sure = preds.confidence > np.median(preds.confidence)
-    return preds[~sure | (np.random.default_rng(seed).random(preds.n) < 0.25)]
 
 
 @pytest.mark.parametrize(("share", "hard"), [((0.5, 0.5), False), ((0.9, 0.1), False), ((0.5, 0.5), True)])

@@ -48,7 +48,11 @@ SAVABLE = {
     "Watch": "howsure.policies",
 }
 KEYS = {"howsure", "schema", "digest", "value"}
-DOCUMENTS = {"Report": "metrics", "Comparison": "comparison"}  # what has a JSON of its own, and the key that marks it
+DOCUMENTS = {
+    "Report": "metrics",
+    "Comparison": "comparison",
+    "Monitor": "monitor",
+}  # what has a JSON of its own, and the key that marks it
 
 
 def save(value: Any, path: str | os.PathLike[str]) -> None:

@@ -24,6 +24,7 @@ COMMANDS = {
     "demo": "See howsure at work on real predictions that come with it.",
     "doctor": "What is in this file, and what is wrong with it?",
     "evaluate": "How sure is this classifier, and should you believe it?",
+    "monitor": "Is it still as good? New data beside a labelled reference, with or without labels.",
     "threshold": "Above which confidence may the model decide alone?",
 }
 LIMIT_NOT_MET, USER_MISTAKE, OUR_BUG, INTERRUPTED = 1, 2, 70, 130

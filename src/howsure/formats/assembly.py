@@ -89,6 +89,8 @@ def class_numbers(labels: Array, names: tuple[str, ...] | None) -> Array:
         return labels
     known = {name: i for i, name in enumerate(names or ())}
     texts = [str(t) for t in labels.reshape(-1).tolist()]
+    if not names and all(t.endswith(".0") and is_whole(t[:-2]) for t in texts):  # as pandas writes whole numbers
+        return np.array([int(t[:-2]) for t in texts], dtype=np.int64).reshape(labels.shape)
     bad = next((i for i, t in enumerate(texts) if t not in known and (names or not is_whole(t))), None)
     if bad is None:
         return np.array([known[t] for t in texts], dtype=np.int64).reshape(labels.shape)

@@ -18,7 +18,7 @@ from howsure.formats import answers, arrow, assembly, logs, npy
 from howsure.formats.assembly import assembled
 from howsure.formats.catalogue import existing, format_of, found, suffix_of
 from howsure.formats.contents import Contents, Entry, Report, in_memory, refuse
-from howsure.formats.fields import Fields, fields, of_file, of_runs
+from howsure.formats.fields import Fields, cells_of, fields, of_file, of_runs
 from howsure.formats.logs import columns
 from howsure.formats.names import ATTRIBUTE, Names, NoAnswer, Wanted, kind, plan
 from howsure.formats.names import attributes as further
@@ -82,6 +82,31 @@ def read(
         parts.append(assembled(data, renormalise=renormalise, first_image=images))
         images += len(data.arrays[data.kind])
     return assembly.joined(parts, [path.name for path in files])
+
+
+def column_names(path: PathLike) -> list[str]:
+    """The names of the columns or arrays of a file."""
+    where = found(Path(path))
+    return list(next(iter(where[0].read(where[1], 1))).entries)
+
+
+def read_column(paths: PathLike | Iterable[PathLike], name: str) -> list[str]:
+    """One column of a file, or of several one after the other, as text: a group to slice by, a month, an id.
+
+    >>> import tempfile
+    >>> path = Path(tempfile.mkdtemp()) / "a.csv"
+    >>> _ = path.write_text("confidence,ward\\n0.9,a\\n0.4,b\\n")
+    >>> read_column(path, "ward")
+    ['a', 'b']
+    """
+    out: list[str] = []
+    for path in _listed(paths):
+        module, there = found(path)
+        for run in module.read(there, None):
+            if name not in run.entries:
+                raise InputError(path.name, got=f"has no column {name!r}", need=f"it has {', '.join(run.entries)}")
+            out.extend(str(cell) for cell in cells_of(run, name))
+    return out
 
 
 def scan(

@@ -520,6 +520,128 @@ class ComparisonData(TypedDict):
     classes: list[RecallRow]
 
 
+class PartData(TypedDict):
+    """Some of the new data: the estimate, the same part of the reference, and whether all of it had to serve."""
+
+    name: str
+    n: int
+    accuracy: Number
+    reference: float | None
+    reference_n: int
+    borrowed: bool
+
+
+class EstimateData(TypedDict):
+    """What to expect without labels; `cannot_see` says what no number here would show.
+
+    `coverage` and `risk` are those of the policy, `outside` the share of rows beyond what the reference has shown,
+    `effective` the reference rows that look like these, `shares` by which factor each class became likelier.
+    """
+
+    accuracy: Number
+    coverage: float
+    risk: Number
+    outside: float
+    effective: float
+    shares: dict[str, float]
+    classes: list[PartData]
+    groups: list[PartData]
+    cannot_see: list[str]
+    notes: list[str]
+
+
+class DriftData(TypedDict):
+    """A column beside the reference: effect size, p-value, and whether it is below the level of all columns together.
+
+    `moved` are the values whose shares changed most, with their shares in the reference and now.
+    """
+
+    column: str
+    effect: float
+    measure: str
+    p: float
+    drifted: bool
+    moved: list[Moved]
+
+
+class Moved(TypedDict):
+    """The share of a value in the reference and now."""
+
+    name: str
+    reference: float
+    new: float
+
+
+class LabelledData(TypedDict):
+    """The rows whose labels came: their accuracy with limits, and what was estimated for these very rows."""
+
+    n: int
+    accuracy: Number
+    estimate: Number
+    off: float | None
+    held: bool
+
+
+class MonthData(TypedDict):
+    """One set of new data. `bars` are the shares of its scores in the bars of the reference."""
+
+    name: str
+    n: int
+    unanswered: float
+    estimate: EstimateData
+    drift: list[DriftData]
+    labelled: LabelledData | None
+    bars: list[float]
+
+
+class LimitData(TypedDict):
+    """A stated limit: the unfavourable end is compared with it."""
+
+    month: str
+    what: str
+    value: float | None
+    compared: float | None
+    limit: float
+    passed: bool
+    note: str
+
+
+class PastData(TypedDict):
+    """The labelled reference: its accuracy, and the policy's coverage and risk there."""
+
+    n: int
+    accuracy: Number
+    coverage: float
+    risk: float | None
+    unanswered: float
+    bars: list[float]
+
+
+class MonitorData(TypedDict):
+    """New data beside a labelled reference. `low` and `high` are the ends of the bars of `score`."""
+
+    howsure: str
+    schema: int
+    monitor: bool
+    provenance: dict[str, Provenance]
+    level: float
+    drift_level: float
+    tests: int
+    score: str
+    threshold: float | None
+    low: float
+    high: float
+    reference: PastData
+    months: list[MonthData]
+    limits: list[LimitData]
+    passed: bool
+
+
+def monitor_data(text: str | bytes) -> MonitorData:
+    """A monitor from its JSON text; raise `InputError` where it is none, or where a key has another type."""
+    return json.typed(_document(text, "monitor", "monitor"), MonitorData)
+
+
 def report_data(text: str | bytes) -> ReportData:
     """A report from its JSON text; raise `InputError` where it is none, or where a key has another type."""
     return json.typed(_document(text, "metrics", "report"), ReportData)

@@ -89,7 +89,7 @@ def reliability(report: ReportData, c: CurveData) -> Markup:
 def histogram(report: ReportData) -> Picture:
     """Counts of right, top-5 and wrong answers, stacked."""
     h = report["views"]["histogram"]
-    edges = _edges(h["low"], h["high"], len(h["right"]))
+    cuts = edges(h["low"], h["high"], len(h["right"]))
     wrong = h["wrong"]
     near, all_ = _stack(wrong, h["top_5"]), _stack(wrong, h["top_5"], h["right"])
     write = (svg.percent if (h["low"], h["high"]) == UNIT else svg.plain, svg.plain)
@@ -98,9 +98,9 @@ def histogram(report: ReportData) -> Picture:
     )
     marks = [
         _shade(f, opening(report).threshold),
-        svg.bars(f, edges, near, all_, "right"),
-        svg.bars(f, edges, wrong, near, "near"),
-        svg.bars(f, edges, [0] * len(wrong), wrong, "wrong"),
+        svg.bars(f, cuts, near, all_, "right"),
+        svg.bars(f, cuts, wrong, near, "near"),
+        svg.bars(f, cuts, [0] * len(wrong), wrong, "wrong"),
     ]
     title = f"Histogram of {report['score']}: right and wrong among {report['n']:,} answers"
     read = "How often each confidence is given. Shaded: what is deferred."
@@ -245,7 +245,8 @@ def _shares(weight: Column) -> list[float]:
     return [(w or 0.0) / high for w in weight]
 
 
-def _edges(low: float, high: float, bars: int) -> list[float]:
+def edges(low: float, high: float, bars: int) -> list[float]:
+    """Edges of bars of equal width."""
     return [low + (high - low) * i / bars for i in range(bars + 1)]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import nan
+from math import nan, sqrt
 from typing import NamedTuple
 
 import numpy as np
@@ -40,6 +40,7 @@ class Part:
     reference: float  # accuracy of the same part of the reference; nan where it has no such rows
     reference_n: int
     borrowed: bool = False  # estimated from all of the reference, which has too few rows of this part
+    error: float = nan
 
 
 @dataclass(frozen=True)
@@ -75,6 +76,7 @@ class Estimate:
     classes: tuple[Part, ...] = ()
     groups: tuple[Part, ...] = ()
     notes: tuple[str, ...] = ()
+    error: float = nan  # standard error of the accuracy, that of the labels to come included
 
 
 def estimate(
@@ -138,6 +140,7 @@ def estimate(
         () if refused else _classes(job),
         () if refused else _groups(job, by, reference_by),
         tuple(job.notes()),
+        nan if refused else whole.error,
     )
 
 
@@ -222,7 +225,7 @@ class _Job:
         if beyond:
             claim = float(self.new.claim[theirs & self.outside].mean())
             low, high = low - beyond * claim, high + beyond * (1 - claim)
-        return Part(name, m, value, max(0.0, low), min(1.0, high), known, n, n < SMALLEST)
+        return Part(name, m, value, max(0.0, low), min(1.0, high), known, n, n < SMALLEST, sqrt(variance))
 
     def _value(self, mine: Bools, theirs: Bools) -> tuple[float, float, int]:
         """Accuracy, the variance of its distance to the accuracy that labels would show, and independent units."""
@@ -406,7 +409,8 @@ def _classes(job: _Job) -> tuple[Part, ...]:
     if job.reference.answer is None or job.new.answer is None:
         return ()
     said, theirs = job.reference.answer, job.new.answer
-    return tuple(job.part(job.names[i], said == i, theirs == i) for i in np.unique(theirs).tolist())
+    there = np.bincount(theirs, minlength=len(job.names)).tolist()
+    return tuple(job.part(name, said == i, theirs == i) for i, name in enumerate(job.names) if there[i])
 
 
 def _groups(job: _Job, by: ArrayLike | None, reference_by: ArrayLike | None) -> tuple[Part, ...]:
@@ -419,9 +423,10 @@ def _groups(job: _Job, by: ArrayLike | None, reference_by: ArrayLike | None) -> 
         else _column(reference_by, len(job.correct), "reference_by")
     )
     known = reference_by is not None
+    names: list[str] = np.unique(theirs).tolist()
     return tuple(
-        job.part(str(name), (mine == name) if known else np.zeros(len(mine), dtype=np.bool_), theirs == name)
-        for name in np.unique(theirs).tolist()
+        job.part(name, (mine == name) if known else np.zeros(len(mine), dtype=np.bool_), theirs == name)
+        for name in names
     )
 
 

@@ -142,9 +142,9 @@ def _at(theta: Floats, table: Floats, m: Floats, free: Ints, bins: int, k: int) 
     m = np.where(total > 0, m, 0.0)  # an answer that the reference never gave says nothing
     m_bin = m.reshape(bins, k).sum(axis=1)
     apart = answers - np.repeat(of_bins, k, axis=0)
-    information = (apart * m[:, None]).T @ apart
+    information: Floats = (apart * m[:, None]).T @ apart
     gradient = m @ answers - m_bin @ of_bins - PRIOR * theta
-    covariance = np.linalg.inv(information + PRIOR * np.eye(len(free)))
+    covariance: Floats = np.linalg.inv(information + PRIOR * np.eye(len(free))).astype(np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
         per_answer, per_bin = np.where(total > 0, m / total, 0.0), np.where(whole > 0, m_bin / whole, 0.0)
     return _Point(gradient, covariance, answers, of_bins, per_answer, per_bin)

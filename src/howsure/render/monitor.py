@@ -1,0 +1,221 @@
+"""A monitor in words and pictures: a sheet for terminals and Markdown, and the page."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from markupsafe import Markup
+
+from howsure.render import svg
+from howsure.render.html import render
+from howsure.render.model import DriftData, MonitorData, MonthData, Number, PartData
+from howsure.render.pictures import Picture, edges, top
+from howsure.render.tables import Sheet, Table
+from howsure.render.words import between, between_percent, level, number, origin, percent
+
+SHOWN = 10  # parts of a long table
+
+
+def sheet(data: MonitorData) -> Sheet:
+    """Everything that is printed of a monitor."""
+    months = data["months"]
+    found = [_months(data), _policy(data), _labelled(data), _limits(data), *(_drift(m, data) for m in months)]
+    found += [table for m in months for table in (_parts(m, "classes", "answer"), _parts(m, "groups", "group"))]
+    head = f"{_many(months)} beside {data['reference']['n']:,} labelled rows · {level(data['level'])} limits"
+    return Sheet(head, verdict(data), [table for table in found if table.rows], _remarks(data))
+
+
+def verdict(data: MonitorData) -> list[str]:
+    """What a reader should know first."""
+    out: list[str] = []
+    for month in data["months"]:
+        guess, come = month["estimate"]["accuracy"], month["labelled"]
+        said = f"accuracy {_share(guess)} estimated, {_share(data['reference']['accuracy'])} in the reference"
+        if come is not None:
+            said += f"; {_share(come['accuracy'])} by {come['n']:,} labels"
+        out.append(f"{month['name']}: {said}.")
+    failed = [limit for limit in data["limits"] if not limit["passed"]]
+    if data["limits"]:
+        names = ", ".join(limit["month"] for limit in failed)
+        out.append(f"NOT PASSED: {names}: {failed[0]['what']} is not shown." if failed else "The stated limit is met.")
+    return out
+
+
+def _many(months: list[MonthData]) -> str:
+    return f"{months[0]['n']:,} new rows" if len(months) == 1 else f"{len(months)} months"
+
+
+def _share(n: Number) -> str:
+    if n["value"] is None:
+        return "not"
+    limits = between_percent(n.get("low"), n.get("high"))
+    return percent(n["value"]) + ("" if limits == "–" else f" ({limits})")
+
+
+def _months(data: MonitorData) -> Table:
+    """The time line."""
+    past = data["reference"]
+    rows = [["reference", f"{past['n']:,}", *_both(past["accuracy"]), "–", "–"]]
+    rows += [
+        [
+            m["name"],
+            f"{m['n']:,}",
+            *_both(m["estimate"]["accuracy"]),
+            percent(m["estimate"]["outside"]),
+            ", ".join(d["column"] for d in m["drift"] if d["drifted"]) or "none",
+        ]
+        for m in data["months"]
+    ]
+    note = "Estimated without labels; the limits are those of the accuracy that labels would show."
+    return Table("Accuracy", ["", "rows", "accuracy", "interval", "never seen", "drift"], rows, note)
+
+
+def _both(n: Number) -> list[str]:
+    return [number(n["value"]), between(n.get("low"), n.get("high"))]
+
+
+def _policy(data: MonitorData) -> Table:
+    past = data["reference"]
+    if data["threshold"] is None:
+        return Table("", [], [])
+    rows = [["reference", percent(past["coverage"]), number(past["risk"]), "–"]]
+    rows += [[m["name"], percent(m["estimate"]["coverage"]), *_both(m["estimate"]["risk"])] for m in data["months"]]
+    title = f"What the policy does (accepts {data['score']} >= {number(data['threshold'], 6)})"
+    return Table(title, ["", "accepted", "risk", "interval"], rows, "Risk: expected share of wrong among the accepted.")
+
+
+def _labelled(data: MonitorData) -> Table:
+    rows = [
+        [
+            m["name"],
+            f"{come['n']:,}",
+            *_both(come["accuracy"]),
+            *_both(come["estimate"]),
+            number(come["off"], 2),
+            "yes" if come["held"] else "no",
+        ]
+        for m in data["months"]
+        if (come := m["labelled"]) is not None
+    ]
+    head = ["", "labels", "accuracy", "interval", "estimated", "interval", "off by", "within its limits"]
+    return Table("Where labels came", head, rows)
+
+
+def _limits(data: MonitorData) -> Table:
+    rows = [
+        [
+            v["month"],
+            v["what"],
+            number(v["value"]),
+            number(v["compared"]),
+            number(v["limit"]),
+            v["note"],
+            "yes" if v["passed"] else "NO",
+        ]
+        for v in data["limits"]
+    ]
+    return Table("Stated limits", ["", "limit", "value", "compared", "least", "by", "met"], rows)
+
+
+def _drift(month: MonthData, data: MonitorData) -> Table:
+    title = f"Drift, {month['name']} ({level(data['drift_level'])} for all {data['tests']} tests together)"
+    rows = [
+        [d["column"], number(d["effect"], 3), d["measure"], f"{d['p']:.2g}", "yes" if d["drifted"] else "no", _moved(d)]
+        for d in month["drift"]
+    ]
+    return Table(title, ["column", "effect", "which is", "p", "drifted", "moved most (reference to now)"], rows)
+
+
+def _moved(d: DriftData) -> str:
+    shares = [f"{m['name']} {percent(m['reference'])} to {percent(m['new'])}" for m in d["moved"][:3]]
+    return ", ".join(shares) if d["drifted"] else ""
+
+
+def _parts(month: MonthData, kind: str, what: str) -> Table:
+    parts: list[PartData] = month["estimate"]["classes"] if kind == "classes" else month["estimate"]["groups"]
+    rows = [
+        [
+            p["name"],
+            f"{p['n']:,}",
+            *_both(p["accuracy"]),
+            number(p["reference"]),
+            f"{p['reference_n']:,}",
+            "all of it" if p["borrowed"] else "the same",
+        ]
+        for p in parts[:SHOWN]
+    ]
+    some = f", the {SHOWN} that fell most of {len(parts)}" if len(parts) > SHOWN else ", largest fall first"
+    head = [what, "rows", "accuracy", "interval", "in the reference", "its rows", "estimated from"]
+    return Table(f"By {what}, {month['name']}{some}", head, rows)
+
+
+def _remarks(data: MonitorData) -> list[str]:
+    """What no number here would show, and what is odd about the data."""
+    out = [f"{m['name']}: {note}" for m in data["months"] for note in m["estimate"]["notes"]]
+    last = data["months"][-1]
+    return [*out, *(f"Cannot be seen ({last['name']}): {text}" for text in last["estimate"]["cannot_see"])]
+
+
+def page(data: MonitorData) -> str:
+    """The whole page; everything on it comes from the monitor."""
+    shown = sheet(data)
+    sources = [pair for p in data["provenance"].values() for pair in origin(data["howsure"], p)]
+    return render(
+        "monitor.html.j2",
+        data=data,
+        title="Is it still as good?",
+        sheet=shown,
+        pictures=[*_line(data), *(_distributions(data, m) for m in data["months"])],
+        origin=list(dict.fromkeys(sources)),
+    )
+
+
+def _line(data: MonitorData) -> list[Picture]:
+    """Accuracy over the months, the reference as a dashed line."""
+    months = data["months"]
+    guesses = [m["estimate"]["accuracy"] for m in months]
+    low, high = ([g.get(end) for g in guesses] for end in ("low", "high"))
+    came = [None if m["labelled"] is None else m["labelled"]["accuracy"]["value"] for m in months]
+    past = data["reference"]["accuracy"]["value"]
+    floor = min(v for v in (*low, *came, past) if v is not None)
+    x = [float(i) for i in range(1, len(months) + 1)]
+    ends = (0.5, len(months) + 0.5)
+    f = svg.frame(ends, (_below(floor), 1.0), ("month", "accuracy"), (svg.plain, svg.percent))
+    marks = [
+        svg.line(f, ends, (past, past), "ideal"),
+        svg.whiskers(f, x, low, high),
+        svg.line(f, x, [g["value"] for g in guesses], "thin"),
+        svg.dots(f, x, [g["value"] for g in guesses], "main"),
+        svg.dots(f, x, came, "wrong"),
+    ]
+    names = ", ".join(f"{i}: {m['name']}" for i, m in enumerate(months, start=1))
+    legend = (("estimated, with limits", "main"), ("by labels", "wrong"), ("reference", "ideal"))
+    read = f"Months are numbered: {names}."
+    return [Picture("Accuracy", read, svg.svg(f, marks, title=f"Accuracy by month. {names}"), legend)]
+
+
+def _below(v: float) -> float:
+    """A round number below, so that the line does not touch the frame."""
+    return next((low for low in (0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.2) if low < v), 0.0)
+
+
+def _distributions(data: MonitorData, month: MonthData) -> Picture:
+    """Scores of the reference as bars, of the new data as a line, and the threshold."""
+    bars = data["reference"]["bars"]
+    f = svg.frame((data["low"], data["high"]), (0, top([*bars, *month["bars"]])), (data["score"], "share of rows"),
+                  (svg.plain, svg.percent))  # fmt: skip
+    cuts = edges(data["low"], data["high"], len(bars))
+    across = [x for both in pairwise(cuts) for x in both]
+    up = [y for share in month["bars"] for y in (share, share)]
+    marks = [svg.bars(f, cuts, [0.0] * len(bars), bars, "right"), svg.line(f, across, up, "main")]
+    legend = [("reference", "right"), (month["name"], "main")]
+    if data["threshold"] is not None:
+        marks.append(_threshold(f, data["threshold"]))
+        legend.append(("threshold", "ideal"))
+    title = f"Scores of {month['name']} beside the reference"
+    read = "Where the line leaves the bars, scores have moved."
+    return Picture(f"Scores, {month['name']}", read, svg.svg(f, marks, title=title), tuple(legend))
+
+
+def _threshold(f: svg.Frame, at: float) -> Markup:
+    return svg.line(f, (at, at), (f.y.low, f.y.high), "ideal")

@@ -1,0 +1,91 @@
+"""Drift of one column: how much a distribution moved, and whether that is chance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import sqrt
+
+import numpy as np
+
+from howsure._core.check import Array, Bools, Floats, Ints
+
+EXPECTED = 5.0  # rows that a value should have on each side for the test; rarer ones are pooled
+NAMED = 5  # values that are named as having moved most
+
+
+@dataclass(frozen=True)
+class Drift:
+    """A column beside the reference: effect size with its name, p-value, and the values that moved most.
+
+    `moved` are (value, share in the reference, share now).
+    """
+
+    column: str
+    effect: float
+    measure: str
+    p: float
+    moved: tuple[tuple[str, float, float], ...] = ()
+
+
+def numbers_drift(column: str, reference: Floats, new: Floats) -> Drift:
+    r"""Kolmogorov and Smirnov's test: the largest difference D of the shares below any value, with its p-value.
+
+    The p-value is the asymptotic one at :math:`D\sqrt{nm/(n+m)}`, on the safe side where values are tied.
+
+    >>> numbers_drift("score", np.linspace(0, 1, 200), np.linspace(0, 0.5, 200)).effect
+    0.5
+    """
+    from scipy.special import kolmogorov
+
+    values = np.unique(np.concatenate((reference, new)))
+    below = [np.searchsorted(np.sort(side), values, side="right") / len(side) for side in (reference, new)]
+    d = float(np.abs(below[0] - below[1]).max())
+    size = len(reference) * len(new) / (len(reference) + len(new))
+    return Drift(column, d, "largest difference of shares below a value", float(kolmogorov(d * sqrt(size))))
+
+
+def values_drift(column: str, reference: Array, new: Array) -> Drift:
+    """Chi-squared test of equal shares; the effect is the share of rows that would have to change (total variation).
+
+    Values with fewer than 5 expected rows are pooled.
+
+    >>> values_drift("answer", np.repeat([0, 1], 50), np.repeat([0, 1], [80, 20])).effect
+    0.3
+    """
+    from scipy.special import chdtrc
+
+    names, number = np.unique(np.concatenate((reference, new)), return_inverse=True)
+    sides: list[Array] = np.split(number.reshape(-1), [len(reference)])
+    counts = np.stack([np.bincount(side, minlength=len(names)) for side in sides]).astype(np.float64)
+    share = counts / counts.sum(axis=1, keepdims=True)
+    most: Ints = np.argsort(-np.abs(share[1] - share[0]), kind="stable")[:NAMED]
+    moved = tuple((str(names[i]), float(share[0, i]), float(share[1, i])) for i in most if share[0, i] != share[1, i])
+    pooled = _pooled(counts)
+    expected = pooled.sum(axis=1, keepdims=True) * pooled.sum(axis=0) / pooled.sum()
+    statistic = float(((pooled - expected) ** 2 / np.maximum(expected, 1e-300)).sum())
+    freedom = len(pooled[0]) - 1
+    p = float(chdtrc(freedom, statistic)) if freedom else 1.0
+    return Drift(column, float(np.abs(share[1] - share[0]).sum() / 2), "share of rows that changed", p, moved)
+
+
+def share_drift(column: str, reference: Bools | float, n: int, new: Bools | float, m: int) -> Drift:
+    """A share beside that of the reference."""
+    a, b = float(np.mean(reference)), float(np.mean(new))
+    counts = np.array([[n * (1 - a), n * a], [m * (1 - b), m * b]])
+    expected = counts.sum(axis=1, keepdims=True) * counts.sum(axis=0) / counts.sum()
+    from scipy.special import chdtrc
+
+    with np.errstate(invalid="ignore", divide="ignore"):
+        statistic = float(np.nansum((counts - expected) ** 2 / expected))
+    return Drift(column, abs(b - a), "change of the share", float(chdtrc(1, statistic)), ((column, a, b),))
+
+
+def _pooled(counts: Floats) -> Floats:
+    """Columns whose expected count is small on either side, as one column."""
+    total = counts.sum(axis=0)
+    least = total * counts.sum(axis=1).min() / counts.sum()
+    small = least < EXPECTED
+    if not small.any():
+        return counts
+    rest = counts[:, small].sum(axis=1, keepdims=True)
+    return np.concatenate((counts[:, ~small], rest), axis=1)

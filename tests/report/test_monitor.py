@@ -1,0 +1,106 @@
+"""monitor(): months beside a reference, in every form, with limits and labels."""
+
+import numpy as np
+import pytest
+
+import howsure as hs
+from howsure import InputError, Predictions, monitor
+from howsure.policies import Policy
+from howsure.report.unlabelled.drift import numbers_drift, values_drift
+from schemas import validate
+from two_classes import drawn, harder, without
+
+NAMES = ["<b>cat</b>", "dog | 1"]
+
+
+def named(preds: Predictions, seed: int) -> Predictions:
+    ids = np.arange(preds.n) + 100_000 * seed
+    return Predictions.from_logits(preds.values, preds.known_labels, ids=ids, class_names=NAMES)
+
+
+def month(seed: int, hard: bool = False) -> Predictions:
+    later = drawn(1000, seed)
+    return named(without(harder(later, seed) if hard else later), seed)
+
+
+@pytest.fixture(scope="module")
+def found() -> hs.Monitor:
+    months = {"May": month(1), "June": month(2), "July": month(3, hard=True)}
+    return monitor(named(drawn(3000, 0), 0), months, policy=Policy("max_prob", 0.9), max_drop=0.05)
+
+
+def test_the_third_month_fails(found):
+    assert [limit["passed"] for limit in found.data["limits"]] == [True, True, False]
+    assert not found.passed
+    drifted = {m["name"]: [d["column"] for d in m["drift"] if d["drifted"]] for m in found.data["months"]}
+    assert drifted == {"May": [], "June": [], "July": ["score", "accepted"]}
+    assert found.data["tests"] == 9
+
+
+def test_its_json_is_the_published_schema_and_comes_back(found, tmp_path):
+    validate(found.data, "monitor")
+    hs.save(found, tmp_path / "m.json")
+    assert hs.load(tmp_path / "m.json").data == found.data
+
+
+def test_every_form_shows_the_months_and_what_cannot_be_seen(found):
+    for text in (found.to_text(), found.to_markdown(), found.to_html()):
+        assert all(name in text for name in ("May", "June", "July"))
+        assert "three times" in " ".join(text.split())
+    page = found.to_html()
+    assert "<b>cat</b>" not in page
+    assert page.count("<svg") == 4  # the time line, and both distributions of each month
+
+
+def test_labels_for_some_rows_say_how_far_the_estimate_was_off():
+    past, later = named(drawn(3000, 0), 0), drawn(1000, 5)
+    hidden = named(without(later), 5)
+    labels = {str(i): NAMES[y] for i, y in zip(hidden.ids[:400], later.labels[:400], strict=True)}
+    come = monitor(past, hidden, labels=labels).data["months"][0]["labelled"]
+    assert come["n"] == 400
+    assert come["accuracy"]["value"] == pytest.approx(later.correct[:400].mean())
+    assert come["off"] == pytest.approx(come["estimate"]["value"] - come["accuracy"]["value"])
+
+
+def test_labels_count_where_the_estimate_cannot_see():
+    """Every answer became wrong at equal confidence: the estimate stands, the labels fail."""
+    past, hidden = named(drawn(3000, 0), 0), month(6)
+    wrong = {str(i): NAMES[1 - p] for i, p in zip(hidden.ids, hidden.prediction, strict=True)}
+    assert monitor(past, hidden, max_drop=0.05).passed
+    assert not monitor(past, hidden, labels=wrong, max_drop=0.05).passed
+
+
+def test_groups_are_estimated_and_compared():
+    past, hidden = named(drawn(2000, 0), 0), month(7)
+    found = monitor(past, hidden, by=np.repeat(["a", "b"], 500), reference_by=np.repeat(["a", "b"], [1800, 200]))
+    data = found.data["months"][0]
+    assert {p["name"] for p in data["estimate"]["groups"]} == {"a", "b"}
+    assert next(d for d in data["drift"] if d["column"] == "group")["drifted"]
+
+
+def test_missing_answers_are_a_column():
+    past = hs.Predictions.from_confidence(np.linspace(0.5, 1, 400), np.arange(400) % 4 > 0)
+    assert [d["column"] for d in monitor(past, past).data["months"][0]["drift"]] == ["score"]
+
+
+def test_drift_tests_keep_their_level():
+    rng = np.random.default_rng(0)
+    draws = [(rng.random(200), rng.random(300), rng.integers(0, 5, 200), rng.integers(0, 5, 300)) for _ in range(400)]
+    assert sum(numbers_drift("x", a, b).p < 0.05 for a, b, _, _ in draws) <= 30  # 20 expected
+    assert sum(values_drift("x", c, d).p < 0.05 for _, _, c, d in draws) <= 30
+
+
+def test_bad_calls():
+    past = named(drawn(100, 0), 0)
+    with pytest.raises(InputError, match="no new data"):
+        monitor(past, {})
+    with pytest.raises(InputError, match="max_drop is 2"):
+        monitor(past, month(1), max_drop=2)
+    with pytest.raises(InputError, match="have no ids"):
+        monitor(past, without(drawn(100, 1)), labels={"1": 0})
+    with pytest.raises(InputError, match="hold no id"):
+        monitor(past, month(1), labels={"nobody": 0})
+    with pytest.raises(InputError, match="hold 'cow'"):
+        monitor(past, month(1), labels={"100000": "cow"})
+    with pytest.raises(InputError, match="no column for"):
+        monitor(past, {"a": month(1)}, by={"b": [1]})
