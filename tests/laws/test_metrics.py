@@ -210,6 +210,27 @@ def test_the_unit_of_weights_of_predictions_changes_nothing(metric: Any, preds: 
     agree(metric, once, again, close)
 
 
+@st.composite
+def many_labels(draw: Any) -> tuple[Any, Any]:
+    """Probabilities and labels of up to 20 cases; labels may be nowhere or everywhere, probabilities tied."""
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    shape = draw(st.integers(1, 20)), draw(st.integers(1, 4))
+    return rng.uniform(0.05, 0.9, shape).round(draw(st.sampled_from([1, 6]))), rng.integers(0, 2, shape)
+
+
+@over(takes="multilabel")
+@given(many=many_labels())
+def test_many_labels_keep_order_count_unit_and_bounds(metric: Any, many: tuple[Any, Any]) -> None:
+    made = partial(Predictions.from_multilabel, sums_to_one=True)
+    plain, n = made(*many), len(many[0])
+    within(metric, plain)
+    order, count, weight = np.random.default_rng(n).permutation(n), 1 + np.arange(n) % 3, 0.5 + np.arange(n) % 3
+    agree(metric, plain, made(many[0][order], many[1][order]), close)
+    agree(metric, made(*many, count=count), made(*(np.repeat(a, count, axis=0) for a in many)), close)
+    agree(metric, made(*many, weight=weight), made(*many, weight=weight * 1e7), close)
+    agree(metric, made(*many, weight=count), made(*many, count=count), close)
+
+
 def with_columns(preds: Predictions, **columns: Any) -> Predictions:
     columns = {"labels": preds.labels, **columns}
     if preds.values.ndim == 3:
@@ -236,7 +257,7 @@ def test_metric_has_a_line_in_the_docs(metric: Any) -> None:
 @over()
 def test_metric_says_what_it_is(metric: Any) -> None:
     assert metric.better in ("lower", "higher", "zero")
-    assert metric.takes in ("tally", "predictions")
+    assert metric.takes in ("tally", "predictions", "multilabel")
     assert metric.bounds[0] < metric.bounds[1]
     assert isinstance(metric.rank_only, bool)
     assert isinstance(metric.smooth, bool)

@@ -40,6 +40,7 @@ SAVABLE = {
     "Isotonic": "howsure.calibrators",
     "MatrixScaling": "howsure.calibrators",
     "OnlinePolicy": "howsure.policies",
+    "PerLabel": "howsure.calibrators",
     "Platt": "howsure.calibrators",
     "Policy": "howsure.policies",
     "Promise": "howsure.policies",

@@ -4,6 +4,7 @@ from howsure.calibrators._fitted import Calibrator, Fitted
 from howsure.calibrators.histogram import HistogramBinning
 from howsure.calibrators.identity import Identity
 from howsure.calibrators.isotonic import Isotonic
+from howsure.calibrators.labels import PerLabel
 from howsure.calibrators.linear import Dirichlet, MatrixScaling, VectorScaling
 from howsure.calibrators.logistic import Beta, Platt
 from howsure.calibrators.temperature import Temperature
@@ -17,6 +18,7 @@ __all__ = [
     "Identity",
     "Isotonic",
     "MatrixScaling",
+    "PerLabel",
     "Platt",
     "Temperature",
     "VectorScaling",

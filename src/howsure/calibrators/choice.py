@@ -28,6 +28,7 @@ from howsure.calibrators import (
     Temperature,
     VectorScaling,
 )
+from howsure.calibrators.labels import per_label
 from howsure.metrics import brier, correctness_brier, correctness_nll, nll
 from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
@@ -167,7 +168,9 @@ def choose_calibrator(
 def contenders(preds: Predictions) -> dict[str, Fit]:
     """The calibrators that can be fitted on such predictions, by name, the simplest first."""
     names = TOP_LABEL if preds.kind == "confidence" else [n for n in CALIBRATORS if n not in left_out(preds)]
-    return {name: STEPPED.get(name, CALIBRATORS[name]) for name in names}
+    found = {name: STEPPED.get(name, CALIBRATORS[name]) for name in names}
+    many = preds.layout is not None and preds.layout.parts == "labels"
+    return {name: per_label(fit) if name != "none" else fit for name, fit in found.items()} if many else found
 
 
 def left_out(preds: Predictions) -> dict[str, str]:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 LOG_OPTIONS = ("format", "percent", "no_answer", "drop_outside")
+MANY_OPTIONS = ("multilabel", "sums_to_one")
 DEFAULTS = {"no_answer": "apart"}  # options that are not given have this value
 WIDTH = 110  # of what is printed into a file or a pipe
 FILES = click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE...")
@@ -47,6 +48,8 @@ def reading(f: F) -> F:
             help="Questions without an answer: counted apart, or kept as wrong where they have a confidence.",
         ),
         click.option("--drop-outside", is_flag=True, help="A confidence outside [0, 1] counts as missing."),
+        click.option("--multilabel", is_flag=True, help="Many labels per case, each 0 or 1."),
+        click.option("--sums-to-one", is_flag=True, help="With --multilabel: rows that sum to 1 are meant."),
     ]
     for option in reversed(options):
         f = option(f)
@@ -105,8 +108,8 @@ def read_files(
 
 
 def of_logs(options: dict[str, Any]) -> dict[str, Any]:
-    """The options that say how a log is read, taken out of all options."""
-    return {name: options.pop(name) for name in LOG_OPTIONS}
+    """The options that say how a log or many labels are read, taken out of all options."""
+    return {name: options.pop(name) for name in (*LOG_OPTIONS, *MANY_OPTIONS)}
 
 
 def name_table(names: Sequence[str]) -> dict[str, str]:

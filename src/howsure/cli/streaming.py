@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from howsure._core.check import InputError
-from howsure.cli.common import F, command_line, name_table, note, of_logs
+from howsure.cli.common import MANY_OPTIONS, F, command_line, name_table, note, of_logs
 
 if TYPE_CHECKING:
     from howsure.report import Report
@@ -72,7 +72,9 @@ def streamed(
     from howsure.scale import evaluate_files
 
     names = name_table(how.pop("names"))
-    given_of_logs = [name for name, value in of_logs(how).items() if value not in (None, False, "apart")]
+    special = of_logs(how)
+    many = {name: special.pop(name) for name in MANY_OPTIONS}
+    given_of_logs = [name for name, value in special.items() if value not in (None, False, "apart")]
     if given_of_logs:
         raise InputError(
             f"--{given_of_logs[0].replace('_', '-')} needs all predictions at once; leave out the options of a stream."
@@ -88,6 +90,7 @@ def streamed(
             progress=progress,
             command=command_line(),
             names=names,
+            **many,
             **how,
             **asked,
         )

@@ -76,6 +76,7 @@ def command(
       howsure threshold all.npz --split val --on-split test --risk 0.02
       howsure threshold val.csv --error-cost 50 --deferral-cost 1 --expert-error 0.01
       howsure threshold val.npz --accuracy 0.98 --by class
+      howsure threshold tags.npz --multilabel --risk 0.05 -o policy.json
     """
     from howsure._core.saving import load
     from howsure.policies.planning import plan
@@ -89,7 +90,11 @@ def command(
     correct = load(calibrator) if calibrator else None
     with working("choosing"):
         how: dict[str, Any] = {"score": score, "calibrator": correct, "by": by, "costs": costs, "minimum": minimum}
-        policy = Policy.fit(preds, chosen, source=_source(files), **how)
+        policy = (
+            _of_labels(preds, rule, how, _source(files))
+            if log["multilabel"]
+            else Policy.fit(preds, chosen, source=_source(files), **how)
+        )
         found = plan(policy, chosen, preds, test=test)
     extras = {"watch": watch, "false_alarms": false_alarms, "online": online, "audit": audit, "risk": rule["risk"]}
     _write(policy, preds, out, quiet, **extras)
@@ -101,6 +106,16 @@ def command(
         say(sheet(found))
     broken = found["test"] is not None and found["test"]["compatible"] is False
     return 1 if broken or not found["feasible"] else 0
+
+
+def _of_labels(preds: Predictions, rule: dict[str, Any], how: dict[str, Any], source: tuple[str, str]) -> Policy:
+    """A threshold for each of many labels, which needs a promise."""
+    from howsure.policies import label_policy
+
+    if rule["risk"] is None or how["by"] is not None or how["costs"] is not None:
+        raise InputError("--multilabel gives each label a threshold with a promise: say --risk, and leave out --by.")
+    asked = {name: rule[name] for name in ("risk", "delta", "method")}
+    return label_policy(preds, **asked, score=how["score"], calibrator=how["calibrator"], source=source)
 
 
 def _choose(rule: dict[str, Any], score: str, costs: Any) -> tuple[Callable[..., Any], str]:

@@ -13,18 +13,22 @@ from howsure._core.check import Array, InputError, Ints
 from howsure.formats import llm
 from howsure.formats.cells import is_whole
 from howsure.formats.fields import Fields, together
-from howsure.formats.names import ATTRIBUTE
+from howsure.formats.names import ATTRIBUTE, Wanted
 from howsure.predictions import Predictions
+from howsure.predictions.layout import together as laid_out
 
 BESIDE = ("known_labels", "known_correct", "known_prediction", "known_loss", "ids", "group", "weight")
 
 
-def assembled(data: Fields, *, renormalise: bool = False, first_image: int = 0) -> Predictions:
-    """The predictions that the parts describe; every complaint names the file."""
+def assembled(data: Fields, wanted: Wanted | None = None, *, first_image: int = 0) -> Predictions:
+    """The predictions that the parts describe; every complaint names the file. Images and cases have numbers."""
+    how = wanted or Wanted()
     try:
+        if how.multilabel:
+            return replace(_many_labels(data, how, first_image), unanswered=data.unanswered)
         flat = by_pixel(data, first_image)
         _check_ids(flat.arrays.get("ids"))
-        return replace(_made(flat, renormalise), unanswered=data.unanswered)
+        return replace(_made(flat, how.renormalise), unanswered=data.unanswered)
     except InputError as e:
         raise located(e, data) from None
 
@@ -40,12 +44,11 @@ def _made(data: Fields, renormalise: bool) -> Predictions:
     a, kind = data.arrays, data.kind
     beside: dict[str, Any] = {name: a[name] for name in ("ids", "group", "weight") if name in a}
     beside["class_names"] = data.class_names
-    further = {part.removeprefix(ATTRIBUTE): column for part, column in a.items() if part.startswith(ATTRIBUTE)}
-    beside |= {"attributes": further} if further else {}
+    beside |= _attributes(a)
     if kind in ("confidence", "logprob"):
         return _top_label(data, beside)
-    labels = None if "labels" not in a else class_numbers(a["labels"], data.class_names)
     values = check.array(a[kind], kind)
+    labels = None if "labels" not in a else class_numbers(_one_hot(a["labels"], values), data.class_names)
     if kind.startswith("mc_"):
         sort = kind.removeprefix("mc_")
         return Predictions.from_samples(labels=labels, **{sort: values}, renormalise=renormalise, **beside)
@@ -55,6 +58,29 @@ def _made(data: Fields, renormalise: bool) -> Predictions:
         need = f"samples of shape (s, n, k) must be named mc_{kind}"
         raise InputError(kind, got=f"has shape {values.shape}", need=need)
     return Predictions.from_logits(values, labels, **beside)
+
+
+def _attributes(a: dict[str, Array]) -> dict[str, dict[str, Array]]:
+    further = {part.removeprefix(ATTRIBUTE): column for part, column in a.items() if part.startswith(ATTRIBUTE)}
+    return {"attributes": further} if further else {}
+
+
+def _many_labels(data: Fields, wanted: Wanted, first: int) -> Predictions:
+    a, kind = data.arrays, data.kind
+    if kind not in ("probs", "logits"):
+        need = "many labels per case need probs or logits (cases, labels)"
+        raise InputError(kind, got="is not one number for each label", need=need)
+    _check_ids(a.get("ids"))
+    beside: dict[str, Any] = {name: a[name] for name in ("ids", "group", "weight") if name in a}
+    beside |= _attributes(a)
+    return Predictions.from_multilabel(
+        labels=a.get("labels"),
+        **{kind: check.array(a[kind], kind)},
+        label_names=data.class_names,
+        sums_to_one=wanted.sums_to_one,
+        first=first,
+        **beside,
+    )
 
 
 def _top_label(data: Fields, beside: dict[str, Any]) -> Predictions:
@@ -81,6 +107,19 @@ def _loss(a: dict[str, Array], *, known: bool) -> Array | None:
         hint = "For anything else give a loss"
         raise InputError("grade", row=i, got=f"is {grade[i]:g}", need="a grade lies in [0, 1]", hint=hint)
     return 1 - grade
+
+
+def _one_hot(labels: Array, values: Array) -> Array:
+    """Class numbers of a 0/1 matrix with exactly one 1 per row; other matrices are many labels, or nothing."""
+    if labels.ndim != 2 or labels.shape != values.shape or labels.shape[1] < 2 or labels.dtype.kind not in "biuf":
+        return labels
+    bad = ~np.isin(labels, (0, 1)).all(axis=1) | (labels.sum(axis=1, dtype=np.float64) != 1)
+    if bad.any():
+        i = check.first(bad)
+        got = f"has {labels.shape[1]} numbers that are not a single 1 among 0 ({int(bad.sum()):,} such rows)"
+        hint = "Many labels per case? Read with multilabel=True (--multilabel)"
+        raise InputError("labels", row=i, got=got, need="one class per row is needed", hint=hint)
+    return labels.argmax(axis=1)
 
 
 def class_numbers(labels: Array, names: tuple[str, ...] | None) -> Array:
@@ -168,8 +207,8 @@ def joined(parts: Sequence[Predictions], names: Sequence[str]) -> Predictions:
     beside = {column: _column(parts, column, names) for column in BESIDE}
     counted = [p.unanswered for p in parts if p.unanswered is not None]
     total = sum(counted[1:], counted[0]) if counted else None
-    values = np.concatenate([p.values for p in parts], axis=axis)
-    return replace(first, values=values, unanswered=total, attributes=_further(parts), **beside)
+    values, layout = np.concatenate([p.values for p in parts], axis=axis), laid_out([p.layout for p in parts])
+    return replace(first, values=values, unanswered=total, layout=layout, attributes=_further(parts), **beside)
 
 
 def _further(parts: Sequence[Predictions]) -> dict[str, Array] | None:
@@ -184,11 +223,16 @@ def _check_alike(a: Predictions, b: Predictions, name_a: str, name_b: str) -> No
         "number of classes": (a.k, b.k),
         "number of samples (mc)": (a.samples, b.samples),
         "class names": (a.class_names, b.class_names),
+        "the labels": (_labels_of(a), _labels_of(b)),
     }
     for what, (x, y) in facts.items():
         if x != y:
             got = f"differ in {what} ({str(x)[:200]} and {str(y)[:200]})"
             raise InputError(f"{name_a} and {name_b}", got=got, hint="read them separately")
+
+
+def _labels_of(p: Predictions) -> tuple[str, ...] | None:
+    return None if p.layout is None or p.layout.parts != "labels" else p.layout.names
 
 
 def _column(parts: Sequence[Predictions], column: str, names: Sequence[str]) -> Array | None:

@@ -95,6 +95,8 @@ def problems(
     percent: bool = False,
     no_answer: NoAnswer = "apart",
     drop_outside: bool = False,
+    multilabel: bool = False,
+    sums_to_one: bool = False,
 ) -> list[Problem]:
     """Everything that is wrong with a file, not only the first thing; empty where all is well.
 
@@ -109,7 +111,9 @@ def problems(
     a.csv, line 2: probs sum to 1.1, expected 1; read with renormalise=True (--renormalise), or write more digits.
     a.csv, line 3: labels are 2, with 2 classes they run from 0 to 1; number them from 0.
     """
-    wanted = Wanted(split, mc, names or {}, renormalise, format, percent, no_answer, drop_outside)
+    wanted = Wanted(
+        split, mc, names or {}, renormalise, format, percent, no_answer, drop_outside, multilabel, sums_to_one
+    )
     try:
         runs, wanted, doubts = _examined(Path(path), wanted)
         chosen = _splits(runs) if split is None else [split]
@@ -140,9 +144,9 @@ def _of_split(runs: Sequence[Contents], wanted: Wanted) -> list[Problem]:
     path = runs[0].path
     try:
         data = whole(runs, wanted, out.append)
-        out += _of_parts(data, wanted)
+        out += () if wanted.multilabel else _of_parts(data, wanted)  # labels of many are checked as they are assembled
         if not any(problem.stops for problem in out):
-            assembled(data, renormalise=wanted.renormalise)
+            assembled(data, wanted)
     except InputError as e:
         out.append(Problem.of(e, path))
     return out

@@ -61,8 +61,9 @@ def fields(contents: Contents, wanted: Wanted, report: Report = refuse) -> Field
     beside = [part for part in wanted.beside if part != "split" or contents.table]  # arrays have splits by name
     parts = {part: found[part] for part in (value, *beside, "class_names") if part in found}
     parts |= attributes(contents, wanted)
-    narrow = wanted.narrow
-    loaded = {p: _load(p, names, contents, report, narrow=narrow) for p, names in parts.items() if p != "samples"}
+    vectors = (*VECTORS, "labels") if wanted.multilabel else VECTORS
+    how = _Load(contents, report, wanted.narrow, vectors)
+    loaded = {p: _load(p, names, how) for p, names in parts.items() if p != "samples"}
     if value == "samples":
         loaded |= _sampled(Column(cells_of(contents, parts[value][0]), parts[value][0], contents, report), loaded)
     arrays = {part: one.array for part, one in loaded.items() if part != "class_names"}
@@ -80,15 +81,27 @@ def cells_of(contents: Contents, name: str) -> Cells:
     return _as_cells(contents.entries[name].load())
 
 
-def _load(part: str, names: tuple[str, ...], contents: Contents, report: Report, *, narrow: bool) -> _Loaded:
-    values = [(name, contents.entries[name].load()) for name in names]
+@dataclass(frozen=True)
+class _Load:
+    """How entries are loaded: whose they are, who hears of problems, and which parts are vectors."""
+
+    contents: Contents
+    report: Report
+    narrow: bool
+    vectors: tuple[str, ...]
+
+
+def _load(part: str, names: tuple[str, ...], how: _Load) -> _Loaded:
+    values = [(name, how.contents.entries[name].load()) for name in names]
     arrays = [v for _, v in values if isinstance(v, np.ndarray)]
     if len(arrays) == len(values):
-        return _Loaded(_stacked(arrays, part, names, contents))
-    columns = [Column(_as_cells(v), name, contents, report) for name, v in values]
+        return _Loaded(_stacked(arrays, part, names, how.contents))
+    columns = [Column(_as_cells(v), name, how.contents, how.report) for name, v in values]
     if part.startswith(ATTRIBUTE):
         return _Loaded(cells.anything(columns[0]))
-    return _vectors(part, columns, narrow) if part in VECTORS else _Loaded(TYPED.get(part, cells.names)(columns[0]))
+    if part in how.vectors:
+        return _vectors(part, columns, how.narrow)
+    return _Loaded(TYPED.get(part, cells.names)(columns[0]))
 
 
 def _stacked(arrays: list[Array], part: str, names: tuple[str, ...], contents: Contents) -> Array:

@@ -22,7 +22,7 @@ from howsure.formats.fields import Fields, cells_of, fields, of_file, of_runs
 from howsure.formats.logs import columns
 from howsure.formats.names import ATTRIBUTE, Names, NoAnswer, Wanted, kind, plan
 from howsure.formats.names import attributes as further
-from howsure.predictions import ROW_SUM_TOLERANCE, Predictions
+from howsure.predictions import ROW_SUM_TOLERANCE, Layout, Predictions
 
 PathLike: TypeAlias = str | os.PathLike[str]
 ROWS = 1 << 16
@@ -48,6 +48,8 @@ def read(
     no_answer: NoAnswer = "apart",
     drop_outside: bool = False,
     attributes: Iterable[str] = (),
+    multilabel: bool = False,
+    sums_to_one: bool = False,
     tell: Callable[[str], None] | None = None,
 ) -> Predictions:
     """The predictions of a file, or of several files as one data set. The format follows from the suffix.
@@ -64,6 +66,9 @@ def read(
     an answer are counted and left out, or kept as wrong with `no_answer="wrong"`; `drop_outside=True` counts a
     confidence outside [0, 1] as missing.
 
+    `multilabel=True` reads many labels per case: `probs` or `logits` (n, labels) with `labels` of the same shape, 0 or
+    1 (tables: `prob_cat, …` with `label_cat, …`); `sums_to_one=True` says that rows which sum to 1 are meant.
+
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "a.csv"
     >>> _ = path.write_text("prob_0,prob_1,label\\n0.9,0.1,0\\n0.4,0.6,0\\n")
@@ -71,7 +76,8 @@ def read(
     <Predictions: n=2, k=2, probs, accuracy 0.5>
     """
     wanted = Wanted(
-        *(split, mc, names or {}, renormalise, format, percent, no_answer, drop_outside), attributes=tuple(attributes)
+        *(split, mc, names or {}, renormalise, format, percent, no_answer, drop_outside, multilabel, sums_to_one),
+        attributes=tuple(attributes),
     )
     files = _listed(paths)
     parts: list[Predictions] = []
@@ -79,7 +85,7 @@ def read(
     for path in files:
         runs, meant = opened(path, wanted, None, tell)
         data = whole(runs, meant)
-        parts.append(assembled(data, renormalise=renormalise, first_image=images))
+        parts.append(assembled(data, meant, first_image=images))
         images += len(data.arrays[data.kind])
     return assembly.joined(parts, [path.name for path in files])
 
@@ -117,6 +123,8 @@ def scan(
     mc: bool = False,
     names: Names | None = None,
     renormalise: bool = False,
+    multilabel: bool = False,
+    sums_to_one: bool = False,
 ) -> Iterator[Predictions]:
     """The same as `read`, in parts of at most `rows` samples (one image at least), one after the other.
 
@@ -130,7 +138,8 @@ def scan(
     [2, 1]
     """
     check.at_least(rows, 1, "rows")
-    return scan_wanted(_listed(paths), Wanted(split, mc, names or {}, renormalise), rows)
+    wanted = Wanted(split, mc, names or {}, renormalise, multilabel=multilabel, sums_to_one=sums_to_one)
+    return scan_wanted(_listed(paths), wanted, rows)
 
 
 def scan_wanted(paths: Iterable[Path], wanted: Wanted, rows: int) -> Iterator[Predictions]:
@@ -194,8 +203,10 @@ def _runs(contents: Iterable[Contents], wanted: Wanted, rows: int, *, whole: boo
 
 
 def _parts(data: Fields, wanted: Wanted, first_image: int, rows: int) -> Iterator[Predictions]:
-    preds = assembled(data, renormalise=wanted.renormalise, first_image=first_image)
-    parts = (preds[i : i + rows] for i in range(0, preds.n, rows))
+    preds = assembled(data, wanted, first_image=first_image)
+    size = 1 if preds.layout is None else preds.layout.size
+    step = max(1, rows // size) * size  # cases and images stay whole
+    parts = (preds[i : i + step] for i in range(0, preds.n, step))
     return (replace(part, unanswered=preds.unanswered) if i == 0 else part for i, part in enumerate(parts))
 
 
@@ -255,6 +266,8 @@ def write(preds: Predictions, path: str | os.PathLike[str]) -> None:
 
 def arrays_of(preds: Predictions) -> dict[str, Array]:
     """The arrays of a file, by their names in the convention."""
+    if preds.layout is not None and preds.layout.parts == "labels":
+        return _many_labels(preds, preds.layout)
     name = f"mc_{preds.kind}" if preds.values.ndim == 3 else preds.kind
     out = {name: _stored(preds)}
     for column, attribute in BESIDE.items():
@@ -263,6 +276,24 @@ def arrays_of(preds: Predictions) -> dict[str, Array]:
             out[column] = _plain(array, column)
     if preds.class_names is not None:
         out["class_names"] = np.array(preds.class_names, dtype=np.str_)
+    return out
+
+
+def _many_labels(preds: Predictions, layout: Layout) -> dict[str, Array]:
+    """Values and labels (cases, labels), as `read(..., multilabel=True)` takes them."""
+    if not layout.whole:
+        raise InputError("these rows are not whole cases", hint="write cases with all their labels")
+    many, first = layout.size, f" {layout.names[0]}"
+    out = {preds.kind: np.ascontiguousarray(preds.values[:, 1].reshape(-1, many))}
+    if preds.known_labels is not None:
+        out["labels"] = preds.known_labels.reshape(-1, many)
+    if preds.ids is not None:
+        out["ids"] = np.array([str(i).removesuffix(first) for i in preds.ids[::many].tolist()])
+    if preds.group is not None and not layout.alone:
+        out["group"] = _plain(preds.group[::many], "group")
+    if preds.weight is not None:
+        out["weight"] = preds.weight[::many]
+    out["class_names"] = np.array(layout.names, dtype=np.str_)
     return out
 
 

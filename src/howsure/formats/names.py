@@ -32,7 +32,7 @@ ALIASES = {
     "weight": ("weight", "weights"),
     "group": ("group", "groups"),
     "images": ("image_ids",),
-    "class_names": ("class_names", "classes"),
+    "class_names": ("class_names", "classes", "label_names"),
     "split": ("split",),
 }
 SAMPLES = ("mc_logits", "mc_probs")
@@ -51,6 +51,7 @@ UNLABELLED = (
 ATTRIBUTE = "attribute "  # before the name of a further column
 MANY = 1000  # names among which a similar one is looked for
 NUMBERED = {"logit_": "logits", "prob_": "probs"}
+MANY_LABELS = "label_"  # columns of a table with many labels per case
 _BY_ALIAS = {alias: (part, rank) for part, aliases in ALIASES.items() for rank, alias in enumerate(aliases)}
 _LONGEST = sorted(_BY_ALIAS, key=len, reverse=True)
 
@@ -70,6 +71,8 @@ class Wanted:
     percent: bool = False
     no_answer: NoAnswer = "apart"
     drop_outside: bool = False
+    multilabel: bool = False  # many labels per case, 0 or 1 each ...
+    sums_to_one: bool = False  # ... and rows that sum to 1 are meant
     beside: tuple[str, ...] = BESIDE
     attributes: tuple[str, ...] = ()  # further columns that are kept under their own names
     narrow: bool = True
@@ -88,7 +91,8 @@ def plan(contents: Contents, wanted: Wanted) -> Plan:
     given = _given(contents, wanted)
     by_split = _by_split(contents)
     chosen = _chosen(by_split, contents, wanted, given)
-    found: Plan = {**_shared(by_split), **by_split.get(chosen, {}), **given}
+    many = _labels(contents) if wanted.multilabel and contents.table else {}
+    found: Plan = {**_shared(by_split), **by_split.get(chosen, {}), **many, **given}
     if not _has_values(found):
         raise _nothing(contents, chosen)
     if wanted.mc and not any(part in found for part in SAMPLES):
@@ -111,7 +115,8 @@ def plays(name: str, wanted: Wanted) -> bool:
     """Whether a column of a table plays a part."""
     plain = name.strip().lower()
     given = (n for names in wanted.names.values() for n in ((names,) if isinstance(names, str) else names))
-    return _table_part(plain) is not None or plain.startswith(tuple(NUMBERED)) or name in given
+    of_many = wanted.multilabel and plain.startswith(MANY_LABELS)
+    return _table_part(plain) is not None or plain.startswith(tuple(NUMBERED)) or of_many or name in given
 
 
 def splits(contents: Contents) -> list[str]:
@@ -166,6 +171,21 @@ def _numbered(contents: Contents) -> Plan:
         if names:
             out[part] = _in_order(names, prefix, contents)
     return out
+
+
+def _labels(contents: Contents) -> Plan:
+    """The columns `label_0, label_1, …` or `label_cat, label_dog, …` of a table, in the order of the probabilities."""
+    names = [n for n in contents.entries if n.strip().lower().startswith(MANY_LABELS)]
+    if not names:
+        return {}
+    ends = {n.strip()[len(MANY_LABELS) :]: n for n in names}
+    values = next(iter(_numbered(contents).values()), ())
+    wanted = [n.strip().partition("_")[2] for n in values]
+    if sorted(wanted) != sorted(ends):
+        odd = sorted(set(wanted) ^ set(ends))
+        got = f"has columns of values and of labels that do not belong together ({_listed(odd)})"
+        raise InputError(contents.path.name, got=got, need="with many labels each prob_x has a label_x")
+    return {"labels": tuple(ends[end] for end in wanted)}
 
 
 def _in_order(names: list[str], prefix: str, contents: Contents) -> tuple[str, ...]:

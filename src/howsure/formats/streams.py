@@ -224,7 +224,7 @@ def _predictions(run: Contents, found: Plan, wanted: Wanted, shapes: _Shapes) ->
         said = np.empty(len(data.arrays["prediction"]), dtype=object)  # 1 beside "cat" stays 1
         said[:] = run.entries[found["prediction"][0]].load()
         data = replace(data, arrays=data.arrays | {"prediction": said})
-    return assembled(data, renormalise=wanted.renormalise), data
+    return assembled(data, wanted), data
 
 
 def _ids(run: Contents, name: str) -> Cells:

@@ -28,6 +28,7 @@ from howsure.metrics.calibration import (
 from howsure.metrics.claims import correctness_brier, correctness_nll, smooth_ece
 from howsure.metrics.discrimination import aupr, auroc, fpr_at_tpr
 from howsure.metrics.mean_loss import accuracy, brier, nll, top_k_accuracy
+from howsure.metrics.multilabel import exact_match, hamming_loss, macro_auroc
 from howsure.metrics.odds import (
     Bands,
     bands,
@@ -81,10 +82,13 @@ __all__ = [
     "e_aurc",
     "ece",
     "eor",
+    "exact_match",
     "expected_score",
     "fpr_at_tpr",
+    "hamming_loss",
     "histogram_auroc",
     "histogram_brier",
+    "macro_auroc",
     "mce",
     "muce",
     "net_benefit",

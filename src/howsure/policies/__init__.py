@@ -4,6 +4,7 @@ from howsure.policies.cascade import Cascade, CascadeDecisions, CascadeResult
 from howsure.policies.costs import cost_outcomes
 from howsure.policies.deployment import Deferral, Expected, Share, deferral_table, expected_on_new_data
 from howsure.policies.guarantee import Guaranteed, guaranteed_threshold, label_budget
+from howsure.policies.labels import label_policy, label_thresholds
 from howsure.policies.online import OnlinePolicy
 from howsure.policies.policy import DONT_KNOW, Basis, Decisions, Policy, Promise
 from howsure.policies.threshold import (
@@ -40,6 +41,8 @@ __all__ = [
     "expected_on_new_data",
     "guaranteed_threshold",
     "label_budget",
+    "label_policy",
+    "label_thresholds",
     "reject_uncertain",
     "threshold_at",
     "threshold_for_accuracy",

@@ -13,7 +13,7 @@ from howsure._core import json
 from howsure._core.check import Bools, InputError
 from howsure.policies.deployment import Deferral, Expected, count_kept, deferral_table, expected_on_new_data, named
 from howsure.policies.guarantee import Guaranteed
-from howsure.policies.policy import Decisions, Policy
+from howsure.policies.policy import Decisions, Policy, keys_of
 from howsure.policies.threshold import Threshold
 from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
@@ -167,7 +167,9 @@ def _deferral(policy: Policy, preds: Predictions, level: float) -> dict[str, tup
     if preds.kind != "confidence" or preds.known_prediction is not None:
         keys = named(made.prediction, made.class_names if made.prediction.dtype.kind in "iu" else None)
         tables["predicted class"] = deferral_table(made.accept, right, keys, level=level)
-    if preds.group is not None:
+    if preds.layout is not None and preds.layout.parts == "labels":
+        tables["label"] = deferral_table(made.accept, right, keys_of(preds, "label", made.prediction), level=level)
+    elif preds.group is not None:
         tables["group"] = deferral_table(made.accept, right, preds.group, level=level)
     return tables
 

@@ -21,7 +21,7 @@ from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
 from howsure.tallies.tally import Tally
 
-By = Literal["class", "group"]
+By = Literal["class", "group", "label"]
 DONT_KNOW = "I don't know"
 
 
@@ -116,8 +116,8 @@ class Policy:
             raise InputError("the score 'cost' and a matrix costs= belong together; give both or none.")
         if self.score != "cost":
             score_named(self.score)
-        if self.by not in (None, "class", "group"):
-            raise InputError(f"by={self.by!r}; 'class', 'group' or None is needed.")
+        if self.by not in (None, "class", "group", "label"):
+            raise InputError(f"by={self.by!r}; 'class', 'group', 'label' or None is needed.")
         if len(self.keys) != len(self.thresholds) or (self.keys and self.by is None):
             raise InputError(f"{len(self.keys)} keys have {len(self.thresholds)} thresholds with by={self.by!r}.")
         if self.costs is not None:
@@ -215,11 +215,14 @@ def score_named(name: str) -> Callable[[Predictions], Floats]:
 
 
 def keys_of(preds: Predictions, by: By, said: Array) -> Array:
-    """What a sample's own threshold is looked up by: its predicted class or its group, as text."""
+    """What a sample's own threshold is looked up by: its predicted class, its group or its label, as text."""
     if by == "group":
         if preds.group is None:
             raise InputError("thresholds by group need a group for each sample; give group=.")
         return preds.group.astype(str)
+    if by == "label":
+        layout = preds.needs_labels("a threshold for each label")
+        return np.array(layout.names)[layout.place]
     return said.astype(str)
 
 

@@ -13,9 +13,11 @@ from numpy.typing import ArrayLike
 from howsure._core import check
 from howsure._core.check import Array, Bools, Floats, InputError, Ints
 from howsure.predictions.columns import Columns, Values, columns, mean_probs
+from howsure.predictions.layout import Layout, regular
 from howsure.predictions.unanswered import Unanswered
 
 Kind = Literal["logits", "probs", "confidence"]
+COLUMNS: tuple[Literal["ids", "group", "weight"], ...] = ("ids", "group", "weight")
 ROW_SUM_TOLERANCE = {2: 1e-2, 4: 1e-3, 8: 1e-6}  # by width of the given floats
 
 
@@ -68,6 +70,7 @@ class Predictions:
     known_loss: Floats | None = None
     unanswered: Unanswered | None = None
     attributes: dict[str, Array] | None = None  # further columns by name: hospital, age
+    layout: Layout | None = None  # where rows are the labels of cases or the pixels of images
 
     @classmethod
     def from_logits(cls, logits: ArrayLike, labels: ArrayLike | None = None, **columns: Unpack[Extras]) -> Predictions:
@@ -168,6 +171,85 @@ class Predictions:
             **_extra(len(c), k, **columns),
         )
         return _repeated(made, columns.get("count"))
+
+    @classmethod
+    def from_multilabel(
+        cls,
+        probs: ArrayLike | None = None,
+        labels: ArrayLike | None = None,
+        *,
+        logits: ArrayLike | None = None,
+        label_names: Iterable[object] | None = None,
+        sums_to_one: bool = False,
+        first: int = 0,
+        **columns: Unpack[Extras],
+    ) -> Predictions:
+        """Many labels per case: probabilities (n, labels), each by itself, and 0/1 labels of the same shape.
+
+        Every pair of a case and a label becomes a row of two classes, absent and present, and the case is its group; so
+        all numbers are those of all pairs (micro), with cases as clusters. `preds.label("cat")` has the rows of one
+        label. `logits=` are those of independent sigmoids. The columns `ids`, `group`, `weight` are one per case, and
+        cases are numbered from `first`. Rows that all sum to 1 look like the classes of one answer: they are refused
+        unless `sums_to_one` says that they are meant.
+
+        >>> preds = Predictions.from_multilabel([[0.9, 0.2], [0.4, 0.7]], [[1, 0], [1, 1]], label_names=["cat", "dog"])
+        >>> preds
+        <Predictions: n=4 (2 cases, 2 labels), k=2, probs, accuracy 0.75>
+        >>> preds.label("dog").correct
+        array([ True,  True])
+        """
+        if (logits is None) == (probs is None):
+            raise InputError("give either probs or logits= of shape (cases, labels), exactly one of them.")
+        kind: Kind = "logits" if probs is None else "probs"
+        v = _each_label(logits if probs is None else probs, kind, sums_to_one)
+        y = None if labels is None else _present(labels, v.shape, kind)
+        given, count = _extra(len(v), None, **{**columns, "class_names": None}), columns.get("count")
+        if count is not None:
+            rows = np.repeat(np.arange(len(v)), check.counts(count, len(v)))
+            pick: Callable[[Array | None], Array | None] = lambda a: None if a is None else a[rows]
+            further = None if given["attributes"] is None else {c: a[rows] for c, a in given["attributes"].items()}
+            kept = {c: pick(given[c]) for c in COLUMNS}
+            v, y, given = v[rows], pick(y), _extra(len(rows), None, **kept, attributes=further)
+        n, many = v.shape
+        names = _label_names(label_names, many)
+        other = v * 0 if kind == "logits" else 1 - v
+        values = np.stack((other, v), axis=2).reshape(n * many, 2)
+        alone = given["group"] is None
+        numbers, beside = np.arange(first, first + n, dtype=np.int64), given["attributes"]
+        cases: Array = numbers if given["ids"] is None else given["ids"]
+        group: Array = numbers if given["group"] is None else given["group"]
+        return cls(
+            kind,
+            values,
+            2,
+            known_labels=None if y is None else y.reshape(-1),
+            ids=np.array([f"{case} {name}" for case in cases.tolist() for name in names]),
+            group=np.repeat(group, many),
+            weight=None if given["weight"] is None else np.repeat(given["weight"], many),
+            class_names=("absent", "present"),
+            attributes=None if beside is None else {c: np.repeat(a, many) for c, a in beside.items()},
+            layout=regular("labels", n, (many,), first=first, names=names, alone=alone),
+        )
+
+    def label(self, name: str | int) -> Predictions:
+        """The cases of one label, by its name or number: two classes, absent and present, one row per case.
+
+        >>> preds = Predictions.from_multilabel([[0.9, 0.2]], [[1, 0]], label_names=["cat", "dog"])
+        >>> preds.label("dog").n
+        1
+        """
+        layout = self.needs_labels("label()")
+        number = layout.names.index(name) if isinstance(name, str) and name in layout.names else name
+        if isinstance(number, str) or not 0 <= number < len(layout.names):
+            raise InputError(f"there is no label {name!r}; they are {', '.join(layout.names[:20])}.")
+        rows = self[layout.place == number]
+        return replace(rows, layout=None, group=None if layout.alone else rows.group)
+
+    def needs_labels(self, what: str) -> Layout:
+        """The layout of many labels per case; raise where there is one answer per sample."""
+        if self.layout is None or self.layout.parts != "labels":
+            raise InputError(f"{what} is about many labels per case; make predictions with from_multilabel.")
+        return self.layout
 
     @classmethod
     def _make(cls, kind: Kind, values: Array, labels: ArrayLike | None, **extra: Unpack[Extras]) -> Predictions:
@@ -288,7 +370,8 @@ class Predictions:
         names = ("known_labels", "known_correct", "known_prediction", "known_loss", "ids", "group", "weight")
         beside = None if self.attributes is None else {name: a[rows] for name, a in self.attributes.items()}
         picked = {name: pick(getattr(self, name)) for name in names}
-        return replace(self, values=values, unanswered=None, attributes=beside, **picked)
+        layout = None if self.layout is None else self.layout[rows]
+        return replace(self, values=values, unanswered=None, attributes=beside, layout=layout, **picked)
 
     def __repr__(self) -> str:
         kind = self.kind if self.samples == 1 else f"{self.samples} samples of {self.kind}"
@@ -297,7 +380,11 @@ class Predictions:
         if not known and self.known_loss is not None:
             note = f", mean loss {self.known_loss.mean():.4g}"
         note += f", {self.unanswered}" if self.unanswered is not None and self.unanswered.total else ""
-        return f"<Predictions: n={self.n:,}, k={self.k}, {kind}{note}>"
+        of = self.layout
+        many = (
+            f" ({len(np.unique(of.unit)):,} cases, {of.size} labels)" if of is not None and of.parts == "labels" else ""
+        )
+        return f"<Predictions: n={self.n:,}{many}, k={self.k}, {kind}{note}>"
 
 
 def outside(c: Array, bad: Bools) -> InputError:
@@ -378,6 +465,49 @@ def _distribution(p: Array, given: object, renormalise: bool) -> Array:
             )
             raise InputError("probs", row=i, got=f"{found} ({int(wrong.sum()):,} such rows)", hint=hint)
     return p
+
+
+def _each_label(given: ArrayLike | None, kind: Kind, sums_to_one: bool) -> Array:
+    """Numbers (n, labels) of independent labels, in float64 so that p and 1 - p are complements to the last bit."""
+    v = _matrix(check.finite(check.floats(given, kind), kind), kind)
+    if kind == "logits":
+        return v
+    tolerance = ROW_SUM_TOLERANCE.get(getattr(getattr(given, "dtype", None), "itemsize", 8), 1e-6)
+    outside = (v < -tolerance) | (v > 1 + tolerance)
+    if outside.any():
+        got = f"has {int(outside.sum()):,} values outside [0, 1]"
+        hint = "Are these logits? Use from_multilabel(logits=...), or call them logits in the file"
+        raise InputError("probs", got=got, first=check.first(outside), hint=hint)
+    alike = np.abs(_row_sums(v) - 1) <= tolerance
+    if v.shape[1] > 1 and len(v) > 1 and alike.all() and not sums_to_one:
+        got = f"has {len(v):,} rows that all sum to 1, as the classes of one answer do"
+        hint = "leave out multilabel, or say that they are meant: sums_to_one=True (--sums-to-one)"
+        raise InputError("probs", got=got, need="labels of many are independent", hint=hint)
+    return np.clip(v.astype(np.float64), 0.0, 1.0)
+
+
+def _present(labels: ArrayLike, shape: tuple[int, ...], kind: str) -> Ints:
+    """Labels 0 or 1 of every pair."""
+    y = check.no_nan(check.array(labels, "labels"), "labels")
+    if y.shape != shape:
+        need = f"with many labels there is a 0 or 1 for each number of {kind}, {shape}"
+        raise InputError("labels", got=f"has shape {y.shape}", need=need)
+    bad = (y != 0) & (y != 1)
+    if bad.any():
+        i = check.first(bad)
+        need = "with many labels each is 0 (absent) or 1 (present)"
+        raise InputError("labels", row=i, got=f"holds {y[i][bad[i]][0]:g}", need=need)
+    return y.astype(np.int64)
+
+
+def _label_names(given: Iterable[object] | None, many: int) -> tuple[str, ...]:
+    names = tuple(str(i) for i in range(many)) if given is None else tuple(str(name) for name in given)
+    if len(names) != many:
+        raise InputError("label_names", got=f"has {len(names)} names for {many} labels")
+    if len(set(names)) < many:
+        again = next(name for i, name in enumerate(names) if name in names[:i])
+        raise InputError("label_names", got=f"has {again!r} twice", need="each label needs a name of its own")
+    return names
 
 
 def _row_sums(p: Array) -> Floats:

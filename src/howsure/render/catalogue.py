@@ -22,14 +22,15 @@ WORTH, RANK, READ = range(3)  # places: the question that a number answers
 TOP_K = 5
 UNCERTAINTY = equal_range(15)  # bins of the entropy
 
-Needs = Literal["answers", "many classes", "classes", "order", "claim"]
-On = Literal["score", "uncertainty", "classes", "positive", "nll", "brier", "top_5"]
+Needs = Literal["answers", "many classes", "classes", "order", "claim", "labels"]
+On = Literal["score", "uncertainty", "classes", "positive", "nll", "brier", "top_5", "cases", "exact", "macro"]
 MAIN = (
     *("accuracy", "nll", "brier", "aurc", "e_aurc", "auroc", "coverage_at_risk_0.01", "coverage_at_risk_0.05"),
     *("ece", "aece", "signed_calibration_error", "debiased_ece"),
+    *("hamming_loss", "exact_match", "macro_auroc"),
 )  # the dozen that a terminal shows unless asked for all
 # In percent everywhere; all other numbers as they are, which is how options take them.
-SHARES = ("accuracy", f"top_{TOP_K}_accuracy", "coverage_at_risk_0.01", "coverage_at_risk_0.05")
+SHARES = ("accuracy", "exact_match", f"top_{TOP_K}_accuracy", "coverage_at_risk_0.01", "coverage_at_risk_0.05")
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,33 @@ CATALOGUE: tuple[Item, ...] = (
         metrics.top_k_accuracy,
         on="top_5",
         measure=metrics.accuracy,
+    ),
+    item(
+        "hamming_loss",
+        WORTH,
+        "Hamming loss",
+        "share of wrong labels",
+        "labels",
+        on="cases",
+        measure=mean_loss,
+    ),
+    item(
+        "exact_match",
+        WORTH,
+        "exact match",
+        "share of cases with all labels right",
+        "labels",
+        on="exact",
+        measure=metrics.accuracy,
+    ),
+    item(
+        "macro_auroc",
+        WORTH,
+        "macro AUC",
+        "mean over labels of the AUC of each",
+        "labels",
+        on="macro",
+        measure=mean_loss,
     ),
     _classes("nll", WORTH, "NLL", "mean -log probability of the label, nats", "nll", mean_loss),
     _classes("brier", WORTH, "Brier", "squared distance to the truth, all classes", "brier", mean_loss),

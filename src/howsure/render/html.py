@@ -93,6 +93,7 @@ def _parts(report: ReportData) -> dict[str, object]:
         "reliability": _reliability(report),
         "evidence": evidence,
         "questions": [(q, [_metric(*item) for item in found.items()]) for q, found in by_question(report["metrics"])],
+        "labels": sections.labels(report),
         "tables": _tables(report),
         "changed": _known(sections.changes(calibration), sections.methods(calibration)),
         "notes": calibration["notes"] if calibration is not None and "notes" in calibration else [],

@@ -256,6 +256,51 @@ class Slices(TypedDict):
     rows: list[Slice]
 
 
+class LabelPromise(TypedDict):
+    """What a label may decide alone: `wrong` of these on the data, `bound` is promised; `missed` is the share of its
+    positive cases that are called absent then. Without a threshold `why` says why."""
+
+    threshold: float | None
+    coverage: float
+    wrong: float | None
+    bound: float | None
+    missed: float | None
+    why: NotRequired[str]
+
+
+class LabelRow(TypedDict):
+    """A label as a question of two answers: its positive cases, AUC and ECE of its probability, accuracy at 1/2."""
+
+    name: str
+    positives: int
+    auc: Number
+    ece: Number
+    accuracy: Number
+    promise: LabelPromise
+
+
+class LabelPair(TypedDict):
+    """Two labels that are wrong together: `share` of the cases wrong on a that are wrong on b, and of all cases."""
+
+    a: str
+    b: str
+    cases: int
+    share: float
+    low: float
+    high: float
+    otherwise: float
+
+
+class LabelsData(TypedDict):
+    """Many labels per case. All promises, at most `risk` wrong, hold at once with probability `sure`."""
+
+    cases: int
+    risk: float
+    sure: float
+    rows: list[LabelRow]
+    together: list[LabelPair]
+
+
 class FindingData(TypedDict):
     """Something beyond chance, in words, with its evidence and the argument behind it."""
 
@@ -411,6 +456,7 @@ class ReportData(TypedDict):
     slices: NotRequired[Slices]
     streamed: NotRequired[Streamed]
     approximate: NotRequired[str]
+    labels: NotRequired[LabelsData]
 
 
 class Fairness(TypedDict):

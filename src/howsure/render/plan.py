@@ -16,6 +16,8 @@ def sheet(plan: PlanData) -> Sheet:
 
 
 def _headline(plan: PlanData) -> str:
+    if plan["by"] == "label" and plan["feasible"]:
+        return f"Accept a label where its {plan['score']} reaches its own threshold, defer the rest."
     if plan["threshold"] is None:
         return "Nothing can be accepted: defer everything."
     return f"Accept where {plan['score']} >= {plan['threshold']:.6g}, defer the rest."
@@ -83,7 +85,8 @@ def _verdict(trial: TrialData) -> str:
 def _own(plan: PlanData) -> Table:
     by = plan["by"] or ""
     rows = [[key, "defer all" if v is None else f"{v:.6g}"] for key, v in plan["thresholds"].items()]
-    return Table(f"Thresholds by {by} (others take the common one)", [by, "threshold"], rows)
+    rest = "" if plan["threshold"] is None else " (others take the common one)"
+    return Table(f"Thresholds by {by}{rest}", [by, "threshold"], rows)
 
 
 def _deferral(what: str, rows: list[DeferralData]) -> Table:

@@ -15,6 +15,8 @@ from howsure.render.model import (
     ClassRow,
     Confusion,
     CurveData,
+    LabelPair,
+    LabelPromise,
     Metrics,
     Number,
     Operating,
@@ -70,6 +72,7 @@ CALLS = (
     "positives weighed by the odds of the threshold; treating none has 0 (Vickers & Elkin 2006)."
 )
 SLICED = ("accuracy", "AURC", "ECE", "accepted")
+TOGETHER = "Pairs that are wrong in the same case more often than each by itself, beyond chance."
 TABLE = 20  # rows of the operating table
 CONFUSED = 10  # classes of a printed table of labels and answers
 
@@ -84,6 +87,7 @@ def sheet(report: ReportData, *, full: bool = False, page: bool = False) -> Shee
     found = [
         changes(report["calibration"]),
         *(_metrics(question, metrics) for question, metrics in shown),
+        *labels(report),
         binary(report["binary"]),
         calls(report["binary"]),
         slices(report.get("slices")),
@@ -195,6 +199,46 @@ def confusions(found: Confusion | None) -> list[Table]:
         rows = [[c["label"], c["prediction"], f"{c['count']:,}", percent(c["share"])] for c in found["top"]]
         tables.append(Table("What is taken for what", ["label", "answer", "samples", "share of the label"], rows))
     return tables
+
+
+def labels(report: ReportData) -> list[Table]:
+    """Each of many labels: what its probability is worth, what it may decide alone, and errors that come together."""
+    found = report.get("labels")
+    if found is None:
+        return []
+    head = ["label", "positive", "AUC\N{NO-BREAK SPACE}↑", "interval", "ECE\N{NO-BREAK SPACE}↓", "interval"]
+    told = [[r["name"], f"{r['positives']:,}", *_with_limits(r["auc"]), *_with_limits(r["ece"])] for r in found["rows"]]
+    sure = f"all {len(found['rows'])} at once, {level(found['sure'])} sure"
+    alone = ["label", "alone above", "decided alone", "wrong", "at most", "positives missed"]
+    pairs = [[f"{p['a']}, {p['b']}", f"{p['cases']:,}", *_together(p)] for p in found["together"]]
+    tables = [
+        Table("Label by label", head, told),
+        Table(
+            f"Which label may it decide alone, at most {percent(found['risk'], 0)} wrong? ({sure})",
+            alone,
+            [[r["name"], *_alone(r["promise"])] for r in found["rows"]],
+            "Positives missed: positive cases that are then called absent and that nobody looks at.",
+        ),
+        Table(
+            "Wrong together", ["labels", "cases", "wrong on the second then", "interval", "otherwise"], pairs, TOGETHER
+        ),
+    ]
+    return [table for table in tables if table.rows]
+
+
+def _with_limits(n: Number) -> tuple[str, str]:
+    return (number(n["value"]), interval(n)) if n["value"] is not None else ("–", n.get("why", "–"))
+
+
+def _together(p: LabelPair) -> list[str]:
+    return [percent(p["share"]), between_percent(p["low"], p["high"]), percent(p["otherwise"])]
+
+
+def _alone(p: LabelPromise) -> list[str]:
+    if p["threshold"] is None:
+        return ["–", p.get("why", "–"), "–", "–", "–"]
+    shares = (percent(p["coverage"]), percent(p["wrong"]), percent(p["bound"]), percent(p["missed"]))
+    return [number(p["threshold"]), *shares]
 
 
 def changes(found: Changes | CalibrationData | None) -> Table | None:

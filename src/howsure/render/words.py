@@ -142,7 +142,10 @@ def headline(report: ReportData) -> str:
     coarse = f" · {report['approximate']}" if "approximate" in report else ""
     read = report.get("streamed")
     partial = f"PARTIAL, {read['parts']:,} of {read['of']:,} parts: " if read and read["partial"] else ""
-    return f"{partial}{report['n']:,} predictions{groups}{k}{samples} · score {report['score']} · {limits}{coarse}"
+    what = f"{report['n']:,} predictions{groups}{k}"
+    if "labels" in report:
+        what = f"{report['labels']['cases']:,} cases, {len(report['labels']['rows'])} labels each"
+    return f"{partial}{what}{samples} · score {report['score']} · {limits}{coarse}"
 
 
 def streamed(s: Streamed | None) -> list[tuple[str, str]]:

@@ -17,6 +17,7 @@ from howsure.calibrators.choice import (
     choose_calibrator,
     value_of,
 )
+from howsure.calibrators.labels import per_label
 from howsure.predictions import Predictions
 from howsure.render.model import CalibrationData, Candidate, ChangeData, ChoiceData, FindingData
 from howsure.render.model import Number as NumberData
@@ -114,7 +115,7 @@ def calibration_report(
     choice = (
         choose_calibrator(val, criterion=criterion, folds=folds, level=level, seed=seed) if method == "all" else None
     )
-    made = choice.calibrator if choice else CALIBRATORS[method](val)
+    made = choice.calibrator if choice else per_label(CALIBRATORS[method])(val)
     name = choice.winner if choice else method
     others = choice.fitted if choice else {"none": Identity(), name: made}
     after = made(test)

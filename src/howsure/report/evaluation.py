@@ -31,6 +31,7 @@ from howsure.report.catalogue import Score
 from howsure.report.curves import drawn
 from howsure.report.findings import case_of, changes, findings, guarantees, verdict
 from howsure.report.focus import By, Focus, cuts_known, focused, sliced
+from howsure.report.labels import label_section
 from howsure.report.measurement import Sureness, measured
 from howsure.report.positive import THRESHOLDS, binary
 from howsure.report.provenance import provenance
@@ -98,7 +99,7 @@ def evaluate(
 def report(s: Summary, asked: Asked) -> Report:
     """The report of a summary: of predictions in memory, or of all parts of a stream."""
     sure, t = asked.sure, s.tally
-    numbers = measured(catalogue.possible(s.shape, t), s, s.first, sure)
+    numbers = measured(catalogue.possible(s.shape, t, many_labels=s.labels is not None), s, s.first, sure)
     found = [*asked.notices, *findings(case_of(s)), *_changes(asked)]
     names, source = s.shape.class_names, s.source("score", s.first)
     promised, test = guarantees(source, s.n, sure.level), _claims_test(source, sure.seed)
@@ -132,6 +133,9 @@ def report(s: Summary, asked: Asked) -> Report:
         data["streamed"] = asked.streamed
     if t.approximate is not None:
         data["approximate"] = t.approximate
+    if s.labels is not None:
+        samples = None if s.details is None else s.details.samples
+        data["labels"] = label_section(s.labels, None if samples is None else samples.preds, sure.level)
     return Report(data)
 
 

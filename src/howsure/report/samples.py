@@ -12,6 +12,7 @@ import numpy as np
 from howsure import losses
 from howsure._core.check import Array, Bools, Floats, Ints
 from howsure.metrics.binary import positive_class
+from howsure.metrics.multilabel import case_aucs, case_outcomes
 from howsure.metrics.vectors import Cells, class_cells
 from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
@@ -22,6 +23,7 @@ from howsure.report.sums import LEAST_OF_CLASS, Answer, ClassSums, Moments, clas
 from howsure.scores.softmax import normalised_entropy
 from howsure.tallies.tally import Tally
 
+CASES: tuple[On, ...] = ("cases", "exact", "macro")
 MANY_CLASSES = 20  # among fewer classes nearly every label is in the top 5
 LOSSES: dict[On, Callable[[Predictions], Floats]] = {
     "nll": losses.nll,
@@ -40,12 +42,14 @@ class Shape(NamedTuple):
     grouped: bool
     weighted: bool
     positive: int | None  # number of the positive class
+    labels: tuple[str, ...] | None = None  # where a case has many
 
     @classmethod
     def of(cls, p: Predictions, positive: str | int | None = None) -> Shape:
         """The shape of predictions; without a name the positive class is class 1 of two."""
         number = positive_class(p, positive) if positive is not None or (p.kind != "confidence" and p.k == 2) else None
-        return cls(p.kind, p.k, p.samples, p.class_names, p.group is not None, p.weight is not None, number)
+        labels = p.layout.names if p.layout is not None and p.layout.parts == "labels" else None
+        return cls(p.kind, p.k, p.samples, p.class_names, p.group is not None, p.weight is not None, number, labels)
 
     @property
     def alike(self) -> bool:
@@ -234,11 +238,17 @@ class Samples:
         answer = Answer(p.known_labels, said, self.correct, p.confidence, self.scores[self.first])
         return class_sums(answer, p.k if self.shape.vectors else None)
 
+    def cases(self, on: On) -> Outcomes:
+        """One row per case, where a case has many labels: what numbers of whole cases are measured on."""
+        if on == "macro":
+            return case_aucs(self.preds)[0]
+        return case_outcomes(self.preds, exact=on == "exact")
+
     def outcomes(self, on: On, score: str) -> Outcomes:
         """The outcomes that numbers `on` them are measured on; made once, and so is their tally."""
         key = on, score if on == "score" else ""
         if key not in self.kept:
-            self.kept[key] = outcomes_of(self, on, score)
+            self.kept[key] = self.cases(on) if on in CASES else outcomes_of(self, on, score)
         return self.kept[key]
 
     def data(self, on: On, score: str) -> Tally | Cells:

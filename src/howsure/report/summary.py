@@ -18,7 +18,8 @@ from howsure.report import catalogue
 from howsure.report.catalogue import Score
 from howsure.report.details import Details, Question, details_of, question_of
 from howsure.report.focus import WHOLE, Focus
-from howsure.report.samples import Samples, Shape, known_classes
+from howsure.report.labels import LabelSums, sum_labels
+from howsure.report.samples import CASES, Samples, Shape, known_classes
 from howsure.report.sums import ClassSums, Moments, least_points, sample_points, sum_classes
 from howsure.tallies.build import tally
 from howsure.tallies.counted import merged, rows_held
@@ -35,6 +36,7 @@ DIFFER = {
     "grouped": "whether they have groups",
     "weighted": "whether they have weights",
     "positive": "the positive class",
+    "labels": "the labels",
 }
 AGAIN = "needs a second reading of all samples"
 ALONE = "limits of samples with groups or weights need single samples, which are not held here"
@@ -82,6 +84,7 @@ class Summary:
     slices: dict[str, dict[str, Tally]]  # of the first score, by column and value
     compact: bool = False
     details: Details | None = None
+    labels: LabelSums | None = None  # where a case has many
 
     @classmethod
     def of(cls, preds: Predictions, scores: Sequence[Score] | None = None, focus: Focus = WHOLE) -> Summary:
@@ -136,7 +139,7 @@ class Summary:
         """Rows of all tallies, which is what takes memory."""
         every = [*self.tallies.values(), *(t for t in (self.uncertainty, self.positive) if t is not None)]
         every += [t for found in self.slices.values() for t in found.values()]
-        return sum(rows_held(t) for t in every)
+        return sum(rows_held(t) for t in every) + (0 if self.labels is None else self.labels.size)
 
     @property
     def first(self) -> str:
@@ -177,6 +180,8 @@ class Summary:
         """What the numbers `on` it read."""
         if on == "score":
             return self.tallies[score]
+        if self.labels is not None and on in CASES:
+            return {"cases": self.labels.wrong_shares, "exact": self.labels.all_right}.get(on, self.labels.mean_auc)()
         kept = {"uncertainty": self.uncertainty, "classes": self.cells, "positive": self.positive}
         found = kept.get(on)
         return self.losses[on].tally(zero_one=on == "top_5") if found is None else found
@@ -187,7 +192,9 @@ class Summary:
             found = self.data(on, score)
             assert not isinstance(found, Cells)
             return found
-        columns = None if self.details is None else self.details.columns
+        if on in ("cases", "exact") and self.labels is not None and self.labels.alone:
+            return self.labels.single_cases() if on == "cases" else self.labels.all_right()
+        columns = None if self.details is None else self.details.samples if on in CASES else self.details.columns
         return ALONE if columns is None else columns.outcomes(on, score)
 
     def __add__(self, other: Summary) -> Summary:
@@ -234,6 +241,7 @@ def _summed(samples: Samples, place: Place, tallies: Tallies) -> Summary:
         sample,
         suspects(samples, place),
         tallies.slices,
+        labels=None if shape.labels is None else LabelSums.of(p),
     )
 
 
@@ -323,6 +331,7 @@ def total(every: Sequence[Summary]) -> Summary:
         tuple(sorted(suspect for s in every for suspect in s.suspects)[:SUSPECTS]),
         {column: _merged_slices([s.slices[column] for s in every], compact) for column in first.slices},
         compact,
+        labels=None if first.labels is None else sum_labels([s.labels for s in every if s.labels is not None]),
     )
 
 

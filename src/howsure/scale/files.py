@@ -55,6 +55,8 @@ def evaluate_files(
     thresholds: Sequence[float] = THRESHOLDS,
     by: str | Sequence[str] = (),
     threshold: float | None = None,
+    multilabel: bool = False,
+    sums_to_one: bool = False,
     map: Map | None = None,
     resume: str | os.PathLike[str] | None = None,
     skip_corrupt: bool = False,
@@ -83,7 +85,8 @@ def evaluate_files(
     sure = Sureness(level, seed).check()
     columns = (by,) if isinstance(by, str) else tuple(by)
     settings = Settings(
-        *(_scores(scores, compact), split, mc, renormalise, _names(names), compact, skip_corrupt, positive, columns)
+        *(_scores(scores, compact), split, mc, renormalise, _names(names), compact, skip_corrupt, positive, columns),
+        *(multilabel, sums_to_one),
     )
     settings.focus.streamed()
     job = planned(expanded(paths), settings)

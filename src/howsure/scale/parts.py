@@ -39,13 +39,20 @@ class Settings:
     skip_corrupt: bool = False
     positive: str | int | None = None
     by: tuple[str, ...] = ()
+    multilabel: bool = False
+    sums_to_one: bool = False
     version: str = __version__  # of the driver; workers must run the same
 
     @property
     def wanted(self) -> Wanted:
         """The same for the readers."""
         columns = tuple(cut.column for cut in self.focus.by)
-        return Wanted(self.split, self.mc, dict(self.names), self.renormalise, attributes=columns)
+        return Wanted(
+            *(self.split, self.mc, dict(self.names), self.renormalise),
+            multilabel=self.multilabel,
+            sums_to_one=self.sums_to_one,
+            attributes=columns,
+        )
 
     @property
     def focus(self) -> Focus:

@@ -14,6 +14,7 @@ from howsure._core import json
 from howsure._core.atomic import replacing
 from howsure._core.check import Array, InputError
 from howsure.metrics.vectors import Cells
+from howsure.report.labels import LabelSums
 from howsure.report.samples import Shape
 from howsure.report.summary import Summary, Suspect
 from howsure.report.sums import ClassSums, Moments
@@ -23,6 +24,7 @@ from howsure.tallies.tally import Tally
 
 CLASSES = ("keys", "count", "given", "hits", "claim", "scored", "pairs")
 CELLS = ("claim", "true")
+LABELS = ("present", "trusted")
 BROKEN = (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile, zlib.error)
 
 
@@ -61,6 +63,9 @@ def _plain(s: Summary, arrays: dict[str, Array]) -> dict[str, Any]:
     for name, columns, value in (("classes", CLASSES, s.classes), ("cells", CELLS, s.cells)):
         arrays |= {} if value is None else {f"{name}.{column}": getattr(value, column) for column in columns}
     arrays |= {} if s.sample is None else {"sample": s.sample}
+    if s.labels is not None:
+        tallies |= {f"{name}.{i}": t for name in LABELS for i, t in enumerate(getattr(s.labels, name))}
+        arrays |= {"labels.by_wrong": s.labels.by_wrong, "labels.both": s.labels.both}
     return {
         "shape": s.shape,
         "n": s.n,
@@ -68,6 +73,7 @@ def _plain(s: Summary, arrays: dict[str, Array]) -> dict[str, Any]:
         "slices": [[column, name] for column, name, _ in slices],
         "columns": list(s.slices),
         "compact": s.compact,
+        "alone": None if s.labels is None else s.labels.alone,
         "cells": None if s.cells is None else [s.cells.weight, s.cells.k],
         "tallies": {name: _plain_tally(t, name, arrays) for name, t in tallies.items() if t is not None},
         "moments": {name: [str(number) for number in m] for name, m in s.losses.items()},
@@ -80,7 +86,8 @@ def _plain_tally(t: Tally, name: str, arrays: dict[str, Array]) -> dict[str, Any
 
 
 def _summary(plain: dict[str, Any], file: Mapping[str, Array]) -> Summary:
-    kind, k, samples, names, grouped, weighted, positive = plain["shape"]
+    kind, k, samples, names, grouped, weighted, positive, labels = plain["shape"]
+    classes_of, labels_of = (None if given is None else tuple(given) for given in (names, labels))
     tallies = {name: _tally(how, name, file) for name, how in plain["tallies"].items()}
     of_scores = {name.removeprefix("score."): t for name, t in tallies.items() if name.startswith("score.")}
     classes = ClassSums(*(file[f"classes.{c}"] for c in CLASSES)) if "classes.keys" in file else None
@@ -89,7 +96,7 @@ def _summary(plain: dict[str, Any], file: Mapping[str, Array]) -> Summary:
         slices[column][name] = tallies[f"slice.{i}"]
     cells = None if plain["cells"] is None else Cells(file["cells.claim"], file["cells.true"], *plain["cells"])
     return Summary(
-        Shape(kind, k, samples, None if names is None else tuple(names), grouped, weighted, positive),
+        Shape(kind, k, samples, classes_of, grouped, weighted, positive, labels_of),
         {0: plain["n"]},
         of_scores,
         tallies.get("uncertainty"),
@@ -101,7 +108,13 @@ def _summary(plain: dict[str, Any], file: Mapping[str, Array]) -> Summary:
         tuple(Suspect(*s) for s in plain["suspects"]),
         slices,
         plain["compact"],
+        labels=None if labels_of is None else _labels(labels_of, tallies, file, plain["alone"]),
     )
+
+
+def _labels(names: tuple[str, ...], tallies: dict[str, Tally], file: Mapping[str, Array], alone: bool) -> LabelSums:
+    present, trusted = (tuple(tallies[f"{kind}.{i}"] for i in range(len(names))) for kind in LABELS)
+    return LabelSums(names, present, trusted, file["labels.by_wrong"], file["labels.both"], alone)
 
 
 def _tally(how: dict[str, Any], name: str, file: Mapping[str, Array]) -> Tally:

@@ -288,7 +288,7 @@ def _sorted_ids(ids: Array, side: str) -> Array:
 
 def _takes_tally(metric: Metric) -> None:
     """Refuse a metric of predictions where only a tally or outcomes are at hand; `accuracy` reads both."""
-    if _fact(metric, "takes", "tally") == "predictions" and _fact(metric, "of_blocks", None) is None:
+    if _fact(metric, "takes", "tally") != "tally" and _fact(metric, "of_blocks", None) is None:
         raise InputError(f"{_name(metric)} needs Predictions; a tally or outcomes do not hold what it measures.")
 
 
