@@ -215,7 +215,7 @@ def test_verdict_of_sixty_right_answers_promises_nothing_of_one_in_a_hundred() -
 
 def test_verdict_says_how_many_labels_a_promise_would_take() -> None:
     _, decides, _ = said(Predictions.from_confidence(np.full(20, 0.99), np.ones(20)))
-    assert decides.startswith("Too few labels for a promise: about 61 of the same kind")
+    assert decides.startswith("Too few labels for a promise: about 61 would show a share")
 
 
 def test_verdict_of_answers_that_no_threshold_makes_reliable(rng: np.random.Generator) -> None:
@@ -236,7 +236,7 @@ def test_the_promise_of_a_verdict_is_that_of_fixed_sequence(rng: np.random.Gener
 def test_groups_weaken_the_promise_of_a_verdict() -> None:
     preds = Predictions.from_confidence(np.full(1000, 0.99), np.ones(1000), group=np.repeat(np.arange(40), 25))
     report = evaluate(preds, ["max_prob"])
-    assert report.data["verdict"][1].startswith("Too few groups for a promise: about 61")
+    assert report.data["verdict"][1].startswith("Too few groups for a promise: about 61 would show a share")
     assert "1,000 predictions in 40 groups" in report.to_text()
 
 

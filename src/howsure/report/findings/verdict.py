@@ -107,8 +107,8 @@ def _decides(promised: Sequence[Guarantee], findings: Sequence[FindingData]) -> 
         return f"No share of its answers can be promised to be right: {wish} is out of reach, also with more labels."
     unit = "groups" if "groups" in last else "labels"
     return (
-        f"Too few {unit} for a promise: about {last['labels_needed']:,} of the same kind would show that there is a "
-        f"share with {wish}."
+        f"Too few {unit} for a promise: about {last['labels_needed']:,} would show a share with {wish}, if it stays as "
+        "good as here."
     )
 
 
