@@ -21,8 +21,10 @@ _NAMES = {
     "report.comparison": ["Comparison", "compare"],
     "curves": [
         "BinTable",
+        "Corp",
         "Curve",
         "bin_table",
+        "corp",
         "odds_by_quantile",
         "odds_ratio",
         "precision_recall",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import inf, nan
 
 import numpy as np
 
@@ -12,9 +11,8 @@ from howsure.calibrators._classes import answered, asked, record, samples_of
 from howsure.calibrators._fitted import Fitted
 from howsure.predictions import Predictions
 from howsure.tallies.build import tally
-from howsure.tallies.tally import Counts, Sums, Tally
-
-SHRINK = 0.9  # a pass that leaves more of the steps than this share has little left to pool
+from howsure.tallies.pooling import pooled
+from howsure.tallies.tally import Counts, Tally
 
 
 @dataclass(frozen=True, eq=False)
@@ -99,60 +97,13 @@ class _Steps:
 
 def _steps(t: Tally, least: float) -> _Steps:
     """Pool adjacent violators on a tally."""
-    found = _pooled_rows(t) if t.weighted else _pooled_errors(t)
+    found = pooled(t)
     count, right = found.count[::-1], (found.count - found.loss)[::-1]
     value = np.maximum.accumulate(right / count)  # sums of weights are rounded
     half = np.minimum(least, count / 2)
     value[0] = max(value[0], min(half[0] / count[0], *value[1:2], 1.0))
     value[-1] = min(value[-1], max(1 - half[-1] / count[-1], *value[-2:-1], 0.0))
     return _Steps(found.low[::-1], found.high[::-1], count, right, value)
-
-
-def _pooled_rows(t: Tally) -> Sums:
-    """The steps of a weighted tally, most trusted first."""
-    first = _pooled(t.count, t.loss)
-    last = np.append(first[1:], len(t.count)) - 1
-    count, loss = (np.add.reduceat(a, first) for a in (t.count, t.loss))
-    return Sums(count, nan * count, loss, t.score[first], t.score[last])
-
-
-def _pooled_errors(t: Tally) -> Sums:
-    """The steps of counted samples, most trusted first.
-
-    A step can only start at an error: a right answer directly below another answer is pooled with it, whatever follows.
-    So the errors alone are looked at, with their ties.
-    """
-    block = t.blocks()
-    cuts, loss = block.before, block.loss
-    if not len(cuts) or cuts[0] > 0:  # right answers above the first error
-        cuts, loss = (np.concatenate((a[:0], [0], a)) for a in (cuts, loss))
-    first = _pooled(np.diff(cuts, append=t.n), loss)
-    return t.between(np.append(cuts[first], t.n))
-
-
-def _pooled(count: Counts, loss: Counts) -> Ints:
-    """The first row of every step, where the loss rate must rise from step to step.
-
-    Neighbours that do not rise belong to one step, and so do all of a falling run: each pass pools every run at once
-    and leaves a fraction of the steps. What several passes do not settle is little, and is pooled one by one.
-    """
-    first, size = np.arange(len(count)), inf
-    while len(first) < SHRINK * size:
-        rate, size = loss / count, len(first)
-        start = np.flatnonzero(np.concatenate(([True], rate[1:] > rate[:-1])))
-        first, count, loss = first[start], np.add.reduceat(count, start), np.add.reduceat(loss, start)
-    return first if len(first) == size else _pooled_one_by_one(first, count, loss)
-
-
-def _pooled_one_by_one(first: Ints, count: Counts, loss: Counts) -> Ints:
-    """The same with a stack of steps, in linear time whatever the data."""
-    steps: list[tuple[int, float, float]] = []
-    for row, n, lost in zip(first.tolist(), count.tolist(), loss.tolist(), strict=True):
-        while steps and steps[-1][2] * n >= lost * steps[-1][1]:
-            row, before, more = steps.pop()
-            n, lost = n + before, lost + more
-        steps.append((row, n, lost))
-    return np.array([row for row, _, _ in steps])
 
 
 def _loss_of(step: _Steps, preds: Predictions) -> Fitted:

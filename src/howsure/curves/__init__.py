@@ -1,5 +1,6 @@
 """Tallies and predictions come in, Curves go out: numbers to look at, never pictures."""
 
+from howsure.curves.corp import Corp, corp
 from howsure.curves.curve import Curve
 from howsure.curves.histograms import odds_by_quantile, odds_ratio
 from howsure.curves.ranking import precision_recall, rejection, risk_coverage, roc, threshold_diagram
@@ -7,8 +8,10 @@ from howsure.curves.reliability import BinTable, bin_table, reliability, uncerta
 
 __all__ = [
     "BinTable",
+    "Corp",
     "Curve",
     "bin_table",
+    "corp",
     "odds_by_quantile",
     "odds_ratio",
     "precision_recall",

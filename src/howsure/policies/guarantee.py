@@ -95,8 +95,12 @@ def guaranteed_threshold(
     check.fraction(risk, "risk")
     bounds.proportion(delta, "delta")
     groups = len(np.unique(t.group)) if isinstance(t, Outcomes) and t.group is not None else None
-    whole = _kept(t, largest_group) if thresholds is not None or method == "sgr" or groups else _kept_at_grid(t, bound)
-    kept = _kept(_one_of_each(t, seed), None) if isinstance(t, Outcomes) and groups and bound != "groups" else whole
+    whole = (
+        kept_counts(t, largest_group)
+        if thresholds is not None or method == "sgr" or groups
+        else _kept_at_grid(t, bound)
+    )
+    kept = kept_counts(_one_of_each(t, seed)) if isinstance(t, Outcomes) and groups and bound != "groups" else whole
     how = _bound_for(kept, method, bound)
     grid = None if thresholds is None else given(kept, thresholds, method)
     row, upper = search(kept, risk, delta, method, how, grid)
@@ -137,7 +141,8 @@ def label_budget(error: float, *, risk: float, delta: float, coverage: float = 1
     return ceil(high / coverage)
 
 
-def _kept(t: Tally | Outcomes, largest_group: int | None) -> Kept:
+def kept_counts(t: Tally | Outcomes, largest_group: int | None = None) -> Kept:
+    """Running counts over the thresholds of a tally; raise where no guarantee can rest on it."""
     rows = t if isinstance(t, Outcomes) else None
     if largest_group is not None:
         _check_largest(rows, largest_group)

@@ -11,7 +11,7 @@ import numpy as np
 
 from howsure import bounds
 from howsure._core import check
-from howsure._core.check import Floats, InputError
+from howsure._core.check import Floats, InputError, Ints
 from howsure.predictions.outcomes import Outcomes
 
 Bound = Literal["clopper_pearson", "hoeffding_bentkus", "betting", "groups"]
@@ -125,9 +125,14 @@ def _grid(kept: Kept, risk: float, delta: float, how: Bound) -> list[int]:
         units = int(kept.rows.units.max()) + 1
     enough = _enough(risk, delta) if how in ("hoeffding_bentkus", "betting") else ceil(2.5 * x)
     start = min(enough, ceil((ceil(x) + units) / 2)) * n / units
-    ranks = -(-np.arange(1, STEPS + 1) * n // STEPS)
-    rows = np.unique(np.minimum(np.searchsorted(kept.kept, ranks - 1e-9), len(kept.kept) - 1))
+    rows = step_rows(kept)
     return rows[kept.kept[rows] >= start].tolist()
+
+
+def step_rows(kept: Kept) -> Ints:
+    """Rows that keep j/50 of the samples, ties closed: all that the fixed sequence can stop at."""
+    ranks = -(-np.arange(1, STEPS + 1) * ceil(kept.n) // STEPS)
+    return np.unique(np.minimum(np.searchsorted(kept.kept, ranks - 1e-9), len(kept.kept) - 1))
 
 
 def _enough(risk: float, delta: float) -> int:

@@ -44,6 +44,7 @@ class Entry(TypedDict):
     note: NotRequired[str]
     floor: NotRequired[float]
     better: Better
+    anchors: NotRequired[dict[str, float]]  # what this number is where the order is "random" and where it is "best"
     bounds: NotRequired[list[float | None] | None]
     bounds_why: NotRequired[str]
 
@@ -103,6 +104,55 @@ class Operating(TypedDict):
     errors: list[float]
     deferred: list[float]
     classes: list[ClassDeferral]
+    asked: NotRequired[list[float]]  # the coverage by which `howsure threshold --coverage` finds this point
+    kept: NotRequired[list[float]]
+    wrong: NotRequired[list[float]]
+
+
+class Points(TypedDict):
+    """Thresholds with what they accept: columns, most trusted first; a threshold of null accepts nothing.
+
+    `low` and `high` are limits of the accuracy, null where samples are weighted or grouped.
+    """
+
+    threshold: Column
+    kept: list[float]
+    wrong: list[float]
+    low: list[float] | None
+    high: list[float] | None
+
+
+class Guarantee(TypedDict):
+    """Thresholds that the fixed sequence tests, and the upper bound of the risk at each, by delta."""
+
+    points: Points
+    bounds: dict[str, list[float]]
+
+
+class Deciding(TypedDict):
+    """What thresholds cost and promise.
+
+    `corners` are those of the convex hull of (kept, wrong): for any costs the cheapest threshold is one of them.
+    `guarantee` is null where `why` says that none can rest on these samples.
+    """
+
+    n: float
+    corners: Points
+    guarantee: Guarantee | None
+    why: str | None
+
+
+class CorpData(TypedDict):
+    """The isotonic reliability curve, and the Brier score of the confidence in parts.
+
+    score = miscalibration - discrimination + uncertainty.
+    """
+
+    curve: CurveData
+    score: float
+    miscalibration: float
+    discrimination: float
+    uncertainty: float
 
 
 class HistogramData(TypedDict):
@@ -178,6 +228,8 @@ class Views(TypedDict):
     classes: list[ClassRow]
     bands: list[Band]
     confusion: NotRequired[Confusion | None]
+    deciding: NotRequired[Deciding]
+    corp: NotRequired[CorpData | None]
 
 
 class BrierData(TypedDict):

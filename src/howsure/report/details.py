@@ -101,6 +101,14 @@ def operating_rows(t: Tally) -> Ints:
     return np.unique(rows.clip(max=len(kept) - 1))
 
 
+def asked_coverages(t: Tally) -> Floats:
+    """For each of these rows, the smallest of the 200 coverages that leads to it."""
+    kept = np.cumsum(t.count)
+    at = np.arange(1, POINTS + 1) / POINTS
+    found = np.searchsorted(kept, at * float(kept[-1]) - ROUNDING * float(t.n)).clip(max=len(kept) - 1)
+    return at[np.unique(found, return_index=True)[1]]
+
+
 def span(t: Tally) -> tuple[float, float]:
     """Where the bars of a histogram begin and end: [0, 1] for claims, else the range of the finite scores."""
     low, high = t.score_range()

@@ -29,6 +29,7 @@ from howsure.report import catalogue
 from howsure.report.calibration import change_data
 from howsure.report.catalogue import Score
 from howsure.report.curves import drawn
+from howsure.report.deciding import anchored
 from howsure.report.findings import case_of, changes, findings, guarantees, verdict
 from howsure.report.focus import By, Focus, cuts_known, focused, sliced
 from howsure.report.labels import label_section
@@ -99,7 +100,8 @@ def evaluate(
 def report(s: Summary, asked: Asked) -> Report:
     """The report of a summary: of predictions in memory, or of all parts of a stream."""
     sure, t = asked.sure, s.tally
-    numbers = measured(catalogue.possible(s.shape, t, many_labels=s.labels is not None), s, s.first, sure)
+    items = catalogue.possible(s.shape, t, many_labels=s.labels is not None)
+    numbers = anchored(measured(items, s, s.first, sure), t)
     found = [*asked.notices, *findings(case_of(s)), *_changes(asked)]
     names, source = s.shape.class_names, s.source("score", s.first)
     promised, test = guarantees(source, s.n, sure.level), _claims_test(source, sure.seed)

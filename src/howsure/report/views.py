@@ -23,7 +23,8 @@ from howsure.render.model import (
     Suspect,
     Views,
 )
-from howsure.report.details import BARS, operating_rows, span
+from howsure.report.deciding import corp_data, deciding
+from howsure.report.details import BARS, asked_coverages, operating_rows, span
 from howsure.report.samples import class_names
 from howsure.report.summary import Summary
 from howsure.report.thumbnails import thumbnail
@@ -43,10 +44,12 @@ def views(s: Summary, level: float, images: Sequence[ArrayLike] | None = None) -
 
     >>> from howsure import Predictions
     >>> sorted(views(Summary.of(Predictions.from_probs([[0.9, 0.1], [0.2, 0.8]], [0, 0])), 0.95))
-    ['bands', 'classes', 'confusion', 'histogram', 'label_errors', 'operating', 'scatter']
+    ['bands', 'classes', 'confusion', 'corp', 'deciding', 'histogram', 'label_errors', 'operating', 'scatter']
     """
     return {
         "operating": operating(s, level),
+        "deciding": deciding(s, level),
+        "corp": corp_data(s),
         "histogram": histogram(s),
         "scatter": scatter(s),
         "label_errors": with_images(label_errors(s), images, s.n),
@@ -76,6 +79,9 @@ def operating(s: Summary, level: float) -> Operating:
         "errors": finite(1000 * wrong / n),
         "deferred": finite(1000 * (1 - kept / n)),
         "classes": deferral(s),
+        "asked": asked_coverages(t).tolist(),
+        "kept": finite(kept, 12),
+        "wrong": finite(wrong, 12),
     }
 
 

@@ -1,0 +1,90 @@
+"""What a page decides by is what the commands decide by."""
+
+from math import ceil, inf, log, log1p
+
+import numpy as np
+import pytest
+
+from howsure import Predictions, metrics, tally
+from howsure.policies import guaranteed_threshold, threshold_for_cost, threshold_for_coverage
+from howsure.report import evaluate
+from howsure.report.deciding import deciding
+from howsure.report.summary import Summary
+
+
+def predictions(n: int, seed: int = 0, *, digits: int = 12) -> Predictions:
+    rng = np.random.default_rng(seed)
+    claim = rng.beta(5, 1, n).round(digits)
+    return Predictions.from_confidence(claim, rng.random(n) < claim)
+
+
+@pytest.mark.parametrize("digits", [1, 2, 12])
+def test_for_any_costs_the_cheapest_corner_is_the_cheapest_threshold(digits: int) -> None:
+    preds = predictions(600, digits=digits)
+    t, found = tally(preds.confidence, correct=preds.correct), deciding(Summary.of(preds), 0.95)
+    corners, n, rng = found["corners"], found["n"], np.random.default_rng(1)
+    for error, deferral, expert in zip(10 ** rng.uniform(-2, 4, 300), rng.uniform(0, 5, 300), rng.random(300) / 5):  # noqa: B905
+        best = threshold_for_cost(t, error=error, deferral=deferral, expert_error=expert)
+        asked = deferral + error * expert
+        cost = [(error * w + asked * (n - k)) / n for k, w in zip(corners["kept"], corners["wrong"], strict=True)]
+        least = min(cost) + 1e-12 * max(1.0, error, asked)
+        row = max(i for i, c in enumerate(cost) if c <= least)
+        assert (corners["threshold"][row] or inf) == best.threshold
+        assert cost[row] == pytest.approx(best.cost, rel=1e-12)
+
+
+@pytest.mark.parametrize("n", [40, 500, 5000])
+def test_walking_along_the_steps_finds_the_guaranteed_threshold(n: int) -> None:
+    preds = predictions(n, 2)
+    t, found = tally(preds.confidence, correct=preds.correct), deciding(Summary.of(preds), 0.95)["guarantee"]
+    feasible = 0
+    for delta in ("0.01", "0.05", "0.1"):
+        for risk in (0.01, 0.02, 0.05, 0.1, 0.15, 0.2):
+            g = guaranteed_threshold(t, risk=risk, delta=float(delta))
+            x = log(float(delta)) / log1p(-risk)
+            start, best = min(ceil(2.5 * x), ceil((ceil(x) + n) / 2)), None
+            for i, bound in enumerate(found["bounds"][delta]):
+                if found["points"]["kept"][i] < start:
+                    continue
+                if not bound < risk:
+                    break
+                best = i
+            assert g.feasible is (best is not None)
+            feasible += g.feasible
+            if best is not None:
+                assert found["points"]["threshold"][best] == g.threshold
+                assert found["bounds"][delta][best] == g.bound
+    assert feasible > 0 or n == 40
+
+
+@pytest.mark.parametrize(("n", "digits"), [(37, 12), (1000, 2), (10_001, 12)])
+def test_the_asked_coverage_leads_the_command_to_the_same_threshold(n: int, digits: int) -> None:
+    preds = predictions(n, 4, digits=digits)
+    o = evaluate(preds).data["views"]["operating"]
+    t = tally(preds.confidence, correct=preds.correct)
+    assert len(o["asked"]) == len(o["coverage"])
+    for asked, kept in zip(o["asked"], o["kept"], strict=True):
+        assert threshold_for_coverage(t, float(f"{asked:g}")).kept == kept
+
+
+def test_groups_and_weights_say_why_there_is_no_guarantee() -> None:
+    conf, right = [0.9, 0.8, 0.7, 0.6], [1, 1, 0, 1]
+    for preds in (
+        Predictions.from_confidence(conf, right, group=[0, 0, 1, 1]),
+        Predictions.from_confidence(conf, right, weight=[1, 2, 3, 4]),
+    ):
+        found = deciding(Summary.of(preds), 0.95)
+        assert found["guarantee"] is None
+        assert found["why"]
+        assert found["corners"]["low"] is None
+
+
+def test_the_anchors_of_the_aurc_are_those_of_random_and_perfect_order() -> None:
+    preds = predictions(300)
+    entry = evaluate(preds).data["metrics"]["aurc"]
+    right = preds.correct
+    assert entry["anchors"]["random"] == pytest.approx(metrics.aurc(tally(np.ones(300), correct=right)))
+    assert entry["anchors"]["best"] == pytest.approx(metrics.aurc(tally(right.astype(float), correct=right)), rel=0.05)
+    order = np.concatenate((np.linspace(1, 0.6, int(right.sum())), np.linspace(0.4, 0, int((~right).sum()))))
+    ranked = tally(order, correct=np.sort(right)[::-1])
+    assert entry["anchors"]["best"] == pytest.approx(metrics.aurc(ranked), rel=1e-9)
