@@ -9,6 +9,7 @@ import pytest
 
 from browser.payloads import PAYLOADS
 from howsure.render.html import page
+from howsure.render.sections import cases
 from howsure.render.words import value
 
 HERE = Path(__file__).parent
@@ -73,8 +74,9 @@ def test_the_numbers_at_every_operating_point_are_those_of_the_json(show: Any, r
         )
         assert p.shown("coverage") == f"{o['coverage'][i] * 100:.1f} %"
         assert p.shown("accuracy") == f"{o['accuracy'][i] * 100:.2f} %"
-        assert p.shown("errors") == f"{o['errors'][i]:.1f}"
-        assert p.shown("deferred") == f"{o['deferred'][i]:.0f}"
+        assert p.shown("wrong") == f"{o['wrong'][i]:,.0f} of {o['kept'][i]:,.0f}"
+        assert p.shown("errors") == cases(o["errors"][i])
+        assert p.shown("deferred") == cases(o["deferred"][i])
         shares = p.script("return [...document.querySelectorAll('[data-class] progress')].map((e) => e.value)")
         assert shares == [c["deferred"][i] for c in o["classes"]]
 

@@ -160,7 +160,7 @@ def _kept_at_grid(t: Tally | Outcomes, bound: Bound | None) -> Kept:
     """Only the thresholds that a sequence can test, where counts are all that its bound reads."""
     table = t.tally() if isinstance(t, Outcomes) else t
     if bound == "betting" or not table.zero_one or table.weighted or table.approximate:
-        return _kept(t, None)
+        return kept_counts(t)
     ranks = -(-np.arange(1, STEPS + 1, dtype=np.int64) * int(table.n) // STEPS)
     sums = table.between(np.unique(np.append(0, table.cut_at(ranks))))
     return Kept(sums.low, np.cumsum(sums.count).astype(np.float64), np.cumsum(sums.loss).astype(np.float64), True)

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from howsure._core import json
 from howsure.render import svg
-from howsure.render.html import render
+from howsure.render.html import render, safe_json
 from howsure.render.model import ComparisonData, CostRow, Difference, Entry, Metrics
-from howsure.render.pictures import LINES, UNIT, Picture, top
+from howsure.render.overlay import claimed, colour, overlaid, priced
 from howsure.render.tables import Sheet, Table
 from howsure.render.words import (
     between,
@@ -23,6 +24,8 @@ from howsure.render.words import (
     signed,
 )
 
+FEW = 12  # models whose pairs a page lists one by one
+PAIRS, RANKING = "Paired differences", "Ranking by AURC"
 RANKED = ("augrc", "coverage_at_risk_0.05")
 GROUPS = (
     ("Its answers", ("accuracy", "nll", "brier")),
@@ -73,7 +76,7 @@ def _ranking(data: ComparisonData) -> Table:
         ]
         for row in data["models"]
     ]
-    return Table("Ranking by AURC", head, rows, "Behind: the paired difference to the best.")
+    return Table(RANKING, head, rows, "Behind: the paired difference to the best.")
 
 
 def _numbers(data: ComparisonData, title: str, names: Sequence[str]) -> Table:
@@ -120,7 +123,7 @@ def _pairs(data: ComparisonData) -> Table:
         for p, name, d in found
     ]
     head = ["models", "number", "difference", "interval", ""]
-    return Table("Paired differences", head, rows, "Clear: the interval excludes 0.")
+    return Table(PAIRS, head, rows, "Clear: the interval excludes 0.")
 
 
 def _fair(data: ComparisonData) -> Table:
@@ -194,16 +197,23 @@ def _classes(data: ComparisonData) -> Table:
 
 
 def page(data: ComparisonData) -> str:
-    """One offline file: overlaid curves, cost, and all tables."""
+    """One offline file: overlaid curves, cost, who is clearly better, and all tables."""
     names = [row["name"] for row in data["models"]]
     shown, first = sheet(data), data["provenance"][names[0]]
+    pictures = [overlaid(data), *claimed(data), *priced(data)]
+    tables = [table for table in shown.tables if table.title != PAIRS or len(names) <= FEW]
     return render(
         "compare.html.j2",
         data=data,
         title="Which one is better?",
         sheet=shown,
-        legend=[(name, _colour(i)) for i, name in enumerate(names)],
-        pictures=[_overlaid(data), *_claimed(data), *_priced(data)],
+        tables=[_cut(table, len(names)) for table in tables],
+        matrix=matrix(data),
+        models=names,
+        pairs={f"{p['a']} − {p['b']}": json.line([p["a"], p["b"]]) for p in data["pairs"]},
+        legend=[(name, colour(i)) for i, name in enumerate(names)],
+        pictures=pictures,
+        drawn_data=safe_json({p.name: p.data for p in pictures}),
         origin=[
             *((name, ", ".join(identity(i) for i in p["inputs"])) for name, p in data["provenance"].items()),
             *origin(data["howsure"], {**first, "inputs": []}),
@@ -211,45 +221,23 @@ def page(data: ComparisonData) -> str:
     )
 
 
-def _colour(model: int) -> str:
-    return f"c{model % LINES}"
+def _cut(table: Table, models: int) -> Table:
+    """A long table of many models, cut to what a page can hold; the JSON has all of it."""
+    most = 200 if models <= 4 else 60 if models <= FEW else 25
+    if table.title == RANKING or len(table.rows) <= most:
+        return table
+    note = f"{table.note} The first {most} of {len(table.rows):,} rows.".strip()
+    return Table(table.title, table.head, table.rows[:most], note)
 
 
-def _overlaid(data: ComparisonData) -> Picture:
-    curves = [data["curves"][row["name"]] for row in data["models"]]
-    f = svg.frame(UNIT, (0, top(v for c in curves for v in c["y"])), ("share accepted", "wrong among the accepted"))
-    lines = [svg.line(f, c["x"], c["y"], _colour(i)) for i, c in enumerate(curves)]
-    read = "A lower curve is better. Curves that cross: better for one coverage, worse for another."
-    return Picture("Risk and coverage", read, svg.svg(f, lines[::-1], title="Risk against coverage of every model"))
-
-
-def _claimed(data: ComparisonData) -> list[Picture]:
-    """Reliability of the models whose score is a probability."""
-    found = [(i, data["reliability"].get(row["name"])) for i, row in enumerate(data["models"])]
-    f = svg.frame(UNIT, UNIT, ("confidence", "accuracy"))
-    lines = [svg.line(f, c["x"], c["y"], _colour(i)) for i, c in found if c is not None]
-    if not lines:
-        return []
-    marks = [svg.line(f, UNIT, UNIT, "ideal"), *lines[::-1]]
-    read = "Fifteen bins of equally many answers. On the dashed line confidence is accuracy; below it claims too much."
-    return [Picture("Reliability", read, svg.svg(f, marks, title="Accuracy against confidence of every model"))]
-
-
-def _priced(data: ComparisonData) -> list[Picture]:
-    """Cost against AURC and, where known, ECE; one dot per model."""
-    colour = {row["name"]: _colour(i) for i, row in enumerate(data["models"])}
-    found: list[Picture] = []
-    for name in ("aurc", "ece"):
-        known = [(c["cost"], c[name], colour[c["name"]]) for c in data["cost"]]
-        dots = [(cost, value, kind) for cost, value, kind in known if value is not None]
-        if dots:
-            found.append(_dots(dots, data["cost_name"], meaning(name).title))
-    return found
-
-
-def _dots(dots: list[tuple[float, float, str]], what: str, title: str) -> Picture:
-    ends = (top(cost for cost, _, _ in dots), top(value for _, value, _ in dots))
-    f = svg.frame((0, ends[0]), (0, ends[1]), (what, title), (svg.short, svg.plain))
-    marks = [svg.dots(f, [cost], [value], kind) for cost, value, kind in dots]
-    drawn = svg.svg(f, marks, title=f"{title} against {what}")
-    return Picture(f"Cost and {title}", "Lower and further left is better.", drawn)
+def matrix(data: ComparisonData) -> Table:
+    """Every model against every other by AURC; a sign is only given where the difference is clear."""
+    names = [row["name"] for row in data["models"]]
+    found: dict[tuple[str, str], str] = {}
+    for p in data["pairs"]:
+        better = p["aurc"]["value"] < 0
+        signs = ("=", "=") if not p["aurc"]["clear"] else ("+", "−") if better else ("−", "+")
+        found[p["a"], p["b"]], found[p["b"], p["a"]] = signs
+    rows = [[a, *("" if a == b else found[a, b] for b in names)] for a in names]
+    note = "The row against the column, by AURC: + clearly better, − clearly worse, = not told apart."
+    return Table("Clearly better, or not told apart?", ["", *names], rows, note)

@@ -14,6 +14,7 @@ from markupsafe import Markup
 from howsure._core import json
 from howsure.render import pictures, sections
 from howsure.render.model import Entry, ReportData
+from howsure.render.steps import steps
 from howsure.render.tables import Table
 from howsure.render.words import (
     ARROWS,
@@ -31,6 +32,11 @@ from howsure.render.words import (
 )
 
 TILES = ("accuracy", "aurc", "coverage_at_risk_0.01", "ece")
+COSTS = (
+    ("error", "Cost of a wrong answer", 10),
+    ("deferral", "Cost of a deferral", 1),
+    ("expert", "Error rate of the expert", 0),
+)
 BINS = {"equal_range": "equal range", "equal_size": "equal size", "adaptive": "adaptive"}
 
 
@@ -41,12 +47,13 @@ def page(report: ReportData) -> str:
 
 def frame(html: str) -> str:
     """A page in a frame for notebooks; sandboxed, so it can reach nothing of the notebook."""
-    return str(Markup('<iframe srcdoc="{}" sandbox="allow-scripts" width="100%" height="900"></iframe>').format(html))
+    rights = "allow-scripts allow-downloads"
+    return str(Markup('<iframe srcdoc="{}" sandbox="{}" width="100%" height="900"></iframe>').format(html, rights))
 
 
 def render(template: str, **parts: object) -> str:
     """A template with the shared style, script and policy."""
-    css, js = Markup(source("report.css")), Markup(source("report.js"))
+    css, js = Markup(source("report.css")), Markup(source("page.js") + "\n" + source("decide.js"))
     return _environment().get_template(template).render(css=css, js=js, policy=policy(css, js), **parts) + "\n"
 
 
@@ -89,15 +96,14 @@ def _parts(report: ReportData) -> dict[str, object]:
         "level": level(report["provenance"]["level"]),
         "tiles": [_tile(name, report["metrics"][name]) for name in TILES if name in report["metrics"]],
         **_operating(report),
-        "linked": [pictures.risk_coverage(report), pictures.threshold_diagram(report), pictures.histogram(report)],
-        "reliability": _reliability(report),
+        **_pictures(report),
         "evidence": evidence,
         "questions": [(q, [_metric(*item) for item in found.items()]) for q, found in by_question(report["metrics"])],
         "labels": sections.labels(report),
         "tables": _tables(report),
         "changed": _known(sections.changes(calibration), sections.methods(calibration)),
         "notes": calibration["notes"] if calibration is not None and "notes" in calibration else [],
-        "more": pictures.more(report),
+        "steps": steps(report, page=True, full=True),
         "doubts": sections.doubts(views["label_errors"]),
         "pictured": any("image" in s for s in views["label_errors"]),
         "classes": sections.classes(views["classes"]),
@@ -153,12 +159,14 @@ def _metric(name: str, e: Entry) -> MetricRow:
 def _operating(report: ReportData) -> dict[str, object]:
     """The operating points in words, and what the script needs to move between them."""
     o, start = report["views"]["operating"], pictures.opening(report).row
-    shown = sections.operating(o)
+    shown = sections.operating(o, report["n"])
     deferred = [(c["name"], c["deferred"][start], percent(c["deferred"][start])) for c in o["classes"]]
     some = len(deferred) < (report["k"] or len(report["views"]["classes"]))
-    columns = {name: o[name] for name in ("coverage", "threshold", "accuracy")}
+    names = ("coverage", "threshold", "accuracy", "low", "high", "errors", "deferred", "asked", "kept", "wrong")
+    columns = {name: o.get(name) for name in names}
     return {
         "shown": shown,
+        "costs": COSTS,
         "start": start,
         "points": sections.listed(len(o["coverage"])),
         "listed": [(name, what) for name, what in sections.LISTED.items() if name in shown],
@@ -166,7 +174,47 @@ def _operating(report: ReportData) -> dict[str, object]:
         "deferred_note": f"The {len(deferred)} classes that are deferred most."
         if some
         else "Share of each true class that is deferred at this threshold.",
-        "rows": safe_json({**columns, "shown": shown, "classes": [c["deferred"] for c in o["classes"]]}),
+        "rows": safe_json(
+            {**columns, "n": report["n"], "classes": [c["deferred"] for c in o["classes"]], "decide": _decide(report)}
+        ),
+    }
+
+
+def _decide(report: ReportData) -> dict[str, object]:
+    """What the script needs to price and promise, and to write the command and the policy of it."""
+    p, calibrated = report["provenance"], report["calibration"] is not None
+    digests = [i.get("sha256", "") for i in p["inputs"]]
+    return {
+        "deciding": report["views"].get("deciding"),
+        "reading": p.get("reading"),
+        "score": report["score"],
+        "calibrated": calibrated,
+        "policy": {
+            "howsure": report["howsure"],
+            "score": report["score"],
+            "k": report["k"],
+            "class_names": report["class_names"],
+            "n": report["n"],
+            "source": ", ".join(i["file"] for i in p["inputs"] if "file" in i),
+            "sha256": digests if any("file" in i for i in p["inputs"]) else [],
+        },
+    }
+
+
+def _pictures(report: ReportData) -> dict[str, object]:
+    """All pictures, and what is drawn in them for the pointer and for files."""
+    linked = [pictures.risk_coverage(report), pictures.threshold_diagram(report), pictures.histogram(report)]
+    bins, more = _reliability(report), pictures.more(report)
+    found = report["views"].get("corp")
+    corp = None if found is None else pictures.corp(report, found)
+    every = [*linked, *(b.picture for b in bins), *more, *([corp] if corp else [])]
+    return {
+        "linked": linked,
+        "reliability": bins,
+        "more": more,
+        "corp": corp,
+        "corp_parts": [] if found is None else sections.corp(found),
+        "drawn_data": safe_json({p.name: p.data for p in every}),
     }
 
 
@@ -175,14 +223,14 @@ class Bins(NamedTuple):
 
     name: str
     title: str
-    svg: Markup
+    picture: pictures.Picture
     rows: list[list[str]]
 
 
 def _reliability(report: ReportData) -> list[Bins]:
     curves = {name: report["curves"].get(f"reliability_{name}") for name in BINS}
     return [
-        Bins(name, BINS[name], pictures.reliability(report, curve), sections.bins(curve))
+        Bins(name, BINS[name], pictures.reliability(report, curve, name), sections.bins(curve))
         for name, curve in curves.items()
         if curve is not None
     ]

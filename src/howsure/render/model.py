@@ -122,7 +122,7 @@ class Points(TypedDict):
     high: list[float] | None
 
 
-class Guarantee(TypedDict):
+class TestedSteps(TypedDict):
     """Thresholds that the fixed sequence tests, and the upper bound of the risk at each, by delta."""
 
     points: Points
@@ -138,7 +138,7 @@ class Deciding(TypedDict):
 
     n: float
     corners: Points
-    guarantee: Guarantee | None
+    guarantee: TestedSteps | None
     why: str | None
 
 

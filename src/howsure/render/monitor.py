@@ -7,9 +7,9 @@ from itertools import pairwise
 from markupsafe import Markup
 
 from howsure.render import svg
-from howsure.render.html import render
+from howsure.render.html import render, safe_json
 from howsure.render.model import DriftData, MonitorData, MonthData, Number, PartData
-from howsure.render.pictures import Picture, edges, top
+from howsure.render.pictures import Picture, drawn, edges, middles, top
 from howsure.render.tables import Sheet, Table
 from howsure.render.words import between, between_percent, level, number, origin, percent
 
@@ -158,14 +158,15 @@ def _remarks(data: MonitorData) -> list[str]:
 
 def page(data: MonitorData) -> str:
     """The whole page; everything on it comes from the monitor."""
-    shown = sheet(data)
+    shown, pictures = sheet(data), [*_line(data), *(_distributions(data, m) for m in data["months"])]
     sources = [pair for p in data["provenance"].values() for pair in origin(data["howsure"], p)]
     return render(
         "monitor.html.j2",
         data=data,
         title="Is it still as good?",
         sheet=shown,
-        pictures=[*_line(data), *(_distributions(data, m) for m in data["months"])],
+        pictures=pictures,
+        drawn_data=safe_json({p.name: p.data for p in pictures}),
         origin=list(dict.fromkeys(sources)),
     )
 
@@ -191,7 +192,12 @@ def _line(data: MonitorData) -> list[Picture]:
     names = ", ".join(f"{i}: {m['name']}" for i, m in enumerate(months, start=1))
     legend = (("estimated, with limits", "main"), ("by labels", "wrong"), ("reference", "ideal"))
     read = f"Months are numbered: {names}."
-    return [Picture("Accuracy", read, svg.svg(f, marks, title=f"Accuracy by month. {names}"), legend)]
+    said = f"Accuracy by month. {names}"
+    series = {
+        "estimated": {"x": x, "y": [g["value"] for g in guesses], "low": low, "high": high},
+        "by labels": {"x": x, "y": came},
+    }
+    return [drawn("accuracy", "Accuracy", read, f, marks, series, said=said, legend=legend)]
 
 
 def _below(v: float) -> float:
@@ -214,7 +220,10 @@ def _distributions(data: MonitorData, month: MonthData) -> Picture:
         legend.append(("threshold", "ideal"))
     title = f"Scores of {month['name']} beside the reference"
     read = "Where the line leaves the bars, scores have moved."
-    return Picture(f"Scores, {month['name']}", read, svg.svg(f, marks, title=title), tuple(legend))
+    middle = middles(cuts)
+    series = {"reference": {"x": middle, "y": bars}, month["name"]: {"x": middle, "y": month["bars"]}}
+    name = f"scores-{month['name']}"
+    return drawn(name, f"Scores, {month['name']}", read, f, marks, series, said=title, legend=tuple(legend))
 
 
 def _threshold(f: svg.Frame, at: float) -> Markup:

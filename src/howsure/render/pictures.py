@@ -2,29 +2,76 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import accumulate
-from typing import NamedTuple
+from collections.abc import Iterable, Mapping, Sequence
+from itertools import accumulate, pairwise
+from typing import NamedTuple, TypedDict
 
 from markupsafe import Markup
 
 from howsure.render import svg
-from howsure.render.model import Column, CurveData, ReportData, Scatter
+from howsure.render.model import Column, CorpData, CurveData, ReportData, Scatter, ScoreData
 from howsure.render.svg import Frame
+from howsure.render.words import number
 
 UNIT = (0.0, 1.0)
 START = 0.9  # the coverage at which the page opens
-LINES = 6  # colours of curves; they repeat after that
+COLOURS = 8  # of curves; further ones have dashes
 FATES = (("right", "right"), ("label among the top 5", "near"), ("wrong", "wrong"))
+UNITS: dict[svg.Format, str] = {svg.percent: "percent", svg.plain: "plain", svg.short: "short"}
+
+
+class Series(TypedDict):
+    """A line or a set of points: columns by name; `x` and `y` are drawn."""
+
+    name: str
+    columns: dict[str, Column]
+
+
+class Data(TypedDict):
+    """What is drawn, for the pointer and for the file: names and units of both axes, and the series."""
+
+    labels: list[str]
+    units: list[str]
+    series: list[Series]
 
 
 class Picture(NamedTuple):
-    """A heading, how to read it, the drawing, and what its colours mean."""
+    """A heading, how to read it, the drawing, what is drawn, and what its colours mean."""
 
+    name: str
     title: str
     read: str
     svg: Markup
+    data: Data
     legend: tuple[tuple[str, str], ...] = ()
+
+
+def drawn(
+    name: str,
+    title: str,
+    read: str,
+    f: Frame,
+    marks: Sequence[Markup],
+    series: Mapping[str, Mapping[str, Sequence[float | None]]],
+    *,
+    said: str,
+    legend: tuple[tuple[str, str], ...] = (),
+    more: Sequence[Frame] = (),
+) -> Picture:
+    """A picture with what is drawn; `said` is for screen readers."""
+    data: Data = {
+        "labels": list(f.labels),
+        "units": [UNITS.get(write, "plain") for write in f.write],
+        "series": [
+            {"name": who, "columns": {key: short(c) for key, c in found.items()}} for who, found in series.items()
+        ],
+    }
+    return Picture(name, title, read, svg.svg(f, marks, title=said, name=name, more=more), data, legend)
+
+
+def short(column: Sequence[float | None]) -> Column:
+    """Numbers with five digits, which is more than a picture shows."""
+    return [None if v is None else v if isinstance(v, int) else float(f"{v:.5g}") for v in column]
 
 
 def more(report: ReportData) -> list[Picture]:
@@ -45,10 +92,14 @@ def risk_coverage(report: ReportData) -> Picture:
     c, at = report["curves"]["risk_coverage"], opening(report)
     f = svg.frame(UNIT, (0, top(c["y"])), ("share accepted", "wrong among the accepted"))
     marks = [svg.line(f, c["x"], c["y"], "main"), _marker(f, at.coverage, 1 - at.accuracy)]
-    return Picture(
+    return drawn(
+        "risk",
         "Risk and coverage",
         "Accept fewer, and fewer of them are wrong. A lower curve is better.",
-        svg.svg(f, marks, title=_said(c, "Risk"), name="risk"),
+        f,
+        marks,
+        {report["score"]: _columns(c)},
+        said=_said(c, "Risk"),
     )
 
 
@@ -62,19 +113,33 @@ def threshold_diagram(report: ReportData) -> Picture:
         svg.line(f, c["x"], c["y"], "main"),
         _marker(f, 1 - at.coverage, at.accuracy),
     ]
-    return Picture(
+    return drawn(
+        "threshold",
         "Threshold diagram",
         "Defer more, and more of the rest is right. Dashed: a score that knows every error.",
-        svg.svg(f, marks, title=_said(c, "Accuracy of the kept"), name="threshold"),
+        f,
+        marks,
+        {report["score"]: _columns(c), "ideal": {"x": ideal["x"], "y": ideal["y"]}},
+        said=_said(c, "Accuracy of the kept"),
     )
 
 
-def reliability(report: ReportData, c: CurveData) -> Markup:
+def _columns(c: CurveData) -> dict[str, Column]:
+    """The columns of a curve that a file should hold."""
+    found: dict[str, Column] = {"x": c["x"], "y": c["y"]}
+    if "threshold" in c:
+        found["threshold"] = c["threshold"]
+    if "low" in c and "high" in c:
+        found |= {"low": c["low"], "high": c["high"]}
+    return found
+
+
+def reliability(report: ReportData, c: CurveData, name: str) -> Picture:
     """Accuracy against confidence with consistency bars and counts."""
     f = svg.frame(UNIT, UNIT, ("confidence", "accuracy"))
     none: Column = [None] * len(c["x"])
     share = _shares(c.get("weight", none))
-    count = svg.Frame(f.x, svg.Scale(0, 16, f.y.start, f.y.end, root=True), f.labels)  # a quarter of the height
+    count = svg.Frame(f.x, svg.Scale(0, 4, f.y.start, f.y.end), f.labels)  # a quarter of the height
     marks = [
         _shade(f, opening(report).threshold),
         svg.whiskers(count, c["x"], [0.0] * len(share), share, "counts"),
@@ -83,28 +148,63 @@ def reliability(report: ReportData, c: CurveData) -> Markup:
         svg.line(f, c["x"], c["y"], "thin"),
         svg.dots(f, c["x"], c["y"], "main"),
     ]
-    return svg.svg(f, marks, title=_said(c, "Accuracy"), name="reliability")
+    columns = {**_columns(c), "answers": c.get("weight", none)}
+    return drawn(f"reliability-{name}", "Reliability", "", f, marks, {name: columns}, said=_said(c, "Accuracy"))
+
+
+def corp(report: ReportData, found: CorpData) -> Picture:
+    """The isotonic reliability curve with its band; before calibration too where the report knows it."""
+    c = found["curve"]
+    f = svg.frame(UNIT, UNIT, ("confidence", "accuracy"))
+    none: Column = [None] * len(c["x"])
+    before = report["curves"].get("reliability_before")
+    marks = [
+        _shade(f, opening(report).threshold),
+        svg.band(f, c["x"], c.get("low", none), c.get("high", none)),
+        svg.line(f, UNIT, UNIT, "ideal"),
+        *([svg.line(f, before["x"], before["y"], "before")] if before else []),
+        svg.line(f, c["x"], c["y"], "main"),
+    ]
+    series: dict[str, Mapping[str, Column]] = {"after" if before else "isotonic": _columns(c)}
+    if before:
+        series["before"] = _columns(before)
+    legend = (("after calibration", "main"), ("before", "before")) if before else ()
+    return drawn(
+        "corp", "Reliability without bins", "", f, marks, series, said=_said(c, "Isotonic accuracy"), legend=legend
+    )
 
 
 def histogram(report: ReportData) -> Picture:
-    """Counts of right, top-5 and wrong answers, stacked."""
+    """How often each score is given, right answers above and wrong ones below, each on a scale of its own."""
     h = report["views"]["histogram"]
     cuts = edges(h["low"], h["high"], len(h["right"]))
-    wrong = h["wrong"]
-    near, all_ = _stack(wrong, h["top_5"]), _stack(wrong, h["top_5"], h["right"])
-    write = (svg.percent if (h["low"], h["high"]) == UNIT else svg.plain, svg.plain)
-    f = svg.frame(
-        (h["low"], h["high"]), (0, max([1, *all_])), (report["score"], "answers (square-root scale)"), write, root=True
-    )
+    wrong = _stack(h["wrong"], h["top_5"])
+    write = (svg.plain, svg.short)
+    span, name = (h["low"], h["high"]), report["score"]
+    f = svg.frame(span, (0, max([1, *h["right"]])), (name, "right answers"), write, rows=(98, 28))
+    g = svg.frame(span, (0, max([1, *wrong])), (name, "wrong answers"), write, rows=(208, 142))
+    at = opening(report).threshold
     marks = [
-        _shade(f, opening(report).threshold),
-        svg.bars(f, cuts, near, all_, "right"),
-        svg.bars(f, cuts, wrong, near, "near"),
-        svg.bars(f, cuts, [0] * len(wrong), wrong, "wrong"),
+        _shade(f, at),
+        _shade(g, at),
+        svg.bars(f, cuts, [0] * len(wrong), h["right"], "right"),
+        svg.bars(g, cuts, h["wrong"], wrong, "near"),
+        svg.bars(g, cuts, [0] * len(wrong), h["wrong"], "wrong"),
     ]
-    title = f"Histogram of {report['score']}: right and wrong among {report['n']:,} answers"
-    read = "How often each confidence is given. Shaded: what is deferred."
-    return Picture("Confidence histogram", read, svg.svg(f, marks, title=title, name="histogram"), _fates(report))
+    middle = middles(cuts)
+    fates = {"right": h["right"], "label among the top 5": h["top_5"], "wrong": h["wrong"]}
+    shown = {who: {"x": middle, "y": c} for who, c in fates.items() if any(c) or who != "label among the top 5"}
+    return drawn(
+        "histogram",
+        "Confidence histogram",
+        "How often each score is given; both panels have a scale of their own. Shaded: what is deferred.",
+        f,
+        marks,
+        shown,
+        said=f"Histogram of {report['score']}: right and wrong among {report['n']:,} answers",
+        legend=_fates(report),
+        more=(g,),
+    )
 
 
 def scatter(report: ReportData) -> Picture | None:
@@ -113,12 +213,13 @@ def scatter(report: ReportData) -> Picture | None:
     if s is None or not s["score"]:
         return None
     h = report["views"]["histogram"]
-    write = (svg.percent if (h["low"], h["high"]) == UNIT else svg.plain, svg.plain)
-    f = svg.frame((h["low"], h["high"]), (0, top(s["loss"])), (report["score"], "loss (NLL)"), write)
-    marks = [svg.dots(f, *_chosen(s, fate), kind) for fate, kind in ((0, "right"), (1, "near"), (2, "wrong"))]
+    f = svg.frame((h["low"], h["high"]), (0, top(s["loss"])), (report["score"], "loss (NLL)"), (svg.plain, svg.plain))
+    chosen = {FATES[fate][0]: _chosen(s, fate) for fate in range(3)}
+    marks = [svg.dots(f, *chosen[what], kind) for what, kind in FATES]
     title = f"Scatter of loss against {report['score']} for {len(s['score']):,} of {s['of']:,} samples"
     read = f"{len(s['score']):,} of {s['of']:,} samples. In the upper right corner: sure and wrong."
-    return Picture("Loss and score", read, svg.svg(f, marks, title=title), _fates(report))
+    series = {what: {"x": x, "y": y} for what, (x, y) in chosen.items() if x}
+    return drawn("scatter", "Loss and score", read, f, marks, series, said=title, legend=_fates(report))
 
 
 def uncertainty_reliability(report: ReportData) -> Picture | None:
@@ -126,14 +227,15 @@ def uncertainty_reliability(report: ReportData) -> Picture | None:
     c = report["curves"].get("uncertainty_reliability")
     if c is None:
         return None
-    f = svg.frame(UNIT, UNIT, ("normalised entropy", "error rate"))
+    f = svg.frame(UNIT, UNIT, ("normalised entropy", "error rate"), (svg.plain, svg.percent))
     marks = [
         svg.line(f, UNIT, UNIT, "ideal"),
         svg.line(f, c["x"], c["y"], "thin"),
         svg.dots(f, c["x"], c["y"], "main"),
     ]
     read = "On the dashed line the entropy is the error rate, which UCE asks for and calibration does not."
-    return Picture("Uncertainty reliability", read, svg.svg(f, marks, title=_said(c, "Error rate")))
+    series = {"15 bins": _columns(c)}
+    return drawn("uncertainty", "Uncertainty reliability", read, f, marks, series, said=_said(c, "Error rate"))
 
 
 def rejection(report: ReportData) -> Picture | None:
@@ -143,36 +245,42 @@ def rejection(report: ReportData) -> Picture | None:
         return None
     before = report["curves"].get("rejection_before")
     high = top([*c["y"], *(before["y"] if before else [])])
-    f = svg.frame(UNIT, (0, high), ("largest normalised entropy kept", "error of the kept"))
+    f = svg.frame(UNIT, (0, high), ("largest normalised entropy kept", "error of the kept"), (svg.plain, svg.percent))
     marks = [svg.line(f, c["x"], c["y"], "main")]
+    series = {"after calibration" if before else report["score"]: {"x": c["x"], "y": c["y"]}}
     if before:
         marks.insert(0, svg.line(f, before["x"], before["y"], "before"))
+        series["before"] = {"x": before["x"], "y": before["y"]}
     read = "Reject what is less sure than this."
     legend = (("after calibration", "main"), ("before", "before")) if before else ()
-    return Picture("Rejection by entropy", read, svg.svg(f, marks, title=_said(c, "Error of the kept")), legend)
+    said = _said(c, "Error of the kept")
+    return drawn("rejection", "Rejection by entropy", read, f, marks, series, said=said, legend=legend)
 
 
 def odds(report: ReportData) -> Picture | None:
-    """Odds ratio of each quantile, of every score; infinite ones at the top."""
-    others = {name: s["odds_by_quantile"] for name, s in report["scores"].items()}
-    curves = {report["score"]: report["curves"]["odds_by_quantile"], **others}
-    known = [y for c in curves.values() for y in c["y"] if y is not None]
+    """Odds ratio of each quantile of the first score on a log axis; infinite ones at the top."""
+    c = report["curves"]["odds_by_quantile"]
+    known = [y for y in c["y"] if y is not None and y > 0]
     if not known:
         return None
-    f = svg.frame(UNIT, (0, top(known)), ("quantile, most trusted first", "odds ratio"), (svg.percent, svg.plain))
-    marks = [_odds(f, c, f"c{i % LINES}") for i, c in enumerate(curves.values())]
-    c = curves[report["score"]]
-    lost = c["y"].count(None)
-    note = f" {lost} of {len(c['y'])} bins are all right or all wrong: infinite, drawn at the top." if lost else ""
-    read = "How much better a bet becomes when the score is known: one dot per hundredth of the answers." + note
-    legend = tuple((name, f"c{i % LINES}") for i, name in enumerate(curves)) if others else ()
-    return Picture("Odds by quantile", read, svg.svg(f, marks[::-1], title=_said(c, "Odds ratio")), legend)
-
-
-def _odds(f: Frame, c: CurveData, kind: str) -> Markup:
+    low, high = min(known) / 1.3, max(known) * 2
+    labels = ("quantile, most trusted first", "odds ratio (log scale)")
+    f = svg.frame(UNIT, (low, high), labels, (svg.percent, svg.short), log=(False, True))
     infinite = [x for x, y in zip(c["x"], c["y"], strict=True) if y is None]
-    top = svg.dots(f, infinite, [f.y.high] * len(infinite), f"small hollow {kind}")
-    return top + svg.dots(f, c["x"], c["y"], f"small {kind}")
+    marks = [
+        svg.line(f, UNIT, (1.0, 1.0), "ideal") if low < 1 < high else Markup(""),
+        svg.dots(f, infinite, [high] * len(infinite), "small hollow c0"),
+        svg.dots(f, c["x"], c["y"], "small c0"),
+    ]
+    lost = f" Hollow, at the top: {len(infinite)} that are infinite, all right or all wrong." if infinite else ""
+    read = f"How much better a bet becomes when the score is known: one dot per hundredth of the answers.{lost}"
+    series = {report["score"]: {"x": c["x"], "y": c["y"]}}
+    series |= {name: {"x": s["odds_by_quantile"]["x"], "y": s["odds_by_quantile"]["y"]} for name, s in _others(report)}
+    return drawn("odds", "Odds by quantile", read, f, marks, series, said=_said(c, "Odds ratio"))
+
+
+def _others(report: ReportData) -> Iterable[tuple[str, ScoreData]]:
+    return report["scores"].items()
 
 
 def rate(report: ReportData, name: str, title: str) -> Picture | None:
@@ -185,7 +293,7 @@ def rate(report: ReportData, name: str, title: str) -> Picture | None:
     if name == "roc":
         marks.insert(0, svg.line(f, UNIT, UNIT, "ideal"))
     read = "Finding errors by low confidence. Compare scores of one model with it, never two models."
-    return Picture(title, read, svg.svg(f, marks, title=_said(c, c["labels"][1])))
+    return drawn(name, title, read, f, marks, {report["score"]: _columns(c)}, said=_said(c, c["labels"][1]))
 
 
 def _fates(report: ReportData) -> tuple[tuple[str, str], ...]:
@@ -227,7 +335,7 @@ def _said(c: CurveData, what: str) -> str:
     if not known:
         return f"{what}: no values"
     (x0, y0), (x1, y1) = known[0], known[-1]
-    return f"{what} against {c['labels'][0]}: {y0:.3g} at {x0:.3g}, {y1:.3g} at {x1:.3g}"
+    return f"{what} against {c['labels'][0]}: {number(y0, 3)} at {number(x0, 3)}, {number(y1, 3)} at {number(x1, 3)}"
 
 
 def top(values: Iterable[float | None]) -> float:
@@ -248,6 +356,11 @@ def _shares(weight: Column) -> list[float]:
 def edges(low: float, high: float, bars: int) -> list[float]:
     """Edges of bars of equal width."""
     return [low + (high - low) * i / bars for i in range(bars + 1)]
+
+
+def middles(edges: Sequence[float]) -> list[float]:
+    """The middle of each bar."""
+    return [(a + b) / 2 for a, b in pairwise(edges)]
 
 
 def _stack(*columns: list[float]) -> list[float]:

@@ -14,6 +14,7 @@ from howsure.render.model import (
     Changes,
     ClassRow,
     Confusion,
+    CorpData,
     CurveData,
     LabelPair,
     LabelPromise,
@@ -29,7 +30,6 @@ from howsure.render.steps import steps
 from howsure.render.tables import Sheet, Table
 from howsure.render.words import (
     ARROWS,
-    between,
     between_percent,
     between_signed,
     by_question,
@@ -52,8 +52,7 @@ LISTED = {
     "threshold": "threshold",
     "accuracy": "right among these",
     "limits": "with limits",
-    "errors": "wrong per 1,000",
-    "deferred": "deferred per 1,000",
+    "wrong": "wrong among these",
 }
 BANDS = (
     "The surest answers that together are 99 % right, the next ones that together are 95 % right, and the rest "
@@ -321,20 +320,49 @@ def bins(curve: CurveData) -> list[list[str]]:
     weight, start = curve.get("weight", none), curve.get("threshold", none)
     low, high = curve.get("low", none), curve.get("high", none)
     return [
-        [number(start[i]), "–" if n is None else f"{n:,.0f}", number(x), number(y), between(low[i], high[i], 3)]
+        [
+            number(start[i]),
+            "none" if n is None else f"{n:,.0f}",
+            percent(x),
+            percent(y),
+            "" if low[i] is None else between_percent(low[i], high[i]),
+        ]
         for i, (n, x, y) in enumerate(zip(weight, curve["x"], curve["y"], strict=True))
     ]
 
 
-def operating(o: Operating) -> dict[str, list[str]]:
+def corp(found: CorpData) -> list[tuple[str, str, str]]:
+    """The parts of the Brier score of the confidence, with what each says."""
+    return [
+        ("Brier of the confidence", number(found["score"]), "= miscalibration − discrimination + uncertainty"),
+        ("miscalibration", number(found["miscalibration"]), "what the isotonic map would save; 0 is perfect"),
+        ("discrimination", number(found["discrimination"]), "what telling cases apart gains; more is better"),
+        ("uncertainty", number(found["uncertainty"]), "of always saying the accuracy"),
+    ]
+
+
+def cases(per_thousand: float) -> str:
+    """Whole cases of 1,000.
+
+    >>> cases(50.5), cases(0.2), cases(0)
+    ('50', 'fewer than 1', '0')
+    """
+    return "fewer than 1" if 0 < per_thousand < 0.5 else f"{per_thousand:.0f}"
+
+
+def operating(o: Operating, n: int) -> dict[str, list[str]]:
     """The operating points in words, column by column."""
     shown = {
         "coverage": [percent(v) for v in o["coverage"]],
         "threshold": [number(v, 7 if v is not None and 0.99 <= v < 1 else 4) for v in o["threshold"]],
         "accuracy": [percent(v, 2) for v in o["accuracy"]],
-        "errors": [f"{v:.1f}" for v in o["errors"]],
-        "deferred": [f"{v:.0f}" for v in o["deferred"]],
+        "errors": [cases(v) for v in o["errors"]],
+        "deferred": [cases(v) for v in o["deferred"]],
     }
+    if "kept" in o and "wrong" in o:
+        pairs = zip(o["wrong"], o["kept"], strict=True)
+        shown["wrong"] = [f"{wrong:,.0f} of {kept:,.0f}" for wrong, kept in pairs]
+        shown["of"] = [f"{n:,}"] * len(o["kept"])
     if o["low"] is not None and o["high"] is not None:
         shown["limits"] = [between_percent(*limits, 2) for limits in zip(o["low"], o["high"], strict=True)]
     pairs = zip(shown["coverage"], shown["accuracy"], strict=True)

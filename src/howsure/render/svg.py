@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from math import ceil, floor, log10, sqrt
+from math import ceil, floor, log10
 
 from markupsafe import Markup, escape
 
@@ -35,18 +35,22 @@ def short(v: float) -> str:
 
 @dataclass(frozen=True)
 class Scale:
-    """Values from low to high on the pixels from start to end; `root` draws square roots."""
+    """Values from low to high on the pixels from start to end; `log` draws logarithms of positive values."""
 
     low: float
     high: float
     start: float
     end: float
-    root: bool = False
+    log: bool = False
 
     def __call__(self, v: float) -> float:
-        share = (v - self.low) / ((self.high - self.low) or 1.0)
-        share = min(max(share, 0.0), 1.0)
-        return self.start + (sqrt(share) if self.root else share) * (self.end - self.start)
+        low, high, v = map(_log, (self.low, self.high, v)) if self.log else (self.low, self.high, v)
+        share = (v - low) / ((high - low) or 1.0)
+        return self.start + min(max(share, 0.0), 1.0) * (self.end - self.start)
+
+
+def _log(v: float) -> float:
+    return log10(max(v, 1e-300))
 
 
 @dataclass(frozen=True)
@@ -57,6 +61,7 @@ class Frame:
     y: Scale
     labels: tuple[str, str]
     write: tuple[Format, Format] = (percent, percent)
+    width: float = WIDTH
 
 
 def frame(
@@ -65,12 +70,15 @@ def frame(
     labels: tuple[str, str],
     write: tuple[Format, Format] = (percent, percent),
     *,
-    root: bool = False,
+    log: tuple[bool, bool] = (False, False),
+    rows: tuple[float, float] = (HEIGHT - BOTTOM, TOP),
+    right: float = RIGHT,
+    width: float = WIDTH,
 ) -> Frame:
-    """A frame of the usual size."""
-    across = Scale(*x, LEFT, WIDTH - RIGHT)
-    up = Scale(*y, HEIGHT - BOTTOM, TOP, root)
-    return Frame(across, up, labels, write)
+    """A frame of the usual size; `log` axes, other pixels of its bottom and top `rows`, or more room to the right."""
+    across = Scale(*x, LEFT, width - right, log[0])
+    up = Scale(*y, *rows, log[1])
+    return Frame(across, up, labels, write, width)
 
 
 def ticks(low: float, high: float, most: int = 5) -> list[float]:
@@ -84,15 +92,13 @@ def ticks(low: float, high: float, most: int = 5) -> list[float]:
     return [float(f"{i * step:.10g}") for i in range(first, floor(high / step + 1e-9) + 1)]
 
 
-def root_ticks(high: float) -> list[float]:
-    """Round numbers that stand apart on a square-root scale."""
-    step = 10 ** max(0, floor(log10(max(high, 1))))
-    found = [0.0, *(m * s for s in (step / 100, step / 10, step) for m in (1, 2, 5) if 1 <= m * s <= high)]
-    kept = [0.0]
-    for v in found[1:]:
-        if sqrt(v / high) - sqrt(kept[-1] / high) > 0.12:
-            kept.append(v)
-    return kept
+def log_ticks(low: float, high: float, most: int = 5) -> list[float]:
+    """Powers of ten between the ends, and their multiples where there are few."""
+    first, last = floor(log10(low) - 1e-9), ceil(log10(high) + 1e-9)
+    steps = (1,) if last - first > most else (1, 3) if last - first > 2 else (1, 2, 5)
+    skip = max(1, ceil((last - first) / most)) if steps == (1,) else 1
+    found = [m * 10.0**e for e in range(first, last + 1, skip) for m in steps]
+    return [float(f"{v:.10g}") for v in found if low * (1 - 1e-9) <= v <= high * (1 + 1e-9)]
 
 
 def number(v: float) -> str:
@@ -102,32 +108,36 @@ def number(v: float) -> str:
 
 def axes(f: Frame) -> Markup:
     """Grid, numbers and names."""
-    marks = [*_across(f), *_up(f)]
+    whole = f.y.start > HEIGHT / 2  # the lower of two panels, or the only one, has the numbers of x
+    marks = [*_across(f, whole), *_up(f)]
     bottom = number(f.y.start)
-    marks.append(Markup(f'<path class="axis" d="M{LEFT} {bottom}H{WIDTH - RIGHT}"/>'))
+    marks.append(Markup(f'<path class="axis" d="M{LEFT} {bottom}H{number(f.x.end)}"/>'))
     x, y = (escape(label) for label in f.labels)
-    middle = (LEFT + WIDTH - RIGHT) // 2
-    marks.append(Markup('<text x="{}" y="{}" text-anchor="middle">{}</text>').format(middle, HEIGHT - 6, x))
-    marks.append(Markup('<text x="2" y="14">{}</text>').format(y))
+    middle = number((LEFT + f.x.end) / 2)
+    if whole:
+        marks.append(Markup('<text x="{}" y="{}" text-anchor="middle">{}</text>').format(middle, HEIGHT - 6, x))
+    marks.append(Markup('<text x="2" y="{}">{}</text>').format(number(f.y.end - 16), y))
     return Markup("").join(marks)
 
 
-def _across(f: Frame) -> Iterator[Markup]:
-    for v in ticks(f.x.low, f.x.high):
+def _across(f: Frame, written: bool) -> Iterator[Markup]:
+    low, high = number(f.y.start), number(f.y.end)
+    for v in (log_ticks if f.x.log else ticks)(f.x.low, f.x.high):
         at = f.x(v)
-        anchor = "end" if at > WIDTH - RIGHT - 12 else "middle"
+        anchor = "end" if at > f.width - RIGHT - 12 else "middle"
         end = at + RIGHT if anchor == "end" else at
-        yield Markup(
-            f'<path class="grid" d="M{number(at)} {TOP}V{HEIGHT - BOTTOM}"/>'
-            f'<text x="{number(end)}" y="{HEIGHT - BOTTOM + 17}" text-anchor="{anchor}">{escape(f.write[0](v))}</text>'
-        )
+        yield Markup(f'<path class="grid" d="M{number(at)} {high}V{low}"/>')
+        if written:
+            place = f'x="{number(end)}" y="{number(f.y.start + 17)}" text-anchor="{anchor}"'
+            yield Markup(f"<text {place}>{escape(f.write[0](v))}</text>")
 
 
 def _up(f: Frame) -> Iterator[Markup]:
-    for v in root_ticks(f.y.high) if f.y.root else ticks(f.y.low, f.y.high, 4):
+    most = 4 if f.y.start - f.y.end > 100 else 2
+    for v in (log_ticks if f.y.log else ticks)(f.y.low, f.y.high, most):
         at = f.y(v)
         yield Markup(
-            f'<path class="grid" d="M{LEFT} {number(at)}H{WIDTH - RIGHT}"/>'
+            f'<path class="grid" d="M{LEFT} {number(at)}H{number(f.x.end)}"/>'
             f'<text x="{LEFT - 6}" y="{number(at + 4.5)}" text-anchor="end">{escape(f.write[1](v))}</text>'
         )
 
@@ -168,6 +178,21 @@ def whiskers(f: Frame, x: Numbers, low: Numbers, high: Numbers, kind: str = "whi
     return Markup(f'<path class="{kind}" d="{path}"/>') if path else Markup("")
 
 
+def band(f: Frame, x: Numbers, low: Numbers, high: Numbers, kind: str = "band") -> Markup:
+    """The area between two lines."""
+    there, back = places(f, x, low), places(f, x, high)[::-1]
+    if not there or not back:
+        return Markup("")
+    return Markup(f'<path class="{kind}" d="M{"L".join(f"{a} {b}" for a, b in [*there, *back])}z"/>')
+
+
+def stairs(f: Frame, edges: Sequence[float], top: Sequence[float], kind: str) -> Markup:
+    """The outline of bars between edges."""
+    x = [edge for edge in edges for _ in (0, 1)]
+    y = [0.0, *(v for v in top for _ in (0, 1)), 0.0]
+    return line(f, x, y, kind)
+
+
 def bars(f: Frame, edges: Sequence[float], base: Sequence[float], top: Sequence[float], kind: str) -> Markup:
     """Upright bars between edges, from base to top."""
     path = "".join(
@@ -178,12 +203,14 @@ def bars(f: Frame, edges: Sequence[float], base: Sequence[float], top: Sequence[
     return Markup(f'<path class="{kind}" d="{path}"/>') if path else Markup("")
 
 
-def svg(f: Frame, marks: Sequence[Markup], *, title: str, name: str = "") -> Markup:
-    """The picture; `title` is what a screen reader says. A name lets the page's script find its scales."""
-    data = Markup("")
-    if name:
-        ends = (f.x.low, f.x.high, f.x.start, f.x.end, f.y.low, f.y.high, f.y.start, f.y.end)
-        data = Markup(' data-picture="{}" data-scales="{}"').format(name, " ".join(f"{v:.6g}" for v in ends))
+def svg(f: Frame, marks: Sequence[Markup], *, title: str, name: str = "", more: Sequence[Frame] = ()) -> Markup:
+    """The picture; `title` is what a screen reader says, `more` are further panels. The script finds it by its name."""
+    ends = (f.x.low, f.x.high, f.x.start, f.x.end, f.y.low, f.y.high, f.y.start, f.y.end)
+    kinds = "".join("log " if scale.log else "linear " for scale in (f.x, f.y)).strip()
+    data = Markup(' data-picture="{}" data-scales="{}" data-kinds="{}"').format(
+        name, " ".join(f"{v:.6g}" for v in ends), kinds
+    )
+    panels = Markup("").join(map(axes, (f, *more)))
     return Markup('<svg viewBox="0 0 {} {}" role="img" aria-label="{}"{}>{}</svg>').format(
-        WIDTH, HEIGHT, title, data, axes(f) + Markup("").join(marks)
+        f.width, HEIGHT, title, data, panels + Markup("").join(marks)
     )

@@ -102,7 +102,20 @@ def note(name: str, entry: Entry) -> str:
         return why
     bare = "" if limits(name, entry) or not why else f"no limits: {why}"
     floor = f"{number(entry['floor'])} by chance alone" if "floor" in entry else ""
-    return "; ".join(filter(None, (meaning(name).says, floor, certain(entry), bare, entry.get("note"))))
+    said = (meaning(name).says, anchors(entry), floor, certain(entry), bare, entry.get("note"))
+    return "; ".join(filter(None, said))
+
+
+def anchors(entry: Entry) -> str:
+    """What the number is held against.
+
+    >>> anchors({"value": 0.02, "better": "lower", "anchors": {"random": 0.096, "best": 0.005}})
+    'random order would give 0.096, the best possible 0.005'
+    """
+    found = entry.get("anchors")
+    if found is None:
+        return ""
+    return f"random order would give {number(found['random'], 2)}, the best possible {number(found['best'], 2)}"
 
 
 def certain(entry: Entry) -> str:

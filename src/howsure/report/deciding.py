@@ -9,7 +9,7 @@ from howsure._core.check import Floats, InputError, Ints
 from howsure.bounds import proportion_limits
 from howsure.policies.guarantee import kept_counts
 from howsure.policies.sequences import Kept, step_rows, upper_bound
-from howsure.render.model import CorpData, Deciding, Guarantee, Metrics, Points, curve_json
+from howsure.render.model import CorpData, Deciding, Metrics, Points, TestedSteps, curve_json
 from howsure.report.catalogue import is_claim
 from howsure.report.summary import Summary
 from howsure.tallies.pooling import pooled
@@ -64,7 +64,7 @@ def _plain(counts: Counts) -> list[float]:
     return [int(x) if x == int(x) else float(x) for x in counts.tolist()]
 
 
-def _guarantee(s: Summary, level: float) -> tuple[Guarantee | None, str | None]:
+def _guarantee(s: Summary, level: float) -> tuple[TestedSteps | None, str | None]:
     if s.shape.grouped:
         return None, GROUPED
     try:
