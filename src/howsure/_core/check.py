@@ -9,6 +9,9 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from howsure._core.text import printable, shortened
+
+LONGEST = 600  # letters of a part of an error
 Array: TypeAlias = NDArray[Any]
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -66,14 +69,18 @@ __test__ = {"InputError": InputError.__doc__}  # doctest looks for it where it s
 
 
 def _sentence(e: InputError) -> str:
+    """One line in which nothing acts and no part is longer than a line, whatever was quoted."""
+    what, where, got, need, hint = (
+        shortened(printable(part), LONGEST) for part in (e.what, e.where, e.got, e.need, e.hint)
+    )
     place = "" if e.line is None else f" (line {e.line})"
-    subject = e.what if e.row is None or e.several else f"{e.what}[{e.row}]{place}"
-    fact = f"{e.got} (first: row {e.row}{place})" if e.several else e.got
+    subject = what if e.row is None or e.several else f"{what}[{e.row}]{place}"
+    fact = f"{got} (first: row {e.row}{place})" if e.several else got
     text = f"{subject} {fact}" if fact else subject
-    for part in filter(None, (e.need, e.hint)):
+    for part in filter(None, (need, hint)):
         text += f". {part}" if part[0].isupper() and text[-1] not in "?!" else f"; {part}"
     closed = text if text[-1:] in (".", "?", "!", "…") or not (e.got or e.need or e.hint) else f"{text}."
-    return f"{e.where}: {closed}" if e.where else closed
+    return f"{where}: {closed}" if where else closed
 
 
 def array(x: object, name: str) -> Array:

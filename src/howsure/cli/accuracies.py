@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, TypedDict
 import click
 
 from howsure._core import json
+from howsure._core.text import printable
 from howsure.cli.common import note, say
 
 if TYPE_CHECKING:
@@ -78,6 +79,7 @@ def _accuracy(log: Log, rows: Bools, level: float, seed: int) -> Accuracy:
 
 def _table(metrics: dict[str, Accuracy], slices: dict[str, dict[str, Accuracy]], level: float) -> Any:
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=None, pad_edge=False, padding=(0, 2))
     for column in ("accuracy", "value", f"{level:.0%} interval", "answers"):
@@ -85,5 +87,5 @@ def _table(metrics: dict[str, Accuracy], slices: dict[str, dict[str, Accuracy]],
     parts = {f"{name} {value}": one for name, values in slices.items() for value, one in values.items()}
     for name, one in {**{NAMES[name]: one for name, one in metrics.items()}, **parts}.items():
         limits = "–" if one["low"] is None else f"{one['low']:.4g} … {one['high']:.4g}"
-        table.add_row(name, f"{one['value']:.4g}", limits, f"{one['n']:,}")
+        table.add_row(Text(printable(name)), f"{one['value']:.4g}", limits, f"{one['n']:,}")
     return table

@@ -12,6 +12,7 @@ import click
 
 from howsure._core import json
 from howsure._core.check import InputError
+from howsure._core.text import printable
 from howsure.cli.common import FILES, note, read_files, reading, say, working
 
 if TYPE_CHECKING:
@@ -96,8 +97,11 @@ def _table(found: Cascade, judged: CascadeResult | None, files: Sequence[str]) -
     for i, name in enumerate([*(Path(f).stem for f in files), "a person"]):
         own = found.thresholds[i] if i < len(files) else None
         threshold = "" if own is None else "never" if own == inf else f"{own:.4g}"
-        table.add_row(name, threshold, *(f"{r.shares[i]:.4g}" for r in results))
-    lines = [Text(_sentence(r, where)) for r, where in zip(results, ("On these data", "On new data"), strict=False)]
+        table.add_row(Text(printable(name)), threshold, *(f"{r.shares[i]:.4g}" for r in results))
+    lines = [
+        Text(printable(_sentence(r, where)))
+        for r, where in zip(results, ("On these data", "On new data"), strict=False)
+    ]
     return Group(table, Text(""), *lines)
 
 

@@ -13,6 +13,7 @@ import click
 from howsure._core import json
 from howsure._core.atomic import write_text
 from howsure._core.check import InputError
+from howsure._core.text import printable
 from howsure.cli.common import FILES, measuring, note, of_logs, read_files, reading, say, working
 from howsure.render.catalogue import CATALOGUE
 
@@ -149,7 +150,8 @@ def table(verdicts: Sequence[Verdict]) -> Any:
     for v in verdicts:
         mark = Text("pass", style="green") if v.passed else Text("FAIL", style="bold red")
         other = [number(v.other)] if others else []
-        out.add_row(mark, v.what, number(v.value), *other, number(v.compared), v.note)
+        said, why = Text(printable(v.what)), Text(printable(v.note))
+        out.add_row(mark, said, number(v.value), *other, number(v.compared), why)
     return out
 
 
@@ -161,7 +163,7 @@ def number(value: float | None) -> str:
 def sentence(v: Verdict) -> str:
     """A verdict in one line."""
     other = "" if v.other is None else f", other side {number(v.other)}"
-    return f"{v.what}: {number(v.compared)} ({v.note}; value {number(v.value)}{other})"
+    return printable(f"{v.what}: {number(v.compared)} ({v.note}; value {number(v.value)}{other})")
 
 
 def junit_xml(verdicts: Sequence[Verdict]) -> str:
@@ -173,7 +175,7 @@ def junit_xml(verdicts: Sequence[Verdict]) -> str:
     ]
     for v in verdicts:
         failure = "" if v.passed else f"<failure message={quoteattr(sentence(v))}/>"
-        lines.append(f'  <testcase classname="howsure" name={quoteattr(v.what)}>{failure}</testcase>')
+        lines.append(f'  <testcase classname="howsure" name={quoteattr(printable(v.what))}>{failure}</testcase>')
     return "\n".join([*lines, "</testsuite>", ""])
 
 
@@ -181,9 +183,11 @@ def github_output(verdicts: Sequence[Verdict]) -> None:
     """Annotations on standard output; a table in the step summary."""
     for v in verdicts:
         if not v.passed:
-            click.echo(f"::error title=howsure check::{sentence(v)}")
+            click.echo(f"::error title=howsure check::{sentence(v).replace('%', '%25')}")
     summary = os.environ.get("GITHUB_STEP_SUMMARY")
     if summary:
-        rows = [f"| {'pass' if v.passed else '**FAIL**'} | {v.what} | {number(v.compared)} |" for v in verdicts]
+        from howsure.render.tables import escape
+
+        rows = [f"| {'pass' if v.passed else '**FAIL**'} | {escape(v.what)} | {number(v.compared)} |" for v in verdicts]
         with open(summary, "a", encoding="utf-8") as f:
             f.write("\n".join(["| | limit | compared |", "|---|---|---:|", *rows, ""]))

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from howsure._core.check import InputError
+from howsure._core.text import printable, printable_lines
 
 if TYPE_CHECKING:
     from howsure.predictions import Predictions
@@ -131,7 +132,7 @@ def working(what: str) -> Generator[None]:
         return
     from rich.console import Console
 
-    with Console(stderr=True).status(f"{what} …"):
+    with Console(stderr=True, markup=False).status(printable(f"{what} …")):
         yield
 
 
@@ -152,7 +153,7 @@ def say(renderable: Any) -> None:
 def note(message: str, quiet: bool = False) -> None:
     """A remark for people, on standard error."""
     if not quiet:
-        click.echo(message, err=True)
+        click.echo(printable_lines(message), err=True)
 
 
 def command_line() -> str:

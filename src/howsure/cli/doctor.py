@@ -10,10 +10,16 @@ import click
 
 from howsure._core import json
 from howsure._core.check import InputError
+from howsure._core.text import printable, shortened
 from howsure.cli.common import FILES, name_table, reading, say, working
 
 if TYPE_CHECKING:
     from howsure.formats import Description, Problem
+
+
+MOST = 200  # arrays or columns that are listed
+WIDE = 200  # letters of a name
+LONGEST = 2000  # letters of a problem
 
 
 @click.command()
@@ -66,17 +72,19 @@ def picture(path: str, description: Description | None, problems: Sequence[Probl
     from rich.console import Group
     from rich.text import Text
 
-    parts: list[Any] = [Text(path, style="bold") + Text("" if description is None else f"  {description.format}")]
+    parts: list[Any] = [
+        Text(printable(path), style="bold") + Text("" if description is None else f"  {description.format}")
+    ]
     if description is not None:
         parts.append(_items(description))
     parts.append(Text(""))
     if not problems:
-        parts.append(Text("No problems. Next: " + _next(path, description), style="green"))
+        parts.append(Text(printable("No problems. Next: " + _next(path, description)), style="green"))
     for p in problems:
         mark = Text("stops   ", style="bold red") if p.stops else Text("doubtful", style="yellow")
-        parts.append(mark + Text(f"  {p}", style="default"))
+        parts.append(mark + Text(f"  {printable(shortened(str(p), LONGEST))}", style="default"))
         if p.anyway:
-            parts.append(Text(f"          can be evaluated anyway: {p.anyway}", style="dim"))
+            parts.append(Text(f"          can be evaluated anyway: {printable(p.anyway)}", style="dim"))
     return Group(*parts, Text(""))
 
 
@@ -87,9 +95,12 @@ def _items(description: Description) -> Any:
     table = Table(box=None, pad_edge=False, padding=(0, 2))
     for column in ("name", "shape", "type", "read as"):
         table.add_column(column)
-    for item in description.items:
+    for item in description.items[:MOST]:
         shape = " × ".join(f"{n:,}" for n in item.shape)
-        table.add_row(*(Text(cell) for cell in (item.name, shape, item.dtype, item.part or "–")))
+        cells = (shortened(item.name, WIDE), shape, shortened(item.dtype, WIDE), item.part or "–")
+        table.add_row(*(Text(printable(cell)) for cell in cells))
+    if len(description.items) > MOST:
+        table.add_row(f"{len(description.items) - MOST:,} more in --json")
     return table
 
 

@@ -7,11 +7,13 @@ import sys
 import warnings
 from collections.abc import Sequence
 from importlib import import_module
+from io import StringIO
 from typing import NoReturn
 
 import click
 
 from howsure._core.check import InputError
+from howsure._core.text import printable, printable_lines
 from howsure._core.version import __version__
 
 COMMANDS = {
@@ -84,7 +86,9 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     try:
         code = _run(args)
     except click.ClickException as e:
-        e.show()
+        said = StringIO()
+        e.show(said)
+        click.echo(printable_lines(said.getvalue()), err=True, nl=False)
         code = USER_MISTAKE
     except click.Abort:
         code = _fail("stopped", INTERRUPTED)
@@ -118,9 +122,9 @@ def _os_error(e: OSError) -> str:
 
 def _show_warning(message: Warning | str, *_: object) -> None:
     """One line, without the place in our code."""
-    click.echo(f"howsure: {message}", err=True)
+    click.echo(f"howsure: {printable(str(message))}", err=True)
 
 
 def _fail(message: str, code: int) -> int:
-    click.echo(f"howsure: {message}", err=True)
+    click.echo(f"howsure: {printable(message)}", err=True)
     return code

@@ -11,8 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from howsure._core.budget import Budget
 from howsure._core.check import Array, InputError
 from howsure._core.optional import need
+from howsure.formats import packed
 from howsure.formats.contents import AGAIN, Cells, Contents, Damaged, Entry, as_list, reason
 from howsure.formats.names import column_name
 
@@ -20,16 +22,16 @@ suffixes = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
 title = "Parquet or Arrow table"
 PARQUET = (".parquet", ".pq")
 ROWS = 1 << 16
-PER_BYTE = 1000  # rows that one byte of a file may stand for; a constant column packs well, but not without end
+FLAT = ("STRING", "JSON", "NONE")  # kinds of bytes in Parquet that are text
 
 
 def read(path: Path, rows: int | None, piece: int | None = None) -> Iterator[Contents]:
     """Record batches of at most `rows` rows, of the whole file or of one row group or stored batch."""
     _pyarrow()
-    found = 0
-    for batch in _batches(path, rows or ROWS, piece):
+    found, budget = 0, Budget(path.name, path.stat().st_size)
+    for batch in _batches(path, rows or ROWS, piece, budget, held=rows is None):
         if batch.num_rows:
-            yield _contents(batch, path, found)
+            yield _contents(batch, path, found, budget)
             found += batch.num_rows
     if not found and piece is None:
         raise InputError(path.name, got="has no rows", need="at least one sample is needed")
@@ -49,13 +51,14 @@ class Outline:
 def outline(path: Path) -> Outline:
     """Columns and pieces, from the footer alone."""
     _pyarrow()
+    budget = Budget(path.name, path.stat().st_size)
     with _decoding(path), path.open("rb") as file:
         if path.suffix.lower() in PARQUET:
-            schema, pieces = _parquet_pieces(path, file)
+            schema, pieces = _parquet_pieces(path, file, budget)
         else:
-            schema, pieces = _ipc_pieces(file)
+            schema, pieces = _ipc_pieces(file, budget)
         empty = schema.empty_table().combine_chunks().to_batches() or [_no_rows(schema)]
-    return Outline(_contents(empty[0], path, 0), pieces)
+    return Outline(_contents(empty[0], path, 0, budget), pieces)
 
 
 def _no_rows(schema: Any) -> Any:
@@ -63,29 +66,49 @@ def _no_rows(schema: Any) -> Any:
     return pa.RecordBatch.from_arrays([pa.array([], type=field.type) for field in schema], schema=schema)
 
 
-def _parquet_pieces(path: Path, file: Any) -> tuple[Any, tuple[int, ...]]:
+def _parquet_pieces(path: Path, file: Any, budget: Budget) -> tuple[Any, tuple[int, ...]]:
     parquet = need("pyarrow.parquet", for_=f"reading {path.name}", extra="files")
     with parquet.ParquetFile(file, pre_buffer=False) as table:
-        _check_rows(table.metadata.num_rows, path)
         groups = range(table.metadata.num_row_groups)
+        budget.spend(sum(_group_bytes(table.metadata.row_group(i), file, path) for i in groups), held=False)
         return table.schema_arrow, tuple(table.metadata.row_group(i).num_rows for i in groups)
 
 
-def _ipc_pieces(file: Any) -> tuple[Any, tuple[int, ...] | None]:
+def _group_bytes(group: Any, file: Any, path: Path) -> int:
+    """What a row group of Parquet unpacks to: by its footer, and where the file is at hand by its pages too."""
+    columns = [group.column(i) for i in range(group.num_columns)]
+    stated = sum(max(c.total_uncompressed_size, packed.VALUE * c.num_values) for c in columns)
+    stated = max(stated, packed.VALUE * group.num_rows)
+    return max(stated, sum(_pages(c, file) for c in columns)) if isinstance(path, Path) else stated
+
+
+def _pages(column: Any, file: Any) -> int:
+    starts = [at for at in (column.dictionary_page_offset, column.data_page_offset) if at]
+    chunk = packed.Chunk(min(starts, default=0), column.total_compressed_size)
+    at = file.tell()
+    found = packed.of_pages(file, chunk)
+    file.seek(at)
+    return found
+
+
+def _ipc_pieces(file: Any, budget: Budget) -> tuple[Any, tuple[int, ...] | None]:
     pa = _pyarrow()
-    if file.read(6) != b"ARROW1":
+    found = packed.layout(file)
+    budget.spend(found.bytes, held=False)
+    file.seek(0)
+    if file.read(6) != packed.MAGIC:
         file.seek(0)
         return pa.ipc.open_stream(file).schema, None
-    table = pa.ipc.open_file(file)
-    return table.schema, tuple(table.get_batch(i).num_rows for i in range(table.num_record_batches))
+    return pa.ipc.open_file(file).schema, tuple(batch.rows for batch in found.batches)
 
 
 def _pyarrow() -> Any:
     return need("pyarrow", for_="a Parquet or Arrow file", extra="files")
 
 
-def _batches(path: Path, rows: int, piece: int | None) -> Iterator[Any]:
-    source = _parquet(path, rows, piece) if path.suffix.lower() in PARQUET else _ipc(path, piece)
+def _batches(path: Path, rows: int, piece: int | None, budget: Budget, *, held: bool) -> Iterator[Any]:
+    parquet = path.suffix.lower() in PARQUET
+    source = _parquet(path, rows, piece, budget, held) if parquet else _ipc(path, piece, budget, held)
     while True:
         with _decoding(path):
             batch = next(source, None)
@@ -107,44 +130,47 @@ def _decoding(path: Path) -> Generator[None, None, None]:
         raise Damaged(path.name, got=f"is not a readable table ({reason(e)})", hint=AGAIN) from None
 
 
-def _parquet(path: Path, rows: int, piece: int | None) -> Iterator[Any]:
+def _parquet(path: Path, rows: int, piece: int | None, budget: Budget, held: bool) -> Iterator[Any]:
     parquet = need("pyarrow.parquet", for_=f"reading {path.name}", extra="files")
     # pre_buffer would keep every row group that was read
     with path.open("rb") as file, parquet.ParquetFile(file, pre_buffer=False) as table:
-        _check_rows(table.metadata.num_rows, path)
-        groups = None if piece is None else [piece]
-        yield from table.iter_batches(batch_size=rows, row_groups=groups, use_threads=False)
+        names, groups = _texts(table.metadata), range(table.metadata.num_row_groups) if piece is None else [piece]
+        budget.spend(sum(_group_bytes(table.metadata.row_group(i), file, path) for i in groups), held=held)
+    # a text that stands in many rows is held once
+    with path.open("rb") as file, parquet.ParquetFile(file, pre_buffer=False, read_dictionary=names) as table:
+        yield from table.iter_batches(batch_size=rows, row_groups=list(groups), use_threads=False)
 
 
-def _ipc(path: Path, piece: int | None) -> Iterator[Any]:
+def _texts(metadata: Any) -> list[str]:
+    """The columns of Parquet that hold text."""
+    columns = [metadata.schema.column(i) for i in range(metadata.num_columns)]
+    return [c.path for c in columns if c.physical_type == "BYTE_ARRAY" and c.logical_type.type in FLAT]
+
+
+def _ipc(path: Path, piece: int | None, budget: Budget, held: bool) -> Iterator[Any]:
     """The file layout, which Feather shares, or the streaming layout."""
     pa = _pyarrow()
     with path.open("rb") as file:
-        if file.read(6) != b"ARROW1":
+        found = packed.layout(file)
+        wanted = range(len(found.batches)) if piece is None else [piece]
+        here = sum(found.batches[i].bytes for i in wanted) + sum(d.bytes for d in found.dictionaries)
+        budget.spend(here, held=held)
+        file.seek(0)
+        if file.read(6) != packed.MAGIC:
             file.seek(0)
-            reader = pa.ipc.open_stream(file)
-            yield from reader
+            yield from pa.ipc.open_stream(file)
             return
         table = pa.ipc.open_file(file)
-        for i in range(table.num_record_batches) if piece is None else [piece]:
-            batch = table.get_batch(i)
-            _check_rows(batch.num_rows, path)
-            yield batch
+        for i in wanted:
+            yield table.get_batch(i)
 
 
-def _check_rows(n: int, path: Path) -> None:
-    size = path.stat().st_size
-    if n > PER_BYTE * size:
-        got = f"claims {n:,} rows in {size:,} bytes"
-        raise Damaged(path.name, got=got, hint=f"it is damaged, so {AGAIN}")
-
-
-def _contents(batch: Any, path: Path, before: int) -> Contents:
+def _contents(batch: Any, path: Path, before: int, budget: Budget) -> Contents:
     with _decoding(path):
         names = batch.schema.names
     if len(set(names)) < len(names):
         raise InputError(path.name, got="has two columns of the same name", hint="rename one")
-    entries = {name: _entry(batch.column(i), name, path, before) for i, name in enumerate(names)}
+    entries = {name: _entry(batch.column(i), name, path, before, budget) for i, name in enumerate(names)}
     return Contents(path, entries, table=True, class_names=_class_names(batch.schema.metadata))
 
 
@@ -156,26 +182,72 @@ def _class_names(metadata: dict[bytes, bytes] | None) -> tuple[str, ...] | None:
     return None if names is None else tuple(str(n) for n in names)
 
 
-def _entry(column: Any, name: str, path: Path, before: int) -> Entry:
+def _entry(column: Any, name: str, path: Path, before: int, budget: Budget) -> Entry:
     where = f"{path.name}, column {name[:60]!r}"
 
     def load() -> Array | Cells:
         with _decoding(path):
-            return _values(column, where, before)
+            return _values(column, where, before, budget)
 
     return Entry((len(column),), str(column.type), load)
 
 
-def _values(column: Any, where: str, before: int) -> Array | Cells:
+def _values(column: Any, where: str, before: int, budget: Budget) -> Array | Cells:
     """Numbers and lists of numbers as an array; everything else as cells, like those of a text table."""
     _check_full(column, where, before)
-    if isinstance(column, _pyarrow().DictionaryArray):
+    kind = column.type
+    if _pyarrow().types.is_dictionary(kind) and not _is_text(kind.value_type):
+        budget.spend(_decoded_bytes(column), where)
         column = column.dictionary_decode()
     if _is_list(column.type):
         inner = column.flatten()
         if _is_list(inner.type) or _is_number(inner.type):
-            return _nested(column, inner, where, before)
-    return column.to_numpy(zero_copy_only=False) if _is_number(column.type) else _cells(column)
+            return _nested(column, inner, where, before, budget)
+    if _is_number(column.type):
+        return column.to_numpy(zero_copy_only=False)
+    plain = (str, int, float, list, dict)
+    return [cell if isinstance(cell, plain) else str(cell) for cell in _cells(column, where, budget)]
+
+
+def _decoded_bytes(column: Any) -> int:
+    """What a column of references unpacks to, each row counted with what it refers to."""
+    words = column.dictionary
+    sizes = np.full(len(words), packed.VALUE, dtype=np.int64)
+    if _is_list(words.type):
+        length = need("pyarrow.compute", for_="a dictionary of lists", extra="files").list_value_length(words)
+        sizes = packed.VALUE * np.nan_to_num(length.to_numpy(zero_copy_only=False)).astype(np.int64)
+    used = np.bincount(column.indices.to_numpy(zero_copy_only=False).astype(np.int64), minlength=len(words))
+    deeper = max(1, words.nbytes // max(1, int(sizes.sum())))  # lists of lists
+    return int((used * sizes).sum()) * deeper
+
+
+def _cells(column: Any, where: str, budget: Budget) -> list[Any]:
+    """Python values; a text that many rows refer to is one object."""
+    types, kind = _pyarrow().types, column.type
+    if types.is_dictionary(kind):
+        words = _cells(column.dictionary, where, budget)
+        return [None if i is None else words[i] for i in column.indices.to_pylist()]
+    if _is_list(kind):
+        items, start = _cells(column.flatten(), where, budget), 0
+        out: list[Any] = []
+        for length in _lengths(column):
+            out.append(None if length is None else items[start : start + length])
+            start += length or 0
+        return out
+    if types.is_struct(kind):
+        fields = {field.name: _cells(part, where, budget) for field, part in zip(kind, column.flatten(), strict=True)}
+        there = column.is_valid().to_pylist()
+        return [{name: cells[i] for name, cells in fields.items()} if there[i] else None for i in range(len(column))]
+    if types.is_nested(kind) or types.is_run_end_encoded(kind):
+        raise InputError(where, got=f"has type {str(kind)[:60]}", need="numbers, text or lists of them are needed")
+    if str(kind).endswith("_view"):  # many rows may look at the same bytes
+        length = need("pyarrow.compute", for_="text", extra="files").binary_length(column)
+        budget.spend(int(np.nan_to_num(length.to_numpy(zero_copy_only=False)).sum()), where)
+    return column.to_pylist()
+
+
+def _lengths(column: Any) -> list[int | None]:
+    return need("pyarrow.compute", for_="lists", extra="files").list_value_length(column).to_pylist()
 
 
 def _check_full(column: Any, where: str, before: int, width: int = 1) -> None:
@@ -186,7 +258,7 @@ def _check_full(column: Any, where: str, before: int, width: int = 1) -> None:
         )
 
 
-def _nested(column: Any, inner: Any, where: str, before: int) -> Array:
+def _nested(column: Any, inner: Any, where: str, before: int, budget: Budget) -> Array:
     lengths = np.diff(column.offsets.to_numpy()) if hasattr(column, "offsets") else None
     width = column.type.list_size if lengths is None else int(lengths[0])
     if lengths is not None and (lengths != width).any():
@@ -194,20 +266,20 @@ def _nested(column: Any, inner: Any, where: str, before: int) -> Array:
         got = f"{lengths[row]} numbers, {width} in row {before}"
         raise InputError(got, where=f"{where}, row {before + row}", need="lists must be equal")
     _check_full(inner, where, before, max(1, width))
-    values = _values(inner, where, before)
+    values = _values(inner, where, before, budget)
     if not isinstance(values, np.ndarray) or not width:
         raise InputError(where, got="has lists without numbers", need="one number per class is needed")
     return values.reshape(len(column), width, *values.shape[1:])
 
 
-def _cells(column: Any) -> list[Any]:
-    plain = (str, int, float, list, dict)
-    return [cell if isinstance(cell, plain) else str(cell) for cell in column.to_pylist()]
-
-
 def _is_list(kind: Any) -> bool:
     types = _pyarrow().types
     return types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
+
+
+def _is_text(kind: Any) -> bool:
+    types = _pyarrow().types
+    return types.is_string(kind) or types.is_large_string(kind) or types.is_binary(kind) or types.is_large_binary(kind)
 
 
 def _is_number(kind: Any) -> bool:

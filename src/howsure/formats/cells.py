@@ -10,11 +10,11 @@ from typing import Any
 import numpy as np
 
 from howsure._core.check import Array, Floats
+from howsure._core.text import array_of
 from howsure.formats.contents import Cells, Contents, Problem, Report, as_list, as_record
 
 TRUTH = {"1": 1.0, "0": 0.0, "true": 1.0, "false": 0.0, "1.0": 1.0, "0.0": 0.0}
 REASONS = ("", "unparseable", "refused", "missing")
-WIDTH = 256  # longer texts are kept as objects: a fixed width would cost its length in every row
 
 
 @dataclass(frozen=True)
@@ -64,7 +64,7 @@ def reasons(column: Column) -> Array:
     for row, word in enumerate(found):
         if word not in REASONS:
             column.bad(row, "unparseable, refused, missing, or nothing where there is an answer,")
-    return text(found)
+    return array_of(found)
 
 
 def names(column: Column) -> Array:
@@ -76,7 +76,7 @@ def names(column: Column) -> Array:
         if cell is None or cell == "" or not isinstance(cell, str | int):
             column.bad(row, "a whole number or a text")
     texts = ["" if cell is None else str(cell).strip() for cell in column.cells]
-    return whole(texts) if all(map(is_whole, texts)) else text(texts)
+    return whole(texts) if all(map(is_whole, texts)) else array_of(texts)
 
 
 def anything(column: Column) -> Array:
@@ -96,12 +96,6 @@ def anything(column: Column) -> Array:
 def whole(texts: list[str]) -> Array:
     """Texts of whole numbers as int64."""
     return np.array([int(t) for t in texts], dtype=np.int64)
-
-
-def text(texts: list[str]) -> Array:
-    """A text array, of fixed width where that is not wasteful."""
-    longest = max(map(len, texts), default=0)
-    return np.array(texts, dtype=np.str_ if longest <= WIDTH else object)
 
 
 def lists(column: Column) -> tuple[Array, tuple[str, ...] | None]:

@@ -54,10 +54,8 @@ def describe(path: str | os.PathLike[str], *, format: str | None = None) -> Desc
     [('confidence', 'confidence'), ('correct', 'correct'), ('note', '')]
     """
     title, runs = _held(Path(path), Wanted(format=format))
-    parts = parts_of(runs[0])
-    items = [
-        Item(name, _shape(runs, name), entry.dtype, parts.get(name, "")) for name, entry in runs[0].entries.items()
-    ]
+    parts, shapes = parts_of(runs[0]), _shapes(runs)
+    items = [Item(name, shapes[name], entry.dtype, parts.get(name, "")) for name, entry in runs[0].entries.items()]
     return Description(str(path), title, tuple(items), tuple(_splits(runs)))
 
 
@@ -78,10 +76,14 @@ def _splits(runs: Sequence[Contents]) -> list[str]:
     return sorted({str(cell) for run in runs if column in run.entries for cell in run.entries[column].load()})
 
 
-def _shape(runs: Sequence[Contents], name: str) -> tuple[int, ...]:
-    """The shape over all runs of rows."""
-    shapes = [run.entries[name].shape for run in runs if name in run.entries]
-    return (sum(s[0] for s in shapes), *shapes[0][1:]) if len(shapes) > 1 and shapes[0] else shapes[0]
+def _shapes(runs: Sequence[Contents]) -> dict[str, tuple[int, ...]]:
+    """The shape of every entry over all runs of rows."""
+    shapes: dict[str, tuple[int, ...]] = {}
+    for run in runs:
+        for name, entry in run.entries.items():
+            before = shapes.get(name)
+            shapes[name] = entry.shape if not before else (before[0] + entry.rows, *before[1:])
+    return shapes
 
 
 def problems(

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from howsure._core.check import Array, Bools, InputError, Ints
+from howsure._core.text import array_of
 from howsure.formats import cells, llm
 from howsure.formats.cells import Column
 from howsure.formats.contents import Cells, Contents, Report, refuse
@@ -135,7 +136,7 @@ def _sampled(column: Column, loaded: dict[str, _Loaded]) -> dict[str, _Loaded]:
         where = column.contents.path.name
         raise InputError("prediction and samples", where=where, got="have different lengths")
     shares = _Loaded(llm.agreement(samples, answers))
-    return {"confidence": shares, "prediction": given or _Loaded(cells.text(answers))}
+    return {"confidence": shares, "prediction": given or _Loaded(array_of(answers))}
 
 
 def _classes(
@@ -216,7 +217,7 @@ def _words(column: Array, run: Fields) -> Array:
     if column.ndim != 1:
         got = "has lists in the column split"
         raise InputError(run.path.name, got=got, need="one word per row is needed")
-    return column.astype(np.str_)
+    return column if column.dtype == object else column.astype(np.str_)
 
 
 def picked(run: Fields, wanted: Bools) -> Fields:

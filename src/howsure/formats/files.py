@@ -14,9 +14,10 @@ import numpy as np
 from howsure._core import check
 from howsure._core.atomic import replacing
 from howsure._core.check import Array, InputError
+from howsure._core.paths import existing
 from howsure.formats import answers, arrow, assembly, logs, npy
 from howsure.formats.assembly import assembled
-from howsure.formats.catalogue import existing, format_of, found, suffix_of
+from howsure.formats.catalogue import format_of, found, suffix_of
 from howsure.formats.contents import Contents, Entry, Report, in_memory, refuse
 from howsure.formats.fields import Fields, cells_of, fields, of_file, of_runs
 from howsure.formats.logs import columns

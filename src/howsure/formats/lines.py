@@ -12,13 +12,13 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import IO, Protocol, TypeAlias
 
+from howsure._core.budget import Budget
 from howsure._core.check import InputError
 from howsure.formats.contents import AGAIN, Contents, Damaged, reason
 
 Numbered: TypeAlias = tuple[int, bytes]
 BLOCK = 1 << 18
 LONGEST = 1 << 26  # a line beyond this is no line
-UNPACKED, RATIO = 1 << 28, 200  # beyond 256 MiB a gzip file that shrank more than this is taken for a bomb
 FIRST_END = re.compile(rb"\r(?=[^\n])|\n")
 MARK = b"\xef\xbb\xbf"
 
@@ -99,13 +99,10 @@ def file_blocks(path: Path) -> Iterator[bytes]:
 
 
 def _unpacked(path: Path) -> Iterator[bytes]:
-    most, total = max(UNPACKED, RATIO * path.stat().st_size), 0
+    budget = Budget(path.name, path.stat().st_size)
     with path.open("rb") as raw, gzip.open(raw, "rb") as file:
         while block := _block(file, path):
-            total += len(block)
-            if total > most:
-                hint = "if this is meant, unpack it first"
-                raise InputError(path.name, got=f"unpacks to more than {most:,} bytes", hint=hint)
+            budget.spend(len(block), held=False)
             yield block
 
 

@@ -17,7 +17,9 @@ from typing import IO, Any, TypeAlias, cast
 import numpy as np
 
 from howsure._core.atomic import replacing
+from howsure._core.budget import Budget, number_bytes
 from howsure._core.check import Array, InputError
+from howsure._core.paths import existing
 from howsure.formats.contents import AGAIN, Contents, Entry
 from howsure.formats.names import array_part
 
@@ -61,9 +63,10 @@ def _file_entry(path: Path) -> Entry:
         except OSError as e:
             raise InputError(path.name, got=f"cannot be read: {e.strerror or e}") from None
 
+    size = existing(path).stat().st_size
     with opened() as stream:
-        head = header(stream, path.stat().st_size, path.name)
-    return entry(opened, head, path.name)
+        head = header(stream, size, path.name)
+    return entry(opened, head, path.name, Budget(path.name, size))
 
 
 def write(arrays: dict[str, Array], path: Path, *, suffix: str) -> None:  # noqa: ARG001 - the names follow from the stem
@@ -144,15 +147,18 @@ def _check_size(shape: tuple[int, ...], dtype: np.dtype[Any], present: int, wher
         raise InputError(where, got=f"has shape {shape}, so it is empty", need="at least one sample is needed")
 
 
-def entry(opened: Opener, head: Header, where: str) -> Entry:
+def entry(opened: Opener, head: Header, where: str, budget: Budget) -> Entry:
     """The array as an entry that stays in its file; `opened` gives the bytes from the start."""
+    amount = number_bytes(math.prod(head.shape), head.dtype.itemsize)
 
     def load() -> Array:
+        budget.spend(amount, where)
         with opened() as stream:
             stream.read(head.offset)
             return data(stream, head, where)
 
     def runs(step: int) -> Iterator[Array]:
+        budget.spend(amount, where, held=False)
         with opened() as stream:
             stream.read(head.offset)
             yield from blocks(stream, head, step, where)

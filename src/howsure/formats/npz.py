@@ -10,6 +10,7 @@ from typing import IO
 
 import numpy as np
 
+from howsure._core.budget import Budget
 from howsure._core.check import Array
 from howsure.formats import npy, zipped
 from howsure.formats.contents import Contents, Entry
@@ -22,7 +23,8 @@ def read(path: Path, rows: int | None) -> Iterator[Contents]:  # noqa: ARG001 - 
     """The arrays of the archive; they stay in the file until they are loaded."""
     with zipped.opened(path) as members:
         headers = {name: _header(path, info) for name, info in members.items() if name.endswith(".npy")}
-    yield Contents(path, {name[:-4]: _entry(path, name, head) for name, head in headers.items()})
+    budget = Budget(path.name, path.stat().st_size)
+    yield Contents(path, {name[:-4]: _entry(path, name, head, budget) for name, head in headers.items()})
 
 
 def write(arrays: dict[str, Array], path: Path, *, suffix: str) -> None:  # noqa: ARG001 - one layout
@@ -42,10 +44,10 @@ def _header(path: Path, info: zipfile.ZipInfo) -> npy.Header:
         return npy.header(stream, info.file_size, _where(path, info.filename))
 
 
-def _entry(path: Path, name: str, head: npy.Header) -> Entry:
+def _entry(path: Path, name: str, head: npy.Header, budget: Budget) -> Entry:
     @contextmanager
     def opened() -> Generator[IO[bytes], None, None]:
         with zipped.reading(path), zipfile.ZipFile(path) as archive, archive.open(name) as stream:
             yield stream
 
-    return npy.entry(opened, head, _where(path, name))
+    return npy.entry(opened, head, _where(path, name), budget)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from howsure._core.check import Array, InputError
-from howsure.formats.cells import text
+from howsure._core.text import array_of
 from howsure.formats.contents import AGAIN, Contents, Entry, as_list, as_record, in_memory
 from howsure.formats.npy import native
 
@@ -33,6 +34,8 @@ DTYPES = {
     "F64": "<f8",
 }
 HEADER = 100 << 20
+PARTS = 200_000  # lists, objects and values in a header, beside its texts: each takes far more memory than bytes
+TEXT = re.compile(rb'"(?:[^"\\]|\\.)*+"', re.DOTALL)
 
 
 def read(path: Path, rows: int | None) -> Iterator[Contents]:  # noqa: ARG001 - entries are read when they are asked for
@@ -49,6 +52,9 @@ def _header(path: Path) -> tuple[dict[str, Any], int]:
         if not 2 <= length <= min(HEADER, path.stat().st_size - 8):
             raise InputError(path.name, got="is not a safetensors file, or is truncated", hint=AGAIN)
         raw = file.read(length)
+    rest = TEXT.sub(b"", raw)
+    if (parts := sum(rest.count(mark) for mark in (b"{", b"[", b","))) > PARTS:
+        raise InputError(path.name, got=f"has a header of {parts:,} parts", need=f"at most {PARTS:,} are read")
     try:
         header = as_record(json.loads(raw))
     except (ValueError, RecursionError):
@@ -116,7 +122,7 @@ def _texts(metadata: dict[str, Any]) -> dict[str, Array]:
         except (ValueError, TypeError, RecursionError):
             continue  # other programs keep what they like there
         if cells and all(isinstance(c, str) for c in cells):
-            out[name] = text(cells)
+            out[name] = array_of(cells)
     return out
 
 

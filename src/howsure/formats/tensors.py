@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
 
+from howsure._core.budget import Budget
 from howsure._core.check import Array, InputError
 from howsure._core.optional import need
+from howsure._core.text import array_of
 from howsure.formats import zipped
-from howsure.formats.cells import text
 from howsure.formats.contents import Contents, Entry, as_list, as_record, in_memory, reason
 
 suffixes = (".pt", ".pth")
@@ -20,8 +21,8 @@ title = "torch tensors"
 def read(path: Path, rows: int | None) -> Iterator[Contents]:  # noqa: ARG001 - torch loads a file whole
     """The tensors of the file."""
     torch = need("torch", for_=f"reading {path.name}", extra="torch")
-    with zipped.opened(path):  # sizes are checked before torch allocates
-        pass
+    with zipped.opened(path) as members:  # sizes are checked before torch allocates
+        Budget(path.name, path.stat().st_size).spend(sum(info.file_size for info in members.values()))
     loaded = _loaded(torch, path)
     named = as_record(loaded)
     pairs = {path.stem: loaded}.items() if named is None else named.items()
@@ -46,7 +47,7 @@ def _entry(torch: Any, value: Any, where: str) -> Entry:
         return Entry(tuple(value.shape), str(value.dtype).removeprefix("torch."), lambda: _array(torch, value, where))
     words = as_list(value) or (list(cast("tuple[Any, ...]", value)) if isinstance(value, tuple) else None)
     if words and all(isinstance(word, str) for word in words):
-        return in_memory(text(words))
+        return in_memory(array_of(words))
 
     def load() -> Array:
         raise InputError(where, got=f"is a {kind}", need="a tensor or a list of texts is needed")

@@ -13,7 +13,6 @@ from howsure.formats.contents import AGAIN, Damaged, reason
 
 MEMBERS = 10_000
 DEFLATE = 1032  # the most that deflate can shrink anything
-LARGE, RATIO = 1 << 28, 200  # above 256 MiB a member that shrank more than this is taken for a bomb
 STORED, DEFLATED = zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED
 TROUBLE = (OSError, ValueError, RuntimeError, NotImplementedError, EOFError, OverflowError, KeyError, IndexError)
 
@@ -63,9 +62,6 @@ def _check_member(info: zipfile.ZipInfo, path: Path) -> None:
     if size > (packed if info.compress_type == STORED else DEFLATE * (packed + 1)):
         got = f"claims {size:,} bytes, which {packed:,} packed bytes cannot hold"
         raise InputError(where, got=got, hint="save it again")
-    if size > LARGE and size > RATIO * packed:
-        got = f"would unpack to {size:,} bytes, {size // max(1, packed):,} times its packed size"
-        raise InputError(where, got=got, hint="if this is meant, save it uncompressed (np.savez)")
 
 
 def _check_overlap(infos: list[zipfile.ZipInfo], path: Path) -> None:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from howsure import scores
 from howsure._core import check
 from howsure._core.check import Array, Bools, Floats, InputError, Ints
+from howsure._core.text import array_of
 from howsure.calibrators import Calibrator
 from howsure.policies.costs import cheapest, cost_matrix, cost_outcomes
 from howsure.policies.guarantee import Guaranteed
@@ -219,7 +220,7 @@ def keys_of(preds: Predictions, by: By, said: Array) -> Array:
     if by == "group":
         if preds.group is None:
             raise InputError("thresholds by group need a group for each sample; give group=.")
-        return preds.group.astype(str)
+        return array_of([str(one) for one in preds.group.tolist()])
     if by == "label":
         layout = preds.needs_labels("a threshold for each label")
         return np.array(layout.names)[layout.place]

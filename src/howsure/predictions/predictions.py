@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from howsure._core import check
+from howsure._core.budget import fits
 from howsure._core.check import Array, Bools, Floats, InputError, Ints
 from howsure.predictions.columns import Columns, Values, columns, mean_probs
 from howsure.predictions.layout import Layout, regular
@@ -18,6 +19,7 @@ from howsure.predictions.unanswered import Unanswered
 
 Kind = Literal["logits", "probs", "confidence"]
 COLUMNS: tuple[Literal["ids", "group", "weight"], ...] = ("ids", "group", "weight")
+ROW = 64  # bytes of what stands beside the values of a sample
 ROW_SUM_TOLERANCE = {2: 1e-2, 4: 1e-3, 8: 1e-6}  # by width of the given floats
 
 
@@ -426,7 +428,12 @@ def _attributes(columns: Mapping[str, ArrayLike], n: int) -> dict[str, Array]:
 
 def _repeated(preds: Predictions, count: ArrayLike | None) -> Predictions:
     """Every sample as often as `count` says."""
-    return preds if count is None else preds[np.repeat(np.arange(preds.n), check.counts(count, preds.n))]
+    if count is None:
+        return preds
+    times = check.counts(count, preds.n)
+    each = preds.values.nbytes // preds.n + ROW
+    fits(each * sum(times.tolist()), "count")
+    return preds[np.repeat(np.arange(preds.n), times)]
 
 
 def _aligned(a: ArrayLike | None, name: str, n: int) -> Array | None:

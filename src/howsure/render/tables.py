@@ -14,6 +14,8 @@ from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
+from howsure._core.text import printable, printable_lines
+
 GAP = 2  # between two columns
 FOLDED = 22  # letters that a column of words keeps before it wraps
 HEAD = 16  # letters of a heading before it goes on in the next line
@@ -30,6 +32,11 @@ class Table:
     head: Sequence[str]
     rows: Sequence[Sequence[str]]
     note: str = ""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "title", printable(self.title))
+        object.__setattr__(self, "head", [printable(cell) for cell in self.head])
+        object.__setattr__(self, "rows", [[printable(cell) for cell in row] for row in self.rows])
 
     def numeric(self, column: int) -> bool:
         """Whether all cells of a column are numbers, which stand to the right and are not wrapped."""
@@ -92,6 +99,11 @@ class Sheet:
     tables: Sequence[Table] = ()
     remarks: Sequence[str] = ()
     steps: Sequence[tuple[str, str]] = ()  # a line to copy, and what it is good for
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "headline", printable_lines(self.headline))
+        object.__setattr__(self, "sentences", [printable_lines(sentence) for sentence in self.sentences])
+        object.__setattr__(self, "remarks", [printable(remark) for remark in self.remarks])
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         yield Text(self.headline, style="bold")
@@ -197,6 +209,7 @@ def parts(head: Sequence[str], widths: Sequence[int], room: int) -> list[list[in
 
 def escape(text: str) -> str:
     """Text that Markdown shows as it is, in one cell and on one line."""
-    for mark in "\\`*_{}[]<>|#":
+    text = printable(" ".join(text.split()))
+    for mark in "\\`*_{}[]<>|#&~":
         text = text.replace(mark, "\\" + mark)
-    return " ".join(text.split())
+    return text

@@ -11,6 +11,7 @@ import numpy as np
 
 from howsure._core.check import Array, Floats, Ints
 from howsure._core.exact import MANY, UNIT, as_float, exact_sum, fixed_sums
+from howsure._core.text import array_of
 from howsure.tallies.rows import of_moments
 from howsure.tallies.tally import Tally
 
@@ -145,6 +146,8 @@ def _keys(a: Answer) -> Array:
 
 def as_keys(labels: Array) -> Array:
     """Labels as whole numbers or text."""
+    if labels.dtype == object:  # texts of any length: one width for all could take any memory
+        return array_of([str(one) for one in labels.tolist()])
     return labels.astype(np.int64) if labels.dtype.kind in "iu" else labels.astype(str)
 
 

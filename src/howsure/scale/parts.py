@@ -12,9 +12,10 @@ from typing import cast
 
 from howsure._core.check import InputError
 from howsure._core.json import canonical
+from howsure._core.paths import existing
 from howsure._core.version import __version__
 from howsure.formats import arrow
-from howsure.formats.catalogue import existing, format_of
+from howsure.formats.catalogue import format_of
 from howsure.formats.contents import Damaged
 from howsure.formats.names import Plan, Wanted, kind, plan
 from howsure.formats.remote import Remote, is_remote, matches

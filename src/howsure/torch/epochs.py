@@ -15,6 +15,7 @@ from torch import nn
 from howsure._core import json
 from howsure._core.atomic import check_target, write_text
 from howsure._core.check import InputError
+from howsure._core.text import spreadsheet_cell
 from howsure.metrics import accuracy, aurc, ece, nll
 from howsure.predictions import Predictions
 from howsure.scores import max_prob
@@ -89,7 +90,7 @@ def _csv(rows: list[Row]) -> str:
     names = list(dict.fromkeys(name for row in rows for name in row))
     table = csv.DictWriter(out, names, lineterminator="\n")
     table.writeheader()
-    table.writerows(rows)
+    table.writerows({name: spreadsheet_cell(value) for name, value in row.items()} for row in rows)
     return out.getvalue()
 
 

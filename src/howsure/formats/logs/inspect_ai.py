@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
+from howsure._core.budget import Budget
 from howsure._core.check import Array, InputError
 from howsure.formats import zipped
 from howsure.formats.logs.document import parsed
@@ -20,7 +21,6 @@ VALUES = {"C": 1.0, "I": 0.0, "P": 0.5, "N": 0.0, "yes": 1.0, "no": 0.0, "true":
 VERSION = 2
 NO_TOKENS = "the log holds no log-probabilities; generate with logprobs=True to get a confidence"
 CATEGORIES = ("category", "subject", "topic")
-TOTAL = 1 << 32  # bytes that all members together may unpack to
 
 
 def recognised(document: Json) -> bool:
@@ -35,9 +35,7 @@ def document(path: Path) -> Json:
         raise InputError(f"{path.name} is no zip archive, so no Inspect log; copy it again or export it as .json.")
     with zipped.reading(path), zipfile.ZipFile(path) as archive:
         members = zipped.members(archive, path)
-        unpacked = sum(info.file_size for info in members.values())
-        if unpacked > TOTAL:
-            raise InputError(f"{path.name} would unpack to {unpacked:,} bytes; at most {TOTAL:,} are read.")
+        Budget(path.name, path.stat().st_size).spend(sum(info.file_size for info in members.values()))
         return _joined(
             {name: parsed(archive.read(name), f"{path.name}, {name}") for name in members if _wanted(name)}, path
         )

@@ -11,6 +11,7 @@ from typing import Any, Literal
 import numpy as np
 
 from howsure._core.check import Array, Bools, Floats, InputError, Ints
+from howsure._core.text import array_of
 from howsure.formats.logs.tree import Json, text
 from howsure.predictions import Outcomes
 
@@ -224,8 +225,7 @@ def constant(confidences: Sequence[Confidence]) -> tuple[str, ...]:
 
 def column(texts: Sequence[str]) -> Array:
     """Texts as an array, as objects where a fixed width would be wasteful."""
-    longest = max(map(len, texts), default=0)
-    return np.array(texts, dtype=np.str_ if longest <= 256 else object)
+    return array_of(texts)
 
 
 def categories(found: Mapping[str, Sequence[Json]]) -> dict[str, Array]:

@@ -1,0 +1,1 @@
+"""Attacks on howsure, area by area; `python -m benchmarks.attack` runs them all and prints what failed."""

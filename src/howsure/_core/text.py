@@ -1,0 +1,74 @@
+"""Text that comes from strangers: shown so that it cannot act, and held in bounded memory.
+
+Class names, ids, names of columns and files reach terminals, text files, Markdown, the logs of CI and spreadsheets.
+Each of these obeys some characters. `printable` is the one function that every sink of text goes through.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}  # controls, marks of direction, halves of characters, ends of lines
+JOINERS = "\u200c\u200d"  # without which some scripts and pictures are written wrong
+WORKFLOW = re.compile(r"(^|\s)(?=::)|(?<=#)(?=#\[)")  # what the log of a CI run takes for a command
+FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how a cell begins that a spreadsheet would run
+PLAIN = re.compile(r"[ -~]*")
+WIDTH = 256  # longer texts are kept as objects: a fixed width would cost its length in every row
+SHORT, UNEVEN = 32, 8  # so would one long text among many short ones
+
+
+def printable(text: str) -> str:
+    r"""`text` on one line, with every character that could act written as its escape.
+
+    >>> print(printable("a\x1b[31mb\u202ec\nd ::error::e"))
+    a\x1b[31mb\u202ec\nd \::error::e
+    """
+    if not PLAIN.fullmatch(text):
+        text = "".join(map(_escaped, text))
+    return WORKFLOW.sub(r"\1\\", text) if "::" in text or "##[" in text else text
+
+
+def printable_lines(text: str) -> str:
+    """The same for text of several lines of our own."""
+    return "\n".join(map(printable, text.split("\n")))
+
+
+def _escaped(c: str) -> str:
+    if unicodedata.category(c) not in HIDDEN or c in JOINERS:
+        return c
+    code = ord(c)
+    if c in "\n\r\t":
+        return {"\n": r"\n", "\r": r"\r", "\t": r"\t"}[c]
+    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}"
+
+
+def shortened(text: str, most: int) -> str:
+    """At most so many characters, the middle left out.
+
+    >>> shortened("abcdefghij", 7)
+    'abc…hij'
+    """
+    return text if len(text) <= most else f"{text[: most // 2]}…{text[len(text) - (most - 1) // 2 :]}"
+
+
+def spreadsheet_cell(value: object) -> object:
+    """A cell of a table for people: text that a spreadsheet would run is led by an apostrophe, numbers stay.
+
+    >>> spreadsheet_cell("=1+2"), spreadsheet_cell(-0.5)
+    ("'=1+2", -0.5)
+    """
+    if not isinstance(value, str):
+        return value
+    return f"'{printable(value)}" if value.lstrip(" ").startswith(FORMULA) else printable(value)
+
+
+def array_of(texts: Sequence[str]) -> NDArray[np.str_] | NDArray[np.object_]:
+    """A text array, of fixed width where that is not wasteful."""
+    longest = max(map(len, texts), default=0)
+    even = longest <= SHORT or (longest <= WIDTH and longest * len(texts) <= UNEVEN * sum(map(len, texts)))
+    return np.array(texts, dtype=np.str_) if even else np.array(texts, dtype=np.object_)

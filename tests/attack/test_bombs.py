@@ -1,0 +1,49 @@
+"""Small files that unpack to much are refused or read in little memory, by every command that reads files."""
+
+from pathlib import Path
+
+import pytest
+from benchmarks.attack.bombs import BOMBS, Bomb
+from benchmarks.attack.child import run
+
+import howsure as hs
+from howsure import InputError, Predictions
+from howsure._core.budget import FREE, Budget, stated
+from howsure.policies import Policy
+
+MEGABYTES = 600  # torch and pyarrow take up to 300 when they are only imported
+
+
+@pytest.mark.parametrize("command", ["doctor", "evaluate"])
+@pytest.mark.parametrize("bomb", BOMBS, ids=lambda bomb: bomb.name)
+def test_a_small_file_takes_little_memory(bomb: Bomb, command: str, tmp_path: Path) -> None:
+    pytest.importorskip(bomb.package)
+    found = run([command, bomb.make(tmp_path)])
+    assert found.fault(MEGABYTES) == ""
+
+
+@pytest.mark.parametrize("bomb", [bomb for bomb in BOMBS if bomb.streamed], ids=lambda bomb: bomb.name)
+def test_a_pipe_takes_little_memory(bomb: Bomb, tmp_path: Path) -> None:
+    hs.save(Policy("max_prob", 0.8), tmp_path / "policy.json")
+    found = run(["decide", tmp_path / "policy.json", "-", "--on-bad", "skip"], stdin=bomb.make(tmp_path))
+    assert found.fault(MEGABYTES) == ""
+
+
+def test_the_budget_grows_with_the_file_and_can_be_raised(monkeypatch: pytest.MonkeyPatch) -> None:
+    Budget("a.npz", 1000).spend(FREE)
+    with pytest.raises(InputError, match="HOWSURE_MAX_BYTES=66M"):
+        Budget("a.npz", 1000).spend(FREE + 1)
+    Budget("a.npz", FREE).spend(100 * FREE)
+    monkeypatch.setenv("HOWSURE_MAX_BYTES", "1G")
+    Budget("a.npz", 1000).spend(1 << 30)
+    with pytest.raises(InputError, match="would unpack to"):
+        Budget("a.npz", 1000).spend((1 << 30) + 1)
+    for wrong in ("much", "-1", "1e9"):
+        monkeypatch.setenv("HOWSURE_MAX_BYTES", wrong)
+        with pytest.raises(InputError, match="a number of bytes such as 8G"):
+            stated()
+
+
+def test_a_count_beyond_memory_is_refused() -> None:
+    with pytest.raises(InputError, match="would need"):
+        Predictions.from_confidence([0.5, 0.6], [1, 0], count=[10**12, 1])

@@ -1,0 +1,179 @@
+"""Whatever a file calls its classes, ids, columns or itself, nothing of it acts where it is shown."""
+
+import csv
+import io
+import json
+import re
+import xml.dom.minidom
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import howsure as hs
+from howsure import InputError, Predictions
+from howsure._core.text import HIDDEN, printable, printable_lines, spreadsheet_cell
+from howsure.cli import main
+from howsure.cli.check import github_output, junit_xml
+from howsure.policies import Policy
+from howsure.report.gate import Verdict
+
+HOSTILE = [
+    "\x1b[31mred\x1b[0m",
+    "\x1b]0;title\x07",
+    "\x9b31m",
+    "\r\nsecond line",
+    "\n::error::stop",
+    "::add-mask::x",
+    " ::set-output name=a::b",
+    "##[error]no",
+    "\u202eright to left\u202c",
+    "\u2066isolated\u2069",
+    "\u2028line\u2029paragraph",
+    "\x00nul",
+    "\x7f\x85",
+    "\ufeff\U000e0041tag",
+    "=cmd|' /C calc'!A0",
+    "+1+2",
+    "@SUM(A1)",
+    "<script>alert(1)</script>",
+    "| a | b |",
+    "](javascript:alert(1))",
+    "[bold]markup[/bold]",
+]
+ACTS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]|[\ud800-\udfff]")
+COMMANDS = re.compile(r"^\s*::|##\[", re.MULTILINE)
+
+
+def harmless(text: str) -> None:
+    assert not ACTS.search(text), ACTS.search(text)
+    assert not COMMANDS.search(text), text
+
+
+def hostile(k: int = len(HOSTILE)) -> Predictions:
+    rng = np.random.default_rng(0)
+    y = np.arange(4 * k) % k
+    ids = [f"{name}{i}" for i in range(4) for name in HOSTILE[:k]]
+    return Predictions.from_logits(
+        rng.normal(size=(4 * k, k)) + np.eye(k)[y], y, class_names=HOSTILE[:k], ids=ids, group=ids
+    )
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_printable_is_one_line_in_which_nothing_acts(text: str) -> None:
+    harmless(printable(text))
+    assert "\n" not in printable(text)
+    assert printable(printable(text)).replace("\\", "") == printable(text).replace("\\", "")
+
+
+def test_printable_leaves_what_people_write() -> None:
+    for text in ("Ärger", "std::vector", "日本語", "👩\u200d🔬", "a – b", "0.5 ± 0.1", "C:\\data"):
+        assert printable(text) == text
+    assert {"Cc", "Cf", "Cs", "Zl", "Zp"} == HIDDEN
+    assert printable_lines("a\nb\x1b") == "a\nb\\x1b"
+
+
+@pytest.mark.parametrize("form", ["to_text", "to_markdown"])
+def test_reports_and_comparisons(form: str) -> None:
+    preds = hostile()
+    harmless(getattr(hs.evaluate(preds), form)())
+    models = dict.fromkeys(HOSTILE[:4], preds) | {HOSTILE[4]: (preds, "margin")}
+    harmless(getattr(hs.compare(models), form)())
+
+
+def test_markdown_keeps_its_cells() -> None:
+    found = hs.compare({"| a | b |": hostile(), "<script>x</script>": (hostile(), "margin")}).to_markdown()
+    assert "<script>" not in found
+    assert "| a | b |" not in found
+
+
+def said(capsys: pytest.CaptureFixture[str], *args: str | Path) -> tuple[str, str]:
+    with pytest.raises(SystemExit):
+        main([str(arg) for arg in args])
+    return capsys.readouterr()
+
+
+def test_every_command_on_hostile_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path, strange = tmp_path / "a.npz", tmp_path / "b\x1b[31m\n::error::c.npz"
+    hs.write(hostile(), path)
+    hs.write(hostile(), strange)
+    hs.save(Policy("max_prob", 0.5), tmp_path / "policy.json")
+    calls = [
+        ["evaluate", path],
+        ["evaluate", strange],
+        ["evaluate", strange, "-o", tmp_path / "r.txt", "-o", tmp_path / "r.md"],
+        ["compare", path, strange],
+        ["check", strange, "--max-ece", "0.5"],
+        ["check", strange, "--max-ece", "0.001", "--junit", tmp_path / "j.xml"],
+        ["doctor", path],
+        ["doctor", strange],
+        ["threshold", strange, "--risk", "0.5", "-o", tmp_path / "p\x1b.json"],
+        ["calibrate", "--fit", strange, "--on", path],
+        ["decide", tmp_path / "policy.json", strange, "-o", tmp_path / "d\x1b.jsonl"],
+        ["evaluate", tmp_path / "none\x1b.npz"],
+        ["evaluate", path, "--split", "\x1b[31m"],
+        ["evaluate", path, "--name", "labels=\x1b\n::error::x"],
+        ["evaluate", path, "--no-such\x1b-option"],
+        ["\x1b[31m"],
+    ]
+    for call in calls:
+        out, err = said(capsys, *call)
+        harmless(out)
+        harmless(err)
+    for name in ("r.txt", "r.md"):
+        harmless((tmp_path / name).read_text(encoding="utf-8"))
+    xml.dom.minidom.parse(str(tmp_path / "j.xml"))
+
+
+def test_errors_of_files_and_values(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for i, text in enumerate(HOSTILE):
+        lines = tmp_path / f"{i}.jsonl"
+        lines.write_text(json.dumps({text: 1, "confidence": text, "correct": 1}) + "\n", encoding="utf-8")
+        labels = tmp_path / f"{i}_labels.jsonl"
+        labels.write_text(json.dumps({"prob_a": 0.5, "prob_b": 0.5, "label": text}) + "\n", encoding="utf-8")
+        for path in (lines, labels):
+            for command in ("evaluate", "doctor"):
+                out, err = said(capsys, command, path)
+                harmless(out + err)
+
+
+def test_an_error_quotes_no_more_than_a_line() -> None:
+    long = InputError("a" * 10**6, where="b" * 10**6, got="c" * 10**6, need="d" * 10**6, hint="e\n" * 10**6)
+    assert len(str(long)) < 5000
+    assert "\n" not in str(long)
+    harmless(str(long.at("f\x1b")))
+
+
+def test_the_gate_writes_valid_xml_and_one_annotation(capsys: pytest.CaptureFixture[str], tmp_path: Path,
+                                                      monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
+    monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
+    verdicts = [Verdict(text, 0.1, 0.2, 0.3, False, text) for text in HOSTILE]
+    found = junit_xml(verdicts)
+    harmless(found)
+    assert len(xml.dom.minidom.parseString(found.encode()).getElementsByTagName("testcase")) == len(HOSTILE)
+    github_output(verdicts)
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) == len(HOSTILE)
+    for line in lines:
+        assert line.startswith("::error title=howsure check::")
+        harmless(line.removeprefix("::"))
+    harmless((tmp_path / "summary.md").read_text(encoding="utf-8"))
+
+
+def test_spreadsheets_do_not_run_cells() -> None:
+    out = io.StringIO()
+    csv.writer(out).writerows([[spreadsheet_cell(text), -0.5] for text in HOSTILE])
+    for row in csv.reader(io.StringIO(out.getvalue())):
+        assert row[0][0] not in "=+-@\t\r"
+        assert row[1] == "-0.5"
+
+
+def test_epochs_for_a_spreadsheet(tmp_path: Path) -> None:
+    torch = pytest.importorskip("torch")
+    from howsure.torch import EpochLog
+
+    epochs = EpochLog(torch.nn.Linear(2, 2), {}, path=tmp_path / "epochs.csv")
+    epochs.add({"=1+2": hostile(2)}, note="@x")
+    text = (tmp_path / "epochs.csv").read_text()
+    assert "'=1+2" in text
+    assert "'@x" in text
