@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
-import resource
+import signal
 import subprocess
 import sys
 import tempfile
@@ -13,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ADDRESSES = 8 << 30  # bytes of addresses that a child may have: an attack that works must not take the machine down
+WAIT = 300  # seconds until a child that does nothing is given up
 SECONDS = 40  # of processor time
 
 
@@ -37,21 +39,39 @@ class Outcome:
         return f"{self.megabytes:,} MB" if self.megabytes > megabytes else ""
 
 
+# A process begins with the memory of the one that it was forked from, so a small one stands between.
+LAUNCHER = """
+import json, os, resource, sys
+addresses, seconds, report, *call = sys.argv[1:]
+pid = os.fork()
+if pid == 0:
+    resource.setrlimit(resource.RLIMIT_AS, (int(addresses),) * 2)
+    resource.setrlimit(resource.RLIMIT_CPU, (int(seconds),) * 2)
+    os.execv(call[0], call)
+_, status, used = os.wait4(pid, 0)
+with open(report, "w") as file:
+    json.dump([os.waitstatus_to_exitcode(status), used.ru_maxrss // 1024], file)
+"""
+
+
 def run(args: Sequence[str | Path], *, stdin: Path | None = None, env: dict[str, str] | None = None) -> Outcome:
     """`howsure ARGS` in a child."""
-    call = [sys.executable, "-m", "howsure.cli", *map(str, args)]
     start = time.monotonic()
-    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err, open(stdin or os.devnull, "rb") as source:
-        child = subprocess.Popen(call, stdin=source, stdout=out, stderr=err, preexec_fn=_limit, env=_environment(env))
-        _, status, used = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
-        texts = [_text(file) for file in (out, err)]
-    return Outcome(child.returncode, *texts, used.ru_maxrss // 1024, time.monotonic() - start)
-
-
-def _limit() -> None:
-    resource.setrlimit(resource.RLIMIT_AS, (ADDRESSES, ADDRESSES))
-    resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+    with tempfile.TemporaryDirectory() as folder:
+        report, out, err = (Path(folder) / name for name in ("report", "out", "err"))
+        call = [sys.executable, "-S", "-E", "-c", LAUNCHER, str(ADDRESSES), str(SECONDS), str(report)]
+        call += [sys.executable, "-m", "howsure.cli", *map(str, args)]
+        with open(stdin or os.devnull, "rb") as source, out.open("wb") as a, err.open("wb") as b:
+            child = subprocess.Popen(
+                call, stdin=source, stdout=a, stderr=b, env=_environment(env), start_new_session=True
+            )
+            try:
+                child.wait(WAIT)
+            except subprocess.TimeoutExpired:
+                os.killpg(child.pid, signal.SIGKILL)
+                child.wait()
+        code, megabytes = json.loads(report.read_text()) if report.exists() else (-signal.SIGKILL, 0)
+        return Outcome(code, _text(out), _text(err), megabytes, time.monotonic() - start)
 
 
 def _environment(more: dict[str, str] | None) -> dict[str, str]:
@@ -59,6 +79,6 @@ def _environment(more: dict[str, str] | None) -> dict[str, str]:
     return {**os.environ, "PYTHONPATH": path, "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", **(more or {})}
 
 
-def _text(file: object) -> str:
-    file.seek(0)
-    return file.read(1 << 20).decode("utf-8", "replace")
+def _text(path: Path) -> str:
+    with path.open("rb") as file:
+        return file.read(1 << 20).decode("utf-8", "replace")

@@ -147,6 +147,6 @@ def test_a_packed_file_that_is_cut_or_too_large_is_refused(tmp_path: Path, monke
         read(tmp_path / "cut.csv.gz")
     (tmp_path / "a.csv.gz").write_bytes(raw)
     assert read(tmp_path / "a.csv.gz").n == 100_000
-    monkeypatch.setattr("howsure.formats.lines.UNPACKED", 1 << 16)
-    with pytest.raises(InputError, match="unpack it first"):
+    monkeypatch.setattr("howsure._core.budget.FREE", 1 << 16)
+    with pytest.raises(InputError, match="would unpack to"):
         read(tmp_path / "a.csv.gz")

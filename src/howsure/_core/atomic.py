@@ -44,6 +44,8 @@ def check_target(target: Path) -> None:
     """Refuse a path that no file can be written to, before the work for it is done."""
     if target.is_dir():
         raise InputError(f"{target} is a folder; a file name is needed.")
+    if target.exists() and not target.is_file():  # a rename would put a file in the place of the device
+        raise InputError(f"{target} is a pipe or a device; a file name is needed.")
     if not target.parent.is_dir():
         raise InputError(f"the folder {target.parent} does not exist; make it first.")
 

@@ -239,3 +239,18 @@ def at_least(x: object, low: int, name: str) -> int:
     if found < low:
         raise InputError(name, got=f"is {x}", need=f"a whole number of at least {low} is needed")
     return found
+
+
+def within(x: float, low: float, high: float, name: str) -> None:
+    """Raise where `x` is not a number from `low` to `high`; nan is none."""
+    if not low <= x <= high:
+        raise InputError(name, got=f"is {x:g}", need=f"a number from {low:g} to {high:g} is needed")
+
+
+LARGEST = 1e100  # of a parameter: products of two of them are still numbers
+
+
+def parameters(a: Array, name: str) -> None:
+    """Raise where a parameter of a map is not a number of usual size."""
+    if not (np.abs(a) <= LARGEST).all():
+        raise InputError(name, got="is not finite or beyond all bounds", need=f"numbers within ±{LARGEST:g} are needed")

@@ -11,6 +11,7 @@ of bool, int64 or float64, and dataclasses that `find` knows by name. nan and in
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
@@ -27,6 +28,7 @@ Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | 
 Find: TypeAlias = Callable[[str], type]
 T = TypeVar("T")
 DTYPES = {"bool": bool, "int64": int, "float64": float}
+WHOLE = 2**63  # whole numbers beyond 64 bits are none of ours
 SPECIAL = {"nan", "inf", "-inf"}
 TAGS = {"class", "array", "float"}  # keys that a plain dict may not hold
 
@@ -79,7 +81,8 @@ def loads(text: str | bytes) -> Plain:
     {'a': [1, None]}
     """
     try:
-        return _STRICT.decode(text if isinstance(text, str) else text.decode("utf-8-sig"))
+        found = text if isinstance(text, str) else text.decode("utf-8-sig")
+        return (_STRICT if _HUGE.search(found) else _QUICK).decode(found)
     except RecursionError:
         raise InputError("the JSON is nested too deeply") from None
     except UnicodeDecodeError:
@@ -142,6 +145,8 @@ def _unique(pairs: Iterable[tuple[str, Plain]]) -> dict[str, Plain]:
 
 
 _LINE = json.JSONEncoder(allow_nan=False)
+_HUGE = re.compile(r"[eE]\+?\d{3}|\d{300}")  # what may be too large for a float; few texts hold it
+_QUICK = json.JSONDecoder(parse_constant=_constant, object_pairs_hook=_unique)
 _STRICT = json.JSONDecoder(parse_constant=_constant, parse_float=_float, object_pairs_hook=_unique)
 
 
@@ -315,7 +320,7 @@ def _hints(kind: type) -> dict[str, Any]:
 def _misfit_items(value: list[object], hint: Any, where: str) -> str:
     args = get_args(hint)
     if len(args) == 1 or args[1:] == (...,):
-        if set(map(type, value)) <= _plain_types(args[0]):
+        if (kinds := set(map(type, value))) <= _plain_types(args[0]) and int not in kinds:
             return ""
         args = args[:1] * len(value)
     if len(args) != len(value):
@@ -332,6 +337,12 @@ def _plain_types(hint: Any) -> frozenset[type]:
     return kinds | {int} if float in kinds else kinds
 
 
+@cache
+def _role(protocol: type) -> tuple[str, ...]:
+    """What a protocol asks for."""
+    return tuple(name for name in vars(protocol) if name == "__call__" or not name.startswith("_"))
+
+
 def _says(value: object, hint: Any, where: str) -> str:
     needed = hint.__name__ if isinstance(hint, type) and not get_args(hint) else str(hint)
     return f"{where or 'it'} is {_short(value)}; {needed} is needed"
@@ -345,10 +356,10 @@ def _is_a(value: object, cls: Any) -> bool:
     if get_origin(cls) is np.ndarray:
         dtype = get_args(get_args(cls)[1])[0]
         return isinstance(value, np.ndarray) and (dtype is Any or cast("Array", value).dtype == dtype)
-    if cls is float:
-        return type(value) in (float, int)
-    if cls in (bool, int, str):
+    if cls is float or cls is int:
+        return (type(value) is float and cls is float) or (type(value) is int and -WHOLE <= value < WHOLE)
+    if cls in (bool, str):
         return type(value) is cls
-    if getattr(cls, "_is_protocol", False):  # any stored dataclass may play a role; its own fields were checked
-        return is_dataclass(value)
+    if getattr(cls, "_is_protocol", False):  # its own fields were checked; here it must be able to play the role
+        return is_dataclass(value) and all(hasattr(value, name) for name in _role(cls))
     return isinstance(value, get_origin(cls) or cls)

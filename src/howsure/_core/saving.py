@@ -2,9 +2,11 @@
 
 Reports and comparisons are their own JSON (`docs/schema`). Any other file is
 `{"howsure": version, "schema": 1, "digest": "sha256:...", "value": {"class": ..., field: ...}}`.
-The digest covers everything else in canonical form, so a file that was changed is refused; so are unknown
-schemas, classes and fields, and values of the wrong type. Loading executes nothing from the file: classes
-come from the fixed table below.
+The digest covers everything else in canonical form, so a file that was changed by accident is refused; so are unknown
+schemas, classes and fields, and values of the wrong type or outside their range. Loading executes nothing from the
+file: classes come from the fixed table below. Whoever changes a file on purpose can write the right digest too. Where
+the environment holds a secret in HOWSURE_KEY, the digest is a signature with that key (HMAC-SHA-256), and only files
+that carry it are loaded.
 
 To make a class savable: write it as a frozen dataclass whose fields are None, bool, int, float, str, tuples,
 dicts with string keys, NumPy arrays (bool, int64, float64) or other savable classes, annotated with types
@@ -15,6 +17,7 @@ module to `SAVABLE`. Fields with `init=False` are left out.
 from __future__ import annotations
 
 import hashlib
+import hmac
 import os
 from importlib import import_module
 from pathlib import Path
@@ -27,6 +30,10 @@ from howsure._core.check import InputError
 __all__ = ["load", "save"]
 
 SCHEMA = 1
+KEY = "HOWSURE_KEY"  # of the environment, with a secret
+SIGNED = "hmac-sha256:"
+DIFFERS = "its digest does not match its content: the file was changed or damaged"
+LARGEST = 1 << 28  # bytes of a file: a matrix of 1,000 classes takes 20 MB
 SAVABLE = {
     "Basis": "howsure.policies",
     "Beta": "howsure.calibrators",
@@ -85,6 +92,8 @@ def load(path: str | os.PathLike[str]) -> Any:
     """
     try:
         return _read(_text(Path(path)))
+    except RecursionError:
+        raise InputError(f"{os.fspath(path)} cannot be loaded: it is nested too deeply.") from None
     except ValueError as e:  # InputError included; json's own error too
         raise InputError(f"{os.fspath(path)} cannot be loaded: {str(e).rstrip('.')}.") from None
 
@@ -94,7 +103,7 @@ def saved_as(path: str | os.PathLike[str]) -> tuple[str, str]:
     document = json.loads(_text(Path(path)))
     if not isinstance(document, dict) or document.keys() != KEYS or not isinstance(document["value"], dict):
         raise InputError(f"{os.fspath(path)} is not a file that howsure saved.")
-    return str(document["value"].get("class")), str(document["digest"]).removeprefix("sha256:")
+    return str(document["value"].get("class")), str(document["digest"]).rpartition(":")[2]
 
 
 def _version() -> str:
@@ -113,7 +122,21 @@ def _find(name: str) -> type:
 
 
 def _digest(content: dict[str, json.Plain]) -> str:
-    return "sha256:" + hashlib.sha256(json.canonical(content).encode("ascii")).hexdigest()
+    text, key = json.canonical(content).encode("ascii"), os.environ.get(KEY, "")
+    if key:
+        return SIGNED + hmac.new(key.encode("utf-8", "surrogateescape"), text, hashlib.sha256).hexdigest()
+    return "sha256:" + hashlib.sha256(text).hexdigest()
+
+
+def _check_digest(found: json.Plain, content: dict[str, json.Plain]) -> None:
+    signed, key = isinstance(found, str) and found.startswith(SIGNED), bool(os.environ.get(KEY))
+    if key and not signed:
+        raise InputError(f"it is not signed, and {KEY} is set. Save it again with the key, or unset {KEY}")
+    if signed and not key:
+        raise InputError(f"it is signed. Set {KEY} to the key that it was saved with")
+    if not isinstance(found, str) or not hmac.compare_digest(found.encode(), _digest(content).encode()):
+        what = "its signature does not belong to its content and this key" if key else DIFFERS
+        raise InputError(f"{what}. Save it again")
 
 
 def _read(text: str) -> Any:
@@ -130,13 +153,16 @@ def _read(text: str) -> Any:
         )
     if document.keys() != KEYS:
         raise InputError(f"it needs exactly the keys {sorted(KEYS)}, and has {sorted(document)}")
-    if document.pop("digest") != _digest(document):
-        raise InputError("its digest does not match its content: the file was changed or damaged. Save it again")
+    _check_digest(document.pop("digest"), document)
     return json.decode(document["value"], _find)
 
 
 def _text(path: Path) -> str:
     try:
+        if path.exists() and not path.is_dir() and not path.is_file():
+            raise InputError("it is a pipe or a device; a file is needed")
+        if path.is_file() and path.stat().st_size > LARGEST:
+            raise InputError(f"it has {path.stat().st_size:,} bytes; at most {LARGEST:,} are read")
         return path.read_bytes().decode("utf-8")
     except OSError as e:
         raise InputError(e.strerror or str(e)) from None

@@ -7,7 +7,7 @@ from typing import Protocol
 
 import numpy as np
 
-from howsure._core.check import Array, Floats, InputError
+from howsure._core.check import Array, Floats, InputError, within
 from howsure.predictions import Predictions
 
 
@@ -24,6 +24,13 @@ class Fitted:
     k: int | None
     class_names: tuple[str, ...] | None
     nll: float
+
+    def __post_init__(self) -> None:
+        within(self.n, 0, 2**62, "n")
+        if self.k is not None:
+            within(self.k, 1, 2**31, "k")
+            if self.class_names is not None and len(self.class_names) != self.k:
+                raise InputError("class_names", got=f"has {len(self.class_names)} names for {self.k} classes")
 
 
 class Calibrator(Protocol):

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from howsure._core.check import Floats, InputError
+from howsure._core.check import Floats, InputError, parameters
 from howsure.calibrators._fitted import Fitted, needs_samples, same_classes, shares, with_values
 from howsure.calibrators._logits import single, softmax
 from howsure.calibrators._softmax import EXACT, GOAL, LARGE, ROUGH, Diagonal, Full, Minimum, Samples, measured, minimise
@@ -160,8 +160,8 @@ def _checked(weight: Floats, intercept: Floats, dimensions: int) -> None:
     k = len(intercept)
     if intercept.ndim != 1 or weight.shape != (k,) * dimensions:
         raise InputError(f"weight has shape {weight.shape} and intercept {intercept.shape}; they do not fit together.")
-    if not (np.isfinite(weight).all() and np.isfinite(intercept).all()):
-        raise InputError("weight or intercept is not finite.")
+    parameters(weight, "weight")
+    parameters(intercept, "intercept")
 
 
 class Penalty(NamedTuple):

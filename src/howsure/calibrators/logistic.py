@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from howsure._core.check import Array, Floats, InputError, Ints
+from howsure._core.check import Array, Floats, InputError, Ints, parameters
 from howsure.calibrators._classes import Map, answered, asked, record
 from howsure.calibrators._fitted import Fitted, shares
 from howsure.calibrators._logits import SMALLEST
@@ -254,7 +254,9 @@ def _dot(a: Floats, x: list[Floats], i: int, size: int) -> Floats:
 
 def _checked(top_label: bool, **columns: Floats) -> None:
     size = {len(c) if c.ndim == 1 else -1 for c in columns.values()}
-    if len(size) != 1 or min(size) < 1 or not all(np.isfinite(c).all() for c in columns.values()):
-        raise InputError(f"{', '.join(columns)} must be finite, one number of each for each class.")
+    if len(size) != 1 or min(size) < 1:
+        raise InputError(f"{', '.join(columns)} must have one number of each for each class.")
+    for name, column in columns.items():
+        parameters(column, name)
     if top_label and max(size) != 1:
         raise InputError("a confidence has one map, not several.")

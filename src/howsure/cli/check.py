@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 from xml.sax.saxutils import quoteattr
 
@@ -13,6 +12,7 @@ import click
 from howsure._core import json
 from howsure._core.atomic import write_text
 from howsure._core.check import InputError
+from howsure._core.paths import existing
 from howsure._core.text import printable
 from howsure.cli.common import FILES, measuring, note, of_logs, read_files, reading, say, working
 from howsure.render.catalogue import CATALOGUE
@@ -131,7 +131,7 @@ def read_baseline(path: str) -> ReportData:
     from howsure.report import Report
 
     try:
-        return Report.from_json(Path(path).read_text(encoding="utf-8")).data
+        return Report.from_json(existing(path).read_text(encoding="utf-8")).data
     except UnicodeDecodeError:
         raise InputError(f"{path} is not a text file; the JSON of a report is needed.") from None
     except InputError as e:

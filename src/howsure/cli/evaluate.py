@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from howsure._core.check import InputError
+from howsure._core.paths import existing
 from howsure.cli import accuracies
 from howsure.cli.common import (
     FILES,
@@ -188,7 +189,7 @@ def pictures(path: str) -> Any:
     import numpy as np
 
     try:
-        found = np.lib.format.open_memmap(path, mode="r")  # npy alone, and never Python objects
+        found = np.lib.format.open_memmap(existing(path), mode="r")  # npy alone, and never Python objects
     except (ValueError, EOFError) as e:
         raise InputError(
             f"{path} cannot be read as pictures: {str(e).splitlines()[0]}; save an array as .npy."

@@ -11,6 +11,7 @@ import click
 
 from howsure._core import json
 from howsure._core.check import InputError
+from howsure._core.paths import existing
 from howsure.cli.common import FILES, note, of_logs, read_files, reading, say, working
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ def _matrix(path: str | None) -> list[list[float]] | None:
     if path is None:
         return None
     try:
-        return [[float(x) for x in line.split(",")] for line in Path(path).read_text().splitlines() if line.strip()]
+        return [[float(x) for x in line.split(",")] for line in existing(path).read_text().splitlines() if line.strip()]
     except ValueError as e:
         raise InputError(f"{path} is not a matrix of numbers: {e}.") from None
 

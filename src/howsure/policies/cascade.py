@@ -58,6 +58,15 @@ class Cascade:
     error_cost: float = 0.0
     expected: CascadeResult | None = None
 
+    def __post_init__(self) -> None:
+        if len(self.thresholds) != len(self.costs) or not self.costs:
+            raise InputError(f"{len(self.thresholds)} thresholds for {len(self.costs)} costs; one of each is needed.")
+        for threshold in self.thresholds:
+            check.within(threshold, -inf, inf, "a threshold")
+        for cost in (*self.costs, self.human_cost, self.error_cost):
+            check.within(cost, 0, check.LARGEST, "a cost")
+        check.within(self.human_error, 0, 1, "human_error")
+
     @classmethod
     def fit(
         cls,

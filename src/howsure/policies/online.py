@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -16,6 +17,8 @@ from howsure.predictions import Predictions
 
 PATIENCE = 200  # samples without an accepted one, after which labels of deferred samples may reopen the door
 BAND = 0.1  # the share of surest samples that are then listened to
+
+TICKET = re.compile(r"\d{1,18}-[0-9a-f]{12}", re.ASCII)
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +60,21 @@ class OnlinePolicy:
     top: float = 1.0 - BAND  # level above which about a tenth of the recent scores lie
     read: int = 0  # bytes of a file of labels that were learnt from
     learnt: tuple[str, ...] = ()  # tickets of the decisions whose labels were learnt lately
+
+    def __post_init__(self) -> None:
+        check.within(self.risk, 0, 1, "risk")
+        check.within(self.step, 0, 1e6, "step")
+        check.within(self.audit, 0, 1, "audit")
+        check.within(self.top, -1, 2, "top")
+        check.within(self.level, -1e9, 1e9, "level")
+        for name in ("seed", "seen", "accepted", "idle", "labels", "wrong", "read"):
+            check.within(getattr(self, name), 0, 2**62, name)
+        if self.grid.ndim != 1 or not self.grid.size or not (np.diff(check.no_nan(self.grid, "grid")) >= 0).all():
+            raise InputError("grid", got="is not a rising list of scores", hint="make the policy again")
+        if self.accepted > self.seen or self.wrong > self.labels:
+            raise InputError("the counts of an online policy", got="contradict each other", hint="make it again")
+        if not all(TICKET.fullmatch(ticket) for ticket in self.learnt):
+            raise InputError("learnt", got="holds something that is no ticket", hint="make the policy again")
 
     @classmethod
     def start(

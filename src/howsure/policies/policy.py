@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import isnan, nan
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -100,7 +100,7 @@ class Policy:
 
     score: str
     threshold: float
-    calibrator: Any = None
+    calibrator: Calibrator | None = None
     by: By | None = None
     keys: tuple[str, ...] = ()
     thresholds: tuple[float, ...] = ()
@@ -121,6 +121,12 @@ class Policy:
             raise InputError(f"by={self.by!r}; 'class', 'group', 'label' or None is needed.")
         if len(self.keys) != len(self.thresholds) or (self.keys and self.by is None):
             raise InputError(f"{len(self.keys)} keys have {len(self.thresholds)} thresholds with by={self.by!r}.")
+        if self.calibrator is not None and not callable(self.calibrator):
+            raise InputError("calibrator", got=f"is a {type(self.calibrator).__name__}", need="a calibrator is needed")
+        if self.k is not None:
+            check.within(self.k, 1, 2**31, "k")
+        if self.class_names is not None and self.k is not None and len(self.class_names) != self.k:
+            raise InputError("class_names", got=f"has {len(self.class_names)} names for {self.k} classes")
         if self.costs is not None:
             cost_matrix(self.costs, self.k)
 

@@ -15,6 +15,8 @@ from howsure.policies.policy import Decisions
 WINDOW = 100  # fresh bets start every so many samples, so that a late change is found too
 STAKES = np.array([s * e for e in (0.05, 0.15, 0.4, 0.8) for s in (1, -1)])
 
+LARGEST = 1e15  # of the log of a stake
+
 
 @dataclass(frozen=True, eq=False)
 class Evidence:
@@ -23,6 +25,14 @@ class Evidence:
     counts: Ints
     capital: Floats  # log; -inf before the first bets
     first: int | None = None  # the sample at which the alarm was raised
+
+    def __post_init__(self) -> None:
+        if self.counts.ndim != 1 or not self.counts.size or not ((self.counts >= 0) & (self.counts < 2**53)).all():
+            raise InputError("counts", got="are not numbers of samples", hint="make the watch again")
+        if self.capital.ndim != 1 or not self.capital.size or not (self.capital <= LARGEST).all():
+            raise InputError("capital", got="is not a list of logs", hint="make the watch again")
+        if self.first is not None:
+            check.within(self.first, 0, 2**62, "first")
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,6 +63,15 @@ class Watch:
     false_alarms: float
     seed: int = 0
     seen: int = 0
+
+    def __post_init__(self) -> None:
+        check.within(self.false_alarms, 0, 1, "false_alarms")
+        check.within(self.seed, 0, 2**62, "seed")
+        check.within(self.seen, 0, 2**62, "seen")
+        if self.edges.ndim != 1 or not (np.diff(check.no_nan(self.edges, "edges")) > 0).all():
+            raise InputError("edges", got="do not rise", hint="make the watch again")
+        if len(self.score.counts) != len(self.edges) + 1 or len(self.coverage.counts) != 2:
+            raise InputError("counts", got="do not belong to the edges", hint="make the watch again")
 
     @classmethod
     def start(cls, reference: Decisions, *, false_alarms: float = 0.01, bins: int = 20, seed: int = 0) -> Watch:

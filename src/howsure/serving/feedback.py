@@ -130,6 +130,8 @@ def _new(state: OnlinePolicy, path: Path) -> bytes | None:
     """Complete lines that were not read before; None where there are none."""
     if not path.exists():
         return None
+    if not path.is_file():
+        raise LabelError(str(path), got="is not a file", hint="labels are read from a file that may grow")
     size = path.stat().st_size
     if size < state.read:
         got = f"has {size:,} bytes, and {state.read:,} were read before, so it was cut or replaced"

@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from howsure._core.check import InputError
+from howsure._core.paths import existing
 from howsure.formats.logs.tree import Json
 
 LINES = (".jsonl", ".ndjson")
@@ -13,7 +14,7 @@ LINES = (".jsonl", ".ndjson")
 
 def document(path: Path) -> Json:
     """The JSON of a file; JSON lines become a list."""
-    return parsed(path.read_bytes(), path.name, lines=path.suffix.lower() in LINES)
+    return parsed(existing(path).read_bytes(), path.name, lines=path.suffix.lower() in LINES)
 
 
 def parsed(data: bytes, name: str, *, lines: bool = False) -> Json:

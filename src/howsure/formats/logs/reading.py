@@ -29,6 +29,8 @@ def is_log(path: Path, tool: str | None = None) -> bool:
 
 
 def _looks_like_a_log(path: Path, tool: str | None) -> bool:
+    if path.exists() and not path.is_dir() and not path.is_file():  # a pipe or a device is no log
+        return False
     if tool is not None or path.suffix.lower() in SUFFIXES or (path.is_dir() and helm.folder_of(path) is not None):
         return True
     if not path.is_file():
