@@ -42,7 +42,7 @@ HOSTILE = [
     "[bold]markup[/bold]",
 ]
 ACTS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]|[\ud800-\udfff]")
-COMMANDS = re.compile(r"^\s*::|##\[", re.MULTILINE)
+COMMANDS = re.compile(r"^\s*::[a-z]|##\[", re.MULTILINE | re.IGNORECASE)
 
 
 def harmless(text: str) -> None:
@@ -63,7 +63,7 @@ def hostile(k: int = len(HOSTILE)) -> Predictions:
 def test_printable_is_one_line_in_which_nothing_acts(text: str) -> None:
     harmless(printable(text))
     assert "\n" not in printable(text)
-    assert printable(printable(text)).replace("\\", "") == printable(text).replace("\\", "")
+    assert printable(printable(text)) == printable(text)
 
 
 def test_printable_leaves_what_people_write() -> None:

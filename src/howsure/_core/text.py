@@ -15,7 +15,11 @@ from numpy.typing import NDArray
 
 HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}  # controls, marks of direction, halves of characters, ends of lines
 JOINERS = "\u200c\u200d"  # without which some scripts and pictures are written wrong
-WORKFLOW = re.compile(r"(^|\s)(?=::)|(?<=#)(?=#\[)")  # what the log of a CI run takes for a command
+# What the log of a CI run takes for a command at the beginning of a line; a line may be broken anywhere.
+WORKFLOW = re.compile(
+    r"(?<=:)(?=:(?:add-|remove-|save-|set-|stop-|internal-|debug|echo|end|error|group|notice|warning))|(?<=#)(?=#\[)",
+    re.IGNORECASE,
+)
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how a cell begins that a spreadsheet would run
 PLAIN = re.compile(r"[ -~]*")
 WIDTH = 256  # longer texts are kept as objects: a fixed width would cost its length in every row
@@ -26,11 +30,11 @@ def printable(text: str) -> str:
     r"""`text` on one line, with every character that could act written as its escape.
 
     >>> print(printable("a\x1b[31mb\u202ec\nd ::error::e"))
-    a\x1b[31mb\u202ec\nd \::error::e
+    a\x1b[31mb\u202ec\nd :\:error::e
     """
     if not PLAIN.fullmatch(text):
         text = "".join(map(_escaped, text))
-    return WORKFLOW.sub(r"\1\\", text) if "::" in text or "##[" in text else text
+    return WORKFLOW.sub(r"\\", text) if "::" in text or "##[" in text else text
 
 
 def printable_lines(text: str) -> str:

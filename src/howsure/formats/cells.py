@@ -90,7 +90,7 @@ def anything(column: Column) -> Array:
             return np.array([float(t) if t else np.nan for t in texts], dtype=np.float64)
     except ValueError:
         pass
-    return text(texts)
+    return array_of(texts)
 
 
 def whole(texts: list[str]) -> Array:

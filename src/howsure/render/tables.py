@@ -104,6 +104,7 @@ class Sheet:
         object.__setattr__(self, "headline", printable_lines(self.headline))
         object.__setattr__(self, "sentences", [printable_lines(sentence) for sentence in self.sentences])
         object.__setattr__(self, "remarks", [printable(remark) for remark in self.remarks])
+        object.__setattr__(self, "steps", [(printable(run), printable(why)) for run, why in self.steps])
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
         yield Text(self.headline, style="bold")
