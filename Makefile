@@ -4,6 +4,11 @@ VENV ?= .venv
 ALL ?= .venv-all
 INTEGRATIONS ?= .venv-integrations
 RELEASE ?= .venv-release
+DOCS ?= .venv-docs
+APP ?= dist/app
+# Where Pyodide lies; empty: `howsure app` downloads it.
+HOWSURE_SHARED ?= ../shared
+PYODIDE ?= $(wildcard $(HOWSURE_SHARED)/pyodide)
 PIP_FLAGS ?= --quiet --disable-pip-version-check
 PYTEST_FLAGS ?= --numprocesses auto
 STAMP = .howsure-stamp
@@ -11,7 +16,7 @@ STAMP = .howsure-stamp
 COVER_FLAGS = $(if $(COVER),--cov=howsure --cov-branch --cov-append --cov-report=)
 REPORT = report --skip-covered --skip-empty --sort=cover
 
-.PHONY: demo test test-all check bench changelog release-files release-check clean
+.PHONY: demo test test-all check bench app docs changelog release-files release-check clean
 
 demo: $(VENV)/$(STAMP)
 	$(VENV)/bin/howsure demo
@@ -39,6 +44,14 @@ check: $(VENV)/$(STAMP) $(ALL)/$(STAMP) $(INTEGRATIONS)/$(STAMP)
 
 bench: $(ALL)/$(STAMP)
 	$(ALL)/bin/python -m benchmarks
+
+# The page that evaluates in the browser, static files in dist/app.
+app: $(VENV)/$(STAMP)
+	$(VENV)/bin/howsure app --to $(APP) $(if $(PYODIDE),--pyodide $(PYODIDE))
+
+# The site, from nothing: its code runs, warnings are errors, links and anchors are checked.
+docs: $(DOCS)/$(STAMP)
+	$(DOCS)/bin/python -m docs.build $(if $(PYODIDE),--pyodide $(PYODIDE))
 
 # The unreleased section of CHANGELOG.md, from the fragments in changes/.
 changelog:
@@ -80,10 +93,15 @@ $(INTEGRATIONS)/$(STAMP): pyproject.toml
 	$(INTEGRATIONS)/bin/python -m pip install $(PIP_FLAGS) --no-compile -e '.[dev,integrations]'
 	touch $@
 
+$(DOCS)/$(STAMP): pyproject.toml
+	$(PYTHON) -m venv $(DOCS)
+	$(DOCS)/bin/python -m pip install $(PIP_FLAGS) -e '.[docs]'
+	touch $@
+
 $(RELEASE)/$(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(RELEASE)
 	$(RELEASE)/bin/python -m pip install $(PIP_FLAGS) -e '.[release]'
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(ALL) $(INTEGRATIONS) $(RELEASE) .pytest_cache .ruff_cache .hypothesis dist
+	rm -rf $(VENV) $(ALL) $(INTEGRATIONS) $(RELEASE) $(DOCS) .pytest_cache .ruff_cache .hypothesis dist docs/_build

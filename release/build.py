@@ -42,7 +42,7 @@ def built(folder: Path) -> dict[str, str]:
 def reproducible() -> list[Path]:
     """Both files, built twice with the same bytes."""
     DIST.mkdir(exist_ok=True)
-    for old in DIST.iterdir():
+    for old in DIST.glob("howsure-*"):
         old.unlink()
     with tempfile.TemporaryDirectory() as again:
         first, second = built(DIST), built(Path(again))

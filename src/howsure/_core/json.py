@@ -271,6 +271,7 @@ def misfit(value: object, hint: Any, where: str = "") -> str:
     >>> misfit({"a": [1.0, "x"]}, dict[str, list[float]], "curves")
     "curves.a[1] is 'x'; float is needed"
     """
+    hint = _spelled_out(hint)
     origin, args = get_origin(hint), get_args(hint)
     if hint is Any:
         return ""
@@ -286,6 +287,12 @@ def misfit(value: object, hint: Any, where: str = "") -> str:
         each = cast("dict[str, object]", value).items()
         return next(filter(None, (misfit(v, args[1], f"{where}.{key}") for key, v in each)), "")
     return "" if _is_a(value, hint) else _says(value, hint, where)
+
+
+def _spelled_out(hint: Any) -> Any:
+    """What an alias with parameters stands for: `NDArray[np.float64]` is one since NumPy 2.5."""
+    alias = get_origin(hint)
+    return alias.__value__[get_args(hint)] if hasattr(alias, "__value__") else hint
 
 
 def _misfit_union(value: object, hint: Any, where: str) -> str:

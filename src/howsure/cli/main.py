@@ -17,6 +17,7 @@ from howsure._core.text import printable, printable_lines
 from howsure._core.version import __version__
 
 COMMANDS = {
+    "app": "Write the page that evaluates files in the browser.",
     "calibrate": "Correct the confidence: fit on validation data, judge on test data.",
     "cascade": "A small model first, then a large one, then a person: which thresholds cost least?",
     "check": "A gate for CI: exit 1 where a limit is not met.",

@@ -1,0 +1,58 @@
+// Python. This worker is started from a blob inside the frame, so the frame's policy is its own: it may connect to
+// nothing. Everything it needs comes as buffers.
+"use strict";
+
+const LOCK = { info: { abi_version: "2025_0", arch: "wasm32", platform: "emscripten_4_0_9", python: "3.13.2", version: "0.28.0.dev0" }, packages: {} };
+const TYPES = { wasm: "application/wasm", js: "text/javascript", mjs: "text/javascript" };
+const ADDRESS = "https://runtime.invalid/";
+const FOLDER = "/files";
+let python;
+
+async function start(runtime) {
+  const began = performance.now();
+  const stage = (stage) => postMessage({ stage, seconds: (performance.now() - began) / 1000 });
+  const blob = (name) => new Blob([runtime[name]], { type: TYPES[name.split(".").at(-1)] ?? "application/zip" });
+  const real = globalThis.fetch;
+  globalThis.fetch = async (address) => new Response(blob(String(address).slice(ADDRESS.length)));
+  const script = (name) => import(URL.createObjectURL(blob(name)));
+  await script("pyodide.asm.js");
+  const { loadPyodide } = await script("pyodide.mjs");
+  python = await loadPyodide({ indexURL: ADDRESS, lockFileContents: LOCK, packageBaseUrl: ADDRESS, env: { HOME: FOLDER } });
+  globalThis.fetch = real;
+  stage("Python");
+  const site = python.runPython("import site; site.getsitepackages()[0]");
+  const unpack = (name, extractDir = site) => python.unpackArchive(runtime[name], "zip", { extractDir });
+  unpack("numpy.zip");
+  python.runPython("import numpy");
+  stage("NumPy");
+  unpack("python.zip");
+  unpack("scipy.zip");
+  unpack("libopenblas.zip", "/usr/lib");
+  python.FS.mkdirTree(FOLDER);
+  python.FS.chdir(FOLDER);
+  python.runPython("import importlib; importlib.invalidate_caches()");
+  python.runPython("from howsure.cli.browser.inside import call");
+  stage("howsure");
+}
+
+function run({ id, files, gone, args, wanted }) {
+  for (const name of [...(gone ?? []), ...(wanted ?? [])]) if (python.FS.analyzePath(name).exists) python.FS.unlink(name);
+  for (const [name, bytes] of files ?? []) python.FS.writeFile(name, new Uint8Array(bytes));
+  if (!args) return postMessage({ id });
+  const began = performance.now();
+  const call = python.globals.get("call");
+  const [code, out, err] = call(python.toPy(args), (note) => postMessage({ id, note })).toJs();
+  const made = (wanted ?? []).filter((name) => python.FS.analyzePath(name).exists);
+  const written = made.map((name) => [name, python.FS.readFile(name)]);
+  postMessage({ id, code, out, err, written, seconds: (performance.now() - began) / 1000 });
+}
+
+addEventListener("message", async ({ data }) => {
+  try {
+    if (data.runtime) await start(data.runtime);
+    else if (data.python) postMessage({ id: data.id, out: String(await python.runPythonAsync(data.python)) });
+    else run(data);
+  } catch (e) {
+    postMessage({ id: data.id, failed: String(e.message ?? e).trim().split("\n").at(-1) });
+  }
+});
