@@ -138,10 +138,14 @@ def app(browser: Any, server: Server) -> App:
 
 
 def numbers(data: Any, where: str = "") -> Iterator[tuple[str, Any]]:
-    """Every value of a report with its place, but for where it was made."""
+    """Every value of a report with its place, but for where it was made.
+
+    Which 1,500 dots the scatter plot shows is chosen by the bits of their coordinates; the last bit of an `exp` may
+    differ between two machines, so the choice is left out. The numbers do not come from it.
+    """
     if isinstance(data, dict):
         for key, value in data.items():
-            if key not in ("provenance", "howsure"):
+            if key not in ("provenance", "howsure", "scatter"):
                 yield from numbers(value, f"{where}.{key}")
     elif isinstance(data, list):
         for i, value in enumerate(data):
