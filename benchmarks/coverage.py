@@ -2,6 +2,7 @@
 
     python -m benchmarks.coverage --minutes 60           # goes on where it stopped; writes JSON and the table
     python -m benchmarks.coverage --worlds clusters --runs 2000
+    python -m benchmarks.coverage --again aurc,ece       # counts these anew over the runs that are stored
     python -m benchmarks.coverage --table                # only writes the table
 
 Every run draws a sample, asks for 95 % limits and notes on which side of them the truth is. Percentile limits of a
@@ -123,6 +124,21 @@ def run(world: World, runs: int, until: float) -> int:
     return done["runs"]
 
 
+def run_again(world: World, names: Sequence[str]) -> None:
+    """Count some metrics anew, over the runs that are stored; percentile limits stay as they are."""
+    path = RESULTS / f"{world.key}.json"
+    done = json.loads(path.read_text())
+    fixed = world.population().ranking() | (world.population().claims() if world.claims else {})
+    metrics = {name: m for name, m in (RANKING | CLAIMS).items() if name in names and name in done["new"]}
+    found: Found = {}
+    for i in range(done["runs"] if metrics else 0):
+        o = world.draw(np.random.default_rng([*world.key.encode(), i]))
+        truth = truths(world.population(), o.tally(), fixed, list(metrics))
+        for name, limits in zip(metrics, hs.each_interval(list(metrics.values()), o), strict=True):
+            count(found, name, limits, truth[name])
+    save(path, {**done, "new": done["new"] | found})
+
+
 def save(path: Path, done: dict[str, object]) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     beside = path.with_suffix(".part")
@@ -211,12 +227,17 @@ def main() -> None:
     parser.add_argument("--worlds", default="", help="only those whose name contains this")
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--minutes", type=float, default=1e9)
+    parser.add_argument("--again", default="", help="metrics to count anew")
     parser.add_argument("--table", action="store_true", help="only write the table")
     chosen = parser.parse_args()
     if not DATA.exists():
         parser.error(f"the real predictions are not at {DATA}; set HOWSURE_SHARED to the folder that holds data/")
     until = time.monotonic() + 60 * chosen.minutes
-    for world in () if chosen.table else worlds():
+    for world in worlds() if chosen.again else ():
+        if chosen.worlds in f"{world.kind} {world.name}":
+            run_again(world, chosen.again.split(","))
+            print(world.kind, world.name, "again", flush=True)
+    for world in () if chosen.table or chosen.again else worlds():
         if chosen.worlds in f"{world.kind} {world.name}" and time.monotonic() < until:
             print(world.kind, world.name, run(world, chosen.runs, until), "runs", flush=True)
     TABLE.parent.mkdir(parents=True, exist_ok=True)

@@ -198,7 +198,7 @@ def weighted(name: str, source: str, n: int, strength: float) -> World:
     return World("weights", f"{name}, n = {n:,}", lambda: chances()[0], draw)
 
 
-def _real(source: str, change: Callable[[Floats, Random], Floats] | None = None) -> Callable[[], Population]:
+def measured_set(source: str, change: Callable[[Floats, Random], Floats] | None = None) -> Callable[[], Population]:
     @cache
     def make() -> Population:
         score, right = real(source)
@@ -208,7 +208,7 @@ def _real(source: str, change: Callable[[Floats, Random], Floats] | None = None)
     return make
 
 
-def _rare(source: str, share: float) -> Callable[[], Population]:
+def with_errors(source: str, share: float) -> Callable[[], Population]:
     """Errors thinned out until they are this rare."""
 
     @cache
@@ -222,7 +222,7 @@ def _rare(source: str, share: float) -> Callable[[], Population]:
     return make
 
 
-def _honest(source: str) -> Callable[[], Population]:
+def honest(source: str) -> Callable[[], Population]:
     @cache
     def make() -> Population:
         score, _ = real(source)
@@ -231,7 +231,7 @@ def _honest(source: str) -> Callable[[], Population]:
     return make
 
 
-def _hard(source: str, share: float) -> Callable[[], Population]:
+def with_rights(source: str, share: float) -> Callable[[], Population]:
     """Right answers thinned out until they are this rare."""
 
     @cache
@@ -281,20 +281,20 @@ def worlds() -> Iterator[World]:
     }
     for source, of in sizes.items():
         for n in of:
-            yield plain("real", source, n, _real(source))
+            yield plain("real", source, n, measured_set(source))
     for n in (200, 1000, 5000):
-        yield plain("1 % errors", C10, n, _rare(C10, 0.01))
+        yield plain("1 % errors", C10, n, with_errors(C10, 0.01))
     for n in (1000, 5000):
-        yield plain("0.3 % errors", C10, n, _rare(C10, 0.003))
-    yield plain("few right", C100, 100, _hard(C100, 0.05))
+        yield plain("0.3 % errors", C10, n, with_errors(C10, 0.003))
+    yield plain("few right", C100, 100, with_rights(C100, 0.05))
     for source, n in ((IN1K, 500), (IN1K, 5000), (MMLU, 1000)):
-        yield plain("two decimals", source, n, _real(source, two_decimals))
+        yield plain("two decimals", source, n, measured_set(source, two_decimals))
     for n in (100, 500, 5000):
-        yield plain("verbalised", IN1K, n, _real(IN1K, verbal))
+        yield plain("verbalised", IN1K, n, measured_set(IN1K, verbal))
     for source, n in ((C10, 1000), (C100, 300)):
-        yield plain("useless score", source, n, _real(source, shuffled))
+        yield plain("useless score", source, n, measured_set(source, shuffled))
     for source, n in ((IN1K, 300), (IN1K, 3000), (C100, 1000), (MNIST, 2000)):
-        yield plain("calibrated claims", source, n, _honest(source))
+        yield plain("calibrated claims", source, n, honest(source))
     for source, many, size in (
         (IN1K, 15, 20.0),
         (C100, 30, 20.0),
@@ -307,4 +307,4 @@ def worlds() -> Iterator[World]:
     for source, n, strength in ((IN1K, 500, 0.5), (IN1K, 2000, 1.0), (C10, 2000, 0.7)):
         yield weighted(f"{source}, strength {strength:g}", source, n, strength)
     for source in (C100, IN1K):
-        yield plain("real", source, 20_000, _real(source))
+        yield plain("real", source, 20_000, measured_set(source))

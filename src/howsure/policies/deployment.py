@@ -4,17 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import nan
+from math import inf, nan
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from howsure._core import check
-from howsure._core.check import Array, Bools, InputError
-from howsure.bounds import clopper_pearson_interval
+from howsure._core.check import Array, Bools, Floats, InputError
+from howsure.bounds import clopper_pearson_interval, proportion_limits
 from howsure.predictions.outcomes import Outcomes
 from howsure.tallies.tally import Tally
+from howsure.uncertainty.clusters import Units, freedom, unit_sums
+from howsure.uncertainty.means import student
+
+WIDE = 0.025  # tail at which the noise of a choice among few folds is widened
 
 
 class Chosen(Protocol):
@@ -26,7 +30,7 @@ class Chosen(Protocol):
 
 @dataclass(frozen=True)
 class Share:
-    """A proportion with its Clopper–Pearson interval; nan with (0, 1) where there was nothing to count."""
+    """A proportion with its limits; nan with (0, 1) where there was nothing to count."""
 
     value: float
     low: float
@@ -46,11 +50,12 @@ class Expected:
 def expected_on_new_data(
     o: Outcomes, choose: Callable[[Tally], Chosen], *, folds: int = 5, level: float = 0.95, seed: int = 0
 ) -> Expected:
-    """Coverage and accuracy that a chosen threshold will have on data it has not seen.
+    """Coverage and accuracy that a chosen threshold will have on data it has not seen, as prediction intervals.
 
-    Choosing and judging on the same data flatters. Here each fold is judged by the threshold that the other
-    folds chose, and the counts are pooled (clusters stay whole where `group` is given). The intervals are
-    Clopper–Pearson of the pooled counts: the folds share data, so read them as approximate.
+    Choosing and judging on the same data flatters. Here each fold is judged by the threshold that the other folds
+    chose, and the counts are pooled (clusters stay whole where `group` is given). The intervals are for a new sample of
+    as many answers (and groups): they hold its own noise, that of these data, and that of the choice (the
+    jackknife over folds), at an effective number of samples. docs/act.md shows how often they hold.
     Vemuri 2020, chapter 7, asks for it; Stone 1974 for the method.
 
     >>> from howsure.policies import threshold_for_accuracy
@@ -62,13 +67,49 @@ def expected_on_new_data(
     if o.correct is None or o.weight is not None:
         raise InputError("expected_on_new_data counts right and wrong answers; give correct= and no weight.")
     check.at_least(folds, 2, "folds")
-    fold = folds_of(len(o), o.group, folds, seed)
+    fold, score = folds_of(len(o), o.group, folds, seed), np.asarray(o.score)
     kept = np.zeros(len(o), dtype=np.bool_)
+    trials: list[tuple[float, float]] = []  # coverage and accuracy of every fold's threshold on all data
     for i in range(folds):
         mine = fold == i
         if mine.any() and not mine.all():
-            kept[mine] = np.asarray(o.score)[mine] >= choose(o[~mine].tally()).threshold
-    return count_kept(kept, np.asarray(o.correct), level)
+            accepted = score >= choose(o[~mine].tally()).threshold
+            kept[mine] = accepted[mine]
+            trials.append((float(accepted.mean()), float(o.right[accepted].mean()) if accepted.any() else nan))
+    return _predicted(kept, o, np.array(trials).reshape(-1, 2), level)
+
+
+def _predicted(kept: Bools, o: Outcomes, trials: Floats, level: float) -> Expected:
+    units = Units.of(len(o), None, o.group)
+    accepted, right = kept.astype(np.float64), (kept & o.right).astype(np.float64)
+    n, k = float(len(kept)), float(accepted.sum())
+    accuracy = float(right.sum()) / k if k else 0.0
+    coverage = _prediction(k, n, accepted - k / n, units, _jackknife(trials[:, 0]), level)
+    among = _prediction(float(right.sum()), k, right - accuracy * accepted, units, _jackknife(trials[:, 1]), level)
+    return Expected(coverage, among, int(k), int(n))
+
+
+def _jackknife(found: Floats) -> float:
+    """Variance of a number that depends on a choice, from the choices without one fold each, widened by Student's t."""
+    known = found[np.isfinite(found)]
+    if len(known) < 2:
+        return 0.0
+    wider = (student(len(known) - 1, WIDE) / student(inf, WIDE)) ** 2
+    return float(((known - known.mean()) ** 2).sum()) * (1 - 1 / len(known)) * wider
+
+
+def _prediction(count: float, n: float, influence: Floats, units: Units, choice: float, level: float) -> Share:
+    """count / n with the limits of what another sample of the same size will show."""
+    if n == 0:
+        return Share(nan, 0.0, 1.0)
+    value, half = count / n, (1 - level) / 2
+    squares = unit_sums(influence, units) ** 2
+    own = max(float(squares.sum()), value * (1 - value) * n) / n**2
+    wider = (student(freedom(squares, units.many - 1), half) / student(inf, half)) ** 2
+    variance = 2 * own * wider + choice
+    size = value * (1 - value) / variance if variance > 0 else n / 2 * min(1.0, units.many / units.n)
+    low, high = proportion_limits(value * size, size, half)
+    return Share(value, float(low), float(high))
 
 
 def folds_of(n: int, group: Array | None, folds: int, seed: int) -> Array:

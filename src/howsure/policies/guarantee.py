@@ -100,7 +100,7 @@ def guaranteed_threshold(
         if thresholds is not None or method == "sgr" or groups
         else _kept_at_grid(t, bound)
     )
-    kept = kept_counts(_one_of_each(t, seed)) if isinstance(t, Outcomes) and groups and bound != "groups" else whole
+    kept = kept_counts(one_of_each(t, seed)) if isinstance(t, Outcomes) and groups and bound != "groups" else whole
     how = _bound_for(kept, method, bound)
     grid = None if thresholds is None else given(kept, thresholds, method)
     row, upper = search(kept, risk, delta, method, how, grid)
@@ -166,7 +166,7 @@ def _kept_at_grid(t: Tally | Outcomes, bound: Bound | None) -> Kept:
     return Kept(sums.low, np.cumsum(sums.count).astype(np.float64), np.cumsum(sums.loss).astype(np.float64), True)
 
 
-def _one_of_each(o: Outcomes, seed: int) -> Outcomes:
+def one_of_each(o: Outcomes, seed: int) -> Outcomes:
     """One row of each group at random; rows are numbered by what they hold, so their order does not matter."""
     unit, outcome = o.units, o.right if o.loss is None else o.loss
     order = np.lexsort((outcome, o.score, unit))

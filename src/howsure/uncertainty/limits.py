@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from math import inf, isfinite, nan
+from math import hypot, inf, isfinite, nan, sqrt
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -19,18 +19,21 @@ from howsure.uncertainty import influence
 from howsure.uncertainty.calibration import ece_limits, noise_floor, over_limits, rms_limits, under_limits
 from howsure.uncertainty.case import Case, Linear, Loss
 from howsure.uncertainty.clusters import FEW_GROUPS
+from howsure.uncertainty.differences import hull
 from howsure.uncertainty.influence import Influence
-from howsure.uncertainty.means import mean_limits
+from howsure.uncertainty.means import mean_limits, student
 from howsure.uncertainty.ranking import (
     AREA,
     GENERALISED,
     Limits,
     Sample,
+    Unit,
     auroc_limits,
     average_precision_limits,
     coverage_limits,
     excess_limits,
     gamma_limits,
+    rare_sum_limits,
     risk_limits,
 )
 
@@ -75,13 +78,25 @@ def limits_of(metric: Metric, case: Case, half: float, value: float | None = Non
     found = recipe(case, value, half, **options(metric))
     if isinstance(found, str):
         return none(found)
-    few = case.groups is not None and case.groups < FEW_GROUPS
-    note = f"only {case.groups} groups, so these limits are unsafe" if few else None
+    note = _unsafe(metric, case)
     floor = FLOORS.get(plain(metric))
     return Interval(float(found[0]), float(found[1]), None, note, floor and floor(case, half, **options(metric)))
 
 
+def _unsafe(metric: Metric, case: Case) -> str | None:
+    """What makes limits hold less often than they say: measured in docs/intervals.md."""
+    if case.groups is not None and case.groups < FEW_GROUPS:
+        return f"only {case.groups} groups, so these limits are unsafe"
+    if plain(metric) in (metrics.debiased_ece, metrics.rms_calibration_error):
+        few = min(case.ranks.k, case.ranks.m) < FEW_PER_BIN
+        return "few errors per bin: these limits may miss the truth in 1 of 9 cases" if few else None
+    if plain(metric) is metrics.aupr and case.tally.weighted and not case.tally.equal_weights:
+        return "weighted: these limits may miss the truth in 1 of 10 cases"
+    return None
+
+
 Found: TypeAlias = "Limits | str"
+FEW_PER_BIN = 75  # five for each of 15 bins
 OTHER_LOSS = "this number has limits for right and wrong only, not for other losses"
 
 
@@ -215,6 +230,7 @@ def _debiased(case: Case, value: float, half: float, bins: Binning = equal_size(
     return rms_limits(case.binned(bins, np.sign, half), half)
 
 
+FEW = 25  # errors, or right answers, below which the mean of a loss is not taken as normal
 ONE = "one sample does not tell how much samples differ"
 
 
@@ -225,16 +241,40 @@ def _mean(case: Case, value: float, half: float, right: Loss, wrong: Loss) -> Li
     if case.groups is not None or case.tally.weighted:
         part = case.mean(right, wrong, value)
         design = case.design(lambda: part, half)
-        return mean_limits(value, case.squares(part) / design, case.cubes(part) / design, case.n / design, half)
-    squares = cubes = 0.0
+        found = mean_limits(value, case.squares(part) / design, case.cubes(part) / design, case.n / design, half)
+    else:
+        design, squares, cubes = 1.0, 0.0, 0.0
+        with np.errstate(divide="ignore", invalid="ignore"):
+            for r, count, missed in case.tally.pieces():
+                for many, off in ((count - missed, right(r) - value), (missed, wrong(r) - value)):
+                    off = np.where(many > 0, off, 0.0)
+                    times, square = many.astype(np.float64), off * off  # a cube by np.power takes ten times as long
+                    squares += float(np.dot(times, square))
+                    cubes += float(np.dot(times, square * off))
+        found = mean_limits(value, squares, cubes, case.n, half)
+    if min(case.ranks.k, case.ranks.m) / design >= FEW:
+        return found
+    return hull(found, _of_rare(case, value, half, right, wrong, design))
+
+
+def _of_rare(case: Case, value: float, half: float, right: Loss, wrong: Loss, design: float) -> Limits:
+    """Limits of a mean where one outcome is rare: what it adds is a sum of rare events, and one may be unseen."""
+    rows, few_wrong = case.rows, case.ranks.k <= case.ranks.m
+    usual, other = (right, wrong) if few_wrong else (wrong, right)
+    hits = rows.loss if few_wrong else rows.count - rows.loss
     with np.errstate(divide="ignore", invalid="ignore"):
-        for r, count, missed in case.tally.pieces():
-            for many, off in ((count - missed, right(r) - value), (missed, wrong(r) - value)):
-                off = np.where(many > 0, off, 0.0)
-                times, square = many.astype(np.float64), off * off  # a cube by np.power takes ten times as long
-                squares += float(np.dot(times, square))
-                cubes += float(np.dot(times, square * off))
-    return mean_limits(value, squares, cubes, case.n, half)
+        base, size = usual(rows.score), np.abs(other(rows.score) - usual(rows.score))
+    known = np.isfinite(base) & np.isfinite(size)
+    base, size, count, hits = (np.where(known, c, 0.0) for c in (base, size, rows.count, hits))
+    mean = float((count * base).sum()) / case.n
+    spread = float((count * (base - mean) ** 2).sum()) * design / case.n**2
+    total = float((hits * size).sum()) / case.n
+    sample = Sample(total, case.n, float(hits.sum()), float((hits * size**2).sum())).over(design)
+    unit = Unit(float((count * size).sum()) / case.n, float((count * size**2).sum()) / case.n, inf)
+    low, high = rare_sum_limits(sample, unit, half)
+    reach = student(inf, half) * sqrt(spread)
+    down, up = (total - low, high - total) if few_wrong else (high - total, total - low)
+    return value - hypot(reach, down), value + hypot(reach, up)
 
 
 def _clipped(found: Limits | None, low: float, high: float) -> Found:

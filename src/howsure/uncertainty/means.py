@@ -28,6 +28,17 @@ def student(df: float, half: float) -> float:
     return float(-ndtri(half)) if df == inf else float(stdtrit(df, 1 - half))
 
 
+def student_below(df: float, t: float) -> float:
+    """The chance that Student's t is below a number.
+
+    >>> round(student_below(10, 2.228), 3)
+    0.975
+    """
+    from scipy.special import stdtr
+
+    return float(np.asarray(stdtr(df, t), dtype=np.float64))
+
+
 def mean_limits(mean: float, squares: float, cubes: float, n: float, half: float) -> tuple[float, float]:
     """Limits of a mean from the sums of squared and cubed deviations; n may be an effective size.
 

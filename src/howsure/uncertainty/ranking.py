@@ -30,6 +30,7 @@ __all__ = [
     "coverage_limits",
     "excess_limits",
     "gamma_limits",
+    "rare_sum_limits",
     "risk_limits",
 ]
 
@@ -89,6 +90,15 @@ def _high(s: Sample, k: float, unit: Unit, half: float) -> float:
     square = unit.square / 2 + 2 * (s.squares + unit.square / 4) / (k + 1)
     high = gamma_quantile(s.value + mean / s.n, (s.squares + square) / s.n**2, 1 - half)
     return min(unit.top, high)
+
+
+def rare_sum_limits(s: Sample, unit: Unit, half: float) -> Limits:
+    """A sum over rare events, divided by n; one that was not seen may weigh what `unit` says.
+
+    >>> rare_sum_limits(Sample(0.0, 100, 0, 0.0), Unit(1.0, 1.0, inf), 0.025)[1] * 100 > 3
+    True
+    """
+    return _low(s, half), _high(s, s.k, unit, half)
 
 
 def gamma_limits(s: Sample, unit: Unit, half: float) -> Limits:

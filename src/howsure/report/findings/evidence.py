@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -17,6 +18,8 @@ from howsure.report.catalogue import is_claim
 from howsure.report.samples import Columns
 from howsure.report.summary import Summary
 from howsure.tallies.tally import Sums, Tally
+from howsure.uncertainty.clusters import Units, freedom, unit_sums
+from howsure.uncertainty.means import student
 
 LEAST = 25  # samples that a piece, class or group needs to be judged
 ALPHA = 0.01  # chance that a finding about a calibrated model is false, each finding for itself
@@ -59,16 +62,17 @@ def fewer_than(k: ArrayLike, n: ArrayLike, q: ArrayLike) -> Floats:
 def design_effect(residual: Floats, claim: Floats, weight: Floats | None, group: Array | None) -> float:
     """How many times wider sums scatter because samples come in clusters or carry weights; at least 1.
 
-    Counts divided by it may be tested as if samples were independent (Kish 1965).
+    Counts divided by it may be tested as if samples were independent (Kish 1965); with clusters it is widened by
+    Student's t of as many clusters as count.
     """
     if weight is None and group is None:
         return 1.0
-    w = np.ones(len(residual)) if weight is None else weight
-    rest = w * (residual - np.average(residual, weights=w))
-    if group is not None:
-        _, where = np.unique(group, return_inverse=True)
-        rest = np.bincount(where.reshape(-1), weights=rest)
-    return max(1.0, float((rest**2).sum() / max(float((w * claim * (1 - claim)).sum()), 1e-300)))
+    units = Units.of(len(residual), weight, group)
+    squares = unit_sums(residual - units.total(residual) / units.n, units) ** 2
+    effect = max(1.0, float(squares.sum()) / max(units.total(claim * (1 - claim)), 1e-300))
+    if group is None:
+        return effect
+    return effect * (student(freedom(squares, units.many - 1), ALPHA) / student(inf, ALPHA)) ** 2
 
 
 def percent(share: float, digits: int = 1) -> str:

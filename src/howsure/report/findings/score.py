@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from howsure import metrics
-from howsure._core.check import Bools, Floats
+from howsure._core.check import Array, Bools, Floats
 from howsure.binning import equal_range, equal_size
 from howsure.curves import bin_table
 from howsure.curves.histograms import histogram
@@ -25,11 +25,13 @@ from howsure.report.findings.evidence import (
     percent,
 )
 from howsure.tallies.tally import Counts, Sums, Tally
+from howsure.uncertainty.means import student_below
 
 HIGH = 0.9
 SURE = 0.999
 LOOKS_WELL = 0.06  # a gap that a reader of the diagram would let pass
 PIECES = 8  # of a bin, looked at one by one
+TELLING = 5  # groups that tell how much groups differ
 HARDLY_ONE = 0.95  # share of bins; error-free ones at the top are thin in every good model
 DING = "Ding et al. 2020"
 
@@ -234,7 +236,11 @@ def worse_class(case: Case) -> Finding | None:
 
 
 def worse_group(case: Case) -> Finding | None:
-    """One group is answered wrongly far more often than the others; at most 100 groups, or they are clusters."""
+    """One group is answered wrongly far more often than the others; at most 100 groups, or they are clusters.
+
+    Of five groups and more it must also stand out from how much the other groups differ among themselves: clusters
+    differ by chance. Fewer are taken as parts that somebody named.
+    """
     groups = case.groups
     if groups is None or not 2 <= len(groups.names) <= 100:
         return None
@@ -242,12 +248,29 @@ def worse_group(case: Case) -> Finding | None:
     others = (k.sum() - k) / np.maximum(n.sum() - n, 1)
     margin = np.sqrt(others * (1 - others) / np.maximum(n.sum() - n, 1))  # the others are a sample too
     p = np.where(n >= LEAST, more_than(k, n, others + margin), 1.0)
+    if len(names) >= TELLING:
+        p = np.maximum(p, [_stands_out(n, k, g) for g in range(len(names))])
     g = int(np.argmin(p))
     if p[g] > ALPHA / len(names) or k[g] / n[g] < others[g] + 0.05:
         return None
     text = f"Group {names[g]} is answered wrongly {percent(k[g] / n[g])} of the time, the others {percent(others[g])}."
     evidence = {"group": str(names[g]), "n": int(n[g]), "error": float(k[g] / n[g]), "p_value": float(p[g])}
-    return Finding("worse_group", text, evidence, "exact binomial test, corrected for the number of groups")
+    return Finding("worse_group", text, evidence, "binomial test and the spread of groups, for so many groups")
+
+
+def _stands_out(n: Array, k: Array, g: int) -> float:
+    """P-value of a group's error rate among groups that differ as much as the others do (beta-binomial moments)."""
+    rest, wrong = np.delete(n, g).astype(np.float64), np.delete(k, g).astype(np.float64)
+    mean = float(wrong.sum() / rest.sum())
+    if not 0 < mean < 1:
+        return 1.0
+    many, unit, size = len(rest), mean * (1 - mean), float(n[g])
+    square = float(((wrong - rest * mean) ** 2).sum()) / unit * many / (many - 1)
+    alike = max(0.0, (square - float(rest.sum())) / max(float((rest * (rest - 1)).sum()), 1.0))
+    own = unit * (1 + (size - 1) * alike) / size
+    of_mean = unit * float((rest * (1 + (rest - 1) * alike)).sum()) / float(rest.sum()) ** 2
+    far = (float(k[g]) / size - mean) / np.sqrt(own + of_mean)
+    return 1 - student_below(many - 1, float(far))
 
 
 def thin_bins(case: Case) -> Finding | None:

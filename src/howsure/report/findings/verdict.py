@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
+
 from howsure._core.check import InputError
-from howsure.policies.guarantee import guaranteed_threshold
+from howsure.policies.guarantee import guaranteed_threshold, one_of_each
 from howsure.predictions.outcomes import Outcomes
 from howsure.render.model import ClaimsTest, Entry, FindingData, Guarantee, Metrics
 from howsure.tallies.tally import Tally
@@ -24,28 +26,35 @@ def guarantees(source: Tally | Outcomes | str, n: int, level: float) -> list[Gua
     >>> [(g["risk"], g["coverage"]) for g in found]
     [(0.01, 0.75), (0.05, 0.75)]
     """
-    return [_guarantee(source, risk, n, level) for risk in RISKS]
+    if isinstance(source, str):
+        return [{**_none(risk, level, None), "why": source} for risk in RISKS]
+    groups = None if not isinstance(source, Outcomes) or source.group is None else int(source.units.max()) + 1
+    drawn = one_of_each(source, 0) if groups is not None and isinstance(source, Outcomes) else source
+    return [_guarantee(source, drawn, risk, n, level, groups) for risk in RISKS]
 
 
-def _guarantee(source: Tally | Outcomes | str, risk: float, n: int, level: float) -> Guarantee:
+def _guarantee(
+    source: Tally | Outcomes, drawn: Tally | Outcomes, risk: float, n: int, level: float, groups: int | None
+) -> Guarantee:
+    """The promise that rests on what was drawn, with its share of all samples."""
     try:
-        if isinstance(source, str):
-            raise InputError(source)
-        g = guaranteed_threshold(source, risk=risk, delta=1 - level)
+        g = guaranteed_threshold(drawn, risk=risk, delta=1 - level)
     except InputError as e:
         return {**_none(risk, level, None), "why": str(e)}
     if not g.feasible:
-        return _none(risk, level, g.labels_needed, g.groups)
+        return _none(risk, level, g.labels_needed, groups)
+    t = source.tally() if isinstance(source, Outcomes) else source
+    kept = int(t.above(np.array([np.nextafter(g.threshold, -np.inf)]))[0])
     found: Guarantee = {
         "risk": risk,
         "sure": level,
         "feasible": True,
-        "coverage": g.kept / n,
-        "kept": g.kept,
+        "coverage": kept / n,
+        "kept": kept,
         "threshold": g.threshold,
         "labels_needed": None,
     }
-    return found if g.groups is None else {**found, "groups": g.groups}
+    return found if groups is None else {**found, "groups": groups}
 
 
 def _none(risk: float, level: float, more: int | None, groups: int | None = None) -> Guarantee:
@@ -85,11 +94,16 @@ def _worth(accuracy: Entry, n: int | None) -> str:
     return f"It was right {value * n:,.0f} times of {n:,}: {_percent(value)}{limits}."
 
 
+def told(promised: Sequence[Guarantee]) -> Guarantee | None:
+    """The promise that a verdict speaks of: the strictest that is worth it."""
+    good = [g for g in promised if g["feasible"]]
+    return next((g for g in good if g["coverage"] >= WORTH), good[-1]) if good else None
+
+
 def _decides(promised: Sequence[Guarantee], findings: Sequence[FindingData]) -> str:
     """What it may be let decide alone, as a promise; or what it would take."""
-    good = [g for g in promised if g["feasible"]]
-    if good:
-        g = next((g for g in good if g["coverage"] >= WORTH), good[-1])
+    g = told(promised)
+    if g is not None:
         wrong = RISKS[g["risk"]]
         return (
             f"Let it decide only the surest {_percent(g['coverage'])} ({g['kept']:,}): at most {wrong} wrong, "
