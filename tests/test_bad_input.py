@@ -87,16 +87,32 @@ CASES: dict[str, list[tuple[Callable[[], Any], str]]] = {
             "labels[0] is -1; with 2 classes labels run from 0 to 1.",
         ),
         (
-            lambda: Predictions.from_logits([[1.0, 0.0]], [0.0]),
-            "labels has dtype float64; whole class numbers 0..1 are needed. Use labels.astype(int).",
+            lambda: Predictions.from_logits([[1.0, 0.0]], [0.5]),
+            "labels[0] is 0.5; whole class numbers 0 to 1 are needed.",
         ),
-        (lambda: Predictions.from_logits([[1.0, 0.0]], ["cat"]), "labels has dtype <U3; numbers are needed."),
-        (lambda: Predictions.from_logits([[1.0, 0.0]], [[0]]), "labels has shape (1, 1); one value per sample"),
+        (
+            lambda: Predictions.from_logits([[1.0, 0.0]], ["cat"]),
+            "labels[0] is 'cat'; texts need class_names=, in the order of the columns; labels are 'cat'.",
+        ),
+        (
+            lambda: Predictions.from_logits([[1.0, 0.0]], ["cow"], class_names=["cat", "dog"]),
+            "labels[0] is 'cow', which is none of the classes 'cat', 'dog'; correct the name.",
+        ),
+        (
+            lambda: Predictions.from_logits([[1.0, 0.0]] * 2, ["cat", None], class_names=["cat", "dog"]),
+            "labels has 1 missing values (first: row 1); every sample needs its label.",
+        ),
+        (
+            lambda: Predictions.from_logits([[1.0, 0.0]] * 2, [[1, 0], [1, 1]]),
+            "labels[1] has 2 numbers that are not a single 1 among 0 (1 such rows); one class per row is needed.",
+        ),
+        (lambda: Predictions.from_logits([[1.0, 0.0, 0.0]], [True]), "labels holds true and false for 3 classes"),
+        (lambda: Predictions.from_logits([[1.0, 0.0]], [[0, 1, 0]]), "labels has shape (1, 3); one value per sample"),
         (lambda: Predictions.from_logits(np.zeros((0, 3)), []), "logits is empty; at least one sample is needed."),
         (lambda: Predictions.from_logits(np.zeros((2, 0)), [0, 0]), "logits has shape (2, 0); at least one class is"),
         (
-            lambda: Predictions.from_logits(np.zeros((2, 3, 4))),
-            "logits has shape (2, 3, 4); one row per sample and one",
+            lambda: Predictions.from_logits(np.zeros((2, 3, 4, 5))),
+            "logits has shape (2, 3, 4, 5); one row per sample and one",
         ),
         (lambda: Predictions.from_logits([[1.0, 0.0]], class_names=["a"]), "class_names has 1 names for 2 classes."),
         (lambda: Predictions.from_logits([[1.0, 0.0]], weight=[-1]), f"weight[0] is -1; {WEIGHTS}"),

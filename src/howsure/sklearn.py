@@ -319,9 +319,4 @@ def _plain(metric: Callable[..., float]) -> Callable[..., float]:
 
 def _judged(estimator: Classifier, X: object, y: ArrayLike, weight: ArrayLike | None) -> Predictions:
     """Predictions of a fitted classifier, with labels as numbers of its classes."""
-    classes = np.asarray(estimator.classes_)
-    given = np.asarray(y)
-    labels = np.searchsorted(classes, given).clip(max=len(classes) - 1)
-    if (classes[labels] != given).any():
-        raise InputError("y holds a label that the classifier has never seen; remove these samples.")
-    return _predictions(estimator, _answers(estimator, X), labels, weight)
+    return Predictions.from_estimator(estimator, X, y, renormalise=True, weight=weight)

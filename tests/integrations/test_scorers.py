@@ -72,5 +72,5 @@ def test_decision_functions_weights_and_copies(iris: tuple[np.ndarray, np.ndarra
 
 def test_an_unseen_label_is_refused(iris: tuple[np.ndarray, np.ndarray]) -> None:
     model = GaussianNB().fit(*iris)
-    with pytest.raises(InputError, match="a label that the classifier has never seen"):
+    with pytest.raises(InputError, match="which the classifier has never seen"):
         Scorer(hs.ece)(model, iris[0], np.where(iris[1] == "setosa", "rosa", iris[1]))

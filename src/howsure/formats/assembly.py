@@ -11,7 +11,6 @@ import numpy as np
 from howsure._core import check
 from howsure._core.check import Array, InputError, Ints
 from howsure.formats import llm
-from howsure.formats.cells import is_whole
 from howsure.formats.fields import Fields, together
 from howsure.formats.names import ATTRIBUTE, Wanted
 from howsure.predictions import Predictions
@@ -48,7 +47,7 @@ def _made(data: Fields, renormalise: bool) -> Predictions:
     if kind in ("confidence", "logprob"):
         return _top_label(data, beside)
     values = check.array(a[kind], kind)
-    labels = None if "labels" not in a else class_numbers(_one_hot(a["labels"], values), data.class_names)
+    labels = a.get("labels")
     if kind.startswith("mc_"):
         sort = kind.removeprefix("mc_")
         return Predictions.from_samples(labels=labels, **{sort: values}, renormalise=renormalise, **beside)
@@ -107,38 +106,6 @@ def _loss(a: dict[str, Array], *, known: bool) -> Array | None:
         hint = "For anything else give a loss"
         raise InputError("grade", row=i, got=f"is {grade[i]:g}", need="a grade lies in [0, 1]", hint=hint)
     return 1 - grade
-
-
-def _one_hot(labels: Array, values: Array) -> Array:
-    """Class numbers of a 0/1 matrix with exactly one 1 per row; other matrices are many labels, or nothing."""
-    if labels.ndim != 2 or labels.shape != values.shape or labels.shape[1] < 2 or labels.dtype.kind not in "biuf":
-        return labels
-    bad = ~np.isin(labels, (0, 1)).all(axis=1) | (labels.sum(axis=1, dtype=np.float64) != 1)
-    if bad.any():
-        i = check.first(bad)
-        got = f"has {labels.shape[1]} numbers that are not a single 1 among 0 ({int(bad.sum()):,} such rows)"
-        hint = "Many labels per case? Read with multilabel=True (--multilabel)"
-        raise InputError("labels", row=i, got=got, need="one class per row is needed", hint=hint)
-    return labels.argmax(axis=1)
-
-
-def class_numbers(labels: Array, names: tuple[str, ...] | None) -> Array:
-    """Labels given as class names become class numbers."""
-    if labels.dtype.kind not in "UO":
-        return labels
-    known = {name: i for i, name in enumerate(names or ())}
-    texts = [str(t) for t in labels.reshape(-1).tolist()]
-    if not names and all(t.endswith(".0") and is_whole(t[:-2]) for t in texts):  # as pandas writes whole numbers
-        return np.array([int(t[:-2]) for t in texts], dtype=np.int64).reshape(labels.shape)
-    bad = next((i for i, t in enumerate(texts) if t not in known and (names or not is_whole(t))), None)
-    if bad is None:
-        return np.array([known[t] for t in texts], dtype=np.int64).reshape(labels.shape)
-    if not names:
-        need = "class numbers are needed, or class names in the file"
-        raise InputError("labels", row=bad, got=f"is {texts[bad][:60]!r}", need=need)
-    shown = ", ".join(repr(n[:60]) for n in names[:6]) + (", …" if len(names) > 6 else "")
-    got = f"is {texts[bad][:60]!r}, which is none of the classes {shown}"
-    raise InputError("labels", row=bad, got=got, hint="correct the name")
 
 
 def by_pixel(data: Fields, first_image: int) -> Fields:

@@ -11,7 +11,7 @@ import numpy as np
 
 from howsure._core.check import Array, Bools, InputError
 from howsure.formats import llm, logs
-from howsure.formats.assembly import assembled, by_pixel, class_numbers, located
+from howsure.formats.assembly import assembled, by_pixel, located
 from howsure.formats.catalogue import found
 from howsure.formats.contents import Contents, Problem
 from howsure.formats.fields import Fields
@@ -19,6 +19,7 @@ from howsure.formats.files import log_of, whole
 from howsure.formats.logs import columns
 from howsure.formats.names import Names, NoAnswer, Wanted, parts_of, splits
 from howsure.predictions import ROW_SUM_TOLERANCE
+from howsure.predictions.classes import class_places
 
 SHOWN = 5
 TOP = ("confidence", "logprob")
@@ -317,19 +318,14 @@ def _right_or_wrong(data: Fields) -> Iterator[Problem]:
 
 
 def _labels(data: Fields) -> Iterator[Problem]:
+    shape = data.arrays[data.kind].shape
+    k = 2 if len(shape) == 1 or shape[-1] == 1 else int(shape[-1])
     try:
-        labels = class_numbers(data.arrays["labels"], data.class_names)
+        labels = class_places(data.arrays["labels"], k, data.class_names)
     except InputError as e:
         yield replace(Problem.of(located(e, data), data.path), anyway="decisions, not metrics")
         return
-    if labels.dtype.kind == "f":
-        yield Problem(
-            data.path.name, f"labels are {labels.dtype}", "use whole numbers, labels.astype(int)", "decisions"
-        )
-        return
-    shape = data.arrays[data.kind].shape
-    k = 2 if len(shape) == 1 or shape[-1] == 1 else shape[-1]
-    bad = (labels < 0) | (labels >= k) if labels.ndim == 1 else np.zeros(0, dtype=np.bool_)
+    bad = (labels < 0) | (labels >= k)
     if bad.any():
         from_one = labels.min() == 1 and labels.max() == k
         fix = f"number them from 0{' (subtract 1)' if from_one else ''}"

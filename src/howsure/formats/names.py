@@ -11,30 +11,11 @@ from typing import Literal, TypeAlias
 
 from howsure._core.check import InputError
 from howsure.formats.contents import Contents
+from howsure.predictions.naming import ALIASES, NUMBERED
 
 Plan: TypeAlias = dict[str, tuple[str, ...]]  # part → names of the entries that play it
 Names: TypeAlias = Mapping[str, str | Sequence[str]]  # part → names that the caller gave
 
-ALIASES = {
-    "logits": ("logits",),
-    "probs": ("probs",),
-    "logprobs": ("logprobs", "option_logprobs"),
-    "confidence": ("confidence", "conf", "scores", "score"),
-    "logprob": ("logprob",),
-    "samples": ("samples",),
-    "labels": ("labels", "label", "y", "targets", "target"),
-    "correct": ("correct",),
-    "prediction": ("prediction", "predictions", "pred", "preds", "answer"),
-    "grade": ("grade",),
-    "loss": ("loss",),
-    "no_answer": ("no_answer",),
-    "ids": ("ids", "id", "idx"),
-    "weight": ("weight", "weights"),
-    "group": ("group", "groups"),
-    "images": ("image_ids",),
-    "class_names": ("class_names", "classes", "label_names"),
-    "split": ("split",),
-}
 SAMPLES = ("mc_logits", "mc_probs")
 VALUES = ("logits", "probs", "logprobs", "confidence", "logprob", "samples")
 PARTS = (*ALIASES, *SAMPLES)
@@ -50,7 +31,6 @@ UNLABELLED = (
 )  # what a decision needs: nothing that tells the truth
 ATTRIBUTE = "attribute "  # before the name of a further column
 MANY = 1000  # names among which a similar one is looked for
-NUMBERED = {"logit_": "logits", "prob_": "probs"}
 MANY_LABELS = "label_"  # columns of a table with many labels per case
 _BY_ALIAS = {alias: (part, rank) for part, aliases in ALIASES.items() for rank, alias in enumerate(aliases)}
 _LONGEST = sorted(_BY_ALIAS, key=len, reverse=True)

@@ -106,25 +106,44 @@ def aac(t: Tally, variant: Variant | None = None) -> float:
     return aurc(t, variant)
 
 
+def _certified_excess(t: Tally, variant: Variant | None = None) -> Pair:
+    if variant not in (None, "expected"):
+        raise InputError(f"e_aurc has certified bounds for variant='expected', not for {variant!r}.")
+    return of_order(t, _excess)
+
+
 @metric(better="lower", bounds=(0, 1), rank_only=True)
-def optimal_aurc(t: Tally) -> float:
+def optimal_aurc(t: Tally | SetTally, variant: Variant | None = None) -> float:
     r"""The AURC of a score that orders the samples by their loss.
 
     .. math:: \frac1n \sum_{j=1}^{n_\mathrm{err}} \frac{j}{n_\mathrm{cor} + j}
 
-    for the 0/1 loss. Depends on the losses alone. Range [0, 1]. Geifman et al. 2019; Ding et al. 2020, section 2.
+    for the 0/1 loss. Depends on the losses alone. The best order has no ties, so "step" gives the same; "trapezoid"
+    joins its points by lines. A set loss has no such order. Range [0, 1]. Geifman et al. 2019; Ding et al. 2020,
+    section 2.
 
     >>> from howsure import tally
     >>> optimal_aurc(tally([0.7, 0.8, 0.9], correct=[1, 1, 0]))
     0.111
     """
+    if isinstance(t, SetTally):
+        raise InputError("the loss of a set is not a sum over its units, so no order of them is known to be the best.")
+    if variant not in (None, "expected", "step", "trapezoid"):
+        raise InputError(f"variant={variant!r}; optimal_aurc knows 'expected', 'trapezoid' and 'step'.")
+    least, area = _ideal(t)
+    return area + (least - float(t.total / t.n)) / (2 * float(t.n)) if variant == "trapezoid" else area
+
+
+def _ideal(t: Tally) -> tuple[float, float]:
+    """The smallest loss, and the area under the best order."""
     if t.zero_one:
-        return _best(np.array([t.total]), np.array([t.n])).item()
+        return float(t.total == t.n), _best(np.array([t.total]), np.array([t.n])).item()
     ideal = t.ideal
     if ideal is None:
         raise InputError("this tally no longer knows the single losses, so its optimum is unknown.")
     after = np.cumsum(ideal.count)
-    return float(_expected(Blocks(after - ideal.count, after, ideal.count * ideal.loss), after[-1]))
+    area = _expected(Blocks(after - ideal.count, after, ideal.count * ideal.loss), after[-1])
+    return float(ideal.loss[0]), float(area)
 
 
 def optimal_aurc_asymptotic(error: float) -> float:
@@ -140,18 +159,19 @@ def optimal_aurc_asymptotic(error: float) -> float:
     return 1.0 if error == 1 else error + (1 - error) * log1p(-error)
 
 
-@metric(better="lower", bounds=(0, 1), rank_only=True, of_blocks=_excess, certify=partial(of_order, number=_excess))
-def e_aurc(t: Tally) -> float:
+@metric(better="lower", bounds=(0, 1), rank_only=True, of_blocks=_excess, certify=_certified_excess)
+def e_aurc(t: Tally | SetTally, variant: Variant | None = None) -> float:
     r"""Excess AURC: how much worse than the best possible order, :math:`\mathrm{AURC} - \mathrm{AURC}^*`.
 
     Range [0, 1], 0 means that every right answer is trusted more than every wrong one. It ignores accuracy,
-    so it must not rank different models by itself. Geifman et al. 2019; Ding et al. 2020, section 2.
+    so it must not rank different models by itself. `variant` is that of `aurc`; not for set losses. Geifman et al. 2019; Ding et al. 2020, section 2.
 
     >>> from howsure import tally
     >>> e_aurc(tally([0.9, 0.8, 0.7], correct=[1, 0, 1]))
     0.1667
     """
-    return max(0.0, aurc(t) - optimal_aurc(t))
+    best = optimal_aurc(t, variant)
+    return max(0.0, aurc(t, variant) - best)
 
 
 @metric(

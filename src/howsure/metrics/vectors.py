@@ -11,8 +11,9 @@ import numpy as np
 from howsure._core import check
 from howsure._core.check import Array, Ints
 from howsure._core.exact import fixed_sums, from_fixed
-from howsure.binning import equal_range
+from howsure.binning import Binning, equal_range
 from howsure.curves.reliability import uncertain_tally
+from howsure.metrics.binary import positive_tally
 from howsure.metrics.calibration import ece, mce
 from howsure.metrics.facts import metric
 from howsure.predictions import Predictions
@@ -55,14 +56,18 @@ def muce(preds: Predictions, bins: int = 15) -> float:
 
 
 @metric(better="lower", bounds=(0, 1), takes="predictions", smooth=False)
-def classwise_ece(preds: Predictions, bins: int = 15) -> float:
+def classwise_ece(preds: Predictions, bins: int | Binning = 15) -> float:
     r"""`ece` of each class's probability against that class, in M equal bins, averaged over the classes.
 
-    One pass of bin sums, no sort. Range [0, 1], 0 is perfect. Kull et al. 2019.
+    Equal bins take one pass of bin sums, no sort; another binning (`equal_size(15)`, `adaptive()`) sorts each class.
+    Range [0, 1], 0 is perfect. Kull et al. 2019.
 
     >>> classwise_ece(Predictions.from_probs([[0.8, 0.2]] * 5, [0] * 4 + [1]))
     0.0
     """
+    if not isinstance(bins, int):
+        preds.needs_vector("classwise_ece")
+        return float(np.mean([ece(positive_tally(preds, c), bins) for c in range(preds.k or 0)]))
     return class_cells(preds, bins).mean_gap()
 
 

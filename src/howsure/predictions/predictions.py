@@ -13,7 +13,9 @@ from numpy.typing import ArrayLike
 from howsure._core import check
 from howsure._core.budget import fits
 from howsure._core.check import Array, Bools, Floats, InputError, Ints
+from howsure.predictions.classes import class_numbers
 from howsure.predictions.columns import Columns, Values, columns, mean_probs
+from howsure.predictions.frames import asked, known_classes, parts_of
 from howsure.predictions.layout import Layout, regular
 from howsure.predictions.unanswered import Unanswered
 
@@ -78,6 +80,11 @@ class Predictions:
     def from_logits(cls, logits: ArrayLike, labels: ArrayLike | None = None, **columns: Unpack[Extras]) -> Predictions:
         """Logits of shape (n, k). A binary model may give the logit of class 1 as (n,) or (n, 1).
 
+        What `.logits` gives is taken back: (s, n, k) are s samples, as in `from_samples`.
+
+        Labels are class numbers (also as floats), true and false of two classes, texts with `class_names=` in the order
+        of the columns, or one-hot rows; a missing one is refused.
+
         Optional columns: `ids`, `group` (patient, image, question), `weight` (importance: only ratios matter),
         `count` (repetition: whole numbers, the same as that many rows), `class_names`, `attributes` (further columns
         by name, for slices: `evaluate(preds, by="hospital")`).
@@ -85,7 +92,9 @@ class Predictions:
         z = check.finite(check.floats(logits, "logits"), "logits")
         if z.ndim == 1 or (z.ndim == 2 and z.shape[1] == 1):
             z = np.stack((np.zeros_like(z.reshape(-1)), z.reshape(-1)), axis=1)
-        return cls._make("logits", _matrix(z, "logits"), labels, **columns)
+        if z.ndim == 3 and len(z) > 1:
+            return cls.from_samples(z, labels, **columns)
+        return cls._make("logits", _matrix(z[0] if z.ndim == 3 and len(z) else z, "logits"), labels, **columns)
 
     @classmethod
     def from_probs(
@@ -254,10 +263,81 @@ class Predictions:
         return self.layout
 
     @classmethod
+    def from_estimator(
+        cls,
+        model: object,
+        X: object,
+        y: ArrayLike | None = None,
+        *,
+        renormalise: bool = False,
+        **columns: Unpack[Extras],
+    ) -> Predictions:
+        """What a fitted classifier of scikit-learn's kind says of the samples `X`, with the labels `y`.
+
+        Probabilities where it has `predict_proba`, else the decision function as logits. Class names are its
+        `classes_`, in their order; labels of any type are compared with them.
+
+        >>> from howsure.predictions.frames import Known
+        >>> Predictions.from_estimator(Known(["ill", "well"], [[0.2, 0.8]]), ["a patient"], ["well"])
+        <Predictions: n=1, k=2, probs, accuracy 1>
+        """
+        said = asked(model, X)
+        labels = None if y is None else known_classes(y, said.classes)
+        columns.setdefault("class_names", [str(c) for c in said.classes.tolist()])
+        if said.logits:
+            return cls.from_logits(said.values, labels, **columns)
+        return cls.from_probs(said.values, labels, renormalise=renormalise, **columns)
+
+    @classmethod
+    def from_frame(
+        cls,
+        frame: object,
+        *,
+        label: str | None = None,
+        probs: str | Sequence[str] | None = None,
+        logits: str | Sequence[str] | None = None,
+        confidence: str | None = None,
+        correct: str | None = None,
+        prediction: str | None = None,
+        id: str | None = None,
+        group: str | None = None,
+        weight: str | None = None,
+        class_names: Iterable[object] | None = None,
+        renormalise: bool = False,
+    ) -> Predictions:
+        """Predictions of a table of pandas, polars or arrow, or of a dictionary of columns.
+
+        Each argument is the name of a column; those not given are found by the names that files use: `prob_well`,
+        `prob_ill` (or one column of lists `probs`), `logit_…`, `confidence`, `label`, `correct`, `prediction`, `id`,
+        `group`, `weight`. `probs="risk"` is the probability of class 1. All other columns are kept for slices.
+
+        >>> table = {"prob_well": [0.9, 0.2], "prob_ill": [0.1, 0.8], "label": ["well", "ill"], "site": ["a", "b"]}
+        >>> preds = Predictions.from_frame(table)
+        >>> preds, list(preds.attributes)
+        (<Predictions: n=2, k=2, probs, accuracy 1>, ['site'])
+        """
+        names = {"labels": label, "probs": probs, "logits": logits, "confidence": confidence, "correct": correct}
+        names |= {"prediction": prediction, "ids": id, "group": group, "weight": weight}
+        t = parts_of(frame, {part: given for part, given in names.items() if given is not None})
+        beside: Extras = {"ids": t.one("ids"), "group": t.one("group"), "weight": t.one("weight")}
+        beside["attributes"] = t.rest
+        labels = t.one("labels")
+        if t.kind == "confidence":
+            right, said = t.one("correct"), t.one("prediction")
+            beside["class_names"] = class_names
+            return cls.from_confidence(t.values, right, prediction=said, labels=labels, **beside)
+        beside["class_names"] = t.class_names(labels) if class_names is None else class_names
+        if t.kind == "logits":
+            return cls.from_logits(t.values, labels, **beside)
+        return cls.from_probs(t.values, labels, renormalise=renormalise, **beside)
+
+    @classmethod
     def _make(cls, kind: Kind, values: Array, labels: ArrayLike | None, **extra: Unpack[Extras]) -> Predictions:
         n, k = values.shape[-2:]
-        y = None if labels is None else check.same_length(check.labels(labels, k), "labels", n, kind)
-        return _repeated(cls(kind, values, k, known_labels=y, **_extra(n, k, **extra)), extra.get("count"))
+        beside = _extra(n, k, **extra)
+        numbers = None if labels is None else class_numbers(labels, k, beside["class_names"])
+        y = None if numbers is None else check.same_length(numbers, "labels", n, kind)
+        return _repeated(cls(kind, values, k, known_labels=y, **beside), extra.get("count"))
 
     @property
     def n(self) -> int:

@@ -30,6 +30,7 @@ from howsure.report.calibration import change_data
 from howsure.report.catalogue import Score
 from howsure.report.curves import drawn
 from howsure.report.deciding import anchored
+from howsure.report.doors import predictions_in
 from howsure.report.findings import case_of, changes, findings, guarantees, verdict
 from howsure.report.focus import By, Focus, cuts_known, focused, sliced
 from howsure.report.labels import label_section
@@ -60,7 +61,7 @@ class Asked:
 
 
 def evaluate(
-    preds: Predictions,
+    preds: Predictions | object,
     scores: Sequence[Score] | None = None,
     *,
     level: float = 0.95,
@@ -76,6 +77,9 @@ def evaluate(
 ) -> Report:
     """Measure everything that the data allow, each number with an interval or the reason why not.
 
+    A table of pandas, polars or arrow whose columns are called as in files is taken as it is
+    (`Predictions.from_frame`).
+
     The report is about the first score, `max_prob` unless told otherwise; further scores get the ranking metrics.
 
     `positive` names the class that a clinician asks about (class 1 of two unless given); its section says what happens
@@ -89,6 +93,7 @@ def evaluate(
     >>> evaluate(Predictions.from_probs([[0.9, 0.1], [0.2, 0.8]], [0, 1]))
     <Report: n=2, k=2, 27 metrics>
     """
+    preds = predictions_in(preds, scores)
     sure = Sureness(level, seed).check()
     origin = provenance(preds, files, command, seed=seed, level=level)
     preds, columns = sliced(preds, by)
