@@ -164,7 +164,8 @@ def e_aurc(t: Tally | SetTally, variant: Variant | None = None) -> float:
     r"""Excess AURC: how much worse than the best possible order, :math:`\mathrm{AURC} - \mathrm{AURC}^*`.
 
     Range [0, 1], 0 means that every right answer is trusted more than every wrong one. It ignores accuracy,
-    so it must not rank different models by itself. `variant` is that of `aurc`; not for set losses. Geifman et al. 2019; Ding et al. 2020, section 2.
+    so it must not rank different models by itself. `variant` is that of `aurc`; not for set losses. Geifman et al.
+    2019; Ding et al. 2020, section 2.
 
     >>> from howsure import tally
     >>> e_aurc(tally([0.9, 0.8, 0.7], correct=[1, 0, 1]))
