@@ -62,8 +62,9 @@ def observed_limits(source: Tally | Outcomes, level: float) -> Interval:
     """Limits of `observed_expected`, normal on its logarithm; none without positive cases.
 
     >>> from howsure import tally
-    >>> observed_limits(tally([0.2, 0.4, 0.6, 0.8] * 25, correct=[0, 0, 1, 1] * 25), 0.95)
-    Interval(low=0.883, high=1.132, why=None, note=None)
+    >>> found = observed_limits(tally([0.2, 0.4, 0.6, 0.8] * 25, correct=[0, 0, 1, 1] * 25), 0.95)
+    >>> found.low, found.high
+    (0.883, 1.132)
     """
     case, half = Case.of(source), (1 - level) / 2
     value = observed_expected(case.tally)
