@@ -54,6 +54,7 @@ SAVABLE = {
     "Temperature": "howsure.calibrators",
     "VectorScaling": "howsure.calibrators",
     "Watch": "howsure.policies",
+    "WatchedPromise": "howsure.serving",
 }
 KEYS = {"howsure", "schema", "digest", "value"}
 DOCUMENTS = {

@@ -7,7 +7,6 @@ import sys
 from collections.abc import Callable, Generator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
-from time import monotonic
 from typing import IO, TYPE_CHECKING, Any
 
 import click
@@ -17,11 +16,12 @@ from howsure._core.check import InputError
 from howsure.cli.common import name_table, note, reading
 
 if TYPE_CHECKING:
-    from howsure.policies.policy import Decisions
+    from howsure.serving.alarms import Guard
     from howsure.serving.pipes import Sink
     from howsure.serving.stream import Decide, Served, Serving
 
 PIPES = ("-", "/dev/stdin")
+ALARM = 3  # exit code
 
 
 @click.command()
@@ -43,8 +43,18 @@ PIPES = ("-", "/dev/stdin")
     help="A drift watch from howsure threshold --watch; it is updated.",
 )
 @click.option(
-    "--labels", type=click.Path(), help='Decisions with "correct" added, for an online policy; may grow meanwhile.'
+    "--promise",
+    type=click.Path(exists=True),
+    help="A promise from howsure threshold --promise; it follows --labels and is updated.",
 )
+@click.option(
+    "--labels",
+    type=click.Path(),
+    help='Decisions with "correct" added, for --promise or an online policy; may grow meanwhile.',
+)
+@click.option("--burst", help="Rows with the same value in this column share their fate: --watch takes the first.")
+@click.option("--alarms", type=click.Path(), help="Append one JSON line for each alarm to this file.")
+@click.option("--stop-on-alarm", is_flag=True, help="Decide nothing more once an alarm stands.")
 @reading
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but decisions and errors.")
 def command(
@@ -53,7 +63,11 @@ def command(
     out: str | None,
     resume: bool,
     watch: str | None,
+    promise: str | None,
     labels: str | None,
+    burst: str | None,
+    alarms: str | None,
+    stop_on_alarm: bool,
     quiet: bool,
     **how: Any,
 ) -> int:
@@ -62,6 +76,7 @@ def command(
     Reads JSON lines or CSV from standard input (-) as they arrive, or any file, and writes one JSON line per
     sample: accept or defer, prediction, confidence. SIGTERM, Ctrl-C and a closed pipe end it cleanly. With
     an online policy (howsure threshold --online) the threshold follows --labels and its file is updated.
+    Exit code 3 where an alarm of --watch or --promise stands, until howsure watch reset.
 
     \b
     Examples:
@@ -69,19 +84,64 @@ def command(
       howsure decide policy.json new.parquet -o decisions.jsonl
       howsure decide policy.json new.jsonl -o decisions.jsonl --resume
       howsure decide online.json - --labels labelled.jsonl --watch watch.json
+      howsure decide policy.json - --promise promise.json --labels came.jsonl --alarms alarms.jsonl --stop-on-alarm
     """
-    with _alone(policy if _learns(policy) else None), _alone(watch):
-        decide, close = _decider(policy, labels, how["on_bad"])
-        watching = _Watching(watch, quiet) if watch else None
-        serving = _serving(_stamp(policy, labels), watching, **how)
+    _belong(watch, promise, labels, burst, policy)
+    with _alone(policy if _learns(policy) else None), _alone(watch), _alone(promise), _lines(alarms) as line:
+        decide, close = _decider(policy, None if promise else labels, how["on_bad"])
+        guard = _guard(watch, promise, labels, burst, line, how["on_bad"])
+        halt = (lambda: guard.raised) if stop_on_alarm else None
+        serving = _serving(_stamp(policy, None if promise else labels), guard, halt, burst, **how)
         try:
+            guard.learn()
             total = _run(decide, file, out, resume, serving)
+            guard.learn()
         finally:
             close()
-            if watching:
-                watching.close()
+            guard.close()
     note(_summary(total), quiet)
-    return 0
+    return ALARM if guard.raised else 0
+
+
+def _belong(watch: str | None, promise: str | None, labels: str | None, burst: str | None, policy: str) -> None:
+    """Refuse options that mean nothing without another one."""
+    if burst is not None and watch is None:
+        raise InputError("--burst says which rows --watch takes; give --watch too.")
+    if promise is not None and labels is None:
+        raise InputError('--promise is judged by labels; give --labels, a file of decisions with "correct" added.')
+    if promise is not None and _learns(policy):
+        raise InputError(
+            f"{policy} is an online policy, which learns from --labels itself; --promise is for a fixed one."
+        )
+
+
+def _guard(
+    watch: str | None,
+    promise: str | None,
+    labels: str | None,
+    burst: str | None,
+    line: Callable[[str], None],
+    on_bad: Any,
+) -> Guard:
+    from howsure.serving.alarms import Guard
+
+    path: Callable[[str | None], Path | None] = lambda name: None if name is None else Path(name)
+    came = path(labels) if promise else None
+    return Guard(path(watch), path(promise), came, burst is not None, note, line, note, on_bad)
+
+
+@contextmanager
+def _lines(path: str | None) -> Generator[Callable[[str], None]]:
+    """Where lines of JSON about alarms go: appended at once, and nowhere without a file."""
+    if path is None:
+        yield lambda _: None
+        return
+    with open(path, "ab", buffering=0) as file:
+
+        def line(text: str) -> None:
+            file.write(f"{text}\n".encode())
+
+        yield line
 
 
 def _alone(path: str | None) -> AbstractContextManager[None]:
@@ -99,12 +159,22 @@ def _learns(path: str) -> bool:
     return isinstance(load(path), OnlinePolicy)
 
 
-def _serving(stamp: str, watching: _Watching | None, *, on_bad: Any, names: Sequence[str], **how: Any) -> Serving:
+def _serving(
+    stamp: str,
+    guard: Guard,
+    halt: Callable[[], bool] | None,
+    burst: str | None,
+    *,
+    on_bad: Any,
+    names: Sequence[str],
+    **how: Any,
+) -> Serving:
     from howsure.formats.names import UNLABELLED, Wanted
     from howsure.serving.stream import Serving
 
-    wanted = Wanted(names=name_table(names), beside=UNLABELLED, **how)
-    return Serving(on_bad, note, stamp, watching.see if watching else None, wanted)
+    table = name_table(names) if burst is None else {**name_table(names), "group": burst}
+    wanted = Wanted(names=table, beside=UNLABELLED, **how)
+    return Serving(on_bad, note, stamp, guard.see if guard.states else None, wanted, halt)
 
 
 def _summary(total: Served) -> str:
@@ -179,31 +249,3 @@ def _stamp(path: str, labels: str | None) -> str:
 
     kind, digest = saved_as(path)
     return digest[:12] if labels is None and kind == "Policy" else ""
-
-
-class _Watching:
-    """A watch that is shown every decision, speaks up once per alarm, and is saved now and then."""
-
-    def __init__(self, path: str, quiet: bool):
-        from howsure._core.saving import load
-        from howsure.policies.watch import Watch
-
-        self.path, self.quiet, self.saved = path, quiet, monotonic()
-        found = load(path)
-        if not isinstance(found, Watch):
-            raise InputError(f"{path} is not a drift watch; make one with howsure threshold --watch.")
-        self.watch = found
-
-    def see(self, made: Decisions) -> None:
-        before = self.watch.alarms
-        self.watch = self.watch.see(made)
-        for name in self.watch.alarms.keys() - before.keys():
-            note(f"ALARM: the {name} has drifted (sample {self.watch.alarms[name]:,} of the stream)", self.quiet)
-        if monotonic() - self.saved >= 1.0:
-            self.close()
-
-    def close(self) -> None:
-        from howsure._core.saving import save
-
-        save(self.watch, self.path)
-        self.saved = monotonic()

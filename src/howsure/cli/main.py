@@ -29,8 +29,9 @@ COMMANDS = {
     "evaluate": "How sure is this classifier, and should you believe it?",
     "monitor": "Is it still as good? New data beside a labelled reference, with or without labels.",
     "threshold": "Above which confidence may the model decide alone?",
+    "watch": "What alarms stand, and begin again after one.",
 }
-LIMIT_NOT_MET, USER_MISTAKE, OUR_BUG, INTERRUPTED = 1, 2, 70, 130
+LIMIT_NOT_MET, USER_MISTAKE, ALARM, OUR_BUG, INTERRUPTED = 1, 2, 3, 70, 130
 
 
 class Commands(click.Group):
@@ -78,7 +79,8 @@ def howsure() -> None:
       howsure calibrate --fit val.npz --on test.npz
       howsure threshold val.npz --risk 0.02  when may the model decide alone?
 
-    Exit codes: 0 good, 1 a stated limit is not met, 2 a mistake in the call or the data, 70 a bug of ours, 130 stopped.
+    Exit codes: 0 good, 1 a stated limit is not met, 2 a mistake in the call or the data, 3 an alarm, 70 a bug of ours,
+    130 stopped.
     """
 
 

@@ -52,7 +52,10 @@ def _rules(f: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--on-split", help="... or on this split (of FILE, where --on is not given).")
 @click.option("-o", "--out", type=click.Path(), help="Write the policy (JSON) for howsure decide.")
 @click.option("--watch", type=click.Path(), help="Write a drift watch for howsure decide --watch.")
-@click.option("--false-alarms", default=0.01, show_default=True, help="Lifetime false-alarm rate of --watch.")
+@click.option("--promise", type=click.Path(), help="Write a promise of --risk for howsure decide --promise.")
+@click.option(
+    "--false-alarms", default=0.01, show_default=True, help="Lifetime false-alarm rate of --watch and of --promise."
+)
 @click.option("--online", type=click.Path(), help="Write an online policy that keeps --risk under drift.")
 @click.option("--audit", default=0.1, show_default=True, help="Share of accepted that --online asks labels for.")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
@@ -60,9 +63,9 @@ def _rules(f: Callable[..., Any]) -> Callable[..., Any]:
 @reading
 def command(
     files: Sequence[str], score: str, by: Any, minimum: int, calibrator: str | None, on: str | None,
-    on_split: str | None, out: str | None, watch: str | None, false_alarms: float, online: str | None,
-    audit: float, as_json: bool, quiet: bool, split: str | None, mc: bool, renormalise: bool, names: Sequence[str],
-    **rule: Any,
+    on_split: str | None, out: str | None, watch: str | None, promise: str | None, false_alarms: float,
+    online: str | None, audit: float, as_json: bool, quiet: bool, split: str | None, mc: bool, renormalise: bool,
+    names: Sequence[str], **rule: Any,
 ) -> int:  # fmt: skip
     """Above which confidence may the model decide alone?
 
@@ -97,7 +100,14 @@ def command(
             else Policy.fit(preds, chosen, source=_source(files), **how)
         )
         found = plan(policy, chosen, preds, test=test)
-    extras = {"watch": watch, "false_alarms": false_alarms, "online": online, "audit": audit, "risk": rule["risk"]}
+    extras = {
+        "watch": watch,
+        "promise": promise,
+        "false_alarms": false_alarms,
+        "online": online,
+        "audit": audit,
+        "risk": rule["risk"],
+    }
     _write(policy, preds, out, quiet, **extras)
     if as_json:
         click.echo(json.pretty(found), nl=False)
@@ -180,6 +190,15 @@ def _write(policy: Policy, preds: Predictions, out: str | None, quiet: bool, **m
             raise InputError("--online keeps a risk under drift; give --risk.")
         score = policy.decide(preds).score
         parts[more["online"]] = OnlinePolicy.start(policy, score, risk=more["risk"], audit=more["audit"])
+    if more["promise"] and more["risk"] is None:
+        raise InputError("--promise watches a promised risk; give --risk.")
     for path, value in parts.items():
         save(value, path)
         note(f"wrote {path}", quiet)
+    if more["promise"]:
+        from howsure._core.saving import saved_as
+        from howsure.serving import Promise
+
+        stamp = "" if out is None else saved_as(out)[1][:12]
+        save(Promise.start(risk=more["risk"], false_alarms=more["false_alarms"], policy=stamp), more["promise"])
+        note(f"wrote {more['promise']}", quiet)

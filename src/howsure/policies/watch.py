@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import log
 
@@ -14,6 +15,15 @@ from howsure.policies.policy import Decisions
 
 WINDOW = 100  # fresh bets start every so many samples, so that a late change is found too
 STAKES = np.array([s * e for e in (0.05, 0.15, 0.4, 0.8) for s in (1, -1)])
+LOW = (
+    (0.005, 0.05),
+    (0.01, 0.05),
+    (0.02, 0.1),
+    (0.05, 0.15),
+    (0.05, 0.4),
+)  # a tail, and the share believed to be there
+TAIL = (0.005, 0.01, 0.02)  # further edges at the low end, for outliers
+BURSTS = 1 << 12  # bursts that are known again
 
 LARGEST = 1e15  # of the log of a stake
 
@@ -25,6 +35,7 @@ class Evidence:
     counts: Ints
     capital: Floats  # log; -inf before the first bets
     first: int | None = None  # the sample at which the alarm was raised
+    start: Ints | None = None  # the counts of the reference
 
     def __post_init__(self) -> None:
         if self.counts.ndim != 1 or not self.counts.size or not ((self.counts >= 0) & (self.counts < 2**53)).all():
@@ -42,9 +53,11 @@ class Watch:
     Each sample is ranked among the reference and all samples before it; under no change these ranks are
     independent and uniform (conformal p-values, smoothed at ties), and no gambler who bets on them can
     multiply his stake by 1/rate with more than probability `rate` *over the whole lifetime* (Ville). Half of
-    `false_alarms` is spent on the score (20 bins), half on the coverage. Fresh bets start every 100 samples with
-    weights that sum to 1. Memory is constant. The scores of the reference must be new to the model.
-    Vovk, Gammerman & Shafer 2005, chapter 7; Vovk 2021. `alarms` names what was raised and when.
+    `false_alarms` is spent on the score (20 bins and a finer low end, where some gamblers look for outliers), half
+    on the coverage. Fresh bets start every 100 samples with weights that sum to 1. Memory is constant. Stated for
+    exchangeable streams: where rows come in bursts that share their fate, give `bursts`, and the first row of each is
+    looked at. The scores of the reference must be new to the model. `alarms` names what was raised and when.
+    Vovk, Gammerman & Shafer 2005, chapter 7; Vovk 2021.
 
     >>> from howsure.policies import Policy
     >>> from howsure.predictions import Predictions
@@ -63,6 +76,8 @@ class Watch:
     false_alarms: float
     seed: int = 0
     seen: int = 0
+    bursts: tuple[str, ...] = ()  # those that were looked at lately
+    resets: tuple[str, ...] = ()  # reasons
 
     def __post_init__(self) -> None:
         check.within(self.false_alarms, 0, 1, "false_alarms")
@@ -82,21 +97,42 @@ class Watch:
             raise InputError(f"the reference has {len(reference)} samples; at least 20 are needed to watch against.")
         order = np.random.default_rng(seed).permutation(len(reference))
         shape, counted = np.array_split(reference.score[order], 2)
-        edges = np.unique(np.quantile(shape, np.arange(1, bins) / bins, method="inverted_cdf"))
+        levels = np.sort([*TAIL, *(np.arange(1, bins) / bins)])
+        edges = np.unique(np.quantile(shape, levels, method="inverted_cdf"))
         counts = np.bincount(np.searchsorted(edges, counted), minlength=len(edges) + 1)
         accepted = int(reference.accept.sum())
         both = np.array([len(reference) - accepted, accepted])
-        idle = np.full(2 * len(STAKES), -np.inf)
-        return cls(edges, Evidence(counts, idle), Evidence(both, idle), false_alarms, seed)
+        idle, tails = np.full(2 * len(STAKES), -np.inf), np.full(len(LOW), -np.inf)
+        score = Evidence(counts, np.concatenate((idle, tails)), start=counts)
+        return cls(edges, score, Evidence(both, idle, start=both), false_alarms, seed)
 
-    def see(self, made: Decisions) -> Watch:
-        """The watch after these decisions."""
+    def see(self, made: Decisions, *, bursts: Sequence[str] | None = None) -> Watch:
+        """The watch after these decisions; with `bursts`, one name per row, after the first row of each burst."""
+        if bursts is not None:
+            return self._first_of(made, bursts)
         u = np.random.default_rng([self.seed, self.seen]).random((2, len(made)))
         level = log(2 / self.false_alarms)
         bins = np.searchsorted(self.edges, made.score)
         score = _after(self.score, bins, u[0], self.seen, level)
         coverage = _after(self.coverage, made.accept.astype(np.int64), u[1], self.seen, level)
         return replace(self, score=score, coverage=coverage, seen=self.seen + len(made))
+
+    def _first_of(self, made: Decisions, bursts: Sequence[str]) -> Watch:
+        known, rows = dict.fromkeys(self.bursts), list[int]()
+        for row, name in enumerate(bursts):
+            if name not in known:
+                rows.append(row)
+            known[name] = None
+        after = self.see(made[rows]) if rows else self
+        return replace(after, bursts=tuple(known)[-BURSTS:])
+
+    def reset(self, reason: str) -> Watch:
+        """Begin again from the reference with the next sample; the reason is kept."""
+        score, coverage = (
+            Evidence(e.counts if e.start is None else e.start, np.full_like(e.capital, -np.inf), start=e.start)
+            for e in (self.score, self.coverage)
+        )
+        return replace(self, score=score, coverage=coverage, seen=0, seed=self.seed + 1, resets=(*self.resets, reason))
 
     @property
     def alarms(self) -> dict[str, int]:
@@ -113,12 +149,12 @@ def _after(e: Evidence, category: Ints, u: Floats, seen: int, level: float) -> E
         if (seen + at) % WINDOW == 0:
             capital = np.logaddexp(capital, _fresh((seen + at) // WINDOW, len(capital)))
         stop = min(len(p), at + WINDOW - (seen + at) % WINDOW)
-        path = capital + np.cumsum(_gains(p[at:stop]), axis=0)
+        path = capital + np.cumsum(_gains(p[at:stop])[:, : len(capital)], axis=0)
         over = np.flatnonzero(np.logaddexp.reduce(path, axis=1) >= level)
         if first is None and len(over):
             first = seen + at + int(over[0]) + 1
         capital, at = path[-1], stop
-    return Evidence(e.counts + np.bincount(category, minlength=len(e.counts)), capital, first)
+    return Evidence(e.counts + np.bincount(category, minlength=len(e.counts)), capital, first, e.start)
 
 
 def _fresh(window: int, gamblers: int) -> float:
@@ -127,9 +163,11 @@ def _fresh(window: int, gamblers: int) -> float:
 
 
 def _gains(p: Floats) -> Floats:
-    """Log gain of each gambler: half of them bet on the side, half on the spread."""
+    """Log gain of each gambler: on the side, on the spread, and at the end those who bet on the low tail alone."""
     side, spread = 2 * p - 1, 2 * np.abs(2 * p - 1) - 1
-    return np.log1p(np.concatenate((np.outer(side, STAKES), np.outer(spread, STAKES)), axis=1))
+    tails = [np.where(p <= tail, share / tail, (1 - share) / (1 - tail)) for tail, share in LOW]
+    both = np.concatenate((np.outer(side, STAKES), np.outer(spread, STAKES)), axis=1)
+    return np.concatenate((np.log1p(both), np.log(np.stack(tails, axis=1))), axis=1)
 
 
 def conformal_p(counts: Ints, category: Ints, u: Floats) -> Array:

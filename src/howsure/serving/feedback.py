@@ -113,7 +113,7 @@ def learnt(
     report: Callable[[str], None] = lambda _: None,
 ) -> OnlinePolicy:
     """The state after the complete lines that the file has beyond what was read before."""
-    while (data := _new(state, path)) is not None:
+    while (data := new_lines(state.read, path)) is not None:
         found = [_label(line, path, on_bad, report) for line in data.splitlines() if line.strip()]
         fresh, refused = _fresh([label for label in found if label is not None], state)
         if refused:
@@ -126,18 +126,18 @@ def learnt(
     return state
 
 
-def _new(state: OnlinePolicy, path: Path) -> bytes | None:
-    """Complete lines that were not read before; None where there are none."""
+def new_lines(read: int, path: Path) -> bytes | None:
+    """Complete lines beyond the first `read` bytes; None where there are none."""
     if not path.exists():
         return None
     if not path.is_file():
         raise LabelError(str(path), got="is not a file", hint="labels are read from a file that may grow")
     size = path.stat().st_size
-    if size < state.read:
-        got = f"has {size:,} bytes, and {state.read:,} were read before, so it was cut or replaced"
+    if size < read:
+        got = f"has {size:,} bytes, and {read:,} were read before, so it was cut or replaced"
         raise LabelError(path.name, got=got, hint="append to the file, or begin with a new policy")
     with path.open("rb") as file:
-        file.seek(state.read)
+        file.seek(read)
         data = file.read(BLOCK)
     whole = data[: data.rfind(b"\n") + 1]
     if not whole and len(data) == BLOCK:

@@ -36,19 +36,20 @@ class Served:
     accepted: int = 0
     bad: int = 0
     skipped: int = 0
-    ended: Literal["end of input", "SIGTERM", "interrupt", "closed pipe"] = "end of input"
+    ended: Literal["end of input", "SIGTERM", "interrupt", "closed pipe", "alarm"] = "end of input"
 
 
 @dataclass(frozen=True)
 class Serving:
     """How to serve: what to do about a bad line and whom to tell, the name of the policy in each line, who is shown
-    all decisions (a `Watch`, say), and how the input is read."""
+    all decisions (a `Watch`, say), how the input is read, and what ends the run after the decisions so far."""
 
     on_bad: Literal["stop", "skip"] = "stop"
     report: Callable[[str], None] | None = None
     stamp: str = ""
-    see: Callable[[Decisions], None] | None = None
+    see: Callable[[Decisions, Predictions], None] | None = None
     wanted: Wanted = UNTOLD
+    halt: Callable[[], bool] | None = None
 
     def tell(self, message: str) -> None:
         """Report a problem, where somebody asked."""
@@ -88,6 +89,8 @@ def decide_batches(
     total = Served()
     try:
         for batch in found:
+            if how.halt is not None and how.halt():
+                return replace(total, ended="alarm")
             if isinstance(batch, BadLine):
                 total = _refused(batch, total, how)
                 continue
@@ -142,7 +145,7 @@ def _decided(batch: Batch, total: Served, decide: Decide, out: Sink, how: Servin
     except ClosedPipe as e:
         raise _Undelivered(_counted(total, made, lines[: e.delivered].count(b"\n"))) from None
     if how.see is not None:
-        how.see(made)
+        how.see(made, batch.preds)
     return _counted(total, made, len(made))
 
 
