@@ -72,7 +72,7 @@ def operating(s: Summary, level: float) -> Operating:
     low, high = proportion_limits(kept - wrong, kept, (1 - level) / 2)
     return {
         "coverage": finite(kept / n),
-        "threshold": rounded(t.score[rows], 12),
+        "threshold": rounded(t.score[rows], 17),  # to the last bit: a policy is made of it
         "accuracy": finite(1 - wrong / kept),
         "low": finite(low) if s.shape.alike else None,  # these limits hold for independent samples
         "high": finite(high) if s.shape.alike else None,

@@ -106,7 +106,7 @@ const howsure = (() => {
   const pictures = all("svg[data-picture]").map(scale);
   const cell = (v) => { const t = v === null || v === undefined ? "" : `${v}`; const safe = typeof v === "string" && /^[=+\-@\t\r]/.test(t) ? `'${t}` : t; return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe; };
   const csv = (d) => {
-    const keys = [...new Set(d.series.flatMap((s) => Object.keys(s.columns)))];
+    const keys = [...new Set(["x", "y", ...d.series.flatMap((s) => Object.keys(s.columns))])];
     const head = ["series", ...keys.map((k) => ({ x: d.labels[0], y: d.labels[1] })[k] ?? k)];
     const rows = d.series.flatMap((s) => s.columns.x.map((_, i) => [s.name, ...keys.map((k) => s.columns[k]?.[i])]));
     return [head, ...rows].map((r) => r.map(cell).join(",")).join("\r\n") + "\r\n";
