@@ -200,10 +200,9 @@ def test_a_shared_address_opens_the_same_view(show: Any, html: str) -> None:
     put(p, error=37.5, deferral=2, expert=0.05)
     p.browser.find_element("css selector", "label[for=bins-adaptive]").click()
     p.script("[...document.querySelectorAll('[aria-label=\"Class by class, table\"] .sort')][2].click()")
-    view = (
-        "return [...document.querySelectorAll('[data-shown], #command, [aria-label=\\"Class by class, table\\"] tbody')]"
-        ".map((e) => e.textContent).join() + document.querySelector('input[name=bins]:checked').id"
-    )
+    every = "'[data-shown], #command, #classes ~ .scroll tbody'"
+    bins = "document.querySelector('input[name=bins]:checked').id"
+    view = f"return [...document.querySelectorAll({every})].map((e) => e.textContent).join() + {bins}"
     before, address = p.script(view), p.browser.current_url
     assert "error=37.5" in address
     p.browser.get("about:blank")

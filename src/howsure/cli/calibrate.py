@@ -9,11 +9,10 @@ import click
 
 from howsure._core import json
 from howsure._core.check import InputError
-from howsure.cli.common import command_line, measuring, note, read_files, reading, say, working
+from howsure.cli.common import command_line, measuring, note, read_again, read_files, reading, say, working
 
 if TYPE_CHECKING:
     from howsure.predictions import Predictions
-    from howsure.render.tables import Sheet
     from howsure.report.calibration import CalibrationReport
 
 METHODS = ["all", "temperature", "vector", "matrix", "dirichlet", "histogram", "isotonic", "platt", "beta", "none"]
@@ -72,12 +71,15 @@ def command(
     settings: dict[str, Any] = {"level": level, "seed": seed}
     with working("fitting"):
         report = calibration_report(val, test, method, criterion=_metric(criterion), folds=folds, **settings)
-    for target in _write(report, test, out, html, settings):
+    again = {"fit": read_again(fit, {**how}), "on": read_again(on or fit, {**how, "split": on_split})}
+    for target in _write(report, test, out, html, settings, again):
         note(f"wrote {target}", quiet)
     if as_json:
         click.echo(json.line(report.to_dict()))
     elif not quiet:
-        say(sheet(report))
+        from howsure.render.sections import calibrated
+
+        say(calibrated(report.to_dict()))
 
 
 def _both(
@@ -98,7 +100,12 @@ def _judged(files: Sequence[str], on_split: str | None, how: dict[str, Any]) -> 
 
 
 def _write(
-    report: CalibrationReport, test: Predictions, out: str | None, html: str | None, settings: dict[str, Any]
+    report: CalibrationReport,
+    test: Predictions,
+    out: str | None,
+    html: str | None,
+    settings: dict[str, Any],
+    again: dict[str, str],
 ) -> list[str]:
     """The calibrator, and the page of the corrected test data with what changed; returns what was written."""
     if out:
@@ -110,6 +117,11 @@ def _write(
 
         page = evaluate(report.calibrator(test), before=test, command=command_line(), **settings)
         page.data["calibration"] = report.to_dict()
+        page.data["provenance"]["reading"] = again["on"]
+        page.data["provenance"]["inputs"] = [
+            {"file": f"fitted on {again['fit']}"},
+            {"file": f"judged on {again['on']}", "sha256": page.data["provenance"]["inputs"][0].get("sha256", "")},
+        ]
         page.to_html(html)
     return [target for target in (out, html) if target]
 
@@ -118,16 +130,3 @@ def _metric(name: str | None) -> Any:
     from howsure import metrics
 
     return None if name is None else getattr(metrics, name)
-
-
-def sheet(report: CalibrationReport) -> Sheet:
-    """Before and after, what every method would have done, and the remarks."""
-    from howsure.render.tables import Sheet, Table
-
-    title = f"{report.method}, fitted on {report.n_fit:,} and judged on {report.n_test:,} predictions"
-    head, *rows = report.rows()
-    found = [Table("", head, rows)]
-    if len(report.methods) > 2:
-        head, *rows = report.method_rows()
-        found.append(Table("All methods on the test data", head, rows))
-    return Sheet(title, (), found, [*(f["text"] for f in report.findings), *report.notes])

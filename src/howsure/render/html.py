@@ -15,7 +15,7 @@ from howsure._core import json
 from howsure.render import pictures, sections
 from howsure.render.model import Entry, ReportData
 from howsure.render.steps import steps
-from howsure.render.tables import Table
+from howsure.render.tables import Sheet, Table
 from howsure.render.words import (
     ARROWS,
     by_question,
@@ -101,7 +101,10 @@ def _parts(report: ReportData) -> dict[str, object]:
         "questions": [(q, [_metric(*item) for item in found.items()]) for q, found in by_question(report["metrics"])],
         "labels": sections.labels(report),
         "tables": _tables(report),
-        "changed": _known(sections.changes(calibration), sections.methods(calibration)),
+        "changed": _known(
+            sections.changes(calibration), sections.candidates(calibration), sections.methods(calibration)
+        ),
+        "lead": [] if calibration is None or "lead" not in calibration else calibration["lead"],
         "notes": calibration["notes"] if calibration is not None and "notes" in calibration else [],
         "steps": steps(report, page=True, full=True),
         "doubts": sections.doubts(views["label_errors"]),
@@ -109,6 +112,11 @@ def _parts(report: ReportData) -> dict[str, object]:
         "classes": sections.classes(views["classes"]),
         "origin": [*origin(report["howsure"], report["provenance"]), *streamed(report.get("streamed"))],
     }
+
+
+def fragment(sheet: Sheet) -> str:
+    """A sheet as a piece of a notebook's page, in the notebook's own style."""
+    return _environment().get_template("fragment.html.j2").render(sheet=sheet)
 
 
 def _known(*tables: Table | None) -> list[Table]:

@@ -406,9 +406,10 @@ class ChangeData(TypedDict):
 
 @final
 class Changes(TypedDict):
-    """What a correction changed."""
+    """What a correction changed; `changed` counts the answers that are others now."""
 
     metrics: dict[str, ChangeData]
+    changed: NotRequired[int]
 
 
 class Candidate(TypedDict):
@@ -451,6 +452,8 @@ class CalibrationData(TypedDict):
     choice: ChoiceData | None
     findings: list[FindingData]
     notes: list[str]
+    lead: NotRequired[list[str]]  # what changed, in two sentences
+    changed: NotRequired[int]  # answers on the test data that are others now
 
 
 class Guarantee(TypedDict):

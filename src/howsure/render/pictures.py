@@ -16,6 +16,7 @@ from howsure.render.words import number
 UNIT = (0.0, 1.0)
 START = 0.9  # the coverage at which the page opens
 COLOURS = 8  # of curves; further ones have dashes
+CHANGED = (("after calibration", "main"), ("before", "before"))
 FATES = (("right", "right"), ("label among the top 5", "near"), ("wrong", "wrong"))
 UNITS: dict[svg.Format, str] = {svg.percent: "percent", svg.plain: "plain", svg.short: "short"}
 
@@ -91,15 +92,17 @@ def risk_coverage(report: ReportData) -> Picture:
     """Risk against coverage with the operating point."""
     c, at = report["curves"]["risk_coverage"], opening(report)
     f = svg.frame(UNIT, (0, top(c["y"])), ("share accepted", "wrong among the accepted"))
-    marks = [svg.line(f, c["x"], c["y"], "main"), _marker(f, at.coverage, 1 - at.accuracy)]
+    before = report["curves"].get("risk_coverage_before")
+    marks = [*_before(f, before), svg.line(f, c["x"], c["y"], "main"), _marker(f, at.coverage, 1 - at.accuracy)]
     return drawn(
         "risk",
         "Risk and coverage",
         "Accept fewer, and fewer of them are wrong. A lower curve is better.",
         f,
         marks,
-        {report["score"]: _columns(c)},
+        {report["score"]: _columns(c), **({"before": _columns(before)} if before else {})},
         said=_said(c, "Risk"),
+        legend=CHANGED if before else (),
     )
 
 
@@ -108,8 +111,10 @@ def threshold_diagram(report: ReportData) -> Picture:
     c, ideal = report["curves"]["threshold_diagram"], report["curves"]["ideal_threshold_diagram"]
     at = opening(report)
     f = svg.frame(UNIT, (_bottom(c["y"]), 1.0), ("share deferred", "right among the kept"))
+    before = report["curves"].get("threshold_diagram_before")
     marks = [
         svg.line(f, [1.0, *ideal["x"]], [1.0, *ideal["y"]], "ideal"),
+        *_before(f, before),
         svg.line(f, c["x"], c["y"], "main"),
         _marker(f, 1 - at.coverage, at.accuracy),
     ]
@@ -119,9 +124,18 @@ def threshold_diagram(report: ReportData) -> Picture:
         "Defer more, and more of the rest is right. Dashed: a score that knows every error.",
         f,
         marks,
-        {report["score"]: _columns(c), "ideal": {"x": ideal["x"], "y": ideal["y"]}},
+        {
+            report["score"]: _columns(c),
+            "ideal": {"x": ideal["x"], "y": ideal["y"]},
+            **({"before": _columns(before)} if before else {}),
+        },
         said=_said(c, "Accuracy of the kept"),
+        legend=CHANGED if before else (),
     )
+
+
+def _before(f: Frame, c: CurveData | None) -> list[Markup]:
+    return [] if c is None else [svg.line(f, c["x"], c["y"], "before")]
 
 
 def _columns(c: CurveData) -> dict[str, Column]:
@@ -168,7 +182,7 @@ def corp(report: ReportData, found: CorpData) -> Picture:
     series: dict[str, Mapping[str, Column]] = {"after" if before else "isotonic": _columns(c)}
     if before:
         series["before"] = _columns(before)
-    legend = (("after calibration", "main"), ("before", "before")) if before else ()
+    legend = CHANGED if before else ()
     return drawn(
         "corp", "Reliability without bins", "", f, marks, series, said=_said(c, "Isotonic accuracy"), legend=legend
     )
@@ -252,7 +266,7 @@ def rejection(report: ReportData) -> Picture | None:
         marks.insert(0, svg.line(f, before["x"], before["y"], "before"))
         series["before"] = {"x": before["x"], "y": before["y"]}
     read = "Reject what is less sure than this."
-    legend = (("after calibration", "main"), ("before", "before")) if before else ()
+    legend = CHANGED if before else ()
     said = _said(c, "Error of the kept")
     return drawn("rejection", "Rejection by entropy", read, f, marks, series, said=said, legend=legend)
 

@@ -245,14 +245,15 @@ def changes(found: Changes | CalibrationData | None) -> Table | None:
     if found is None:
         return None
     head = ["number", "before", "after", "difference", "interval", "verdict"]
-    rows = [[meaning(name).title, *_change(change)] for name, change in found["metrics"].items()]
+    rows = [[meaning(name).title, *_change(name, change)] for name, change in found["metrics"].items()]
     return Table("What calibration changed", head, rows)
 
 
-def _change(c: ChangeData) -> list[str]:
+def _change(name: str, c: ChangeData) -> list[str]:
     d = c["difference"]
-    limits = between_signed(d.get("low"), d.get("high"))
-    return [number(c["before"]["value"]), number(c["after"]["value"]), signed(d["value"]), limits, c["verdict"]]
+    low, high = d.get("low"), d.get("high")
+    limits = "" if low is None or high is None else between_signed(low, high)
+    return [value(name, c["before"]), value(name, c["after"]), signed(d["value"]), limits, c["verdict"]]
 
 
 def methods(found: Changes | CalibrationData | None) -> Table | None:
@@ -260,8 +261,38 @@ def methods(found: Changes | CalibrationData | None) -> Table | None:
     if found is None or "methods" not in found or len(found["methods"]) <= 2:
         return None
     names = list(found["metrics"])
-    rows = [[name, *(number(values[m]) for m in names)] for name, values in found["methods"].items()]
+    rows = [[name, *(value(m, {"value": values[m]}) for m in names)] for name, values in found["methods"].items()]
     return Table("All calibrators on the same data", ["calibrator", *(meaning(m).title for m in names)], rows)
+
+
+def candidates(found: Changes | CalibrationData | None) -> Table | None:
+    """How the calibrator was chosen: each one on held-out folds, and what it costs in changed answers."""
+    if found is None or "choice" not in found or found["choice"] is None:
+        return None
+    choice = found["choice"]
+    rows = [
+        [
+            name,
+            number(c["value"]),
+            signed(c["gain"]["value"]),
+            "" if c["gain"].get("low") is None else between_signed(c["gain"].get("low"), c["gain"].get("high")),
+            f"{c['changed']:,}" if "changed" in c else "none",
+            "chosen" if name == choice["winner"] else "real gain" if c["real"] else c["note"] or "",
+        ]
+        for name, c in choice["table"].items()
+    ]
+    title = f"How it was chosen: {meaning(choice['criterion']).title} on {choice['folds']} held-out folds"
+    note = f"Fitted on {found['n_fit']:,} samples that the test data have nothing to do with; doing nothing is none."
+    head = ["calibrator", meaning(choice["criterion"]).title, "gain", "interval", "answers changed", ""]
+    return Table(title, head, rows, note)
+
+
+def calibrated(data: CalibrationData) -> Sheet:
+    """What `howsure calibrate` prints: the change first, then how it was chosen and what each would have done."""
+    tables = [changes(data), candidates(data), methods(data)]
+    title = f"{data['method']}, fitted on {data['n_fit']:,} and judged on {data['n_test']:,} predictions"
+    remarks = [*(f["text"] for f in data["findings"]), *data["notes"]]
+    return Sheet(title, ["", *data.get("lead", [])], [table for table in tables if table is not None], remarks)
 
 
 def bands(report: ReportData) -> Table:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite, nan
+from pathlib import Path
 
 from howsure import metrics
 from howsure._core.check import InputError
@@ -22,9 +24,11 @@ from howsure.predictions import Predictions
 from howsure.render.model import CalibrationData, Candidate, ChangeData, ChoiceData, FindingData
 from howsure.render.model import Number as NumberData
 from howsure.report.findings import changes as what_changed
+from howsure.report.report import written
 
 __all__ = ["CalibrationReport", "calibration_report"]
 
+SCALING = ("temperature", "vector", "matrix")
 MEANT = ("ece", "nll", "correctness_nll")  # what calibration is for
 
 
@@ -53,6 +57,30 @@ class CalibrationReport:
     choice: Choice | None
     findings: tuple[FindingData, ...]
     notes: tuple[str, ...]
+    changed: int = 0
+
+    @property
+    def lead(self) -> list[str]:
+        """What changed, in two sentences."""
+        return lead(self.method, self.changes, self.changed, self.n_test)
+
+    def to_text(self, path: str | Path | None = None, *, width: int = 110) -> str:
+        """What `howsure calibrate` prints."""
+        from howsure.render.sections import calibrated
+
+        return written(calibrated(self.to_dict()).text(width), path)
+
+    def to_markdown(self, path: str | Path | None = None) -> str:
+        """The same as Markdown."""
+        from howsure.render.sections import calibrated
+
+        return written(calibrated(self.to_dict()).markdown(), path)
+
+    def _repr_html_(self) -> str:
+        from howsure.render.html import fragment
+        from howsure.render.sections import calibrated
+
+        return fragment(calibrated(self.to_dict()))
 
     def rows(self) -> list[tuple[str, str, str, str, str]]:
         """Header and one row for each metric: name, before, after, difference, verdict."""
@@ -84,6 +112,8 @@ class CalibrationReport:
             "choice": None if self.choice is None else _choice(self.choice),
             "findings": list(self.findings),
             "notes": list(self.notes),
+            "lead": self.lead,
+            "changed": self.changed,
         }
 
 
@@ -125,7 +155,37 @@ def calibration_report(
     found = () if isinstance(made, Identity) else tuple(what_changed(test, after))
     notes = (*_harm(name, changes, found), *_choice_notes(name, changes, choice, val, made))
     ordered = {n: methods[n] for n in CALIBRATORS if n in methods}
-    return CalibrationReport(name, made, val.n, test.n, level, changes, ordered, choice, found, notes)
+    moved = answers_changed(test, after)
+    return CalibrationReport(name, made, val.n, test.n, level, changes, ordered, choice, found, notes, moved)
+
+
+def answers_changed(before: Predictions, after: Predictions) -> int:
+    """How many answers a calibrator turned into others; with top labels only, none can change."""
+    if before.kind == "confidence":
+        return 0
+    return int((before.prediction != after.prediction).sum())
+
+
+def lead(method: str, changes: Sequence[Change], changed: int, n: int) -> list[str]:
+    """What a calibrator changed, for those who read nothing else."""
+    if method == "none":
+        return ["Nothing was corrected: no calibrator is clearly better than doing nothing."]
+    who = f"{method.replace('_', ' ').capitalize()} scaling" if method in SCALING else method.capitalize()
+    answers = f"{changed:,} of {n:,} answers changed" if changed else f"none of {n:,} answers changed"
+    c = next((c for c in changes if c.metric == "ece"), None)
+    if c is None:
+        return [f"{who} was fitted; {answers}."]
+    did = {"better": "cut", "worse": "raised"}.get(c.verdict, "moved")
+    low, high = c.difference[1:]
+    limits = f", difference {low:+.3f} to {high:+.3f}" if isfinite(low) and isfinite(high) else ""
+    unclear = "" if c.verdict in ("better", "worse") else ", which may be chance"
+    change = f"from {c.before[0]:.3f} to {c.after[0]:.3f}{limits}{unclear}"
+    first = f"{who} {did} the calibration error (ECE) {change}; {answers}."
+    order = next((c for c in changes if c.metric == "aurc"), None)
+    if order is None:
+        return [first]
+    said = {"better": "a better order", "worse": "a worse order"}.get(order.verdict, "no clear change of the order")
+    return [first, f"AURC was {order.before[0]:.4g} and is {order.after[0]:.4g}: {said}."]
 
 
 def _values(preds: Predictions, names: tuple[str, ...]) -> dict[str, float]:

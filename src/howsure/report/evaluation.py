@@ -26,7 +26,7 @@ from howsure.render.model import (
     curve_json,
 )
 from howsure.report import catalogue
-from howsure.report.calibration import change_data
+from howsure.report.calibration import answers_changed, change_data
 from howsure.report.catalogue import Score
 from howsure.report.curves import drawn
 from howsure.report.deciding import anchored
@@ -120,7 +120,9 @@ def report(s: Summary, asked: Asked) -> Report:
         "samples": s.shape.samples,
         "class_names": None if names is None else list(names),
         "score": s.first,
-        "verdict": verdict(numbers, found, promised, test, None if s.shape.weighted else s.n),
+        "verdict": verdict(
+            numbers, found, promised, test, None if s.shape.weighted else s.n, calibrated=asked.before is not None
+        ),
         "guarantees": promised,
         "metrics": numbers,
         "scores": {name: _further(s, name, sure) for name in list(s.tallies)[1:]},
@@ -170,10 +172,18 @@ def _changes(asked: Asked) -> list[FindingData]:
 def _calibration(asked: Asked) -> Changes | None:
     if asked.before is None or asked.after is None:
         return None
-    return {"metrics": change_data(changes_of(asked.before, asked.after, asked.sure.level, asked.sure.seed))}
+    found = changes_of(asked.before, asked.after, asked.sure.level, asked.sure.seed)
+    return {"metrics": change_data(found), "changed": answers_changed(asked.before, asked.after)}
 
 
 def _curves_before(before: Predictions | None) -> dict[str, CurveData]:
-    if before is None or before.kind == "confidence":
+    """The same pictures before calibration."""
+    if before is None:
         return {}
-    return {"rejection_before": curve_json(curves.rejection(before))}
+    t = Summary.of(before, ["max_prob"]).tally
+    found = {
+        "risk_coverage_before": curve_json(curves.risk_coverage(t)),
+        "threshold_diagram_before": curve_json(curves.threshold_diagram(t)),
+        "reliability_before": curve_json(curves.corp(t, band=False).curve),
+    }
+    return found if before.kind == "confidence" else {**found, "rejection_before": curve_json(curves.rejection(before))}

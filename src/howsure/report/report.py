@@ -34,25 +34,25 @@ class Report:
 
     def to_json(self, path: str | Path | None = None) -> str:
         """The report as JSON text, strict (no NaN); written to `path` where given."""
-        return _written(json.pretty(self.data), path)
+        return written(json.pretty(self.data), path)
 
     def to_text(self, path: str | Path | None = None, *, width: int = 110, full: bool = False) -> str:
         """What the command line prints: verdict, findings, the numbers that matter or, with `full`, all of them."""
         from howsure.render.sections import sheet
 
-        return _written(sheet(self.data, full=full).text(width), path)
+        return written(sheet(self.data, full=full).text(width), path)
 
     def to_markdown(self, path: str | Path | None = None, *, full: bool = False) -> str:
         """The same as Markdown."""
         from howsure.render.sections import sheet
 
-        return _written(sheet(self.data, full=full).markdown(), path)
+        return written(sheet(self.data, full=full).markdown(), path)
 
     def to_html(self, path: str | Path | None = None) -> str:
         """The interactive page: one offline file."""
         from howsure.render.html import page
 
-        return _written(page(self.data), path)
+        return written(page(self.data), path)
 
     def _repr_html_(self) -> str:
         """The page inside a notebook, in a frame of its own so that styles do not mix."""
@@ -75,7 +75,8 @@ class Report:
         return f"<Report: n={self.data['n']:,}, k={self.data['k']}, {len(self.data['metrics'])} metrics>"
 
 
-def _written(text: str, path: str | Path | None) -> str:
+def written(text: str, path: str | Path | None) -> str:
+    """The text, written to `path` where that is given."""
     if path is not None:
         write_text(path, text)
     return text

@@ -76,6 +76,8 @@ def verdict(
     promised: Sequence[Guarantee] = (),
     test: ClaimsTest | None = None,
     n: int | None = None,
+    *,
+    calibrated: bool = False,
 ) -> list[str]:
     """Three sentences, for those who read nothing else; `n` where answers may be counted.
 
@@ -83,7 +85,7 @@ def verdict(
     >>> verdict({"accuracy": entry}, [], n=1000)[0]
     'It was right 900 times of 1,000: 90.0 % (88.0 to 92.0).'
     """
-    return [_worth(metrics["accuracy"], n), _decides(promised, findings), _reads(metrics, findings, test)]
+    return [_worth(metrics["accuracy"], n), _decides(promised, findings), _reads(metrics, findings, test, calibrated)]
 
 
 def _worth(accuracy: Entry, n: int | None) -> str:
@@ -126,7 +128,7 @@ def _decides(promised: Sequence[Guarantee], findings: Sequence[FindingData]) -> 
     )
 
 
-def _reads(metrics: Metrics, findings: Sequence[FindingData], test: ClaimsTest | None) -> str:
+def _reads(metrics: Metrics, findings: Sequence[FindingData], test: ClaimsTest | None, calibrated: bool) -> str:
     entry = metrics.get("ece")
     if entry is None or entry["value"] is None:
         return "Its score is not a probability, so it can rank but not promise."
@@ -142,9 +144,10 @@ def _reads(metrics: Metrics, findings: Sequence[FindingData], test: ClaimsTest |
         return f"Nothing here contradicts its confidence as a probability of being right ({ece}{p})."
     if off[0] in OFF[:3] and abs(signed) > 0.002:
         direction = "more" if signed > 0 else "less"
+        so = "still so after calibration" if calibrated else "calibrate it before reading it as a probability"
         return (
             f"Its confidence claims {abs(signed) * 100:.1f} points {direction} than it delivers on average "
-            f"({ece}); calibrate it before reading it as a probability."
+            f"({ece}); {so}."
         )
     return f"Its confidence is about right on average and off in places ({ece}); see the findings."
 
