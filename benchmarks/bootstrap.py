@@ -1,4 +1,4 @@
-"""An interval of AURC and one of ECE, 1,000 replicates each, from a tally that is already there."""
+"""Limits of AURC and of ECE, with the tally they are made from."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def rows() -> Iterator[Row]:
     for n in SIZES:
         data = usual(n)
         (ours,) = seconds(lambda: intervals(data), repeats=3)  # noqa: B023
-        yield Row(f"1,000 replicates of AURC and ECE, {n:,}", ours, "CPU s", 0.3, 0.15, detail="with the tally")
+        yield Row(f"limits of AURC and ECE, {n:,}", ours, "CPU s", 0.3, 0.15, detail="with the tally")
 
 
 def intervals(data: Outcome) -> list[hs.Interval]:

@@ -247,7 +247,7 @@ def checks() -> Iterator[Check]:
     for w in [plain("", s, n, honest(s)) for s, n in ((IN1K, 300), (IN1K, 3000), (C100, 1000), (C10, 1000))]:
         yield Check("a constant claim is called better calibrated", w.name, 0.07, partial(constant_better, w))
     for many, size, noise in ((40, 25.0, 2.0), (40, 25.0, 0.8), (100, 20.0, 0.8), (200, 10.0, 1.0)):
-        w = clustered(f"{C10}, noise {noise:g}", C10, many, size, noise)
+        w = clustered(f"{IN1K}, noise {noise:g}", IN1K, many, size, noise)
         for method, bound in (("fixed_sequence", None), ("fallback", None), ("fixed_sequence", "groups")):
             what = f"a promise for groups is broken ({method}{', whole groups' if bound else ''})"
             yield Check(what, w.name, 0.1, partial(guarantee, w, 0.1, method, bound), 0.3 if bound else 1.0)

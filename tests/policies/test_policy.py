@@ -127,6 +127,29 @@ def test_deferral_table_by_hand() -> None:
     assert np.isnan(rows[2].accuracy_deferred.value)
 
 
+def shared_luck(rng: np.random.Generator, groups: int, size: int) -> Outcomes:
+    """Answers of a group are right or wrong together more often than claims say."""
+    group = np.repeat(np.arange(groups), size)
+    claim = rng.uniform(0.4, 1, len(group))
+    return Outcomes(claim, rng.random(len(group)) + rng.normal(0, 0.2, groups)[group] < claim, group=group)
+
+
+@pytest.mark.parametrize("groups", [True, False])
+def test_expected_intervals_hold_for_a_new_sample(groups: bool) -> None:
+    """Limits of the truth alone hold for about two new samples in three, with clusters for fewer."""
+    rng = np.random.default_rng(11)
+    hits = {"coverage": 0, "accuracy": 0}
+    choose = lambda t: threshold_for_accuracy(t, 0.85)
+    for _ in range(100):
+        old, new = (shared_luck(rng, 40, 25) if groups else shared_luck(rng, 500, 1) for _ in range(2))
+        expected = policies.expected_on_new_data(old, choose)
+        kept = new.score >= choose(old.tally()).threshold
+        hits["coverage"] += expected.coverage.low <= kept.mean() <= expected.coverage.high
+        seen = new.right[kept].mean() if kept.any() else expected.accuracy.value
+        hits["accuracy"] += expected.accuracy.low <= seen <= expected.accuracy.high
+    assert min(hits.values()) >= 90, hits
+
+
 def test_expected_on_new_data_is_honest() -> None:
     """On pure noise the best of many thresholds looks good on its own data and not across folds."""
     rng = np.random.default_rng(5)

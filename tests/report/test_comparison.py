@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from howsure import InputError, Predictions, aurc, auroc, compare, tally
+from howsure.bounds import clopper_pearson_interval
 from howsure.report.comparison.ranking import pareto
 from howsure.report.comparison.shift import separation
 
@@ -223,3 +224,24 @@ def test_three_networks_on_cifar_10(arrays: Any) -> None:
     assert [d["clear"] for d in behind] == [False, True]
     assert (behind[0]["low"] or 0) > 0  # by itself beyond chance, among three pairs not
     assert not found.data["same_answers"]
+
+
+def test_slices_count_clusters_and_all_models() -> None:
+    """A slice of few clusters has wider limits than its rows; limits of all groups and models hold together."""
+    rng = np.random.default_rng(0)
+    cluster = np.repeat(np.arange(30), 20)
+    right = rng.random(600) < np.repeat(rng.beta(4, 1, 30), 20)
+    site = np.where(cluster % 2, "north", "south")
+    made = {
+        name: {
+            str(i): Predictions.from_confidence(np.full(600, 0.8), right, **({"group": cluster} if name else {}))
+            for i in range(2)
+        }
+        for name in ("", "grouped")
+    }
+    rows = {name: compare(given, by=site).data["slices"] for name, given in made.items()}
+    widths = {name: [(r["high"] or 0) - (r["low"] or 0) for r in found] for name, found in rows.items()}
+    assert all(a < b for a, b in zip(widths[""], widths["grouped"], strict=True))
+    low, high = clopper_pearson_interval(int(right[site == "north"].sum()), 300, 1 - 0.05 / 4)
+    north = next(r for r in rows[""] if r["group"] == "north")
+    assert (north["low"], north["high"]) == pytest.approx((low, high))

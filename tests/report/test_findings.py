@@ -130,6 +130,23 @@ def test_a_group_that_fares_worse(rng: np.random.Generator) -> None:
     assert "worse_group" in found
 
 
+def test_clusters_that_differ_by_chance_have_no_worse_group() -> None:
+    """40 clusters of 25 whose answers are lucky or unlucky together; single rows would fire in nearly every set."""
+    rng = np.random.default_rng(5)
+    found: Counter[str] = Counter()
+    for _ in range(100):
+        group = np.repeat(np.arange(40), 25)
+        c = rng.uniform(0.4, 1, 1000)
+        luck = np.clip(rng.random(1000) + rng.normal(0, 0.25, 40)[group], 0, 1)
+        found.update(names(Predictions.from_confidence(c, luck < c, group=group)))
+    assert found["worse_group"] <= 5, found
+
+
+def test_a_part_that_somebody_named_may_be_worse(rng: np.random.Generator) -> None:
+    c, part = rng.uniform(0.5, 1, 2000), np.arange(2000) % 2
+    assert "worse_group" in names(drawn(c, np.where(part == 1, c - 0.3, c), rng, group=part))
+
+
 def test_saturated_confidences(rng: np.random.Generator) -> None:
     c = rng.uniform(0.5, 1, 3000)
     c[:600] = 1.0

@@ -378,3 +378,29 @@ def test_draws_on_worker_processes() -> None:
     covered = partial(hs.coverage_at_risk, risk=0.2)
     with hs.workers.processes(1) as mapped:
         assert hs.interval(covered, t, map=mapped) == hs.interval(covered, t)
+
+
+@pytest.mark.parametrize("metric", [hs.signed_calibration_error, hs.correctness_brier, hs.correctness_nll])
+def test_an_error_that_was_not_seen_counts_in_means(metric: Any) -> None:
+    """200 answers with 1 % errors: Student's limits of these means held in 83 to 85 %."""
+    rng = np.random.default_rng(0)
+    claim = 1 - rng.beta(0.3, 6, 20_000) * 0.5
+    chance = np.where(rng.random(20_000) < 0.5, 0.0, 0.02)
+    true = np.mean([metric(hs.tally(claim, correct=rng.random(20_000) >= chance)) for _ in range(200)])
+    hits = 0
+    for _ in range(200):
+        i = rng.integers(0, 20_000, 200)
+        low, high = hs.interval(metric, hs.tally(claim[i], correct=rng.random(200) >= chance[i]))
+        hits += low <= true <= high
+    assert hits >= 186
+
+
+def test_limits_that_hold_less_often_say_so() -> None:
+    rng = np.random.default_rng(0)
+    score = rng.uniform(0.9, 1, 3000)
+    few = hs.tally(score, correct=rng.random(3000) > 0.005)
+    assert "few errors per bin" in (hs.each_interval([hs.debiased_ece], few)[0].note or "")
+    many = hs.tally(score, correct=rng.random(3000) > 0.2)
+    assert hs.each_interval([hs.debiased_ece], many)[0].note is None
+    weighted = hs.Outcomes(score, correct=rng.random(3000) > 0.2, weight=rng.uniform(1, 5, 3000))
+    assert "weighted" in (hs.each_interval([hs.aupr], weighted)[0].note or "")
