@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from copy import copy
 from numbers import Integral
-from typing import Any, Self, TypeAlias
+from typing import Any, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from howsure._core.text import printable, shortened
 
+SPREAD = 1e15  # between weights: sums of float64 lose what is smaller
 LONGEST = 600  # letters of a part of an error
 Array: TypeAlias = NDArray[Any]
 Floats: TypeAlias = NDArray[np.float64]
@@ -83,11 +84,28 @@ def _sentence(e: InputError) -> str:
     return f"{where}: {closed}" if where else closed
 
 
+def unmasked(x: object, name: str) -> object:
+    """Return `x`; raise if it is a masked array that hides something: its mask would be lost."""
+    if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
+        hidden = np.ma.getmaskarray(x)
+        raise InputError(
+            name,
+            got=f"has {int(hidden.sum()):,} masked values",
+            first=first(hidden) if hidden.ndim else 0,
+            need="values are needed",
+            hint="leave out these rows, as in x[~x.mask]",
+        )
+    return x
+
+
 def array(x: object, name: str) -> Array:
     """`x` as a numeric NumPy array; accepts anything with `__array__` (pandas, polars, xarray, torch)."""
     detach = getattr(x, "detach", None)
     if callable(detach):  # a torch tensor that may require a gradient
         x = detach()
+    if str(getattr(x, "dtype", "")) == "torch.bfloat16":  # NumPy has no such numbers; float32 holds all of them
+        x = cast("Any", x).float()
+    x = unmasked(x, name)
     try:
         a = np.asarray(x)
     except (TypeError, ValueError, RuntimeError) as e:
@@ -178,12 +196,11 @@ def labels(x: object, k: int, name: str = "labels") -> Ints:
             need=f"whole class numbers 0..{k - 1} are needed",
             hint="Use labels.astype(int)",
         )
-    a = a.astype(np.int64)
     bad = (a < 0) | (a >= k)
     if bad.any():
         i = first(bad)
         raise InputError(name, row=i, got=f"is {a[i]}", need=f"with {k} classes labels run from 0 to {k - 1}")
-    return a
+    return a.astype(np.int64)
 
 
 def weights(x: object, n: int) -> Floats:
@@ -195,6 +212,12 @@ def weights(x: object, n: int) -> Floats:
         raise InputError("weight", row=i, got=f"is {w[i]:g}", need="weights must be finite and not negative")
     if not w.any():
         raise InputError("weight", got="is 0 everywhere", need="at least one sample must count")
+    used = w[w > 0]
+    low, high = float(used.min()), float(used.max())
+    if low < 1 / LARGEST or high > LARGEST or high / low > SPREAD:
+        need = f"weights lie between {1 / LARGEST:g} and {LARGEST:g}, none more than {SPREAD:g} times another"
+        hint = "Only ratios matter: divide them by a constant, and leave out what does not count"
+        raise InputError("weight", got=f"runs from {low:g} to {high:g}", need=need, hint=hint)
     return w
 
 
@@ -208,6 +231,30 @@ def counts(x: Any, n: int) -> Ints:
     if not c.any():
         raise InputError("count is 0 everywhere; at least one sample must count.")
     return c.astype(np.int64)
+
+
+def logits(a: Array, name: str) -> Array:
+    """Return `a`; raise if it holds a nan, +inf, or a number so large that its square is none, or a row is all -inf.
+
+    A class of logit -inf has probability 0.
+    """
+    no_nan(a, name)
+    if not a.size or (float(np.min(a)) >= -LARGEST and float(np.max(a)) <= LARGEST):
+        return a
+    bad = (np.abs(a) > (LARGEST if a.dtype == np.float64 else np.finfo(a.dtype).max)) & (a != -np.inf)
+    if bad.any():
+        where = bad.reshape(-1, a.shape[-1]) if a.ndim > 1 else bad
+        row = first(where) % a.shape[-2] if a.ndim > 1 else first(where)
+        need = f"finite numbers within ±{LARGEST:g} are needed"
+        got = f"has {int(bad.sum()):,} {'infinite values' if np.isinf(a[bad]).any() else 'values beyond all bounds'}"
+        raise InputError(name, got=got, first=row, need=need, hint="For a class that is ruled out use -inf")
+    none = np.isneginf(a).all(axis=-1) if a.ndim > 1 else np.isneginf(a)
+    if none.any():
+        row = first(none.reshape(-1)) % none.shape[-1]
+        raise InputError(
+            name, got="has rows of nothing but -inf", first=row, need="at least one class must be possible"
+        )
+    return a
 
 
 def finite(a: Array, name: str) -> Array:

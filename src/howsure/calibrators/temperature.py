@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from math import copysign, inf, isfinite
 from typing import Literal, NamedTuple
@@ -21,6 +21,7 @@ from howsure.predictions.columns import chunks, log_softmax
 FIRST = 2_000  # samples for a first guess; the whole set then needs two or three passes
 VALLEYS = 10.0 ** np.linspace(-3, 3, 61)
 ENDS = {"low": "upper", "high": "lower", "interior": "interior"}  # a low 1/T is a high T
+FAR = 1e8  # below the largest logit of a row: nothing at any temperature that occurs
 CLOSE = 1e-12  # relative: where two temperatures are one
 
 
@@ -69,7 +70,7 @@ class Temperature:
         right; answers worse than chance); "flat" where all logits of each row are equal, with T = 1; or "grid".
         """
         needs_classes(preds, "Temperature")
-        found = _search(preds, objective, grid, bounds)
+        found = _search(_possible(preds), objective, grid, bounds)
         _warn_of_flips(preds, found.temperature)
         return cls(found.temperature, Fitted(found.status, preds.n, preds.k, preds.class_names, found.loss))
 
@@ -79,6 +80,21 @@ class Temperature:
         same_classes(preds, self.fitted and self.fitted.k, self.fitted, "Temperature")
         values = _scaled(members(preds), preds.kind, self.temperature)
         return with_values(preds, preds.kind, values if preds.values.ndim == 3 else values[0])
+
+
+def _possible(preds: Predictions) -> Predictions:
+    """The same with far below the others what is ruled out by -inf, so that it adds nothing and is a number."""
+    v = preds.values
+    if preds.kind != "logits" or v.min() > -inf:
+        return preds
+    out = np.isneginf(v)
+    wrong = np.take_along_axis(out if v.ndim == 3 else out[None], preds.labels[None, :, None], 2)
+    if wrong.all(axis=0).any():
+        i = int(np.flatnonzero(wrong.all(axis=0)[:, 0])[0])
+        need = "the likelihood is 0 at every temperature"
+        raise InputError("labels", row=i, got="is a class of logit -inf", need=need, hint="Leave out these rows")
+    low = v.max(axis=-1, keepdims=True).astype(np.float64) - FAR
+    return replace(preds, values=np.where(out, low, v))
 
 
 def _scaled(values: Array, kind: str, t: float) -> Floats:

@@ -87,6 +87,8 @@ def _from_logits(z: Floats, y: Ints | None) -> dict[str, Array]:
     z_label = None if y is None else z[row, y]
     e = np.exp(z)
     e[row, top] = 0.0  # the top class counts 1 exactly; only the rest is summed
+    if z.min(initial=0.0) == -np.inf:  # classes that are ruled out add nothing to the entropy
+        z[np.isneginf(z)] = 0.0
     rest = e.sum(axis=1)
     total = 1.0 + rest
     log_total = np.log1p(rest)

@@ -89,7 +89,7 @@ class Predictions:
         `count` (repetition: whole numbers, the same as that many rows), `class_names`, `attributes` (further columns
         by name, for slices: `evaluate(preds, by="hospital")`).
         """
-        z = check.finite(check.floats(logits, "logits"), "logits")
+        z = check.logits(check.floats(logits, "logits"), "logits")
         if z.ndim == 1 or (z.ndim == 2 and z.shape[1] == 1):
             z = np.stack((np.zeros_like(z.reshape(-1)), z.reshape(-1)), axis=1)
         if z.ndim == 3 and len(z) > 1:
@@ -133,7 +133,7 @@ class Predictions:
             raise InputError("give either logits= or probs= of shape (samples, n, k), exactly one of them.")
         kind: Kind = "logits" if probs is None else "probs"
         v = check.floats(logits if probs is None else probs, kind)
-        check.finite(v, kind)
+        (check.logits if kind == "logits" else check.finite)(v, kind)
         if v.ndim != 3 or v.shape[0] == 0:
             raise InputError(kind, got=f"has shape {v.shape}", need="samples need (samples, n, k)")
         _matrix(v[0], kind)
@@ -518,7 +518,7 @@ def _repeated(preds: Predictions, count: ArrayLike | None) -> Predictions:
 
 def _aligned(a: ArrayLike | None, name: str, n: int) -> Array | None:
     """A column that belongs to the n predictions, or None."""
-    return None if a is None else check.same_length(np.asarray(a), name, n, "the predictions")
+    return None if a is None else check.same_length(np.asarray(check.unmasked(a, name)), name, n, "the predictions")
 
 
 def _matrix(a: Array, name: str) -> Array:

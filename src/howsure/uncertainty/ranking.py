@@ -168,7 +168,7 @@ def average_precision_limits(s: Sample, half: float, own: float = 0.0) -> Limits
 
     fair = max(s.value - own, s.value / 2)
     wider = 1 + max(2 / s.k, 1 / sqrt(s.k))  # precisions are noisy themselves where few were shown
-    reach = student(max(1.0, s.k - 1), half) * sqrt(s.squares * wider) / (s.n * fair * (1 - fair))
+    reach = student(max(1.0, s.k - 1), half) * sqrt(max(0.0, s.squares * wider)) / (s.n * fair * (1 - fair))
     centre = float(logit(fair))
     return float(expit(centre - reach)), max(s.value, float(expit(centre + reach)))
 

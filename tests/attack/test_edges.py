@@ -1,0 +1,147 @@
+"""Numbers at the edge: right, or refused in one sentence; never a warning of NumPy, never another number."""
+
+import warnings
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import howsure as hs
+from howsure import InputError, Outcomes, Predictions, tally
+from howsure.calibrators import Dirichlet, HistogramBinning, Isotonic, MatrixScaling, Platt, Temperature, VectorScaling
+
+RNG = np.random.default_rng(0)
+CONFIDENCE = RNG.random(60)
+CORRECT = RNG.random(60) < CONFIDENCE
+LABELS = np.arange(60) % 3
+LOGITS = RNG.normal(size=(60, 4)) + 2 * np.eye(4)[LABELS]
+RULED_OUT = np.where(np.arange(4) == 3, -np.inf, LOGITS)
+
+
+@pytest.mark.parametrize("kind", ["confidence", "correct", "score", "logits", "labels", "ids", "group", "weight"])
+def test_a_masked_array_is_refused(kind: str) -> None:
+    def masked(a: np.ndarray) -> np.ma.MaskedArray:
+        return np.ma.array(a, mask=np.arange(a.size).reshape(a.shape) == 7)
+
+    top = {"confidence": CONFIDENCE, "correct": CORRECT}
+    both = {"logits": LOGITS, "labels": LABELS}
+    beside = {"ids": np.arange(60), "group": LABELS, "weight": np.ones(60)}
+    make = {
+        **{k: lambda k=k: Predictions.from_confidence(**{**top, k: masked(top[k])}) for k in top},
+        **{k: lambda k=k: Predictions.from_logits(**{**both, k: masked(both[k])}) for k in both},
+        **{k: lambda k=k: Predictions.from_confidence(**top, **{k: masked(beside[k])}) for k in beside},
+        "score": lambda: tally(masked(CONFIDENCE), correct=CORRECT),
+    }
+    with pytest.raises(InputError, match=r"has 1 masked values \(first: row"):
+        make[kind]()
+
+
+def test_a_mask_that_hides_nothing_is_none() -> None:
+    assert Predictions.from_confidence(np.ma.array(CONFIDENCE), CORRECT).n == 60
+    left = np.ma.array(CONFIDENCE, mask=np.arange(60) == 7)
+    assert Predictions.from_confidence(left[~left.mask], CORRECT[~left.mask]).n == 59
+
+
+@pytest.mark.parametrize("weight", [1e20, 1e308, 1e-320])
+def test_weights_beyond_all_bounds_are_refused(weight: float) -> None:
+    w = np.ones(60)
+    w[3] = weight
+    for make in (
+        lambda: Predictions.from_confidence(CONFIDENCE, CORRECT, weight=w),
+        lambda: tally(CONFIDENCE, correct=CORRECT, weight=w),
+        lambda: Outcomes(CONFIDENCE, correct=CORRECT, weight=w),
+    ):
+        with pytest.raises(InputError, match="Only ratios matter"):
+            make()
+
+
+@pytest.mark.parametrize("weight", [1e9, 1e12])
+def test_one_large_weight_is_evaluated_without_a_warning(weight: float) -> None:
+    w = np.ones(60)
+    w[3] = weight
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        report = hs.evaluate(Predictions.from_confidence(CONFIDENCE, CORRECT, weight=w))
+    assert report.data["metrics"]["accuracy"]["value"] == pytest.approx(float(CORRECT[3]), abs=1e-6)
+
+
+@pytest.mark.parametrize("logit", [1e307, 1e308, -1e308, np.inf])
+def test_logits_beyond_all_bounds_are_refused(logit: float) -> None:
+    z = LOGITS.copy()
+    z[5, 1] = logit
+    with pytest.raises(InputError, match=r"(beyond all bounds|infinite values) \(first: row 5\)"):
+        Predictions.from_logits(z, LABELS)
+    with pytest.raises(InputError, match=r"(beyond all bounds|infinite values) \(first: row 5\)"):
+        Predictions.from_samples(np.stack([LOGITS, z]), LABELS)
+
+
+def test_large_logits_are_right() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        large = Predictions.from_logits(np.where(LOGITS > 1, 1e90, 0.0), LABELS)
+        hs.evaluate(large)
+        float32 = Predictions.from_logits(np.array([[3.4e38, -3.4e38]], dtype=np.float32), [0])
+        assert hs.nll(float32) == 0.0
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_a_logit_of_minus_infinity_is_probability_0(dtype: type) -> None:
+    masked = Predictions.from_logits(RULED_OUT.astype(dtype), LABELS)
+    three = Predictions.from_logits(LOGITS[:, :3].astype(dtype), LABELS)
+    assert (masked.probs[:, 3] == 0).all()
+    np.testing.assert_allclose(masked.probs[:, :3], three.probs, rtol=1e-12)
+    for name in ("max_prob", "neg_entropy", "margin", "energy", "max_logit", "log_max_prob"):
+        score = getattr(hs.scores, name)
+        np.testing.assert_allclose(score(masked), score(three), rtol=1e-12, err_msg=name)
+    assert hs.nll(masked) == pytest.approx(hs.nll(three), rel=1e-12)
+    assert hs.brier(masked) == pytest.approx(hs.brier(three), rel=1e-12)
+    assert hs.nll(Predictions.from_logits(RULED_OUT, np.full(60, 3))) == np.inf
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", RuntimeWarning)
+        hs.evaluate(masked)
+
+
+def test_samples_with_classes_ruled_out() -> None:
+    masked = Predictions.from_samples(np.stack([RULED_OUT, RULED_OUT / 2]), LABELS)
+    three = Predictions.from_samples(np.stack([LOGITS[:, :3], LOGITS[:, :3] / 2]), LABELS)
+    np.testing.assert_allclose(masked.probs[:, :3], three.probs, rtol=1e-12)
+    assert hs.nll(masked) == pytest.approx(hs.nll(three), rel=1e-12)
+
+
+def test_calibrators_of_classes_ruled_out() -> None:
+    masked = Predictions.from_logits(RULED_OUT, LABELS)
+    three = Predictions.from_logits(LOGITS[:, :3], LABELS)
+    assert Temperature.fit(masked).temperature == pytest.approx(Temperature.fit(three).temperature, rel=1e-6)
+    assert (Temperature(2.0)(masked).probs[:, 3] == 0).all()
+    for fit in (HistogramBinning, Isotonic, Platt):
+        assert np.isfinite(fit.fit(masked)(masked).probs).all()
+    for fit in (VectorScaling, MatrixScaling, Dirichlet):
+        with pytest.raises(InputError, match="hold -inf"):
+            fit.fit(masked, l2=0.1)
+        with pytest.raises(InputError, match="hold -inf"):
+            fit.fit(Predictions.from_logits(LOGITS, np.arange(60) % 4))(masked)
+    with pytest.raises(InputError, match=r"labels\[0\] is a class of logit -inf"):
+        Temperature.fit(Predictions.from_logits(RULED_OUT, np.where(np.arange(60) == 0, 3, LABELS)))
+    with pytest.raises(InputError, match="at least one class must be possible"):
+        Predictions.from_logits([[0.0, 1.0], [-np.inf, -np.inf]], [0, 1])
+
+
+def test_a_file_with_classes_ruled_out(tmp_path: Path) -> None:
+    preds = Predictions.from_logits(RULED_OUT, LABELS)
+    for name in ("a.npz", "a.safetensors", "a.npy"):
+        hs.write(preds, tmp_path / name)
+        path = tmp_path / name if name != "a.npy" else tmp_path / "a_logits.npy"
+        assert np.array_equal(hs.read(path).values, RULED_OUT)
+
+
+def test_bfloat16_tensors_are_read() -> None:
+    torch = pytest.importorskip("torch")
+    z = torch.tensor(LOGITS).bfloat16()
+    found = Predictions.from_logits(z.requires_grad_(), torch.tensor(LABELS))
+    assert np.array_equal(found.values, z.detach().float().numpy())
+    assert tally(torch.tensor(CONFIDENCE).bfloat16(), correct=torch.tensor(CORRECT)).n == 60
+
+
+def test_large_labels_keep_their_value_in_the_message() -> None:
+    with pytest.raises(InputError, match=r"labels\[0\] is 9223372036854775813"):
+        Predictions.from_logits(LOGITS, np.full(60, 2**63 + 5, np.uint64))
