@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 ALL ?= .venv-all
 INTEGRATIONS ?= .venv-integrations
+NOTEBOOKS ?= .venv-notebooks
 RELEASE ?= .venv-release
 DOCS ?= .venv-docs
 APP ?= dist/app
@@ -28,11 +29,12 @@ test: $(VENV)/$(STAMP)
 	$(if $(COVER),$(VENV)/bin/coverage $(REPORT))
 
 test-all: export COVERAGE_FILE = .coverage.all
-test-all: $(ALL)/$(STAMP) $(INTEGRATIONS)/$(STAMP)
+test-all: $(ALL)/$(STAMP) $(INTEGRATIONS)/$(STAMP) $(NOTEBOOKS)/$(STAMP)
 	rm -f $$COVERAGE_FILE
 	$(ALL)/bin/python -m pytest $(PYTEST_FLAGS) $(COVER_FLAGS) --ignore=tests/integrations
 	$(INTEGRATIONS)/bin/python -m pytest $(PYTEST_FLAGS) $(COVER_FLAGS) tests/integrations src/howsure/integrations src/howsure/sklearn.py
 	$(if $(COVER),$(INTEGRATIONS)/bin/coverage $(REPORT))
+	$(NOTEBOOKS)/bin/python -m pytest tests/notebooks
 
 check: $(VENV)/$(STAMP) $(ALL)/$(STAMP) $(INTEGRATIONS)/$(STAMP)
 	$(VENV)/bin/ruff format --check .
@@ -93,6 +95,12 @@ $(INTEGRATIONS)/$(STAMP): pyproject.toml
 	$(INTEGRATIONS)/bin/python -m pip install $(PIP_FLAGS) --no-compile -e '.[dev,integrations]'
 	touch $@
 
+# JupyterLab and marimo, for the widget in a real notebook.
+$(NOTEBOOKS)/$(STAMP): pyproject.toml
+	$(PYTHON) -m venv $(NOTEBOOKS)
+	$(NOTEBOOKS)/bin/python -m pip install $(PIP_FLAGS) --no-compile -e '.[test,notebooks]'
+	touch $@
+
 $(DOCS)/$(STAMP): pyproject.toml
 	$(PYTHON) -m venv $(DOCS)
 	$(DOCS)/bin/python -m pip install $(PIP_FLAGS) -e '.[docs]'
@@ -104,4 +112,4 @@ $(RELEASE)/$(STAMP): pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(ALL) $(INTEGRATIONS) $(RELEASE) $(DOCS) .pytest_cache .ruff_cache .hypothesis dist docs/_build
+	rm -rf $(VENV) $(ALL) $(INTEGRATIONS) $(NOTEBOOKS) $(RELEASE) $(DOCS) .pytest_cache .ruff_cache .hypothesis dist docs/_build

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from inspect import signature
 from math import isfinite, isinf, nan, sqrt
@@ -16,6 +16,7 @@ from scipy.special import stdtrit
 from howsure import losses
 from howsure._core import check
 from howsure._core.check import Floats, InputError, Ints
+from howsure._core.frames import frame, preformatted
 from howsure.calibrators import (
     Beta,
     Calibrator,
@@ -109,6 +110,17 @@ class Choice:
         lines = [f"{head:<66}  changed"]
         lines += [_line(row, "  <- chosen" if row.name == self.winner else "") for row in self.table]
         return "\n".join(lines)
+
+    def to_text(self) -> str:
+        """The table as text, the chosen one marked."""
+        return f"{self}\n"
+
+    def _repr_html_(self) -> str:
+        return preformatted(str(self))
+
+    def frame(self, library: str = "pandas") -> Any:
+        """The table as a data frame of pandas or polars, one row for each calibrator."""
+        return frame([asdict(row) | {"chosen": row.name == self.winner} for row in self.table], library)
 
 
 def _line(row: Contender, mark: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from math import isnan, nan
+from math import inf, isnan, nan
 from typing import Literal
 
 import numpy as np
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from howsure import scores
 from howsure._core import check
 from howsure._core.check import Array, Bools, Floats, InputError, Ints
+from howsure._core.frames import preformatted
 from howsure._core.text import array_of
 from howsure.calibrators import Calibrator
 from howsure.policies.costs import cheapest, cost_matrix, cost_outcomes
@@ -176,6 +177,31 @@ class Policy:
             _promise(found),
             Basis(len(o), found.coverage, found.accuracy, *source),
         )
+
+    def to_text(self) -> str:
+        """What it does, what is promised and on which data, line by line.
+
+        >>> print(Policy("max_prob", 0.75).to_text(), end="")
+        Accept where max_prob >= 0.75, defer the rest.
+        """
+        where = "Defer everything." if self.threshold == inf else f"Accept where {self.score} >= {self.threshold:.6g}, "
+        lines = [where if self.threshold == inf else f"{where}defer the rest."]
+        if self.by is not None:
+            lines.append(f"Own thresholds by {self.by}: {len(self.keys):,}; all others take this one.")
+        if self.calibrator is not None:
+            lines.append(f"After {type(self.calibrator).__name__}.")
+        if self.promise is not None:
+            lines.append(f"Rule: {self.promise.rule}.")
+            if not isnan(self.promise.bound):
+                lines.append(f"Bound of the risk: {self.promise.bound * 100:.2f} %.")
+        if self.basis is not None:
+            b = self.basis
+            right = "" if isnan(b.accuracy) else f", {b.accuracy * 100:.2f} % of these right"
+            lines.append(f"On {b.n:,} labelled samples: {b.coverage * 100:.2f} % accepted{right}.")
+        return "\n".join(lines) + "\n"
+
+    def _repr_html_(self) -> str:
+        return preformatted(self.to_text())
 
     def decide(self, preds: Predictions) -> Decisions:
         """Accept or defer each sample; labels are not needed."""

@@ -6,9 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite, nan
 from pathlib import Path
+from typing import Any
 
 from howsure import metrics
 from howsure._core.check import InputError
+from howsure._core.frames import frame
 from howsure.calibrators import Calibrator, Identity
 from howsure.calibrators.change import Change, Number, changes_of
 from howsure.calibrators.choice import (
@@ -75,6 +77,16 @@ class CalibrationReport:
         from howsure.render.sections import calibrated
 
         return written(calibrated(self.to_dict()).markdown(), path)
+
+    def frame(self, library: str = "pandas") -> Any:
+        """Every metric before and after as a data frame of pandas or polars."""
+        rows = [
+            {"metric": c.metric, "before": c.before[0], "after": c.after[0]}
+            | dict(zip(("difference", "low", "high"), c.difference, strict=True))
+            | {"verdict": c.verdict}
+            for c in self.changes
+        ]
+        return frame(rows, library)
 
     def _repr_html_(self) -> str:
         from howsure.render.html import fragment

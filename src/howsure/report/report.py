@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from howsure._core import json
 from howsure._core.atomic import write_text
-from howsure.render.model import ReportData, report_data
+from howsure._core.frames import frame
+from howsure.render.model import Entry, ReportData, report_data
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -60,6 +61,11 @@ class Report:
 
         return frame(self.to_html())
 
+    def frame(self, library: str = "pandas") -> Any:
+        """All metrics of all scores as a data frame of pandas or polars, one row each."""
+        found = {self.data["score"]: self.data["metrics"], **{n: s["metrics"] for n, s in self.data["scores"].items()}}
+        return frame([metric_row(m, e) | {"score": name} for name, ms in found.items() for m, e in ms.items()], library)
+
     def figure(self) -> Figure:
         """The main curves as a matplotlib figure (extra `plot`)."""
         from howsure.render.figure import figure
@@ -73,6 +79,11 @@ class Report:
 
     def __repr__(self) -> str:
         return f"<Report: n={self.data['n']:,}, k={self.data['k']}, {len(self.data['metrics'])} metrics>"
+
+
+def metric_row(name: str, e: Entry) -> dict[str, object]:
+    """A metric as a row of a table."""
+    return {"metric": name, "value": e["value"], "low": e.get("low"), "high": e.get("high"), "why": e.get("why")}
 
 
 def written(text: str, path: str | Path | None) -> str:

@@ -83,6 +83,7 @@
     const which = score === "max_prob" ? "" : ` --score ${score}`, corrected = calibrated ? " --calibrator calibrator.json" : "";
     $("command").textContent = `howsure threshold ${reading ?? "FILE"} ${now.options}${which}${corrected} -o policy.json`;
     $("download-policy").disabled = none || calibrated || now.feasible === false || policy.n !== now.n;
+    if (parent !== window) parent.postMessage({ howsure: { threshold: none ? null : now.threshold, coverage, rule: now.rule } }, "*"); // a notebook that shows this page
     $("taken").textContent = calibrated ? "The policy holds the calibrator too: the command writes it." : "";
   };
   const moved = () => {

@@ -13,6 +13,7 @@ from howsure import curves
 from howsure._core import json
 from howsure._core.atomic import write_text
 from howsure._core.check import Array, InputError
+from howsure._core.frames import frame
 from howsure._core.version import __version__
 from howsure.binning import equal_size
 from howsure.predictions import Predictions
@@ -23,6 +24,7 @@ from howsure.report.comparison import slices as parts
 from howsure.report.comparison.models import Given, Model, models
 from howsure.report.measurement import Sureness
 from howsure.report.provenance import provenance
+from howsure.report.report import metric_row
 
 BINS = 15  # of the reliability curves
 
@@ -65,6 +67,13 @@ class Comparison:
         from howsure.render.comparison import page
 
         return _written(page(self.data), path)
+
+    def frame(self, library: str = "pandas") -> Any:
+        """All metrics of all models as a data frame of pandas or polars, one row each."""
+        return frame(
+            [metric_row(m, e) | {"model": r["name"]} for r in self.data["models"] for m, e in r["metrics"].items()],
+            library,
+        )
 
     def _repr_html_(self) -> str:
         from howsure.render.html import frame
