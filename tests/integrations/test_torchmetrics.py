@@ -254,3 +254,32 @@ def test_what_the_numbers_are_must_be_said() -> None:
         made.ECE(outputs="logits", bin=15)
     with pytest.raises(InputError, match="the loss of row 1 is 1e\\+30"):
         made.NLL(outputs="logits").update(torch.tensor([[0.0, 1.0], [0.0, 1e30]]), torch.tensor([0, 0]))
+
+
+def test_few_samples_are_exact() -> None:
+    metric = made.AUROC(outputs="probs")
+    p = torch.tensor([0.60003, 0.60001, 0.9], dtype=torch.float64)
+    metric.update(torch.stack((1 - p, p), dim=1), torch.tensor([0, 1, 1]))
+    assert metric.compute().item() == 0.5  # the wrong answer stands between two right ones; as ties it would be 0.75
+
+
+@pytest.mark.parametrize(("metric", "function", "options"), TALLY_METRICS)
+def test_up_to_ten_thousand_samples_are_exact_however_they_come(metric: Any, function: Any, options: Any) -> None:
+    z, y = outputs(made.EXACT)
+    preds = hs.Predictions.from_logits(z, y)
+    expected = function(hs.tally(preds.confidence, correct=preds.correct), **options)
+    forwards, merged = metric(outputs="logits", **options), metric(outputs="logits", **options)
+    for i in range(0, len(y), 1000):
+        forwards(*tensors(z[i : i + 1000], y[i : i + 1000]))  # forward joins states
+        part = counted(metric(outputs="logits", **options), z[i : i + 1000], y[i : i + 1000])
+        merged.merge_state(part)
+    assert forwards.compute().item() == merged.compute().item() == expected
+
+
+def test_one_more_sample_is_counted_on_the_grid_however_it_comes() -> None:
+    z, y = outputs(made.EXACT + 1)
+    whole = counted(made.AURC(outputs="logits"), z, y)
+    parts = counted(made.AURC(outputs="logits"), z[:5000], y[:5000])
+    parts.merge_state(counted(made.AURC(outputs="logits"), z[5000:], y[5000:]))
+    assert whole.tally().approximate == parts.tally().approximate != None  # noqa: E711
+    assert whole.compute().item() == parts.compute().item()

@@ -3,7 +3,8 @@
 The state of a ranking or calibration metric is the grid of a compact tally: for each of some 25,000 fixed buckets of
 the confidence how many answers fell into it, how many of them were wrong, and how far they lie below its upper edge,
 all in whole numbers. Sums of whole numbers do not depend on their order, so two processes that share the data compute
-what one process computes, bit for bit. Needs the extra `torchmetrics`.
+what one process computes, bit for bit. Up to 10,000 samples the confidences themselves are kept as well, and the value
+is that of all of them, exactly. Needs the extra `torchmetrics`.
 
 >>> import torch
 >>> metric = ECE(outputs="probs")
@@ -27,6 +28,7 @@ from howsure._core.check import Array, Bools, Floats, InputError, Ints
 from howsure._core.optional import need
 from howsure.predictions import Predictions
 from howsure.predictions.batch import Outputs, checked_outputs, predictions
+from howsure.tallies.build import tally
 from howsure.tallies.grid import grid
 from howsure.tallies.rows import on_grid
 from howsure.tallies.tally import Tally
@@ -56,6 +58,7 @@ __all__ = [
 ]
 
 
+EXACT = 10_000  # samples that are kept one by one: 80 KB
 STEPS = 1 << 30  # of a bucket: 2^33 samples of one bucket fit into 64 bits
 PARTS = 1 << 32  # of 1: 2^31 samples fit
 MOST = 2.0**31  # the largest loss, so that 2^31 samples fit
@@ -123,13 +126,15 @@ class TallyMetric(PredictionMetric):
     """A metric of the tally of confidences; a subclass names it: `class MyMetric(TallyMetric, measure=function)`.
 
     Options of `measure` are given by name, as in `ECE(outputs="logits", bins=equal_size(15))`; the other names are
-    torchmetrics' own. Confidences of one bucket count as ties, so the value is that of `Tally.compact`: calibration
-    errors of the usual equal-range bins are exact, AURC is good to about 1e-6. It costs 600 KB for 25,000 `buckets`,
-    whatever the number of samples. Before the first `update` the value is not a number.
+    torchmetrics' own. Up to 10,000 samples of all processes together the value is exact. With more, confidences of one
+    bucket count as ties, so the value is that of `Tally.compact`: calibration errors of the usual equal-range bins are
+    exact, AURC is good to about 1e-6. It costs 680 KB for 25,000 `buckets`, whatever the number of samples. Before the
+    first `update` the value is not a number.
     """
 
     measure: ClassVar[Callable[..., float]]
     STATES = ("count", "wrong", "below")
+    single: torch.Tensor
 
     def __init_subclass__(cls, *, measure: Callable[..., float] | None = None, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
@@ -146,8 +151,12 @@ class TallyMetric(PredictionMetric):
         self.options = {name: value for name, value in kwargs.items() if name in known}
         self.buckets = buckets
         self._add_states(self.STATES, len(grid(buckets)))
+        self.add_state("single", torch.full((EXACT,), -1, dtype=torch.int64), dist_reduce_fx=joined)
 
     def _count(self, preds: Predictions) -> None:
+        added = torch.from_numpy(packed(preds.confidence, preds.correct)).to(self.device)
+        before = int(self._states(("count",))[0].sum())
+        self.single = _kept(torch.cat((self.single[self.single >= 0], added)), before + len(added))
         bucket, wrong, below = cells(preds.confidence, preds.correct, self.buckets)
         at = torch.from_numpy(bucket).to(self.device)
         for name, values in zip(self.STATES, (np.ones_like(bucket), wrong, below), strict=True):
@@ -155,8 +164,12 @@ class TallyMetric(PredictionMetric):
             setattr(self, name, added)
 
     def tally(self) -> Tally | None:
-        """What this process has counted, as a compact tally for any other metric or curve; None before `update`."""
+        """What has been counted, for any other metric or curve: exact where few, else compact; None before `update`."""
+        (single,) = self._states(("single",))
         count, wrong, below = self._states(self.STATES)
+        held = single[single >= 0]
+        if len(held) == count.sum() > 0:
+            return unpacked(held)
         return grid_tally(count, wrong, below, self.buckets)
 
     def compute(self) -> torch.Tensor:
@@ -240,6 +253,37 @@ class NLL(LossMetric, loss=losses.nll):
 
 class Brier(LossMetric, loss=losses.brier):
     """Mean squared distance to the one-hot label: `howsure.brier`."""
+
+
+def packed(score: Floats, correct: Bools) -> Ints:
+    """Each score in [0, 1] and its outcome as one whole number, in the order of the scores.
+
+    >>> t = unpacked(packed(np.array([0.5, 1.0]), np.array([False, True])))
+    >>> t.score, t.loss
+    (array([1. , 0.5]), array([0, 1]))
+    """
+    bits: Ints = (score + 0.0).astype(np.float64).view(np.int64)
+    return bits << 1 | ~correct
+
+
+def unpacked(single: Ints) -> Tally:
+    """The tally of packed samples."""
+    return tally(np.ascontiguousarray(single >> 1).view(np.float64), correct=single & 1 == 0)
+
+
+def joined(stacked: torch.Tensor) -> torch.Tensor:
+    """The samples that several processes keep, or none where they are too many together."""
+    held = stacked.reshape(-1)
+    held = held[held >= 0]
+    return _kept(held, len(held))
+
+
+def _kept(held: torch.Tensor, of: int) -> torch.Tensor:
+    """All `of` samples, sorted, in a fixed number of slots, -1 where free; none where some are missing or too many."""
+    out = torch.full((EXACT,), -1, dtype=torch.int64, device=held.device)
+    if len(held) == of <= EXACT:
+        out[:of] = held.sort().values
+    return out
 
 
 class Cells(NamedTuple):

@@ -39,9 +39,9 @@ class Cut:
         if (found := BINNED.fullmatch(text)) is None:
             return cls(text)
         column, numbers = found[1], found[2]
+        if "," not in numbers:
+            return cls(column, bins=_whole(numbers, text))
         try:
-            if "," not in numbers:
-                return cls(column, bins=_whole(numbers, text))
             edges = tuple(float(part) for part in numbers.split(",") if part)
         except ValueError:
             raise InputError(

@@ -1,0 +1,282 @@
+"""The positive class and slices, from a file or from objects to the report."""
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.optimize import minimize
+
+import howsure as hs
+from conftest import shared_or_skip
+from howsure import InputError, Predictions
+from howsure.uncertainty.positive import line_limits, observed_limits
+
+NAMES = ("--name", "probs=cancerpredmarker", "--name", "labels=cancer")
+
+
+def evaluate(*options: str) -> subprocess.CompletedProcess[str]:
+    call = [sys.executable, "-m", "howsure", "evaluate", *options]
+    return subprocess.run(call, capture_output=True, text=True, check=False)
+
+
+def logistic(n: int, seed: int, slope: float = 1.0, intercept: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+    """Claims, and outcomes whose log odds are a line of the claims' log odds."""
+    rng = np.random.default_rng(seed)
+    z = rng.normal(-0.5, 1.2, n)
+    return 1 / (1 + np.exp(-z)), (rng.random(n) < 1 / (1 + np.exp(-(intercept + slope * z)))).astype(int)
+
+
+@pytest.mark.parametrize("stream", [(), ("--stream",)])
+def test_clinical_numbers_from_the_command_line(stream: tuple[str, ...]) -> None:
+    clinical = shared_or_skip("data2/clinical_dcurves/df_binary.csv")
+    ran = evaluate(str(clinical), *NAMES, "--at", "0.1", "--json", *stream)
+    assert ran.returncode == 0, ran.stderr
+    found = json.loads(ran.stdout)["binary"]
+    index = json.loads((clinical.parent / "index.json").read_text())["recomputed"]
+    assert found["numbers"]["class_auroc"]["value"] == pytest.approx(0.8606, abs=1e-4)
+    assert found["numbers"]["brier"]["value"] == pytest.approx(0.0849, abs=1e-4)
+    assert found["thresholds"][0]["net_benefit"] == pytest.approx(0.08741, abs=1e-4)
+    drawn = dict(zip(found["net_benefit"]["x"], found["net_benefit"]["y"], strict=True))
+    everyone = dict(zip(found["net_benefit"]["x"], found["net_benefit"]["low"], strict=True))
+    for at, value in index["net_benefit"].items():
+        assert drawn[float(at)] == pytest.approx(value, abs=1e-9)
+        assert everyone[float(at)] == pytest.approx(index["net_benefit_treat_all"][at], abs=1e-9)
+
+
+def test_slope_and_intercept_are_those_of_an_independent_fit() -> None:
+    p, y = logistic(700, 1, slope=0.7, intercept=-0.4)
+    z = np.log(p / (1 - p))
+    loss = lambda b: float(np.logaddexp(0, b[0] + b[1] * z).sum() - (y * (b[0] + b[1] * z)).sum())
+    fit = minimize(loss, [0.0, 1.0], method="BFGS", options={"gtol": 1e-8})
+    found = hs.evaluate(Predictions.from_probs(p, y), level=0.9).data["binary"]
+    assert found is not None
+    x = np.stack((np.ones(len(z)), z), axis=1)
+    q = 1 / (1 + np.exp(-x @ fit.x))
+    error = np.sqrt(np.diag(np.linalg.inv((x * (q * (1 - q))[:, None]).T @ x)))
+    for name, value, se in zip(("calibration_intercept", "calibration_slope"), fit.x, error, strict=True):
+        entry = found[name]
+        assert entry["value"] == pytest.approx(value, abs=1e-5)
+        assert entry["high"] - entry["value"] == pytest.approx(1.6448536 * se, rel=1e-4)  # 90 %
+
+
+def test_limits_of_copies_in_groups_are_those_of_the_originals() -> None:
+    p, y = logistic(400, 2)
+    alone, copied = (
+        hs.Outcomes(np.repeat(p, m), correct=np.repeat(y, m), group=np.repeat(np.arange(400), m)) for m in (1, 4)
+    )
+    for of in (lambda o: line_limits(o, 0.95)[1], lambda o: observed_limits(o, 0.95)):
+        a, b, naive = of(alone), of(copied), of(hs.Outcomes(np.repeat(p, 4), correct=np.repeat(y, 4)))
+        assert b.high - b.low == pytest.approx(a.high - a.low, rel=0.05)
+        assert naive.high - naive.low < 0.6 * (b.high - b.low)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("groups", [False, True])
+def test_limits_of_slope_intercept_and_ratio_hold_as_often_as_they_say(groups: bool) -> None:
+    """Claims are honest, so the truth is 1, 0 and 1; in groups, patients come with five equal outcomes."""
+    held = np.zeros(3)
+    runs = 400
+    for seed in range(runs):
+        p, y = logistic(250, 10_000 + seed)
+        o = hs.Outcomes(p, correct=y)
+        if groups:
+            o = hs.Outcomes(np.repeat(p, 5), correct=np.repeat(y, 5), group=np.repeat(np.arange(250), 5))
+        intercept, slope = line_limits(o, 0.95)
+        found = ((intercept, 0.0), (slope, 1.0), (observed_limits(o, 0.95), 1.0))
+        held += [limits.low <= truth <= limits.high for limits, truth in found]
+    assert (held / runs >= 0.925).all(), held / runs
+    assert (held / runs <= 0.985).all(), held / runs
+
+
+def test_the_band_of_the_flexible_curve_holds_the_truth() -> None:
+    """Outcomes are a bend of the claims that no line can follow; pointwise, at three claims."""
+    bend = lambda p: 0.15 + 0.7 * p**2
+    held = np.zeros(3)
+    for seed in range(120):
+        rng = np.random.default_rng(seed)
+        p = rng.uniform(0.05, 0.95, 600)
+        curve = hs.flexible_calibration(Predictions.from_probs(p, (rng.random(600) < bend(p)).astype(int)))
+        at = np.searchsorted(curve.x, [0.25, 0.5, 0.75])
+        assert curve.low is not None
+        assert curve.high is not None
+        held += (curve.low[at] <= bend(curve.x[at])) & (bend(curve.x[at]) <= curve.high[at])
+    assert (held / 120 >= 0.88).all(), held / 120
+
+
+def sliced(seed: int = 0, **beside: Any) -> Predictions:
+    rng = np.random.default_rng(seed)
+    p, y = logistic(300, seed)
+    columns = {"site": rng.choice(["a", "b", "c"], 300), "age": rng.integers(20, 90, 300).astype(float)}
+    return Predictions.from_probs(p, y, attributes=columns, class_names=["well", "ill"], **beside)
+
+
+@pytest.mark.parametrize("beside", [{}, {"weight": np.arange(1, 301) / 100}, {"group": np.arange(300) // 3}])
+def test_a_slice_is_the_report_on_its_rows(beside: dict[str, Any]) -> None:
+    preds = sliced(**beside)
+    found = hs.evaluate(preds, by=["site", "age:40,60"], threshold=0.7).data["slices"]
+    assert found["of"] == 6
+    alone = preds[preds.attributes["site"] == "b"]
+    row = next(r for r in found["rows"] if r["value"] == "b")
+    other = hs.evaluate(alone, level=1 - 0.05 / 6)
+    for name in ("accuracy", "aurc", "ece"):
+        expected = other.data["metrics"][name]
+        assert row[name]["value"] == pytest.approx(expected["value"], rel=1e-12)
+        assert [row[name]["low"], row[name]["high"]] == pytest.approx([expected["low"], expected["high"]], rel=1e-9)
+    weight = np.ones(alone.n) if alone.weight is None else alone.weight
+    assert row["coverage"]["value"] == pytest.approx(np.average(alone.confidence >= 0.7, weights=weight))
+
+
+@pytest.mark.parametrize("column", ["", "group", "weight"])
+def test_streams_have_the_same_class_and_slices(column: str, tmp_path: Path) -> None:
+    preds = sliced()
+    lines = ["risk,label,site,age" + (f",{column}" if column else "")]
+    rows = zip(preds.probs[:, 1], preds.labels, preds.attributes["site"], preds.attributes["age"], strict=True)
+    lines += [f"{p!r},{y},{s},{a}" + (f",{i // 3 + 1}" if column else "") for i, (p, y, s, a) in enumerate(rows)]
+    text = "\n".join(line.replace("np.float64(", "").replace(")", "") for line in lines) + "\n"
+    (tmp_path / "a.csv").write_text(text)
+    asked: dict[str, Any] = {"by": ["site", "age:40,60"], "positive": "1"}
+    streamed = hs.evaluate_files(tmp_path / "a.csv", names={"probs": "risk"}, **asked).data
+    read = hs.read(tmp_path / "a.csv", names={"probs": "risk"}, attributes=["site", "age"])
+    loaded = hs.evaluate(read, **asked).data
+    for key in ("binary", "slices"):
+        assert json.dumps(streamed[key]) == json.dumps(loaded[key])
+    assert streamed["views"]["confusion"] == loaded["views"]["confusion"]
+
+
+def test_a_slice_that_is_worse_is_marked_and_no_other() -> None:
+    rng = np.random.default_rng(0)
+    site = np.repeat(["good", "bad"], 300)
+    correct = rng.random(600) < np.where(site == "good", 0.95, 0.6)
+    preds = Predictions.from_confidence(rng.uniform(0.5, 1, 600), correct, attributes={"site": site})
+    rows = hs.evaluate(preds, by="site").data["slices"]["rows"]
+    assert [(r["value"], r["worse"]) for r in rows] == [("bad", True), ("good", False)]
+
+
+def test_the_positive_class_of_three_stands_against_the_rest() -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 200)
+    p = rng.dirichlet(np.ones(3), 200) * 0.6 + 0.4 * np.eye(3)[y]
+    preds = Predictions.from_probs(p, y, class_names=["a", "b", "c"])
+    assert hs.evaluate(preds).data["binary"] is None
+    found = hs.evaluate(preds, positive="c").data["binary"]
+    assert found is not None
+    assert found["numbers"]["class_auroc"]["value"] == hs.class_auroc(preds, "c")
+    assert found["prevalence"] == pytest.approx((y == 2).mean())
+
+
+def test_labels_and_answers_are_counted() -> None:
+    y, said = np.array([0, 0, 1, 2, 2, 2]), np.array([0, 1, 1, 0, 0, 2])
+    found = hs.evaluate(Predictions.from_probs(np.eye(3)[said], y)).data["views"]["confusion"]
+    assert found["counts"] == [[1, 1, 0], [0, 1, 0], [2, 0, 1]]
+    assert found["top"][0] == {"label": "2", "prediction": "0", "count": 2, "share": pytest.approx(2 / 3)}
+
+
+def test_every_form_shows_the_class_the_slices_and_what_is_taken_for_what() -> None:
+    report = hs.evaluate(sliced(), positive="ill", by="site")
+    for text in (report.to_text(), report.to_markdown(), report.to_html()):
+        for words in ("AUC of the class", "Who is called ill?", "Slices by site", "AUROC of finding errors"):
+            assert words in text
+    assert "Labels and answers" in report.to_html()
+
+
+FRAME = {"p_well": [0.9, 0.2], "p_ill": [0.1, 0.8], "y": ["well", "ill"], "site": ["a", None]}
+PREDS = Predictions.from_frame(FRAME, probs=["p_well", "p_ill"], label="y")
+DOORS: dict[str, tuple[Any, str]] = {
+    "unnamed columns": (lambda: hs.evaluate(FRAME), "say which columns hold the probabilities"),
+    "y and P": (lambda: hs.evaluate([0, 1], [[0.9, 0.1], [0.2, 0.8]]), "write hs.evaluate\\(hs.Predictions.from_probs"),
+    "a tuple": (lambda: hs.evaluate(([0, 1], np.eye(2))), "write hs.evaluate\\(hs.Predictions.from_probs"),
+    "an array": (lambda: hs.evaluate(np.eye(2)), "does not say whether it holds logits or probabilities"),
+    "a path": (lambda: hs.evaluate("a.csv"), "hs.read\\('a.csv'\\)"),
+    "missing label": (
+        lambda: Predictions.from_frame(FRAME, probs="p_ill", label="site"),
+        "column 'site' has 1 missing",
+    ),
+    "unknown column": (lambda: Predictions.from_frame(FRAME, probs="risk"), "no column 'risk' for probs"),
+    "two kinds": (lambda: Predictions.from_frame(FRAME, probs="p_ill", logits="p_well"), "both given"),
+    "texts": (lambda: Predictions.from_frame(FRAME, probs="p_ill", label="y"), "texts need class_names="),
+    "no frame": (lambda: Predictions.from_frame(3), "a int is no table"),
+    "no classifier": (lambda: Predictions.from_estimator(object(), []), "a fitted classifier is needed"),
+    "positive": (lambda: hs.evaluate(PREDS, positive="sick"), "no class is called 'sick'; they are well, ill"),
+    "top label": (lambda: hs.evaluate(Predictions.from_confidence([0.9], [1]), positive=1), "only the top label"),
+    "threshold": (lambda: hs.evaluate(PREDS, thresholds=[1.5]), "the threshold 1.5 is none"),
+    "by": (lambda: hs.evaluate(PREDS, by="hospital"), "there is no column 'hospital'; there are 'site'"),
+    "length": (lambda: hs.evaluate(PREDS, by={"age": [1]}), "age has 1 rows"),
+    "bins of text": (lambda: hs.evaluate(PREDS, by="site:3"), "only numbers fall into bins"),
+    "edges": (lambda: hs.evaluate(PREDS, by="site:60,40"), "must rise"),
+    "one bin": (lambda: hs.evaluate(PREDS, by="site:1"), "at least 2"),
+}
+
+
+@pytest.mark.parametrize("door", DOORS)
+def test_every_door_refuses_in_one_sentence(door: str) -> None:
+    call, words = DOORS[door]
+    with pytest.raises(InputError, match=words) as caught:
+        call()
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--positive", "ill"), "no class is called 'ill'"),
+        (("--by", "hospital"), "has no 'hospital'"),
+        (("--by", "age"), "age:4"),
+        (("--at", "2"), "the threshold 2 is none"),
+        (("--by", "age:4", "--stream"), "for a stream give the edges"),
+    ],
+)
+def test_the_command_line_refuses_with_2(options: tuple[str, ...], words: str, tmp_path: Path) -> None:
+    rows = "".join(f"{(i + 1) / 80},{i % 2},{i + 0.5}\n" for i in range(60))
+    (tmp_path / "a.csv").write_text("risk,label,age\n" + rows)
+    ran = evaluate(str(tmp_path / "a.csv"), "--name", "probs=risk", *options)
+    assert ran.returncode == 2
+    assert words in ran.stderr
+    assert ran.stdout == ""
+    assert len(ran.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
+def test_frames_of_every_library_give_the_same(kind: str) -> None:
+    library = pytest.importorskip(kind, reason=f"left out: {kind} is not installed")
+    frame = library.table(FRAME) if kind == "pyarrow" else library.DataFrame(FRAME)
+    preds = Predictions.from_frame(frame, probs=["p_well", "p_ill"], label="y")
+    assert preds.class_names == ("well", "ill")
+    assert preds.probs.tolist() == PREDS.probs.tolist()
+    assert preds.labels.tolist() == [0, 1]
+    assert [r["value"] for r in hs.evaluate(preds, by="site").data["slices"]["rows"]] == ["a", "missing"]
+
+
+def test_logits_are_taken_back() -> None:
+    z = np.random.default_rng(0).normal(size=(4, 3))
+    one = Predictions.from_logits(z, [0, 1, 2, 0])
+    assert Predictions.from_logits(one.logits, one.labels).values.tolist() == z.tolist()
+    many = Predictions.from_samples(np.stack((z, -z)), [0, 1, 2, 0])
+    assert Predictions.from_logits(many.logits, many.labels).probs.tolist() == many.probs.tolist()
+
+
+@pytest.mark.parametrize("variant", ["expected", "step", "trapezoid"])
+def test_the_best_order_has_no_excess_in_any_variant(variant: Any) -> None:
+    rng = np.random.default_rng(0)
+    for n in (1, 2, 7, 30):
+        correct, loss = rng.random(n) < 0.6, rng.random(n)
+        best = hs.tally(correct + rng.random(n) * 1e-3, correct=correct)
+        assert hs.optimal_aurc(best, variant) == pytest.approx(hs.aurc(best, variant), abs=1e-12)
+        graded = hs.tally(-loss, loss=loss)
+        assert hs.e_aurc(graded, variant) == pytest.approx(0, abs=1e-12)
+
+
+def test_a_set_loss_has_no_best_order() -> None:
+    with pytest.raises(InputError, match="no order of them is known to be the best"):
+        hs.e_aurc(hs.dice_tally([0.9, 0.8], [1, 0], [1, 1]))
+
+
+def test_class_wise_ece_takes_any_binning() -> None:
+    rng = np.random.default_rng(0)
+    preds = Predictions.from_probs(rng.dirichlet(np.ones(3), 200), rng.integers(0, 3, 200))
+    assert hs.classwise_ece(preds, hs.equal_range(15)) == pytest.approx(hs.classwise_ece(preds), abs=1e-12)
+    expected = np.mean([hs.ece(hs.positive_tally(preds, c), hs.equal_size(10)) for c in range(3)])
+    assert hs.classwise_ece(preds, hs.equal_size(10)) == pytest.approx(expected, abs=1e-12)
