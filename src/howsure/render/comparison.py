@@ -47,7 +47,8 @@ def sheet(data: ComparisonData) -> Sheet:
         _slices(data),
         _classes(data),
     ]
-    head = f"{len(data['models'])} models on the same {data['n']:,} samples · {level(data['level'])} intervals"
+    groups = f" in {data['groups']:,} groups" if "groups" in data else ""
+    head = f"{len(data['models'])} models on the same {data['n']:,} samples{groups} · {level(data['level'])} intervals"
     return Sheet(head, [verdict(data)], [table for table in found if table.rows])
 
 
@@ -57,9 +58,7 @@ def verdict(data: ComparisonData) -> str:
     tied = [row["name"] for row in others if not row["behind"]["clear"]]
     if not tied:
         return f"{best['name']} ranks best by AURC, clearly ahead of the others."
-    return (
-        f"{best['name']} has the lowest AURC; {', '.join(tied)} may be as good: the interval of the difference holds 0."
-    )
+    return f"{best['name']} has the lowest AURC; {', '.join(tied)} may be as good: among so many pairs the difference is within chance."
 
 
 def _ranking(data: ComparisonData) -> Table:
@@ -117,13 +116,14 @@ def _pairs(data: ComparisonData) -> Table:
         *((p, "aurc", p["aurc"]) for p in data["pairs"]),
         *((p, "accuracy", p["accuracy"]) for p in data["pairs"]),
         *((p, "ece", p["ece"]) for p in data["pairs"] if "ece" in p),
+        *((p, "correctness_brier", p["correctness_brier"]) for p in data["pairs"] if "correctness_brier" in p),
     ]
     rows = [
         [f"{p['a']} − {p['b']}", meaning(name).title, *_difference(d), "clear" if d["clear"] else ""]
         for p, name, d in found
     ]
     head = ["models", "number", "difference", "interval", ""]
-    return Table(PAIRS, head, rows, "Clear: the interval excludes 0.")
+    return Table(PAIRS, head, rows, "Clear: beyond chance although all pairs were looked at.")
 
 
 def _fair(data: ComparisonData) -> Table:

@@ -541,13 +541,14 @@ class ModelRow(TypedDict):
 
 
 class Pair(TypedDict):
-    """The paired differences a - b of two models."""
+    """The paired differences a - b of two models; that of the Brier score shows what a better ECE may have lost."""
 
     a: str
     b: str
     accuracy: Difference
     aurc: Difference
     ece: NotRequired[Difference]
+    correctness_brier: NotRequired[Difference]
 
 
 class Beaten(TypedDict):
@@ -598,6 +599,12 @@ class RecallRow(TypedDict):
     recall: dict[str, float | None]
 
 
+class Groups(TypedDict):
+    """The number of clusters that samples come in; nothing where they are independent."""
+
+    groups: NotRequired[int]
+
+
 class ComparisonData(TypedDict):
     """A comparison. `models` are in order of AURC, the best first."""
 
@@ -606,6 +613,7 @@ class ComparisonData(TypedDict):
     comparison: bool
     provenance: dict[str, Provenance]
     n: int
+    groups: NotRequired[int]
     level: float
     same_answers: bool
     comparable: dict[str, Fairness]

@@ -17,7 +17,7 @@ from howsure._core.frames import frame
 from howsure._core.version import __version__
 from howsure.binning import equal_size
 from howsure.predictions import Predictions
-from howsure.render.model import SCHEMA, ComparisonData, CurveData, SliceRow, comparison_data, curve_json
+from howsure.render.model import SCHEMA, ComparisonData, CurveData, Groups, SliceRow, comparison_data, curve_json
 from howsure.report.catalogue import Score, is_claim
 from howsure.report.comparison import ranking, shift
 from howsure.report.comparison import slices as parts
@@ -148,8 +148,15 @@ def compare(
             "outside": shift.outside(found, outside, score, level, seed) if outside else [],
             "slices": _slices(found, by, level),
             "classes": parts.classes(found),
+            **_groups(found),
         }
     )
+
+
+def _groups(found: list[Model]) -> Groups:
+    """The number of clusters, where samples come in clusters."""
+    group = next((m.preds.group for m in found if m.preds.group is not None), None)
+    return {} if group is None else {"groups": len(np.unique(group))}
 
 
 def _reliability(found: list[Model]) -> dict[str, CurveData]:

@@ -20,6 +20,7 @@ Differences = dict[tuple[int, int], dict[str, Difference]]
 FAIR = ("accuracy", "aurc", "augrc", "coverage_at_risk_0.05", "ece", "aece", "nll", "brier")
 ONE_MODEL = ("auroc", "aupr_error", "aupr_success", "e_aurc")
 PAIRED = ("accuracy", "aurc", "ece")
+LOST = "correctness_brier"  # beside the ECE, which a constant claim makes small
 WITHHELD = (
     "withheld: the models answer differently, and this number takes right and wrong answers as given. It can rise "
     "while the model gets worse (Ding et al. 2020, section 4.1 and table 1). Read AURC instead."
@@ -104,7 +105,7 @@ def paired(models: Sequence[Model], sure: Sureness) -> Differences:
 
     All pairs are looked at together: among equal models some pair is called clear in 1 − level of the tables at most.
     """
-    names = [name for name in PAIRED if name != "ece" or all(is_claim(m.tally) for m in models)]
+    names = [*PAIRED, LOST] if all(is_claim(m.tally) for m in models) else [n for n in PAIRED if n != "ece"]
     outcomes = [m.outcomes for m in models]
     found: Differences = {pair: {} for pair in combinations(range(len(models)), 2)}
     for name in names:
