@@ -58,7 +58,8 @@ def verdict(data: ComparisonData) -> str:
     tied = [row["name"] for row in others if not row["behind"]["clear"]]
     if not tied:
         return f"{best['name']} ranks best by AURC, clearly ahead of the others."
-    return f"{best['name']} has the lowest AURC; {', '.join(tied)} may be as good: among so many pairs the difference is within chance."
+    names = ", ".join(tied)
+    return f"{best['name']} has the lowest AURC; {names} may be as good: among so many pairs that is within chance."
 
 
 def _ranking(data: ComparisonData) -> Table:
