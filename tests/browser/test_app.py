@@ -1,5 +1,6 @@
 """The page that evaluates in the browser: real Chromium, real Pyodide, real files, servers that count."""
 
+import contextlib
 import functools
 import http.server
 import json
@@ -42,10 +43,10 @@ class Server:
 
 
 class Listener:
-    """Counts connections, whatever is said on them."""
+    """Counts connections and keeps what is said on them."""
 
     def __init__(self) -> None:
-        self.count = 0
+        self.count, self.heard = 0, b""
         self.socket = socket.create_server(("127.0.0.1", 0))
         self.port = self.socket.getsockname()[1]
         threading.Thread(target=self._listen, daemon=True).start()
@@ -57,7 +58,9 @@ class Listener:
             except OSError:  # closed: the end
                 return
             self.count += 1
-            connection.close()
+            connection.settimeout(1)
+            with connection, contextlib.suppress(TimeoutError):
+                self.heard += connection.recv(1000)
 
 
 class App:
@@ -171,13 +174,12 @@ def native(arguments: list[str], folder: Path, monkeypatch: pytest.MonkeyPatch) 
     return code, out
 
 
-FILES = [("eurosat_rgb", ["--split", "test"]), ("f538_nfl", []), ("llm_mmlu_gpt_35_turbo", [])]
+FILES = ["eurosat_rgb", "f538_nfl", "llm_mmlu_gpt_35_turbo"]
 
 
-@pytest.mark.parametrize(("name", "split"), FILES)
-def test_every_number_is_that_of_the_command_line(
-    app: App, name: str, split: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+@pytest.mark.parametrize("name", FILES)
+def test_every_number_is_that_of_the_command_line(app: App, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    split = ["--split", "test"]
     path = shared_or_skip(f"data/{name}.npz")
     app.only(path)
     app.choose("evaluate")
@@ -238,7 +240,7 @@ def test_wrong_columns_are_named_with_the_repair_and_can_be_renamed(app: App, tm
     rows = "".join(f"{0.5 + 0.004 * (i % 100):.3f},{int(i % 5 > 0)}\n" for i in range(200))
     path.write_text("confidence,was_it\n" + rows)
     app.only(path)
-    assert "Stops:" in app.text("files")
+    assert "which answers are right; add a column correct" in app.text("files")
     app.browser.execute_script(
         "const e = [...document.querySelectorAll('td select')].at(-1);"
         "e.value = 'correct'; e.dispatchEvent(new Event('change'))"
@@ -273,7 +275,8 @@ def test_no_byte_leaves(app: App, server: Server):
             out = app.ask(python=code.replace("TARGET", f"{target}?secret"))
             assert out.get("out") == "refused", (name, out)
     app.run()
-    assert listener.count == 0
+    assert listener.heard == b""
+    assert listener.count <= 1  # Chromium connects, in silence, before it refuses to fill a frame
     assert server.asked == before
     events = [json.loads(e["message"])["message"] for e in app.browser.get_log("performance")]
     answered = [e["params"]["response"]["url"] for e in events if e["method"] == "Network.responseReceived"]

@@ -53,8 +53,13 @@ def frame(html: str) -> str:
 
 def render(template: str, **parts: object) -> str:
     """A template with the shared style, script and policy."""
-    css, js = Markup(source("report.css")), Markup(source("page.js") + "\n" + source("decide.js"))
+    css, js = map(Markup, assets())
     return _environment().get_template(template).render(css=css, js=js, policy=policy(css, js), **parts) + "\n"
+
+
+def assets() -> tuple[str, str]:
+    """The style and the script that every page has."""
+    return source("report.css"), source("page.js") + "\n" + source("decide.js")
 
 
 @cache
@@ -72,11 +77,12 @@ def _environment() -> Environment:
 
 def policy(css: str, js: str) -> str:
     """Nothing may load from anywhere, and only this very style and script may act."""
-    allowed = f"script-src {_digest(js)}; style-src {_digest(css)}; img-src data:"
+    allowed = f"script-src {digest(js)}; style-src {digest(css)}; img-src data:"
     return f"default-src 'none'; {allowed}; base-uri 'none'; form-action 'none'"
 
 
-def _digest(text: str) -> str:
+def digest(text: str) -> str:
+    """How a policy names a text that may act."""
     return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
 
 

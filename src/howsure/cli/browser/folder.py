@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import zipfile
-from base64 import b64encode
 from collections.abc import Callable, Mapping
 from hashlib import sha256
 from importlib import import_module
@@ -66,12 +65,11 @@ def page(pyodide: Mapping[str, bytes]) -> dict[str, bytes]:
 
 def _pages() -> dict[str, bytes]:
     """The outer page, which may load and sees no data, and the inner one, which sees data and may not load."""
-    from howsure.render.html import source
+    from howsure.render.html import assets, digest
 
     style, script = (_static(name).decode() for name in ("frame.css", "frame.js"))
-    scripts, styles = (
-        [_digest(own), _digest(source(f"report.{kind}"))] for own, kind in ((script, "js"), (style, "css"))
-    )
+    report_style, report_script = assets()
+    scripts, styles = ([digest(a), digest(b)] for a, b in ((script, report_script), (style, report_style)))
     inner = " ".join(["script-src 'wasm-unsafe-eval' blob:", *scripts]) + "; " + " ".join(["style-src", *styles])
     both = inner.replace("script-src", "script-src 'self'").replace("style-src", "style-src 'self'")
     closed = "default-src 'none'; connect-src 'none'; frame-src 'none'; img-src data: blob:; worker-src blob:; "
@@ -85,10 +83,6 @@ def _pages() -> dict[str, bytes]:
         "app.js": _static("app.js"),
         "app.css": _static("app.css"),
     }
-
-
-def _digest(text: str) -> str:
-    return f"'sha256-{b64encode(sha256(text.encode()).digest()).decode()}'"
 
 
 def _static(name: str) -> bytes:

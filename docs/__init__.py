@@ -1,0 +1,1 @@
+"""The site: `python -m docs.build`."""
