@@ -30,7 +30,8 @@ MANY, SOME = 200, 30  # ... from so many samples for each of them, or so few whe
 FEW = 50  # samples for each parameter that show where to start, an eighth of all at most
 CLOSE, INNER = 0.1, 100  # how far conjugate gradients go inside a step of Newton's method
 FLAT = 1e-14  # of the largest curvature: flat directions are not followed to infinity in one step
-LARGE = 1 << 20  # logits from which single precision shows the way: it knows the gradient to 1e-8
+LARGE = 1 << 20  # logits from which single precision shows the way
+NOISE, PATIENCE = 3e-5, 4  # below this, or after so many times, a step that does not halve it meets only rounding
 Inverse: TypeAlias = Callable[[Floats], Floats]
 
 
@@ -340,6 +341,7 @@ def _sharpened(problem: Problem, found: Minimum, model: _Model) -> Minimum:
 def _descend(problem: Problem, v: Floats, model: _Model, dtype: DTypeLike, goal: float) -> Minimum:
     """L-BFGS from v (Nocedal 1980), with the second derivative as a first guess that is made anew where it fails."""
     here, enough = measured(problem, v, dtype), ENOUGH if problem.data.x.size >= LARGE else EXACTLY
+    slow = 0
     for _ in range(STEPS):
         size, step = float(np.abs(here.gradient).max()), -model.times(here.gradient)
         fall = -float(np.vdot(here.gradient, step))
@@ -351,9 +353,13 @@ def _descend(problem: Problem, v: Floats, model: _Model, dtype: DTypeLike, goal:
                 break
             model.renew(problem, v)
             continue
+        left = float(np.abs(moved[1].gradient).max()) / size
+        slow += left > 0.5
+        if dtype is np.float32 and left > 0.5 and (size < NOISE or slow >= PATIENCE):
+            break
         model.add(moved[0] - v, moved[1].gradient - here.gradient)
         v, here = moved
-        if model.slow(float(np.abs(here.gradient).max()) / size) or model.by_products:
+        if model.slow(left) or model.by_products:
             model.renew(problem, v)
     return Minimum(v, here, float(np.abs(here.gradient).max()) <= goal)
 

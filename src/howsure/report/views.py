@@ -8,7 +8,7 @@ from math import isfinite
 import numpy as np
 from numpy.typing import ArrayLike
 
-from howsure._core.check import Array, Floats, InputError
+from howsure._core.check import Array, Floats, InputError, Ints
 from howsure._core.exact import as_float, from_fixed
 from howsure.bounds import proportion_limits
 from howsure.metrics import bands
@@ -114,7 +114,8 @@ def _bars(score: Floats, column: Counts, low: float, high: float) -> Counts:
     """`np.histogram` of falling scores with weights, without looking at every row: infinite scores are in no bar."""
     edges = np.histogram_bin_edges(np.empty(0), BARS, (low, high))
     rising = score[::-1]
-    at = np.append(np.searchsorted(rising, edges[:-1]), np.searchsorted(rising, edges[-1], side="right"))
+    at: Ints = np.searchsorted(rising, edges)
+    at[-1] = np.searchsorted(rising, edges[-1], side="right")
     return np.diff(np.concatenate((column[:0], [0], np.cumsum(column[::-1])))[at])
 
 
