@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from math import inf
-from statistics import NormalDist
 from typing import Protocol
 from weakref import WeakKeyDictionary
 
@@ -159,6 +158,8 @@ class adaptive:
 
     def cuts(self, t: Tally) -> Counts:
         needs_whole_counts(t, "adaptive", "equal_size")
+        from statistics import NormalDist  # a dozen modules that no other binning needs
+
         z = NormalDist().inv_cdf(0.5 + self.level / 2) if self.z is None else self.z
         ends, target = _grow(t, z, self.tail, self.margin)
         topped = top_up(ends, target)

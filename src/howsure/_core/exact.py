@@ -49,9 +49,25 @@ def fixed_sums(cell: Array, p: Floats, cells: int) -> Ints:
     >>> from_fixed(fixed_sums(np.array([0, 1, 0]), np.array([0.1, 1.0, 0.2]), 2))
     array([0.3, 1. ])
     """
-    high = np.floor(p * 2.0**HALF)
-    low = np.rint((p * 2.0**HALF - high) * 2.0**HALF)
-    return np.stack([np.bincount(cell, part, minlength=cells) for part in (high, low)]).astype(np.int64)
+    return np.stack([np.bincount(cell, part, minlength=cells) for part in _halves(p)]).astype(np.int64)
+
+
+def fixed_columns(p: Floats) -> Ints:
+    """The same sums of whole columns, of fewer than 2^26 rows.
+
+    >>> from_fixed(fixed_columns(np.array([[0.1, 1.0], [0.2, 0.0]])))
+    array([0.3, 1. ])
+    """
+    return np.stack([part.sum(axis=0) for part in _halves(p)]).astype(np.int64)
+
+
+def _halves(p: Floats) -> tuple[Floats, Floats]:
+    """Whole numbers: multiples of 2^-26, and of 2^-52 beyond."""
+    low = p * 2.0**HALF
+    high = np.floor(low)
+    low -= high
+    low *= 2.0**HALF
+    return high, np.rint(low, out=low)
 
 
 def from_fixed(sums: Ints) -> Floats:

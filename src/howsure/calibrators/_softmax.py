@@ -255,8 +255,7 @@ class Full:
                 out += self.pull(moved, x)
             return out
 
-        guess = self._kronecker(parts[::4])
-        return lambda r: _conjugate(product, guess, r)
+        return _Products(product, self._kronecker(parts[::4]))
 
     def _kronecker(self, parts: Sequence[tuple[Array, Array, Array | np.floating]]) -> Inverse:
         k = len(self.centre)
@@ -274,6 +273,17 @@ class Full:
         curve = np.maximum(np.outer(a, g), 0.0) + 2 * self.ridge.mean()
         curve += 1e-8 * (curve.max() or 1.0)
         return lambda r: from_a @ ((from_a.T @ r @ from_g) / curve) @ from_g.T
+
+
+@dataclass(frozen=True, eq=False)
+class _Products:
+    """An inverse by conjugate gradients, from a guess."""
+
+    product: Inverse
+    guess: Inverse
+
+    def __call__(self, r: Floats) -> Floats:
+        return _conjugate(self.product, self.guess, r)
 
 
 def _conjugate(product: Callable[[Floats], Floats], guess: Inverse, g: Floats) -> Floats:
@@ -343,10 +353,11 @@ def _descend(problem: Problem, v: Floats, model: _Model, dtype: DTypeLike, goal:
     here, enough = measured(problem, v, dtype), ENOUGH if problem.data.x.size >= LARGE else EXACTLY
     slow = 0
     for _ in range(STEPS):
-        size, step = float(np.abs(here.gradient).max()), -model.times(here.gradient)
-        fall = -float(np.vdot(here.gradient, step))
-        if size <= goal and (fall <= enough or goal == ROUGH):
+        size = float(np.abs(here.gradient).max())
+        if size <= goal and (goal == ROUGH or model.fall(here.gradient) <= enough):
             return Minimum(v, here, True)
+        step = -model.times(here.gradient)
+        fall = -float(np.vdot(here.gradient, step))
         moved = _search(problem, v, step, fall, dtype)
         if moved is None:
             if model.fresh:
@@ -413,6 +424,15 @@ class _Model:
         for (s, y, sy), a in zip(self.pairs, reversed(used), strict=True):
             r = r + (a - float(np.vdot(y, r)) / sy) * s
         return r
+
+    def fall(self, g: Floats) -> float:
+        """About twice how much lower the loss may still be; by the first guess where a product is a pass over data."""
+        return float(np.vdot(g, self.guess(g) if self.by_products else self.times(g)))
+
+    def guess(self, g: Floats) -> Floats:
+        """The product with a gradient, roughly and at once."""
+        inverse = self.inverse()
+        return inverse.guess(g) if isinstance(inverse, _Products) else inverse(g)
 
     def add(self, s: Floats, y: Floats) -> None:
         """A step and the change of the gradient along it; rounding may hide that it is positive."""

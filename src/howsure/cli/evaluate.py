@@ -173,8 +173,8 @@ def _file(path: str) -> str:
 
 def local(paths: Sequence[str]) -> list[str]:
     """The files of this machine, patterns filled in."""
+    from howsure.formats.location import matching
     from howsure.formats.remote import is_remote
-    from howsure.scale.parts import matching
 
     for path in filter(is_remote, paths):
         raise InputError(

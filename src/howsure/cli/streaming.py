@@ -54,8 +54,8 @@ def streams(files: Sequence[str], given: dict[str, Any], held: Sequence[str], qu
         return bool(asked or given["stream"])
     if held:
         return False
+    from howsure.formats.location import large
     from howsure.formats.logs import is_log
-    from howsure.scale.parts import large
 
     if any(is_log(Path(f)) for f in files):
         return False

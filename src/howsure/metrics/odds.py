@@ -15,6 +15,7 @@ from howsure.curves import odds_ratio
 from howsure.curves.histograms import Histogram, histogram
 from howsure.metrics.binned_bounds import eor_bounds
 from howsure.metrics.facts import metric
+from howsure.metrics.risk_coverage import last_reaching
 from howsure.tallies.tally import Counts, Tally, is_tally, needs_zero_one
 
 Degenerate = Literal["inf", "smooth", "drop", "cap", "merge"]
@@ -183,8 +184,8 @@ def bands(t: Tally, levels: Sequence[float] = (0.99, 0.95)) -> Bands:
     ends = [0]
     for level in levels:
         i = ends[-1]
-        good = np.flatnonzero(right[i + 1 :] - right[i] >= level * (kept[i + 1 :] - kept[i]) - 1e-9)
-        ends.append(i + 1 + int(good[-1]) if len(good) else i)
+        last = last_reaching(right, kept, level, after=i)
+        ends.append(i if last is None else last)
     cut = np.array([*ends, len(kept) - 1])
     count, hits = np.diff(kept[cut]), np.diff(right[cut])
     with np.errstate(invalid="ignore", divide="ignore"):

@@ -18,6 +18,7 @@ from howsure.tallies.sets import SetTally
 from howsure.tallies.tally import Blocks, Counts, Tally, needs_tally, needs_zero_one
 
 Variant = Literal["expected", "trapezoid", "step"]
+STRETCH = 1 << 10  # rows that are looked at together
 
 
 # Numbers of tie blocks, blocks along the last axis, so that they also take many drawn tables at once.
@@ -218,9 +219,26 @@ def widest_row(t: Tally, accuracy: float) -> int | None:
     """The last row down to which the kept reach this accuracy, in counts and with room for rounding."""
     needs_zero_one(t, "a target accuracy")
     kept = np.cumsum(t.count)
-    right = kept - np.cumsum(t.loss)
-    good = np.flatnonzero(right >= accuracy * kept - 1e-9)
-    return int(good[-1]) if len(good) else None
+    return last_reaching(kept - np.cumsum(t.loss), kept, accuracy)
+
+
+def last_reaching(right: Counts, kept: Counts, share: float, after: int = -1) -> int | None:
+    """The last row beyond row `after` up to which, from there, at least this share is right.
+
+    Both columns ascend, so stretches that end with too few right answers are skipped unseen.
+
+    >>> last_reaching(np.array([1, 1, 2, 3]), np.array([1, 2, 3, 5]), 0.6)
+    3
+    """
+    before, of = (0, 0) if after < 0 else (right[after], kept[after])
+    start = np.arange(after + 1, len(kept), STRETCH)
+    end = np.minimum(start + STRETCH, len(kept))
+    for i in np.flatnonzero(right[end - 1] - before >= share * (kept[start] - of) - 1e-9)[::-1].tolist():
+        rows = slice(int(start[i]), int(end[i]))
+        good = np.flatnonzero(right[rows] - before >= share * (kept[rows] - of) - 1e-9)
+        if len(good):
+            return rows.start + int(good[-1])
+    return None
 
 
 @metric(better="lower", bounds=(0, 1), rank_only=True, certify=_certified_risk)

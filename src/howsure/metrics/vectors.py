@@ -10,7 +10,7 @@ import numpy as np
 
 from howsure._core import check
 from howsure._core.check import Array, Ints
-from howsure._core.exact import fixed_sums, from_fixed
+from howsure._core.exact import fixed_columns, fixed_sums, from_fixed
 from howsure.binning import Binning, equal_range
 from howsure.curves.reliability import uncertain_tally
 from howsure.metrics.binary import positive_tally
@@ -105,18 +105,23 @@ def class_cells(preds: Predictions, bins: int = 15) -> Cells:
     claim = np.zeros((2, k * bins), np.int64) if weight is None else np.zeros(k * bins)
     true = np.zeros(k * bins, np.int64 if weight is None else np.float64)
     edges = equal_range(bins).edges()[1:-1]
-    offset = np.arange(k, dtype=np.int64) * bins
+    offset, first = np.arange(k, dtype=np.int64) * bins, edges[0] if bins > 1 else 1.0
     for rows in chunks(preds.n, k * preds.samples):
         part = preds.values[:, rows] if preds.values.ndim == 3 else preds.values[rows]
         p = np.clip(mean_probs(Values(part, preds.kind == "logits")), 0.0, 1.0)
-        where: Ints = np.searchsorted(edges, p.ravel(), side="left").reshape(p.shape) + offset
-        own = where[np.arange(len(p)), labels[rows]]
+        own: Ints = np.searchsorted(edges, p[np.arange(len(p)), labels[rows]]) + offset[labels[rows]]
         w = None if weight is None else weight[rows]
         true += np.bincount(own, w, minlength=k * bins).astype(true.dtype)
+        large = np.flatnonzero(p.ravel() > first)  # of many classes most are in the first bin: summed as columns
+        some = p.ravel()[large]
+        where: Ints = np.searchsorted(edges, some) + offset[large % k]
+        p.ravel()[large] = 0.0
         if w is None:
-            claim += fixed_sums(where.ravel(), p.ravel(), k * bins)
+            claim[:, ::bins] += fixed_columns(p)
+            claim += fixed_sums(where, some, k * bins)
         else:
-            claim += np.bincount(where.ravel(), (p * w[:, None]).ravel(), minlength=k * bins)
+            claim[::bins] += w @ p
+            claim += np.bincount(where, some * w[large // k], minlength=k * bins)
     return Cells(claim, true, float(preds.n) if weight is None else float(weight.sum()), k)
 
 

@@ -57,18 +57,26 @@ def chunks(n: int, width: int) -> Iterator[slice]:
 def columns(values: Values, labels: Ints | None) -> Columns:
     """All columns of `values` in one pass."""
     n, k = values.array.shape[-2:]
-    out = {f.name: np.full(n, np.nan) for f in fields(Columns)}
-    out["prediction"] = np.empty(n, dtype=np.int64)
+    out: dict[str, Array] = {}
     if values.logits and values.array.ndim == 2 and (fast := kernels("softmax")) is not None:
         numbers = np.full((len(OF_LOGITS), n), np.nan)
         known = np.empty(0, dtype=np.int64) if labels is None else labels
+        out["prediction"] = np.empty(n, dtype=np.int64)
         fast.of_logits(np.ascontiguousarray(values.array), known, out["prediction"], numbers)
-        return Columns(**{**out, **dict(zip(OF_LOGITS, numbers, strict=True))})
+        return _complete({**out, **dict(zip(OF_LOGITS, numbers, strict=True))}, n)
     for rows in chunks(n, k * (len(values.array) if values.array.ndim == 3 else 1)):
         y = None if labels is None else labels[rows]
         for name, column in _chunk(values, rows, y).items():
+            if name not in out:
+                out[name] = np.empty(n, column.dtype)
             out[name][rows] = column
-    return Columns(**out)
+    return _complete(out, n)
+
+
+def _complete(found: dict[str, Array], n: int) -> Columns:
+    """The columns; those that were not found are nan, which takes no memory."""
+    nothing = np.broadcast_to(np.nan, n)
+    return Columns(**{f.name: found.get(f.name, nothing) for f in fields(Columns)})
 
 
 def _chunk(values: Values, rows: slice, y: Ints | None) -> dict[str, Array]:

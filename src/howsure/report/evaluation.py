@@ -10,7 +10,6 @@ from typing import Any
 from howsure import curves
 from howsure._core.check import InputError
 from howsure._core.version import __version__
-from howsure.calibrators.change import changes_of
 from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
 from howsure.render.model import (
@@ -26,7 +25,6 @@ from howsure.render.model import (
     curve_json,
 )
 from howsure.report import catalogue
-from howsure.report.calibration import answers_changed, change_data
 from howsure.report.catalogue import Score
 from howsure.report.curves import drawn
 from howsure.report.deciding import anchored
@@ -172,6 +170,9 @@ def _changes(asked: Asked) -> list[FindingData]:
 def _calibration(asked: Asked) -> Changes | None:
     if asked.before is None or asked.after is None:
         return None
+    from howsure.calibrators.change import changes_of  # calibrators, which most reports do without
+    from howsure.report.calibration import answers_changed, change_data
+
     found = changes_of(asked.before, asked.after, asked.sure.level, asked.sure.seed)
     return {"metrics": change_data(found), "changed": answers_changed(asked.before, asked.after)}
 

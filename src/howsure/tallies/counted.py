@@ -193,7 +193,7 @@ def _merged_keys(every: Sequence[Array]) -> Tally:
     if any(keys.itemsize == 8 for keys in every):
         every = [widen(keys) for keys in every]
     keys = np.concatenate(every)
-    keys.sort()
+    keys.sort(kind="stable")  # sorted runs: merged, not sorted again
     found = PackedTally(keys)
     return _counted(keys) if keys.nbytes > 2 * (keys.itemsize + 8) * found.distinct else found
 

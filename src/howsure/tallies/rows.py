@@ -74,6 +74,10 @@ class RowTally:
         return not self.weighted or (w is not None and bool(np.allclose(w.square, self.count, rtol=1e-12, atol=0)))
 
     def blocks(self) -> Blocks:
+        return self._blocks
+
+    @cached_property
+    def _blocks(self) -> Blocks:
         after = self.ends
         keep = self.loss != 0
         return Blocks((after - self.count)[keep], after[keep], self.loss[keep])

@@ -15,7 +15,7 @@ from math import hypot, inf, log, sqrt
 
 import numpy as np
 
-from howsure._core.check import Floats
+from howsure._core.check import Bools, Floats
 from howsure.bounds import proportion_limits
 from howsure.uncertainty.influence import Ranks, placements
 from howsure.uncertainty.means import student
@@ -182,7 +182,8 @@ def coverage_limits(r: Ranks, risk: float, point: float, cut_at: Cuts, design: f
         np.append(r.before, r.n),
         np.concatenate(([0.0], r.upto)),
     )  # only what precedes an error can be an end
-    sure, possible = (_last_below(kept / design, missed / design, risk, at) for at in (half, 1 - half))
+    scaled = (kept, missed) if design == 1 else (kept / design, missed / design)
+    sure, possible = (_last_below(*scaled, risk, at) for at in (half, 1 - half))
     low = 0.0 if sure is None else float(kept[sure]) / r.n
     high = 0.0 if possible is None else float(kept[possible]) / r.n
     point = min(max(point, low), high)
@@ -216,17 +217,26 @@ def _last_below(kept: Floats, missed: Floats, risk: float, at: float) -> int | N
     """
     from scipy.special import ndtri
 
-    spread = kept * risk * (1 - risk)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        z = np.where(spread > 0, (missed - kept * risk) / np.sqrt(spread), np.where(missed > 0, inf, 0.0))
-    screen = z <= ndtri(at) + np.where(spread > 100, 0.2, 1.5)
-    left = np.flatnonzero(screen & (kept > 0))[::-1]
-    for i in range(0, len(left), CHUNK):
-        rows = left[i : i + CHUNK]
+    reach = float(ndtri(at))
+    start = np.arange(0, len(kept), CHUNK)
+    end = np.minimum(start + CHUNK, len(kept))
+    over = np.maximum(missed[start] - kept[end - 1] * risk, 0.0)  # at least so many too many in the whole stretch
+    may = over <= max(reach + 1.5, 0.0) * np.sqrt(kept[end - 1] * risk * (1 - risk))
+    for i in np.flatnonzero(may)[::-1].tolist():
+        rows = np.arange(start[i], end[i])
+        rows = rows[_screened(kept[rows], missed[rows], risk, reach)][::-1]
         good = np.flatnonzero(_mid_tail(kept[rows], missed[rows], risk) <= at)
         if len(good):
             return int(rows[good[0]])
     return None
+
+
+def _screened(kept: Floats, missed: Floats, risk: float, reach: float) -> Bools:
+    """Cuts that are not clearly above the risk."""
+    spread = kept * risk * (1 - risk)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        z = np.where(spread > 0, (missed - kept * risk) / np.sqrt(spread), np.where(missed > 0, inf, 0.0))
+    return (z <= reach + np.where(spread > 100, 0.2, 1.5)) & (kept > 0)
 
 
 def _mid_tail(n: Floats, k: Floats, risk: float) -> Floats:

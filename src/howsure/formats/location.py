@@ -1,0 +1,39 @@
+"""Which files a path or pattern names, and whether they are too large to load."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from howsure._core.check import InputError
+from howsure.formats import arrow
+from howsure.formats.remote import is_remote, matches
+
+LARGE_BYTES, LARGE_ROWS = 1 << 30, 10_000_000  # from here on the command streams
+
+
+def matching(path: str) -> list[str]:
+    """The files that a path or pattern names, in the order of their names."""
+    if not glob.has_magic(path) or (not is_remote(path) and os.path.exists(path)):
+        return [path]
+    found = matches(path) if is_remote(path) else sorted(glob.glob(path, recursive=True))
+    if not found:
+        raise InputError(f"no file matches {path!r}.")
+    return found
+
+
+def large(paths: Sequence[str]) -> str | None:
+    """Why these files are streamed unless told otherwise: where they are, their bytes or their rows; None: they fit."""
+    if any(is_remote(path) or (not os.path.exists(path) and glob.has_magic(path)) for path in paths):
+        return "a pattern or an address"
+    size = sum(os.path.getsize(path) for path in paths if os.path.isfile(path))
+    if size >= LARGE_BYTES:
+        return f"{size / 2**30:.1f} GiB"
+    tables = [Path(path) for path in paths if Path(path).suffix.lower() in arrow.suffixes and os.path.isfile(path)]
+    try:
+        rows = sum(sum(arrow.outline(path).pieces or ()) for path in tables)
+    except (InputError, ModuleNotFoundError):  # reading them will say it better
+        return None
+    return f"{rows:,} rows" if rows >= LARGE_ROWS else None
