@@ -15,7 +15,7 @@ from math import hypot, inf, log, sqrt
 
 import numpy as np
 
-from howsure._core.check import Bools, Floats
+from howsure._core.check import Bools, Floats, Ints
 from howsure.bounds import proportion_limits
 from howsure.uncertainty.influence import Ranks, placements
 from howsure.uncertainty.means import student
@@ -223,8 +223,8 @@ def _last_below(kept: Floats, missed: Floats, risk: float, at: float) -> int | N
     over = np.maximum(missed[start] - kept[end - 1] * risk, 0.0)  # at least so many too many in the whole stretch
     may = over <= max(reach + 1.5, 0.0) * np.sqrt(kept[end - 1] * risk * (1 - risk))
     for i in np.flatnonzero(may)[::-1].tolist():
-        rows = np.arange(start[i], end[i])
-        rows = rows[_screened(kept[rows], missed[rows], risk, reach)][::-1]
+        every: Ints = np.arange(int(start[i]), int(end[i]))
+        rows = every[_screened(kept[every], missed[every], risk, reach)][::-1]
         good = np.flatnonzero(_mid_tail(kept[rows], missed[rows], risk) <= at)
         if len(good):
             return int(rows[good[0]])
