@@ -12,7 +12,7 @@ import howsure as hs
 HEAVY = {"pyarrow", "pandas", "polars", "torch", "sklearn", "matplotlib", "numba", "dask", "fsspec", "jinja2", "onnx"}
 NEVER = {"scipy.optimize", "scipy.stats", "scipy.sparse", "scipy.linalg", *HEAVY}
 SCIPY = {"scipy"}
-MODELS = {"howsure.calibrators.linear", "howsure.report.comparison"}
+MODELS = {"howsure.calibrators.choice", "howsure.report.comparison"}
 STREAMS = {"howsure.scale", "howsure.serving"}
 RUN = """
 import sys

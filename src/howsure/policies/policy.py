@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import inf, isnan, nan
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -15,15 +15,13 @@ from howsure._core import check
 from howsure._core.check import Array, Bools, Floats, InputError, Ints
 from howsure._core.frames import preformatted
 from howsure._core.text import array_of
+from howsure.calibrators import Calibrator
 from howsure.policies.costs import cheapest, cost_matrix, cost_outcomes
 from howsure.policies.guarantee import Guaranteed
 from howsure.policies.threshold import Threshold, rows_or_tally
 from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
 from howsure.tallies.tally import Tally
-
-if TYPE_CHECKING:
-    from howsure.calibrators import Calibrator
 
 By = Literal["class", "group", "label"]
 DONT_KNOW = "I don't know"
