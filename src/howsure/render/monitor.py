@@ -26,18 +26,18 @@ def sheet(data: MonitorData) -> Sheet:
 
 
 def verdict(data: MonitorData) -> list[str]:
-    """What a reader should know first."""
+    """What a reader should know first: whether the limits are met, and the last month beside the reference."""
     out: list[str] = []
-    for month in data["months"]:
-        guess, come = month["estimate"]["accuracy"], month["labelled"]
-        said = f"accuracy {_share(guess)} estimated, {_share(data['reference']['accuracy'])} in the reference"
-        if come is not None:
-            said += f"; {_share(come['accuracy'])} by {come['n']:,} labels"
-        out.append(f"{month['name']}: {said}.")
     failed = [limit for limit in data["limits"] if not limit["passed"]]
     if data["limits"]:
         names = ", ".join(limit["month"] for limit in failed)
         out.append(f"NOT PASSED: {names}: {failed[0]['what']} is not shown." if failed else "The stated limit is met.")
+    last = data["months"][-1]
+    said = f"accuracy {_share(last['estimate']['accuracy'])} estimated, {_share(data['reference']['accuracy'])}"
+    out.append(f"{last['name']}: {said} in the reference.")
+    if last["labelled"] is not None:
+        come = last["labelled"]
+        out.append(f"{last['name']}: accuracy {_share(come['accuracy'])} by the {come['n']:,} labels that came.")
     return out
 
 
