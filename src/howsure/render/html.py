@@ -37,6 +37,14 @@ COSTS = (
     ("deferral", "Cost of a deferral", 1),
     ("expert", "Error rate of the expert", 0),
 )
+CALLED = (
+    ("sensitivity", "sensitivity"),
+    ("specificity", "specificity"),
+    ("ppv", "right among the called (PPV)"),
+    ("npv", "right among the others (NPV)"),
+    ("counts", "called"),
+)
+LISTED = 100  # classes on a page
 BINS = {"equal_range": "equal range", "equal_size": "equal size", "adaptive": "adaptive"}
 
 
@@ -115,7 +123,8 @@ def _parts(report: ReportData) -> dict[str, object]:
         "steps": steps(report, page=True, full=True),
         "doubts": sections.doubts(views["label_errors"]),
         "pictured": any("image" in s for s in views["label_errors"]),
-        "classes": sections.classes(views["classes"]),
+        "classes": sections.classes(views["classes"][:LISTED]),
+        "unlisted": len(views["classes"]) > LISTED,
         "origin": [*origin(report["howsure"], report["provenance"]), *streamed(report.get("streamed"))],
     }
 
@@ -176,7 +185,7 @@ def _operating(report: ReportData) -> dict[str, object]:
     shown = sections.operating(o, report["n"])
     deferred = [(c["name"], c["deferred"][start], percent(c["deferred"][start])) for c in o["classes"]]
     some = len(deferred) < (report["k"] or len(report["views"]["classes"]))
-    names = ("coverage", "threshold", "accuracy", "low", "high", "errors", "deferred", "asked", "kept", "wrong")
+    names = ("coverage", "threshold", "accuracy", "low", "high", "asked", "kept", "wrong")
     columns = {name: o.get(name) for name in names}
     return {
         "shown": shown,
@@ -221,8 +230,15 @@ def _pictures(report: ReportData) -> dict[str, object]:
     bins, more = _reliability(report), pictures.more(report)
     found = report["views"].get("corp")
     corp = None if found is None else pictures.corp(report, found)
-    every = [*linked, *(b.picture for b in bins), *more, *([corp] if corp else [])]
+    positive = [p for p in (pictures.decision_curve(report), pictures.positive_reliability(report)) if p is not None]
+    every = [*linked, *(b.picture for b in bins), *more, *([corp] if corp else []), *positive]
+    binary = report["binary"]
+    calling = None if binary is None else binary.get("calling")
     return {
+        "positive": positive,
+        "positive_class": None if binary is None else binary["positive_class"],
+        "calling": None if calling is None else safe_json(calling),
+        "called": CALLED,
         "linked": linked,
         "reliability": bins,
         "more": more,

@@ -257,6 +257,16 @@ class CallRow(TypedDict):
     treat_all: float | None
 
 
+class Calling(TypedDict):
+    """Cases called positive from each threshold on, against their labels: columns of counts."""
+
+    threshold: list[float]
+    true_positive: list[float]
+    false_positive: list[float]
+    false_negative: list[float]
+    true_negative: list[float]
+
+
 class Binary(TypedDict):
     """The probability of the positive class, against all other classes where there are more than two.
 
@@ -275,6 +285,7 @@ class Binary(TypedDict):
     net_benefit: CurveData
     numbers: NotRequired[dict[str, Number]]
     thresholds: NotRequired[list[CallRow]]
+    calling: NotRequired[Calling]
     flexible: NotRequired[CurveData | None]
 
 

@@ -9,7 +9,7 @@ from typing import NamedTuple, TypedDict
 from markupsafe import Markup
 
 from howsure.render import svg
-from howsure.render.model import Column, CorpData, CurveData, ReportData, Scatter, ScoreData
+from howsure.render.model import Column, CorpData, CurveData, ReportData, Scatter
 from howsure.render.svg import Frame
 from howsure.render.words import number
 
@@ -71,8 +71,8 @@ def drawn(
 
 
 def short(column: Sequence[float | None]) -> Column:
-    """Numbers with five digits, which is more than a picture shows."""
-    return [None if v is None else v if isinstance(v, int) else float(f"{v:.5g}") for v in column]
+    """Numbers with four digits, which is more than a picture shows."""
+    return [None if v is None else v if isinstance(v, int) else float(f"{v:.4g}") for v in column]
 
 
 def more(report: ReportData) -> list[Picture]:
@@ -289,12 +289,46 @@ def odds(report: ReportData) -> Picture | None:
     lost = f" Hollow, at the top: {len(infinite)} that are infinite, all right or all wrong." if infinite else ""
     read = f"How much better a bet becomes when the score is known: one dot per hundredth of the answers.{lost}"
     series = {report["score"]: {"x": c["x"], "y": c["y"]}}
-    series |= {name: {"x": s["odds_by_quantile"]["x"], "y": s["odds_by_quantile"]["y"]} for name, s in _others(report)}
     return drawn("odds", "Odds by quantile", read, f, marks, series, said=_said(c, "Odds ratio"))
 
 
-def _others(report: ReportData) -> Iterable[tuple[str, ScoreData]]:
-    return report["scores"].items()
+def decision_curve(report: ReportData) -> Picture | None:
+    """Net benefit against the threshold probability, beside treating all and treating none."""
+    found = report["binary"]
+    if found is None:
+        return None
+    c = found["net_benefit"]
+    everyone = c.get("low", [None] * len(c["x"]))
+    high = top([*c["y"], found["prevalence"]])
+    f = svg.frame(UNIT, (-high / 4, high), ("threshold probability", "net benefit"), (svg.percent, svg.plain))
+    shown = [None if v is None or v < -high / 4 else v for v in everyone]
+    marks = [
+        svg.line(f, UNIT, (0.0, 0.0), "ideal"),
+        svg.line(f, c["x"], shown, "before"),
+        svg.line(f, c["x"], c["y"], "main"),
+    ]
+    name = found["positive_class"]
+    read = f"Worth of acting on the probability of {name}, in true positives per case; act where the line is highest."
+    legend = (("by this probability", "main"), ("treat all", "before"), ("treat none", "ideal"))
+    series = {"by this probability": {"x": c["x"], "y": c["y"]}, "treat all": {"x": c["x"], "y": everyone}}
+    return drawn("decision", "Decision curve", read, f, marks, series, said=_said(c, "Net benefit"), legend=legend)
+
+
+def positive_reliability(report: ReportData) -> Picture | None:
+    """How often the positive class came true against its probability, without bins, with its band."""
+    c = None if report["binary"] is None else report["binary"].get("flexible")
+    if report["binary"] is None or c is None:
+        return None
+    f = svg.frame(UNIT, UNIT, (f"probability of {report['binary']['positive_class']}", "came true"))
+    none: Column = [None] * len(c["x"])
+    marks = [
+        svg.band(f, c["x"], c.get("low", none), c.get("high", none)),
+        svg.line(f, UNIT, UNIT, "ideal"),
+        svg.line(f, c["x"], c["y"], "main"),
+    ]
+    read = "On the dashed line the probability is kept. Shaded: limits of the curve."
+    title = "Calibration of the positive class"
+    return drawn("positive", title, read, f, marks, {"flexible": _columns(c)}, said=_said(c, "Share that came true"))
 
 
 def rate(report: ReportData, name: str, title: str) -> Picture | None:
@@ -307,7 +341,8 @@ def rate(report: ReportData, name: str, title: str) -> Picture | None:
     if name == "roc":
         marks.insert(0, svg.line(f, UNIT, UNIT, "ideal"))
     read = "Finding errors by low confidence. Compare scores of one model with it, never two models."
-    return drawn(name, title, read, f, marks, {report["score"]: _columns(c)}, said=_said(c, c["labels"][1]))
+    series = {report["score"]: {"x": c["x"], "y": c["y"]}}
+    return drawn(name, title, read, f, marks, series, said=_said(c, c["labels"][1]))
 
 
 def _fates(report: ReportData) -> tuple[tuple[str, str], ...]:

@@ -9,7 +9,7 @@ from howsure._core.check import Floats, InputError, Ints
 from howsure.bounds import proportion_limits
 from howsure.policies.guarantee import kept_counts
 from howsure.policies.sequences import Kept, step_rows, upper_bound
-from howsure.render.model import CorpData, Deciding, Metrics, Points, TestedSteps, curve_json
+from howsure.render.model import Calling, CorpData, Deciding, Metrics, Points, TestedSteps, curve_json
 from howsure.report.catalogue import is_claim
 from howsure.report.summary import Summary
 from howsure.tallies.pooling import pooled
@@ -91,6 +91,27 @@ def corp_data(s: Summary) -> CorpData | None:
         "miscalibration": found.miscalibration,
         "discrimination": found.discrimination,
         "uncertainty": found.uncertainty,
+    }
+
+
+def calling(t: Tally) -> Calling:
+    """Counts where cases are called positive from each hundredth on; `t` is the tally of the positive probability.
+
+    >>> from howsure import tally
+    >>> found = calling(tally([0.9, 0.6, 0.2], correct=[1, 0, 0]))
+    >>> found["true_positive"][49], found["false_positive"][49]
+    (1, 1)
+    """
+    at = np.arange(1, 100) / 100
+    rows = np.searchsorted(-t.score, -at, side="right")
+    called, wrong = (np.concatenate(([0], np.cumsum(c)))[rows] for c in (t.count, t.loss))
+    positive = t.n - t.total
+    return {
+        "threshold": at.tolist(),
+        "true_positive": _plain(called - wrong),
+        "false_positive": _plain(wrong),
+        "false_negative": _plain(positive - (called - wrong)),
+        "true_negative": _plain(t.total - wrong),
     }
 
 

@@ -17,6 +17,7 @@ from howsure.metrics.binary import brier_decomposition, net_benefit, observed_ex
 from howsure.metrics.recalibration import recalibration
 from howsure.predictions.outcomes import Outcomes
 from howsure.render.model import Binary, BrierData, CallRow, Number, curve_json
+from howsure.report.deciding import calling
 from howsure.report.summary import Summary
 from howsure.tallies.tally import Tally, is_tally
 from howsure.uncertainty.intervals import Interval, each_interval
@@ -53,6 +54,7 @@ def binary(s: Summary, level: float, seed: int = 0, thresholds: Sequence[float] 
         "calibration_slope": number(fit.slope, slope),
         "brier_decomposition": BrierData(**parts._asdict()),
         "reliability": curve_json(curves.reliability(t, equal_size(10))),
+        "calling": calling(t),
         "net_benefit": curve_json(net_benefit(t)),
         "numbers": _numbers(t, source, level, seed),
         "thresholds": calls(t, source, thresholds, level),

@@ -96,7 +96,7 @@ def deferral(s: Summary) -> list[ClassDeferral]:
     if len(names) > SHOWN_CLASSES:
         most = np.argsort(share.mean(axis=1), kind="stable")[::-1][:SHOWN_CLASSES]
         present = np.intersect1d(most, present)
-    return [{"name": names[c], "count": int(count[c]), "deferred": finite(share[c], 4)} for c in present.tolist()]
+    return [{"name": names[c], "count": int(count[c]), "deferred": finite(share[c], 3)} for c in present.tolist()]
 
 
 def histogram(s: Summary) -> HistogramData:

@@ -183,3 +183,21 @@
   for (const e of all("input[name=bins]")) e.addEventListener("change", () => set("bins", e.id.slice(5), "equal_range"));
   follow(() => { const e = $(`bins-${state.get("bins") ?? "equal_range"}`); if (e) e.checked = true; });
 })();
+
+// A second threshold, on the probability of the positive class.
+(() => {
+  "use strict";
+  const { $, all, state, set, follow } = howsure;
+  const slider = $("calling");
+  if (!slider || !$("calls")) return;
+  const c = JSON.parse($("calls").textContent);
+  const share = (a, b) => b ? `${(100 * a / b).toFixed(1)} % (${Math.round(a).toLocaleString("en-US")} of ${Math.round(b).toLocaleString("en-US")})` : "none";
+  const show = () => {
+    const i = Number(slider.value) - 1, [tp, fp, fn, tn] = ["true_positive", "false_positive", "false_negative", "true_negative"].map((k) => c[k][i]);
+    const said = { threshold: c.threshold[i].toFixed(2), sensitivity: share(tp, tp + fn), specificity: share(tn, tn + fp), ppv: share(tp, tp + fp), npv: share(tn, tn + fn), counts: share(tp + fp, tp + fp + fn + tn) };
+    for (const e of all("[data-called]")) e.textContent = said[e.dataset.called];
+    slider.setAttribute("aria-valuetext", `from ${said.threshold} on: sensitivity ${said.sensitivity}, specificity ${said.specificity}`);
+  };
+  slider.addEventListener("input", () => { set("call", slider.value, "50"); show(); });
+  follow(() => { slider.value = state.get("call") ?? "50"; show(); });
+})();
