@@ -283,3 +283,33 @@ def test_one_more_sample_is_counted_on_the_grid_however_it_comes() -> None:
     parts.merge_state(counted(made.AURC(outputs="logits"), z[5000:], y[5000:]))
     assert whole.tally().approximate == parts.tally().approximate != None  # noqa: E711
     assert whole.compute().item() == parts.compute().item()
+
+
+@pytest.mark.parametrize(("metric", "function", "options"), TALLY_METRICS)
+def test_a_metric_behaves_as_torchmetrics_asks_of_its_own(metric: Any, function: Any, options: Any) -> None:
+    """What the tester of torchmetrics' own suite asks: constants, clone, pickle, hash, each batch, all batches."""
+    z, y = outputs(600)
+    exact = lambda rows: function(hs.tally(*_judged(z[rows], y[rows])), **options)
+    found = metric(outputs="logits", **options)
+    for name in ("is_differentiable", "higher_is_better"):
+        with pytest.raises(RuntimeError):
+            setattr(found, name, not getattr(found, name))
+    clone = found.clone()
+    assert clone is not found
+    assert type(clone) is type(found)
+    found = pickle.loads(pickle.dumps(found))
+    for i in range(0, 600, 100):
+        rows = slice(i, i + 100)
+        batch = found(*tensors(z[rows], y[rows]))
+        assert batch.item() == pytest.approx(exact(rows), abs=1e-8)
+        assert batch.requires_grad == found.is_differentiable
+    assert hash(found)
+    assert found.state_dict() == {}
+    assert found.compute().item() == pytest.approx(exact(slice(None)), abs=1e-8)
+    found.reset()
+    assert found.tally() is None
+
+
+def _judged(z: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    preds = hs.Predictions.from_logits(z, y)
+    return preds.confidence, preds.correct
