@@ -1,4 +1,4 @@
-# make demo | test | test-all | check | bench | app | docs | release-check: each sets up what it needs in .venv*, then runs.
+# make demo | test | test-all | test-long | check | bench | app | docs | release-check: each sets up what it needs in .venv*, then runs.
 PYTHON ?= python3
 VENV ?= .venv
 ALL ?= .venv-all
@@ -17,7 +17,7 @@ STAMP = .howsure-stamp
 COVER_FLAGS = $(if $(COVER),--cov=howsure --cov-branch --cov-append --cov-report=)
 REPORT = report --skip-covered --skip-empty --sort=cover
 
-.PHONY: demo test test-all check bench app docs changelog release-files release-check clean
+.PHONY: demo test test-all test-long check bench app docs changelog release-files release-check clean
 
 demo: $(VENV)/$(STAMP)
 	$(VENV)/bin/howsure demo
@@ -35,6 +35,11 @@ test-all: $(ALL)/$(STAMP) $(INTEGRATIONS)/$(STAMP) $(NOTEBOOKS)/$(STAMP)
 	$(INTEGRATIONS)/bin/python -m pytest $(PYTEST_FLAGS) $(COVER_FLAGS) tests/integrations src/howsure/integrations src/howsure/sklearn.py
 	$(if $(COVER),$(INTEGRATIONS)/bin/coverage $(REPORT))
 	$(NOTEBOOKS)/bin/python -m pytest tests/notebooks
+
+# Attacks: small files that unpack to much, and mutations of files, states, lines and calls for three minutes.
+test-long: $(ALL)/$(STAMP)
+	$(ALL)/bin/python -m pytest $(PYTEST_FLAGS) -m long tests
+	$(ALL)/bin/python -m benchmarks.attack --only 7 --minutes 3
 
 check: $(VENV)/$(STAMP) $(ALL)/$(STAMP) $(INTEGRATIONS)/$(STAMP)
 	$(VENV)/bin/ruff format --check .

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial, reduce
 from itertools import islice
-from typing import Generic, Protocol, Self, TypeVar, cast
+from typing import Any, Generic, Protocol, Self, TypeVar, cast
 from urllib.parse import urlsplit
 
 from howsure._core.check import InputError
@@ -120,12 +120,27 @@ def connected(address: str) -> Generator[Map]:
     """A map over the workers of the Dask scheduler at an address such as tcp://10.0.0.1:8786."""
     distributed = need("distributed", for_="a cluster", extra="dask")
     _check_address(address)
-    try:
-        client = distributed.Client(address, timeout=CONNECT, set_as_default=False)
-    except (OSError, ValueError) as e:
-        raise InputError(f"{address} is not a Dask scheduler ({str(e).splitlines()[0]}).") from None
-    with client:
+    with _client(distributed, address) as client:
         yield cluster(client)
+
+
+def _client(distributed: Any, address: str) -> Any:
+    """A client, made aside: what only looks like a scheduler may keep it waiting far longer than it was told to."""
+    made: list[Any] = []
+
+    def make() -> None:
+        try:
+            made.append(distributed.Client(address, timeout=CONNECT, set_as_default=False))
+        except Exception as e:  # whatever another server makes of it
+            made.append(e)
+
+    thread = threading.Thread(target=make, daemon=True)
+    thread.start()
+    thread.join(2 * CONNECT)
+    if not made or isinstance(made[0], Exception):
+        why = f"it did not answer in {2 * CONNECT:g} s" if not made else f"{str(made[0]) or type(made[0]).__name__}"
+        raise InputError(f"{address} is not a Dask scheduler ({why.splitlines()[0]}).")
+    return made[0]
 
 
 def _check_address(address: str) -> None:

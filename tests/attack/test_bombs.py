@@ -14,6 +14,7 @@ from howsure.policies import Policy
 MEGABYTES = 600  # torch and pyarrow take up to 300 when they are only imported
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", ["doctor", "evaluate"])
 @pytest.mark.parametrize("bomb", BOMBS, ids=lambda bomb: bomb.name)
 def test_a_small_file_takes_little_memory(bomb: Bomb, command: str, tmp_path: Path) -> None:
@@ -22,6 +23,7 @@ def test_a_small_file_takes_little_memory(bomb: Bomb, command: str, tmp_path: Pa
     assert found.fault(MEGABYTES) == ""
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("bomb", [bomb for bomb in BOMBS if bomb.streamed], ids=lambda bomb: bomb.name)
 def test_a_pipe_takes_little_memory(bomb: Bomb, tmp_path: Path) -> None:
     hs.save(Policy("max_prob", 0.8), tmp_path / "policy.json")

@@ -248,12 +248,11 @@ def logits(a: Array, name: str) -> Array:
         need = f"finite numbers within ±{LARGEST:g} are needed"
         got = f"has {int(bad.sum()):,} {'infinite values' if np.isinf(a[bad]).any() else 'values beyond all bounds'}"
         raise InputError(name, got=got, first=row, need=need, hint="For a class that is ruled out use -inf")
-    none = np.isneginf(a).all(axis=-1) if a.ndim > 1 else np.isneginf(a)
-    if none.any():
-        row = first(none.reshape(-1)) % none.shape[-1]
-        raise InputError(
-            name, got="has rows of nothing but -inf", first=row, need="at least one class must be possible"
-        )
+    if a.ndim > 1 and a.shape[-1] > 1:  # the other class of a binary model has logit 0
+        none: Bools = np.isneginf(a).all(axis=-1).reshape(-1)
+        if none.any():
+            need = "at least one class must be possible"
+            raise InputError(name, got="has rows of nothing but -inf", first=first(none) % a.shape[-2], need=need)
     return a
 
 

@@ -11,7 +11,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from howsure._core.check import Array, Floats, InputError, column
+from howsure._core.check import Array, Bools, Floats, InputError, column
 from howsure.calibrators._fitted import Fitted, needs_classes, same_classes, with_values
 from howsure.calibrators._logits import as_logits, members
 from howsure.calibrators._slope import averaged, least, per_pass
@@ -88,9 +88,10 @@ def _possible(preds: Predictions) -> Predictions:
     if preds.kind != "logits" or v.min() > -inf:
         return preds
     out = np.isneginf(v)
-    wrong = np.take_along_axis(out if v.ndim == 3 else out[None], preds.labels[None, :, None], 2)
-    if wrong.all(axis=0).any():
-        i = int(np.flatnonzero(wrong.all(axis=0)[:, 0])[0])
+    own: Bools = (out if v.ndim == 3 else out[None])[:, np.arange(preds.n), preds.labels]
+    wrong = np.flatnonzero(np.logical_and.reduce(own, axis=0))
+    if len(wrong):
+        i = int(wrong[0])
         need = "the likelihood is 0 at every temperature"
         raise InputError("labels", row=i, got="is a class of logit -inf", need=need, hint="Leave out these rows")
     low = v.max(axis=-1, keepdims=True).astype(np.float64) - FAR

@@ -16,6 +16,7 @@ from howsure.formats.contents import Cells, Contents, Report, refuse
 from howsure.formats.names import ATTRIBUTE, Wanted, attributes, choose, class_names, kind, no_split, plan
 from howsure.predictions.unanswered import Unanswered
 
+GAPS = 20  # columns with empty values until a table is given up
 VECTORS = ("logits", "probs", "logprobs", "mc_logits", "mc_probs")
 TYPED: dict[str, Callable[[Column], Array]] = {
     "confidence": cells.confidences,
@@ -93,7 +94,7 @@ class _Load:
 
 
 def _load(part: str, names: tuple[str, ...], how: _Load) -> _Loaded:
-    values = [(name, how.contents.entries[name].load()) for name in names]
+    values = list(_columns(names, how.contents))
     arrays = [v for _, v in values if isinstance(v, np.ndarray)]
     if len(arrays) == len(values):
         return _Loaded(_stacked(arrays, part, names, how.contents))
@@ -103,6 +104,18 @@ def _load(part: str, names: tuple[str, ...], how: _Load) -> _Loaded:
     if part in how.vectors:
         return _vectors(part, columns, how.narrow)
     return _Loaded(TYPED.get(part, cells.names)(columns[0]))
+
+
+def _columns(names: tuple[str, ...], contents: Contents) -> Iterator[tuple[str, Array | Cells]]:
+    """The columns one after the other; where one after the other has gaps, the rows do not have the same classes."""
+    gaps = 0
+    for name in names:
+        cells = contents.entries[name].load()
+        gaps += not isinstance(cells, np.ndarray) and len(names) > GAPS and None in cells
+        if gaps > GAPS:
+            got = f"lacks values in more than {GAPS} of the columns {names[0]!r} to {names[-1]!r}"
+            raise InputError(contents.path.name, got=got, need="every row needs a value for every class")
+        yield name, cells
 
 
 def _stacked(arrays: list[Array], part: str, names: tuple[str, ...], contents: Contents) -> Array:

@@ -101,8 +101,10 @@ def file_blocks(path: Path) -> Iterator[bytes]:
 def _unpacked(path: Path) -> Iterator[bytes]:
     budget = Budget(path.name, path.stat().st_size)
     with path.open("rb") as raw, gzip.open(raw, "rb") as file:
-        while block := _block(file, path):
+        while block := _block(file, path):  # once to see how much it is: parsing takes far longer
             budget.spend(len(block), held=False)
+    with path.open("rb") as raw, gzip.open(raw, "rb") as file:
+        while block := _block(file, path):
             yield block
 
 

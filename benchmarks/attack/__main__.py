@@ -1,0 +1,126 @@
+"""All attacks: a table of what was tried and what failed, with the largest memory and the longest time.
+
+python -m benchmarks.attack                        everything, mutations for five minutes
+python -m benchmarks.attack --minutes 600 --state fuzz.json --only 7     goes on until 10⁶ mutations are done
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import tempfile
+import time
+import xml.etree.ElementTree as ElementTree
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+from pathlib import Path
+
+from benchmarks.attack import fuzz, states
+from benchmarks.attack.bombs import BOMBS
+from benchmarks.attack.child import run
+
+ROOT = Path(__file__).resolve().parents[2]
+MEGABYTES = 600
+
+
+@dataclass
+class Row:
+    """One area."""
+
+    area: str
+    tried: int = 0
+    failed: int = 0
+    megabytes: int = 0
+    seconds: float = 0.0
+    faults: tuple[str, ...] = ()
+
+
+def bombs() -> Row:
+    row = Row("1 small files, endless input")
+    for bomb in BOMBS:
+        if find_spec(bomb.package) is None:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            path = bomb.make(Path(folder))
+            for command in ("doctor", "evaluate"):
+                found = run([command, path])
+                fault = found.fault(MEGABYTES)
+                row.tried += 1
+                row.failed += bool(fault)
+                row.megabytes, row.seconds = max(row.megabytes, found.megabytes), max(row.seconds, found.seconds)
+                row.faults += (f"{bomb.name} {command}: {fault}",) if fault else ()
+    return added(row, tests(row.area, "attack/test_endless.py"))
+
+
+def added(row: Row, other: Row) -> Row:
+    faults = (*row.faults, *other.faults)
+    seconds = max(row.seconds, other.seconds)
+    return Row(row.area, row.tried + other.tried, row.failed + other.failed, row.megabytes, seconds, faults)
+
+
+def tests(area: str, *paths: str) -> Row:
+    """Tests of an area, each one a try."""
+    with tempfile.TemporaryDirectory() as folder:
+        report = Path(folder) / "report.xml"
+        call = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report}"]
+        subprocess.run([*call, *(str(ROOT / "tests" / p) for p in paths)], cwd=ROOT, capture_output=True, check=False)
+        cases = ElementTree.parse(report).getroot().iter("testcase")
+        found = [c for c in cases if c.find("skipped") is None]
+    bad = [c for c in found if c.find("failure") is not None or c.find("error") is not None]
+    longest = max((float(c.get("time", 0)) for c in found), default=0.0)
+    return Row(area, len(found), len(bad), 0, longest, tuple(str(c.get("name")) for c in bad))
+
+
+def tampered(number: int = 3000) -> Row:
+    row = Row("4 tampered states")
+    with tempfile.TemporaryDirectory() as folder:
+        for i in range(number):
+            start = time.perf_counter()
+            found = states.one(i, Path(folder))
+            row.seconds = max(row.seconds, time.perf_counter() - start)
+            row.tried += 1
+            if found.startswith("unforeseen"):
+                row.failed += 1
+                row.faults += (f"{i} {found}",)
+    return added(row, tests(row.area, "attack/test_states.py"))
+
+
+def mutations(minutes: float, state: Path | None) -> Row:
+    with tempfile.TemporaryDirectory() as folder:
+        found = fuzz.run(minutes, state or Path(folder) / "fuzz.json")
+    tried = sum(found["counts"].values())
+    return Row(
+        "7 mutations", tried, len(found["failures"]), found["megabytes"], found["longest"], tuple(found["failures"])
+    )
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=5.0, help="of mutations")
+    parser.add_argument("--state", type=Path, help="file from which mutations go on")
+    parser.add_argument("--only", default="1234567", help="areas, e.g. 47")
+    args = parser.parse_args()
+    areas: dict[str, Callable[[], Row]] = {
+        "1": bombs,
+        "2": lambda: tests("2 escaped outputs", "attack/test_sinks.py"),
+        "3": lambda: tests("3 streams", "serving"),
+        "4": tampered,
+        "5": lambda: tests("5 numbers at the edge", "attack/test_edges.py"),
+        "6": lambda: tests("6 cluster", "attack/test_cluster.py"),
+        "7": lambda: mutations(args.minutes, args.state),
+    }
+    print(f"{'area':<32}{'tried':>9}{'failed':>8}{'peak MB':>9}{'longest s':>11}", flush=True)
+    faults: list[str] = []
+    for key in args.only:
+        row = areas[key]()
+        peak = f"{row.megabytes:,}" if row.megabytes else "-"
+        print(f"{row.area:<32}{row.tried:>9,}{row.failed:>8,}{peak:>9}{row.seconds:>11.1f}", flush=True)
+        faults += [f"{row.area}: {fault}" for fault in row.faults]
+    print("\n".join(faults[:50]))
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
