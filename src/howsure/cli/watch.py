@@ -10,6 +10,7 @@ import click
 
 from howsure._core import json
 from howsure._core.check import InputError
+from howsure._core.text import printable
 from howsure.cli.common import note
 
 if TYPE_CHECKING:
@@ -39,7 +40,7 @@ def status(states: Sequence[str], as_json: bool) -> int:
 
     found = [(path, load_watched(path)) for path in states]
     for path, state in found:
-        click.echo(json.line({"state": path, **_facts(state)}) if as_json else f"{path}: {_words(state)}")
+        click.echo(json.line({"state": path, **_facts(state)}) if as_json else printable(f"{path}: {_words(state)}"))
     return ALARM if any(state.alarms for _, state in found) else 0
 
 
