@@ -229,14 +229,17 @@ class _Page(HTMLParser):
         super().__init__()
         self.ids: set[str] = set()
         self.links: list[str] = []
+        self.loads: set[str] = set()
         self.feed(text)
 
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:  # noqa: ARG002
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
         for key, value in attrs:
             if key in ("id", "name") and value:
                 self.ids.add(value)
             if key in ("href", "src") and value:
                 self.links.append(value)
+            if value and (key == "src" or (key == "href" and tag == "link" and dict(attrs).get("rel") == "stylesheet")):
+                self.loads.add(value)
 
 
 def check_links() -> None:
@@ -249,6 +252,8 @@ def check_links() -> None:
     for page, found in pages.items():
         for link in found.links:
             parts = urlsplit(link)
+            if link in found.loads and (parts.netloc or parts.scheme not in ("", "data")):
+                wrong.append(f"{page.relative_to(SITE)}: loads {link} from elsewhere")
             if parts.scheme or parts.netloc:
                 continue
             count += 1

@@ -34,7 +34,13 @@ def _block(self, node):
     raise nodes.SkipNode
 
 
+def _said_nothing(*given):
+    """A field of a named tuple whose only words are Python's own says nothing."""
+    return True if (getattr(given[3], "__doc__", None) or "").startswith("Alias for field number") else None
+
+
 def setup(app):
+    app.connect("autodoc-skip-member", _said_nothing)
     app.add_html_math_renderer("mathml", inline_renderers=(_inline, None), block_renderers=(_block, None))
 
 

@@ -196,7 +196,8 @@ def test_the_row_that_speaks_for_a_group_does_not_depend_on_their_order() -> Non
     rng = np.random.default_rng(8)
     o = clusters(rng, 80, 5)
     order = rng.permutation(len(o))
-    assert guaranteed_threshold(o, risk=0.3, delta=0.1) == guaranteed_threshold(o[order], risk=0.3, delta=0.1)
+    found, again = (guaranteed_threshold(rows, risk=0.3, delta=0.1) for rows in (o, o[order]))
+    assert repr(found) == repr(again)  # nan is nan here; since Python 3.13 two equal dataclasses hold none
 
 
 @pytest.mark.parametrize(
