@@ -29,7 +29,7 @@ def class_numbers(given: object, k: int, names: tuple[str, ...] | None = None, n
 
 def class_places(given: object, k: int, names: tuple[str, ...] | None = None, name: str = "labels") -> Ints:
     """The same, before anyone looks whether there are so many classes."""
-    a = _column(plain(given), k, name)
+    a = _column(plain(check.unmasked(given, name)), k, name)
     _refuse_missing(a, name)
     if a.dtype.kind in "OU":
         return _named([str(cell) for cell in a.tolist()], k, names, name)
@@ -38,6 +38,9 @@ def class_places(given: object, k: int, names: tuple[str, ...] | None = None, na
     if a.dtype.kind == "f" and (a != np.floor(a)).any():
         i = check.first(a != np.floor(a))
         raise InputError(name, row=i, got=f"is {a[i]:g}", need=f"whole class numbers 0 to {k - 1} are needed")
+    if a.dtype.kind in "uf" and (bad := np.abs(a) >= 2.0**62).any():  # no int64: the message must say what it was
+        i = check.first(bad)
+        raise InputError(name, row=i, got=f"is {a[i]}", need=f"with {k} classes labels run from 0 to {k - 1}")
     return a.astype(np.int64)
 
 
