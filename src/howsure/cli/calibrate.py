@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -71,7 +72,12 @@ def command(
     settings: dict[str, Any] = {"level": level, "seed": seed}
     with working("fitting"):
         report = calibration_report(val, test, method, criterion=_metric(criterion), folds=folds, **settings)
-    again = {"fit": read_again(fit, {**how}), "on": read_again(on or fit, {**how, "split": on_split})}
+    judged = {**how, "split": on_split}
+    again = {
+        "on": read_again(on or fit, judged),
+        "fit name": read_again([Path(f).name for f in fit], how),
+        "on name": read_again([Path(f).name for f in on or fit], judged),
+    }
     for target in _write(report, test, out, html, settings, again):
         note(f"wrote {target}", quiet)
     if as_json:
@@ -119,8 +125,8 @@ def _write(
         page.data["calibration"] = report.to_dict()
         page.data["provenance"]["reading"] = again["on"]
         page.data["provenance"]["inputs"] = [
-            {"file": f"fitted on {again['fit']}"},
-            {"file": f"judged on {again['on']}", "sha256": page.data["provenance"]["inputs"][0].get("sha256", "")},
+            {"file": f"fitted on {again['fit name']}"},
+            {"file": f"judged on {again['on name']}", "sha256": page.data["provenance"]["inputs"][0].get("sha256", "")},
         ]
         page.to_html(html)
     return [target for target in (out, html) if target]

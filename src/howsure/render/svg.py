@@ -10,7 +10,7 @@ from math import ceil, floor, log10
 from markupsafe import Markup, escape
 
 WIDTH, HEIGHT = 340, 252
-LEFT, RIGHT, TOP, BOTTOM = 46, 14, 30, 44
+LEFT, RIGHT, TOP, BOTTOM = 53, 14, 30, 44
 Numbers = Sequence[float | None]
 Format = Callable[[float], str]
 
