@@ -72,3 +72,10 @@ def test_the_first_metric_needs_numpy_alone() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     tops = {name.partition(".")[0] for name in done.stdout.split()}
     assert tops & {"scipy", "statistics", "decimal", "inspect", "json", "click", "rich", *HEAVY} == set()
+
+
+def test_a_stream_of_parquet_does_without_pandas(folder: Path) -> None:
+    pytest.importorskip("pyarrow")
+    hs.write(hs.Predictions.from_confidence([0.9, 0.8, 0.7] * 20, [1, 1, 0] * 20), folder / "rows.parquet")
+    found = imported(["evaluate", "rows.parquet", "--stream"], folder)
+    assert sorted(found & {"pandas", "scipy.optimize", "torch", "numba"}) == []

@@ -57,13 +57,14 @@ def outline(path: Path) -> Outline:
             schema, pieces = _parquet_pieces(path, file, budget)
         else:
             schema, pieces = _ipc_pieces(file, budget)
-        empty = schema.empty_table().combine_chunks().to_batches() or [_no_rows(schema)]
-    return Outline(_contents(empty[0], path, 0, budget), pieces)
+        empty = _no_rows(schema)
+    return Outline(_contents(empty, path, 0, budget), pieces)
 
 
 def _no_rows(schema: Any) -> Any:
     pa = _pyarrow()
-    return pa.RecordBatch.from_arrays([pa.array([], type=field.type) for field in schema], schema=schema)
+    empty = [pa.nulls(0, field.type) for field in schema]  # pa.array() would import pandas
+    return pa.RecordBatch.from_arrays(empty, schema=schema)
 
 
 def _parquet_pieces(path: Path, file: Any, budget: Budget) -> tuple[Any, tuple[int, ...]]:
@@ -204,7 +205,7 @@ def _values(column: Any, where: str, before: int, budget: Budget) -> Array | Cel
         if _is_list(inner.type) or _is_number(inner.type):
             return _nested(column, inner, where, before, budget)
     if _is_number(column.type):
-        return column.to_numpy(zero_copy_only=False)
+        return _numbers(column)
     plain = (str, int, float, list, dict)
     return [cell if isinstance(cell, plain) else str(cell) for cell in _cells(column, where, budget)]
 
@@ -248,6 +249,19 @@ def _cells(column: Any, where: str, budget: Budget) -> list[Any]:
 
 def _lengths(column: Any) -> list[int | None]:
     return need("pyarrow.compute", for_="lists", extra="files").list_value_length(column).to_pylist()
+
+
+def _numbers(column: Any) -> Array:
+    """Numbers without gaps as an array; `column.to_numpy()` gives the same and imports pandas where it is installed."""
+    types, n, first = _pyarrow().types, len(column), column.offset
+    values = column.buffers()[1]
+    if values is None:
+        return np.empty(0, column.type.to_pandas_dtype())
+    if types.is_boolean(column.type):
+        bits = np.unpackbits(np.frombuffer(values, np.uint8), count=first + n, bitorder="little")
+        return bits[first:].view(np.bool_)
+    dtype = np.dtype(column.type.to_pandas_dtype())
+    return np.frombuffer(values, dtype, count=n, offset=first * dtype.itemsize)
 
 
 def _check_full(column: Any, where: str, before: int, width: int = 1) -> None:
