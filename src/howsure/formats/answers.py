@@ -59,7 +59,8 @@ def in_runs(runs: Iterable[Fields]) -> Iterator[Fields]:
     if held is not None:
         yield held
     elif path is not None:
-        raise InputError(path.name, got="has no answer with a confidence", need="at least one is needed")
+        got = "is empty" if before is None else "has no answer with a confidence"
+        raise InputError(path.name, got=got, need="at least one is needed")
 
 
 def _sum(a: Unanswered | None, b: Unanswered | None) -> Unanswered | None:
