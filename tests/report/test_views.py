@@ -24,7 +24,7 @@ def test_operating_points_by_hand() -> None:
     assert o["deferred"] == [750, 500, 250, 0]
     assert o["classes"] == [
         {"name": "no", "count": 1, "deferred": [0, 0, 0, 0]},
-        {"name": "yes", "count": 3, "deferred": [1, 0.6667, 0.3333, 0]},
+        {"name": "yes", "count": 3, "deferred": [1, 0.667, 0.333, 0]},
     ]
 
 
