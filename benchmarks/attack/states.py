@@ -90,7 +90,11 @@ def top() -> hs.Predictions:
 @cache
 def values() -> tuple[Any, ...]:
     """One value of every class that can be saved."""
-    fits = [getattr(calibrators, n) for n in calibrators.__all__ if hasattr(getattr(calibrators, n), "fit")]
+    fits = [
+        getattr(calibrators, n)
+        for n in calibrators.__all__
+        if n != "PerLabel" and hasattr(getattr(calibrators, n), "fit")
+    ]
     out = [fit.fit(preds()) for fit in fits] + [fit.fit(top()) for fit in (calibrators.Platt, calibrators.Isotonic)]
     choose = lambda t: guaranteed_threshold(t, risk=0.5, delta=0.2)
     made = Policy.fit(preds(), choose) if hasattr(Policy, "fit") else Policy("max_prob", 0.5)

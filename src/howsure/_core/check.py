@@ -86,8 +86,9 @@ def _sentence(e: InputError) -> str:
 
 def unmasked(x: object, name: str) -> object:
     """Return `x`; raise if it is a masked array that hides something: its mask would be lost."""
-    if isinstance(x, np.ma.MaskedArray) and np.ma.is_masked(x):
-        hidden = np.ma.getmaskarray(x)
+    mask: object = getattr(x, "mask", None) if issubclass(type(x), np.ma.MaskedArray) else None
+    hidden: Bools = np.asarray(False if mask is None else mask, dtype=np.bool_)
+    if hidden.any():
         raise InputError(
             name,
             got=f"has {int(hidden.sum()):,} masked values",

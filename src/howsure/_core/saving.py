@@ -112,7 +112,7 @@ def _version() -> str:
 
 
 def _document(name: str) -> Any:
-    return getattr(import_module("howsure.report"), name)
+    return getattr(import_module("howsure"), name)
 
 
 def _find(name: str) -> type:

@@ -7,7 +7,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from howsure._core.optional import need
 from howsure.formats import packed
 from howsure.formats.contents import AGAIN, Cells, Contents, Damaged, Entry, as_list, reason
 from howsure.formats.names import column_name
+from howsure.formats.remote import Remote
 
 suffixes = (".parquet", ".pq", ".arrow", ".feather", ".ipc")
 title = "Parquet or Arrow table"
@@ -80,7 +81,9 @@ def _group_bytes(group: Any, file: Any, path: Path) -> int:
     columns = [group.column(i) for i in range(group.num_columns)]
     stated = sum(max(c.total_uncompressed_size, packed.VALUE * c.num_values) for c in columns)
     stated = max(stated, packed.VALUE * group.num_rows)
-    return max(stated, sum(_pages(c, file) for c in columns)) if isinstance(path, Path) else stated
+    return (
+        max(stated, sum(_pages(c, file) for c in columns)) if not isinstance(cast("object", path), Remote) else stated
+    )
 
 
 def _pages(column: Any, file: Any) -> int:
