@@ -16,10 +16,13 @@ from pathlib import Path
 import numpy as np
 
 import howsure as hs
+from howsure.metrics.mean_loss import mean_loss
 from howsure.policies import label_thresholds
+from howsure.predictions.images import images_of
 
 SHARED = Path(os.environ.get("HOWSURE_SHARED", Path(__file__).parents[2] / "shared"))
 RISK = DELTA = 0.05
+DICE_RISK = 0.25
 Run = dict[str, float | bool | int]
 
 
@@ -51,14 +54,46 @@ def labels(drawn: int = 2000) -> Callable[[int], Run]:
     return run
 
 
-KINDS = {"labels": labels}
+def images(path: str, drawn: int) -> Callable[[int], Run]:
+    """A U-Net on images: limits of the mean loss and of the AURC over images, a promise about accepted images."""
+    names = {"group": "image_ids"}
+    parts = [images_of(hs.read(path, split=split, names=names)) for split in ("val", "test")]
+    score = np.concatenate([p.scores["mean_confidence"] for p in parts])
+    loss = np.concatenate([p.loss for p in parts])
+    many = np.full(len(loss), 1000)
+    whole = hs.tally(score, loss=loss, count=many)
+    truth = {"aurc": hs.aurc(whole), "augrc": hs.augrc(whole), "mean_loss": float(loss.mean())}
+
+    def run(seed: int) -> Run:
+        rows = np.random.default_rng(seed).integers(0, len(loss), drawn)
+        sample = hs.Outcomes(score[rows], loss=loss[rows])
+        out: Run = {"seed": seed}
+        for metric in (hs.aurc, hs.augrc, mean_loss):
+            low, high = hs.interval(metric, sample)
+            out[metric.__name__] = bool(low <= truth[metric.__name__] <= high)
+        for bound in ("hoeffding_bentkus", "betting"):
+            found = hs.policies.guaranteed_threshold(sample, risk=DICE_RISK, delta=DELTA, bound=bound)
+            kept = score >= found.threshold
+            out[f"{bound}_coverage"] = found.coverage
+            out[f"{bound}_broken"] = bool(found.feasible and loss[kept].mean() > DICE_RISK)
+        return out
+
+    return run
+
+
+def kind_of(words: list[str]) -> Callable[[int], Run]:
+    """`labels OUT`, or `images:PREDICTIONS:DRAWN OUT`."""
+    if words[0] == "labels":
+        return labels()
+    _, path, drawn = words[0].split(":")
+    return images(path, int(drawn))
 
 
 def main(kind: str, path: str, runs: int) -> None:
     """Do the runs that are not in the file yet."""
     file = Path(path)
     done = {json.loads(line)["seed"] for line in file.read_text().splitlines()} if file.exists() else set()
-    run = KINDS[kind]()
+    run = kind_of([kind])
     with file.open("a") as out:
         for seed in range(runs):
             if seed not in done:

@@ -64,6 +64,7 @@ _NAMES = {
         "correctness_nll",
         "coverage_at_risk",
         "debiased_ece",
+        "dice_loss",
         "dominates",
         "e_aurc",
         "ece",
@@ -74,6 +75,7 @@ _NAMES = {
         "hamming_loss",
         "histogram_auroc",
         "histogram_brier",
+        "image_aurc",
         "macro_auroc",
         "mce",
         "muce",
@@ -101,6 +103,7 @@ _NAMES = {
         "uce",
         "under_confidence",
     ],
+    "predictions.images": ["Images", "image_tally", "images_of"],
     "predictions.outcomes": ["Outcomes"],
     "predictions.predictions": ["Predictions"],
     "report.evaluation": ["evaluate"],
@@ -154,6 +157,7 @@ if TYPE_CHECKING:
     from howsure.metrics import *
     from howsure.metrics.certified import certified
     from howsure.predictions import Predictions
+    from howsure.predictions.images import Images, image_tally, images_of
     from howsure.predictions.outcomes import Outcomes
     from howsure.report import Report, evaluate
     from howsure.report.calibration import CalibrationReport, calibration_report

@@ -34,6 +34,16 @@ def tags() -> hs.Report:
 
 
 @pytest.fixture(scope="module")
+def masks() -> hs.Report:
+    rng = np.random.default_rng(2)
+    labels = rng.integers(0, 2, 400)
+    preds = hs.Predictions.from_logits(
+        np.eye(2)[labels] + rng.standard_normal((400, 2)), labels, group=np.arange(400) // 20
+    )
+    return hs.evaluate(preds, loss="dice")
+
+
+@pytest.fixture(scope="module")
 def options() -> str:
     return CliRunner().invoke(howsure, ["check", "--help"]).output
 
@@ -58,8 +68,8 @@ def test_it_has_a_place_and_a_meaning(item: Item) -> None:
 
 
 @each
-def test_it_is_in_reports_of_every_form(item: Item, report: hs.Report, tags: hs.Report) -> None:
-    report = tags if item.needs == "labels" else report
+def test_it_is_in_reports_of_every_form(item: Item, report: hs.Report, tags: hs.Report, masks: hs.Report) -> None:
+    report = {"labels": tags, "images": masks}.get(item.needs, report)
     assert item.name in report.data["metrics"]
     title = re.sub(r"\s+", " ", item.title)
     for form in (report.to_text(width=160, full=True), report.to_markdown(full=True), report.to_html()):

@@ -231,6 +231,17 @@ def test_many_labels_keep_order_count_unit_and_bounds(metric: Any, many: tuple[A
     agree(metric, made(*many, weight=count), made(*many, count=count), close)
 
 
+@over(takes="pixels")
+@given(seed=st.integers(0, 2**32 - 1), images=st.integers(1, 9))
+def test_images_keep_order_and_bounds(metric: Any, seed: int, images: int) -> None:
+    rng = np.random.default_rng(seed)
+    n = images * 6
+    z, y, group = rng.normal(size=(n, 3)).round(1), rng.integers(0, 3, n), np.arange(n) % images
+    preds, order = Predictions.from_logits(z, y, group=group), rng.permutation(n)
+    within(metric, preds)
+    agree(metric, preds, preds[order], close)
+
+
 def with_columns(preds: Predictions, **columns: Any) -> Predictions:
     columns = {"labels": preds.labels, **columns}
     if preds.values.ndim == 3:
@@ -257,7 +268,7 @@ def test_metric_has_a_line_in_the_docs(metric: Any) -> None:
 @over()
 def test_metric_says_what_it_is(metric: Any) -> None:
     assert metric.better in ("lower", "higher", "zero")
-    assert metric.takes in ("tally", "predictions", "multilabel")
+    assert metric.takes in ("tally", "predictions", "multilabel", "pixels")
     assert metric.bounds[0] < metric.bounds[1]
     assert isinstance(metric.rank_only, bool)
     assert isinstance(metric.smooth, bool)

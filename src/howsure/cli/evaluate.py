@@ -49,6 +49,7 @@ WRITERS = {".json": "to_json", ".md": "to_markdown", ".html": "to_html", ".txt":
     "--by", "by", multiple=True, metavar="COLUMN", help="Compare slices: hospital, age:4 (bins), age:40,60; repeatable."
 )
 @click.option("--threshold", type=float, help="The score from which on samples of a slice are accepted.")
+@click.option("--loss", type=click.Choice(["dice"]), help="Masks: the image as the unit, its loss 1 - Dice.")
 @click.option("--calibrator", type=click.Path(), help="Apply a saved calibrator first.")
 @click.option("--full", is_flag=True, help="Print all numbers and tables, not only those that matter most.")
 @click.option("--images", type=click.Path(), help="One picture per sample (.npy), for thumbnails in the HTML report.")
@@ -65,6 +66,7 @@ def command(
     at: Sequence[float],
     by: Sequence[str],
     threshold: float | None,
+    loss: str | None,
     calibrator: str | None,
     images: str | None,
     full: bool,
@@ -88,6 +90,7 @@ def command(
       howsure evaluate all.npz --split test --json > report.json
       howsure evaluate test.parquet --score entropy --score max_prob
       howsure evaluate biopsies.csv --positive malignant --at 0.1 --by hospital --by age:40,60
+      howsure evaluate scans.npz --loss dice --images scans.npy --html report.html
       howsure evaluate 's3://bucket/logs/*.parquet' --scheduler tcp://10.0.0.1:8786 --resume done
     """
     from howsure.formats.logs.columns import NoConfidence
@@ -98,7 +101,14 @@ def command(
     given = {name: how.pop(name) for name in ("stream", *OPTIONS)}
     again = read_again(files, how)
     held = [option for option, value in (("--calibrator", calibrator), ("--images", images)) if value]
-    asked: dict[str, Any] = {"level": level, "seed": seed, "positive": positive, "by": by, "threshold": threshold}
+    asked: dict[str, Any] = {
+        "level": level,
+        "seed": seed,
+        "positive": positive,
+        "by": by,
+        "threshold": threshold,
+        "loss": loss,
+    }
     asked |= {"thresholds": at} if at else {}
     if streams(files, given, held, quiet):
         report = streamed(files, scores, given, how, **asked)

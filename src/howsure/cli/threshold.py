@@ -45,6 +45,7 @@ def _rules(f: Callable[..., Any]) -> Callable[..., Any]:
 @FILES
 @_rules
 @click.option("--score", default="max_prob", show_default=True, help="Which score to threshold.")
+@click.option("--loss", type=click.Choice(["dice"]), help="Masks: a threshold on images, whose loss is 1 - Dice.")
 @click.option("--by", type=click.Choice(["class", "group"]), help="Own thresholds by predicted class or by group.")
 @click.option("--minimum", default=100, show_default=True, help="Samples below which --by uses the common threshold.")
 @click.option("--calibrator", type=click.Path(), help="Apply a saved calibrator first.")
@@ -62,7 +63,7 @@ def _rules(f: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 @reading
 def command(
-    files: Sequence[str], score: str, by: Any, minimum: int, calibrator: str | None, on: str | None,
+    files: Sequence[str], score: str, loss: str | None, by: Any, minimum: int, calibrator: str | None, on: str | None,
     on_split: str | None, out: str | None, watch: str | None, promise: str | None, false_alarms: float,
     online: str | None, audit: float, as_json: bool, quiet: bool, split: str | None, mc: bool, renormalise: bool,
     names: Sequence[str], **rule: Any,
@@ -85,12 +86,15 @@ def command(
     from howsure._core.saving import load
     from howsure.policies.planning import plan
     from howsure.policies.policy import Policy
+    from howsure.predictions.images import images_of
 
     log = of_logs(rule)
     costs = _matrix(rule.pop("costs"))
     chosen, score = _choose(rule, score, costs)
     preds = read_files(files, split, mc, renormalise, names, **log)
     test = _test(on, on_split, files, mc=mc, renormalise=renormalise, names=names, **log)
+    if loss is not None:
+        preds, test = images_of(preds).predictions(), None if test is None else images_of(test).predictions()
     correct = load(calibrator) if calibrator else None
     with working("choosing"):
         how: dict[str, Any] = {"score": score, "calibrator": correct, "by": by, "costs": costs, "minimum": minimum}

@@ -14,6 +14,7 @@ from howsure.formats import llm
 from howsure.formats.fields import Fields, together
 from howsure.formats.names import ATTRIBUTE, Wanted
 from howsure.predictions import Predictions
+from howsure.predictions.layout import Layout, regular
 from howsure.predictions.layout import together as laid_out
 
 BESIDE = ("known_labels", "known_correct", "known_prediction", "known_loss", "ids", "group", "weight")
@@ -27,7 +28,8 @@ def assembled(data: Fields, wanted: Wanted | None = None, *, first_image: int = 
             return replace(_many_labels(data, how, first_image), unanswered=data.unanswered)
         flat = by_pixel(data, first_image)
         _check_ids(flat.arrays.get("ids"))
-        return replace(_made(flat, how.renormalise), unanswered=data.unanswered)
+        made = replace(_made(flat, how.renormalise), unanswered=data.unanswered)
+        return made if flat is data else replace(made, layout=_pixels(data, made.n, first_image))
     except InputError as e:
         raise located(e, data) from None
 
@@ -122,6 +124,12 @@ def by_pixel(data: Fields, first_image: int) -> Fields:
     arrays = {part: _flat(a, part, images) for part, a in data.arrays.items() if part not in ("ids", "images", "group")}
     arrays["group"] = np.repeat(group, int(np.prod(space)))
     return Fields(data.path, data.kind, arrays, data.class_names)  # a pixel has no line
+
+
+def _pixels(data: Fields, n: int, first: int) -> Layout:
+    """Where each row stands in its image."""
+    space = _space(data.arrays[data.kind], data) or (1,)
+    return regular("pixels", n // int(np.prod(space)), space, first=first)
 
 
 def _space(value: Array, data: Fields) -> tuple[int, ...] | None:

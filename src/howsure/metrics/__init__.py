@@ -27,6 +27,7 @@ from howsure.metrics.calibration import (
 )
 from howsure.metrics.claims import correctness_brier, correctness_nll, smooth_ece
 from howsure.metrics.discrimination import aupr, auroc, fpr_at_tpr
+from howsure.metrics.images import dice_loss, image_aurc
 from howsure.metrics.mean_loss import accuracy, brier, nll, top_k_accuracy
 from howsure.metrics.multilabel import exact_match, hamming_loss, macro_auroc
 from howsure.metrics.odds import (
@@ -78,6 +79,7 @@ __all__ = [
     "correctness_nll",
     "coverage_at_risk",
     "debiased_ece",
+    "dice_loss",
     "dominates",
     "e_aurc",
     "ece",
@@ -88,6 +90,7 @@ __all__ = [
     "hamming_loss",
     "histogram_auroc",
     "histogram_brier",
+    "image_aurc",
     "macro_auroc",
     "mce",
     "muce",

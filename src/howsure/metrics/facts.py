@@ -18,7 +18,7 @@ def metric(
     *,
     better: Literal["lower", "higher", "zero"],
     bounds: tuple[float, float],
-    takes: Literal["tally", "predictions", "multilabel"] = "tally",
+    takes: Literal["tally", "predictions", "multilabel", "pixels"] = "tally",
     rank_only: bool = False,
     smooth: bool = True,
     through: Callable[..., tuple[Outcomes, Callable[[Tally], float]]] | None = None,

@@ -22,12 +22,14 @@ WORTH, RANK, READ = range(3)  # places: the question that a number answers
 TOP_K = 5
 UNCERTAINTY = equal_range(15)  # bins of the entropy
 
-Needs = Literal["answers", "many classes", "classes", "order", "claim", "labels"]
-On = Literal["score", "uncertainty", "classes", "positive", "nll", "brier", "top_5", "cases", "exact", "macro"]
+Needs = Literal["answers", "many classes", "classes", "order", "claim", "labels", "images"]
+On = Literal[
+    "score", "uncertainty", "classes", "positive", "nll", "brier", "top_5", "cases", "exact", "macro", "images"
+]
 MAIN = (
     *("accuracy", "nll", "brier", "aurc", "e_aurc", "auroc", "coverage_at_risk_0.01", "coverage_at_risk_0.05"),
     *("ece", "aece", "signed_calibration_error", "debiased_ece"),
-    *("hamming_loss", "exact_match", "macro_auroc"),
+    *("hamming_loss", "exact_match", "macro_auroc", "dice_loss", "image_aurc"),
 )  # the dozen that a terminal shows unless asked for all
 # In percent everywhere; all other numbers as they are, which is how options take them.
 SHARES = ("accuracy", "exact_match", f"top_{TOP_K}_accuracy", "coverage_at_risk_0.01", "coverage_at_risk_0.05")
@@ -135,6 +137,16 @@ CATALOGUE: tuple[Item, ...] = (
         "labels",
         on="macro",
         measure=mean_loss,
+    ),
+    item("dice_loss", WORTH, "1 − Dice", "mean over images; 0 is perfect", "images", on="images", measure=mean_loss),
+    item(
+        "image_aurc",
+        RANK,
+        "AURC of images",
+        "mean 1 − Dice over all shares of images kept",
+        "images",
+        on="images",
+        measure=metrics.aurc,
     ),
     _classes("nll", WORTH, "NLL", "mean -log probability of the label, nats", "nll", mean_loss),
     _classes("brier", WORTH, "Brier", "squared distance to the truth, all classes", "brier", mean_loss),

@@ -13,7 +13,7 @@ from markupsafe import Markup
 
 from howsure._core import json
 from howsure.render import pictures, sections
-from howsure.render.model import Entry, ReportData
+from howsure.render.model import Entry, ImageRow, ReportData
 from howsure.render.steps import steps
 from howsure.render.tables import Sheet, Table
 from howsure.render.words import (
@@ -114,6 +114,8 @@ def _parts(report: ReportData) -> dict[str, object]:
         "evidence": evidence,
         "questions": [(q, [_metric(*item) for item in found.items()]) for q, found in by_question(report["metrics"])],
         "labels": sections.labels(report),
+        "images": sections.images(report),
+        "overlays": [(r["name"], sections.number(r["dice"]), r["overlay"]) for r in _worst(report) if "overlay" in r],
         "tables": _tables(report),
         "changed": _known(
             sections.changes(calibration), sections.candidates(calibration), sections.methods(calibration)
@@ -132,6 +134,10 @@ def _parts(report: ReportData) -> dict[str, object]:
 def fragment(sheet: Sheet) -> str:
     """A sheet as a piece of a notebook's page, in the notebook's own style."""
     return _environment().get_template("fragment.html.j2").render(sheet=sheet)
+
+
+def _worst(report: ReportData) -> list[ImageRow]:
+    return report["images"]["rows"] if "images" in report else []
 
 
 def _known(*tables: Table | None) -> list[Table]:

@@ -319,6 +319,55 @@ class Slices(TypedDict):
     rows: list[Slice]
 
 
+class ImageScore(TypedDict):
+    """A score of whole images: AURC of 1 - Dice."""
+
+    name: str
+    aurc: Number
+
+
+class ImagePromise(TypedDict):
+    """Images accepted above a threshold have a mean 1 - Dice of at most `risk`; null where that cannot be promised."""
+
+    risk: float
+    sure: float
+    threshold: float | None
+    coverage: float
+    observed: float | None
+    bound: float | None
+    images_needed: int | None
+
+
+class ImageClass(TypedDict):
+    """The mean Dice of one class over images; in how many it is 0 (`missed`) and 1 (`perfect`, both empty included)."""
+
+    name: str
+    dice: Number
+    missed: int
+    perfect: int
+
+
+class ImageRow(TypedDict):
+    """An image: its score, its Dice, the predicted and true share of foreground; `overlay` is a small picture."""
+
+    name: str
+    score: float
+    dice: float
+    predicted: float
+    true: float
+    overlay: NotRequired[str]
+
+
+class ImagesData(TypedDict):
+    """Images as units: scores, promises, classes, and the rows of the worst images."""
+
+    images: int
+    scores: list[ImageScore]
+    promises: list[ImagePromise]
+    classes: list[ImageClass]
+    rows: list[ImageRow]
+
+
 class LabelPromise(TypedDict):
     """What a label may decide alone: `wrong` of these on the data, `bound` is promised; `missed` is the share of its
     positive cases that are called absent then. Without a threshold `why` says why."""
@@ -523,6 +572,7 @@ class ReportData(TypedDict):
     streamed: NotRequired[Streamed]
     approximate: NotRequired[str]
     labels: NotRequired[LabelsData]
+    images: NotRequired[ImagesData]
 
 
 class Fairness(TypedDict):

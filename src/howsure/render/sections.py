@@ -16,6 +16,7 @@ from howsure.render.model import (
     Confusion,
     CorpData,
     CurveData,
+    ImagePromise,
     LabelPair,
     LabelPromise,
     Metrics,
@@ -71,6 +72,14 @@ CALLS = (
     "positives weighed by the odds of the threshold; treating none has 0 (Vickers & Elkin 2006)."
 )
 SLICED = ("accuracy", "AURC", "ECE", "accepted")
+ACCEPTED = ("mean confidence from", "images accepted", "their 1 − Dice", "at most")
+PROMISED = "The mean 1 − Dice of accepted images, promised with Hoeffding & Bentkus; the others go to a reader."
+EMPTY_MASKS = "Both masks empty: Dice 1. One of them empty: Dice 0."
+SCORES_OF_IMAGES = {
+    "mean_confidence": "mean confidence of pixels",
+    "mean_certainty": "1 − mean scaled entropy",
+    "sure_pixels": "share of pixels above 0.9",
+}
 TOGETHER = "Pairs that are wrong in the same case more often than each by itself, beyond chance."
 TABLE = 20  # rows of the operating table
 CONFUSED = 10  # classes of a printed table of labels and answers
@@ -86,6 +95,7 @@ def sheet(report: ReportData, *, full: bool = False, page: bool = False) -> Shee
     found = [
         changes(report["calibration"]),
         *(_metrics(question, metrics) for question, metrics in shown),
+        *images(report),
         *labels(report),
         binary(report["binary"]),
         calls(report["binary"]),
@@ -198,6 +208,36 @@ def confusions(found: Confusion | None) -> list[Table]:
         rows = [[c["label"], c["prediction"], f"{c['count']:,}", percent(c["share"])] for c in found["top"]]
         tables.append(Table("What is taken for what", ["label", "answer", "samples", "share of the label"], rows))
     return tables
+
+
+def images(report: ReportData) -> list[Table]:
+    """Images as units: which may be accepted, which score orders them, each class, and the worst of them."""
+    found = report.get("images")
+    if found is None:
+        return []
+    promises = [[number(p["risk"]), *_accepted(p)] for p in found["promises"]]
+    scores = [[SCORES_OF_IMAGES.get(s["name"], s["name"]), *_with_limits(s["aurc"])] for s in found["scores"]]
+    classes = [[c["name"], *_with_limits(c["dice"]), f"{c['missed']:,}", f"{c['perfect']:,}"] for c in found["classes"]]
+    worst = [
+        [r["name"], number(r["dice"]), number(r["score"]), percent(r["predicted"]), percent(r["true"])]
+        for r in found["rows"]
+    ]
+    tables = [
+        Table("Which images may it decide alone?", ["mean 1 − Dice at most", *ACCEPTED], promises, PROMISED),
+        Table("Which score orders images best?", ["score of an image", "AURC\N{NO-BREAK SPACE}↓", "interval"], scores),
+        Table(
+            "Dice of each class over images", ["class", "Dice", "interval", "Dice 0", "Dice 1"], classes, EMPTY_MASKS
+        ),
+        Table("The worst images", ["image", "Dice", "mean confidence", "predicted", "true"], worst),
+    ]
+    return [table for table in tables if table.rows]
+
+
+def _accepted(p: ImagePromise) -> list[str]:
+    if p["threshold"] is None:
+        needed = p["images_needed"]
+        return ["none" if needed is None else f"about {needed:,} images are needed", "–", "–", "–"]
+    return [number(p["threshold"], 6), percent(p["coverage"]), number(p["observed"]), number(p["bound"])]
 
 
 def labels(report: ReportData) -> list[Table]:

@@ -158,6 +158,8 @@ def headline(report: ReportData) -> str:
     what = f"{report['n']:,} predictions{groups}{k}"
     if "labels" in report:
         what = f"{report['labels']['cases']:,} cases, {len(report['labels']['rows'])} labels each"
+    if "images" in report:
+        what = f"{report['images']['images']:,} images of {report['n']:,} pixels in all{k}"
     return f"{partial}{what}{samples} · score {report['score']} · {limits}{coarse}"
 
 

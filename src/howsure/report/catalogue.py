@@ -49,14 +49,20 @@ def whole(preds: Described) -> list[Item]:
     return [item for item in CATALOGUE if item.needs in needs]
 
 
+def of_images() -> list[Item]:
+    """Numbers of images with masks."""
+    return [item for item in CATALOGUE if item.needs == "images"]
+
+
 def of_cases() -> list[Item]:
     """Numbers of cases with many labels."""
     return [item for item in CATALOGUE if item.needs == "labels"]
 
 
-def possible(preds: Described, t: Tally, *, many_labels: bool = False) -> list[Item]:
+def possible(preds: Described, t: Tally, *, many_labels: bool = False, images: bool = False) -> list[Item]:
     """Every number that the predictions and a score of them allow."""
-    return [*whole(preds), *(of_cases() if many_labels else []), *ranking(), *(claims() if is_claim(t) else [])]
+    units = [*(of_cases() if many_labels else []), *(of_images() if images else [])]
+    return [*units, *whole(preds), *ranking(), *(claims() if is_claim(t) else [])]
 
 
 def is_claim(t: Tally) -> bool:

@@ -32,6 +32,7 @@ from howsure.report.doors import predictions_in
 from howsure.report.findings import case_of, changes, findings, guarantees, verdict
 from howsure.report.focus import By, Focus, cuts_known, focused, sliced
 from howsure.report.labels import label_section
+from howsure.report.masks import image_section
 from howsure.report.measurement import Sureness, measured
 from howsure.report.positive import THRESHOLDS, binary
 from howsure.report.provenance import provenance
@@ -68,6 +69,7 @@ def evaluate(
     thresholds: Sequence[float] = THRESHOLDS,
     by: By | None = None,
     threshold: float | None = None,
+    loss: str | None = None,
     images: Any = None,
     before: Predictions | None = None,
     files: Sequence[str | Path] = (),
@@ -85,7 +87,8 @@ def evaluate(
     `"hospital"`, `["hospital", "age:40,60"]`, `["age:4"]` for four bins of equal size, or a mapping of names to values;
     `threshold` is the score from which on samples count as accepted there. `images`, one per sample, make thumbnails of
     likely label errors; `before`, the same samples before calibration, adds what changed. `files` and `command` are
-    only recorded. Limits hold at `level`; where the predictions have a `group`, its samples count as one.
+    only recorded. `loss="dice"` adds images as units to a report on pixels (`image_tally`), `images` being one picture
+    for each. Limits hold at `level`; where the predictions have a `group`, its samples count as one.
 
     >>> from howsure import Predictions
     >>> evaluate(Predictions.from_probs([[0.9, 0.1], [0.2, 0.8]], [0, 1]))
@@ -95,7 +98,7 @@ def evaluate(
     sure = Sureness(level, seed).check()
     origin = provenance(preds, files, command, seed=seed, level=level)
     preds, columns = sliced(preds, by)
-    focus = focused(Focus(positive), cuts_known(preds, columns))
+    focus = focused(Focus(positive, loss=loss), cuts_known(preds, columns))
     asked = Asked(sure, origin, images, before, preds, thresholds=thresholds, threshold=threshold)
     return report(Summary.of(preds, scores, focus), asked)
 
@@ -103,7 +106,7 @@ def evaluate(
 def report(s: Summary, asked: Asked) -> Report:
     """The report of a summary: of predictions in memory, or of all parts of a stream."""
     sure, t = asked.sure, s.tally
-    items = catalogue.possible(s.shape, t, many_labels=s.labels is not None)
+    items = catalogue.possible(s.shape, t, many_labels=s.labels is not None, images=s.images is not None)
     numbers = anchored(measured(items, s, s.first, sure), t)
     found = [*asked.notices, *findings(case_of(s)), *_changes(asked)]
     names, source = s.shape.class_names, s.source("score", s.first)
@@ -125,7 +128,7 @@ def report(s: Summary, asked: Asked) -> Report:
         "metrics": numbers,
         "scores": {name: _further(s, name, sure) for name in list(s.tallies)[1:]},
         "curves": {**drawn(s), **_curves_before(asked.before)},
-        "views": views(s, sure.level, asked.images),
+        "views": views(s, sure.level, None if s.images is not None else asked.images),
         "binary": binary(s, sure.level, sure.seed, asked.thresholds),
         "calibration": _calibration(asked),
         "findings": found,
@@ -143,6 +146,8 @@ def report(s: Summary, asked: Asked) -> Report:
     if s.labels is not None:
         samples = None if s.details is None else s.details.samples
         data["labels"] = label_section(s.labels, None if samples is None else samples.preds, sure.level)
+    if s.images is not None:
+        data["images"] = image_section(s.images, sure.level, s.shape.names, asked.images)
     return Report(data)
 
 

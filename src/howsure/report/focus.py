@@ -73,15 +73,21 @@ class Cut:
 
 @dataclass(frozen=True)
 class Focus:
-    """The class that counts as positive (None: class 1 of two), and the columns that are cut into slices."""
+    """The class that counts as positive (None: class 1 of two), the columns that are cut into slices, and with
+    `loss="dice"` images beside their pixels."""
 
     positive: str | int | None = None
     by: tuple[Cut, ...] = ()
+    loss: str | None = None
+
+    def __post_init__(self) -> None:
+        if self.loss not in (None, "dice"):
+            raise InputError(f"loss is {self.loss!r}; 'dice' (images with masks) or nothing is needed.")
 
     @classmethod
-    def of(cls, positive: str | int | None, by: Iterable[str]) -> Focus:
+    def of(cls, positive: str | int | None, by: Iterable[str], loss: str | None = None) -> Focus:
         """From what a caller wrote."""
-        return cls(positive, tuple(Cut.of(text) for text in dict.fromkeys(by)))
+        return cls(positive, tuple(Cut.of(text) for text in dict.fromkeys(by)), loss)
 
     def streamed(self) -> Focus:
         """Return self; raise where bins need all samples before any of them is counted."""

@@ -19,6 +19,7 @@ from howsure.report.catalogue import Score
 from howsure.report.details import Details, Question, details_of, question_of
 from howsure.report.focus import WHOLE, Focus
 from howsure.report.labels import LabelSums, sum_labels
+from howsure.report.masks import ImageSums, sum_images
 from howsure.report.samples import CASES, Samples, Shape, known_classes
 from howsure.report.sums import ClassSums, Moments, least_points, sample_points, sum_classes
 from howsure.tallies.build import tally
@@ -85,6 +86,7 @@ class Summary:
     compact: bool = False
     details: Details | None = None
     labels: LabelSums | None = None  # where a case has many
+    images: ImageSums | None = None  # where images are asked about, not only their pixels
 
     @classmethod
     def of(cls, preds: Predictions, scores: Sequence[Score] | None = None, focus: Focus = WHOLE) -> Summary:
@@ -180,6 +182,8 @@ class Summary:
         """What the numbers `on` it read."""
         if on == "score":
             return self.tallies[score]
+        if self.images is not None and on == "images":
+            return self.images.outcomes.tally()
         if self.labels is not None and on in CASES:
             return {"cases": self.labels.wrong_shares, "exact": self.labels.all_right}.get(on, self.labels.mean_auc)()
         kept = {"uncertainty": self.uncertainty, "classes": self.cells, "positive": self.positive}
@@ -188,6 +192,8 @@ class Summary:
 
     def source(self, on: On, score: str) -> Tally | Outcomes | str:
         """What limits are made from, or why there is nothing to make them from."""
+        if on == "images" and self.images is not None:
+            return self.images.outcomes
         if self.shape.alike:
             found = self.data(on, score)
             assert not isinstance(found, Cells)
@@ -242,6 +248,7 @@ def _summed(samples: Samples, place: Place, tallies: Tallies) -> Summary:
         suspects(samples, place),
         tallies.slices,
         labels=None if shape.labels is None else LabelSums.of(p),
+        images=ImageSums.of(p, place) if samples.focus.loss == "dice" else None,
     )
 
 
@@ -332,6 +339,7 @@ def total(every: Sequence[Summary]) -> Summary:
         {column: _merged_slices([s.slices[column] for s in every], compact) for column in first.slices},
         compact,
         labels=None if first.labels is None else sum_labels([s.labels for s in every if s.labels is not None]),
+        images=None if first.images is None else sum_images([s.images for s in every if s.images is not None]),
     )
 
 

@@ -8,6 +8,7 @@ from functools import reduce
 
 from howsure._core.check import InputError
 from howsure.report.details import Details
+from howsure.report.masks import in_file
 from howsure.report.summary import Summary, total
 
 LIMIT = 32_000_000  # distinct scores of all tallies together; about 400 MB of float32 scores
@@ -60,5 +61,7 @@ def moved(g: Gathered, part: int, file: int) -> Gathered:
     """One part under another number, as when files were added since it was stored."""
     if g.summary is None:
         return replace(g, parts=frozenset((part,)))
+    images = None if g.summary.images is None else in_file(g.summary.images, file)
     listed = tuple(suspect._replace(file=file) for suspect in g.summary.suspects)
-    return replace(g, parts=frozenset((part,)), summary=replace(g.summary, files={file: g.summary.n}, suspects=listed))
+    there = replace(g.summary, files={file: g.summary.n}, suspects=listed, images=images)
+    return replace(g, parts=frozenset((part,)), summary=there)

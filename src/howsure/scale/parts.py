@@ -41,6 +41,7 @@ class Settings:
     by: tuple[str, ...] = ()
     multilabel: bool = False
     sums_to_one: bool = False
+    loss: str | None = None
     version: str = __version__  # of the driver; workers must run the same
 
     @property
@@ -57,7 +58,7 @@ class Settings:
     @property
     def focus(self) -> Focus:
         """What a report looks at beside the whole."""
-        return Focus.of(self.positive, self.by)
+        return Focus.of(self.positive, self.by, self.loss)
 
 
 @dataclass(frozen=True)

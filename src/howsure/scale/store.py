@@ -14,7 +14,9 @@ from howsure._core import json
 from howsure._core.atomic import replacing
 from howsure._core.check import Array, InputError
 from howsure.metrics.vectors import Cells
+from howsure.predictions.images import Images
 from howsure.report.labels import LabelSums
+from howsure.report.masks import ImageSums
 from howsure.report.samples import Shape
 from howsure.report.summary import Summary, Suspect
 from howsure.report.sums import ClassSums, Moments
@@ -25,6 +27,7 @@ from howsure.tallies.tally import Tally
 CLASSES = ("keys", "count", "given", "hits", "claim", "scored", "pairs")
 CELLS = ("claim", "true")
 LABELS = ("present", "trusted")
+IMAGES = ("unit", "dice", "predicted", "true")
 BROKEN = (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile, zlib.error)
 
 
@@ -66,6 +69,12 @@ def _plain(s: Summary, arrays: dict[str, Array]) -> dict[str, Any]:
     if s.labels is not None:
         tallies |= {f"{name}.{i}": t for name in LABELS for i, t in enumerate(getattr(s.labels, name))}
         arrays |= {"labels.by_wrong": s.labels.by_wrong, "labels.both": s.labels.both}
+    if s.images is not None:
+        found = s.images.images
+        arrays |= {f"images.{name}": getattr(found, name) for name in IMAGES}
+        arrays |= {f"images.score.{name}": a for name, a in found.scores.items()} | {"images.place": s.images.place}
+        arrays["images.names"] = found.names.astype(str)
+        arrays |= {f"images.map.{file}.{row}": a for (file, row), a in s.images.maps.items()}
     return {
         "shape": s.shape,
         "n": s.n,
@@ -73,6 +82,7 @@ def _plain(s: Summary, arrays: dict[str, Array]) -> dict[str, Any]:
         "slices": [[column, name] for column, name, _ in slices],
         "columns": list(s.slices),
         "compact": s.compact,
+        "foreground": None if s.images is None else s.images.images.classes,
         "alone": None if s.labels is None else s.labels.alone,
         "cells": None if s.cells is None else [s.cells.weight, s.cells.k],
         "tallies": {name: _plain_tally(t, name, arrays) for name, t in tallies.items() if t is not None},
@@ -109,7 +119,18 @@ def _summary(plain: dict[str, Any], file: Mapping[str, Array]) -> Summary:
         slices,
         plain["compact"],
         labels=None if labels_of is None else _labels(labels_of, tallies, file, plain["alone"]),
+        images=None if plain["foreground"] is None else _images(tuple(plain["foreground"]), file),
     )
+
+
+def _images(classes: tuple[int, ...], file: Mapping[str, Array]) -> ImageSums:
+    unit, dice, predicted, true = (file[f"images.{name}"] for name in IMAGES)
+    begin, maps = "images.score.", "images.map."
+    scores = {key.removeprefix(begin): file[key] for key in file if key.startswith(begin)}
+    places = {key: key.removeprefix(maps).split(".") for key in file if key.startswith(maps)}
+    found = Images(unit, file["images.names"], classes, dice, scores, predicted, true)
+    kept = {(int(where), int(row)): file[key] for key, (where, row) in places.items()}
+    return ImageSums(found, file["images.place"], kept)
 
 
 def _labels(names: tuple[str, ...], tallies: dict[str, Tally], file: Mapping[str, Array], alone: bool) -> LabelSums:

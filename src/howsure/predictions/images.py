@@ -1,0 +1,132 @@
+"""Segmentation with the image as the unit: pixels → one loss, 1 − Dice, and a few scores for each image."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from howsure._core import check
+from howsure._core.check import Array, Floats, InputError, Ints
+from howsure.predictions.outcomes import Outcomes
+from howsure.predictions.predictions import Predictions
+from howsure.tallies.tally import Tally
+
+SURE = 0.9  # confidence from which a pixel counts as sure
+
+
+@dataclass(frozen=True, eq=False)
+class Images:
+    """One row per image: Dice of each foreground class (images, classes), and scores by name, higher = trust more.
+
+    `loss` is 1 minus the mean Dice over the classes; `predicted` and `true` are the shares of foreground pixels. `unit`
+    numbers the images, `names` are their groups.
+    """
+
+    unit: Ints
+    names: Array
+    classes: tuple[int, ...]
+    dice: Floats
+    scores: dict[str, Floats]
+    predicted: Floats
+    true: Floats
+
+    def __len__(self) -> int:
+        return len(self.unit)
+
+    @property
+    def loss(self) -> Floats:
+        """1 − Dice of each image."""
+        return 1.0 - self.dice.mean(axis=1)
+
+    def predictions(self) -> Predictions:
+        """One row per image: its mean confidence, 1 − Dice as its loss, its name as id: what a policy is fitted on."""
+        return Predictions.from_confidence(self.scores["mean_confidence"], loss=self.loss, ids=self.names)
+
+    def outcomes(self, score: str | None = None) -> Outcomes:
+        """Images with a score and their loss; the first score unless named."""
+        return Outcomes(self.scores[score or next(iter(self.scores))], loss=self.loss, id=self.names)
+
+
+def images_of(preds: Predictions, classes: Sequence[int] | None = None) -> Images:
+    """Each image of pixel predictions. Both masks empty: Dice 1; one of them empty: Dice 0.
+
+    >>> p = [[0.9, 0.1], [0.2, 0.8], [0.7, 0.3], [0.6, 0.4]]
+    >>> found = images_of(Predictions.from_probs(p, [0, 1, 0, 1], group=["a", "a", "b", "b"]))
+    >>> found.loss, found.scores["mean_confidence"]
+    (array([0., 1.]), array([0.85, 0.65]))
+    """
+    unit, names = _units(preds)
+    fore = _foreground(preds, classes)
+    size = np.bincount(unit)
+    mean: Callable[[Array], Floats] = lambda a: np.bincount(unit, a) / size
+    said, true, c = preds.prediction, preds.labels, preds.columns
+    whole = np.log(preds.k) if preds.k is not None and preds.k > 1 else 1.0
+    return Images(
+        np.arange(len(names), dtype=np.int64) if preds.layout is None else np.unique(preds.layout.unit),
+        names,
+        fore,
+        np.stack([_dice(unit, said == f, true == f) for f in fore], axis=1),
+        {
+            "mean_confidence": mean(c.max_prob),
+            "mean_certainty": 1.0 - np.clip(mean(c.entropy) / whole, 0.0, 1.0),
+            "sure_pixels": mean((c.max_prob >= SURE).astype(np.float64)),
+        },
+        mean(np.isin(said, fore).astype(np.float64)),
+        mean(np.isin(true, fore).astype(np.float64)),
+    )
+
+
+def _units(preds: Predictions) -> tuple[Ints, Array]:
+    """The number of each pixel's image, and what the images are called."""
+    preds.needs_vector("an image")
+    if preds.weight is not None:
+        raise InputError("pixels have weights; images count alike, so leave out weight.")
+    if preds.group is None:
+        raise InputError("an image is a group of pixels; give group=, the image that each pixel belongs to.")
+    if preds.layout is not None and preds.layout.parts == "pixels":
+        _, first, unit = np.unique(preds.layout.unit, return_index=True, return_inverse=True)
+        return unit.reshape(-1).astype(np.int64), preds.group[first]
+    names, unit = np.unique(preds.group, return_inverse=True)
+    return unit.reshape(-1).astype(np.int64), names
+
+
+def _foreground(preds: Predictions, classes: Sequence[int] | None) -> tuple[int, ...]:
+    k = preds.k or 0
+    found = tuple(range(1, k)) if classes is None else tuple(int(c) for c in classes)
+    bad = next((c for c in found if not 0 <= c < k), None)
+    if not found or bad is not None:
+        raise InputError(
+            "classes", got=f"is {list(found)}", need=f"foreground classes between 0 and {k - 1} are needed"
+        )
+    return found
+
+
+def _dice(unit: Ints, said: Array, true: Array) -> Floats:
+    many = int(unit.max()) + 1
+    both, one, two = (np.bincount(unit[mask], minlength=many) for mask in (said & true, said, true))
+    size = one + two
+    return np.where(size > 0, 2 * both / np.maximum(size, 1), 1.0)
+
+
+def image_tally(preds: Predictions, score: ArrayLike | None = None, classes: Sequence[int] | None = None) -> Tally:
+    r"""A tally of images: the loss is 1 − Dice of each image, the score its mean `max_prob` over pixels unless given.
+
+    .. math:: \ell_i = 1 - \frac{2 |P_i \cap T_i|}{|P_i| + |T_i|}
+
+    averaged over the foreground `classes` (all but 0 unless given); both masks empty counts Dice 1, one of them Dice 0.
+    Images are the samples: `aurc` of it asks which *images* to send to a reader, and its limits are over images.
+    `dice_tally` is another number, the paper's: it accepts single *pixels* and measures one Dice over all that are
+    kept. `score` has one number per image, in the order of the images. Ding et al. 2020, section 4.1.
+
+    >>> p = [[0.9, 0.1], [0.2, 0.8], [0.7, 0.3], [0.6, 0.4]]
+    >>> image_tally(Predictions.from_probs(p, [0, 1, 0, 1], group=["a", "a", "b", "b"]))
+    <Tally: n=2, loss=1, 2 distinct scores>
+    """
+    found = images_of(preds, classes)
+    if score is None:
+        return found.outcomes().tally()
+    given = check.same_length(check.column(score, "score"), "score", len(found), "the images")
+    return Outcomes(given, loss=found.loss).tally()

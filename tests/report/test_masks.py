@@ -1,0 +1,153 @@
+"""Masks with the image as the unit: loss, limits, promises, files and streams, the page, bad input."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import howsure as hs
+from howsure.cli import main
+
+Run = Callable[..., str]
+
+
+@pytest.fixture
+def run(capsys: pytest.CaptureFixture[str]) -> Run:
+    """The command in this process; it must end with `ok`, and what it printed comes back."""
+
+    def call(*words: str | Path, ok: int = 0) -> str:
+        with pytest.raises(SystemExit) as stop:
+            main([str(w) for w in words])
+        out, err = capsys.readouterr()
+        assert int(stop.value.code or 0) == ok, err
+        return out + err
+
+    return call
+
+
+def scans(n: int = 40, k: int = 2, seed: int = 0) -> dict[str, np.ndarray]:
+    """Squares of 8 × 8 pixels with a bright block, seen through noise that differs from image to image."""
+    rng = np.random.default_rng(seed)
+    labels = np.zeros((n, 8, 8), dtype=np.int64)
+    labels[:, 2:6, 2:6] = rng.integers(1, k, (n, 1, 1)) if k > 2 else 1
+    signal = 4 * (labels[:, None] == np.arange(k)[None, :, None, None])
+    noise = rng.uniform(0.3, 4, (n, 1, 1, 1)) * rng.standard_normal((n, k, 8, 8))
+    return {"logits": signal + noise, "labels": labels, "image_ids": np.array([f"scan{i:03d}" for i in range(n)])}
+
+
+def written(path: Path, **columns: np.ndarray) -> Path:
+    np.savez(path, **columns)
+    return path
+
+
+def by_hand(data: dict[str, np.ndarray], classes: tuple[int, ...] = (1,)) -> np.ndarray:
+    said = data["logits"].argmax(axis=1)
+    losses = []
+    for p, t in zip(said, data["labels"], strict=True):
+        dice = []
+        for c in classes:
+            size = (p == c).sum() + (t == c).sum()
+            dice.append(2 * ((p == c) & (t == c)).sum() / size if size else 1.0)
+        losses.append(1 - np.mean(dice))
+    return np.array(losses)
+
+
+@pytest.mark.parametrize("k", [2, 3])
+def test_the_loss_is_one_minus_dice_of_each_image(tmp_path: Path, k: int) -> None:
+    data = scans(k=k)
+    preds = hs.read(written(tmp_path / "a.npz", **data))
+    found = hs.images_of(preds)
+    assert found.loss == pytest.approx(by_hand(data, tuple(range(1, k))))
+    assert hs.dice_loss(preds) == pytest.approx(found.loss.mean())
+    assert hs.image_aurc(preds) == hs.aurc(hs.image_tally(preds))
+    assert hs.image_tally(preds).n == 40
+
+
+def test_images_and_pixels_are_told_apart(tmp_path: Path) -> None:
+    preds = hs.read(written(tmp_path / "a.npz", **scans()))
+    pixels = hs.dice_tally(preds.confidence, preds.prediction, preds.labels)
+    assert pixels.n == 40 * 64
+    assert hs.aurc(pixels) != pytest.approx(hs.image_aurc(preds))
+
+
+def test_empty_masks() -> None:
+    p = np.array([[0.9, 0.1]] * 4 + [[0.2, 0.8]] * 2)
+    preds = hs.Predictions.from_probs(p, [0, 0, 0, 1, 0, 0], group=["a", "a", "b", "b", "c", "c"])
+    assert hs.images_of(preds).loss.tolist() == [0.0, 1.0, 1.0]  # both empty, nothing found, nothing there
+
+
+def test_other_scores_of_images(tmp_path: Path) -> None:
+    preds = hs.read(written(tmp_path / "a.npz", **scans()))
+    given = np.arange(40.0)
+    assert hs.image_tally(preds, given).score[0] == 39
+    assert set(hs.images_of(preds).scores) == {"mean_confidence", "mean_certainty", "sure_pixels"}
+    with pytest.raises(hs.InputError, match="the images has 40"):
+        hs.image_tally(preds, [1.0])
+
+
+def test_the_report_has_images_with_limits_over_images(tmp_path: Path) -> None:
+    preds = hs.read(written(tmp_path / "a.npz", **scans()))
+    report = hs.evaluate(preds, loss="dice", images=np.zeros((40, 8, 8)))
+    entry = report.data["metrics"]["image_aurc"]
+    assert (entry["low"], entry["high"]) == pytest.approx(hs.interval(hs.image_aurc, preds))
+    found = report.data["images"]
+    dice = [row["dice"] for row in found["rows"]]
+    assert dice == sorted(dice)
+    assert sum("overlay" in row for row in found["rows"]) == 12
+    page = report.to_html()
+    assert len(page) < 300_000
+    assert page.count('alt="Masks of image') == 12
+    for form in (report.to_text(), report.to_markdown()):
+        assert "The worst images" in form
+    with pytest.raises(hs.InputError, match="39 pictures for 40 images"):
+        hs.evaluate(preds, loss="dice", images=np.zeros((39, 8, 8)))
+
+
+def test_streamed_and_loaded_images_agree(tmp_path: Path) -> None:
+    files = [
+        written(tmp_path / "a.npz", **scans(20)),
+        written(tmp_path / "b.npz", **{**scans(15, seed=1), "image_ids": np.array([f"other{i}" for i in range(15)])}),
+    ]
+    loaded = hs.evaluate(hs.read(files), loss="dice")
+    for _ in range(2):
+        streamed = hs.evaluate_files(files, loss="dice", resume=tmp_path / "kept")
+        assert streamed.data["images"] == loaded.data["images"]
+        for name in ("dice_loss", "image_aurc"):
+            assert streamed.data["metrics"][name] == pytest.approx(loaded.data["metrics"][name])
+    assert streamed.data["streamed"]["resumed"] == 2
+
+
+def test_a_promise_on_images_from_the_command_line(tmp_path: Path, run: Run) -> None:
+    path = written(tmp_path / "a.npz", **scans(400))
+    text = run("threshold", path, "--loss", "dice", "--risk", "0.2", "-o", tmp_path / "p.json")
+    assert "Accept where max_prob >=" in text
+    assert "400 samples" in text
+    policy, images = hs.load(tmp_path / "p.json"), hs.images_of(hs.read(path))
+    accepted = policy.decide(images.predictions()).accept
+    assert images.loss[accepted].mean() < 0.2
+    assert 0.2 < accepted.mean() < 1
+    assert "Images" not in run("evaluate", path, "--quiet", "--loss", "dice", "--html", tmp_path / "r.html")
+    assert "Images as units" in (tmp_path / "r.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda d: d | {"labels": d["labels"][:, :7]}, "one value per pixel"),
+        (lambda d: {name: a[:1] for name, a in d.items()}, "there is 1 image; at least 2 are needed"),
+    ],
+)
+def test_bad_masks_are_one_sentence(tmp_path: Path, run: Run, change: Callable[..., dict], said: str) -> None:
+    path = written(tmp_path / "a.npz", **change(scans(6)))
+    assert said in run("evaluate", path, "--loss", "dice", ok=2)
+
+
+def test_rows_without_images_are_refused() -> None:
+    preds = hs.Predictions.from_probs([[0.9, 0.1], [0.2, 0.8]], [0, 1])
+    with pytest.raises(hs.InputError, match="an image is a group of pixels"):
+        hs.evaluate(preds, loss="dice")
+    with pytest.raises(hs.InputError, match="'dice'"):
+        hs.evaluate(preds, loss="iou")
