@@ -52,8 +52,9 @@ def _header(path: Path) -> tuple[dict[str, Any], int]:
         if not 2 <= length <= min(HEADER, path.stat().st_size - 8):
             raise InputError(path.name, got="is not a safetensors file, or is truncated", hint=AGAIN)
         raw = file.read(length)
-    rest = TEXT.sub(b"", raw)
-    if (parts := sum(rest.count(mark) for mark in (b"{", b"[", b","))) > PARTS:
+    marks = (b"{", b"[", b",")
+    quoted = sum(found[0].count(mark) for found in TEXT.finditer(raw) for mark in marks)
+    if (parts := sum(map(raw.count, marks)) - quoted) > PARTS:
         raise InputError(path.name, got=f"has a header of {parts:,} parts", need=f"at most {PARTS:,} are read")
     try:
         header = as_record(json.loads(raw))
