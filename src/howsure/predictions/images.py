@@ -23,6 +23,10 @@ class Images:
 
     `loss` is 1 minus the mean Dice over the classes; `predicted` and `true` are the shares of foreground pixels. `unit`
     numbers the images, `names` are their groups.
+
+    >>> half = np.array([0.5])
+    >>> Images(np.array([0]), np.array(["scan"]), (1,), np.array([[0.75]]), {}, half, half).loss
+    array([0.25])
     """
 
     unit: Ints
