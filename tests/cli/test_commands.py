@@ -206,7 +206,7 @@ def test_what_is_no_picture_is_refused(content: bytes, howsure: Callable, files:
 def test_a_warning_is_one_line(howsure: Callable) -> None:
     rng = np.random.default_rng(0)
     logits = rng.normal(0, 3, (20, 200, 3))
-    np.savez("mc.npz", mc_logits=logits, logits=logits.mean(axis=0), labels=logits.mean(axis=(0, 2)) > 0)
+    np.savez("mc.npz", mc_logits=logits, logits=logits.mean(axis=0), labels=(logits.mean(axis=(0, 2)) > 0).astype(int))
     ran = howsure("calibrate", "--mc", "--method", "temperature", "--fit", "mc.npz", "--on", "mc.npz")
     told = [line for line in ran.err.splitlines() if "predictions change at temperature" in line]
     assert ran.code == 0

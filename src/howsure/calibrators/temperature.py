@@ -72,7 +72,7 @@ class Temperature:
         needs_classes(preds, "Temperature")
         found = _search(_possible(preds), objective, grid, bounds)
         _warn_of_flips(preds, found.temperature)
-        return cls(found.temperature, Fitted(found.status, preds.n, preds.k, preds.class_names, found.loss))
+        return cls(float(found.temperature), Fitted(found.status, preds.n, preds.k, preds.class_names, found.loss))
 
     def __call__(self, preds: Predictions) -> Predictions:
         """The predictions at this temperature: logits stay logits, probabilities stay probabilities."""

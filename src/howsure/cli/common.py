@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
@@ -170,7 +170,7 @@ def read_again(files: Sequence[str], options: Mapping[str, Any]) -> str:
     words = list(files)
     for name, value in options.items():
         option = "--name" if name == "names" else f"--{name.replace('_', '-')}"
-        given: list[Any] = list(value) if isinstance(value, (tuple, list)) else [value]
+        given = list(cast("Sequence[object]", value)) if isinstance(value, (tuple, list)) else [value]
         for one in given:
             if one is True:
                 words.append(option)

@@ -84,7 +84,8 @@ def _band(t: Tally, x: Floats, seed: int) -> tuple[Floats, Floats]:
     size, claim = np.round(sums.count).astype(np.int64), np.clip(sums.claim / sums.count, 0.0, 1.0)
     wrong = np.random.default_rng(seed).binomial(size, 1 - claim, (DRAWS, len(size)))
     drawn = np.stack([_mapped(size, row) for row in wrong])
-    low, high = np.quantile(drawn, [0.05, 0.95], axis=0)[:, ::-1]
+    ends: Floats = np.quantile(drawn, np.array([0.05, 0.95]), axis=0)
+    low, high = ends[0, ::-1], ends[1, ::-1]
     return np.interp(x, claim[::-1], low), np.interp(x, claim[::-1], high)
 
 
