@@ -35,7 +35,7 @@ def complexity(store: Store, scale: str) -> list[Claim]:
     raw = Grown.of(groups, lambda run: measures(predictions(store, run)))
     scaled = Grown.of(groups, lambda run: measures(temperature_scaled(store, run)))
     return [
-        Claim("AUPR falls as networks grow", "falls (figures 4a, 4b)",
+        Claim("AUPR of finding errors falls as networks grow", "falls (figures 4a, 4b)",
               [trend(raw, "AUPR", "-"), *extremes(store, groups, hs.aupr), *larger(hs.aupr)],
               {OPEN: f"{unlike(raw, 'AUPR')} {FEW}"}),
         Claim("AURC falls as networks grow", "falls (figures 4c, 4d)",

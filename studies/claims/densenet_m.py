@@ -1,4 +1,4 @@
-"""Ding 2020, table 1: AUROC and AUPR reward a network that was made worse on purpose, AURC does not."""
+"""Ding 2020, table 1: AUROC and AUPR of finding errors reward a network made worse on purpose, AURC does not."""
 
 import howsure as hs
 
@@ -16,8 +16,8 @@ def densenet_m(store: Store, scale: str) -> list[Claim]:
     if here(FULLY_TRAINED):
         cases[NAMES[FULLY_TRAINED]] = provided(FULLY_TRAINED)
     return [
-        rises("AUROC rises as the network is made worse", "93.71 to 98.08", hs.auroc, cases),
-        rises("AUPR rises as the network is made worse", "43.36 to 91.64", hs.aupr, cases),
+        rises("AUROC of finding errors rises as the network is made worse", "93.71 to 98.08", hs.auroc, cases),
+        rises("AUPR of finding errors rises as the network is made worse", "43.36 to 91.64", hs.aupr, cases),
         rises("AURC gets worse as the network does", "0.438 to 0.605", hs.aurc, cases),
         rises(
             "E-AURC improves as the network is made worse",

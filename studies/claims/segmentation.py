@@ -49,7 +49,7 @@ def nuclei(store: Store, scale: str) -> list[Claim]:
               [unsteady(grown, "MCE", "AMCE", how) for how, grown in states.items()]),
         Claim("Most pixels are answered with a confidence close to 1 (more than half above 0.99)",
               "confidence score close to 1", [mostly_sure(raw)] if raw else []),
-        Claim("AUPR does not tell which network segments better (it does not rise with Dice)",
+        Claim("AUPR of finding errors does not tell which network segments better (it does not rise with Dice)",
               "not meaningful in this case", [follows_dice(raw)] if raw else []),
     ]  # fmt: skip
 
@@ -75,7 +75,7 @@ def follows_dice(grown: Grown) -> Evidence:
     """Correlation of AUPR and Dice over all trainings; they are drawn again."""
     dice, aupr = (np.array([v for repeats in grown.values[name] for v in repeats]) for name in ("1 - Dice", "AUPR"))
     value, low, high = estimates.resampled(len(dice), lambda rows: estimates.correlation(-dice[rows], aupr[rows]))
-    text = f"correlation of AUPR and Dice {value:+.2f}: a good measure has +1"
+    text = f"correlation of AUPR of finding errors and Dice {value:+.2f}: a good measure has +1"
     word = AGREES if high < MEANINGFUL else NOT if low > MEANINGFUL else OPEN
     return Evidence(f"{len(dice)} trainings", text, low, high, word, scale=1)
 

@@ -21,17 +21,20 @@ class Counterpart:
 
 
 COUNTERPARTS = (
-    Counterpart("Ding 2019", "table 1", "two networks, AUROC, AUPR, AURC", "densenet_m.md"),
+    Counterpart("Ding 2019", "table 1", "two networks, AUROC and AUPR of finding errors, AURC", "densenet_m.md"),
     Counterpart("Ding 2019", "figure 1", "ROC, PR and RC of two networks", "densenet_m.svg"),
     Counterpart("Ding 2019", "figure 2", "the gap that ten bins hide", "complexity_hidden.svg"),
     Counterpart("Ding 2019", "figure 3", "four binnings", "complexity_binnings.svg"),
-    Counterpart("Ding 2019", "figure 4", "AUPR and AURC against size", "complexity.svg"),
+    Counterpart("Ding 2019", "figure 4", "AUPR of finding errors and AURC against size", "complexity.svg"),
     Counterpart("Ding 2019", "figure 5", "ECE, AECE, MCE, AMCE against size", "complexity.svg"),
-    Counterpart("Ding 2020", "table 1", "DenseNet-m: accuracy, AUROC, AUPR, AURC", "densenet_m.md", "E-AURC besides"),
+    Counterpart(
+        "Ding 2020", "table 1", "DenseNet-m: accuracy, AUROC and AUPR of finding errors, AURC", "densenet_m.md",
+        "E-AURC besides",
+    ),
     Counterpart("Ding 2020", "figure 1", "ROC, PR and RC of DenseNet-m", "densenet_m.svg"),
     Counterpart("Ding 2020", "figure 2", "undetectable error", "complexity_hidden.svg"),
     Counterpart("Ding 2020", "figure 3", "reliability diagrams of four binnings", "complexity_binnings.svg"),
-    Counterpart("Ding 2020", "figure 4", "AUPR and AURC against size", "complexity.svg", TEN_CLASSES),
+    Counterpart("Ding 2020", "figure 4", "AUPR of finding errors and AURC against size", "complexity.svg", TEN_CLASSES),
     Counterpart("Ding 2020", "figure 5", "calibration against size", "complexity.svg", TEN_CLASSES),
     Counterpart("Ding 2020", "figure 6", "adaptive bins before and after scaling", "complexity_adaptive.svg"),
     Counterpart("Ding 2020", "figure 7", "U-Nets of several widths", "segmentation.svg, nuclei.svg",

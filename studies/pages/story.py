@@ -117,7 +117,7 @@ def distance_table(store: Store) -> Table:
         "entropy of 25 passes": hs.scores.entropy(passes(store, RUN)),
     }
     rows = [[name, f"{error_auroc(score, preds.correct):.3f}"] for name, score in scores.items()]
-    note = "AUROC of right answers against wrong ones; 0.5 says nothing, 1 is perfect."
+    note = "AUROC of finding errors: right answers against wrong ones; 0.5 says nothing, 1 is perfect."
     return Table("Which score finds the errors?", ["score", "AUROC"], rows, note)
 
 

@@ -84,7 +84,7 @@ WORDS = {
         "CIFAR-100 images could not be had and nobody published dropout passes, so that 100 classes stay open.",
     ),
     "densenet_m": Words(
-        "Do AUROC and AUPR reward a network that was made worse on purpose?",
+        "Do AUROC and AUPR of finding errors reward a network that was made worse on purpose?",
         f"{DING}, section 4.1, table 1 and figure 1",
         "DenseNet-100 on CIFAR-10 with an accuracy of 95.30 %; its m least confident right answers count as wrong.",
         "The values of table 1 stand in the table. Its AUROC for m > 0 is a little above what the construction allows.",

@@ -26,6 +26,7 @@ SELECTIVE: dict[str, Callable[[hs.Tally], float]] = {
     "AURC": hs.aurc,
     "AUROC": hs.auroc,
 }
+ERRORS = "AUPR and AUROC are those of finding errors."
 CALIBRATION: dict[str, Callable[[hs.Tally], float]] = {
     "ECE": lambda t: hs.ece(t, TEN),
     "AECE": hs.aece,
@@ -45,7 +46,7 @@ def complexity(store: Store, scale: str) -> list[Table]:
     note = progress(store, runs) + " In per cent; mean of the repeats ± half their range."
     raw = tallies(groups, lambda run: predictions(store, run))
     tables = [
-        metric_table("Selective prediction (figure 4)", groups, raw, SELECTIVE, note),
+        metric_table("Selective prediction (figure 4)", groups, raw, SELECTIVE, f"{note} {ERRORS}"),
         metric_table("Calibration as trained", groups, raw, CALIBRATION, note),
     ]
     scaled = tallies(groups, lambda run: temperature_scaled(store, run))

@@ -1,4 +1,4 @@
-"""Ding 2020, table 1: a network made worse on purpose, which AUROC and AUPR reward."""
+"""Ding 2020, table 1: a network made worse on purpose, which AUROC and AUPR of finding errors reward."""
 
 import numpy as np
 
@@ -19,7 +19,8 @@ HEADER = ["network", "accuracy", "AUROC", "AUPR", "AURC", "E-AURC", "paper (with
 
 def densenet_m(store: Store, scale: str) -> list[Table]:
     runs = runs_of(["densenet_m"], scale)
-    note = progress(store, runs) + " In per cent. The paper's AUROC for m > 0 is above what its construction allows."
+    about = "In per cent; AUROC and AUPR of finding errors."
+    note = f"{progress(store, runs)} {about} The paper's AUROC for m > 0 is above what its construction allows."
     found = {run.settings.network: predictions(store, run) for run in finished(store, runs)[::-1]}
     if here(FULLY_TRAINED):
         found[NAMES[FULLY_TRAINED]] = provided(FULLY_TRAINED)

@@ -92,7 +92,8 @@ def odds_table(found: dict[str, hs.Tally], note: str) -> Table:
     header = ["method", "EOR smoothed", "EOR merged", "paper EOR", "Brier", "paper Brier", "AUROC", "AURC", "bits left"]
     rows = [odds_row(name, t) for name, t in found.items()]
     title = "Expected odds ratio and Brier score (tables 1 and 2)"
-    return Table(title, header, rows, note + " Bins without errors make the plain EOR infinite.")
+    about = " Bins without errors make the plain EOR infinite. AUROC is that of finding errors."
+    return Table(title, header, rows, note + about)
 
 
 def odds_row(name: str, t: hs.Tally) -> list[str]:

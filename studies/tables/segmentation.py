@@ -30,7 +30,8 @@ def width_tables(name: str, store: Store, scale: str, which: str) -> list[Table]
     """One row per width; the foreground of Dice is class 1."""
     runs = runs_of([name], scale)
     groups = by_network(finished(store, runs))
-    note = f"{progress(store, runs)} In per cent, {which}; mean of the repeats ± half their range."
+    about = "mean of the repeats ± half their range. AUPR is that of finding errors."
+    note = f"{progress(store, runs)} In per cent, {which}; {about}"
     title = "U-Net width (figure 7)"
     return [
         width_table(store, groups, f"{title}, {name}", note, scaled=scaled)

@@ -16,7 +16,8 @@ HEADER = ["training", "seed", "error", "AURC", "E-AURC", "AUROC", "ECE"]
 def selective(store: Store, scale: str) -> list[Table]:
     runs = runs_of(["selective"], scale)
     rows = [row(store, run) for run in sorted(finished(store, runs), key=lambda run: (run.settings.seed, run.label))]
-    note = f"{progress(store, runs)} In per cent. Both trainings of a seed start from the same weights."
+    about = "Both trainings of a seed start from the same weights. AUROC is that of finding errors."
+    note = f"{progress(store, runs)} In per cent. {about}"
     return [Table("With and without the selective loss", HEADER, rows, note)]
 
 

@@ -33,7 +33,8 @@ class Accepted:
 def shift(store: Store, scale: str) -> list[Table]:
     runs = runs_of(["shift"], scale)
     note = (
-        f"{progress(store, runs)} In per cent. Accepted are answers above the temperature-scaled confidence at which "
+        f"{progress(store, runs)} In per cent; AUROC of finding errors. "
+        "Accepted are answers above the temperature-scaled confidence at which "
         f"{percent(PROMISED, 0)} % of the validation images that are kept are wrong. Strength 1 to 5: {strengths()}."
     )
     return [table_of(store, run, note) for run in finished(store, runs)] or [Table("Changed images", HEADER, [], note)]

@@ -287,13 +287,14 @@ def test_one_more_sample_is_counted_on_the_grid_however_it_comes() -> None:
 
 @pytest.mark.parametrize(("metric", "function", "options"), TALLY_METRICS)
 def test_a_metric_behaves_as_torchmetrics_asks_of_its_own(metric: Any, function: Any, options: Any) -> None:
-    """What the tester of torchmetrics' own suite asks: constants, clone, pickle, hash, each batch, all batches."""
+    """What the tester of torchmetrics' own suite asks: constants, script, clone, pickle, hash, batches, all."""
     z, y = outputs(600)
     exact = lambda rows: function(hs.tally(*_judged(z[rows], y[rows])), **options)
     found = metric(outputs="logits", **options)
     for name in ("is_differentiable", "higher_is_better"):
         with pytest.raises(RuntimeError):
             setattr(found, name, not getattr(found, name))
+    assert torch.jit.script(found) is not None
     clone = found.clone()
     assert clone is not found
     assert type(clone) is type(found)

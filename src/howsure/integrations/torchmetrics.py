@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from inspect import signature
 from math import inf, nan
-from typing import ClassVar, NamedTuple, Self
+from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 
 import numpy as np
 
@@ -134,7 +134,8 @@ class TallyMetric(PredictionMetric):
 
     measure: ClassVar[Callable[..., float]]
     STATES = ("count", "wrong", "below")
-    single: torch.Tensor
+    if TYPE_CHECKING:  # an annotation at run time would stop `torch.jit.script`, which reads no postponed ones
+        single: torch.Tensor
 
     def __init_subclass__(cls, *, measure: Callable[..., float] | None = None, **kwargs: object) -> None:
         super().__init_subclass__(**kwargs)
@@ -207,11 +208,11 @@ class AUGRC(TallyMetric, measure=metrics.augrc):
 
 
 class AUROC(TallyMetric, measure=metrics.auroc):
-    """How well the confidence tells right from wrong: `howsure.auroc`."""
+    """AUROC of finding errors, how well the confidence tells right from wrong: `howsure.auroc`."""
 
 
 class AUPR(TallyMetric, measure=metrics.aupr):
-    """Area under precision and recall of right or wrong: `howsure.aupr`, options `positive` and `method`."""
+    """Area under precision and recall of finding errors: `howsure.aupr`, options `positive`, `method`."""
 
 
 class CoverageAtRisk(TallyMetric, measure=metrics.coverage_at_risk):

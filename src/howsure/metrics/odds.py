@@ -121,7 +121,7 @@ def conditional_entropy(h: Histogram) -> float:
 
 
 def histogram_auroc(h: Histogram) -> float:
-    r"""AUROC of correctness with the bins in the given order, later bins claiming more; ties in a bin count 1/2.
+    r"""AUROC of finding errors with the bins in the given order, later bins claiming more; ties in a bin count 1/2.
 
     It depends on the order, the odds ratio does not. nan where all are right or all wrong. Range [0, 1].
     A histogram of a tally has its most trusted bin first: pass `h.reversed()`. Finlay & Oberman, examples 5 and 6.

@@ -159,12 +159,15 @@ def _shifted(data: ComparisonData) -> Table:
 
 
 def _outside(data: ComparisonData) -> list[Table]:
-    """In or out, and finding failures on the mix of both."""
+    """In or out, and finding errors on the mix of both."""
     kept = "FPR: outside samples kept where 95 % of the home samples are."
-    mix = "Every answer to an outside sample counts as wrong. AUROC compares scores of one model only."
+    mix = (
+        "Every answer to an outside sample counts as wrong. AUROC of finding errors compares scores of one model only."
+    )
+    split, found = "AUROC of in or out ↑", "AUROC of finding errors ↑"
     return [
-        _further(data, "Samples from outside: in or out?", {"auroc": "AUROC ↑", "fpr_at_95": "FPR at 95 % ↓"}, kept),
-        _further(data, "Finding failures on the mix of both", {"mix_aurc": "AURC ↓", "mix_auroc": "AUROC ↑"}, mix),
+        _further(data, "Samples from outside: in or out?", {"auroc": split, "fpr_at_95": "FPR at 95 % ↓"}, kept),
+        _further(data, "Finding errors on the mix of both", {"mix_aurc": "AURC ↓", "mix_auroc": found}, mix),
     ]
 
 

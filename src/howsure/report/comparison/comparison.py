@@ -112,10 +112,11 @@ def compare(
     """Rank models, scores or calibrators by AURC with paired differences; what would be unfair is withheld.
 
     `given` maps names to predictions of the same samples, or to (predictions, score). They are joined by ids where
-    all have them (`common=True`: on the ids that all share), else row by row. AUROC, AUPR and E-AURC are shown only
-    where all answers are the same. `by` is a value per sample to slice by, a table from id to value, or True for the
-    predictions' own group, whose samples are also drawn together; `cost` a number per model; `shifted` and `outside`
-    map the name of a further set to predictions by model, with labels and without. Ding et al. 2020, section 4.1.
+    all have them (`common=True`: on the ids that all share), else row by row. AUROC and AUPR of finding errors and
+    E-AURC are shown only where all answers are the same. `by` is a value per sample to slice by, a table from id to
+    value, or True for the predictions' own group, whose samples are also drawn together; `cost` a number per model;
+    `shifted` and `outside` map the name of a further set to predictions by model, with labels and without. Ding et al.
+    2020, section 4.1.
 
     >>> import howsure as hs
     >>> a = hs.Predictions.from_probs([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]], [0, 1, 1])

@@ -60,7 +60,7 @@ def outside(
 
 
 def separation(inside: Floats, out: Floats, correct: Bools, level: float = 0.95, seed: int = 0) -> Metrics:
-    """AUROC and false positive rate at 95 % of home samples kept; AURC and AUROC of finding failures on the mix.
+    """In or out: AUROC, false positive rate at 95 % of home samples kept. On the mix: AURC, AUROC of finding errors.
 
     >>> separation(np.array([0.9, 0.8]), np.array([0.1]), np.array([True, False]))["auroc"]["value"]
     1.0
