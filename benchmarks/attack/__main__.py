@@ -87,9 +87,9 @@ def tampered(number: int = 3000) -> Row:
     return added(row, tests(row.area, "attack/test_states.py"))
 
 
-def mutations(minutes: float, state: Path | None) -> Row:
+def mutations(minutes: float, state: Path | None, most: int) -> Row:
     with tempfile.TemporaryDirectory() as folder:
-        found = fuzz.run(minutes, state or Path(folder) / "fuzz.json")
+        found = fuzz.run(minutes, state or Path(folder) / "fuzz.json", most)
     tried = sum(found["counts"].values())
     return Row(
         "7 mutations", tried, len(found["failures"]), found["megabytes"], found["longest"], tuple(found["failures"])
@@ -99,6 +99,7 @@ def mutations(minutes: float, state: Path | None) -> Row:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--minutes", type=float, default=5.0, help="of mutations")
+    parser.add_argument("--most", type=int, default=1_000_000, help="mutations")
     parser.add_argument("--state", type=Path, help="file from which mutations go on")
     parser.add_argument("--only", default="1234567", help="areas, e.g. 47")
     args = parser.parse_args()
@@ -109,7 +110,7 @@ def main() -> int:
         "4": tampered,
         "5": lambda: tests("5 numbers at the edge", "attack/test_edges.py"),
         "6": lambda: tests("6 cluster", "attack/test_cluster.py"),
-        "7": lambda: mutations(args.minutes, args.state),
+        "7": lambda: mutations(args.minutes, args.state, args.most),
     }
     print(f"{'area':<32}{'tried':>9}{'failed':>8}{'peak MB':>9}{'longest s':>11}", flush=True)
     faults: list[str] = []
