@@ -38,23 +38,30 @@ def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> 
     return call
 
 
-def damaged(path: Path, group: int) -> None:
+def damaged(path: Path, group: int, byte: int) -> None:
     """Overwrite the pages of one row group."""
     column = pq.ParquetFile(path).metadata.row_group(group).column(0)
     start = column.dictionary_page_offset or column.data_page_offset
     data = bytearray(path.read_bytes())
-    data[start : start + column.total_compressed_size] = os.urandom(1) * column.total_compressed_size
+    data[start : start + column.total_compressed_size] = bytes([byte]) * column.total_compressed_size
     path.write_bytes(bytes(data))
 
 
-def test_a_damaged_row_group_is_named(tables: list[Path], prepared: Prepared) -> None:
-    damaged(tables[1], 2)
+BYTES = [0x00, 0x15, 0x4C, 0x80, 0xFF]  # some look like the header of a page, some do not
+
+
+@pytest.mark.parametrize("byte", BYTES)
+def test_a_damaged_row_group_is_named(tables: list[Path], prepared: Prepared, byte: int) -> None:
+    damaged(tables[1], 2, byte)
     with pytest.raises(InputError, match=r"part-1\.parquet, row group 2, from row 500 on: .*not a readable table"):
         gather(*prepared(tables), map)
 
 
-def test_a_damaged_row_group_is_skipped_if_asked(tables: list[Path], prepared: Prepared, whole: Gathered) -> None:
-    damaged(tables[1], 2)
+@pytest.mark.parametrize("byte", BYTES)
+def test_a_damaged_row_group_is_skipped_if_asked(
+    tables: list[Path], prepared: Prepared, whole: Gathered, byte: int
+) -> None:
+    damaged(tables[1], 2, byte)
     found = gather(*prepared(tables, skip_corrupt=True), map)
     assert found.summary is not None
     assert found.summary.files == {0: 1_000, 1: 750, 2: 1_000}

@@ -72,18 +72,29 @@ def _parquet_pieces(path: Path, file: Any, budget: Budget) -> tuple[Any, tuple[i
     parquet = need("pyarrow.parquet", for_=f"reading {path.name}", extra="files")
     with parquet.ParquetFile(file, pre_buffer=False) as table:
         groups = range(table.metadata.num_row_groups)
-        budget.spend(sum(_group_bytes(table.metadata.row_group(i), file, path) for i in groups), held=False)
+        budget.spend(sum(_planned_bytes(table.metadata.row_group(i), file, path) for i in groups), held=False)
         return table.schema_arrow, tuple(table.metadata.row_group(i).num_rows for i in groups)
+
+
+def _planned_bytes(group: Any, file: Any, path: Path) -> int:
+    """The same before anything is read: a damaged row group is refused where it is read, not with its whole file."""
+    try:
+        return _group_bytes(group, file, path)
+    except ValueError:
+        return _stated_bytes(group)
 
 
 def _group_bytes(group: Any, file: Any, path: Path) -> int:
     """What a row group of Parquet unpacks to: by its footer, and where the file is at hand by its pages too."""
+    if isinstance(cast("object", path), Remote):
+        return _stated_bytes(group)
+    return max(_stated_bytes(group), sum(_pages(group.column(i), file) for i in range(group.num_columns)))
+
+
+def _stated_bytes(group: Any) -> int:
     columns = [group.column(i) for i in range(group.num_columns)]
     stated = sum(max(c.total_uncompressed_size, packed.VALUE * c.num_values) for c in columns)
-    stated = max(stated, packed.VALUE * group.num_rows)
-    return (
-        max(stated, sum(_pages(c, file) for c in columns)) if not isinstance(cast("object", path), Remote) else stated
-    )
+    return max(stated, packed.VALUE * group.num_rows)
 
 
 def _pages(column: Any, file: Any) -> int:
