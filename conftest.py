@@ -8,7 +8,7 @@ NEEDS = {
     "src/howsure/integrations/torchmetrics.py": "torchmetrics",
     "src/howsure/sklearn.py": "sklearn",
     "src/howsure/torch": "torch",
-    "tests/integrations/ddp_worker.py": "torch",
+    "tests/integrations/ddp_worker.py": "lightning",
     "tests/integrations/digits.py": "torch",
     "tests/integrations/gloo_worker.py": "torchmetrics",
     "tests/networks/digits.py": "torch",

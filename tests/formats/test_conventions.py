@@ -207,3 +207,10 @@ def test_rows_of_a_split_keep_their_lines(tmp_path: Path) -> None:
     assert [p.where for p in problems(path)] == ["split 'val', a.csv, line 4"]
     only = csv(tmp_path, "confidence,correct,split\n0.9,1,val\n0.5,0,val\n")
     assert read(only).n == 2
+
+
+def test_a_carriage_return_inside_a_line_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_bytes(b"confidence,correct\n0.9,1\n0.8\r,1\n0.7,0\n")
+    with pytest.raises(InputError, match=r"a\.csv, line 3: a carriage return stands inside the line"):
+        hs.read(path)

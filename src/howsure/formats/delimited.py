@@ -76,6 +76,8 @@ class Table:
             cells = list(csv.reader(raw.decode("utf-8").split("\n"), delimiter=self.delimiter, strict=True))
         except (csv.Error, UnicodeDecodeError):
             return None
+        if len(cells) != len(lines):  # a carriage return inside a line
+            return None
         return [(number, row) for (number, _), row in zip(lines, cells, strict=True)]
 
     def _slow(self, lines: Sequence[Numbered]) -> Iterator[Row]:
@@ -108,7 +110,8 @@ class Table:
         try:
             return next(csv.reader(texts, delimiter=self.delimiter, strict=True), list[str]())
         except csv.Error as e:
-            return self._error(str(e), lines[-1][0])
+            why = "a carriage return stands inside the line" if "new-line character" in str(e) else str(e)
+            return self._error(why, lines[-1][0])
 
     def _error(self, why: str, line: int) -> InputError:
         return InputError(why, where=f"{self.path.name}, line {line}", hint="repair the quotes or the cell")
