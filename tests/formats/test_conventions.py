@@ -213,4 +213,4 @@ def test_a_carriage_return_inside_a_line_is_refused(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     path.write_bytes(b"confidence,correct\n0.9,1\n0.8\r,1\n0.7,0\n")
     with pytest.raises(InputError, match=r"a\.csv, line 3: a carriage return stands inside the line"):
-        hs.read(path)
+        read(path)
