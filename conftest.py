@@ -3,7 +3,6 @@
 from importlib.util import find_spec
 
 NEEDS = {
-    "src/howsure/_core/fast": "numba",
     "src/howsure/integrations/lightning.py": "lightning",
     "src/howsure/integrations/torchmetrics.py": "torchmetrics",
     "src/howsure/sklearn.py": "sklearn",

@@ -7,37 +7,28 @@ new pages of memory, and a pass that contains the same exponentials would seem f
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import nullcontext
 
 import numpy as np
 
 from howsure.predictions.columns import Values, columns
 
-from .kernels import absent, compiled
 from .rows import Row
 from .timing import seconds
 from .workloads import logits
 
-SHAPES = ((20_000, 1000, 3.0, 1.0, 1.2), (100_000, 100, 5.0, 2.0, 2.5))  # n, k, must, moonshot, must with kernels
+SHAPES = ((20_000, 1000, 3.0, 1.0), (100_000, 100, 5.0, 2.0))  # n, k, must, moonshot
 
 
 def rows() -> Iterator[Row]:
-    for n, k, must, moonshot, _ in SHAPES:
+    for n, k, must, moonshot in SHAPES:
         yield row(n, k, must, moonshot)
-    if (missing := absent("score and loss columns with kernels")) is not None:
-        yield missing
-        return
-    for n, k, _, moonshot, must in SHAPES:
-        yield row(n, k, must, moonshot, kernels=True)
 
 
-def row(n: int, k: int, must: float, moonshot: float, *, kernels: bool = False) -> Row:
+def row(n: int, k: int, must: float, moonshot: float) -> Row:
     z, labels = logits(n, k)
     wide = z.astype(np.float64)
     out = np.empty_like(wide)
-    with compiled() if kernels else nullcontext():
-        columns(Values(z[:100], True), labels[:100])  # compiled, or loaded from disk
-        ours, exp = seconds(lambda: columns(Values(z, True), labels), lambda: np.exp(wide, out=out), repeats=5)
+    ours, exp = seconds(lambda: columns(Values(z, True), labels), lambda: np.exp(wide, out=out), repeats=5)
     detail = f"{1e3 * ours:.0f} ms; np.exp {1e3 * exp:.0f} ms"
-    job = f"score and loss columns, {n:,} × {k}{', kernels' if kernels else ''}"
+    job = f"score and loss columns, {n:,} × {k}"
     return Row(job, ours / exp, "× np.exp", must, moonshot, detail=detail)

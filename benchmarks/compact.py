@@ -9,7 +9,6 @@ import numpy as np
 
 import howsure as hs
 
-from .kernels import absent, compiled
 from .rows import Row
 from .timing import peak_bytes, seconds
 from .workloads import Outcome, saturated, usual
@@ -22,12 +21,6 @@ METRICS = (hs.aurc, hs.e_aurc, hs.augrc, hs.auroc, hs.aupr, hs.ece, hs.correctne
 def rows() -> Iterator[Row]:
     data = usual(N)
     yield speed(data, f"compact tally, {N:,} float32", 1.1)
-    if (missing := absent("compact tally with kernels")) is None:
-        with compiled():
-            small(data)  # compiled, or loaded from disk
-            yield speed(data, f"compact tally, {N:,} float32, kernels", 0.3)
-    else:
-        yield missing
     extra = peak_bytes(lambda: small(data))
     yield Row(f"memory of the compact tally, {N:,} float32", extra / 1e6, "MB", 10)
     yield from widths(data, "usual")

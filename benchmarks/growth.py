@@ -16,7 +16,6 @@ import numpy as np
 import howsure as hs
 from howsure.predictions.columns import Values, columns
 
-from .kernels import absent, compiled
 from .machine import facts
 from .panel import panel
 from .timing import seconds
@@ -57,7 +56,7 @@ def of_samples(data: Outcome) -> dict[str, float]:
         "panel": lambda: panel(data),
         "compact tally": lambda: hs.tally(data.score, correct=data.correct, compact=25_000),
     }
-    return each(jobs, repeats=2 if n >= 10**8 else 5, apart=("np.sort",))
+    return each(jobs, repeats=2 if n >= 10**8 else 5)
 
 
 def with_classes() -> dict[str, list[float]]:
@@ -72,21 +71,14 @@ def with_classes() -> dict[str, list[float]]:
             "np.exp": lambda wide=wide, out=out: np.exp(wide, out=out),
             "columns": lambda z=z, labels=labels: columns(Values(z, True), labels),
         }
-        for name, value in each(jobs, repeats=3, apart=("np.exp",)).items():
+        for name, value in each(jobs, repeats=3).items():
             lines.setdefault(name, []).append(1e9 * value / z.size)
     return {"k": list(map(float, CLASSES)), **lines}
 
 
-def each(jobs: dict[str, Callable[[], Any]], *, repeats: int, apart: tuple[str, ...]) -> dict[str, float]:
-    """Best CPU seconds of each job, and of each but those `apart` also with kernels."""
-    found = dict(zip(jobs, seconds(*jobs.values(), repeats=repeats), strict=True))
-    if absent("") is not None:
-        return found
-    ours = {f"{name}, kernels": job for name, job in jobs.items() if name not in apart}
-    with compiled():
-        for job in ours.values():
-            job()  # compiled, or loaded from disk
-        return found | dict(zip(ours, seconds(*ours.values(), repeats=repeats), strict=True))
+def each(jobs: dict[str, Callable[[], Any]], *, repeats: int) -> dict[str, float]:
+    """Best CPU seconds of each job."""
+    return dict(zip(jobs, seconds(*jobs.values(), repeats=repeats), strict=True))
 
 
 def draw(found: dict[str, Any]) -> None:

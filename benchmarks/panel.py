@@ -8,14 +8,12 @@ import numpy as np
 
 import howsure as hs
 
-from .kernels import absent, compiled
 from .rows import Row
 from .timing import peak_bytes, seconds
 from .workloads import Outcome, saturated, usual
 
 METRICS = (hs.auroc, hs.aupr, hs.aurc, hs.e_aurc, hs.augrc, hs.ece, hs.mce, hs.aece)
 SIZES = ((10**6, 3.0, 15), (10**7, 3.5, 5))  # samples, limit, repeats
-FAST = 2.0  # limit with kernels
 
 
 def panel(data: Outcome) -> list[float]:
@@ -27,25 +25,12 @@ def rows() -> Iterator[Row]:
     for n, limit, repeats in SIZES:
         for draw in (usual, saturated):
             yield speed(draw(n), job(n, draw), limit, repeats)
-    yield from fast_rows()
     for n, _, _ in SIZES:
         yield memory(usual(n), n)
 
 
 def job(n: int, draw: Callable[[int], Outcome]) -> str:
     return f"tally + 8 metrics, {n:,} float32, {draw.__name__}"
-
-
-def fast_rows() -> Iterator[Row]:
-    if (missing := absent("tally + 8 metrics with kernels")) is not None:
-        yield missing
-        return
-    for n, _, repeats in SIZES:
-        for draw in (usual, saturated):
-            data = draw(n)
-            with compiled():
-                panel(data)  # compiled, or loaded from disk
-                yield speed(data, f"{job(n, draw)}, kernels", FAST, repeats)
 
 
 def speed(data: Outcome, job: str, limit: float, repeats: int) -> Row:

@@ -15,8 +15,6 @@ from numpy.typing import ArrayLike
 
 from howsure._core import check
 from howsure._core.check import Floats, InputError, Ints
-from howsure._core.fast import kernels
-from howsure.tallies.packed import keys32
 from howsure.tallies.tally import Counts, Sums, Tally, needs_whole_counts
 
 __all__ = ["adaptive", "adaptive_reference", "equal_range", "equal_size", "unique"]
@@ -186,8 +184,6 @@ def wanted(high: float, low: float, z: float) -> float:
 
 def _first_full(t: Ranked, start: int, n: int, z: float) -> int:
     """The first i with more than enough samples in [start, i); both sides are monotone, so bisect."""
-    if (keys := keys32(t)) is not None and (fast := kernels("ranks")) is not None:
-        return fast.first_full(keys, start, z)
     top = t.score_at(start)
     low, high = start + 1, n
     while low < high:

@@ -9,7 +9,7 @@ import pytest
 
 import howsure as hs
 
-HEAVY = {"pyarrow", "pandas", "polars", "torch", "sklearn", "matplotlib", "numba", "dask", "fsspec", "jinja2", "onnx"}
+HEAVY = {"pyarrow", "pandas", "polars", "torch", "sklearn", "matplotlib", "dask", "fsspec", "jinja2", "onnx"}
 NEVER = {"scipy.optimize", "scipy.stats", "scipy.sparse", "scipy.linalg", *HEAVY}
 SCIPY = {"scipy"}
 MODELS = {"howsure.calibrators.choice", "howsure.report.comparison"}
@@ -78,4 +78,4 @@ def test_a_stream_of_parquet_does_without_pandas(folder: Path) -> None:
     pytest.importorskip("pyarrow")
     hs.write(hs.Predictions.from_confidence([0.9, 0.8, 0.7] * 20, [1, 1, 0] * 20), folder / "rows.parquet")
     found = imported(["evaluate", "rows.parquet", "--stream"], folder)
-    assert sorted(found & {"pandas", "scipy.optimize", "torch", "numba"}) == []
+    assert sorted(found & {"pandas", "scipy.optimize", "torch"}) == []

@@ -116,5 +116,5 @@ def test_the_panel_needs_no_scipy() -> None:
         "import howsure as hs; t = hs.tally([.9, .6, .6], correct=[1, 0, 1]); "
         "[f(t) for f in (hs.auroc, hs.aupr, hs.aurc, hs.e_aurc, hs.augrc, hs.ece, hs.mce, hs.aece)]"
     )
-    third_party = {"scipy", "click", "rich", "jinja2", "torch", "sklearn", "matplotlib", "numba", "pyarrow", "pandas"}
+    third_party = {"scipy", "click", "rich", "jinja2", "torch", "sklearn", "matplotlib", "pyarrow", "pandas"}
     assert not loaded_by(code) & third_party

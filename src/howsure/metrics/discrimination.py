@@ -8,7 +8,6 @@ from typing import Literal
 import numpy as np
 
 from howsure._core.check import Floats, InputError
-from howsure._core.fast import kernels
 from howsure.curves import precision_recall
 from howsure.metrics.extremes import Pair, of_order, precision_area, retrieved
 from howsure.metrics.facts import metric
@@ -112,8 +111,6 @@ def _error_precision(t: Tally) -> float:
     block, wrong = t.blocks(), float(t.total)
     if wrong <= 0:
         return nan
-    if (fast := kernels("ranks")) is not None:
-        return fast.error_precision(block.before, block.loss, float(t.n)) / wrong
     found = np.cumsum(block.loss, dtype=np.float64)
     found -= block.loss
     np.subtract(wrong, found, out=found)  # in place: these columns are as long as the errors

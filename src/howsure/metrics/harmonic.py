@@ -5,7 +5,6 @@ from __future__ import annotations
 import numpy as np
 
 from howsure._core.check import Floats
-from howsure._core.fast import kernels
 from howsure.tallies.tally import Blocks, Counts
 
 EULER_GAMMA = 0.57721566490153286
@@ -105,10 +104,7 @@ def risk_sum(block: Blocks, n: Counts) -> Floats:
     """
     if "risk" in block.kept and np.array_equal(block.kept["risk"][0], n):
         return block.kept["risk"][1]  # aurc and e_aurc ask for the same sum
-    if block.loss.ndim == 1 and np.ndim(n) == 0 and (fast := kernels("ranks")) is not None:
-        total = np.asarray(fast.risk_sum(block.before, block.after, block.loss, float(n)))
-    else:
-        total = _chunked_risk_sum(block, n)
+    total = _chunked_risk_sum(block, n)
     block.kept["risk"] = np.array(n), total
     return total
 

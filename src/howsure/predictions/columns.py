@@ -13,7 +13,6 @@ from typing import NamedTuple
 import numpy as np
 
 from howsure._core.check import Array, Bools, Floats, Ints
-from howsure._core.fast import kernels
 
 CHUNK = 1 << 16  # numbers per chunk: half a megabyte of float64
 
@@ -44,10 +43,6 @@ class Columns:
     variance_predicted: Floats
 
 
-# The columns that the compiled pass fills, in its order.
-OF_LOGITS = ("max_prob", "log_top", "entropy", "margin", "max_logit", "energy", "nll", "brier")
-
-
 def chunks(n: int, width: int) -> Iterator[slice]:
     """Slices of rows that hold about CHUNK numbers each."""
     step = max(1, CHUNK // max(1, width))
@@ -58,12 +53,6 @@ def columns(values: Values, labels: Ints | None) -> Columns:
     """All columns of `values` in one pass."""
     n, k = values.array.shape[-2:]
     out: dict[str, Array] = {}
-    if values.logits and values.array.ndim == 2 and (fast := kernels("softmax")) is not None:
-        numbers = np.full((len(OF_LOGITS), n), np.nan)
-        known = np.empty(0, dtype=np.int64) if labels is None else labels
-        out["prediction"] = np.empty(n, dtype=np.int64)
-        fast.of_logits(np.ascontiguousarray(values.array), known, out["prediction"], numbers)
-        return _complete({**out, **dict(zip(OF_LOGITS, numbers, strict=True))}, n)
     for rows in chunks(n, k * (len(values.array) if values.array.ndim == 3 else 1)):
         y = None if labels is None else labels[rows]
         for name, column in _chunk(values, rows, y).items():

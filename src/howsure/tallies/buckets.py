@@ -9,7 +9,7 @@ compared with the edges of the bucket found and moved where they are a rounding 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from math import inf
 from typing import NamedTuple
@@ -17,7 +17,6 @@ from typing import NamedTuple
 import numpy as np
 
 from howsure._core.check import Array, Bools, Floats, Ints
-from howsure._core.fast import kernels
 from howsure.tallies.grid import OCTAVES, Layout, grid, layout
 from howsure.tallies.rows import on_grid
 from howsure.tallies.tally import Tally
@@ -54,12 +53,9 @@ def bucket_sums(score: Array, right: Bools, buckets: int) -> tuple[Ints, Ints, F
     One pass over the samples, chunk by chunk, into cells; a bucket is one or more cells.
     """
     bucket, size = _bucket_of_cell(buckets, score.itemsize), len(grid(buckets))
-    fast = kernels("counting") if score.itemsize == 4 and len(score) < 1 << 31 else None
-    sums = None if fast is None else _fast_cell_sums(fast.cell_sums, score, right, buckets)
-    if sums is None:
-        if score.min() < 0 or score.max() > 1:
-            return None
-        sums = _cell_sums(score, right, buckets)
+    if score.min() < 0 or score.max() > 1:
+        return None
+    sums = _cell_sums(score, right, buckets)
     wrong, count, claim = (np.bincount(bucket, column, minlength=size) for column in sums)
     return wrong.astype(np.int64), count.astype(np.int64), claim.astype(np.float64)
 
@@ -76,20 +72,6 @@ def _cell_sums(score: Array, right: Bools, buckets: int) -> Sequence[Array]:
         claim += np.bincount(cell, part, minlength=cells)
         wrong += np.bincount(cell[np.flatnonzero(~good)], minlength=cells)
     return wrong, count, claim
-
-
-def _fast_cell_sums(
-    kernel: Callable[..., tuple[float, float]], score: Array, right: Bools, buckets: int
-) -> Sequence[Array] | None:
-    """The same for float32 scores, compiled; None where some score is not in [FAR, 1]."""
-    of, kind, cells = layout(buckets), score.dtype, len(_bucket_of_cell(buckets, 4))
-    plan = np.array([of.even, _per_bit(of, kind), _bits(ONE, kind), _bits(FAR, kind), _most(of), cells])
-    counts, claim = np.zeros(cells, dtype=np.int64), np.zeros(cells)
-    least, most = kernel(score, right, counts, claim, plan)
-    if not (least >= FAR and most <= 1):
-        return None
-    count = counts & 0xFFFFFFFF
-    return count - (counts >> 32), count, claim
 
 
 class Room(NamedTuple):

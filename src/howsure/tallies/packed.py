@@ -14,7 +14,6 @@ from functools import cached_property
 import numpy as np
 
 from howsure._core.check import Array, Bools, Floats, Ints
-from howsure._core.fast import kernels
 from howsure.tallies.rows import as_rows, compacted
 from howsure.tallies.tally import Blocks, Counts, Sums, Tally, added_to, described, row_pieces
 
@@ -102,8 +101,6 @@ class PackedTally:
     @cached_property
     def wrong(self) -> Ints:
         """Positions of the wrong answers, ascending."""
-        if (fast := kernels("ranks")) is not None:
-            return fast.wrong_positions(self.keys)
         flag = self.keys.astype(np.uint8)  # keeps the low byte
         flag &= 1
         return np.flatnonzero(flag.view(np.bool_))
@@ -161,10 +158,6 @@ class PackedTally:
         wrong = self.wrong
         if not len(wrong):
             return Blocks(wrong, wrong, wrong)
-        if (fast := kernels("ranks")) is not None:
-            start, end, loss = fast.error_blocks(self.keys, wrong)
-            before, after = (np.subtract(self.n, at, out=at) for at in (end, start))
-            return Blocks(before[::-1], after[::-1], loss[::-1])
         key = self.keys[wrong]
         first = np.flatnonzero(np.concatenate(([True], key[1:] != key[:-1])))  # equal keys: wrong and tied
         loss = np.diff(first, append=len(wrong))
@@ -229,8 +222,6 @@ class PackedTally:
 
     def _claims(self, start: Ints) -> Floats:
         """Summed scores of the bins that start at these ascending positions."""
-        if self.keys.itemsize == 4 and (fast := kernels("ranks")) is not None:
-            return fast.claims32(self.keys, start)
         return claim_sums(start, self.n, self._sums, self._samples)
 
     @cached_property
@@ -260,8 +251,3 @@ class PackedTally:
 
     def __repr__(self) -> str:
         return described(self)
-
-
-def keys32(t: object) -> Array | None:
-    """The sorted keys of a tally of float32 scores that keeps them, for kernels; else None."""
-    return t.keys if isinstance(t, PackedTally) and t.keys.itemsize == 4 else None

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 import numpy as np
 
 from howsure._core.check import Array, Floats, InputError
-from howsure._core.fast import kernels
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
@@ -36,8 +35,6 @@ class Blocks:
     def middle_sum(self) -> Floats:
         """Each loss times the middle rank of its block, summed along the last axis; exact for up to 10^9 samples."""
         loss = self.loss if self.after.max(initial=0) < WHOLE else np.asarray(self.loss, dtype=np.float64)
-        if loss.ndim == 1 and (fast := kernels("ranks")) is not None:
-            return np.asarray(fast.middle_sum(self.before, self.after, loss) / 2)
         return (loss * (self.before + self.after)).sum(axis=-1) / 2
 
 
