@@ -6,6 +6,7 @@ unpacks the sdist far from the repository, and prints a table. A Python that thi
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import subprocess
@@ -66,9 +67,10 @@ def tried(interpreter: str, wheel: Path, sdist: Path, pins: list[str]) -> tuple[
         )
         versions = subprocess.run([inside, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
         subprocess.run([inside, "-m", "howsure", "demo", "--quiet"], check=True, cwd=folder)
-        test = [inside, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header", "-n", "2"]
+        test = [inside, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header"]
         paths = [f"tests/{name}" for name in CORE if (there / "tests" / name).exists()]
-        ran = subprocess.run([*test, *paths], cwd=there, capture_output=True, text=True)
+        flags = {"PYTEST_ADDOPTS": "-n 2", **os.environ}
+        ran = subprocess.run([*test, *paths], cwd=there, capture_output=True, text=True, env=flags)
         lines = ran.stdout.strip().splitlines()
         failed = [line for line in lines if line.startswith(("FAILED", "ERROR"))]
         return versions, "; ".join([re.sub(r"^=+ | =+$", "", lines[-1]), *failed])
