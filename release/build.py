@@ -20,7 +20,7 @@ from howsure._core.version import __version__
 ROOT = Path(__file__).parents[1]
 DIST = ROOT / "dist"
 IN_SDIST = [
-    "pyproject.toml", "PKG-INFO", "README.md", "LICENSE", "CHANGELOG.md", "Makefile",
+    "pyproject.toml", "PKG-INFO", "README.md", "LICENSE", "CHANGELOG.md", "Makefile", "action.yml",
     "src/howsure/__init__.py", "tests/conftest.py", "docs/contract.md", "benchmarks/__main__.py", "release/build.py",
 ]  # fmt: skip
 OURS = ("howsure/", f"howsure-{__version__}.dist-info/")

@@ -23,7 +23,7 @@ def clopper_pearson(errors: float, n: float, delta: float) -> float:
     1 for n = 0 or where every answer is wrong. Exact for independent 0/1 losses, never anti-conservative.
     Range (0, 1]. Clopper & Pearson 1934; as used by Geifman & El-Yaniv 2017.
 
-    >>> clopper_pearson(0, 100, 0.05)
+    >>> round(clopper_pearson(0, 100, 0.05), 4)
     0.0295
     >>> clopper_pearson(3, 3, 0.05)
     1.0
@@ -38,7 +38,7 @@ def clopper_pearson_interval(successes: float, n: float, level: float = 0.95) ->
 
     Clopper & Pearson 1934.
 
-    >>> clopper_pearson_interval(95, 100)
+    >>> tuple(round(x, 3) for x in clopper_pearson_interval(95, 100))
     (0.887, 0.984)
     """
     half = (1 - proportion(level, "level")) / 2
@@ -75,8 +75,8 @@ def hoeffding_bentkus(mean: float, n: int, delta: float) -> float:
     and the bound is the r with p(r) = delta. 1 for n = 0. Wider than `clopper_pearson`, which 0/1 losses allow.
     Range (0, 1]. Bates et al. 2021, theorem 2; Angelopoulos et al. 2021.
 
-    >>> hoeffding_bentkus(0.05, 1000, 0.1)
-    0.0640
+    >>> round(hoeffding_bentkus(0.05, 1000, 0.1), 4)
+    0.064
     """
     proportion(delta, "delta")
     if not 0 <= mean <= 1:
@@ -110,7 +110,7 @@ def betting(losses: ArrayLike, delta: float) -> float:
     collected, or shuffled, never sorted. 1 for no losses. Range (0, 1].
     Waudby-Smith & Ramdas 2024, section 4.
 
-    >>> betting([0.1, 0.0, 0.2, 0.1] * 50, 0.1)
+    >>> round(betting([0.1, 0.0, 0.2, 0.1] * 50, 0.1), 4)
     0.1156
     """
     proportion(delta, "delta")
@@ -142,7 +142,7 @@ def group_betting(loss: ArrayLike, kept: ArrayLike, size: ArrayLike, delta: floa
     group; with one size for all, no smaller than any group can be, it is that of a random answer. 1 for no group.
     Range (0, 1]. Waudby-Smith & Ramdas 2024, for sums.
 
-    >>> group_betting([0] * 60, [5] * 60, 5, 0.05)
+    >>> round(group_betting([0] * 60, [5] * 60, 5, 0.05), 4)
     0.0584
     """
     proportion(delta, "delta")

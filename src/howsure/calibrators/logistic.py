@@ -33,8 +33,8 @@ class Platt:
     maps the confidence. Platt 1999.
 
     >>> preds = Predictions.from_confidence([0.9] * 50 + [0.6] * 50, [1] * 40 + [0] * 10 + [1] * 25 + [0] * 25)
-    >>> Platt.fit(preds)(preds).confidence[[0, -1]]
-    array([0.79, 0.50])
+    >>> Platt.fit(preds)(preds).confidence[[0, -1]].round(3)
+    array([0.793, 0.506])
     """
 
     slope: Floats  # a for each class
@@ -69,8 +69,8 @@ class Beta:
     clipping, rows and top labels as for `Platt`. Kull, Silva Filho & Flach 2017.
 
     >>> preds = Predictions.from_confidence([0.9] * 50 + [0.6] * 50, [1] * 40 + [0] * 10 + [1] * 25 + [0] * 25)
-    >>> Beta.fit(preds)(preds).confidence[[0, -1]]
-    array([0.79, 0.50])
+    >>> Beta.fit(preds)(preds).confidence[[0, -1]].round(3)
+    array([0.793, 0.506])
     """
 
     a: Floats

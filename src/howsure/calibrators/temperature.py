@@ -38,7 +38,7 @@ class Temperature:
 
     >>> preds = Predictions.from_logits([[4.0, 0.0], [4.0, 0.0], [0.0, 4.0], [0.0, 4.0]], [0, 0, 1, 0])
     >>> t = Temperature.fit(preds)
-    >>> t.temperature
+    >>> round(t.temperature, 3)
     3.641
     >>> t(preds).confidence
     array([0.75, 0.75, 0.75, 0.75])

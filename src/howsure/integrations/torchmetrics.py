@@ -9,7 +9,7 @@ is that of all of them, exactly. Needs the extra `torchmetrics`.
 >>> import torch
 >>> metric = ECE(outputs="probs")
 >>> metric.update(torch.tensor([[0.9, 0.1], [0.4, 0.6]]), torch.tensor([0, 0]))
->>> metric.compute().item()
+>>> round(metric.compute().item(), 2)
 0.35
 """
 

@@ -163,7 +163,7 @@ def npv(preds: Predictions, threshold: float, positive: str | int | None = None)
 
     Range [0, 1]; it depends on the prevalence. Vecchio 1966.
 
-    >>> npv(Predictions.from_probs([0.9, 0.4, 0.3, 0.2], [1, 0, 1, 0]), 0.5)
+    >>> round(npv(Predictions.from_probs([0.9, 0.4, 0.3, 0.2], [1, 0, 1, 0]), 0.5), 3)
     0.667
     """
     return _called_right(preds, threshold, positive, "cleared")

@@ -59,7 +59,7 @@ def ece(t: Tally, bins: Binning = equal_range(15)) -> float:
     Ding et al. 2019, eq. 1; Naeini et al. 2015.
 
     >>> from howsure import tally
-    >>> ece(tally([0.9, 0.9, 0.6, 0.6], correct=[1, 1, 1, 0]))
+    >>> round(ece(tally([0.9, 0.9, 0.6, 0.6], correct=[1, 1, 1, 0])), 1)
     0.1
     """
     return float(_ece(_binned(t, bins)))
@@ -93,7 +93,7 @@ def mce(t: Tally, bins: Binning = equal_range(15)) -> float:
     Ding et al. 2019, eq. 2.
 
     >>> from howsure import tally
-    >>> mce(tally([0.9, 0.9, 0.6, 0.6], correct=[1, 1, 1, 0]))
+    >>> round(mce(tally([0.9, 0.9, 0.6, 0.6], correct=[1, 1, 1, 0])), 1)
     0.1
     """
     return float(np.abs(bin_table(t, bins).gap).max())

@@ -23,7 +23,7 @@ def smooth_ece(t: Tally) -> float:
     reflected kernel is diagonal in the cosine basis. Range [0, 1], 0 is perfect. Błasiok & Nakkiran 2023.
 
     >>> from howsure import tally
-    >>> smooth_ece(tally([0.8] * 10, correct=[1] * 10))
+    >>> round(smooth_ece(tally([0.8] * 10, correct=[1] * 10)), 1)
     0.2
     """
     needs_claims(t, "smooth_ece")
@@ -70,7 +70,7 @@ def correctness_nll(t: Tally) -> float:
     inf where a claim of exactly 1 is wrong or of exactly 0 is right. Range [0, inf), 0 is perfect. Good 1952.
 
     >>> from howsure import tally
-    >>> correctness_nll(tally([0.5], correct=[1]))
+    >>> round(correctness_nll(tally([0.5], correct=[1])), 3)
     0.693
     """
     needs_claims(t, "correctness_nll")

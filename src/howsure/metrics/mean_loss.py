@@ -95,7 +95,7 @@ def nll(preds: Predictions, eps: float | None = None) -> float:
     From logits always finite. From probabilities a label of probability 0 gives inf; nothing is clipped unless
     `eps` asks for it. Range [0, inf), 0 is perfect. Good 1952.
 
-    >>> nll(Predictions.from_probs([[0.5, 0.5]], [0]))
+    >>> round(nll(Predictions.from_probs([[0.5, 0.5]], [0])), 3)
     0.693
     """
     return _mean(_clipped_nll(preds, eps), preds)

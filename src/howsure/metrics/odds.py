@@ -100,7 +100,7 @@ def expected_score(h: Histogram, score: Callable[[Floats, float], Floats]) -> fl
 
     Finlay & Oberman, section 4.
 
-    >>> expected_score(Histogram([1, 1], [0.4, 0.6]), lambda p, a: abs(p - a))
+    >>> round(expected_score(Histogram([1, 1], [0.4, 0.6]), lambda p, a: abs(p - a)), 1)
     0.1
     """
     return float(np.dot(h.weight, score(h.p, h.base)))

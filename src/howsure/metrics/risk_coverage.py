@@ -72,7 +72,7 @@ def aurc(t: Tally | SetTally, variant: Variant | None = None) -> float:
     Ding et al. 2020, eq. 5–6 and section 4.1. See also: `e_aurc`, `augrc`, `risk_coverage`.
 
     >>> from howsure import tally
-    >>> aurc(tally([0.9, 0.8, 0.7], correct=[1, 1, 0]))
+    >>> round(aurc(tally([0.9, 0.8, 0.7], correct=[1, 1, 0])), 3)
     0.111
     """
     if variant is None:
@@ -100,7 +100,7 @@ def aac(t: Tally, variant: Variant | None = None) -> float:
     Range [0, 1], 0 is perfect. Vemuri 2020, chapter 4. See also: `threshold_diagram`.
 
     >>> from howsure import tally
-    >>> aac(tally([0.9, 0.8, 0.7], correct=[1, 1, 0]))
+    >>> round(aac(tally([0.9, 0.8, 0.7], correct=[1, 1, 0])), 3)
     0.111
     """
     needs_zero_one(t, "aac")
@@ -124,7 +124,7 @@ def optimal_aurc(t: Tally | SetTally, variant: Variant | None = None) -> float:
     section 2.
 
     >>> from howsure import tally
-    >>> optimal_aurc(tally([0.7, 0.8, 0.9], correct=[1, 1, 0]))
+    >>> round(optimal_aurc(tally([0.7, 0.8, 0.9], correct=[1, 1, 0])), 3)
     0.111
     """
     if isinstance(t, SetTally):
@@ -152,7 +152,7 @@ def optimal_aurc_asymptotic(error: float) -> float:
 
     Never mixed into `e_aurc`. Range [0, 1]. Geifman et al. 2019.
 
-    >>> optimal_aurc_asymptotic(0.1)
+    >>> round(optimal_aurc_asymptotic(0.1), 5)
     0.00518
     """
     if not 0 <= error <= 1:
@@ -169,7 +169,7 @@ def e_aurc(t: Tally | SetTally, variant: Variant | None = None) -> float:
     2019; Ding et al. 2020, section 2.
 
     >>> from howsure import tally
-    >>> e_aurc(tally([0.9, 0.8, 0.7], correct=[1, 0, 1]))
+    >>> round(e_aurc(tally([0.9, 0.8, 0.7], correct=[1, 0, 1])), 4)
     0.1667
     """
     best = optimal_aurc(t, variant)
@@ -191,7 +191,7 @@ def augrc(t: Tally) -> float:
     for the 0/1 loss with error rate e. Range [0, 1/2] there, 0 is perfect. Traub et al. 2024.
 
     >>> from howsure import tally
-    >>> augrc(tally([0.9, 0.8, 0.7], correct=[1, 1, 0]))
+    >>> round(augrc(tally([0.9, 0.8, 0.7], correct=[1, 1, 0])), 4)
     0.0556
     """
     needs_tally(t, "augrc")
@@ -206,7 +206,7 @@ def coverage_at_risk(t: Tally, risk: float) -> float:
     Geifman & El-Yaniv 2017. See also: `risk_at_coverage`, `policies.threshold_for_accuracy`.
 
     >>> from howsure import tally
-    >>> coverage_at_risk(tally([0.9, 0.8, 0.7], correct=[1, 1, 0]), 0.1)
+    >>> round(coverage_at_risk(tally([0.9, 0.8, 0.7], correct=[1, 1, 0]), 0.1), 3)
     0.667
     """
     if not 0 <= risk < 1:

@@ -19,7 +19,7 @@ def skill(metric: Callable[[Predictions], float], preds: Predictions) -> float:
     below 0 is worse than that; 0/0 is nan. Murphy 1973 (skill scores).
 
     >>> from howsure import brier
-    >>> skill(brier, Predictions.from_probs([[0.8, 0.2], [0.3, 0.7]], [0, 1]))
+    >>> round(skill(brier, Predictions.from_probs([[0.8, 0.2], [0.3, 0.7]], [0, 1])), 2)
     0.74
     """
     preds.needs_vector("skill")

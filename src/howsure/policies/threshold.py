@@ -105,7 +105,7 @@ def threshold_for_cost(t: Tally | Outcomes, *, error: float, deferral: float, ex
 
     >>> from howsure import tally
     >>> best = threshold_for_cost(tally([0.9, 0.8, 0.7], correct=[1, 1, 0]), error=10, deferral=1)
-    >>> best.threshold, best.cost
+    >>> best.threshold, round(best.cost, 3)
     (0.8, 0.333)
     """
     for value, name in ((error, "error"), (deferral, "deferral")):
@@ -126,7 +126,7 @@ def threshold_at(t: Tally | Outcomes, value: float) -> Threshold:
     """A threshold given by hand, and what it gives on the data.
 
     >>> from howsure import tally
-    >>> threshold_at(tally([0.9, 0.8, 0.7], correct=[1, 1, 0]), 0.75).coverage
+    >>> round(threshold_at(tally([0.9, 0.8, 0.7], correct=[1, 1, 0]), 0.75).coverage, 3)
     0.667
     """
     t = table(t)

@@ -45,7 +45,7 @@ class CalibrationReport:
     >>> preds = Predictions.from_confidence([0.9, 0.9, 0.9, 0.6] * 20, [1, 0, 1, 0] * 20)
     >>> report = calibration_report(preds, preds, "isotonic")
     >>> ece = report.changes[0]
-    >>> ece.before[0], ece.after[0], ece.verdict
+    >>> ece.before[0], round(ece.after[0], 3), ece.verdict
     (0.325, 0.0, 'better')
     """
 

@@ -61,7 +61,7 @@ def measured(items: Sequence[Item], data: Measurable, score: str, sure: Sureness
     >>> from howsure.report import catalogue
     >>> from howsure.report.samples import Samples
     >>> samples = Samples.of(Predictions.from_confidence([0.9, 0.8, 0.7], [1, 1, 0]))
-    >>> measured(catalogue.ranking()[:1], samples, "max_prob", Sureness())["aurc"]["value"]
+    >>> round(measured(catalogue.ranking()[:1], samples, "max_prob", Sureness())["aurc"]["value"], 3)
     0.111
     """
     t = data.data("score", score)

@@ -63,7 +63,7 @@ def observed_limits(source: Tally | Outcomes, level: float) -> Interval:
 
     >>> from howsure import tally
     >>> found = observed_limits(tally([0.2, 0.4, 0.6, 0.8] * 25, correct=[0, 0, 1, 1] * 25), 0.95)
-    >>> found.low, found.high
+    >>> round(found.low, 3), round(found.high, 3)
     (0.883, 1.132)
     """
     case, half = Case.of(source), (1 - level) / 2

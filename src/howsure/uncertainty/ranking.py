@@ -104,7 +104,8 @@ def rare_sum_limits(s: Sample, unit: Unit, half: float) -> Limits:
 def gamma_limits(s: Sample, unit: Unit, half: float) -> Limits:
     """AURC and AUGRC. Where wrong answers are the majority, the lower end is the upper end of what is missing.
 
-    >>> gamma_limits(Sample(0.0, 1000, 0, 0.0), AREA, 0.025)  # no error seen: at most 5.02/n
+    >>> low, high = gamma_limits(Sample(0.0, 1000, 0, 0.0), AREA, 0.025)  # no error seen: at most 5.02/n
+    >>> low, round(high, 5)
     (0.0, 0.00502)
     """
     low, high = _low(s, half), _high(s, s.k, unit, half)
