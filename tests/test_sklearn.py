@@ -7,6 +7,7 @@ import pytest
 
 pytest.importorskip("sklearn")
 
+from sklearn.calibration import CalibratedClassifierCV
 from sklearn.datasets import load_iris, make_classification
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
@@ -15,6 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from howsure import InputError
 from howsure.calibrators import MatrixScaling
+from howsure.calibrators.logistic import curves_of_scores
 from howsure.sklearn import CalibratedClassifier
 
 EXPECTED_FAILURES: dict[str, str] = {}
@@ -29,7 +31,9 @@ def hard(n=2000, seed=0):
     return make_classification(n, 20, n_informative=5, n_redundant=10, n_classes=3, flip_y=0.2, random_state=seed)
 
 
-@pytest.mark.parametrize("name", ["none", "temperature", "vector", "matrix", "histogram", "isotonic", "platt", "beta"])
+@pytest.mark.parametrize(
+    "name", ["none", "temperature", "vector", "matrix", "histogram", "isotonic", "platt", "beta", "sigmoid"]
+)
 def test_every_calibrator_by_name(name):
     X, y = hard(600)
     p = CalibratedClassifier(GaussianNB(), name, cv=3).fit(X, y).predict_proba(X)
@@ -114,3 +118,37 @@ def test_few_samples_of_a_class_give_fewer_folds_and_say_so():
     y = np.where(np.arange(60) < 3, 1, 0)
     with pytest.warns(UserWarning, match="a class has 3 samples, so 3 folds"):
         CalibratedClassifier(GaussianNB()).fit(X, y)
+
+
+def test_a_number_of_folds_that_a_class_cannot_fill_is_refused():
+    X, y = hard(60)
+    y = np.where(np.arange(60) < 3, 1, 0)
+    with pytest.raises(InputError, match="Requesting 5-fold cross-validation but a class has 3 samples"):
+        CalibratedClassifier(GaussianNB(), cv=5).fit(X, y)
+
+
+def test_the_default_estimator_is_scikit_learns():
+    X, y = hard(200)
+    assert isinstance(CalibratedClassifier().fit(X, y).estimator_, LinearSVC)
+
+
+@pytest.mark.parametrize("name", ["sigmoid", "isotonic"])
+@pytest.mark.parametrize("k", [2, 3])
+@pytest.mark.parametrize("estimator", [LogisticRegression(), GaussianNB()])
+@pytest.mark.parametrize("ensemble", [True, False])
+def test_sigmoid_and_isotonic_are_scikit_learns(name, k, estimator, ensemble):
+    X, y = hard(400)
+    y = y % k
+    weight = np.random.default_rng(0).uniform(0.5, 2, 400)
+    ours = CalibratedClassifier(estimator, name, 3, ensemble=ensemble).fit(X, y, sample_weight=weight)
+    theirs = CalibratedClassifierCV(estimator, method=name, cv=3, ensemble=ensemble).fit(X, y, sample_weight=weight)
+    # their optimiser stops earlier than ours
+    assert ours.predict_proba(X) == pytest.approx(theirs.predict_proba(X), abs=1e-12 if name == "isotonic" else 1e-5)
+
+
+def test_whole_weights_are_repetitions_of_a_sigmoid():
+    X, y = hard(100)
+    times = np.arange(100) % 3 + 1
+    scores = GaussianNB().fit(X, y).predict_proba(X).T.copy()
+    repeated = curves_of_scores(np.repeat(scores, times, axis=1), np.repeat(y, times))
+    assert curves_of_scores(scores, y, times.astype(float)) == pytest.approx(repeated, rel=1e-9)

@@ -14,18 +14,22 @@ from howsure._core.check import Array, Floats, InputError, Ints
 from howsure._core.optional import need
 from howsure.calibrators import Calibrator, Identity
 from howsure.calibrators.choice import CALIBRATORS, value_of
+from howsure.calibrators.isotonic import steps_of_scores
+from howsure.calibrators.logistic import curves_of_scores
 from howsure.predictions import Predictions
 
 # scikit-learn has no types, so what its functions return is declared where it is used.
-base, frozen, linear_model, model_selection, utils, multiclass, parallel, validation = (
+base, frozen, svm, model_selection, utils, multiclass, parallel, validation = (
     need(f"sklearn.{part}", for_="howsure.sklearn", extra="sklearn")
     for part in (
-        *("base", "frozen", "linear_model", "model_selection"),
+        *("base", "frozen", "svm", "model_selection"),
         *("utils", "utils.multiclass", "utils.parallel", "utils.validation"),
     )
 )
 
 __all__ = ["CalibratedClassifier", "Scorer", "scorers"]
+
+FOLDS = 5
 
 
 class Classifier(Protocol):
@@ -47,16 +51,58 @@ class Folds(Protocol):
     def split(self, X: object, y: Array, /) -> Iterator[tuple[Ints, Ints]]: ...
 
 
+@dataclass(frozen=True, eq=False)
+class Sigmoid:
+    """scikit-learn's "sigmoid": a logistic curve of each class's score, fitted to Platt's targets."""
+
+    slope: Floats
+    intercept: Floats
+
+    @classmethod
+    def fit(cls, scores: Floats, came: Ints, weight: Floats | None) -> Sigmoid:
+        """`scores` have a row for each class, `came` says which of them came true; a weight is repetition."""
+        found = curves_of_scores(scores, came, weight)
+        return cls(found[:, 0], found[:, 1])
+
+    def __call__(self, scores: Floats) -> Floats:
+        """A probability for each score."""
+        s = self.slope[:, None] * scores + self.intercept[:, None]
+        return np.exp(-np.logaddexp(0.0, -s))
+
+
+@dataclass(frozen=True, eq=False)
+class Rising:
+    """scikit-learn's "isotonic": the best rising map of each class's score, linear between its points."""
+
+    maps: list[tuple[Floats, Floats]]
+
+    @classmethod
+    def fit(cls, scores: Floats, came: Ints, weight: Floats | None) -> Rising:
+        """`scores` have a row for each class, `came` says which of them came true."""
+        return cls(steps_of_scores(scores, came, weight))
+
+    def __call__(self, scores: Floats) -> Floats:
+        """A probability for each score."""
+        found: list[Floats] = [np.interp(row, *points) for row, points in zip(scores, self.maps, strict=True)]
+        return np.stack(found)
+
+
+OF_SCORES: dict[str, type[Sigmoid | Rising]] = {"sigmoid": Sigmoid, "isotonic": Rising}
+
+
 class Calibrated(NamedTuple):
     """A fitted classifier with the calibrator of its classes; `classes` are all that there are."""
 
     estimator: Classifier
-    calibrator: Calibrator
+    calibrator: Calibrator | Sigmoid | Rising
     classes: Array
 
     def predict_proba(self, X: object) -> Floats:
         """Calibrated probabilities, one column for each of `classes`; 0 for one that the classifier has not seen."""
-        p = self.calibrator(_predictions(self.estimator, _answers(self.estimator, X))).probs
+        if isinstance(self.calibrator, Sigmoid | Rising):
+            p = _probabilities(self.calibrator, _answers(self.estimator, X, raw=True), len(self.classes))
+        else:
+            p = self.calibrator(_predictions(self.estimator, _answers(self.estimator, X))).probs
         return _spread(p, _columns(self.estimator, self.classes), len(self.classes), 0.0)
 
 
@@ -65,24 +111,31 @@ class CalibratedClassifier(base.ClassifierMixin, base.MetaEstimatorMixin, base.B
 
     `fit` predicts each sample by a copy of `estimator` fitted without its fold (`cv` folds, each class spread evenly),
     fits `calibrator` on these predictions, and then fits `estimator` on everything. `calibrator` is a name
-    ("temperature", "vector", "matrix", "dirichlet", "histogram", "isotonic", "platt", "beta", "none") or any
-    function of Predictions that returns a calibrator, such as `functools.partial(MatrixScaling.fit, l2=0.01)`. Without
-    `predict_proba` the decision function counts as logits. `ensemble=True` keeps the copies instead, each with a
-    calibrator of its own fold, and averages them. `cv="prefit"`, or a `FrozenEstimator`, takes a fitted `estimator` as
-    it is and fits the calibrator alone, on samples that must be new to it.
+    ("temperature", "vector", "matrix", "dirichlet", "histogram", "platt", "beta", "none"; "sigmoid" and "isotonic",
+    see below) or any function of Predictions that returns a calibrator, such as
+    `functools.partial(MatrixScaling.fit, l2=0.01)`. Without `predict_proba` the decision function counts as logits.
+    `ensemble=True` keeps the copies instead, each with a calibrator of its own fold, and averages them; "auto" does so
+    unless the estimator is frozen. `cv="prefit"`, or a `FrozenEstimator`, takes a fitted `estimator` as it is and fits
+    the calibrator alone, on samples that must be new to it. The default estimator is a linear support vector machine.
 
-    `X` is handed on as it is: arrays, frames with named columns, sparse matrices, texts, images. `sample_weight` goes
-    to the estimator, where it takes weights, and to the calibrator; other fit parameters go to the estimator.
+    "sigmoid" and "isotonic" are what `CalibratedClassifierCV` calls so: one map for each class of the decision
+    function, or of the probability where there is no decision function; there a weight is repetition. `Platt.fit` and
+    `Isotonic.fit` as `calibrator` are howsure's own, which map probabilities and can be saved.
+
+    A class needs a sample for each of `cv` folds. Without a number (`cv=None`) there are five, fewer where a class is
+    rarer, which a warning says. `X` is handed on as it is: arrays, frames with named columns, sparse matrices, texts,
+    images. `sample_weight` goes to the estimator, where it takes weights, and to the calibrator; other fit parameters
+    go to the estimator.
     """
 
     def __init__(
         self,
         estimator: Classifier | None = None,
         calibrator: str | Callable[[Predictions], Calibrator] = "temperature",
-        cv: object = 5,
+        cv: object = None,
         *,
         n_jobs: int | None = None,
-        ensemble: bool = False,
+        ensemble: bool | str = False,
     ) -> None:
         self.estimator = estimator
         self.calibrator = calibrator
@@ -109,54 +162,65 @@ class CalibratedClassifier(base.ClassifierMixin, base.MetaEstimatorMixin, base.B
         return self
 
     def _fitted(self, X: object, y: Array, truth: _Truth, params: dict[str, object]) -> list[Calibrated]:
-        plain = self._plain()
-        if isinstance(self.cv, str) or isinstance(plain, frozen.FrozenEstimator):
-            return [self._of_fold(plain, _answers(plain, X), truth)]
+        plain, raw = self._plain(), self._raw()
+        still = isinstance(plain, frozen.FrozenEstimator)
+        if isinstance(self.cv, str) or (still and self.ensemble is not True):
+            return [self._of_fold(plain, _answers(plain, X, raw), truth)]
         params = params | _accepted(plain, truth.weight)
         folds = list(_folds(self.cv, y, truth.labels).split(X, y))
-        jobs = (parallel.delayed(_out_of_fold)(plain, X, y, params, train, test) for train, test in folds)
+        jobs = (parallel.delayed(_out_of_fold)(plain, X, y, params, train, test, raw) for train, test in folds)
         copies: list[tuple[Classifier, Array]] = parallel.Parallel(n_jobs=self.n_jobs)(jobs)
         if self.ensemble:
             pairs = zip(copies, folds, strict=True)
             return [self._of_fold(copy, answers, truth[test]) for (copy, answers), (_, test) in pairs]
         fitted = _clone(plain).fit(X, y, **params)
-        return [Calibrated(fitted, self._made(self._unseen(copies, folds, truth)), self.classes_)]
+        return [Calibrated(fitted, self._made(copies[0][0], *self._unseen(copies, folds, truth)), self.classes_)]
 
     def _plain(self) -> Classifier:
-        return linear_model.LogisticRegression() if self.estimator is None else self.estimator
+        return svm.LinearSVC(random_state=0) if self.estimator is None else self.estimator
+
+    def _raw(self) -> bool:
+        """Whether the calibrator is one of scores as they are."""
+        return isinstance(self.calibrator, str) and self.calibrator in OF_SCORES
 
     def _unseen(
         self, copies: list[tuple[Classifier, Array]], folds: list[tuple[Ints, Ints]], truth: _Truth
-    ) -> Predictions:
+    ) -> tuple[Array, _Truth]:
         """What the copies said of the samples that they had not seen, put together."""
         k = len(self.classes_)
         held = np.zeros(len(truth.labels), dtype=np.bool_)
         said = np.zeros((len(truth.labels), k))
         for (copy, answers), (_, test) in zip(copies, folds, strict=True):
-            least = 0.0 if hasattr(copy, "predict_proba") else float(np.min(answers))
-            said[test] = _spread(_two_columns(copy, answers), _columns(copy, self.classes_), k, least)
+            least = 0.0 if _says_probabilities(copy, self._raw()) else float(np.min(answers))
+            said[test] = _spread(_two_columns(answers), _columns(copy, self.classes_), k, least)
             held[test] = True
-        known = truth[np.flatnonzero(held)]
-        return _predictions(copies[0][0], said[held], known.labels, known.weight)
+        return said[held], truth[np.flatnonzero(held)]
 
     def _of_fold(self, fitted: Classifier, answers: Array, truth: _Truth) -> Calibrated:
         """A fitted copy, calibrated on samples of the classes that it knows."""
         columns = _columns(fitted, self.classes_)
+        if self._raw():
+            number = np.full(len(self.classes_), -1)
+            number[columns] = np.arange(len(columns))
+            return Calibrated(fitted, self._made(fitted, answers, truth.of(number)), self.classes_)
         number = np.searchsorted(columns, truth.labels).clip(max=len(columns) - 1)
         rows = np.flatnonzero(columns[number] == truth.labels)
         known = _Truth(number, truth.weight)[rows]
         if len(np.unique(known.labels)) < 2:
             warnings.warn("a fold holds one class only; the copy of that fold is not calibrated.", stacklevel=4)
             return Calibrated(fitted, Identity(), self.classes_)
-        return Calibrated(
-            fitted, self._made(_predictions(fitted, answers[rows], known.labels, known.weight)), self.classes_
-        )
+        return Calibrated(fitted, self._made(fitted, answers[rows], known), self.classes_)
 
-    def _made(self, unseen: Predictions) -> Calibrator:
+    def _made(self, fitted: Classifier, answers: Array, truth: _Truth) -> Calibrator | Sigmoid | Rising:
+        """The calibrator of what `fitted`, or copies of it, said of samples that they had not seen."""
+        if isinstance(self.calibrator, str) and self.calibrator in OF_SCORES:
+            return OF_SCORES[self.calibrator].fit(*_scores(answers, truth.labels, len(self.classes_)), truth.weight)
+        unseen = _predictions(fitted, answers, truth.labels, truth.weight)
         if not isinstance(self.calibrator, str):
             return self.calibrator(unseen)
         if self.calibrator not in CALIBRATORS:
-            raise InputError(f"there is no calibrator {self.calibrator!r}; known: {', '.join(CALIBRATORS)}.")
+            known = ", ".join((*CALIBRATORS, "sigmoid"))
+            raise InputError(f"there is no calibrator {self.calibrator!r}; known: {known}.")
         return CALIBRATORS[self.calibrator](unseen)
 
     def predict_proba(self, X: object) -> Floats:
@@ -185,19 +249,23 @@ class _Truth:
     def __getitem__(self, rows: Ints) -> _Truth:
         return _Truth(self.labels[rows], None if self.weight is None else self.weight[rows])
 
+    def of(self, number: Ints) -> _Truth:
+        """The same with other numbers for the classes."""
+        return _Truth(number[self.labels], self.weight)
+
 
 def _clone(plain: Classifier) -> Classifier:
     return base.clone(plain)
 
 
 def _out_of_fold(
-    plain: Classifier, X: object, y: Array, params: dict[str, object], train: Ints, test: Ints
+    plain: Classifier, X: object, y: Array, params: dict[str, object], train: Ints, test: Ints, raw: bool
 ) -> tuple[Classifier, Array]:
     """A copy fitted on one part of the samples, and what it says of the rest."""
     rows: Callable[[object, Ints], object] = utils._safe_indexing
     mine = {name: rows(value, train) if _is_column(value, len(y)) else value for name, value in params.items()}
     fitted = _clone(plain).fit(rows(X, train), y[train], **mine)
-    return fitted, _answers(fitted, rows(X, test))
+    return fitted, _answers(fitted, rows(X, test), raw)
 
 
 def _is_column(value: object, n: int) -> bool:
@@ -223,19 +291,26 @@ def _folds(cv: object, y: Array, labels: Ints) -> Folds:
         )
     splits = cv if isinstance(cv, int) else getattr(cv, "n_splits", None)
     rarest = int(np.bincount(labels).min())
-    if splits is not None and (splits > len(labels) // 2 or (rarest < 2 and isinstance(cv, int))):
+    if splits is not None and rarest < splits:
         raise InputError(
-            f"Requesting {splits}-fold cross-validation but a class has {rarest} samples; at least two of each class "
-            "are needed to hold some out, and two samples for each fold."
+            f"Requesting {splits}-fold cross-validation but a class has {rarest} samples; each fold needs one of each "
+            "class. Ask for fewer folds, or for none by name (cv=None), which takes as many as there can be."
         )
-    if isinstance(cv, int) and rarest < cv:
-        warnings.warn(f"a class has {rarest} samples, so {rarest} folds are used instead of {cv}.", stacklevel=4)
+    if rarest < 2 and cv is None:
+        raise InputError("a class has one sample; at least two of each class are needed to hold some out.")
+    if cv is None and rarest < FOLDS:
+        warnings.warn(f"a class has {rarest} samples, so {rarest} folds are used instead of {FOLDS}.", stacklevel=4)
         cv = rarest
     return model_selection.check_cv(cv, y, classifier=True)
 
 
-def _answers(estimator: Classifier, X: object) -> Array:
-    return estimator.predict_proba(X) if hasattr(estimator, "predict_proba") else estimator.decision_function(X)
+def _says_probabilities(estimator: Classifier, raw: bool) -> bool:
+    """Which answer is taken: `raw` takes the decision function where there is one, as scikit-learn does."""
+    return hasattr(estimator, "predict_proba") and not (raw and hasattr(estimator, "decision_function"))
+
+
+def _answers(estimator: Classifier, X: object, raw: bool = False) -> Array:
+    return estimator.predict_proba(X) if _says_probabilities(estimator, raw) else estimator.decision_function(X)
 
 
 def _columns(estimator: Classifier, classes: Array) -> Ints:
@@ -244,9 +319,26 @@ def _columns(estimator: Classifier, classes: Array) -> Ints:
     return np.searchsorted(classes, known)
 
 
-def _two_columns(estimator: Classifier, answers: Array) -> Array:
+def _two_columns(answers: Array) -> Array:
     """A decision function of two classes as two logits."""
-    return answers if hasattr(estimator, "predict_proba") or answers.ndim == 2 else np.stack((0 * answers, answers), 1)
+    return answers if answers.ndim == 2 else np.stack((0 * answers, answers), 1)
+
+
+def _scores(answers: Array, labels: Ints, k: int) -> tuple[Floats, Ints]:
+    """A row of scores for each class, and the row that came true; of two classes the second one is enough."""
+    rows = np.asarray(answers, dtype=np.float64)
+    if k > 2:
+        return rows.T.copy(), labels
+    return (rows if rows.ndim == 1 else rows[:, -1])[None].copy(), labels - 1
+
+
+def _probabilities(maps: Sigmoid | Rising, answers: Array, k: int) -> Floats:
+    """What maps of scores say, rows divided by their sums; where that is 0, every class is as likely."""
+    mapped = maps(_scores(answers, np.zeros(0, dtype=np.int64), k)[0]).T
+    if k == 2:
+        return np.concatenate((1.0 - mapped, mapped), axis=1)
+    total = mapped.sum(axis=1, keepdims=True)
+    return np.where(total > 0, mapped / np.where(total > 0, total, 1.0), 1 / mapped.shape[1])
 
 
 def _spread(answers: Array, columns: Ints, k: int, least: float) -> Array:

@@ -78,6 +78,15 @@ class Isotonic:
         return np.stack(rows)
 
 
+def steps_of_scores(scores: Floats, came: Ints, weight: Floats | None = None) -> list[tuple[Floats, Floats]]:
+    """Points and values of the best rising map of each row of any scores; `came` is the row that came true.
+
+    >>> steps_of_scores(np.array([[-2.0, 0.5, 3.0, 7.0]]), np.array([1, 0, 1, 0]))
+    [(array([-2. ,  0.5,  3. ,  7. ]), array([0. , 0.5, 0.5, 1. ]))]
+    """
+    return [_steps(tally(row, correct=came == j, weight=weight), 0.0).points() for j, row in enumerate(scores)]
+
+
 @dataclass(frozen=True, eq=False)
 class _Steps:
     """The steps of one map, lowest first: its ends, its samples, those that came true, and its value."""

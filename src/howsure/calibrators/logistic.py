@@ -139,6 +139,22 @@ def _curves(preds: Predictions, what: str, features: Features, start: Floats) ->
     return np.concatenate([_signed(one, begin[rows]) for one, rows in zip(made, parts, strict=True)])
 
 
+def curves_of_scores(scores: Floats, came: Ints, weight: Floats | None = None) -> Floats:
+    """Slope and intercept of a logistic curve of each row of any scores, to Platt's targets.
+
+    `came` is the row that came true for each sample, or a number that is none of them. A weight is repetition here:
+    the targets count it. A row that never came true, or always, has a curve too.
+
+    >>> curves_of_scores(np.array([[5.0, -4.0, 1.0]]), np.array([0, 1, 1]))  # LibSVM: 0.2026, -0.6524
+    array([[ 0.203, -0.652]])
+    """
+    total = float(scores.shape[1] if weight is None else weight.sum())
+    scale = np.maximum(np.abs(scores).max(axis=1), 1.0)  # slopes of large scores are small: none is lost to rounding
+    share = None if weight is None else weight / total
+    found = _Regression.of([scores / scale[:, None]], came, share, total).solved(np.zeros((len(scores), 2)))
+    return found / np.stack((scale, np.ones(len(scale))), axis=1)
+
+
 def _signed(regression: _Regression, start: Floats) -> Floats:
     """The best coefficients; with two features none of them negative.
 
@@ -173,11 +189,15 @@ class _Regression:
     share: Floats | None
 
     @classmethod
-    def of(cls, x: list[Floats], came: Ints, share: Floats | None) -> _Regression:
-        """`came` is the row that came true for each sample; other numbers are none of these rows."""
-        m, n = x[0].shape
+    def of(cls, x: list[Floats], came: Ints, share: Floats | None, total: float | None = None) -> _Regression:
+        """`came` is the row that came true for each sample; other numbers are none of these rows.
+
+        The targets count `total` samples, or as many as there are.
+        """
+        m, size = x[0].shape
+        n = size if total is None else total
         here = np.flatnonzero((came >= 0) & (came < m))
-        row, w = came[here], 1 / n if share is None else share[here]
+        row, w = came[here], 1 / size if share is None else share[here]
         sums: Callable[[Array], Floats] = lambda values: np.bincount(row, w * values, minlength=m).astype(np.float64)
         reached = sums(np.ones(len(row)))
         high, low = (n * reached + 1) / (n * reached + 2), 1 / (n - n * reached + 2)
