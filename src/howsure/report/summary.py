@@ -29,6 +29,7 @@ from howsure.tallies.tally import Tally
 
 BOUNDED = ("max_prob", "entropy", "margin", "top_k_mass")  # scores in [0, 1], which a compact tally can add up
 SUSPECTS = 30
+EXACT = 1 << 20  # distinct probabilities of the positive class that are kept beside compact tallies
 DIFFER = {
     "kind": "what they hold",
     "k": "the number of classes",
@@ -119,9 +120,7 @@ class Summary:
         shape = samples.shape
         tallies = {name: _exact(samples, "score", name, samples.correct) for name in samples.scores}
         uncertain = _exact(samples, "uncertainty", "", ~samples.correct) if shape.vectors else None
-        positive = None
-        if shape.positive is not None and not compact:
-            positive = _exact(samples, "positive", "", samples.happened)
+        positive = None if shape.positive is None else _exact(samples, "positive", "", samples.happened)
         slices = _slices(samples)
         if compact:
             slices = {
@@ -129,6 +128,7 @@ class Summary:
             }
             tallies = {name: compacted(t, name) for name, t in tallies.items()}
             uncertain = None if uncertain is None else compacted(uncertain, "the entropy")
+            positive = None if positive is None else _within(positive)
         return replace(_summed(samples, place, Tallies(tallies, uncertain, positive, slices)), compact=compact)
 
     @property
@@ -168,8 +168,10 @@ class Summary:
             out["views.histogram.top_5"] = AGAIN
         if isinstance(self.source("score", self.first), str):
             out["limits"] = ALONE
-        if self.compact and self.shape.positive is not None:
-            out["binary"] = "needs exact tallies, these are compact"
+        if self.positive is not None and self.positive.approximate:
+            out["binary.exact"] = (
+                f"more than {EXACT:,} distinct probabilities; its numbers are {self.positive.approximate}"
+            )
         return out
 
     def question(self) -> Question:
@@ -330,7 +332,7 @@ def total(every: Sequence[Summary]) -> Summary:
         _files(s.files for s in every),
         {name: _merged([s.tallies[name] for s in every], name, compact) for name in first.tallies},
         _merged_known([s.uncertainty for s in every], "the entropy", compact),
-        _merged_known([s.positive for s in every], "the probability of the positive class", compact),
+        _merged_positive([s.positive for s in every], compact),
         {name: reduce(Moments.__add__, [s.losses[name] for s in every]) for name in first.losses},
         sum_classes(classes) if len(classes) == len(every) else None,
         None if first.cells is None else reduce(Cells.__add__, [s.cells for s in every if s.cells is not None]),
@@ -351,6 +353,20 @@ def _merged_slices(every: Sequence[dict[str, Tally]], compact: bool) -> dict[str
 def _merged_known(tallies: Sequence[Tally | None], name: str, compact: bool) -> Tally | None:
     known = [t for t in tallies if t is not None]
     return _merged(known, name, compact) if len(known) == len(tallies) else None
+
+
+def _merged_positive(tallies: Sequence[Tally | None], compact: bool) -> Tally | None:
+    """Exact up to a number of rows that depends on the data alone, not on how they are cut into parts."""
+    known = [t for t in tallies if t is not None]
+    if len(known) < len(tallies):
+        return None
+    if any(t.approximate for t in known):
+        return _merged([compacted(t, "the probability of the positive class") for t in known], "", compact)
+    return _within(merged(known)) if compact else merged(known)
+
+
+def _within(t: Tally) -> Tally:
+    return t if t.has_at_most(EXACT) else t.compact()
 
 
 def _merged(tallies: Sequence[Tally], name: str, compact: bool) -> Tally:
