@@ -1,5 +1,6 @@
 """The page after calibration leads with the change, and never says that one should calibrate."""
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -48,7 +49,10 @@ def test_nothing_says_calibrate_afterwards_and_pictures_show_both(both: tuple[Pr
         assert "calibrate it" not in text
         assert "howsure calibrate --fit" not in text
         assert text.index(found.lead[0]) < text.index(report.data["verdict"][0])
-        assert html.count('<path class="line before"') == 4  # risk, threshold diagram, reliability, rejection
+        drawn = json.loads(html.split('id="drawn">')[1].split("</script>")[0])
+        told = {name for name, d in drawn.items() if any("before" in s["name"] for s in d["series"])}
+        assert {"risk", "threshold", "histogram", "corp", "scatter", "odds", "roc", "reliability-adaptive"} <= told
+        assert told == set(drawn)
     assert "still so after calibration" in evaluate(weak, before=test).data["verdict"][2]
 
 

@@ -11,17 +11,23 @@ from howsure.render.model import ComparisonData, CostRow, Difference, Entry, Met
 from howsure.render.overlay import claimed, colour, overlaid, priced
 from howsure.render.tables import Sheet, Table
 from howsure.render.words import (
+    NONE,
     between,
     between_percent,
     between_signed,
     heading,
     identity,
     level,
+    limits,
     meaning,
     number,
     origin,
     percent,
+    reasons,
+    sentence,
+    shared,
     signed,
+    value,
 )
 
 FEW = 12  # models whose pairs a page lists one by one
@@ -76,14 +82,19 @@ def _ranking(data: ComparisonData) -> Table:
         ]
         for row in data["models"]
     ]
-    return Table(RANKING, head, rows, "Behind: the paired difference to the best.")
+    entries = [row["metrics"][m] for row in data["models"] for m in ("aurc", *others) if m in row["metrics"]]
+    behind = [row["behind"] for row in data["models"][1:]]
+    notes = sentence(dict.fromkeys(text for row in data["models"] for text in shared(row["metrics"])))
+    said = ("Behind: the paired difference to the best.", reasons([*entries, *behind]), notes)
+    return Table(RANKING, head, rows, " ".join(filter(None, said)))
 
 
 def _numbers(data: ComparisonData, title: str, names: Sequence[str]) -> Table:
     """Further numbers with their limits; those that would be unfair are left out."""
     shown = [name for name in names if name in data["comparable"] and data["comparable"][name]["fair"]]
-    rows = [[row["name"], *(_both(row["metrics"].get(m)) for m in shown)] for row in data["models"]] if shown else []
-    return Table(title, ["model", *(_title(data, m) for m in shown)], rows)
+    rows = [[row["name"], *(_both(m, row["metrics"].get(m)) for m in shown)] for row in data["models"]] if shown else []
+    entries = [row["metrics"][m] for row in data["models"] for m in shown if m in row["metrics"]]
+    return Table(title, ["model", *(_title(data, m) for m in shown)], rows, reasons(entries))
 
 
 def _title(data: ComparisonData, metric: str) -> str:
@@ -91,24 +102,26 @@ def _title(data: ComparisonData, metric: str) -> str:
 
 
 def _value(metrics: Metrics, name: str) -> str:
-    return number(metrics[name]["value"]) if name in metrics else "–"
+    return value(name, metrics[name]) if name in metrics else NONE
 
 
 def _limits(entry: Entry) -> str:
     return between(entry.get("low"), entry.get("high"), 3)
 
 
-def _both(entry: Entry | None) -> str:
+def _both(name: str, entry: Entry | None) -> str:
     """A number with its limits."""
     if entry is None or entry["value"] is None:
-        return "–"
-    limits = _limits(entry)
-    return number(entry["value"]) + ("" if limits == "–" else f" ({limits})")
+        return NONE
+    between = limits(name, entry)
+    return value(name, entry) + (f" ({between})" if between else "")
 
 
 def _difference(d: Difference) -> list[str]:
-    """A difference and its limits; of the best to itself there is none."""
-    return [signed(d["value"] or None if d["low"] is None else d["value"]), between_signed(d["low"], d["high"])]
+    """A difference and its limits; the best is behind nobody."""
+    if d["low"] is None and not d["value"]:
+        return ["", ""]
+    return [signed(d["value"]), between_signed(d["low"], d["high"])]
 
 
 def _pairs(data: ComparisonData) -> Table:
@@ -147,13 +160,13 @@ def _cost(data: ComparisonData) -> Table:
 
 
 def _beaten(c: CostRow) -> list[str | None]:
-    return [c["beaten_by"]["aurc"], c["beaten_by"]["ece"] if c["ece"] is not None else "–"]
+    return [c["beaten_by"]["aurc"], c["beaten_by"]["ece"] if c["ece"] is not None else "it has no ECE"]
 
 
 def _shifted(data: ComparisonData) -> Table:
     names = ("accuracy", "aurc", "ece")
     rows = [
-        [s["set"], s["model"], f"{s['n']:,}", *(_both(s["metrics"].get(m)) for m in names)] for s in data["shifted"]
+        [s["set"], s["model"], f"{s['n']:,}", *(_both(m, s["metrics"].get(m)) for m in names)] for s in data["shifted"]
     ]
     return Table("Shifted data beside the home set", ["set", "model", "samples", "accuracy ↑", "AURC ↓", "ECE ↓"], rows)
 
@@ -172,7 +185,7 @@ def _outside(data: ComparisonData) -> list[Table]:
 
 
 def _further(data: ComparisonData, title: str, names: dict[str, str], note: str) -> Table:
-    rows = [[o["set"], o["model"], f"{o['n']:,}", *(_both(o["metrics"][m]) for m in names)] for o in data["outside"]]
+    rows = [[o["set"], o["model"], f"{o['n']:,}", *(_both(m, o["metrics"][m]) for m in names)] for o in data["outside"]]
     return Table(title, ["set", "model", "samples", *names.values()], rows, note)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
+from collections.abc import Sequence
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -13,7 +14,7 @@ from markupsafe import Markup
 
 from howsure._core import json
 from howsure.render import pictures, sections
-from howsure.render.model import Entry, ImageRow, ReportData
+from howsure.render.model import Confusion, Entry, ImageRow, ReportData
 from howsure.render.steps import steps
 from howsure.render.tables import Sheet, Table
 from howsure.render.words import (
@@ -27,6 +28,8 @@ from howsure.render.words import (
     note,
     origin,
     percent,
+    sentence,
+    shared,
     streamed,
     value,
 )
@@ -103,7 +106,7 @@ def safe_json(data: object) -> Markup:
 
 
 def _parts(report: ReportData) -> dict[str, object]:
-    views, calibration = report["views"], report["calibration"]
+    views, calibration, told = report["views"], report["calibration"], shared(report["metrics"])
     return {
         "title": _title(report),
         "headline": headline(report),
@@ -112,7 +115,13 @@ def _parts(report: ReportData) -> dict[str, object]:
         **_operating(report),
         **_pictures(report),
         "evidence": evidence,
-        "questions": [(q, [_metric(*item) for item in found.items()]) for q, found in by_question(report["metrics"])],
+        "questions": [
+            (q, [_metric(name, e, told) for name, e in found.items()]) for q, found in by_question(report["metrics"])
+        ],
+        "told": sentence(told),
+        "heat": sections.heat(views.get("confusion")),
+        "taken": _taken(views.get("confusion")),
+        "sliced": _known(sections.slices(report.get("slices"))),
         "labels": sections.labels(report),
         "images": sections.images(report),
         "overlays": [(r["name"], sections.number(r["dice"]), r["overlay"]) for r in _worst(report) if "overlay" in r],
@@ -146,11 +155,14 @@ def _known(*tables: Table | None) -> list[Table]:
 
 def _tables(report: ReportData) -> list[Table]:
     """Everything that is shown as a plain table beside the metrics."""
-    binary, views = report["binary"], report["views"]
-    found = _known(
-        sections.scores(report), sections.binary(binary), sections.calls(binary), sections.slices(report.get("slices"))
-    )
-    return [*found, *sections.confusions(views.get("confusion")), sections.bands(report)]
+    binary = report["binary"]
+    found = _known(sections.scores(report), sections.binary(binary), sections.calls(binary))
+    return [*found, sections.bands(report)]
+
+
+def _taken(found: Confusion | None) -> list[Table]:
+    """The commonest wrong answers; of two classes the table of all answers says it."""
+    return [] if found is None or not found["top"] or len(found["classes"]) == 2 else [sections.taken(found)]
 
 
 def _title(report: ReportData) -> str:
@@ -181,8 +193,9 @@ class MetricRow(NamedTuple):
     note: str
 
 
-def _metric(name: str, e: Entry) -> MetricRow:
-    return MetricRow(name, meaning(name).title, ARROWS[e["better"]], value(name, e), limits(name, e), note(name, e))
+def _metric(name: str, e: Entry, told: Sequence[str]) -> MetricRow:
+    said = note(name, e, told)
+    return MetricRow(name, meaning(name).title, ARROWS[e["better"]], value(name, e), limits(name, e), said)
 
 
 def _operating(report: ReportData) -> dict[str, object]:
@@ -237,7 +250,8 @@ def _pictures(report: ReportData) -> dict[str, object]:
     found = report["views"].get("corp")
     corp = None if found is None else pictures.corp(report, found)
     positive = [p for p in (pictures.decision_curve(report), pictures.positive_reliability(report)) if p is not None]
-    every = [*linked, *(b.picture for b in bins), *more, *([corp] if corp else []), *positive]
+    sliced, confused = pictures.slices(report.get("slices")), _confused(report)
+    every = [*linked, *(b.picture for b in bins), *more, *([corp] if corp else []), *positive, *sliced, *confused]
     binary = report["binary"]
     calling = None if binary is None else binary.get("calling")
     return {
@@ -248,10 +262,20 @@ def _pictures(report: ReportData) -> dict[str, object]:
         "linked": linked,
         "reliability": bins,
         "more": more,
+        "slice_pictures": sliced,
+        "confused": confused,
         "corp": corp,
         "corp_parts": [] if found is None else sections.corp(found),
         "drawn_data": safe_json({p.name: p.data for p in every}),
     }
+
+
+def _confused(report: ReportData) -> list[pictures.Picture]:
+    """The commonest wrong answers, where there are too many classes for a table of all."""
+    found = report["views"].get("confusion")
+    few = found is None or (found["counts"] is not None and len(found["classes"]) <= sections.HEATED)
+    picture = None if few else pictures.confusions(report)
+    return [] if picture is None else [picture]
 
 
 class Bins(NamedTuple):

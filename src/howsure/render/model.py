@@ -199,23 +199,36 @@ class ClassRow(TypedDict):
 
 
 class Confused(TypedDict):
-    """How often samples of class `label` were answered with class `prediction`; `share` is that of the class."""
+    """How often samples of class `label` were answered with class `prediction`; `share` is that of the class.
+
+    `confidence` is the mean confidence of these answers.
+    """
 
     label: str
     prediction: str
     count: int
     share: float
+    confidence: NotRequired[float]
 
 
 class Confusion(TypedDict):
     """Counts of labels (rows) and answers (columns) of `classes`, and the commonest wrong answers.
 
-    `counts` is null where there are too many classes for a table; `top` is there all the same.
+    `confidence` is the mean confidence in each cell, null where the cell is empty. Both tables are null where there are
+    too many classes for them; `top` is there all the same.
     """
 
     classes: list[str]
     counts: list[list[int]] | None
+    confidence: NotRequired[list[Column] | None]
     top: list[Confused]
+
+
+class BeforeViews(TypedDict):
+    """Histogram and scatter before calibration."""
+
+    histogram: HistogramData
+    scatter: Scatter | None
 
 
 class Views(TypedDict):
@@ -228,6 +241,7 @@ class Views(TypedDict):
     classes: list[ClassRow]
     bands: list[Band]
     confusion: NotRequired[Confusion | None]
+    before: NotRequired[BeforeViews]
     deciding: NotRequired[Deciding]
     corp: NotRequired[CorpData | None]
 

@@ -8,10 +8,10 @@ from markupsafe import Markup
 
 from howsure.render import svg
 from howsure.render.html import render, safe_json
-from howsure.render.model import DriftData, MonitorData, MonthData, Number, PartData
+from howsure.render.model import Column, DriftData, MonitorData, MonthData, Number, PartData
 from howsure.render.pictures import Picture, drawn, edges, middles, top
 from howsure.render.tables import Sheet, Table
-from howsure.render.words import between, between_percent, level, number, origin, percent
+from howsure.render.words import NONE, between_percent, level, number, origin, percent, points
 
 SHOWN = 10  # parts of a long table
 
@@ -49,13 +49,13 @@ def _share(n: Number) -> str:
     if n["value"] is None:
         return "not"
     limits = between_percent(n.get("low"), n.get("high"))
-    return percent(n["value"]) + ("" if limits == "–" else f" ({limits})")
+    return percent(n["value"]) + ("" if limits == NONE else f" ({limits})")
 
 
 def _months(data: MonitorData) -> Table:
     """The time line."""
     past = data["reference"]
-    rows = [["reference", f"{past['n']:,}", *_both(past["accuracy"]), "–", "–"]]
+    rows = [["reference", f"{past['n']:,}", *_both(past["accuracy"]), NONE, NONE]]
     rows += [
         [
             m["name"],
@@ -71,14 +71,14 @@ def _months(data: MonitorData) -> Table:
 
 
 def _both(n: Number) -> list[str]:
-    return [number(n["value"]), between(n.get("low"), n.get("high"))]
+    return [percent(n["value"], 2), between_percent(n.get("low"), n.get("high"), 2)]
 
 
 def _policy(data: MonitorData) -> Table:
     past = data["reference"]
     if data["threshold"] is None:
         return Table("", [], [])
-    rows = [["reference", percent(past["coverage"]), number(past["risk"]), "–"]]
+    rows = [["reference", percent(past["coverage"]), percent(past["risk"], 2), "observed"]]
     rows += [[m["name"], percent(m["estimate"]["coverage"]), *_both(m["estimate"]["risk"])] for m in data["months"]]
     title = f"What the policy does (accepts {data['score']} >= {number(data['threshold'], 6)})"
     return Table(title, ["", "accepted", "risk", "interval"], rows, "Risk: expected share of wrong among the accepted.")
@@ -91,7 +91,7 @@ def _labelled(data: MonitorData) -> Table:
             f"{come['n']:,}",
             *_both(come["accuracy"]),
             *_both(come["estimate"]),
-            number(come["off"], 2),
+            points(come["off"]),
             "yes" if come["held"] else "no",
         ]
         for m in data["months"]
@@ -106,9 +106,9 @@ def _limits(data: MonitorData) -> Table:
         [
             v["month"],
             v["what"],
-            number(v["value"]),
-            number(v["compared"]),
-            number(v["limit"]),
+            percent(v["value"], 2),
+            percent(v["compared"], 2),
+            percent(v["limit"], 2),
             v["note"],
             "yes" if v["passed"] else "NO",
         ]
@@ -138,7 +138,7 @@ def _parts(month: MonthData, kind: str, what: str) -> Table:
             p["name"],
             f"{p['n']:,}",
             *_both(p["accuracy"]),
-            number(p["reference"]),
+            percent(p["reference"], 2),
             f"{p['reference_n']:,}",
             "all of it" if p["borrowed"] else "the same",
         ]
@@ -179,9 +179,9 @@ def _line(data: MonitorData) -> list[Picture]:
     came = [None if m["labelled"] is None else m["labelled"]["accuracy"]["value"] for m in months]
     past = data["reference"]["accuracy"]["value"]
     floor = min(v for v in (*low, *came, past) if v is not None)
-    x = [float(i) for i in range(1, len(months) + 1)]
+    x, names = [float(i) for i in range(1, len(months) + 1)], [m["name"] for m in months]
     ends = (0.5, len(months) + 0.5)
-    f = svg.frame(ends, (_below(floor), 1.0), ("month", "accuracy"), (svg.plain, svg.percent))
+    f = svg.frame(ends, (_below(floor), 1.0), ("", "accuracy"), (svg.plain, svg.percent), names=(names, ()))
     marks = [
         svg.line(f, ends, (past, past), "ideal"),
         svg.whiskers(f, x, low, high),
@@ -189,14 +189,16 @@ def _line(data: MonitorData) -> list[Picture]:
         svg.dots(f, x, [g["value"] for g in guesses], "main"),
         svg.dots(f, x, came, "wrong"),
     ]
-    names = ", ".join(f"{i}: {m['name']}" for i, m in enumerate(months, start=1))
-    legend = (("estimated, with limits", "main"), ("by labels", "wrong"), ("reference", "ideal"))
-    read = f"Months are numbered: {names}."
-    said = f"Accuracy by month. {names}"
-    series = {
-        "estimated": {"x": x, "y": [g["value"] for g in guesses], "low": low, "high": high},
-        "by labels": {"x": x, "y": came},
+    labels = (("by labels", "wrong"),) if any(v is not None for v in came) else ()
+    legend = (("estimated, with limits", "main"), *labels, ("reference", "ideal"))
+    read = "Bars: limits of the accuracy that labels would show."
+    said = f"Accuracy: {', '.join(names)}"
+    series: dict[str, dict[str, Column]] = {
+        "estimated": {"x": [*x], "y": [g["value"] for g in guesses], "low": low, "high": high},
     }
+    known = [i for i, v in enumerate(came) if v is not None]
+    if known:
+        series["by labels"] = {"x": [x[i] for i in known], "y": [came[i] for i in known]}
     return [drawn("accuracy", "Accuracy", read, f, marks, series, said=said, legend=legend)]
 
 

@@ -8,7 +8,7 @@ from markupsafe import Markup
 
 from howsure.render import svg
 from howsure.render.model import Column, ComparisonData, CurveData
-from howsure.render.pictures import COLOURS, UNIT, Picture, drawn, top
+from howsure.render.pictures import COLOURS, UNIT, Picture, drawn, thin, top
 from howsure.render.svg import Frame
 from howsure.render.words import meaning
 
@@ -25,7 +25,7 @@ def colour(model: int) -> str:
 
 def overlaid(data: ComparisonData) -> Picture:
     """Risk against coverage of every model."""
-    curves = {row["name"]: _thin(data["curves"][row["name"]], len(data["models"])) for row in data["models"]}
+    curves = {row["name"]: thin(data["curves"][row["name"]], _points(len(data["models"]))) for row in data["models"]}
     ends = (0, top(v for c in curves.values() for v in c["y"]))
     f = svg.frame(UNIT, ends, ("share accepted", "wrong among the accepted"), right=ROOM, width=WIDTH)
     read = "A lower curve is better. Curves that cross: better for one coverage, worse for another."
@@ -76,14 +76,9 @@ def _series(curves: Mapping[str, CurveData]) -> dict[str, dict[str, Column]]:
     return {name: {"x": c["x"], "y": c["y"]} for name, c in curves.items()}
 
 
-def _thin(c: CurveData, models: int) -> CurveData:
-    """Fewer points where there are many models, so that a page stays small."""
-    most, n = (300 if models <= 4 else 120 if models <= 12 else 60), len(c["x"])
-    if n <= most:
-        return c
-    pick = [round(i * (n - 1) / (most - 1)) for i in range(most)]
-    x, y = ([c[axis][i] for i in pick] for axis in ("x", "y"))
-    return {"labels": c["labels"], "points": c["points"], "x": x, "y": y}
+def _points(models: int) -> int:
+    """How many points of each curve are drawn where there are so many models."""
+    return 300 if models <= 4 else 120 if models <= 12 else 60
 
 
 def _lines(f: Frame, order: Sequence[str], curves: Mapping[str, CurveData]) -> list[Markup]:

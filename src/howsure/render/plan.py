@@ -107,5 +107,5 @@ def _deferral(what: str, rows: list[DeferralData]) -> Table:
 
 def _share(s: ShareData) -> str:
     if s["value"] is None:
-        return "–"
+        return "none"
     return f"{percent(s['value'], 2)} ({percent(s['low'], 2)}–{percent(s['high'], 2)})"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import NamedTuple
 
 from howsure.render.catalogue import MAIN
@@ -13,6 +15,7 @@ from howsure.render.model import (
     ChangeData,
     Changes,
     ClassRow,
+    Column,
     Confusion,
     CorpData,
     CurveData,
@@ -43,6 +46,9 @@ from howsure.render.words import (
     note,
     number,
     percent,
+    reasons,
+    sentence,
+    shared,
     signed,
     value,
 )
@@ -81,8 +87,10 @@ SCORES_OF_IMAGES = {
     "sure_pixels": "share of pixels above 0.9",
 }
 TOGETHER = "Pairs that are wrong in the same case more often than each by itself, beyond chance."
+UNKNOWN = "not known"
 TABLE = 20  # rows of the operating table
 CONFUSED = 10  # classes of a printed table of labels and answers
+HEATED = 12  # classes of the same as a picture
 
 
 def sheet(report: ReportData, *, full: bool = False, page: bool = False) -> Sheet:
@@ -92,9 +100,13 @@ def sheet(report: ReportData, *, full: bool = False, page: bool = False) -> Shee
     """
     main = {name: e for name, e in report["metrics"].items() if name in MAIN}
     shown = by_question(report["metrics"]) if full else [("The numbers that matter", main)]
+    told = shared(report["metrics"])
+    numbers = [_metrics(question, metrics, told) for question, metrics in shown]
+    if told:  # once, below the last of them
+        numbers[-1] = replace(numbers[-1], note=sentence(told))
     found = [
         changes(report["calibration"]),
-        *(_metrics(question, metrics) for question, metrics in shown),
+        *numbers,
         *images(report),
         *labels(report),
         binary(report["binary"]),
@@ -108,9 +120,9 @@ def sheet(report: ReportData, *, full: bool = False, page: bool = False) -> Shee
     return Sheet(headline(report), verdict, tables, remarks, steps(report, page=page, full=full))
 
 
-def _metrics(question: str, metrics: Metrics) -> Table:
+def _metrics(question: str, metrics: Metrics, told: Sequence[str]) -> Table:
     rows = [
-        [meaning(name).title, ARROWS[e["better"]], value(name, e), limits(name, e), note(name, e)]
+        [meaning(name).title, ARROWS[e["better"]], value(name, e), limits(name, e), note(name, e, told)]
         for name, e in metrics.items()
     ]
     return Table(question, ["", "", "value", "interval", "what it says"], rows)
@@ -133,6 +145,7 @@ def binary(found: Binary | None) -> Table | None:
     slope, intercept, brier = found["calibration_slope"], found["calibration_intercept"], found["brier_decomposition"]
     alone: dict[str, Number] = {"prevalence": {"value": found["prevalence"]}, "ece": {"value": found["ece"]}}
     numbers = found.get("numbers", alone)
+    why = reasons([slope, intercept, *numbers.values()])
     rows = [
         *([title, *_positive(n, numbers[n])] for n, title in POSITIVE.items() if n in numbers),
         ["calibration slope (1 is perfect)", number(slope["value"]), interval(slope)],
@@ -142,7 +155,7 @@ def binary(found: Binary | None) -> Table | None:
         ["Brier, uncertainty", number(brier["uncertainty"]), ""],
         ["Brier, within", number(brier["within"]), ""],
     ]
-    return Table(f"The probability of class {found['positive_class']}", ["number", "value", "interval"], rows)
+    return Table(f"The probability of class {found['positive_class']}", ["number", "value", "interval"], rows, why)
 
 
 def _positive(name: str, entry: Number) -> tuple[str, str]:
@@ -157,13 +170,17 @@ def calls(found: Binary | None) -> Table | None:
     if found is None or not rows:
         return None
     head = ["threshold", "called", *(cell for name in CALLED for cell in (name, "interval"))]
-    title = f"Who is called {found['positive_class']}?"
-    return Table(title, [*head, "net benefit", "of treating all"], rows, CALLS)
+    title, thresholds = f"Who is called {found['positive_class']}?", found.get("thresholds", [])
+    why = reasons(share for row in thresholds for share in _shares(row))
+    return Table(title, [*head, "net benefit", "of treating all"], rows, f"{CALLS} {why}".strip())
+
+
+def _shares(row: CallRow) -> list[Number]:
+    return [row["sensitivity"], row["specificity"], row["ppv"], row["npv"]]
 
 
 def _call(row: CallRow) -> list[str]:
-    shares = (row["sensitivity"], row["specificity"], row["ppv"], row["npv"])
-    cells = [cell for share in shares for cell in _percents(share)]
+    cells = [cell for share in _shares(row) for cell in _percents(share)]
     return [
         level(row["threshold"]),
         percent(row["called"]),
@@ -186,7 +203,11 @@ def slices(found: Slices | None) -> Table | None:
         f"Intervals hold at {level(found['level'])} for all {found['of']:,} slices together. Accepted: score of at "
         f"least {number(found['threshold'])} ({found['rule']})."
     )
-    return Table(f"Slices by {', '.join(found['columns'])}", head, [_slice(row) for row in found["rows"]], said)
+    rows = found["rows"]
+    why = reasons(entry for row in rows for entry in (row["accuracy"], row["aurc"], row["ece"], row["coverage"]))
+    return Table(
+        f"Slices by {', '.join(found['columns'])}", head, [_slice(row) for row in rows], f"{said} {why}".strip()
+    )
 
 
 def _slice(row: Slice) -> list[str]:
@@ -205,9 +226,46 @@ def confusions(found: Confusion | None) -> list[Table]:
         rows = [[name, *(f"{n:,}" for n in row)] for name, row in zip(found["classes"], found["counts"], strict=True)]
         tables.append(Table("Labels and answers", ["label", *found["classes"]], rows))
     if found["top"] and len(found["classes"]) != 2:
-        rows = [[c["label"], c["prediction"], f"{c['count']:,}", percent(c["share"])] for c in found["top"]]
-        tables.append(Table("What is taken for what", ["label", "answer", "samples", "share of the label"], rows))
+        tables.append(taken(found))
     return tables
+
+
+def taken(found: Confusion) -> Table:
+    """The commonest wrong answers."""
+    head = ["label", "answer", "samples", "share of the label", "mean confidence"]
+    rows = [
+        [c["label"], c["prediction"], f"{c['count']:,}", percent(c["share"]), percent(c.get("confidence"))]
+        for c in found["top"]
+    ]
+    return Table("What is taken for what", head, rows)
+
+
+class Cell(NamedTuple):
+    """A cell of the table of labels and answers: samples, mean confidence, and how dark it is."""
+
+    samples: str
+    confidence: str
+    kind: str
+
+
+def heat(found: Confusion | None) -> list[tuple[str, list[Cell]]]:
+    """Labels against answers with the confidence in each cell, where the classes are few: a name and cells per row."""
+    if found is None or found["counts"] is None or len(found["classes"]) > HEATED:
+        return []
+    empty: list[Column] = [[None] * len(found["classes"])] * len(found["classes"])
+    sure = found.get("confidence") or empty
+    table = zip(found["classes"], found["counts"], sure, strict=True)
+    return [
+        (name, [_cell(n, p, sum(counts), right=i == j) for j, (n, p) in enumerate(zip(counts, means, strict=True))])
+        for i, (name, counts, means) in enumerate(table)
+    ]
+
+
+def _cell(count: int, confidence: float | None, of: int, *, right: bool) -> Cell:
+    """Darker where a larger share of the label has this answer; steps are finer where shares are small."""
+    step = sum(count > share * of for share in (0, 0.01, 0.03, 0.1, 0.3, 0.6)) if of else 0
+    said = "" if confidence is None else percent(confidence, 0)
+    return Cell(f"{count:,}", said, f"{'hit' if right else 'miss'}{step}" if step else "")
 
 
 def images(report: ReportData) -> list[Table]:
@@ -236,7 +294,7 @@ def images(report: ReportData) -> list[Table]:
 def _accepted(p: ImagePromise) -> list[str]:
     if p["threshold"] is None:
         needed = p["images_needed"]
-        return ["none" if needed is None else f"about {needed:,} images are needed", "–", "–", "–"]
+        return ["no threshold" if needed is None else f"about {needed:,} images are needed", "none", "", ""]
     return [number(p["threshold"], 6), percent(p["coverage"]), number(p["observed"]), number(p["bound"])]
 
 
@@ -266,7 +324,7 @@ def labels(report: ReportData) -> list[Table]:
 
 
 def _with_limits(n: Number) -> tuple[str, str]:
-    return (number(n["value"]), interval(n)) if n["value"] is not None else ("–", n.get("why", "–"))
+    return (number(n["value"]), interval(n)) if n["value"] is not None else ("none", n.get("why", "none"))
 
 
 def _together(p: LabelPair) -> list[str]:
@@ -275,7 +333,7 @@ def _together(p: LabelPair) -> list[str]:
 
 def _alone(p: LabelPromise) -> list[str]:
     if p["threshold"] is None:
-        return ["–", p.get("why", "–"), "–", "–", "–"]
+        return ["none", p.get("why", "none"), "", "", ""]
     shares = (percent(p["coverage"]), percent(p["wrong"]), percent(p["bound"]), percent(p["missed"]))
     return [number(p["threshold"]), *shares]
 
@@ -380,7 +438,7 @@ class Doubt(NamedTuple):
 def doubts(found: list[Suspect]) -> list[Doubt]:
     """Sure and wrong answers."""
     return [
-        Doubt(s["id"], number(s["score"], 6), s["prediction"] or "–", s["label"] or "–", s.get("image", ""))
+        Doubt(s["id"], number(s["score"], 6), s["prediction"] or UNKNOWN, s["label"] or UNKNOWN, s.get("image", ""))
         for s in found
     ]
 

@@ -30,6 +30,7 @@ def steps(report: ReportData, *, page: bool = False, full: bool = False) -> list
 
 def _commands(report: ReportData, reading: str, *, page: bool, full: bool) -> list[Step]:
     names = {f["name"] for f in report["findings"]}
+    corrected = "" if report["calibration"] is None else " --calibrator calibrator.json"
     found: list[Step] = []
     if "does_not_rank" in names and report["scores"]:
         others = " ".join(f"--score {name}" for name in (report["score"], *report["scores"]))
@@ -44,16 +45,16 @@ def _commands(report: ReportData, reading: str, *, page: bool, full: bool) -> li
     if "does_not_rank" not in names:
         found.append(
             Step(
-                f"howsure threshold {reading} --risk {_risk(report)} -o policy.json",
+                f"howsure threshold {reading} --risk {_risk(report)}{corrected} -o policy.json",
                 "when it may decide alone, with a promise",
             )
         )
     if not full:
-        found.append(Step(f"howsure evaluate {reading} --full", f"all {len(report['metrics'])} numbers"))
+        found.append(Step(f"howsure evaluate {reading}{corrected} --full", f"all {len(report['metrics'])} numbers"))
     if not page:
         found.append(
             Step(
-                f"howsure evaluate {reading} --html report.html",
+                f"howsure evaluate {reading}{corrected} --html report.html",
                 "the page: drag the threshold, price errors, download the policy",
             )
         )

@@ -10,7 +10,8 @@ from math import ceil, floor, log10
 from markupsafe import Markup, escape
 
 WIDTH, HEIGHT = 340, 252
-LEFT, RIGHT, TOP, BOTTOM = 53, 14, 30, 44
+LEFT, RIGHT, TOP, BOTTOM = 58, 14, 30, 44
+LETTER = 7.3  # pixels of a letter, on average
 Numbers = Sequence[float | None]
 Format = Callable[[float], str]
 
@@ -62,6 +63,8 @@ class Frame:
     labels: tuple[str, str]
     write: tuple[Format, Format] = (percent, percent)
     width: float = WIDTH
+    height: float = HEIGHT
+    names: tuple[Sequence[str], Sequence[str]] = ((), ())  # of the values 1, 2, … of an axis that has no numbers
 
 
 def frame(
@@ -72,13 +75,19 @@ def frame(
     *,
     log: tuple[bool, bool] = (False, False),
     rows: tuple[float, float] = (HEIGHT - BOTTOM, TOP),
+    left: float = LEFT,
     right: float = RIGHT,
     width: float = WIDTH,
+    height: float = HEIGHT,
+    names: tuple[Sequence[str], Sequence[str]] = ((), ()),
 ) -> Frame:
-    """A frame of the usual size; `log` axes, other pixels of its bottom and top `rows`, or more room to the right."""
-    across = Scale(*x, LEFT, width - right, log[0])
+    """A frame of the usual size; `log` axes, other pixels of its bottom and top `rows`, or more room at the sides.
+
+    An axis with `names` has these instead of numbers, at 1, 2, 3 and so on.
+    """
+    across = Scale(*x, left, width - right, log[0])
     up = Scale(*y, *rows, log[1])
-    return Frame(across, up, labels, write, width)
+    return Frame(across, up, labels, write, width, height, names)
 
 
 def ticks(low: float, high: float, most: int = 5) -> list[float]:
@@ -108,37 +117,54 @@ def number(v: float) -> str:
 
 def axes(f: Frame) -> Markup:
     """Grid, numbers and names."""
-    whole = f.y.start > HEIGHT / 2  # the lower of two panels, or the only one, has the numbers of x
+    whole = f.y.start > f.height / 2  # the lower of two panels, or the only one, has the numbers of x
     marks = [*_across(f, whole), *_up(f)]
-    bottom = number(f.y.start)
-    marks.append(Markup(f'<path class="axis" d="M{LEFT} {bottom}H{number(f.x.end)}"/>'))
+    left, bottom = number(f.x.start), number(f.y.start)
+    marks.append(Markup(f'<path class="axis" d="M{left} {bottom}H{number(f.x.end)}"/>'))
     x, y = (escape(label) for label in f.labels)
-    middle = number((LEFT + f.x.end) / 2)
+    middle = number((f.x.start + f.x.end) / 2)
     if whole:
-        marks.append(Markup('<text x="{}" y="{}" text-anchor="middle">{}</text>').format(middle, HEIGHT - 6, x))
-    marks.append(Markup('<text x="2" y="{}">{}</text>').format(number(f.y.end - 16), y))
+        marks.append(Markup('<text x="{}" y="{}" text-anchor="middle">{}</text>').format(middle, f.height - 6, x))
+    if y:
+        marks.append(Markup('<text x="2" y="{}">{}</text>').format(number(f.y.end - 16), y))
     return Markup("").join(marks)
+
+
+def marked(f: Frame, axis: int, most: int = 5) -> list[tuple[float, str]]:
+    """What is written beside an axis, and where: names that there is room for, or round numbers."""
+    scale, names = (f.x, f.y)[axis], f.names[axis]
+    if not names:
+        return [(v, f.write[axis](v)) for v in (log_ticks if scale.log else ticks)(scale.low, scale.high, most)]
+    step = 1 if axis else _step(names, scale.end - scale.start)
+    return [(float(i), said) for i, said in enumerate(names, start=1) if (i - 1) % step == 0]
+
+
+def _step(names: Sequence[str], room: float) -> int:
+    """How many names go to one that is written, so that none lies on another."""
+    most = max(1, int(room / (LETTER * max(map(len, names)) + 12)))
+    return ceil(len(names) / most)
 
 
 def _across(f: Frame, written: bool) -> Iterator[Markup]:
     low, high = number(f.y.start), number(f.y.end)
-    for v in (log_ticks if f.x.log else ticks)(f.x.low, f.x.high):
+    for v, said in marked(f, 0):
         at = f.x(v)
-        anchor = "end" if at > f.width - RIGHT - 12 else "middle"
-        end = at + RIGHT if anchor == "end" else at
+        beyond = at + LETTER * len(said) / 2 > f.width
+        anchor, end = ("end", f.width) if beyond else ("middle", at)
         yield Markup(f'<path class="grid" d="M{number(at)} {high}V{low}"/>')
         if written:
             place = f'x="{number(end)}" y="{number(f.y.start + 17)}" text-anchor="{anchor}"'
-            yield Markup(f"<text {place}>{escape(f.write[0](v))}</text>")
+            yield Markup(f"<text {place}>{escape(said)}</text>")
 
 
 def _up(f: Frame) -> Iterator[Markup]:
     most = 4 if f.y.start - f.y.end > 100 else 2
-    for v in (log_ticks if f.y.log else ticks)(f.y.low, f.y.high, most):
+    left, right = number(f.x.start), number(f.x.end)
+    for v, said in marked(f, 1, most):
         at = f.y(v)
         yield Markup(
-            f'<path class="grid" d="M{LEFT} {number(at)}H{number(f.x.end)}"/>'
-            f'<text x="{LEFT - 6}" y="{number(at + 4.5)}" text-anchor="end">{escape(f.write[1](v))}</text>'
+            f'<path class="grid" d="M{left} {number(at)}H{right}"/>'
+            f'<text x="{number(f.x.start - 6)}" y="{number(at + 4.5)}" text-anchor="end">{escape(said)}</text>'
         )
 
 
@@ -178,6 +204,16 @@ def whiskers(f: Frame, x: Numbers, low: Numbers, high: Numbers, kind: str = "whi
     return Markup(f'<path class="{kind}" d="{path}"/>') if path else Markup("")
 
 
+def limits(f: Frame, low: Numbers, high: Numbers, y: Numbers, kind: str = "whiskers") -> Markup:
+    """A level bar from low to high at each y."""
+    path = "".join(
+        f"M{number(f.x(a))} {number(f.y(c))}H{number(f.x(b))}"
+        for a, b, c in zip(low, high, y, strict=True)
+        if a is not None and b is not None and c is not None
+    )
+    return Markup(f'<path class="{kind}" d="{path}"/>') if path else Markup("")
+
+
 def band(f: Frame, x: Numbers, low: Numbers, high: Numbers, kind: str = "band") -> Markup:
     """The area between two lines."""
     there, back = places(f, x, low), places(f, x, high)[::-1]
@@ -205,12 +241,12 @@ def bars(f: Frame, edges: Sequence[float], base: Sequence[float], top: Sequence[
 
 def svg(f: Frame, marks: Sequence[Markup], *, title: str, name: str = "", more: Sequence[Frame] = ()) -> Markup:
     """The picture; `title` is what a screen reader says, `more` are further panels. The script finds it by its name."""
-    ends = (f.x.low, f.x.high, f.x.start, f.x.end, f.y.low, f.y.high, f.y.start, f.y.end)
+    ends = [v for g in (f, *more) for s in (g.x, g.y) for v in (s.low, s.high, s.start, s.end)]
     kinds = "".join("log " if scale.log else "linear " for scale in (f.x, f.y)).strip()
     data = Markup(' data-picture="{}" data-scales="{}" data-kinds="{}"').format(
         name, " ".join(f"{v:.6g}" for v in ends), kinds
     )
     panels = Markup("").join(map(axes, (f, *more)))
     return Markup('<svg viewBox="0 0 {} {}" role="img" aria-label="{}"{}>{}</svg>').format(
-        f.width, HEIGHT, title, data, panels + Markup("").join(marks)
+        f.width, f.height, title, data, panels + Markup("").join(marks)
     )

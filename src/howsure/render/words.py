@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from howsure.render.catalogue import BY_NAME, QUESTIONS, READ, SHARES
-from howsure.render.model import Entry, Input, Metrics, Number, Provenance, ReportData, Streamed, Value
+from howsure.render.model import Difference, Entry, Input, Metrics, Number, Provenance, ReportData, Streamed, Value
 
+NONE = "none"  # stands for a number that there is not; `reasons` says why
 ARROWS = {"lower": "↓", "higher": "↑", "zero": "→0"}
 
 
@@ -30,22 +33,31 @@ def heading(name: str, better: str) -> str:
 
 
 def number(value: float | None, digits: int = 4) -> str:
-    """Significant digits as in a paper's table, or a dash."""
-    return "–" if value is None else f"{value:.{digits}g}"
+    """Significant digits as in a paper's table, or "none"."""
+    return NONE if value is None else f"{value:.{digits}g}"
 
 
 def signed(value: float | None, digits: int = 3) -> str:
-    """A difference with its sign, or a dash."""
-    return "–" if value is None else f"{value:+.{digits}g}"
+    """A difference with its sign, or "none"."""
+    return NONE if value is None else f"{value:+.{digits}g}"
 
 
 def percent(share: float | None, digits: int = 1) -> str:
-    """A share in percent, or a dash.
+    """A share in percent, or "none".
 
     >>> percent(0.912), percent(None)
-    ('91.2 %', '–')
+    ('91.2 %', 'none')
     """
-    return "–" if share is None else f"{share * 100:.{digits}f} %"
+    return NONE if share is None else f"{share * 100:.{digits}f} %"
+
+
+def points(difference: float | None) -> str:
+    """A difference of shares in points of a percent.
+
+    >>> points(-0.0123)
+    '-1.23 points'
+    """
+    return NONE if difference is None else f"{difference * 100:+.2f} points"
 
 
 def value(name: str, entry: Number) -> str:
@@ -76,33 +88,65 @@ def level(share: float) -> str:
 
 
 def between(low: float | None, high: float | None, digits: int = 4) -> str:
-    """Two limits, or a dash."""
-    return "–" if low is None or high is None else f"{number(low, digits)} … {number(high, digits)}"
+    """Two limits, or "none"."""
+    return NONE if low is None or high is None else f"{number(low, digits)} … {number(high, digits)}"
 
 
 def between_percent(low: float | None, high: float | None, digits: int = 1) -> str:
-    """Limits of a share in percent, or a dash."""
-    return "–" if low is None or high is None else f"{low * 100:.{digits}f} … {high * 100:.{digits}f} %"
+    """Limits of a share in percent, or "none"."""
+    return NONE if low is None or high is None else f"{low * 100:.{digits}f} … {high * 100:.{digits}f} %"
 
 
 def between_signed(low: float | None, high: float | None) -> str:
-    """Limits of a difference, or a dash."""
-    return "–" if low is None or high is None else f"{signed(low, 2)} … {signed(high, 2)}"
+    """Limits of a difference, or "none"."""
+    return NONE if low is None or high is None else f"{signed(low, 2)} … {signed(high, 2)}"
 
 
 def interval(entry: Number) -> str:
-    """The limits of a number, or a dash."""
+    """The limits of a number, or "none"."""
     return between(entry.get("low"), entry.get("high"))
 
 
-def note(name: str, entry: Entry) -> str:
-    """What the number says, why it has no limits, or why there is none."""
+def reasons(found: Iterable[Number | Entry | Difference]) -> str:
+    """Why numbers or limits of a table are missing, each reason once.
+
+    >>> reasons([{"value": 1.0, "low": None, "why": "one group only"}, {"value": None, "why": "no cases"}])
+    'None: one group only; no cases.'
+    """
+    missing = (n.get("why", "") for n in found if n["value"] is None or n.get("low") is None)
+    said = dict.fromkeys(why.rstrip(".") for why in missing if why)
+    return f"None: {'; '.join(said)}." if said else ""
+
+
+def shared(metrics: Metrics) -> list[str]:
+    """Notes that more than one number has: they are said once, below, and not in every row.
+
+    >>> few = "only 5 groups, so these limits are unsafe"
+    >>> shared({"a": {"value": 1, "better": "lower", "note": few}, "b": {"value": 2, "better": "lower", "note": few}})
+    ['only 5 groups, so these limits are unsafe']
+    """
+    said = Counter(entry["note"] for entry in metrics.values() if "note" in entry)
+    return [text for text, times in said.items() if times > 1]
+
+
+def sentence(texts: Iterable[str]) -> str:
+    """Notes as sentences.
+
+    >>> sentence(["only 5 groups, so these limits are unsafe"])
+    'Only 5 groups, so these limits are unsafe.'
+    """
+    return " ".join(f"{text[:1].upper()}{text[1:].rstrip('.')}." for text in texts if text)
+
+
+def note(name: str, entry: Entry, told: Iterable[str] = ()) -> str:
+    """What the number says, why it has no limits, or why there is none; `told` are notes that stand elsewhere."""
     why = entry.get("why", "")
     if entry["value"] is None:
         return why
     bare = "" if limits(name, entry) or not why else f"no limits: {why}"
     floor = f"{number(entry['floor'])} by chance alone" if "floor" in entry else ""
-    said = (meaning(name).says, anchors(entry), floor, certain(entry), bare, entry.get("note"))
+    own = entry.get("note", "")
+    said = (meaning(name).says, anchors(entry), floor, certain(entry), bare, "" if own in told else own)
     return "; ".join(filter(None, said))
 
 
@@ -182,4 +226,4 @@ def origin(version: str, p: Provenance) -> list[tuple[str, str]]:
 
 def identity(i: Input) -> str:
     """What tells an input from another one: its hash, or the size of a streamed file."""
-    return f"sha256 {i['sha256']}" if "sha256" in i else f"{i['bytes']:,} bytes" if "bytes" in i else "–"
+    return f"sha256 {i['sha256']}" if "sha256" in i else f"{i['bytes']:,} bytes" if "bytes" in i else "not recorded"

@@ -25,7 +25,7 @@ from howsure.render.model import (
     curve_json,
 )
 from howsure.report import catalogue
-from howsure.report.catalogue import Score
+from howsure.report.catalogue import Score, is_claim
 from howsure.report.curves import drawn
 from howsure.report.deciding import anchored
 from howsure.report.doors import predictions_in
@@ -39,7 +39,7 @@ from howsure.report.provenance import provenance
 from howsure.report.report import Report
 from howsure.report.slices import slices
 from howsure.report.summary import Summary
-from howsure.report.views import band_rows, views
+from howsure.report.views import band_rows, histogram, scatter, views
 from howsure.tallies.tally import Tally
 from howsure.uncertainty.claims import calibration_test
 
@@ -52,6 +52,7 @@ class Asked:
     origin: Provenance
     images: Any = None
     before: Predictions | None = None  # the same samples before calibration ...
+    score: Score = "max_prob"  # by which they are shown
     after: Predictions | None = None  # ... and after it
     notices: Sequence[FindingData] = ()  # what keeps the report from being about all rows
     streamed: Streamed | None = None
@@ -99,7 +100,8 @@ def evaluate(
     origin = provenance(preds, files, command, seed=seed, level=level)
     preds, columns = sliced(preds, by)
     focus = focused(Focus(positive, loss=loss), cuts_known(preds, columns))
-    asked = Asked(sure, origin, images, before, preds, thresholds=thresholds, threshold=threshold)
+    first: Score = scores[0] if scores else "max_prob"
+    asked = Asked(sure, origin, images, before, first, preds, thresholds=thresholds, threshold=threshold)
     return report(Summary.of(preds, scores, focus), asked)
 
 
@@ -111,6 +113,7 @@ def report(s: Summary, asked: Asked) -> Report:
     found = [*asked.notices, *findings(case_of(s)), *_changes(asked)]
     names, source = s.shape.class_names, s.source("score", s.first)
     promised, test = guarantees(source, s.n, sure.level), _claims_test(source, sure.seed)
+    past = None if asked.before is None else Summary.of(asked.before, [asked.score])
     data: ReportData = {
         "howsure": __version__,
         "schema": SCHEMA,
@@ -127,12 +130,14 @@ def report(s: Summary, asked: Asked) -> Report:
         "guarantees": promised,
         "metrics": numbers,
         "scores": {name: _further(s, name, sure) for name in list(s.tallies)[1:]},
-        "curves": {**drawn(s), **_curves_before(asked.before)},
+        "curves": {**drawn(s), **_curves_before(past)},
         "views": views(s, sure.level, None if s.images is not None else asked.images),
         "binary": binary(s, sure.level, sure.seed, asked.thresholds),
         "calibration": _calibration(asked),
         "findings": found,
     }
+    if past is not None:
+        data["views"]["before"] = {"histogram": histogram(past), "scatter": scatter(past)}
     if test is not None:
         data["calibration_test"] = test
     if isinstance(source, Outcomes) and source.group is not None:
@@ -182,14 +187,11 @@ def _calibration(asked: Asked) -> Changes | None:
     return {"metrics": change_data(found), "changed": answers_changed(asked.before, asked.after)}
 
 
-def _curves_before(before: Predictions | None) -> dict[str, CurveData]:
-    """The same pictures before calibration."""
-    if before is None:
+def _curves_before(past: Summary | None) -> dict[str, CurveData]:
+    """Every curve before calibration."""
+    if past is None:
         return {}
-    t = Summary.of(before, ["max_prob"]).tally
-    found = {
-        "risk_coverage_before": curve_json(curves.risk_coverage(t)),
-        "threshold_diagram_before": curve_json(curves.threshold_diagram(t)),
-        "reliability_before": curve_json(curves.corp(t, band=False).curve),
-    }
-    return found if before.kind == "confidence" else {**found, "rejection_before": curve_json(curves.rejection(before))}
+    found = {f"{name}_before": c for name, c in drawn(past).items() if name != "ideal_threshold_diagram"}
+    if is_claim(past.tally):
+        found["reliability_before"] = curve_json(curves.corp(past.tally, band=False).curve)
+    return found

@@ -67,7 +67,7 @@ class ClassSums:
     """Per class: samples, answers, right answers, summed confidence and summed score of its answers (fixed point).
 
     `keys` are the classes in order: numbers or text. None of them: too many to be classes. `pairs` are the pairs of
-    label and answer that occur, as columns of class numbers and counts, sorted.
+    label and answer that occur, sorted: their class numbers, counts, and summed confidence (fixed point, two rows).
     """
 
     keys: Array
@@ -89,7 +89,7 @@ class ClassSums:
 
 COLUMNS = ("count", "given", "hits", "claim", "scored")
 CROWDED = ClassSums(
-    EMPTY, EMPTY, EMPTY, EMPTY, np.zeros((2, 0), np.int64), np.zeros((2, 0), np.int64), np.zeros((3, 0), np.int64)
+    EMPTY, EMPTY, EMPTY, EMPTY, np.zeros((2, 0), np.int64), np.zeros((2, 0), np.int64), np.zeros((5, 0), np.int64)
 )
 
 
@@ -111,29 +111,38 @@ def class_sums(a: Answer, k: int | None) -> ClassSums:
     label = class_number(keys, a.label)
     said = EMPTY if a.said is None else class_number(keys, a.said)
     rows = len(said)
-    counts = (np.bincount(which, minlength=len(keys)) for which in (label, said, label[a.correct]))
-    claims = (fixed_sums(said, c[:rows], len(keys)) for c in (a.confidence, np.clip(a.score, 0.0, 1.0)))
-    return ClassSums(keys, *counts, *claims, pairs=_pairs(label[:rows], said, len(keys)))
+    count, given, hits = (np.bincount(which, minlength=len(keys)) for which in (label, said, label[a.correct]))
+    pairs = _pairs(label[:rows], said, a.confidence[:rows], len(keys))
+    claim = _summed(pairs[3:], pairs[1], len(keys))
+    scored = fixed_sums(said, np.clip(a.score[:rows], 0.0, 1.0), len(keys))
+    return ClassSums(keys, count, given, hits, claim, scored, pairs)
 
 
-def _pairs(label: Ints, said: Ints, k: int) -> Ints:
-    """How often each pair occurs: label, answer and count, sorted."""
+def _pairs(label: Ints, said: Ints, confidence: Floats, k: int) -> Ints:
+    """How often each pair of label and answer occurs, with the summed confidence."""
     code = label * k + said
     if k * k <= 4 * len(code):
-        count = np.bincount(code, minlength=1)
+        count, claim = np.bincount(code, minlength=k * k), fixed_sums(code, confidence, k * k)
         found = np.flatnonzero(count)
-        count = count[found]
+        count, claim = count[found], claim[:, found]
     else:
-        found, count = np.unique(code, return_counts=True)
-    return np.stack((found // k, found % k, count)).astype(np.int64)
+        found, at, count = np.unique(code, return_inverse=True, return_counts=True)
+        claim = fixed_sums(at.reshape(-1), confidence, len(found))
+    return np.stack((found // k, found % k, count, *claim)).astype(np.int64)
 
 
 def _summed_pairs(every: Sequence[Ints], k: int) -> Ints:
-    label, said, count = np.concatenate(every, axis=1)
+    label, said, *sums = np.concatenate(every, axis=1)
     found, at = np.unique(label * k + said, return_inverse=True)
-    total = np.zeros(len(found), np.int64)
-    np.add.at(total, at.reshape(-1), count)
-    return np.stack((found // k, found % k, total))
+    return np.stack((found // k, found % k, *_summed(np.stack(sums), at.reshape(-1), len(found))))
+
+
+def _summed(rows: Ints, place: Ints, places: int) -> Ints:
+    """Sums of whole numbers by place, each row by itself."""
+    total = np.zeros((len(rows), places), np.int64)
+    for into, row in zip(total, rows, strict=True):
+        np.add.at(into, place, row)
+    return total
 
 
 def _keys(a: Answer) -> Array:
@@ -173,7 +182,7 @@ def sum_classes(every: Sequence[ClassSums]) -> ClassSums:
     pairs: list[Ints] = []
     for s in every:
         at = np.searchsorted(keys, s.keys.astype(keys.dtype))
-        pairs.append(np.stack((at[s.pairs[0]], at[s.pairs[1]], s.pairs[2])))
+        pairs.append(np.stack((at[s.pairs[0]], at[s.pairs[1]], *s.pairs[2:])))
         for column, name in zip(out, COLUMNS, strict=True):
             column[..., at] += getattr(s, name)
     return ClassSums(keys, *out, pairs=_summed_pairs(pairs, len(keys)))

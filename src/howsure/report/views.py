@@ -183,35 +183,46 @@ def confusion(s: Summary) -> Confusion | None:
 
     >>> from howsure import Predictions
     >>> found = confusion(Summary.of(Predictions.from_probs([[0.9, 0.1], [0.8, 0.2], [0.2, 0.8]], [0, 1, 1])))
-    >>> found["counts"], found["top"]
-    ([[1, 0], [1, 1]], [{'label': '1', 'prediction': '0', 'count': 1, 'share': 0.5}])
+    >>> found["counts"], found["confidence"]
+    ([[1, 0], [1, 1]], [[0.9, None], [0.8, 0.8]])
+    >>> found["top"]
+    [{'label': '1', 'prediction': '0', 'count': 1, 'share': 0.5, 'confidence': 0.8}]
     """
     classes = s.known_classes
     if classes is None or not classes.pairs.size:
         return None
     names = class_names(classes, s.shape)
-    label, said, count = classes.pairs
+    (label, said, count), few = classes.pairs[:3], len(names) <= CONFUSED_CLASSES
+    confidence = from_fixed(classes.pairs[3:]) / np.maximum(count, 1)
     wrong = np.flatnonzero(label != said)
     first = wrong[np.lexsort((said[wrong], label[wrong], -count[wrong]))][:TOP_CONFUSIONS]
     return {
-        "classes": names if len(names) <= CONFUSED_CLASSES else [],
-        "counts": _table(label, said, count, len(names)) if len(names) <= CONFUSED_CLASSES else None,
+        "classes": names if few else [],
+        "counts": _table(label, said, count, len(names)).tolist() if few else None,
+        "confidence": [rounded(row, 4) for row in _means(label, said, confidence, len(names))] if few else None,
         "top": [
             {
                 "label": names[label[i]],
                 "prediction": names[said[i]],
                 "count": int(count[i]),
                 "share": float(count[i] / classes.count[label[i]]),
+                "confidence": finite(confidence[i : i + 1], 4)[0],
             }
             for i in first.tolist()
         ],
     }
 
 
-def _table(label: Array, said: Array, count: Array, k: int) -> list[list[int]]:
+def _table(label: Array, said: Array, count: Array, k: int) -> Ints:
     out = np.zeros((k, k), np.int64)
     out[label, said] = count
-    return out.tolist()
+    return out
+
+
+def _means(label: Array, said: Array, mean: Floats, k: int) -> Floats:
+    out = np.full((k, k), np.nan)
+    out[label, said] = mean
+    return out
 
 
 def band_rows(t: Tally) -> list[Band]:

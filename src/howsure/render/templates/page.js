@@ -98,17 +98,19 @@ const howsure = (() => {
   const drawn = $("drawn") ? JSON.parse($("drawn").textContent) : {};
   const NS = "http://www.w3.org/2000/svg";
   const scale = (svg) => {
-    const [x0, x1, left, right, y0, y1, bottom, top] = svg.dataset.scales.split(" ").map(Number);
-    const [kx, ky] = svg.dataset.kinds.split(" ");
+    const ends = svg.dataset.scales.split(" ").map(Number), [kx, ky] = svg.dataset.kinds.split(" ");
     const place = (kind, v, a, b, p, q) => { if (kind === "log") [v, a, b] = [v, a, b].map((n) => Math.log10(Math.max(n, 1e-300))); return p + Math.min(1, Math.max(0, (v - a) / (b - a || 1))) * (q - p); };
-    return { svg, name: svg.dataset.picture, left, right, top, bottom, x: (v) => place(kx, v, x0, x1, left, right), y: (v) => place(ky, v, y0, y1, bottom, top) };
+    const panel = ([x0, x1, left, right, y0, y1, bottom, top]) => ({ left, right, top, bottom, x: (v) => place(kx, v, x0, x1, left, right), y: (v) => place(ky, v, y0, y1, bottom, top) });
+    const panels = Array.from({ length: ends.length / 8 }, (_, i) => panel(ends.slice(8 * i, 8 * i + 8)));
+    return { svg, name: svg.dataset.picture, panels, ...panels[0] };
   };
   const pictures = all("svg[data-picture]").map(scale);
   const cell = (v) => { const t = v === null || v === undefined ? "" : `${v}`; const safe = typeof v === "string" && /^[=+\-@\t\r]/.test(t) ? `'${t}` : t; return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe; };
   const csv = (d) => {
     const keys = [...new Set(["x", "y", ...d.series.flatMap((s) => Object.keys(s.columns))])];
-    const head = ["series", ...keys.map((k) => ({ x: d.labels[0], y: d.labels[1] })[k] ?? k)];
-    const rows = d.series.flatMap((s) => s.columns.x.map((_, i) => [s.name, ...keys.map((k) => s.columns[k]?.[i])]));
+    const head = ["series", ...keys.map((k) => ({ x: d.labels[0], y: d.labels[1] || "row" })[k] ?? k)];
+    const said = (k, v) => d.names?.[{ x: 0, y: 1 }[k]]?.[v - 1] ?? v;
+    const rows = d.series.flatMap((s) => s.columns.x.map((_, i) => [s.name, ...keys.map((k) => said(k, s.columns[k]?.[i]))]));
     return [head, ...rows].map((r) => r.map(cell).join(",")).join("\r\n") + "\r\n";
   };
   const KEPT = ["fill", "stroke", "stroke-width", "stroke-dasharray", "stroke-linecap", "stroke-linejoin", "opacity", "font-size", "font-family"];
@@ -139,19 +141,20 @@ const howsure = (() => {
     ring.setAttribute("r", 5);
     cursor.append(line, ring); svg.append(cursor);
     svg.setAttribute("tabindex", "0");
-    const write = [units[d.units[0]], units[d.units[1]]];
-    const lines = d.series.map((s) => ({ ...s, at: s.columns.x.map((x, i) => [x, s.columns.y[i]]).map(([x, y]) => x === null ? null : [p.x(x), y === null ? p.top : p.y(y)]) }));
+    const write = [0, 1].map((i) => d.names?.[i]?.length ? (v) => d.names[i][v - 1] : units[d.units[i]]);
+    const lines = d.series.map((s) => { const q = p.panels[s.panel ?? 0]; return { ...s, box: q, at: s.columns.x.map((x, i) => [x, s.columns.y[i]]).map(([x, y]) => x === null ? null : [q.x(x), y === null ? q.top : q.y(y)]) }; });
     let chosen = null;
     const show = (s, i) => {
       chosen = [s, i];
-      const { columns, name, at } = lines[s];
+      const { columns, name, at, box } = lines[s];
       const [x, y] = [columns.x[i], columns.y[i]];
-      line.setAttribute("d", `M${at[i][0]} ${p.top}V${p.bottom}`);
+      line.setAttribute("d", `M${at[i][0]} ${box.top}V${box.bottom}`);
       ring.setAttribute("cx", at[i][0]); ring.setAttribute("cy", at[i][1]);
       cursor.classList.add("on");
       const more = ["threshold", "answers"].filter((k) => columns[k] && columns[k][i] !== null).map((k) => `${k} ${general(columns[k][i], 6)}`);
-      const band = columns.low && columns.low[i] !== null ? [`by chance ${write[1](columns.low[i])} to ${write[1](columns.high[i])}`] : [];
-      tip.textContent = [lines.length > 1 ? name : "", `${d.labels[0]} ${write[0](x)}`, `${d.labels[1]} ${y === null ? "infinite" : write[1](y)}`, ...more, ...band].filter(Boolean).join(" · ");
+      const ends = columns.low ? [columns.low[i], columns.high[i], write[1]] : columns.left ? [columns.left[i], columns.right[i], write[0]] : [null];
+      const band = ends[0] !== null ? [`${d.band} ${ends[2](ends[0])} to ${ends[2](ends[1])}`] : [];
+      tip.textContent = [lines.length > 1 ? name : "", `${d.labels[0]} ${write[0](x)}`, `${d.labels[1]} ${y === null ? "infinite" : write[1](y)}`.trim(), ...more, ...band].filter(Boolean).join(" · ");
       tip.classList.add("on");
       highlight(svg.closest("[data-models]") ? name : null);
     };
@@ -162,7 +165,7 @@ const howsure = (() => {
       let best = null, least = Infinity;
       lines.forEach((s, j) => {
         if (svg.dataset.hidden?.split("\n").includes(s.name)) return;
-        s.at.forEach((q, i) => { if (q === null) return; const away = Math.hypot(q[0] - x, (q[1] - y) * (lines.length > 1 ? 1 : 0.05)); if (away < least) { least = away; best = [j, i]; } });
+        s.at.forEach((q, i) => { if (q === null) return; const away = Math.hypot((q[0] - x) * (d.names?.[1]?.length ? 0.05 : 1), (q[1] - y) * (lines.length > 1 || d.names?.[1]?.length ? 1 : 0.05)); if (away < least) { least = away; best = [j, i]; } });
       });
       if (best) show(...best);
     };
