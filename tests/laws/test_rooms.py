@@ -7,7 +7,7 @@ from pathlib import Path
 SOURCE = Path(__file__).parents[2] / "src" / "howsure"
 IN_WORDS = ("words", "sections", "tables", "comparison", "plan", "html", "model", "schema")  # the others draw
 ARITHMETIC = (ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Pow)
-WRITES_SHARES = {"percent", "level", "between_percent"}  # 0.9 → 90 %
+WRITES_SHARES = {"percent", "points", "level", "between_percent"}  # 0.9 → 90 %
 COUNTS_COLUMNS = {
     "parts",
     "_heading",

@@ -119,7 +119,7 @@ def _parts(report: ReportData) -> dict[str, object]:
             (q, [_metric(name, e, told) for name, e in found.items()]) for q, found in by_question(report["metrics"])
         ],
         "told": sentence(told),
-        "heat": sections.heat(views.get("confusion")),
+        "heat": pictures.heat(views.get("confusion")),
         "taken": _taken(views.get("confusion")),
         "sliced": _known(sections.slices(report.get("slices"))),
         "labels": sections.labels(report),
@@ -273,7 +273,7 @@ def _pictures(report: ReportData) -> dict[str, object]:
 def _confused(report: ReportData) -> list[pictures.Picture]:
     """The commonest wrong answers, where there are too many classes for a table of all."""
     found = report["views"].get("confusion")
-    few = found is None or (found["counts"] is not None and len(found["classes"]) <= sections.HEATED)
+    few = found is None or (found["counts"] is not None and len(found["classes"]) <= pictures.HEATED)
     picture = None if few else pictures.confusions(report)
     return [] if picture is None else [picture]
 

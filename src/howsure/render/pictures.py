@@ -12,6 +12,7 @@ from markupsafe import Markup
 from howsure.render import svg
 from howsure.render.model import (
     Column,
+    Confusion,
     CorpData,
     CurveData,
     HistogramData,
@@ -21,7 +22,7 @@ from howsure.render.model import (
     Slices,
 )
 from howsure.render.svg import Frame
-from howsure.render.words import number
+from howsure.render.words import number, percent
 
 UNIT = (0.0, 1.0)
 START = 0.9  # the coverage at which the page opens
@@ -29,6 +30,7 @@ COLOURS = 8  # of curves; further ones have dashes
 CHANGED = (("after calibration", "main"), ("before", "before"))
 FATES = (("right", "right"), ("label among the top 5", "near"), ("wrong", "wrong"))
 DOTS, FEWER = 1000, 120  # points of the scatter, and of curves before calibration
+HEATED = 12  # classes whose labels and answers are shown cell by cell
 CHANCE = "by chance"
 SLICES, ROW, LETTERS, BRIEF = 20, 22, 25, 11  # rows of a picture, their height, letters of a name, of half a name
 Legend = tuple[tuple[str, str], ...]
@@ -480,6 +482,34 @@ def confusions(report: ReportData) -> Picture | None:
         beside=("confidence", sure),
     )
     return picture
+
+
+class Cell(NamedTuple):
+    """A cell of the table of labels and answers: samples, mean confidence, and how dark it is."""
+
+    samples: str
+    confidence: str
+    kind: str
+
+
+def heat(found: Confusion | None) -> list[tuple[str, list[Cell]]]:
+    """Labels against answers with the confidence in each cell, where the classes are few: a name and cells per row."""
+    if found is None or found["counts"] is None or len(found["classes"]) > HEATED:
+        return []
+    empty: list[Column] = [[None] * len(found["classes"])] * len(found["classes"])
+    sure = found.get("confidence") or empty
+    table = zip(found["classes"], found["counts"], sure, strict=True)
+    return [
+        (name, [_cell(n, p, sum(counts), right=i == j) for j, (n, p) in enumerate(zip(counts, means, strict=True))])
+        for i, (name, counts, means) in enumerate(table)
+    ]
+
+
+def _cell(count: int, confidence: float | None, of: int, *, right: bool) -> Cell:
+    """Darker where a larger share of the label has this answer; steps are finer where shares are small."""
+    step = sum(count > share * of for share in (0, 0.01, 0.03, 0.1, 0.3, 0.6)) if of else 0
+    said = "" if confidence is None else percent(confidence, 0)
+    return Cell(f"{count:,}", said, f"{'hit' if right else 'miss'}{step}" if step else "")
 
 
 def rowed(

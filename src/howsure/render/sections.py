@@ -15,7 +15,6 @@ from howsure.render.model import (
     ChangeData,
     Changes,
     ClassRow,
-    Column,
     Confusion,
     CorpData,
     CurveData,
@@ -90,7 +89,6 @@ TOGETHER = "Pairs that are wrong in the same case more often than each by itself
 UNKNOWN = "not known"
 TABLE = 20  # rows of the operating table
 CONFUSED = 10  # classes of a printed table of labels and answers
-HEATED = 12  # classes of the same as a picture
 
 
 def sheet(report: ReportData, *, full: bool = False, page: bool = False) -> Sheet:
@@ -238,34 +236,6 @@ def taken(found: Confusion) -> Table:
         for c in found["top"]
     ]
     return Table("What is taken for what", head, rows)
-
-
-class Cell(NamedTuple):
-    """A cell of the table of labels and answers: samples, mean confidence, and how dark it is."""
-
-    samples: str
-    confidence: str
-    kind: str
-
-
-def heat(found: Confusion | None) -> list[tuple[str, list[Cell]]]:
-    """Labels against answers with the confidence in each cell, where the classes are few: a name and cells per row."""
-    if found is None or found["counts"] is None or len(found["classes"]) > HEATED:
-        return []
-    empty: list[Column] = [[None] * len(found["classes"])] * len(found["classes"])
-    sure = found.get("confidence") or empty
-    table = zip(found["classes"], found["counts"], sure, strict=True)
-    return [
-        (name, [_cell(n, p, sum(counts), right=i == j) for j, (n, p) in enumerate(zip(counts, means, strict=True))])
-        for i, (name, counts, means) in enumerate(table)
-    ]
-
-
-def _cell(count: int, confidence: float | None, of: int, *, right: bool) -> Cell:
-    """Darker where a larger share of the label has this answer; steps are finer where shares are small."""
-    step = sum(count > share * of for share in (0, 0.01, 0.03, 0.1, 0.3, 0.6)) if of else 0
-    said = "" if confidence is None else percent(confidence, 0)
-    return Cell(f"{count:,}", said, f"{'hit' if right else 'miss'}{step}" if step else "")
 
 
 def images(report: ReportData) -> list[Table]:
