@@ -123,3 +123,13 @@ def test_odds_ratio_takes_arrays() -> None:
 def test_odds_ratio_at_certainty() -> None:
     assert hs.odds_ratio(1.0, 1.0) == hs.odds_ratio(0.0, 0.0) == 1.0
     assert hs.odds_ratio(0.5, 1.0) == hs.odds_ratio(0.5, 0.0) == hs.odds_ratio(0.0, 1.0) == np.inf
+
+
+def test_bands_of_weights_are_those_of_repeated_rows() -> None:
+    rng = np.random.default_rng(0)
+    score, correct, times = rng.random(300).round(2), rng.random(300) < 0.9, rng.integers(1, 5, 300)
+    a = hs.bands(hs.tally(score, correct=correct, weight=times / 7), levels=(0.95, 0.9))
+    b = hs.bands(hs.tally(np.repeat(score, times), correct=np.repeat(correct, times)), levels=(0.95, 0.9))
+    assert a.threshold.tolist() == b.threshold.tolist()
+    assert a.weight == pytest.approx(b.weight, abs=1e-12)
+    assert a.accuracy == pytest.approx(b.accuracy, abs=1e-12)

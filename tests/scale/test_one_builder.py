@@ -82,7 +82,7 @@ def same(a: Any, b: Any, where: str = "") -> Iterator[str]:
     elif isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
         for i, (x, y) in enumerate(zip(a, b, strict=True)):
             yield from same(x, y, f"{where}/{i}")
-    elif isinstance(a, float) and isinstance(b, float):
+    elif isinstance(a, int | float) and isinstance(b, int | float) and float in (type(a), type(b)):  # 400 or 400.0…06
         if abs(a - b) > 1e-11 * max(1.0, abs(a)):
             yield f"{where}: {a!r} {b!r}"
     elif a != b:

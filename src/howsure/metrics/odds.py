@@ -15,7 +15,8 @@ from howsure.curves import odds_ratio
 from howsure.curves.histograms import Histogram, histogram
 from howsure.metrics.binned_bounds import eor_bounds
 from howsure.metrics.facts import metric
-from howsure.metrics.risk_coverage import last_reaching
+from howsure.metrics.risk_coverage import error_cuts, last_reaching
+from howsure.tallies.rows import ROUNDING
 from howsure.tallies.tally import Counts, Tally, is_tally, needs_zero_one
 
 Degenerate = Literal["inf", "smooth", "drop", "cap", "merge"]
@@ -179,8 +180,7 @@ def bands(t: Tally, levels: Sequence[float] = (0.99, 0.95)) -> Bands:
     needs_zero_one(t, "bands")
     for level in levels:
         check.fraction(level, "a level of bands")
-    kept = np.concatenate(([0.0], np.cumsum(t.count)))
-    right = kept - np.concatenate(([0.0], np.cumsum(t.loss)))
+    kept, right = (np.concatenate(([0.0], column)) for column in error_cuts(t))
     ends = [0]
     for level in levels:
         i = ends[-1]
@@ -190,8 +190,17 @@ def bands(t: Tally, levels: Sequence[float] = (0.99, 0.95)) -> Bands:
     count, hits = np.diff(kept[cut]), np.diff(right[cut])
     with np.errstate(invalid="ignore", divide="ignore"):
         accuracy = np.where(count > 0, hits / count, nan)
-    threshold = np.concatenate(([inf], t.score))[cut[1:-1]]
+    threshold = np.array([_lowest(t, at) for at in kept[cut[1:-1]].tolist()])
     return Bands(tuple(levels), count / kept[-1], accuracy, threshold)
+
+
+def _lowest(t: Tally, cut: float) -> float:
+    """The lowest score before a cut; inf before the first."""
+    if cut <= 0:
+        return inf
+    if not t.weighted:
+        return t.score_at(int(cut) - 1)
+    return float(t.score[np.searchsorted(np.cumsum(t.count), cut - ROUNDING * t.n)])
 
 
 __all__ = [

@@ -211,8 +211,20 @@ def coverage_at_risk(t: Tally, risk: float) -> float:
     """
     if not 0 <= risk < 1:
         raise InputError(f"risk is {risk:g}; a number from 0 to below 1 is needed.")
-    row = widest_row(t, 1.0 - risk)
-    return 0.0 if row is None else float(np.cumsum(t.count)[row] / t.n)
+    needs_zero_one(t, "a target accuracy")
+    kept, right = error_cuts(t)
+    last = last_reaching(right, kept, 1.0 - risk)
+    return 0.0 if last is None else float(kept[last] / t.n)
+
+
+def error_cuts(t: Tally) -> tuple[Counts, Counts]:
+    """The cut before each row with errors, and the last: samples kept there, and right ones among them.
+
+    Right answers only raise the accuracy of what is kept, so the widest set of an accuracy ends at one of these.
+    """
+    b = t.blocks()
+    kept = np.append(b.before, t.n)
+    return kept, kept - np.concatenate((b.loss[:0], [0], np.cumsum(b.loss)))
 
 
 def widest_row(t: Tally, accuracy: float) -> int | None:

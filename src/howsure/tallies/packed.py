@@ -113,9 +113,13 @@ class PackedTally:
     def rows(self) -> tuple[Floats, Ints, Ints]:
         """Distinct scores, counts and wrong counts, most trusted first."""
         start = run_starts(self.keys)
-        score = unpack(self.keys[start]).astype(np.float64)
+        first = self.keys[start] if len(start) < self.n else self.keys
+        score = unpack(first).astype(np.float64, copy=False)
         count = np.diff(start, append=self.n)
-        loss = np.add.reduceat(self.keys & 1, start).astype(np.int64)
+        loss = (first & 1).astype(np.int64)  # of a single sample; ties are counted
+        tied = np.flatnonzero(count > 1)
+        ends = start[tied], start[tied] + count[tied]
+        loss[tied] = np.subtract(*(np.searchsorted(self.wrong, at) for at in ends[::-1]))
         return score[::-1], count[::-1], loss[::-1]
 
     def has_at_most(self, rows: int) -> bool:

@@ -285,12 +285,12 @@ def thinned(ideal: Ideal, rows: int) -> Ideal:
 
 def count_rows(score: Floats, wrong: Bools) -> RowTally:
     """Integer rows for right and wrong answers; sorts values only, never an index."""
-    ordered = np.sort(score)[::-1]
+    ordered, missed = np.sort(score), np.sort(score[wrong])
     start = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
-    distinct, count = ordered[start], np.diff(np.append(start, len(ordered)))
-    missed = np.sort(score[wrong])
-    upto = len(missed) - np.searchsorted(missed, distinct, side="left")
-    loss = np.diff(np.concatenate(([0], upto)))
+    distinct = ordered[start] if len(start) < len(ordered) else ordered
+    count = np.diff(start, append=len(ordered))[::-1]
+    loss = np.bincount(np.searchsorted(distinct, missed), minlength=len(distinct)).astype(np.int64, copy=False)[::-1]
+    distinct = distinct[::-1]
     with np.errstate(invalid="ignore", over="ignore"):  # infinite scores rank; their claim is never read
         return RowTally(distinct, count, loss, distinct * count, loss)
 
