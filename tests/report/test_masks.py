@@ -151,3 +151,28 @@ def test_rows_without_images_are_refused() -> None:
         hs.evaluate(preds, loss="dice")
     with pytest.raises(hs.InputError, match="'dice'"):
         hs.evaluate(preds, loss="iou")
+
+
+def test_limits_of_few_images_are_marked(tmp_path: Path) -> None:
+    report = hs.evaluate(hs.read(written(tmp_path / "a.npz", **scans(6))), loss="dice")
+    said = "only 6 samples, so these limits are unsafe"
+    for name in ("dice_loss", "image_aurc"):
+        assert report.data["metrics"][name]["note"] == said
+    found = report.data["images"]
+    assert {s["aurc"]["note"] for s in found["scores"]} == {said}
+    assert found["classes"][0]["dice"]["note"] == said
+    assert "Only 6 samples, so these limits are unsafe." in " ".join(report.to_text().split())
+    enough = hs.evaluate(hs.read(written(tmp_path / "b.npz", **scans(12))), loss="dice")
+    assert "note" not in enough.data["metrics"]["image_aurc"]
+
+
+def test_limits_of_the_area_over_images_hold() -> None:
+    rng = np.random.default_rng(0)
+    share = rng.random(20_000)
+    loss = np.where(rng.random(20_000) < 0.1, rng.random(20_000), rng.beta(1, 12, 20_000))  # some images are lost
+    truth, hits = hs.aurc(hs.tally(share, loss=loss)), []
+    for _ in range(300):
+        rows = rng.integers(0, 20_000, 60)
+        low, high = hs.interval(hs.aurc, hs.Outcomes(share[rows], loss=loss[rows]))
+        hits.append(low <= truth <= high)
+    assert np.mean(hits) >= 0.93

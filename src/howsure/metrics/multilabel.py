@@ -79,7 +79,8 @@ def exact_match(preds: Predictions) -> float:
 def pseudo_aucs(preds: Predictions) -> Floats:
     """(cases, labels): the AUC of each label plus what each case adds to n times it; the mean over cases is the AUC.
 
-    nan for a label that is everywhere or nowhere. The limits of any mean of AUCs are those of a mean of these.
+    nan for a label that is everywhere or nowhere. The limits of any mean of AUCs are those of a mean of these: they are
+    spread as far as the unbiased variance of an AUC, with one more case of either side that may stand anywhere.
 
     >>> pseudo_aucs(Predictions.from_multilabel([[0.9, 0.2], [0.4, 0.7]], [[1, 0], [0, 0]])).mean(axis=0)
     array([ 1., nan])
@@ -107,7 +108,25 @@ def _pseudo_auc(p: Floats, positive: Bools, w: Floats) -> Floats:
         lower = (left + right) / 2 / sides[not side]
         share[positive == side] = lower if side else 1 - lower
     area = float(np.average(share[positive], weights=w[positive]))
-    return area + (share - area) * total / np.where(positive, sides[True], sides[False])
+    off = (share - area) * total / np.where(positive, sides[True], sides[False])
+    return area + off * _widened(area, off, positive, w / w.mean())
+
+
+def _widened(area: float, off: Floats, positive: Bools, w: Floats) -> float:
+    """What the deviations of the cases of one label lack: few positive cases hardly tell how much they differ.
+
+    Each side's sum of squares is that of m values around their own mean, so m − 1 count; and of one more case nothing
+    is known but that it is right with probability `area`, which has the variance area · (1 − area).
+    """
+    seen = float(np.dot(w, off**2))
+    if seen <= 0:
+        return 1.0
+    wanted = 0.0
+    for side in (positive, ~positive):
+        m = float(w[side].sum())
+        wanted += float(np.dot(w[side], off[side] ** 2)) * m / max(m - 1, 1.0)
+        wanted += area * (1 - area) * (len(w) / m) ** 2
+    return float(np.sqrt(wanted / seen))
 
 
 def case_aucs(preds: Predictions) -> tuple[Outcomes, Callable[[Tally], float]]:

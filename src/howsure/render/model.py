@@ -23,12 +23,13 @@ Value = str | int | float | bool | list[int] | list[float] | list[str] | None  #
 
 
 class Number(TypedDict):
-    """A number with its limits; `why` says why the number or its limits are missing."""
+    """A number with its limits; `why` says why the number or its limits are missing, `note` what makes them unsafe."""
 
     value: float | None
     low: NotRequired[float | None]
     high: NotRequired[float | None]
     why: NotRequired[str]
+    note: NotRequired[str]
 
 
 class Entry(TypedDict):

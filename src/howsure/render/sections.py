@@ -252,9 +252,17 @@ def images(report: ReportData) -> list[Table]:
     ]
     tables = [
         Table("Which images may it decide alone?", ["mean 1 − Dice at most", *ACCEPTED], promises, PROMISED),
-        Table("Which score orders images best?", ["score of an image", "AURC\N{NO-BREAK SPACE}↓", "interval"], scores),
         Table(
-            "Dice of each class over images", ["class", "Dice", "interval", "Dice 0", "Dice 1"], classes, EMPTY_MASKS
+            "Which score orders images best?",
+            ["score of an image", "AURC\N{NO-BREAK SPACE}↓", "interval"],
+            scores,
+            _unsafe([s["aurc"] for s in found["scores"]]),
+        ),
+        Table(
+            "Dice of each class over images",
+            ["class", "Dice", "interval", "Dice 0", "Dice 1"],
+            classes,
+            " ".join(filter(None, (EMPTY_MASKS, _unsafe([c["dice"] for c in found["classes"]])))),
         ),
         Table("The worst images", ["image", "Dice", "mean confidence", "predicted", "true"], worst),
     ]
@@ -279,7 +287,7 @@ def labels(report: ReportData) -> list[Table]:
     alone = ["label", "alone above", "decided alone", "wrong", "at most", "positives missed"]
     pairs = [[f"{p['a']}, {p['b']}", f"{p['cases']:,}", *_together(p)] for p in found["together"]]
     tables = [
-        Table("Label by label", head, told),
+        Table("Label by label", head, told, _unsafe([n for r in found["rows"] for n in (r["auc"], r["ece"])])),
         Table(
             f"Which label may it decide alone, at most {percent(found['risk'], 0)} wrong? ({sure})",
             alone,
@@ -295,6 +303,12 @@ def labels(report: ReportData) -> list[Table]:
 
 def _with_limits(n: Number) -> tuple[str, str]:
     return (number(n["value"]), interval(n)) if n["value"] is not None else ("none", n.get("why", "none"))
+
+
+def _unsafe(numbers: Sequence[Number]) -> str:
+    """What makes limits of a table unsafe, each reason once."""
+    said = dict.fromkeys(n["note"] for n in numbers if "note" in n)
+    return " ".join(f"{word[:1].upper()}{word[1:]}." for word in said)
 
 
 def _together(p: LabelPair) -> list[str]:

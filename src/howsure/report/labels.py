@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from math import isnan, nan
+from math import nan
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from howsure.metrics.multilabel import mean_known, wrong_labels
 from howsure.policies.guarantee import guaranteed_threshold
 from howsure.predictions import Outcomes, Predictions
 from howsure.render.model import LabelPair, LabelPromise, LabelRow, LabelsData, Number
+from howsure.report.measurement import with_limits
 from howsure.tallies.build import tally
 from howsure.tallies.counted import counted, merged, rows_held
 from howsure.tallies.rows import of_moments
@@ -164,16 +165,8 @@ def _numbers(
     wanted: Sequence[Callable[..., float]], t: Tally, source: Tally | Outcomes | str, level: float
 ) -> list[Number]:
     if isinstance(source, str):
-        return [_number(f(t), Interval(nan, nan, source)) for f in wanted]
-    return [_number(f(t), found) for f, found in zip(wanted, each_interval(wanted, source, level), strict=True)]
-
-
-def _number(value: float, limits: Interval) -> Number:
-    if isnan(value):
-        return {"value": None, "why": "undefined for these data"}
-    if limits.why:
-        return {"value": value, "low": None, "high": None, "why": limits.why}
-    return {"value": value, "low": limits.low, "high": limits.high}
+        return [with_limits(f(t), Interval(nan, nan, source)) for f in wanted]
+    return [with_limits(f(t), found) for f, found in zip(wanted, each_interval(wanted, source, level), strict=True)]
 
 
 def _promise(present: Tally, source: Tally | Outcomes | str, delta: float) -> LabelPromise:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import isnan
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -16,9 +15,10 @@ from howsure.policies.guarantee import guaranteed_threshold
 from howsure.predictions import Predictions
 from howsure.predictions.images import Images, images_of
 from howsure.predictions.outcomes import Outcomes
-from howsure.render.model import ImageClass, ImagePromise, ImageRow, ImageScore, ImagesData, Number
+from howsure.render.model import ImageClass, ImagePromise, ImageRow, ImageScore, ImagesData
+from howsure.report.measurement import with_limits
 from howsure.report.thumbnails import overlay
-from howsure.uncertainty.intervals import Interval, each_interval
+from howsure.uncertainty.intervals import each_interval
 
 RISKS = (0.05, 0.1, 0.2, 0.3)  # mean loss of the accepted images that a promise is looked for
 LISTED, PICTURED, SIDE = 50, 12, 64
@@ -125,17 +125,9 @@ def image_section(s: ImageSums, level: float, names: Sequence[str], pictures: Se
     }
 
 
-def _number(value: float, limits: Interval) -> Number:
-    if isnan(value):
-        return {"value": None, "why": "undefined for these data"}
-    if limits.why:
-        return {"value": value, "low": None, "high": None, "why": limits.why}
-    return {"value": value, "low": limits.low, "high": limits.high}
-
-
 def _score(name: str, images: Images, level: float) -> ImageScore:
     o = images.outcomes(name)
-    return {"name": name, "aurc": _number(metrics.aurc(o.tally()), each_interval([metrics.aurc], o, level)[0])}
+    return {"name": name, "aurc": with_limits(metrics.aurc(o.tally()), each_interval([metrics.aurc], o, level)[0])}
 
 
 def _promise(o: Outcomes, risk: float, level: float) -> ImagePromise:
@@ -157,7 +149,7 @@ def _class(images: Images, i: int, names: Sequence[str], level: float) -> ImageC
     limits = each_interval([mean_loss], Outcomes(-dice, loss=dice), level)[0]
     return {
         "name": names[images.classes[i]],
-        "dice": _number(float(dice.mean()), limits),
+        "dice": with_limits(float(dice.mean()), limits),
         "missed": int((dice == 0).sum()),
         "perfect": int((dice == 1).sum()),
     }

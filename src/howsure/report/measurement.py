@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite, nan
+from math import isfinite, isnan, nan
 from typing import NamedTuple, Protocol, cast
 
 from howsure._core.check import InputError
@@ -11,7 +11,7 @@ from howsure.metrics.certified import bounds_of
 from howsure.metrics.vectors import Cells
 from howsure.predictions.outcomes import Outcomes
 from howsure.render.catalogue import Item, On
-from howsure.render.model import Entry, Metrics
+from howsure.render.model import Entry, Metrics, Number
 from howsure.report.catalogue import why_undefined
 from howsure.tallies.tally import Tally, is_tally
 from howsure.uncertainty.intervals import Interval, each_interval, limits_around
@@ -101,6 +101,20 @@ def _entry(item: Item, value: float | str, limits: Interval | None, t: Tally) ->
     if isinstance(value, str) or limits is None:
         return {"value": None, "why": str(value), "better": item.better}
     return entry(item, value, limits, t)
+
+
+def with_limits(value: float, limits: Interval) -> Number:
+    """A number of a section, such as the AUC of one label.
+
+    >>> with_limits(0.5, Interval(0.4, 0.6))
+    {'value': 0.5, 'low': 0.4, 'high': 0.6}
+    """
+    if isnan(value):
+        return {"value": None, "why": "undefined for these data"}
+    if limits.why:
+        return {"value": value, "low": None, "high": None, "why": limits.why}
+    found: Number = {"value": value, "low": limits.low, "high": limits.high}
+    return found if limits.note is None else {**found, "note": limits.note}
 
 
 def entry(item: Item, value: float, limits: Interval, t: Tally) -> Entry:

@@ -87,6 +87,8 @@ def _unsafe(metric: Metric, case: Case) -> str | None:
     """What makes limits hold less often than they say: measured in docs/intervals.md."""
     if case.groups is not None and case.groups < FEW_GROUPS:
         return f"only {case.groups} groups, so these limits are unsafe"
+    if case.n < FEW_GROUPS and not case.tally.zero_one:
+        return f"only {case.n:g} samples, so these limits are unsafe"
     if plain(metric) in (metrics.debiased_ece, metrics.rms_calibration_error):
         few = min(case.ranks.k, case.ranks.m) < FEW_PER_BIN
         return "few errors per bin: these limits may miss the truth in 1 of 9 cases" if few else None
@@ -109,7 +111,7 @@ def _aurc(case: Case, value: float, half: float, variant: str | None = None) -> 
     del variant  # all three variants vary alike
     part = influence.aurc(case.runs)
     if not case.tally.zero_one:
-        return _of_losses(case, value, case.spread(part), half)
+        return _of_losses(case, value, case.spread(part), half, AREA_OF_ONE)
     return gamma_limits(_sample(case, value, part, half), AREA, half)
 
 
@@ -122,16 +124,30 @@ def _e_aurc(case: Case, value: float, half: float) -> Found:
 def _augrc(case: Case, value: float, half: float) -> Found:
     part = influence.augrc(case.runs)
     if not case.tally.zero_one:
-        return _of_losses(case, value, case.spread(part), half)
+        return _of_losses(case, value, case.spread(part), half, GENERALISED_OF_ONE)
     return gamma_limits(_sample(case, value, part, half), GENERALISED, half)
 
 
-def _of_losses(case: Case, value: float, part: Linear, half: float) -> Found:
-    """Limits from the influence as of a mean, for losses that are no counts."""
+def _of_losses(case: Case, value: float, part: Linear, half: float, rank: float = 0.0) -> Found:
+    """Limits from the influence as of a mean, for losses that are no counts.
+
+    An area depends much on the few samples at the top, where a large loss may not have been seen: the upper limit
+    allows for one more sample with the largest loss, at a rank drawn at random; `rank` is its squared weight there.
+    """
     if case.n < 2:
         return ONE
     design = case.design(lambda: part, half)
-    return mean_limits(value, case.squares(part) / design, case.cubes(part) / design, case.n / design, half)
+    squares, cubes = case.squares(part) / design, case.cubes(part) / design
+    return mean_limits(value, squares, cubes, case.n / design, half, rank * _largest(case) ** 2 if rank else 0.0)
+
+
+AREA_OF_ONE = 2.0  # the mean of ln² u over shares u: what a loss at rank u · n weighs in the area under the risks
+GENERALISED_OF_ONE = 1 / 3  # the mean of (1 − u)²
+
+
+def _largest(case: Case) -> float:
+    """The largest loss; the largest mean of a row where single losses are forgotten."""
+    return float(np.max(case.rows.loss / case.rows.count if case.outcomes is None else case.losses))
 
 
 def _auroc(case: Case, value: float, half: float) -> Found:

@@ -39,21 +39,23 @@ def student_below(df: float, t: float) -> float:
     return float(np.asarray(stdtr(df, t), dtype=np.float64))
 
 
-def mean_limits(mean: float, squares: float, cubes: float, n: float, half: float) -> tuple[float, float]:
+def mean_limits(
+    mean: float, squares: float, cubes: float, n: float, half: float, unseen: float = 0.0
+) -> tuple[float, float]:
     """Limits of a mean from the sums of squared and cubed deviations; n may be an effective size.
 
     Student's t, bent by the skewness (Hall 1992): the mean of losses that are mostly small is more often too low than
-    too high.
+    too high. `unseen` is the square of one more deviation that the upper limit allows for.
 
     >>> low, high = mean_limits(0.5, 25.0, 0.0, 100, 0.025)
     >>> round(low, 3), round(high, 3)
     (0.4, 0.6)
     """
     df = max(1.0, n - 1)
-    if squares <= 0:
-        return mean, mean
-    error, reach, skew = sqrt(squares / df / n), student(df, half), cubes / squares**1.5
-    return mean - error * _bent(reach, skew), mean - error * _bent(-reach, skew)
+    reach = student(df, half)
+    below, above = sqrt(max(0.0, squares) / df / n), sqrt((max(0.0, squares) + unseen) / df / n)
+    skew = cubes / squares**1.5 if squares > 0 else 0.0
+    return mean - below * _bent(reach, skew), mean - above * _bent(-reach, skew)
 
 
 def _bent(t: float, skew: float) -> float:
