@@ -23,7 +23,9 @@ def arguments(argv: list[str]) -> argparse.Namespace:
         description="Train the networks of a study and keep their predictions. Finished runs are never repeated.",
         epilog="example: python -m studies complexity --scale cpu --data ~/data",
     )
-    parser.add_argument("names", nargs="+", metavar="NAME", help=f"all, demo, story, pictures, {', '.join(STUDIES)}")
+    parser.add_argument(
+        "names", nargs="+", metavar="NAME", help=f"all, demo, story, pictures, scans, {', '.join(STUDIES)}"
+    )
     parser.add_argument("--data", type=Path, default=Path(), help="folder with the data sets, or with folders of them")
     parser.add_argument("--out", type=Path, default=HERE, help="where predictions/ and checkpoints/ are kept")
     parser.add_argument("--scale", choices=SCALES, default="smoke")
@@ -72,6 +74,13 @@ def show_pictures(args: argparse.Namespace) -> int:
     return 0
 
 
+def segment(args: argparse.Namespace) -> int:
+    from .scans import scans
+
+    print(scans(args.data, args.out))
+    return 0
+
+
 def study(args: argparse.Namespace) -> int:
     names = list(STUDIES) if args.names == ["all"] else args.names
     unknown = [name for name in names if name not in STUDIES]
@@ -106,7 +115,7 @@ def show_results(names: list[str], store: Store, args: argparse.Namespace) -> in
     return 0
 
 
-SINGLE = {"demo": demonstrate, "story": narrate, "pictures": show_pictures}
+SINGLE = {"demo": demonstrate, "story": narrate, "pictures": show_pictures, "scans": segment}
 
 
 if __name__ == "__main__":

@@ -122,7 +122,7 @@ def test_streamed_and_loaded_agree(tmp_path: Path) -> None:
             assert "Label by label" in getattr(streamed, form)()
 
 
-@pytest.mark.parametrize("name", ["a.npz", "a.parquet", "a.jsonl"])
+@pytest.mark.parametrize("name", ["a.npz", "a.parquet", "a.jsonl", "a.csv"])
 def test_files_keep_what_they_hold(tmp_path: Path, name: str) -> None:
     if name.endswith(".parquet"):
         pytest.importorskip("pyarrow")
@@ -215,3 +215,97 @@ def test_a_matrix_of_labels_without_multilabel(tmp_path: Path) -> None:
     np.savez(tmp_path / "b.npz", probs=[[0.9, 0.1], [0.4, 0.6]], labels=[[1, 0], [1, 1]])
     with pytest.raises(hs.InputError, match="--multilabel"):
         hs.read(tmp_path / "b.npz")
+
+
+def tags() -> dict[str, list[object]]:
+    return {
+        "id": ["a", "b", "c"],
+        "prob_cat": [0.9, 0.4, 0.2],
+        "prob_dog": [0.2, 0.7, 0.6],
+        "label_dog": [0, 1, 1],
+        "label_cat": [1, 1, 0],
+        "site": ["x", "x", "y"],
+    }
+
+
+@pytest.mark.parametrize("library", ["dict", "pandas", "polars"])
+def test_frames_with_many_labels(library: str) -> None:
+    table = tags() if library == "dict" else pytest.importorskip(library).DataFrame(tags())
+    preds = hs.Predictions.from_frame(table, multilabel=True)
+    assert preds.layout.names == ("cat", "dog")
+    assert preds.label("cat").labels.tolist() == [1, 1, 0]
+    assert preds.label("dog").labels.tolist() == [0, 1, 1]
+    assert preds.label("dog").probs[:, 1].tolist() == [0.2, 0.7, 0.6]
+    assert preds.ids[:2].tolist() == ["a cat", "a dog"]
+    assert set(preds.attributes) == {"site"}
+    named = hs.Predictions.from_frame(
+        table, multilabel=True, probs=["prob_dog", "prob_cat"], label=["label_dog", "label_cat"], class_names=["d", "c"]
+    )
+    assert named.layout.names == ("d", "c")
+    assert np.array_equal(named.label("c").labels, preds.label("cat").labels)
+    assert hs.hamming_loss(preds) == hs.hamming_loss(named)
+
+
+def test_columns_of_lists_hold_many_labels() -> None:
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame({"probs": [[0.9, 0.2], [0.4, 0.7]], "labels": [[1, 0], [1, 1]]})
+    assert hs.Predictions.from_frame(frame, multilabel=True).label(0).labels.tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"label_cat": [1, 2, 0]}, r"labels\[1\] holds 2"),
+        ({"prob_eel": [0.1, 0.1, 0.1]}, "no column 'label_eel'"),
+        ({"prob_dog": [0.1, 0.6, 0.8]}, "3 rows that all sum to 1"),
+        ({"prob_dog": [0.1, None, 0.8]}, "missing"),
+    ],
+)
+def test_bad_frames_with_many_labels(change: dict[str, list[object]], said: str) -> None:
+    with pytest.raises(hs.InputError, match=said):
+        hs.Predictions.from_frame(tags() | change, multilabel=True)
+    with pytest.raises(hs.InputError, match="multilabel=True"):
+        hs.Predictions.from_frame(tags(), label=["label_cat", "label_dog"])
+
+
+@pytest.mark.parametrize("name", ["a.npz", "a.csv", "a.jsonl", "a.parquet"])
+def test_each_label_is_decided_by_its_own_threshold(tmp_path: Path, run: Run, name: str) -> None:
+    if name.endswith(".parquet"):
+        pytest.importorskip("pyarrow")
+    preds = made(600, ids=[f"x{i}" for i in range(600)])
+    policy = label_policy(preds, risk=0.1, delta=0.06)
+    hs.save(policy, tmp_path / "p.json")
+    hs.write(preds, tmp_path / name)
+    text = run("decide", tmp_path / "p.json", tmp_path / name, "--multilabel", "-o", tmp_path / "out.jsonl")
+    wanted = policy.decide(preds)
+    assert f"1,800 decided: {wanted.accept.sum():,} accepted" in text
+    rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    assert [row["id"] for row in rows] == [f"x{i}" for i in range(600)]
+    said = [row["labels"][label]["decision"] == "accept" for row in rows for label in NAMES]
+    assert said == wanted.accept.tolist()
+    assert [row["labels"]["dog"]["confidence"] for row in rows] == preds.label("dog").confidence.tolist()
+
+
+def test_deciding_many_labels_goes_on_after_a_crash(tmp_path: Path, run: Run) -> None:
+    preds = made(300, ids=[f"x{i}" for i in range(300)])
+    hs.save(label_policy(preds, risk=0.1, delta=0.06), tmp_path / "p.json")
+    hs.write(preds, tmp_path / "a.csv")
+    run("decide", tmp_path / "p.json", tmp_path / "a.csv", "-o", tmp_path / "whole.jsonl")
+    whole = (tmp_path / "whole.jsonl").read_bytes()
+    (tmp_path / "torn.jsonl").write_bytes(whole[: len(whole) // 3])
+    run("decide", tmp_path / "p.json", tmp_path / "a.csv", "-o", tmp_path / "torn.jsonl", "--resume")
+    assert (tmp_path / "torn.jsonl").read_bytes() == whole
+
+
+def test_labels_that_a_policy_does_not_know(tmp_path: Path, run: Run) -> None:
+    preds = made(600)
+    hs.save(label_policy(preds, risk=0.1, delta=0.06), tmp_path / "p.json")
+    (tmp_path / "a.csv").write_text("prob_cat,prob_ox\n0.99,0.99\n0.5,0.5\n")  # a row that sums to 1 is meant
+    rows = [json.loads(line) for line in run("decide", tmp_path / "p.json", tmp_path / "a.csv", "-q").splitlines()]
+    assert [row["labels"]["ox"]["decision"] for row in rows] == ["defer", "defer"]
+    (tmp_path / "b.csv").write_text("prob_ox,prob_emu\n0.99,0.99\n")
+    assert "labels cat, dog, eel" in run("decide", tmp_path / "p.json", tmp_path / "b.csv", ok=2)
+    hs.write(preds, tmp_path / "a.npz")
+    watched = ("threshold", tmp_path / "a.npz", "--multilabel", "--risk", "0.1", "--watch", tmp_path / "w.json")
+    assert "independent decisions" in run(*watched, ok=2)
+    assert not (tmp_path / "w.json").exists()

@@ -76,17 +76,20 @@ def command(
     Reads JSON lines or CSV from standard input (-) as they arrive, or any file, and writes one JSON line per
     sample: accept or defer, prediction, confidence. SIGTERM, Ctrl-C and a closed pipe end it cleanly. With
     an online policy (howsure threshold --online) the threshold follows --labels and its file is updated.
-    Exit code 3 where an alarm of --watch or --promise stands, until howsure watch reset.
+    Exit code 3 where an alarm of --watch or --promise stands, until howsure watch reset. With a policy for many
+    labels (howsure threshold --multilabel) each line has a case and the decision about each of its labels.
 
     \b
     Examples:
       model | howsure decide policy.json - | act
       howsure decide policy.json new.parquet -o decisions.jsonl
       howsure decide policy.json new.jsonl -o decisions.jsonl --resume
+      howsure decide tags_policy.json tags.csv --multilabel
       howsure decide online.json - --labels labelled.jsonl --watch watch.json
       howsure decide policy.json - --promise promise.json --labels came.jsonl --alarms alarms.jsonl --stop-on-alarm
     """
     _belong(watch, promise, labels, burst, policy)
+    how |= _many(policy, watch, promise)
     with _alone(policy if _learns(policy) else None), _alone(watch), _alone(promise), _lines(alarms) as line:
         decide, close = _decider(policy, None if promise else labels, how["on_bad"])
         guard = _guard(watch, promise, labels, burst, line, how["on_bad"])
@@ -113,6 +116,19 @@ def _belong(watch: str | None, promise: str | None, labels: str | None, burst: s
         raise InputError(
             f"{policy} is an online policy, which learns from --labels itself; --promise is for a fixed one."
         )
+
+
+def _many(path: str, watch: str | None, promise: str | None) -> dict[str, bool]:
+    """A policy for many labels says by itself how its input is read, also where a row happens to sum to 1."""
+    from howsure._core.saving import load
+    from howsure.policies.policy import Policy
+
+    value = load(path)
+    if not isinstance(value, Policy) or value.by != "label":
+        return {}
+    if watch is not None or promise is not None:
+        raise InputError("--watch and --promise count independent decisions; the labels of one case are not.")
+    return {"multilabel": True, "sums_to_one": True}
 
 
 def _guard(

@@ -99,7 +99,7 @@ def command(
     with working("choosing"):
         how: dict[str, Any] = {"score": score, "calibrator": correct, "by": by, "costs": costs, "minimum": minimum}
         policy = (
-            _of_labels(preds, rule, how, _source(files))
+            _of_labels(preds, rule, how, _source(files), (watch, promise, online))
             if log["multilabel"]
             else Policy.fit(preds, chosen, source=_source(files), **how)
         )
@@ -123,10 +123,14 @@ def command(
     return 1 if broken or not found["feasible"] else 0
 
 
-def _of_labels(preds: Predictions, rule: dict[str, Any], how: dict[str, Any], source: tuple[str, str]) -> Policy:
+def _of_labels(
+    preds: Predictions, rule: dict[str, Any], how: dict[str, Any], source: tuple[str, str], more: Sequence[str | None]
+) -> Policy:
     """A threshold for each of many labels, which needs a promise."""
     from howsure.policies import label_policy
 
+    if any(more):
+        raise InputError("--watch, --promise and --online count independent decisions; the labels of one case are not.")
     if rule["risk"] is None or how["by"] is not None or how["costs"] is not None:
         raise InputError("--multilabel gives each label a threshold with a promise: say --risk, and leave out --by.")
     asked = {name: rule[name] for name in ("risk", "delta", "method")}

@@ -218,7 +218,7 @@ def _columns(name: str, array: Array, names: Array | None) -> dict[str, list[Any
     if array.ndim == 3:
         return {name: [json.dumps(row) for row in array.transpose(1, 0, 2).tolist()]}
     ends = [str(i) for i in range(array.shape[1])] if names is None else _headings(names)
-    return {f"{name[:-1]}_{end}": column for end, column in zip(ends, array.T.tolist(), strict=True)}
+    return {f"{name.removesuffix('s')}_{end}": column for end, column in zip(ends, array.T.tolist(), strict=True)}
 
 
 def _headings(names: Array) -> list[str]:

@@ -24,6 +24,7 @@ from howsure.formats.logs import columns
 from howsure.formats.names import ATTRIBUTE, Names, NoAnswer, Wanted, kind, plan
 from howsure.formats.names import attributes as further
 from howsure.predictions import ROW_SUM_TOLERANCE, Layout, Predictions
+from howsure.predictions.layout import case_ids
 
 PathLike: TypeAlias = str | os.PathLike[str]
 ROWS = 1 << 16
@@ -284,12 +285,12 @@ def _many_labels(preds: Predictions, layout: Layout) -> dict[str, Array]:
     """Values and labels (cases, labels), as `read(..., multilabel=True)` takes them."""
     if not layout.whole:
         raise InputError("these rows are not whole cases", hint="write cases with all their labels")
-    many, first = layout.size, f" {layout.names[0]}"
+    many = layout.size
     out = {preds.kind: np.ascontiguousarray(preds.values[:, 1].reshape(-1, many))}
     if preds.known_labels is not None:
         out["labels"] = preds.known_labels.reshape(-1, many)
     if preds.ids is not None:
-        out["ids"] = np.array([str(i).removesuffix(first) for i in preds.ids[::many].tolist()])
+        out["ids"] = case_ids(preds.ids, layout)
     if preds.group is not None and not layout.alone:
         out["group"] = _plain(preds.group[::many], "group")
     if preds.weight is not None:

@@ -11,7 +11,7 @@ from typing import Literal, TypeAlias
 
 from howsure._core.check import InputError
 from howsure.formats.contents import Contents
-from howsure.predictions.naming import ALIASES, NUMBERED
+from howsure.predictions.naming import ALIASES, MANY_LABELS, NUMBERED
 
 Plan: TypeAlias = dict[str, tuple[str, ...]]  # part → names of the entries that play it
 Names: TypeAlias = Mapping[str, str | Sequence[str]]  # part → names that the caller gave
@@ -31,7 +31,6 @@ UNLABELLED = (
 )  # what a decision needs: nothing that tells the truth
 ATTRIBUTE = "attribute "  # before the name of a further column
 MANY = 1000  # names among which a similar one is looked for
-MANY_LABELS = "label_"  # columns of a table with many labels per case
 _BY_ALIAS = {alias: (part, rank) for part, aliases in ALIASES.items() for rank, alias in enumerate(aliases)}
 _LONGEST = sorted(_BY_ALIAS, key=len, reverse=True)
 

@@ -31,11 +31,25 @@ KEPT = 1 << 10  # sets of keys whose fields are remembered
 
 @dataclass(frozen=True)
 class Batch:
-    """The predictions of some lines, the numbers of those lines, and their ids as they were given."""
+    """The predictions of some lines, the numbers of those lines, and their ids as they were given.
+
+    A line has one prediction, or one for each of many labels.
+    """
 
     preds: Predictions
     lines: Sequence[int]
     ids: Sequence[Any] | None
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """What many labels are called; none where a line has one prediction."""
+        layout = self.preds.layout
+        return layout.names if layout is not None and layout.parts == "labels" else ()
+
+    @property
+    def each(self) -> int:
+        """Predictions of a line."""
+        return rows_of_a_case(self.preds)
 
     def __len__(self) -> int:
         return len(self.lines)
@@ -45,7 +59,14 @@ class Batch:
         if len(keep) == len(self):
             return self
         ids = None if self.ids is None else [self.ids[i] for i in keep]
-        return Batch(self.preds[list(keep)], [self.lines[i] for i in keep], ids)
+        rows = (np.array(keep)[:, None] * self.each + np.arange(self.each)).reshape(-1)
+        return Batch(self.preds[rows], [self.lines[i] for i in keep], ids)
+
+
+def rows_of_a_case(preds: Predictions) -> int:
+    """How many rows belong together: the labels of a case, else 1."""
+    layout = preds.layout
+    return layout.size if layout is not None and layout.parts == "labels" else 1
 
 
 def is_lines(path: Path) -> bool:
@@ -210,7 +231,7 @@ def _batch(run: Contents, lines: list[int], wanted: Wanted, shapes: _Shapes) -> 
         how = replace(wanted, narrow=True)  # rows of half precision may miss 1 by more
         narrow, data = _predictions(run, found, how, shapes)
         preds = replace(narrow, values=narrow.values.astype(np.float64))
-    if preds.n != len(lines):
+    if preds.n != len(lines) * rows_of_a_case(preds):
         what = kind(found, wanted)
         raise InputError(what, got=f"gives {preds.n:,} samples", need="one sample per line is needed").at(run.path.name)
     shapes.keep(data)

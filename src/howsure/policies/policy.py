@@ -225,6 +225,11 @@ class Policy:
         """The threshold of each sample."""
         if self.by is None:
             return self.threshold
+        if self.by == "label":
+            here = preds.needs_labels("a threshold for each label").names
+            if not set(here) & set(self.keys):
+                got = f"this policy is for the labels {', '.join(self.keys[:20])}"
+                raise InputError(f"{got}; these predictions have {', '.join(here[:20])}.")
         own = dict(zip(self.keys, self.thresholds, strict=True))
         return np.array([own.get(key, self.threshold) for key in keys_of(preds, self.by, said).tolist()])
 

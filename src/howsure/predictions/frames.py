@@ -11,7 +11,7 @@ import numpy as np
 from howsure._core import check
 from howsure._core.check import Array, InputError, Ints
 from howsure.predictions.classes import missing, plain
-from howsure.predictions.naming import ALIASES, NUMBERED
+from howsure.predictions.naming import ALIASES, MANY_LABELS, NUMBERED
 
 VALUES = ("probs", "logits", "confidence")
 BESIDE = ("labels", "correct", "prediction", "ids", "group", "weight")
@@ -91,6 +91,13 @@ class Parts:
         """The column that plays a part, where there is one."""
         return self.beside.get(part)
 
+    def label_names(self) -> tuple[str, ...] | None:
+        """What many labels are called: the columns, or what follows `prob_` in all of them."""
+        if len(self.names) < 2:
+            return None
+        short = tuple(name.partition("_")[2] for name in self.names if name.startswith(tuple(NUMBERED)))
+        return short if len(short) == len(self.names) else self.names
+
     def class_names(self, labels: Array | None) -> tuple[str, ...] | None:
         """What the columns are called after `prob_`; their names, or what follows `p_`, where all labels are these."""
         if len(self.names) < 2:
@@ -112,8 +119,11 @@ def is_frame(data: object) -> bool:
     )
 
 
-def parts_of(frame: object, given: Mapping[str, str | Sequence[str]]) -> Parts:
-    """Find the columns by the names that were given, else by convention, and take them out of the table."""
+def parts_of(frame: object, given: Mapping[str, str | Sequence[str]], *, many: bool = False) -> Parts:
+    """Find the columns by the names that were given, else by convention, and take them out of the table.
+
+    With `many` labels per case the labels are as many columns as the values, or one column of lists.
+    """
     if not is_frame(frame):
         raise InputError(f"a {type(frame).__name__} is no table; a frame of pandas, polars or arrow is needed.")
     there = _columns(frame)
@@ -122,16 +132,37 @@ def parts_of(frame: object, given: Mapping[str, str | Sequence[str]]) -> Parts:
             if name not in there:
                 raise InputError(f"the table has no column {name!r} for {part}; it has {_listed(there)}.")
     kind, names = _values(given, there)
-    beside = {part: name for part in BESIDE if (name := _named(part, given, there, names)) is not None}
-    values = [_taken(frame, name) for name in names]
-    used = {*names, *beside.values()}
+    labels = _many_labels(given, there, names) if many else ()
+    single = BESIDE[1:] if labels else BESIDE
+    beside = {part: name for part in single if (name := _named(part, given, there, names)) is not None}
+    used = {*names, *labels, *beside.values()}
+    columns = {part: _taken(frame, name) for part, name in beside.items()}
+    if many and (labels or "labels" in beside):
+        found = labels or (beside["labels"],)
+        columns["labels"] = _stacked([_taken(frame, name) for name in found], found)
     return Parts(
         kind,
-        _stacked(values, names),
+        _stacked([_taken(frame, name) for name in names], names),
         names,
-        {part: _taken(frame, name) for part, name in beside.items()},
+        columns,
         {name: plain(_column(frame, name)) for name in there if name not in used},
     )
+
+
+def _many_labels(
+    given: Mapping[str, str | Sequence[str]], there: Sequence[str], values: Sequence[str]
+) -> tuple[str, ...]:
+    """The columns with the labels: those given, else the `label_x` of each `prob_x`; none where a column has lists."""
+    said = given.get("labels")
+    if said is not None:
+        return () if isinstance(said, str) else tuple(said)
+    if not any(name.startswith(MANY_LABELS) for name in there):
+        return ()
+    wanted = tuple(f"{MANY_LABELS}{name.partition('_')[2]}" for name in values)
+    absent = [name for name in wanted if name not in there]
+    if absent:
+        raise InputError(f"the table has no column {absent[0]!r}; with many labels each prob_x has a label_x.")
+    return wanted
 
 
 def _columns(frame: object) -> list[str]:

@@ -72,6 +72,15 @@ def regular(
     return Layout(parts, unit, np.tile(np.arange(size, dtype=np.int64), units), shape, names, alone)
 
 
+def case_ids(ids: Array, layout: Layout) -> Array:
+    """The id of each whole case, whose labels are called by it and by their name.
+
+    >>> case_ids(np.array(["x1 cat", "x1 dog"]), regular("labels", 1, (2,), names=("cat", "dog")))
+    array(['x1'], dtype='<U2')
+    """
+    return np.array([str(i).removesuffix(f" {layout.names[0]}") for i in ids[:: layout.size].tolist()])
+
+
 def together(layouts: Sequence[Layout | None]) -> Layout | None:
     """Layouts behind each other; None where one of them is missing or of another kind. Units keep their numbers."""
     known = [x for x in layouts if x is not None]

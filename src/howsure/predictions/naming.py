@@ -23,3 +23,4 @@ ALIASES = {
     "split": ("split",),
 }
 NUMBERED = {"logit_": "logits", "prob_": "probs"}
+MANY_LABELS = "label_"  # columns of a table with many labels per case

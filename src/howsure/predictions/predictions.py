@@ -15,7 +15,7 @@ from howsure._core.budget import fits
 from howsure._core.check import Array, Bools, Floats, InputError, Ints
 from howsure.predictions.classes import class_numbers
 from howsure.predictions.columns import Columns, Values, columns, mean_probs
-from howsure.predictions.frames import asked, known_classes, parts_of
+from howsure.predictions.frames import Parts, asked, known_classes, parts_of
 from howsure.predictions.layout import Layout, regular
 from howsure.predictions.unanswered import Unanswered
 
@@ -293,7 +293,7 @@ class Predictions:
         cls,
         frame: object,
         *,
-        label: str | None = None,
+        label: str | Sequence[str] | None = None,
         probs: str | Sequence[str] | None = None,
         logits: str | Sequence[str] | None = None,
         confidence: str | None = None,
@@ -304,24 +304,35 @@ class Predictions:
         weight: str | None = None,
         class_names: Iterable[object] | None = None,
         renormalise: bool = False,
+        multilabel: bool = False,
+        sums_to_one: bool = False,
     ) -> Predictions:
         """Predictions of a table of pandas, polars or arrow, or of a dictionary of columns.
 
         Each argument is the name of a column; those not given are found by the names that files use: `prob_well`,
         `prob_ill` (or one column of lists `probs`), `logit_…`, `confidence`, `label`, `correct`, `prediction`, `id`,
         `group`, `weight`. `probs="risk"` is the probability of class 1. All other columns are kept for slices.
+        `multilabel=True` reads many labels per case, as `from_multilabel` does: each `prob_cat` has its `label_cat` of
+        0 and 1, or `label` names the columns in the order of `probs`; `class_names` are the names of the labels.
 
         >>> table = {"prob_well": [0.9, 0.2], "prob_ill": [0.1, 0.8], "label": ["well", "ill"], "site": ["a", "b"]}
         >>> preds = Predictions.from_frame(table)
         >>> preds, list(preds.attributes)
         (<Predictions: n=2, k=2, probs, accuracy 1>, ['site'])
+        >>> tags = {"prob_cat": [0.9, 0.4], "prob_dog": [0.2, 0.7], "label_cat": [1, 1], "label_dog": [0, 1]}
+        >>> Predictions.from_frame(tags, multilabel=True)
+        <Predictions: n=4 (2 cases, 2 labels), k=2, probs, accuracy 0.75>
         """
         names = {"labels": label, "probs": probs, "logits": logits, "confidence": confidence, "correct": correct}
         names |= {"prediction": prediction, "ids": id, "group": group, "weight": weight}
-        t = parts_of(frame, {part: given for part, given in names.items() if given is not None})
+        t = parts_of(frame, {part: given for part, given in names.items() if given is not None}, many=multilabel)
         beside: Extras = {"ids": t.one("ids"), "group": t.one("group"), "weight": t.one("weight")}
         beside["attributes"] = t.rest
         labels = t.one("labels")
+        if multilabel:
+            return cls._many_of(t, labels, class_names, sums_to_one, beside)
+        if label is not None and not isinstance(label, str):
+            raise InputError("label names several columns; with many labels per case say multilabel=True.")
         if t.kind == "confidence":
             right, said = t.one("correct"), t.one("prediction")
             beside["class_names"] = class_names
@@ -330,6 +341,18 @@ class Predictions:
         if t.kind == "logits":
             return cls.from_logits(t.values, labels, **beside)
         return cls.from_probs(t.values, labels, renormalise=renormalise, **beside)
+
+    @classmethod
+    def _many_of(
+        cls, t: Parts, labels: Array | None, names: Iterable[object] | None, sums_to_one: bool, beside: Extras
+    ) -> Predictions:
+        """The columns of a table as many labels per case."""
+        if t.kind == "confidence":
+            raise InputError("many labels per case need a column of probabilities or logits for each label.")
+        called = t.label_names() if names is None else names
+        if t.kind == "logits":
+            return cls.from_multilabel(labels=labels, logits=t.values, label_names=called, **beside)
+        return cls.from_multilabel(t.values, labels, label_names=called, sums_to_one=sums_to_one, **beside)
 
     @classmethod
     def _make(cls, kind: Kind, values: Array, labels: ArrayLike | None, **extra: Unpack[Extras]) -> Predictions:

@@ -21,7 +21,9 @@ from howsure.formats.files import scan_wanted
 from howsure.formats.lines import BadLine, file_blocks
 from howsure.formats.logs import is_log
 from howsure.formats.names import Wanted
-from howsure.formats.streams import Batch, batches, is_lines
+from howsure.formats.streams import Batch, batches, is_lines, rows_of_a_case
+from howsure.predictions import Predictions
+from howsure.predictions.layout import case_ids
 from howsure.serving.output import appending, cut_torn_line, held, refuse_if_there
 from howsure.serving.pipes import Sink, Stop, stopping
 from howsure.serving.stream import PLAIN, Decide, Served, Serving, Skip, decide_batches, ended
@@ -85,8 +87,19 @@ def _rows(source: Path, wanted: Wanted) -> Iterator[Batch | BadLine]:
         return
     row = 1
     for part in scan_wanted([source], wanted, ROWS):
-        yield Batch(part, range(row, row + part.n), None if part.ids is None else part.ids.tolist())
-        row += part.n
+        n = part.n // rows_of_a_case(part)
+        yield Batch(part, range(row, row + n), _ids(part))
+        row += n
+
+
+def _ids(part: Predictions) -> list[Any] | None:
+    """The id of each row, or of each case where a case has many labels."""
+    if part.ids is None:
+        return None
+    layout = part.layout
+    if layout is None or layout.parts != "labels":
+        return part.ids.tolist()
+    return case_ids(part.ids, layout).tolist()
 
 
 @dataclass(frozen=True)

@@ -139,11 +139,15 @@ def _decided(batch: Batch, total: Served, decide: Decide, out: Sink, how: Servin
         for half in (range(n // 2), range(n // 2, n)):
             total = _decided(batch.rows(half), total, decide, out, how)
         return total
-    lines = decision_lines(made, batch.lines, batch.ids, how.stamp)
+    if batch.names:
+        lines = case_lines(made, batch.names, batch.lines, batch.ids, how.stamp)
+    else:
+        lines = decision_lines(made, batch.lines, batch.ids, how.stamp)
     try:
         write_all(out, lines)
     except ClosedPipe as e:
-        raise _Undelivered(_counted(total, made, lines[: e.delivered].count(b"\n"))) from None
+        handed = lines[: e.delivered].count(b"\n") * batch.each
+        raise _Undelivered(_counted(total, made, handed)) from None
     if how.see is not None:
         how.see(made, batch.preds)
     return _counted(total, made, len(made))
@@ -162,23 +166,40 @@ def ended(total: Served, stop: Stop) -> Served:
 
 def decision_lines(made: Decisions, numbers: Iterable[int], ids: Sequence[Any] | None, stamp: str = "") -> bytes:
     """One JSON line for each decision."""
-    tail = f',"policy":{json.line(stamp)}}}' if stamp else "}"
-    names = ["" if i is None else f'"id":{_plain(i)},' for i in ids] if ids is not None else [""] * len(made)
-    columns = zip(
-        numbers,
-        names,
-        made.accept.tolist(),
-        _said(made),
-        _numbers(made.confidence),
-        _numbers(made.score),
-        _extra(made),
-        strict=True,
-    )
-    lines = [
-        f'{{"line":{n},{i}"decision":{WORD[a]},"prediction":{p},"confidence":{c},"score":{s}{x}{tail}\n'
-        for n, i, a, p, c, s, x in columns
-    ]
+    tail = _tail(stamp)
+    columns = zip(numbers, _named(ids, len(made)), _each(made), strict=True)
+    return "".join([f'{{"line":{n},{i}{one}{tail}\n' for n, i, one in columns]).encode()
+
+
+def case_lines(
+    made: Decisions, names: Sequence[str], numbers: Sequence[int], ids: Sequence[Any] | None, stamp: str = ""
+) -> bytes:
+    """One JSON line for each case, with the decision about each of its labels."""
+    tail, each, many = _tail(stamp), _each(made), len(names)
+    called = [json.line(name) for name in names]
+    lines: list[str] = []
+    for i, (n, name) in enumerate(zip(numbers, _named(ids, len(numbers)), strict=True)):
+        labels = ",".join(
+            f"{label}:{{{one}}}" for label, one in zip(called, each[i * many : (i + 1) * many], strict=True)
+        )
+        lines.append(f'{{"line":{n},{name}"labels":{{{labels}}}{tail}\n')
     return "".join(lines).encode()
+
+
+def _tail(stamp: str) -> str:
+    return f',"policy":{json.line(stamp)}}}' if stamp else "}"
+
+
+def _named(ids: Sequence[Any] | None, n: int) -> list[str]:
+    return [""] * n if ids is None else ["" if i is None else f'"id":{_plain(i)},' for i in ids]
+
+
+def _each(made: Decisions) -> list[str]:
+    """The decision about each row, as the inside of a JSON object."""
+    columns = zip(
+        *(made.accept.tolist(), _said(made), _numbers(made.confidence), _numbers(made.score), _extra(made)), strict=True
+    )
+    return [f'"decision":{WORD[a]},"prediction":{p},"confidence":{c},"score":{s}{x}' for a, p, c, s, x in columns]
 
 
 def _plain(value: Any) -> str:
