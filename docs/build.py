@@ -10,7 +10,6 @@ from __future__ import annotations
 import argparse
 import ast
 import contextlib
-import doctest
 import importlib
 import inspect
 import io
@@ -28,13 +27,11 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 import howsure
+from docs import blocks
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
 SOURCE, SITE = DOCS / "_build" / "source", DOCS / "_build" / "site"
-EXACT = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE  # no tolerance for digits
-# Their examples need torch and the integrations; tests in environments that have them run these pages exactly.
-ELSEWHERE = {"networks.md", "integrations.md"}
 PLACED = {
     "index",
     "tutorial",
@@ -90,22 +87,18 @@ def _local(text: str) -> str:
     return re.sub(r"\[([^\]]*)\]\((?:\.\./)+([^)]*)\)", r"`\2`", text)
 
 
-def run_examples() -> None:
-    """Every session of every page, exactly as written, in a folder of its own."""
+def run_pages() -> None:
+    """Every block of every page, exactly as written, in a folder of its own."""
     wrong: list[str] = []
-    for page in sorted([ROOT / "README.md", *DOCS.glob("*.md")]):
-        if page.name in ELSEWHERE:
-            continue
-        out = io.StringIO()
-        if not re.search(r"(?m)^>>> ", page.read_text(encoding="utf-8")):
-            continue
-        with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), contextlib.redirect_stdout(out):
-            found = doctest.testfile(str(page), module_relative=False, optionflags=EXACT, verbose=False)
-        if found.attempted:
-            print(f"{page.name}: {found.attempted} examples, {found.failed} wrong")
-        if found.failed:
-            wrong.append(out.getvalue())
-    fail(wrong, "examples that do not print what their page says")
+    for page in blocks.PAGES:
+        with tempfile.TemporaryDirectory() as folder:
+            ran = blocks.run(page, Path(folder))
+        if ran.blocks or ran.left_out:
+            print(
+                "; ".join([f"{page.name}: {ran.blocks} blocks", *(f"left to make test-all: {x}" for x in ran.left_out)])
+            )
+        wrong += [*ran.faults, *(f"{where}: commands of a kind that is not run" for where in blocks.strangers(page))]
+    fail(wrong, "blocks that do not do what their page says")
 
 
 def gallery() -> str:
@@ -278,7 +271,7 @@ def main() -> None:
     options.add_argument("--pyodide")
     asked = options.parse_args()
     began = time.monotonic()
-    run_examples()
+    run_pages()
     assemble()
     sphinx()
     from howsure.cli.browser.folder import write

@@ -1,11 +1,13 @@
 """Install the built wheel into empty environments, Python by dependency versions, and run the core tests there.
 
-`python -m release.matrix [3.11 3.12 …]` takes the wheel and the sdist in dist/ (make them with `release.build`),
-unpacks the sdist far from the repository, and prints a table. A Python that this machine lacks is a row that says so.
+`python -m release.matrix [3.11 3.12 …] [--rooms core,cli,…]` takes the wheel and the sdist in dist/ (make them with
+`release.build`), unpacks the sdist far from the repository, and prints a table. A Python that this machine lacks is a
+row that says so.
 """
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 import shutil
@@ -51,7 +53,7 @@ def lowest(wheel: Path, version: str) -> list[str]:
     return [f"{name}=={bound}" for name, bound in pins.items()]
 
 
-def tried(interpreter: str, wheel: Path, sdist: Path, pins: list[str]) -> tuple[str, str]:
+def tried(interpreter: str, wheel: Path, sdist: Path, pins: list[str], rooms: list[str]) -> tuple[str, str]:
     """What was installed, and how the tests went."""
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([interpreter, "-m", "venv", f"{folder}/venv"], check=True)
@@ -68,7 +70,7 @@ def tried(interpreter: str, wheel: Path, sdist: Path, pins: list[str]) -> tuple[
         versions = subprocess.run([inside, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
         subprocess.run([inside, "-m", "howsure", "demo", "--quiet"], check=True, cwd=folder)
         test = [inside, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header"]
-        paths = [f"tests/{name}" for name in CORE if (there / "tests" / name).exists()]
+        paths = [f"tests/{name}" for name in rooms if (there / "tests" / name).exists()]
         flags = {"PYTEST_ADDOPTS": "-n 2", **os.environ}
         ran = subprocess.run([*test, *paths], cwd=there, capture_output=True, text=True, env=flags)
         lines = ran.stdout.strip().splitlines()
@@ -77,17 +79,21 @@ def tried(interpreter: str, wheel: Path, sdist: Path, pins: list[str]) -> tuple[
 
 
 def main() -> None:
+    options = argparse.ArgumentParser(description=__doc__)
+    options.add_argument("pythons", nargs="*")
+    options.add_argument("--rooms", type=lambda text: text.split(","), default=CORE)
+    asked = options.parse_args()
     wheel, sdist = next(DIST.glob("*.whl")), next(DIST.glob("*.tar.gz"))
     bad = False
     print("| Python | dependencies | installed | core tests |\n|---|---|---|---|", flush=True)
-    for version in sys.argv[1:] or PYTHONS:
+    for version in asked.pythons or PYTHONS:
         interpreter = python(version)
         if interpreter is None:
             print(f"| {version} | – | – | not run: no Python {version} on this machine |", flush=True)
             continue
         for kind in ("lowest", "newest"):
             pins = lowest(wheel, version) if kind == "lowest" else []
-            versions, result = tried(interpreter, wheel, sdist, pins)
+            versions, result = tried(interpreter, wheel, sdist, pins, asked.rooms)
             print(f"| {version} | {kind} | {versions} | {result} |", flush=True)
             bad |= "passed" not in result or "failed" in result or "error" in result
     sys.exit(bad)

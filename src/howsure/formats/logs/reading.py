@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Protocol
 
@@ -76,8 +77,9 @@ TOOLS: dict[str, Tool] = {
 }
 
 
-def read_log(path: Path, *, tool: str | None = None, metric: str | None = None) -> Log:
+def read_log(path: str | os.PathLike[str], *, tool: str | None = None, metric: str | None = None) -> Log:
     """The log in a file or a run folder; the tool that wrote it is found by the file's own structure unless named."""
+    path = Path(path)
     folder = helm.folder_of(path)
     if tool == "helm" or (tool is None and folder is not None):
         if folder is None:
