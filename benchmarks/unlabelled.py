@@ -7,7 +7,11 @@
 Real predictions with known labels are split without replacement into a labelled reference and new data, whose labels
 are hidden, in four ways: no shift; label shift (every class between a third and three times as common); four times as
 many hard cases (confidence in the lowest quarter); errors three times likelier at equal confidence (wrong answers
-drawn three times as often within each twentieth of the confidence). The truth is the accuracy of the new data.
+drawn three times as often within each twentieth of the confidence). The truth is the accuracy of the new data, of the
+answers of each class, of each third of the classes as a column to estimate by, and of what a policy accepts (the most
+sure four fifths of the set). "clusters" and "clusters, hard": rows are drawn with replacement in groups of
+1 + Poisson(8) that share how hard they are and how likely errors are at equal confidence (log-odds with standard
+deviation 1).
 """
 
 from __future__ import annotations
@@ -16,12 +20,14 @@ import argparse
 import json
 import os
 from collections import defaultdict
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import numpy as np
 
 import howsure as hs
+from howsure.report.unlabelled.estimation import Part
 
 SHARED = Path(os.environ.get("HOWSURE_SHARED", "../shared"))
 RESULTS = Path(__file__).parent / "results" / "unlabelled.jsonl"
@@ -33,7 +39,7 @@ SETS = {  # name: reference rows, new rows
     "netcal_wideresnet_16_4_c10": (3000, 1000),
     "f538_worldcup_ingame": (3000, 1000),
 }
-SHIFTS = ("none", "labels", "hard", "errors")
+SHIFTS = ("none", "labels", "hard", "errors", "clusters", "clusters, hard")
 FACTOR = {"hard": 4.0, "errors": 3.0}
 
 
@@ -52,6 +58,9 @@ def draw(
     preds: hs.Predictions, shift: str, n: int, m: int, rng: np.random.Generator
 ) -> tuple[hs.Predictions, hs.Predictions]:
     """A reference and new data of no common row; new rows are drawn by strata whose shares changed."""
+    if shift.startswith("clusters"):
+        later = FACTOR["hard"] if "hard" in shift else 1.0
+        return clustered(preds, n, 1.0, rng), clustered(preds, m, later, rng)
     order = rng.permutation(preds.n)
     reference, rest = order[:n], order[n:]
     if shift == "none":
@@ -69,6 +78,32 @@ def draw(
     share = np.bincount(stratum, minlength=len(factor)) * factor
     wanted = rng.multinomial(m, share / share.sum())
     return preds[reference], preds[_taken(stratum[rest], rest, wanted)]
+
+
+def clustered(preds: hs.Predictions, n: int, hard: float, rng: np.random.Generator) -> hs.Predictions:
+    """About n rows, drawn with replacement from all of them, in groups that share their fate.
+
+    Each group has a tilt towards sure or unsure twentieths of the confidence; whether a row is wrong follows from its
+    twentieth's error rate and the group's own effect, so that the lowest quarter may be `hard` times as common and
+    nothing else changes.
+    """
+    size = 1 + rng.poisson(8, n // 9)
+    group = np.repeat(np.arange(len(size)), size)
+    bins = np.searchsorted(np.quantile(preds.confidence, np.arange(1, 20) / 20), preds.confidence)
+    share = np.bincount(bins, minlength=20) * np.where(np.arange(20) < 5, hard, 1.0)
+    tilted = share * np.exp(rng.normal(0, 0.7, (len(size), 1)) * (np.arange(20) - 9.5) / 10)
+    upper = np.cumsum(tilted, axis=1) / tilted.sum(axis=1, keepdims=True)
+    at = np.minimum((rng.random(len(group))[:, None] > upper[group]).sum(axis=1), 19)
+    rate = np.bincount(bins, ~preds.correct, minlength=20) / np.maximum(np.bincount(bins, minlength=20), 1)
+    odds = rate[at] / np.maximum(1 - rate[at], 1e-12) * np.exp(rng.normal(0, 1, len(size))[group])
+    wrong = rng.random(len(group)) < odds / (1 + odds)
+    stratum = 2 * bins + ~preds.correct
+    order = np.argsort(stratum, kind="stable")
+    count = np.bincount(stratum, minlength=40)
+    wanted = 2 * at + wrong
+    first = np.cumsum(count) - count
+    picked = order[first[wanted] + (rng.random(len(group)) * count[wanted]).astype(int)]
+    return replace(preds[picked], ids=None, group=group)
 
 
 def _likelier(count: np.ndarray, times: float) -> np.ndarray:
@@ -104,12 +139,23 @@ def drawn(preds: hs.Predictions, name: str, shift: str, run: int) -> tuple[hs.Pr
 
 def one(preds: hs.Predictions, name: str, shift: str, run: int) -> dict[str, object]:
     reference, new = drawn(preds, name, shift, run)
-    found = hs.estimate(reference, new)
+    policy = hs.policies.Policy("max_prob", float(np.quantile(preds.confidence, 0.2)))
+    third, theirs = (np.char.mod("%d", p.labels % 3) for p in (reference, new))
+    found = hs.estimate(reference, new, policy=policy, by=theirs, reference_by=third)
+    accepted = new.confidence >= policy.threshold
+    risk = 1 - float(new.correct[accepted].mean())
     return {
         "set": name, "shift": shift, "run": run, "truth": float(new.correct.mean()),
         "reference": float(reference.correct.mean()), "ours": found.accuracy, "low": found.low, "high": found.high,
-        **others(reference, new),
+        "error": found.error, "accepted": [[int(accepted.sum()), risk, found.risk, found.risk_low, found.risk_high]],
+        "classes": _parts(found.classes, new.correct, new.prediction.astype(str)),
+        "groups": _parts(found.groups, new.correct, theirs), **others(reference, new),
     }  # fmt: skip
+
+
+def _parts(parts: tuple[Part, ...], correct: np.ndarray, value: np.ndarray) -> list[list[float]]:
+    """Rows, truth, estimate and limits of each part."""
+    return [[p.n, float(correct[value == p.name].mean()), p.accuracy, p.low, p.high] for p in parts]
 
 
 def cbpe(reference: hs.Predictions, new: hs.Predictions) -> dict[str, float]:
@@ -141,12 +187,14 @@ def cbpe(reference: hs.Predictions, new: hs.Predictions) -> dict[str, float]:
 
 def run_cbpe(runs: int, path: Path, only: str) -> None:
     """The same draws; whatever is not in the file yet."""
+    os.environ["NML_DISABLE_USAGE_LOGGING"] = "1"  # it would send a line for each call over the network
     done = {(r["set"], r["shift"], r["run"]) for r in rows(path)}
+    pools = {name: pooled(name) for name in SETS if only in name}
     with path.open("a") as out:
         for i in range(runs):
-            for name in (name for name in SETS if only in name):
+            for name, preds in pools.items():
                 for shift in (shift for shift in SHIFTS if (name, shift, i) not in done):
-                    reference, new = drawn(pooled(name), name, shift, i)
+                    reference, new = drawn(preds, name, shift, i)
                     line = {"set": name, "shift": shift, "run": i, "truth": float(new.correct.mean())}
                     out.write(json.dumps({**line, **cbpe(reference, new)}) + "\n")
                     out.flush()
@@ -156,15 +204,15 @@ def rows(path: Path = RESULTS) -> list[dict[str, object]]:
     return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
 
 
-def run(runs: int, path: Path, only: str) -> None:
+def run(runs: int, path: Path, only: str, shifts: tuple[str, ...] = SHIFTS) -> None:
     """Whatever is not in the file yet."""
     done = {(r["set"], r["shift"], r["run"]) for r in rows(path)}
     path.parent.mkdir(exist_ok=True)
-    pools = {name: pooled(name) for name in SETS if only in name}
+    pools = {name: pooled(name) for name in SETS if any(part in name for part in only.split(","))}
     with path.open("a") as out:
         for i in range(runs):
             for name, preds in pools.items():
-                for shift in SHIFTS:
+                for shift in shifts:
                     if (name, shift, i) not in done:
                         out.write(json.dumps(one(preds, name, shift, i)) + "\n")
             out.flush()
@@ -206,11 +254,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Accuracy without labels: rmse and coverage.")
     parser.add_argument("what", choices=["run", "nannyml", "table"])
     parser.add_argument("--runs", type=int, default=1000)
-    parser.add_argument("--only", default="", help="sets whose name contains this")
+    parser.add_argument("--only", default="", help="sets whose name contains this, or one of these with commas")
+    parser.add_argument("--shifts", default=";".join(SHIFTS), help="which shifts, with semicolons between them")
     parser.add_argument("--out", type=Path, default=RESULTS)
     args = parser.parse_args()
     if args.what == "run":
-        run(args.runs, args.out, args.only)
+        run(args.runs, args.out, args.only, tuple(args.shifts.split(";")))
     elif args.what == "nannyml":
         run_cbpe(args.runs, args.out.with_name("unlabelled_nannyml.jsonl"), args.only)
     else:

@@ -10,8 +10,10 @@ from ..store import Store
 from ..tables.promise import own, published
 from ..tables.results import finished, predictions, tally
 from ..tables.selective import pairs
-from ..tables.shift import accepted, changed
+from ..tables.shift import accepted, changed, seen
 from .drawing import draw, panels
+
+ENDS = ("low", "high")
 
 
 def promise(store: Store, scale: str) -> dict[str, Figure]:
@@ -28,9 +30,9 @@ def promise(store: Store, scale: str) -> dict[str, Figure]:
 
 
 def shift(store: Store, scale: str) -> dict[str, Figure]:
-    """Accuracy and confidence part as images change; and so does the error of what a threshold accepts."""
-    titles = ["accuracy (solid) and confidence", "error of the accepted"]
-    figure, axes = panels(titles, [("strength", "share"), ("strength", "error")])
+    """Accuracy and confidence part as images change, the error of the accepted rises; what is seen of it."""
+    titles = ["accuracy (solid) and confidence", "error of the accepted", "estimate without labels"]
+    figure, axes = panels(titles, [("strength", "share"), ("strength", "error"), ("true accuracy", "estimated")])
     for run in finished(store, runs_of(["shift"], scale)):
         for i, kind in enumerate(STRENGTHS):
             names = ["", *(f"{kind}_{level}" for level in range(1, 6))]
@@ -40,6 +42,12 @@ def shift(store: Store, scale: str) -> dict[str, Figure]:
             axes[1].plot(
                 [accepted(store, run, name).risk for name in names], "o-", color=f"C{i}", markersize=3, label=kind
             )
+            told = [seen(store, run, name) for name in names]
+            middle = [s.estimate.accuracy for s in told]
+            ends = [[abs(m - getattr(s.estimate, end)) for m, s in zip(middle, told, strict=True)] for end in ENDS]
+            axes[2].errorbar([s.accuracy for s in told], middle, yerr=ends, fmt="o", color=f"C{i}", markersize=3,
+                             linewidth=1, label=kind)  # fmt: skip
+        axes[2].axline((0.5, 0.5), slope=1, color="grey", linestyle="--", linewidth=0.8)
         for ax in axes:
             ax.legend(fontsize=7)
     return {"shift": figure}

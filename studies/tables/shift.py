@@ -1,5 +1,6 @@
-"""What becomes of confidence and of a threshold when the images change after the threshold was set."""
+"""What becomes of confidence and of a threshold when the images change after the threshold was set, and who sees it."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
 
@@ -16,6 +17,9 @@ from .table import Table, percent
 
 HEADER = ["images", "accuracy", "mean confidence", "ECE", "AUROC", "AURC", "accepted", "error of the accepted"]
 PROMISED = 0.10
+SEEN = ["images", "accuracy", "estimated", "limits", "expected error of the accepted", "limits", "true error",
+        "images until the watch", "labels until the promise"]  # fmt: skip
+RATE, ORDERS, STREAM = 0.01, 20, 3_000  # lifetime false alarms; orders of each stream, and its length
 
 
 @dataclass(frozen=True)
@@ -37,7 +41,9 @@ def shift(store: Store, scale: str) -> list[Table]:
         "Accepted are answers above the temperature-scaled confidence at which "
         f"{percent(PROMISED, 0)} % of the validation images that are kept are wrong. Strength 1 to 5: {strengths()}."
     )
-    return [table_of(store, run, note) for run in finished(store, runs)] or [Table("Changed images", HEADER, [], note)]
+    done = finished(store, runs)
+    tables = [table_of(store, run, note) for run in done] or [Table("Changed images", HEADER, [], note)]
+    return tables + [without_labels(store, run) for run in done]
 
 
 def strengths() -> str:
@@ -85,3 +91,85 @@ def row(title: str, store: Store, run: Run, name: str = "") -> list[str]:
         kept.risk,
     )
     return [title, *(percent(float(v)) for v in values)]
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What monitoring says of one kind of images, and when: median delays over the orders, None for never."""
+
+    estimate: hs.Estimate
+    accuracy: float
+    risk: float
+    watch: int | None
+    promise: int | None
+
+
+def deployed(store: Store, run: Run) -> hs.policies.Policy:
+    """The temperature and the threshold of the validation images, as they would go into service."""
+    scaling = hs.calibrators.Temperature.fit(predictions(store, run, "val"))
+    return hs.policies.Policy("max_prob", threshold(store, run), scaling)
+
+
+@cache
+def seen(store: Store, run: Run, name: str = "") -> Seen:
+    """The estimate from all images without their labels; the alarms from streams in random order."""
+    policy, val = deployed(store, run), predictions(store, run, "val")
+    found = arrays(store, run, name)
+    new = hs.Predictions.from_logits(found["test_logits"], found["test_labels"])
+    begun = hs.policies.Watch.start(policy.decide(val), false_alarms=RATE)
+    promised = hs.serving.Promise.start(risk=PROMISED, false_alarms=RATE)
+
+    def watched(rows: np.ndarray) -> int | None:
+        return min(begun.see(policy.decide(new[rows])).alarms.values(), default=None)
+
+    def labelled(rows: np.ndarray) -> int | None:
+        kept = rows[policy.decide(new[rows]).accept]
+        return promised.see(new.correct[kept]).broken if len(kept) else None
+
+    return Seen(
+        hs.estimate(val, hs.Predictions.from_logits(found["test_logits"]), policy=policy),
+        float(new.correct.mean()),
+        accepted(store, run, name).risk,
+        middle(orders(new.n, watched)),
+        middle(orders(new.n, labelled)),
+    )
+
+
+def orders(n: int, first: Callable[[np.ndarray], int | None]) -> list[int | None]:
+    """When the alarm came, in each random order of the images."""
+    return [first(np.random.default_rng(seed).permutation(n)[:STREAM]) for seed in range(ORDERS)]
+
+
+def middle(delays: list[int | None]) -> int | None:
+    """The median delay; None where fewer than half of the streams raise an alarm."""
+    raised = sorted(at for at in delays if at is not None)
+    half = (len(delays) + 1) // 2
+    return raised[half - 1] if len(raised) >= half else None
+
+
+def without_labels(store: Store, run: Run) -> Table:
+    note = (
+        "In per cent. `hs.estimate` with the validation images as its labelled reference: accuracy of all, and error "
+        f"of what the policy accepts ({percent(PROMISED, 0)} % promised), both with 95 % limits, without labels; "
+        "yes where they hold the truth. Alarms: the median over "
+        f"{ORDERS} random orders of {STREAM:,} images of the number until `Watch`, which sees no labels, and of labels "
+        f"of accepted images until `Promise` say so, each with a lifetime rate of false alarms of {RATE:.0%}."
+    )
+    rows = [seen_row(name.replace("_", " ") or "as they are", seen(store, run, name)) for name in ("", *NAMES)]
+    return Table(f"{run.settings.network}: what is seen without labels", SEEN, rows, note)
+
+
+def seen_row(title: str, s: Seen) -> list[str]:
+    e = s.estimate
+    accuracy = [percent(s.accuracy), percent(e.accuracy), limits(e.low, s.accuracy, e.high)]
+    none = np.isnan(s.risk)
+    risk = (
+        ["none accepted", "", ""]
+        if none
+        else [percent(e.risk), limits(e.risk_low, s.risk, e.risk_high), percent(s.risk)]
+    )
+    return [title, *accuracy, *risk, *("never" if at is None else f"{at:,}" for at in (s.watch, s.promise))]
+
+
+def limits(low: float, truth: float, high: float) -> str:
+    return f"{percent(low)}–{percent(high)} {'yes' if low <= truth <= high else 'no'}"

@@ -95,6 +95,21 @@ def test_policy_coverage_and_risk():
     assert found.risk < 1 - found.accuracy
 
 
+def test_labels_of_a_group_that_share_their_fate_widen_the_limits_of_new_data():
+    """Ten rows of a group with one fate are worth one row: ten times the variance."""
+    rng = np.random.default_rng(0)
+    group = np.repeat(np.arange(300), 10)
+    fate = rng.random(300)[group]
+    claim = rng.uniform(0.6, 0.95, 3000)
+    alike = Predictions.from_confidence(claim, fate < claim, group=group)
+    apart = Predictions.from_confidence(claim, rng.random(3000) < claim, group=group)
+    later = Predictions.from_confidence(claim[:1000], group=group[:1000])
+    shared, own = (estimate(past, later) for past in (alike, apart))
+    variance = (claim[:1000] * (1 - claim[:1000])).mean() / 1000  # of independent labels
+    assert own.error < 1.3 * np.sqrt(variance + variance / 3)
+    assert shared.error**2 == pytest.approx(10 * (variance + variance / 3), rel=0.35)
+
+
 def test_parts_by_class_and_by_group():
     past, later = drawn(3000, 9), drawn(2000, 10)
     half = np.where(np.arange(2000) < 1990, "a", "b")

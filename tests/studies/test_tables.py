@@ -14,6 +14,7 @@ from studies.__main__ import main  # noqa: E402
 from studies.plans import runs_of  # noqa: E402
 from studies.store import Store  # noqa: E402
 from studies.tables.densenet_m import worsened  # noqa: E402
+from studies.tables.shift import middle  # noqa: E402
 from studies.tables.table import Table, mean_ranks, rank_correlation, spread  # noqa: E402
 
 pytestmark = pytest.mark.usefixtures("alone")
@@ -42,6 +43,22 @@ def test_worsened_makes_the_least_confident_right_answers_wrong():
     assert [t.total for t in tallies] == [1, 2, 3]
     assert hs.aurc(tallies[1]) > hs.aurc(tallies[0])
     assert hs.aupr(tallies[1]) > hs.aupr(tallies[0])
+
+
+def test_the_middle_delay_counts_streams_without_an_alarm():
+    assert middle([5, None, 3]) == 5
+    assert middle([5, 1, 3, 7]) == 3
+    assert middle([5, None, None]) is None
+
+
+def test_what_is_seen_of_changed_images(smoke, capsys):
+    """Blurred digits: the watch is quiet on images as they are and not on the strongest blur."""
+    assert main(["shift", "--tables", "--out", str(smoke)]) == 0
+    rows = [line.split(" | ") for line in capsys.readouterr().out.partition("without labels")[2].splitlines()]
+    found = {cells[0].strip("| "): cells for cells in rows if len(cells) == 9}
+    assert len(found) == 18  # header, line, as they are, three kinds in five strengths
+    assert found["as they are"][3].endswith("yes")
+    assert (found["as they are"][7], found["blur 5"][7] == "never") == ("never", False)
 
 
 def test_tables_need_prediction_files_only(tmp_path, smoke, capsys):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 from math import nan, sqrt
 from typing import NamedTuple
@@ -187,6 +186,7 @@ class _Job:
     shares: Shares | None
     cells: Cells | None  # of the new rows
     outside: Bools
+    alike: float  # correlation of being right within a group
     level: float
 
     @classmethod
@@ -209,7 +209,8 @@ class _Job:
             at = [np.searchsorted(edges, side.raw) for side in sides]
             cells = Cells(np.zeros_like(answers[1]), answers[1], at[1], sides[1].weight)
             shares = class_shares(Cells(labels, answers[0], at[0], sides[0].weight), cells, len(names))
-        return cls(sides[0], sides[1], correct, names, shares, cells, beyond, level)
+        alike = _alike(sides[0], correct, sides[1])
+        return cls(sides[0], sides[1], correct, names, shares, cells, beyond, alike, level)
 
     def part(self, name: str, mine: Bools, theirs: Bools) -> Part:
         """The estimate for some rows of the new data (`theirs`), from those rows of the reference (`mine`)."""
@@ -245,11 +246,10 @@ class _Job:
         through_ref, through_new, prior = self._through_shares(
             pull * (rest - missed[b]), v / v.sum(), missed[at], at, b, w
         )
-        wide = _together(alone + through_ref, ref.group)
-        design = _design(wide, float(((alone + through_ref) ** 2).sum()), ref.group, new.group)
-        labels = float(((v / v.sum()) ** 2 * chance * (1 - chance)).sum())
+        wide, spread = _together(alone + through_ref, ref.group), v / v.sum() * np.sqrt(chance * (1 - chance))
+        labels = float((spread**2).sum()) + self.alike * _pairs(spread, new.group)
         units = int(mine.sum()) if ref.group is None else len(np.unique(ref.group[mine]))
-        return min(1.0, max(0.0, value)), wide + design * labels + _together(through_new, new.group) + prior, units
+        return min(1.0, max(0.0, value)), wide + labels + _together(through_new, new.group) + prior, units
 
     def _through_shares(
         self, slopes: Floats, v: Floats, missed: Floats, at: Ints, b: Ints, w: Floats
@@ -363,13 +363,21 @@ def _together(influence: Floats, group: Ints | None) -> float:
     return float((sums**2).sum()) * len(sums) / max(1, len(sums) - 1)
 
 
-def _design(wide: float, narrow: float, group: Ints | None, new: Ints | None) -> float:
-    """How much the labels of the new rows vary more because those of a group share their fate, as in the reference."""
-    if group is None or new is None or narrow <= 0:
-        return 1.0
-    size: Callable[[Ints], float] = lambda g: float((np.bincount(g) ** 2).sum() / len(g))
-    inside = max(0.0, wide / narrow - 1) / max(1e-9, size(group) - 1) if size(group) > 1 else 0.0
-    return 1 + min(1.0, inside) * max(0.0, size(new) - 1)
+def _pairs(x: Floats, group: Ints | None) -> float:
+    """The sum of x·x over all ordered pairs of rows of one group."""
+    return 0.0 if group is None else float((np.bincount(group, x) ** 2).sum() - (x**2).sum())
+
+
+def _alike(ref: _Rows, correct: Bools, new: _Rows) -> float:
+    """Correlation of being right between rows of a group, beyond their claims, at scores as common as the new ones."""
+    if ref.group is None or new.group is None:
+        return 0.0
+    edges = _edges(ref.raw, min(BINS, max(1, len(correct) // IN_A_BIN)))
+    b, bins = np.searchsorted(edges, ref.raw), len(edges) + 1
+    q = summed(np.searchsorted(edges, new.raw), new.weight, bins) / np.maximum(summed(b, ref.weight, bins), 1e-300)
+    weight = q[b] * ref.weight
+    possible = _pairs(weight * np.sqrt(ref.claim * (1 - ref.claim)), ref.group)
+    return min(1.0, max(0.0, _pairs(weight * (correct - ref.claim), ref.group) / max(possible, 1e-300)))
 
 
 def _limits(value: float, variance: float, n: int, units: int, level: float) -> tuple[float, float]:
