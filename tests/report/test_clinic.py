@@ -1,5 +1,6 @@
 """The positive class and slices, from a file or from objects to the report."""
 
+import csv
 import json
 import subprocess
 import sys
@@ -8,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.interpolate import CubicSpline
 from scipy.optimize import minimize
 
 import howsure as hs
@@ -61,6 +63,96 @@ def test_slope_and_intercept_are_those_of_an_independent_fit() -> None:
         entry = found[name]
         assert entry["value"] == pytest.approx(value, abs=1e-5)
         assert entry["high"] - entry["value"] == pytest.approx(1.6448536 * se, rel=1e-4)  # 90 %
+
+
+# What R's dcurves gives for `dca(cancer ~ VARIABLE, as_probability = VARIABLE)` and for `famhistory` as it is, as
+# published beside its Python version: threshold, true and false positives per case, net benefit.
+PUBLISHED = {
+    "marker": [
+        (0.07, 0.132, 0.7586666666666666, 0.07489605734767024),
+        (0.1, 0.104, 0.37466666666666665, 0.06237037037037038),
+        (0.14, 0.08933333333333333, 0.19733333333333333, 0.05720930232558139),
+        (0.2, 0.05466666666666667, 0.10266666666666667, 0.029),
+        (0.25, 0.03866666666666668, 0.068, 0.016000000000000007),
+        (0.3, 0.03066666666666667, 0.04133333333333333, 0.012952380952380951),
+        (0.35, 0.024, 0.032, 0.006769230769230774),
+    ],
+    "age": [
+        (0.05, 0.13066666666666668, 0.6053333333333333, 0.09880701754385966),
+        (0.1, 0.112, 0.38533333333333336, 0.0691851851851852),
+        (0.2, 0.07866666666666668, 0.14666666666666667, 0.042),
+        (0.3, 0.04666666666666667, 0.06133333333333333, 0.02038095238095238),
+        (0.5, 0.018666666666666668, 0.009333333333333332, 0.009333333333333336),
+        (0.7, 0.002666666666666667, 0.0, 0.002666666666666667),
+    ],
+    "famhistory": [
+        (0.05, 0.032, 0.12133333333333335, 0.025614035087719297),
+        (0.1, 0.032, 0.12133333333333335, 0.018518518518518517),
+        (0.2, 0.032, 0.12133333333333335, 0.0016666666666666635),
+    ],
+}
+
+
+@pytest.mark.parametrize("variable", list(PUBLISHED))
+def test_decision_curves_are_those_that_r_published(variable: str) -> None:
+    """Of a variable that is no probability R fits a logistic regression; slope and intercept of ours are that fit."""
+    path = shared_or_skip("data2/clinical_dcurves/df_binary.csv")
+    with path.open() as file:
+        rows = list(csv.DictReader(file))
+    y = np.array([row["cancer"] == "TRUE" for row in rows]).astype(int)
+    x = np.array([float(row[variable]) for row in rows])
+    p = x
+    if variable != "famhistory":
+        z = (x - x.mean()) / x.std()
+        fit = hs.metrics.recalibration(Predictions.from_probs(1 / (1 + np.exp(-z)), y))
+        p = 1 / (1 + np.exp(-(fit.intercept + fit.slope * z)))
+    found = hs.evaluate(Predictions.from_probs(p, y), thresholds=[q for q, *_ in PUBLISHED[variable]]).data["binary"]
+    assert found is not None
+    for row, (q, hits, alarms, benefit) in zip(found["thresholds"], PUBLISHED[variable], strict=True):
+        assert row["threshold"] == q
+        assert row["sensitivity"]["value"] * 0.14 == pytest.approx(hits, abs=1e-12)
+        assert (1 - row["specificity"]["value"]) * 0.86 == pytest.approx(alarms, abs=1e-12)
+        assert row["net_benefit"] == pytest.approx(benefit, abs=1e-12)
+        assert row["treat_all"] == pytest.approx(0.14 - 0.86 * q / (1 - q), abs=1e-12)
+
+
+def test_slope_and_intercept_by_hand() -> None:
+    """Two claims: the fitted log odds are those of the shares, so slope and intercept follow from two equations."""
+    p = np.repeat([0.2, 0.8], [50, 50])
+    y = np.repeat([1, 0, 1, 0], [15, 35, 30, 20])  # shares 0.3 and 0.6
+    low, high = np.log(0.3 / 0.7), np.log(0.6 / 0.4)
+    slope = (high - low) / (2 * np.log(4))
+    found = hs.metrics.recalibration(Predictions.from_probs(p, y))
+    assert found.slope == pytest.approx(slope, abs=1e-10)
+    assert found.intercept == pytest.approx((high + low) / 2, abs=1e-10)
+    error = np.sqrt(1 / 15 + 1 / 35 + 1 / 30 + 1 / 20) / (2 * np.log(4))  # of a log odds ratio: Woolf 1955
+    assert found.slope_error == pytest.approx(error, abs=1e-10)
+
+
+def test_the_flexible_curve_is_an_independent_spline_fit() -> None:
+    """The same family in other columns: natural cubic splines that are 1 at one knot each, fitted by another method."""
+    p, y = logistic(900, 3, slope=0.8, intercept=0.2)
+    z = np.log(p / (1 - p))
+    knots = np.quantile(z, [0.05, 0.275, 0.5, 0.725, 0.95], method="inverted_cdf")
+
+    def columns(at: np.ndarray) -> np.ndarray:
+        spline = CubicSpline(knots, np.eye(5), bc_type="natural")
+        inside, ends = spline(np.clip(at, knots[0], knots[-1])), spline(knots[[0, -1]], 1)
+        return (
+            inside + np.outer(np.minimum(at - knots[0], 0), ends[0]) + np.outer(np.maximum(at - knots[-1], 0), ends[1])
+        )
+
+    x = columns(z)
+    loss = lambda b: float(np.logaddexp(0, x @ b).sum() - (y * (x @ b)).sum())
+    slope = lambda b: x.T @ (1 / (1 + np.exp(-x @ b)) - y)
+    fit = minimize(loss, np.zeros(5), jac=slope, method="BFGS", options={"gtol": 1e-9})
+    q = 1 / (1 + np.exp(-x @ fit.x))
+    covariance = np.linalg.inv((x * (q * (1 - q))[:, None]).T @ x)
+    curve = hs.flexible_calibration(Predictions.from_probs(p, y), level=0.9)
+    there = columns(np.log(curve.x / (1 - curve.x)))
+    reach = 1.6448536269514722 * np.sqrt(np.einsum("ij,jk,ik->i", there, covariance, there))
+    for side, drawn in ((0, curve.y), (-1, curve.low), (1, curve.high)):
+        assert drawn == pytest.approx(1 / (1 + np.exp(-(there @ fit.x + side * reach))), abs=1e-6)
 
 
 def test_limits_of_copies_in_groups_are_those_of_the_originals() -> None:
