@@ -10,13 +10,14 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from howsure._core.check import Array, Floats, InputError, Ints
+from howsure._core.check import Array, Floats, InputError, Ints, first
 from howsure._core.optional import need
 from howsure.calibrators import Calibrator, Identity
 from howsure.calibrators.choice import CALIBRATORS, value_of
 from howsure.calibrators.isotonic import steps_of_scores
 from howsure.calibrators.logistic import curves_of_scores
 from howsure.predictions import Predictions
+from howsure.predictions.classes import missing
 
 # scikit-learn has no types, so what its functions return is declared where it is used.
 base, frozen, svm, model_selection, utils, multiclass, parallel, validation = (
@@ -148,9 +149,16 @@ class CalibratedClassifier(base.ClassifierMixin, base.MetaEstimatorMixin, base.B
     ) -> CalibratedClassifier:
         """Fit the estimator and, on predictions of unseen samples, the calibrator."""
         rows, target = utils.indexable(X, y)
+        _complete(np.asarray(target))
         multiclass.check_classification_targets(target)
         given: Array = utils.column_or_1d(target, warn=True)
-        weight = None if sample_weight is None else validation._check_sample_weight(sample_weight, rows)
+        weight = None
+        if sample_weight is not None:
+            weight = validation._check_sample_weight(sample_weight, rows, ensure_non_negative=True)
+        if self.ensemble not in (True, False, "auto"):
+            raise InputError(f'ensemble is {self.ensemble!r}; True, False or "auto" is needed.')
+        if isinstance(self.cv, str) and self.cv != "prefit":
+            raise InputError(f'cv is {self.cv!r}; a number of folds, a splitter or "prefit" is needed.')
         self.classes_, labels = np.unique(given, return_inverse=True)
         if len(self.classes_) < 2:
             raise InputError("a classifier needs samples of at least two classes; y holds one class.")
@@ -254,6 +262,14 @@ class _Truth:
         return _Truth(number[self.labels], self.weight)
 
 
+def _complete(y: Array) -> None:
+    """Refuse labels of objects that are missing; scikit-learn refuses nan among numbers."""
+    absent = missing(y) if y.dtype.kind == "O" and y.ndim == 1 else np.zeros(1, dtype=np.bool_)
+    if absent.any():
+        got = f"has {int(absent.sum()):,} missing values"
+        raise InputError("y", got=got, first=first(absent), need="every sample needs its label")
+
+
 def _clone(plain: Classifier) -> Classifier:
     return base.clone(plain)
 
@@ -310,7 +326,12 @@ def _says_probabilities(estimator: Classifier, raw: bool) -> bool:
 
 
 def _answers(estimator: Classifier, X: object, raw: bool = False) -> Array:
-    return estimator.predict_proba(X) if _says_probabilities(estimator, raw) else estimator.decision_function(X)
+    if _says_probabilities(estimator, raw):
+        return estimator.predict_proba(X)
+    if not hasattr(estimator, "decision_function"):
+        name = type(estimator).__name__
+        raise InputError(f"{name} has neither predict_proba nor decision_function; a classifier is needed.")
+    return estimator.decision_function(X)
 
 
 def _columns(estimator: Classifier, classes: Array) -> Ints:

@@ -36,6 +36,8 @@ def positive_class(preds: Predictions, positive: str | int | None = None) -> int
     if isinstance(positive, str) and not positive.lstrip("-").isdigit():
         known = f"they are {', '.join(names[:20])}" if names else f"they are numbered 0 to {(preds.k or 1) - 1}"
         raise InputError(f"no class is called {positive!r}; {known}.")
+    if isinstance(positive, float) and not positive.is_integer():
+        raise InputError(f"there is no class {positive:g}; a name or a whole number is needed.")
     number = int(positive)
     if not 0 <= number < (preds.k or 0):
         raise InputError(f"there is no class {number}; classes are numbered 0 to {(preds.k or 1) - 1}.")

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple, cast
 
@@ -10,6 +11,7 @@ import numpy as np
 
 from howsure._core import check
 from howsure._core.check import Array, InputError, Ints
+from howsure._core.text import shortened
 from howsure.predictions.classes import missing, plain
 from howsure.predictions.naming import ALIASES, MANY_LABELS, NUMBERED
 
@@ -53,9 +55,18 @@ def asked(model: object, X: object) -> Answers:
     for method in ("predict_proba", "decision_function"):
         answer = cast("Callable[[object], object] | None", getattr(model, method, None))
         if answer is not None:
-            found = check.array(answer(X), method)
+            found = check.array(_answered(answer, X, name), method)
             return Answers(found, np.asarray(classes), method == "decision_function")
     raise InputError(f"{name} has neither predict_proba nor decision_function; its confidence is not known.")
+
+
+def _answered(answer: Callable[[object], object], X: object, name: str) -> object:
+    """What it says; what a classifier objects to in the samples is the user's mistake, in its first sentence."""
+    try:
+        return answer(X)
+    except ValueError as error:
+        said = str(error).partition("\n")[0].rstrip(".")
+        raise InputError(f"{name} refuses X: {said}.") from error
 
 
 def known_classes(given: object, classes: Array) -> Ints:
@@ -98,6 +109,20 @@ class Parts:
         short = tuple(name.partition("_")[2] for name in self.names if name.startswith(tuple(NUMBERED)))
         return short if len(short) == len(self.names) else self.names
 
+    def agreed(self, given: Iterable[object]) -> tuple[object, ...]:
+        """The class names that were given; refused where the columns are called so, in another order."""
+        names = tuple(given)
+        said = tuple(str(name) for name in names)
+        short = tuple(name.partition("_")[2] for name in self.names)
+        for called in (self.names, short):
+            if len(called) > 1 and called != said and set(called) == set(said):
+                order = ", ".join(repr(name) for name in called)
+                raise InputError(
+                    f"class_names are in another order than the columns {', '.join(map(repr, self.names))}; "
+                    f"write class_names=[{order}], or give the columns in the order of the names."
+                )
+        return names
+
     def class_names(self, labels: Array | None) -> tuple[str, ...] | None:
         """What the columns are called after `prob_`; their names, or what follows `p_`, where all labels are these."""
         if len(self.names) < 2:
@@ -114,9 +139,16 @@ class Parts:
 
 def is_frame(data: object) -> bool:
     """Whether this is a table: of pandas, polars or arrow, or a dictionary of columns."""
-    return isinstance(data, Mapping) or (
-        hasattr(data, "__getitem__") and (hasattr(data, "column_names") or hasattr(data, "columns"))
+    return (
+        isinstance(data, Mapping)
+        or _waiting(data)
+        or (hasattr(data, "__getitem__") and (hasattr(data, "column_names") or hasattr(data, "columns")))
     )
+
+
+def _waiting(data: object) -> bool:
+    """Whether this is a table that is still to be computed."""
+    return hasattr(data, "collect") and not hasattr(data, "to_dict")
 
 
 def parts_of(frame: object, given: Mapping[str, str | Sequence[str]], *, many: bool = False) -> Parts:
@@ -126,7 +158,12 @@ def parts_of(frame: object, given: Mapping[str, str | Sequence[str]], *, many: b
     """
     if not is_frame(frame):
         raise InputError(f"a {type(frame).__name__} is no table; a frame of pandas, polars or arrow is needed.")
-    there = _columns(frame)
+    if _waiting(frame):
+        raise InputError(f"a {type(frame).__name__} has no rows yet; collect() it first.")
+    keys = _keys(frame)
+    there = [str(key) for key in keys]
+    key, times = dict(zip(there, keys, strict=True)), Counter(there)
+    given = {part: _texts(names) for part, names in given.items()}
     for part, names in given.items():
         for name in (names,) if isinstance(names, str) else names:
             if name not in there:
@@ -136,16 +173,20 @@ def parts_of(frame: object, given: Mapping[str, str | Sequence[str]], *, many: b
     single = BESIDE[1:] if labels else BESIDE
     beside = {part: name for part in single if (name := _named(part, given, there, names)) is not None}
     used = {*names, *labels, *beside.values()}
-    columns = {part: _taken(frame, name) for part, name in beside.items()}
+    twice = next((name for name in used if times[name] > 1), None)
+    if twice is not None:
+        raise InputError(f"the table has {times[twice]} columns {twice!r}; one is needed. Rename the others.")
+    take: Callable[[str], Array] = lambda name: _taken(frame, key[name], name)
+    columns = {part: take(name) for part, name in beside.items()}
     if many and (labels or "labels" in beside):
         found = labels or (beside["labels"],)
-        columns["labels"] = _stacked([_taken(frame, name) for name in found], found)
+        columns["labels"] = _stacked([take(name) for name in found], found)
     return Parts(
         kind,
-        _stacked([_taken(frame, name) for name in names], names),
+        _stacked([take(name) for name in names], names),
         names,
         columns,
-        {name: plain(_column(frame, name)) for name in there if name not in used},
+        {name: plain(_column(frame, key[name])) for name in there if name not in used and times[name] == 1},
     )
 
 
@@ -165,15 +206,23 @@ def _many_labels(
     return wanted
 
 
-def _columns(frame: object) -> list[str]:
+def _keys(frame: object) -> list[object]:
+    """What a table calls its columns: texts, in pandas anything."""
     if isinstance(frame, Mapping):
-        return [str(name) for name in cast("Mapping[object, object]", frame)]
+        return list(cast("Mapping[object, object]", frame))
     names: object = getattr(frame, "column_names", None) or getattr(frame, "columns", ())
-    return [str(name) for name in cast("Sequence[object]", names)]
+    return list(cast("Sequence[object]", names))
 
 
-def _column(frame: object, name: str) -> object:
-    return cast("Mapping[str, object]", frame)[name]
+def _texts(names: object) -> str | tuple[str, ...]:
+    """Names of columns as texts: pandas allows numbers."""
+    if isinstance(names, list | tuple):
+        return tuple(str(name) for name in cast("Sequence[object]", names))
+    return str(names)
+
+
+def _column(frame: object, key: object) -> object:
+    return cast("Mapping[object, object]", frame)[key]
 
 
 def _values(given: Mapping[str, str | Sequence[str]], there: Sequence[str]) -> tuple[str, tuple[str, ...]]:
@@ -215,9 +264,9 @@ def _named(
     return next((alias for alias in ALIASES[part] if alias in there and alias not in used), None)
 
 
-def _taken(frame: object, name: str) -> Array:
+def _taken(frame: object, key: object, name: str) -> Array:
     """A column without missing values."""
-    found = plain(_column(frame, name))
+    found = plain(_column(frame, key))
     absent = missing(found) if found.ndim == 1 else np.zeros(len(found), dtype=np.bool_)
     if absent.any():
         got = f"has {int(absent.sum()):,} missing values"
@@ -235,8 +284,14 @@ def _stacked(columns: Sequence[Array], names: Sequence[str]) -> Array:
             raise InputError(f"column {names[0]!r} holds no lists of numbers of equal length.") from None
     for column, name in zip(columns, names, strict=True):
         if column.dtype.kind not in "biuf":
-            raise InputError(f"column {name!r}", got=f"has dtype {column.dtype}", need="numbers are needed")
+            got, i = f"has dtype {column.dtype}", _first_text(column)
+            got = got if i is None else f"holds the text {shortened(str(column[i]), 40)!r} in row {i}"
+            raise InputError(f"column {name!r}", got=got, need="numbers are needed")
     return columns[0] if len(columns) == 1 else np.stack(columns, axis=1)
+
+
+def _first_text(column: Array) -> int | None:
+    return next((i for i, cell in enumerate(column.tolist()) if isinstance(cell, str)), None)
 
 
 def _listed(names: Sequence[str]) -> str:

@@ -337,7 +337,7 @@ class Predictions:
             right, said = t.one("correct"), t.one("prediction")
             beside["class_names"] = class_names
             return cls.from_confidence(t.values, right, prediction=said, labels=labels, **beside)
-        beside["class_names"] = t.class_names(labels) if class_names is None else class_names
+        beside["class_names"] = t.class_names(labels) if class_names is None else t.agreed(class_names)
         if t.kind == "logits":
             return cls.from_logits(t.values, labels, **beside)
         return cls.from_probs(t.values, labels, renormalise=renormalise, **beside)
@@ -568,13 +568,18 @@ def _distribution(p: Array, given: object, renormalise: bool) -> Array:
         if wrong.any():
             i = check.first(wrong)
             found = what or f"sums to {total[i]:.6g}, expected 1"
-            hint = (
-                "Are these logits? Use Predictions.from_logits, or call them logits in the file."
-                if outside[i] > tolerance
-                else "Pass renormalise=True to divide each row by its sum, or Predictions.from_logits for logits."
-            )
+            hint = "Pass renormalise=True to divide each row by its sum, or Predictions.from_logits for logits."
+            if outside[i] > tolerance:
+                hint = "Are these logits? Use Predictions.from_logits, or call them logits in the file."
+                hint = "Are these percentages? Divide them by 100." if _percentages(p, total) else hint
             raise InputError("probs", row=i, got=f"{found} ({int(wrong.sum()):,} such rows)", hint=hint)
     return p
+
+
+def _percentages(p: Array, total: Floats) -> bool:
+    """Whether rows sum to 100, or a single column, whose complement was added, lies between 0 and 100."""
+    alone = p.shape[1] == 2 and p[:, 1].min() >= 0 and bool((np.abs(total - 1) < 1e-3).all())
+    return bool(p.max() <= 100) and (alone or (p.min() >= 0 and bool((np.abs(total - 100) < 1).all())))
 
 
 def _each_label(given: ArrayLike | None, kind: Kind, sums_to_one: bool) -> Array:

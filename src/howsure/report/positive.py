@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 
 from howsure import curves, metrics
+from howsure._core import check
 from howsure._core.check import Bools, InputError
 from howsure.binning import equal_size
 from howsure.bounds import proportion_limits
@@ -92,10 +93,10 @@ def calls(t: Tally, source: Tally | Outcomes | str, thresholds: Sequence[float],
     >>> calls(t, t, [0.5], 0.95)[0]["sensitivity"]["value"]
     0.5
     """
-    for q in thresholds:
+    at = np.unique(check.floats(np.atleast_1d(np.asarray(thresholds)), "thresholds").astype(np.float64))
+    for q in at.tolist():
         if not 0 < q < 1:
             raise InputError(f"the threshold {q:g} is none; probabilities between 0 and 1 are needed.")
-    at = np.unique(np.asarray(thresholds, dtype=np.float64))
     curve = net_benefit(t, at)
     everyone = curve.y if curve.low is None else curve.low
     benefits = zip(at.tolist(), curve.y.tolist(), everyone.tolist(), strict=True)
