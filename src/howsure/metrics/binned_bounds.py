@@ -81,7 +81,8 @@ def eor_bounds(t: Tally, degenerate: str = "inf", cap: float | None = None, base
     """Odds of every bin within limits against the odds of the whole.
 
     A ratio is at least 1 and the weights sum to 1, so the mean is 1 plus what each bin adds: at least its sure
-    weight times its least ratio less 1, at most its greatest weight times its greatest ratio less 1.
+    weight times its least ratio less 1, at most its greatest weight times its greatest ratio less 1. A mean is also
+    never beyond the largest ratio.
     """
     if degenerate in ("drop", "merge"):
         raise InputError(f"degenerate={degenerate!r} follows single bins; bounds are known for 'inf', 'smooth', 'cap'.")
@@ -99,7 +100,7 @@ def eor_bounds(t: Tally, degenerate: str = "inf", cap: float | None = None, base
     weight = found.count
     gain = Span(weight.low * (ratio.low - 1), weight.high * (ratio.high - 1))
     low, high = _mean(gain, t)
-    return 1 + low, 1 + high
+    return 1 + low, min(1 + high, float(ratio.high.max()))
 
 
 def _base(t: Tally, found: LooseBins, extra: float) -> Pair:

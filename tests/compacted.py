@@ -1,0 +1,51 @@
+"""Metrics with certified bounds, and tallies squeezed into the buckets that such bounds are for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+import howsure as hs
+from howsure.tallies.grid import grid
+from howsure.tallies.rows import bucketed, edge_cuts
+
+Metric = Callable[[Any], float]
+
+RANKING: list[Metric] = [
+    *(partial(hs.aurc, variant=v) for v in ("expected", "step", "trapezoid")),
+    *(partial(hs.aac, variant=v) for v in ("expected", "step", "trapezoid")),
+    *(hs.e_aurc, hs.augrc, hs.auroc, hs.optimal_aurc, hs.accuracy),
+    *(
+        partial(hs.aupr, positive=p, method=m)
+        for p in ("error", "success")
+        for m in ("step", "trapezoid", "davis_goadrich")
+    ),
+    *(partial(hs.coverage_at_risk, risk=r) for r in (0.0, 0.01, 0.05, 0.3, 0.5, 0.9)),
+    *(partial(hs.risk_at_coverage, coverage=c) for c in (1e-9, 0.01, 1 / 3, 0.5, 0.9, 1.0)),
+    hs.eor,
+    partial(hs.eor, degenerate="smooth"),
+    partial(hs.eor, degenerate="cap", cap=20.0),
+    partial(hs.eor, base=0.7),
+]
+BINS = [
+    hs.equal_range(15),
+    hs.equal_range(7),
+    hs.equal_range(1),
+    hs.equal_size(15),
+    hs.equal_size(7),
+    hs.equal_size(400),
+]
+BINNED = (hs.ece, hs.mce, hs.over_confidence, hs.under_confidence)
+CLAIMS: list[Metric] = [
+    *(partial(metric, bins=bins) for metric in BINNED for bins in BINS),
+    *(hs.signed_calibration_error, hs.correctness_brier, hs.correctness_nll),
+]
+COUNTED: list[Metric] = [partial(hs.debiased_ece, bins=bins) for bins in BINS]
+
+
+def squeezed(t: hs.Tally, buckets: int = 400) -> hs.Tally:
+    """`t` in fixed buckets even where it has so few rows that `compact` would leave it as it is."""
+    edges = grid(buckets)
+    return replace(bucketed(t, edge_cuts(t, edges)), edges=edges, approximate="squeezed for a test")
