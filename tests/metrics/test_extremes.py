@@ -163,3 +163,30 @@ def test_the_helpers_by_hand() -> None:
     assert (b.end.tolist(), b.before.tolist(), b.found.tolist()) == ([4, 7], [0, 4], [0, 1])
     assert (b.late.tolist(), b.early.tolist()) == ([3, 5], [1, 6])
     assert b.rise(np.array([1.0]), np.array([3.0])) == pytest.approx(1 / 2 + 1 / 3)
+
+
+NEVER_WIDER: list[tuple[Metric, int, float]] = [
+    (partial(hs.ece, bins=hs.equal_range(7)), 400, 0.0162),
+    (partial(hs.mce, bins=hs.equal_range(7)), 400, 0.0249),
+    (partial(hs.mce, bins=hs.equal_size(15)), 400, 0.0847),
+    (partial(hs.mce, bins=hs.equal_size(7)), 25_000, 0.00093),
+    (partial(hs.under_confidence, bins=hs.equal_size(400)), 25_000, 0.00062),
+    (partial(hs.debiased_ece, bins=hs.equal_range(7)), 400, 0.0182),
+    (partial(hs.debiased_ece, bins=hs.equal_size(15)), 400, 0.0652),
+    (partial(hs.debiased_ece, bins=hs.equal_size(400)), 25_000, 0.0432),
+]
+
+
+@pytest.mark.parametrize(("metric", "buckets", "width"), NEVER_WIDER)
+def test_bounds_of_cut_buckets_stay_as_narrow_as_they_were(metric: Metric, buckets: int, width: float) -> None:
+    rng = np.random.default_rng(6)
+    score = rng.uniform(0.3, 0.99, 40_000)
+    exact = hs.tally(score, correct=rng.random(40_000) < score - 0.1)
+    low, high = certified(metric, exact.compact(buckets))
+    assert low <= metric(exact) <= high < low + width
+
+
+def test_a_bin_without_sure_samples_may_have_any_gap() -> None:
+    exact = hs.tally(0.6 + np.arange(6) * 2**-40, correct=[1, 0, 0, 1, 1, 1])  # one bucket, cut by three bins
+    low, high = certified(partial(hs.mce, bins=hs.equal_size(3)), squeezed(exact))
+    assert (low, high) == pytest.approx((0.0, 1.0), abs=1e-8)
