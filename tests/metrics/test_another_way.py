@@ -209,7 +209,7 @@ def test_net_benefit_at_every_threshold_of_its_own() -> None:
     curve = hs.net_benefit(hs.Predictions.from_probs(p, y))
     assert curve.x == pytest.approx(np.linspace(0.01, 0.99, 99))
     for q, benefit, everyone, count in zip(curve.x, curve.y, curve.low, curve.weight, strict=True):
-        called = p >= q - 1e-15
+        called = p >= q
         assert benefit == pytest.approx((called & (y == 1)).mean() - (called & (y == 0)).mean() * q / (1 - q))
         assert count == called.sum()
         assert everyone == pytest.approx((y == 1).mean() - (y == 0).mean() * q / (1 - q))
