@@ -137,3 +137,21 @@ class TestOutcomes:
         assert part.id.tolist() == ["y", "z"]
         assert part.score.tolist() == [0.9, 0.5]
         assert part.correct.tolist() == [True, True]
+
+
+@pytest.mark.parametrize("k", [2, 10, 63, 64, 200])
+@pytest.mark.parametrize("logits", [True, False])
+def test_columns_of_few_and_of_many_classes(k: int, logits: bool) -> None:
+    """Few classes are turned; ties go to the first class either way."""
+    rng = np.random.default_rng(k)
+    z, y = rng.normal(size=(500, k)).round(1), rng.integers(0, k, 500)
+    p = np.exp(z) / np.exp(z).sum(axis=1, keepdims=True)
+    c = (hs.Predictions.from_logits(z, y) if logits else hs.Predictions.from_probs(p, y)).columns
+    row, rest = np.arange(500), np.sort(p, axis=1)
+    assert c.prediction.tolist() == (z if logits else p).argmax(axis=1).tolist()
+    close = lambda a, b: np.testing.assert_allclose(a, b, rtol=1e-12, atol=1e-14)
+    close(c.max_prob, p.max(axis=1))
+    close(c.entropy, np.abs(-(p * np.log(p)).sum(axis=1)))
+    close(c.margin, rest[:, -1] - rest[:, -2])
+    close(c.nll, -np.log(p[row, y]))
+    close(c.brier, ((p - np.eye(k)[y]) ** 2).sum(axis=1))

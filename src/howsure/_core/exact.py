@@ -9,6 +9,7 @@ from howsure._core.check import Array, Floats, Ints
 UNIT = 1127  # a sum counts units of 2^-1127, fine enough for every float64
 MANY = 1 << 16  # numbers taken together
 HALF = 26  # bits of each half of a mantissa or of a fixed-point number
+SAFE = 1 << 10  # numbers in [0, 1] whose sum in units of 2^-52 fits into 63 bits
 
 
 def exact_sum(x: Floats) -> int:
@@ -58,7 +59,10 @@ def fixed_columns(p: Floats) -> Ints:
     >>> from_fixed(fixed_columns(np.array([[0.1, 1.0], [0.2, 0.0]])))
     array([0.3, 1. ])
     """
-    return np.stack([part.sum(axis=0) for part in _halves(p)]).astype(np.int64)
+    whole = p * 2.0 ** (2 * HALF)
+    whole = np.rint(whole, out=whole).astype(np.int64)
+    some = whole.sum(axis=0)[None] if len(p) <= SAFE else np.add.reduceat(whole, np.arange(0, len(p), SAFE), axis=0)
+    return np.stack([part.sum(axis=0) for part in (some >> HALF, some & ((1 << HALF) - 1))])
 
 
 def _halves(p: Floats) -> tuple[Floats, Floats]:
@@ -71,5 +75,6 @@ def _halves(p: Floats) -> tuple[Floats, Floats]:
 
 
 def from_fixed(sums: Ints) -> Floats:
-    """Fixed-point sums as floats."""
-    return np.ldexp(sums[0].astype(np.float64), -HALF) + np.ldexp(sums[1].astype(np.float64), -2 * HALF)
+    """Fixed-point sums as floats; the same however they were split into halves."""
+    high, low = sums[0] + (sums[1] >> HALF), sums[1] & ((1 << HALF) - 1)
+    return np.ldexp(high.astype(np.float64), -HALF) + np.ldexp(low.astype(np.float64), -2 * HALF)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
+from functools import partial, reduce
 
 import numpy as np
 
 from howsure._core import check
-from howsure._core.check import Array, Ints
+from howsure._core.check import Array, Floats, Ints
 from howsure._core.exact import fixed_columns, fixed_sums, from_fixed
 from howsure.binning import Binning, equal_range
 from howsure.curves.reliability import uncertain_tally
@@ -101,28 +101,57 @@ def class_cells(preds: Predictions, bins: int = 15) -> Cells:
     """
     check.at_least(bins, 1, "the number of bins")
     preds.needs_vector("classwise_ece")
-    k, labels, weight = preds.values.shape[-1], preds.labels, preds.weight
-    claim = np.zeros((2, k * bins), np.int64) if weight is None else np.zeros(k * bins)
-    true = np.zeros(k * bins, np.int64 if weight is None else np.float64)
-    edges = equal_range(bins).edges()[1:-1]
-    offset, first = np.arange(k, dtype=np.int64) * bins, edges[0] if bins > 1 else 1.0
-    for rows in chunks(preds.n, k * preds.samples):
-        part = preds.values[:, rows] if preds.values.ndim == 3 else preds.values[rows]
-        p = np.clip(mean_probs(Values(part, preds.kind == "logits")), 0.0, 1.0)
-        own: Ints = np.searchsorted(edges, p[np.arange(len(p)), labels[rows]]) + offset[labels[rows]]
-        w = None if weight is None else weight[rows]
-        true += np.bincount(own, w, minlength=k * bins).astype(true.dtype)
-        large = np.flatnonzero(p.ravel() > first)  # of many classes most are in the first bin: summed as columns
-        some = p.ravel()[large]
-        where: Ints = np.searchsorted(edges, some) + offset[large % k]
+    edges = equal_range(bins).edges()
+    parts = (_cells(preds, rows, edges) for rows in chunks(preds.n, bins))
+    return reduce(Cells.__add__, parts)
+
+
+def _cells(preds: Predictions, part: slice, edges: Floats) -> Cells:
+    """The sums of some rows. Of many classes most probabilities are in the first bin: those are summed as columns."""
+    k, bins, weight = preds.values.shape[-1], len(edges) - 1, preds.weight
+    cells, offset, labels = k * bins, np.arange(k, dtype=np.int64) * bins, preds.labels[part]
+    own, where, later, of = (list[Array]() for _ in range(4))
+    claim = np.zeros((2, cells), np.int64) if weight is None else np.zeros(cells)
+    for rows in chunks(len(labels), k * preds.samples):
+        p, y = _probs(preds, slice(part.start + rows.start, part.start + rows.stop)), labels[rows]
+        own.append(_bins(p[np.arange(len(p)), y], edges) + offset[y])
+        large = np.flatnonzero(p.ravel() > edges[1])
+        later.append(p.ravel()[large])
+        where.append(_bins(later[-1], edges) + offset[large % k])
         p.ravel()[large] = 0.0
-        if w is None:
+        if weight is None:
             claim[:, ::bins] += fixed_columns(p)
-            claim += fixed_sums(where, some, k * bins)
         else:
+            w = weight[part][rows]
+            of.append(w[large // k])
             claim[::bins] += w @ p
-            claim += np.bincount(where, some * w[large // k], minlength=k * bins)
-    return Cells(claim, true, float(preds.n) if weight is None else float(weight.sum()), k)
+    at, p, mine = np.concatenate(where), np.concatenate(later), np.concatenate(own)
+    if weight is None:
+        return Cells(claim + fixed_sums(at, p, cells), np.bincount(mine, minlength=cells), float(len(labels)), k)
+    claim += np.bincount(at, p * np.concatenate(of), cells)
+    return Cells(claim, np.bincount(mine, weight[part], cells), float(weight[part].sum()), k)
+
+
+def _probs(preds: Predictions, rows: slice) -> Floats:
+    """The probabilities of some rows, in [0, 1]; those of logits without a second sum over the classes."""
+    values = preds.values
+    if preds.kind == "logits" and values.ndim == 2:
+        p = values[rows].astype(np.float64)
+        p -= preds.columns.max_logit[rows, None]
+        np.exp(p, out=p)
+        p *= preds.columns.max_prob[rows, None]
+        return p
+    part = values[:, rows] if values.ndim == 3 else values[rows]
+    return np.clip(mean_probs(Values(part, preds.kind == "logits")), 0.0, 1.0)
+
+
+def _bins(p: Floats, edges: Floats) -> Ints:
+    """The number of the bin (edge, next edge] of each p, 0 in the first: a guess that is a rounding off at most."""
+    guess = (p * (len(edges) - 1)).astype(np.int64)
+    np.minimum(guess, len(edges) - 2, out=guess)
+    guess += p > edges[1:][guess]
+    guess -= p <= edges[guess]
+    return np.maximum(guess, 0, out=guess)
 
 
 __all__ = ["classwise_ece", "muce", "uce"]
