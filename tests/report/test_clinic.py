@@ -15,6 +15,7 @@ from scipy.optimize import minimize
 import howsure as hs
 from conftest import shared_or_skip
 from howsure import InputError, Predictions
+from howsure.metrics.recalibration import flexible
 from howsure.uncertainty.positive import line_limits, observed_limits
 
 NAMES = ("--name", "probs=cancerpredmarker", "--name", "labels=cancer")
@@ -199,6 +200,19 @@ def test_the_band_of_the_flexible_curve_holds_the_truth() -> None:
     assert (held / 120 >= 0.88).all(), held / 120
 
 
+def test_where_an_end_has_one_outcome_only_the_curve_has_fewer_knots() -> None:
+    p = np.linspace(0.01, 0.99, 500)
+    y = (np.random.default_rng(0).random(500) < p).astype(int)
+    y[p < 0.35] = 0
+    found = flexible(hs.tally(p, correct=y))
+    assert found is not None
+    assert len(found.knots) == 3
+    curve = hs.flexible_calibration(hs.tally(p, correct=y))
+    assert curve.low is not None
+    assert curve.high is not None
+    assert (curve.high - curve.low).max() < 0.3  # with five knots the band is all of [0, 1] at the low end
+
+
 def sliced(seed: int = 0, **beside: Any) -> Predictions:
     rng = np.random.default_rng(seed)
     p, y = logistic(300, seed)
@@ -264,7 +278,8 @@ def test_labels_and_answers_are_counted() -> None:
     y, said = np.array([0, 0, 1, 2, 2, 2]), np.array([0, 1, 1, 0, 0, 2])
     found = hs.evaluate(Predictions.from_probs(np.eye(3)[said], y)).data["views"]["confusion"]
     assert found["counts"] == [[1, 1, 0], [0, 1, 0], [2, 0, 1]]
-    assert found["top"][0] == {"label": "2", "prediction": "0", "count": 2, "share": pytest.approx(2 / 3)}
+    expected = {"label": "2", "prediction": "0", "count": 2, "share": pytest.approx(2 / 3), "confidence": 1}
+    assert found["top"][0] == expected
 
 
 def test_every_form_shows_the_class_the_slices_and_what_is_taken_for_what() -> None:

@@ -16,6 +16,7 @@ from howsure.tallies.tally import Tally
 CLIP = 1e-12  # a probability of exactly 0 or 1 has no logit
 QUANTILES = {3: (0.1, 0.5, 0.9), 4: (0.05, 0.35, 0.65, 0.95), 5: (0.05, 0.275, 0.5, 0.725, 0.95)}  # Harrell 2015
 CASES = 10  # of the rarer outcome for each knot
+ENDS = 3  # of each outcome beyond the inner knots
 
 
 class Recalibration(NamedTuple):
@@ -86,12 +87,23 @@ def log_odds(t: Tally, knots: tuple[float, ...] = ()) -> LogOdds | None:
 def flexible(t: Tally) -> LogOdds | None:
     """A restricted cubic spline with 5 knots, fewer where the rarer outcome has fewer than 50 cases (Harrell 2015).
 
+    Fewer also until both outcomes occur on either side of the inner knots: where one is missing at an end, nothing
+    holds the curve there.
+
     >>> from howsure import tally
     >>> tuple(round(x, 1) for x in flexible(tally(np.arange(1, 100) / 100, correct=np.arange(99) % 3 > 0)).knots)
     (-2.2, 0.0, 2.2)
     """
-    many = min(5, int(min(t.total, t.n - t.total)) // CASES)
-    return log_odds(t, _knots(t, many) if many in QUANTILES else ())
+    most = min(5, int(min(t.total, t.n - t.total)) // CASES)
+    found = (_knots(t, many) for many in range(most, min(QUANTILES) - 1, -1))
+    return log_odds(t, next((knots for knots in found if knots and _held(t, knots)), ()))
+
+
+def _held(t: Tally, knots: tuple[float, ...]) -> bool:
+    """Whether some of both outcomes lie below the second knot and above the last but one."""
+    z = logit(t.score)
+    ends = (z < knots[1], z > knots[-2])
+    return all(float(part[end].sum()) >= ENDS for part in (t.loss, t.count - t.loss) for end in ends)
 
 
 def _knots(t: Tally, many: int) -> tuple[float, ...]:

@@ -84,9 +84,10 @@ def flexible_calibration(
     """Observed against predicted probability of the positive class, without bins, with a band.
 
     Outcome log odds as a restricted cubic spline of the log odds of P(positive): 5 knots, 4 or 3 where the rarer
-    outcome has fewer than 50 or 40 cases, a straight line below 30. `.low` and `.high` hold at `level` at each point;
-    a `group` and unequal weights widen them. Drawn between the outer half percents of the predictions. On the diagonal
-    a prediction is right. Harrell 2015, section 2.4; Van Calster et al. 2016.
+    outcome has fewer than 50 or 40 cases or an end has cases of one outcome only, a straight line below 30. `.low` and
+    `.high` hold at `level` at each point; a `group` and unequal weights widen them. Drawn between the outer half
+    percents of the predictions. On the diagonal a prediction is right. Harrell 2015, section 2.4; Van Calster et al.
+    2016.
 
     >>> c = flexible_calibration(Predictions.from_probs(np.arange(1, 100) / 100, np.arange(99) % 3 > 0))
     >>> c.labels, bool((c.low < c.y).all() and (c.y < c.high).all())
