@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, log, log1p, nan
@@ -104,13 +105,12 @@ def _fallback(kept: Kept, risk: float, delta: float, how: Bound, grid: Sequence[
 
     Wiens 2003: the chance of any wrong promise is at most delta, so the widest success counts.
     """
-    starts = {
-        min((r for r in grid if kept.kept[r] >= c * kept.n - 1e-9), default=-1): part for c, part in STARTS.items()
-    }
-    begun = sum(part for row, part in starts.items() if row == -1)  # no such coverage: its share goes to the first
+    starts = defaultdict[int, float](float)
+    for c, part in STARTS.items():  # where no row has this coverage, the share goes to the first
+        starts[next((r for r in grid if kept.kept[r] >= c * kept.n - 1e-9), grid[0] if grid else -1)] += part
     best, carried = (None, nan), 0.0
-    for i, row in enumerate(grid):
-        level = delta * (starts.get(row, 0.0) + (begun if i == 0 else 0.0)) + carried
+    for row in grid:
+        level = delta * starts[row] + carried
         upper = upper_bound(kept, row, level, how) if level > 0 else 1.0
         carried = level if upper < risk else 0.0
         best = (row, upper) if carried else best
