@@ -2,7 +2,9 @@
 
 A set of real predictions is the population. Each run draws cases (or images) from it with replacement, makes limits and
 thresholds of the draw alone, and holds them against the population. Runs go to a file of JSON lines, so that a job that
-was stopped goes on: `python -m benchmarks.units labels OUT.jsonl --runs 1000`; the same with `summary` prints shares.
+was stopped goes on: `python -m benchmarks.units labels OUT.jsonl --runs 1000`, and for masks the number of images drawn
+and the promised mean 1 − Dice: `images:400:0.15 OUT.jsonl`. `python -m benchmarks.units summary OUT.jsonl` prints the
+shares. A promise can only be broken where thresholds of the population have more than the promised risk: `breakable`.
 """
 
 from __future__ import annotations
@@ -22,7 +24,7 @@ from howsure.predictions.images import images_of
 
 SHARED = Path(os.environ.get("HOWSURE_SHARED", Path(__file__).parents[2] / "shared"))
 RISK = DELTA = 0.05
-DICE_RISK = 0.25
+NUCLEI = Path(__file__).parents[1] / "studies" / "predictions" / "nuclei_unet.npz"
 Run = dict[str, float | bool | int]
 
 
@@ -54,46 +56,47 @@ def labels(drawn: int = 2000) -> Callable[[int], Run]:
     return run
 
 
-def images(path: str, drawn: int) -> Callable[[int], Run]:
+def images(drawn: int, risk: float) -> Callable[[int], Run]:
     """A U-Net on images: limits of the mean loss and of the AURC over images, a promise about accepted images."""
-    names = {"group": "image_ids"}
-    parts = [images_of(hs.read(path, split=split, names=names)) for split in ("val", "test")]
+    parts = [images_of(hs.read(NUCLEI, split=split)) for split in ("val", "test")]
     score = np.concatenate([p.scores["mean_confidence"] for p in parts])
     loss = np.concatenate([p.loss for p in parts])
     many = np.full(len(loss), 1000)
     whole = hs.tally(score, loss=loss, count=many)
     truth = {"aurc": hs.aurc(whole), "augrc": hs.augrc(whole), "mean_loss": float(loss.mean())}
+    breakable = float(np.mean([loss[score >= cut].mean() > risk for cut in score]))
 
     def run(seed: int) -> Run:
         rows = np.random.default_rng(seed).integers(0, len(loss), drawn)
         sample = hs.Outcomes(score[rows], loss=loss[rows])
-        out: Run = {"seed": seed}
+        out: Run = {"seed": seed, "breakable": breakable}
         for metric in (hs.aurc, hs.augrc, mean_loss):
             low, high = hs.interval(metric, sample)
             out[metric.__name__] = bool(low <= truth[metric.__name__] <= high)
         for bound in ("hoeffding_bentkus", "betting"):
-            found = hs.policies.guaranteed_threshold(sample, risk=DICE_RISK, delta=DELTA, bound=bound)
+            found = hs.policies.guaranteed_threshold(sample, risk=risk, delta=DELTA, bound=bound)
             kept = score >= found.threshold
+            out[f"{bound}_feasible"] = found.feasible
             out[f"{bound}_coverage"] = found.coverage
-            out[f"{bound}_broken"] = bool(found.feasible and loss[kept].mean() > DICE_RISK)
+            out[f"{bound}_broken"] = bool(found.feasible and loss[kept].mean() > risk)
         return out
 
     return run
 
 
-def kind_of(words: list[str]) -> Callable[[int], Run]:
-    """`labels OUT`, or `images:PREDICTIONS:DRAWN OUT`."""
-    if words[0] == "labels":
+def kind_of(kind: str) -> Callable[[int], Run]:
+    """`labels`, or `images:DRAWN:RISK`."""
+    if kind == "labels":
         return labels()
-    _, path, drawn = words[0].split(":")
-    return images(path, int(drawn))
+    _, drawn, risk = kind.split(":")
+    return images(int(drawn), float(risk))
 
 
 def main(kind: str, path: str, runs: int) -> None:
     """Do the runs that are not in the file yet."""
     file = Path(path)
     done = {json.loads(line)["seed"] for line in file.read_text().splitlines()} if file.exists() else set()
-    run = kind_of([kind])
+    run = kind_of(kind)
     with file.open("a") as out:
         for seed in range(runs):
             if seed not in done:

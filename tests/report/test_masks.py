@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 
@@ -176,3 +177,53 @@ def test_limits_of_the_area_over_images_hold() -> None:
         low, high = hs.interval(hs.aurc, hs.Outcomes(share[rows], loss=loss[rows]))
         hits.append(low <= truth <= high)
     assert np.mean(hits) >= 0.93
+
+
+def test_a_column_orders_images(tmp_path: Path, run: Run) -> None:
+    data = scans(60)
+    good = 1 - by_hand(data, (1,))  # as if somebody knew
+    path = written(tmp_path / "a.npz", **data, quality=good)
+    preds = hs.read(path, attributes=["quality"])
+    found = hs.images_of(preds, score="quality")
+    assert next(iter(found.scores)) == "quality"
+    assert found.scores["quality"].tolist() == good.tolist()
+    loaded = hs.evaluate(preds, loss="dice", image_score="quality")
+    best = hs.aurc(hs.tally(good, loss=found.loss))
+    assert loaded["image_aurc"] == pytest.approx(best)
+    assert loaded.data["images"]["scores"][0]["aurc"]["value"] == pytest.approx(best)
+    streamed = hs.evaluate_files([path], loss="dice", image_score="quality", resume=tmp_path / "kept")
+    assert streamed.data["images"] == loaded.data["images"]
+    run("evaluate", path, "--loss", "dice", "--image-score", "quality", "--json")
+    assert "quality from" in run("evaluate", path, "--loss", "dice", "--image-score", "quality", "--full")
+    run("threshold", path, "--loss", "dice", "--image-score", "quality", "--coverage", "0.5", "-o", tmp_path / "p.json")
+    policy = hs.load(tmp_path / "p.json")
+    assert policy.decide(found.predictions()).coverage == pytest.approx(0.5)
+    assert policy.threshold == np.sort(good)[30]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--loss", "dice", "--image-score", "nothing"), "'nothing'"),
+        (("--image-score", "quality"), "--loss dice"),
+        (("--loss", "dice", "--image-score", "quality"), "quality"),
+    ],
+)
+def test_bad_scores_of_images(tmp_path: Path, run: Run, words: tuple[str, ...], said: str) -> None:
+    path = written(tmp_path / "a.npz", **scans(12), quality=np.full(12, np.nan))
+    assert said in run("evaluate", path, *words, ok=2)
+
+
+def test_betting_is_a_choice_on_the_command_line(tmp_path: Path, run: Run) -> None:
+    path = written(tmp_path / "a.npz", **scans(300))
+    how = ("threshold", path, "--loss", "dice", "--risk", "0.15")
+    bets = json.loads(run(*how, "--bound", "betting", "--json", "-q"))
+    plain = json.loads(run(*how, "--json", "-q"))
+    assert bets["promise"]["rule"].endswith("(fixed-sequence testing, betting)")
+    assert plain["coverage"] < bets["coverage"]
+    o = hs.images_of(hs.read(path)).outcomes()
+    same = hs.policies.guaranteed_threshold(o, risk=0.15, delta=0.05, bound="betting")
+    turned = hs.policies.guaranteed_threshold(o[::-1], risk=0.15, delta=0.05, bound="betting")
+    assert same.threshold == turned.threshold == bets["threshold"]
+    np.savez(tmp_path / "b.npz", probs=[[0.9, 0.1], [0.2, 0.8]], labels=[0, 1])
+    assert "--bound" in run("threshold", tmp_path / "b.npz", "--risk", "0.1", "--bound", "betting", ok=2)

@@ -50,6 +50,7 @@ WRITERS = {".json": "to_json", ".md": "to_markdown", ".html": "to_html", ".txt":
 )
 @click.option("--threshold", type=float, help="The score from which on samples of a slice are accepted.")
 @click.option("--loss", type=click.Choice(["dice"]), help="Masks: the image as the unit, its loss 1 - Dice.")
+@click.option("--image-score", metavar="NAME", help="With --loss dice: a column or array by which images are ordered.")
 @click.option("--calibrator", type=click.Path(), help="Apply a saved calibrator first.")
 @click.option("--full", is_flag=True, help="Print all numbers and tables, not only those that matter most.")
 @click.option("--images", type=click.Path(), help="One picture per sample (.npy), for thumbnails in the HTML report.")
@@ -67,6 +68,7 @@ def command(
     by: Sequence[str],
     threshold: float | None,
     loss: str | None,
+    image_score: str | None,
     calibrator: str | None,
     images: str | None,
     full: bool,
@@ -108,6 +110,7 @@ def command(
         "by": by,
         "threshold": threshold,
         "loss": loss,
+        "image_score": image_score,
     }
     asked |= {"thresholds": at} if at else {}
     if streams(files, given, held, quiet):
@@ -134,7 +137,7 @@ def loaded(
     from howsure.report import evaluate
 
     files = local(files)
-    preds = read_files(files, **how, attributes=columns(asked["by"]))
+    preds = read_files(files, **how, attributes=columns(asked["by"], asked["loss"], asked["image_score"]))
     _tell_unanswered(preds)
     before = None
     if calibrator:
@@ -153,11 +156,11 @@ def loaded(
         )
 
 
-def columns(by: Sequence[str]) -> list[str]:
-    """The columns that slices are made of."""
-    from howsure.report.focus import Cut
+def columns(by: Sequence[str], loss: str | None = None, image_score: str | None = None) -> list[str]:
+    """The columns that slices and a score of images are made of."""
+    from howsure.report.focus import Focus
 
-    return [Cut.of(text).column for text in by]
+    return Focus.of(None, by, loss, image_score).columns
 
 
 def _tell_unanswered(preds: Predictions) -> None:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from howsure.predictions import Predictions
 
 METHODS = ["fixed_sequence", "fallback", "sgr"]
+BOUNDS = ["hoeffding_bentkus", "betting"]
 
 
 def _rules(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -30,6 +31,7 @@ def _rules(f: Callable[..., Any]) -> Callable[..., Any]:
         number("--risk", help="Guarantee: true risk of the accepted at most this, with probability 1 - delta."),
         number("--delta", default=0.05, show_default=True, help="How often the guarantee may fail."),
         click.option("--method", type=click.Choice(METHODS), default=METHODS[0], show_default=True),
+        click.option("--bound", type=click.Choice(BOUNDS), help="Of losses other than right and wrong, with --risk."),
         number("--error-cost", help="Least cost: what a wrong answer costs."),
         number("--deferral-cost", default=1.0, show_default=True, help="What asking the expert costs."),
         number("--expert-error", default=0.0, show_default=True, help="How often the expert is wrong."),
@@ -46,6 +48,7 @@ def _rules(f: Callable[..., Any]) -> Callable[..., Any]:
 @_rules
 @click.option("--score", default="max_prob", show_default=True, help="Which score to threshold.")
 @click.option("--loss", type=click.Choice(["dice"]), help="Masks: a threshold on images, whose loss is 1 - Dice.")
+@click.option("--image-score", metavar="NAME", help="With --loss dice: a column or array in [0, 1] to threshold.")
 @click.option("--by", type=click.Choice(["class", "group"]), help="Own thresholds by predicted class or by group.")
 @click.option("--minimum", default=100, show_default=True, help="Samples below which --by uses the common threshold.")
 @click.option("--calibrator", type=click.Path(), help="Apply a saved calibrator first.")
@@ -63,10 +66,10 @@ def _rules(f: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 @reading
 def command(
-    files: Sequence[str], score: str, loss: str | None, by: Any, minimum: int, calibrator: str | None, on: str | None,
-    on_split: str | None, out: str | None, watch: str | None, promise: str | None, false_alarms: float,
-    online: str | None, audit: float, as_json: bool, quiet: bool, split: str | None, mc: bool, renormalise: bool,
-    names: Sequence[str], **rule: Any,
+    files: Sequence[str], score: str, loss: str | None, image_score: str | None, by: Any, minimum: int,
+    calibrator: str | None, on: str | None, on_split: str | None, out: str | None, watch: str | None,
+    promise: str | None, false_alarms: float, online: str | None, audit: float, as_json: bool, quiet: bool,
+    split: str | None, mc: bool, renormalise: bool, names: Sequence[str], **rule: Any,
 ) -> int:  # fmt: skip
     """Above which confidence may the model decide alone?
 
@@ -82,19 +85,25 @@ def command(
       howsure threshold val.csv --error-cost 50 --deferral-cost 1 --expert-error 0.01
       howsure threshold val.npz --accuracy 0.98 --by class
       howsure threshold tags.npz --multilabel --risk 0.05 -o policy.json
+      howsure threshold scans.npz --loss dice --risk 0.15 --bound betting -o policy.json
     """
     from howsure._core.saving import load
     from howsure.policies.planning import plan
     from howsure.policies.policy import Policy
     from howsure.predictions.images import images_of
+    from howsure.report.focus import Focus
 
     log = of_logs(rule)
     costs = _matrix(rule.pop("costs"))
     chosen, score = _choose(rule, score, costs)
+    log |= {"attributes": Focus.of(None, (), loss, image_score).columns}
     preds = read_files(files, split, mc, renormalise, names, **log)
     test = _test(on, on_split, files, mc=mc, renormalise=renormalise, names=names, **log)
     if loss is not None:
-        preds, test = images_of(preds).predictions(), None if test is None else images_of(test).predictions()
+        preds = images_of(preds, score=image_score).predictions()
+        test = None if test is None else images_of(test, score=image_score).predictions()
+    if rule["bound"] is not None and not preds.graded:
+        raise InputError("--bound is for losses in [0, 1], such as --loss dice; right and wrong are counted exactly.")
     correct = load(calibrator) if calibrator else None
     with working("choosing"):
         how: dict[str, Any] = {"score": score, "calibrator": correct, "by": by, "costs": costs, "minimum": minimum}
@@ -152,7 +161,9 @@ def _choose(rule: dict[str, Any], score: str, costs: Any) -> tuple[Callable[...,
     choices: dict[str, Callable[..., Any]] = {
         "accuracy": partial(p.threshold_for_accuracy, accuracy=x),
         "coverage": partial(p.threshold_for_coverage, coverage=x),
-        "risk": partial(p.guaranteed_threshold, risk=x, delta=rule["delta"], method=rule["method"]),
+        "risk": partial(
+            p.guaranteed_threshold, risk=x, delta=rule["delta"], method=rule["method"], bound=rule["bound"]
+        ),
         "error_cost": partial(p.threshold_for_cost, error=x, deferral=deferral, expert_error=rule["expert_error"]),
         "uncertainty": partial(p.threshold_at, value=1.0 - x),
     }

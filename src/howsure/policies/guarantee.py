@@ -49,6 +49,7 @@ class Guaranteed:
     def rule(self) -> str:
         """How it was chosen, in words."""
         how = CALLED[self.method] + ("" if self.groups is None else f", {self.groups:,} groups")
+        how += ", betting" if self.loss_bound == "betting" else ""
         return f"risk of the accepted at most {self.risk:g} with probability {1 - self.delta:g} ({how})"
 
 
@@ -79,9 +80,10 @@ def guaranteed_threshold(
     random answer of a random group: a random answer, where the size of a group has nothing to do with its errors. Where
     it has, `bound="groups"` with `largest_group`, how large a group can be, is about a random answer.
 
-    Losses other than right and wrong must lie in [0, 1] and exclude `sgr`; they have the Hoeffding–Bentkus
-    bound or, for `Outcomes` in an order that carries no information, `bound="betting"`; their sequence starts
-    where half the risk would pass. Infeasible is an answer: see `Guaranteed`.
+    Losses other than right and wrong must lie in [0, 1] and exclude `sgr`; they have the Hoeffding–Bentkus bound or,
+    for `Outcomes`, `bound="betting"`, which gains where losses vary little: it takes them one after the other, in an
+    order drawn with `seed`. Their sequence starts where half the risk would pass. Infeasible is an answer: see
+    `Guaranteed`.
     Angelopoulos et al. 2021 (fixed sequence); Wiens 2003 (fallback); Geifman & El-Yaniv 2017, algorithm 1 (SGR).
 
     >>> from howsure import tally
@@ -95,6 +97,8 @@ def guaranteed_threshold(
     check.fraction(risk, "risk")
     bounds.proportion(delta, "delta")
     groups = len(np.unique(t.group)) if isinstance(t, Outcomes) and t.group is not None else None
+    if bound == "betting" and isinstance(t, Outcomes):
+        t = shuffled(t, seed)
     whole = (
         kept_counts(t, largest_group)
         if thresholds is not None or method == "sgr" or groups
@@ -164,6 +168,13 @@ def _kept_at_grid(t: Tally | Outcomes, bound: Bound | None) -> Kept:
     ranks = -(-np.arange(1, STEPS + 1, dtype=np.int64) * int(table.n) // STEPS)
     sums = table.between(np.unique(np.append(0, table.cut_at(ranks))))
     return Kept(sums.low, np.cumsum(sums.count).astype(np.float64), np.cumsum(sums.loss).astype(np.float64), True)
+
+
+def shuffled(o: Outcomes, seed: int) -> Outcomes:
+    """The rows in an order drawn at random, whatever order they came in."""
+    outcome = o.right if o.loss is None else o.loss
+    order = np.lexsort((outcome, o.score) if o.group is None else (outcome, o.score, o.units))
+    return o[order[np.random.default_rng(seed).permutation(len(order))]]
 
 
 def one_of_each(o: Outcomes, seed: int) -> Outcomes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cache
 from math import ceil, log, log1p, nan
 from typing import Literal
 
@@ -135,6 +136,7 @@ def step_rows(kept: Kept) -> Ints:
     return np.unique(np.minimum(np.searchsorted(kept.kept, ranks - 1e-9), len(kept.kept) - 1))
 
 
+@cache
 def _enough(risk: float, delta: float) -> int:
     """Samples, to a tenth, at which a mean loss of half the risk passes; other losses than 0/1 are rarely 0."""
     n = 8.0

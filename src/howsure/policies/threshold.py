@@ -44,8 +44,8 @@ def table(t: Tally | Outcomes) -> Tally:
 
 
 def rows_or_tally(o: Outcomes) -> Tally | Outcomes:
-    """What a rule for choosing is given: the rows where they come in groups, else their tally."""
-    return o if o.group is not None else o.tally()
+    """What a rule for choosing is given: the rows where they come in groups or have losses, else their tally."""
+    return o if o.group is not None or o.loss is not None else o.tally()
 
 
 def at_row(t: Tally, row: int | None, rule: str, cost: float = nan) -> Threshold:

@@ -15,6 +15,7 @@ from howsure.predictions.predictions import Predictions
 from howsure.tallies.tally import Tally
 
 SURE = 0.9  # confidence from which a pixel counts as sure
+SCORES = ("mean_confidence", "mean_certainty", "sure_pixels")
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,17 +46,29 @@ class Images:
         """1 − Dice of each image."""
         return 1.0 - self.dice.mean(axis=1)
 
-    def predictions(self) -> Predictions:
-        """One row per image: its mean confidence, 1 − Dice as its loss, its name as id: what a policy is fitted on."""
-        return Predictions.from_confidence(self.scores["mean_confidence"], loss=self.loss, ids=self.names)
+    def predictions(self, score: str | None = None) -> Predictions:
+        """One row per image: its score as confidence, 1 − Dice as its loss, its name as id: what a policy is fitted on.
+
+        The first score unless named: the given one, or the mean confidence of the pixels.
+        """
+        return Predictions.from_confidence(self.score(score), loss=self.loss, ids=self.names)
+
+    def score(self, name: str | None = None) -> Floats:
+        """A score by its name; the first unless named."""
+        if name is not None and name not in self.scores:
+            raise InputError(f"{name!r} is no score of images; there are {', '.join(self.scores)}.")
+        return self.scores[name or next(iter(self.scores))]
 
     def outcomes(self, score: str | None = None) -> Outcomes:
         """Images with a score and their loss; the first score unless named."""
-        return Outcomes(self.scores[score or next(iter(self.scores))], loss=self.loss, id=self.names)
+        return Outcomes(self.score(score), loss=self.loss, id=self.names)
 
 
-def images_of(preds: Predictions, classes: Sequence[int] | None = None) -> Images:
+def images_of(preds: Predictions, classes: Sequence[int] | None = None, score: str | None = None) -> Images:
     """Each image of pixel predictions. Both masks empty: Dice 1; one of them empty: Dice 0.
+
+    `score` names a further column of the predictions (`attributes`), higher = trust more, that is averaged over the
+    pixels of an image and becomes its first score; or one of the usual scores, which then comes first.
 
     >>> p = [[0.9, 0.1], [0.2, 0.8], [0.7, 0.3], [0.6, 0.4]]
     >>> found = images_of(Predictions.from_probs(p, [0, 1, 0, 1], group=["a", "a", "b", "b"]))
@@ -68,19 +81,33 @@ def images_of(preds: Predictions, classes: Sequence[int] | None = None) -> Image
     mean: Callable[[Array], Floats] = lambda a: np.bincount(unit, a) / size
     said, true, c = preds.prediction, preds.labels, preds.columns
     whole = np.log(preds.k) if preds.k is not None and preds.k > 1 else 1.0
+    scores = {
+        "mean_confidence": mean(c.max_prob),
+        "mean_certainty": 1.0 - np.clip(mean(c.entropy) / whole, 0.0, 1.0),
+        "sure_pixels": mean((c.max_prob >= SURE).astype(np.float64)),
+    }
+    if score is not None:
+        scores = {score: scores[score] if score in scores else _given(preds, score, unit)} | scores
     return Images(
         np.arange(len(names), dtype=np.int64) if preds.layout is None else np.unique(preds.layout.unit),
         names,
         fore,
         np.stack([_dice(unit, said == f, true == f) for f in fore], axis=1),
-        {
-            "mean_confidence": mean(c.max_prob),
-            "mean_certainty": 1.0 - np.clip(mean(c.entropy) / whole, 0.0, 1.0),
-            "sure_pixels": mean((c.max_prob >= SURE).astype(np.float64)),
-        },
+        scores,
         mean(np.isin(said, fore).astype(np.float64)),
         mean(np.isin(true, fore).astype(np.float64)),
     )
+
+
+def _given(preds: Predictions, name: str, unit: Ints) -> Floats:
+    """A further column, averaged over the pixels of each image; what is the same in all of them stays what it is."""
+    known = preds.attributes or {}
+    if name not in known:
+        there = ", ".join([*SCORES, *known])
+        raise InputError(f"there is no column {name!r} for a score of images; there are {there}.")
+    column = check.finite(check.column(known[name], name).astype(np.float64), name)
+    first = column[np.unique(unit, return_index=True)[1]]
+    return first + np.bincount(unit, column - first[unit]) / np.bincount(unit)
 
 
 def _units(preds: Predictions) -> tuple[Ints, Array]:

@@ -77,8 +77,11 @@ CALLS = (
     "positives weighed by the odds of the threshold; treating none has 0 (Vickers & Elkin 2006)."
 )
 SLICED = ("accuracy", "AURC", "ECE", "accepted")
-ACCEPTED = ("mean confidence from", "images accepted", "their 1 − Dice", "at most")
-PROMISED = "The mean 1 − Dice of accepted images, promised with Hoeffding & Bentkus; the others go to a reader."
+ACCEPTED = ("images accepted", "their 1 − Dice", "at most")
+PROMISED = (
+    "The mean 1 − Dice of accepted images, each row a promise by itself (threshold --loss dice --bound betting); the "
+    "others go to a reader."
+)
 EMPTY_MASKS = "Both masks empty: Dice 1. One of them empty: Dice 0."
 SCORES_OF_IMAGES = {
     "mean_confidence": "mean confidence of pixels",
@@ -243,6 +246,8 @@ def images(report: ReportData) -> list[Table]:
     found = report.get("images")
     if found is None:
         return []
+    first = found["scores"][0]["name"]
+    trusted = "mean confidence" if first == "mean_confidence" else SCORES_OF_IMAGES.get(first, first)
     promises = [[number(p["risk"]), *_accepted(p)] for p in found["promises"]]
     scores = [[SCORES_OF_IMAGES.get(s["name"], s["name"]), *_with_limits(s["aurc"])] for s in found["scores"]]
     classes = [[c["name"], *_with_limits(c["dice"]), f"{c['missed']:,}", f"{c['perfect']:,}"] for c in found["classes"]]
@@ -251,7 +256,12 @@ def images(report: ReportData) -> list[Table]:
         for r in found["rows"]
     ]
     tables = [
-        Table("Which images may it decide alone?", ["mean 1 − Dice at most", *ACCEPTED], promises, PROMISED),
+        Table(
+            "Which images may it decide alone?",
+            ["mean 1 − Dice at most", f"{trusted} from", *ACCEPTED],
+            promises,
+            PROMISED,
+        ),
         Table(
             "Which score orders images best?",
             ["score of an image", "AURC\N{NO-BREAK SPACE}↓", "interval"],
@@ -264,7 +274,7 @@ def images(report: ReportData) -> list[Table]:
             classes,
             " ".join(filter(None, (EMPTY_MASKS, _unsafe([c["dice"] for c in found["classes"]])))),
         ),
-        Table("The worst images", ["image", "Dice", "mean confidence", "predicted", "true"], worst),
+        Table("The worst images", ["image", "Dice", trusted, "predicted", "true"], worst),
     ]
     return [table for table in tables if table.rows]
 

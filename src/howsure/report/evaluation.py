@@ -71,6 +71,7 @@ def evaluate(
     by: By | None = None,
     threshold: float | None = None,
     loss: str | None = None,
+    image_score: str | None = None,
     images: Any = None,
     before: Predictions | None = None,
     files: Sequence[str | Path] = (),
@@ -89,7 +90,8 @@ def evaluate(
     `threshold` is the score from which on samples count as accepted there. `images`, one per sample, make thumbnails of
     likely label errors; `before`, the same samples before calibration, adds what changed. `files` and `command` are
     only recorded. `loss="dice"` adds images as units to a report on pixels (`image_tally`), `images` being one picture
-    for each. Limits hold at `level`; where the predictions have a `group`, its samples count as one.
+    for each, and `image_score` a column that orders them (`images_of`). Limits hold at `level`; where the predictions
+    have a `group`, its samples count as one.
 
     >>> from howsure import Predictions
     >>> evaluate(Predictions.from_probs([[0.9, 0.1], [0.2, 0.8]], [0, 1]))
@@ -99,7 +101,7 @@ def evaluate(
     sure = Sureness(level, seed).check()
     origin = provenance(preds, files, command, seed=seed, level=level)
     preds, columns = sliced(preds, by)
-    focus = focused(Focus(positive, loss=loss), cuts_known(preds, columns))
+    focus = focused(Focus(positive, loss=loss, image_score=image_score), cuts_known(preds, columns))
     first: Score = scores[0] if scores else "max_prob"
     asked = Asked(sure, origin, images, before, first, preds, thresholds=thresholds, threshold=threshold)
     return report(Summary.of(preds, scores, focus), asked)

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from howsure._core.check import Array, Floats, InputError
 from howsure.predictions import Predictions
+from howsure.predictions.images import SCORES
 
 BINNED = re.compile(r"(.+):([-+.\deE]+(?:,[-+.\deE]*)*)")
 DISTINCT = 30  # numbers of a column that are still values of their own
@@ -79,15 +80,30 @@ class Focus:
     positive: str | int | None = None
     by: tuple[Cut, ...] = ()
     loss: str | None = None
+    image_score: str | None = None  # a column, or the name of a score of images, that comes first
 
     def __post_init__(self) -> None:
         if self.loss not in (None, "dice"):
             raise InputError(f"loss is {self.loss!r}; 'dice' (images with masks) or nothing is needed.")
+        if self.image_score is not None and self.loss is None:
+            raise InputError("a score of images is given without images; say loss='dice' (--loss dice) too.")
 
     @classmethod
-    def of(cls, positive: str | int | None, by: Iterable[str], loss: str | None = None) -> Focus:
+    def of(
+        cls, positive: str | int | None, by: Iterable[str], loss: str | None = None, image_score: str | None = None
+    ) -> Focus:
         """From what a caller wrote."""
-        return cls(positive, tuple(Cut.of(text) for text in dict.fromkeys(by)), loss)
+        return cls(positive, tuple(Cut.of(text) for text in dict.fromkeys(by)), loss, image_score)
+
+    @property
+    def columns(self) -> list[str]:
+        """Columns beside the predictions that are needed."""
+        own = self.image_score is not None and self.image_score not in SCORES
+        return [
+            *dict.fromkeys(
+                [*(cut.column for cut in self.by), *([self.image_score] if own and self.image_score else [])]
+            )
+        ]
 
     def streamed(self) -> Focus:
         """Return self; raise where bins need all samples before any of them is counted."""

@@ -39,16 +39,16 @@ class ImageSums:
     maps: dict[tuple[int, int], Array]  # by place: predicted + 2 · true foreground, of the worst images
 
     @classmethod
-    def of(cls, preds: Predictions, place: tuple[int, int]) -> ImageSums:
-        """The images of predictions that begin at a row of a file."""
-        found = images_of(preds)
+    def of(cls, preds: Predictions, place: tuple[int, int], score: str | None = None) -> ImageSums:
+        """The images of predictions that begin at a row of a file; `score` as in `images_of`."""
+        found = images_of(preds, score=score)
         first = _first_rows(preds)
         where = np.stack([np.full(len(first), place[0]), place[1] + first], axis=1)
         return cls(found, where, _maps(preds, found, where))
 
     @property
     def outcomes(self) -> Outcomes:
-        """Images by their mean confidence, with 1 − Dice as loss."""
+        """Images by their first score, the mean confidence unless another is given, with 1 − Dice as loss."""
         return self.images.outcomes()
 
 
@@ -131,7 +131,7 @@ def _score(name: str, images: Images, level: float) -> ImageScore:
 
 
 def _promise(o: Outcomes, risk: float, level: float) -> ImagePromise:
-    g = guaranteed_threshold(o.tally(), risk=risk, delta=1 - level)
+    g = guaranteed_threshold(o, risk=risk, delta=1 - level, bound="betting")
     none = not g.feasible
     return {
         "risk": risk,
@@ -159,7 +159,7 @@ def _row(s: ImageSums, i: int, pictures: Sequence[ArrayLike] | None) -> ImageRow
     images = s.images
     row: ImageRow = {
         "name": str(images.names[i]),
-        "score": float(images.scores["mean_confidence"][i]),
+        "score": float(images.score()[i]),
         "dice": float(1 - images.loss[i]),
         "predicted": float(images.predicted[i]),
         "true": float(images.true[i]),

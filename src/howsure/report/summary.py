@@ -250,7 +250,7 @@ def _summed(samples: Samples, place: Place, tallies: Tallies) -> Summary:
         suspects(samples, place),
         tallies.slices,
         labels=None if shape.labels is None else LabelSums.of(p),
-        images=ImageSums.of(p, place) if samples.focus.loss == "dice" else None,
+        images=ImageSums.of(p, place, samples.focus.image_score) if samples.focus.loss == "dice" else None,
     )
 
 

@@ -58,6 +58,7 @@ def evaluate_files(
     multilabel: bool = False,
     sums_to_one: bool = False,
     loss: str | None = None,
+    image_score: str | None = None,
     map: Map | None = None,
     resume: str | os.PathLike[str] | None = None,
     skip_corrupt: bool = False,
@@ -87,7 +88,7 @@ def evaluate_files(
     columns = (by,) if isinstance(by, str) else tuple(by)
     settings = Settings(
         *(_scores(scores, compact), split, mc, renormalise, _names(names), compact, skip_corrupt, positive, columns),
-        *(multilabel, sums_to_one, loss),
+        *(multilabel, sums_to_one, loss, image_score),
     )
     settings.focus.streamed()
     job = planned(expanded(paths), settings)

@@ -42,12 +42,13 @@ class Settings:
     multilabel: bool = False
     sums_to_one: bool = False
     loss: str | None = None
+    image_score: str | None = None
     version: str = __version__  # of the driver; workers must run the same
 
     @property
     def wanted(self) -> Wanted:
         """The same for the readers."""
-        columns = tuple(cut.column for cut in self.focus.by)
+        columns = tuple(self.focus.columns)
         return Wanted(
             *(self.split, self.mc, dict(self.names), self.renormalise),
             multilabel=self.multilabel,
@@ -58,7 +59,7 @@ class Settings:
     @property
     def focus(self) -> Focus:
         """What a report looks at beside the whole."""
-        return Focus.of(self.positive, self.by, self.loss)
+        return Focus.of(self.positive, self.by, self.loss, self.image_score)
 
 
 @dataclass(frozen=True)
