@@ -62,6 +62,51 @@ def test_labels_are_joined_by_id(files):
     assert found["months"][0]["labelled"]["held"]
 
 
+def answers(path: Path, seed: int, missing: float, *, labelled: bool) -> Path:
+    """A table with months, whose rows without an answer have nothing but the reason."""
+    rng = np.random.default_rng(seed)
+    rows = ["id,confidence,prediction,month,ward,no_answer" + (",correct" if labelled else "")]
+    for i in range(1200):
+        s, month = rng.beta(8, 2), ("May", "June", "July")[i // 400]
+        gone = rng.random() < (missing if month == "July" else 0.01)
+        cells = [str(i), "" if gone else f"{s:.4f}", "" if gone else "cat", month, "ab"[i % 2], "refused" * gone]
+        rows.append(",".join(cells) + (("," if gone else f",{int(rng.random() < s)}") if labelled else ""))
+    path.write_text("\n".join(rows) + "\n")
+    return path
+
+
+def test_missing_answers_are_tested_month_by_month(tmp_path):
+    past, new = (
+        answers(tmp_path / "past.csv", 0, 0.01, labelled=True),
+        answers(tmp_path / "y.csv", 1, 0.1, labelled=False),
+    )
+    run = howsure("monitor", past, new, "--month", "month", "--by", "ward", "--json")
+    assert run.returncode == 0, run.stderr
+    data = json.loads(run.stdout)
+    assert [m["name"] for m in data["months"]] == ["May", "June", "July"]
+    assert sum(m["n"] for m in data["months"]) < 1200
+    silent = [next(d for d in m["drift"] if d["column"] == "no answer") for m in data["months"]]
+    assert [d["drifted"] for d in silent] == [False, False, True]
+    assert data["months"][2]["unanswered"] == pytest.approx(1 - data["months"][2]["n"] / 400)
+    assert sum(p["n"] for p in data["months"][0]["estimate"]["groups"]) == data["months"][0]["n"]
+    chunks = json.loads(howsure("monitor", past, new, "--chunk", "400", "--json").stdout)
+    assert [m["n"] for m in chunks["months"]] == [m["n"] for m in data["months"]]
+
+
+def test_months_stand_in_order(files, tmp_path):
+    lines = files["may"].read_text().splitlines()
+    for name, cells in (("number", ("10", "9", "2")), ("date", ("2024-10", "2024-09", "2024-02"))):
+        rows = [f"{line},{cells[i % 3]}" for i, line in enumerate(lines[1:])]
+        (tmp_path / f"{name}.csv").write_text("\n".join([lines[0] + ",when", *rows]) + "\n")
+        found = json.loads(
+            howsure("monitor", files["past"], tmp_path / f"{name}.csv", "--month", "when", "--json").stdout
+        )
+        assert [m["name"] for m in found["months"]] == list(cells[::-1])
+    (tmp_path / "none.csv").write_text("\n".join([lines[0] + ",when", *(f"{line}," for line in lines[1:])]) + "\n")
+    run = howsure("monitor", files["past"], tmp_path / "none.csv", "--month", "when")
+    assert (run.returncode, "none.csv has 1,500 rows without a when" in run.stderr) == (2, True), run.stderr
+
+
 BAD = {
     "empty month": ("prob_0,prob_1\n", "empty|no rows|no data"),
     "other classes": ("prob_0,prob_1,prob_2\n0.2,0.3,0.5\n", "has 2 classes, the new data 3"),

@@ -1,12 +1,15 @@
 """monitor(): months beside a reference, in every form, with limits and labels."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 import howsure as hs
 from howsure import InputError, Predictions, monitor
 from howsure.policies import Policy
-from howsure.report.unlabelled.drift import numbers_drift, values_drift
+from howsure.predictions import Unanswered
+from howsure.report.unlabelled.drift import numbers_drift, share_drift, values_drift
 from schemas import validate
 from two_classes import drawn, harder, without
 
@@ -78,9 +81,45 @@ def test_groups_are_estimated_and_compared():
     assert next(d for d in data["drift"] if d["column"] == "group")["drifted"]
 
 
-def test_missing_answers_are_a_column():
-    past = hs.Predictions.from_confidence(np.linspace(0.5, 1, 400), np.arange(400) % 4 > 0)
-    assert [d["column"] for d in monitor(past, past).data["months"][0]["drift"]] == ["score"]
+def silent(preds: Predictions, missing: int) -> Predictions:
+    return replace(preds, unanswered=Unanswered(missing=missing))
+
+
+def test_missing_answers_are_a_column_where_some_are_missing():
+    past, later = drawn(2000, 0), without(drawn(500, 1))
+    columns = [d["column"] for d in monitor(past, later).data["months"][0]["drift"]]
+    assert columns == ["score", "answer"]
+    found = monitor(silent(past, 20), silent(later, 40))
+    assert found.data["tests"] == 3
+    drift = next(d for d in found.data["months"][0]["drift"] if d["column"] == "no answer")
+    assert drift["effect"] == pytest.approx(40 / 540 - 20 / 2020)
+    assert drift["drifted"]
+    assert (found.data["reference"]["unanswered"], found.data["months"][0]["unanswered"]) == (20 / 2020, 40 / 540)
+    assert "no answer 1.0 % to 7.4 %" in found.to_markdown()
+
+
+def test_a_share_is_tested_exactly():
+    """Fisher's exact test by hand: 3 of 4 beside 1 of 4 has the p-value 34/70."""
+    assert share_drift("x", 3, 4, 1, 4).p == pytest.approx(34 / 70)
+    assert share_drift("x", 0, 3000, 4, 1000).p == pytest.approx(0.25**4, rel=0.01)
+    assert share_drift("x", 0, 10, 0, 20).p == 1.0
+    assert share_drift("x", 5_000_000, 10_000_000, 5_000_100, 10_000_000).p == pytest.approx(0.965, abs=0.002)
+    assert share_drift("x", 0, 1_000_000, 1_000_000, 1_000_000).p == 0.0
+
+
+def test_rare_missing_answers_keep_the_level():
+    rng = np.random.default_rng(0)
+    some, later = rng.binomial(3000, 0.001, 3000).tolist(), rng.binomial(1000, 0.001, 3000).tolist()
+    small = [share_drift("no answer", a, 3000, b, 1000).p < 0.005 for a, b in zip(some, later, strict=True)]
+    assert sum(small) <= 15
+
+
+def test_missing_answers_of_groups_count_as_many_rows_as_there_are_groups():
+    rows = np.repeat(np.arange(50), 40)
+    past, later = drawn(2000, 0, group=rows), without(drawn(2000, 1, group=rows))
+    columns = monitor(silent(past, 20), silent(later, 80)).data["months"][0]["drift"]
+    drift = next(d for d in columns if d["column"] == "no answer")
+    assert drift["p"] == pytest.approx(share_drift("no answer", 0, 50, 2, 52).p)
 
 
 def test_drift_tests_keep_their_level():

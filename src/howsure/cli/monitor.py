@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 import numpy as np
 
-from howsure._core.check import InputError
+from howsure._core.check import Array, Bools, InputError
 from howsure.cli.common import command_line, name_table, note, read_files, reading, say, showing, working
 
 if TYPE_CHECKING:
     from howsure.policies.policy import Policy
-    from howsure.predictions import Predictions
+    from howsure.predictions import Predictions, Unanswered
 
 LABELS = ("label", "labels", "y", "target", "targets")
 
@@ -68,7 +69,6 @@ def command(
       howsure monitor val.parquet year.parquet --month month --json
     """
     from howsure.cli.evaluate import writer
-    from howsure.formats import read_column
     from howsure.report.unlabelled.monitoring import monitor
 
     targets = [*out, *([html] if html else [])]
@@ -84,7 +84,7 @@ def command(
             policy=None if policy is None else _policy(policy),
             labels=known,
             by=slices,
-            reference_by=None if by is None else read_column(reference, by),
+            reference_by=None if by is None else _Rows.of(reference, past, how).column(by),
             max_drop=max_drop,
             level=level,
             drift_level=drift_level,
@@ -114,29 +114,95 @@ def _policy(path: str) -> Policy:
     return found
 
 
+@dataclass(frozen=True)
+class _Rows:
+    """The rows of a file: why each has no answer, "" where it has one and so stands among the predictions."""
+
+    path: str
+    why: Array
+
+    @classmethod
+    def of(cls, path: str, preds: Predictions, how: Mapping[str, Any]) -> _Rows:
+        from howsure.formats import read_column
+
+        if preds.unanswered is None or not preds.unanswered.total:
+            return cls(path, np.full(preds.n, ""))
+        name = name_table(how["names"]).get("no_answer", "no_answer")
+        why = np.array(["" if cell == "None" else cell.strip().lower() for cell in read_column(path, name)])
+        if (why == "").sum() != preds.n:
+            got = f"has rows without a confidence that column {name!r} does not explain"
+            raise InputError(
+                Path(path).name, got=got, need="--by, --month and --chunk need to know which rows they are"
+            )
+        return cls(path, why)
+
+    def every(self, name: str) -> Array:
+        """A column, of all rows."""
+        from howsure.formats import read_column
+
+        return np.array(read_column(self.path, name))
+
+    def column(self, name: str) -> Array:
+        """A column, of the rows with an answer."""
+        return self.every(name)[self.why == ""]
+
+    def unanswered(self, mine: Bools) -> Unanswered:
+        """How many of some rows have no answer."""
+        from howsure.predictions import Unanswered
+
+        return Unanswered(
+            **{word: int((self.why[mine] == word).sum()) for word in ("unparseable", "refused", "missing")}
+        )
+
+
 def _months(
     files: Sequence[str], by: str | None, month: str | None, chunk: int | None, how: Mapping[str, Any]
 ) -> tuple[dict[str, Predictions], dict[str, Any] | None, dict[str, list[str]]]:
     """The new data by month, the column to slice by, and the files, all by the month's name."""
-    from howsure.formats import read_column
-
     if (month is not None or chunk is not None) and len(files) > 1:
         raise InputError("--month and --chunk cut one file into months; several files are months already.")
     read = {_name(f, files): _unlabelled(f, how) for f in files}
-    columns = {} if by is None else {_name(f, files): np.array(read_column(f, by)) for f in files}
+    cut = by is not None or month is not None or chunk is not None
+    rows = {_name(f, files): _Rows.of(f, read[_name(f, files)], how) for f in files if cut}
+    columns = {} if by is None else {name: found.column(by) for name, found in rows.items()}
     sources = {_name(f, files): [f] for f in files}
     if month is None and chunk is None:
         return read, columns or None, sources
-    (name, whole), rows = next(iter(read.items())), {}
-    if month is not None:
-        value = np.array(read_column(files[0], month))
-        rows = {str(v): np.flatnonzero(value == v) for v in np.unique(value).tolist()}
-    elif chunk is not None:
-        if chunk < 1:
-            raise InputError(f"--chunk {chunk}; at least one row is needed.")
-        rows = {f"rows {i + 1:,}": np.arange(i, min(i + chunk, whole.n)) for i in range(0, whole.n, chunk)}
-    parts = {key: columns[name][mine] for key, mine in rows.items()} if columns else None
-    return {key: whole[mine] for key, mine in rows.items()}, parts, dict.fromkeys(rows, sources[name])
+    name, whole = next(iter(read.items()))
+    of = _by_column(rows[name], month) if month is not None else _by_rows(len(rows[name].why), chunk or 0)
+    answered = rows[name].why == ""
+    mine = {key: np.flatnonzero(there[answered]) for key, there in of.items()}
+    for key in of:
+        if not len(mine[key]):
+            raise InputError(f"month {key!r}", got="has no row with an answer", need="at least one is needed")
+    parts = {key: columns[name][at] for key, at in mine.items()} if columns else None
+    months = {key: replace(whole[at], unanswered=rows[name].unanswered(of[key])) for key, at in mine.items()}
+    return months, parts, dict.fromkeys(mine, sources[name])
+
+
+def _by_column(rows: _Rows, month: str) -> dict[str, Bools]:
+    """The rows of each month: numbers by size, dates by their digits, names in the order of the file."""
+    value = rows.every(month)
+    empty = int(np.isin(value, ("", "None", "nan")).sum())
+    if empty:
+        raise InputError(Path(rows.path).name, got=f"has {empty:,} rows without a {month}", need="each needs one")
+    names: list[str] = list(dict.fromkeys(value.tolist()))
+    if all(name[:1].isdigit() for name in names):
+        names.sort(key=_when)
+    return {name: value == name for name in names}
+
+
+def _when(name: str) -> tuple[float, str]:
+    try:
+        return float(name), name
+    except ValueError:
+        return 0.0, name
+
+
+def _by_rows(n: int, chunk: int) -> dict[str, Bools]:
+    if chunk < 1:
+        raise InputError(f"--chunk {chunk}; at least one row is needed.")
+    return {f"rows {i + 1:,}": np.arange(n) // chunk == i // chunk for i in range(0, n, chunk)}
 
 
 def _name(path: str, files: Sequence[str]) -> str:

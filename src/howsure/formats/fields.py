@@ -13,7 +13,7 @@ from howsure._core.text import array_of
 from howsure.formats import cells, llm
 from howsure.formats.cells import Column
 from howsure.formats.contents import Cells, Contents, Report, refuse
-from howsure.formats.names import ATTRIBUTE, Wanted, attributes, choose, class_names, kind, no_split, plan
+from howsure.formats.names import ATTRIBUTE, Plan, Wanted, attributes, choose, class_names, kind, no_split, plan
 from howsure.predictions.unanswered import Unanswered
 
 GAPS = 20  # columns with empty values until a table is given up
@@ -64,7 +64,7 @@ def fields(contents: Contents, wanted: Wanted, report: Report = refuse) -> Field
     parts = {part: found[part] for part in (value, *beside, "class_names") if part in found}
     parts |= attributes(contents, wanted)
     vectors = (*VECTORS, "labels") if wanted.multilabel else VECTORS
-    how = _Load(contents, report, wanted.narrow, vectors)
+    how = _Load(contents, report, wanted.narrow, vectors, _silent(parts, contents))
     loaded = {p: _load(p, names, how) for p, names in parts.items() if p != "samples"}
     if value == "samples":
         loaded |= _sampled(Column(cells_of(contents, parts[value][0]), parts[value][0], contents, report), loaded)
@@ -91,6 +91,27 @@ class _Load:
     report: Report
     narrow: bool
     vectors: tuple[str, ...]
+    silent: frozenset[int] = frozenset()  # rows without a confidence that say why
+
+
+def _silent(parts: Plan, contents: Contents) -> frozenset[int]:
+    """Rows whose confidence is empty and whose `no_answer` is not."""
+    if "no_answer" not in parts or "confidence" not in parts:
+        return frozenset()
+    why, stated = (contents.entries[parts[part][0]].load() for part in ("no_answer", "confidence"))
+    if isinstance(stated, np.ndarray):
+        return frozenset()
+    both = zip(_as_cells(why), stated, strict=True)
+    return frozenset(row for row, (reason, cell) in enumerate(both) if reason and cell in ("", None))
+
+
+def _filled(part: str, column: Column, silent: frozenset[int]) -> Column:
+    """The column with something in the empty cells of rows that are not answered: they are left out later."""
+    if not silent or part == "no_answer":
+        return column
+    given = next((cell for row, cell in enumerate(column.cells) if row not in silent), "0")
+    cells = [given if row in silent and cell in ("", None) else cell for row, cell in enumerate(column.cells)]
+    return replace(column, cells=cells)
 
 
 def _load(part: str, names: tuple[str, ...], how: _Load) -> _Loaded:
@@ -103,7 +124,10 @@ def _load(part: str, names: tuple[str, ...], how: _Load) -> _Loaded:
         return _Loaded(cells.anything(columns[0]))
     if part in how.vectors:
         return _vectors(part, columns, how.narrow)
-    return _Loaded(TYPED.get(part, cells.names)(columns[0]))
+    made = TYPED.get(part, cells.names)(_filled(part, columns[0], how.silent))
+    if part == "confidence":
+        made[list(how.silent)] = np.nan
+    return _Loaded(made)
 
 
 def _columns(names: tuple[str, ...], contents: Contents) -> Iterator[tuple[str, Array | Cells]]:

@@ -109,8 +109,7 @@ def read_column(paths: PathLike | Iterable[PathLike], name: str) -> list[str]:
     """
     out: list[str] = []
     for path in _listed(paths):
-        module, there = found(path)
-        for run in module.read(there, None):
+        for run in opened(path, Wanted(), None)[0]:
             if name not in run.entries:
                 raise InputError(path.name, got=f"has no column {name!r}", need=f"it has {', '.join(run.entries)}")
             out.extend(str(cell) for cell in cells_of(run, name))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 
 from markupsafe import Markup
 
 from howsure.render import svg
 from howsure.render.html import render, safe_json
-from howsure.render.model import Column, DriftData, MonitorData, MonthData, Number, PartData
+from howsure.render.model import Column, DriftData, MonitorData, MonthData, Number, PartData, PastData
 from howsure.render.pictures import Picture, drawn, edges, middles, top
 from howsure.render.tables import Sheet, Table
 from howsure.render.words import NONE, between_percent, level, number, origin, percent, points
@@ -55,19 +56,23 @@ def _share(n: Number) -> str:
 def _months(data: MonitorData) -> Table:
     """The time line."""
     past = data["reference"]
-    rows = [["reference", f"{past['n']:,}", *_both(past["accuracy"]), NONE, NONE]]
+    silent = any(side["unanswered"] for side in (past, *data["months"]))
+    missing: Callable[[PastData | MonthData], list[str]] = lambda m: [percent(m["unanswered"])] if silent else []
+    rows = [["reference", f"{past['n']:,}", *_both(past["accuracy"]), *missing(past), NONE, NONE]]
     rows += [
         [
             m["name"],
             f"{m['n']:,}",
             *_both(m["estimate"]["accuracy"]),
+            *missing(m),
             percent(m["estimate"]["outside"]),
             ", ".join(d["column"] for d in m["drift"] if d["drifted"]) or "none",
         ]
         for m in data["months"]
     ]
+    head = ["", "rows", "accuracy", "interval", *(["no answer"] if silent else []), "never seen", "drift"]
     note = "Estimated without labels; the limits are those of the accuracy that labels would show."
-    return Table("Accuracy", ["", "rows", "accuracy", "interval", "never seen", "drift"], rows, note)
+    return Table("Accuracy", head, rows, note)
 
 
 def _both(n: Number) -> list[str]:

@@ -182,11 +182,11 @@ def test_no_answer_is_a_column_of_any_table(tmp_path: Path) -> None:
 
 def test_two_files_add_what_was_not_answered(tmp_path: Path) -> None:
     for name in "ab":
-        (tmp_path / f"{name}.csv").write_text(f"id,confidence,correct,no_answer\n{name},0.9,1,\n{name}2,,0,refused\n")
-    with pytest.raises(hs.InputError, match="the value is empty"):  # an empty cell of a plain table is a mistake
+        (tmp_path / f"{name}.csv").write_text(f"id,confidence,correct,no_answer\n{name},0.9,1,\n{name}2,,0,\n")
+    with pytest.raises(hs.InputError, match="the value is empty"):  # an empty cell without a reason is a mistake
         hs.read([tmp_path / "a.csv", tmp_path / "b.csv"])
     for name in "ab":
-        (tmp_path / f"{name}.csv").write_text(f"id,confidence,correct,no_answer\n{name},0.9,1,\n{name}2,0,0,refused\n")
+        (tmp_path / f"{name}.csv").write_text(f"id,confidence,correct,no_answer\n{name},0.9,1,\n{name}2,,,refused\n")
     preds = hs.read([tmp_path / "a.csv", tmp_path / "b.csv"])
     assert preds.unanswered is not None
     assert preds.unanswered.refused == 2

@@ -7,10 +7,11 @@ from math import sqrt
 
 import numpy as np
 
-from howsure._core.check import Array, Bools, Floats, Ints
+from howsure._core.check import Array, Floats, Ints
 
 EXPECTED = 5.0  # rows that a value should have on each side for the test; rarer ones are pooled
 NAMED = 5  # values that are named as having moved most
+FAR = 50  # standard deviations beyond which a probability is 0
 
 
 @dataclass(frozen=True)
@@ -68,16 +69,29 @@ def values_drift(column: str, reference: Array, new: Array) -> Drift:
     return Drift(column, float(np.abs(share[1] - share[0]).sum() / 2), "share of rows that changed", p, moved)
 
 
-def share_drift(column: str, reference: Bools | float, n: int, new: Bools | float, m: int) -> Drift:
-    """A share beside that of the reference."""
-    a, b = float(np.mean(reference)), float(np.mean(new))
-    counts = np.array([[n * (1 - a), n * a], [m * (1 - b), m * b]])
-    expected = counts.sum(axis=1, keepdims=True) * counts.sum(axis=0) / counts.sum()
-    from scipy.special import chdtrc
+def share_drift(column: str, some: int, n: int, later: int, m: int) -> Drift:
+    """A share, `later` of `m` rows beside `some` of `n`: the change, with Fisher's exact p-value, right for rare ones.
 
-    with np.errstate(invalid="ignore", divide="ignore"):
-        statistic = float(np.nansum((counts - expected) ** 2 / expected))
-    return Drift(column, abs(b - a), "change of the share", float(chdtrc(1, statistic)), ((column, a, b),))
+    >>> share_drift("no answer", 0, 3000, 4, 1000).p  # (1/4)^4: all four fell into the later quarter of the rows
+    0.004
+    """
+    share = some / n, later / m
+    p = _exact(some, n, some + later, m)
+    return Drift(column, abs(share[1] - share[0]), "change of the share", p, ((column, *share),))
+
+
+def _exact(some: int, n: int, total: int, m: int) -> float:
+    """The probability that `total` of n + m rows fall among the n as unevenly as `some` did, or more so."""
+    from scipy.special import betaln
+
+    middle, spread = n * total / (n + m), sqrt(n * m * total * (n + m - total) / (n + m) ** 3)
+    ends = middle - FAR * (spread + 1), middle + FAR * (spread + 1)
+    if not ends[0] <= some <= ends[1]:
+        return 0.0
+    x = np.arange(max(0, total - m, int(ends[0])), min(n, total, int(ends[1])) + 1, dtype=np.float64)
+    log = -betaln(x + 1, n - x + 1) - betaln(total - x + 1, m - total + x + 1)
+    chance = np.exp(log - log.max())
+    return float(chance[chance <= chance[some - int(x[0])] * (1 + 1e-6)].sum() / chance.sum())
 
 
 def _pooled(counts: Floats) -> Floats:

@@ -117,11 +117,11 @@ def monitor(
     """Compare new data, or a series of months by name, with a labelled reference of the same model.
 
     Each month gets its `estimate`, what the `policy` would accept, and tests for drift of score, answers, missing
-    answers, coverage and of the groups in `by` (a value per row; by month where there are several). `drift_level`
-    holds for all tests of the call together (Bonferroni); rows of a group count once. `labels` maps ids to labels where
-    some have come: they say how far the estimate was off, and count instead of it. With `max_drop` a month passes where
-    the unfavourable limit of its accuracy is at most that far below the accuracy of the reference. Drift alone fails
-    nothing.
+    answers (where either side lacks some), coverage and of the groups in `by` (a value per row; by month where there
+    are several). `drift_level` holds for all tests of the call together (Bonferroni); rows of a group count once.
+    `labels` maps ids to labels where some have come: they say how far the estimate was off, and count instead of it.
+    With `max_drop` a month passes where the unfavourable limit of its accuracy is at most that far below the accuracy
+    of the reference. Drift alone fails nothing.
 
     >>> rng = np.random.default_rng(0)
     >>> s = rng.beta(5, 1.2, 3000); later = rng.beta(4, 1.5, 1000)
@@ -199,13 +199,14 @@ class _Side:
     answer: Array | None
     accept: Bools | None
     by: Array | None
-    unanswered: float
-    rows: int
+    unanswered: int
+    asked: int  # rows, those without an answer too
     group: Array | None
 
     @classmethod
     def of(cls, preds: Predictions, policy: Policy | None, by: ArrayLike | None) -> _Side:
         made = None if policy is None else policy.decide(preds)
+        silent = 0 if preds.unanswered is None else preds.unanswered.total
         known = preds.kind != "confidence" or preds.known_prediction is not None
         answer = None if not known else preds.prediction if made is None else made.prediction
         if answer is not None and preds.class_names is not None and answer.dtype.kind in "iu":
@@ -216,10 +217,15 @@ class _Side:
             answer,
             None if made is None else made.accept,
             None if by is None else np.asarray(by).astype(str),
-            1 - preds.answered,
-            preds.n if preds.unanswered is None else preds.n + preds.unanswered.total,
+            silent,
+            preds.n + silent,
             preds.group,
         )
+
+    def silent(self) -> tuple[int, int]:
+        """Rows without an answer, and all rows; of grouped rows no more than there are groups."""
+        scale = 1.0 if self.group is None else len(np.unique(self.group)) / len(self.group)
+        return round(scale * self.unanswered), round(scale * self.asked)
 
     def one_of_each(self, a: Array, seed: int) -> Array:
         """One random row of each group; all rows where there are no groups."""
@@ -237,10 +243,10 @@ def _drifts(reference: _Side, new: _Side, seed: int) -> list[Drift]:
         a, b = pick(reference, reference.answer), pick(new, new.answer)
         out.append(values_drift("answer", a.astype(str), b.astype(str)))
     if reference.unanswered or new.unanswered:
-        out.append(share_drift("no answer", reference.unanswered, reference.rows, new.unanswered, new.rows))
+        out.append(share_drift("no answer", *reference.silent(), *new.silent()))
     if reference.accept is not None and new.accept is not None:
         a, b = pick(reference, reference.accept), pick(new, new.accept)
-        out.append(share_drift("accepted", a, len(a), b, len(b)))
+        out.append(share_drift("accepted", int(a.sum()), len(a), int(b.sum()), len(b)))
     if reference.by is not None and new.by is not None:
         out.append(values_drift("group", pick(reference, reference.by), pick(new, new.by)))
     return out
@@ -398,6 +404,6 @@ def _past(reference: Predictions, e: Estimate, side: _Side, low: float, high: fl
         else Number(value=e.reference_accuracy, low=None, high=None, why="rows are grouped or weighted"),
         coverage=e.reference_coverage,
         risk=e.reference_risk if isfinite(e.reference_risk) else None,
-        unanswered=side.unanswered,
+        unanswered=side.unanswered / side.asked,
         bars=_bars(side.score, low, high),
     )
