@@ -35,6 +35,7 @@ from howsure.render.words import (
 )
 
 TILES = ("accuracy", "aurc", "coverage_at_risk_0.01", "ece")
+IMAGE_TILES = ("dice_loss", "image_aurc", "accuracy", "ece")
 COSTS = (
     ("error", "Cost of a wrong answer", 10),
     ("deferral", "Cost of a deferral", 1),
@@ -111,7 +112,7 @@ def _parts(report: ReportData) -> dict[str, object]:
         "title": _title(report),
         "headline": headline(report),
         "level": level(report["provenance"]["level"]),
-        "tiles": [_tile(name, report["metrics"][name]) for name in TILES if name in report["metrics"]],
+        "tiles": [_tile(name, report["metrics"][name]) for name in _tiles(report) if name in report["metrics"]],
         **_operating(report),
         **_pictures(report),
         "evidence": evidence,
@@ -176,6 +177,11 @@ class Tile(NamedTuple):
     title: str
     value: str
     note: str
+
+
+def _tiles(report: ReportData) -> tuple[str, ...]:
+    """What stands at the top: numbers of images where they are the units."""
+    return IMAGE_TILES if "images" in report else TILES
 
 
 def _tile(name: str, entry: Entry) -> Tile:

@@ -32,7 +32,7 @@ from howsure.report.doors import predictions_in
 from howsure.report.findings import case_of, changes, findings, guarantees, verdict
 from howsure.report.focus import By, Focus, cuts_known, focused, sliced
 from howsure.report.labels import label_section
-from howsure.report.masks import image_section
+from howsure.report.masks import image_section, image_verdict
 from howsure.report.measurement import Sureness, measured
 from howsure.report.positive import THRESHOLDS, binary
 from howsure.report.provenance import provenance
@@ -155,6 +155,11 @@ def report(s: Summary, asked: Asked) -> Report:
         data["labels"] = label_section(s.labels, None if samples is None else samples.preds, sure.level)
     if s.images is not None:
         data["images"] = image_section(s.images, sure.level, s.shape.names, asked.images)
+        last = data["verdict"][-1]
+        data["verdict"] = [
+            *image_verdict(numbers["dice_loss"], data["images"]),
+            f"Pixels: {last[:1].lower()}{last[1:]}",
+        ]
     return Report(data)
 
 

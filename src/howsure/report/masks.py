@@ -15,7 +15,7 @@ from howsure.policies.guarantee import guaranteed_threshold
 from howsure.predictions import Predictions
 from howsure.predictions.images import Images, images_of
 from howsure.predictions.outcomes import Outcomes
-from howsure.render.model import ImageClass, ImagePromise, ImageRow, ImageScore, ImagesData
+from howsure.render.model import Entry, ImageClass, ImagePromise, ImageRow, ImageScore, ImagesData
 from howsure.report.measurement import with_limits
 from howsure.report.thumbnails import overlay
 from howsure.uncertainty.intervals import each_interval
@@ -23,6 +23,7 @@ from howsure.uncertainty.intervals import each_interval
 RISKS = (0.05, 0.1, 0.2, 0.3)  # mean loss of the accepted images that a promise is looked for
 LISTED, PICTURED, SIDE = 50, 12, 64
 FEW = 2
+WORTH = 0.05  # a share below this is not worth a sentence, where a larger one can be promised at the next risk
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +124,27 @@ def image_section(s: ImageSums, level: float, names: Sequence[str], pictures: Se
         "classes": [_class(images, i, names, level) for i in range(len(images.classes))],
         "rows": [_row(s, i, pictures) for i in worst(images.loss, images.names)[:LISTED].tolist()],
     }
+
+
+def image_verdict(loss: Entry, found: ImagesData) -> list[str]:
+    """Two sentences for those who read nothing else: how good the masks are, and which may be used as they are.
+
+    >>> image_verdict({"value": 0.2, "low": 0.1, "high": 0.3, "better": "lower"}, {"images": 9, "promises": []})[0]
+    'The mean Dice of 9 images is 0.800 (0.700 to 0.900).'
+    """
+    low, high, value = loss.get("low"), loss.get("high"), loss["value"] or 0.0
+    limits = "" if low is None or high is None else f" ({1 - high:.3f} to {1 - low:.3f})"
+    first = f"The mean Dice of {found['images']:,} images is {1 - value:.3f}{limits}."
+    good = [p for p in found["promises"] if p["threshold"] is not None]
+    p = next((p for p in good if p["coverage"] >= WORTH), good[-1] if good else None)
+    if p is None:
+        return [first, "No share of its masks can be promised to be good enough; all go to a reader."]
+    if p["coverage"] == 1:
+        which = "All masks may be used as they are: their mean 1 − Dice is"
+    else:
+        which = f"Masks of the surest {p['coverage'] * 100:.1f} % may be used as they are, the others go to a reader:"
+        which += " the mean 1 − Dice of the first is"
+    return [first, f"{which} at most {p['risk']:g}, {p['sure'] * 100:g} % sure."]
 
 
 def _score(name: str, images: Images, level: float) -> ImageScore:
