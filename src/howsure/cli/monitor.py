@@ -202,7 +202,8 @@ def _when(name: str) -> tuple[float, str]:
 def _by_rows(n: int, chunk: int) -> dict[str, Bools]:
     if chunk < 1:
         raise InputError(f"--chunk {chunk}; at least one row is needed.")
-    return {f"rows {i + 1:,}": np.arange(n) // chunk == i // chunk for i in range(0, n, chunk)}
+    ends = [(i, min(i + chunk, n)) for i in range(0, n, chunk)]
+    return {f"rows {i + 1:,} to {end:,}": np.arange(n) // chunk == i // chunk for i, end in ends}
 
 
 def _name(path: str, files: Sequence[str]) -> str:

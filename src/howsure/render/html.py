@@ -14,7 +14,7 @@ from markupsafe import Markup
 
 from howsure._core import json
 from howsure.render import pictures, sections
-from howsure.render.model import Confusion, Entry, ImageRow, ReportData
+from howsure.render.model import Confusion, Entry, ReportData
 from howsure.render.steps import steps
 from howsure.render.tables import Sheet, Table
 from howsure.render.words import (
@@ -26,6 +26,7 @@ from howsure.render.words import (
     limits,
     meaning,
     note,
+    number,
     origin,
     percent,
     sentence,
@@ -125,7 +126,7 @@ def _parts(report: ReportData) -> dict[str, object]:
         "sliced": _known(sections.slices(report.get("slices"))),
         "labels": sections.labels(report),
         "images": sections.images(report),
-        "overlays": [(r["name"], sections.number(r["dice"]), r["overlay"]) for r in _worst(report) if "overlay" in r],
+        "overlays": _overlays(report),
         "tables": _tables(report),
         "changed": _known(
             sections.changes(calibration), sections.candidates(calibration), sections.methods(calibration)
@@ -133,8 +134,9 @@ def _parts(report: ReportData) -> dict[str, object]:
         "lead": [] if calibration is None or "lead" not in calibration else calibration["lead"],
         "notes": calibration["notes"] if calibration is not None and "notes" in calibration else [],
         "steps": steps(report, page=True, full=True),
-        "doubts": sections.doubts(views["label_errors"]),
-        "pictured": any("image" in s for s in views["label_errors"]),
+        "doubts": sections.doubts(
+            views["label_errors"], pictures.shown(s.get("image", "") for s in views["label_errors"])
+        ),
         "classes": sections.classes(views["classes"][:LISTED]),
         "unlisted": len(views["classes"]) > LISTED,
         "origin": [*origin(report["howsure"], report["provenance"]), *streamed(report.get("streamed"))],
@@ -146,8 +148,11 @@ def fragment(sheet: Sheet) -> str:
     return _environment().get_template("fragment.html.j2").render(sheet=sheet)
 
 
-def _worst(report: ReportData) -> list[ImageRow]:
-    return report["images"]["rows"] if "images" in report else []
+def _overlays(report: ReportData) -> list[tuple[str, str, str]]:
+    """Name, Dice and picture of the worst images that there is room for."""
+    rows = report["images"]["rows"] if "images" in report else []
+    found = zip(rows, pictures.shown(row.get("overlay", "") for row in rows), strict=True)
+    return [(row["name"], number(row["dice"]), picture) for row, picture in found if picture]
 
 
 def _known(*tables: Table | None) -> list[Table]:
@@ -262,7 +267,7 @@ def _pictures(report: ReportData) -> dict[str, object]:
     calling = None if binary is None else binary.get("calling")
     return {
         "positive": positive,
-        "positive_class": None if binary is None else binary["positive_class"],
+        "positive_class": None if binary is None else sections.called(binary["positive_class"]),
         "calling": None if calling is None else safe_json(calling),
         "called": CALLED,
         "linked": linked,

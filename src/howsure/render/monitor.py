@@ -27,19 +27,45 @@ def sheet(data: MonitorData) -> Sheet:
 
 
 def verdict(data: MonitorData) -> list[str]:
-    """What a reader should know first: whether the limits are met, and the last month beside the reference."""
+    """What a reader should know first: stated limits, the last month beside the reference, labels, and drift."""
     out: list[str] = []
     failed = [limit for limit in data["limits"] if not limit["passed"]]
     if data["limits"]:
         names = ", ".join(limit["month"] for limit in failed)
         out.append(f"NOT PASSED: {names}: {failed[0]['what']} is not shown." if failed else "The stated limit is met.")
-    last = data["months"][-1]
-    said = f"accuracy {_share(last['estimate']['accuracy'])} estimated, {_share(data['reference']['accuracy'])}"
-    out.append(f"{last['name']}: {said} in the reference.")
-    if last["labelled"] is not None:
-        come = last["labelled"]
-        out.append(f"{last['name']}: accuracy {_share(come['accuracy'])} by the {come['n']:,} labels that came.")
+    last, past = data["months"][-1], data["reference"]["accuracy"]
+    now = last["estimate"]["accuracy"]
+    if now["value"] is None:
+        out.append(f"In {last['name']}: the accuracy cannot be estimated; the reference has {_share(past)}.")
+    else:
+        said = f"accuracy {_share(now)}, estimated without labels; the reference has {_share(past)}"
+        out.append(f"In {last['name']}: {said}{_beside(now, past)}.")
+    if (come := last["labelled"]) is not None:
+        within = "within" if come["held"] else "outside"
+        out.append(
+            f"The {come['n']:,} labels that came say {_share(come['accuracy'])}, {within} the estimate's limits."
+        )
+    out.append(_drifted(data["months"]))
     return out
+
+
+def _beside(now: Number, past: Number) -> str:
+    """Whether limits lie apart; where they meet nothing is said."""
+    low, high, then = now.get("low"), now.get("high"), past["value"]
+    if low is None or high is None or then is None:
+        return ""
+    below, above = past.get("low") or then, past.get("high") or then
+    return ": clearly less" if high < below else ": clearly more" if low > above else ": no clear change"
+
+
+def _drifted(months: list[MonthData]) -> str:
+    """Which months look different, whatever their accuracy."""
+    names = [m["name"] for m in months if any(d["drifted"] for d in m["drift"])]
+    if not names:
+        return "Nothing drifted beyond chance."
+    which = "" if len(months) == 1 else f" in {len(names)} of {len(months)}, first in {names[0]}"
+    columns = dict.fromkeys(d["column"] for m in months for d in m["drift"] if d["drifted"])
+    return f"Drift beyond chance{which}: {', '.join(columns)}."
 
 
 def _many(months: list[MonthData]) -> str:
@@ -47,9 +73,7 @@ def _many(months: list[MonthData]) -> str:
 
 
 def _share(n: Number) -> str:
-    if n["value"] is None:
-        return "not"
-    limits = between_percent(n.get("low"), n.get("high"))
+    limits = between_percent(n.get("low"), n.get("high")).removesuffix(" %").replace(" … ", " to ")
     return percent(n["value"]) + ("" if limits == NONE else f" ({limits})")
 
 
@@ -186,13 +210,13 @@ def _line(data: MonitorData) -> list[Picture]:
     floor = min(v for v in (*low, *came, past) if v is not None)
     x, names = [float(i) for i in range(1, len(months) + 1)], [m["name"] for m in months]
     ends = (0.5, len(months) + 0.5)
-    f = svg.frame(ends, (_below(floor), 1.0), ("", "accuracy"), (svg.plain, svg.percent), names=(names, ()))
+    f = svg.frame(ends, (_below(floor), 1.0), ("month", "accuracy"), (svg.plain, svg.percent), names=(names, ()))
     marks = [
         svg.line(f, ends, (past, past), "ideal"),
         svg.whiskers(f, x, low, high),
         svg.line(f, x, [g["value"] for g in guesses], "thin"),
         svg.dots(f, x, [g["value"] for g in guesses], "main"),
-        svg.dots(f, x, came, "wrong"),
+        svg.dots(f, [at + 0.16 for at in x], came, "worse"),
     ]
     labels = (("by labels", "wrong"),) if any(v is not None for v in came) else ()
     legend = (("estimated, with limits", "main"), *labels, ("reference", "ideal"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from markupsafe import Markup
 
@@ -15,7 +16,9 @@ from howsure.render.words import meaning
 WIDTH, ROOM = 470, 128  # pixels of a picture, and of the names at its right
 LINE = 13.5  # pixels between two names
 LETTERS = 15
-DECADE = 20  # costs that differ by more are drawn on a log axis
+NAMED = 6  # lines of a reliability diagram that are named at their ends
+DOT = 4  # half a dot, in pixels
+DECADE = 10  # costs that differ by more are drawn on a log axis
 
 
 def colour(model: int) -> str:
@@ -39,8 +42,10 @@ def claimed(data: ComparisonData) -> list[Picture]:
     curves = {name: data["reliability"][name] for name in names if name in data["reliability"]}
     if not curves:
         return []
-    f = svg.frame(UNIT, UNIT, ("confidence", "accuracy"), right=ROOM, width=WIDTH)
-    marks = [svg.line(f, UNIT, UNIT, "ideal"), *_lines(f, names, curves)]
+    told = len(curves) <= NAMED  # lines that end in one corner cannot be named there, the list above does it
+    right, width = (ROOM, WIDTH) if told else (svg.RIGHT, svg.WIDTH)
+    f = svg.frame(UNIT, UNIT, ("confidence", "accuracy"), right=right, width=width)
+    marks = [svg.line(f, UNIT, UNIT, "ideal"), *_lines(f, names, curves, told=told)]
     read = "Fifteen bins of equally many answers. On the dashed line confidence is accuracy; below it claims too much."
     said = "Accuracy against confidence of every model"
     return [drawn("reliability", "Reliability", read, f, marks, _series(curves), said=said)]
@@ -63,11 +68,11 @@ def _dots(dots: dict[str, tuple[float, float]], kind: dict[str, str], what: str,
     ends = (min(costs) / 1.5, max(costs) * 1.5) if log else (0.0, top(costs))
     labels = (f"{what} (log scale)" if log else what, title)
     high = top(value for _, value in dots.values())
-    f = svg.frame(ends, (0, high), labels, (svg.short, svg.plain), log=(log, False), right=ROOM, width=WIDTH)
+    f = svg.frame(ends, (0, high), labels, (svg.short, svg.plain), log=(log, False))
     marks = [_of(who, svg.dots(f, [cost], [value], kind[who])) for who, (cost, value) in dots.items()]
     places = {who: (f.x(cost), f.y(value)) for who, (cost, value) in dots.items()}
     series: dict[str, dict[str, Column]] = {who: {"x": [cost], "y": [value]} for who, (cost, value) in dots.items()}
-    marks += _names(f, places, kind)
+    marks += _beside(f, places)
     read, said = "Lower and further left is better.", f"{title} against {what}"
     return drawn(f"cost-{name}", f"Cost and {title}", read, f, marks, series, said=said)
 
@@ -81,12 +86,12 @@ def _points(models: int) -> int:
     return 300 if models <= 4 else 120 if models <= 12 else 60
 
 
-def _lines(f: Frame, order: Sequence[str], curves: Mapping[str, CurveData]) -> list[Markup]:
+def _lines(f: Frame, order: Sequence[str], curves: Mapping[str, CurveData], *, told: bool = True) -> list[Markup]:
     """A line for each model, the best on top, with its name at the end."""
     kind = {name: colour(i) for i, name in enumerate(order)}
     lines = [_of(name, svg.line(f, c["x"], c["y"], kind[name])) for name, c in curves.items()]
     places = {name: at for name, c in curves.items() if (at := _end(f, c)) is not None}
-    return [*lines[::-1], *_names(f, places, kind)]
+    return [*lines[::-1], *(_names(f, places, kind) if told else [])]
 
 
 def _of(name: str, mark: Markup) -> Markup:
@@ -110,6 +115,40 @@ def _names(f: Frame, places: Mapping[str, tuple[float, float]], kind: Mapping[st
         said = name if len(name) <= LETTERS else f"{name[: LETTERS - 1]}…"
         found.append(_of(name, mark.format(kind[name], *pixels, said)))
     return found
+
+
+def _beside(f: Frame, places: Mapping[str, tuple[float, float]]) -> list[Markup]:
+    """Names right beside their dots, best models first; where there is no free place, the dot stays without."""
+    taken = [Box(x - DOT, y - DOT, x + DOT, y + DOT) for x, y in places.values()]
+    found: list[Markup] = []
+    for name, (x, y) in places.items():
+        said = name if len(name) <= LETTERS else f"{name[: LETTERS - 1]}…"
+        wide = svg.LETTER * len(said)
+        right, left = x + DOT + 2, x - DOT - 2 - wide
+        corners = [(right, y + 4.5), (left, y + 4.5), (right, y - 5), (right, y + 14), (left, y - 5), (left, y + 14)]
+        for at, base in corners:
+            box = Box(at, base - 10, at + wide, base + 2)
+            inside = f.x.start <= box.left and box.right <= f.width and f.y.end <= box.top and box.bottom <= f.y.start
+            if inside and not any(box.meets(other) for other in taken):
+                taken.append(box)
+                text = Markup('<text x="{}" y="{}">{}</text>').format(svg.number(at), svg.number(base), said)
+                found.append(_of(name, text))
+                break
+    return found
+
+
+class Box(NamedTuple):
+    """A place on the paper."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+
+    def meets(self, other: Box) -> bool:
+        """Whether both share a piece of paper."""
+        across = self.left < other.right and other.left < self.right
+        return across and self.top < other.bottom and other.top < self.bottom
 
 
 def _apart(wanted: Sequence[float], low: float, high: float) -> list[float]:

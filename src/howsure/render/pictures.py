@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, pairwise
 from types import MappingProxyType
 from typing import NamedTuple, NotRequired, TypedDict
@@ -29,10 +29,11 @@ START = 0.9  # the coverage at which the page opens
 COLOURS = 8  # of curves; further ones have dashes
 CHANGED = (("after calibration", "main"), ("before", "before"))
 FATES = (("right", "right"), ("label among the top 5", "near"), ("wrong", "wrong"))
-DOTS, FEWER = 1000, 120  # points of the scatter, and of curves before calibration
+DOTS, FINE, FEWER = 1000, 180, 120  # points of the scatter, of curves, and of curves before calibration
+SHOWN = 45_000  # letters of small pictures on a page, so that it stays small
 HEATED = 12  # classes whose labels and answers are shown cell by cell
 CHANCE = "by chance"
-SLICES, ROW, LETTERS, BRIEF = 20, 22, 25, 11  # rows of a picture, their height, letters of a name, of half a name
+SLICES, ROW, LETTERS, BRIEF = 20, 22, 22, 9  # rows of a picture, their height, letters of a name, of half a name
 Legend = tuple[tuple[str, str], ...]
 UNITS: dict[svg.Format, str] = {svg.percent: "percent", svg.plain: "plain", svg.short: "short"}
 
@@ -142,7 +143,7 @@ def risk_coverage(report: ReportData) -> Picture:
 
 def threshold_diagram(report: ReportData) -> Picture:
     """Accuracy of the kept against the share deferred, with the ideal curve."""
-    c, ideal = report["curves"]["threshold_diagram"], report["curves"]["ideal_threshold_diagram"]
+    c, ideal = (thin(report["curves"][name], FINE) for name in ("threshold_diagram", "ideal_threshold_diagram"))
     at = opening(report)
     f = svg.frame(UNIT, (_bottom(c["y"]), 1.0), ("share deferred", "right among the kept"))
     before = _past(report, "threshold_diagram")
@@ -181,7 +182,10 @@ def thin(c: CurveData, most: int) -> CurveData:
         return c
     pick = [round(i * (n - 1) / (most - 1)) for i in range(most)]
     x, y = ([c[axis][i] for i in pick] for axis in ("x", "y"))
-    return {"labels": c["labels"], "points": c["points"], "x": x, "y": y}
+    thinned: CurveData = {"labels": c["labels"], "points": c["points"], "x": x, "y": y}
+    if "threshold" in c:
+        thinned["threshold"] = [c["threshold"][i] for i in pick]
+    return thinned
 
 
 def _before(f: Frame, c: CurveData | None) -> list[Markup]:
@@ -361,6 +365,7 @@ def rejection(report: ReportData) -> Picture | None:
     c, before = report["curves"].get("rejection"), _past(report, "rejection")
     if c is None:
         return None
+    c = thin(c, FINE)
     high = top([*c["y"], *(before["y"] if before else [])])
     f = svg.frame(UNIT, (0, high), ("largest normalised entropy kept", "error of the kept"), (svg.plain, svg.percent))
     marks = [*_before(f, before), svg.line(f, c["x"], c["y"], "main")]
@@ -436,6 +441,7 @@ def rate(report: ReportData, name: str, title: str) -> Picture | None:
     c, before = report["curves"].get(name), _past(report, name)
     if c is None or not any(v is not None for v in c["y"]) or None in (c["x"][-1], c["y"][-1]):
         return None
+    c = thin(c, FINE)
     f = svg.frame(UNIT, UNIT, (c["labels"][0], c["labels"][1]))
     marks = [*_before(f, before), svg.line(f, c["x"], c["y"], "main")]
     if name == "roc":
@@ -603,6 +609,18 @@ def _bottom(values: Iterable[float | None]) -> float:
 def _shares(weight: Column) -> list[float]:
     high = max([w or 0.0 for w in weight], default=1.0) or 1.0
     return [(w or 0.0) / high for w in weight]
+
+
+def shown(pictures: Iterable[str]) -> list[str]:
+    """The first pictures, given as data addresses, that a page has room for; empty texts for the others."""
+    return [one if size <= SHOWN else "" for one, size in _sizes(pictures)]
+
+
+def _sizes(pictures: Iterable[str]) -> Iterator[tuple[str, int]]:
+    total = 0
+    for one in pictures:
+        total += len(one)
+        yield one, total
 
 
 def edges(low: float, high: float, bars: int) -> list[float]:

@@ -33,6 +33,7 @@ from howsure.render.steps import steps
 from howsure.render.tables import Sheet, Table
 from howsure.render.words import (
     ARROWS,
+    between,
     between_percent,
     between_signed,
     by_question,
@@ -156,7 +157,16 @@ def binary(found: Binary | None) -> Table | None:
         ["Brier, uncertainty", number(brier["uncertainty"]), ""],
         ["Brier, within", number(brier["within"]), ""],
     ]
-    return Table(f"The probability of class {found['positive_class']}", ["number", "value", "interval"], rows, why)
+    return Table(f"The probability of {called(found['positive_class'])}", ["number", "value", "interval"], rows, why)
+
+
+def called(name: str) -> str:
+    """A class in a sentence: a name speaks for itself, a number does not.
+
+    >>> called("malignant"), called("1")
+    ('malignant', 'class 1')
+    """
+    return f"class {name}" if name.isdigit() else name
 
 
 def _positive(name: str, entry: Number) -> tuple[str, str]:
@@ -171,7 +181,7 @@ def calls(found: Binary | None) -> Table | None:
     if found is None or not rows:
         return None
     head = ["threshold", "called", *(cell for name in CALLED for cell in (name, "interval"))]
-    title, thresholds = f"Who is called {found['positive_class']}?", found.get("thresholds", [])
+    title, thresholds = f"Who is called {called(found['positive_class'])}?", found.get("thresholds", [])
     why = reasons(share for row in thresholds for share in _shares(row))
     return Table(title, [*head, "net benefit", "of treating all"], rows, f"{CALLS} {why}".strip())
 
@@ -212,10 +222,14 @@ def slices(found: Slices | None) -> Table | None:
 
 
 def _slice(row: Slice) -> list[str]:
-    numbers = [cell for entry in (row["aurc"], row["ece"]) for cell in (number(entry["value"]), interval(entry))]
+    numbers = [cell for entry in (row["aurc"], row["ece"]) for cell in _brief(entry)]
     name = f"{row['column']}: {row['value']}"
     mark = "worse than all" if row["worse"] else ""
     return [name, f"{row['n']:,}", *_percents(row["accuracy"]), *numbers, *_percents(row["coverage"]), mark]
+
+
+def _brief(entry: Number) -> tuple[str, str]:
+    return number(entry["value"], 3), between(entry.get("low"), entry.get("high"), 3)
 
 
 def confusions(found: Confusion | None) -> list[Table]:
@@ -429,11 +443,11 @@ class Doubt(NamedTuple):
     image: str
 
 
-def doubts(found: list[Suspect]) -> list[Doubt]:
-    """Sure and wrong answers."""
+def doubts(found: list[Suspect], images: Sequence[str]) -> list[Doubt]:
+    """Sure and wrong answers with their pictures; an empty text is none."""
     return [
-        Doubt(s["id"], number(s["score"], 6), s["prediction"] or UNKNOWN, s["label"] or UNKNOWN, s.get("image", ""))
-        for s in found
+        Doubt(s["id"], number(s["score"], 6), s["prediction"] or UNKNOWN, s["label"] or UNKNOWN, image)
+        for s, image in zip(found, images, strict=True)
     ]
 
 

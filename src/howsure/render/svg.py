@@ -135,7 +135,11 @@ def marked(f: Frame, axis: int, most: int = 5) -> list[tuple[float, str]]:
     scale, names = (f.x, f.y)[axis], f.names[axis]
     if not names:
         return [(v, f.write[axis](v)) for v in (log_ticks if scale.log else ticks)(scale.low, scale.high, most)]
-    step = 1 if axis else _step(names, scale.end - scale.start)
+    if axis:
+        return [(float(i), said) for i, said in enumerate(names, start=1)]
+    if _step(names, scale.end - scale.start) > 2:  # too long to stand side by side: they are numbered
+        names = [str(i) for i in range(1, len(names) + 1)]
+    step = _step(names, scale.end - scale.start)
     return [(float(i), said) for i, said in enumerate(names, start=1) if (i - 1) % step == 0]
 
 
@@ -147,7 +151,7 @@ def _step(names: Sequence[str], room: float) -> int:
 
 def _across(f: Frame, written: bool) -> Iterator[Markup]:
     low, high = number(f.y.start), number(f.y.end)
-    for v, said in marked(f, 0):
+    for v, said in marked(f, 0, min(5, int((f.x.end - f.x.start) / 44))):
         at = f.x(v)
         beyond = at + LETTER * len(said) / 2 > f.width
         anchor, end = ("end", f.width) if beyond else ("middle", at)
@@ -247,6 +251,7 @@ def svg(f: Frame, marks: Sequence[Markup], *, title: str, name: str = "", more: 
         name, " ".join(f"{v:.6g}" for v in ends), kinds
     )
     panels = Markup("").join(map(axes, (f, *more)))
-    return Markup('<svg viewBox="0 0 {} {}" role="img" aria-label="{}"{}>{}</svg>').format(
-        f.width, f.height, title, data, panels + Markup("").join(marks)
+    kind = Markup(' class="named"') if f.width > WIDTH else ""
+    return Markup('<svg viewBox="0 0 {} {}" role="img" aria-label="{}"{}{}>{}</svg>').format(
+        f.width, f.height, title, kind, data, panels + Markup("").join(marks)
     )

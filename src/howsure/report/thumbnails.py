@@ -34,6 +34,7 @@ def overlay(code: Array, image: Array | None) -> str:
     'data:image/png;base64,'
     """
     ground = np.full(code.shape, 40.0) if image is None else _fitted(_pixels(image), code.shape)
+    ground = ground // 16 * 16 + 8  # 16 greys: a third of the bytes
     part = np.where(code > 0, 0.55, 0.0)[..., None]
     mixed = (1 - part) * ground[..., None] + part * PAINT[code]
     return "data:image/png;base64," + b64encode(png(mixed.round().astype(np.uint8))).decode()
