@@ -27,12 +27,17 @@ from howsure.policies import (
     label_budget,
     label_policy,
     threshold_at,
+    threshold_for_cost,
+    threshold_for_coverage,
 )
-from howsure.policies.deployment import folds_of
+from howsure.policies.cascade import stages_of
+from howsure.policies.deployment import _jackknife, folds_of
 from howsure.policies.guarantee import _scaled, kept_counts, one_of_each
 from howsure.policies.planning import plan
 from howsure.policies.sequences import given, search, step_rows
+from howsure.policies.threshold import rows_or_tally
 from howsure.policies.watch import LOW, STAKES, conformal_p
+from howsure.predictions.unanswered import Unanswered
 
 HALF = 0.025
 
@@ -114,6 +119,91 @@ def test_a_table_of_deferrals_by_hand() -> None:
         0.0,
     )
     assert (rows["all"].n, rows["all"].accuracy_accepted.value) == (6, pytest.approx(2 / 3))
+
+
+def test_few_unequal_groups_widen_by_student() -> None:
+    group = np.repeat([0, 1, 2, 3, 4], [10, 20, 30, 25, 15])
+    right = np.concatenate([np.arange(m) < k for m, k in ((10, 9), (20, 11), (30, 28), (25, 20), (15, 15))])
+    found = expected(np.full(100, 0.9), right, 0.5, group=group)
+    value = right.mean()
+    without = np.array([(right - value)[group == g].sum() / (1 - (group == g).mean()) for g in range(5)])
+    squares = without**2 * (1 - 1 / 5)  # the jackknife over groups
+    spread = (squares**2).sum() - squares.sum() ** 2 / 5
+    freedom = max(1.0, min(4.0, 2 * squares.sum() ** 2 / spread))
+    wider = (student.ppf(1 - HALF, freedom) / norm.ppf(1 - HALF)) ** 2
+    own = max(squares.sum(), value * (1 - value) * 100) / 100**2
+    size = value * (1 - value) / (2 * own * wider)
+    assert (found.accuracy.low, found.accuracy.high) == pytest.approx(limits(value * size, size), abs=1e-6)
+
+
+def test_the_noise_of_a_choice_by_hand() -> None:
+    found = np.array([0.5, 0.6, np.nan, 0.55, 0.7])
+    known = found[np.isfinite(found)]
+    wider = (student.ppf(0.975, 3) / norm.ppf(0.975)) ** 2
+    assert _jackknife(found) == pytest.approx(((known - known.mean()) ** 2).sum() * 3 / 4 * wider)
+    two = (student.ppf(0.975, 1) / norm.ppf(0.975)) ** 2
+    assert _jackknife(np.array([0.5, 0.7])) == pytest.approx(0.02 / 2 * two)
+    assert _jackknife(np.array([0.5, np.nan])) == 0.0
+
+
+# Thresholds
+
+
+def test_thresholds_at_the_edges() -> None:
+    t = tally([0.9, 0.8, 0.7, 0.6], correct=[1, 0, 1, 0])
+    for coverage, kept in ((0.25, 1), (0.2500001, 2), (0.5, 2), (1.0, 4)):
+        assert threshold_for_coverage(t, coverage).kept == kept
+    tied = tally([0.9, 0.9, 0.9], correct=[1, 0, 1])
+    assert threshold_for_coverage(tied, 0.01).coverage == 1.0
+    for expert in (-0.1, 1.1):
+        with pytest.raises(InputError, match="an error rate lies in"):
+            threshold_for_cost(t, error=1, deferral=0.1, expert_error=expert)
+    for wrong in ({"error": -1, "deferral": 1}, {"error": 1, "deferral": inf}):
+        with pytest.raises(InputError, match="finite and not negative"):
+            threshold_for_cost(t, **wrong)
+    assert threshold_for_cost(t, error=1, deferral=0.1, expert_error=1.0).coverage == 1.0
+    free = threshold_for_cost(t, error=0, deferral=0)
+    assert (free.coverage, free.cost) == (1.0, 0.0)  # of equal costs the larger coverage
+
+
+@pytest.mark.parametrize(("error", "deferral"), [(10, 1), (2, 1), (1, 2), (10, 9), (3, 0)])
+def test_the_least_cost_by_trying(error: float, deferral: float) -> None:
+    score, right = np.array([0.9, 0.8, 0.8, 0.6, 0.5]), np.array([1, 1, 0, 0, 1])
+    costs = {
+        at: error * ((score >= at) & (right == 0)).mean() + deferral * (score < at).mean()
+        for at in (inf, 0.9, 0.8, 0.6, 0.5)
+    }
+    found = threshold_for_cost(tally(score, correct=right), error=error, deferral=deferral)
+    assert found.cost == pytest.approx(min(costs.values()))
+    assert costs[found.threshold] == pytest.approx(found.cost)
+
+
+def test_rows_keep_their_groups_and_others_become_a_table() -> None:
+    o = Outcomes([0.9, 0.8], [1, 0])
+    assert isinstance(rows_or_tally(o), hs.Tally)
+    grouped = Outcomes([0.9, 0.8], [1, 0], group=[0, 1])
+    assert rows_or_tally(grouped) is grouped
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"threshold": float("nan")},
+        {"score": "cost"},
+        {"costs": ((0.0, 1.0), (1.0, 0.0))},
+        {"score": "no such score"},
+        {"by": "colour"},
+        {"keys": ("a",), "thresholds": (0.5,)},
+        {"by": "class", "keys": ("a",), "thresholds": ()},
+        {"by": "class", "keys": ("a",), "thresholds": (float("nan"),)},
+        {"k": 0},
+        {"k": 3, "class_names": ("a", "b")},
+        {"calibrator": 3},
+    ],
+)
+def test_a_policy_with_impossible_parts_is_refused(change: dict[str, Any]) -> None:
+    with pytest.raises(InputError):
+        Policy(**{"score": "max_prob", "threshold": 0.5, **change})
 
 
 # Guarantees
@@ -310,6 +400,11 @@ def test_what_a_test_says_about_a_promise(right: int, below: bool, compatible: b
     found = plan(Policy.fit(good, choose), choose, good, test=test)["test"]
     assert found is not None
     assert (found["observed_below"], found["compatible"]) == (below, compatible)
+    quarter = lambda t: guaranteed_threshold(t, risk=0.25, delta=0.1)
+    exact = Predictions.from_confidence(np.full(100, 0.9), np.arange(100) < 75)
+    just = plan(Policy.fit(good, quarter), quarter, good, test=exact)["test"]
+    assert just is not None
+    assert just["observed_below"] is True
     nothing = Predictions.from_confidence(np.full(9, 0.2), np.ones(9))
     empty = plan(Policy.fit(good, choose), choose, good, test=nothing)["test"]
     assert empty is not None
@@ -334,9 +429,9 @@ def decisions(score: Any) -> Any:
     return Policy("max_prob", 0.8).decide(Predictions.from_confidence(score))
 
 
-def slow_alarm(counts: Any, category: Any, u: Any, level: float, gamblers: int) -> int | None:
-    """Every gambler sample by sample, with fresh ones every hundred."""
-    capital = np.zeros(gamblers)
+def slow_bets(counts: Any, category: Any, u: Any, level: float, gamblers: int) -> tuple[int | None, Any]:
+    """Every gambler sample by sample, with fresh ones every hundred: the alarm, and the log of what each has."""
+    capital, first = np.zeros(gamblers), None
     for i in range(len(category)):
         if i % 100 == 0:
             w = i // 100
@@ -346,25 +441,53 @@ def slow_alarm(counts: Any, category: Any, u: Any, level: float, gamblers: int) 
         gains += [share / tail if p <= tail else (1 - share) / (1 - tail) for tail, share in LOW]
         capital = capital * np.array(gains[:gamblers])
         counts = counts + np.bincount(category[i : i + 1], minlength=len(counts))
-        if log(capital.sum()) >= level:
-            return i + 1
-    return None
+        if first is None and log(capital.sum()) >= level:
+            first = i + 1
+    return first, np.log(capital)
 
 
 @pytest.mark.parametrize("false_alarms", [0.05, 0.2])
 @pytest.mark.parametrize("change", [0.0, 0.8, 1.5])
-def test_the_alarm_comes_when_the_gamblers_are_rich(change: float, false_alarms: float) -> None:
+@pytest.mark.parametrize("calls", [(350,), (130, 220), (30, 100, 1, 219)])
+def test_the_alarm_comes_when_the_gamblers_are_rich(change: float, false_alarms: float, calls: tuple[int, ...]) -> None:
     rng = np.random.default_rng(4)
     watch = Watch.start(decisions(rng.beta(5, 1.2, 500)), false_alarms=false_alarms, seed=3)
     new = decisions(rng.beta(5 - change, 1.2 + change, 350))
-    after = watch.see(new)
-    u, level = np.random.default_rng([3, 0]).random((2, 350)), log(2 / false_alarms)
-    score = slow_alarm(watch.score.counts, np.searchsorted(watch.edges, new.score), u[0], level, 21)
-    accept = slow_alarm(watch.coverage.counts, new.accept.astype(int), u[1], level, 16)
-    want = {"score": score, "coverage": accept}
-    assert after.alarms == {name: at for name, at in want.items() if at is not None}
+    after, drawn, at = watch, [], 0
+    for size in calls:
+        drawn.append(np.random.default_rng([3, at]).random((2, size)))
+        after = after.see(new[at : at + size])
+        at += size
+    u, level = np.concatenate(drawn, axis=1), log(2 / false_alarms)
+    score, purse = slow_bets(watch.score.counts, np.searchsorted(watch.edges, new.score), u[0], level, 21)
+    accept, other = slow_bets(watch.coverage.counts, new.accept.astype(int), u[1], level, 16)
+    assert after.alarms == {name: at for name, at in (("score", score), ("coverage", accept)) if at is not None}
+    assert after.score.capital == pytest.approx(purse)
+    assert after.coverage.capital == pytest.approx(other)
     assert after.seen == 350
     assert (change > 0) == bool(after.alarms)
+
+
+def test_of_a_burst_the_first_row_is_looked_at() -> None:
+    rng = np.random.default_rng(4)
+    watch = Watch.start(decisions(rng.beta(5, 1.2, 500)), seed=3)
+    new = decisions(rng.beta(5, 1.2, 6))
+    after = watch.see(new, bursts=["a", "a", "b", "a", "c", "b"])
+    alone = watch.see(new[[0, 2, 4]])
+    assert (after.seen, after.bursts) == (3, ("a", "b", "c"))
+    assert after.score.capital == pytest.approx(alone.score.capital)
+    assert after.see(new, bursts=["a", "b", "c", "c", "b", "a"]).seen == 3
+
+
+def test_a_watch_needs_twenty_samples_and_cuts_them_finely_at_the_low_end() -> None:
+    with pytest.raises(InputError, match="at least 20 are needed"):
+        Watch.start(decisions(np.linspace(0, 1, 19)))
+    assert Watch.start(decisions(np.linspace(0, 1, 20))).seen == 0
+    watch = Watch.start(decisions(np.linspace(0, 1, 4000)))
+    assert len(watch.edges) == 19 + 3
+    assert watch.edges == pytest.approx([0.005, 0.01, 0.02, *np.arange(1, 20) / 20], abs=0.03)
+    assert watch.score.counts.sum() == 2000
+    assert watch.coverage.counts.tolist() == [3200, 800]
 
 
 def test_a_reset_begins_again_from_the_reference() -> None:
@@ -472,6 +595,63 @@ def test_the_top_tenth_is_followed() -> None:
     state, _ = online(level=0.5, idle=7).decide(Predictions.from_confidence([0.9, 0.1, 0.2]))
     assert (state.idle, state.seen, state.accepted) == (2, 3, 1)
     assert online(idle=7).decide(Predictions.from_confidence([0.1, 0.2]))[0].idle == 9
+
+
+def test_questions_without_an_answer_are_counted() -> None:
+    choose = lambda t: threshold_at(t, 0.5)
+    preds = Predictions.from_confidence([0.9, 0.4], [1, 0])
+    assert "questions" not in plan(Policy.fit(preds, choose), choose, preds)
+    some = replace(preds, unanswered=Unanswered(refused=1, unstated=1, unstated_right=1.0))
+    found = plan(Policy.fit(some, choose), choose, some)
+    assert found["questions"] == {
+        "asked": 4, "answered": 0.5, "coverage": 0.25, "unparseable": 0, "refused": 1, "missing": 0, "unstated": 1,
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("thresholds", "costs", "rest"),
+    [((), (), (1.0, 0.0, 0.0)), ((0.5,), (1.0, 2.0), (1.0, 0.0, 0.0)), ((0.5,), (1.0,), (1.0, 1.5, 0.0)),
+     ((0.5,), (-1.0,), (1.0, 0.0, 0.0)), ((0.5,), (1.0,), (1.0, 0.0, -1.0))],
+)  # fmt: skip
+def test_a_cascade_with_impossible_parts_is_refused(thresholds: Any, costs: Any, rest: Any) -> None:
+    with pytest.raises(InputError):
+        Cascade(thresholds, costs, *rest)
+
+
+@pytest.mark.parametrize(
+    ("stages", "costs", "human_error"),
+    [(0, (), 0.0), (1, (1.0, 2.0), 0.0), (1, (1.0,), 1.5), (1, (inf,), 0.0), (2, (1.0, 2.0), 0.0)],
+)
+def test_a_cascade_is_fitted_on_whole_data(stages: int, costs: Any, human_error: float) -> None:
+    models = [Outcomes([0.9, 0.8][: 2 - i], [1, 0][: 2 - i]) for i in range(stages)]
+    with pytest.raises(InputError):
+        Cascade.fit(models, costs=costs, human_cost=1.0, human_error=human_error)
+
+
+def test_models_without_ids_are_joined_by_place_only_where_that_is_safe() -> None:
+    a, b = Predictions.from_confidence([0.9, 0.8], [1, 0]), Predictions.from_confidence([0.7], [1])
+    named = Predictions.from_confidence([0.9, 0.8], [1, 0], ids=["x", "y"])
+    assert len(stages_of([a, a])) == 2
+    for wrong in ([a, b], [a, named]):
+        with pytest.raises(InputError, match="cannot be joined"):
+            stages_of(wrong)
+
+
+@pytest.mark.parametrize("accuracy", [None, 0.75, 1.0])
+def test_the_cheapest_cascade_by_trying_all(accuracy: float | None) -> None:
+    rng = np.random.default_rng(1)
+    cheap = Outcomes(rng.random(12).round(1), rng.random(12) < 0.6)
+    dear = Outcomes(rng.random(12).round(1), rng.random(12) < 0.85)
+    found = Cascade.fit([cheap, dear], costs=(1, 3), human_cost=10, human_error=0.1, error_cost=15, accuracy=accuracy)
+    grids = [[inf, *sorted(set(np.asarray(o.score).tolist()))] for o in (cheap, dear)]
+    tried = [
+        Cascade((a, b), (1, 3), 10, human_error=0.1, error_cost=15).evaluate([cheap, dear])
+        for a in grids[0]
+        for b in grids[1]
+    ]
+    good = [r for r in tried if accuracy is None or isnan(r.accuracy) or r.accuracy >= accuracy - 1e-9]
+    assert found.expected is not None
+    assert found.expected.cost == pytest.approx(min(r.cost for r in good))
 
 
 def test_a_cascade_by_hand() -> None:
