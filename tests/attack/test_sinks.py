@@ -7,14 +7,17 @@ import re
 import xml.dom.minidom
 from pathlib import Path
 
+import click
 import numpy as np
 import pytest
 
 import howsure as hs
 from howsure import InputError, Predictions
+from howsure._core import json as howsure_json
 from howsure._core.text import HIDDEN, printable, printable_lines, spreadsheet_cell
 from howsure.cli import main
 from howsure.cli.check import github_output, junit_xml
+from howsure.cli.main import howsure
 from howsure.policies import Policy
 from howsure.report.gate import Verdict
 
@@ -177,3 +180,93 @@ def test_epochs_for_a_spreadsheet(tmp_path: Path) -> None:
     text = (tmp_path / "epochs.csv").read_text()
     assert "'=1+2" in text
     assert "'@x" in text
+
+
+def options(command: click.Command) -> set[str]:
+    return {name for parameter in command.params for name in parameter.opts}
+
+
+def commands_with(option: str, group: click.Group, before: tuple[str, ...] = ()) -> set[tuple[str, ...]]:
+    """Every command, also inside groups, that takes an option."""
+    found: set[tuple[str, ...]] = set()
+    context = click.Context(group)
+    for name in group.list_commands(context):
+        command = group.get_command(context, name)
+        assert command is not None
+        here = (*before, name)
+        if isinstance(command, click.Group):
+            found |= commands_with(option, command, here)
+        elif option in options(command):
+            found.add(here)
+    return found
+
+
+def leaves(value: object) -> list[str]:
+    """Every text in a JSON value."""
+    if isinstance(value, dict):
+        return [text for key, inner in value.items() for text in (key, *leaves(inner))]
+    if isinstance(value, list):
+        return [text for inner in value for text in leaves(inner)]
+    return [value] if isinstance(value, str) else []
+
+
+def test_every_command_with_json_is_harmless_and_means_the_same(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The law over all JSON that is printed: a new command with `--json` must be added here."""
+    path = tmp_path / "a.npz"
+    hs.write(hostile(), path)
+    binary = Predictions.from_probs([0.1, 0.9] * 40, [0, 1, 1, 1] * 20, class_names=HOSTILE[2:4], ids=ids_of(80))
+    two = tmp_path / "two.npz"
+    hs.write(binary, two)
+    log = tmp_path / "c\x9bd\u202e.jsonl"
+    hs.write(Predictions.from_confidence(np.linspace(0, 1, 80), np.arange(80) % 3 > 0, ids=ids_of(80)), log)
+    policy, watch = tmp_path / "p.json", tmp_path / "w\x9b\u202e.json"
+    hs.save(Policy("max_prob", 0.5), policy)
+    hs.save(hs.policies.Watch.start(Policy("max_prob", 0.5).decide(binary)), watch)
+    calls: dict[tuple[str, ...], list[str | Path]] = {
+        ("evaluate",): [path],
+        ("compare",): [two, copied(two, tmp_path / "\x9b\u202e ##[error].npz")],
+        ("check",): [path, "--max-ece", "0.9"],
+        ("threshold",): [path, "--risk", "0.9"],
+        ("calibrate",): ["--fit", path, "--on", path],
+        ("cascade",): [path, path, "--costs", "1,10", "--person", "50", "--error", "20"],
+        ("doctor",): [log],
+        ("monitor",): [path, path],
+        ("watch", "status"): [watch],
+        ("demo",): [],
+    }
+    assert set(calls) == commands_with("--json", howsure), "every command with --json belongs here"
+    for command, given in calls.items():
+        out, err = said(capsys, *command, *given, "--json")
+        harmless(out)
+        harmless(err)
+        whole = out.startswith(("{\n", "[\n"))
+        texts = [text for line in ([out] if whole else out.splitlines()) for text in leaves(json.loads(line))]
+        if command in {("evaluate",), ("compare",)}:
+            assert any(ACTS.search(text) for text in texts), command  # the text is kept, only its writing changed
+    out, _ = said(capsys, "decide", policy, path)
+    harmless(out)
+    assert {json.loads(line)["prediction"] for line in out.splitlines()} <= set(HOSTILE)
+
+
+def copied(path: Path, to: Path) -> Path:
+    to.write_bytes(path.read_bytes())
+    return to
+
+
+def ids_of(n: int) -> list[str]:
+    return [f"{HOSTILE[i % len(HOSTILE)]}{i}" for i in range(n)]
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_json_means_the_same_however_it_is_written(text: str, tmp_path: Path) -> None:
+    for written in (howsure_json.line({text: [text]}), howsure_json.pretty({text: [text, {"a": text}]})):
+        harmless(written)
+        assert set(leaves(json.loads(written))) <= {text, "a"}
+    path = tmp_path / "a.jsonl"
+    hs.write(Predictions.from_confidence([0.5], [1], ids=[text]), path)
+    harmless(path.read_text(encoding="utf-8"))
+    ids = hs.read(path).ids
+    assert ids is not None
+    assert ids[0] == text.strip()  # readers take the blanks off

@@ -23,6 +23,7 @@ from typing import is_typeddict as is_typed_dict
 import numpy as np
 
 from howsure._core.check import Array, InputError
+from howsure._core.text import json_safe
 
 Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | None"
 Find: TypeAlias = Callable[[str], type]
@@ -39,7 +40,7 @@ def line(value: object) -> str:
     >>> line({"id": "é", "score": 0.5})
     '{"id": "\\\\u00e9", "score": 0.5}'
     """
-    return _LINE.encode(value)
+    return json_safe(_LINE.encode(value))
 
 
 def canonical(value: object) -> str:
@@ -71,7 +72,7 @@ def _lines(plain: Plain, start: str) -> str:
 
 
 def _text(plain: Plain) -> str:
-    return json.dumps(plain, allow_nan=False, ensure_ascii=False)
+    return json_safe(json.dumps(plain, allow_nan=False, ensure_ascii=False))
 
 
 def loads(text: str | bytes) -> Plain:

@@ -6,6 +6,7 @@ Each of these obeys some characters. `printable` is the one function that every 
 
 from __future__ import annotations
 
+import json
 import re
 import unicodedata
 from collections.abc import Sequence
@@ -16,10 +17,10 @@ from numpy.typing import NDArray
 HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}  # controls, marks of direction, halves of characters, ends of lines
 JOINERS = "\u200c\u200d"  # without which some scripts and pictures are written wrong
 # What the log of a CI run takes for a command at the beginning of a line; a line may be broken anywhere.
-WORKFLOW = re.compile(
-    r"(?<=:)(?=:(?:add-|remove-|save-|set-|stop-|internal-|debug|echo|end|error|group|notice|warning))|(?<=#)(?=#\[)",
-    re.IGNORECASE,
-)
+BEGIN = r"(?:add-|remove-|save-|set-|stop-|internal-|debug|echo|end|error|group|notice|warning)"
+WORKFLOW = re.compile(rf"(?<=:)(?=:{BEGIN})|(?<=#)(?=#\[)", re.IGNORECASE)
+WORKFLOW_SIGN = re.compile(rf"(?<=:):(?={BEGIN})|(?<=#)#(?=\[)", re.IGNORECASE)
+UNUSUAL = re.compile(r"[^\x00-\x7e]")
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how a cell begins that a spreadsheet would run
 PLAIN = re.compile(r"[ -~]*")
 WIDTH = 256  # longer texts are kept as objects: a fixed width would cost its length in every row
@@ -40,6 +41,26 @@ def printable(text: str) -> str:
 def printable_lines(text: str) -> str:
     """The same for text of several lines of our own."""
     return "\n".join(map(printable, text.split("\n")))
+
+
+def json_safe(text: str) -> str:
+    r"""JSON text with every character that could act as its escape; it means the same.
+
+    >>> print(json_safe('{"a": "‮ ##[error]"}'))
+    {"a\u009b": "\u202e #\u0023[error]"}
+    """
+    if not text.isascii() or "\x7f" in text:
+        text = UNUSUAL.sub(_json_escape, text)
+    if "::" in text or "##[" in text:  # only inside strings: outside them a colon stands alone
+        text = WORKFLOW_SIGN.sub(lambda sign: f"\\u{ord(sign[0]):04x}", text)
+    return text
+
+
+def _json_escape(found: re.Match[str]) -> str:
+    c = found[0]
+    if unicodedata.category(c) not in HIDDEN or c in JOINERS:
+        return c
+    return r"\u007f" if c == "\x7f" else json.dumps(c)[1:-1]
 
 
 def _escaped(c: str) -> str:

@@ -11,6 +11,7 @@ from typing import Any, NoReturn, TypeAlias
 import numpy as np
 
 from howsure._core.check import Array, InputError
+from howsure._core.text import json_safe
 from howsure.formats.contents import Contents, Entry, as_record
 from howsure.formats.lines import BadLine, Numbered, decoded, parsed, written
 from howsure.formats.names import column_name
@@ -113,7 +114,7 @@ def write(arrays: dict[str, Array], path: Path, *, suffix: str) -> None:
     columns = {column_name(n): _column(a, arrays.get("class_names")) for n, a in arrays.items() if n != "class_names"}
     with written(path, suffix) as file:
         for values in zip(*columns.values(), strict=True):
-            file.write(json.dumps(dict(zip(columns, values, strict=True)), ensure_ascii=False) + "\n")
+            file.write(json_safe(json.dumps(dict(zip(columns, values, strict=True)), ensure_ascii=False)) + "\n")
 
 
 def _column(array: Array, names: Array | None) -> list[Any]:
