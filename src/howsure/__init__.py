@@ -104,6 +104,7 @@ _NAMES = {
         "under_confidence",
     ],
     "predictions.images": ["Images", "image_tally", "images_of"],
+    "predictions.masked": ["without_masked"],
     "predictions.outcomes": ["Outcomes"],
     "predictions.predictions": ["Predictions"],
     "report.evaluation": ["evaluate"],
@@ -158,6 +159,7 @@ if TYPE_CHECKING:
     from howsure.metrics.certified import certified
     from howsure.predictions import Predictions
     from howsure.predictions.images import Images, image_tally, images_of
+    from howsure.predictions.masked import without_masked
     from howsure.predictions.outcomes import Outcomes
     from howsure.report import Report, evaluate
     from howsure.report.calibration import CalibrationReport, calibration_report

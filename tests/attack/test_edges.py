@@ -1,5 +1,6 @@
 """Numbers at the edge: right, or refused in one sentence; never a warning of NumPy, never another number."""
 
+import tracemalloc
 import warnings
 from pathlib import Path
 
@@ -9,6 +10,7 @@ import pytest
 import howsure as hs
 from howsure import InputError, Outcomes, Predictions, tally
 from howsure.calibrators import Dirichlet, HistogramBinning, Isotonic, MatrixScaling, Platt, Temperature, VectorScaling
+from howsure.predictions.frames import Known
 
 RNG = np.random.default_rng(0)
 CONFIDENCE = RNG.random(60)
@@ -40,6 +42,54 @@ def test_a_mask_that_hides_nothing_is_none() -> None:
     assert Predictions.from_confidence(np.ma.array(CONFIDENCE), CORRECT).n == 60
     left = np.ma.array(CONFIDENCE, mask=np.arange(60) == 7)
     assert Predictions.from_confidence(left[~left.mask], CORRECT[~left.mask]).n == 59
+
+
+@pytest.mark.parametrize("door", ["frame", "attributes", "estimator"])
+def test_a_masked_column_is_refused_at_every_other_door(door: str) -> None:
+    hidden = np.ma.array(LABELS % 2, mask=np.arange(60) == 7)
+    known = Known(["0", "1"], np.stack((1 - CONFIDENCE, CONFIDENCE), axis=1).tolist())
+    make = {
+        "frame": lambda: Predictions.from_frame({"risk": CONFIDENCE, "label": hidden}, probs="risk", label="label"),
+        "attributes": lambda: Predictions.from_confidence(CONFIDENCE, CORRECT, attributes={"site": hidden}),
+        "estimator": lambda: Predictions.from_estimator(known, None, hidden),
+    }
+    with pytest.raises(InputError, match=r"has 1 masked values \(first: row 7\); values are needed; leave out"):
+        make[door]()
+
+
+def test_masked_rows_are_left_out_when_asked() -> None:
+    logits = np.ma.array(LOGITS, mask=np.zeros_like(LOGITS, dtype=bool))
+    logits[3, 2] = np.ma.masked
+    labels = np.ma.array(LABELS, mask=np.arange(60) == 7)
+    z, y, ids = hs.without_masked(logits, labels, [f"row {i}" for i in range(60)])
+    keep = ~np.isin(np.arange(60), (3, 7))
+    made = Predictions.from_logits(z, y, ids=ids)
+    assert np.array_equal(made.logits[0], LOGITS[keep])
+    assert np.array_equal(made.labels, LABELS[keep])
+    assert made.ids is not None
+    assert made.ids[:4].tolist() == ["row 0", "row 1", "row 2", "row 4"]
+    for wrong, message in (
+        ((logits, labels[:5]), "column 1 has 5 rows, column 0 has 60"),
+        ((np.ma.masked_all(4),), "all 4 rows are masked"),
+        ((3.0,), "a row for each sample"),
+        ((), "needs the columns"),
+    ):
+        with pytest.raises(InputError, match=message):
+            hs.without_masked(*wrong)
+
+
+def test_a_large_count_takes_no_memory_in_the_ideal_threshold_diagram() -> None:
+    t = tally([0.9, 0.8, 0.7], correct=[1, 0, 1], count=[10**9, 3 * 10**9, 5])
+    tracemalloc.start()
+    found = hs.threshold_diagram(t, ideal=True)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 200 * 2**20
+    assert len(found) <= 1 << 20
+    assert (found.weight[0], found.weight[-1]) == (10**9 + 5, 4 * 10**9 + 5)
+    assert found.y == pytest.approx((10**9 + 5) / found.weight)
+    few = tally([0.9, 0.8, 0.7], correct=[1, 0, 1], count=[2, 3, 1])
+    assert hs.threshold_diagram(few, ideal=True).weight.tolist() == [3, 4, 5, 6]
 
 
 @pytest.mark.parametrize("weight", [1e20, 1e308, 1e-320])

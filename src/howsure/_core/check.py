@@ -94,7 +94,7 @@ def unmasked(x: object, name: str) -> object:
             got=f"has {int(hidden.sum()):,} masked values",
             first=first(hidden) if hidden.ndim else 0,
             need="values are needed",
-            hint="leave out these rows, as in x[~x.mask]",
+            hint="leave out these rows, as in hs.without_masked(probs, labels)",
         )
     return x
 

@@ -17,6 +17,7 @@ from howsure.tallies.build import tally
 from howsure.tallies.sets import SetTally
 from howsure.tallies.tally import Tally, needs_tally, needs_zero_one
 
+MOST = 1 << 20  # points of a curve that has one for each wrong answer: counts may be any size
 __all__ = ["precision_recall", "rejection", "risk_coverage", "roc", "threshold_diagram"]
 
 
@@ -41,7 +42,8 @@ def threshold_diagram(t: Tally, *, ideal: bool = False) -> Curve:
     r"""Accuracy of the kept against the share deferred, one point per distinct threshold.
 
     `ideal=True` gives the diagram of a score that knows which answers are right: every wrong answer is
-    deferred first. Vemuri 2020, chapter 4. See also: `aac`.
+    deferred first, one point for each (2^20 points, spread evenly, where there are more). Vemuri 2020, chapter 4.
+    See also: `aac`.
 
     >>> threshold_diagram(tally([0.9, 0.8], correct=[1, 0])).y
     array([1. , 0.5])
@@ -49,7 +51,9 @@ def threshold_diagram(t: Tally, *, ideal: bool = False) -> Curve:
     needs_zero_one(t, "threshold_diagram")
     if ideal:
         right, wrong = int(t.n - t.total), int(t.total)
-        return ideal_at(np.arange(max(right, 1), right + wrong + 1, dtype=np.float64), right, wrong)
+        first, last = max(right, 1), right + wrong
+        kept = np.arange(first, last + 1) if last - first < MOST else np.linspace(first, last, MOST).round()
+        return ideal_at(kept.astype(np.float64), right, wrong)
     c = risk_coverage(t)
     return Curve(1 - c.x, 1 - c.y, c.weight, c.threshold, labels=("deferred", "accuracy of the kept"))
 

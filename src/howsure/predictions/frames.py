@@ -71,7 +71,7 @@ def _answered(answer: Callable[[object], object], X: object, name: str) -> objec
 
 def known_classes(given: object, classes: Array) -> Ints:
     """Labels of any type as places among the classes of a classifier."""
-    a = plain(given)
+    a = plain(check.unmasked(given, "y"))
     a = a[:, 0] if a.ndim == 2 and a.shape[1] == 1 else check.one_dimensional(a, "y")
     absent = missing(a)
     if absent.any():
@@ -222,7 +222,7 @@ def _texts(names: object) -> str | tuple[str, ...]:
 
 
 def _column(frame: object, key: object) -> object:
-    return cast("Mapping[object, object]", frame)[key]
+    return check.unmasked(cast("Mapping[object, object]", frame)[key], f"column {str(key)!r}")
 
 
 def _values(given: Mapping[str, str | Sequence[str]], there: Sequence[str]) -> tuple[str, tuple[str, ...]]:

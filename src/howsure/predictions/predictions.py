@@ -526,7 +526,10 @@ def _extra(n: int, k: int | None, **given: Unpack[Extras]) -> Checked:
 
 
 def _attributes(columns: Mapping[str, ArrayLike], n: int) -> dict[str, Array]:
-    return {str(name): check.same_length(np.asarray(a), str(name), n, "the predictions") for name, a in columns.items()}
+    return {
+        str(name): check.same_length(np.asarray(check.unmasked(a, str(name))), str(name), n, "the predictions")
+        for name, a in columns.items()
+    }
 
 
 def _repeated(preds: Predictions, count: ArrayLike | None) -> Predictions:
