@@ -16,6 +16,7 @@ import howsure as hs
 from howsure import calibrators
 from howsure._core import saving
 from howsure.policies import Cascade, OnlinePolicy, Policy, Watch, guaranteed_threshold
+from howsure.serving import WatchedPromise
 from howsure.serving.feedback import Learner
 
 WRONG: tuple[Callable[[np.random.Generator], Any], ...] = (
@@ -87,6 +88,12 @@ def top() -> hs.Predictions:
     return hs.Predictions.from_confidence(p.confidence, p.correct)
 
 
+def tags() -> hs.Predictions:
+    rng = np.random.default_rng(1)
+    p = rng.random((60, 2))
+    return hs.Predictions.from_multilabel(p, (rng.random((60, 2)) < p).astype(int), label_names=["cat", "dog"])
+
+
 @cache
 def values() -> tuple[Any, ...]:
     """One value of every class that can be saved."""
@@ -105,7 +112,9 @@ def values() -> tuple[Any, ...]:
     watch = Watch.start(Policy("max_prob", 0.5).decide(preds()), false_alarms=0.01)
     o = hs.Outcomes(preds().confidence, correct=preds().correct)
     cascade = Cascade.fit([o, o], costs=(1, 5), human_cost=20, error_cost=100)
-    return (*out, made, plain, costly, state.learn(decided, preds().correct), watch.see(decided), cascade)
+    promise = WatchedPromise.start(risk=0.1).see(preds().correct)
+    rest = (state.learn(decided, preds().correct), watch.see(decided), cascade, promise, promise.reset("a reason"))
+    return (*out, calibrators.PerLabel.fit(tags()), made, plain, costly, *rest)
 
 
 def used(value: Any) -> None:
@@ -118,6 +127,11 @@ def used(value: Any) -> None:
         Learner(value, None, lambda _: None).decide(preds())
     elif isinstance(value, Watch):
         value.see(Policy("max_prob", 0.5).decide(preds()))
+    elif isinstance(value, WatchedPromise):
+        value.see(preds().correct).reset("again")
+        repr(value.see(preds().correct).alarms)
+    elif isinstance(value, calibrators.PerLabel):
+        value(tags()).confidence.sum()
     elif isinstance(value, Cascade):
         value.decide([preds(), preds()])
     elif callable(value):

@@ -21,6 +21,21 @@ def test_mutated_states_with_a_right_digest(tmp_path: Path) -> None:
     assert wrong == {}
 
 
+def classes(tree: object) -> set[str]:
+    """Every class that a saved file names."""
+    if isinstance(tree, list):
+        return {name for part in tree for name in classes(part)}
+    if not isinstance(tree, dict):
+        return set()
+    inner = {name for part in tree.values() for name in classes(part)}
+    return inner | ({tree["class"]} if isinstance(tree.get("class"), str) else set())
+
+
+def test_every_class_that_can_be_saved_is_attacked(tmp_path: Path) -> None:
+    found = {name for tree in states.trees(tmp_path) for name in classes(tree)}
+    assert set(saving.SAVABLE) <= found, "add a value with it to benchmarks/attack/states.py"
+
+
 def written(tmp_path: Path, value: object) -> Path:
     content = {"howsure": "0.2.0", "schema": 1, "value": value}
     (tmp_path / "x.json").write_text(json.dumps({**content, "digest": saving._digest(content)}))

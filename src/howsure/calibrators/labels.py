@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from math import nan
-from typing import Any
 
 import numpy as np
 
@@ -30,7 +29,7 @@ class PerLabel:
     """
 
     names: tuple[str, ...]
-    parts: tuple[Any, ...]
+    parts: tuple[Calibrator, ...]
     fitted: Fitted | None = None
 
     def __post_init__(self) -> None:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from howsure._core import check, json
-from howsure._core.check import Floats
+from howsure._core.check import Floats, InputError
 from howsure.bounds import proportion
 from howsure.formats.contents import as_record
 from howsure.serving.feedback import LabelError, new_lines
@@ -23,6 +23,7 @@ TIMES = (1.25, 1.5, 2.0, 3.0, 5.0, 10.0)  # how many times the promised risk eac
 LESS = (0.0, 0.25, 0.5, 0.75)  # the same of those who believe that it is kept
 FRESH = 50  # labels after which fresh bets start, so that a late change is found too
 REMEMBERED = 1 << 16  # labels that are known again
+LARGEST = 1e15  # a log beyond that is no capital that labels made
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +63,15 @@ class WatchedPromise:
     def __post_init__(self) -> None:
         proportion(self.risk, "risk")
         proportion(self.false_alarms, "false_alarms")
+        for name, capital, size in (("against", self.against, len(TIMES)), ("favour", self.favour, len(LESS))):
+            if capital.shape != (size,) or not (capital <= LARGEST).all():
+                raise InputError(name, got=f"is not a list of {size} logs", hint="start the promise again")
+        check.within(self.labels, 0, 2**62, "labels")
+        check.within(self.wrong, 0, self.labels, "wrong")
+        check.within(self.read, 0, 2**62, "read")
+        for name, at in (("broken", self.broken), ("kept", self.kept)):
+            if at is not None:
+                check.within(at, 1, self.labels, name)
 
     @classmethod
     def start(cls, *, risk: float, false_alarms: float = 0.01, policy: str = "") -> WatchedPromise:
