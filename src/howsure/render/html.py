@@ -37,6 +37,7 @@ from howsure.render.words import (
 
 TILES = ("accuracy", "aurc", "coverage_at_risk_0.01", "ece")
 IMAGE_TILES = ("dice_loss", "image_aurc", "accuracy", "ece")
+LABEL_TILES = ("hamming_loss", "exact_match", "macro_auroc", "ece")
 COSTS = (
     ("error", "Cost of a wrong answer", 10),
     ("deferral", "Cost of a deferral", 1),
@@ -185,8 +186,8 @@ class Tile(NamedTuple):
 
 
 def _tiles(report: ReportData) -> tuple[str, ...]:
-    """What stands at the top: numbers of images where they are the units."""
-    return IMAGE_TILES if "images" in report else TILES
+    """What stands at the top: numbers of images or of whole cases where these are the units."""
+    return IMAGE_TILES if "images" in report else LABEL_TILES if "labels" in report else TILES
 
 
 def _tile(name: str, entry: Entry) -> Tile:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from howsure.render.model import ReportData
+from howsure.render.model import ImagesData, ReportData
 
 OFF = ("over_confident_above_0.9", "over_confident", "under_confident", "hidden_error", "internal_compensation")
 
@@ -32,6 +32,7 @@ def _commands(report: ReportData, reading: str, *, page: bool, full: bool) -> li
     names = {f["name"] for f in report["findings"]}
     corrected = "" if report["calibration"] is None else " --calibrator calibrator.json"
     found: list[Step] = []
+    unit = " --loss dice" if "images" in report else ""
     if "does_not_rank" in names and report["scores"]:
         others = " ".join(f"--score {name}" for name in (report["score"], *report["scores"]))
         found.append(Step(f"howsure compare {reading} {others}", "whether another score ranks better"))
@@ -42,7 +43,10 @@ def _commands(report: ReportData, reading: str, *, page: bool, full: bool) -> li
                 "make the confidence honest; VAL: labelled data that trained nothing",
             )
         )
-    if "does_not_rank" not in names:
+    if "images" in report:
+        promise = f"--loss dice --risk {_image_risk(report['images'])} --bound betting"
+        found.append(Step(f"howsure threshold {reading} {promise} -o policy.json", "which images need no reader"))
+    elif "does_not_rank" not in names:
         found.append(
             Step(
                 f"howsure threshold {reading} --risk {_risk(report)}{corrected} -o policy.json",
@@ -50,11 +54,13 @@ def _commands(report: ReportData, reading: str, *, page: bool, full: bool) -> li
             )
         )
     if not full:
-        found.append(Step(f"howsure evaluate {reading}{corrected} --full", f"all {len(report['metrics'])} numbers"))
+        found.append(
+            Step(f"howsure evaluate {reading}{unit}{corrected} --full", f"all {len(report['metrics'])} numbers")
+        )
     if not page:
         found.append(
             Step(
-                f"howsure evaluate {reading}{corrected} --html report.html",
+                f"howsure evaluate {reading}{unit}{corrected} --html report.html",
                 "the page: drag the threshold, price errors, download the policy",
             )
         )
@@ -68,6 +74,12 @@ def _risk(report: ReportData) -> str:
         if kept is not None and kept["value"] is not None and kept["value"] > 0.3:
             return "0.02" if risk == "0.01" else risk
     return "0.1"
+
+
+def _image_risk(images: ImagesData) -> str:
+    """The strictest mean 1 − Dice that can be promised, else the widest that was tried."""
+    known = [p["risk"] for p in images["promises"] if p["threshold"] is not None]
+    return f"{(known or [p['risk'] for p in images['promises'][-1:]])[0]:g}"
 
 
 def _in_python(*, page: bool, full: bool) -> list[Step]:
