@@ -71,6 +71,28 @@ def test_stop_on_alarm_decides_nothing_more(made):
     assert "(alarm)" in again.stderr
 
 
+def test_stop_on_alarm_stops_within_a_file(made):
+    score = np.concatenate([np.random.default_rng(3).beta(5, 1.2, 450), np.full(1550, 0.1)])
+    (made / "new.jsonl").write_text(rows(score))
+    call = (
+        "decide",
+        made / "policy.json",
+        made / "new.jsonl",
+        "-o",
+        made / "out.jsonl",
+        "--watch",
+        made / "watch.json",
+    )
+    assert howsure(*call, "--stop-on-alarm").returncode == 3
+    decided = len((made / "out.jsonl").read_text().splitlines())
+    assert decided in (500, 600)
+    assert howsure("watch", "reset", made / "watch.json", "--reason", "seen to").returncode == 0
+    status = howsure("watch", "status", made / "watch.json")
+    assert "reset once: seen to" in " ".join(status.stdout.split())
+    assert howsure(*call, "--resume").returncode == 3
+    assert len((made / "out.jsonl").read_text().splitlines()) == 2000
+
+
 def test_a_broken_promise_is_an_alarm(made):
     call = ("decide", made / "policy.json", "-", "--promise", made / "promise.json", "--labels", made / "came.jsonl")
     first = howsure(*call, stdin=rows(np.full(300, 0.99)))
@@ -100,6 +122,16 @@ def test_a_burst_counts_once(made):
     assert howsure(*call, "--burst", "scan", stdin=one).returncode == 0
     assert json.loads(howsure("watch", "status", made / "watch.json", "--json").stdout)["seen"] == 1
     assert howsure(*call, stdin=one).returncode == 3
+
+
+def test_a_watch_or_a_promise_of_another_policy_is_refused(made):
+    assert howsure("threshold", made / "val.csv", "--risk", "0.15", "-o", made / "other.json").returncode == 0
+    for options in (("--watch", "watch.json"), ("--promise", "promise.json", "--labels", "came.jsonl")):
+        given = [made / o if "." in o else o for o in options]
+        run = howsure("decide", made / "other.json", "-", *given, stdin=rows(np.full(3, 0.9)))
+        assert (run.returncode, run.stdout) == (2, "")
+        assert "was made for another policy" in run.stderr
+        assert howsure("decide", made / "policy.json", "-", *given, stdin=rows(np.full(3, 0.9))).returncode == 0
 
 
 BAD = {

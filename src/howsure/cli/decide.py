@@ -54,7 +54,11 @@ ALARM = 3  # exit code
 )
 @click.option("--burst", help="Rows with the same value in this column share their fate: --watch takes the first.")
 @click.option("--alarms", type=click.Path(), help="Append one JSON line for each alarm to this file.")
-@click.option("--stop-on-alarm", is_flag=True, help="Decide nothing more once an alarm stands.")
+@click.option(
+    "--stop-on-alarm",
+    is_flag=True,
+    help="Decide nothing more once an alarm stands; a file is looked at every 100 rows.",
+)
 @reading
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but decisions and errors.")
 def command(
@@ -92,9 +96,10 @@ def command(
     how |= _many(policy, watch, promise)
     with _alone(policy if _learns(policy) else None), _alone(watch), _alone(promise), _lines(alarms) as line:
         decide, close = _decider(policy, None if promise else labels, how["on_bad"])
-        guard = _guard(watch, promise, labels, burst, line, how["on_bad"])
+        stamp = _stamp(policy, None if promise else labels)
+        guard = _guard(watch, promise, labels, burst, line, how["on_bad"], stamp)
         halt = (lambda: guard.raised) if stop_on_alarm else None
-        serving = _serving(_stamp(policy, None if promise else labels), guard, halt, burst, **how)
+        serving = _serving(stamp, guard, halt, burst, **how)
         try:
             guard.learn()
             total = _run(decide, file, out, resume, serving)
@@ -138,12 +143,13 @@ def _guard(
     burst: str | None,
     line: Callable[[str], None],
     on_bad: Any,
+    stamp: str,
 ) -> Guard:
     from howsure.serving.alarms import Guard
 
     path: Callable[[str | None], Path | None] = lambda name: None if name is None else Path(name)
     came = path(labels) if promise else None
-    return Guard(path(watch), path(promise), came, burst is not None, note, line, note, on_bad)
+    return Guard(path(watch), path(promise), came, burst is not None, note, line, note, on_bad, policy=stamp)
 
 
 @contextmanager

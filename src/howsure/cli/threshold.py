@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -198,26 +199,29 @@ def _source(files: Sequence[str]) -> tuple[str, str]:
 
 def _write(policy: Policy, preds: Predictions, out: str | None, quiet: bool, **more: Any) -> None:
     """The policy, and what goes with it."""
-    from howsure._core.saving import save
+    from howsure._core.saving import save, saved_as
     from howsure.policies import OnlinePolicy, Watch
+    from howsure.serving import Promise
 
-    parts: dict[str, Any] = {} if out is None else {out: policy}
-    if more["watch"]:
-        parts[more["watch"]] = Watch.start(policy.decide(preds), false_alarms=more["false_alarms"])
-    if more["online"]:
-        if more["risk"] is None:
-            raise InputError("--online keeps a risk under drift; give --risk.")
-        score = policy.decide(preds).score
-        parts[more["online"]] = OnlinePolicy.start(policy, score, risk=more["risk"], audit=more["audit"])
     if more["promise"] and more["risk"] is None:
         raise InputError("--promise watches a promised risk; give --risk.")
+    if more["online"] and more["risk"] is None:
+        raise InputError("--online keeps a risk under drift; give --risk.")
+    parts: dict[str, Any] = {}
+    stamp = ""
+    if out is not None:
+        save(policy, out)
+        note(f"wrote {out}", quiet)
+        stamp = saved_as(out)[1][:12]
+    if more["watch"]:
+        begun = Watch.start(policy.decide(preds), false_alarms=more["false_alarms"])
+        parts[more["watch"]] = replace(begun, policy=stamp)
+    if more["online"]:
+        parts[more["online"]] = OnlinePolicy.start(
+            policy, policy.decide(preds).score, risk=more["risk"], audit=more["audit"]
+        )
+    if more["promise"]:
+        parts[more["promise"]] = Promise.start(risk=more["risk"], false_alarms=more["false_alarms"], policy=stamp)
     for path, value in parts.items():
         save(value, path)
         note(f"wrote {path}", quiet)
-    if more["promise"]:
-        from howsure._core.saving import saved_as
-        from howsure.serving import Promise
-
-        stamp = "" if out is None else saved_as(out)[1][:12]
-        save(Promise.start(risk=more["risk"], false_alarms=more["false_alarms"], policy=stamp), more["promise"])
-        note(f"wrote {more['promise']}", quiet)

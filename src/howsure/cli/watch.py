@@ -83,5 +83,6 @@ def _words(state: Watch | WatchedPromise) -> str:
         shown = f", shown to be kept at label {state.kept:,}" if state.kept is not None else ""
         seen = f"{state.wrong:,} of {state.labels:,} labels wrong, {state.risk:g} promised{shown}"
     stand = "; ".join(f"ALARM: {SAYS[name]} (since {unit} {at:,})" for name, at in state.alarms.items())
-    again = f"; reset {len(state.resets)} times, last: {state.resets[-1]}" if state.resets else ""
+    times = "once" if len(state.resets) == 1 else f"{len(state.resets)} times, last"
+    again = f"; reset {times}: {state.resets[-1]}" if state.resets else ""
     return f"{seen}; {stand or 'no alarm'}{again}"

@@ -78,6 +78,7 @@ class Watch:
     seen: int = 0
     bursts: tuple[str, ...] = ()  # those that were looked at lately
     resets: tuple[str, ...] = ()  # reasons
+    policy: str = ""  # the start of the digest of the policy whose decisions it watches; empty: of any
 
     def __post_init__(self) -> None:
         check.within(self.false_alarms, 0, 1, "false_alarms")

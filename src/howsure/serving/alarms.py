@@ -39,6 +39,7 @@ class Guard:
     """A watch and a promise that are shown every decision, speak once for each alarm, and are saved as they go.
 
     `tell` gets each alarm in words and `line` as a line of JSON, also those that were raised before this run began.
+    `policy` is the start of the digest of the policy that decides; states made for another one are refused.
     """
 
     watch: Path | None = None
@@ -51,6 +52,7 @@ class Guard:
     on_bad: Literal["stop", "skip"] = "stop"
     states: dict[Path, Watch | WatchedPromise] = field(default_factory=dict[Path, Watch | WatchedPromise])
     saved: float = field(default_factory=monotonic)
+    policy: str = ""
 
     def __post_init__(self) -> None:
         for path, what in ((self.watch, "a drift watch"), (self.promise, "a promise")):
@@ -58,6 +60,9 @@ class Guard:
                 found = load_watched(path)
                 if isinstance(found, Watch) != (what == "a drift watch"):
                     raise InputError(str(path), got=f"is not {what}", hint="make one with howsure threshold")
+                if self.policy and found.policy not in ("", self.policy):
+                    hint = "use the one that howsure threshold wrote beside the policy"
+                    raise InputError(str(path), got="was made for another policy", hint=hint)
                 self.states[path] = found
                 self._say(path, found, {}, again=True)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
 from pathlib import Path
@@ -26,6 +26,7 @@ Skip: TypeAlias = Callable[[int, Any], bool]  # line number and id → decided b
 STDIN = Path("standard input")  # its name in messages
 UNTOLD = Wanted(beside=UNLABELLED)
 WORD = {True: '"accept"', False: '"defer"'}
+LOOKED = 100  # lines between two looks at whether to go on
 
 
 @dataclass(frozen=True)
@@ -88,7 +89,7 @@ def decide_batches(
     """Decide what is read, in order; `done` says which lines to leave out. Ends at `Stopped` and at a closed pipe."""
     total = Served()
     try:
-        for batch in found:
+        for batch in found if how.halt is None else _small(found):
             if how.halt is not None and how.halt():
                 return replace(total, ended="alarm")
             if isinstance(batch, BadLine):
@@ -103,6 +104,15 @@ def decide_batches(
     except Stopped:
         pass
     return total
+
+
+def _small(found: Iterable[Batch | BadLine]) -> Iterator[Batch | BadLine]:
+    """The same in batches of at most `LOOKED` lines, so that little is decided after what ends the run."""
+    for batch in found:
+        if isinstance(batch, BadLine):
+            yield batch
+        else:
+            yield from (batch.rows(range(i, min(i + LOOKED, len(batch)))) for i in range(0, len(batch), LOOKED))
 
 
 class _Undelivered(Exception):
