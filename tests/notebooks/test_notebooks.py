@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -45,11 +46,15 @@ def found() -> dict[str, Any]:
         "calibration": hs.calibration_report(preds[:150], preds[150:]),
         "choice": hs.choose_calibrator(preds),
         "policy": Policy.fit(preds, lambda t: threshold_for_coverage(t, 0.8)),
-        "estimate": hs.estimate(preds, preds),
+        "estimate": hs.estimate(preds[:150], preds[150:]),
+        "monitor": hs.monitor(preds[:150], {"<b>": preds[150:]}),
     }
 
 
-@pytest.mark.parametrize("name", ["report", "comparison", "calibration", "choice", "policy"])
+SHOWN = ["report", "comparison", "calibration", "choice", "policy", "estimate", "monitor"]
+
+
+@pytest.mark.parametrize("name", SHOWN)
 def test_a_result_shows_itself_as_html_and_as_text(name: str, found: dict[str, Any]) -> None:
     made = found[name]
     html, text = made._repr_html_(), made.to_text()
@@ -60,7 +65,7 @@ def test_a_result_shows_itself_as_html_and_as_text(name: str, found: dict[str, A
 
 
 @pytest.mark.parametrize("library", ["pandas", "polars"])
-@pytest.mark.parametrize("name", ["report", "comparison", "calibration", "choice"])
+@pytest.mark.parametrize("name", SHOWN)
 def test_tables_become_frames(name: str, library: str, found: dict[str, Any]) -> None:
     module = pytest.importorskip(library)
     made = found[name].frame(library)
@@ -71,6 +76,13 @@ def test_tables_become_frames(name: str, library: str, found: dict[str, Any]) ->
         assert value == found["report"]["aurc"]
     if name == "choice":
         assert list(made["name"]) == [c.name for c in found["choice"].table]
+    if name == "policy":
+        assert list(made["threshold"]) == [found["policy"].threshold]
+    if name == "estimate":
+        assert next(iter(made["accuracy"])) == found["estimate"].accuracy
+        assert list(made["name"]) == ["all", "0", "1", "2"]
+    if name == "monitor":
+        assert list(made["accuracy"]) == [found["monitor"].data["months"][0]["estimate"]["accuracy"]["value"]]
 
 
 def test_another_library_is_refused(found: dict[str, Any]) -> None:
@@ -110,13 +122,29 @@ def test_a_notebook_runs_and_shows_pages_and_tables(tmp_path: Path) -> None:
     assert "<td>accuracy</td>" in frame
 
 
+def free_port() -> int:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+@contextmanager
+def serving(command: list[str], folder: Path, env: dict[str, str]) -> Iterator[None]:
+    """A server that runs as long as the block."""
+    with open(folder / "server.log", "wb") as log:
+        server = subprocess.Popen(command, cwd=folder, env=env, stdout=log, stderr=log)
+    try:
+        yield
+    finally:
+        server.terminate()
+        server.wait(20)
+
+
 @pytest.fixture
 def lab(tmp_path: Path) -> Iterator[str]:
     """The address of a JupyterLab of its own."""
     pytest.importorskip("jupyterlab", reason="left out: jupyterlab is not installed")
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        port = s.getsockname()[1]
+    port = free_port()
     flags = [
         "--no-browser",
         f"--port={port}",
@@ -124,81 +152,129 @@ def lab(tmp_path: Path) -> Iterator[str]:
         "--IdentityProvider.token=",
         "--allow-root",
     ]
-    command = [sys.executable, "-m", "jupyterlab", *flags]
     env = {**os.environ, "JUPYTER_CONFIG_DIR": str(tmp_path / "config"), "JUPYTER_DATA_DIR": str(tmp_path / "data")}
-    with open(tmp_path / "lab.log", "wb") as log:
-        server = subprocess.Popen(command, cwd=tmp_path, env=env, stdout=log, stderr=log)
-    yield f"http://127.0.0.1:{port}"
-    server.terminate()
-    server.wait(20)
+    with serving([sys.executable, "-m", "jupyterlab", *flags], tmp_path, env):
+        yield f"http://127.0.0.1:{port}"
 
 
-def test_the_threshold_comes_back_in_a_real_lab(lab: str, tmp_path: Path) -> None:
+@pytest.fixture
+def browser(tmp_path: Path) -> Iterator[Any]:
+    """Headless Chromium."""
     webdriver = pytest.importorskip("selenium.webdriver", reason="left out: selenium is not installed")
-    from selenium.webdriver.chrome.service import Service
-    from selenium.webdriver.common.keys import Keys
-    from selenium.webdriver.support.ui import WebDriverWait
-
+    service = pytest.importorskip("selenium.webdriver.chrome.service")
     chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
     if not chromium or not driver:
         pytest.skip("left out: chromium and chromedriver are not installed")
-    notebook(tmp_path / "a.ipynb", MADE, WIDGET)
     options = webdriver.ChromeOptions()
     options.binary_location = chromium
     profile = f"--user-data-dir={tmp_path / 'profile'}"
     for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1280,1600", profile):
         options.add_argument(flag)
-    browser = webdriver.Chrome(options=options, service=Service(driver))
-    try:
-        wait = WebDriverWait(browser, 90, ignored_exceptions=[Exception])
-        wait.until(lambda b: b.get(f"{lab}/lab/tree/a.ipynb") or True)
-        wait.until(lambda b: b.find_element("css selector", ".jp-Notebook .jp-CodeCell .cm-content").click() or True)
-        wait.until(lambda b: "Idle" in b.find_element("css selector", ".jp-NotebookPanel").text or b.find_elements(
-            "css selector", "[data-status=idle]"))  # fmt: skip
-        for _ in range(2):
-            webdriver.ActionChains(browser).key_down(Keys.SHIFT).send_keys(Keys.ENTER).key_up(Keys.SHIFT).perform()
-        frame = wait.until(lambda b: b.find_element("css selector", ".jp-OutputArea iframe"))
-        wait.until(lambda b: b.switch_to.frame(frame) or True)
-        slider = wait.until(lambda b: b.find_element("id", "operating"))
-        browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", slider)
-        slider.send_keys(*[Keys.ARROW_LEFT] * 30)
-        shown = browser.find_element("css selector", "[data-shown=coverage]").text
-        heard = tmp_path / "threshold.txt"
-        said = lambda _: heard.exists() and f"{float(heard.read_text().split()[1]) * 100:.1f} %" == shown
-        wait.until(said)
-        assert 0 < float(heard.read_text().split()[0]) < 1
-    finally:
-        browser.quit()
+    found = webdriver.Chrome(options=options, service=service.Service(driver))
+    yield found
+    found.quit()
+
+
+def moved(browser: Any, wait: Any, frame: Any) -> str:
+    """The slider of the page in a frame moves; what the page then says is decided alone."""
+    keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
+    wait.until(lambda b: b.switch_to.frame(frame) or True)
+    slider = wait.until(lambda b: b.find_element("id", "operating"))
+    browser.execute_script("arguments[0].scrollIntoView({block: 'center'})", slider)
+    slider.send_keys(*[keys.ARROW_LEFT] * 30)
+    return browser.find_element("css selector", "[data-shown=coverage]").text
+
+
+def heard(folder: Path, shown: str) -> Any:
+    """Whether Python wrote the share that the page shows."""
+    path = folder / "threshold.txt"
+
+    def said(_: Any) -> bool:
+        words = path.read_text().split() if path.exists() else []
+        return len(words) == 2 and f"{float(words[1]) * 100:.1f} %" == shown
+
+    return said
+
+
+def test_the_threshold_comes_back_in_a_real_lab(lab: str, browser: Any, tmp_path: Path) -> None:
+    keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
+    chains = pytest.importorskip("selenium.webdriver").ActionChains
+    notebook(tmp_path / "a.ipynb", MADE, WIDGET)
+    wait = pytest.importorskip("selenium.webdriver.support.ui").WebDriverWait(
+        browser, 90, ignored_exceptions=[Exception]
+    )
+    wait.until(lambda b: b.get(f"{lab}/lab/tree/a.ipynb") or True)
+    wait.until(lambda b: b.find_element("css selector", ".jp-Notebook .jp-CodeCell .cm-content").click() or True)
+    wait.until(lambda b: "Idle" in b.find_element("css selector", ".jp-NotebookPanel").text or b.find_elements(
+        "css selector", "[data-status=idle]"))  # fmt: skip
+    for _ in range(2):
+        chains(browser).key_down(keys.SHIFT).send_keys(keys.ENTER).key_up(keys.SHIFT).perform()
+    frame = wait.until(lambda b: b.find_element("css selector", ".jp-OutputArea iframe"))
+    wait.until(heard(tmp_path, moved(browser, wait, frame)))
+    assert 0 < float((tmp_path / "threshold.txt").read_text().split()[0]) < 1
+
+
+def app(*cells: str) -> str:
+    """A marimo notebook: its cells, each with what it takes and gives."""
+    made = "\n".join(f"    {line}" for line in MADE.strip().splitlines())
+    first = f"@app.cell\ndef _():\n{made}\n    return preds, report\n"
+    return "\n".join(
+        ["import marimo", "app = marimo.App()", first, *cells, 'if __name__ == "__main__":', "    app.run()"]
+    )
+
+
+SHOWS = """@app.cell
+def _(report):
+    report
+    return
+"""
+CHOOSES = """@app.cell
+def _(report):
+    import marimo as mo
+    from howsure.notebook import deciding
+    widget = mo.ui.anywidget(deciding(report, height=1400))
+    widget
+    return (widget,)
+"""
+HEARS = """@app.cell
+def _(preds, widget):
+    chosen = widget.value["threshold"]
+    if chosen is not None:
+        with open("threshold.txt", "w") as f:
+            f.write(f"{chosen!r} {widget.widget.policy().decide(preds).coverage!r}")
+    return
+"""
+FRAME = """
+const look = (root) => {
+  for (const e of root.querySelectorAll("*")) {
+    if (e.tagName === "IFRAME" && e.srcdoc.includes("id=\\"operating\\"")) return e;
+    const inside = e.shadowRoot && look(e.shadowRoot);
+    if (inside) return inside;
+  }
+  return null;
+};
+return look(document);
+"""
+
+
+def test_the_threshold_comes_back_in_a_live_marimo(browser: Any, tmp_path: Path) -> None:
+    pytest.importorskip("marimo", reason="left out: marimo is not installed")
+    (tmp_path / "app.py").write_text(app(CHOOSES, HEARS))
+    port = free_port()
+    flags = ["--headless", "--no-token", "--host", "127.0.0.1", "--port", str(port)]
+    wait = pytest.importorskip("selenium.webdriver.support.ui").WebDriverWait(
+        browser, 120, ignored_exceptions=[Exception]
+    )
+    with serving([sys.executable, "-m", "marimo", "run", "app.py", *flags], tmp_path, dict(os.environ)):
+        wait.until(lambda b: b.get(f"http://127.0.0.1:{port}") or True)
+        frame = wait.until(lambda b: b.execute_script(FRAME))
+        wait.until(heard(tmp_path, moved(browser, wait, frame)))
+    assert 0 < float((tmp_path / "threshold.txt").read_text().split()[0]) < 1
 
 
 def test_marimo_shows_the_page_and_the_widget(tmp_path: Path) -> None:
     pytest.importorskip("marimo", reason="left out: marimo is not installed")
-    body = "\n".join(f"    {line}" for line in MADE.strip().splitlines())
-    app = f"""import marimo
-app = marimo.App()
-
-@app.cell
-def _():
-{body}
-    return (report,)
-
-@app.cell
-def _(report):
-    report
-    return
-
-@app.cell
-def _(report):
-    import marimo as mo
-    from howsure.notebook import deciding
-    widget = mo.ui.anywidget(deciding(report))
-    widget
-    return
-
-if __name__ == "__main__":
-    app.run()
-"""
-    (tmp_path / "app.py").write_text(app)
+    (tmp_path / "app.py").write_text(app(SHOWS, CHOOSES))
     command = [sys.executable, "-m", "marimo", "export", "html", "app.py", "-o", "out.html"]
     ran = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=240)
     assert ran.returncode == 0, ran.stderr[-2000:]

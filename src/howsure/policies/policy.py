@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import inf, isnan, nan
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike
 from howsure import scores
 from howsure._core import check
 from howsure._core.check import Array, Bools, Floats, InputError, Ints
-from howsure._core.frames import preformatted
+from howsure._core.frames import frame, preformatted
 from howsure._core.text import array_of
 from howsure.calibrators import Calibrator
 from howsure.policies.costs import cheapest, cost_matrix, cost_outcomes
@@ -199,6 +199,12 @@ class Policy:
             right = "" if isnan(b.accuracy) else f", {b.accuracy * 100:.2f} % of these right"
             lines.append(f"On {b.n:,} labelled samples: {b.coverage * 100:.2f} % accepted{right}.")
         return "\n".join(lines) + "\n"
+
+    def frame(self, library: str = "pandas") -> Any:
+        """Its thresholds as a data frame of pandas or polars: that of all, then the own ones of classes or groups."""
+        own = zip(self.keys, self.thresholds, strict=True)
+        rows = [("all" if self.by is None else "others", self.threshold), *own]
+        return frame([{"key": key, "score": self.score, "threshold": at} for key, at in rows], library)
 
     def _repr_html_(self) -> str:
         return preformatted(self.to_text())

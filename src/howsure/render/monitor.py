@@ -9,7 +9,7 @@ from markupsafe import Markup
 
 from howsure.render import svg
 from howsure.render.html import render, safe_json
-from howsure.render.model import Column, DriftData, MonitorData, MonthData, Number, PartData, PastData
+from howsure.render.model import Column, DriftData, EstimateData, MonitorData, MonthData, Number, PartData, PastData
 from howsure.render.pictures import Picture, drawn, edges, middles, top
 from howsure.render.tables import Sheet, Table
 from howsure.render.words import NONE, between_percent, level, number, origin, percent, points
@@ -21,7 +21,9 @@ def sheet(data: MonitorData) -> Sheet:
     """Everything that is printed of a monitor."""
     months = data["months"]
     found = [_months(data), _policy(data), _labelled(data), _limits(data), *(_drift(m, data) for m in months)]
-    found += [table for m in months for table in (_parts(m, "classes", "answer"), _parts(m, "groups", "group"))]
+    for m in months:
+        parts = ((m["estimate"]["classes"], "answer"), (m["estimate"]["groups"], "group"))
+        found += [_parts(some, what, f", {m['name']}") for some, what in parts]
     head = f"{_many(months)} beside {data['reference']['n']:,} labelled rows · {level(data['level'])} limits"
     return Sheet(head, verdict(data), [table for table in found if table.rows], _remarks(data))
 
@@ -160,8 +162,29 @@ def _moved(d: DriftData) -> str:
     return ", ".join(shares) if d["drifted"] else ""
 
 
-def _parts(month: MonthData, kind: str, what: str) -> Table:
-    parts: list[PartData] = month["estimate"]["classes"] if kind == "classes" else month["estimate"]["groups"]
+def estimated(data: EstimateData, n: int, reference_n: int, past: float | None, sure: float) -> Sheet:
+    """An estimate without a monitor around it."""
+    row = [percent(past, 2), f"{reference_n:,}", percent(data["outside"])]
+    rows = [["new data", f"{n:,}", *_both(data["accuracy"]), *row]]
+    note, unseen = "Limits of the accuracy that labels would show.", "rows beyond the reference"
+    tables = [
+        Table("Accuracy", ["", "rows", "accuracy", "interval", "in the reference", "its rows", unseen], rows, note),
+        Table("What the policy would do", ["accepted", "risk", "interval"], _accepted(data)),
+        _parts(data["classes"], "answer"),
+        _parts(data["groups"], "group"),
+    ]
+    head = f"{n:,} new rows beside {reference_n:,} labelled rows · {level(sure)} limits"
+    said = f"Accuracy {_share(data['accuracy'])}, estimated without labels; the reference has {percent(past)}."
+    remarks = [*data["notes"], *(f"Cannot be seen: {text}" for text in data["cannot_see"])]
+    return Sheet(head, [said], [table for table in tables if table.rows], remarks)
+
+
+def _accepted(data: EstimateData) -> list[list[str]]:
+    """What a policy accepts; nothing where there is none, and everything is accepted."""
+    return [] if data["coverage"] == 1 else [[percent(data["coverage"]), *_both(data["risk"])]]
+
+
+def _parts(parts: list[PartData], what: str, of: str = "") -> Table:
     rows = [
         [
             p["name"],
@@ -175,7 +198,7 @@ def _parts(month: MonthData, kind: str, what: str) -> Table:
     ]
     some = f", the {SHOWN} that fell most of {len(parts)}" if len(parts) > SHOWN else ", largest fall first"
     head = [what, "rows", "accuracy", "interval", "in the reference", "its rows", "estimated from"]
-    return Table(f"By {what}, {month['name']}{some}", head, rows)
+    return Table(f"By {what}{of}{some}", head, rows)
 
 
 def _remarks(data: MonitorData) -> list[str]:
@@ -210,7 +233,8 @@ def _line(data: MonitorData) -> list[Picture]:
     floor = min(v for v in (*low, *came, past) if v is not None)
     x, names = [float(i) for i in range(1, len(months) + 1)], [m["name"] for m in months]
     ends = (0.5, len(months) + 0.5)
-    f = svg.frame(ends, (_below(floor), 1.0), ("month", "accuracy"), (svg.plain, svg.percent), names=(names, ()))
+    labels = ("months, numbered in order" if svg.numbered(names) else "", "accuracy")
+    f = svg.frame(ends, (_below(floor), 1.0), labels, (svg.plain, svg.percent), names=(names, ()))
     marks = [
         svg.line(f, ends, (past, past), "ideal"),
         svg.whiskers(f, x, low, high),
@@ -218,8 +242,8 @@ def _line(data: MonitorData) -> list[Picture]:
         svg.dots(f, x, [g["value"] for g in guesses], "main"),
         svg.dots(f, [at + 0.16 for at in x], came, "worse"),
     ]
-    labels = (("by labels", "wrong"),) if any(v is not None for v in came) else ()
-    legend = (("estimated, with limits", "main"), *labels, ("reference", "ideal"))
+    by = (("by labels", "wrong"),) if any(v is not None for v in came) else ()
+    legend = (("estimated, with limits", "main"), *by, ("reference", "ideal"))
     read = "Bars: limits of the accuracy that labels would show."
     said = f"Accuracy: {', '.join(names)}"
     series: dict[str, dict[str, Column]] = {

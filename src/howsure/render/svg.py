@@ -137,16 +137,24 @@ def marked(f: Frame, axis: int, most: int = 5) -> list[tuple[float, str]]:
         return [(v, f.write[axis](v)) for v in (log_ticks if scale.log else ticks)(scale.low, scale.high, most)]
     if axis:
         return [(float(i), said) for i, said in enumerate(names, start=1)]
-    if _step(names, scale.end - scale.start) > 2:  # too long to stand side by side: they are numbered
+    room = scale.end - scale.start
+    if numbered(names, room):
         names = [str(i) for i in range(1, len(names) + 1)]
-    step = _step(names, scale.end - scale.start)
+    step = ceil(len(names) / max(1, _fitting(names, room)))
     return [(float(i), said) for i, said in enumerate(names, start=1) if (i - 1) % step == 0]
 
 
-def _step(names: Sequence[str], room: float) -> int:
-    """How many names go to one that is written, so that none lies on another."""
-    most = max(1, int(room / (LETTER * max(map(len, names)) + 12)))
-    return ceil(len(names) / most)
+def numbered(names: Sequence[str], room: float = WIDTH - LEFT - RIGHT) -> bool:
+    """Whether names are too long for two of them to stand side by side, so that numbers stand for them.
+
+    >>> numbered(["May", "June"]), numbered(["rows 1 to 5,000", "rows 5,001 to 10,000"])
+    (False, True)
+    """
+    return len(names) > 1 and _fitting(names, room) < 2
+
+
+def _fitting(names: Sequence[str], room: float) -> int:
+    return int(room / (LETTER * max(map(len, names)) + 12))
 
 
 def _across(f: Frame, written: bool) -> Iterator[Markup]:

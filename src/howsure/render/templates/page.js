@@ -108,7 +108,7 @@ const howsure = (() => {
   const cell = (v) => { const t = v === null || v === undefined ? "" : `${v}`; const safe = typeof v === "string" && /^[=+\-@\t\r]/.test(t) ? `'${t}` : t; return /[",\n\r]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe; };
   const csv = (d) => {
     const keys = [...new Set(["x", "y", ...d.series.flatMap((s) => Object.keys(s.columns))])];
-    const head = ["series", ...keys.map((k) => ({ x: d.labels[0], y: d.labels[1] || "row" })[k] ?? k)];
+    const head = ["series", ...keys.map((k) => ({ x: d.labels[0] || "month", y: d.labels[1] || "row" })[k] ?? k)];
     const said = (k, v) => d.names?.[{ x: 0, y: 1 }[k]]?.[v - 1] ?? v;
     const rows = d.series.flatMap((s) => s.columns.x.map((_, i) => [s.name, ...keys.map((k) => said(k, s.columns[k]?.[i]))]));
     return [head, ...rows].map((r) => r.map(cell).join(",")).join("\r\n") + "\r\n";
@@ -154,7 +154,7 @@ const howsure = (() => {
       const more = ["threshold", "answers"].filter((k) => columns[k] && columns[k][i] !== null).map((k) => `${k} ${general(columns[k][i], 6)}`);
       const ends = columns.low ? [columns.low[i], columns.high[i], write[1]] : columns.left ? [columns.left[i], columns.right[i], write[0]] : [null];
       const band = ends[0] !== null ? [`${d.band} ${ends[2](ends[0])} to ${ends[2](ends[1])}`] : [];
-      tip.textContent = [lines.length > 1 ? name : "", `${d.labels[0]} ${write[0](x)}`, `${d.labels[1]} ${y === null ? "infinite" : write[1](y)}`.trim(), ...more, ...band].filter(Boolean).join(" · ");
+      tip.textContent = [lines.length > 1 ? name : "", `${d.names?.[0]?.length ? "" : d.labels[0]} ${write[0](x)}`.trim(), `${d.labels[1]} ${y === null ? "infinite" : write[1](y)}`.trim(), ...more, ...band].filter(Boolean).join(" · ");
       tip.classList.add("on");
       highlight(svg.closest("[data-models]") ? name : null);
     };

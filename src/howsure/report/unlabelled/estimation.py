@@ -2,21 +2,29 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from math import nan, sqrt
-from typing import NamedTuple
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from math import isfinite, nan, sqrt
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from howsure._core.check import Array, Bools, Floats, InputError, Ints
+from howsure._core.frames import frame
 from howsure.bounds import proportion
 from howsure.calibrators import Isotonic, Platt
 from howsure.policies.deployment import folds_of
 from howsure.policies.policy import Policy
 from howsure.predictions import Predictions
+from howsure.render.model import EstimateData, Number, PartData
+from howsure.report.report import written
 from howsure.report.unlabelled.shares import Cells, Shares, class_shares, summed
 from howsure.uncertainty.means import student
+
+if TYPE_CHECKING:
+    from howsure.render.tables import Sheet
 
 FOLDS = 5
 BINS, IN_A_BIN = 20, 50  # bins of the score, and the reference rows that each should hold
@@ -76,6 +84,48 @@ class Estimate:
     groups: tuple[Part, ...] = ()
     notes: tuple[str, ...] = ()
     error: float = nan  # standard error of the accuracy, that of the labels to come included
+
+    def to_dict(self) -> EstimateData:
+        """As it stands in a monitor's JSON; nan is null and says why."""
+        why = self.notes[0] if self.notes else "nothing is accepted"
+        return EstimateData(
+            accuracy=number(self.accuracy, self.low, self.high, why),
+            coverage=self.coverage,
+            risk=number(self.risk, self.risk_low, self.risk_high, why),
+            outside=self.outside,
+            effective=self.effective,
+            shares=dict(self.shares),
+            classes=_most_changed(self.classes),
+            groups=_most_changed(self.groups),
+            cannot_see=list(self.cannot_see),
+            notes=list(self.notes),
+        )
+
+    def to_text(self, path: str | Path | None = None, *, width: int = 110) -> str:
+        """What is estimated, by class and group, and what cannot be seen."""
+        return written(self._sheet().text(width), path)
+
+    def to_markdown(self, path: str | Path | None = None) -> str:
+        """The same as Markdown."""
+        return written(self._sheet().markdown(), path)
+
+    def frame(self, library: str = "pandas") -> Any:
+        """All rows, each class and each group as a data frame of pandas or polars."""
+        accuracy, reference = (self.accuracy, self.low, self.high), (self.reference_accuracy, self.reference_n)
+        whole = Part("all", self.n, *accuracy, *reference, error=self.error)
+        parts = [("all", whole), *(("class", p) for p in self.classes), *(("group", p) for p in self.groups)]
+        return frame([{"part": kind} | asdict(p) for kind, p in parts], library)
+
+    def _repr_html_(self) -> str:
+        from howsure.render.html import fragment
+
+        return fragment(self._sheet())
+
+    def _sheet(self) -> Sheet:
+        from howsure.render.monitor import estimated
+
+        past = number(self.reference_accuracy, nan, nan, "")
+        return estimated(self.to_dict(), self.n, self.reference_n, past["value"], self.level)
 
 
 def estimate(
@@ -443,3 +493,29 @@ def _column(values: ArrayLike, n: int, name: str) -> Array:
     if found.shape != (n,):
         raise InputError(name, got=f"has shape {found.shape}", need=f"one value for each of the {n:,} rows is needed")
     return found
+
+
+def number(value: float, low: float, high: float, why: str) -> Number:
+    """A number with its limits, or why there is none."""
+    return Number(value=value, low=low, high=high) if isfinite(value) else Number(value=None, why=why)
+
+
+def _part(p: Part) -> PartData:
+    return PartData(
+        name=p.name,
+        n=p.n,
+        accuracy=number(p.accuracy, p.low, p.high, "no rows"),
+        reference=p.reference if isfinite(p.reference) else None,
+        reference_n=p.reference_n,
+        borrowed=p.borrowed,
+    )
+
+
+def _most_changed(parts: Sequence[Part]) -> list[PartData]:
+    """The parts whose accuracy fell most come first."""
+    return [_part(p) for p in sorted(parts, key=_change)]
+
+
+def _change(p: Part) -> float:
+    change = p.accuracy - p.reference
+    return change if isfinite(change) else 0.0

@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,6 +14,7 @@ from numpy.typing import ArrayLike
 from howsure._core import json
 from howsure._core.atomic import write_text
 from howsure._core.check import Array, Bools, Floats, InputError
+from howsure._core.frames import frame
 from howsure._core.version import __version__
 from howsure.bounds import clopper_pearson_interval, proportion
 from howsure.policies.policy import Policy
@@ -20,20 +22,18 @@ from howsure.predictions import Predictions
 from howsure.render.model import (
     SCHEMA,
     DriftData,
-    EstimateData,
     LabelledData,
     LimitData,
     MonitorData,
     MonthData,
     Moved,
     Number,
-    PartData,
     PastData,
     monitor_data,
 )
 from howsure.report.provenance import provenance
 from howsure.report.unlabelled.drift import Drift, numbers_drift, share_drift, values_drift
-from howsure.report.unlabelled.estimation import SMALLEST, Estimate, Part, estimate
+from howsure.report.unlabelled.estimation import SMALLEST, Estimate, estimate, number
 
 BARS = 40
 
@@ -78,6 +78,10 @@ class Monitor:
 
         return _written(page(self.data), path)
 
+    def frame(self, library: str = "pandas") -> Any:
+        """One row for each month as a data frame of pandas or polars: estimate, policy, drift, and labels that came."""
+        return frame([_row(m) for m in self.data["months"]], library)
+
     def _repr_html_(self) -> str:
         from howsure.render.html import frame
 
@@ -91,6 +95,27 @@ class Monitor:
     def __repr__(self) -> str:
         months = len(self.data["months"])
         return f"<Monitor: {months} month{'s' if months > 1 else ''}, {'passed' if self.passed else 'NOT PASSED'}>"
+
+
+def _row(m: MonthData) -> dict[str, object]:
+    """A month as a row of a table."""
+    guess, come = m["estimate"], m["labelled"]
+    known: Number = {"value": None} if come is None else come["accuracy"]
+    return {
+        "month": m["name"],
+        "n": m["n"],
+        **_columns("accuracy", guess["accuracy"]),
+        "coverage": guess["coverage"],
+        **_columns("risk", guess["risk"]),
+        "outside": guess["outside"],
+        "drifted": ", ".join(d["column"] for d in m["drift"] if d["drifted"]),
+        "labels": 0 if come is None else come["n"],
+        **_columns("labelled_accuracy", known),
+    }
+
+
+def _columns(name: str, n: Number) -> dict[str, float | None]:
+    return {name: n["value"], f"{name}_low": n.get("low"), f"{name}_high": n.get("high")}
 
 
 def _written(text: str, path: str | Path | None) -> str:
@@ -156,7 +181,7 @@ def monitor(
             name=name,
             n=p.n,
             unanswered=1 - p.answered,
-            estimate=_estimate_data(found[name]),
+            estimate=found[name].to_dict(),
             drift=[_drift_data(d, drift_level / tests) for d in drifts[name]],
             labelled=_labelled(reference, p, truths[name], policy, level, seed),
             bars=_bars(_Side.of(p, policy, None).score, low, high),
@@ -318,7 +343,7 @@ def _labelled(
     return LabelledData(
         n=n,
         accuracy=Number(value=share, low=low, high=high),
-        estimate=_number(guess.accuracy, guess.low, guess.high, "no estimate"),
+        estimate=number(guess.accuracy, guess.low, guess.high, "no estimate"),
         off=off if isfinite(off) else None,
         held=guess.low <= share <= guess.high,
     )
@@ -339,47 +364,6 @@ def _limit(month: MonthData, reference: float, most: float) -> LimitData:
         passed=low is not None and low >= reference - most,
         note=note,
     )
-
-
-def _number(value: float, low: float, high: float, why: str) -> Number:
-    return Number(value=value, low=low, high=high) if isfinite(value) else Number(value=None, why=why)
-
-
-def _part(p: Part) -> PartData:
-    return PartData(
-        name=p.name,
-        n=p.n,
-        accuracy=_number(p.accuracy, p.low, p.high, "no rows"),
-        reference=p.reference if isfinite(p.reference) else None,
-        reference_n=p.reference_n,
-        borrowed=p.borrowed,
-    )
-
-
-def _estimate_data(e: Estimate) -> EstimateData:
-    why = e.notes[0] if e.notes else "nothing is accepted"
-    return EstimateData(
-        accuracy=_number(e.accuracy, e.low, e.high, why),
-        coverage=e.coverage,
-        risk=_number(e.risk, e.risk_low, e.risk_high, why),
-        outside=e.outside,
-        effective=e.effective,
-        shares=dict(e.shares),
-        classes=_most_changed(e.classes),
-        groups=_most_changed(e.groups),
-        cannot_see=list(e.cannot_see),
-        notes=list(e.notes),
-    )
-
-
-def _most_changed(parts: Sequence[Part]) -> list[PartData]:
-    """The parts whose accuracy fell most come first."""
-    return [_part(p) for p in sorted(parts, key=_change)]
-
-
-def _change(p: Part) -> float:
-    change = p.accuracy - p.reference
-    return change if isfinite(change) else 0.0
 
 
 def _drift_data(d: Drift, level: float) -> DriftData:
