@@ -94,7 +94,7 @@ def count(found: Found, name: str, limits: Interval, truth: float) -> None:
     of["width"] += 0.0 if limits.why else limits.high - limits.low
 
 
-def one_run(world: World, fixed: dict[str, float], i: int, done: dict[str, Found]) -> None:
+def one_run(world: World, fixed: dict[str, float], i: int, done: dict[str, Found], every: int) -> None:
     rng = np.random.default_rng([*world.key.encode(), i])
     o = world.draw(rng)
     t = o.tally()
@@ -104,18 +104,18 @@ def one_run(world: World, fixed: dict[str, float], i: int, done: dict[str, Found
     truth = truths(world.population(), t, fixed, list(metrics))
     for name, limits in zip(metrics, hs.each_interval(list(metrics.values()), o), strict=True):
         count(done["new"], name, limits, truth[name])
-    if i % OLD_EVERY == 0:
+    if every and i % every == 0:
         for name, limits in zip(metrics, old_limits(metrics, o, t, i), strict=True):
             count(done["old"], name, limits, truth[name])
 
 
-def run(world: World, runs: int, until: float) -> int:
+def run(world: World, runs: int, until: float, every: int) -> int:
     """Go on from what is stored; how many runs are stored then."""
     path = RESULTS / f"{world.key}.json"
     done = json.loads(path.read_text()) if path.exists() else {"runs": 0, "new": {}, "old": {}}
     fixed = world.population().ranking() | (world.population().claims() if world.claims else {})
     for i in range(done["runs"], runs):
-        one_run(world, fixed, i, done)
+        one_run(world, fixed, i, done, every)
         done["runs"] = i + 1
         if done["runs"] % SAVE == 0 or done["runs"] == runs or time.monotonic() > until:
             save(path, done)
@@ -227,6 +227,9 @@ def main() -> None:
     parser.add_argument("--worlds", default="", help="only those whose name contains this")
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--minutes", type=float, default=1e9)
+    parser.add_argument(
+        "--every", type=int, default=OLD_EVERY, help="percentile limits from every so many runs; 0: none"
+    )
     parser.add_argument("--again", default="", help="metrics to count anew")
     parser.add_argument("--table", action="store_true", help="only write the table")
     chosen = parser.parse_args()
@@ -239,7 +242,7 @@ def main() -> None:
             print(world.kind, world.name, "again", flush=True)
     for world in () if chosen.table or chosen.again else worlds():
         if chosen.worlds in f"{world.kind} {world.name}" and time.monotonic() < until:
-            print(world.kind, world.name, run(world, chosen.runs, until), "runs", flush=True)
+            print(world.kind, world.name, run(world, chosen.runs, until, chosen.every), "runs", flush=True)
     TABLE.parent.mkdir(parents=True, exist_ok=True)
     TABLE.write_text(table())
     write_page()

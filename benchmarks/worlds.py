@@ -282,6 +282,8 @@ def worlds() -> Iterator[World]:
     for source, of in sizes.items():
         for n in of:
             yield plain("real", source, n, measured_set(source))
+    for source, n in ((IN1K, 5), (IN1K, 30), (C10, 20), (C10, 50)):
+        yield plain("few samples", source, n, measured_set(source))
     for n in (200, 1000, 5000):
         yield plain("1 % errors", C10, n, with_errors(C10, 0.01))
     for n in (1000, 5000):

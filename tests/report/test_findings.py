@@ -6,8 +6,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from howsure import Outcomes, Predictions, evaluate
+from howsure import Outcomes, Predictions, compare, evaluate
 from howsure.policies import guaranteed_threshold
+from howsure.report.calibration import calibration_report
 from howsure.report.findings import case_of, changes, findings, verdict
 from howsure.report.findings.evidence import design_effect, fewer_than, more_than
 from howsure.report.summary import Summary
@@ -264,9 +265,28 @@ def test_weights_have_no_promise(rng: np.random.Generator) -> None:
 
 def test_few_groups_are_marked_on_screen(rng: np.random.Generator) -> None:
     c = rng.uniform(0.5, 1, 200)
-    text = evaluate(drawn(c, c, rng, group=np.arange(200) % 6), ["max_prob"]).to_text(width=200)
+    report = evaluate(drawn(c, c, rng, group=np.arange(200) % 6), ["max_prob"])
+    text = " ".join(report.to_text().split())
     assert "200 predictions in 6 groups" in text
-    assert "only 6 groups, so these limits are unsafe" in text
+    assert text.count("nly 6 groups, so these limits are unsafe") == 1  # not in every row
+    assert " ".join(report.to_text(full=True).split()).count("nly 6 groups") == 1
+
+
+def test_few_groups_are_marked_once_where_models_are_compared_or_corrected(rng: np.random.Generator) -> None:
+    c = rng.uniform(0.5, 1, 300)
+    group = np.arange(300) % 6
+    one, two = (drawn(c, c, rng, group=group) for _ in range(2))
+    compared = " ".join(compare({"one": one, "two": two}).to_text().split())
+    assert "2 models on the same 300 samples in 6 groups" in compared
+    assert compared.count("nly 6 groups, so these limits are unsafe") == 1
+    corrected = calibration_report(one, two, "platt")
+    text = " ".join(corrected.to_text().split())
+    assert corrected.to_dict().get("groups") == 6
+    assert "judged on 300 predictions in 6 groups" in text
+    assert text.count("nly 6 groups, so these limits are unsafe") == 1
+    many = calibration_report(one, drawn(c, c, rng, group=np.arange(300) % 20), "platt")
+    assert "in 20 groups" in many.to_text()
+    assert "unsafe" not in many.to_text()
 
 
 def test_chance_alone_stands_beside_a_calibration_error() -> None:

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from io import StringIO
+
 import numpy as np
 import pytest
+from rich.console import Console
 
 import howsure as hs
+from howsure.cli.check import sentence, table
 from howsure.report.gate import Limit, check
 
 
@@ -45,13 +49,6 @@ def test_no_error_among_few_answers_does_not_pass(n: int) -> None:
     assert strict.passed == (n >= 368)  # 1 − 3.69/n
     (value,) = check(right, [Limit("accuracy", "min", 0.99)], point=True)
     assert value.passed
-
-
-def test_few_groups_are_said_beside_the_verdict() -> None:
-    rng = np.random.default_rng(0)
-    grouped = hs.Predictions.from_confidence(rng.uniform(0.5, 1, 90), rng.random(90) < 0.8, group=np.arange(90) % 6)
-    (verdict,) = check(grouped, [Limit("accuracy", "min", 0.1)])
-    assert "only 6 groups" in verdict.note
 
 
 def test_an_undefined_metric_fails_with_the_reason() -> None:
@@ -131,3 +128,13 @@ def test_against_another_model_is_paired_by_ids() -> None:
 def test_against_other_samples_is_refused() -> None:
     with pytest.raises(hs.InputError, match="ids"):
         check(drawn(0, 50, ids=True), [], against=drawn(0, 60, ids=True))
+
+
+def test_few_groups_are_said_once(preds: hs.Predictions) -> None:
+    grouped = hs.Predictions.from_confidence(preds.confidence, preds.correct, group=np.arange(400) % 6)
+    verdicts = check(grouped, [Limit("accuracy", "min", 0.5), Limit("aurc", "max", 0.5)], against=grouped)
+    assert {v.unsafe for v in verdicts} == {"only 6 groups, so these limits are unsafe"}
+    screen = StringIO()
+    Console(width=200, file=screen).print(table(verdicts))
+    assert screen.getvalue().count("only 6 groups") == 1
+    assert "only 6 groups" in sentence(verdicts[0])

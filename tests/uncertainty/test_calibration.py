@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 
 import howsure as hs
-from howsure.uncertainty.calibration import Bins, ece_limits, noise_floor, three_moments
+from howsure.uncertainty.calibration import Bins, ece_limits, noise_floor, rms_limits, three_moments
 from howsure.uncertainty.case import Case
+from howsure.uncertainty.claims import grouped_test
 
 
 def honest(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -47,6 +48,33 @@ def test_three_moments_of_a_half_normal() -> None:
     )
 
 
+def test_claims_that_differ_within_a_bin_are_noise_of_its_gap() -> None:
+    columns = np.array([300.0, 300.0]), np.array([200.0, 290.0]), np.array([290.0, 299.0])
+    known = Bins(*columns), Bins(*columns, squares=np.array([60.0, 2.0]))
+    alone, together = (rms_limits(b, 0.025) for b in known)
+    assert together[1] > alone[1]
+    assert together[0] < alone[0]
+    assert ece_limits(known[1], 0.025)[1] > ece_limits(known[0], 0.025)[1]
+
+
+def test_limits_of_the_debiased_error_hold_where_errors_are_rare() -> None:
+    rng = np.random.default_rng(0)
+    claim = np.clip(rng.beta(2, 0.2, 60_000), 0.2, 1 - 1e-9)
+    correct = rng.random(60_000) < 0.9995 - 0.1 * (1 - claim)
+    order = np.argsort(claim, kind="stable")
+    ascending, upto = claim[order], np.concatenate(([0.0], np.cumsum((claim - correct)[order])))
+    missed = 0
+    for seed in range(200):
+        i = np.random.default_rng(seed).integers(0, 60_000, 1000)
+        t = hs.tally(claim[i], correct=correct[i])
+        low = np.sort(t.between(hs.equal_size(15).cuts(t)).low)
+        cut = np.concatenate(([0], np.searchsorted(ascending, low[1:]), [60_000]))
+        true = np.sqrt((np.diff(upto[cut]) ** 2 / np.diff(cut)).sum() / 60_000)
+        found = hs.interval(hs.debiased_ece, t)
+        missed += not found[0] <= true <= found[1]
+    assert missed <= 10
+
+
 def test_fewer_effective_samples_are_less_sure() -> None:
     columns = np.array([500.0, 300.0]), np.array([450.0, 200.0]), np.array([400.0, 190.0])
     once, twice = ece_limits(Bins(*columns), 0.025), ece_limits(Bins(*columns, design=2.0), 0.025)
@@ -76,6 +104,15 @@ class TestClaims:
         by_tally = hs.calibration_test(hs.tally(p, correct=c))
         assert hs.calibration_test(hs.Outcomes(p, correct=c)) == by_tally
         assert hs.calibration_test(hs.Predictions.from_confidence(p, c)) == by_tally
+
+    def test_few_skewed_groups_are_no_defect(self) -> None:
+        """15 groups, mostly a little too good and rarely far too bad: the sum of their signs alone refused 9 %."""
+        refused = 0
+        for seed in range(300):
+            sums = np.zeros((15, 64))
+            sums[:, 0] = 1 - np.random.default_rng(seed).exponential(size=15)
+            refused += grouped_test(sums, np.eye(64)[0] * 7.5, 60, 0).p <= 0.05
+        assert refused <= 21
 
     def test_groups_that_are_right_or_wrong_together_are_no_defect(self) -> None:
         def once(seed: int, group: bool) -> float:

@@ -140,6 +140,7 @@ def read_baseline(path: str) -> ReportData:
 
 def table(verdicts: Sequence[Verdict]) -> Any:
     """The verdicts for a terminal."""
+    from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
@@ -152,7 +153,8 @@ def table(verdicts: Sequence[Verdict]) -> Any:
         other = [number(v.other)] if others else []
         said, why = Text(printable(v.what)), Text(printable(v.note))
         out.add_row(mark, said, number(v.value), *other, number(v.compared), why)
-    return out
+    unsafe = dict.fromkeys(v.unsafe for v in verdicts if v.unsafe)
+    return Group(out, *(Text(printable(why), style="dim") for why in unsafe))
 
 
 def number(value: float | None) -> str:
@@ -163,7 +165,8 @@ def number(value: float | None) -> str:
 def sentence(v: Verdict) -> str:
     """A verdict in one line."""
     other = "" if v.other is None else f", other side {number(v.other)}"
-    return printable(f"{v.what}: {number(v.compared)} ({v.note}; value {number(v.value)}{other})")
+    unsafe = f"; {v.unsafe}" if v.unsafe else ""
+    return printable(f"{v.what}: {number(v.compared)} ({v.note}{unsafe}; value {number(v.value)}{other})")
 
 
 def junit_xml(verdicts: Sequence[Verdict]) -> str:

@@ -529,6 +529,7 @@ class CalibrationData(TypedDict):
     notes: list[str]
     lead: NotRequired[list[str]]  # what changed, in two sentences
     changed: NotRequired[int]  # answers on the test data that are others now
+    groups: NotRequired[int]  # clusters of the test data, where they come in clusters
 
 
 class Guarantee(TypedDict):

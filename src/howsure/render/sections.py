@@ -396,7 +396,8 @@ def candidates(found: Changes | CalibrationData | None) -> Table | None:
 def calibrated(data: CalibrationData) -> Sheet:
     """What `howsure calibrate` prints: the change first, then how it was chosen and what each would have done."""
     tables = [changes(data), candidates(data), methods(data)]
-    title = f"{data['method']}, fitted on {data['n_fit']:,} and judged on {data['n_test']:,} predictions"
+    groups = f" in {data['groups']:,} groups" if "groups" in data else ""
+    title = f"{data['method']}, fitted on {data['n_fit']:,} and judged on {data['n_test']:,} predictions{groups}"
     remarks = [*(f["text"] for f in data["findings"]), *data["notes"]]
     return Sheet(title, ["", *data.get("lead", [])], [table for table in tables if table is not None], remarks)
 

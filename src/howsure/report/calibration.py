@@ -8,6 +8,8 @@ from math import isfinite, nan
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from howsure import metrics
 from howsure._core.check import InputError
 from howsure._core.frames import frame
@@ -27,6 +29,7 @@ from howsure.render.model import CalibrationData, Candidate, ChangeData, ChoiceD
 from howsure.render.model import Number as NumberData
 from howsure.report.findings import changes as what_changed
 from howsure.report.report import written
+from howsure.uncertainty.clusters import few_groups
 
 __all__ = ["CalibrationReport", "calibration_report"]
 
@@ -60,6 +63,7 @@ class CalibrationReport:
     findings: tuple[FindingData, ...]
     notes: tuple[str, ...]
     changed: int = 0
+    groups: int | None = None
 
     @property
     def lead(self) -> list[str]:
@@ -111,7 +115,7 @@ class CalibrationReport:
     def to_dict(self) -> CalibrationData:
         """Strict JSON: nan and infinities are null."""
         fitted = self.calibrator.fitted
-        return {
+        found: CalibrationData = {
             "method": self.method,
             "status": None if fitted is None else fitted.status,
             "n_fit": self.n_fit,
@@ -127,6 +131,7 @@ class CalibrationReport:
             "lead": self.lead,
             "changed": self.changed,
         }
+        return found if self.groups is None else {**found, "groups": self.groups}
 
 
 def calibration_report(
@@ -165,10 +170,16 @@ def calibration_report(
     names = tuple(c.metric for c in changes)
     methods = {n: _values(after if n == name else c(test), names) for n, c in others.items()}
     found = () if isinstance(made, Identity) else tuple(what_changed(test, after))
-    notes = (*_harm(name, changes, found), *_choice_notes(name, changes, choice, val, made))
+    groups = None if test.group is None else len(np.unique(np.asarray(test.group)))
+    unsafe = few_groups(groups)
+    notes = (
+        *_harm(name, changes, found),
+        *_choice_notes(name, changes, choice, val, made),
+        *([] if unsafe is None else [f"{unsafe}."]),
+    )
     ordered = {n: methods[n] for n in CALIBRATORS if n in methods}
     moved = answers_changed(test, after)
-    return CalibrationReport(name, made, val.n, test.n, level, changes, ordered, choice, found, notes, moved)
+    return CalibrationReport(name, made, val.n, test.n, level, changes, ordered, choice, found, notes, moved, groups)
 
 
 def answers_changed(before: Predictions, after: Predictions) -> int:

@@ -17,6 +17,7 @@ from howsure.report import catalogue
 from howsure.report.comparison.models import align
 from howsure.report.measurement import Sureness, measured
 from howsure.report.samples import Samples
+from howsure.uncertainty.clusters import few_groups
 from howsure.uncertainty.differences import mover
 from howsure.uncertainty.intervals import each_paired_difference
 
@@ -41,7 +42,10 @@ class Limit:
 
 @dataclass(frozen=True)
 class Verdict:
-    """What was asked, what was found, and whether it is good enough; `other` is the number of the other side."""
+    """What was asked, what was found, and whether it is good enough; `other` is the number of the other side.
+
+    `unsafe` says what makes the limits hold less often than they say.
+    """
 
     what: str
     value: float | None
@@ -50,6 +54,7 @@ class Verdict:
     passed: bool
     note: str = ""
     other: float | None = None
+    unsafe: str = ""
 
 
 def limitable(preds: Predictions) -> dict[str, Item]:
@@ -119,8 +124,7 @@ def _limit_verdict(limit: Limit, entry: Entry, *, point: bool) -> Verdict:
         return Verdict(what, value, None, limit.limit, False, note)
     good = end <= limit.limit if limit.side == "max" else end >= limit.limit
     note = "value" if point else f"{'upper' if limit.side == 'max' else 'lower'} end"
-    unsafe = "" if point else entry.get("note", "")
-    return Verdict(what, value, end, limit.limit, good, f"{note}; {unsafe}" if unsafe else note)
+    return Verdict(what, value, end, limit.limit, good, note, unsafe="" if point else entry.get("note", ""))
 
 
 class Change(NamedTuple):
@@ -143,7 +147,7 @@ def _changed(what: str, entry: Entry, other: float, change: Change, *, point: bo
         return Verdict(what, value, None, 0.0, False, "no limits, no pass; --point compares the values", other)
     good = end >= 0 if higher else end <= 0
     note = f"{change.difference:+.4g}" if point else f"{change.difference:+.4g}, at best {end:+.4g}"
-    return Verdict(what, value, end, 0.0, good, f"difference {note}", other)
+    return Verdict(what, value, end, 0.0, good, f"difference {note}", other, "" if point else entry.get("note", ""))
 
 
 def _baseline_verdict(name: str, entry: Entry, baseline: ReportData, level: float, *, point: bool) -> Verdict:
@@ -177,12 +181,15 @@ def _against(preds: Predictions, other: Predictions, sure: Sureness, *, point: b
     items = [limitable(mine)[name] for name in WATCHED]
     shared = 1 - 2 * (1 - sure.level) / len(WATCHED)
     pair = a.outcomes("score", a.first), b.outcomes("score", b.first)
+    unsafe = next((said for o in pair if o.group is not None and (said := few_groups(int(o.units.max()) + 1))), None)
     found = each_paired_difference([i.metric for i in items], *pair, shared, sure.seed)
     out: list[Verdict] = []
     for i, (difference, low, high) in zip(items, found, strict=True):
         value, before = (float(i.measure(s.data("score", s.first))) for s in (a, b))
         limits = (low, high) if low == low and high == high else (None, None)
         entry: Entry = {"value": value, "better": i.better}
+        if unsafe is not None:
+            entry["note"] = unsafe
         what = f"{i.name} not worse than the other model"
         out.append(_changed(what, entry, before, Change(difference, *limits), point=point))
     return out

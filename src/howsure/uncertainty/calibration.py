@@ -27,12 +27,16 @@ POSITIVE_PART = (0.3989422804, 0.3408450569, 0.3264502573)  # of max(0, Z)
 
 @dataclass(frozen=True, eq=False)
 class Bins:
-    """Samples, summed claims and right answers of each bin; `design` as many times fewer samples count."""
+    """Samples, summed claims and right answers of each bin; `design` as many times fewer samples count.
+
+    `squares` are the squared gaps of single samples, summed in each bin, where they are known.
+    """
 
     count: Floats
     claim: Floats
     right: Floats
     design: float = 1.0
+    squares: Floats | None = None
 
     @cached_property
     def share(self) -> Floats:
@@ -62,9 +66,23 @@ class Bins:
         return p * (1 - p)
 
     @cached_property
+    def seen(self) -> Floats:
+        """Variance of the gap of single samples, as it was seen: that of outcomes alone where claims are forgotten."""
+        accuracy = np.clip(self.right / self.count, 0.0, 1.0)
+        if self.squares is None:
+            return accuracy * (1 - accuracy)
+        return np.maximum(0.0, self.squares / self.count - self.gap**2)
+
+    @cached_property
+    def differing(self) -> Floats:
+        """The same with the accuracy shrunk by two imagined samples."""
+        accuracy = np.clip(self.right / self.count, 0.0, 1.0)
+        return np.maximum(0.0, self.shrunk + self.seen - accuracy * (1 - accuracy))
+
+    @cached_property
     def error(self) -> Floats:
         """Standard error of each gap, times the bin's share."""
-        return self.share * np.sqrt(self.shrunk / self.size)
+        return self.share * np.sqrt(self.differing / self.size)
 
     @cached_property
     def null_error(self) -> Floats:
@@ -137,21 +155,26 @@ def three_moments(variance: float, third: float, at: float) -> float:
 
 
 def rms_limits(b: Bins, half: float) -> Limits:
-    """Limits of the root mean squared gap at these bins, from the unbiased estimate of its square (`debiased_ece`)."""
-    many = b.size >= 2
-    w, g = b.share[many], b.gap[many]
-    noise = b.shrunk[many] / b.size[many]
-    accuracy = np.clip((b.right / b.count)[many], 0.0, 1.0)
-    variance = w * accuracy * (1 - accuracy)
+    """Limits of the root mean squared gap at these bins (`debiased_ece`, `rms_calibration_error`).
+
+    The lower end is that of the unbiased estimate of its square. The upper end is the root of the plain square, plus
+    the noise along the gaps that were seen: |g + eps| >= |g| + eps·g/|g| holds for any noise.
+    """
+    from scipy.special import ndtri
+
+    w, g, noise = b.share, b.gap, b.differing / b.size
     square = float((w * g**2).sum())
     spread = max(0.0, float((w * g**4).sum()) - square**2) / float(b.size.sum())
+    along = (float((w**2 * g**2 * noise).sum()) + spread / 4) / square if square > 0 else float((w * noise).sum())
+    high = sqrt(square) - float(ndtri(half)) * sqrt(along)
+    many = b.size >= 2  # one sample does not tell its noise
+    w, g, noise = w[many], g[many], noise[many]
     true = np.maximum(0.0, g**2 - noise)
     below = float((w**2 * (2 * noise**2 + 4 * true * noise)).sum()) + spread
-    above = float((w**2 * (2 * noise**2 + 4 * g**2 * noise)).sum()) + spread
     third = float((w**3 * (8 * noise**3 + 24 * true * noise**2)).sum())
-    low = square - float((variance / (b.size[many] - 1)).sum()) - three_moments(below, third, 1 - half)
-    high = square - float((variance / (b.count[many] - 1)).sum()) + three_moments(above, 0.0, 1 - half)
-    return sqrt(max(0.0, low)), min(1.0, sqrt(max(0.0, high)))
+    bias = float((w * b.seen[many] / (b.size[many] - 1)).sum())
+    low = float((w * g**2).sum()) - bias - three_moments(below, third, 1 - half)
+    return sqrt(max(0.0, low)), min(1.0, high)
 
 
 def without_noise(b: Bins, part: Part) -> float:

@@ -15,8 +15,9 @@ from howsure.predictions.outcomes import Outcomes
 from howsure.tallies.rows import RowTally, as_rows
 from howsure.tallies.tally import Tally, is_tally
 from howsure.uncertainty.calibration import Bins
-from howsure.uncertainty.clusters import Units, group_design
+from howsure.uncertainty.clusters import Units, freedom, group_design
 from howsure.uncertainty.influence import Influence, Ranks
+from howsure.uncertainty.means import student
 
 __all__ = ["Case", "Linear"]
 
@@ -127,16 +128,23 @@ class Case:
         return self.units.total(each * each * each)
 
     def design(self, part: Callable[[], Linear], half: float) -> float:
-        """The design effect of a number with this influence: groups, weights, or 1."""
+        """The design effect of a number with this influence: groups, weights, or 1.
+
+        Weights widen it further where a few heavy samples decide: Student's t of as many as decide, over that without
+        weights.
+        """
         if self.groups is not None:
             return group_design(self.single(part()), self.units, half)
         w = self.rows.weights if self.tally.weighted else None
         if w is None:
             return 1.0
         start, slope = part()
-        double = float((start**2 * w.square + 2 * start * slope * w.lost + slope**2 * w.lost_square).sum())
-        single = self.squares(Linear(start, slope))
-        return max(1.0, double / single if single > 1e-12 * double else float(w.square.sum()) / self.n)
+        double = start**2 * w.square + 2 * start * slope * w.lost + slope**2 * w.lost_square
+        single = start**2 * self.rows.count + 2 * start * slope * self.rows.loss + slope**2 * self.rows.square
+        if single.sum() <= 1e-12 * double.sum():
+            return max(1.0, float(w.square.sum()) / self.n)
+        few, many = (student(freedom(each, self.n), half) for each in (double, single))
+        return max(1.0, float(double.sum() / single.sum())) * max(1.0, few / many) ** 2
 
     def centred(self, start: Floats, slope: Floats) -> Linear:
         """Minus the mean over all samples."""
@@ -172,6 +180,13 @@ class Case:
         plain, low = self._bins(bins)
         side = sign(plain.gap)[np.searchsorted(-low, -self.rows.score)]
         return self.centred(side * (self.rows.score - 1), side)
+
+    def gap_squares(self, bins: Binning) -> Floats:
+        """Squared gaps of single samples, summed in each bin."""
+        r, low = self.rows, self._bins(bins)[1]
+        off = r.score - 1
+        each = off * off * r.count + 2 * off * r.loss + r.square
+        return np.bincount(np.searchsorted(-low, -r.score), each, minlength=len(low)).astype(np.float64)
 
     def _bins(self, bins: Binning) -> tuple[Bins, Floats]:
         sums = sums_in(bins, self.tally)

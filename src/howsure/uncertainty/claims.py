@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from math import inf
 from typing import NamedTuple
 
 import numpy as np
@@ -13,6 +14,8 @@ from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
 from howsure.tallies.rows import as_rows
 from howsure.tallies.tally import Tally, needs_claims
+from howsure.uncertainty.clusters import freedom
+from howsure.uncertainty.means import student
 
 __all__ = ["CalibrationTest", "calibration_test"]
 
@@ -22,7 +25,7 @@ SINGLY = 2048  # up to so many samples each is drawn by itself
 ROWS = 512  # rows whose numbers of right answers are drawn; beyond, neighbours share their mean claim
 CHUNK = 1 << 22  # numbers drawn at a time
 ENOUGH = 60  # effective samples in an interval, where signs of groups are redrawn
-LEAST = 1e-300
+LEAST, LEAST_VARIANCE = 1e-300, 1e-12
 
 
 class CalibrationTest(NamedTuple):
@@ -64,38 +67,64 @@ def redrawn_test(rows: Residuals, seed: int) -> CalibrationTest:
         rows, leaf = _single(rows), np.repeat(leaf, rows.count.astype(np.int64))
     step = max(1, CHUNK // len(leaf))
     drawn = [_drawn(rows, leaf, min(step, DRAWS - i), len(null), rng) for i in range(0, DRAWS, step)]
-    spread = _scales(null[None])
-    return _judged(seen, np.concatenate(drawn), spread)
+    return _judged(_standard(seen[None], null), _standard(np.concatenate(drawn), null))
 
 
 def grouped_test(leaf_sums: Floats, variance: Floats, n: int, seed: int) -> CalibrationTest:
     """The same where n samples come in groups, a line of residual sums each: signs of whole groups are redrawn.
 
     Not exact: it takes residual sums to be as likely of either sign, which needs many samples in an interval; so there
-    are only as many intervals as leave 60 effective samples to each. `variance` are the null variances of independent
-    samples; the standardisation takes the larger of these and of what the groups show.
+    are only as many intervals as leave 60 effective samples to each, the skewness of the groups is taken out of the
+    seen and of the drawn sums (Hall 1992), and what was seen is held against Student's t of so many groups. `variance`
+    are the null variances of independent samples; the standardisation takes the larger of these and of what the groups
+    show.
     """
     rng = np.random.default_rng(seed)
     signs = rng.choice(np.array([-1.0, 1.0]), (DRAWS, len(leaf_sums)))
-    design = max(1.0, float((leaf_sums.sum(axis=1) ** 2).sum()) / max(float(variance.sum()), 1e-12))
+    design = max(1.0, float((leaf_sums.sum(axis=1) ** 2).sum()) / max(float(variance.sum()), LEAST_VARIANCE))
     scales = int(np.clip(np.log2(max(1.0, n / design / ENOUGH)), 0, SCALES - 1)) + 1
-    robust = [(part**2).sum(axis=0, keepdims=True) for part in _scales(leaf_sums, scales)]
-    spread = [np.maximum(a, b) for a, b in zip(robust, _scales(variance[None], scales), strict=True)]
-    return _judged(leaf_sums.sum(axis=0), signs @ leaf_sums, spread)
+    parts = zip(_scales(leaf_sums, scales), _scales(variance[None], scales), strict=True)
+    found = [_of_signs(part, null, signs) for part, null in parts]
+    return _judged([seen for seen, _ in found], [drawn for _, drawn in found])
 
 
-def _judged(seen: Floats, drawn: Floats, spread: list[Floats]) -> CalibrationTest:
-    found, null = _statistic(seen[None], spread)[0], _statistic(drawn, spread)
+def _of_signs(part: Floats, null: Floats, signs: Floats) -> tuple[Floats, Floats]:
+    """Standardised sums of the intervals of one scale: as seen, and with signs redrawn."""
+    squares = part**2
+    shown: Floats = squares.sum(axis=0, keepdims=True)
+    spread = np.sqrt(np.maximum(np.maximum(shown, null), LEAST_VARIANCE))
+    scale = np.maximum(shown, LEAST_VARIANCE) ** 1.5
+    freedoms = [freedom(column, len(part) - 1) for column in squares.T]
+    wider = np.array([[student(df, 0.025) / student(inf, 0.025) for df in freedoms]])
+    one: Floats = np.ones((1, len(part)))
+    seen = _straight(one @ part / (spread * wider), one @ part**3 / scale)
+    return seen, _straight(signs @ part / spread, signs @ part**3 / scale)
+
+
+def _straight(t: Floats, skew: Floats) -> Floats:
+    """Hall's transformation: a studentised sum without its skewness, `skew` over the root of the number of groups."""
+    return t + skew * (t * t / 3 + 1 / 6) + skew**2 * t**3 / 27
+
+
+def _judged(seen: list[Floats], drawn: list[Floats]) -> CalibrationTest:
+    """Standardised residuals of every scale, one line for each set of outcomes."""
+    found, null = _statistic(seen)[0], _statistic(drawn)
     return CalibrationTest(float(found), float((1 + (null >= found - 1e-12).sum()) / (len(null) + 1)))
 
 
-def _statistic(residual: Floats, spread: list[Floats]) -> Floats:
+def _standard(residual: Floats, variance: Floats) -> list[Floats]:
+    """Residuals of the leaves as standardised ones of every scale."""
+    parts = zip(_scales(residual), _scales(variance[None]), strict=True)
+    return [part / np.sqrt(np.maximum(null, LEAST_VARIANCE)) for part, null in parts]
+
+
+def _statistic(standard: list[Floats]) -> Floats:
     """−log10 of the smallest nominal p-value of each line."""
     from scipy.special import chdtrc, ndtr
 
-    least = np.ones(len(residual))
-    for part, variance in zip(_scales(residual, len(spread)), spread, strict=True):
-        square = part**2 / np.maximum(variance, 1e-12)
+    least = np.ones(len(standard[0]))
+    for part in standard:
+        square = part**2
         total: Floats = np.sum(square, axis=1)
         together = chdtrc(np.float64(part.shape[1]), total)
         most: Floats = np.max(square, axis=1)

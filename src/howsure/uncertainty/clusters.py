@@ -17,9 +17,19 @@ import numpy as np
 from howsure._core.check import Floats, Ints
 from howsure.uncertainty.means import student
 
-__all__ = ["FEW_GROUPS", "Units", "freedom", "group_design", "unit_sums"]
+__all__ = ["FEW_GROUPS", "Units", "few_groups", "freedom", "group_design", "unit_sums"]
 
 FEW_GROUPS = 10  # with fewer groups limits are unsafe, and are marked so
+
+
+def few_groups(many: int | None) -> str | None:
+    """What is said of limits of so few groups that they are unsafe.
+
+    >>> few_groups(6)
+    'only 6 groups, so these limits are unsafe'
+    """
+    few = many is not None and many < FEW_GROUPS
+    return f"only {many} groups, so these limits are unsafe" if few else None
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from math import hypot, inf, isfinite, nan, sqrt
 from typing import NamedTuple, TypeAlias
@@ -16,9 +17,9 @@ from howsure.bounds import proportion_limits
 from howsure.metrics.facts import Metric, options, plain, positional
 from howsure.metrics.mean_loss import mean_loss
 from howsure.uncertainty import influence
-from howsure.uncertainty.calibration import ece_limits, noise_floor, over_limits, rms_limits, under_limits
+from howsure.uncertainty.calibration import Bins, ece_limits, noise_floor, over_limits, rms_limits, under_limits
 from howsure.uncertainty.case import Case, Linear, Loss
-from howsure.uncertainty.clusters import FEW_GROUPS
+from howsure.uncertainty.clusters import FEW_GROUPS, few_groups
 from howsure.uncertainty.differences import hull
 from howsure.uncertainty.influence import Influence
 from howsure.uncertainty.means import mean_limits, student
@@ -78,27 +79,19 @@ def limits_of(metric: Metric, case: Case, half: float, value: float | None = Non
     found = recipe(case, value, half, **options(metric))
     if isinstance(found, str):
         return none(found)
-    note = _unsafe(metric, case)
+    note = _unsafe(case)
     floor = FLOORS.get(plain(metric))
     return Interval(float(found[0]), float(found[1]), None, note, floor and floor(case, half, **options(metric)))
 
 
-def _unsafe(metric: Metric, case: Case) -> str | None:
+def _unsafe(case: Case) -> str | None:
     """What makes limits hold less often than they say: measured in docs/intervals.md."""
-    if case.groups is not None and case.groups < FEW_GROUPS:
-        return f"only {case.groups} groups, so these limits are unsafe"
     if case.n < FEW_GROUPS and not case.tally.zero_one:
         return f"only {case.n:g} samples, so these limits are unsafe"
-    if plain(metric) in (metrics.debiased_ece, metrics.rms_calibration_error):
-        few = min(case.ranks.k, case.ranks.m) < FEW_PER_BIN
-        return "few errors per bin: these limits may miss the truth in 1 of 9 cases" if few else None
-    if plain(metric) is metrics.aupr and case.tally.weighted and not case.tally.equal_weights:
-        return "weighted: these limits may miss the truth in 1 of 10 cases"
-    return None
+    return few_groups(case.groups)
 
 
 Found: TypeAlias = "Limits | str"
-FEW_PER_BIN = 75  # five for each of 15 bins
 OTHER_LOSS = "this number has limits for right and wrong only, not for other losses"
 
 
@@ -223,7 +216,13 @@ def _ece(case: Case, value: float, half: float, bins: Binning = equal_range(15))
 
 
 def _aece(case: Case, value: float, half: float, bins: Binning = adaptive()) -> Found:
-    return _ece(case, value, half, bins)
+    """Adaptive bins are wide where answers are few, so claims differ within them."""
+    del value
+    return ece_limits(_with_squares(case, bins, half), half)
+
+
+def _with_squares(case: Case, bins: Binning, half: float) -> Bins:
+    return replace(case.binned(bins, np.sign, half), squares=case.gap_squares(bins))
 
 
 def _over(case: Case, value: float, half: float, bins: Binning = equal_range(15)) -> Found:
@@ -243,10 +242,12 @@ def _floor(case: Case, half: float, bins: Binning = equal_range(15), part: float
 
 def _debiased(case: Case, value: float, half: float, bins: Binning = equal_size(15)) -> Found:
     del value
-    return rms_limits(case.binned(bins, np.sign, half), half)
+    return rms_limits(_with_squares(case, bins, half), half)
 
 
 FEW = 25  # errors, or right answers, below which the mean of a loss is not taken as normal
+FEW_HEAVY = 12  # the same for so many errors as decide the sum of their squared losses
+MANY = 2000  # errors, and right answers, of which never so few decide
 ONE = "one sample does not tell how much samples differ"
 
 
@@ -268,13 +269,18 @@ def _mean(case: Case, value: float, half: float, right: Loss, wrong: Loss) -> Li
                     squares += float(np.dot(times, square))
                     cubes += float(np.dot(times, square * off))
         found = mean_limits(value, squares, cubes, case.n, half)
-    if min(case.ranks.k, case.ranks.m) / design >= FEW:
-        return found
-    return hull(found, _of_rare(case, value, half, right, wrong, design))
+    rare = _of_rare(case, value, half, right, wrong, design)
+    return found if rare is None else hull(found, rare)
 
 
-def _of_rare(case: Case, value: float, half: float, right: Loss, wrong: Loss, design: float) -> Limits:
-    """Limits of a mean where one outcome is rare: what it adds is a sum of rare events, and one may be unseen."""
+def _of_rare(case: Case, value: float, half: float, right: Loss, wrong: Loss, design: float) -> Limits | None:
+    """Limits of a mean where one outcome is rare: what it adds is a sum of rare events, and one may be unseen.
+
+    None where both outcomes are many, and not a few of them decide.
+    """
+    least = min(case.ranks.k, case.ranks.m) / design
+    if least >= MANY:
+        return None
     rows, few_wrong = case.rows, case.ranks.k <= case.ranks.m
     usual, other = (right, wrong) if few_wrong else (wrong, right)
     hits = rows.loss if few_wrong else rows.count - rows.loss
@@ -282,10 +288,13 @@ def _of_rare(case: Case, value: float, half: float, right: Loss, wrong: Loss, de
         base, size = usual(rows.score), np.abs(other(rows.score) - usual(rows.score))
     known = np.isfinite(base) & np.isfinite(size)
     base, size, count, hits = (np.where(known, c, 0.0) for c in (base, size, rows.count, hits))
+    squares, fourth = (float((hits * size**i).sum()) for i in (2, 4))
+    if least >= FEW and squares**2 >= FEW_HEAVY * design * fourth:
+        return None
     mean = float((count * base).sum()) / case.n
     spread = float((count * (base - mean) ** 2).sum()) * design / case.n**2
     total = float((hits * size).sum()) / case.n
-    sample = Sample(total, case.n, float(hits.sum()), float((hits * size**2).sum())).over(design)
+    sample = Sample(total, case.n, float(hits.sum()), squares).over(design)
     unit = Unit(float((count * size).sum()) / case.n, float((count * size**2).sum()) / case.n, inf)
     low, high = rare_sum_limits(sample, unit, half)
     reach = student(inf, half) * sqrt(spread)

@@ -41,14 +41,25 @@ CHUNK = 512  # candidates whose exact tails are looked at together
 
 @dataclass(frozen=True)
 class Unit:
-    """Mean and mean square of what one unseen error may add to n times a number, and the largest value."""
+    """Mean and mean square of what one unseen error may add to n times a number, and the largest value.
+
+    `beside` is the same beside many errors that were seen: half of it, where these tell enough of what is unseen. Where
+    a few errors that are rarely seen weigh most, it is what an error weighs that is drawn in proportion to its weight.
+    """
 
     mean: float
     square: float
     top: float = 1.0
+    beside: tuple[float, float] | None = None
+
+    def unseen(self, k: float) -> tuple[float, float]:
+        """Mean and mean square beside k errors."""
+        many = self.beside or (self.mean / 2, self.square / 2)
+        mean, square = ((one + k * later) / (k + 1) for one, later in zip((self.mean, self.square), many, strict=True))
+        return mean, square
 
 
-AREA = Unit(1.0, 2.0)  # AURC, E-AURC: 1 + ln(n/A) over all ranks A
+AREA = Unit(1.0, 2.0, beside=(2.0, 6.0))  # AURC family: 1 + ln(n/A) over all ranks A; beside others, as they weigh
 GENERALISED = Unit(1 / 2, 1 / 3, 1 / 2)  # AUGRC: uniform
 
 
@@ -86,8 +97,8 @@ def _low(s: Sample, half: float) -> float:
 
 def _high(s: Sample, k: float, unit: Unit, half: float) -> float:
     """The upper end: what was seen, and what one more error would weigh."""
-    mean = unit.mean / 2 + 2 * (s.n * s.value + unit.mean / 4) / (k + 1)
-    square = unit.square / 2 + 2 * (s.squares + unit.square / 4) / (k + 1)
+    mean, square = unit.unseen(k)
+    mean, square = mean + 2 * s.n * s.value / (k + 1), square + 2 * s.squares / (k + 1)
     high = gamma_quantile(s.value + mean / s.n, (s.squares + square) / s.n**2, 1 - half)
     return min(unit.top, high)
 
@@ -110,7 +121,7 @@ def gamma_limits(s: Sample, unit: Unit, half: float) -> Limits:
     """
     low, high = _low(s, half), _high(s, s.k, unit, half)
     if s.m < s.k:
-        low = min(low, unit.top - _high(replace(s, value=unit.top - s.value), s.m, unit, half))
+        low = min(low, unit.top - _high(replace(s, value=unit.top - s.value), s.m, replace(unit, beside=None), half))
     return max(0.0, low), high
 
 
@@ -170,8 +181,8 @@ def average_precision_limits(s: Sample, half: float, own: float = 0.0) -> Limits
     fair = max(s.value - own, s.value / 2)
     wider = 1 + max(2 / s.k, 1 / sqrt(s.k))  # precisions are noisy themselves where few were shown
     reach = student(max(1.0, s.k - 1), half) * sqrt(max(0.0, s.squares * wider)) / (s.n * fair * (1 - fair))
-    centre = float(logit(fair))
-    return float(expit(centre - reach)), max(s.value, float(expit(centre + reach)))
+    centre, below = float(logit(fair)), 1 + 0.5 / sqrt(s.k)  # and the lower the fewer there are
+    return float(expit(centre - below * reach)), max(s.value, float(expit(centre + reach)))
 
 
 def coverage_limits(r: Ranks, risk: float, point: float, cut_at: Cuts, design: float, half: float) -> Limits:
