@@ -222,7 +222,6 @@ def test_three_networks_on_cifar_10(arrays: Any) -> None:
     ]
     behind = [row["behind"] for row in found.data["models"][1:]]
     assert [d["clear"] for d in behind] == [False, True]
-    assert (behind[0]["low"] or 0) > 0  # by itself beyond chance, among three pairs not
     assert not found.data["same_answers"]
 
 
