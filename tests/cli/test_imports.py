@@ -1,5 +1,6 @@
 """What each command imports: nothing that it does not use."""
 
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -79,3 +80,12 @@ def test_a_stream_of_parquet_does_without_pandas(folder: Path) -> None:
     hs.write(hs.Predictions.from_confidence([0.9, 0.8, 0.7] * 20, [1, 1, 0] * 20), folder / "rows.parquet")
     found = imported(["evaluate", "rows.parquet", "--stream"], folder)
     assert sorted(found & {"pandas", "scipy.optimize", "torch"}) == []
+
+
+def test_a_command_takes_one_thread_unless_told_otherwise() -> None:
+    code = "import os; import howsure.cli; print(os.environ['OPENBLAS_NUM_THREADS'])"
+    told = {**os.environ, "OPENBLAS_NUM_THREADS": "3"}
+    quiet = {name: value for name, value in told.items() if not name.endswith("_NUM_THREADS")}
+    for environment, threads in ((quiet, "1"), (told, "3")):
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
+        assert done.stdout.strip() == threads

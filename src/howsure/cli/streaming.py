@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from howsure._core.check import InputError
-from howsure.cli.common import MANY_OPTIONS, F, command_line, name_table, note, of_logs
+from howsure.cli.common import MANY_OPTIONS, F, command_line, name_table, note, of_logs, reuse_memory
 
 if TYPE_CHECKING:
     from howsure.report import Report
@@ -79,6 +79,7 @@ def streamed(
         raise InputError(
             f"--{given_of_logs[0].replace('_', '-')} needs all predictions at once; leave out the options of a stream."
         )
+    reuse_memory()
     with _where(given["workers"], given["scheduler"]) as mapped, _bar() as progress:
         return evaluate_files(
             files,

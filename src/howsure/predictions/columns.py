@@ -230,10 +230,12 @@ def label_rank(values: Values, labels: Ints) -> Ints:
     single = values.array.ndim == 2
     for rows in chunks(n, k * (1 if single else len(values.array))):
         v = values.array[rows] if single else mean_probs(Values(values.array[:, rows], values.logits))
-        y = labels[rows]
-        own = v[np.arange(len(v)), y][:, None]
-        tied: Bools = np.equal(v, own)
-        before: Bools = np.less(np.arange(k, dtype=np.int64), y[:, None])
-        ahead: Bools = np.greater(v, own) | (tied & before)
-        out[rows] = ahead.sum(axis=1)
+        turned, y = Turned.of(v), labels[rows]
+        a, axis, _ = turned
+        own = np.expand_dims(a[turned.at(y)], axis)
+        ahead = np.count_nonzero(np.greater(a, own), axis=axis)
+        tied = np.flatnonzero(np.count_nonzero(np.equal(a, own), axis=axis) > 1)
+        before: Bools = np.less(np.arange(k, dtype=np.int64), y[tied, None])
+        ahead[tied] += np.count_nonzero(np.equal(v[tied], v[tied, y[tied]][:, None]) & before, axis=1)
+        out[rows] = ahead
     return out

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from math import inf
 from typing import NamedTuple
 
@@ -48,18 +49,24 @@ def moments(loss: Floats, weight: Floats | None = None) -> Moments:
     >>> moments(np.array([1.0, 3.0])).tally(zero_one=False).total
     4.0
     """
+    parts = (slice(i, i + MANY) for i in range(0, len(loss), MANY))
+    return reduce(
+        Moments.__add__, (_moments(loss[i], None if weight is None else weight[i]) for i in parts), Moments(0, 0, 0, 0)
+    )
+
+
+def _moments(loss: Floats, weight: Floats | None) -> Moments:
+    """The same of at most 2^26 losses."""
     if weight is not None:
         loss, weight = loss[weight > 0], weight[weight > 0]
+    elif (np.equal(loss, 0.0) | np.equal(loss, 1.0)).all():
+        hits = int(np.count_nonzero(loss)) << UNIT
+        return Moments(len(loss) << UNIT, hits, hits, 0)
     finite = np.isfinite(loss)
-    w = None if weight is None else weight[finite]
-    x = loss[finite]
-    y = x if w is None else w * x
-    total = len(loss) << UNIT if weight is None else _sum(weight)
-    return Moments(total, _sum(y), _sum(y * x), len(loss) - len(x))
-
-
-def _sum(x: Floats) -> int:
-    return sum(exact_sum(x[i : i + MANY]) for i in range(0, len(x), MANY))
+    x = loss if finite.all() else loss[finite]
+    y = x if weight is None else weight[finite] * x
+    total = len(loss) << UNIT if weight is None else exact_sum(weight)
+    return Moments(total, exact_sum(y), exact_sum(y * x), len(loss) - len(x))
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,6 +204,9 @@ def sample_points(score: Floats, loss: Floats, fate: Ints) -> Array:
     >>> sample_points(np.array([0.5, 0.5]), np.array([0.7, 0.7]), np.array([0, 0]))[:, 1:]
     array([[0.5, 0.7, 0. ]])
     """
+    if len(score) > MANY:  # some at a time: all columns of a part stay near the processor
+        parts = (slice(i, i + MANY) for i in range(0, len(score), MANY))
+        return least_points(np.concatenate([sample_points(score[i], loss[i], fate[i]) for i in parts]))
     shown = np.isfinite(score) & np.isfinite(loss)
     columns = [c[shown].astype(np.float64) + 0.0 for c in (score, loss, fate)]
     order = np.zeros(len(columns[0]), dtype=np.uint64)

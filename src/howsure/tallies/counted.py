@@ -24,7 +24,7 @@ from howsure.tallies.packed import (
     run_starts,
     widen,
 )
-from howsure.tallies.rows import as_rows, compacted, group
+from howsure.tallies.rows import as_rows, compacted, group, run_lengths
 from howsure.tallies.tally import PIECE, Blocks, Counts, Sums, Tally, added_to, described
 
 SLICE = 1 << 20  # rows merged at a time; bounds the extra memory
@@ -170,7 +170,7 @@ def counted(score: Array, wrong: Bools) -> CountedTally:
 def _counted(keys: Array) -> CountedTally:
     start = run_starts(keys)
     missed = np.add.reduceat(keys & 1, start, dtype=np.uint32)
-    times = np.diff(start, append=len(keys)).astype(np.uint32)
+    times = run_lengths(start, len(keys)).astype(np.uint32)
     return CountedTally(keys[start] >> 1, times, missed)
 
 

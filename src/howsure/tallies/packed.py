@@ -14,7 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from howsure._core.check import Array, Bools, Floats, Ints
-from howsure.tallies.rows import as_rows, compacted
+from howsure.tallies.rows import as_rows, compacted, run_lengths
 from howsure.tallies.tally import Blocks, Counts, Sums, Tally, added_to, described, row_pieces
 
 CHUNK = 1 << 16  # scores decoded at a time; bounds the extra memory
@@ -115,7 +115,7 @@ class PackedTally:
         start = run_starts(self.keys)
         first = self.keys[start] if len(start) < self.n else self.keys
         score = unpack(first).astype(np.float64, copy=False)
-        count = np.diff(start, append=self.n)
+        count = run_lengths(start, self.n)
         loss = (first & 1).astype(np.int64)  # of a single sample; ties are counted
         tied = np.flatnonzero(count > 1)
         ends = start[tied], start[tied] + count[tied]

@@ -33,6 +33,14 @@ class Weights:
         return Weights(self.unit, add(self.square), add(self.lost), add(self.lost_square))
 
 
+def run_lengths(start: Ints, n: int) -> Ints:
+    """How long the runs are that begin at these positions of n."""
+    out = np.empty_like(start)
+    np.subtract(start[1:], start[:-1], out=out[:-1])
+    out[-1:] = n - start[-1:]
+    return out
+
+
 def group(key: Floats, *columns: Counts) -> tuple[Floats, list[Counts]]:
     """Sum `columns` over equal values of the sorted `key`."""
     start = np.flatnonzero(np.concatenate(([True], key[1:] != key[:-1])))
@@ -288,7 +296,7 @@ def count_rows(score: Floats, wrong: Bools) -> RowTally:
     ordered, missed = np.sort(score), np.sort(score[wrong])
     start = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
     distinct = ordered[start] if len(start) < len(ordered) else ordered
-    count = np.diff(start, append=len(ordered))[::-1]
+    count = run_lengths(start, len(ordered))[::-1]
     loss = np.bincount(np.searchsorted(distinct, missed), minlength=len(distinct)).astype(np.int64, copy=False)[::-1]
     distinct = distinct[::-1]
     with np.errstate(invalid="ignore", over="ignore"):  # infinite scores rank; their claim is never read
