@@ -3,6 +3,7 @@
     python -m benchmarks.unlabelled run --runs 1000     appends to results/unlabelled.jsonl; goes on after a stop
     python -m benchmarks.unlabelled nannyml --runs 100  the same draws through NannyML's CBPE, where it is installed
     python -m benchmarks.unlabelled table               the table of docs/monitor.md
+    python -m benchmarks.unlabelled parts               the table there of groups of rows, policies, classes and columns
 
 Real predictions with known labels are split without replacement into a labelled reference and new data, whose labels
 are hidden, in four ways: no shift; label shift (every class between a third and three times as common); four times as
@@ -242,6 +243,29 @@ def table(path: Path) -> None:
             print("| " + " | ".join(cells) + " |")
 
 
+def parts(path: Path) -> None:
+    """How often the limits hold of all rows, of what a policy accepts, and of each class and value of a column."""
+    groups = defaultdict(list)
+    for r in rows(path):
+        if "classes" in r:
+            groups[r["shift"], r["set"]].append(r)
+    print("| shift | set | runs | all rows | risk of the accepted | answers of a class | values of a column |")
+    print("|---" * 7 + "|")
+    for shift in SHIFTS:
+        for name in SETS:
+            found = groups[shift, name]
+            if found:
+                whole = [[0, r["truth"], r["ours"], r["low"], r["high"]] for r in found]
+                kinds = [whole, *([p for r in found for p in r[kind]] for kind in ("accepted", "classes", "groups"))]
+                cells = [shift, name, f"{len(found):,}", *(f"{_holds(np.array(k)):.1%}" for k in kinds)]
+                print("| " + " | ".join(cells) + " |")
+
+
+def _holds(found: np.ndarray) -> float:
+    truth, low, high = found[:, 1], found[:, 3], found[:, 4]
+    return float(((low <= truth + 1e-12) & (truth <= high + 1e-12)).mean())
+
+
 def _rmse(found: list[dict[str, object]], key: str) -> float:
     return float(np.sqrt(np.mean((_column(found, key) - _column(found, "truth")) ** 2))) if found else float("nan")
 
@@ -252,7 +276,7 @@ def _column(found: list[dict[str, object]], key: str) -> np.ndarray:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="Accuracy without labels: rmse and coverage.")
-    parser.add_argument("what", choices=["run", "nannyml", "table"])
+    parser.add_argument("what", choices=["run", "nannyml", "table", "parts"])
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--only", default="", help="sets whose name contains this, or one of these with commas")
     parser.add_argument("--shifts", default=";".join(SHIFTS), help="which shifts, with semicolons between them")
@@ -263,7 +287,7 @@ def main() -> None:
     elif args.what == "nannyml":
         run_cbpe(args.runs, args.out.with_name("unlabelled_nannyml.jsonl"), args.only)
     else:
-        table(args.out)
+        {"table": table, "parts": parts}[args.what](args.out)
 
 
 if __name__ == "__main__":

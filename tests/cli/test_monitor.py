@@ -126,6 +126,18 @@ def test_bad_months_are_refused(files, tmp_path, text, words):
     assert not (tmp_path / "no.html").exists()
 
 
+def test_a_month_that_is_given_twice_is_refused(files):
+    run = howsure("monitor", files["past"], files["may"], files["may"])
+    assert (run.returncode, "may.csv is given twice" in run.stderr) == (2, True)
+
+
+def test_labels_without_a_column_of_labels_are_refused(files, tmp_path):
+    (tmp_path / "came.csv").write_text("id,truth,when\n1-0,1,2\n")
+    run = howsure("monitor", files["past"], files["may"], "--labels", tmp_path / "came.csv")
+    assert run.returncode == 2
+    assert "has the columns id, truth, when; a column of labels is needed" in " ".join(run.stderr.split())
+
+
 def test_a_reference_without_labels_is_refused(files):
     run = howsure("monitor", files["may"], files["june"])
     assert run.returncode == 2

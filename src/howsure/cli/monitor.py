@@ -161,6 +161,9 @@ def _months(
     """The new data by month, the column to slice by, and the files, all by the month's name."""
     if (month is not None or chunk is not None) and len(files) > 1:
         raise InputError("--month and --chunk cut one file into months; several files are months already.")
+    twice = next((f for i, f in enumerate(files) if f in files[:i]), None)
+    if twice is not None:
+        raise InputError(f"{twice} is given twice; each month is one file.")
     read = {_name(f, files): _unlabelled(f, how) for f in files}
     cut = by is not None or month is not None or chunk is not None
     rows = {_name(f, files): _Rows.of(f, read[_name(f, files)], how) for f in files if cut}
@@ -233,7 +236,9 @@ def _came(path: str, on: str, label: str | None) -> dict[str, str]:
     column = label if label in rest else next((n for n in rest if n in LABELS), rest[0] if len(rest) == 1 else None)
     if column is None:
         hint = "name it with --name labels=COLUMN"
-        raise InputError(Path(path).name, got=f"has the columns {', '.join(there)}", need="one of labels", hint=hint)
+        raise InputError(
+            Path(path).name, got=f"has the columns {', '.join(there)}", need="a column of labels is needed", hint=hint
+        )
     ids, labels = read_column(path, on), read_column(path, column)
     found = dict(zip(ids, labels, strict=True))
     if len(found) < len(ids):
