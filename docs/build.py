@@ -28,6 +28,7 @@ from urllib.parse import unquote, urlsplit
 
 import howsure
 from docs import blocks
+from docs.adapters import ADAPTERS, LACKING
 
 DOCS = Path(__file__).parent
 ROOT = DOCS.parent
@@ -103,7 +104,11 @@ def run_pages() -> None:
 
 def gallery() -> str:
     """Each example: its words, its code, and what it really printed; drawings are shown."""
-    parts = ["# Gallery\n\nShort examples, each run when this page was built; what it printed stands below it.\n"]
+    parts = [
+        "# Gallery\n\nShort examples, each run when this page was built; what it printed stands below it. "
+        "*Run it here* runs one in your "
+        "browser, as it stands or as you change it (the first one loads 20 MB of Python).\n"
+    ]
     (SOURCE / "drawn").mkdir()
     scripts = sorted((DOCS / "gallery").glob("*.py"))
     wrong: list[str] = []
@@ -123,7 +128,8 @@ def gallery() -> str:
         finally:
             sys.argv = before
         rest = re.sub(r"(?m)^    python .*\n", "", rest).strip()
-        parts.append(f"## {title.rstrip('.')}\n\n{rest}\n\n```python\n{body}\n```\n")
+        kind = "{code-block} python\n:class: here\n" if runs_here(code) else "python"
+        parts.append(f"## {title.rstrip('.')}\n\n{rest}\n\n```{kind}\n{body}\n```\n")
         if text := out.getvalue().rstrip():
             parts.append(f"```{{code-block}} text\n:class: output\n\n{text}\n```\n")
         if drawn.exists():
@@ -133,6 +139,12 @@ def gallery() -> str:
         raise SystemExit(f"the gallery has {len(scripts)} examples; 30 are promised")
     print(f"gallery: {len(scripts)} examples run")
     return "\n".join(parts)
+
+
+def runs_here(code: str) -> bool:
+    """Whether an example can be run on its page: it draws nothing and imports nothing that is not there."""
+    imported = re.findall(r"(?m)^(?:import|from) (\w+)", code)
+    return "sys.argv" not in code and {"howsure", "numpy", *sys.stdlib_module_names}.issuperset(imported)
 
 
 def errors() -> str:
@@ -181,11 +193,17 @@ def _template(node: ast.expr) -> str:
 
 def api() -> None:
     """A page for each public module and one for the names of `howsure` itself."""
-    folder = SOURCE / "api"
+    from sphinx.ext.autodoc.mock import mock
+
+    with mock(LACKING):
+        _api(SOURCE / "api")
+
+
+def _api(folder: Path) -> None:
     folder.mkdir()
     own = {name for name in howsure.__all__ if name not in MODULES and name != "__version__"}
     pages = {"howsure": sorted(own)}
-    for module in MODULES:
+    for module in [*MODULES, *ADAPTERS]:
         there = importlib.import_module(f"howsure.{module}").__all__
         pages[f"howsure.{module}"] = sorted(name for name in there if name not in own)
     for page, names in pages.items():
@@ -262,7 +280,7 @@ def check_links() -> None:
 
 def sphinx() -> None:
     command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", str(SOURCE), str(SITE)]
-    if subprocess.run(command, env={**os.environ, "PYTHONPATH": str(ROOT / "src")}).returncode:
+    if subprocess.run(command, env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}).returncode:
         raise SystemExit("sphinx warns; warnings are errors")
 
 

@@ -3,6 +3,7 @@
 from docutils import nodes
 from latex2mathml.converter import convert
 
+from docs.adapters import LACKING
 from howsure._core.version import __version__
 
 project, author, copyright = "howsure", "The howsure maintainers", "The howsure maintainers, Apache-2.0"
@@ -13,11 +14,13 @@ html_title = f"howsure {release}"
 html_theme_options = {"navigation_with_keys": True}
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
+html_js_files = ["run.js"]
 exclude_patterns = ["_build"]
 
 myst_enable_extensions = ["colon_fence", "attrs_inline", "dollarmath"]
 myst_heading_anchors = 4
 default_role = "code"
+autodoc_mock_imports = LACKING
 autodoc_member_order = "bysource"
 autodoc_typehints = "none"
 add_module_names = False
@@ -35,7 +38,9 @@ def _block(self, node):
 
 
 def _said_nothing(*given):
-    """A field of a named tuple whose only words are Python's own says nothing."""
+    """A field of a named tuple whose only words are Python's own says nothing; requests are scikit-learn's."""
+    if given[2].startswith("set_") and given[2].endswith("_request"):
+        return True
     return True if (getattr(given[3], "__doc__", None) or "").startswith("Alias for field number") else None
 
 

@@ -8,6 +8,8 @@ from importlib.resources import files
 import howsure as hs
 
 path = str(files("howsure") / "data" / "fashion_mnist_cnn.npz")
-val, test = hs.read(path, split="val"), hs.read(path, split="test")
-hs.save(hs.calibrators.Temperature.fit(val), "calibrator.json")
-print(hs.load("calibrator.json"))
+val = hs.read(path, split="val")
+fitted = hs.calibrators.Temperature.fit(val)
+hs.save(fitted, "calibrator.json")
+kept = hs.load("calibrator.json")
+print(f"T = {kept.temperature:.4f}; the same to the last bit: {kept == fitted}")

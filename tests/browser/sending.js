@@ -14,6 +14,10 @@ const loads = (e, property) => new Promise((yes, no) => { e.onload = () => yes(t
   await attempt("style", () => { const e = document.createElement("link"); e.rel = "stylesheet"; const p = loads(e, "href"); document.head.append(e); return p; });
   await attempt("worker", () => new Promise((yes, no) => { const w = new Worker(http); w.onmessage = yes; w.onerror = no; }));
   await attempt("child", async () => { const e = document.createElement("iframe"); e.src = http; document.body.append(e); await wait(500); e.remove(); return false; });
+  await attempt("nested", async () => { const e = document.createElement("iframe"); e.srcdoc = "<p>"; document.body.append(e); await wait(200); e.contentWindow.location = http; await wait(500); e.remove(); return false; });
+  await attempt("refresh", async () => { const e = document.createElement("iframe"); e.srcdoc = `<meta http-equiv=refresh content="0;url=${http}">`; document.body.append(e); await wait(500); e.remove(); return false; });
+  await attempt("preconnect", async () => { const e = document.createElement("link"); e.rel = "preconnect"; e.href = http; document.head.append(e); await wait(300); return false; });
+  await attempt("webrtc", async () => { const p = new RTCPeerConnection({ iceServers: [{ urls: `stun:${new URL(http).host}` }] }); p.createDataChannel("x"); await p.setLocalDescription(await p.createOffer()); return true; });
   await attempt("prefetch", async () => { const e = document.createElement("link"); e.rel = "prefetch"; e.href = http; document.head.append(e); await wait(300); return false; });
   await attempt("form", async () => { const e = document.createElement("form"); e.action = http; e.method = "post"; document.body.append(e); e.submit(); await wait(300); return false; });
   await attempt("navigate", async () => { const e = document.createElement("a"); e.href = http; e.target = "_top"; document.body.append(e); e.click(); await wait(300); return false; });

@@ -12,8 +12,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+import howsure as hs
 from conftest import shared_or_skip
 from howsure.cli.browser.folder import write
 from howsure.cli.browser.inside import call
@@ -43,13 +45,21 @@ class Server:
 
 
 class Listener:
-    """Counts connections and keeps what is said on them."""
+    """Counts connections and datagrams and keeps what is said on them."""
 
     def __init__(self) -> None:
         self.count, self.heard = 0, b""
         self.socket = socket.create_server(("127.0.0.1", 0))
         self.port = self.socket.getsockname()[1]
-        threading.Thread(target=self._listen, daemon=True).start()
+        self.datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        self.datagrams.bind(("127.0.0.1", self.port))
+        for listen in (self._listen, self._receive):
+            threading.Thread(target=listen, daemon=True).start()
+
+    def _receive(self) -> None:
+        while True:
+            heard = self.datagrams.recv(1000)
+            self.count, self.heard = self.count + 1, self.heard + heard
 
     def _listen(self) -> None:
         while True:
@@ -192,6 +202,12 @@ def test_every_number_is_that_of_the_command_line(app: App, name: str, tmp_path:
     assert app.text("command") == " ".join(["howsure", "evaluate", path.name, *split])
     expected = json.loads((tmp_path / "report.json").read_text())
     assert assert_same(json.loads(answer["written"]["report.json"]), expected) > 100
+    stages = app.browser.execute_script("return howsure.state.stages")
+    assert stages == [
+        f"reading {name}.npz",
+        "measuring",
+        *(f"writing report.{kind}" for kind in ("html", "json", "md")),
+    ]
     assert "<title>" in answer["written"]["report.html"]
 
 
@@ -253,6 +269,22 @@ def test_wrong_columns_are_named_with_the_repair_and_can_be_renamed(app: App, tm
     assert app.text("command") == "howsure evaluate odd.csv --name correct=was_it"
 
 
+def test_a_format_whose_reader_is_not_there(app: App, tmp_path: Path):
+    path = tmp_path / "table.parquet"
+    path.write_bytes(b"PAR1")
+    app.only(path)
+    assert "needs pyarrow; Pyodide has none; save it as npz, csv or jsonl" in app.text("files")
+
+
+def test_safetensors_are_read(app: App, tmp_path: Path):
+    rng = np.random.default_rng(0)
+    preds = hs.Predictions.from_confidence(rng.random(300), rng.integers(0, 2, 300))
+    hs.write(preds, tmp_path / "a.safetensors")
+    app.only(tmp_path / "a.safetensors")
+    app.choose("evaluate")
+    assert app.run()["code"] == 0
+
+
 def test_a_mistake_is_one_sentence(app: App):
     app.only(shared_or_skip("data/eurosat_rgb.npz"))
     app.choose("evaluate", more="--score no_such_score")
@@ -272,13 +304,17 @@ def test_no_byte_leaves(app: App, server: Server):
     for target in targets:
         said = app.browser.execute_async_script(FROM_THE_FRAME, f"http://{target}?secret", f"ws://{target}?secret")
         assert said == dict.fromkeys(said, "refused")
-        assert said.keys() >= {"fetch", "xhr", "socket", "beacon", "image", "worker", "script", "navigate"}
+        assert said.keys() >= {"fetch", "xhr", "socket", "beacon", "image", "worker", "script", "navigate", "webrtc"}
         for name, code in FROM_PYTHON.items():
             out = app.ask(python=code.replace("TARGET", f"{target}?secret"))
             assert out.get("out") == "refused", (name, out)
     app.run()
+    app.browser.switch_to.frame(app.browser.find_element("css selector", "#report iframe"))
+    assert app.browser.execute_async_script(FROM_A_REPORT, f"127.0.0.1:{listener.port}") == "undefined"
+    app.browser.switch_to.default_content()
+    app.inside()
     assert listener.heard == b""
-    assert listener.count <= 1  # Chromium connects, in silence, before it refuses to fill a frame
+    assert listener.count == 0
     assert server.asked == before
     events = [json.loads(e["message"])["message"] for e in app.browser.get_log("performance")]
     answered = [e["params"]["response"]["url"] for e in events if e["method"] == "Network.responseReceived"]
@@ -287,6 +323,12 @@ def test_no_byte_leaves(app: App, server: Server):
 
 
 FROM_THE_FRAME = (Path(__file__).parent / "sending.js").read_text(encoding="utf-8")
+FROM_A_REPORT = """
+const [host, done] = arguments;
+document.head.insertAdjacentHTML("beforeend", `<link rel=preconnect href=http://${host}/>`);
+document.body.insertAdjacentHTML("beforeend", `<iframe src=http://${host}/?secret></iframe>`);
+setTimeout(() => done(typeof RTCPeerConnection), 2000);
+"""
 FROM_PYTHON = {
     "fetch": """
 import js
@@ -364,6 +406,10 @@ try:
 except Exception:
     found = "refused"
 found
+""",
+    "webrtc": """
+import js
+"sent" if hasattr(js, "RTCPeerConnection") else "refused"
 """,
     "image": """
 import js

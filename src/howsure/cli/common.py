@@ -6,6 +6,7 @@ import shlex
 import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -141,9 +142,13 @@ def name_table(names: Sequence[str]) -> dict[str, str]:
     return table
 
 
+hearer: ContextVar[Callable[[str], object]] = ContextVar("hearer", default=len)  # is told what is being worked on
+
+
 @contextmanager
 def working(what: str) -> Generator[None]:
-    """A spinner on the terminal while something takes its time; nothing where nobody watches."""
+    """A spinner on the terminal while something takes its time; where there is none only `hearer` is told."""
+    hearer.get()(what)
     if not sys.stderr.isatty():
         yield
         return

@@ -215,7 +215,8 @@ def pictures(path: str) -> Any:
 def show(report: Report, *, as_json: bool, targets: Sequence[str], quiet: bool, full: bool = False) -> None:
     """Print a report and write it wherever it was asked for."""
     for target in targets:
-        getattr(report, writer(target))(target)
+        with working(f"writing {Path(target).name}"):
+            getattr(report, writer(target))(target)
         note(f"wrote {target}", quiet)
     if as_json:
         click.echo(report.to_json(), nl=False)

@@ -20,7 +20,10 @@ from howsure.predictions.columns import chunks
 from howsure.torch.collection import gather
 from howsure.torch.run import Options, Run, device_of, evaluating, random_state, rows
 
-Dropout: TypeAlias = nn.Dropout | nn.Dropout1d | nn.Dropout2d | nn.Dropout3d | nn.AlphaDropout | nn.FeatureAlphaDropout
+DROPOUTS = (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d, nn.AlphaDropout, nn.FeatureAlphaDropout)
+Dropout: TypeAlias = (
+    "nn.Dropout | nn.Dropout1d | nn.Dropout2d | nn.Dropout3d | nn.AlphaDropout | nn.FeatureAlphaDropout"
+)
 
 
 def mc_dropout(
@@ -102,7 +105,7 @@ def _check_varied(preds: Predictions) -> None:
 
 def dropout_layers(model: nn.Module) -> list[Dropout]:
     """All layers that drop something."""
-    found = [module for module in model.modules() if isinstance(module, Dropout)]
+    found = [module for module in model.modules() if isinstance(module, DROPOUTS)]
     if not found:
         raise InputError(
             f"{type(model).__name__} has no dropout layer, so all passes would be equal; MC dropout needs nn.Dropout "

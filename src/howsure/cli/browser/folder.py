@@ -67,15 +67,17 @@ def _pages() -> dict[str, bytes]:
     """The outer page, which may load and sees no data, and the inner one, which sees data and may not load."""
     from howsure.render.html import assets, digest
 
-    style, script = (_static(name).decode() for name in ("frame.css", "frame.js"))
+    style, script, guard = (_static(name).decode() for name in ("frame.css", "frame.js", "guard.js"))
     report_style, report_script = assets()
-    scripts, styles = ([digest(a), digest(b)] for a, b in ((script, report_script), (style, report_style)))
+    scripts, styles = ([digest(text) for text in of] for of in ((guard, script, report_script), (style, report_style)))
     inner = " ".join(["script-src 'wasm-unsafe-eval' blob:", *scripts]) + "; " + " ".join(["style-src", *styles])
     both = inner.replace("script-src", "script-src 'self'").replace("style-src", "style-src 'self'")
     closed = "default-src 'none'; connect-src 'none'; frame-src 'none'; img-src data: blob:; worker-src blob:; "
     frame = _static("frame.html").decode()
     frame = frame.replace("POLICY", closed + "base-uri 'none'; form-action 'none'; " + inner)
-    frame = frame.replace("STYLE", style).replace("SCRIPT", script).replace("RELEASE", __version__)
+    frame = (
+        frame.replace("STYLE", style).replace("GUARD", guard).replace("SCRIPT", script).replace("RELEASE", __version__)
+    )
     outer = _static("index.html").decode().replace("POLICY", f"{OUTSIDE}connect-src 'self'; frame-src 'none'; {both}")
     return {
         "index.html": outer.encode(),

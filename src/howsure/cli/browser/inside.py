@@ -23,21 +23,40 @@ class _Lines(StringIO):
         return super().write(s)
 
 
-def call(arguments: Sequence[str], tell: Callable[[str], object]) -> tuple[int, str, str]:
+def call(
+    arguments: Sequence[str], tell: Callable[[str], object], stage: Callable[[str], object] = len
+) -> tuple[int, str, str]:
     """Run `howsure` with these arguments: its exit code, standard output and standard error.
+
+    `tell` gets the lines of standard error while they are written, `stage` what is being worked on.
 
     >>> call(["--version"], tell=str)[1].split(",")[0]
     'howsure'
     """
+    from howsure.cli.common import hearer
     from howsure.cli.main import main
 
     widen()
     before, sys.argv = sys.argv, ["howsure", *arguments]
     out, err = StringIO(), _Lines(tell)
+    heard = hearer.set(stage)
     try:
         with redirect_stdout(out), redirect_stderr(err):
             main(list(arguments))
     except SystemExit as e:
         return int(e.code or 0), out.getvalue(), err.getvalue()
     finally:
+        hearer.reset(heard)
         sys.argv = before
+
+
+def example(source: str) -> str:
+    """Run an example of the gallery: what it printed.
+
+    >>> example("print(1 + 1)")
+    '2\\n'
+    """
+    widen()
+    with redirect_stdout(StringIO()) as out:
+        exec(compile(source, "example", "exec"), {"__name__": "__main__"})
+    return out.getvalue()

@@ -3,7 +3,7 @@
 "use strict";
 
 async function main() {
-  if ("serviceWorker" in navigator) navigator.serviceWorker.register("sw.js").catch((e) => console.warn(String(e)));
+  await sealed();
   const [html, manifest] = await Promise.all([text("frame.html"), text("manifest.json").then(JSON.parse)]);
   const frame = document.createElement("iframe");
   frame.title = "howsure";
@@ -25,6 +25,22 @@ async function main() {
   } catch (e) {
     tell({ failed: String(e.message ?? e) });
   }
+}
+
+// The service worker hands this page out with a header that static files lack (sw.js): it is loaded once more through it.
+async function sealed() {
+  const worker = navigator.serviceWorker;
+  if (!worker || worker.controller) return;
+  try {
+    await worker.register("sw.js");
+    await worker.ready;
+    if (sessionStorage.getItem("sealed")) return;
+    sessionStorage.setItem("sealed", "tried");
+  } catch (e) {
+    return console.warn(String(e));
+  }
+  location.reload();
+  await new Promise(() => {});
 }
 
 async function text(name) {

@@ -30,6 +30,7 @@ function hear(data) {
   const asked = state.waiting.get(data.id);
   if (!asked) return;
   if (data.note) return asked.note(data.note);
+  if (data.working) return asked.working(data.working);
   state.waiting.delete(data.id);
   asked.resolve(data);
 }
@@ -44,10 +45,10 @@ async function started({ stage, seconds }) {
   show();
 }
 
-function ask(message, note = () => {}) {
+function ask(message, note = () => {}, working = () => {}) {
   const id = state.next++;
   return new Promise((resolve) => {
-    state.waiting.set(id, { resolve, note });
+    state.waiting.set(id, { resolve, note, working });
     state.worker.postMessage({ ...message, id });
   });
 }
@@ -87,7 +88,10 @@ async function look(name) {
   try {
     [file.found] = JSON.parse(answer.out);
   } catch {
-    file.found = { holds: null, problems: [{ where: name, what: answer.err || answer.failed, fix: "", stops: true }] };
+    const said = (answer.err || answer.failed).trim().replace(/^howsure: /, "").replace(/\.$/, "");
+    const [what, lacking] = said.split(": pip install ");
+    const fix = lacking ? "Pyodide has none; save it as npz, csv or jsonl, or use howsure on the command line" : "";
+    file.found = { holds: null, problems: [{ where: name, what, fix, stops: true }] };
   }
 }
 
@@ -221,17 +225,19 @@ function command() {
 
 async function run() {
   const began = performance.now();
-  const clock = setInterval(() => doing(`working … ${((performance.now() - began) / 1000).toFixed(0)} s`), 500);
+  state.stages = [];
+  const tick = () => doing(`${state.stages.at(-1) ?? "starting"} … ${((performance.now() - began) / 1000).toFixed(0)} s`);
+  const clock = setInterval(tick, 500);
   state.running = clock;
   $("cancel").hidden = false;
   $("result").hidden = true;
   $("bar").removeAttribute("value");
-  doing("working …");
+  tick();
   command();
   const notes = [];
   const note = (line) => line.startsWith("wrote ") || ($("notes").textContent = (notes.push(line), notes.join("\n")));
   $("notes").textContent = "";
-  const answer = await ask({ args: [...arguments_(), ...outputs()], wanted: WANTED[task()] }, note);
+  const answer = await ask({ args: [...arguments_(), ...outputs()], wanted: WANTED[task()] }, note, (stage) => (state.stages.push(stage), tick()));
   stop(`done in ${((performance.now() - began) / 1000).toFixed(1)} s`);
   answered(answer);
 }
@@ -268,7 +274,7 @@ function download(name, bytes) {
 function view(html) {
   const frame = make("iframe", { title: "Report" });
   frame.setAttribute("sandbox", "allow-scripts allow-downloads");
-  frame.srcdoc = html;
+  frame.srcdoc = html.replace("<head>", `<head><script>${$("guard").textContent}<\/script>`);
   return frame;
 }
 
