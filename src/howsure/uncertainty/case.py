@@ -182,11 +182,14 @@ class Case:
         return self.centred(side * (self.rows.score - 1), side)
 
     def gap_squares(self, bins: Binning) -> Floats:
-        """Squared gaps of single samples, summed in each bin."""
-        r, low = self.rows, self._bins(bins)[1]
-        off = r.score - 1
-        each = off * off * r.count + 2 * off * r.loss + r.square
-        return np.bincount(np.searchsorted(-low, -r.score), each, minlength=len(low)).astype(np.float64)
+        """Squared gaps of single samples, summed in each bin; a loss counts as that share of a wrong answer."""
+        low = self._bins(bins)[1]
+        total = np.zeros(len(low))
+        for score, count, loss in self.tally.pieces():
+            off = score - 1
+            each = off * off * count + (2 * off + 1) * loss
+            total += np.bincount(np.searchsorted(-low, -score), each, minlength=len(low))
+        return total
 
     def _bins(self, bins: Binning) -> tuple[Bins, Floats]:
         sums = sums_in(bins, self.tally)

@@ -247,7 +247,7 @@ def _debiased(case: Case, value: float, half: float, bins: Binning = equal_size(
 
 FEW = 25  # errors, or right answers, below which the mean of a loss is not taken as normal
 FEW_HEAVY = 12  # the same for so many errors as decide the sum of their squared losses
-MANY = 2000  # errors, and right answers, of which never so few decide
+MANY = 300  # errors, and right answers, of which hardly ever so few decide
 ONE = "one sample does not tell how much samples differ"
 
 
