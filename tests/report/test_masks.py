@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from collections.abc import Callable
 from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks import masks_stream
 
 import howsure as hs
 from howsure.cli import main
+from howsure.report import details
 
 Run = Callable[..., str]
 
@@ -227,3 +230,17 @@ def test_betting_is_a_choice_on_the_command_line(tmp_path: Path, run: Run) -> No
     assert same.threshold == turned.threshold == bets["threshold"]
     np.savez(tmp_path / "b.npz", probs=[[0.9, 0.1], [0.2, 0.8]], labels=[0, 1])
     assert "--bound" in run("threshold", tmp_path / "b.npz", "--risk", "0.1", "--bound", "betting", ok=2)
+
+
+def test_a_stream_of_images_holds_few_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(details, "LIMIT", 1000)  # as for pixels that are too many to be held for limits
+    peaks: list[int] = []
+    for images in (24, 96):
+        path = masks_stream.written(tmp_path / f"{images}.npz", images, classes=8, side=96)
+        tracemalloc.start()
+        report = hs.evaluate_files([path], loss="dice", compact=True, map=map)
+        peaks.append(tracemalloc.get_traced_memory()[1])
+        tracemalloc.stop()
+        assert report.data["images"]["images"] == images
+    assert peaks[1] < 1.6 * peaks[0]  # four times as many images
+    assert peaks[1] < 1.5 * path.stat().st_size  # where the sums of all images at once took nine times as much

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Generator
+from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from functools import reduce
 from pathlib import Path
-from typing import TypeVar
+from typing import Generic, TypeVar
 
 from howsure._core.check import InputError
 from howsure._core.version import __version__
@@ -25,6 +25,7 @@ from howsure.scale.parts import Partition, Settings, identity, source
 from howsure.scale.store import load, save
 
 T = TypeVar("T")
+FEW = 8  # summaries of runs that are kept before they are added up
 ROWS = {True: 1 << 20, False: 1 << 14}  # rows looked at together: of a confidence, of vectors
 
 
@@ -52,8 +53,8 @@ def summarise(part: Partition, settings: Settings) -> Gathered:
     make: Callable[[Predictions, Place], Summary] = lambda preds, place: Summary.of_part(
         preds, place, settings.scores, settings.focus, compact=settings.compact
     )
-    found, skipped = _made(part, settings, make)
-    return Gathered(frozenset((part.index,)), total(found) if found else None, skipped)
+    found, skipped = _made(part, settings, make, total)
+    return Gathered(frozenset((part.index,)), found, skipped)
 
 
 def answered(part: Partition, settings: Settings, question: Question) -> Gathered:
@@ -63,30 +64,53 @@ def answered(part: Partition, settings: Settings, question: Question) -> Gathere
         samples = Samples.of(preds, settings.scores or default_scores(preds, settings.compact), settings.focus)
         return part_details(samples, question, *place)
 
-    found, skipped = _made(part, settings, make)
-    return Gathered(frozenset((part.index,)), None, skipped, reduce(Details.__add__, found) if found else None)
+    found, skipped = _made(part, settings, make, lambda every: reduce(Details.__add__, every))
+    return Gathered(frozenset((part.index,)), None, skipped, found)
+
+
+class _Pile(Generic[T]):
+    """Values that add up, a few of each size at a time, so that a long file does not pile up the sums of its runs."""
+
+    def __init__(self, add: Callable[[Sequence[T]], T]):
+        self.add = add
+        self.levels: list[list[T]] = []
+
+    def put(self, value: T, level: int = 0) -> None:
+        """Keep one more; as many as `FEW` of a level become one of the next."""
+        if level == len(self.levels):
+            self.levels.append([])
+        self.levels[level].append(value)
+        if len(self.levels[level]) == FEW:
+            whole, self.levels[level] = self.add(self.levels[level]), []
+            self.put(whole, level + 1)
+
+    def sum(self) -> T | None:
+        """All of them, or nothing."""
+        every = [value for level in reversed(self.levels) for value in level]
+        return self.add(every) if every else None
 
 
 def _made(
-    part: Partition, settings: Settings, make: Callable[[Predictions, Place], T]
-) -> tuple[list[T], tuple[str, ...]]:
-    """What is made of each run of rows of a part, and what could not be read."""
+    part: Partition, settings: Settings, make: Callable[[Predictions, Place], T], add: Callable[[Sequence[T]], T]
+) -> tuple[T | None, tuple[str, ...]]:
+    """The sum of what is made of each run of rows of a part, and what could not be read."""
     if identity(part.path) != (part.size, part.stamp):
         raise InputError(f"{part.path} changed while it was being evaluated; start again when it is complete.")
     pieces = [None] if part.start is None or part.stop is None else range(part.start, part.stop)
-    found: list[T] = []
+    found = _Pile(add)
     skipped: list[str] = []
     row = part.first
     with _local(part.path) as path:
         for piece in pieces:
             try:
-                made, row = _piece(part, path, piece, row, settings, make)
-                found += made
+                made, row = _piece(part, path, piece, row, settings, make, add)
+                if made is not None:
+                    found.put(made)
             except Damaged as e:
                 if not settings.skip_corrupt:
                     raise
                 skipped.append(str(e))
-    return found, tuple(skipped)
+    return found.sum(), tuple(skipped)
 
 
 def _piece(
@@ -96,17 +120,18 @@ def _piece(
     row: int,
     settings: Settings,
     make: Callable[[Predictions, Place], T],
-) -> tuple[list[T], int]:
-    """What is made of all runs of rows of one piece, or nothing, and the row after them."""
-    found: list[T] = []
+    add: Callable[[Sequence[T]], T],
+) -> tuple[T | None, int]:
+    """The sum of what is made of all runs of rows of one piece, or nothing, and the row after them."""
+    found = _Pile(add)
     try:
         for preds in scan_piece(path, settings.wanted, ROWS[part.narrow], piece):
-            found.append(make(preds, Place(part.file, row)))
+            found.put(make(preds, Place(part.file, row)))
             row += preds.n
     except InputError as e:
         where = part.path if piece is None else f"{part.path}, {_called(path)} {piece}"
         raise e.at(f"{where}, from row {row} on") from None
-    return found, row
+    return found.sum(), row
 
 
 def _called(path: Path) -> str:
