@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Sequence
+from math import floor, log10
 
 import numpy as np
 from numpy.typing import NDArray
@@ -97,3 +98,12 @@ def array_of(texts: Sequence[str]) -> NDArray[np.str_] | NDArray[np.object_]:
     longest = max(map(len, texts), default=0)
     even = longest <= SHORT or (longest <= WIDTH and longest * len(texts) <= UNEVEN * sum(map(len, texts)))
     return np.array(texts, dtype=np.str_) if even else np.array(texts, dtype=np.object_)
+
+
+def no_finer(value: float, low: float, high: float) -> float:
+    """The value to a thousandth of the width of its limits, as a power of ten.
+
+    >>> no_finer(0.0320217, -0.1758, 0.2399), no_finer(-4e-8, -0.3, 0.3)
+    (0.032, 0.0)
+    """
+    return round(value, 3 - floor(log10(high - low))) + 0.0

@@ -43,6 +43,7 @@ from howsure.render.words import (
     level,
     limits,
     meaning,
+    measured,
     note,
     number,
     percent,
@@ -150,8 +151,8 @@ def binary(found: Binary | None) -> Table | None:
     why = reasons([slope, intercept, *numbers.values()])
     rows = [
         *([title, *_positive(n, numbers[n])] for n, title in POSITIVE.items() if n in numbers),
-        ["calibration slope (1 is perfect)", number(slope["value"]), interval(slope)],
-        ["calibration intercept (0 is perfect)", number(intercept["value"]), interval(intercept)],
+        ["calibration slope (1 is perfect)", measured(slope), interval(slope)],
+        ["calibration intercept (0 is perfect)", measured(intercept), interval(intercept)],
         ["Brier, reliability", number(brier["reliability"]), ""],
         ["Brier, resolution", number(brier["resolution"]), ""],
         ["Brier, uncertainty", number(brier["uncertainty"]), ""],
@@ -171,7 +172,7 @@ def called(name: str) -> str:
 
 def _positive(name: str, entry: Number) -> tuple[str, str]:
     if name != "prevalence":
-        return number(entry["value"]), interval(entry)
+        return measured(entry), interval(entry)
     return percent(entry["value"], 2), between_percent(entry.get("low"), entry.get("high"), 2)
 
 

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
+from howsure._core.text import no_finer
 from howsure.render.catalogue import BY_NAME, QUESTIONS, READ, SHARES
 from howsure.render.model import Difference, Entry, Input, Metrics, Number, Provenance, ReportData, Streamed, Value
 
@@ -105,6 +106,18 @@ def between_signed(low: float | None, high: float | None) -> str:
 def interval(entry: Number) -> str:
     """The limits of a number, or "none"."""
     return between(entry.get("low"), entry.get("high"))
+
+
+def measured(entry: Number) -> str:
+    """A number, no finer than a thousandth of the width of its limits: 4e-08 between -0.3 and 0.3 is 0.
+
+    >>> measured({"value": 4e-8, "low": -0.34, "high": 0.34}), measured({"value": 4e-8})
+    ('0', '4e-08')
+    """
+    value, low, high = entry["value"], entry.get("low"), entry.get("high")
+    if value is None or low is None or high is None or not high > low:
+        return number(value)
+    return number(no_finer(value, low, high))
 
 
 def reasons(found: Iterable[Number | Entry | Difference]) -> str:
