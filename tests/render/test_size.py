@@ -34,3 +34,18 @@ def test_the_counts_of_a_second_threshold_are_those_of_the_metrics() -> None:
         assert tn / (tn + fp) == pytest.approx(specificity(preds, at))
         assert tp / (tp + fp) == pytest.approx(ppv(preds, at))
         assert tn / (tn + fn) == pytest.approx(npv(preds, at))
+
+
+def test_a_page_with_everything_is_small() -> None:
+    rng = np.random.default_rng(2)
+    n, k = 60_000, 25
+    y = rng.integers(0, k, n)
+    z = rng.normal(size=(n, k)).astype(np.float32)
+    z[np.arange(n), y] += 2.5
+    names = [f"a class with a rather long name {i}" for i in range(k)]
+    ids = [f"identity-{i:08d}" for i in range(n)]
+    before, after = (Predictions.from_logits(c * z, y, class_names=names, ids=ids) for c in (3, 1))
+    by = {"hospital": np.array([f"a hospital in town {i}" for i in range(20)])[rng.integers(0, 20, n)]}
+    pictures = rng.integers(0, 255, (n, 32, 32), dtype=np.uint8)
+    report = evaluate(after, before=before, by=by, images=pictures)
+    assert len(report.to_html().encode()) < LIMIT

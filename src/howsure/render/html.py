@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from howsure._core import json
 from howsure.render import pictures, sections
+from howsure.render.lean import lean
 from howsure.render.model import Confusion, Entry, ReportData
 from howsure.render.steps import steps
 from howsure.render.tables import Sheet, Table
@@ -50,12 +51,17 @@ CALLED = (
     ("npv", "right among the others (NPV)"),
     ("counts", "called"),
 )
-LISTED = 100  # classes on a page
+LIMIT = 290_000  # bytes of a page
+LISTED, COUNTED = 100, 30  # classes, and bins of a reliability diagram, that a page lists
 BINS = {"equal_range": "equal range", "equal_size": "equal size", "adaptive": "adaptive"}
 
 
 def page(report: ReportData) -> str:
-    """The whole page; everything on it comes from the report."""
+    """The whole page; everything on it comes from the report. One that grows too large is drawn more coarsely."""
+    whole = render("report.html.j2", report=report, **_parts(report))
+    if len(whole.encode()) <= LIMIT:
+        return whole
+    report = lean(report)
     return render("report.html.j2", report=report, **_parts(report))
 
 
@@ -79,7 +85,8 @@ def assets() -> tuple[str, str]:
 @cache
 def source(name: str) -> str:
     """A file that belongs to the page."""
-    return files("howsure.render").joinpath("templates", name).read_text(encoding="utf-8").strip()
+    text = files("howsure.render").joinpath("templates", name).read_text(encoding="utf-8")
+    return "\n".join(line.strip() for line in text.splitlines() if line.strip())
 
 
 @cache
@@ -295,6 +302,7 @@ class Bins(NamedTuple):
 
     name: str
     title: str
+    bins: int
     picture: pictures.Picture
     rows: list[list[str]]
 
@@ -302,7 +310,13 @@ class Bins(NamedTuple):
 def _reliability(report: ReportData) -> list[Bins]:
     curves = {name: report["curves"].get(f"reliability_{name}") for name in BINS}
     return [
-        Bins(name, BINS[name], pictures.reliability(report, curve, name), sections.bins(curve))
+        Bins(
+            name,
+            BINS[name],
+            len(curve["x"]),
+            pictures.reliability(report, curve, name),
+            sections.bins(pictures.thin(curve, COUNTED)),
+        )
         for name, curve in curves.items()
         if curve is not None
     ]

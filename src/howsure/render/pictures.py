@@ -29,7 +29,7 @@ START = 0.9  # the coverage at which the page opens
 COLOURS = 8  # of curves; further ones have dashes
 CHANGED = (("after calibration", "main"), ("before", "before"))
 FATES = (("right", "right"), ("label among the top 5", "near"), ("wrong", "wrong"))
-DOTS, FINE, FEWER = 1000, 180, 120  # points of the scatter, of curves, and of curves before calibration
+DOTS, FINE, FEWER = 600, 180, 120  # points of the scatter, of curves, and of curves before calibration
 SHOWN = 45_000  # letters of small pictures on a page, so that it stays small
 HEATED = 12  # classes whose labels and answers are shown cell by cell
 CHANCE = "by chance"
@@ -125,7 +125,7 @@ def more(report: ReportData) -> list[Picture]:
 
 def risk_coverage(report: ReportData) -> Picture:
     """Risk against coverage with the operating point."""
-    c, at = report["curves"]["risk_coverage"], opening(report)
+    c, at = thin(report["curves"]["risk_coverage"], FINE), opening(report)
     f = svg.frame(UNIT, (0, top(c["y"])), ("share accepted", "wrong among the accepted"))
     before = _past(report, "risk_coverage")
     marks = [*_before(f, before), svg.line(f, c["x"], c["y"], "main"), _marker(f, at.coverage, 1 - at.accuracy)]
@@ -183,8 +183,9 @@ def thin(c: CurveData, most: int) -> CurveData:
     pick = [round(i * (n - 1) / (most - 1)) for i in range(most)]
     x, y = ([c[axis][i] for i in pick] for axis in ("x", "y"))
     thinned: CurveData = {"labels": c["labels"], "points": c["points"], "x": x, "y": y}
-    if "threshold" in c:
-        thinned["threshold"] = [c["threshold"][i] for i in pick]
+    for key in ("weight", "threshold", "low", "high"):
+        if (column := c.get(key)) is not None:
+            thinned[key] = [column[i] for i in pick]
     return thinned
 
 
@@ -228,7 +229,7 @@ def reliability(report: ReportData, c: CurveData, name: str) -> Picture:
 
 def corp(report: ReportData, found: CorpData) -> Picture:
     """The isotonic reliability curve with its band; before calibration too where the report knows it."""
-    c = found["curve"]
+    c = thin(found["curve"], FEWER)
     f = svg.frame(UNIT, UNIT, ("confidence", "accuracy"))
     none: Column = [None] * len(c["x"])
     before = _past(report, "reliability")
@@ -611,9 +612,9 @@ def _shares(weight: Column) -> list[float]:
     return [(w or 0.0) / high for w in weight]
 
 
-def shown(pictures: Iterable[str]) -> list[str]:
-    """The first pictures, given as data addresses, that a page has room for; empty texts for the others."""
-    return [one if size <= SHOWN else "" for one, size in _sizes(pictures)]
+def shown(pictures: Iterable[str], room: int = SHOWN) -> list[str]:
+    """The first pictures, given as data addresses, that there is room for; empty texts for the others."""
+    return [one if size <= room else "" for one, size in _sizes(pictures)]
 
 
 def _sizes(pictures: Iterable[str]) -> Iterator[tuple[str, int]]:

@@ -91,6 +91,7 @@ SCORES_OF_IMAGES = {
     "sure_pixels": "share of pixels above 0.9",
 }
 TOGETHER = "Pairs that are wrong in the same case more often than each by itself, beyond chance."
+UNLIMITED = "Without an interval: the number jumps when single samples change, so whether it moved is not told."
 UNKNOWN = "not known"
 TABLE = 20  # rows of the operating table
 CONFUSED = 10  # classes of a printed table of labels and answers
@@ -353,7 +354,7 @@ def changes(found: Changes | CalibrationData | None) -> Table | None:
         return None
     head = ["number", "before", "after", "difference", "interval", "verdict"]
     rows = [[meaning(name).title, *_change(name, change)] for name, change in found["metrics"].items()]
-    return Table("What calibration changed", head, rows)
+    return Table("What calibration changed", head, rows, UNLIMITED if any(not row[4] for row in rows) else "")
 
 
 def _change(name: str, c: ChangeData) -> list[str]:

@@ -16,7 +16,10 @@ const howsure = (() => {
     for (const key of [...state.keys()]) state.delete(key);
     for (const [key, value] of new URLSearchParams(pairs.join("&"))) state.set(key, value);
   };
-  const write = () => {
+  let due = false; // one event may set many keys: the address is written once
+  const write = () => { if (!due) { due = true; queueMicrotask(written); } };
+  const written = () => {
+    due = false;
     const text = [section, state.toString()].filter(Boolean).join("&");
     if (location.protocol !== "about:") history.replaceState(null, "", text ? `#${text}` : location.pathname + location.search);
   };
