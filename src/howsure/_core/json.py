@@ -11,7 +11,6 @@ of bool, int64 or float64, and dataclasses that `find` knows by name. nan and in
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
@@ -30,6 +29,7 @@ Find: TypeAlias = Callable[[str], type]
 T = TypeVar("T")
 DTYPES = {"bool": bool, "int64": int, "float64": float}
 WHOLE = 2**63  # whole numbers beyond 64 bits are none of ours
+ENDS = (float("inf"), float("-inf"))
 SPECIAL = {"nan", "inf", "-inf"}
 TAGS = {"class", "array", "float"}  # keys that a plain dict may not hold
 
@@ -83,7 +83,8 @@ def loads(text: str | bytes) -> Plain:
     """
     try:
         found = text if isinstance(text, str) else text.decode("utf-8-sig")
-        return (_STRICT if _HUGE.search(found) else _QUICK).decode(found)
+        value: Plain = _QUICK.decode(found)
+        return _STRICT.decode(found) if _infinite(value) else value
     except RecursionError:
         raise InputError("the JSON is nested too deeply") from None
     except UnicodeDecodeError:
@@ -129,6 +130,20 @@ def _constant(name: str) -> Plain:
     raise InputError(f"{name} is not JSON")
 
 
+def _infinite(value: Plain) -> bool:
+    """Whether some number was too large for a float; long lists of numbers are not looked at one by one."""
+    if isinstance(value, float):
+        return value in ENDS
+    if isinstance(value, dict):
+        return any(map(_infinite, value.values()))
+    if not isinstance(value, list):
+        return False
+    kinds = set(map(type, value))
+    if float in kinds and any(end in value for end in ENDS):
+        return True
+    return bool(kinds & {list, dict}) and any(map(_infinite, value))
+
+
 def _float(text: str) -> float:
     x = float(text)
     if not isfinite(x):
@@ -146,7 +161,6 @@ def _unique(pairs: Iterable[tuple[str, Plain]]) -> dict[str, Plain]:
 
 
 _LINE = json.JSONEncoder(allow_nan=False)
-_HUGE = re.compile(r"[eE]\+?\d{3}|\d{300}")  # what may be too large for a float; few texts hold it
 _QUICK = json.JSONDecoder(parse_constant=_constant, object_pairs_hook=_unique)
 _STRICT = json.JSONDecoder(parse_constant=_constant, parse_float=_float, object_pairs_hook=_unique)
 
@@ -221,8 +235,10 @@ def _decode_array(plain: dict[str, Plain]) -> Array:
         raise InputError(f"{shape!r} is not the shape of an array")
     if not isinstance(flat, list) or len(flat) != np.prod(sizes, dtype=object):
         raise InputError(f"an array of shape {tuple(sizes)} does not have that many numbers")
-    numbers = [_decode_special(v) if isinstance(v, dict) else v for v in flat]
-    if not all(type(v) is DTYPES[dtype] for v in numbers):
+    numbers: list[object] = list(flat)
+    if dict in set(map(type, flat)):
+        numbers = [_decode_special(v) if isinstance(v, dict) else v for v in flat]
+    if not set(map(type, numbers)) <= {DTYPES[dtype]}:
         raise InputError(f"an array of {dtype} holds something else")
     try:
         out = np.array(numbers, dtype=dtype).reshape(sizes)
