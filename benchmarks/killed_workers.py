@@ -38,7 +38,8 @@ QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 class Cluster:
     """A scheduler and its workers, each a process of its own."""
 
-    def __init__(self, size: int = 2):
+    def __init__(self, size: int = 2, preload: str | None = None):
+        self.preload = [] if preload is None else ["--preload", preload]
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             port = free.getsockname()[1]
@@ -49,7 +50,7 @@ class Cluster:
         self.workers = [self._worker() for _ in range(size)]
 
     def _worker(self) -> subprocess.Popen[bytes]:
-        return _dask("worker", self.address, "--no-nanny", "--nthreads", "1", "--no-dashboard")
+        return _dask("worker", self.address, "--no-nanny", "--nthreads", "1", "--no-dashboard", *self.preload)
 
     def _wait_for_scheduler(self) -> None:
         for _ in range(600):

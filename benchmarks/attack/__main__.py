@@ -14,6 +14,7 @@ import time
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -76,9 +77,11 @@ def tests(area: str, *paths: str) -> Row:
 def tampered(number: int = 3000) -> Row:
     row = Row("4 tampered states")
     with tempfile.TemporaryDirectory() as folder:
-        for i in range(number):
+        states.large(Path(folder))  # written once, before the time is taken
+        made: list[Callable[[], str]] = [partial(states.one, i, Path(folder)) for i in range(number)]
+        for i, attack in enumerate([*made, partial(states.large, Path(folder))]):
             start = time.perf_counter()
-            found = states.one(i, Path(folder))
+            found = attack()
             row.seconds = max(row.seconds, time.perf_counter() - start)
             row.tried += 1
             if found.startswith("unforeseen"):

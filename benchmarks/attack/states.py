@@ -203,6 +203,16 @@ def one(index: int, folder: Path) -> str:
     return outcome(path)
 
 
+def large(folder: Path) -> str:
+    """A state of 20 MB: a matrix of a thousand classes."""
+    path = folder / "large.json"
+    if not path.exists():
+        rng = np.random.default_rng(0)
+        hs.save(calibrators.MatrixScaling(rng.normal(size=(1000, 1000)), np.zeros(1000)), path)
+    hs.load(path)
+    return "read"
+
+
 def outcome(path: Path) -> str:
     try:
         with warnings.catch_warnings(record=True) as said:

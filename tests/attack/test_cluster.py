@@ -1,12 +1,16 @@
 """A port that is no scheduler is refused within the stated time, a worker of another version by name."""
 
 import socket
+import subprocess
+import sys
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from howsure import InputError, workers
+import howsure as hs
+from howsure import InputError, Predictions, workers
 from howsure._core.version import __version__
 from howsure.scale import summaries
 from howsure.scale.parts import Partition, Settings
@@ -48,3 +52,31 @@ def test_a_worker_of_another_version_is_refused_by_name() -> None:
     part = Partition(0, 0, "a.npz", 1, "", 1)
     with pytest.raises(InputError, match=f"a worker runs howsure {__version__}, the driver 9.9.9; install the same"):
         summaries.summarised(part, Settings(version="9.9.9"))
+
+
+@pytest.mark.slow
+def test_a_worker_process_of_another_version_is_refused_by_name(tmp_path: Path) -> None:
+    """A scheduler and a worker as processes of their own; in the worker howsure is of another version."""
+    pytest.importorskip("distributed")
+    from benchmarks.killed_workers import Cluster
+
+    older = tmp_path / "older.py"
+    older.write_text("import howsure.scale.summaries as s\n\ndef dask_setup(worker):\n    s.__version__ = '0.0.9'\n")
+    hs.write(Predictions.from_confidence([0.9, 0.6], [1, 0]), tmp_path / "a.npz")
+    message = f"a worker runs howsure 0.0.9, the driver {__version__}; install the same"
+    with Cluster(1, preload=str(older)) as running:
+        with workers.connected(running.address) as mapped, pytest.raises(InputError, match=message):
+            hs.evaluate_files([tmp_path / "a.npz"], map=mapped)
+        call = [
+            sys.executable,
+            "-m",
+            "howsure.cli",
+            "evaluate",
+            str(tmp_path / "a.npz"),
+            "--scheduler",
+            running.address,
+        ]
+        done = subprocess.run(call, capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert message in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
