@@ -17,6 +17,7 @@ from howsure.cli.common import name_table, note, reading
 
 if TYPE_CHECKING:
     from howsure.serving.alarms import Guard
+    from howsure.serving.feedback import Learner
     from howsure.serving.pipes import Sink
     from howsure.serving.stream import Decide, Served, Serving
 
@@ -95,17 +96,24 @@ def command(
     _belong(watch, promise, labels, burst, policy)
     how |= _many(policy, watch, promise)
     with _alone(policy if _learns(policy) else None), _alone(watch), _alone(promise), _lines(alarms) as line:
-        decide, close = _decider(policy, None if promise else labels, how["on_bad"])
+        decide, learner = _decider(policy, None if promise else labels, how["on_bad"])
         stamp = _stamp(policy, None if promise else labels)
         guard = _guard(watch, promise, labels, burst, line, how["on_bad"], stamp)
         halt = (lambda: guard.raised) if stop_on_alarm else None
         serving = _serving(stamp, guard, halt, burst, **how)
+        if learner is not None and resume and out is not None:
+            learner.resume(Path(out))
         try:
             guard.learn()
             total = _run(decide, file, out, resume, serving)
             guard.learn()
+        except BaseException:
+            if learner is not None:
+                learner.undo()
+            raise
         finally:
-            close()
+            if learner is not None:
+                learner.close()
             guard.close()
     note(_summary(total), quiet)
     return ALARM if guard.raised else 0
@@ -246,8 +254,8 @@ def _sink(out: str | None) -> Generator[Sink]:
         yield sink
 
 
-def _decider(path: str, labels: str | None, on_bad: Any) -> tuple[Decide, Callable[[], None]]:
-    """How to decide, and what to do at the end."""
+def _decider(path: str, labels: str | None, on_bad: Any) -> tuple[Decide, Learner | None]:
+    """How to decide, and who learns from it."""
     from howsure._core.saving import load, save
     from howsure.policies.online import OnlinePolicy
     from howsure.policies.policy import Policy
@@ -257,12 +265,12 @@ def _decider(path: str, labels: str | None, on_bad: Any) -> tuple[Decide, Callab
     if isinstance(value, OnlinePolicy):
         file = Path(labels) if labels else None
         learner = Learner(value, file, lambda state: save(state, path), on_bad=on_bad, report=note)
-        return learner.decide, learner.close
+        return learner.decide, learner
     if not isinstance(value, Policy):
         raise InputError(f"{path} holds a {type(value).__name__}, not a policy; make one with howsure threshold.")
     if labels is not None:
         raise InputError(f"{path} is a fixed policy; --labels needs one from howsure threshold --online.")
-    return value.decide, lambda: None
+    return value.decide, None
 
 
 def _stamp(path: str, labels: str | None) -> str:

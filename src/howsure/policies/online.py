@@ -18,6 +18,8 @@ from howsure.predictions import Predictions
 PATIENCE = 200  # samples without an accepted one, after which labels of deferred samples may reopen the door
 BAND = 0.1  # the share of surest samples that are then listened to
 
+BLOCK = 4096  # samples whose draws are made together
+PUSH = 0.01  # how far one score moves the level of the surest tenth
 TICKET = re.compile(r"\d{1,18}-[0-9a-f]{12}", re.ASCII)
 
 
@@ -107,17 +109,15 @@ class OnlinePolicy:
     def decide(self, preds: Predictions) -> tuple[OnlinePolicy, Decisions]:
         """The next state, and decisions at the present threshold with `.audit` marking the labels asked for."""
         made = replace(self.policy, threshold=self.threshold).decide(preds)
-        drawn = np.random.default_rng([self.seed, self.seen]).random(len(made)) < self.audit
+        drawn = _draws(self.seed, self.seen, len(made)) < self.audit
+        return self.passed(made), replace(made, audit=made.accept & drawn)
+
+    def passed(self, made: Decisions) -> OnlinePolicy:
+        """The state after decisions that it made, in whatever pieces they come."""
         taken = np.flatnonzero(made.accept)
         idle = len(made) - 1 - int(taken[-1]) if len(taken) else self.idle + len(made)
-        state = replace(
-            self,
-            seen=self.seen + len(made),
-            accepted=self.accepted + len(taken),
-            idle=idle,
-            top=self._top(made.score),
-        )
-        return state, replace(made, audit=made.accept & drawn)
+        seen, accepted = self.seen + len(made), self.accepted + len(taken)
+        return replace(self, seen=seen, accepted=accepted, idle=idle, top=self._top(made.score))
 
     def learn(self, made: Decisions, correct: ArrayLike) -> OnlinePolicy:
         """The state after labels for some of the decisions made earlier (`made[rows]`), in any order."""
@@ -144,5 +144,15 @@ class OnlinePolicy:
 
     def _top(self, score: Floats) -> float:
         """Follow the level that a tenth of the scores exceed."""
-        push = float(np.sum((self._levels(score) >= self.top) - BAND)) * 0.01
-        return min(1.0, max(0.0, self.top + min(0.05, max(-0.05, push))))
+        top = self.top
+        for level in self._levels(score).tolist():
+            top = min(1.0, max(0.0, top + PUSH * ((level >= top) - BAND)))
+        return top
+
+
+def _draws(seed: int, first: int, n: int) -> Floats:
+    """Uniform numbers that belong to the samples `first`, `first` + 1, ...: the same in whatever pieces they come."""
+    blocks = range(first // BLOCK, (first + n - 1) // BLOCK + 1) if n else range(0)
+    drawn: list[Floats] = [np.random.default_rng([seed, BLOCK * block]).random(BLOCK) for block in blocks]
+    start = first % BLOCK
+    return np.concatenate([np.zeros(0), *drawn])[start : start + n]

@@ -28,8 +28,12 @@ WINDOW = 1 << 16  # a label for a decision further back than this is late
 BLOCK = 1 << 24  # bytes of labels that are looked at together
 
 
-class LabelError(InputError):
-    """Something is wrong with the labels, not with the predictions."""
+class Elsewhere(InputError):
+    """Something is wrong that has nothing to do with the predictions at hand."""
+
+
+class LabelError(Elsewhere):
+    """Something is wrong with the labels."""
 
 
 @dataclass(frozen=True)
@@ -53,8 +57,10 @@ class Learner:
     """Decides by an online policy, learns from a growing file of labels, and saves its state as it goes.
 
     The state holds how many bytes of the label file it has learnt from and which tickets, so after a crash no label
-    counts twice and none is lost. `save` must write whole or not at all, as `howsure.save` does. A line that is no
-    label ends the run, or is passed to `report` and left out where `on_bad` is "skip".
+    counts twice and none is lost. `save` must write whole or not at all, as `howsure.save` does. What is saved knows no
+    decision that may not have been delivered; those that were delivered after it was saved are taken from the output
+    (`resume`), so going on gives the decisions of an undisturbed run. A line that is no label ends the run, or is
+    passed to `report` and left out where `on_bad` is "skip".
     """
 
     def __init__(
@@ -69,17 +75,44 @@ class Learner:
         self.state, self.labels, self._save = state, labels, save
         self.on_bad: Literal["stop", "skip"] = on_bad
         self.report = report
-        self._who, self._saved = identity(state), monotonic()
+        self._who, self._saved, self._before = identity(state), monotonic(), state
 
     def decide(self, preds: Predictions) -> Decisions:
         """Learn what is new, decide, and save now and then."""
+        self._learn()
+        if monotonic() - self._saved >= EVERY:
+            try:
+                self.close()
+            except InputError as e:
+                raise Elsewhere(str(e)) from None
+        self._before = self.state
+        self.state, made = self.state.decide(preds)
+        return replace(made, ticket=tickets(made, self._before.seen, self._who))
+
+    def _learn(self) -> None:
         if self.labels is not None:
             self.state = learnt(self.state, self.labels, on_bad=self.on_bad, report=self.report)
-        first = self.state.seen
-        self.state, made = self.state.decide(preds)
-        if monotonic() - self._saved >= EVERY:
-            self.close()
-        return replace(made, ticket=tickets(made, first, self._who))
+
+    def undo(self) -> None:
+        """The decisions made last were not delivered, or not all of them."""
+        self.state = self._before
+
+    def resume(self, output: Path) -> None:
+        """Count the decisions of an earlier run that its last state does not know, whole lines of its output."""
+        if not output.is_file():
+            return
+        self._learn()
+        found: list[Label] = []
+        with output.open("rb") as lines:
+            for line in lines:
+                made = _delivered(line) if line.endswith(b"\n") else None
+                if made is not None and made.number == self.state.seen + len(found) and self._mine(made):
+                    found.append(made)
+        if found:
+            self.state = self.state.passed(_decisions(found))
+
+    def _mine(self, made: Label) -> bool:
+        return made.ticket == _ticket(made.number, (made.accept, made.audit, made.score), self._who)
 
     def close(self) -> None:
         """Save the state."""
@@ -188,6 +221,16 @@ def _label(line: bytes, path: Path, on_bad: str, report: Callable[[str], None]) 
         if on_bad == "stop":
             raise error from None
         report(str(error))
+        return None
+
+
+def _delivered(line: bytes) -> Label | None:
+    """A line of decisions, which has no label yet; None where it is none of an online policy."""
+    try:
+        row = as_record(json.loads(line)) or {}
+        score = float("nan") if row["score"] is None else float(row["score"])
+        return Label(str(row["ticket"]), row["decision"] == "accept", bool(row["audit"]), score, correct=False)
+    except (ValueError, KeyError, TypeError):
         return None
 
 

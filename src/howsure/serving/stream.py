@@ -18,7 +18,7 @@ from howsure.formats.names import UNLABELLED, Wanted
 from howsure.formats.streams import Batch, batches
 from howsure.policies.policy import Decisions
 from howsure.predictions import Predictions
-from howsure.serving.feedback import LabelError
+from howsure.serving.feedback import Elsewhere
 from howsure.serving.pipes import ClosedPipe, Sink, Stop, Stopped, blocks, stopping, write_all
 
 Decide: TypeAlias = Callable[[Predictions], Decisions]
@@ -140,7 +140,7 @@ def _decided(batch: Batch, total: Served, decide: Decide, out: Sink, how: Servin
     """Decide and write; where the policy refuses, its lines are told apart."""
     try:
         made = decide(batch.preds)
-    except LabelError:  # the predictions are not at fault
+    except Elsewhere:  # the predictions are not at fault
         raise
     except InputError as e:
         n = len(batch)
