@@ -22,6 +22,7 @@ import numpy as np
 
 import howsure as hs
 from benchmarks.worlds import DATA, Population, World, worlds
+from howsure.metrics.facts import plain
 from howsure.uncertainty.draws import draw_rows, draw_units
 from howsure.uncertainty.intervals import Interval, percentiles, values
 
@@ -54,6 +55,7 @@ CLAIMS: dict[str, Metric] = {
     "correctness_brier": hs.correctness_brier,
     "correctness_nll": hs.correctness_nll,
 }
+GATED_END = {"higher": "low", "lower": "high"}  # the end that a gate looks at: a miss there is a false pass
 AT_ITS_BINS = {
     "aece": hs.adaptive(),
     "debiased_ece": hs.equal_size(15),
@@ -169,8 +171,8 @@ def summary() -> str:
     stored = [(w, json.loads(f.read_text())) for w in worlds() if (f := RESULTS / f"{w.key}.json").exists()]
     runs = sum(done["runs"] for _, done in stored)
     head = f"{len(stored)} worlds, {runs:,} runs in all, {time.strftime('%Y-%m-%d')}."
-    lines = [head, "", "| metric | lowest | where | middle | percentiles: lowest | middle | width, ours over theirs |"]
-    lines.append("|---|---:|---|---:|---:|---:|---:|")
+    columns = ["metric", "lowest", "where", "middle", "gate at most", "where", "percentiles: lowest", "middle", "width"]
+    lines = [head, "", "| " + " | ".join(columns) + " |", "|---|---:|---|---:|---:|---|---:|---:|---:|"]
     for name in [*RANKING, *CLAIMS]:
         here = [
             (share(d["new"][name]), w) for w, d in stored if name in d["new"] and not np.isnan(share(d["new"][name]))
@@ -179,9 +181,20 @@ def summary() -> str:
         old = [share(d["old"][name]) for _, d in stored if name in d["old"] and not np.isnan(share(d["old"][name]))]
         widths = [ratio for _, d in stored if (ratio := width_ratio(d, name)) is not None]
         cells = [f"{100 * low:.1f}", f"{where.kind}: {where.name}", f"{100 * np.median([x for x, _ in here]):.1f}"]
+        cells += gate_cells(name, [(d["new"][name], w) for w, d in stored if name in d["new"]])
         cells += [f"{100 * min(old):.0f}", f"{100 * np.median(old):.0f}", f"{np.median(widths):.2f}"]
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
+
+
+def gate_cells(name: str, found: Sequence[tuple[dict[str, float], World]]) -> list[str]:
+    """How often a model that just misses would pass `howsure check`, at most, and in which world."""
+    side = GATED_END.get(plain((RANKING | CLAIMS)[name]).better)
+    if side is None:
+        return ["–", "–"]
+    shares = [(of[side] / sum(of[k] for k in ("low", "inside", "high", "none")), w) for of, w in found]
+    most, where = max(shares, key=lambda pair: pair[0])
+    return [f"{100 * most:.1f}", f"{where.kind}: {where.name}"]
 
 
 def width_ratio(done: dict[str, Found], name: str) -> float | None:

@@ -57,6 +57,13 @@ def test_claims_that_differ_within_a_bin_are_noise_of_its_gap() -> None:
     assert ece_limits(known[1], 0.025)[1] > ece_limits(known[0], 0.025)[1]
 
 
+def test_one_bin_with_three_errors_is_held_against_as_few() -> None:
+    columns = np.array([100.0]), np.array([95.0]), np.array([97.0])
+    plain = ece_limits(Bins(*columns), 0.025)[1] - 0.02
+    squares = np.array([97 * 0.05**2 + 3 * 0.95**2])  # every claim is 0.95
+    assert ece_limits(Bins(*columns, squares=squares), 0.025)[1] - 0.02 > 1.5 * plain
+
+
 def test_limits_of_the_debiased_error_hold_where_errors_are_rare() -> None:
     rng = np.random.default_rng(0)
     claim = np.clip(rng.beta(2, 0.2, 60_000), 0.2, 1 - 1e-9)

@@ -435,3 +435,11 @@ def test_a_few_claims_that_cost_most_make_a_mean_less_sure() -> None:
     low, high = hs.interval(hs.correctness_nll, t)
     assert low < student[0] - 0.005
     assert high >= student[1] - 1e-12
+
+
+def test_among_many_cuts_a_share_is_sure_only_by_the_whole_tail() -> None:
+    """Of 300 answers at a risk of 1 % none is wrong in 4.9 % of the cases: half of that does not make them sure."""
+    t = hs.tally(np.linspace(1, 0.5, 400), correct=np.arange(400) < 300)
+    assert hs.interval(partial(hs.coverage_at_risk, risk=0.01), t)[0] == 0
+    surer = hs.tally(np.linspace(1, 0.5, 500), correct=np.arange(500) < 400)  # 1.8 %
+    assert hs.interval(partial(hs.coverage_at_risk, risk=0.01), surer)[0] > 0.7

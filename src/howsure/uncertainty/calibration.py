@@ -9,12 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from math import sqrt
+from math import inf, sqrt
 from typing import Literal
 
 import numpy as np
 
 from howsure._core.check import Bools, Floats
+from howsure.uncertainty.means import student
 
 __all__ = ["Bins", "ece_limits", "noise_floor", "over_limits", "rms_limits", "under_limits", "without_noise"]
 
@@ -118,13 +119,15 @@ def under_limits(b: Bins, half: float) -> Limits:
 
 
 def _limits(b: Bins, size: Floats, counts: Bools, unclear: Bools, noise: Moments, half: float) -> Limits:
-    from scipy.special import ndtri
-
+    """Of many bins some are noise, which makes up for what is unseen; bins that follow the sample may be few."""
     value, n = float(size.sum()), float(b.size.sum())
     spread = max(0.0, float((size**2 / b.share).sum()) - value**2) / n  # shares of the bins are observed, not known
     clear = counts & ~unclear
     variance = float((b.error[clear] ** 2).sum()) + spread
-    upper = value - float(ndtri(half)) * sqrt(variance + float((b.error[unclear] ** 2).sum()))
+    right = float(b.right.sum())
+    rare = inf if b.squares is None else max(1.0, min(right, float(b.count.sum()) - right) / b.design)
+    error = b.error if b.squares is None else np.maximum(b.error, b.null_error)
+    upper = value + student(rare, half) * sqrt(variance + float((error[unclear] ** 2).sum()))
     excess = _upper_quantile(b.null_error[unclear], noise, variance, half)
     return max(0.0, value - excess), min(1.0, upper)
 

@@ -36,6 +36,7 @@ __all__ = [
 
 Limits = tuple[float, float]
 Cuts = Callable[[Floats], Floats]  # ranks → the first cut at or after each
+Tail = Callable[[Floats, Floats, float], Floats]  # samples, errors and risk → the chance of no more errors
 CHUNK = 512  # candidates whose exact tails are looked at together
 
 
@@ -186,7 +187,9 @@ def average_precision_limits(s: Sample, half: float, own: float = 0.0) -> Limits
 
 
 def coverage_limits(r: Ranks, risk: float, point: float, cut_at: Cuts, design: float, half: float) -> Limits:
-    """Largest share accepted at a risk: the last cut surely below it, and the last one that may be (binomial mid-p).
+    """Largest share accepted at a risk: the last cut surely below it, and the last one that may be.
+
+    Binomial tails: the whole one for the former, because many cuts are looked at; mid-p for the latter.
 
     `cut_at` gives the first cut at or after a rank: ends inside a wide row of ties move by the whole of its error.
     """
@@ -195,7 +198,8 @@ def coverage_limits(r: Ranks, risk: float, point: float, cut_at: Cuts, design: f
         np.concatenate(([0.0], r.upto)),
     )  # only what precedes an error can be an end
     scaled = (kept, missed) if design == 1 else (kept / design, missed / design)
-    sure, possible = (_last_below(*scaled, risk, at) for at in (half, 1 - half))
+    sure = _last_below(*scaled, risk, half, _tail)
+    possible = _last_below(*scaled, risk, 1 - half, _mid_tail)
     low = 0.0 if sure is None else float(kept[sure]) / r.n
     high = 0.0 if possible is None else float(kept[possible]) / r.n
     point = min(max(point, low), high)
@@ -222,8 +226,8 @@ def _wide(cut_at: Cuts, share: float, error: float, n: float) -> bool:
     return bool(cut_at(rank)[0] >= end - 1e-6) and rank[0] < end
 
 
-def _last_below(kept: Floats, missed: Floats, risk: float, at: float) -> int | None:
-    """The last cut whose number of errors has a binomial tail (mid-p, at this risk) of at most `at`.
+def _last_below(kept: Floats, missed: Floats, risk: float, at: float, tail: Tail) -> int | None:
+    """The last cut whose number of errors has a binomial tail (at this risk) of at most `at`.
 
     Searched from the end; a normal screen leaves out what is far from it, exact tails decide the rest.
     """
@@ -237,7 +241,7 @@ def _last_below(kept: Floats, missed: Floats, risk: float, at: float) -> int | N
     for i in np.flatnonzero(may)[::-1].tolist():
         every: Ints = np.arange(int(start[i]), int(end[i]))
         rows = every[_screened(kept[every], missed[every], risk, reach)][::-1]
-        good = np.flatnonzero(_mid_tail(kept[rows], missed[rows], risk) <= at)
+        good = np.flatnonzero(tail(kept[rows], missed[rows], risk) <= at)
         if len(good):
             return int(rows[good[0]])
     return None
@@ -251,14 +255,21 @@ def _screened(kept: Floats, missed: Floats, risk: float, reach: float) -> Bools:
     return (z <= reach + np.where(spread > 100, 0.2, 1.5)) & (kept > 0)
 
 
-def _mid_tail(n: Floats, k: Floats, risk: float) -> Floats:
-    """P(X < k) + P(X = k)/2 of a binomial variable, continued to counts that are not whole."""
+def _tail(n: Floats, k: Floats, risk: float) -> Floats:
+    """P(X <= k) of a binomial variable, continued to counts that are not whole."""
     from scipy.special import betainc
 
     right = np.maximum(n - k, 0.0)
-    upto = np.where(right > 0, betainc(np.maximum(right, 1e-300), k + 1, 1 - risk), 1.0)
+    return np.where(right > 0, betainc(np.maximum(right, 1e-300), k + 1, 1 - risk), 1.0)
+
+
+def _mid_tail(n: Floats, k: Floats, risk: float) -> Floats:
+    """P(X < k) + P(X = k)/2."""
+    from scipy.special import betainc
+
+    right = np.maximum(n - k, 0.0)
     less = np.where(k > 0, betainc(right + 1, np.maximum(k, 1e-300), 1 - risk), 0.0)
-    return (upto + less) / 2
+    return (_tail(n, k, risk) + less) / 2
 
 
 def risk_limits(r: Ranks, coverage: float, cut_at: Cuts, design: float, half: float) -> Limits:
