@@ -85,6 +85,8 @@ def assemble() -> None:
 def _local(text: str) -> str:
     """Links out of docs/ point to files of the repository, which the site does not hold: they become plain code."""
     text = re.sub(r"\]\(gallery/\w+\.py\)", "](gallery.md)", text)
+    text = re.sub(r"\[(\w+\.md)\]\(\1\)", r"[](\1)", text)  # a page is called by its title, not by its file
+    text = re.sub(r"(?m)\n\n```$", "\n```", text)  # sessions end with an empty line, which nobody needs to see
     return re.sub(r"\[([^\]]*)\]\((?:\.\./)+([^)]*)\)", r"`\2`", text)
 
 

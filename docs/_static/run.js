@@ -68,6 +68,8 @@
     code.setAttribute("aria-label", "The example; you may change it before you run it");
     button.className = "run";
     button.onclick = () => run(code, button, out);
-    block.append(button, out);
+    const below = Object.assign(document.createElement("div"), { className: "runner" });
+    below.append(button, out);
+    block.after(below);
   }
 })();

@@ -42,8 +42,8 @@ RUN = """
 const done = arguments[0], found = {};
 (async () => {
   for (const block of document.querySelectorAll(".here")) {
-    const out = block.querySelector(".ran");
-    block.querySelector("button").click();
+    const below = block.nextElementSibling, out = below.querySelector(".ran");
+    below.querySelector("button").click();
     while (!out.dataset.state) await new Promise((r) => setTimeout(r, 50));
     found[block.id] = [out.dataset.state, out.textContent];
   }
