@@ -13,6 +13,7 @@ from benchmarks import masks_stream
 
 import howsure as hs
 from howsure.cli import main
+from howsure.policies import Policy
 from howsure.report import details
 
 Run = Callable[..., str]
@@ -127,7 +128,7 @@ def test_streamed_and_loaded_images_agree(tmp_path: Path) -> None:
 def test_a_promise_on_images_from_the_command_line(tmp_path: Path, run: Run) -> None:
     path = written(tmp_path / "a.npz", **scans(400))
     text = run("threshold", path, "--loss", "dice", "--risk", "0.2", "-o", tmp_path / "p.json")
-    assert "Accept where max_prob >=" in text
+    assert "Accept images whose mean_confidence is at least" in " ".join(text.split())
     assert "400 samples" in text
     policy, images = hs.load(tmp_path / "p.json"), hs.images_of(hs.read(path))
     accepted = policy.decide(images.predictions()).accept
@@ -244,3 +245,33 @@ def test_a_stream_of_images_holds_few_of_them(tmp_path: Path, monkeypatch: pytes
         assert report.data["images"]["images"] == images
     assert peaks[1] < 1.6 * peaks[0]  # four times as many images
     assert peaks[1] < 1.5 * path.stat().st_size  # where the sums of all images at once took nine times as much
+
+
+@pytest.mark.parametrize("score", [None, "quality"])
+def test_images_are_decided_on_the_command_line(tmp_path: Path, run: Run, score: str | None) -> None:
+    rng = np.random.default_rng(0)
+    path = written(tmp_path / "a.npz", **scans(40), quality=rng.random(40))
+    named = () if score is None else ("--image-score", score)
+    run("threshold", path, "--loss", "dice", "--coverage", "0.5", *named, "-o", tmp_path / "p.json")
+    text = run("decide", tmp_path / "p.json", path, "-o", tmp_path / "out.jsonl")
+    assert "40 decided: 20 accepted" in text
+    rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
+    policy, preds = hs.load(tmp_path / "p.json"), hs.read(path, attributes=["quality"])
+    decisions = policy.decide(preds)  # pixels: it puts them together itself
+    assert [row["decision"] == "accept" for row in rows] == decisions.accept.tolist()
+    assert [str(row["id"]) for row in rows] == [str(i) for i in decisions.ids]
+    assert [row["confidence"] for row in rows] == pytest.approx(hs.images_of(preds, score=score).score().tolist())
+    (tmp_path / "b.csv").write_text("prob_0,prob_1\n0.9,0.1\n")
+    assert "images are decided from arrays" in run("decide", tmp_path / "p.json", tmp_path / "b.csv", ok=2)
+    assert "not from a pipe" in run("decide", tmp_path / "p.json", "-", ok=2)
+
+
+def test_a_policy_of_images_is_fitted_on_pixels(tmp_path: Path) -> None:
+    preds = hs.read(written(tmp_path / "a.npz", **scans(40)))
+    choose = lambda t: hs.policies.threshold_for_coverage(t, 0.5)
+    policy, same = (Policy.fit(p, choose, by="image") for p in (preds, hs.images_of(preds).predictions()))
+    assert policy.to_text() == same.to_text()
+    assert policy.decide(preds).coverage == 0.5
+    assert "Accept where mean_confidence of an image" in policy.to_text()
+    hs.save(policy, tmp_path / "p.json")
+    assert hs.load(tmp_path / "p.json").to_text() == policy.to_text()

@@ -82,7 +82,8 @@ def command(
     sample: accept or defer, prediction, confidence. SIGTERM, Ctrl-C and a closed pipe end it cleanly. With
     an online policy (howsure threshold --online) the threshold follows --labels and its file is updated.
     Exit code 3 where an alarm of --watch or --promise stands, until howsure watch reset. With a policy for many
-    labels (howsure threshold --multilabel) each line has a case and the decision about each of its labels.
+    labels (howsure threshold --multilabel) each line has a case and the decision about each of its labels, with one
+    for masks (howsure threshold --loss dice) an image.
 
     \b
     Examples:
@@ -94,7 +95,7 @@ def command(
       howsure decide policy.json - --promise promise.json --labels came.jsonl --alarms alarms.jsonl --stop-on-alarm
     """
     _belong(watch, promise, labels, burst, policy)
-    how |= _many(policy, watch, promise)
+    how |= _many(policy, file, watch, promise)
     with _alone(policy if _learns(policy) else None), _alone(watch), _alone(promise), _lines(alarms) as line:
         decide, learner = _decider(policy, None if promise else labels, how["on_bad"])
         stamp = _stamp(policy, None if promise else labels)
@@ -131,12 +132,18 @@ def _belong(watch: str | None, promise: str | None, labels: str | None, burst: s
         )
 
 
-def _many(path: str, watch: str | None, promise: str | None) -> dict[str, bool]:
-    """A policy for many labels says by itself how its input is read, also where a row happens to sum to 1."""
+def _many(path: str, file: str, watch: str | None, promise: str | None) -> dict[str, Any]:
+    """A policy for images or for many labels says by itself how its input is read."""
     from howsure._core.saving import load
     from howsure.policies.policy import Policy
+    from howsure.predictions.images import SCORES
 
     value = load(path)
+    if isinstance(value, Policy) and value.by == "image":
+        if file in PIPES or Path(file).is_fifo():
+            raise InputError("images are decided from a file of arrays (image, class, height, width), not from a pipe.")
+        score = value.keys[0]
+        return {"image_score": score, "attributes": () if score in SCORES else (score,)}
     if not isinstance(value, Policy) or value.by != "label":
         return {}
     if watch is not None or promise is not None:

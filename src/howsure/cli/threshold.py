@@ -91,7 +91,7 @@ def command(
     from howsure._core.saving import load
     from howsure.policies.planning import plan
     from howsure.policies.policy import Policy
-    from howsure.predictions.images import images_of
+    from howsure.predictions.images import SCORES, images_of
     from howsure.report.focus import Focus
 
     log = of_logs(rule)
@@ -101,6 +101,8 @@ def command(
     preds = read_files(files, split, mc, renormalise, names, **log)
     test = _test(on, on_split, files, mc=mc, renormalise=renormalise, names=names, **log)
     if loss is not None:
+        if by is not None or log["multilabel"] or calibrator or online:
+            raise InputError("--loss dice is about whole images: leave out --by, --multilabel, --calibrator, --online.")
         preds = images_of(preds, score=image_score).predictions()
         test = None if test is None else images_of(test, score=image_score).predictions()
     if rule["bound"] is not None and not preds.graded:
@@ -113,6 +115,8 @@ def command(
             if log["multilabel"]
             else Policy.fit(preds, chosen, source=_source(files), **how)
         )
+        if loss is not None:
+            policy = replace(policy, by="image", keys=(image_score or SCORES[0],), thresholds=(policy.threshold,))
         found = plan(policy, chosen, preds, test=test)
     extras = {
         "watch": watch,

@@ -55,6 +55,7 @@ class Wanted:
     beside: tuple[str, ...] = BESIDE
     attributes: tuple[str, ...] = ()  # further columns that are kept under their own names
     narrow: bool = True
+    image_score: str | None = None  # pixels are put together to images with this score
 
 
 def kind(plan: Plan, wanted: Wanted) -> str:

@@ -20,10 +20,11 @@ from howsure.policies.costs import cheapest, cost_matrix, cost_outcomes
 from howsure.policies.guarantee import Guaranteed
 from howsure.policies.threshold import Threshold, rows_or_tally
 from howsure.predictions import Predictions
+from howsure.predictions.images import SCORES, image_confidences, images_of
 from howsure.predictions.outcomes import Outcomes
 from howsure.tallies.tally import Tally
 
-By = Literal["class", "group", "label"]
+By = Literal["class", "group", "label", "image"]
 DONT_KNOW = "I don't know"
 
 
@@ -118,8 +119,10 @@ class Policy:
             raise InputError("the score 'cost' and a matrix costs= belong together; give both or none.")
         if self.score != "cost":
             score_named(self.score)
-        if self.by not in (None, "class", "group", "label"):
-            raise InputError(f"by={self.by!r}; 'class', 'group', 'label' or None is needed.")
+        if self.by not in (None, "class", "group", "label", "image"):
+            raise InputError(f"by={self.by!r}; 'class', 'group', 'label', 'image' or None is needed.")
+        if self.by == "image" and len(self.keys) != 1:
+            raise InputError("by='image' needs one key, the score of an image.")
         if len(self.keys) != len(self.thresholds) or (self.keys and self.by is None):
             raise InputError(f"{len(self.keys)} keys have {len(self.thresholds)} thresholds with by={self.by!r}.")
         if self.calibrator is not None and not callable(self.calibrator):
@@ -148,7 +151,9 @@ class Policy:
 
         With `by` every predicted class or every group with at least `minimum` samples gets a threshold of its
         own (inf where the rule finds none); smaller and new ones take the threshold of all together. A
-        guarantee then holds for each of them by itself; divide delta by their number for all at once.
+        guarantee then holds for each of them by itself; divide delta by their number for all at once. With
+        `by="image"` whole images are accepted or deferred by the mean confidence of their pixels, with 1 − Dice as
+        loss: `preds` are pixels with an image as group, or `Images.predictions`.
         `source` names the data and its hash.
 
         >>> from howsure.policies import guaranteed_threshold
@@ -161,9 +166,17 @@ class Policy:
         table = None if costs is None else cost_matrix(costs, preds.k)
         if calibrator is not None:
             preds = calibrator(preds)
+        if by == "image" and preds.kind != "confidence":
+            preds = images_of(preds).predictions()
         o = _outcomes(preds, score if table is None else "cost", table)
         found = choose(rows_or_tally(o))
-        parts = {} if by is None else _by_key(o, keys_of(preds, by, _said(preds, table)), choose, minimum)
+        parts = (
+            {}
+            if by is None
+            else {SCORES[0]: found.threshold}
+            if by == "image"
+            else _by_key(o, keys_of(preds, by, _said(preds, table)), choose, minimum)
+        )
         return cls(
             score if table is None else "cost",
             found.threshold,
@@ -184,9 +197,10 @@ class Policy:
         >>> print(Policy("max_prob", 0.75).to_text(), end="")
         Accept where max_prob >= 0.75, defer the rest.
         """
-        where = "Defer everything." if self.threshold == inf else f"Accept where {self.score} >= {self.threshold:.6g}, "
+        which = self.score if self.by != "image" else f"{self.keys[0]} of an image"
+        where = "Defer everything." if self.threshold == inf else f"Accept where {which} >= {self.threshold:.6g}, "
         lines = [where if self.threshold == inf else f"{where}defer the rest."]
-        if self.by is not None:
+        if self.by not in (None, "image"):
             lines.append(f"Own thresholds by {self.by}: {len(self.keys):,}; all others take this one.")
         if self.calibrator is not None:
             lines.append(f"After {type(self.calibrator).__name__}.")
@@ -210,10 +224,12 @@ class Policy:
         return preformatted(self.to_text())
 
     def decide(self, preds: Predictions) -> Decisions:
-        """Accept or defer each sample; labels are not needed."""
+        """Accept or defer each sample, or each image with `by="image"`; labels are not needed."""
         self.check_classes(preds)
-        if self.calibrator is not None:
+        if self.calibrator is not None and not (self.by == "image" and preds.kind == "confidence"):
             preds = self.calibrator(preds)
+        if self.by == "image" and preds.kind != "confidence":
+            preds = image_confidences(preds, self.keys[0])
         said, score = self.read(preds)
         accept = score >= self.limits(preds, said)
         confidence = preds.confidence if self.costs is None else preds.probs[np.arange(preds.n), said]
@@ -229,7 +245,7 @@ class Policy:
 
     def limits(self, preds: Predictions, said: Array) -> float | Floats:
         """The threshold of each sample."""
-        if self.by is None:
+        if self.by in (None, "image"):
             return self.threshold
         if self.by == "label":
             here = preds.needs_labels("a threshold for each label").names

@@ -79,24 +79,42 @@ def images_of(preds: Predictions, classes: Sequence[int] | None = None, score: s
     fore = _foreground(preds, classes)
     size = np.bincount(unit)
     mean: Callable[[Array], Floats] = lambda a: np.bincount(unit, a) / size
-    said, true, c = preds.prediction, preds.labels, preds.columns
+    said, true = preds.prediction, preds.labels
+    return Images(
+        np.arange(len(names), dtype=np.int64) if preds.layout is None else np.unique(preds.layout.unit),
+        names,
+        fore,
+        np.stack([_dice(unit, said == f, true == f) for f in fore], axis=1),
+        _scores(preds, unit, score),
+        mean(np.isin(said, fore).astype(np.float64)),
+        mean(np.isin(true, fore).astype(np.float64)),
+    )
+
+
+def image_confidences(preds: Predictions, score: str | None = None) -> Predictions:
+    """One row per image, with its score as confidence and its name as id; true masks are not needed.
+
+    >>> p = [[0.9, 0.1], [0.2, 0.8], [0.7, 0.3], [0.6, 0.4]]
+    >>> image_confidences(Predictions.from_probs(p, group=["a", "a", "b", "b"])).confidence
+    array([0.85, 0.65])
+    """
+    unit, names = _units(preds)
+    return Predictions.from_confidence(_scores(preds, unit, score)[score or SCORES[0]], ids=names)
+
+
+def _scores(preds: Predictions, unit: Ints, first: str | None) -> dict[str, Floats]:
+    """The scores of each image, `first` before the others."""
+    size, c = np.bincount(unit), preds.columns
+    mean: Callable[[Array], Floats] = lambda a: np.bincount(unit, a) / size
     whole = np.log(preds.k) if preds.k is not None and preds.k > 1 else 1.0
     scores = {
         "mean_confidence": mean(c.max_prob),
         "mean_certainty": 1.0 - np.clip(mean(c.entropy) / whole, 0.0, 1.0),
         "sure_pixels": mean((c.max_prob >= SURE).astype(np.float64)),
     }
-    if score is not None:
-        scores = {score: scores[score] if score in scores else _given(preds, score, unit)} | scores
-    return Images(
-        np.arange(len(names), dtype=np.int64) if preds.layout is None else np.unique(preds.layout.unit),
-        names,
-        fore,
-        np.stack([_dice(unit, said == f, true == f) for f in fore], axis=1),
-        scores,
-        mean(np.isin(said, fore).astype(np.float64)),
-        mean(np.isin(true, fore).astype(np.float64)),
-    )
+    if first is None:
+        return scores
+    return {first: scores[first] if first in scores else _given(preds, first, unit)} | scores
 
 
 def _given(preds: Predictions, name: str, unit: Ints) -> Floats:

@@ -20,6 +20,9 @@ def _headline(plan: PlanData) -> str:
         return f"Accept a label where its {plan['score']} reaches its own threshold, defer the rest."
     if plan["threshold"] is None:
         return "Nothing can be accepted: defer everything."
+    if plan["by"] == "image":
+        score = next(iter(plan["thresholds"]))
+        return f"Accept images whose {score} is at least {plan['threshold']:.6g}, send the others to a reader."
     return f"Accept where {plan['score']} >= {plan['threshold']:.6g}, defer the rest."
 
 
@@ -84,7 +87,8 @@ def _verdict(trial: TrialData) -> str:
 
 def _own(plan: PlanData) -> Table:
     by = plan["by"] or ""
-    rows = [[key, "defer all" if v is None else f"{v:.6g}"] for key, v in plan["thresholds"].items()]
+    own = {} if by == "image" else plan["thresholds"]
+    rows = [[key, "defer all" if v is None else f"{v:.6g}"] for key, v in own.items()]
     rest = "" if plan["threshold"] is None else " (others take the common one)"
     return Table(f"Thresholds by {by}{rest}", [by, "threshold"], rows)
 

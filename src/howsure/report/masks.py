@@ -138,6 +138,12 @@ def image_verdict(loss: Entry, found: ImagesData) -> list[str]:
     good = [p for p in found["promises"] if p["threshold"] is not None]
     p = next((p for p in good if p["coverage"] >= WORTH), good[-1] if good else None)
     if p is None:
+        last = found["promises"][-1:]
+        if last and last[0]["images_needed"] is not None:
+            wish = (
+                f"would show a share with a mean 1 − Dice of at most {last[0]['risk']:g}, if it stays as good as here."
+            )
+            return [first, f"Too few images for a promise: about {last[0]['images_needed']:,} {wish}"]
         return [first, "No share of its masks can be promised to be good enough; all go to a reader."]
     if p["coverage"] == 1:
         which = "All masks may be used as they are: their mean 1 − Dice is"

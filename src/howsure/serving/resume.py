@@ -23,6 +23,7 @@ from howsure.formats.logs import is_log
 from howsure.formats.names import Wanted
 from howsure.formats.streams import Batch, batches, is_lines, rows_of_a_case
 from howsure.predictions import Predictions
+from howsure.predictions.images import image_confidences
 from howsure.predictions.layout import case_ids
 from howsure.serving.output import appending, cut_torn_line, held, refuse_if_there
 from howsure.serving.pipes import Sink, Stop, stopping
@@ -82,6 +83,9 @@ def _unless(stop: Stop, found: Iterable[Batch | BadLine]) -> Iterator[Batch | Ba
 
 def _rows(source: Path, wanted: Wanted) -> Iterator[Batch | BadLine]:
     """The rows of a file, which are lines where it is a text file."""
+    if wanted.image_score is not None:
+        yield from _images(source, wanted, wanted.image_score)
+        return
     if not is_log(source, wanted.format) and is_lines(there := found(source)[1]):
         yield from batches(file_blocks(there), there, wanted)
         return
@@ -90,6 +94,18 @@ def _rows(source: Path, wanted: Wanted) -> Iterator[Batch | BadLine]:
         n = part.n // rows_of_a_case(part)
         yield Batch(part, range(row, row + n), _ids(part))
         row += n
+
+
+def _images(source: Path, wanted: Wanted, score: str) -> Iterator[Batch | BadLine]:
+    """The images of a file of arrays; a part holds whole ones."""
+    if is_lines(found(source)[1]):
+        got = "has a pixel on every line"
+        raise InputError(str(source), got=got, need="images are decided from arrays (image, class, height, width)")
+    row = 1
+    for part in scan_wanted([source], wanted, ROWS):
+        images = image_confidences(part, score)
+        yield Batch(images, range(row, row + images.n), None if images.ids is None else images.ids.tolist())
+        row += images.n
 
 
 def _ids(part: Predictions) -> list[Any] | None:
