@@ -109,7 +109,7 @@ def main() -> int:
     areas: dict[str, Callable[[], Row]] = {
         "1": bombs,
         "2": lambda: tests("2 escaped outputs", "attack/test_sinks.py"),
-        "3": lambda: tests("3 streams", "serving"),
+        "3": lambda: tests("3 streams, kills", "serving", "attack/test_faults.py"),
         "4": tampered,
         "5": lambda: tests("5 numbers at the edge", "attack/test_edges.py"),
         "6": lambda: tests("6 cluster", "attack/test_cluster.py"),

@@ -118,3 +118,13 @@ def test_the_panel_needs_no_scipy() -> None:
     )
     third_party = {"scipy", "click", "rich", "jinja2", "torch", "sklearn", "matplotlib", "pyarrow", "pandas"}
     assert not loaded_by(code) & third_party
+
+
+def test_every_variable_of_the_environment_is_documented() -> None:
+    """Also those that a shell sets: completion has one of its own, which nobody types."""
+    source = Path(howsure.__file__).parent
+    found = {
+        name for path in source.rglob("*.py") for name in re.findall(r"\bHOWSURE_[A-Z_]+", path.read_text("utf-8"))
+    }
+    page = (source.parents[1] / "docs/contract.md").read_text("utf-8")
+    assert {name for name in found if f"`{name}" not in page} == set()

@@ -2,16 +2,18 @@
 
 import json
 from dataclasses import replace
+from io import BytesIO
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from howsure import Predictions
+from howsure import InputError, Predictions, save
+from howsure.cli import main
 from howsure.policies import OnlinePolicy, Policy
 from howsure.serving import feedback
-from howsure.serving.feedback import LabelError, Learner, learnt
-from howsure.serving.stream import decision_lines
+from howsure.serving.feedback import Elsewhere, LabelError, Learner, learnt
+from howsure.serving.stream import Serving, decide_stream, decision_lines
 
 START = OnlinePolicy.start(Policy("max_prob", 0.5), np.linspace(0, 1, 101), risk=0.1, audit=1.0)
 
@@ -82,3 +84,47 @@ def test_a_bad_label_is_passed_over_or_ends_the_run(decided: tuple, tmp_path: Pa
     assert "oops is not a decision with its label" in said[0]
     with pytest.raises(LabelError, match="oops"):
         told(state, path)
+
+
+@pytest.mark.parametrize(("on_bad", "code", "lines"), [("skip", 0, 40), ("stop", 2, 0)])
+def test_one_bad_label_is_not_the_fault_of_the_predictions(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], on_bad: str, code: int, lines: int
+) -> None:
+    """Through the command: every row is decided although a line of the labels is none, or none is and it says why."""
+    save(START, tmp_path / "online.json")
+    (tmp_path / "labels.jsonl").write_text("oops\n")
+    rows = "".join(f'{{"id": {i}, "confidence": {0.5 + i / 100}}}\n' for i in range(40))
+    (tmp_path / "in.jsonl").write_text(rows)
+    call = ["decide", tmp_path / "online.json", tmp_path / "in.jsonl", "--labels", tmp_path / "labels.jsonl"]
+    with pytest.raises(SystemExit) as ended:
+        main([str(arg) for arg in (*call, "--on-bad", on_bad, "-o", tmp_path / "out.jsonl")])
+    said = " ".join(capsys.readouterr().err.split())
+    assert ended.value.code == code
+    assert "oops is not a decision with its label" in said
+    assert len((tmp_path / "out.jsonl").read_text().splitlines()) == lines
+
+
+def test_a_state_that_cannot_be_saved_is_not_the_fault_of_the_predictions(monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(_: OnlinePolicy) -> None:
+        raise InputError("online.json cannot be written: No space left on device.")
+
+    monkeypatch.setattr(feedback, "EVERY", 0.0)
+    learner, out = Learner(START, None, full), BytesIO()
+    with pytest.raises(Elsewhere, match="No space left on device"):
+        decide_stream(learner.decide, BytesIO(b'{"confidence": 0.9}\n' * 3), out, how=Serving(on_bad="skip"))
+    assert out.getvalue() == b""
+
+
+def test_draws_and_levels_do_not_depend_on_the_pieces_in_which_rows_come() -> None:
+    """So a run that goes on in the middle of a block decides and audits as an undisturbed one."""
+    score = np.random.default_rng(7).random(9_000)  # other numbers than those that draw the audits
+    start = OnlinePolicy.start(Policy("max_prob", 0.5), np.linspace(0, 1, 101), risk=0.1, audit=0.3)
+    whole, made = start.decide(Predictions.from_confidence(score))
+    state, audit = start, []
+    for piece in np.split(score, [1, 7, 4_000, 4_096, 4_097, 8_500]):
+        state, part = state.decide(Predictions.from_confidence(piece))
+        audit.append(part.audit)
+    assert np.array_equal(np.concatenate(audit), made.audit)
+    assert (state.seen, state.accepted, state.idle, state.top) == (whole.seen, whole.accepted, whole.idle, whole.top)
+    assert made.audit is not None
+    assert made.audit.sum() / made.accept.sum() == pytest.approx(0.3, abs=0.03)
