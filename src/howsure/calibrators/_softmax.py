@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, cached_property, partial
 from typing import NamedTuple, Protocol, TypeAlias
 
 import numpy as np
@@ -26,12 +26,13 @@ ENOUGH, EXACTLY = 4e-10, 1e-13  # twice how much lower the loss may still be, of
 STEPS = 400
 MEMORY = 20  # steps whose change of the gradient is remembered
 EXACT = 300  # parameters up to which the whole second derivative is made ...
-MANY, SOME = 200, 30  # ... from so many samples for each of them, or so few where the start is near
-FEW = 50  # samples for each parameter that show where to start, an eighth of all at most
+MANY, SOME = 100, 30  # ... from so many samples for each of them, or so few where the start is near
+FEW = 200  # samples for each parameter that show where to start, an eighth of all at most
 CLOSE, INNER = 0.1, 100  # how far conjugate gradients go inside a step of Newton's method
 FLAT = 1e-14  # of the largest curvature: flat directions are not followed to infinity in one step
 LARGE = 1 << 20  # logits from which single precision shows the way
 NOISE, PATIENCE = 3e-5, 4  # below this, or after so many times, a step that does not halve it meets only rounding
+BOUNDED = {4: 75.0, 8: 600.0}  # scores whose exponentials are ordinary numbers, by precision
 Inverse: TypeAlias = Callable[[Floats], Floats]
 
 
@@ -58,6 +59,17 @@ class Samples:
         share = None if self.share is None else self.share[::every] / self.share[::every].sum()
         return Samples(np.ascontiguousarray(self.x[:, ::every]), self.y[::every], share)
 
+    @cached_property
+    def _largest(self) -> Floats:
+        """How far the logits of each class are from 0 at most."""
+        return np.maximum(self.x.max(axis=1), -self.x.min(axis=1)).astype(np.float64)
+
+    def bounded(self, v: Floats, dtype: DTypeLike) -> bool:
+        """Whether exponentials of all scores are surely neither infinite nor 0, so that none must be subtracted."""
+        size = np.abs(v[:, :-1])
+        most = size[:, 0] * self._largest if size.shape[1] == 1 else size @ self._largest
+        return bool((most + np.abs(v[:, -1])).max() <= BOUNDED[np.dtype(dtype).itemsize])
+
     @property
     def quick(self) -> type[np.float32] | type[np.float64]:
         """The precision that is enough to show the way."""
@@ -65,13 +77,11 @@ class Samples:
 
 
 class Point(NamedTuple):
-    """The loss with its penalty, the mean negative log-likelihood alone, the gradient, and whether no other class is
-    above the label in any sample."""
+    """The loss with its penalty, the mean negative log-likelihood alone, and the gradient."""
 
     loss: float
     nll: float
     gradient: Floats
-    top: bool
 
 
 class Problem(Protocol):
@@ -88,12 +98,12 @@ class Problem(Protocol):
         """The same with `every` n-th sample."""
         ...
 
-    def scores(self, v: Array, x: Array) -> Array:
+    def scores(self, v: Array, x: Array, out: Array | None = None) -> Array:
         """W z + b."""
         ...
 
-    def pull(self, r: Array, x: Array) -> Floats:
-        """The derivative by the parameters from the derivative by the scores."""
+    def pull(self, r: Array, scale: Array, x: Array) -> Floats:
+        """The derivative by the parameters from the derivative by the scores, r · scale; r is overwritten."""
         ...
 
     def level(self, gradient: Floats) -> None:
@@ -116,30 +126,31 @@ class Minimum(NamedTuple):
 
 def measured(problem: Problem, v: Floats, dtype: DTypeLike = np.float64) -> Point:
     """Loss and gradient at v in one pass over the samples."""
-    nll, top, gradient, narrow = 0.0, True, np.zeros_like(v), v.astype(dtype)
+    nll, gradient, narrow = 0.0, np.zeros_like(v), v.astype(dtype)
+    small, room = problem.data.bounded(v, dtype), None
     for x, y, share in problem.data.parts(len(v), dtype):
-        p, log_total, own = _softmax(problem.scores(narrow, x), y)
-        nll += float(np.sum((log_total - own) * share, dtype=np.float64))
-        top = top and own.min() >= 0
-        p[y, np.arange(len(y))] -= 1
-        if isinstance(share, np.ndarray):
-            p *= share.astype(dtype)
-            share = 1.0
-        gradient += share * problem.pull(p, x).astype(np.float64)
+        room = np.empty_like(x, order="C") if room is None or room.shape != x.shape else room
+        e, at = problem.scores(narrow, x, room), np.arange(len(y))
+        if not small:
+            e -= e.max(axis=0)
+        own = e[y, at]
+        np.exp(e, out=e)
+        total = e.sum(axis=0)
+        nll += float(np.sum((np.log(total) - own) * share, dtype=np.float64))
+        e[y, at] -= total  # probabilities, less 1 at the label, times the total
+        gradient += problem.pull(e, np.divide(share, total).astype(dtype, copy=False), x)
     problem.level(gradient)
     away = v - problem.centre
     gradient += 2 * problem.ridge * away
-    return Point(nll + float((problem.ridge * away * away).sum()), nll, gradient, bool(top))
+    return Point(nll + float((problem.ridge * away * away).sum()), nll, gradient)
 
 
-def _softmax(s: Array, y: Ints) -> tuple[Array, Array, Array]:
-    """Probabilities in the place of the scores, log of the sum, and the label's score, both below the highest score."""
+def _softmax(s: Array) -> Array:
+    """Probabilities in the place of the scores."""
     s -= s.max(axis=0)
-    own = s[y, np.arange(len(y))]
     np.exp(s, out=s)
-    total = s.sum(axis=0)
-    s /= total
-    return s, np.log(total), own
+    s /= s.sum(axis=0)
+    return s
 
 
 @dataclass(frozen=True, eq=False)
@@ -154,15 +165,17 @@ class Diagonal:
         """The same with `every` n-th sample."""
         return replace(self, data=self.data.thinned(every))
 
-    def scores(self, v: Array, x: Array) -> Array:
+    def scores(self, v: Array, x: Array, out: Array | None = None) -> Array:
         """W z + b."""
-        s = x * v[:, :1]
+        s = np.multiply(x, v[:, :1], out=out)
         s += v[:, 1:]
         return s
 
-    def pull(self, r: Array, x: Array) -> Floats:
-        """The derivative by the parameters from the derivative by the scores."""
-        return np.stack((np.einsum("ij,ij->i", r, x), r.sum(axis=1)), axis=1)
+    def pull(self, r: Array, scale: Array, x: Array) -> Floats:
+        """The derivative by the parameters from the derivative by the scores, r · scale; r is overwritten."""
+        intercept = r @ scale
+        r *= x
+        return np.stack((r @ scale, intercept), axis=1)
 
     def level(self, gradient: Floats) -> None:
         """Intercepts that all rise by the same change nothing."""
@@ -172,8 +185,8 @@ class Diagonal:
         """With few parameters the inverse itself, else that of each class's own 2 × 2 block."""
         k, whole, quick = len(v), v.size <= EXACT, self.data.quick
         own, second, narrow = np.zeros((k, 3)), np.zeros((2 * k, 2 * k)), v.astype(quick)
-        for x, y, share in self.data.parts(k, quick, every):
-            p, share = _softmax(self.scores(narrow, x), y)[0], np.asarray(share, quick)
+        for x, _, share in self.data.parts(k, quick, every):
+            p, share = _softmax(self.scores(narrow, x)), np.asarray(share, quick)
             both = np.concatenate((p * x, p))
             bent = both[k:] * share if whole else (both[k:] - both[k:] ** 2) * share
             bent_x = bent * x
@@ -203,15 +216,17 @@ class Full:
         """The same with `every` n-th sample."""
         return replace(self, data=self.data.thinned(every))
 
-    def scores(self, v: Array, x: Array) -> Array:
+    def scores(self, v: Array, x: Array, out: Array | None = None) -> Array:
         """W z + b."""
-        s = np.ascontiguousarray(v[:, :-1]) @ x
+        s = np.matmul(np.ascontiguousarray(v[:, :-1]), x, out=out)
         s += v[:, -1:]
         return s
 
-    def pull(self, r: Array, x: Array) -> Floats:
-        """The derivative by the parameters from the derivative by the scores."""
-        return np.concatenate((r @ x.T, r.sum(axis=1)[:, None]), axis=1)
+    def pull(self, r: Array, scale: Array, x: Array) -> Floats:
+        """The derivative by the parameters from the derivative by the scores, r · scale; r is overwritten."""
+        intercept = r @ scale
+        r *= scale
+        return np.concatenate((r @ x.T, intercept[:, None]), axis=1)
 
     def level(self, gradient: Floats) -> None:
         """Rows that all change by the same change nothing."""
@@ -225,7 +240,7 @@ class Full:
         k, quick = len(v), self.data.quick
         second, own, narrow = np.zeros((v.size, v.size)), np.zeros((k, k + 1, k + 1)), v.astype(quick)
         for x, y, share in self.data.parts(v.size, quick, every):
-            p, one = _softmax(self.scores(narrow, x), y)[0], np.concatenate((x, np.ones((1, len(y)), quick)))
+            p, one = _softmax(self.scores(narrow, x)), np.concatenate((x, np.ones((1, len(y)), quick)))
             root = np.sqrt(np.asarray(share, quick))
             each = (p * root)[:, None, :] * one
             own += each @ (one * root).T
@@ -241,29 +256,33 @@ class Full:
         product: how classes vary together, times how logits vary where the answer is unsure."""
         k, narrow = len(v), v.astype(np.float32)
         parts = [
-            (_softmax(self.scores(narrow, x), y)[0], x, np.float32(share))
-            for x, y, share in self.data.parts(k, np.float32)
+            cache(partial(self._part, narrow, x, np.broadcast_to(np.float32(share), x.shape[1])))
+            for x, _, share in self.data.parts(k, np.float32)
         ]
 
         def product(d: Floats) -> Floats:
             out, narrow = 2 * self.ridge * d, d.astype(np.float32)
-            for p, x, share in parts:
+            for part in parts:  # made when first asked for: a guess alone needs a quarter of them
+                p, x, share = part()
                 moved = self.scores(narrow, x)
                 moved -= np.einsum("ij,ij->j", p, moved)
                 moved *= p
-                moved *= share
-                out += self.pull(moved, x)
+                out += self.pull(moved, share, x)
             return out
 
-        return _Products(product, self._kronecker(parts[::4]))
+        return _Products(product, self._kronecker([part() for part in parts[::4]]))
 
-    def _kronecker(self, parts: Sequence[tuple[Array, Array, Array | np.floating]]) -> Inverse:
+    def _part(self, v: Array, x: Array, share: Array) -> tuple[Array, Array, Array]:
+        """Probabilities, logits and shares of some samples."""
+        return _softmax(self.scores(v, x)), x, share
+
+    def _kronecker(self, parts: Sequence[tuple[Array, Array, Array]]) -> Inverse:
         k = len(self.centre)
         together, mean, logits, total = np.zeros((k, k)), np.zeros(k), np.zeros((k + 1, k + 1)), 0.0
         for p, x, share in parts:
             unsure = np.maximum(1 - np.einsum("ij,ij->j", p, p), 0) * share
             rooted = p * np.sqrt(share)
-            mean += p @ np.broadcast_to(share, p.shape[1])
+            mean += p @ share
             together += rooted @ rooted.T
             one = np.concatenate((x, np.ones((1, p.shape[1]), x.dtype))) * np.sqrt(unsure)
             logits += one @ one.T

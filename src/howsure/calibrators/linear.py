@@ -248,7 +248,7 @@ def _cheaper(problem: Diagonal | Full, a: Floats, b: Floats) -> Floats:
 def _record(preds: Predictions, data: Samples, found: Minimum, what: str, price: Penalty) -> Fitted:
     """How the fit ended; a warning where no maximum of the likelihood exists or was reached."""
     status = "converged" if found.converged else "stopped"
-    if not any(price) and found.at.top and _separated(data, found.v):
+    if not any(price) and _separated(data, found.v):
         status = "separable"
         text = f"{what} gets all {preds.n:,} samples of the fit right, so its likelihood has no maximum"
         warnings.warn(f"{text} and it will be too sure elsewhere. Use l2, more samples or Temperature.", stacklevel=3)
