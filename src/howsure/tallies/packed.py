@@ -19,6 +19,7 @@ from howsure.tallies.tally import Blocks, Counts, Sums, Tally, added_to, describ
 
 CHUNK = 1 << 16  # scores decoded at a time; bounds the extra memory
 SOME = 1 << 15  # tie blocks widened at a time
+TIED = 8  # runs of which at least one in so many has ties are summed
 UNSIGNED = {4: np.uint32, 8: np.uint64}
 FLOAT = {4: np.float32, 8: np.float64}
 CODES = {4: ("=I", "=f"), 8: ("=Q", "=d")}
@@ -116,11 +117,17 @@ class PackedTally:
         first = self.keys[start] if len(start) < self.n else self.keys
         score = unpack(first).astype(np.float64, copy=False)
         count = run_lengths(start, self.n)
-        loss = (first & 1).astype(np.int64)  # of a single sample; ties are counted
+        return score[::-1], count[::-1], self._losses(start, count, first)[::-1]
+
+    def _losses(self, start: Ints, count: Ints, first: Array) -> Ints:
+        """Wrong answers of runs; where few are tied, the first key of a run tells all of it."""
         tied = np.flatnonzero(count > 1)
-        ends = start[tied], start[tied] + count[tied]
-        loss[tied] = np.subtract(*(np.searchsorted(self.wrong, at) for at in ends[::-1]))
-        return score[::-1], count[::-1], loss[::-1]
+        if TIED * len(tied) > len(start):
+            return np.add.reduceat(self.keys & 1, start, dtype=np.uint32).astype(np.int64)
+        loss = (first & 1).astype(np.int64)
+        ends = start[tied] + count[tied], start[tied]
+        loss[tied] = np.subtract(*(np.searchsorted(self.wrong, at) for at in ends))
+        return loss
 
     def has_at_most(self, rows: int) -> bool:
         return self._distinct(rows) <= rows

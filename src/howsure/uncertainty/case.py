@@ -188,7 +188,10 @@ class Case:
         for score, count, loss in self.tally.pieces():
             off = score - 1
             each = off * off * count + (2 * off + 1) * loss
-            total += np.bincount(np.searchsorted(-low, -score), each, minlength=len(low))
+            end = len(score) - np.searchsorted(score[::-1], low)  # bins are runs of rows
+            start = np.append(0, end[:-1])
+            some = np.flatnonzero(end > start)
+            total[some] += np.add.reduceat(each, start[some])
         return total
 
     def _bins(self, bins: Binning) -> tuple[Bins, Floats]:
