@@ -48,8 +48,8 @@ def shift(store: Store, scale: str) -> dict[str, Figure]:
             axes[2].errorbar([s.accuracy for s in told], middle, yerr=ends, fmt="o", color=f"C{i}", markersize=3,
                              linewidth=1, label=kind)  # fmt: skip
         axes[2].axline((0.5, 0.5), slope=1, color="grey", linestyle="--", linewidth=0.8)
-        for ax in axes:
-            ax.legend(fontsize=7)
+        for ax, place in zip(axes, ("lower left", "upper left", "lower right"), strict=True):
+            ax.legend(fontsize=7, loc=place)
     return {"shift": figure}
 
 
