@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import socket
 from collections.abc import Generator
 from contextlib import contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import IO, Any
 
@@ -61,7 +61,13 @@ def refuse_if_there(path: Path) -> None:
 
 @contextmanager
 def held(path: Path) -> Generator[None]:
-    """A lock on `path` that ends with the process, however it ends; where another has it, it is named."""
+    """A lock on `path` that ends with the process, however it ends; where another has it, it is named.
+
+    Where the system has no such locks (Windows, a browser) nothing is locked.
+    """
+    if find_spec("fcntl") is None:
+        yield
+        return
     lock = path.with_name(f".{path.name}.lock")
     fd = _locked(lock, path)
     os.ftruncate(fd, 0)
@@ -74,6 +80,8 @@ def held(path: Path) -> Generator[None]:
 
 
 def _locked(lock: Path, path: Path) -> int:
+    import fcntl
+
     while True:
         fd = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
         try:
