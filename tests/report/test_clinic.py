@@ -213,6 +213,67 @@ def test_where_an_end_has_one_outcome_only_the_curve_has_fewer_knots() -> None:
     assert (curve.high - curve.low).max() < 0.3  # with five knots the band is all of [0, 1] at the low end
 
 
+PAGE = Path(__file__).parents[2] / "docs/clinic.md"
+
+
+@pytest.fixture
+def patients(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(7)
+    p, y = logistic(400, 7)
+    rows = zip(p.tolist(), y.tolist(), rng.choice(["north", "south"], 400), rng.normal(62, 9, 400).round(), strict=True)
+    lines = [f"{risk!r},{'yes' if ill else 'no'},{site},{age:.0f}" for risk, ill, site, age in rows]
+    path = tmp_path / "patients.csv"
+    path.write_text("\n".join(["risk,cancer,hospital,age", *lines]) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("more", [[], ["--stream"]])
+def test_the_command_of_the_page_runs(patients: Path, more: list[str]) -> None:
+    line = next(line for line in PAGE.read_text().splitlines() if line.startswith("howsure evaluate patients.csv"))
+    _, _, _, *options = line.split()
+    ran = evaluate(str(patients), *options, "--json", *more)
+    assert ran.returncode == 0, ran.stderr
+    found = json.loads(ran.stdout)
+    assert found["binary"]["positive_class"] == "yes"
+    assert [row["threshold"] for row in found["binary"]["thresholds"]] == [0.1, 0.2]
+    assert len(found["slices"]["rows"]) == 5
+
+
+NAMED = ("--name", "probs=risk", "--name", "labels=cancer")
+
+
+@pytest.mark.parametrize(
+    ("cell", "value", "options", "message"),
+    [
+        (None, "", NAMED, "labels are 'no', 'yes'; of a file, --name classes=no,yes"),
+        (0, "", (*NAMED, "--name", "classes=no,yes"), "line 6, column 'risk': the value is empty; a number is needed"),
+        (0, "high", (*NAMED, "--name", "classes=no,yes"), "line 6, column 'risk': the value is 'high'; a number"),
+        (1, "", (*NAMED, "--name", "classes=no,yes"), "line 6, column 'cancer': the value is empty"),
+        (1, "maybe", (*NAMED, "--name", "classes=no,yes"), "(line 6) is 'maybe', which is none of the classes"),
+        (0, "1.4", (*NAMED, "--name", "classes=no,yes"), "(line 6) lies outside [0, 1]"),
+        (None, "", (*NAMED, "--name", "classes=no"), "class_names has 1 names for 2 classes"),
+        (None, "", (*NAMED, "--name", "classes=no,no"), "different names are needed"),
+        (None, "", (*NAMED, "--name", "classes=no,yes", "--positive", "ill"), "no class is called 'ill'; they are no"),
+        (None, "", (*NAMED, "--name", "classes=no,yes", "--at", "1.5"), "the threshold 1.5 is none"),
+        (None, "", (*NAMED, "--name", "classes=no,yes", "--by", "ward"), "has no 'ward'; it holds 'risk', 'cancer'"),
+        (None, "", ("--name", "probs=riks"), "has no 'riks'; it holds"),
+    ],
+)
+def test_what_a_clinic_may_get_wrong_is_one_sentence(
+    patients: Path, cell: int | None, value: str, options: tuple[str, ...], message: str
+) -> None:
+    if cell is not None:
+        lines = patients.read_text().splitlines()
+        cells = lines[5].split(",")
+        cells[cell] = value
+        lines[5] = ",".join(cells)
+        patients.write_text("\n".join(lines) + "\n")
+    ran = evaluate(str(patients), *options)
+    assert ran.returncode == 2
+    assert message in " ".join(ran.stderr.split())
+    assert ran.stderr.count("\n") == 1
+
+
 def sliced(seed: int = 0, **beside: Any) -> Predictions:
     rng = np.random.default_rng(seed)
     p, y = logistic(300, seed)

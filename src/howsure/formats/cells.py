@@ -98,6 +98,11 @@ def whole(texts: list[str]) -> Array:
     return np.array([int(t) for t in texts], dtype=np.int64)
 
 
+def is_number(column: Column) -> bool:
+    """Whether the first cell that holds something holds a number: the column is no column of lists."""
+    return _number(next((cell for cell in column.cells if cell is not None and cell != ""), None)) is not None
+
+
 def lists(column: Column) -> tuple[Array, tuple[str, ...] | None]:
     """Lists of equal shape, one per row, or one object {class: number} per row; with the class names of the latter."""
     cells = [_parsed(cell) for cell in column.cells]

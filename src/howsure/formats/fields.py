@@ -13,7 +13,18 @@ from howsure._core.text import array_of
 from howsure.formats import cells, llm
 from howsure.formats.cells import Column
 from howsure.formats.contents import Cells, Contents, Report, refuse
-from howsure.formats.names import ATTRIBUTE, Plan, Wanted, attributes, choose, class_names, kind, no_split, plan
+from howsure.formats.names import (
+    ATTRIBUTE,
+    Plan,
+    Wanted,
+    attributes,
+    choose,
+    class_names,
+    given_classes,
+    kind,
+    no_split,
+    plan,
+)
 from howsure.predictions.unanswered import Unanswered
 
 GAPS = 20  # columns with empty values until a table is given up
@@ -70,7 +81,7 @@ def fields(contents: Contents, wanted: Wanted, report: Report = refuse) -> Field
         loaded |= _sampled(Column(cells_of(contents, parts[value][0]), parts[value][0], contents, report), loaded)
     arrays = {part: one.array for part, one in loaded.items() if part != "class_names"}
     value = "confidence" if value == "samples" else value
-    names = _classes(loaded, parts, contents)
+    names = given_classes(wanted) or _classes(loaded, parts, contents)
     return Fields(contents.path, value, arrays, names, contents.lines, contents.first)
 
 
@@ -158,6 +169,8 @@ def _vectors(part: str, columns: list[Column], narrow: bool) -> _Loaded:
     """Columns side by side, or one column of lists."""
     if len(columns) > 1:
         a, names = cells.side_by_side(columns), None
+    elif cells.is_number(columns[0]):  # of a binary model
+        a, names = cells.numbers(columns[0]), None
     else:
         a, names = cells.lists(columns[0])
         a = a.swapaxes(0, 1) if part.startswith("mc_") and a.ndim == 3 else a

@@ -18,7 +18,8 @@ Names: TypeAlias = Mapping[str, str | Sequence[str]]  # part → names that the 
 
 SAMPLES = ("mc_logits", "mc_probs")
 VALUES = ("logits", "probs", "logprobs", "confidence", "logprob", "samples")
-PARTS = (*ALIASES, *SAMPLES)
+CLASSES = "classes"  # among names: what the classes are called, in their order
+PARTS = (*ALIASES, *SAMPLES, CLASSES)
 NoAnswer: TypeAlias = Literal["apart", "wrong"]
 BESIDE = ("labels", "correct", "prediction", "grade", "loss", "no_answer", "ids", "weight", "group", "images", "split")
 UNLABELLED = (
@@ -184,6 +185,21 @@ def _in_order(names: list[str], prefix: str, contents: Contents) -> tuple[str, .
     return tuple(name for _, name in sorted(zip(map(int, ends), names, strict=True)))
 
 
+def given_classes(wanted: Wanted) -> tuple[str, ...] | None:
+    """What the caller calls the classes, in the order of the values: "no,yes" or a list.
+
+    >>> given_classes(Wanted(names={"classes": "no, yes"}))
+    ('no', 'yes')
+    """
+    given = wanted.names.get(CLASSES)
+    if given is None:
+        return None
+    found = tuple(name.strip() for name in (given.split(",") if isinstance(given, str) else given))
+    if not all(found) or len(set(found)) < len(found):
+        raise InputError("classes", got=f"are {', '.join(map(repr, found))}", need="different names are needed")
+    return found
+
+
 def class_names(names: tuple[str, ...]) -> tuple[str, ...] | None:
     """The classes that columns such as `prob_cat` name; None where they are numbered."""
     prefix = next((p for p in NUMBERED if names[0].strip().lower().startswith(p)), None)
@@ -238,6 +254,8 @@ def _given(contents: Contents, wanted: Wanted) -> Plan:
         if part not in PARTS:
             need = f"the parts are {', '.join(PARTS)}"
             raise InputError("names", got=f"has {part!r}", need=need, hint=_meant(part, PARTS))
+        if part == CLASSES:
+            continue
         names = (value,) if isinstance(value, str) else tuple(value)
         out[part] = tuple(_present(name, contents, wanted.split) for name in names)
         if not names:

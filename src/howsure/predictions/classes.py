@@ -10,6 +10,7 @@ from howsure._core import check
 from howsure._core.check import Array, Bools, InputError, Ints
 
 TRUTH = {"true": 1, "false": 0}
+LONG = 60  # characters of names that a hint repeats
 SHOWN = 6
 
 
@@ -121,7 +122,8 @@ def _named(texts: list[str], k: int, names: tuple[str, ...] | None, name: str) -
         there = sorted(set(texts))
         said = ", ".join(repr(t[:60]) for t in there[:SHOWN]) + (", …" if len(there) > SHOWN else "")
         need = "texts need class_names=, in the order of the columns"
-        raise InputError(name, row=bad, got=f"is {texts[bad][:60]!r}", need=need, hint=f"labels are {said}")
+        command = f"; of a file, --name classes={','.join(there)}" if len(there) == k and len(said) < LONG else ""
+        raise InputError(name, row=bad, got=f"is {texts[bad][:60]!r}", need=need, hint=f"labels are {said}{command}")
     said = ", ".join(repr(n[:60]) for n in names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
     got = f"is {texts[bad][:60]!r}, which is none of the classes {said}"
     raise InputError(name, row=bad, got=got, hint="correct the name")
