@@ -61,13 +61,18 @@ def _beside(now: Number, past: Number) -> str:
 
 
 def _drifted(months: list[MonthData]) -> str:
-    """Which months look different, whatever their accuracy."""
-    names = [m["name"] for m in months if any(d["drifted"] for d in m["drift"])]
-    if not names:
+    """Which columns look different, in which months, whatever their accuracy."""
+    found: dict[str, list[str]] = {}
+    for m in months:
+        for d in m["drift"]:
+            if d["drifted"]:
+                found.setdefault(d["column"], []).append(m["name"])
+    if not found:
         return "Nothing drifted beyond chance."
-    which = "" if len(months) == 1 else f" in {len(names)} of {len(months)}, first in {names[0]}"
-    columns = dict.fromkeys(d["column"] for m in months for d in m["drift"] if d["drifted"])
-    return f"Drift beyond chance{which}: {', '.join(columns)}."
+    if len(months) == 1:
+        return f"Drift beyond chance: {', '.join(found)}."
+    said = (f"{column} in {len(names)} of {len(months)}, first {names[0]}" for column, names in found.items())
+    return f"Drift beyond chance: {'; '.join(said)}."
 
 
 def _many(months: list[MonthData]) -> str:

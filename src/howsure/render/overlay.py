@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import dist
 from typing import NamedTuple
 
 from markupsafe import Markup
@@ -129,7 +130,9 @@ def _beside(f: Frame, places: Mapping[str, tuple[float, float]]) -> list[Markup]
         for at, base in corners:
             box = Box(at, base - 10, at + wide, base + 2)
             inside = f.x.start <= box.left and box.right <= f.width and f.y.end <= box.top and box.bottom <= f.y.start
-            if inside and not any(box.meets(other) for other in taken):
+            start = (at if at > x else at + wide, base - 4.5)
+            mine = all(dist(start, (x, y)) <= dist(start, other) for other in places.values())
+            if inside and mine and not any(box.meets(other) for other in taken):
                 taken.append(box)
                 text = Markup('<text x="{}" y="{}">{}</text>').format(svg.number(at), svg.number(base), said)
                 found.append(_of(name, text))
