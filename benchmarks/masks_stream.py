@@ -17,7 +17,7 @@ from typing import IO
 
 import numpy as np
 
-CLASSES, SIDE = 20, 256
+CLASSES, SIDE = 150, 256
 
 
 def written(path: Path, images: int, *, classes: int = CLASSES, side: int = SIDE) -> Path:
