@@ -5,8 +5,8 @@ import pytest
 
 from howsure import Predictions
 from howsure.bounds import proportion_limits
-from howsure.report.summary import Summary
-from howsure.report.views import rounded, views
+from howsure.report.summary import Place, Summary, total
+from howsure.report.views import confusion, rounded, views
 
 PROBS = [[0.9, 0.1], [0.8, 0.2], [0.4, 0.6], [0.3, 0.7]]
 
@@ -129,3 +129,23 @@ def test_limits_of_a_proportion() -> None:
 
 def test_rounding_keeps_whole_numbers_whole() -> None:
     assert rounded([1.0, 0.123456789, np.inf, np.nan]) == [1, 0.123457, None, None]
+
+
+@pytest.mark.parametrize("k", [4, 60])
+def test_the_confidence_of_confusions_is_that_of_their_rows_whatever_the_parts(k: int) -> None:
+    rng = np.random.default_rng(3)
+    y = rng.integers(0, k, 900)
+    p = Predictions.from_logits(1.5 * np.eye(k)[y] + rng.normal(size=(900, k)), y)
+    whole = confusion(Summary.of(p))
+    pieces = [(p[:300], Place(0, 0)), (p[300:], Place(0, 300))]
+    parts = confusion(total([Summary.of_part(some, place, None, compact=False) for some, place in pieces]))
+    assert whole == parts
+    assert whole is not None
+    for row in whole["top"]:
+        cell = (p.labels == int(row["label"])) & (p.prediction == int(row["prediction"]))
+        assert row["count"] == cell.sum()
+        assert row["confidence"] == pytest.approx(p.confidence[cell].mean(), rel=1e-3)
+    if k == 4:
+        assert whole["confidence"] is not None
+        cell = (p.labels == 2) & (p.prediction == 2)
+        assert whole["confidence"][2][2] == pytest.approx(p.confidence[cell].mean(), rel=1e-3)
