@@ -95,7 +95,7 @@ def test_every_coverage_and_risk_is_sharp(cut: float) -> None:
 APART = ("expected", "e_aurc", "optimal_aurc", "eor")  # their ranks are those of samples of mean weight 1
 
 
-@pytest.mark.parametrize("metric", [m for m in RANKING if not any(word in str(m) for word in APART)], ids=str)
+@pytest.mark.parametrize("metric", [m for m in RANKING if not any(word in str(m) for word in APART)])
 def test_bounds_of_weights_are_those_of_counts_in_the_limit(metric: Metric) -> None:
     """Weights are masses on the axis of ranks: 4,000 single samples a bucket are nearly a mass."""
     many = tuple((4000 * w, 4000 * r) for w, r in WORLDS["spread"])
