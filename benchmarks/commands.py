@@ -11,7 +11,7 @@ import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -34,10 +34,12 @@ class Cost:
     megabytes: float
 
 
-def cost(command: Sequence[str], folder: str | Path) -> Cost:
-    """Run a command to its end; its output is thrown away, a failure is not."""
+def cost(command: Sequence[str], folder: str | Path, before: Callable[[], None] | None = None) -> Cost:
+    """Run a command to its end; its output is thrown away, a failure is not. `before` is called in its process."""
     with tempfile.TemporaryFile() as errors:
-        child = subprocess.Popen(command, cwd=folder, stdout=subprocess.DEVNULL, stderr=errors, env=KEPT)
+        child = subprocess.Popen(
+            command, cwd=folder, stdout=subprocess.DEVNULL, stderr=errors, env=KEPT, preexec_fn=before
+        )
         _, status, used = os.wait4(child.pid, 0)
         child.returncode = os.waitstatus_to_exitcode(status)
         if child.returncode not in (0, 1):
@@ -46,12 +48,14 @@ def cost(command: Sequence[str], folder: str | Path) -> Cost:
     return Cost(used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
 
 
-def best(commands: dict[str, Sequence[str]], folder: str | Path, repeats: int) -> dict[str, Cost]:
+def best(
+    commands: dict[str, Sequence[str]], folder: str | Path, repeats: int, before: Callable[[], None] | None = None
+) -> dict[str, Cost]:
     """The least CPU time and the peak memory of each command, taking turns."""
     found: dict[str, list[Cost]] = {name: [] for name in commands}
     for _ in range(repeats):
         for name, command in commands.items():
-            found[name].append(cost(command, folder))
+            found[name].append(cost(command, folder, before))
     return {name: Cost(min(c.seconds for c in all_), max(c.megabytes for c in all_)) for name, all_ in found.items()}
 
 

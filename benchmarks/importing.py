@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterator
 from statistics import median
 
+from .commands import KEPT
 from .rows import Row
 
 PROCESSES = 31
@@ -29,6 +30,11 @@ def rows() -> Iterator[Row]:
 
 def cpu_seconds(module: str) -> float:
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM.format(module)], capture_output=True, text=True, check=True, timeout=60
+        [sys.executable, "-c", PROGRAM.format(module)],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+        env=KEPT,
     )
     return float(done.stdout)
