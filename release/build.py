@@ -36,7 +36,7 @@ def run(*command: object, cwd: Path = ROOT) -> None:
 def built(folder: Path) -> dict[str, str]:
     """Wheel and sdist, made from nothing in this folder: their names and hashes."""
     run(sys.executable, "-m", "build", "--outdir", folder)
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.iterdir())}
+    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.glob("howsure-*"))}
 
 
 def reproducible() -> list[Path]:
