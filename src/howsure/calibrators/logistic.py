@@ -145,7 +145,7 @@ def curves_of_scores(scores: Floats, came: Ints, weight: Floats | None = None) -
     `came` is the row that came true for each sample, or a number that is none of them. A weight is repetition here:
     the targets count it. A row that never came true, or always, has a curve too.
 
-    >>> curves_of_scores(np.array([[5.0, -4.0, 1.0]]), np.array([0, 1, 1]))  # LibSVM: 0.2026, -0.6524
+    >>> curves_of_scores(np.array([[5.0, -4.0, 1.0]]), np.array([0, 1, 1])).round(3)  # LibSVM: 0.2026, -0.6524
     array([[ 0.203, -0.652]])
     """
     total = float(scores.shape[1] if weight is None else weight.sum())
