@@ -72,7 +72,7 @@ def values_drift(column: str, reference: Array, new: Array) -> Drift:
 def share_drift(column: str, some: int, n: int, later: int, m: int) -> Drift:
     """A share, `later` of `m` rows beside `some` of `n`: the change, with Fisher's exact p-value, right for rare ones.
 
-    >>> round(share_drift("no answer", 0, 3000, 4, 1000).p, 4)  # (1/4)^4: all four fell into the later quarter of the rows
+    >>> round(share_drift("no answer", 0, 3000, 4, 1000).p, 4)  # (1/4)^4: all four in the later quarter
     0.0039
     """
     share = some / n, later / m
