@@ -122,8 +122,10 @@ def _named(texts: list[str], k: int, names: tuple[str, ...] | None, name: str) -
         there = sorted(set(texts))
         said = ", ".join(repr(t[:60]) for t in there[:SHOWN]) + (", …" if len(there) > SHOWN else "")
         need = "texts need class_names=, in the order of the columns"
-        command = f"; of a file, --name classes={','.join(there)}" if len(there) == k and len(said) < LONG else ""
-        raise InputError(name, row=bad, got=f"is {texts[bad][:60]!r}", need=need, hint=f"labels are {said}{command}")
+        which = " (mind the order: a single column is the probability of the second)" if k == 2 else ""
+        command = f"; of a file, --name classes={','.join(there)}{which}"
+        hint = f"labels are {said}{command if len(there) == k and len(said) < LONG else ''}"
+        raise InputError(name, row=bad, got=f"is {texts[bad][:60]!r}", need=need, hint=hint)
     said = ", ".join(repr(n[:60]) for n in names[:SHOWN]) + (", …" if len(names) > SHOWN else "")
     got = f"is {texts[bad][:60]!r}, which is none of the classes {said}"
     raise InputError(name, row=bad, got=got, hint="correct the name")
