@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import NamedTuple
 
-from howsure.render.catalogue import MAIN
+from howsure.render.catalogue import MAIN, SHARES
 from howsure.render.model import (
     Band,
     Binary,
@@ -35,6 +35,7 @@ from howsure.render.words import (
     ARROWS,
     between,
     between_percent,
+    between_points,
     between_signed,
     by_question,
     heading,
@@ -47,6 +48,7 @@ from howsure.render.words import (
     note,
     number,
     percent,
+    points,
     reasons,
     sentence,
     shared,
@@ -360,8 +362,9 @@ def changes(found: Changes | CalibrationData | None) -> Table | None:
 def _change(name: str, c: ChangeData) -> list[str]:
     d = c["difference"]
     low, high = d.get("low"), d.get("high")
-    limits = "" if low is None or high is None else between_signed(low, high)
-    return [value(name, c["before"]), value(name, c["after"]), signed(d["value"]), limits, c["verdict"]]
+    write, both = (points, between_points) if name in SHARES else (signed, between_signed)
+    limits = "" if low is None or high is None else both(low, high)
+    return [value(name, c["before"]), value(name, c["after"]), write(d["value"]), limits, c["verdict"]]
 
 
 def methods(found: Changes | CalibrationData | None) -> Table | None:

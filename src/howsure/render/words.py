@@ -103,6 +103,15 @@ def between_signed(low: float | None, high: float | None) -> str:
     return NONE if low is None or high is None else f"{signed(low, 2)} … {signed(high, 2)}"
 
 
+def between_points(low: float | None, high: float | None) -> str:
+    """Limits of a difference of shares, or "none".
+
+    >>> between_points(-0.0023, 0.0011)
+    '-0.23 … +0.11 points'
+    """
+    return NONE if low is None or high is None else f"{points(low).removesuffix(' points')} … {points(high)}"
+
+
 def interval(entry: Number) -> str:
     """The limits of a number, or "none"."""
     return between(entry.get("low"), entry.get("high"))
