@@ -76,7 +76,7 @@ def _drifted(months: list[MonthData]) -> str:
 
 
 def _many(months: list[MonthData]) -> str:
-    return f"{months[0]['n']:,} new rows" if len(months) == 1 else f"{len(months)} months"
+    return f"{months[0]['n']:,} new rows" if len(months) == 1 else f"{len(months)} periods"
 
 
 def _share(n: Number) -> str:
@@ -238,7 +238,7 @@ def _line(data: MonitorData) -> list[Picture]:
     floor = min(v for v in (*low, *came, past) if v is not None)
     x, names = [float(i) for i in range(1, len(months) + 1)], [m["name"] for m in months]
     ends = (0.5, len(months) + 0.5)
-    labels = ("months, numbered in order" if svg.numbered(names) else "", "accuracy")
+    labels = ("periods, numbered in order" if svg.numbered(names) else "", "accuracy")
     f = svg.frame(ends, (_below(floor), 1.0), labels, (svg.plain, svg.percent), names=(names, ()))
     marks = [
         svg.line(f, ends, (past, past), "ideal"),
