@@ -7,6 +7,7 @@ compiled form of our modules, as it does of installed ones: the first of several
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -34,18 +35,25 @@ class Cost:
     megabytes: float
 
 
+LAUNCH = """
+import json, os, subprocess, sys
+child = subprocess.Popen(sys.argv[1:], stdout=subprocess.DEVNULL)
+_, status, used = os.wait4(child.pid, 0)
+print(json.dumps([os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime, used.ru_maxrss / 1024]))
+"""  # a process that is forked from a large one has its parent's memory in its peak: a small one stands between
+
+
 def cost(command: Sequence[str], folder: str | Path, before: Callable[[], None] | None = None) -> Cost:
     """Run a command to its end; its output is thrown away, a failure is not. `before` is called in its process."""
-    with tempfile.TemporaryFile() as errors:
-        child = subprocess.Popen(
-            command, cwd=folder, stdout=subprocess.DEVNULL, stderr=errors, env=KEPT, preexec_fn=before
-        )
-        _, status, used = os.wait4(child.pid, 0)
-        child.returncode = os.waitstatus_to_exitcode(status)
-        if child.returncode not in (0, 1):
-            errors.seek(0)
-            raise RuntimeError(f"{' '.join(command)} ended with {child.returncode}: {errors.read().decode()[-500:]}")
-    return Cost(used.ru_utime + used.ru_stime, used.ru_maxrss / 1024)
+    done = subprocess.run(
+        [sys.executable, "-S", "-c", LAUNCH, *command], cwd=folder, capture_output=True, env=KEPT, preexec_fn=before
+    )
+    if done.returncode:
+        raise RuntimeError(f"{' '.join(command)} could not be run: {done.stderr.decode()[-500:]}")
+    code, seconds, megabytes = json.loads(done.stdout)
+    if code not in (0, 1):
+        raise RuntimeError(f"{' '.join(command)} ended with {code}: {done.stderr.decode()[-500:]}")
+    return Cost(seconds, megabytes)
 
 
 def best(
