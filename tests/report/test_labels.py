@@ -12,7 +12,6 @@ import pytest
 
 import howsure as hs
 from howsure.calibrators import Isotonic, PerLabel
-from howsure.cli import main
 from howsure.policies import Policy, label_policy, label_thresholds
 
 DATA = Path(os.environ.get("HOWSURE_SHARED", Path(__file__).parents[3] / "shared")) / "data2"
@@ -27,20 +26,6 @@ def made(n: int = 400, seed: int = 0, **columns: object) -> hs.Predictions:
     rng = np.random.default_rng(seed)
     p = 1 / (1 + np.exp(-(rng.normal(size=(n, 3)) * 2 - np.array([0, 1, 4]))))
     return hs.Predictions.from_multilabel(p, rng.random((n, 3)) < p, label_names=NAMES, **columns)
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """The command in this process; it must end with `ok`, and what it printed comes back."""
-
-    def call(*words: str | Path, ok: int = 0) -> str:
-        with pytest.raises(SystemExit) as stop:
-            main([str(w) for w in words])
-        out, err = capsys.readouterr()
-        assert int(stop.value.code or 0) == ok, err
-        return out + err
-
-    return call
 
 
 @real

@@ -12,25 +12,10 @@ import pytest
 from benchmarks import masks_stream
 
 import howsure as hs
-from howsure.cli import main
 from howsure.policies import Policy
 from howsure.report import details
 
 Run = Callable[..., str]
-
-
-@pytest.fixture
-def run(capsys: pytest.CaptureFixture[str]) -> Run:
-    """The command in this process; it must end with `ok`, and what it printed comes back."""
-
-    def call(*words: str | Path, ok: int = 0) -> str:
-        with pytest.raises(SystemExit) as stop:
-            main([str(w) for w in words])
-        out, err = capsys.readouterr()
-        assert int(stop.value.code or 0) == ok, err
-        return out + err
-
-    return call
 
 
 def scans(n: int = 40, k: int = 2, seed: int = 0) -> dict[str, np.ndarray]:
