@@ -39,7 +39,7 @@ test-all: $(ALL)/$(STAMP) $(INTEGRATIONS)/$(STAMP) $(NOTEBOOKS)/$(STAMP)
 # Attacks: small files that unpack to much, and mutations of files, states, lines and calls for three minutes.
 test-long: $(ALL)/$(STAMP)
 	$(ALL)/bin/python -m pytest $(PYTEST_FLAGS) -m long tests
-	$(ALL)/bin/python -m benchmarks.attack --only 7 --minutes 8 --most 2000
+	$(ALL)/bin/python -m benchmarks.attack --only 7 --minutes 8 --most 20000
 
 check: $(VENV)/$(STAMP) $(ALL)/$(STAMP) $(INTEGRATIONS)/$(STAMP)
 	$(VENV)/bin/ruff format --check .

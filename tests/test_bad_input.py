@@ -30,7 +30,9 @@ RIGHT = "each value must be 0 (wrong) or 1 (right). Pass prediction == label, or
 RANGE = "Read it with a ranking metric such as aurc, or calibrate it first."
 LOSS = "needs right or wrong, this tally was made with loss=. Use tally(score, correct=...)."
 TOP = "only the top label is known, too little for"
-RENORMALISE = "Pass renormalise=True to divide each row by its sum, or Predictions.from_logits for logits."
+RENORMALISE = (
+    "Pass renormalise=True (--renormalise) to divide each row by its sum, or Predictions.from_logits for logits."
+)
 WEIGHTS = "weights must be finite and not negative."
 FRACTION = "a number above 0 and at most 1 is needed."
 WHOLE = "a whole number of at least 1 is needed."
@@ -165,7 +167,11 @@ CASES: dict[str, list[tuple[Callable[[], Any], str]]] = {
         (lambda: top.prediction, "these predictions hold a confidence and right or wrong, not the predicted class."),
         (lambda: probs.logits, "only probabilities are known, not logits."),
         (lambda: unlabelled.labels, "these predictions have no labels."),
-        (lambda: Predictions.from_confidence([0.9]).correct, "these predictions do not say which answers are right."),
+        (
+            lambda: Predictions.from_confidence([0.9]).correct,
+            "these predictions do not say which answers are right: add correct (0 or 1), or label and prediction. "
+            "A score that is the probability of class 1 is read with --name probs=score (names={'probs': 'score'}).",
+        ),
         (lambda: probs[[]], "no sample is selected; at least one is needed."),
     ],
     "scores": [

@@ -5,7 +5,6 @@ No binning splits a tie block, so binned numbers never depend on the order of th
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import inf
 from typing import Protocol
 from weakref import WeakKeyDictionary
@@ -15,6 +14,7 @@ from numpy.typing import ArrayLike
 
 from howsure._core import check
 from howsure._core.check import Floats, InputError, Ints
+from howsure._core.frozen import frozen
 from howsure.tallies.tally import Counts, Sums, Tally, needs_whole_counts
 
 __all__ = ["adaptive", "adaptive_reference", "equal_range", "equal_size", "unique"]
@@ -66,7 +66,7 @@ def _closed(cuts: Counts, t: Tally) -> Counts:
     return np.unique(np.concatenate((cuts[:0], [0], cuts, [t.n])))
 
 
-@dataclass(frozen=True)
+@frozen
 class equal_range:
     """M bins of equal width: bin j is ((j-1)/M, j/M], and a score of 0 belongs to the first.
 
@@ -90,7 +90,7 @@ class equal_range:
         return _closed(t.above(self.edges()[1:-1]), t)
 
 
-@dataclass(frozen=True)
+@frozen
 class equal_size:
     """M bins of equally many samples: a tie block whose first rank is s goes to bin floor(M s / n).
 
@@ -113,7 +113,7 @@ class equal_size:
         return _closed(t.cut_at(np.asarray(ranks, dtype=np.int64 if whole else np.float64)), t)
 
 
-@dataclass(frozen=True)
+@frozen
 class unique:
     """One bin per distinct score: the ground truth of Ding 2019, eq. 6.
 
@@ -126,7 +126,7 @@ class unique:
         return _closed(np.cumsum(t.count), t)
 
 
-@dataclass(frozen=True)
+@frozen
 class adaptive:
     """Bins as narrow as their accuracy can still be estimated (Ding 2019 and 2020, section 4.2).
 
@@ -209,7 +209,7 @@ def top_up(ends: list[int], target: float) -> list[int]:
     return [0, *(int(x) for x in np.cumsum(count))]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class ReferenceBins:
     """What the authors' released code computes."""
 

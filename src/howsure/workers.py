@@ -15,13 +15,13 @@ import time
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sized
 from concurrent.futures import FIRST_COMPLETED, ThreadPoolExecutor, wait
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import partial, reduce
 from itertools import islice
 from typing import Any, Generic, Protocol, Self, TypeVar, cast
 from urllib.parse import urlsplit
 
 from howsure._core.check import InputError
+from howsure._core.frozen import frozen
 from howsure._core.optional import need
 
 __all__ = ["Cluster", "Map", "cluster", "connected", "processes", "sums", "threads"]
@@ -191,7 +191,7 @@ def cluster(client: Client, patience: float = PATIENCE) -> Cluster:
     return Cluster(client, patience)
 
 
-@dataclass(frozen=True)
+@frozen
 class Cluster:
     """What `cluster` returns: a map, and sums that are made where the results are."""
 

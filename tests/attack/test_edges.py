@@ -10,7 +10,9 @@ import pytest
 import howsure as hs
 from howsure import InputError, Outcomes, Predictions, tally
 from howsure.calibrators import Dirichlet, HistogramBinning, Isotonic, MatrixScaling, Platt, Temperature, VectorScaling
+from howsure.metrics.binary import positive_class
 from howsure.predictions.frames import Known
+from howsure.report.focus import Cut
 
 RNG = np.random.default_rng(0)
 CONFIDENCE = RNG.random(60)
@@ -195,3 +197,33 @@ def test_bfloat16_tensors_are_read() -> None:
 def test_large_labels_keep_their_value_in_the_message() -> None:
     with pytest.raises(InputError, match=r"labels\[0\] is 9223372036854775813"):
         Predictions.from_logits(LOGITS, np.full(60, 2**63 + 5, np.uint64))
+
+
+@pytest.mark.parametrize(
+    ("label", "said"),
+    [
+        ("9" * 30, r"labels\[1\] is 9{30}; with 4 classes labels run from 0 to 3"),
+        ("-" + "9" * 30, r"labels\[1\] is -9{30}; with 4"),
+        ("9" * 5000, r"labels\[1\] is 9{60}; with 4"),
+        ("²", r"labels\[1\] is '²'; texts need class_names"),
+        ("9" * 30 + ".0", r"labels\[1\] is '9{30}\.0'; texts need"),
+        (2**70, r"labels\[1\] is 1180591620717411303424; with 4"),
+    ],
+)
+def test_labels_that_no_integer_holds_are_refused(label: object, said: str) -> None:
+    given = ["0", label, *["1"] * 58] if isinstance(label, str) else [0, label, *[1] * 58]
+    with pytest.raises(InputError, match=said):
+        Predictions.from_logits(LOGITS, given)
+
+
+@pytest.mark.parametrize("digits", ["²", "9" * 5000])
+def test_digits_that_are_no_number_are_names(digits: str) -> None:
+    frame = {f"prob_{digits}": [0.4, 0.9], "prob_1": [0.6, 0.1], "label": ["1", digits]}
+    assert Predictions.from_frame(frame).class_names == (digits, "1")
+    with pytest.raises(InputError, match="no class is called"):
+        positive_class(Predictions.from_probs([0.3, 0.7], [0, 1]), digits)
+
+
+def test_bins_without_number_are_refused() -> None:
+    with pytest.raises(InputError, match="a number of bins of at least 2 is needed"):
+        Cut.of(f"age:{'9' * 5000}")

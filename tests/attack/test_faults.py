@@ -199,11 +199,49 @@ def test_online_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kill: boo
     assert sum(name.startswith("rename online.json") for name in passed) > 3
 
 
-def call(args: list[Any]) -> None:
+@pytest.mark.parametrize("kill", KINDS)
+@pytest.mark.parametrize(
+    ("every", "burst"),
+    [
+        pytest.param(1e9, False, id="rows, saved at the end"),
+        pytest.param(0.0, True, id="bursts, saved with every batch"),
+    ],
+)
+def test_watch_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kill: bool, every: float, burst: bool) -> None:
+    """`decide` with a watch into a file: once resumed, decisions and watch are those of an undisturbed run."""
+    monkeypatch.setattr("howsure.formats.lines.BLOCK", 4_000)
+    monkeypatch.setattr("howsure.serving.alarms.EVERY", every)
+    policy, rng = Policy("max_prob", 0.6), np.random.default_rng(5)
+    hs.save(policy, tmp_path / "policy.json")
+    hs.save(Watch.start(policy.decide(Predictions.from_confidence(rng.random(400)))), tmp_path / "watch.json")
+    sure = np.concatenate([rng.random(150), rng.random(250) ** 4]).round(3).tolist()  # it drifts on the way
+    lines = [f'{{"id": "x{i}", "confidence": {c}, "scan": "s{i // 2}"}}\n' for i, c in enumerate(sure)]
+    (tmp_path / "in.jsonl").write_text("".join(lines))
+
+    def decided(folder: Path, *more: str) -> None:
+        files = [tmp_path / "policy.json", tmp_path / "in.jsonl", "-o", folder / "out.jsonl"]
+        bursts = ["--burst", "scan"] if burst else []
+        call(["decide", *files, *more, *bursts, "--watch", folder / "watch.json", "-q"], ends=(0, None, 3))
+
+    passed = every_point(
+        decided,
+        lambda folder: decided(folder, "--resume"),
+        lambda folder: (folder / "out.jsonl").read_bytes() + (folder / "watch.json").read_bytes(),
+        tmp_path,
+        kill=kill,
+        ready=lambda folder: (folder / "watch.json").write_bytes((tmp_path / "watch.json").read_bytes()),
+    )
+    seen = hs.load(tmp_path / "whole" / "watch.json")
+    assert (seen.output, seen.written, seen.seen) == ("out.jsonl", 400, 200 if burst else 400)
+    assert "score" in seen.alarms
+    assert sum(name == "rename watch.json" for name in passed) == (3 if every else 8)
+
+
+def call(args: list[Any], ends: Sequence[int | None] = (0, None)) -> None:
     """A command; what it refuses is an error."""
     with pytest.raises(SystemExit) as ended:
         main([str(arg) for arg in args])
-    if ended.value.code not in (0, None):
+    if ended.value.code not in ends:
         raise InputError(f"exit {ended.value.code}")
 
 

@@ -11,7 +11,7 @@ import howsure as hs
 from howsure import InputError
 from howsure._core import saving
 from howsure.calibrators import Identity, MatrixScaling, Temperature
-from howsure.policies import Policy
+from howsure.policies import Policy, Watch
 
 SHARE = 600  # of the mutations of `python -m benchmarks.attack`
 
@@ -69,6 +69,15 @@ def test_a_field_has_a_type_and_a_range(fields: dict[str, object], message: str,
     value = {"class": "Policy", "score": "max_prob", "threshold": 0.5, **fields}
     with pytest.raises(InputError, match=message):
         hs.load(written(tmp_path, value))
+
+
+@pytest.mark.parametrize("rate", [0.0, 1.0])
+def test_a_watch_has_a_rate_of_false_alarms(rate: float, tmp_path: Path) -> None:
+    watch = next(value for value in states.values() if isinstance(value, Watch))
+    hs.save(watch, tmp_path / "watch.json")
+    value = json.loads((tmp_path / "watch.json").read_text())["value"]
+    with pytest.raises(InputError, match=r"false_alarms is \d; a number strictly between 0 and 1 is needed"):
+        hs.load(written(tmp_path, {**value, "false_alarms": rate}))
 
 
 def test_a_matrix_of_a_thousand_classes_is_read(tmp_path: Path) -> None:

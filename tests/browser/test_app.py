@@ -203,11 +203,15 @@ def test_every_number_is_that_of_the_command_line(app: App, name: str, tmp_path:
     expected = json.loads((tmp_path / "report.json").read_text())
     assert assert_same(json.loads(answer["written"]["report.json"]), expected) > 100
     stages = app.browser.execute_script("return howsure.state.stages")
+    parts = [stage for stage in stages if stage.startswith("measuring ")]
     assert stages == [
         f"reading {name}.npz",
         "measuring",
+        *parts,
         *(f"writing report.{kind}" for kind in ("html", "json", "md")),
     ]
+    assert len(parts) >= 5
+    assert all(part.startswith(f"measuring {i} of {len(parts)}: ") for i, part in enumerate(parts, 1))
     assert "<title>" in answer["written"]["report.html"]
 
 
@@ -273,7 +277,8 @@ def test_a_format_whose_reader_is_not_there(app: App, tmp_path: Path):
     path = tmp_path / "table.parquet"
     path.write_bytes(b"PAR1")
     app.only(path)
-    assert "needs pyarrow; Pyodide has none; save it as npz, csv or jsonl" in app.text("files")
+    assert "needs pyarrow; Pyodide has none; save it as npz, csv or jsonl (python -c" in app.text("files")
+    assert "pandas.read_parquet('table.parquet').to_csv('table.csv', index=False)" in app.text("files")
 
 
 def test_safetensors_are_read(app: App, tmp_path: Path):

@@ -211,3 +211,13 @@ def hostile(report: dict[str, Any]) -> dict[str, Any]:
 
 def test_a_page_is_the_same_every_time(report: dict[str, Any]) -> None:
     assert page(report) == page(copy.deepcopy(report))
+
+
+@pytest.mark.parametrize("width", [700, 1088, 1280])
+def test_every_section_can_be_seen_in_the_list_of_sections(show: Any, width: int):
+    """The page inside the one that evaluates files is 1,088 pixels wide; a phone scrolls the list sideways."""
+    found = show(width=width).script(
+        "const e = document.querySelector('#contents ul'); return [e.scrollWidth - e.clientWidth, e.children.length]"
+    )
+    assert found[0] <= 1
+    assert found[1] >= 5

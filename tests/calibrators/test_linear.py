@@ -46,14 +46,51 @@ def test_vector_is_the_least(l2):
     assert penalised(v.weight, v.intercept) <= found.fun + 1e-9
 
 
-def test_large_matrices_converge_too():
+def gradient_of(preds, weight, intercept, l2=0.0):
+    """Of the mean loss, in double precision whatever the fit used."""
+    k = len(intercept)
+    s = preds.values.astype(np.float64) @ weight.T + intercept
+    p = np.exp(s - s.max(axis=1, keepdims=True))
+    p /= p.sum(axis=1, keepdims=True)
+    p[np.arange(preds.n), preds.labels] -= 1
+    by_weight = p.T @ preds.values / preds.n + 2 * l2 * (weight - np.eye(k))
+    return np.concatenate((by_weight, p.mean(axis=0)[:, None] + 2 * l2 * intercept[:, None]), axis=1)
+
+
+@pytest.mark.parametrize("l2", [0.0, 1e-4])
+def test_large_matrices_converge_too(l2):
     """Beyond the size where the whole second derivative is made."""
     preds = biased(3000, 25)
+    m = MatrixScaling.fit(preds, l2=l2)
+    assert m.fitted.status == "converged"
+    assert np.abs(gradient_of(preds, m.weight, m.intercept, l2)).max() <= 1e-7
+
+
+def test_single_precision_shows_the_way_to_the_same_minimum():
+    """So many logits that most passes are in single precision, drawn as a softmax regression of themselves."""
+    rng = np.random.default_rng(0)
+    z = (2.5 * rng.standard_normal((45_000, 25))).astype(np.float32)
+    preds = Predictions.from_logits(z, (z + rng.gumbel(size=z.shape)).argmax(axis=1))
+    m, v = MatrixScaling.fit(preds), VectorScaling.fit(preds)
+    assert (m.fitted.status, v.fitted.status) == ("converged", "converged")
+    assert np.abs(gradient_of(preds, m.weight, m.intercept)).max() <= 1e-7
+    by_all = gradient_of(preds, np.diag(v.weight), v.intercept)
+    assert np.abs(np.diag(by_all)).max() <= 1e-7
+    assert np.abs(by_all[:, -1]).max() <= 1e-7
+    assert m.fitted.nll == pytest.approx(objective(preds, m.weight, m.intercept, 0.0), abs=1e-12)
+
+
+def test_logits_that_go_together_converge_too():
+    """Far from 0, in few directions, with rare classes: conjugate gradients take over from the guess."""
+    rng = np.random.default_rng(1)
+    z = rng.normal(size=(6000, 4)) @ rng.normal(size=(4, 20)) + 0.3 * rng.normal(size=(6000, 20)) - 8
+    shift = 0.05 * rng.normal(size=(20, 20)) + np.eye(20)
+    labels = (z @ shift.T - 0.5 * np.sqrt(np.arange(20)) + rng.gumbel(size=z.shape)).argmax(axis=1)
+    assert np.bincount(labels, minlength=20).min() > 0
+    preds = Predictions.from_logits(z, labels)
     m = MatrixScaling.fit(preds)
-    p = m(preds).probs
-    p[np.arange(preds.n), preds.labels] -= 1
-    gradient = np.concatenate((p.T @ preds.values, p.sum(axis=0)[:, None]), axis=1) / preds.n
-    assert np.abs(gradient).max() <= 1e-7
+    assert m.fitted.status == "converged"
+    assert np.abs(gradient_of(preds, m.weight, m.intercept)).max() <= 1e-7
 
 
 @pytest.mark.filterwarnings("ignore:MatrixScaling gets all")
@@ -123,3 +160,41 @@ def test_bad_penalty():
 def test_parts_that_do_not_fit_together():
     with pytest.raises(InputError, match="do not fit together"):
         MatrixScaling(np.eye(3), np.zeros(2))
+
+
+@pytest.mark.parametrize("cls", [VectorScaling, MatrixScaling])
+def test_the_other_kind_of_numbers_is_refused(cls, tmp_path):
+    """The map differs: a weight for each class sees the number by which logits and logs of probabilities differ."""
+    logits = biased(300)
+    probs = Predictions.from_probs(logits.probs, logits.labels)
+    for fit, other, words in (
+        (logits, probs, "on logits, these are prob"),
+        (probs, logits, "on prob.*, these are log"),
+    ):
+        hs.save(cls.fit(fit), tmp_path / "c.json")
+        again = hs.load(tmp_path / "c.json")
+        assert again(fit).n == 300
+        with pytest.raises(InputError, match=words):
+            again(other)
+        with pytest.raises(InputError, match=words):
+            hs.policies.Policy("max_prob", 0.5, again).decide(other)
+    by_hand = cls(again.weight, again.intercept)  # nobody knows what for
+    assert by_hand(logits).n == by_hand(probs).n == 300
+
+
+def test_temperature_is_the_same_for_logits_and_probabilities():
+    logits = biased(300)
+    probs = Predictions.from_probs(logits.probs, logits.labels)
+    found = Temperature.fit(logits)
+    np.testing.assert_allclose(found(logits).probs, found(probs).probs, rtol=1e-12)
+
+
+def test_what_changes_no_probability_stays_small():
+    """Adding the same to the rows of all classes changes nothing; let grow, it costs the digits of single precision."""
+    rng = np.random.default_rng(0)
+    z = (2.5 * rng.standard_normal((110_000, 10))).astype(np.float32)
+    preds = Predictions.from_logits(z, (z + rng.gumbel(size=z.shape)).argmax(axis=1))
+    d = Dirichlet.fit(preds)
+    assert d.fitted.status == "converged"
+    assert np.abs(d.weight.mean(axis=0)).max() < 1
+    assert abs(d.intercept.mean()) < 1

@@ -9,13 +9,17 @@ import numpy as np
 import pytest
 
 import howsure as hs
+from howsure.cli.special import FUNCTIONS
 
 HEAVY = {"pyarrow", "pandas", "polars", "torch", "sklearn", "matplotlib", "dask", "fsspec", "jinja2", "onnx"}
-# Some releases of SciPy bring linalg and sparse along with the special functions; that is theirs to mend.
+# Some releases of SciPy bring linalg along with the compiled special functions; that is theirs to mend.
+LEAN = "import sys; from howsure.cli.special import functions_alone; functions_alone(); import scipy.special"
 SPECIAL = subprocess.run(
-    [sys.executable, "-c", "import sys, scipy.special; print(*sys.modules)"], capture_output=True, text=True, check=True
+    [sys.executable, "-c", f"{LEAN}; print(*sys.modules)"], capture_output=True, text=True, check=True
 )
-NEVER = {"scipy.optimize", "scipy.stats", "scipy.sparse", "scipy.linalg", *HEAVY} - set(SPECIAL.stdout.split())
+DRESS = {"numpy.f2py", "numpy.testing", "scipy._lib._array_api"}  # what scipy.special imports for others
+UNUSED = {"scipy.optimize", "scipy.stats", "scipy.sparse", "scipy.linalg", *DRESS, *HEAVY}
+NEVER = UNUSED - set(SPECIAL.stdout.split())
 SCIPY = {"scipy"}
 MODELS = {"howsure.calibrators.choice", "howsure.report.comparison"}
 STREAMS = {"howsure.scale", "howsure.serving"}
@@ -93,3 +97,34 @@ def test_a_command_takes_one_thread_unless_told_otherwise() -> None:
     for environment, threads in ((quiet, "1"), (told, "3")):
         done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
         assert done.stdout.strip() == threads
+
+
+def test_every_function_of_scipy_that_is_used_is_listed() -> None:
+    """One that is not would bring the whole package along, and nobody would notice but by waiting."""
+    lines = [line for path in Path(hs.__file__).parent.rglob("*.py") for line in path.read_text("utf-8").splitlines()]
+    used = [line.split("from scipy.special import ")[1] for line in lines if "from scipy.special import " in line]
+    assert sorted({name.strip() for names in used for name in names.split(",")}) == list(FUNCTIONS)
+
+
+def test_the_functions_of_scipy_are_its_own_and_the_rest_is_there_when_asked_for() -> None:
+    code = """
+import sys
+from howsure.cli.special import FUNCTIONS, functions_alone
+functions_alone()
+functions_alone()
+import scipy.special
+alone = {name: getattr(scipy.special, name) for name in FUNCTIONS}
+assert "scipy.special._basic" not in sys.modules
+assert not hasattr(scipy.special, "__wrapped__")
+from scipy.stats import beta
+import numpy as np
+assert abs(beta.ppf(0.975, 3, 8) - scipy.special.betaincinv(3, 8, 0.975)) < 1e-14
+assert scipy.special.comb(5, 2) == 10 and not hasattr(scipy.special, "no_such_name")
+x, y, z = np.linspace(0.05, 0.9, 5), np.arange(1.0, 6.0), np.arange(2.0, 7.0)
+for name, f in alone.items():
+    given = ((y, z, x) if name.startswith("betainc") else (y, x), (x,))[f.nin == 1]
+    given = (np.arange(5.0), np.arange(6, 11), x) if name == "bdtr" else given
+    assert np.array_equal(f(*given), getattr(scipy.special, name)(*given)), name
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr

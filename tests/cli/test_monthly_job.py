@@ -52,6 +52,17 @@ def test_three_months(job: Path):
     assert run(job, "howsure", "watch", "status", "watch.json").returncode == 0
 
 
+def test_a_month_that_is_run_again_or_was_cut_off(job: Path):
+    assert run(job, "sh", "monthly.sh", "april.csv").returncode == 0
+    out, watch = job / "april.decisions.jsonl", job / "watch.json"
+    decided, state = out.read_bytes(), watch.read_bytes()
+    assert run(job, "sh", "monthly.sh", "april.csv").returncode == 0
+    assert (out.read_bytes(), watch.read_bytes()) == (decided, state)
+    out.write_bytes(b"".join(decided.splitlines(keepends=True)[:700]) + b'{"line":701')  # all but the watch was lost
+    assert run(job, "sh", "monthly.sh", "april.csv").returncode == 0
+    assert out.read_bytes() == decided
+
+
 def test_an_empty_month_is_a_mistake(job: Path):
     (job / "july.csv").write_text("id,confidence\n")
     found = run(job, "sh", "monthly.sh", "july.csv")

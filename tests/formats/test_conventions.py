@@ -18,7 +18,7 @@ def csv(folder: Path, text: str) -> Path:
     return folder / "a.csv"
 
 
-@pytest.mark.parametrize("labels", ["labels", "y", "targets", "label", "target"])
+@pytest.mark.parametrize("labels", ["labels", "y", "targets", "label", "target", "y_true", "true_label", "gold"])
 def test_aliases_of_labels(labels: str, tmp_path: Path) -> None:
     np.savez(tmp_path / "a.npz", **{"logits": Z, labels: Y})
     assert read(tmp_path / "a.npz").labels.tolist() == [0, 2]
@@ -214,3 +214,44 @@ def test_a_carriage_return_inside_a_line_is_refused(tmp_path: Path) -> None:
     path.write_bytes(b"confidence,correct\n0.9,1\n0.8\r,1\n0.7,0\n")
     with pytest.raises(InputError, match=r"a\.csv, line 3: a carriage return stands inside the line"):
         read(path)
+
+
+SPREADSHEET = 'id;prob_a;"prob_b";label;sample_weight;note\n1;0,25;0,75;b;1,5;"x;y"\n2;1;0;a;2;1,5 or so\n'
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv"])
+@pytest.mark.parametrize("mark", ["", "\ufeff"])
+def test_semicolons_and_decimal_commas_as_spreadsheets_write_them(suffix: str, mark: str, tmp_path: Path) -> None:
+    path = tmp_path / f"a{suffix}"
+    path.write_text(mark + SPREADSHEET, encoding="utf-8")
+    for preds in (read(path, attributes=["note"]), *scan(path, rows=5)):
+        assert preds.values.tolist() == [[0.25, 0.75], [1.0, 0.0]]
+        assert preds.labels.tolist() == [1, 0]
+        assert preds.weight is not None
+        assert preds.weight.tolist() == [1.5, 2.0]
+        assert preds.class_names == ("a", "b")
+    assert read(path, attributes=["note"]).attributes["note"].tolist() == ["x;y", "1,5 or so"]
+
+
+def test_the_separator_is_that_of_the_header(tmp_path: Path) -> None:
+    assert read(csv(tmp_path, "\nconfidence\tcorrect\n85%\tyes\n0.5\tno\n")).confidence.tolist() == [0.85, 0.5]
+    assert read(csv(tmp_path, "confidence,correct,a;b\n0.5,1,x\n")).n == 1
+    assert read(csv(tmp_path, "confidence;correct\n85,5 %;1\n7%;0\n")).confidence.tolist() == [0.855, 0.07]
+    with pytest.raises(InputError, match=r"a\.csv, line 2: 3 cells for 2 columns"):
+        read(csv(tmp_path, "confidence,correct\n0,5,1\n"))
+
+
+@pytest.mark.parametrize("start", ["prob_", "proba_", "probs_", "probability_", "Proba_"])
+def test_columns_of_the_classes_begin_in_several_ways(start: str, tmp_path: Path) -> None:
+    text = f",{start}cat,{start}dog,y_true,y_pred,split\n0,0.25,0.75,dog,dog,x\n1,0.5,0.5,dog,cat,x\n"
+    preds = read(csv(tmp_path, text))
+    assert preds.class_names == ("cat", "dog")
+    assert preds.correct.tolist() == [True, False]
+    both = read(csv(tmp_path, "prob_0,prob_1,proba_0,proba_1,label\n0.25,0.75,1,0,1\n"))
+    assert both.values.tolist() == [[0.25, 0.75]]
+
+
+def test_answers_in_the_words_of_others(tmp_path: Path) -> None:
+    preds = read(csv(tmp_path, "confidence,predicted,ground_truth\n0.5,a,A\n0.75,b,a\n"))
+    assert preds.correct.tolist() == [True, False]
+    assert read(csv(tmp_path, "y_prob,y_true\n0.5,0\n0.75,1\n")).values[:, 1].tolist() == [0.5, 0.75]

@@ -13,7 +13,7 @@ from scipy.optimize import minimize
 import howsure as hs
 from howsure.metrics.harmonic import harmonic_rise, mean_rank_share
 from howsure.metrics.multilabel import pseudo_aucs
-from howsure.metrics.recalibration import basis, flexible, log_odds
+from howsure.metrics.recalibration import basis, log_odds
 from howsure.metrics.vectors import class_cells
 from reference import selective
 
@@ -78,13 +78,13 @@ def test_equal_orders_dominate_each_other() -> None:
     assert not hs.dominates(hs.tally([0.1, 0.9], correct=[1, 0]), a)
 
 
-@pytest.mark.parametrize("before", [0, 1, 2, 5, 30, 400, 5_100, 20_100, 3_000_000])
+@pytest.mark.parametrize("before", [0, 1, 2, 5, 30, 400, 1_000, 5_100, 20_100, 3_000_000])
 @pytest.mark.parametrize("m", [1, 2, 3, 10, 40, 500])
 def test_mean_rank_share_is_the_mean_over_the_block(before: int, m: int) -> None:
     found = float(mean_rank_share(np.array([before]), np.array([before + m]))[0])
-    assert found == pytest.approx(fsum(j / (before + j) for j in range(1, m + 1)) / m, rel=2e-13)
+    assert found == pytest.approx(fsum(j / (before + j) for j in range(1, m + 1)) / m, rel=2e-12, abs=0)
     rise = float(harmonic_rise(np.array([float(before)]), np.array([float(before + m)]))[0])
-    assert rise == pytest.approx(fsum(1 / (before + j) for j in range(1, m + 1)), rel=2e-13)
+    assert rise == pytest.approx(fsum(1 / (before + j) for j in range(1, m + 1)), rel=2e-13, abs=0)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -145,16 +145,6 @@ def test_the_spline_is_linear_outside_and_smooth_at_its_knots() -> None:
     # Harrell 2015, equation 2.26, divided by the squared distance of the outer knots
     bent = (0.5 + 2.0) ** 3 - (0.5 - 0.4) ** 3 * (2.0 + 2.0) / (2.0 - 0.4)
     assert at([0.5])[0, 2] == pytest.approx(bent / 16)
-
-
-def test_flexible_takes_as_many_knots_as_the_rarer_outcome_allows() -> None:
-    p = np.linspace(0.02, 0.98, 400)
-    for wrong, knots in ((29, 0), (30, 3), (40, 4), (50, 5), (90, 5)):
-        right = np.ones(400, dtype=int)
-        right[np.linspace(3, 396, wrong).astype(int)] = 0
-        found = flexible(hs.tally(p, correct=right))
-        assert found is not None
-        assert len(found.knots) == knots, wrong
 
 
 @pytest.mark.parametrize(("p", "y"), [([0.2, 0.4, 0.6], [1, 1, 1]), ([0.2, 0.4], [0, 0]), ([0.3, 0.3], [0, 1])])

@@ -157,8 +157,10 @@ def test_cap_and_base_of_the_odds() -> None:
 
 
 def test_the_helpers_by_hand() -> None:
-    assert log_rise(np.array([0.0, 1.0, 2.0]), np.array([3.0, 1.0, 8.0])) == pytest.approx([0, 0, np.log(4)])
-    assert share(np.array([1.0, 1.0]), np.array([4.0, 0.0]), 0.5).tolist() == [0.25, 0.5]
+    rise = log_rise(np.array([0.0, 0.5, 1.0, 2.0]), np.array([3.0, 2.0, 1.0, 8.0]))
+    assert rise == pytest.approx([0, np.log(4), 0, np.log(4)])
+    assert share(np.array([1.0, 1.0, 0.1]), np.array([4.0, 0.0, 0.4]), 0.5).tolist() == [0.25, 0.5, 0.25]
+    assert share(np.array([1.0]), np.array([0.0])).tolist() == [0.0]
     b = Buckets(np.array([1.0, 2.0]), np.array([3.0, 1.0]), np.array([False, True]), True)
     assert (b.end.tolist(), b.before.tolist(), b.found.tolist()) == ([4, 7], [0, 4], [0, 1])
     assert (b.late.tolist(), b.early.tolist()) == ([3, 5], [1, 6])

@@ -66,9 +66,9 @@ def test_inside_is_outside(name, trained, val, x, tmp_path):
 
 
 @pytest.mark.parametrize("name", FITS)
-def test_several_answers(name, trained, second, val, x):
+def test_several_answers(name, trained, second, data, x):
     """A temperature acts inside the average, the others on its log: as on Predictions."""
-    calibrator = FITS[name](val)
+    calibrator = FITS[name](hs.torch.ensemble([trained, second], DataLoader(data["val"], 200)))
     outside = calibrator(hs.torch.ensemble([trained, second], [x], labels=False)).probs
     assert answer(ready([trained, second], calibrator), x) == pytest.approx(outside, abs=1e-5)
     assert answer(ready(Stacked(trained, second), calibrator), x) == pytest.approx(outside, abs=1e-5)

@@ -83,7 +83,7 @@ def test_saved_and_loaded(tmp_path) -> None:
         ([], (), "0 models have 0 costs"),
         (stages(5, 0), (1,), "2 models have 1 costs"),
         ([*stages(5, 0, 1), *stages(6, 0, 1)], (1, 2), "different numbers"),
-        (stages(5, 0), (1, -2), "not negative"),
+        (stages(5, 0), (1, -2), "a cost is -2; a number from 0 to"),
     ],
 )
 def test_bad_requests(data: list, costs: tuple, message: str) -> None:

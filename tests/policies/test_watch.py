@@ -58,15 +58,18 @@ def test_a_change_of_spread_alone_is_found() -> None:
     assert "score" in watch.see(made(rng.beta(4, 1, 3000))).alarms
 
 
-def test_batches_do_not_change_what_is_counted() -> None:
+@pytest.mark.parametrize("size", [1, 7, 50, 1100])
+def test_batches_change_no_bit(size: int) -> None:
     rng = np.random.default_rng(4)
-    score = rng.random(500)
+    score = rng.random(1300)
     watch = Watch.start(made(rng.random(300)))
     whole, parts = watch.see(made(score)), watch
-    for i in range(0, 500, 50):
-        parts = parts.see(made(score[i : i + 50]))
-    assert parts.seen == whole.seen == 500
-    assert parts.score.counts.tolist() == whole.score.counts.tolist()
+    for i in range(0, 1300, size):
+        parts = parts.see(made(score[i : i + size]))
+    assert parts.seen == whole.seen == 1300
+    for one, other in ((parts.score, whole.score), (parts.coverage, whole.coverage)):
+        assert one.counts.tolist() == other.counts.tolist()
+        assert one.capital.tolist() == other.capital.tolist()
 
 
 def test_saved_and_loaded(tmp_path: Path) -> None:

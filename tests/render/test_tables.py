@@ -5,7 +5,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from howsure.render.tables import Table
+from howsure.render.tables import Sheet, Table
 
 HEAD = ["model", "AURC", "interval", "ECE", "why"]
 ROWS = [
@@ -51,3 +51,12 @@ def test_a_long_table_is_cut_and_says_so():
     Console(file=out, width=60, no_color=True, highlight=False).print(Table("Classes", ["class", "n"], rows))
     assert "10 more rows in --json and --html" in " ".join(out.getvalue().split())
     assert "class 20" not in out.getvalue()
+
+
+@pytest.mark.parametrize("width", [40, 80, 110])
+def test_a_command_can_be_copied_however_long_its_file_is(width):
+    path = "/" + "folder/" * 30 + "test.npz"
+    steps = [(f"howsure evaluate {path} --split test --full", "all numbers"), ("howsure doctor a.npz", "look")]
+    lines = Sheet("Ranking", steps=steps).text(width).splitlines()
+    command = " ".join(line.strip().removesuffix("\\").strip() for line in lines if path in line or "--" in line)
+    assert f"{path} --split test --full" in command

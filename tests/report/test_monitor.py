@@ -52,7 +52,22 @@ def test_every_form_shows_the_months_and_what_cannot_be_seen(found):
         assert "three times" in " ".join(text.split())
     page = found.to_html()
     assert "<b>cat</b>" not in page
-    assert page.count("<svg") == 4  # the time line, and both distributions of each month
+    assert page.count("<svg") == 2  # the time line, and the distributions of all months beside the reference
+
+
+def test_tables_and_pictures_serve_all_periods():
+    """However many months there are, the page has the same tables and pictures, and each month is a line in them."""
+    past, names = named(drawn(2000, 0), 0), [f"m{i}" for i in range(1, 9)]
+    one, two, many = (monitor(past, {name: month(6) for name in names[:n]}) for n in (1, 2, 8))
+    pages, text = [m.to_html() for m in (one, two, many)], " ".join(many.to_text().split())
+    assert [page.count("<svg") for page in pages] == [2, 2, 2]
+    assert pages[2].count("<table") == pages[1].count("<table") == 3
+    assert "Accuracy by answer, the last 5 of 8 periods" in text
+    assert "By answer, m8" in text
+    assert "By answer, m7" not in text
+    assert [text.count(f" {name} ") > 0 for name in names] == [True] * 8
+    assert "earlier periods" in pages[2]
+    assert "earlier periods" not in pages[0]
 
 
 def test_labels_for_some_rows_say_how_far_the_estimate_was_off():

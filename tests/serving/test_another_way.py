@@ -11,11 +11,12 @@ import pytest
 
 import howsure as hs
 from howsure import InputError, Predictions
-from howsure.policies import Policy, Watch, label_policy
+from howsure.policies import Decisions, Policy, Watch, label_policy
 from howsure.serving.alarms import Guard, load_watched
 from howsure.serving.feedback import Label
 from howsure.serving.output import cut_torn_line
 from howsure.serving.promise import FRESH, LESS, TIMES, WatchedPromise
+from howsure.serving.resume import decided
 from howsure.serving.stream import case_lines, decision_lines
 
 POLICY = Policy("max_prob", 0.8)
@@ -120,7 +121,7 @@ def test_what_is_no_watch_and_no_promise_is_refused(tmp_path: Path) -> None:
     watch, promise = files(tmp_path)
     policy = tmp_path / "policy.json"
     hs.save(POLICY, policy)
-    with pytest.raises(InputError, match="holds a Policy, not a watch or a promise"):
+    with pytest.raises(InputError, match="holds a saved Policy, not a watch or a promise"):
         load_watched(policy)
     with pytest.raises(InputError, match="is not a drift watch"):
         Guard(watch=promise)
@@ -176,3 +177,43 @@ def test_a_level_is_the_log_of_the_rate() -> None:
     promise = WatchedPromise.start(risk=0.01, false_alarms=0.1)
     errors = next(n for n in range(1, 9) if sum(min(0.01 * t, 0.505) ** n for t in TIMES) / 0.01**n / 2 / 6 >= 10)
     assert promise.see(np.zeros(8)).broken == errors
+
+
+def test_a_guard_catches_up_with_its_own_output_only(tmp_path: Path) -> None:
+    watch, _ = files(tmp_path)
+    fresh, out = tmp_path / "fresh.json", tmp_path / "out.jsonl"
+    fresh.write_bytes(watch.read_bytes())
+    made = decisions(np.linspace(0.2, 0.9, 30))
+
+    def after(output: Path, *, resume: bool) -> tuple[str, int, int]:
+        guard = Guard(watch=watch)
+        guard.follow(output, resume=resume)
+        found = load_watched(watch)
+        assert isinstance(found, Watch)
+        return found.output, found.written, found.seen
+
+    assert after(out, resume=False) == ("out.jsonl", 0, 0)  # remembered before the first line
+    out.write_bytes(decision_lines(made, range(1, 31), None) + b'{"line":31')
+    assert after(out, resume=False) == ("out.jsonl", 0, 0)  # it is refused, and nothing is forgotten
+    assert after(out, resume=True) == ("out.jsonl", 30, 30)  # the torn line is no decision
+    assert after(out, resume=True) == ("out.jsonl", 30, 30)
+    other = out.rename(tmp_path / "other.jsonl")
+    assert after(other, resume=True) == ("other.jsonl", 30, 30)  # what another watch saw of it is not known
+    other.write_bytes(decision_lines(made[:10], range(1, 11), None))
+    assert after(other, resume=True) == ("other.jsonl", 10, 30)  # another file of that name
+    other.unlink()
+    assert after(other, resume=True) == ("other.jsonl", 0, 30)
+    begun, found = load_watched(fresh), load_watched(watch)
+    assert isinstance(begun, Watch)
+    assert isinstance(found, Watch)
+    assert found.score.capital.tolist() == begun.see(made).score.capital.tolist()
+
+
+def test_infinite_scores_of_an_output_are_known_by_their_decision(tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    score = np.array([np.inf, -np.inf, 0.5])
+    made = Decisions(np.array([True, False, True]), np.array([0, 1, 0]), np.array([1.0, 0.5, 0.7]), score)
+    out.write_bytes(decision_lines(made, [1, 2, 3], None, bursts=["a", 'b"', "a"]))
+    found = list(decided(out))
+    assert [d.score for d in found] == score.tolist()
+    assert [d.burst for d in found] == ["a", 'b"', "a"]

@@ -10,6 +10,7 @@ from benchmarks.coverage import AT_ITS_BINS, CLAIMS, RANKING, Found, count, shar
 from benchmarks.worlds import Population, Random, World, plain
 
 import howsure as hs
+from howsure.report.gate import Limit, check
 
 RUNS = 120
 EACH, ALL = 0.87, 0.93  # 0.95 less four standard errors of one cell; of all worlds together
@@ -99,3 +100,32 @@ def test_percentiles_would_fail() -> None:
         low, _ = hs.interval(lambda t: hs.ece(t), t)
         missed += low > 0
     assert missed == 20
+
+
+@pytest.mark.parametrize("name", ["nll", "brier"])
+def test_a_model_that_just_misses_a_limit_on_all_classes_seldom_passes(name: str) -> None:
+    """Over-confident answers, few of them wrong: a report keeps two sums of their losses, and no skewness."""
+    rng = np.random.default_rng(1)
+    labels = rng.integers(0, 4, 4000)
+    whole = hs.Predictions.from_logits(9 * np.eye(4)[labels] + 4 * rng.standard_normal((4000, 4)), labels)
+    limit = Limit(name, "max", {"nll": hs.nll, "brier": hs.brier}[name](whole) - 1e-9)
+    passed = [check(whole[rng.integers(0, 4000, 60)], [limit])[0].passed for _ in range(400)]
+    assert np.mean(passed) <= 0.025 + 4 * np.sqrt(0.025 * 0.975 / 400)
+
+
+def test_samples_that_weigh_almost_the_same_have_almost_the_limits_of_equal_ones() -> None:
+    rng = np.random.default_rng(2)
+    score, right = rng.random(300), rng.random(300) < 0.9
+    one = hs.interval(hs.accuracy, hs.Outcomes(score, correct=right))
+    other = hs.interval(hs.accuracy, hs.Outcomes(score, correct=right, weight=1 + 1e-6 * rng.random(300)))
+    assert other == pytest.approx(one, abs=1e-5)
+
+
+def test_a_few_groups_that_hold_the_errors_lower_the_limit_of_an_accuracy() -> None:
+    right = np.ones(600, dtype=bool)
+    right[:40] = False
+    score, together, apart = np.linspace(0, 1, 600), np.arange(600) // 20, np.arange(600) % 30
+    low, apart_low = (
+        hs.interval(hs.accuracy, hs.Outcomes(score, correct=right, group=g))[0] for g in (together, apart)
+    )
+    assert low < 0.79 < 0.88 < apart_low  # two groups of thirty are all wrong, and a third may not have been seen

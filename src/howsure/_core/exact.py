@@ -9,6 +9,7 @@ from howsure._core.check import Array, Floats, Ints
 UNIT = 1127  # a sum counts units of 2^-1127, fine enough for every float64
 MANY = 1 << 16  # numbers taken together
 HALF = 26  # bits of each half of a mantissa or of a fixed-point number
+ONE = np.float64(2.0 ** (2 * HALF)).view(np.uint64)  # the bits of 2^52
 SAFE = 1 << 10  # numbers in [0, 1] whose sum in units of 2^-52 fits into 63 bits
 
 
@@ -60,8 +61,14 @@ def fixed_columns(p: Floats) -> Ints:
     array([0.3, 1. ])
     """
     whole = p * 2.0 ** (2 * HALF)
-    whole = np.rint(whole, out=whole).astype(np.int64)
-    some = whole.sum(axis=0)[None] if len(p) <= SAFE else np.add.reduceat(whole, np.arange(0, len(p), SAFE), axis=0)
+    whole += 2.0 ** (
+        2 * HALF
+    )  # between 2^52 and 2^53 floats are whole numbers, and so are their bits beyond those of 2^52
+    bits = whole.view(np.uint64)
+    start = np.arange(0, len(p), SAFE)
+    some = bits.sum(axis=0)[None] if len(p) <= SAFE else np.add.reduceat(bits, start, axis=0)  # modulo 2^64
+    rows = np.minimum(SAFE, len(p) - start).astype(np.uint64)
+    some = (some - (rows * ONE)[:, None]).view(np.int64)
     return np.stack([part.sum(axis=0) for part in (some >> HALF, some & ((1 << HALF) - 1))])
 
 

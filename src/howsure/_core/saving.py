@@ -8,7 +8,7 @@ file: classes come from the fixed table below. Whoever changes a file on purpose
 the environment holds a secret in HOWSURE_KEY, the digest is a signature with that key (HMAC-SHA-256), and only files
 that carry it are loaded.
 
-To make a class savable: write it as a frozen dataclass whose fields are None, bool, int, float, str, tuples,
+To make a class savable: write it as a `frozen` class whose fields are None, bool, int, float, str, tuples,
 dicts with string keys, NumPy arrays (bool, int64, float64) or other savable classes, annotated with types
 that exist at run time (not under `if TYPE_CHECKING`); check the values in `__post_init__`; add its name and
 module to `SAVABLE`. Fields with `init=False` are left out.

@@ -7,8 +7,8 @@ Each of these obeys some characters. `printable` is the one function that every 
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections.abc import Sequence
+from functools import lru_cache
 from math import floor, log10
 
 import numpy as np
@@ -18,8 +18,8 @@ HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}  # controls, marks of direction, halves 
 JOINERS = "\u200c\u200d"  # without which some scripts and pictures are written wrong
 # What the log of a CI run takes for a command at the beginning of a line; a line may be broken anywhere.
 BEGIN = r"(?:add-|remove-|save-|set-|stop-|internal-|debug|echo|end|error|group|notice|warning)"
-WORKFLOW = re.compile(rf"(?<=:)(?=:{BEGIN})|(?<=#)(?=#\[)", re.IGNORECASE)
-WORKFLOW_SIGN = re.compile(rf"(?<=:):(?={BEGIN})|(?<=#)#(?=\[)", re.IGNORECASE)
+WORKFLOW = rf"(?i)(?<=:)(?=:{BEGIN})|(?<=#)(?=#\[)"  # compiled where it is met, which is rare
+WORKFLOW_SIGN = rf"(?i)(?<=:):(?={BEGIN})|(?<=#)#(?=\[)"
 UNUSUAL = re.compile(r"[^\x00-\x7e]")
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how a cell begins that a spreadsheet would run
 PLAIN = re.compile(r"[ -~]*")
@@ -35,7 +35,16 @@ def printable(text: str) -> str:
     """
     if not PLAIN.fullmatch(text):
         text = "".join(map(_escaped, text))
-    return WORKFLOW.sub(r"\\", text) if "::" in text or "##[" in text else text
+    return re.sub(WORKFLOW, r"\\", text) if "::" in text or "##[" in text else text
+
+
+def is_count(text: str) -> bool:
+    """Whether `int` reads the text, and 64 bits hold it: at most 18 digits. `str.isdigit` says so of ² too.
+
+    >>> is_count("12"), is_count("²"), is_count("-1"), is_count("9" * 19)
+    (True, False, False, False)
+    """
+    return text.isascii() and text.isdigit() and len(text) < 19
 
 
 def printable_lines(text: str) -> str:
@@ -52,20 +61,27 @@ def json_safe(text: str) -> str:
     if not text.isascii() or "\x7f" in text:
         text = UNUSUAL.sub(_json_escape, text)
     if "::" in text or "##[" in text:  # only inside strings: outside them a colon stands alone
-        text = WORKFLOW_SIGN.sub(lambda sign: f"\\u{ord(sign[0]):04x}", text)
+        text = re.sub(WORKFLOW_SIGN, lambda sign: f"\\u{ord(sign[0]):04x}", text)
     return text
+
+
+@lru_cache(maxsize=1 << 12)
+def _kind(c: str) -> str:
+    from unicodedata import category  # a large table, which plain text does without
+
+    return category(c)
 
 
 def _json_escape(found: re.Match[str]) -> str:
     c = found[0]
-    if unicodedata.category(c) not in HIDDEN or c in JOINERS:
+    if _kind(c) not in HIDDEN or c in JOINERS:
         return c
     units = c.encode("utf-16-be", "surrogatepass")  # JSON writes characters beyond 16 bits as two halves
     return "".join(f"\\u{units[i : i + 2].hex()}" for i in range(0, len(units), 2))
 
 
 def _escaped(c: str) -> str:
-    if unicodedata.category(c) not in HIDDEN or c in JOINERS:
+    if _kind(c) not in HIDDEN or c in JOINERS:
         return c
     code = ord(c)
     if c in "\n\r\t":

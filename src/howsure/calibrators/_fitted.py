@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Protocol
 
 import numpy as np
 
 from howsure._core.check import Array, Floats, InputError, within
+from howsure._core.frozen import frozen
 from howsure.predictions import Predictions
 
 
-@dataclass(frozen=True)
+@frozen
 class Fitted:
     """How a calibrator came to be: on what, and how the fit ended.
 
     `status` is "converged" or says what else happened; `nll` is the mean negative log-likelihood of the n samples
-    with the calibrator.
+    with the calibrator. `kind` is "logits" or "probs" where the map would be another one for the other kind.
     """
 
     status: str
@@ -24,9 +25,12 @@ class Fitted:
     k: int | None
     class_names: tuple[str, ...] | None
     nll: float
+    kind: str | None = None
 
     def __post_init__(self) -> None:
         within(self.n, 0, 2**62, "n")
+        if self.kind not in (None, "logits", "probs"):
+            raise InputError("kind", got=f"is {self.kind!r}", need="logits, probs or nothing")
         if self.k is not None:
             within(self.k, 1, 2**31, "k")
             if self.class_names is not None and len(self.class_names) != self.k:

@@ -70,10 +70,15 @@ def single(preds: Predictions, *, log_probs: bool = False) -> Iterator[tuple[sli
         yield from ((rows, np.log(np.maximum(p, SMALLEST, out=p))) for rows, p in probabilities(preds))
         return
     for rows, z in parts(preds):
-        if z[0].min(initial=0.0) == -np.inf:
-            got, need = "hold -inf (classes that are ruled out)", "linear maps of the logits need finite numbers"
-            raise InputError("logits", got=got, need=need, hint="Use Temperature")
+        finite(z)
         if log_probs:
             z[0] -= z[0].max(axis=0)
             z[0] -= np.log(np.exp(z[0]).sum(axis=0))
         yield rows, z[0]
+
+
+def finite(z: Array) -> None:
+    """Raise where classes are ruled out by -inf."""
+    if z.min(initial=0.0) == -np.inf:
+        got, need = "hold -inf (classes that are ruled out)", "linear maps of the logits need finite numbers"
+        raise InputError("logits", got=got, need=need, hint="Use Temperature")

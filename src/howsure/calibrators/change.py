@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import isfinite, nan
 from typing import Any
 
 from scipy.special import ndtri
 
 from howsure import losses, metrics
+from howsure._core.frozen import frozen
 from howsure.calibrators.choice import is_real, value_of
 from howsure.predictions import Predictions
 from howsure.uncertainty.intervals import each_interval, each_paired_difference
@@ -23,7 +23,7 @@ MANY = 100_000  # samples beyond which a mean of differences is normal
 OF_TOP_LABEL = ("ece", "aece", "mce", "correctness_nll", "correctness_brier", "aurc", "accuracy")
 
 
-@dataclass(frozen=True)
+@frozen
 class Change:
     """One metric on the test set before and after, each with its limits, and the paired difference after − before.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from functools import partial
 from inspect import signature
 from math import isfinite, isinf, nan, sqrt
@@ -17,6 +17,8 @@ from howsure import losses
 from howsure._core import check
 from howsure._core.check import Floats, InputError, Ints
 from howsure._core.frames import frame, preformatted
+from howsure._core.frozen import frozen
+from howsure._core.stages import told
 from howsure.calibrators import (
     Beta,
     Calibrator,
@@ -60,7 +62,7 @@ STEPPED: dict[str, Fit] = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class Contender:
     """One calibrator on samples it has not seen: the criterion and how it differs from doing nothing.
 
@@ -83,7 +85,7 @@ class Contender:
     behind: bool = False
 
 
-@dataclass(frozen=True)
+@frozen
 class Choice:
     """The outcome of `choose_calibrator`: the table, the winner's name and the winner fitted on all samples.
 
@@ -168,7 +170,7 @@ def choose_calibrator(
     fits = {"none": Identity.fit} | dict(calibrators or contenders(val))
     fold = _folds(val, check.at_least(folds, 2, "folds"), seed)
     judge = _Judge(metric, val, level, 1 - (1 - level) / max(1, len(fits) - 1), seed)
-    tried = {name: _tried(val, fit, fold, judge) for name, fit in fits.items()}
+    tried = {name: _tried(val, fits[name], fold, judge) for name in told("fitting", fits)}
     rows = [judge.row(name, one, tried["none"]) for name, one in tried.items()]
     rows = [replace(row, behind=judge.behind(row, rows, tried)) for row in rows]
     winner = next((row.name for row in rows if row.real and not row.behind), "none")
@@ -234,7 +236,7 @@ def _refitted(fit: Fit, part: Predictions, whole: Calibrator) -> Calibrator:
     return fit(part)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class _Judge:
     """How contenders are compared: a mean loss by the losses of the samples, other criteria by their predictions."""
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from howsure._core import check
 from howsure._core.check import Array, Floats, InputError
+from howsure._core.frozen import frozen
 from howsure.binning import equal_range
 from howsure.calibrators._classes import Map, answered, record, samples_of
 from howsure.calibrators._fitted import Fitted, needs_samples
@@ -15,7 +14,7 @@ from howsure.calibrators._logits import probabilities
 from howsure.predictions import Predictions
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class HistogramBinning:
     r"""For each class, M equal bins of its probability; each bin answers with the share of that class in it.
 

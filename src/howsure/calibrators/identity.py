@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+from howsure._core.frozen import frozen
 from howsure.calibrators._fitted import Fitted
 from howsure.predictions import Predictions
 
 
-@dataclass(frozen=True)
+@frozen
 class Identity:
     """Leave the predictions as they are: the contender that every calibrator has to beat.
 

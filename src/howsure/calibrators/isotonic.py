@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from howsure._core.check import Floats, InputError, Ints
+from howsure._core.frozen import frozen
 from howsure.calibrators._classes import answered, asked, record, samples_of
 from howsure.calibrators._fitted import Fitted
 from howsure.predictions import Predictions
@@ -15,7 +16,7 @@ from howsure.tallies.pooling import pooled
 from howsure.tallies.tally import Counts, Tally
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Isotonic:
     r"""For each class, the non-decreasing map of its probability that fits best, by pool adjacent violators.
 
@@ -87,7 +88,7 @@ def steps_of_scores(scores: Floats, came: Ints, weight: Floats | None = None) ->
     return [_steps(tally(row, correct=came == j, weight=weight), 0.0).points() for j, row in enumerate(scores)]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class _Steps:
     """The steps of one map, lowest first: its ends, its samples, those that came true, and its value."""
 

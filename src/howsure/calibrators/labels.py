@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import nan
 
 import numpy as np
 
 from howsure._core.check import InputError
+from howsure._core.frozen import frozen
 from howsure.calibrators._fitted import Calibrator, Fitted
 from howsure.calibrators.identity import Identity
 from howsure.calibrators.logistic import Platt
 from howsure.predictions import Predictions
 
 
-@dataclass(frozen=True)
+@frozen
 class PerLabel:
     """Each label of multilabel predictions has a calibrator of its own: rare labels are often off in their own way.
 

@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import warnings
-from dataclasses import dataclass
 from math import isfinite
 from typing import NamedTuple
 
 import numpy as np
 
-from howsure._core.check import Floats, InputError, parameters
+from howsure._core.check import Array, Floats, InputError, parameters
+from howsure._core.frozen import frozen
+from howsure.calibrators._descent import GOAL, ROUGH, Minimum, minimise
 from howsure.calibrators._fitted import Fitted, needs_samples, same_classes, shares, with_values
-from howsure.calibrators._logits import single, softmax
-from howsure.calibrators._softmax import EXACT, GOAL, LARGE, ROUGH, Diagonal, Full, Minimum, Samples, measured, minimise
+from howsure.calibrators._logits import finite, members, single, softmax
+from howsure.calibrators._softmax import EXACT, LARGE, Diagonal, Full, Samples, measured, scores
 from howsure.calibrators.temperature import Temperature
 from howsure.predictions import Predictions
+from howsure.predictions.columns import chunks
+
+ENOUGH = 4096  # samples that show a temperature to start from
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class VectorScaling:
     r"""Scale and shift the logit of each class, fitted by maximum likelihood.
 
@@ -59,10 +63,11 @@ class VectorScaling:
         """The predictions with scaled logits; probabilities stay probabilities."""
         preds.needs_vector("vector scaling")
         same_classes(preds, len(self.weight), self.fitted, "VectorScaling")
+        _same_kind(preds, self.fitted, "VectorScaling")
         return _affine(preds, self.weight, self.intercept)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class MatrixScaling:
     r"""A linear map of all logits, fitted by maximum likelihood.
 
@@ -108,10 +113,11 @@ class MatrixScaling:
         """The predictions with mapped logits; probabilities stay probabilities."""
         preds.needs_vector("matrix scaling")
         same_classes(preds, len(self.weight), self.fitted, "MatrixScaling")
+        _same_kind(preds, self.fitted, "MatrixScaling")
         return _affine(preds, self.weight, self.intercept)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Dirichlet:
     r"""Matrix scaling of the log probabilities.
 
@@ -196,11 +202,22 @@ def _priced(preds: Predictions, what: str, *prices: float) -> Penalty:
 
 
 def _samples(preds: Predictions, *, log_probs: bool = False) -> Samples:
-    kept = preds.kind == "logits" and preds.samples == 1 and not log_probs
-    x = np.empty((preds.k or 0, preds.n), preds.values.dtype if kept else np.float64)
-    for rows, z in single(preds, log_probs=log_probs):
-        x[:, rows] = z
+    if preds.kind == "logits" and preds.samples == 1 and not log_probs:
+        x = _turned(members(preds)[0])
+    else:
+        x = np.empty((preds.k or 0, preds.n))
+        for rows, z in single(preds, log_probs=log_probs):
+            x[:, rows] = z
     return Samples(x, preds.labels, None if preds.weight is None else shares(preds))
+
+
+def _turned(values: Array) -> Array:
+    """A copy with a row for each class, some samples at a time, which is faster than all at once."""
+    x = np.empty(values.shape[::-1], values.dtype)
+    for rows in chunks(*values.shape):
+        x[:, rows] = values[rows].T
+    finite(x)
+    return x
 
 
 def _stacked(start: VectorScaling | MatrixScaling | Dirichlet | None, preds: Predictions) -> Floats | None:
@@ -220,7 +237,7 @@ def _fit_diagonal(
     ridge, centre = price.ridge(k), np.stack((np.ones(k), np.zeros(k)), axis=1)
     problem = Diagonal(data, np.stack((np.diag(ridge), ridge[:, -1]), axis=1), centre)
     if start is None:
-        some = slice(None, None, 8 if data.x.size >= LARGE else 1)
+        some = slice(None, None, max(1, preds.n // ENOUGH) if data.x.size >= LARGE else 1)
         weight = None if preds.weight is None else preds.weight[some]
         logits = Predictions("logits", data.x.T[some], k, known_labels=preds.labels[some], weight=weight)
         start = centre / [Temperature.fit(logits).temperature, 1.0]
@@ -255,14 +272,35 @@ def _record(preds: Predictions, data: Samples, found: Minimum, what: str, price:
     elif not found.converged:
         text = f"{what} was stopped before it converged; its loss is {found.at.nll:.6g}. Use l2."
         warnings.warn(text, stacklevel=3)
-    return Fitted(status, preds.n, preds.k, preds.class_names, found.at.nll)
+    return Fitted(
+        status, preds.n, preds.k, preds.class_names, found.at.nll, None if what == "Dirichlet" else _kind(preds)
+    )
+
+
+def _kind(preds: Predictions) -> str:
+    """What a linear map gets: logits as they are, or logs of probabilities; those of several members are averaged."""
+    return "logits" if preds.kind == "logits" and preds.samples == 1 else "probs"
+
+
+def _same_kind(preds: Predictions, fitted: Fitted | None, what: str) -> None:
+    """Refuse logits where it was fitted on logs of probabilities, and the reverse.
+
+    They differ by one number in each row, which a softmax does not see and a weight for each class does.
+    """
+    if fitted is None or fitted.kind is None or fitted.kind == (here := _kind(preds)):
+        return
+    words = {"logits": "logits", "probs": "probabilities"}
+    raise InputError(
+        f"this {what} was fitted on {words[fitted.kind]}, these are {words[here]}, for which it is another map; "
+        f"give it {words[fitted.kind]}, or fit it on {words[here]}. Temperature takes both."
+    )
 
 
 def _separated(data: Samples, v: Floats) -> bool:
     """Whether the label scores above every other class in all samples."""
     problem = (Diagonal if v.shape[1] == 2 else Full)(data, v, v)
     for x, y, _ in data.parts(len(v)):
-        s, at = problem.scores(v, x), np.arange(len(y))
+        s, at = scores(problem, v, x), np.arange(len(y))
         own = s[y, at]
         s[y, at] = -np.inf
         if not (own > s.max(axis=0)).all():

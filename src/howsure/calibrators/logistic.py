@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TypeAlias
 
 import numpy as np
 
 from howsure._core.check import Array, Floats, InputError, Ints, parameters
+from howsure._core.frozen import frozen
 from howsure.calibrators._classes import Map, answered, asked, record
 from howsure.calibrators._fitted import Fitted, shares
 from howsure.calibrators._logits import SMALLEST
@@ -22,7 +23,7 @@ TOGETHER = 1 << 23  # probabilities that are worked on together
 Features: TypeAlias = Callable[[Floats], list[Floats]]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Platt:
     r"""For each class, a logistic curve of its log-odds.
 
@@ -59,7 +60,7 @@ class Platt:
         return answered(preds, None if self.top_label else len(self.slope), self.fitted, "Platt", answer)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Beta:
     r"""For each class, the calibration map of beta distributed scores.
 
@@ -176,7 +177,7 @@ def _signed(regression: _Regression, start: Floats) -> Floats:
     return v
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class _Regression:
     """Logistic regressions of the same samples, one for each class: features with a row for each, and an intercept.
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from math import copysign, inf, isfinite
 from typing import Literal, NamedTuple
@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from howsure._core.check import Array, Bools, Floats, InputError, column
+from howsure._core.frozen import frozen
 from howsure.calibrators._fitted import Fitted, needs_classes, same_classes, with_values
 from howsure.calibrators._logits import as_logits, members
 from howsure.calibrators._slope import averaged, least, per_pass
@@ -25,7 +26,7 @@ FAR = 1e8  # below the largest logit of a row: nothing at any temperature that o
 CLOSE = 1e-12  # relative: where two temperatures are one
 
 
-@dataclass(frozen=True)
+@frozen
 class Temperature:
     r"""Divide the logits by one temperature T, fitted by maximum likelihood.
 

@@ -6,13 +6,13 @@ import shlex
 import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from contextvars import ContextVar
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
 from howsure._core.check import InputError
+from howsure._core.stages import hearer
 from howsure._core.text import printable, printable_lines
 
 if TYPE_CHECKING:
@@ -142,9 +142,6 @@ def name_table(names: Sequence[str]) -> dict[str, str]:
     return table
 
 
-hearer: ContextVar[Callable[[str], object]] = ContextVar("hearer", default=len)  # is told what is being worked on
-
-
 @contextmanager
 def working(what: str) -> Generator[None]:
     """A spinner on the terminal while something takes its time; where there is none only `hearer` is told."""
@@ -163,12 +160,12 @@ def say(renderable: Any) -> None:
     from rich.console import Console
 
     if sys.stdout.isatty():
-        Console(highlight=False).print(renderable)
+        Console(highlight=False).print(renderable, crop=False)
         return
     from io import StringIO
 
     out = StringIO()
-    Console(file=out, width=WIDTH, no_color=True, highlight=False).print(renderable)
+    Console(file=out, width=WIDTH, no_color=True, highlight=False).print(renderable, crop=False)
     click.echo("\n".join(line.rstrip() for line in out.getvalue().rstrip("\n").splitlines()))
 
 

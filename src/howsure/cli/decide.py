@@ -100,6 +100,7 @@ def command(
         decide, learner = _decider(policy, None if promise else labels, how["on_bad"])
         stamp = _stamp(policy, None if promise else labels)
         guard = _guard(watch, promise, labels, burst, line, how["on_bad"], stamp)
+        guard.follow(None if out is None or _piped(file) else Path(out), resume=resume)
         halt = (lambda: guard.raised) if stop_on_alarm else None
         serving = _serving(stamp, guard, halt, burst, **how)
         if learner is not None and resume and out is not None:
@@ -140,7 +141,7 @@ def _many(path: str, file: str, watch: str | None, promise: str | None) -> dict[
 
     value = load(path)
     if isinstance(value, Policy) and value.by == "image":
-        if file in PIPES or Path(file).is_fifo():
+        if _piped(file):
             raise InputError("images are decided from a file of arrays (image, class, height, width), not from a pipe.")
         score = value.keys[0]
         return {"image_score": score, "attributes": () if score in SCORES else (score,)}
@@ -211,7 +212,7 @@ def _serving(
 
     table = name_table(names) if burst is None else {**name_table(names), "group": burst}
     wanted = Wanted(names=table, beside=UNLABELLED, **how)
-    return Serving(on_bad, note, stamp, guard.see if guard.states else None, wanted, halt)
+    return Serving(on_bad, note, stamp, guard.see if guard.states else None, wanted, halt, burst is not None)
 
 
 def _summary(total: Served) -> str:
@@ -227,7 +228,7 @@ def _run(decide: Decide, file: str, out: str | None, resume: bool, how: Serving)
     from howsure.serving.resume import decide_file, decide_path
     from howsure.serving.stream import decide_stream
 
-    pipe = file in PIPES or Path(file).is_fifo()
+    pipe = _piped(file)
     if out is not None and not pipe:
         return decide_file(decide, file, out, resume=resume, how=how)
     if resume:
@@ -237,6 +238,10 @@ def _run(decide: Decide, file: str, out: str | None, resume: bool, how: Serving)
     if total.ended == "closed pipe":  # nothing may be flushed into it at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return total
+
+
+def _piped(file: str) -> bool:
+    return file in PIPES or Path(file).is_fifo()
 
 
 @contextmanager
@@ -274,7 +279,7 @@ def _decider(path: str, labels: str | None, on_bad: Any) -> tuple[Decide, Learne
         learner = Learner(value, file, lambda state: save(state, path), on_bad=on_bad, report=note)
         return learner.decide, learner
     if not isinstance(value, Policy):
-        raise InputError(f"{path} holds a {type(value).__name__}, not a policy; make one with howsure threshold.")
+        raise InputError(f"{path} holds a saved {type(value).__name__}, not a policy; make one with howsure threshold.")
     if labels is not None:
         raise InputError(f"{path} is a fixed policy; --labels needs one from howsure threshold --online.")
     return value.decide, None

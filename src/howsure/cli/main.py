@@ -15,6 +15,7 @@ import click
 from howsure._core.check import InputError
 from howsure._core.text import printable, printable_lines
 from howsure._core.version import __version__
+from howsure.cli.special import functions_alone
 
 COMMANDS = {
     "app": "Write the page that evaluates files in the browser.",
@@ -113,6 +114,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
 
 
 def _run(args: Sequence[str] | None) -> object:
+    functions_alone()
     with warnings.catch_warnings():
         warnings.showwarning = _show_warning
         return howsure.main(args=args, prog_name="howsure", standalone_mode=False)

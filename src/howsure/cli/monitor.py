@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,6 +11,7 @@ import click
 import numpy as np
 
 from howsure._core.check import Array, Bools, InputError
+from howsure._core.frozen import frozen
 from howsure.cli.common import command_line, name_table, note, read_files, reading, say, showing, working
 
 if TYPE_CHECKING:
@@ -110,11 +111,13 @@ def _policy(path: str) -> Policy:
 
     found = load(path)
     if not isinstance(found, Policy):
-        raise InputError(path, got=f"holds a {type(found).__name__}, not a policy", hint="howsure threshold makes one")
+        raise InputError(
+            path, got=f"holds a saved {type(found).__name__}, not a policy", hint="howsure threshold makes one"
+        )
     return found
 
 
-@dataclass(frozen=True)
+@frozen
 class _Rows:
     """The rows of a file: why each has no answer, "" where it has one and so stands among the predictions."""
 

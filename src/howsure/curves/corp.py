@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from howsure._core.check import Floats, Ints
+from howsure._core.frozen import frozen
 from howsure.curves.curve import Curve
 from howsure.tallies.pooling import pooled, steps
 from howsure.tallies.tally import Tally, needs_claims
@@ -17,7 +16,7 @@ GROUPS = 200  # neighbours that the band draws together
 DRAWS = 120
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Corp:
     """The curve, and the parts of the Brier score of the confidence:
 

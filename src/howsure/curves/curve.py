@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from howsure._core.check import Floats
+from howsure._core.frozen import frozen
 
 __all__ = ["Curve"]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Curve:
     """Points (x, y) with what belongs to them: sample counts, thresholds, and a band (low, high) around y.
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import inf
 from typing import overload
 
@@ -12,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from howsure._core import check
 from howsure._core.check import Bools, Floats, InputError, Ints
+from howsure._core.frozen import frozen
 from howsure.binning import Binning, equal_size, sums_in
 from howsure.curves.curve import Curve
 from howsure.tallies.tally import Counts, Tally, needs_zero_one
@@ -21,7 +21,7 @@ __all__ = ["Histogram", "histogram", "odds_by_quantile", "odds_ratio", "refine"]
 SUM_TOLERANCE = 1e-9
 
 
-@dataclass(frozen=True, eq=False, init=False)
+@frozen(eq=False)
 class Histogram:
     """Bins of weight w_i in which the answer is right with probability p_i.
 

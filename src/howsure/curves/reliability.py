@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from howsure._core.check import Floats, Ints
+from howsure._core.frozen import frozen
 from howsure.binning import Binning, cuts_of, equal_range, sums_in
 from howsure.curves.curve import Curve
 from howsure.predictions import Predictions
@@ -20,7 +19,7 @@ DRAWN = 300  # up to this n a bin's accuracy is drawn; above it three moments ar
 Z95 = 1.6448536269514722
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class BinTable:
     """One row per non-empty bin, lowest scores first. gap = confidence − accuracy, positive: over-confident.
 
@@ -73,7 +72,7 @@ def _consistency(t: Tally, bins: Binning, seed: int) -> tuple[Floats, Floats]:
     """Quantiles of a bin's accuracy under the claims, lowest bin first."""
     rng = np.random.default_rng(seed)
     score, count = t.score, t.count if t.equal_weights else np.maximum(t.count, 1)  # at least one sample in a row
-    start = np.searchsorted(np.cumsum(t.count), cuts_of(bins, t)[:-1], side="right")
+    start = np.searchsorted(t.ends, cuts_of(bins, t)[:-1], side="right")
     rows = [slice(a, b) for a, b in zip(start, [*start[1:], len(score)], strict=True)]
     found = [_claimed_quantiles(score[r], np.round(count[r]).astype(np.int64), rng) for r in reversed(rows)]
     low, high = np.transpose(found)

@@ -5,14 +5,15 @@ from __future__ import annotations
 import json
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 from howsure._core.budget import Budget
 from howsure._core.check import Array, InputError
+from howsure._core.frozen import frozen
 from howsure._core.optional import need
 from howsure.formats import packed
 from howsure.formats.contents import AGAIN, Cells, Contents, Damaged, Entry, as_list, reason
@@ -38,7 +39,7 @@ def read(path: Path, rows: int | None, piece: int | None = None) -> Iterator[Con
         raise InputError(path.name, got="has no rows", need="at least one sample is needed")
 
 
-@dataclass(frozen=True)
+@frozen
 class Outline:
     """What a file says of itself: its columns without rows, and the rows of each piece that can be read alone.
 
@@ -71,39 +72,61 @@ def _no_rows(schema: Any) -> Any:
 def _parquet_pieces(path: Path, file: Any, budget: Budget) -> tuple[Any, tuple[int, ...]]:
     parquet = need("pyarrow.parquet", for_=f"reading {path.name}", extra="files")
     with parquet.ParquetFile(file, pre_buffer=False) as table:
-        groups = range(table.metadata.num_row_groups)
-        budget.spend(sum(_planned_bytes(table.metadata.row_group(i), file, path) for i in groups), held=False)
-        return table.schema_arrow, tuple(table.metadata.row_group(i).num_rows for i in groups)
+        groups = _groups(table, file, path)
+        budget.spend(sum(_planned_bytes(group, path) for group in groups), held=False)
+        return table.schema_arrow, tuple(group.rows for group in groups)
 
 
-def _planned_bytes(group: Any, file: Any, path: Path) -> int:
+class State(NamedTuple):
+    """A file as it is now: headers that were read of it once need not be read again for each of its row groups."""
+
+    path: Path
+    size: int
+    modified: int
+
+    @classmethod
+    def of(cls, path: Path) -> State:
+        """The state of a file of this machine."""
+        found = path.stat()
+        return cls(path, found.st_size, found.st_mtime_ns)
+
+
+@lru_cache(maxsize=16)
+def _footer(state: State) -> tuple[packed.Group, ...]:
+    with state.path.open("rb") as file:
+        return packed.row_groups(file)
+
+
+@lru_cache(maxsize=1 << 12)
+def _page_bytes(state: State, group: packed.Group) -> int:
+    with state.path.open("rb") as file:
+        return sum(packed.of_pages(file, chunk) for chunk in group.chunks)
+
+
+def _is_remote(path: Path) -> bool:
+    return isinstance(cast("object", path), Remote)
+
+
+def _groups(table: Any, file: Any, path: Path) -> tuple[packed.Group, ...]:
+    at = file.tell()
+    found = packed.row_groups(file) if _is_remote(path) else _footer(State.of(path))
+    file.seek(at)
+    if len(found) != table.metadata.num_row_groups:
+        raise ValueError("its footer can be read in two ways")
+    return found
+
+
+def _planned_bytes(group: packed.Group, path: Path) -> int:
     """The same before anything is read: a damaged row group is refused where it is read, not with its whole file."""
     try:
-        return _group_bytes(group, file, path)
+        return _group_bytes(group, path)
     except ValueError:
-        return _stated_bytes(group)
+        return group.bytes
 
 
-def _group_bytes(group: Any, file: Any, path: Path) -> int:
+def _group_bytes(group: packed.Group, path: Path) -> int:
     """What a row group of Parquet unpacks to: by its footer, and where the file is at hand by its pages too."""
-    if isinstance(cast("object", path), Remote):
-        return _stated_bytes(group)
-    return max(_stated_bytes(group), sum(_pages(group.column(i), file) for i in range(group.num_columns)))
-
-
-def _stated_bytes(group: Any) -> int:
-    columns = [group.column(i) for i in range(group.num_columns)]
-    stated = sum(max(c.total_uncompressed_size, packed.VALUE * c.num_values) for c in columns)
-    return max(stated, packed.VALUE * group.num_rows)
-
-
-def _pages(column: Any, file: Any) -> int:
-    starts = [at for at in (column.dictionary_page_offset, column.data_page_offset) if at]
-    chunk = packed.Chunk(min(starts, default=0), column.total_compressed_size)
-    at = file.tell()
-    found = packed.of_pages(file, chunk)
-    file.seek(at)
-    return found
+    return group.bytes if _is_remote(path) else max(group.bytes, _page_bytes(State.of(path), group))
 
 
 def _ipc_pieces(file: Any, budget: Budget) -> tuple[Any, tuple[int, ...] | None]:
@@ -149,8 +172,12 @@ def _parquet(path: Path, rows: int, piece: int | None, budget: Budget, held: boo
     parquet = need("pyarrow.parquet", for_=f"reading {path.name}", extra="files")
     # pre_buffer would keep every row group that was read
     with path.open("rb") as file, parquet.ParquetFile(file, pre_buffer=False) as table:
-        names, groups = _texts(table.metadata), range(table.metadata.num_row_groups) if piece is None else [piece]
-        budget.spend(sum(_group_bytes(table.metadata.row_group(i), file, path) for i in groups), held=held)
+        names, found = _texts(table.metadata), _groups(table, file, path)
+        groups = range(len(found)) if piece is None else [piece]
+        budget.spend(sum(_group_bytes(found[i], path) for i in groups), held=held)
+        if not names:
+            yield from table.iter_batches(batch_size=rows, row_groups=list(groups), use_threads=False)
+            return
     # a text that stands in many rows is held once
     with path.open("rb") as file, parquet.ParquetFile(file, pre_buffer=False, read_dictionary=names) as table:
         yield from table.iter_batches(batch_size=rows, row_groups=list(groups), use_threads=False)

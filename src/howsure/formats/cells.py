@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, KeysView
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from howsure._core.check import Array, Floats
-from howsure._core.text import array_of
+from howsure._core.frozen import frozen
+from howsure._core.text import array_of, is_count
 from howsure.formats.contents import Cells, Contents, Problem, Report, as_list, as_record
 
-TRUTH = {"1": 1.0, "0": 0.0, "true": 1.0, "false": 0.0, "1.0": 1.0, "0.0": 0.0}
+TRUTH = {"1": 1.0, "0": 0.0, "true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "1.0": 1.0, "0.0": 0.0}
 REASONS = ("", "unparseable", "refused", "missing")
 
 
-@dataclass(frozen=True)
+@frozen
 class Column:
     """The cells of one column, with where they stand and how to report one that does not fit."""
 
@@ -51,11 +51,11 @@ def confidences(column: Column) -> Floats:
 
 
 def truths(column: Column) -> Floats:
-    """Right or wrong: 0, 1, true or false."""
+    """Right or wrong: 0, 1, true, false, yes or no."""
     quick = _quick(column.cells)
     if quick is not None and quick.ndim == 1 and ((quick == 0) | (quick == 1)).all():
         return quick
-    return _each(column, _truth, "0, 1, true or false")
+    return _each(column, _truth, "0, 1, true, false, yes or no")
 
 
 def reasons(column: Column) -> Array:
@@ -220,7 +220,7 @@ def _truth(cell: Any) -> float | None:
 def is_whole(t: str) -> bool:
     """Whether a text is a whole number as one would write it."""
     digits = t.removeprefix("-")
-    return digits.isascii() and digits.isdigit() and len(digits) < 19 and (digits[0] != "0" or t == "0")
+    return is_count(digits) and (digits[0] != "0" or t == "0")
 
 
 def _parsed(cell: Any) -> Any:

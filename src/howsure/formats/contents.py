@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NoReturn, TypeAlias, cast
 
 from howsure._core.check import Array, InputError, Ints
+from howsure._core.frozen import frozen
 
 Cells: TypeAlias = Sequence[Any]  # the values of a text column, not yet numbers
 AGAIN = "save or copy it again"
@@ -17,7 +17,7 @@ class Damaged(InputError):
     """The bytes of a file are broken, whatever it was meant to hold."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Entry:
     """One array or column: what the header says of it, and how to get it, whole or in runs of rows."""
 
@@ -32,7 +32,7 @@ class Entry:
         return self.shape[0] if self.shape else 0
 
 
-@dataclass(frozen=True)
+@frozen
 class Contents:
     """The entries of a file, or of a run of rows of it that begins with row `first`.
 
@@ -56,7 +56,7 @@ class Contents:
         return f"row {row}" if self.lines is None else f"line {self.line(row)}"
 
 
-@dataclass(frozen=True)
+@frozen
 class Problem:
     """One thing that is wrong with a file: where, what, how to repair it, and what can be evaluated without a repair.
 

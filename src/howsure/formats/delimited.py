@@ -1,9 +1,10 @@
-"""Comma- and tab-separated tables with a header line."""
+"""Tables with a header line, separated by commas or tabs, or by semicolons as spreadsheets write them beside 0,5."""
 
 from __future__ import annotations
 
 import csv
 import json
+import re
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
@@ -19,7 +20,9 @@ from howsure.formats.names import column_name
 
 suffixes = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 title = "comma- or tab-separated table"
+SEPARATORS = ",;\t"
 CELLS = 1 << 18  # cells held as text at a time
+_DECIMAL = re.compile(r"\s*[+-]?\d+(,\d+)?([eE][+-]?\d+)?\s*%?\s*", re.ASCII)  # a number that has no point
 Row: TypeAlias = tuple[int, list[str] | InputError]  # the line that it ends on, and its cells or what is wrong
 
 
@@ -31,7 +34,8 @@ def read(path: Path, rows: int | None) -> Iterator[Contents]:
 class Table:
     """A parser of lines. The first row is the header; a quoted cell may go on over several lines.
 
-    With `exact` rows wait until there are so many of them.
+    The suffix names the separator; where the header has none of it, the one that it has. With `exact` rows wait until
+    there are so many of them.
     """
 
     def __init__(self, path: Path, exact: int | None = None):
@@ -49,6 +53,8 @@ class Table:
 
     def take(self, lines: Sequence[Numbered]) -> Iterator[Contents | BadLine]:
         """Runs of rows, and the lines that are none."""
+        if not self.header and not self._held:
+            self.delimiter = separator((line for _, line in lines), self.delimiter)
         rows = self._quick(lines)
         return self._runs(self._slow(lines) if rows is None else rows)
 
@@ -148,6 +154,8 @@ class Table:
 
     def _contents(self, rows: list[tuple[int, list[str]]]) -> Contents:
         columns = zip(*(cells for _, cells in rows), strict=True)
+        if self.delimiter == ";":
+            columns = map(with_points, columns)
         entries = {name: in_cells(cells) for name, cells in zip(self.header, columns, strict=True)}
         lines = np.array([number for number, _ in rows], dtype=np.int64)
         return Contents(self.path, entries, table=True, lines=lines)
@@ -164,12 +172,32 @@ class Table:
         twice = next((name for name, times in Counter(names).items() if times > 1), None)
         if twice is not None:
             raise InputError(f"column {twice[:60]!r}", got="stands there twice", where=where, hint="rename one")
-        if len(names) == 1 and any(mark in names[0] for mark in ";\t|,"):
-            need = "tabs" if self.delimiter == "\t" else "commas"
+        if len(names) == 1 and any(mark in names[0] for mark in f"{SEPARATORS}|"):
             got = f"{names[0][:60]!r} is one column"
-            raise InputError(got, where=where, hint=f"separate the columns by {need}")
+            raise InputError(got, where=where, hint="separate the columns by commas, semicolons or tabs")
         self.header = names
         self.columns = Contents(self.path, {n: in_cells(()) for n in names}, table=True)
+
+
+def separator(lines: Iterable[bytes], usual: str) -> str:
+    """What separates the columns of a header: the usual mark, or another one that stands there where it does not.
+
+    >>> separator([b'"id";"claim, in %"'], ","), separator([b"id,a;b"], ","), separator([b"id"], ",")
+    (';', ',', ',')
+    """
+    header = next((line for line in lines if line.strip()), b"").decode("utf-8", "replace")
+    bare = "".join(header.split('"')[::2])  # what stands in quotes belongs to a name
+    return next((mark for mark in (usual, *SEPARATORS) if mark in bare), usual)
+
+
+def with_points(cells: Sequence[str]) -> Sequence[str]:
+    """Numbers with a decimal comma as numbers with a point, where every cell is a number and one has a comma.
+
+    >>> with_points(("0,5", "1", "")), with_points(("0,5", "0.5")), with_points(("a,5", "1"))
+    (('0.5', '1', ''), ('0,5', '0.5'), ('a,5', '1'))
+    """
+    decimal = any("," in cell for cell in cells) and all(_DECIMAL.fullmatch(cell) for cell in cells if cell)
+    return tuple(cell.replace(",", ".") for cell in cells) if decimal else cells
 
 
 def _inside(text: str, delimiter: str, inside: bool) -> bool:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from howsure._core.check import Array, Bools, InputError
+from howsure._core.frozen import frozen
 from howsure.formats import llm, logs
 from howsure.formats.assembly import assembled, by_pixel, located
 from howsure.formats.catalogue import found
@@ -25,7 +26,7 @@ SHOWN = 5
 TOP = ("confidence", "logprob")
 
 
-@dataclass(frozen=True)
+@frozen
 class Item:
     """One array or column: its name, shape and type, and the part it plays ("" if none)."""
 
@@ -35,7 +36,7 @@ class Item:
     part: str
 
 
-@dataclass(frozen=True)
+@frozen
 class Description:
     """What a file holds: its format, its arrays or columns, and its splits ("" for arrays without a prefix)."""
 

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from howsure._core.check import Array, Bools, InputError, Ints
+from howsure._core.frozen import frozen
 from howsure._core.text import array_of
 from howsure.formats import cells, llm
 from howsure.formats.cells import Column
@@ -40,7 +41,7 @@ TYPED: dict[str, Callable[[Column], Array]] = {
 }
 
 
-@dataclass(frozen=True)
+@frozen
 class Fields:
     """Arrays by part, of one file or of a run of its rows from `first` on. `kind` says which part holds the values."""
 
@@ -59,7 +60,7 @@ class Fields:
         return values.shape[1] if self.kind.startswith("mc_") and values.ndim > 1 else len(values)
 
 
-@dataclass(frozen=True)
+@frozen
 class _Loaded:
     """An array and the class names that its cells carry."""
 
@@ -94,7 +95,7 @@ def cells_of(contents: Contents, name: str) -> Cells:
     return _as_cells(contents.entries[name].load())
 
 
-@dataclass(frozen=True)
+@frozen
 class _Load:
     """How entries are loaded: whose they are, who hears of problems, and which parts are vectors."""
 

@@ -7,13 +7,13 @@ import re
 import zlib
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from io import TextIOWrapper
 from pathlib import Path
 from typing import IO, Protocol, TypeAlias
 
 from howsure._core.budget import Budget
 from howsure._core.check import InputError
+from howsure._core.frozen import frozen
 from howsure.formats.contents import AGAIN, Contents, Damaged, reason
 
 Numbered: TypeAlias = tuple[int, bytes]
@@ -23,7 +23,7 @@ FIRST_END = re.compile(rb"\r(?=[^\n])|\n")
 MARK = b"\xef\xbb\xbf"
 
 
-@dataclass(frozen=True)
+@frozen
 class BadLine:
     """A line that cannot be read, and why."""
 

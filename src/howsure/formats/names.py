@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from itertools import islice
 from pathlib import Path
 from typing import Literal, TypeAlias
 
 from howsure._core.check import InputError
+from howsure._core.frozen import frozen
 from howsure.formats.contents import Contents
 from howsure.predictions.naming import ALIASES, MANY_LABELS, NUMBERED
 
@@ -36,7 +37,7 @@ _BY_ALIAS = {alias: (part, rank) for part, aliases in ALIASES.items() for rank, 
 _LONGEST = sorted(_BY_ALIAS, key=len, reverse=True)
 
 
-@dataclass(frozen=True)
+@frozen
 class Wanted:
     """How a file is read: what the caller asked for, and the parts beside the values that are loaded.
 
@@ -149,7 +150,7 @@ def _numbered(contents: Contents) -> Plan:
     out: Plan = {}
     for prefix, part in NUMBERED.items():
         names = [n for n in contents.entries if n.strip().lower().startswith(prefix)]
-        if names:
+        if names and part not in out:
             out[part] = _in_order(names, prefix, contents)
     return out
 

@@ -10,7 +10,6 @@ import math
 import re
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any, TypeAlias, cast
 
@@ -19,6 +18,7 @@ import numpy as np
 from howsure._core.atomic import replacing
 from howsure._core.budget import Budget, number_bytes
 from howsure._core.check import Array, InputError
+from howsure._core.frozen import frozen
 from howsure._core.paths import existing
 from howsure.formats.contents import AGAIN, Contents, Entry
 from howsure.formats.names import array_part
@@ -28,6 +28,7 @@ title = "NumPy files, x_logits.npy with x_labels.npy"
 Opener: TypeAlias = Callable[[], AbstractContextManager[IO[bytes]]]
 MAGIC = b"\x93NUMPY"
 HEADER = 1 << 16
+BLOCK = 1 << 20  # bytes that are read at a time
 DTYPES = re.compile(r"[<>|=]?(?:b1|[iu][1248]|f[248]|[US]\d{1,9})")
 
 
@@ -82,7 +83,7 @@ def write(arrays: dict[str, Array], path: Path, *, suffix: str) -> None:  # noqa
                 np.save(file, array, allow_pickle=False)
 
 
-@dataclass(frozen=True)
+@frozen
 class Header:
     """What an npy file says of itself, checked against the bytes that are there."""
 
@@ -184,11 +185,14 @@ def blocks(stream: IO[bytes], head: Header, step: int, where: str) -> Iterator[A
 
 
 def _numbers(stream: IO[bytes], count: int, head: Header, where: str) -> Array:
-    wanted = count * head.dtype.itemsize
-    raw = stream.read(wanted)
-    if len(raw) != wanted:
-        raise InputError(where, got=f"ends after {len(raw):,} of {wanted:,} bytes", hint=AGAIN)
-    a = native(raw, head.dtype)
+    wanted, there = count * head.dtype.itemsize, 0
+    raw = np.empty(wanted, np.uint8)
+    while there < wanted and (part := stream.read(min(BLOCK, wanted - there))):  # at once, zip would join two copies
+        raw[there : there + len(part)] = np.frombuffer(part, np.uint8)
+        there += len(part)
+    if there != wanted:
+        raise InputError(where, got=f"ends after {there:,} of {wanted:,} bytes", hint=AGAIN)
+    a = native(raw.data, head.dtype)
     return a if a.dtype.kind not in "US" else text(a, where)
 
 
@@ -207,7 +211,7 @@ def _encodable(a: Array) -> Array:
     return a
 
 
-def native(raw: bytes, dtype: np.dtype[Any]) -> Array:
+def native(raw: bytes | memoryview, dtype: np.dtype[Any]) -> Array:
     """Bytes as an array in this machine's order; a truth value is true where its byte is not 0."""
     if dtype == np.bool_:
         return np.frombuffer(raw, dtype=np.uint8) != 0

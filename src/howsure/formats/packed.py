@@ -9,20 +9,79 @@ from __future__ import annotations
 import os
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import IO, TypeAlias
+
+from howsure._core.frozen import frozen
 
 VALUE = 8
 HEADER = 1 << 24  # bytes of a page's header, as Arrow has it
-Fields: TypeAlias = "dict[int, int | Fields]"
+Fields: TypeAlias = "dict[int, int | Fields | list[Fields]]"
+Shape: TypeAlias = "dict[int, Shape]"  # the fields of a structure that are kept
+PAGE: Shape = {2: {}, 3: {}, 5: {1: {}}, 7: {1: {}}, 8: {1: {}}}
+FOOTER: Shape = {4: {1: {3: {5: {}, 6: {}, 7: {}, 9: {}, 11: {}}}, 3: {}}}
 
 
-@dataclass(frozen=True)
+@frozen
 class Chunk:
-    """Where the pages of a Parquet column stand."""
+    """Where the pages of a Parquet column stand, how many values there are, and their bytes when unpacked."""
 
     start: int
     length: int
+    values: int
+    bytes: int
+
+
+@frozen
+class Group:
+    """A row group of Parquet, as the footer has it."""
+
+    rows: int
+    chunks: tuple[Chunk, ...]
+
+    @property
+    def bytes(self) -> int:
+        """All of it, unpacked."""
+        return max(sum(max(c.bytes, VALUE * c.values) for c in self.chunks), VALUE * self.rows)
+
+
+def row_groups(file: IO[bytes]) -> tuple[Group, ...]:
+    """The row groups of a Parquet file. Raises `ValueError` where the footer makes no sense.
+
+    pyarrow has a way to ask for them, but one that ends the process where a footer is damaged.
+    """
+    size = file.seek(0, os.SEEK_END)
+    if size < 12:
+        raise ValueError("it ends too early")
+    file.seek(size - 8)
+    (length,) = struct.unpack("<I", file.read(8)[:4])
+    if length > size - 12:
+        raise ValueError("its footer has no size")
+    file.seek(size - 8 - length)
+    try:
+        footer = _Compact(file.read(length)).fields(FOOTER)
+    except IndexError:
+        raise ValueError("its footer is not complete") from None
+    return tuple(Group(_count(group, 3), tuple(map(_chunk, _parts(group, 1)))) for group in _parts(footer, 4))
+
+
+def _chunk(column: Fields) -> Chunk:
+    meta = column.get(3)
+    if not isinstance(meta, dict):
+        raise ValueError("a column that is elsewhere")
+    starts = [at for at in (_count(meta, 9), _count(meta, 11)) if at]
+    return Chunk(min(starts, default=0), _count(meta, 7), _count(meta, 5), _count(meta, 6))
+
+
+def _parts(fields: Fields, key: int) -> list[Fields]:
+    found = fields.get(key)
+    return found if isinstance(found, list) else []
+
+
+def _count(fields: Fields, key: int) -> int:
+    found = _number(fields, key)
+    if found < 0:
+        raise ValueError("a negative count")
+    return found
 
 
 def of_pages(file: IO[bytes], chunk: Chunk) -> int:
@@ -30,11 +89,9 @@ def of_pages(file: IO[bytes], chunk: Chunk) -> int:
     at, end, total = chunk.start, chunk.start + chunk.length, 0
     while at < end:
         head, length = _page(file, at)
-        size, packed = _number(head, 2), _number(head, 3)
+        size, packed = _count(head, 2), _count(head, 3)
         parts = (head.get(field) for field in (5, 7, 8))  # data, dictionary, data of the second version
-        values = max((_number(part, 1) for part in parts if isinstance(part, dict)), default=0)
-        if min(size, packed, values) < 0:
-            raise ValueError("a page of negative size")
+        values = max((_count(part, 1) for part in parts if isinstance(part, dict)), default=0)
         total += max(size, VALUE * values)
         at += length + packed
     return total
@@ -53,7 +110,7 @@ def _page(file: IO[bytes], at: int) -> tuple[Fields, int]:
         raw = file.read(wanted)
         try:
             reader = _Compact(raw)
-            return reader.fields(), reader.at
+            return reader.fields(PAGE), reader.at
         except IndexError:
             if len(raw) < wanted or wanted >= HEADER:
                 raise ValueError("a page without a header") from None
@@ -61,31 +118,46 @@ def _page(file: IO[bytes], at: int) -> tuple[Fields, int]:
 
 
 class _Compact:
-    """Thrift's compact protocol, as far as whole numbers in structures go; everything else is passed over."""
+    """Thrift's compact protocol, as far as whole numbers, structures and lists of them go; the rest is passed over."""
 
     def __init__(self, raw: bytes):
         self.raw, self.at = raw, 0
 
-    def fields(self, depth: int = 0) -> Fields:
+    def fields(self, shape: Shape, depth: int = 0) -> Fields:
         if depth > 16:
             raise ValueError("structures in structures")
         out: Fields = {}
         key = 0
         while head := self.byte():
             key = key + (head >> 4) if head >> 4 else self.signed()
-            kind = head & 15
-            if kind == 12:
-                out[key] = self.fields(depth + 1)
+            kind, wanted = head & 15, shape.get(key)
+            if wanted is None:
+                self.skip(kind, depth)
+            elif kind == 12:
+                out[key] = self.fields(wanted, depth + 1)
             elif kind in (4, 5, 6):
                 out[key] = self.signed()
+            elif kind == 9:
+                out[key] = self.parts(wanted, depth)
             else:
                 self.skip(kind, depth)
         return out
 
+    def parts(self, shape: Shape, depth: int) -> list[Fields]:
+        """A list of structures."""
+        size, kind = self.length()
+        if kind != 12:
+            raise ValueError("a list of something else")
+        return [self.fields(shape, depth + 1) for _ in range(size)]
+
     def skip(self, kind: int, depth: int) -> None:
         if kind in (1, 2):  # a truth value stands in the head of its field
             return
-        if kind == 8:
+        if kind == 12:
+            self.fields({}, depth + 1)
+        elif kind in (4, 5, 6):
+            self.unsigned()
+        elif kind == 8:
             self.forward(self.unsigned())
         elif kind in (9, 10):
             self._skip_list(depth)
@@ -95,15 +167,14 @@ class _Compact:
             raise ValueError("a field of unknown type")
 
     def _skip_list(self, depth: int) -> None:
+        size, kind = self.length()
+        for _ in range(size):
+            self.forward(1) if kind in (1, 2) else self.skip(kind, depth + 1)
+
+    def length(self) -> tuple[int, int]:
+        """How many parts a list has, and their kind."""
         head = self.byte()
-        size, kind = head >> 4, head & 15
-        for _ in range(self.unsigned() if size == 15 else size):
-            if kind == 12:
-                self.fields(depth + 1)
-            elif kind in (4, 5, 6):
-                self.unsigned()
-            else:
-                self.forward(1) if kind in (1, 2) else self.skip(kind, depth + 1)
+        return (self.unsigned() if head >> 4 == 15 else head >> 4), head & 15
 
     def byte(self) -> int:
         found = self.raw[self.at]
@@ -131,7 +202,7 @@ class _Compact:
         return (n >> 1) ^ -(n & 1)
 
 
-@dataclass(frozen=True)
+@frozen
 class Stored:
     """A batch of an Arrow file: its rows, and its bytes when unpacked."""
 
@@ -139,7 +210,7 @@ class Stored:
     bytes: int
 
 
-@dataclass(frozen=True)
+@frozen
 class Layout:
     """The dictionaries and batches of an Arrow file, in order."""
 

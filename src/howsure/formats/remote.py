@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
 from howsure._core.check import InputError
+from howsure._core.frozen import frozen
 from howsure._core.optional import need
 from howsure.formats.contents import reason
 
@@ -20,7 +20,7 @@ class Size(NamedTuple):
     st_size: int
 
 
-@dataclass(frozen=True)
+@frozen
 class Remote:
     """Plays the part of a path for readers that open it, ask for its size, or name it."""
 

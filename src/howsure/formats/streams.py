@@ -7,7 +7,7 @@ stay what they were, and lines with other fields go apart.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from types import NoneType
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from howsure._core.check import InputError
+from howsure._core.frozen import frozen
 from howsure.formats import delimited, jsonl
 from howsure.formats.answers import in_percent
 from howsure.formats.assembly import assembled
@@ -29,7 +30,7 @@ from howsure.predictions import Predictions
 KEPT = 1 << 10  # sets of keys whose fields are remembered
 
 
-@dataclass(frozen=True)
+@frozen
 class Batch:
     """The predictions of some lines, the numbers of those lines, and their ids as they were given.
 

@@ -10,6 +10,7 @@ from typing import Literal, NamedTuple
 import numpy as np
 
 from howsure._core.check import Floats, InputError
+from howsure._core.text import is_count
 from howsure.binning import Binning, equal_size
 from howsure.curves import Curve, bin_table
 from howsure.metrics.discrimination import auroc
@@ -25,22 +26,22 @@ def positive_class(preds: Predictions, positive: str | int | None = None) -> int
     >>> positive_class(Predictions.from_probs([[0.9, 0.1]], [0], class_names=["healthy", "ill"]), "ill")
     1
     """
-    preds.needs_vector("a positive class")
+    k = preds.needs_vector("a positive class")
     if positive is None:
-        if preds.k != 2:
-            raise InputError(f"these predictions have {preds.k} classes; say which one is positive (positive=).")
+        if k != 2:
+            raise InputError(f"these predictions have {k} classes; say which one is positive (positive=).")
         return 1
     names = preds.class_names or ()
     if isinstance(positive, str) and positive in names:
         return names.index(positive)
-    if isinstance(positive, str) and not positive.lstrip("-").isdigit():
-        known = f"they are {', '.join(names[:20])}" if names else f"they are numbered 0 to {(preds.k or 1) - 1}"
+    if isinstance(positive, str) and not is_count(positive.removeprefix("-")):
+        known = f"they are {', '.join(names[:20])}" if names else f"they are numbered 0 to {k - 1}"
         raise InputError(f"no class is called {positive!r}; {known}.")
     if isinstance(positive, float) and not positive.is_integer():
         raise InputError(f"there is no class {positive:g}; a name or a whole number is needed.")
     number = int(positive)
-    if not 0 <= number < (preds.k or 0):
-        raise InputError(f"there is no class {number}; classes are numbered 0 to {(preds.k or 1) - 1}.")
+    if not 0 <= number < k:
+        raise InputError(f"there is no class {number}; classes are numbered 0 to {k - 1}.")
     return number
 
 
@@ -65,7 +66,7 @@ def positive_outcomes(preds: Predictions, positive: str | int | None = None) -> 
     array([ True, False])
     """
     c = positive_class(preds, positive)
-    return Outcomes.of(preds, np.clip(preds.probs[:, c], 0.0, 1.0), correct=preds.labels == c)
+    return Outcomes.of(preds, preds.probs[:, c], correct=preds.labels == c)
 
 
 def _class_order(preds: Predictions, positive: str | int | None = None) -> tuple[Outcomes, Callable[[Tally], float]]:
@@ -211,8 +212,8 @@ def brier_decomposition(preds: Predictions | Tally, bins: Binning = equal_size(1
     """
     if is_tally(preds):
         return _brier_parts(preds, bins)
-    preds.needs_vector("brier_decomposition")
-    parts = [_brier_parts(positive_tally(preds, c), bins) for c in ([1] if preds.k == 2 else range(preds.k or 0))]
+    k = preds.needs_vector("brier_decomposition")
+    parts = [_brier_parts(positive_tally(preds, c), bins) for c in ([1] if k == 2 else range(k))]
     return BrierParts(*(sum(values) for values in zip(*parts, strict=True)))
 
 

@@ -30,21 +30,20 @@ def under_bounds(t: Tally, bins: Binning = equal_range(15)) -> Pair:
 
 
 def mce_bounds(t: Tally, bins: Binning = equal_range(15)) -> Pair:
-    """The largest gap is at least that of each bin that surely has samples, and at most the largest possible one."""
-    found = loose(t, bins)
-    gap = found.gap.size
-    return float(gap.low[found.count.low > 0].max(initial=0.0)), float(gap.high.max())
+    """The largest gap is at least that of each bin, 0 where none of its samples is sure, and at most the largest."""
+    gap = loose(t, bins).gap.size
+    return float(gap.low.max()), float(gap.high.max())
 
 
 def debiased_bounds(t: Tally, bins: Binning = equal_size(15)) -> Pair:
-    """Squared surplus over count, minus the variance of the accuracy; bins that may have one sample may add 0."""
+    """Squared surplus over count, minus the variance of the accuracy; a bin of one sample adds 0."""
     found = loose(t, bins)
     few, many = np.maximum(found.count.low, 2.0), np.maximum(found.count.high, 2.0)
     size, noise = found.surplus.size, _variance(found, few, many)
     inside = Span(size.low**2 / many - noise.high, size.high**2 / few - noise.low)
-    thin = found.count.low < 2
-    low = np.where(thin, np.minimum(0.0, inside.low), inside.low)
-    high = np.where(thin, np.maximum(0.0, inside.high), inside.high)
+    thin, some = found.count.low < 2, found.count.high >= 2
+    low = np.where(thin, np.minimum(0.0, inside.low), inside.low) * some
+    high = np.where(thin, np.maximum(0.0, inside.high), inside.high) * some
     ends = (max(0.0, end) for end in _mean(Span(low, high), t))
     return sqrt(next(ends)), sqrt(next(ends))
 

@@ -18,10 +18,11 @@ def _right_before_wrong(block: Blocks, n: Counts) -> Floats:
     """The share of pairs in the right order; blocks along the last axis, so that many drawn tables go at once."""
     wrong = np.asarray(block.loss.sum(axis=-1), dtype=np.float64)
     right = n - wrong
-    pairs = wrong * right
     with np.errstate(divide="ignore", invalid="ignore"):
-        share = (block.middle_sum - wrong * wrong / 2) / pairs  # what stands before a wrong answer, without the wrong
-    some = (pairs > 0) & (right > 1e-12 * n)  # sums of weights are rounded: what remains of nothing is not a sample
+        share = (block.middle_sum - wrong * wrong / 2) / (
+            wrong * right
+        )  # what stands before a wrong answer, without the wrong
+    some = right > 1e-12 * n  # sums of weights are rounded: what remains of nothing is not a sample
     return np.where(some, np.clip(share, 0.0, 1.0), nan)  # for the same reason a share may leave the range
 
 

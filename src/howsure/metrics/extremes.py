@@ -14,13 +14,13 @@ stand so many samples with `found` hits. B = before + hits + misses is its end.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from math import nan
 
 import numpy as np
 
 from howsure._core.check import Bools, Floats
+from howsure._core.frozen import frozen
 from howsure.metrics.harmonic import harmonic_rise
 from howsure.tallies.rows import as_rows, score_ends
 from howsure.tallies.tally import Blocks, Counts, Tally
@@ -28,7 +28,7 @@ from howsure.tallies.tally import Blocks, Counts, Tally
 Pair = tuple[float, float]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Buckets:
     """Buckets in the order in which samples are taken."""
 
@@ -77,7 +77,7 @@ def log_rise(a: Floats, b: Floats) -> Floats:
     return np.where(a > 0, np.log1p((b - a) / start), 0.0)
 
 
-def share(part: Floats, whole: Floats, empty: float) -> Floats:
+def share(part: Floats, whole: Floats, empty: float = 0.0) -> Floats:
     """part / whole, or `empty` where there is nothing."""
     return np.where(whole > 0, part / np.where(whole > 0, whole, 1.0), empty)
 
@@ -124,8 +124,8 @@ def step_area(b: Buckets) -> Pair:
     The greatest risk rises until c = early and falls from there: all hits are one tie, the misses follow singly.
     """
     risen, total = b.late - b.found, b.found + b.hits
-    low = b.misses * share(b.found, b.late, 0.0) + b.hits - risen * b.rise(b.late, b.end)
-    high = b.hits * share(total, b.early, 0.0) + total * b.rise(b.early, b.end)
+    low = b.misses * share(b.found, b.late) + b.hits - risen * b.rise(b.late, b.end)
+    high = b.hits * share(total, b.early) + total * b.rise(b.early, b.end)
     low, high = b.but_ties(low, high, (b.hits + b.misses) * total / b.end)
     return low / b.end[-1], high / b.end[-1]
 
@@ -142,8 +142,8 @@ def trapezoid_area(b: Buckets) -> Pair:
     fall = b.found * log_rise(b.before, b.late)
     low = fall + b.hits * (share(b.found, b.late, 1.0) + at_end) / 2
     climb = b.hits - (b.before - b.found) * log_rise(b.before, b.early)
-    high = climb + b.misses * (share(total, b.early, 0.0) + at_end) / 2
-    at_start = np.where(b.before > 0, share(b.found, b.before, 0.0), at_end)
+    high = climb + b.misses * (share(total, b.early) + at_end) / 2
+    at_start = np.where(b.before > 0, share(b.found, b.before), at_end)
     low, high = b.but_ties(low, high, (b.hits + b.misses) * (at_start + at_end) / 2)
     return low / b.end[-1], high / b.end[-1]
 
@@ -164,7 +164,7 @@ def precision_area(b: Buckets, method: str) -> Pair:
     total = b.found + b.hits
     least = b.hits - (b.late - b.found) * (b.rise if method == "step" else log_rise)(b.late, b.end)
     chord = b.hits * (share(b.found, b.late, 1.0) + total / b.end) / 2
-    tied = b.hits * share(total, b.early, 0.0)
+    tied = b.hits * share(total, b.early)
     greatest = b.hits - (b.before - b.found) * log_rise(b.before, b.early)
     low = chord if method == "trapezoid" else least
     high = tied if method == "step" else greatest
@@ -179,7 +179,7 @@ def _tied_precision(b: Buckets, method: str) -> Floats:
         return b.hits * at_end
     if method == "trapezoid":
         return b.hits * (share(b.found, b.before, 1.0) + at_end) / 2
-    rate = share(b.hits, b.hits + b.misses, 0.0)  # hits per sample, so `found` hits lag behind by the rest
+    rate = share(b.hits, b.hits + b.misses)  # hits per sample, so `found` hits lag behind by the rest
     return rate * b.hits + (rate * b.found - rate**2 * b.before) * log_rise(b.before, b.end)
 
 
@@ -193,7 +193,7 @@ def widest(b: Buckets, accuracy: float) -> Pair:
     right = b.late - b.found  # up to the end of the bucket
     sure = b.end[right >= accuracy * b.end - 1e-9]
     used_up = np.floor((right + 1e-9) / accuracy) if b.whole else (right + 1e-9) / accuracy
-    inside = np.where(b.tied, -1.0, np.minimum(b.end, used_up))  # a tie has no cut inside
+    inside = np.where(b.tied, 0.0, np.minimum(b.end, used_up))  # a tie has no cut inside
     possible = inside[right >= accuracy * b.late - 1e-9]
     low, high = (float(kept.max(initial=0.0) / b.end[-1]) for kept in (sure, possible))
     return low, max(low, high)
@@ -213,7 +213,8 @@ def at_coverage(b: Buckets, coverage: float) -> Pair:
     )
     if b.tied[i]:
         return (found + hits) / end, (found + hits) / end
-    k = min(max(np.ceil(wanted), before + 1), end) if b.whole else max(wanted, before)
-    low = found / late if k <= late and late > 0 else (found + k - late) / k if k > 0 else 1.0
+    k = max(np.ceil(wanted) if b.whole else wanted, before)
+    least = max(k, late)
+    low = (found + least - late) / least if least > 0 else 1.0
     high = (found + hits) / max(k, early) if hits + found > 0 else 0.0
     return low, high

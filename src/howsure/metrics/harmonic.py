@@ -55,7 +55,7 @@ def mean_rank_share(before: Counts, after: Counts) -> Floats:
     out = np.asarray(1.0 / b)  # blocks of one sample
     many = np.flatnonzero(b - a != 1)
     if len(many):
-        out.reshape(-1)[many] = _tied_share(a.reshape(-1)[many], b.reshape(-1)[many])
+        out.ravel()[many] = _tied_share(a.ravel()[many], b.ravel()[many])
     return out
 
 
@@ -132,6 +132,7 @@ def _log_sum(x: Floats, weight: Floats) -> Floats:
     if x.ndim > 1 or 2 * len(odd) > len(x):
         return (weight * np.log(x)).sum(axis=-1)
     size = max(1, int(EXPONENTS / (2 + abs(np.log2(x.min())))))
-    whole = len(x) // size * size
-    logs = np.log(x[:whole].reshape(size, -1).prod(axis=0)).sum() + np.log(x[whole:]).sum()
+    many = len(x) // size
+    whole = size * many
+    logs = np.log(x[:whole].reshape(size, many).prod(axis=0)).sum() + np.log(x[whole:]).sum()
     return logs + ((weight[odd] - 1) * np.log(x[odd])).sum()

@@ -8,16 +8,21 @@ from howsure.metrics.facts import metric
 from howsure.metrics.mean_loss import mean_loss
 from howsure.metrics.risk_coverage import aurc
 from howsure.predictions import Outcomes, Predictions
-from howsure.predictions.images import images_of
 from howsure.tallies.tally import Tally
 
 
+def _images(preds: Predictions, classes: Sequence[int] | None) -> Outcomes:
+    from howsure.predictions.images import images_of  # masks, which most metrics do without
+
+    return images_of(preds, classes).outcomes()
+
+
 def _loss(preds: Predictions, classes: Sequence[int] | None = None) -> tuple[Outcomes, Callable[[Tally], float]]:
-    return images_of(preds, classes).outcomes(), mean_loss
+    return _images(preds, classes), mean_loss
 
 
 def _order(preds: Predictions, classes: Sequence[int] | None = None) -> tuple[Outcomes, Callable[[Tally], float]]:
-    return images_of(preds, classes).outcomes(), aurc
+    return _images(preds, classes), aurc
 
 
 @metric(better="lower", bounds=(0, 1), takes="pixels", through=_loss)
@@ -31,7 +36,7 @@ def dice_loss(preds: Predictions, classes: Sequence[int] | None = None) -> float
     >>> dice_loss(Predictions.from_probs(p, [0, 1, 0, 1], group=["a", "a", "b", "b"]))
     0.5
     """
-    return mean_loss(images_of(preds, classes).outcomes().tally())
+    return mean_loss(_images(preds, classes).tally())
 
 
 @metric(better="lower", bounds=(0, 1), takes="pixels", through=_order)
@@ -45,7 +50,7 @@ def image_aurc(preds: Predictions, classes: Sequence[int] | None = None) -> floa
     >>> image_aurc(Predictions.from_probs(p, [0, 1, 0, 1], group=["a", "a", "b", "b"]))
     0.25
     """
-    return aurc(images_of(preds, classes).outcomes().tally())
+    return aurc(_images(preds, classes).tally())
 
 
 __all__ = ["dice_loss", "image_aurc"]

@@ -9,11 +9,10 @@ bounds are interval arithmetic on these sums: never too narrow, and a point wher
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from howsure._core.check import Floats, InputError, Ints
+from howsure._core.frozen import frozen
 from howsure.binning import Binning, equal_range, equal_size
 from howsure.tallies.rows import RowTally, as_rows, score_ends
 from howsure.tallies.tally import Tally
@@ -21,7 +20,7 @@ from howsure.tallies.tally import Tally
 Pair = tuple[float, float]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Span:
     """A number that lies between `low` and `high`, one per bin."""
 
@@ -31,9 +30,7 @@ class Span:
     @property
     def size(self) -> Span:
         """Its absolute value."""
-        inside = (self.low <= 0) & (self.high >= 0)
-        low, high = np.abs(self.low), np.abs(self.high)
-        return Span(np.where(inside, 0.0, np.minimum(low, high)), np.maximum(low, high))
+        return Span(np.maximum(0.0, np.maximum(self.low, -self.high)), np.maximum(-self.low, self.high))
 
     def clip(self, low: float, high: float) -> Span:
         """Kept between two numbers."""
@@ -44,7 +41,7 @@ class Span:
         return float(self.low.sum()), float(self.high.sum())
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class LooseBins:
     """Sums of the bins, most trusted first."""
 
@@ -60,7 +57,7 @@ class LooseBins:
         few, many = np.where(self.count.low > 0, self.count.low, np.nan), self.count.high
         low, high = self.surplus.low, self.surplus.high
         found = Span(np.minimum(low / few, low / many), np.maximum(high / few, high / many))
-        return Span(np.nan_to_num(found.low, nan=-1.0), np.nan_to_num(found.high, nan=1.0)).clip(-1.0, 1.0)
+        return Span(np.nan_to_num(found.low, nan=-1.0), np.nan_to_num(found.high, nan=1.0))
 
     @property
     def accuracy(self) -> Span:
@@ -77,7 +74,7 @@ def _share(part: Floats, other: Floats) -> Floats:
 def claims_of(t: RowTally) -> tuple[Floats, Floats]:
     """The lowest and the highest score in [0, 1] that each row can hold."""
     low, high = score_ends(t)
-    return low.clip(0.0, 1.0), high
+    return np.maximum(low, 0.0), high
 
 
 def rows_at(bins: Binning, t: RowTally) -> tuple[Ints, Ints]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf
+from functools import partial
+from math import expm1, inf, log, sqrt
 
 import numpy as np
 
@@ -20,24 +21,46 @@ def _mean(values: Floats, preds: Predictions) -> float:
     return mean(values) if preds.weight is None else float(np.average(values, weights=preds.weight))
 
 
-def _through_loss(of: Callable[..., Floats]) -> Callable[..., tuple[Outcomes, Callable[[Tally], float]]]:
+Other = Callable[[float], float]  # a mean loss → what a sample of that loss would lose if another class were true
+
+
+def _through_loss(of: Callable[..., Floats], other: Other) -> Callable[..., tuple[Outcomes, Callable[[Tally], float]]]:
     """Outcomes ordered by the loss itself: samples of about the same loss end up in the same rows."""
 
     def through(preds: Predictions, **options: object) -> tuple[Outcomes, Callable[[Tally], float]]:
         loss = of(preds, **options)
-        return Outcomes.of(preds, -loss, loss=loss), mean_loss
+        return Outcomes.of(preds, -loss, loss=loss), partial(mean_loss, other=other)
 
     return through
 
 
-def mean_loss(t: Tally) -> float:
-    """The risk at full coverage.
+def mean_loss(t: Tally, other: Other | None = None) -> float:
+    """The risk at full coverage; its limits allow for what `other` says, where it is given: a surprise not yet seen.
 
     >>> from howsure import tally
     >>> mean_loss(tally([0.9, 0.8], loss=[1.0, 3.0]))
     2.0
     """
+    del other
     return float(t.total / t.n)
+
+
+def other_nll(loss: float) -> float:
+    """The least that a label loses where another one, which is true, loses this much: -log(1 - exp(-loss)).
+
+    >>> round(other_nll(log(2)), 6)
+    0.693147
+    """
+    return -log(max(-expm1(-loss), 2.0**-53))
+
+
+def other_brier(loss: float) -> float:
+    """The same of two classes by the Brier score: 2(1 - sqrt(loss/2))^2.
+
+    >>> other_brier(0.0), other_brier(0.5)
+    (2.0, 0.5)
+    """
+    return 2 * max(0.0, 1 - sqrt(max(0.0, loss) / 2)) ** 2
 
 
 def _right(block: Blocks, n: Counts) -> Floats:
@@ -88,7 +111,7 @@ def _clipped_nll(preds: Predictions, eps: float | None = None) -> Floats:
     return np.clip(loss, -np.log1p(-eps), -np.log(eps))
 
 
-@metric(better="lower", bounds=(0, inf), takes="predictions", through=_through_loss(_clipped_nll))
+@metric(better="lower", bounds=(0, inf), takes="predictions", through=_through_loss(_clipped_nll, other_nll))
 def nll(preds: Predictions, eps: float | None = None) -> float:
     r"""Mean negative log likelihood, :math:`-\frac1n \sum_i \log p_{i,y_i}`, in nats.
 
@@ -101,7 +124,7 @@ def nll(preds: Predictions, eps: float | None = None) -> float:
     return _mean(_clipped_nll(preds, eps), preds)
 
 
-@metric(better="lower", bounds=(0, 2), takes="predictions", through=_through_loss(losses.brier))
+@metric(better="lower", bounds=(0, 2), takes="predictions", through=_through_loss(losses.brier, other_brier))
 def brier(preds: Predictions) -> float:
     r"""Mean squared distance to the one-hot label, :math:`\frac1n \sum_i \sum_k (p_{ik} - 1[y_i = k])^2`.
 

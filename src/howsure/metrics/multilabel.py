@@ -28,7 +28,7 @@ def wrong_labels(preds: Predictions) -> Bools:
     if not layout.whole:
         raise InputError(WHOLE)
     wrong: Bools = (preds.probs[:, 1] >= CALLED) != (preds.labels == 1)
-    return wrong.reshape(-1, layout.size)
+    return wrong.reshape(preds.n // layout.size, layout.size)
 
 
 def case_outcomes(preds: Predictions, *, exact: bool = False) -> Outcomes:
@@ -88,8 +88,8 @@ def pseudo_aucs(preds: Predictions) -> Floats:
     layout = preds.needs_labels("this number")
     if not layout.whole:
         raise InputError(WHOLE)
-    p = preds.probs[:, 1].reshape(-1, layout.size)
-    y: Bools = (preds.labels == 1).reshape(-1, layout.size)
+    p = preds.probs[:, 1].reshape(preds.n // layout.size, layout.size)
+    y: Bools = (preds.labels == 1).reshape(p.shape)
     w = np.ones(len(p)) if preds.weight is None else preds.weight[:: layout.size]
     return np.stack([_pseudo_auc(p[:, i], y[:, i], w) for i in range(layout.size)], axis=1)
 
@@ -132,7 +132,7 @@ def _widened(area: float, off: Floats, positive: Bools, w: Floats) -> float:
 def case_aucs(preds: Predictions) -> tuple[Outcomes, Callable[[Tally], float]]:
     """One row per case: its part of the mean AUC as a loss; the mean of these is the number."""
     layout, found = preds.needs_labels("macro_auroc"), pseudo_aucs(preds)
-    known = ~np.isnan(found[0])
+    known = ~np.isnan(found).any(axis=0)
     value: Floats = found[:, known].mean(axis=1)
     pick: Callable[[Array | None], Array | None] = lambda a: None if a is None else a[:: layout.size]
     group = None if layout.alone else pick(preds.group)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from math import inf, nan
 from typing import Literal
 
@@ -11,6 +10,7 @@ import numpy as np
 
 from howsure._core import check
 from howsure._core.check import Floats, InputError
+from howsure._core.frozen import frozen
 from howsure.curves import odds_ratio
 from howsure.curves.histograms import Histogram, histogram
 from howsure.metrics.binned_bounds import eor_bounds
@@ -149,7 +149,7 @@ def histogram_brier(h: Histogram) -> float:
     return float(np.dot(h.weight, h.p * (1 - h.p)))
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Bands:
     """Shares of samples in bands of promised accuracy, most trusted first; the last band is the rest.
 
@@ -189,7 +189,7 @@ def bands(t: Tally, levels: Sequence[float] = (0.99, 0.95)) -> Bands:
     cut = np.array([*ends, len(kept) - 1])
     count, hits = np.diff(kept[cut]), np.diff(right[cut])
     with np.errstate(invalid="ignore", divide="ignore"):
-        accuracy = np.where(count > 0, hits / count, nan)
+        accuracy = hits / count  # nan of nothing
     threshold = np.array([_lowest(t, at) for at in kept[cut[1:-1]].tolist()])
     return Bands(tuple(levels), count / kept[-1], accuracy, threshold)
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import nan
 from typing import NamedTuple
 
 import numpy as np
 
 from howsure._core.check import Floats
+from howsure._core.frozen import frozen
 from howsure.metrics.binary import as_positive
 from howsure.predictions import Predictions
 from howsure.tallies.tally import Tally
@@ -32,7 +32,7 @@ class Recalibration(NamedTuple):
     slope_error: float
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class LogOdds:
     """Outcome log odds as a spline of logit(p), linear beyond the outer knots; a straight line without knots.
 

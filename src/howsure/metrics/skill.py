@@ -22,9 +22,9 @@ def skill(metric: Callable[[Predictions], float], preds: Predictions) -> float:
     >>> round(skill(brier, Predictions.from_probs([[0.8, 0.2], [0.3, 0.7]], [0, 1])), 2)
     0.74
     """
-    preds.needs_vector("skill")
+    k = preds.needs_vector("skill")
     weight = np.ones(preds.n) if preds.weight is None else preds.weight
-    share = np.bincount(preds.labels, weights=weight, minlength=preds.k or 0) / weight.sum()
+    share = np.bincount(preds.labels, weights=weight, minlength=k) / weight.sum()
     constant = Predictions.from_probs(np.tile(share, (preds.n, 1)), preds.labels, weight=preds.weight, renormalise=True)
     value, base = metric(preds), metric(constant)
     if base == 0:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import partial, reduce
 
 import numpy as np
@@ -11,6 +10,7 @@ import numpy as np
 from howsure._core import check
 from howsure._core.check import Array, Floats, Ints
 from howsure._core.exact import fixed_columns, fixed_sums, from_fixed
+from howsure._core.frozen import frozen
 from howsure.binning import Binning, equal_range
 from howsure.curves.reliability import uncertain_tally
 from howsure.metrics.binary import positive_tally
@@ -66,12 +66,12 @@ def classwise_ece(preds: Predictions, bins: int | Binning = 15) -> float:
     0.0
     """
     if not isinstance(bins, int):
-        preds.needs_vector("classwise_ece")
-        return float(np.mean([ece(positive_tally(preds, c), bins) for c in range(preds.k or 0)]))
+        k = preds.needs_vector("classwise_ece")
+        return float(np.mean([ece(positive_tally(preds, c), bins) for c in range(k)]))
     return class_cells(preds, bins).mean_gap()
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Cells:
     """Summed probabilities, and samples of the class, in every bin of every class; sums of parts add up.
 
@@ -142,7 +142,7 @@ def _probs(preds: Predictions, rows: slice) -> Floats:
         p *= preds.columns.max_prob[rows, None]
         return p
     part = values[:, rows] if values.ndim == 3 else values[rows]
-    return np.clip(mean_probs(Values(part, preds.kind == "logits")), 0.0, 1.0)
+    return mean_probs(Values(part, preds.kind == "logits"))
 
 
 def _bins(p: Floats, edges: Floats) -> Ints:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
 from typing import TypeAlias
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from howsure._core import check
 from howsure._core.check import Bools, Floats, InputError, Ints
+from howsure._core.frozen import frozen
 from howsure.policies.policy import Policy
 from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
@@ -19,7 +20,7 @@ MOST = 1_000_000  # combinations of thresholds that are tried
 Model: TypeAlias = Predictions | Callable[[Ints], Predictions]  # answers, or how to get them for some rows
 
 
-@dataclass(frozen=True)
+@frozen
 class CascadeResult:
     """What a cascade does on data: mean cost, accuracy of what it answers by itself, and of the whole system."""
 
@@ -29,7 +30,7 @@ class CascadeResult:
     shares: tuple[float, ...]  # answered by each model, then by the person
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class CascadeDecisions:
     """The answering stage of each sample (the number of models: the person) and its answer, -1 for the person."""
 
@@ -37,7 +38,7 @@ class CascadeDecisions:
     prediction: Ints
 
 
-@dataclass(frozen=True)
+@frozen
 class Cascade:
     """Ask the models in turn; each answers where its score reaches its threshold, the rest goes to a person.
 
@@ -85,7 +86,9 @@ class Cascade:
         are tried, on the score quantiles where there are more scores. Nothing is guaranteed: judge it on new
         data with `evaluate`. Where no combination reaches the accuracy, everything goes to the person.
         """
-        _checked(stages, costs, (human_cost, human_error, error_cost))
+        _checked(stages, costs)
+        money = (tuple(float(c) for c in costs), float(human_cost), float(human_error), float(error_cost))
+        nobody = cls((inf,) * len(stages), *money)
         n, size = len(stages[0]), max(2, int(MOST ** (1 / len(stages))) - 1)
         grids = [_candidates(np.asarray(o.score, dtype=np.float64), size) for o in stages]
         reached, answered, wrong = _tables(stages, grids)
@@ -97,29 +100,23 @@ class Cascade:
             good = answered - wrong >= accuracy * answered - 1e-9
             cost = np.where(good, cost, inf)
         at = np.unravel_index(int(cost.argmin()), cost.shape)
-        found = cls(
-            tuple(float(grid[i]) for grid, i in zip(grids, at, strict=True)),
-            tuple(float(c) for c in costs),
-            float(human_cost),
-            float(human_error),
-            float(error_cost),
-        )
+        found = replace(nobody, thresholds=tuple(float(grid[i]) for grid, i in zip(grids, at, strict=True)))
         return replace(found, expected=found.evaluate(stages))
 
     def evaluate(self, stages: Sequence[Outcomes]) -> CascadeResult:
         """Cost and accuracy of these thresholds on any data."""
-        _checked(stages, self.costs, (self.human_cost, self.human_error, self.error_cost))
+        _checked(stages, self.costs)
         stage = self._stage([np.asarray(o.score, dtype=np.float64) for o in stages])
         n, people = len(stage), len(self.costs)
         right = np.zeros(n, dtype=np.bool_)
         for i, o in enumerate(stages):
             right |= (stage == i) & np.asarray(o.correct)
         shares = np.bincount(stage, minlength=people + 1) / n
-        reached = 1 - np.concatenate(([0.0], np.cumsum(shares)[:-1]))
+        reached = 1 - np.concatenate(([0.0], np.cumsum(shares)))[:people]
         own = float(right.sum())
         answered = float((stage < people).sum())
         missed = (answered - own) / n + self.human_error * shares[people]
-        cost = float(np.dot(self.costs, reached[:people]) + self.human_cost * shares[people] + self.error_cost * missed)
+        cost = float(np.dot(self.costs, reached) + self.human_cost * shares[people] + self.error_cost * missed)
         accuracy = own / answered if answered else float("nan")
         return CascadeResult(cost, accuracy, float(1 - missed), tuple(shares.tolist()))
 
@@ -191,15 +188,13 @@ def _asked(model: Callable[[Ints], Predictions], rows: Ints) -> Predictions:
     return preds
 
 
-def _checked(stages: Sequence[Outcomes], costs: Sequence[float], rest: tuple[float, float, float]) -> None:
+def _checked(stages: Sequence[Outcomes], costs: Sequence[float]) -> None:
     if not stages or len(stages) != len(costs):
         raise InputError(f"{len(stages)} models have {len(costs)} costs; one cost per model is needed.")
     if len({len(o) for o in stages}) > 1:
         raise InputError("the models answered different numbers of samples; they must answer the same ones.")
     if any(o.correct is None for o in stages):
         raise InputError("a cascade needs right or wrong for each model; give correct=.")
-    if not all(0 <= c < inf for c in (*costs, *rest)) or rest[1] > 1:
-        raise InputError("costs must be finite and not negative, and human_error must lie in [0, 1].")
 
 
 def _candidates(score: Floats, size: int) -> Floats:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import inf, nan
 from typing import Protocol
 
@@ -12,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from howsure._core import check
 from howsure._core.check import Array, Bools, Floats, InputError
+from howsure._core.frozen import frozen
 from howsure.bounds import clopper_pearson_interval, proportion_limits
 from howsure.predictions.outcomes import Outcomes
 from howsure.tallies.tally import Tally
@@ -28,7 +28,7 @@ class Chosen(Protocol):
     def threshold(self) -> float: ...
 
 
-@dataclass(frozen=True)
+@frozen
 class Share:
     """A proportion with its limits; nan with (0, 1) where there was nothing to count."""
 
@@ -37,7 +37,7 @@ class Share:
     high: float
 
 
-@dataclass(frozen=True)
+@frozen
 class Expected:
     """Coverage and accuracy to expect, with intervals, and the counts behind them."""
 
@@ -76,7 +76,7 @@ def expected_on_new_data(
             accepted = score >= choose(o[~mine].tally()).threshold
             kept[mine] = accepted[mine]
             trials.append((float(accepted.mean()), float(o.right[accepted].mean()) if accepted.any() else nan))
-    return _predicted(kept, o, np.array(trials).reshape(-1, 2), level)
+    return _predicted(kept, o, np.array(trials).reshape(len(trials), 2), level)
 
 
 def _predicted(kept: Bools, o: Outcomes, trials: Floats, level: float) -> Expected:
@@ -107,7 +107,7 @@ def _prediction(count: float, n: float, influence: Floats, units: Units, choice:
     own = max(float(squares.sum()), value * (1 - value) * n) / n**2
     wider = (student(freedom(squares, units.many - 1), half) / student(inf, half)) ** 2
     variance = 2 * own * wider + choice
-    size = value * (1 - value) / variance if variance > 0 else n / 2 * min(1.0, units.many / units.n)
+    size = value * (1 - value) / variance if variance > 0 else n / 2 * units.many / units.n
     low, high = proportion_limits(value * size, size, half)
     return Share(value, float(low), float(high))
 
@@ -118,7 +118,7 @@ def folds_of(n: int, group: Array | None, folds: int, seed: int) -> Array:
     if group is None:
         return rng.permutation(n) % folds
     names, number = np.unique(group, return_inverse=True)
-    return (rng.permutation(len(names)) % folds)[number.reshape(-1)]
+    return (rng.permutation(len(names)) % folds)[number.ravel()]
 
 
 def count_kept(kept: Bools, correct: Bools, level: float = 0.95) -> Expected:
@@ -133,7 +133,7 @@ def share(count: int, n: int, level: float = 0.95) -> Share:
     return Share(count / n if n else nan, low, high)
 
 
-@dataclass(frozen=True)
+@frozen
 class Deferral:
     """One class or group at the operating point: its size, share deferred, and accuracy of both sides."""
 

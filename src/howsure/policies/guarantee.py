@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import ceil, inf, nan
 from typing import Literal
 
@@ -12,6 +12,7 @@ import numpy as np
 from howsure import bounds
 from howsure._core import check
 from howsure._core.check import InputError
+from howsure._core.frozen import frozen
 from howsure.policies.sequences import STEPS, Bound, Kept, given, search
 from howsure.predictions.outcomes import Outcomes
 from howsure.tallies.tally import Tally
@@ -20,7 +21,7 @@ Method = Literal["fixed_sequence", "fallback", "sgr"]
 CALLED = {"sgr": "SGR", "fixed_sequence": "fixed-sequence testing", "fallback": "fallback testing"}
 
 
-@dataclass(frozen=True)
+@frozen
 class Guaranteed:
     """A threshold whose true risk is above `risk` with probability at most `delta`, or the word that none is known.
 
@@ -102,7 +103,7 @@ def guaranteed_threshold(
     whole = (
         kept_counts(t, largest_group)
         if thresholds is not None or method == "sgr" or groups
-        else _kept_at_grid(t, bound)
+        else kept_at_steps(t, bound)
     )
     kept = kept_counts(one_of_each(t, seed)) if isinstance(t, Outcomes) and groups and bound != "groups" else whole
     how = _bound_for(kept, method, bound)
@@ -155,12 +156,12 @@ def kept_counts(t: Tally | Outcomes, largest_group: int | None = None) -> Kept:
         raise InputError("a guarantee counts independent labels, so weights are refused; drop weight=.")
     if table.approximate:
         raise InputError(f"a guarantee needs the exact scores, this tally is {table.approximate}; use the full one.")
-    count, loss = np.cumsum(table.count).astype(np.float64), np.cumsum(table.loss).astype(np.float64)
+    count, loss = table.ends.astype(np.float64), np.cumsum(table.loss).astype(np.float64)
     ideal = table.ideal
     return Kept(table.score, count, loss, table.zero_one, rows, None if ideal is None else ideal.loss, largest_group)
 
 
-def _kept_at_grid(t: Tally | Outcomes, bound: Bound | None) -> Kept:
+def kept_at_steps(t: Tally | Outcomes, bound: Bound | None) -> Kept:
     """Only the thresholds that a sequence can test, where counts are all that its bound reads."""
     table = t.tally() if isinstance(t, Outcomes) else t
     if bound == "betting" or not table.zero_one or table.weighted or table.approximate:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf
 
 import numpy as np
@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 
 from howsure._core import check
 from howsure._core.check import Floats, InputError
+from howsure._core.frozen import frozen
 from howsure.bounds import proportion
 from howsure.policies.policy import Decisions, Policy
 from howsure.predictions import Predictions
@@ -23,7 +24,7 @@ PUSH = 0.01  # how far one score moves the level of the surest tenth
 TICKET = re.compile(r"\d{1,18}-[0-9a-f]{12}", re.ASCII)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class OnlinePolicy:
     r"""A policy whose threshold moves with every audited label.
 
@@ -152,7 +153,7 @@ class OnlinePolicy:
 
 def _draws(seed: int, first: int, n: int) -> Floats:
     """Uniform numbers that belong to the samples `first`, `first` + 1, ...: the same in whatever pieces they come."""
-    blocks = range(first // BLOCK, (first + n - 1) // BLOCK + 1) if n else range(0)
-    drawn: list[Floats] = [np.random.default_rng([seed, BLOCK * block]).random(BLOCK) for block in blocks]
     start = first % BLOCK
+    blocks = range(first - start, first + n, BLOCK)
+    drawn: list[Floats] = [np.random.default_rng([seed, block]).random(BLOCK) for block in blocks]
     return np.concatenate([np.zeros(0), *drawn])[start : start + n]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf, isnan, nan
 from typing import Any, Literal
 
@@ -14,6 +14,7 @@ from howsure import scores
 from howsure._core import check
 from howsure._core.check import Array, Bools, Floats, InputError, Ints
 from howsure._core.frames import frame, preformatted
+from howsure._core.frozen import frozen
 from howsure._core.text import array_of
 from howsure.calibrators import Calibrator
 from howsure.policies.costs import cheapest, cost_matrix, cost_outcomes
@@ -28,7 +29,7 @@ By = Literal["class", "group", "label", "image"]
 DONT_KNOW = "I don't know"
 
 
-@dataclass(frozen=True)
+@frozen
 class Basis:
     """The data that a policy rests on, and what the threshold did there."""
 
@@ -39,7 +40,7 @@ class Basis:
     sha256: str = ""
 
 
-@dataclass(frozen=True)
+@frozen
 class Promise:
     """How the threshold was chosen. With `delta`: the risk exceeds `risk` with probability at most delta."""
 
@@ -51,7 +52,7 @@ class Promise:
     labels_needed: int | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Decisions:
     """One decision per sample. `accept` False is the answer "I don't know": the case goes to somebody else."""
 
@@ -85,7 +86,7 @@ class Decisions:
         return replace(self, ticket=None, **{name: pick(getattr(self, name)) for name in names})
 
 
-@dataclass(frozen=True)
+@frozen
 class Policy:
     """When the model may decide alone: calibrate, score, accept where score >= threshold, else defer.
 

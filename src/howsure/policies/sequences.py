@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache
 from math import ceil, log, log1p, nan
 from typing import Literal
@@ -14,6 +13,7 @@ import numpy as np
 from howsure import bounds
 from howsure._core import check
 from howsure._core.check import Floats, InputError, Ints
+from howsure._core.frozen import frozen
 from howsure.predictions.outcomes import Outcomes
 
 Bound = Literal["clopper_pearson", "hoeffding_bentkus", "betting", "groups"]
@@ -21,7 +21,7 @@ STEPS = 50  # coverages that the fixed sequence tests
 STARTS = {0.0: 0.5, 0.25: 0.1, 0.5: 0.15, 1.0: 0.25}  # coverage at which the fallback begins anew → its share of delta
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Kept:
     """Running counts over thresholds, strictest first. Losses stand in their own order for the betting bound."""
 
@@ -84,9 +84,10 @@ def _sgr(kept: Kept, risk: float, delta: float, how: Bound) -> tuple[int | None,
         z = (low + high + 1) // 2
         row = kept.at_rank(n - z + 1)
         upper = upper_bound(kept, row, delta / steps, how)
-        if upper < risk and (best[0] is None or row > best[0]):
-            best = (row, upper)
-        low, high = (low, z) if upper < risk else (z, high)
+        if upper < risk:  # a later z is never above it, so a later row is never stricter
+            high, best = z, (row, upper)
+        else:
+            low = z
     return best
 
 
@@ -106,9 +107,11 @@ def _fallback(kept: Kept, risk: float, delta: float, how: Bound, grid: Sequence[
 
     Wiens 2003: the chance of any wrong promise is at most delta, so the widest success counts.
     """
+    if not grid:
+        return None, nan
     starts = defaultdict[int, float](float)
     for c, part in STARTS.items():  # where no row has this coverage, the share goes to the first
-        starts[next((r for r in grid if kept.kept[r] >= c * kept.n - 1e-9), grid[0] if grid else -1)] += part
+        starts[next((r for r in grid if kept.kept[r] >= c * kept.n - 1e-9), grid[0])] += part
     best, carried = (None, nan), 0.0
     for row in grid:
         level = delta * starts[row] + carried

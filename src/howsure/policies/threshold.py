@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import inf, nan
 
 import numpy as np
 
 from howsure._core import check
 from howsure._core.check import Bools, Floats, InputError
+from howsure._core.frozen import frozen
 from howsure.metrics.risk_coverage import widest_row
 from howsure.predictions import Outcomes, Predictions
 from howsure.scores.softmax import normalised_entropy
 from howsure.tallies.tally import Tally
 
 
-@dataclass(frozen=True)
+@frozen
 class Threshold:
     """Accept where score >= threshold, and what that gave on the data; (inf, 0, nan) accepts nothing.
 
@@ -134,7 +135,7 @@ def threshold_at(t: Tally | Outcomes, value: float) -> Threshold:
     return replace(at_row(t, row if row >= 0 else None, f"score at least {value:g}"), threshold=float(value))
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Rejection:
     """Which answers an uncertainty limit keeps, and the error of both sides (nan where a side is empty)."""
 

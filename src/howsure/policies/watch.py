@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import log
 
 import numpy as np
 
 from howsure._core import check
 from howsure._core.check import Array, Bools, Floats, InputError, Ints
+from howsure._core.frozen import frozen
 from howsure.bounds import proportion
 from howsure.policies.policy import Decisions
 
@@ -24,11 +25,11 @@ LOW = (
 )  # a tail, and the share believed to be there
 TAIL = (0.005, 0.01, 0.02)  # further edges at the low end, for outliers
 BURSTS = 1 << 12  # bursts that are known again
-
+BLOCK = 1000  # samples whose ties are broken by one random generator
 LARGEST = 1e15  # of the log of a stake
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Evidence:
     """Counts of categories so far, and the log capital of each gambler who bets against exchangeability."""
 
@@ -43,10 +44,10 @@ class Evidence:
         if self.capital.ndim != 1 or not self.capital.size or not (self.capital <= LARGEST).all():
             raise InputError("capital", got="is not a list of logs", hint="make the watch again")
         if self.first is not None:
-            check.within(self.first, 0, 2**62, "first")
+            check.within(self.first, 1, 2**62, "first")
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Watch:
     r"""Whether the stream still looks like the reference data, judged at any time, as often as you like.
 
@@ -54,9 +55,10 @@ class Watch:
     independent and uniform (conformal p-values, smoothed at ties), and no gambler who bets on them can
     multiply his stake by 1/rate with more than probability `rate` *over the whole lifetime* (Ville). Half of
     `false_alarms` is spent on the score (20 bins and a finer low end, where some gamblers look for outliers), half
-    on the coverage. Fresh bets start every 100 samples with weights that sum to 1. Memory is constant. Stated for
-    exchangeable streams: where rows come in bursts that share their fate, give `bursts`, and the first row of each is
-    looked at. The scores of the reference must be new to the model. `alarms` names what was raised and when.
+    on the coverage. Fresh bets start every 100 samples with weights that sum to 1. Memory is constant, and how the
+    stream is cut into calls changes no bit. Stated for exchangeable streams: where rows come in bursts that share their
+    fate, give `bursts`, and the first row of each is looked at. The scores of the reference must be new to the model.
+    `alarms` names what was raised and when.
     Vovk, Gammerman & Shafer 2005, chapter 7; Vovk 2021.
 
     >>> from howsure.policies import Policy
@@ -79,9 +81,12 @@ class Watch:
     bursts: tuple[str, ...] = ()  # those that were looked at lately
     resets: tuple[str, ...] = ()  # reasons
     policy: str = ""  # the start of the digest of the policy whose decisions it watches; empty: of any
+    output: str = ""  # the file of decisions that it follows
+    written: int = 0  # lines of that file that it has seen
 
     def __post_init__(self) -> None:
-        check.within(self.false_alarms, 0, 1, "false_alarms")
+        check.within(self.written, 0, 2**62, "written")
+        proportion(self.false_alarms, "false_alarms")
         check.within(self.seed, 0, 2**62, "seed")
         check.within(self.seen, 0, 2**62, "seen")
         if self.edges.ndim != 1 or not (np.diff(check.no_nan(self.edges, "edges")) > 0).all():
@@ -92,7 +97,6 @@ class Watch:
     @classmethod
     def start(cls, reference: Decisions, *, false_alarms: float = 0.01, bins: int = 20, seed: int = 0) -> Watch:
         """Watch against these decisions. One half sets the bins, the other counts, so that ranks stay exact."""
-        proportion(false_alarms, "false_alarms")
         check.at_least(bins, 2, "bins")
         if len(reference) < 20:
             raise InputError(f"the reference has {len(reference)} samples; at least 20 are needed to watch against.")
@@ -111,7 +115,7 @@ class Watch:
         """The watch after these decisions; with `bursts`, one name per row, after the first row of each burst."""
         if bursts is not None:
             return self._first_of(made, bursts)
-        u = np.random.default_rng([self.seed, self.seen]).random((2, len(made)))
+        u = _ties(self.seed, self.seen, len(made))
         level = log(2 / self.false_alarms)
         bins = np.searchsorted(self.edges, made.score)
         score = _after(self.score, bins, u[0], self.seen, level)
@@ -142,6 +146,13 @@ class Watch:
         return {name: at for name, at in both.items() if at is not None}
 
 
+def _ties(seed: int, seen: int, n: int) -> Floats:
+    """How ties of the next n samples are broken, for score and coverage: by the number of the sample alone."""
+    blocks = range(seen // BLOCK, -(-(seen + n) // BLOCK))
+    drawn = [np.random.default_rng([BLOCK, seed, block]).random((2, BLOCK)) for block in blocks]
+    return np.concatenate([np.empty((2, 0)), *drawn], axis=1)[:, seen % BLOCK :][:, :n]
+
+
 def _after(e: Evidence, category: Ints, u: Floats, seen: int, level: float) -> Evidence:
     """The evidence after more samples; windows are cut where fresh bets start."""
     p = conformal_p(e.counts, category, u)
@@ -150,7 +161,7 @@ def _after(e: Evidence, category: Ints, u: Floats, seen: int, level: float) -> E
         if (seen + at) % WINDOW == 0:
             capital = np.logaddexp(capital, _fresh((seen + at) // WINDOW, len(capital)))
         stop = min(len(p), at + WINDOW - (seen + at) % WINDOW)
-        path = capital + np.cumsum(_gains(p[at:stop])[:, : len(capital)], axis=0)
+        path = np.cumsum(np.vstack((capital, _gains(p[at:stop])[:, : len(capital)])), axis=0)[1:]  # one after another
         over = np.flatnonzero(np.logaddexp.reduce(path, axis=1) >= level)
         if first is None and len(over):
             first = seen + at + int(over[0]) + 1

@@ -8,6 +8,7 @@ import numpy as np
 
 from howsure._core import check
 from howsure._core.check import Array, Bools, InputError, Ints
+from howsure._core.text import is_count
 
 TRUTH = {"true": 1, "false": 0}
 LONG = 60  # characters of names that a hint repeats
@@ -61,7 +62,10 @@ def _simple(found: Array) -> Array:
     if kinds and kinds <= {bool, np.bool_}:
         return found.astype(np.bool_)
     if kinds and kinds <= {int, float, np.int64, np.float64}:
-        return found.astype(np.float64) if kinds & {float, np.float64} else found.astype(np.int64)
+        try:
+            return found.astype(np.float64) if kinds & {float, np.float64} else found.astype(np.int64)
+        except OverflowError:  # whoever needs a number refuses it by its value
+            return found
     return found
 
 
@@ -109,6 +113,10 @@ def _column(a: Array, k: int, name: str) -> Array:
 
 def _named(texts: list[str], k: int, names: tuple[str, ...] | None, name: str) -> Ints:
     known = {text: i for i, text in enumerate(names or ())}
+    long = next((i for i, t in enumerate(texts) if not names and len(t) > 18 and t.lstrip("-").isdecimal()), None)
+    if long is not None:  # no int64
+        need = f"with {k} classes labels run from 0 to {k - 1}"
+        raise InputError(name, row=long, got=f"is {texts[long][:60]}", need=need)
     if not names and all(t.endswith(".0") and _is_whole(t[:-2]) for t in texts):  # as pandas writes whole numbers
         texts = [t[:-2] for t in texts]
     if not names and all(map(_is_whole, texts)):
@@ -132,4 +140,4 @@ def _named(texts: list[str], k: int, names: tuple[str, ...] | None, name: str) -
 
 
 def _is_whole(text: str) -> bool:
-    return text.strip().removeprefix("-").isdigit()
+    return is_count(text.strip().removeprefix("-"))

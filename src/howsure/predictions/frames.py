@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import NamedTuple, cast
 
 import numpy as np
 
 from howsure._core import check
 from howsure._core.check import Array, InputError, Ints
-from howsure._core.text import shortened
+from howsure._core.frozen import frozen
+from howsure._core.text import is_count, shortened
 from howsure.predictions.classes import missing, plain
 from howsure.predictions.naming import ALIASES, MANY_LABELS, NUMBERED
 
@@ -88,7 +89,7 @@ def known_classes(given: object, classes: Array) -> Ints:
     return np.array(found, dtype=np.int64)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Parts:
     """The columns of a table by the part they play, and the rest by name."""
 
@@ -129,7 +130,7 @@ class Parts:
             return None
         short = tuple(name.partition("_")[2] for name in self.names if name.startswith(tuple(NUMBERED)))
         if len(short) == len(self.names):
-            return None if all(part.isdigit() for part in short) else short
+            return None if all(map(is_count, short)) else short
         if labels is None or labels.dtype.kind not in "OU":
             return None
         ends = tuple(name.partition("_")[2] for name in self.names)
@@ -250,9 +251,7 @@ def _values(given: Mapping[str, str | Sequence[str]], there: Sequence[str]) -> t
 def _in_order(names: Sequence[str]) -> list[str]:
     """By number where all are numbered, else as they stand."""
     ends = [name.partition("_")[2] for name in names]
-    return (
-        [n for _, n in sorted(zip(map(int, ends), names, strict=True))] if all(e.isdigit() for e in ends) else [*names]
-    )
+    return [n for _, n in sorted(zip(map(int, ends), names, strict=True))] if all(map(is_count, ends)) else [*names]
 
 
 def _named(

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from howsure._core import check
 from howsure._core.check import Array, Floats, InputError, Ints
+from howsure._core.frozen import frozen
 from howsure.predictions.outcomes import Outcomes
 from howsure.predictions.predictions import Predictions
 from howsure.tallies.tally import Tally
@@ -18,7 +18,7 @@ SURE = 0.9  # confidence from which a pixel counts as sure
 SCORES = ("mean_confidence", "mean_certainty", "sure_pixels")
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Images:
     """One row per image: Dice of each foreground class (images, classes), and scores by name, higher = trust more.
 

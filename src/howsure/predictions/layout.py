@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import Literal
 
 import numpy as np
 
 from howsure._core.check import Array, Bools, Ints
+from howsure._core.frozen import frozen
 
 Parts = Literal["labels", "pixels"]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Layout:
     """Which unit and which place in it each row stands for.
 

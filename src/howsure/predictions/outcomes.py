@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from typing import TypedDict, Unpack
 
@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 
 from howsure._core import check
 from howsure._core.check import Array, Bools, Floats, InputError, Ints
+from howsure._core.frozen import frozen
 from howsure.predictions.predictions import Predictions
 from howsure.tallies.build import tally
 from howsure.tallies.tally import Tally
@@ -24,7 +25,7 @@ class Outcome(TypedDict, total=False):
     loss: ArrayLike
 
 
-@dataclass(frozen=True, eq=False, init=False)
+@frozen(eq=False)
 class Outcomes:
     """Aligned columns: score, correct or loss, and where known weight, id and group.
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
-from typing import Literal, TypedDict, Unpack
+from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,11 +13,14 @@ from numpy.typing import ArrayLike
 from howsure._core import check
 from howsure._core.budget import fits
 from howsure._core.check import Array, Bools, Floats, InputError, Ints
+from howsure._core.frozen import frozen
 from howsure.predictions.classes import class_numbers
 from howsure.predictions.columns import Columns, Values, columns, mean_probs
-from howsure.predictions.frames import Parts, asked, known_classes, parts_of
 from howsure.predictions.layout import Layout, regular
 from howsure.predictions.unanswered import Unanswered
+
+if TYPE_CHECKING:
+    from howsure.predictions.frames import Parts
 
 Kind = Literal["logits", "probs", "confidence"]
 COLUMNS: tuple[Literal["ids", "group", "weight"], ...] = ("ids", "group", "weight")
@@ -46,7 +49,7 @@ class Checked(TypedDict):
     attributes: dict[str, Array] | None
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen(eq=False)
 class Predictions:
     """One classifier's answers to n samples of k classes. Make it with one of the `from_` constructors.
 
@@ -281,6 +284,8 @@ class Predictions:
         >>> Predictions.from_estimator(Known(["ill", "well"], [[0.2, 0.8]]), ["a patient"], ["well"])
         <Predictions: n=1, k=2, probs, accuracy 1>
         """
+        from howsure.predictions.frames import asked, known_classes  # only where a model or a table comes in
+
         said = asked(model, X)
         labels = None if y is None else known_classes(y, said.classes)
         columns.setdefault("class_names", [str(c) for c in said.classes.tolist()])
@@ -325,6 +330,8 @@ class Predictions:
         """
         names = {"labels": label, "probs": probs, "logits": logits, "confidence": confidence, "correct": correct}
         names |= {"prediction": prediction, "ids": id, "group": group, "weight": weight}
+        from howsure.predictions.frames import parts_of
+
         t = parts_of(frame, {part: given for part, given in names.items() if given is not None}, many=multilabel)
         beside: Extras = {"ids": t.one("ids"), "group": t.one("group"), "weight": t.one("weight")}
         beside["attributes"] = t.rest
@@ -412,7 +419,8 @@ class Predictions:
             what = (
                 "have a loss instead of right and wrong; use preds.loss"
                 if self.graded
-                else "do not say which answers are right"
+                else "do not say which answers are right: add correct (0 or 1), or label and prediction. "
+                "A score that is the probability of class 1 is read with --name probs=score (names={'probs': 'score'})"
             )
             raise InputError(f"these predictions {what}.")
         return self.known_correct
@@ -459,10 +467,11 @@ class Predictions:
         """The values with the kind they are."""
         return Values(self.values, self.kind == "logits")
 
-    def needs_vector(self, what: str) -> None:
-        """Raise if only the top label is known."""
+    def needs_vector(self, what: str) -> int:
+        """The number of classes; raise if only the top label is known."""
         if self.kind == "confidence":
             raise InputError(_only_top(what))
+        return int(self.values.shape[-1])
 
     def __len__(self) -> int:
         return self.n
@@ -571,7 +580,10 @@ def _distribution(p: Array, given: object, renormalise: bool) -> Array:
         if wrong.any():
             i = check.first(wrong)
             found = what or f"sums to {total[i]:.6g}, expected 1"
-            hint = "Pass renormalise=True to divide each row by its sum, or Predictions.from_logits for logits."
+            hint = (
+                "Pass renormalise=True (--renormalise) to divide each row by its sum, "
+                "or Predictions.from_logits for logits."
+            )
             if outside[i] > tolerance:
                 hint = "Are these logits? Use Predictions.from_logits, or call them logits in the file."
                 hint = "Are these percentages? Divide them by 100." if _percentages(p, total) else hint

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import fields
+
+from howsure._core.frozen import frozen
 
 
-@dataclass(frozen=True)
+@frozen
 class Unanswered:
     """How many questions have no answer, and why; `+` merges two data sets.
 

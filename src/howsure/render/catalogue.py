@@ -7,13 +7,14 @@ because renderers read its words. To add a number, add its entry.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from typing import Literal
 
 from howsure import metrics
+from howsure._core.frozen import frozen
 from howsure.binning import equal_range
-from howsure.metrics.mean_loss import mean_loss
+from howsure.metrics.mean_loss import mean_loss, other_brier, other_nll
 from howsure.metrics.vectors import Cells
 from howsure.render.model import Better
 
@@ -35,7 +36,7 @@ MAIN = (
 SHARES = ("accuracy", "exact_match", f"top_{TOP_K}_accuracy", "coverage_at_risk_0.01", "coverage_at_risk_0.05")
 
 
-@dataclass(frozen=True)
+@frozen
 class Item:
     """One number: its name in the JSON, the question it answers, its title and what it says in one line.
 
@@ -148,8 +149,17 @@ CATALOGUE: tuple[Item, ...] = (
         on="images",
         measure=metrics.aurc,
     ),
-    _classes("nll", WORTH, "NLL", "mean -log probability of the label, nats", "nll", mean_loss),
-    _classes("brier", WORTH, "Brier", "squared distance to the truth, all classes", "brier", mean_loss),
+    _classes(
+        "nll", WORTH, "NLL", "mean -log probability of the label, nats", "nll", partial(mean_loss, other=other_nll)
+    ),
+    _classes(
+        "brier",
+        WORTH,
+        "Brier",
+        "squared distance to the truth, all classes",
+        "brier",
+        partial(mean_loss, other=other_brier),
+    ),
     _classes(
         "uce",
         READ,

@@ -18,6 +18,7 @@ from numpy.typing import ArrayLike
 
 from howsure import curves
 from howsure._core.check import Array, InputError, Ints
+from howsure._core.frozen import frozen
 from howsure._core.optional import need
 from howsure.curves import Curve
 from howsure.predictions import Predictions
@@ -159,7 +160,7 @@ class Probable(Protocol):
     def predict_proba(self, X: object, /) -> ArrayLike: ...
 
 
-@dataclass(frozen=True)
+@frozen
 class Displays:
     """One kind of display: how its curve is made, and how it is drawn."""
 

@@ -20,6 +20,7 @@ from howsure.render.steps import steps
 from howsure.render.tables import Sheet, Table
 from howsure.render.words import (
     ARROWS,
+    about_limits,
     by_question,
     evidence,
     headline,
@@ -30,7 +31,6 @@ from howsure.render.words import (
     number,
     origin,
     percent,
-    sentence,
     shared,
     streamed,
     value,
@@ -128,7 +128,7 @@ def _parts(report: ReportData) -> dict[str, object]:
         "questions": [
             (q, [_metric(name, e, told) for name, e in found.items()]) for q, found in by_question(report["metrics"])
         ],
-        "told": sentence(told),
+        "told": about_limits(report["metrics"]),
         "heat": pictures.heat(views.get("confusion")),
         "taken": _taken(views.get("confusion")),
         "sliced": _known(sections.slices(report.get("slices"))),

@@ -15,15 +15,16 @@ from howsure.render.tables import Sheet, Table
 from howsure.render.words import NONE, between_percent, level, number, origin, percent, points
 
 SHOWN = 10  # parts of a long table
+BESIDE = 5  # periods beside each other
 
 
 def sheet(data: MonitorData) -> Sheet:
     """Everything that is printed of a monitor."""
     months = data["months"]
-    found = [_months(data), _policy(data), _labelled(data), _limits(data), *(_drift(m, data) for m in months)]
-    for m in months:
-        parts = ((m["estimate"]["classes"], "answer"), (m["estimate"]["groups"], "group"))
-        found += [_parts(some, what, f", {m['name']}") for some, what in parts]
+    found = [_months(data), _policy(data), _labelled(data), _limits(data), _drift(data)]
+    last = months[-1]
+    for what, of in (("answer", _answers), ("group", _groups)):
+        found += [_parts(of(last), what, f", {last['name']}"), _over_time(months, what, of)]
     head = f"{_many(months)} beside {data['reference']['n']:,} labelled rows · {level(data['level'])} limits"
     return Sheet(head, verdict(data), [table for table in found if table.rows], _remarks(data))
 
@@ -44,9 +45,8 @@ def verdict(data: MonitorData) -> list[str]:
         out.append(f"In {last['name']}: {said}{_beside(now, past)}.")
     if (come := last["labelled"]) is not None:
         within = "within" if come["held"] else "outside"
-        out.append(
-            f"The {come['n']:,} labels that came say {_share(come['accuracy'])}, {within} the estimate's limits."
-        )
+        who = "The one label that came says" if come["n"] == 1 else f"The {come['n']:,} labels that came say"
+        out.append(f"{who} {_share(come['accuracy'])}, {within} the estimate's limits.")
     out.append(_drifted(data["months"]))
     return out
 
@@ -153,13 +153,24 @@ def _limits(data: MonitorData) -> Table:
     return Table("Stated limits", ["", "limit", "value", "compared", "least", "by", "met"], rows)
 
 
-def _drift(month: MonthData, data: MonitorData) -> Table:
-    title = f"Drift, {month['name']} ({level(data['drift_level'])} for all {data['tests']} tests together)"
-    rows = [
-        [d["column"], number(d["effect"], 3), d["measure"], f"{d['p']:.2g}", "yes" if d["drifted"] else "no", _moved(d)]
-        for d in month["drift"]
-    ]
-    return Table(title, ["column", "effect", "which is", "p", "drifted", "moved most (reference to now)"], rows)
+def _drift(data: MonitorData) -> Table:
+    """All tests of one period; of several periods those that found something."""
+    months = data["months"]
+    title = f"Drift ({level(data['drift_level'])} for all {data['tests']} tests together)"
+    if len(months) == 1:
+        head = ["column", "effect", "which is", "p", "drifted", "moved most (reference to now)"]
+        return Table(title, head, [[*_test(d, d["measure"]), "yes" if d["drifted"] else "no", _moved(d)]
+                                   for d in months[0]["drift"]])  # fmt: skip
+    found = [(m["name"], d) for m in months for d in m["drift"] if d["drifted"]]
+    measures = {d["column"]: d["measure"] for _, d in found}
+    said = "; ".join(f"of {column} the {measure}" for column, measure in measures.items())
+    rows = [[name, *_test(d), _moved(d)] for name, d in found]
+    note = f"Those beyond chance; the JSON has all. Effect: {said}."
+    return Table(title, ["", "column", "effect", "p", "moved most"], rows, note)
+
+
+def _test(d: DriftData, *more: str) -> list[str]:
+    return [d["column"], number(d["effect"], 3), *more, f"{d['p']:.2g}"]
 
 
 def _moved(d: DriftData) -> str:
@@ -206,6 +217,25 @@ def _parts(parts: list[PartData], what: str, of: str = "") -> Table:
     return Table(f"By {what}{of}{some}", head, rows)
 
 
+def _answers(month: MonthData) -> list[PartData]:
+    return month["estimate"]["classes"]
+
+
+def _groups(month: MonthData) -> list[PartData]:
+    return month["estimate"]["groups"]
+
+
+def _over_time(months: list[MonthData], what: str, of: Callable[[MonthData], list[PartData]]) -> Table:
+    """The same parts as in the table of the last period, beside those before it."""
+    if len(months) == 1:
+        return Table("", [], [])
+    shown, last = months[-BESIDE:], of(months[-1])[:SHOWN]
+    columns = [{p["name"]: percent(p["accuracy"]["value"], 2) for p in of(m)} for m in shown]
+    rows = [[p["name"], percent(p["reference"], 2), *(c.get(p["name"], NONE) for c in columns)] for p in last]
+    some = f", the last {BESIDE} of {len(months)} periods" if len(months) > BESIDE else " in each period"
+    return Table(f"Accuracy by {what}{some}", [what, "in the reference", *(m["name"] for m in shown)], rows)
+
+
 def _remarks(data: MonitorData) -> list[str]:
     """What no number here would show, and what is odd about the data."""
     out = [f"{m['name']}: {note}" for m in data["months"] for note in m["estimate"]["notes"]]
@@ -215,7 +245,7 @@ def _remarks(data: MonitorData) -> list[str]:
 
 def page(data: MonitorData) -> str:
     """The whole page; everything on it comes from the monitor."""
-    shown, pictures = sheet(data), [*_line(data), *(_distributions(data, m) for m in data["months"])]
+    shown, pictures = sheet(data), [*_line(data), _distributions(data)]
     sources = [pair for p in data["provenance"].values() for pair in origin(data["howsure"], p)]
     return render(
         "monitor.html.j2",
@@ -265,25 +295,26 @@ def _below(v: float) -> float:
     return next((low for low in (0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.2) if low < v), 0.0)
 
 
-def _distributions(data: MonitorData, month: MonthData) -> Picture:
-    """Scores of the reference as bars, of the new data as a line, and the threshold."""
-    bars = data["reference"]["bars"]
-    f = svg.frame((data["low"], data["high"]), (0, top([*bars, *month["bars"]])), (data["score"], "share of rows"),
-                  (svg.plain, svg.percent))  # fmt: skip
+def _distributions(data: MonitorData) -> Picture:
+    """Scores of the reference as bars, of the last period as a line, of those before it as thin ones; the threshold."""
+    bars, (*before, last) = data["reference"]["bars"], data["months"]
+    most = top([*bars, *(share for m in data["months"] for share in m["bars"])])
+    f = svg.frame((data["low"], data["high"]), (0, most), (data["score"], "share of rows"), (svg.plain, svg.percent))
     cuts = edges(data["low"], data["high"], len(bars))
     across = [x for both in pairwise(cuts) for x in both]
-    up = [y for share in month["bars"] for y in (share, share)]
-    marks = [svg.bars(f, cuts, [0.0] * len(bars), bars, "right"), svg.line(f, across, up, "main")]
-    legend = [("reference", "right"), (month["name"], "main")]
+    marks = [svg.bars(f, cuts, [0.0] * len(bars), bars, "right")]
+    for month, kind in (*((m, "thin") for m in before), (last, "main")):
+        marks.append(svg.line(f, across, [y for share in month["bars"] for y in (share, share)], kind))
+    legend = [("reference", "right"), *([("earlier periods", "thin")] if before else []), (last["name"], "main")]
     if data["threshold"] is not None:
         marks.append(_threshold(f, data["threshold"]))
         legend.append(("threshold", "ideal"))
-    title = f"Scores of {month['name']} beside the reference"
-    read = "Where the line leaves the bars, scores have moved."
     middle = middles(cuts)
-    series = {"reference": {"x": middle, "y": bars}, month["name"]: {"x": middle, "y": month["bars"]}}
-    name = f"scores-{month['name']}"
-    return drawn(name, f"Scores, {month['name']}", read, f, marks, series, said=title, legend=tuple(legend))
+    series: dict[str, dict[str, Column]] = {"reference": {"x": [*middle], "y": [*bars]}}
+    series |= {m["name"]: {"x": [*middle], "y": [*m["bars"]]} for m in data["months"]}
+    read = "Where a line leaves the bars, scores have moved."
+    said = f"Scores of {last['name']}{' and the periods before it' if before else ''} beside the reference"
+    return drawn("scores", "Scores", read, f, marks, series, said=said, legend=tuple(legend))
 
 
 def _threshold(f: svg.Frame, at: float) -> Markup:

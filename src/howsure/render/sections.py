@@ -33,6 +33,7 @@ from howsure.render.steps import steps
 from howsure.render.tables import Sheet, Table
 from howsure.render.words import (
     ARROWS,
+    about_limits,
     between,
     between_percent,
     between_points,
@@ -50,7 +51,6 @@ from howsure.render.words import (
     percent,
     points,
     reasons,
-    sentence,
     shared,
     signed,
     value,
@@ -108,8 +108,8 @@ def sheet(report: ReportData, *, full: bool = False, page: bool = False) -> Shee
     shown = by_question(report["metrics"]) if full else [("The numbers that matter", main)]
     told = shared(report["metrics"])
     numbers = [_metrics(question, metrics, told) for question, metrics in shown]
-    if told:  # once, below the last of them
-        numbers[-1] = replace(numbers[-1], note=sentence(told))
+    if numbers:  # once, below the last of them
+        numbers[-1] = replace(numbers[-1], note=about_limits(report["metrics"]))
     found = [
         changes(report["calibration"]),
         *numbers,

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
 from math import ceil, floor, log10
 
 from markupsafe import Markup, escape
+
+from howsure._core.frozen import frozen
 
 WIDTH, HEIGHT = 340, 252
 LEFT, RIGHT, TOP, BOTTOM = 58, 14, 30, 44
@@ -34,7 +35,7 @@ def short(v: float) -> str:
     return f"{v:.4g}"
 
 
-@dataclass(frozen=True)
+@frozen
 class Scale:
     """Values from low to high on the pixels from start to end; `log` draws logarithms of positive values."""
 
@@ -54,7 +55,7 @@ def _log(v: float) -> float:
     return log10(max(v, 1e-300))
 
 
-@dataclass(frozen=True)
+@frozen
 class Frame:
     """The paper of one picture: two scales, their names and how their numbers are written."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from io import StringIO
 from textwrap import wrap
 
@@ -14,6 +13,7 @@ from rich.padding import Padding
 from rich.table import Table as Grid
 from rich.text import Text
 
+from howsure._core.frozen import frozen
 from howsure._core.text import printable, printable_lines
 
 GAP = 2  # between two columns
@@ -24,7 +24,7 @@ WORDS = ("infinite", "undefined", "none")  # that stand in for a number
 BELONGS = ("", "interval")  # headings of columns that say more about the one to their left
 
 
-@dataclass(frozen=True)
+@frozen
 class Table:
     """Rows of text under their headings; the first cell of a row is its name. `note` explains the table."""
 
@@ -90,7 +90,7 @@ class Table:
         return grid
 
 
-@dataclass(frozen=True)
+@frozen
 class Sheet:
     """A headline, sentences, remarks, tables and what to do next: what a terminal and a Markdown file show."""
 
@@ -120,20 +120,21 @@ class Sheet:
             yield from self._steps(options.max_width)
 
     def _steps(self, room: int) -> Iterator[RenderableType]:
-        """Command and purpose side by side where there is room for all, else the purpose below; never broken."""
+        """Command and purpose side by side where there is room for all, else the purpose below; no word is broken."""
         longest = max(cell_len(run) for run, _ in self.steps)
         beside = longest + GAP + 2 + max(cell_len(why) for _, why in self.steps) <= room
         for run, why in self.steps:
             if beside:
                 yield Text(f"  {run:{longest}}  {why}")
             else:
-                yield Padding(Text("\n".join(broken(run, room, indent=2))), (0, 0, 0, 2))
+                lines = [f"  {line}" for line in broken(run, room, indent=2)]
+                yield Text("\n".join(lines), no_wrap=True, overflow="ignore")  # a long path goes past the edge
                 yield Padding(Text(why), (0, 0, 0, 6))
 
     def text(self, width: int = 110) -> str:
         """Plain text of a fixed width."""
         out = StringIO()
-        Console(file=out, width=width, no_color=True, highlight=False).print(self)
+        Console(file=out, width=width, no_color=True, highlight=False).print(self, crop=False)
         return "\n".join(line.rstrip() for line in out.getvalue().splitlines()) + "\n"
 
     def markdown(self) -> str:

@@ -11,6 +11,7 @@ from howsure.render.catalogue import BY_NAME, QUESTIONS, READ, SHARES
 from howsure.render.model import Difference, Entry, Input, Metrics, Number, Provenance, ReportData, Streamed, Value
 
 NONE = "none"  # stands for a number that there is not; `reasons` says why
+WIDE = "Where errors are few or a gap may be chance, intervals are wide: they hold the truth more often than stated."
 ARROWS = {"lower": "↓", "higher": "↑", "zero": "→0"}
 
 
@@ -160,16 +161,35 @@ def sentence(texts: Iterable[str]) -> str:
     return " ".join(f"{text[:1].upper()}{text[1:].rstrip('.')}." for text in texts if text)
 
 
+def about_limits(metrics: Metrics) -> str:
+    """What is said once of all limits: what makes them unsafe, else where they hold the truth more often than stated.
+
+    >>> about_limits({"aurc": {"value": 0.1, "better": "lower"}})
+    ''
+    """
+    if not any(limits(name, entry) for name, entry in metrics.items()):
+        return ""
+    return sentence(shared(metrics)) or WIDE
+
+
 def note(name: str, entry: Entry, told: Iterable[str] = ()) -> str:
     """What the number says, why it has no limits, or why there is none; `told` are notes that stand elsewhere."""
     why = entry.get("why", "")
     if entry["value"] is None:
         return why
     bare = "" if limits(name, entry) or not why else f"no limits: {why}"
-    floor = f"{number(entry['floor'])} by chance alone" if "floor" in entry else ""
     own = entry.get("note", "")
-    said = (meaning(name).says, anchors(entry), floor, certain(entry), bare, "" if own in told else own)
+    said = (meaning(name).says, anchors(entry), floor(entry), certain(entry), bare, "" if own in told else own)
     return "; ".join(filter(None, said))
+
+
+def floor(entry: Entry) -> str:
+    """What a calibrated model would show of a calibration error.
+
+    >>> floor({"value": 0.02, "better": "lower", "floor": 0.01})
+    '0.01 by chance alone'
+    """
+    return f"{number(entry['floor'])} by chance alone" if "floor" in entry else ""
 
 
 def anchors(entry: Entry) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from math import isfinite, nan
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ import numpy as np
 from howsure import metrics
 from howsure._core.check import InputError
 from howsure._core.frames import frame
+from howsure._core.frozen import frozen
 from howsure.calibrators import Calibrator, Identity
 from howsure.calibrators.change import Change, Number, changes_of
 from howsure.calibrators.choice import (
@@ -37,7 +37,7 @@ SCALING = ("temperature", "vector", "matrix")
 MEANT = ("ece", "nll", "correctness_nll")  # what calibration is for
 
 
-@dataclass(frozen=True)
+@frozen
 class CalibrationReport:
     """The outcome of `calibration_report`.
 

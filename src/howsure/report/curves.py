@@ -21,7 +21,7 @@ BINS = {"equal_range": equal_range(15), "equal_size": equal_size(15), "adaptive"
 def drawn(s: Summary) -> dict[str, CurveData]:
     """Every curve of a data set, by name."""
     t = s.tally
-    rows = len(t.score)
+    rows = t.distinct
     top, bottom = thinned(t, shown(rows)), thinned(t, shown(rows), bottom_up=True)
     found = {
         "risk_coverage": (curves.risk_coverage(top), rows),
@@ -57,8 +57,8 @@ def shown(points: int) -> Ints:
 def thinned(t: Tally, rows: Ints, *, bottom_up: bool = False) -> Tally:
     """A tally whose curve is that of `t` at these rows: each row with all before it, counted from the top or bottom."""
     step = -1 if bottom_up else 1
-    score = t.score[::step][rows]
-    count, loss = (np.diff(np.cumsum(column[::step])[rows], prepend=0)[::step] for column in (t.count, t.loss))
+    score, kept, lost = t.running(rows, bottom_up=bottom_up)
+    count, loss = (np.diff(column, prepend=0)[::step] for column in (kept, lost))
     with np.errstate(invalid="ignore", over="ignore"):  # infinite scores rank; their claim is never read
         return from_rows(score[::step], count, loss)
 
@@ -77,10 +77,10 @@ def _uncertainty(t: Tally) -> tuple[Curve, int]:
 
 def rejection(t: Tally) -> tuple[Curve, int]:
     """Error of the kept against the largest entropy that is kept, from the same tally, and how many points it has."""
-    kept = thinned(t, shown(len(t.score)), bottom_up=True)  # small entropies are kept first
+    kept = thinned(t, shown(t.distinct), bottom_up=True)  # small entropies are kept first
     wrong = (kept.count - kept.loss)[::-1]
     cumulated = np.cumsum(kept.count[::-1])
     entropy = kept.score[::-1]
     labels = ("largest normalised entropy kept", "error of the kept")
     curve = Curve(entropy, np.cumsum(wrong) / cumulated, cumulated.astype(np.float64), 0.0 - entropy, labels=labels)
-    return curve, len(t.score)
+    return curve, t.distinct

@@ -7,7 +7,7 @@ import numpy as np
 from howsure import curves, metrics
 from howsure._core.check import Floats, InputError, Ints
 from howsure.bounds import proportion_limits
-from howsure.policies.guarantee import kept_counts
+from howsure.policies.guarantee import kept_at_steps
 from howsure.policies.sequences import Kept, step_rows, upper_bound
 from howsure.render.model import Calling, CorpData, Deciding, Metrics, Points, TestedSteps, curve_json
 from howsure.report.catalogue import is_claim
@@ -68,7 +68,7 @@ def _guarantee(s: Summary, level: float) -> tuple[TestedSteps | None, str | None
     if s.shape.grouped:
         return None, GROUPED
     try:
-        kept = kept_counts(s.tally)
+        kept = kept_at_steps(s.tally, "clopper_pearson")
     except InputError as e:
         return None, str(e)
     rows = step_rows(kept)

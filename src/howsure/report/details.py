@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 
 from howsure._core.check import Array, Bools, Floats, Ints
+from howsure._core.frozen import frozen
 from howsure.predictions.outcomes import Outcomes
 from howsure.render.catalogue import On
 from howsure.report.samples import MANY_CLASSES, Columns, Samples, Shape, outcomes_of
@@ -22,7 +22,7 @@ LIMIT = 50_000_000  # numbers of single samples that are held for limits of grou
 ROUNDING = 1e-12  # of summed weights
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Question:
     """What is asked of every sample: thresholds and bars of the first score, classes, and whether to hold it."""
 
@@ -39,7 +39,7 @@ class Question:
         return self.hold or self.near or self.keys is not None
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Held:
     """Columns of single samples that begin at a row of a file."""
 
@@ -61,7 +61,7 @@ class Held:
         return outcomes_of(self, on, score)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Details:
     """The answers: wrong answers near the truth per bar, deferred samples per class and threshold, single samples."""
 
@@ -95,7 +95,7 @@ def question_of(t: Tally, shape: Shape, keys: Array | None, numbers: int) -> Que
 
 def operating_rows(t: Tally) -> Ints:
     """Rows of at most 200 thresholds, spread evenly over coverage, most trusted first."""
-    kept = np.cumsum(t.count)
+    kept = t.ends
     at: Floats = np.linspace(0, float(kept[-1]), POINTS + 1)[1:] - (ROUNDING * float(t.n) if t.weighted else 0)
     rows: Ints = np.searchsorted(kept, at)
     return np.unique(rows.clip(max=len(kept) - 1))
@@ -103,7 +103,7 @@ def operating_rows(t: Tally) -> Ints:
 
 def asked_coverages(t: Tally) -> Floats:
     """For each of these rows, the smallest of the 200 coverages that leads to it."""
-    kept = np.cumsum(t.count)
+    kept = t.ends
     at = np.arange(1, POINTS + 1) / POINTS
     found = np.searchsorted(kept, at * float(kept[-1]) - ROUNDING * float(t.n)).clip(max=len(kept) - 1)
     return at[np.unique(found, return_index=True)[1]]

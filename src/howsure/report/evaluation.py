@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 from howsure import curves
 from howsure._core.check import InputError
+from howsure._core.frozen import frozen
+from howsure._core.stages import told
 from howsure._core.version import __version__
 from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
@@ -44,7 +46,7 @@ from howsure.tallies.tally import Tally
 from howsure.uncertainty.claims import calibration_test
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Asked:
     """What a caller asks of a report beside the numbers: limits, and what it says of where the data come from."""
 
@@ -109,13 +111,19 @@ def evaluate(
 
 def report(s: Summary, asked: Asked) -> Report:
     """The report of a summary: of predictions in memory, or of all parts of a stream."""
-    sure, t = asked.sure, s.tally
+    sure, t, further = asked.sure, s.tally, list(s.tallies)[1:]
+    part = told("measuring", ["numbers", "findings", "promises", *further, "pictures", "parts"])
+    next(part)
     items = catalogue.possible(s.shape, t, many_labels=s.labels is not None, images=s.images is not None)
     numbers = anchored(measured(items, s, s.first, sure), t)
+    next(part)
     found = [*asked.notices, *findings(case_of(s)), *_changes(asked)]
     names, source = s.shape.class_names, s.source("score", s.first)
+    next(part)
     promised, test = guarantees(source, s.n, sure.level), _claims_test(source, sure.seed)
     past = None if asked.before is None else Summary.of(asked.before, [asked.score])
+    others = {name: _further(s, name, sure) for name in islice(part, len(further))}
+    next(part)
     data: ReportData = {
         "howsure": __version__,
         "schema": SCHEMA,
@@ -131,13 +139,14 @@ def report(s: Summary, asked: Asked) -> Report:
         ),
         "guarantees": promised,
         "metrics": numbers,
-        "scores": {name: _further(s, name, sure) for name in list(s.tallies)[1:]},
+        "scores": others,
         "curves": {**drawn(s), **_curves_before(past)},
         "views": views(s, sure.level, None if s.images is not None else asked.images),
         "binary": binary(s, sure.level, sure.seed, asked.thresholds),
         "calibration": _calibration(asked),
         "findings": found,
     }
+    next(part)
     if past is not None:
         data["views"]["before"] = {"histogram": histogram(past), "scatter": scatter(past)}
     if test is not None:

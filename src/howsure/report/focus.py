@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from howsure._core.check import Array, Floats, InputError
+from howsure._core.frozen import frozen
+from howsure._core.text import is_count
 from howsure.predictions import Predictions
 from howsure.predictions.images import SCORES
 
@@ -22,7 +24,7 @@ MISSING = "missing"
 By = str | Sequence[str] | Mapping[str, ArrayLike]
 
 
-@dataclass(frozen=True)
+@frozen
 class Cut:
     """A column whose values are slices; numbers fall into bins between `edges`, or into `bins` of equal size."""
 
@@ -72,7 +74,7 @@ class Cut:
         return found
 
 
-@dataclass(frozen=True)
+@frozen
 class Focus:
     """The class that counts as positive (None: class 1 of two), the columns that are cut into slices, and with
     `loss="dice"` images beside their pixels."""
@@ -151,7 +153,7 @@ def focused(focus: Focus, cuts: Sequence[Cut]) -> Focus:
 
 
 def _whole(text: str, given: str) -> int:
-    if not text.isdigit() or int(text) < 2:
+    if not is_count(text) or int(text) < 2:
         raise InputError(f"{given!r}: a number of bins of at least 2 is needed, or edges as in age:40,60.")
     return int(text)
 

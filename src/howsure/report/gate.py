@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import partial
 from statistics import NormalDist
 from typing import Literal, NamedTuple
 
 from howsure import metrics
 from howsure._core.check import InputError
+from howsure._core.frozen import frozen
 from howsure.predictions import Predictions
 from howsure.render.catalogue import RANK, Item, item
 from howsure.render.model import Entry, ReportData
@@ -25,7 +25,7 @@ WITH_ARGUMENT = {"coverage_at_risk": "risk", "risk_at_coverage": "coverage"}
 WATCHED = ("accuracy", "aurc", "ece")
 
 
-@dataclass(frozen=True)
+@frozen
 class Limit:
     """`name` must stay below (`max`) or above (`min`) `limit`; an argument such as the risk where it needs one."""
 
@@ -40,7 +40,7 @@ class Limit:
         return self.name if self.argument is None else f"{self.name}_{self.argument:g}"
 
 
-@dataclass(frozen=True)
+@frozen
 class Verdict:
     """What was asked, what was found, and whether it is good enough; `other` is the number of the other side.
 

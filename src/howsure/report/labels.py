@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import nan
 
 import numpy as np
 
 from howsure import metrics
 from howsure._core.check import Array, InputError, Ints
+from howsure._core.frozen import frozen
 from howsure.bounds import proportion_limits
 from howsure.metrics.binary import positive_tally
 from howsure.metrics.multilabel import mean_known, wrong_labels
@@ -18,7 +19,7 @@ from howsure.predictions import Outcomes, Predictions
 from howsure.render.model import LabelPair, LabelPromise, LabelRow, LabelsData, Number
 from howsure.report.measurement import with_limits
 from howsure.tallies.build import tally
-from howsure.tallies.counted import counted, merged, rows_held
+from howsure.tallies.counted import counted, merged
 from howsure.tallies.rows import of_moments
 from howsure.tallies.tally import Tally
 from howsure.uncertainty.intervals import Interval, each_interval
@@ -30,7 +31,7 @@ ROUNDING = 1e-12  # of 1 - p
 ALONE = "limits of cases with groups or weights need single cases, which are not held here"
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class LabelSums:
     """Of each label the tally of P(present) against the label, and of its confidence against right and wrong.
 
@@ -75,7 +76,7 @@ class LabelSums:
     @property
     def size(self) -> int:
         """Rows of all tallies."""
-        return sum(rows_held(t) for t in (*self.present, *self.trusted))
+        return sum(t.distinct for t in (*self.present, *self.trusted))
 
     def wrong_shares(self) -> Tally:
         """The share of wrong labels of each case as its loss."""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from howsure import metrics
 from howsure._core.check import Array, Floats, InputError, Ints
+from howsure._core.frozen import frozen
 from howsure.metrics.mean_loss import mean_loss
 from howsure.policies.guarantee import guaranteed_threshold
 from howsure.predictions import Predictions
@@ -26,7 +26,7 @@ FEW = 2
 WORTH = 0.05  # a share below this is not worth a sentence, where a larger one can be promised at the next risk
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class ImageSums:
     """One row per image, with the place of its first pixel, and the masks of the worst; `a + b` has the images of both.
 

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from howsure._core import json
 from howsure._core.atomic import write_text
 from howsure._core.frames import frame
+from howsure._core.frozen import frozen
 from howsure.render.model import Entry, ReportData, report_data
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Report:
     """Everything that was found about one set of predictions; `.data` is its JSON.
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import NamedTuple, Protocol
 
@@ -11,6 +11,7 @@ import numpy as np
 
 from howsure import losses
 from howsure._core.check import Array, Bools, Floats, Ints
+from howsure._core.frozen import frozen
 from howsure.metrics.binary import positive_class
 from howsure.metrics.multilabel import case_aucs, case_outcomes
 from howsure.metrics.vectors import Cells, class_cells
@@ -139,7 +140,7 @@ def outcomes_of(c: Columns, on: On, score: str) -> Outcomes:
     return Outcomes(-value, loss=value, **kept)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Samples:
     """Predictions with their scores by name, the first being the one that a report is about.
 

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
 
 from howsure._core.check import Array, Bools, InputError
+from howsure._core.frozen import frozen
 from howsure.metrics.vectors import Cells
 from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
@@ -23,7 +24,7 @@ from howsure.report.masks import ImageSums, sum_images
 from howsure.report.samples import CASES, Samples, Shape, known_classes
 from howsure.report.sums import ClassSums, Moments, least_points, sample_points, sum_classes
 from howsure.tallies.build import tally
-from howsure.tallies.counted import merged, rows_held
+from howsure.tallies.counted import merged
 from howsure.tallies.packed import PackedTally, pack
 from howsure.tallies.tally import Tally
 
@@ -62,7 +63,7 @@ class Place(NamedTuple):
     row: int
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Summary:
     """All sums and tallies of one data set. `a + b` is the summary of the rows of both.
 
@@ -141,7 +142,7 @@ class Summary:
         """Rows of all tallies, which is what takes memory."""
         every = [*self.tallies.values(), *(t for t in (self.uncertainty, self.positive) if t is not None)]
         every += [t for found in self.slices.values() for t in found.values()]
-        return sum(rows_held(t) for t in every) + (0 if self.labels is None else self.labels.size)
+        return sum(t.distinct for t in every) + (0 if self.labels is None else self.labels.size)
 
     @property
     def first(self) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import reduce
 from math import inf
 from typing import NamedTuple
@@ -12,6 +11,7 @@ import numpy as np
 
 from howsure._core.check import Array, Floats, Ints
 from howsure._core.exact import MANY, UNIT, as_float, exact_sum, fixed_sums
+from howsure._core.frozen import frozen
 from howsure._core.text import array_of
 from howsure.tallies.rows import of_moments
 from howsure.tallies.tally import Tally
@@ -69,7 +69,7 @@ def _moments(loss: Floats, weight: Floats | None) -> Moments:
     return Moments(total, exact_sum(y), exact_sum(y * x), len(loss) - len(x))
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class ClassSums:
     """Per class: samples, answers, right answers, summed confidence and summed score of its answers (fixed point).
 

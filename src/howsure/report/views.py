@@ -67,7 +67,7 @@ def operating(s: Summary, level: float) -> Operating:
     """
     t = s.tally
     rows = operating_rows(t)
-    kept, wrong = np.cumsum(t.count), np.cumsum(t.loss)
+    kept, wrong = t.ends, np.cumsum(t.loss)
     n, kept, wrong = kept[-1], kept[rows], wrong[rows]
     low, high = proportion_limits(kept - wrong, kept, (1 - level) / 2)
     return {
@@ -103,20 +103,25 @@ def histogram(s: Summary) -> HistogramData:
     """Counts of right, top-5 and wrong answers in 50 bars; [0, 1] for claims, else the range of the scores."""
     t = s.tally
     low, high = span(t)
-    right, wrong = (_bars(t.score, c, low, high) for c in (t.count - t.loss, t.loss))
+    count, wrong = _bars(t, low, high)
+    right = count - wrong
     near = np.zeros(BARS, np.int64) if s.details is None else s.details.near
     if s.shape.weighted and s.losses:  # a tally may have weights of mean 1
         near = near * (float(t.n) / as_float(s.losses["nll"].weight))
     return {"low": low, "high": high, "right": finite(right), "top_5": finite(near), "wrong": finite(wrong - near)}
 
 
-def _bars(score: Floats, column: Counts, low: float, high: float) -> Counts:
-    """`np.histogram` of falling scores with weights, without looking at every row: infinite scores are in no bar."""
+def _bars(t: Tally, low: float, high: float) -> tuple[Counts, Counts]:
+    """`np.histogram` of the samples and of their loss, without looking at every row: infinite scores are in no bar."""
     edges = np.histogram_bin_edges(np.empty(0), BARS, (low, high))
-    rising = score[::-1]
-    at: Ints = np.searchsorted(rising, edges)
-    at[-1] = np.searchsorted(rising, edges[-1], side="right")
-    return np.diff(np.concatenate((column[:0], [0], np.cumsum(column[::-1])))[at])
+    below = np.nextafter(edges, -np.inf)
+    below[-1] = edges[-1]  # the last bar has both its ends
+    ends = t.above(below)[::-1]  # samples from each edge on, those above all bars first
+    cuts = np.unique(np.concatenate((ends[:0], [0], ends, [t.n])))
+    at = np.searchsorted(cuts, ends)
+    sums = t.between(cuts)
+    count, loss = (np.concatenate((c[:0], [0], np.cumsum(c)))[at] for c in (sums.count, sums.loss))
+    return np.diff(count)[::-1], np.diff(loss)[::-1]
 
 
 def scatter(s: Summary) -> Scatter | None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
 
 from howsure import workers
 from howsure._core.check import InputError
+from howsure._core.frozen import frozen
 from howsure.render.model import FindingData, Input, Provenance, Streamed
 from howsure.report import Report, catalogue
 from howsure.report.details import Details
@@ -29,7 +30,7 @@ HELD = 1 << 22  # rows of waiting summaries, before they are added to the large 
 THREADS = 8  # more do not help: the driver adds up
 
 
-@dataclass(frozen=True)
+@frozen
 class Progress:
     """How far a job is: parts, bytes and rows that are done, and of how many; `seconds` since it began."""
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import reduce
 
 from howsure._core.check import InputError
+from howsure._core.frozen import frozen
 from howsure.report.details import Details
 from howsure.report.masks import in_file
 from howsure.report.summary import Summary, total
@@ -14,7 +15,7 @@ from howsure.report.summary import Summary, total
 LIMIT = 32_000_000  # distinct scores of all tallies together; about 400 MB of float32 scores
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Gathered:
     """Which parts, their summary or, of a second reading, their details, and what of them could not be read."""
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 from typing import cast
 
 from howsure._core.check import InputError
+from howsure._core.frozen import frozen
 from howsure._core.json import canonical
 from howsure._core.paths import existing
 from howsure._core.version import __version__
@@ -26,7 +27,7 @@ NARROW = ("confidence", "logprob")
 PARTS = 1000  # a larger job has larger parts instead of many more
 
 
-@dataclass(frozen=True)
+@frozen
 class Settings:
     """How every part is read and summarised; the same for all parts of a job."""
 
@@ -62,7 +63,7 @@ class Settings:
         return Focus.of(self.positive, self.by, self.loss, self.image_score)
 
 
-@dataclass(frozen=True)
+@frozen
 class Partition:
     """One part: a whole file, or the pieces `start` to `stop` (row groups, stored batches) of one."""
 
@@ -84,7 +85,7 @@ class Partition:
         return hashlib.sha256(canonical(who).encode()).hexdigest()[:32]
 
 
-@dataclass(frozen=True)
+@frozen
 class Job:
     """All parts, the files in the order in which they were given, and the files that could not be opened."""
 
@@ -93,7 +94,7 @@ class Job:
     skipped: tuple[str, ...]
 
 
-@dataclass(frozen=True)
+@frozen
 class _File:
     path: str
     size: int

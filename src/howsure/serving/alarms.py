@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from itertools import islice
 from pathlib import Path
 from time import monotonic
 from typing import Literal
+
+import numpy as np
 
 from howsure._core import json
 from howsure._core.check import InputError
@@ -16,8 +20,11 @@ from howsure.policies.policy import Decisions
 from howsure.policies.watch import Watch
 from howsure.predictions import Predictions
 from howsure.serving.promise import WatchedPromise, learnt_promise
+from howsure.serving.resume import Decided, decided, whole_lines
+from howsure.serving.stream import bursts_of
 
 EVERY = 1.0  # seconds between two saves
+ROWS = 1 << 14  # lines of an earlier output that are looked at together
 SAYS = {
     "score": "the score has drifted",
     "coverage": "the accepted share has drifted",
@@ -30,7 +37,7 @@ def load_watched(path: str | Path) -> Watch | WatchedPromise:
     found = load(path)
     if not isinstance(found, Watch | WatchedPromise):
         hint = "howsure threshold --watch and --promise make them"
-        raise InputError(str(path), got=f"holds a {type(found).__name__}, not a watch or a promise", hint=hint)
+        raise InputError(str(path), got=f"holds a saved {type(found).__name__}, not a watch or a promise", hint=hint)
     return found
 
 
@@ -39,7 +46,9 @@ class Guard:
     """A watch and a promise that are shown every decision, speak once for each alarm, and are saved as they go.
 
     `tell` gets each alarm in words and `line` as a line of JSON, also those that were raised before this run began.
-    `policy` is the start of the digest of the policy that decides; states made for another one are refused.
+    `policy` is the start of the digest of the policy that decides; states made for another one are refused. A watch
+    knows how many lines of the `output` it has seen: where a run is resumed (`follow`) it looks first at those that a
+    kill kept from it, so that it ends as in an undisturbed run.
     """
 
     watch: Path | None = None
@@ -53,6 +62,7 @@ class Guard:
     states: dict[Path, Watch | WatchedPromise] = field(default_factory=dict[Path, Watch | WatchedPromise])
     saved: float = field(default_factory=monotonic)
     policy: str = ""
+    output: Path | None = None  # a file that can be resumed
 
     def __post_init__(self) -> None:
         for path, what in ((self.watch, "a drift watch"), (self.promise, "a promise")):
@@ -66,20 +76,47 @@ class Guard:
                 self.states[path] = found
                 self._say(path, found, {}, again=True)
 
+    def follow(self, output: Path | None, *, resume: bool) -> None:
+        """Begin with an output, or catch up with the lines of one that is resumed."""
+        watch = self._watching()
+        there = whole_lines(output)
+        if watch is None or (there and not resume):  # such an output is refused
+            return
+        self.output = output
+        name = "" if output is None else output.name
+        if output is None or not resume or watch.output != name or watch.written > there:
+            if (watch.output, watch.written) != (name, there):
+                self._keep(replace(watch, output=name, written=there))
+                self.close()
+            return
+        unseen = islice(decided(output), watch.written, there)
+        while rows := list(islice(unseen, ROWS)):
+            self._look(_made(rows), _bursts(rows) if self.bursts else None)
+        self.close()
+
     @property
     def raised(self) -> bool:
         """Whether an alarm stands."""
         return any(state.alarms for state in self.states.values())
 
     def see(self, made: Decisions, preds: Predictions) -> None:
-        """Look at decisions, and at labels that have come."""
-        if self.watch is not None:
-            state = self.states[self.watch]
-            if isinstance(state, Watch):
-                self._after(self.watch, state, state.see(made, bursts=self._names(preds)))
+        """Look at decisions that were written, and at labels that have come."""
+        known = self.raised
+        self._look(made, bursts_of(preds) if self.bursts else None)
         self.learn()
-        if monotonic() - self.saved >= EVERY:
+        if monotonic() - self.saved >= EVERY or self.raised != known:
             self.close()
+
+    def _watching(self) -> Watch | None:
+        state = None if self.watch is None else self.states[self.watch]
+        return state if isinstance(state, Watch) else None
+
+    def _look(self, made: Decisions, bursts: Sequence[str] | None) -> None:
+        """Show decisions to the watch."""
+        state = self._watching()
+        if state is not None:
+            after = state.see(made, bursts=bursts)
+            self._keep(after if self.output is None else replace(after, written=state.written + len(made)))
 
     def learn(self) -> None:
         """Look at labels that have come."""
@@ -87,18 +124,13 @@ class Guard:
             state = self.states[self.promise]
             if isinstance(state, WatchedPromise):
                 after = learnt_promise(state, self.labels, on_bad=self.on_bad, report=self.report)
-                self._after(self.promise, state, after)
+                self._keep(after)
 
-    def _names(self, preds: Predictions) -> list[str] | None:
-        if not self.bursts:
-            return None
-        if preds.group is None:
-            raise InputError("the rows do not say which burst they belong to", hint="check the name in --burst")
-        return [str(name) for name in preds.group.tolist()]
-
-    def _after(self, path: Path, before: Watch | WatchedPromise, after: Watch | WatchedPromise) -> None:
-        self.states[path] = after
-        self._say(path, after, before.alarms, again=False)
+    def _keep(self, after: Watch | WatchedPromise) -> None:
+        path = self.watch if isinstance(after, Watch) else self.promise
+        if path is not None:
+            before, self.states[path] = self.states[path], after
+            self._say(path, after, before.alarms, again=False)
 
     def _say(self, path: Path, state: Watch | WatchedPromise, known: dict[str, int], *, again: bool) -> None:
         unit = "label" if isinstance(state, WatchedPromise) else "sample"
@@ -112,7 +144,22 @@ class Guard:
                                      "again": again, "text": SAYS[name]}))  # fmt: skip
 
     def close(self) -> None:
-        """Save the states."""
+        """Save the states, which know no line of the output that is not on disk."""
+        if self.output is not None and self.output.is_file():
+            with self.output.open("ab") as file:
+                os.fsync(file.fileno())
         for path, state in self.states.items():
             save(state, path)
         self.saved = monotonic()
+
+
+def _made(rows: Sequence[Decided]) -> Decisions:
+    """Decisions of an earlier output, as far as a watch looks at them."""
+    score = np.array([row.score for row in rows])
+    return Decisions(np.array([row.accept for row in rows]), np.full(len(rows), -1), score, score)
+
+
+def _bursts(rows: Sequence[Decided]) -> list[str]:
+    if any(row.burst is None for row in rows):
+        raise InputError("the output does not say which burst its rows belong to", hint="resume it without --burst")
+    return [str(row.burst) for row in rows]

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from time import monotonic
 from typing import Any, Literal
@@ -18,6 +18,8 @@ import numpy as np
 
 from howsure._core import json
 from howsure._core.check import InputError
+from howsure._core.frozen import frozen
+from howsure._core.text import is_count
 from howsure.formats.contents import as_record
 from howsure.policies.online import OnlinePolicy
 from howsure.policies.policy import Decisions
@@ -36,7 +38,7 @@ class LabelError(Elsewhere):
     """Something is wrong with the labels."""
 
 
-@dataclass(frozen=True)
+@frozen
 class Label:
     """A decision that came back with its label."""
 
@@ -50,7 +52,7 @@ class Label:
     def number(self) -> int:
         """Which decision of the policy it was; -1 where the ticket does not say."""
         number = self.ticket.partition("-")[0]
-        return int(number) if number.isascii() and number.isdigit() and len(number) < 19 else -1
+        return int(number) if is_count(number) else -1
 
 
 class Learner:

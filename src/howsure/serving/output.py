@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from howsure._core.check import InputError
+from howsure.formats.lines import BLOCK
 from howsure.serving.pipes import write_all
 
 
@@ -70,8 +71,7 @@ def held(path: Path) -> Generator[None]:
         return
     lock = path.with_name(f".{path.name}.lock")
     fd = _locked(lock, path)
-    os.ftruncate(fd, 0)
-    os.write(fd, f"process {os.getpid()} on {socket.gethostname()}".encode())
+    os.ftruncate(fd, os.write(fd, f"process {os.getpid()} on {socket.gethostname()}".encode()))
     try:
         yield
     finally:
@@ -99,14 +99,13 @@ def _locked(lock: Path, path: Path) -> int:
 def cut_torn_line(path: Path) -> None:
     """Cut off what follows the last newline: the line that a crash tore."""
     with path.open("r+b") as file:
-        size = end = file.seek(0, os.SEEK_END)
+        end = path.stat().st_size
         while end > 0:
-            start = max(0, end - (1 << 16))
+            start = max(0, end - BLOCK)
             file.seek(start)
-            found = file.read(end - start).rfind(b"\n")
+            found = file.read(BLOCK).rfind(b"\n")
             if found >= 0:
                 end = start + found + 1
                 break
             end = start
-        if end < size:
-            file.truncate(end)
+        file.truncate(end)

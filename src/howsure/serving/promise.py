@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import log
 from pathlib import Path
 from typing import Literal
@@ -15,6 +15,7 @@ from numpy.typing import ArrayLike
 
 from howsure._core import check, json
 from howsure._core.check import Floats, InputError
+from howsure._core.frozen import frozen
 from howsure.bounds import proportion
 from howsure.formats.contents import as_record
 from howsure.serving.feedback import LabelError, new_lines
@@ -26,7 +27,7 @@ REMEMBERED = 1 << 16  # labels that are known again
 LARGEST = 1e15  # a log beyond that is no capital that labels made
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class WatchedPromise:
     r"""Evidence, from the labels of accepted cases, that a promised risk is broken, or that it is kept.
 

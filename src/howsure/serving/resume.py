@@ -9,16 +9,17 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from math import inf
 from pathlib import Path
 from typing import Any, NotRequired, TypedDict
 
 from howsure._core import json
 from howsure._core.atomic import check_target
 from howsure._core.check import InputError
+from howsure._core.frozen import frozen
 from howsure.formats.catalogue import found
 from howsure.formats.files import scan_wanted
-from howsure.formats.lines import BadLine, file_blocks
+from howsure.formats.lines import BLOCK, BadLine, file_blocks
 from howsure.formats.logs import is_log
 from howsure.formats.names import Wanted
 from howsure.formats.streams import Batch, batches, is_lines, rows_of_a_case
@@ -118,13 +119,16 @@ def _ids(part: Predictions) -> list[Any] | None:
     return case_ids(part.ids, layout).tolist()
 
 
-@dataclass(frozen=True)
+@frozen
 class Decided:
     """One line of an earlier output."""
 
     line: int
     id: Any
     policy: str
+    accept: bool
+    score: float  # infinite ones stand as null, and are accepted where they are above every threshold
+    burst: str | None
 
 
 def _done(source: Path, target: Path, how: Serving) -> Skip:
@@ -146,6 +150,9 @@ class DecisionLine(TypedDict):
     line: int
     id: NotRequired[object]
     policy: NotRequired[str]
+    decision: NotRequired[str]
+    score: NotRequired[float | None]
+    burst: NotRequired[str]
 
 
 def decided(path: Path) -> Iterator[Decided]:
@@ -154,11 +161,21 @@ def decided(path: Path) -> Iterator[Decided]:
         for number, line in enumerate(file, start=1):
             try:
                 row = json.typed(json.loads(line), DecisionLine)
-                yield Decided(row["line"], row.get("id"), row.get("policy", ""))
+                accept, score = row.get("decision") == "accept", row.get("score")
+                score = (inf if accept else -inf) if score is None else score
+                yield Decided(row["line"], row.get("id"), row.get("policy", ""), accept, score, row.get("burst"))
             except ValueError:
                 raise InputError(
                     f"{path}, line {number}", got="is not a decision of howsure", need="resume needs its own output"
                 ) from None
+
+
+def whole_lines(path: Path | None) -> int:
+    """How many complete lines a file has; none where there is no file."""
+    if path is None or not path.is_file():
+        return 0
+    with path.open("rb") as file:
+        return sum(block.count(b"\n") for block in iter(lambda: file.read(BLOCK), b""))
 
 
 def _prefix(done: Iterator[Decided], rows: Iterator[tuple[int, Any]], stamp: str, target: Path) -> int | None:
@@ -168,8 +185,7 @@ def _prefix(done: Iterator[Decided], rows: Iterator[tuple[int, Any]], stamp: str
         if d.policy != stamp:
             got = f"was decided by another policy ({d.policy or 'none named'}, now {stamp or 'none'})"
             raise InputError(str(target), got=got)
-        row = next((row for row in rows if row[0] >= d.line), None) if d.line > last else None
-        if row != (d.line, d.id):
+        if next((row for row in rows if row[0] >= d.line), None) != (d.line, d.id):
             return None
         last = d.line
     return last

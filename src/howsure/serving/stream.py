@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import isfinite
 from pathlib import Path
 from signal import SIGTERM
@@ -13,6 +13,7 @@ import numpy as np
 
 from howsure._core import json
 from howsure._core.check import Array, InputError
+from howsure._core.frozen import frozen
 from howsure.formats.lines import BadLine
 from howsure.formats.names import UNLABELLED, Wanted
 from howsure.formats.streams import Batch, batches
@@ -29,7 +30,7 @@ WORD = {True: '"accept"', False: '"defer"'}
 LOOKED = 100  # lines between two looks at whether to go on
 
 
-@dataclass(frozen=True)
+@frozen
 class Served:
     """What happened to a stream: decisions made, of which accepted, lines refused, and why it ended."""
 
@@ -40,10 +41,11 @@ class Served:
     ended: Literal["end of input", "SIGTERM", "interrupt", "closed pipe", "alarm"] = "end of input"
 
 
-@dataclass(frozen=True)
+@frozen
 class Serving:
     """How to serve: what to do about a bad line and whom to tell, the name of the policy in each line, who is shown
-    all decisions (a `Watch`, say), how the input is read, and what ends the run after the decisions so far."""
+    all decisions (a `Watch`, say), how the input is read, what ends the run after the decisions so far, and whether
+    each line names the burst of its row."""
 
     on_bad: Literal["stop", "skip"] = "stop"
     report: Callable[[str], None] | None = None
@@ -51,6 +53,7 @@ class Serving:
     see: Callable[[Decisions, Predictions], None] | None = None
     wanted: Wanted = UNTOLD
     halt: Callable[[], bool] | None = None
+    bursts: bool = False
 
     def tell(self, message: str) -> None:
         """Report a problem, where somebody asked."""
@@ -152,7 +155,8 @@ def _decided(batch: Batch, total: Served, decide: Decide, out: Sink, how: Servin
     if batch.names:
         lines = case_lines(made, batch.names, batch.lines, batch.ids, how.stamp)
     else:
-        lines = decision_lines(made, batch.lines, batch.ids, how.stamp)
+        names = bursts_of(batch.preds) if how.bursts else None
+        lines = decision_lines(made, batch.lines, batch.ids, how.stamp, names)
     try:
         write_all(out, lines)
     except ClosedPipe as e:
@@ -174,10 +178,23 @@ def ended(total: Served, stop: Stop) -> Served:
     return replace(total, ended="SIGTERM" if stop.signal == SIGTERM else "interrupt")
 
 
-def decision_lines(made: Decisions, numbers: Iterable[int], ids: Sequence[Any] | None, stamp: str = "") -> bytes:
+def bursts_of(preds: Predictions) -> list[str]:
+    """The burst of each row."""
+    if preds.group is None:
+        raise InputError("the rows do not say which burst they belong to", hint="check the name in --burst")
+    return [str(name) for name in preds.group.tolist()]
+
+
+def decision_lines(
+    made: Decisions,
+    numbers: Iterable[int],
+    ids: Sequence[Any] | None,
+    stamp: str = "",
+    bursts: Sequence[str] | None = None,
+) -> bytes:
     """One JSON line for each decision."""
     tail = _tail(stamp)
-    columns = zip(numbers, _named(ids, len(made)), _each(made), strict=True)
+    columns = zip(numbers, _named(ids, len(made)), _each(made, bursts), strict=True)
     return "".join([f'{{"line":{n},{i}{one}{tail}\n' for n, i, one in columns]).encode()
 
 
@@ -204,10 +221,13 @@ def _named(ids: Sequence[Any] | None, n: int) -> list[str]:
     return [""] * n if ids is None else ["" if i is None else f'"id":{_plain(i)},' for i in ids]
 
 
-def _each(made: Decisions) -> list[str]:
+def _each(made: Decisions, bursts: Sequence[str] | None = None) -> list[str]:
     """The decision about each row, as the inside of a JSON object."""
+    extra = _extra(made)
+    if bursts is not None:
+        extra = [f'{x},"burst":{json.line(name)}' for x, name in zip(extra, bursts, strict=True)]
     columns = zip(
-        *(made.accept.tolist(), _said(made), _numbers(made.confidence), _numbers(made.score), _extra(made)), strict=True
+        *(made.accept.tolist(), _said(made), _numbers(made.confidence), _numbers(made.score), extra), strict=True
     )
     return [f'"decision":{WORD[a]},"prediction":{p},"confidence":{c},"score":{s}{x}' for a, p, c, s, x in columns]
 

@@ -9,7 +9,7 @@ from howsure._core import check
 from howsure._core.check import Array, Bools, Floats, InputError, Ints
 from howsure.tallies.buckets import in_buckets
 from howsure.tallies.grid import LEAST
-from howsure.tallies.packed import PackedTally, pack
+from howsure.tallies.packed import PackedTally, pack, packed
 from howsure.tallies.rows import count_rows, sum_rows
 from howsure.tallies.tally import Tally
 
@@ -67,7 +67,8 @@ def _compact(score: Array, right: Bools, buckets: int) -> Tally:
 def _exact(score: Array, wrong: Array) -> Tally:
     if score.min() >= 0:
         return PackedTally(pack(score, wrong))
-    return count_rows(score.astype(np.float64) + 0.0, wrong)
+    wide = np.add(score, 0.0, dtype=np.float64)  # -0.0 becomes 0.0
+    return packed(wide, wrong) or count_rows(wide, wrong)
 
 
 def _summed(score: Array, loss: Floats, weight: ArrayLike | None, times: Ints | None, *, zero_one: bool) -> Tally:

@@ -21,7 +21,7 @@ def columns_of(t: Tally) -> dict[str, Array]:
     >>> list(columns_of(tally([-0.5], correct=[1])))
     ['score', 'count', 'loss', 'claim', 'square']
     """
-    if isinstance(t, PackedTally):
+    if isinstance(t, PackedTally) and t.signs is None:
         return {"keys": t.keys}
     if isinstance(t, CountedTally):
         return {name: getattr(t, name) for name in COUNTED}

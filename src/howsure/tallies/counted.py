@@ -25,7 +25,7 @@ from howsure.tallies.packed import (
     widen,
 )
 from howsure.tallies.rows import as_rows, compacted, group, run_lengths
-from howsure.tallies.tally import PIECE, Blocks, Counts, Sums, Tally, added_to, described
+from howsure.tallies.tally import PIECE, Blocks, Counts, Sums, Tally, added_to, described, running_sums
 
 SLICE = 1 << 20  # rows merged at a time; bounds the extra memory
 SINGLY = 1 << 30  # up to this many samples claims are summed one by one, in the same order as a packed tally's
@@ -57,6 +57,10 @@ class CountedTally:
     @property
     def loss(self) -> Ints:
         return self.missed.astype(np.int64)[::-1]
+
+    @property
+    def ends(self) -> Ints:
+        return np.cumsum(self.count)
 
     def _scores(self, rows: slice | Ints) -> Floats:
         """The scores of rows, ascending."""
@@ -145,6 +149,13 @@ class CountedTally:
             sums.append(np.add.reduceat(claims, start[(start >= i) & (start < i + SLICE)] - i))
         return np.add.reduceat(np.concatenate(sums), np.searchsorted(start, row))
 
+    @property
+    def distinct(self) -> int:
+        return len(self.bits)
+
+    def running(self, rows: Ints, *, bottom_up: bool = False) -> tuple[Floats, Counts, Counts]:
+        return running_sums(self, rows, bottom_up)
+
     def compact(self, buckets: int = 25_000) -> Tally:
         return compacted(self, buckets)
 
@@ -180,10 +191,10 @@ def merged(parts: Sequence[Tally]) -> Tally:
     >>> merged([counted(np.array([s], np.float32), np.array([False])) for s in (0.5, 0.25, 0.5)])
     <Tally: n=3, wrong=0, 2 distinct scores>
     """
-    packed = [t.keys for t in parts if isinstance(t, PackedTally)]
+    packed = [t.keys for t in parts if isinstance(t, PackedTally) and t.signs is None]
     if len(packed) == len(parts):
         return _merged_keys(packed)
-    counts = [_counted(t.keys) if isinstance(t, PackedTally) else t for t in parts]
+    counts = [_counted(t.keys) if isinstance(t, PackedTally) and t.signs is None else t for t in parts]
     exact = [t for t in counts if isinstance(t, CountedTally)]
     return _merged_counts(exact) if len(exact) == len(parts) else sum(parts[1:], parts[0])
 
@@ -196,17 +207,6 @@ def _merged_keys(every: Sequence[Array]) -> Tally:
     keys.sort(kind="stable")  # sorted runs: merged, not sorted again
     found = PackedTally(keys)
     return _counted(keys) if keys.nbytes > 2 * (keys.itemsize + 8) * found.distinct else found
-
-
-def rows_held(t: Tally) -> int:
-    """Rows that a tally keeps in memory.
-
-    >>> rows_held(counted(np.array([0.5, 0.5], np.float32), np.array([True, False])))
-    1
-    """
-    if isinstance(t, PackedTally):
-        return t.distinct
-    return len(t.bits) if isinstance(t, CountedTally) else len(t.score)
 
 
 def _merged_counts(parts: Sequence[CountedTally]) -> CountedTally:

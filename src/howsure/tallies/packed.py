@@ -1,8 +1,9 @@
-"""The exact tally of non-negative scores: one sorted integer per sample.
+"""The exact tally of right and wrong: one sorted integer per sample.
 
 The bits of a non-negative float order like the float itself and leave the sign bit free, so
 `bits << 1 | wrong` sorts as an unsigned integer of the same width. The keys ascend: least trusted first,
-and inside a tie block the right answers come before the wrong ones.
+and inside a tie block the right answers come before the wrong ones. Scores of both signs have no free bit, but the
+floats between the smallest and the largest of each sign, counted from the lowest on, do.
 """
 
 from __future__ import annotations
@@ -10,12 +11,13 @@ from __future__ import annotations
 import struct
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
 from howsure._core.check import Array, Bools, Floats, Ints
 from howsure.tallies.rows import as_rows, compacted, run_lengths
-from howsure.tallies.tally import Blocks, Counts, Sums, Tally, added_to, described, row_pieces
+from howsure.tallies.tally import PIECE, Blocks, Counts, Sums, Tally, added_to, described, row_pieces
 
 CHUNK = 1 << 16  # scores decoded at a time; bounds the extra memory
 SOME = 1 << 15  # tie blocks widened at a time
@@ -23,16 +25,86 @@ TIED = 8  # runs of which at least one in so many has ties are summed
 UNSIGNED = {4: np.uint32, 8: np.uint64}
 FLOAT = {4: np.float32, 8: np.float64}
 CODES = {4: ("=I", "=f"), 8: ("=Q", "=d")}
+HUGE = 2.0**960  # sums of larger scores may overflow
 REACH = (16, 8, 4, 2, 1)  # together the longest run of equal keys that steps alone can cross
 
 
 def pack(score: Array, wrong: Bools) -> Array:
     """Sorted keys of non-negative scores."""
-    keys = (score + score.dtype.type(0)).view(UNSIGNED[score.itemsize])  # -0.0 + 0.0 is 0.0
-    keys <<= 1
-    keys |= wrong
-    keys.sort()
-    return keys
+    return _sorted((score + score.dtype.type(0)).view(UNSIGNED[score.itemsize]), wrong)  # -0.0 + 0.0 is 0.0
+
+
+def _sorted(bits: Array, wrong: Bools) -> Array:
+    """Keys, made in place."""
+    bits <<= 1
+    bits |= wrong
+    bits.sort()
+    return bits
+
+
+class Signs(NamedTuple):
+    """float64 scores of both signs, numbered from the lowest on; the floats between the two smallest are left out.
+
+    The bits of the negative score nearest to 0 and of the lowest one, both without their sign, and of the smallest
+    score that is not negative.
+    """
+
+    near: int
+    far: int
+    least: int
+
+    @classmethod
+    def of(cls, score: Floats, negative: Bools) -> Signs:
+        """What scores span, some of them negative."""
+        near, least = np.where(negative, score, -np.inf).max(), np.where(negative, np.inf, score).min()
+        ends = np.array([-near, -score.min(), least if least < np.inf else 0.0])
+        return cls(*ends.view(np.uint64).tolist())
+
+    @property
+    def zero(self) -> int:
+        """The number of the first score that is not negative."""
+        return self.far - self.near + 1
+
+    def number(self, score: Floats) -> Array:
+        """Numbers of scores."""
+        bits = score.view(np.uint64)
+        negative = (score.view(np.int64) >> 63).view(np.uint64)  # all bits set, or none
+        above, below = self.zero - self.least, self.far + (1 << 63) + 1
+        number = bits ^ negative  # minus the bits, less 1, where negative; all sums are modulo 2^64
+        negative &= np.uint64((below - above) % (1 << 64))
+        number += negative
+        number += np.uint64(above % (1 << 64))
+        return number
+
+    def scores(self, number: Array) -> Floats:
+        """The scores of numbers."""
+        negative, wide = number < self.zero, np.uint64
+        bits = np.where(negative, wide(self.far) - number, number - wide(self.zero) + wide(self.least))
+        return np.where(negative, -bits.view(np.float64), bits.view(np.float64))
+
+    def up_to(self, scores: Floats) -> tuple[Array, Bools]:
+        """The number of the largest score that is not above each of these, and where there is any."""
+        negative, bits = scores < 0, np.abs(scores).view(np.uint64)
+        below = np.uint64(self.far) - np.clip(bits, self.near, self.far)
+        above = np.maximum(bits, self.least) - np.uint64(self.least) + np.uint64(self.zero)
+        above = np.where(bits < self.least, np.uint64(self.zero - 1), above)
+        return np.where(negative, below, above), ~(negative & (bits > self.far))
+
+
+def packed(score: Floats, wrong: Bools) -> PackedTally | None:
+    """The tally of float64 scores, some of them negative; None where numbering them takes more than 63 bits.
+
+    >>> found = packed(np.array([-1.5, 2.0, 0.0]), np.array([True, False, False]))
+    >>> found.score, found.loss
+    (array([ 2. ,  0. , -1.5]), array([0, 0, 1]))
+    """
+    signs, high = Signs.of(score, score < 0), score.max()
+    if (
+        max(high, -score.min()) > HUGE
+        or signs.zero + int(np.float64(max(high, 0.0)).view(np.uint64)) - signs.least >= 1 << 63
+    ):
+        return None
+    return PackedTally(_sorted(signs.number(score), wrong), signs)
 
 
 def unpack(keys: Array) -> Array:
@@ -91,13 +163,17 @@ class PackedTally:
     approximate = None
     ideal = None
 
-    def __init__(self, keys: Array):
+    def __init__(self, keys: Array, signs: Signs | None = None):
         self.keys = keys
+        self.signs = signs
         self._last: tuple[Counts, Sums] | None = None
 
     @property
     def n(self) -> int:
         return len(self.keys)
+
+    def _scores(self, keys: Array) -> Array:
+        return unpack(keys) if self.signs is None else self.signs.scores(keys >> 1)
 
     @cached_property
     def wrong(self) -> Ints:
@@ -115,7 +191,7 @@ class PackedTally:
         """Distinct scores, counts and wrong counts, most trusted first."""
         start = run_starts(self.keys)
         first = self.keys[start] if len(start) < self.n else self.keys
-        score = unpack(first).astype(np.float64, copy=False)
+        score = self._scores(first).astype(np.float64, copy=False)
         count = run_lengths(start, self.n)
         return score[::-1], count[::-1], self._losses(start, count, first)[::-1]
 
@@ -129,13 +205,52 @@ class PackedTally:
         loss[tied] = np.subtract(*(np.searchsorted(self.wrong, at) for at in ends))
         return loss
 
+    @property
+    def ends(self) -> Ints:
+        return self._ends
+
+    @cached_property
+    def _ends(self) -> Ints:
+        return np.cumsum(self.count)
+
     def has_at_most(self, rows: int) -> bool:
         return self._distinct(rows) <= rows
 
-    @cached_property
+    @property
     def distinct(self) -> int:
-        """How many scores there are, without making the rows."""
-        return self._distinct(self.n)
+        return int(self._rows_before[-1])
+
+    @cached_property
+    def _rows_before(self) -> Ints:
+        """How many rows begin before each run of 2^16 samples, and before the end."""
+        return np.cumsum([0, *(int(np.count_nonzero(self._begins(i))) for i in range(0, self.n, CHUNK))])
+
+    def _begins(self, at: int) -> Bools:
+        """Which of 2^16 samples from a position on are the first of their score."""
+        part = self.keys[max(at - 1, 0) : at + CHUNK]
+        other = (part[1:] ^ part[:-1]) > 1  # more than the lowest bit: another score
+        return other if at else np.concatenate(([True], other))
+
+    def _starts(self, rows: Ints) -> Ints:
+        """Where these rows begin, counted from the lowest score on; n after the last."""
+        if self.distinct == self.n:
+            return rows
+        chunk = np.searchsorted(self._rows_before, rows, side="right") - 1
+        start = np.full(len(rows), self.n)
+        for c in np.unique(chunk[rows < self.distinct]).tolist():
+            here = chunk == c
+            start[here] = c * CHUNK + np.flatnonzero(self._begins(c * CHUNK))[rows[here] - self._rows_before[c]]
+        return start
+
+    def running(self, rows: Ints, *, bottom_up: bool = False) -> tuple[Floats, Ints, Ints]:
+        """Without making the rows."""
+        lowest = rows if bottom_up else self.distinct - 1 - rows
+        start = self._starts(lowest)
+        cut = self._starts(lowest + 1) if bottom_up else start
+        kept, lost = cut, np.searchsorted(self.wrong, cut)
+        if not bottom_up:
+            kept, lost = self.n - kept, self.total - lost
+        return self._scores(self.keys[start]).astype(np.float64, copy=False), kept, lost
 
     def _distinct(self, enough: int) -> int:
         found = 1
@@ -159,7 +274,28 @@ class PackedTally:
         return self.rows[2]
 
     def pieces(self) -> Iterator[tuple[Floats, Counts, Counts]]:
-        return row_pieces(self)
+        """Without making the rows, which take three times the memory of the keys."""
+        return row_pieces(self) if "rows" in vars(self) else self._pieces()
+
+    def _pieces(self) -> Iterator[tuple[Floats, Ints, Ints]]:
+        stop = self.n
+        while stop:
+            start = self._last_runs(stop)
+            part, start = self.keys[start[0] : stop], start - start[0]
+            loss = np.add.reduceat((part & 1).astype(np.int64), start) if len(start) < len(part) else part & 1
+            score = self._scores(part[start] if len(start) < len(part) else part).astype(np.float64, copy=False)
+            yield score[::-1], run_lengths(start, len(part))[::-1], loss.astype(np.int64, copy=False)[::-1]
+            stop -= len(part)
+
+    def _last_runs(self, stop: int) -> Ints:
+        """Where the last PIECE runs of equal scores before a position begin."""
+        size = PIECE + 1
+        while True:
+            low = max(0, stop - size)
+            start = low + run_starts(self.keys[low:stop])
+            if low == 0 or len(start) > PIECE:  # the first of them may have begun before
+                return start[-PIECE:]
+            size *= 2
 
     def blocks(self) -> Blocks:
         return self._blocks
@@ -198,9 +334,13 @@ class PackedTally:
         return at
 
     def above(self, scores: Floats) -> Ints:
-        last = bits_at_most(scores, self.keys.itemsize) << 1 | 1  # the last key that is not above
-        found = np.searchsorted(self.keys, last, side="right")
-        return self.n - np.where(np.asarray(scores) < 0, 0, found)
+        given = np.asarray(scores, dtype=np.float64)
+        if self.signs is None:
+            last, some = bits_at_most(given, self.keys.itemsize), given >= 0
+        else:
+            last, some = self.signs.up_to(given)
+        found = np.searchsorted(self.keys, last << 1 | 1, side="right")  # the last key that is not above
+        return self.n - np.where(some, found, 0)
 
     def cut_at(self, ranks: Counts) -> Ints:
         cuts: Ints = np.array(ranks, dtype=np.int64)
@@ -212,11 +352,13 @@ class PackedTally:
         return cuts
 
     def score_at(self, rank: int) -> float:
+        if self.signs is not None:
+            return float(self.signs.scores(self.keys[[self.n - 1 - rank]] >> 1)[0])
         bits, number = CODES[self.keys.itemsize]  # for single keys much faster than NumPy
         return struct.unpack(number, struct.pack(bits, self.keys.item(self.n - 1 - rank) >> 1))[0]
 
     def score_range(self) -> tuple[float, float]:
-        low, high = unpack(self.keys[[0, -1]])
+        low, high = self._scores(self.keys[[0, -1]])
         return float(low), float(high)
 
     def between(self, cuts: Counts) -> Sums:
@@ -228,7 +370,7 @@ class PackedTally:
         at: Ints = self.n - np.array(cuts, dtype=np.int64)  # descending positions
         loss = -np.diff(np.searchsorted(self.wrong, at))
         claim = self._claims(at[:0:-1])[::-1]
-        high, low = unpack(self.keys[at[:-1] - 1]), unpack(self.keys[at[1:]])
+        high, low = self._scores(self.keys[at[:-1] - 1]), self._scores(self.keys[at[1:]])
         return Sums(-np.diff(at), claim, loss, high.astype(np.float64), low.astype(np.float64))
 
     def _claims(self, start: Ints) -> Floats:
@@ -242,13 +384,13 @@ class PackedTally:
 
     def _samples(self, start: int) -> Array:
         """2^16 scores, ascending, from a position on."""
-        return unpack(self.keys[start : start + CHUNK])
+        return self._scores(self.keys[start : start + CHUNK])
 
     def compact(self, buckets: int = 25_000) -> Tally:
         return compacted(self, buckets)
 
     def __add__(self, other: Tally) -> Tally:
-        if not isinstance(other, PackedTally):
+        if not isinstance(other, PackedTally) or (self.signs, other.signs) != (None, None):
             return as_rows(self) + other
         keys = (self.keys, other.keys)
         if keys[0].itemsize != keys[1].itemsize:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from math import inf
 
@@ -11,13 +11,14 @@ import numpy as np
 
 from howsure._core import check
 from howsure._core.check import Bools, Floats, InputError, Ints
+from howsure._core.frozen import frozen
 from howsure.tallies.grid import LEAST, even_ranks, grid
-from howsure.tallies.tally import Blocks, Counts, Ideal, Sums, Tally, added_to, described, row_pieces
+from howsure.tallies.tally import Blocks, Counts, Ideal, Sums, Tally, added_to, described, row_pieces, running_sums
 
 ROUNDING = 1e-12  # of sums of weights, relative to the whole
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Weights:
     """What a weighted tally keeps of the single weights, which it scales to mean 1: the mean as given, and for each row
     the sums of w², of w² times the loss and of w² times its square."""
@@ -47,7 +48,7 @@ def group(key: Floats, *columns: Counts) -> tuple[Floats, list[Counts]]:
     return key[start], [np.add.reduceat(c, start) for c in columns]
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen(eq=False)
 class RowTally:
     """One row per distinct score. `claim` is the summed score of a row, `square` its summed squared loss."""
 
@@ -71,10 +72,17 @@ class RowTally:
     def total(self) -> int | float:
         return self.loss.sum().item()
 
-    @cached_property
+    @property
     def ends(self) -> Counts:
-        """The cut after each row."""
-        return np.cumsum(self.count)
+        return self._cuts[1:]
+
+    @cached_property
+    def _cuts(self) -> Counts:
+        """All cuts, from 0 on."""
+        out = np.empty(len(self.count) + 1, self.count.dtype)
+        out[0] = 0
+        np.cumsum(self.count, out=out[1:])
+        return out
 
     @property
     def equal_weights(self) -> bool:
@@ -91,11 +99,10 @@ class RowTally:
         return Blocks((after - self.count)[keep], after[keep], self.loss[keep])
 
     def above(self, scores: Floats) -> Counts:
-        ends = np.concatenate((self.count[:0], [0], self.ends))
-        return ends[len(self.score) - np.searchsorted(self.score[::-1], scores, side="right")]
+        return self._cuts[len(self.score) - np.searchsorted(self.score[::-1], scores, side="right")]
 
     def cut_at(self, ranks: Counts) -> Counts:
-        ends = np.concatenate((self.count[:0], [0], self.ends))
+        ends = self._cuts
         if self.weighted:
             ranks = ranks - ROUNDING * self.n  # sums of weights are rounded: a rank may miss the end of a row by that
         return ends[np.minimum(np.searchsorted(ends, ranks), len(ends) - 1)]
@@ -117,6 +124,13 @@ class RowTally:
         with np.errstate(invalid="ignore", over="ignore"):  # inf - inf: infinite scores rank; their claim is never read
             count, claim, loss = (np.add.reduceat(c, edge) for c in (self.count, self.claim, self.loss))
         return Sums(count, claim, loss, self.score[edge], self.score[last])
+
+    @property
+    def distinct(self) -> int:
+        return len(self.score)
+
+    def running(self, rows: Ints, *, bottom_up: bool = False) -> tuple[Floats, Counts, Counts]:
+        return running_sums(self, rows, bottom_up)
 
     def compact(self, buckets: int = 25_000) -> Tally:
         return compacted(self, buckets)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
@@ -11,10 +10,11 @@ from numpy.typing import ArrayLike
 
 from howsure._core import check
 from howsure._core.check import Array, Floats, InputError, Ints
+from howsure._core.frozen import frozen
 from howsure.tallies.rows import group
 
 
-@dataclass(frozen=True, eq=False, repr=False)
+@frozen(eq=False)
 class SetTally:
     """One row per distinct score with additive `parts`; `risk_of` turns their running sums into the risk.
 

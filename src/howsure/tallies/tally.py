@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 from functools import cached_property
 from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 import numpy as np
 
-from howsure._core.check import Array, Floats, InputError
+from howsure._core.check import Array, Floats, InputError, Ints
+from howsure._core.frozen import frozen
 
 if TYPE_CHECKING:
     from typing_extensions import TypeIs
@@ -19,7 +20,7 @@ WHOLE = 1 << 31  # at this many samples products of ranks may leave int64
 Counts: TypeAlias = Array  # int64, or float64 where there are weights
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Blocks:
     """Tie blocks that carry loss, most trusted first: samples before the block, at its end, and its loss.
 
@@ -38,7 +39,7 @@ class Blocks:
         return (loss * (self.before + self.after)).sum(axis=-1) / 2
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Sums:
     """Sums over the samples between two cuts, with the highest and lowest score found there."""
 
@@ -49,7 +50,7 @@ class Sums:
     low: Floats
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Ideal:
     """Distinct losses, smallest first, with their counts: the order of a perfect score."""
 
@@ -96,6 +97,16 @@ class Tally(Protocol):
         @property
         def loss(self) -> Counts:
             """Their summed loss; wrong answers for the 0/1 loss."""
+            ...
+
+        @property
+        def distinct(self) -> int:
+            """How many distinct scores, and so rows, there are."""
+            ...
+
+        @property
+        def ends(self) -> Counts:
+            """The cut after each row: samples up to it and with it."""
             ...
 
         @property
@@ -147,6 +158,10 @@ class Tally(Protocol):
         """Sums between consecutive cuts; `cuts` increases strictly from 0 to n."""
         ...
 
+    def running(self, rows: Ints, *, bottom_up: bool = False) -> tuple[Floats, Counts, Counts]:
+        """The scores of these rows, and the samples and loss up to each and with it, from the top or the bottom."""
+        ...
+
     def pieces(self) -> Iterator[tuple[Floats, Counts, Counts]]:
         """Scores, counts and losses of some rows at a time, most trusted first, for sums in bounded memory."""
         ...
@@ -178,6 +193,13 @@ class Tally(Protocol):
 def is_tally(x: object) -> TypeIs[Tally]:
     """Whether `x` is a tally; isinstance() of a protocol takes as long as a metric of a small tally."""
     return hasattr(type(x), "between")
+
+
+def running_sums(t: Tally, rows: Ints, bottom_up: bool) -> tuple[Floats, Counts, Counts]:
+    """`Tally.running` of a tally with its rows in memory."""
+    step = -1 if bottom_up else 1
+    kept, lost = (np.cumsum(column[::step])[rows] for column in (t.count, t.loss))
+    return t.score[::step][rows], kept, lost
 
 
 def row_pieces(t: Tally) -> Iterator[tuple[Floats, Counts, Counts]]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import reduce
 from itertools import pairwise
 from typing import NamedTuple, TypeAlias, Unpack
@@ -15,6 +14,7 @@ from torch import Tensor, nn
 
 from howsure._core import check
 from howsure._core.check import InputError
+from howsure._core.frozen import frozen
 from howsure.predictions import Predictions
 from howsure.predictions.columns import chunks
 from howsure.torch.collection import gather
@@ -62,7 +62,7 @@ def mc_dropout(
     return preds
 
 
-@dataclass(frozen=True)
+@frozen
 class _Draw:
     """All passes of a batch."""
 

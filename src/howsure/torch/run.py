@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Literal, TypeAlias, TypedDict, TypeGuard
 
 import torch
@@ -13,6 +12,7 @@ from torch import Tensor, nn
 
 from howsure._core.check import InputError
 from howsure._core.containers import is_dict, is_mapping, is_row
+from howsure._core.frozen import frozen
 from howsure.predictions import ROW_SUM_TOLERANCE
 
 Kind: TypeAlias = Literal["logits", "probs"]
@@ -31,7 +31,7 @@ class Options(TypedDict, total=False):
     progress: bool
 
 
-@dataclass(frozen=True)
+@frozen
 class Run:
     """The options of `collect`, which says what each of them means."""
 

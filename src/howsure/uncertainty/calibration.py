@@ -7,7 +7,6 @@ downwards a bin whose sign is not clear may be all noise.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from math import inf, sqrt
 from typing import Literal
@@ -15,7 +14,8 @@ from typing import Literal
 import numpy as np
 
 from howsure._core.check import Bools, Floats
-from howsure.uncertainty.means import student
+from howsure._core.frozen import frozen
+from howsure.uncertainty.means import bent, student
 
 __all__ = ["Bins", "ece_limits", "noise_floor", "over_limits", "rms_limits", "under_limits", "without_noise"]
 
@@ -23,10 +23,10 @@ Limits = tuple[float, float]
 Part = Literal["all", "over", "under"]
 CLEAR = 3.5  # standard errors from which on the sign of a gap is taken as known
 HALF_NORMAL = (0.7978845608, 0.3633802276, 0.2180136146)  # mean, variance and third central moment of |Z|
-POSITIVE_PART = (0.3989422804, 0.3408450569, 0.3264502573)  # of max(0, Z)
+POSITIVE_PART = (0.3989422804, 0.3408450569, 0.3264584121)  # of max(0, Z)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Bins:
     """Samples, summed claims and right answers of each bin; `design` as many times fewer samples count.
 
@@ -86,6 +86,12 @@ class Bins:
         return self.share * np.sqrt(self.differing / self.size)
 
     @cached_property
+    def third(self) -> Floats:
+        """Third central moment of each gap: that of the accuracy, shrunk, with the other sign."""
+        p = (self.right / self.design + 1) / (self.size + 2)
+        return -self.shrunk * (1 - 2 * p) / self.size**2
+
+    @cached_property
     def null_error(self) -> Floats:
         """The same where the gap may be nothing but noise."""
         return self.share * np.sqrt(np.maximum(self.claimed, self.shrunk) / self.size)
@@ -119,7 +125,10 @@ def under_limits(b: Bins, half: float) -> Limits:
 
 
 def _limits(b: Bins, size: Floats, counts: Bools, unclear: Bools, noise: Moments, half: float) -> Limits:
-    """Of many bins some are noise, which makes up for what is unseen; bins that follow the sample may be few."""
+    """Of many bins some are noise, which makes up for what is unseen; bins that follow the sample may be few.
+
+    The upper end is bent by the skewness of the accuracies (Hall 1992).
+    """
     value, n = float(size.sum()), float(b.size.sum())
     spread = max(0.0, float((size**2 / b.share).sum()) - value**2) / n  # shares of the bins are observed, not known
     clear = counts & ~unclear
@@ -127,7 +136,10 @@ def _limits(b: Bins, size: Floats, counts: Bools, unclear: Bools, noise: Moments
     right = float(b.right.sum())
     rare = inf if b.squares is None else max(1.0, min(right, float(b.count.sum()) - right) / b.design)
     error = b.error if b.squares is None else np.maximum(b.error, b.null_error)
-    upper = value + student(rare, half) * sqrt(variance + float((error[unclear] ** 2).sum()))
+    above = variance + float((error[unclear] ** 2).sum())
+    third = float((np.sign(b.gap) * b.share**3 * b.third)[counts].sum())
+    skew = max(0.0, third) / above**1.5 if above > 0 else 0.0
+    upper = value - bent(-student(rare, half), skew) * sqrt(above)
     excess = _upper_quantile(b.null_error[unclear], noise, variance, half)
     return max(0.0, value - excess), min(1.0, upper)
 

@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from howsure._core.check import Floats, Ints
+from howsure._core.frozen import frozen
 from howsure.binning import Binning, sums_in
 from howsure.predictions.outcomes import Outcomes
 from howsure.tallies.rows import RowTally, as_rows
 from howsure.tallies.tally import Tally, is_tally
 from howsure.uncertainty.calibration import Bins
-from howsure.uncertainty.clusters import Units, freedom, group_design
+from howsure.uncertainty.clusters import Few, Units, freedom, group_design, unit_sums
 from howsure.uncertainty.influence import Influence, Ranks
 from howsure.uncertainty.means import student
 
@@ -34,7 +34,7 @@ class Linear(NamedTuple):
     slope: Floats
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Case:
     """A tally; with `outcomes`, which it is the tally of, where samples belong to groups or are paired."""
 
@@ -146,6 +146,24 @@ class Case:
         few, many = (student(freedom(each, self.n), half) for each in (double, single))
         return max(1.0, float(double.sum() / single.sum())) * max(1.0, few / many) ** 2
 
+    def few(self, share: float) -> Few:
+        """Groups, or weighted samples, with more wrong answers than this share.
+
+        What was not seen among weighted samples may weigh as any of them; where samples of a row differ in weight,
+        each counts with their mean.
+        """
+        if self.groups is not None:
+            sums = unit_sums(self.losses - share, self.units)
+            worse, once = np.maximum(sums, 0.0), np.ones(len(sums))
+            return Few.of(float((sums**2).sum()), worse, once, worse, once)
+        r, w = self.rows, self.rows.weights
+        assert w is not None
+        bad, rest = r.loss > 0, share * share * w.square
+        squares = float((rest + (1 - 2 * share) * w.lost).sum())
+        size = w.lost[bad] / r.loss[bad]
+        each = w.square / r.count
+        return Few.of(squares, (1 - share) * size, r.loss[bad] / size, (1 - share) * each, r.count / each)
+
     def centred(self, start: Floats, slope: Floats) -> Linear:
         """Minus the mean over all samples."""
         return Linear(start - float((start * self.rows.count + slope * self.rows.loss).sum()) / self.n, slope)
@@ -173,7 +191,7 @@ class Case:
         """Sums in bins, with the design effect of gaps that count with this sign."""
         plain = self._bins(bins)[0]
         design = self.design(lambda: self.gaps(bins, sign), half)
-        return plain if design == 1 else Bins(plain.count, plain.claim, plain.right, design)
+        return Bins(plain.count, plain.claim, plain.right, design)
 
     def gaps(self, bins: Binning, sign: Loss) -> Linear:
         """The influence on a sum of gaps: claim minus outcome, with the sign that the gap of its bin counts with."""

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from math import inf
 from typing import NamedTuple
 
 import numpy as np
 
 from howsure._core.check import Floats, InputError, Ints
+from howsure._core.frozen import frozen
 from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
-from howsure.tallies.rows import as_rows
 from howsure.tallies.tally import Tally, needs_claims
 from howsure.uncertainty.clusters import freedom
 from howsure.uncertainty.means import student
@@ -24,6 +23,7 @@ SCALES = 7  # 1, 2, 4, ..., 64 intervals of equal information
 SINGLY = 2048  # up to so many samples each is drawn by itself
 ROWS = 512  # rows whose numbers of right answers are drawn; beyond, neighbours share their mean claim
 CHUNK = 1 << 22  # numbers drawn at a time
+TELLING = 1.0  # null variance of an interval whose residual tells something
 ENOUGH = 60  # effective samples in an interval, where signs of groups are redrawn
 LEAST, LEAST_VARIANCE = 1e-300, 1e-12
 
@@ -41,7 +41,7 @@ class CalibrationTest(NamedTuple):
     p: float
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Residuals:
     """Rows of one claim each, ascending: claims, samples, right answers."""
 
@@ -54,7 +54,9 @@ def redrawn_test(rows: Residuals, seed: int) -> CalibrationTest:
     """Outcomes of every row are redrawn as binomial numbers at the row's claim, 999 times.
 
     The statistic looks at 1, 2, 4, ..., 64 neighbouring intervals of equal null variance: at the sum of their squared
-    standardised residuals, which sees smooth defects, and at the largest of them, which sees local ones.
+    standardised residuals, which sees smooth defects, and at the largest of them, which sees local ones. Only as many
+    intervals as leave a null variance of 1 to each: in thinner ones a single wrong answer among sure ones looks worse
+    than all that whole data can show.
     """
     few = rows.count.sum() <= SINGLY
     rows = rows if few else _merged(rows, ROWS)
@@ -67,7 +69,8 @@ def redrawn_test(rows: Residuals, seed: int) -> CalibrationTest:
         rows, leaf = _single(rows), np.repeat(leaf, rows.count.astype(np.int64))
     step = max(1, CHUNK // len(leaf))
     drawn = [_drawn(rows, leaf, min(step, DRAWS - i), len(null), rng) for i in range(0, DRAWS, step)]
-    return _judged(_standard(seen[None], null), _standard(np.concatenate(drawn), null))
+    scales = _fine(float(null.sum()) / TELLING)
+    return _judged(_standard(seen[None], null, scales), _standard(np.concatenate(drawn), null, scales))
 
 
 def grouped_test(leaf_sums: Floats, variance: Floats, n: int, seed: int) -> CalibrationTest:
@@ -82,10 +85,15 @@ def grouped_test(leaf_sums: Floats, variance: Floats, n: int, seed: int) -> Cali
     rng = np.random.default_rng(seed)
     signs = rng.choice(np.array([-1.0, 1.0]), (DRAWS, len(leaf_sums)))
     design = max(1.0, float((leaf_sums.sum(axis=1) ** 2).sum()) / max(float(variance.sum()), LEAST_VARIANCE))
-    scales = int(np.clip(np.log2(max(1.0, n / design / ENOUGH)), 0, SCALES - 1)) + 1
+    scales = _fine(n / design / ENOUGH)
     parts = zip(_scales(leaf_sums, scales), _scales(variance[None], scales), strict=True)
     found = [_of_signs(part, null, signs) for part, null in parts]
     return _judged([seen for seen, _ in found], [drawn for _, drawn in found])
+
+
+def _fine(intervals: float) -> int:
+    """How many scales have at most so many intervals; at least one."""
+    return int(np.clip(np.log2(max(1.0, intervals)), 0, SCALES - 1)) + 1
 
 
 def _of_signs(part: Floats, null: Floats, signs: Floats) -> tuple[Floats, Floats]:
@@ -112,9 +120,9 @@ def _judged(seen: list[Floats], drawn: list[Floats]) -> CalibrationTest:
     return CalibrationTest(float(found), float((1 + (null >= found - 1e-12).sum()) / (len(null) + 1)))
 
 
-def _standard(residual: Floats, variance: Floats) -> list[Floats]:
+def _standard(residual: Floats, variance: Floats, scales: int) -> list[Floats]:
     """Residuals of the leaves as standardised ones of every scale."""
-    parts = zip(_scales(residual), _scales(variance[None]), strict=True)
+    parts = zip(_scales(residual, scales), _scales(variance[None], scales), strict=True)
     return [part / np.sqrt(np.maximum(null, LEAST_VARIANCE)) for part, null in parts]
 
 
@@ -134,7 +142,7 @@ def _statistic(standard: list[Floats]) -> Floats:
     return -np.log10(np.maximum(least, LEAST))
 
 
-def _scales(leaves: Floats, scales: int = SCALES) -> list[Floats]:
+def _scales(leaves: Floats, scales: int) -> list[Floats]:
     """Sums over 1, 2, 4, ... intervals of neighbouring leaves."""
     return [leaves.reshape(len(leaves), 1 << i, -1).sum(axis=2) for i in range(scales)]
 
@@ -181,9 +189,10 @@ def calibration_test(data: Tally | Outcomes | Predictions, seed: int = 0) -> Cal
     r"""Whether outcomes fall as the claims say: a test of perfect calibration, exact for independent samples.
 
     Outcomes are redrawn as :math:`c_i \sim \mathrm{Bernoulli}(r_i)` 999 times. The statistic is the smallest nominal
-    p-value over 1, 2, 4, ..., 64 intervals of equal null variance, of the sum of their squared standardised residuals
-    (smooth defects) and of the largest of them (local ones). With a `group`, signs of whole groups are redrawn instead,
-    which holds for many groups. Unequal weights are refused. Bröcker & Smith 2007 for redrawn outcomes.
+    p-value over 1, 2, 4, ..., 64 intervals of equal null variance (at least 1 each), of the sum of their squared
+    standardised residuals (smooth defects) and of the largest of them (local ones). With a `group`, signs of whole
+    groups are redrawn instead, which holds for many groups. Unequal weights are refused. Bröcker & Smith 2007 for
+    redrawn outcomes.
 
     >>> from howsure import tally
     >>> calibration_test(tally([0.9] * 50 + [0.6] * 50, correct=[1] * 45 + [0] * 5 + [1] * 30 + [0] * 20)).p > 0.5
@@ -196,10 +205,7 @@ def calibration_test(data: Tally | Outcomes | Predictions, seed: int = 0) -> Cal
     needs_claims(t, "calibration_test")
     if not t.equal_weights:
         raise InputError("calibration_test redraws the outcomes of single samples; unequal weights are refused.")
-    rows = as_rows(t)
-    claim, count, right = (
-        np.asarray(c, dtype=np.float64)[::-1] for c in (rows.score, rows.count, rows.count - rows.loss)
-    )
+    claim, count, right = (np.asarray(c, dtype=np.float64)[::-1] for c in (t.score, t.count, t.count - t.loss))
     if not isinstance(source, Outcomes) or source.group is None:
         return redrawn_test(Residuals(claim, count, right), seed)
     return _of_groups(source, claim, count, seed)

@@ -7,17 +7,17 @@ question carries that through. It depends on the number: weights on answers with
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from math import inf
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from howsure._core.check import Floats, Ints
+from howsure._core.frozen import frozen
 from howsure.uncertainty.means import student
 
-__all__ = ["FEW_GROUPS", "Units", "few_groups", "freedom", "group_design", "unit_sums"]
+__all__ = ["FEW_GROUPS", "Few", "Units", "few_groups", "freedom", "group_design", "unit_sums"]
 
 FEW_GROUPS = 10  # with fewer groups limits are unsafe, and are marked so
 
@@ -32,7 +32,7 @@ def few_groups(many: int | None) -> str | None:
     return f"only {many} groups, so these limits are unsafe" if few else None
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Units:
     """Weights of mean 1 and the number of each sample's group; None where there are none."""
 
@@ -90,6 +90,33 @@ def group_design(influence: Floats, units: Units, half: float) -> float:
     total = float(squares.sum())
     wide = (student(freedom(squares, units.many - 1), half) / student(inf, half)) ** 2
     return max(1.0, total / single) * wide
+
+
+class Few(NamedTuple):
+    """Units that are worse than the mean, groups or weighted samples: what they add, and how many of them decide.
+
+    `squares` are those of all units. `mean` and `square` are what one more adds that is drawn in proportion to its
+    square.
+    """
+
+    total: float
+    squares: float
+    deciding: float
+    mean: float
+    square: float
+
+    @classmethod
+    def of(cls, squares: float, worse: Floats, times: Floats, any_size: Floats, any_times: Floats) -> Few:
+        """From the sizes of those that are worse and of any, each so many times.
+
+        >>> Few.of(8.0, np.array([2.0]), np.array([2.0]), np.array([2.0]), np.array([5.0]))
+        Few(total=4.0, squares=8.0, deciding=2.0, mean=2.0, square=4.0)
+        """
+        first, second, fourth = (float(np.dot(times, worse**i)) for i in (1, 2, 4))
+        two, three, four = (float(np.dot(any_times, any_size**i)) for i in (2, 3, 4))
+        if second <= 0 or two <= 0:
+            return cls(0.0, squares, 0.0, 0.0, 0.0)
+        return cls(first, squares, second**2 / fourth, three / two, four / two)
 
 
 def freedom(squares: Floats, most: float) -> float:

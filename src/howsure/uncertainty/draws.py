@@ -7,12 +7,13 @@ together, m of them Poisson(m) times, so the cost depends on the number of rows 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, lru_cache
 
 import numpy as np
 
 from howsure._core.check import Array, Floats, Ints
+from howsure._core.frozen import frozen
 from howsure.binning import Binning
 from howsure.predictions.outcomes import Outcomes
 from howsure.tallies.grid import even_ranks
@@ -37,8 +38,7 @@ def coarse(t: Tally, parts: int = ROWS) -> RowTally:
     if t.has_at_most(2 * parts):
         rows = as_rows(t)
         return replace(rows, edges=rows.score[::-1])
-    low, high = t.score_range()
-    usual = t.above(USUAL) if low >= 0 and high <= 1 else t.above(USUAL[:0])
+    usual = t.above(USUAL)
     ranks = t.cut_at(even_ranks(t.n, parts))
     return bucketed(t, np.unique(np.concatenate(([0], ranks, _loss_cuts(t.blocks(), parts), usual, [t.n]))))
 
@@ -50,7 +50,7 @@ def _loss_cuts(block: Blocks, parts: int) -> Counts:
     return block.before[np.linspace(0, len(block.loss) - 1, parts).astype(np.int64)]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Table:
     """Rows, and the entries that make them up: what one draw of a unit adds to a row. Entries are sorted by row."""
 
@@ -79,7 +79,7 @@ class Table:
         return np.ascontiguousarray(out.T)
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Stack:
     """Many drawn tables over the same rows, one line each."""
 

@@ -6,18 +6,18 @@ number is the sum of squared influences over n², whatever the number is.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
 
 from howsure._core.check import Floats
+from howsure._core.frozen import frozen
 
 __all__ = ["Influence", "Ranks", "augrc", "aupr_error", "aupr_success", "aurc", "auroc", "e_aurc"]
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Ranks:
     """Rows that hold wrong answers, most trusted first: samples before the row, at its end, and the wrong ones in it.
 
@@ -77,12 +77,12 @@ def centred(r: Ranks, free: Floats, tied: Floats, wrong: Floats) -> Influence:
 def aurc(r: Ranks) -> Influence:
     r"""An error counts in all risks below it, and whoever joins dilutes the risks below: :math:`\lambda x - G`.
 
-    :math:`x = 1 + \ln(n/A) - (B/c) \ln(A/B)`. G sums :math:`\ell \ln(A/B)/c` over the rows below (1/c for ln(A/B)/c at
-    B = 0) and the own row's :math:`(\ell/c) (1 - (B/c) \ln(A/B))`, which is half of that where the row is narrow.
+    :math:`x = 1 + \ln(n/A) - (B/c) \ln(A/B)`. G sums :math:`\ell \ln(A/B)/c` over the rows below and the own row's
+    :math:`(\ell/c) (1 - (B/c) \ln(A/B))`, which is half of that where the row is narrow.
     """
     rise, size = _log_rise(r), r.after - r.before
     within = 1.0 - r.before * rise
-    free, _ = _below(r.wrong * np.where(r.before > 0, rise, 1.0 / size))
+    free, _ = _below(r.wrong * rise)
     tied = free[1:] + r.wrong / size * within
     return centred(r, -free, -tied, np.log(r.n / r.after) + within - tied)
 

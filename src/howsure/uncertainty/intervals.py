@@ -231,8 +231,6 @@ def _cases(a: Outcomes, b: Outcomes) -> tuple[Case, Case]:
     left, right = (
         o if o.group is group and o.weight is weight else replace(o, group=group, weight=weight) for o in (a, b)
     )
-    if left.weight is not None and not left.weight.all():
-        left, right = left[left.weight > 0], right[left.weight > 0]
     return Case.of(left, singly=True), Case.of(right, singly=True)
 
 

@@ -15,14 +15,14 @@ from howsure._core.check import Floats
 from howsure.binning import Binning, adaptive, equal_range, equal_size
 from howsure.bounds import proportion_limits
 from howsure.metrics.facts import Metric, options, plain, positional
-from howsure.metrics.mean_loss import mean_loss
+from howsure.metrics.mean_loss import Other, mean_loss
 from howsure.uncertainty import influence
 from howsure.uncertainty.calibration import Bins, ece_limits, noise_floor, over_limits, rms_limits, under_limits
 from howsure.uncertainty.case import Case, Linear, Loss
 from howsure.uncertainty.clusters import FEW_GROUPS, few_groups
 from howsure.uncertainty.differences import hull
 from howsure.uncertainty.influence import Influence
-from howsure.uncertainty.means import mean_limits, student
+from howsure.uncertainty.means import Unseen, mean_limits, student
 from howsure.uncertainty.ranking import (
     AREA,
     GENERALISED,
@@ -34,6 +34,7 @@ from howsure.uncertainty.ranking import (
     coverage_limits,
     excess_limits,
     gamma_limits,
+    gamma_quantile,
     rare_sum_limits,
     risk_limits,
 )
@@ -131,7 +132,8 @@ def _of_losses(case: Case, value: float, part: Linear, half: float, rank: float 
         return ONE
     design = case.design(lambda: part, half)
     squares, cubes = case.squares(part) / design, case.cubes(part) / design
-    return mean_limits(value, squares, cubes, case.n / design, half, rank * _largest(case) ** 2 if rank else 0.0)
+    unseen = Unseen(0.0, rank * _largest(case) ** 2) if rank else None
+    return mean_limits(value, squares, cubes, case.n / design, half, unseen)
 
 
 AREA_OF_ONE = 2.0  # the mean of ln² u over shares u: what a loss at rank u · n weighs in the area under the risks
@@ -162,7 +164,25 @@ def _aupr(case: Case, value: float, half: float, positive: str = "error", method
 def _accuracy(case: Case, value: float, half: float) -> Found:
     design = case.design(lambda: wrong_share(case, 1 - value), half)
     low, high = proportion_limits(case.ranks.m / design, case.n / design, half)
-    return float(low), float(high)
+    if case.groups is None and not case.tally.weighted:
+        return float(low), float(high)
+    return min(float(low), 1 - _few_decide(case, 1 - value, half)), float(high)
+
+
+def _few_decide(case: Case, wrong: float, half: float) -> float:
+    """The upper end of a share of wrong answers where a few groups, or heavy samples, decide.
+
+    They are rare events, as in `rare_sum_limits`, and those that were not seen are missed by a design effect as well.
+    One of them is allowed for, drawn in proportion to its square, and the share of one among those that decide.
+    """
+    seen = case.few(wrong)
+    some = max(0.0, 1 - seen.deciding / max(1.0, case.ranks.k))  # none where every wrong answer decides as much
+    mean, square = (
+        some * (one + every / (seen.deciding + 1))
+        for one, every in ((seen.mean, seen.total), (seen.square, seen.squares))
+    )
+    wider = 1.0 if case.groups is None else student(case.groups - 1, half) / student(inf, half)
+    return gamma_quantile(wrong + mean / case.n, (seen.squares * wider**2 + square) / case.n**2, 1 - half)
 
 
 def wrong_share(case: Case, value: float) -> Linear:
@@ -251,26 +271,39 @@ MANY = 300  # errors, and right answers, of which hardly ever so few decide
 ONE = "one sample does not tell how much samples differ"
 
 
-def _mean(case: Case, value: float, half: float, right: Loss, wrong: Loss) -> Limits | None:
-    """Limits of a mean whose values depend on claim and outcome; None of a single sample."""
+def _mean(case: Case, value: float, half: float, right: Loss, wrong: Loss, *, loss: bool = True) -> Limits | None:
+    """Limits of a mean whose values depend on claim and outcome; None of a single sample.
+
+    The upper end of a loss allows for one outcome that was not seen, drawn in proportion to what it would add: a claim
+    of almost 1 that is wrong is rare, and weighs much.
+    """
     if case.n < 2:
         return None
+    design, squares, cubes, sizes = 1.0, 0.0, 0.0, np.zeros(3)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for r, count, missed in case.tally.pieces():
+            good, bad = right(r), wrong(r)
+            sizes += _powers(count, np.abs(bad - good)) if loss else 0.0
+            for many, off in ((count - missed, good - value), (missed, bad - value)):
+                off = np.where(many > 0, off, 0.0)
+                times, square = many.astype(np.float64), off * off  # a cube by np.power takes ten times as long
+                squares += float(np.dot(times, square))
+                cubes += float(np.dot(times, square * off))
     if case.groups is not None or case.tally.weighted:
         part = case.mean(right, wrong, value)
         design = case.design(lambda: part, half)
-        found = mean_limits(value, case.squares(part) / design, case.cubes(part) / design, case.n / design, half)
-    else:
-        design, squares, cubes = 1.0, 0.0, 0.0
-        with np.errstate(divide="ignore", invalid="ignore"):
-            for r, count, missed in case.tally.pieces():
-                for many, off in ((count - missed, right(r) - value), (missed, wrong(r) - value)):
-                    off = np.where(many > 0, off, 0.0)
-                    times, square = many.astype(np.float64), off * off  # a cube by np.power takes ten times as long
-                    squares += float(np.dot(times, square))
-                    cubes += float(np.dot(times, square * off))
-        found = mean_limits(value, squares, cubes, case.n, half)
+        squares, cubes = case.squares(part) / design, case.cubes(part) / design
+    unseen = Unseen(*(sizes[1:] / sizes[0])) if loss and sizes[0] > 0 else None
+    found = mean_limits(value, squares, cubes, case.n / design, half, unseen)
     rare = _of_rare(case, value, half, right, wrong, design)
     return found if rare is None else hull(found, rare)
+
+
+def _powers(count: Floats, size: Floats) -> Floats:
+    """Sums of what the other outcome would have added, of its square and of its cube; nothing where it is infinite."""
+    size = np.where(np.isfinite(size), size, 0.0)
+    first = count * size
+    return np.array([first.sum(), np.dot(first, size), np.dot(first * size, size)])
 
 
 def _of_rare(case: Case, value: float, half: float, right: Loss, wrong: Loss, design: float) -> Limits | None:
@@ -307,7 +340,7 @@ def _clipped(found: Limits | None, low: float, high: float) -> Found:
 
 
 def _signed(case: Case, value: float, half: float) -> Found:
-    return _clipped(_mean(case, value, half, lambda r: r - 1, lambda r: r), -1.0, 1.0)
+    return _clipped(_mean(case, value, half, lambda r: r - 1, lambda r: r, loss=False), -1.0, 1.0)
 
 
 def _correctness_brier(case: Case, value: float, half: float) -> Found:
@@ -318,8 +351,21 @@ def _correctness_nll(case: Case, value: float, half: float) -> Found:
     return _clipped(_mean(case, value, half, lambda r: -np.log(r), lambda r: -np.log1p(-r)), 0.0, inf)
 
 
-def _mean_loss(case: Case, value: float, half: float) -> Found:
-    return _of_losses(case, value, wrong_share(case, value), half)
+def _mean_loss(case: Case, value: float, half: float, other: Other | None = None) -> Found:
+    """Of losses of all classes: a sum of rare surprises, and one may be unseen.
+
+    It weighs what those weigh that were seen, drawn in proportion to their loss, and what another label would lose.
+    """
+    part = wrong_share(case, value)
+    if other is None or case.n < 2:
+        return _of_losses(case, value, part, half)
+    design, squares = case.design(lambda: part, half), case.squares(part)
+    first, second = value * case.n, squares + value * value * case.n
+    seen, more = second / first if first > 0 else 0.0, other(value)
+    deciding = first * first / second if second > 0 else 0.0
+    unit = (seen + more, seen**2 + more**2)
+    found = rare_sum_limits(Sample(value, case.n, deciding, squares).over(design), Unit(*unit, inf, unit), half)
+    return found[0], max(found[1], mean_limits(value, squares / design, 0.0, case.n / design, half)[1])
 
 
 RECIPES: Mapping[Metric, Callable[..., Found]] = {

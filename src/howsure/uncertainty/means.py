@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from math import inf, sqrt
+from typing import NamedTuple
 
 import numpy as np
 
@@ -28,24 +29,21 @@ def student(df: float, half: float) -> float:
     return float(-ndtri(half)) if df == inf else float(stdtrit(df, 1 - half))
 
 
-def student_below(df: float, t: float) -> float:
-    """The chance that Student's t is below a number.
+class Unseen(NamedTuple):
+    """Mean and mean square of a deviation that was not seen, which the upper limit allows for."""
 
-    >>> round(student_below(10, 2.228), 3)
-    0.975
-    """
-    from scipy.special import stdtr
-
-    return float(np.asarray(stdtr(df, t), dtype=np.float64))
+    mean: float
+    square: float
 
 
 def mean_limits(
-    mean: float, squares: float, cubes: float, n: float, half: float, unseen: float = 0.0
+    mean: float, squares: float, cubes: float, n: float, half: float, unseen: Unseen | None = None
 ) -> tuple[float, float]:
     """Limits of a mean from the sums of squared and cubed deviations; n may be an effective size.
 
     Student's t, bent by the skewness (Hall 1992): the mean of losses that are mostly small is more often too low than
-    too high. `unseen` is the square of one more deviation that the upper limit allows for.
+    too high. Where nothing is known of what is `unseen`, the end that the skewness points to lies further out by half
+    a deviation, drawn in proportion to its square: what exact limits of a count have over those of half its tails.
 
     >>> low, high = mean_limits(0.5, 25.0, 0.0, 100, 0.025)
     >>> round(low, 3), round(high, 3)
@@ -53,13 +51,20 @@ def mean_limits(
     """
     df = max(1.0, n - 1)
     reach = student(df, half)
-    below, above = sqrt(max(0.0, squares) / df / n), sqrt((max(0.0, squares) + unseen) / df / n)
     skew = cubes / squares**1.5 if squares > 0 else 0.0
-    return mean - below * _bent(reach, skew), mean - above * _bent(-reach, skew)
+    step = cubes / squares / 2 if squares > 0 else 0.0
+    more = Unseen(max(0.0, step), 0.0) if unseen is None else unseen
+    below, above = sqrt(max(0.0, squares) / df / n), sqrt((max(0.0, squares) + more.square) / df / n)
+    low = mean - below * bent(reach, skew) - max(0.0, -step) / n
+    return low, mean - above * bent(-reach, skew) + more.mean / n
 
 
-def _bent(t: float, skew: float) -> float:
-    """Hall's transformation, inverted; `skew` is the skewness over the root of n."""
+def bent(t: float, skew: float) -> float:
+    """Hall's transformation, inverted: a quantile of a studentised mean; `skew` is the skewness over the root of n.
+
+    >>> bent(1.96, 0.0), bent(-1.96, 0.1) < -1.96
+    (1.96, True)
+    """
     if abs(skew) < 1e-6:
         return t
     inside = 1 + skew * (t - skew / 6)

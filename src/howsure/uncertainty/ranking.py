@@ -10,12 +10,13 @@ missing is what was not seen, so the upper end adds what the next error might we
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import hypot, inf, log, sqrt
 
 import numpy as np
 
 from howsure._core.check import Bools, Floats, Ints
+from howsure._core.frozen import frozen
 from howsure.bounds import proportion_limits
 from howsure.uncertainty.influence import Ranks, placements
 from howsure.uncertainty.means import student
@@ -30,6 +31,7 @@ __all__ = [
     "coverage_limits",
     "excess_limits",
     "gamma_limits",
+    "gamma_quantile",
     "rare_sum_limits",
     "risk_limits",
 ]
@@ -40,7 +42,7 @@ Tail = Callable[[Floats, Floats, float], Floats]  # samples, errors and risk →
 CHUNK = 512  # candidates whose exact tails are looked at together
 
 
-@dataclass(frozen=True)
+@frozen
 class Unit:
     """Mean and mean square of what one unseen error may add to n times a number, and the largest value.
 
@@ -64,7 +66,7 @@ AREA = Unit(1.0, 2.0, beside=(2.0, 6.0))  # AURC family: 1 + ln(n/A) over all ra
 GENERALISED = Unit(1 / 2, 1 / 3, 1 / 2)  # AUGRC: uniform
 
 
-@dataclass(frozen=True)
+@frozen
 class Sample:
     """A number with what its limits need: n samples, k of them wrong, and the sum of squared influences."""
 
@@ -182,14 +184,16 @@ def average_precision_limits(s: Sample, half: float, own: float = 0.0) -> Limits
     fair = max(s.value - own, s.value / 2)
     wider = 1 + max(2 / s.k, 1 / sqrt(s.k))  # precisions are noisy themselves where few were shown
     reach = student(max(1.0, s.k - 1), half) * sqrt(max(0.0, s.squares * wider)) / (s.n * fair * (1 - fair))
-    centre, below = float(logit(fair)), 1 + 0.5 / sqrt(s.k)  # and the lower the fewer there are
+    centre, below = float(logit(fair)), 1 + 1.5 / sqrt(s.k)  # and the lower the fewer there are
     return float(expit(centre - below * reach)), max(s.value, float(expit(centre + reach)))
 
 
 def coverage_limits(r: Ranks, risk: float, point: float, cut_at: Cuts, design: float, half: float) -> Limits:
     """Largest share accepted at a risk: the last cut surely below it, and the last one that may be.
 
-    Binomial tails: the whole one for the former, because many cuts are looked at; mid-p for the latter.
+    Binomial tails: the whole one for the former, mid-p for the latter. Where a score ranks little, many cuts between
+    the two are almost as good, and the best of them looks too good: the risk of missing is shared out among as many
+    looks as the logarithm of their range counts (boundary crossings; Siegmund 1985).
 
     `cut_at` gives the first cut at or after a rank: ends inside a wide row of ties move by the whole of its error.
     """
@@ -200,6 +204,9 @@ def coverage_limits(r: Ranks, risk: float, point: float, cut_at: Cuts, design: f
     scaled = (kept, missed) if design == 1 else (kept / design, missed / design)
     sure = _last_below(*scaled, risk, half, _tail)
     possible = _last_below(*scaled, risk, 1 - half, _mid_tail)
+    if sure is not None and possible is not None and possible > sure:
+        looks = 1 + log(kept[possible] / kept[sure])
+        sure = _last_below(*scaled, risk, half / looks, _tail)
     low = 0.0 if sure is None else float(kept[sure]) / r.n
     high = 0.0 if possible is None else float(kept[possible]) / r.n
     point = min(max(point, low), high)
@@ -219,8 +226,6 @@ def _share_error(share: float, n: float, half: float, side: int) -> float:
 
 def _wide(cut_at: Cuts, share: float, error: float, n: float) -> bool:
     """Whether the row that ends at this share holds more samples than its error."""
-    if not 0 < share < 1:
-        return False
     end = share * n
     rank = np.array([max(0.0, np.floor(end - n * error + 1e-9))])
     return bool(cut_at(rank)[0] >= end - 1e-6) and rank[0] < end
@@ -251,8 +256,9 @@ def _screened(kept: Floats, missed: Floats, risk: float, reach: float) -> Bools:
     """Cuts that are not clearly above the risk."""
     spread = kept * risk * (1 - risk)
     with np.errstate(divide="ignore", invalid="ignore"):
-        z = np.where(spread > 0, (missed - kept * risk) / np.sqrt(spread), np.where(missed > 0, inf, 0.0))
-    return (z <= reach + np.where(spread > 100, 0.2, 1.5)) & (kept > 0)
+        z = np.where(spread > 0, (missed - kept * risk) / np.sqrt(spread), 0.0)
+    slack = np.where(spread > 100, 0.2, np.where(spread > 1, 1.5, inf))  # no normal tail where errors are rare
+    return (z <= reach + slack) & (kept > 0)
 
 
 def _tail(n: Floats, k: Floats, risk: float) -> Floats:

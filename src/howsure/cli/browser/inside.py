@@ -33,7 +33,7 @@ def call(
     >>> call(["--version"], tell=str)[1].split(",")[0]
     'howsure'
     """
-    from howsure.cli.common import hearer
+    from howsure._core.stages import hearer
     from howsure.cli.main import main
 
     widen()

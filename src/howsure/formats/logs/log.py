@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from enum import IntEnum, StrEnum
 from typing import Any, Literal
 
 import numpy as np
 
 from howsure._core.check import Array, Bools, Floats, InputError, Ints
+from howsure._core.frozen import frozen
 from howsure._core.text import array_of
 from howsure.formats.logs.tree import Json, text
 from howsure.predictions import Outcomes
@@ -41,7 +42,7 @@ class Kind(StrEnum):
     SCORE = "score"
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Confidence:
     """One number per question that says how sure the model is; nan where the log gives none."""
 
@@ -55,7 +56,7 @@ class Confidence:
         return int(np.isnan(self.value).sum())
 
 
-@dataclass(frozen=True)
+@frozen
 class Claim:
     """A number that the log itself gives, beside the one that its rows give."""
 
@@ -65,7 +66,7 @@ class Claim:
     source: str
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Log:
     """One row per answer.
 

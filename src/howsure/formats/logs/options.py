@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from howsure._core.check import Floats, InputError, Ints
+from howsure._core.text import is_count
 from howsure.formats.logs.tree import Json, text
 
 Reading = Callable[[str, Sequence[str]], int | None]
@@ -97,7 +98,7 @@ def _as_text(target: str, options: Sequence[str]) -> int | None:
 
 def _as_number(target: str, options: Sequence[str]) -> int | None:
     digits = target.strip()
-    return int(digits) if digits.isascii() and digits.isdigit() and int(digits) < len(options) else None
+    return int(digits) if is_count(digits) and int(digits) < len(options) else None
 
 
 def _as_letter(target: str, options: Sequence[str]) -> int | None:

@@ -12,6 +12,7 @@ from typing import TypeAlias
 import numpy as np
 
 from howsure._core.check import InputError, Ints
+from howsure.formats.delimited import separator
 from howsure.formats.llm import same_answer
 from howsure.formats.logs.log import Confidence, Kind, Log, Outcome, column, constant, outcomes
 from howsure.formats.logs.tree import number
@@ -116,12 +117,13 @@ def _decoded(data: bytes, path: Path) -> str:
 
 
 def _split(lines: Sequence[str], path: Path) -> list[list[str]]:
-    """Fields by comma or tab; in plain text by white space."""
+    """Fields by what separates the header; in plain text by white space."""
     suffix = path.suffix.lower()
     if suffix not in (".csv", ".tsv"):
         return [line.split() for line in lines]
+    mark = separator((line.encode() for line in lines), "\t" if suffix == ".tsv" else ",")
     try:
-        return list(csv.reader(StringIO("\n".join(lines)), delimiter="\t" if suffix == ".tsv" else ","))
+        return list(csv.reader(StringIO("\n".join(lines)), delimiter=mark))
     except csv.Error as e:
         raise InputError(f"{path.name} is not a table ({e}); save it again.") from None
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
 
@@ -14,6 +13,8 @@ from howsure._core import json
 from howsure._core.atomic import write_text
 from howsure._core.check import Array, InputError
 from howsure._core.frames import frame
+from howsure._core.frozen import frozen
+from howsure._core.stages import told
 from howsure._core.version import __version__
 from howsure.binning import equal_size
 from howsure.predictions import Predictions
@@ -29,7 +30,7 @@ from howsure.report.report import metric_row
 BINS = 15  # of the reliability curves
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Comparison:
     """Several models on the same samples; `.data` is its JSON.
 
@@ -126,9 +127,13 @@ def compare(
     ('b', False)
     """
     sure = Sureness(level, seed).check()
+    part = told("comparing", ["differences", "numbers", "pictures"])
+    next(part)
     found = models(given, score, common=common)
     differences = ranking.paired(found, sure)
+    next(part)
     fair, rows = ranking.same_answers(found), ranking.table(found, differences, sure)
+    next(part)
     return Comparison(
         {
             "howsure": __version__,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from functools import reduce
 
 import numpy as np
 
 from howsure._core.check import Array, Floats, InputError
+from howsure._core.frozen import frozen
 from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
 from howsure.report.catalogue import Score
@@ -18,7 +18,7 @@ from howsure.tallies.tally import Tally
 Given = Predictions | tuple[Predictions, Score]  # a model, or a model with the score that is looked at
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Model:
     """One model and its samples with the score that is looked at."""
 

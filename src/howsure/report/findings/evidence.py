@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from math import inf
 from typing import NamedTuple
 
@@ -13,6 +12,7 @@ from scipy.special import betainc
 
 from howsure._core.check import Array, Floats
 from howsure._core.exact import from_fixed
+from howsure._core.frozen import frozen
 from howsure.render.model import FindingData, Value
 from howsure.report.catalogue import is_claim
 from howsure.report.samples import Columns
@@ -25,7 +25,7 @@ LEAST = 25  # samples that a piece, class or group needs to be judged
 ALPHA = 0.01  # chance that a finding about a calibrated model is false, each finding for itself
 
 
-@dataclass(frozen=True)
+@frozen
 class Finding:
     """Something worth knowing, in words, with the numbers that say so and the argument behind it.
 
@@ -96,7 +96,7 @@ class Groups(NamedTuple):
     wrong: Array
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Case:
     """One score with right and wrong, in sums: findings do not look at single samples.
 

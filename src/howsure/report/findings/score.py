@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from math import inf
 
 import numpy as np
+from scipy.special import betaincc
 
 from howsure import metrics
 from howsure._core.check import Array, Bools, Floats
+from howsure._core.frozen import frozen
 from howsure.binning import equal_range, equal_size
 from howsure.curves import bin_table
 from howsure.curves.histograms import histogram
@@ -25,7 +27,7 @@ from howsure.report.findings.evidence import (
     percent,
 )
 from howsure.tallies.tally import Counts, Sums, Tally
-from howsure.uncertainty.means import student_below
+from howsure.uncertainty.means import student
 
 HIGH = 0.9
 SURE = 0.999
@@ -127,7 +129,7 @@ def saturated(case: Case) -> Finding | None:
     return Finding("saturated", text, {"share": share, "wrong": t.loss[0].item()}, f"{DING}, figure 2")
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Parts:
     """Pieces of one equal-range bin, most trusted first, with which of them are off beyond chance."""
 
@@ -259,7 +261,11 @@ def worse_group(case: Case) -> Finding | None:
 
 
 def _stands_out(n: Array, k: Array, g: int) -> float:
-    """P-value of a group's error rate among groups that differ as much as the others do (beta-binomial moments)."""
+    """P-value of a group's errors among groups that differ as much as the others do (beta-binomial moments).
+
+    Error rates of groups are skewed, and their spread is known from few groups: the tail is that of the beta
+    distribution with the spread widened by Student's t of so many groups.
+    """
     rest, wrong = np.delete(n, g).astype(np.float64), np.delete(k, g).astype(np.float64)
     mean = float(wrong.sum() / rest.sum())
     if not 0 < mean < 1:
@@ -269,8 +275,11 @@ def _stands_out(n: Array, k: Array, g: int) -> float:
     alike = max(0.0, (square - float(rest.sum())) / max(float((rest * (rest - 1)).sum()), 1.0))
     own = unit * (1 + (size - 1) * alike) / size
     of_mean = unit * float((rest * (1 + (rest - 1) * alike)).sum()) / float(rest.sum()) ** 2
-    far = (float(k[g]) / size - mean) / np.sqrt(own + of_mean)
-    return 1 - student_below(many - 1, float(far))
+    wider = student(many - 1, ALPHA / len(n)) / student(inf, ALPHA / len(n))
+    like = unit / ((own + of_mean) * wider**2) - 1
+    if like <= 0:
+        return 1.0
+    return float(betaincc(mean * like, (1 - mean) * like, max(0.0, (float(k[g]) - 0.5) / size)))
 
 
 def thin_bins(case: Case) -> Finding | None:

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
 
 from howsure._core.check import Array, Floats, Ints
+from howsure._core.frozen import frozen
 
 EXPECTED = 5.0  # rows that a value should have on each side for the test; rarer ones are pooled
 NAMED = 5  # values that are named as having moved most
 FAR = 50  # standard deviations beyond which a probability is 0
 
 
-@dataclass(frozen=True)
+@frozen
 class Drift:
     """A column beside the reference: effect size with its name, p-value, and the values that moved most.
 

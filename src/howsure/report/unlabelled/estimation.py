@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from math import isfinite, nan, sqrt
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from howsure._core.check import Array, Bools, Floats, InputError, Ints
 from howsure._core.frames import frame
+from howsure._core.frozen import frozen
 from howsure.bounds import proportion
 from howsure.calibrators import Isotonic, Platt
 from howsure.policies.deployment import folds_of
@@ -35,7 +36,7 @@ ALLOWED = 5.0  # new rows beyond the reference's scores, per reference row, that
 REFUSED = 0.5  # share of new rows beyond what the reference has shown, above which nothing is said
 
 
-@dataclass(frozen=True)
+@frozen
 class Part:
     """The estimate for some of the new data: a class that was answered, a group, what a policy accepts."""
 
@@ -50,7 +51,7 @@ class Part:
     error: float = nan
 
 
-@dataclass(frozen=True)
+@frozen
 class Estimate:
     """What to expect of data without labels; `low` and `high` are limits of the accuracy that labels would show.
 
@@ -225,7 +226,7 @@ class _Rows(NamedTuple):
     group: Ints | None
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class _Job:
     """Both sides, and what all parts share."""
 
@@ -293,24 +294,21 @@ class _Job:
         pull = np.where(mine, q[b] * w / np.maximum(total[b], 1e-300), 0.0)
         alone = pull * (rest - missed[b]) / np.maximum(1 - w / np.maximum(total[b], 1e-300), 0.5)
         chance = np.clip(new.claim + missed[at], 0.5 / mine.sum(), 1 - 0.5 / mine.sum())
-        through_ref, through_new, prior = self._through_shares(
-            pull * (rest - missed[b]), v / v.sum(), missed[at], at, b, w
-        )
+        through_ref, through_new, prior = self._through_shares(pull * (rest - missed[b]), len(v))
         wide, spread = _together(alone + through_ref, ref.group), v / v.sum() * np.sqrt(chance * (1 - chance))
         labels = float((spread**2).sum()) + self.alike * _pairs(spread, new.group)
+        own = v / v.sum() * self._apart(at, b, w, missed[at])  # a part of the labels' noise that the answers show
+        shown = _together(through_new - own, new.group) - _together(own, new.group)
         units = int(mine.sum()) if ref.group is None else len(np.unique(ref.group[mine]))
-        return min(1.0, max(0.0, value)), wide + labels + _together(through_new, new.group) + prior, units
+        return min(1.0, max(0.0, value)), wide + max(0.0, labels + shown) + prior, units
 
-    def _through_shares(
-        self, slopes: Floats, v: Floats, missed: Floats, at: Ints, b: Ints, w: Floats
-    ) -> tuple[Floats, Floats, float]:
+    def _through_shares(self, slopes: Floats, new: int) -> tuple[Floats, Floats, float]:
         """What the estimate of the class shares adds: by reference row, by new row, and from the prior."""
         if self.shares is None or self.cells is None:
-            return np.zeros(len(slopes)), np.zeros(len(v)), 0.0
+            return np.zeros(len(slopes)), np.zeros(new), 0.0
         s = self.shares
         slope = summed(s.reference.label, slopes, s.k)[s.free]
-        own = self._apart(at, b, w, missed)
-        return s.through_reference(slope), s.through_new(slope, self.cells) - v * own, s.prior_variance(slope)
+        return s.through_reference(slope), s.through_new(slope, self.cells), s.prior_variance(slope)
 
     def _apart(self, at: Ints, b: Ints, w: Floats, missed: Floats) -> Floats:
         """How far answers of one class are expected to be from their bin's accuracy, shrunk as by ten rows."""

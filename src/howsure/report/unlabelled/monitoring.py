@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from howsure._core import json
 from howsure._core.atomic import write_text
 from howsure._core.check import Array, Bools, Floats, InputError
 from howsure._core.frames import frame
+from howsure._core.frozen import frozen
 from howsure._core.version import __version__
 from howsure.bounds import clopper_pearson_interval, proportion
 from howsure.policies.policy import Policy
@@ -38,7 +38,7 @@ from howsure.report.unlabelled.estimation import SMALLEST, Estimate, estimate, n
 BARS = 40
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Monitor:
     """New data beside a labelled reference; `.data` is its JSON.
 
@@ -215,7 +215,7 @@ def monitor(
     )
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class _Side:
     """The columns that are looked at."""
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
 
 from howsure._core.check import Floats, Ints
+from howsure._core.frozen import frozen
 
 LEAST = 20  # labels of a class in the reference, below which it gets no factor of its own
 MOST = 200  # classes with a factor of their own
@@ -29,7 +29,7 @@ class Cells(NamedTuple):
     weight: Floats
 
 
-@dataclass(frozen=True, eq=False)
+@frozen(eq=False)
 class Shares:
     r"""By which factor each class became likelier, with what its estimate rests on.
 

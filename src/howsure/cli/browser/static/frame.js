@@ -90,9 +90,17 @@ async function look(name) {
   } catch {
     const said = (answer.err || answer.failed).trim().replace(/^howsure: /, "").replace(/\.$/, "");
     const [what, lacking] = said.split(": pip install ");
-    const fix = lacking ? "Pyodide has none; save it as npz, csv or jsonl, or use howsure on the command line" : "";
+    const fix = lacking ? `Pyodide has none; save it as npz, csv or jsonl (${convert(name)}), or use howsure on the command line` : "";
     file.found = { holds: null, problems: [{ where: name, what, fix, stops: true }] };
   }
+}
+
+// A line that makes a file of another kind, where Python is: tables need no howsure there.
+function convert(name) {
+  const [, stem, kind] = /^(.*)\.(\w+)$/.exec(name) ?? [null, name, ""];
+  const reader = { parquet: "read_parquet", arrow: "read_feather", feather: "read_feather" }[kind.toLowerCase()];
+  if (reader) return `python -c "import pandas; pandas.${reader}('${name}').to_csv('${stem}.csv', index=False)"`;
+  return `python -c "import howsure as hs; hs.write(hs.read('${name}'), '${stem}.npz')"`;
 }
 
 function show() {
@@ -227,6 +235,13 @@ async function run() {
   const began = performance.now();
   state.stages = [];
   const tick = () => doing(`${state.stages.at(-1) ?? "starting"} … ${((performance.now() - began) / 1000).toFixed(0)} s`);
+  const reached = (stage) => {
+    state.stages.push(stage);
+    const [, part, of] = / (\d+) of (\d+): /.exec(stage) ?? [];
+    if (of) $("bar").value = (part - 1) / of;
+    else $("bar").removeAttribute("value");
+    tick();
+  };
   const clock = setInterval(tick, 500);
   state.running = clock;
   $("cancel").hidden = false;
@@ -237,7 +252,7 @@ async function run() {
   const notes = [];
   const note = (line) => line.startsWith("wrote ") || ($("notes").textContent = (notes.push(line), notes.join("\n")));
   $("notes").textContent = "";
-  const answer = await ask({ args: [...arguments_(), ...outputs()], wanted: WANTED[task()] }, note, (stage) => (state.stages.push(stage), tick()));
+  const answer = await ask({ args: [...arguments_(), ...outputs()], wanted: WANTED[task()] }, note, reached);
   stop(`done in ${((performance.now() - began) / 1000).toFixed(1)} s`);
   answered(answer);
 }

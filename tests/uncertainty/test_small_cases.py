@@ -1,0 +1,859 @@
+"""Rows, draws, tests of claims, pairs and many models: small cases by loops, and what does not matter."""
+
+from __future__ import annotations
+
+from functools import partial
+from math import exp, hypot, inf, isnan, log, nan, sqrt
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy import stats
+from tests.uncertainty.test_second_way import HALF, Z, made, slow_augrc, slow_aurc, slow_auroc, slow_freedom
+
+import howsure as hs
+from howsure import InputError, Outcomes, Predictions
+from howsure.uncertainty import claims, draws, intervals, limits, many, pairs, positive
+from howsure.uncertainty.calibration import ece_limits, noise_floor, without_noise
+from howsure.uncertainty.case import Case, Linear
+from howsure.uncertainty.clusters import Few, Units, group_design
+from howsure.uncertainty.differences import accuracy_difference, correlation, hull, mover, student_difference
+from howsure.uncertainty.limits import Interval
+from howsure.uncertainty.ranking import Sample, Unit, coverage_limits, rare_sum_limits
+
+RNG = np.random.default_rng(8)
+SCORE = RNG.permutation(np.linspace(0.05, 0.99, 50))
+RIGHT = RNG.random(50) < SCORE
+WEIGHT = RNG.random(50) * 3 + 0.1
+LOSS = np.round(RNG.random(50) * 2 - 0.5, 2)
+GROUP = RNG.integers(0, 8, 50)
+
+
+# ---- one set of answers
+
+
+def linear(case: Case) -> Linear:
+    rng = np.random.default_rng(1)
+    n = len(case.rows.score)
+    return Linear(rng.normal(size=n), rng.normal(size=n))
+
+
+def singly(case: Case, part: Linear, score: np.ndarray, loss: np.ndarray) -> np.ndarray:
+    """The influence of each sample, looked up by its score."""
+    where = {s: i for i, s in enumerate(case.rows.score.tolist())}
+    return np.array(
+        [part.start[where[s]] + part.slope[where[s]] * x for s, x in zip(score.tolist(), loss, strict=True)]
+    )
+
+
+@pytest.mark.parametrize("decimals", [1, 9])
+@pytest.mark.parametrize("losses", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_sums_over_samples(decimals: int, losses: bool, weighted: bool) -> None:
+    score = SCORE.round(decimals)
+    weight = WEIGHT if weighted else None
+    o = Outcomes(score, loss=LOSS, weight=weight) if losses else Outcomes(score, correct=RIGHT, weight=weight)
+    case = Case.of(o, singly=True)
+    part, loss = linear(case), LOSS if losses else (~RIGHT).astype(float)
+    each = singly(case, part, score, loss)
+    w = WEIGHT / WEIGHT.mean() if weighted else np.ones(50)
+    assert case.single(part) == pytest.approx(each)
+    assert case.squares(part) == pytest.approx(float((w * each**2).sum()))
+    assert case.cubes(part) == pytest.approx(float((w * each**3).sum()))
+    mean = float((w * each).sum()) / 50
+    centred = case.centred(*part)
+    assert centred.start == pytest.approx(part.start - mean)
+    assert case.single(centred) == pytest.approx(each - mean)
+
+
+def test_cubes_of_forgotten_losses_are_none() -> None:
+    case = Case.of(hs.tally(SCORE, loss=LOSS))
+    assert case.cubes(linear(case)) == 0
+
+
+def test_the_design_effect_of_weights() -> None:
+    """Squared weights over weights, times Student's t of as many as decide over that without weights."""
+    o = Outcomes(SCORE, correct=RIGHT, weight=WEIGHT)
+    case = Case.of(o)
+    part = linear(case)
+    each, w = singly(case, part, SCORE, (~RIGHT).astype(float)), WEIGHT / WEIGHT.mean()
+    double, single = w**2 * each**2, w * each**2
+    few, plenty = (stats.t.ppf(1 - HALF, slow_freedom(x, 50)) for x in (double, single))
+    expected = max(1.0, double.sum() / single.sum()) * max(1.0, few / plenty) ** 2
+    assert expected > 1
+    assert case.design(lambda: part, HALF) == pytest.approx(expected)
+    nothing = Linear(0 * part.start, 0 * part.slope)
+    assert case.design(lambda: nothing, HALF) == pytest.approx(float((w**2).sum()) / 50)
+    losses = Case.of(hs.tally(SCORE, loss=LOSS, weight=WEIGHT))
+    each = singly(losses, part, SCORE, LOSS)
+    double, single = w**2 * each**2, w * each**2
+    few, plenty = (stats.t.ppf(1 - HALF, slow_freedom(x, 50)) for x in (double, single))
+    expected = max(1.0, double.sum() / single.sum()) * max(1.0, few / plenty) ** 2
+    assert losses.design(lambda: part, HALF) == pytest.approx(expected)
+
+
+def test_the_design_effect_of_groups_or_of_nothing() -> None:
+    plain = Case.of(Outcomes(SCORE, correct=RIGHT))
+    assert plain.design(lambda: linear(plain), HALF) == 1
+    case = Case.of(Outcomes(SCORE, correct=RIGHT, group=GROUP))
+    expected = group_design(case.single(linear(case)), Units.of(50, group=GROUP), HALF)
+    assert case.design(lambda: linear(case), HALF) == expected
+    assert case.groups == 8
+
+
+def test_what_is_kept_of_outcomes() -> None:
+    o = Outcomes(SCORE, correct=RIGHT)
+    assert Case.of(o).outcomes is None
+    assert Case.of(o, singly=True).outcomes is not None
+    assert Case.of(Outcomes(SCORE, correct=RIGHT, group=GROUP)).outcomes is not None
+    assert Case.of(Outcomes(SCORE, loss=LOSS)).outcomes is not None
+    some = np.where(np.arange(50) < 10, 0.0, 0.5)
+    kept = Case.of(Outcomes(SCORE, correct=RIGHT, weight=some), singly=True)
+    assert kept.outcomes is not None
+    assert len(kept.outcomes) == 40  # a weight of 0 is no sample
+    assert Case.of(o).groups is None
+
+
+def test_ranks_and_cuts() -> None:
+    case = Case.of(hs.tally([0.9, 0.9, 0.8, 0.5, 0.5, 0.5], correct=[1, 0, 1, 0, 1, 1]))
+    r = case.ranks
+    assert (r.before.tolist(), r.after.tolist(), r.wrong.tolist(), r.n) == ([0, 3], [2, 6], [1, 1], 6)
+    assert (r.free.tolist(), r.tied.tolist(), r.upto.tolist(), r.k, r.m) == ([0, 1, 0], [1, 2], [1, 2], 2, 4)
+    assert case.cut_at(np.array([0.0, 0.5, 2.0, 2 + 1e-10, 2.1, 3.0, 3.5, 6.0])).tolist() == [0, 2, 2, 2, 3, 3, 6, 6]
+    assert case.accepted(2.0).tolist() == [1, 0, 0]
+    assert case.accepted(3.0 - 1e-12).tolist() == [1, 1, 0]
+    assert case.accepted(5.9).tolist() == [1, 1, 0]
+
+
+def test_losses_that_did_not_happen_may_be_infinite() -> None:
+    t = hs.tally([1.0, 1.0, 0.6, 0.6, 0.0], correct=[1, 1, 1, 0, 0])
+    part = Case.of(t).mean(lambda r: -np.log(r), lambda r: -np.log1p(-r), 0.3)
+    assert part.start == pytest.approx([-0.3, -log(0.6) - 0.3, -0.3])
+    assert part.start + part.slope == pytest.approx([-0.3, -log(0.4) - 0.3, -0.3])
+
+
+@pytest.mark.parametrize("sign", [np.sign, limits.over_sign, limits.under_sign])
+def test_gaps_of_single_samples(sign: Any) -> None:
+    bins, o = hs.equal_range(5), Outcomes(SCORE, correct=RIGHT, group=GROUP)
+    case = Case.of(o)
+    which = np.minimum(np.ceil(SCORE * 5).astype(int) - 1, 4)
+    gap = SCORE - RIGHT
+    side = np.array([sign(np.array([gap[which == j].sum()]))[0] for j in range(5)])
+    each = side[which] * gap
+    assert case.single(case.gaps(bins, sign)) == pytest.approx(each - each.mean())
+    squares = sorted(float((gap[which == j] ** 2).sum()) for j in range(5))
+    assert sorted(case.gap_squares(bins).tolist()) == pytest.approx(squares)
+    b = case.binned(bins, sign, HALF)
+    assert sorted(b.count.tolist()) == sorted(np.bincount(which).tolist())
+    assert sorted(b.gap.tolist()) == pytest.approx(sorted(float(gap[which == j].mean()) for j in range(5)))
+    assert b.design == case.design(lambda: case.gaps(bins, sign), HALF)
+    assert Case.of(o.tally()).binned(bins, sign, HALF).design == 1
+
+
+# ---- draws
+
+
+@pytest.mark.parametrize("mean", [1, 2, 7, 32])
+def test_counts_that_are_looked_up_are_poisson(mean: int) -> None:
+    found = draws._looked_up(mean)
+    assert len(found) == 1 << 16
+    k = np.arange(200)
+    share = np.bincount(found, minlength=200) / (1 << 16)
+    assert np.abs(np.cumsum(share) - stats.poisson.cdf(k, mean)).max() <= 2.0**-16
+
+
+@pytest.mark.parametrize("losses", [False, True])
+def test_drawn_tables_vary_as_samples_do(losses: bool) -> None:
+    score = np.repeat([0.9, 0.7, 0.5], [200, 50, 12])
+    rng = np.random.default_rng(0)
+    loss = rng.normal(1, 2, 262).round(3) if losses else (rng.random(262) < 0.3).astype(float)
+    t = hs.tally(score, loss=loss) if losses else hs.tally(score, correct=loss == 0)
+    stack = draws.draw_rows(t, 0)
+    assert stack.count.shape == (1000, 3)
+    for j, s in enumerate((0.9, 0.7, 0.5)):
+        here = loss[score == s]
+        assert stack.count[:, j].mean() == pytest.approx(len(here), abs=4 * sqrt(len(here) / 1000))
+        assert stack.count[:, j].var() == pytest.approx(len(here), rel=0.2)
+        squares = float((here**2).sum())
+        assert stack.loss[:, j].mean() == pytest.approx(here.sum(), abs=4 * sqrt(squares / 1000))
+        assert stack.loss[:, j].var() == pytest.approx(squares, rel=0.2)
+    assert np.array_equal(stack.n, stack.count.sum(axis=1))
+
+
+def test_drawn_tables_one_by_one() -> None:
+    t = hs.tally([0.9, 0.8, 0.7, 0.6], correct=[1, 0, 1, 0])
+    stack = draws.draw_rows(t, 3)
+    found = list(stack.tallies())
+    assert len(found) == len(stack.count)
+    for one, count, loss in zip(found, stack.count, stack.loss, strict=True):
+        rows = count > 0
+        assert one.count.tolist() == count[rows].tolist()
+        assert one.loss.tolist() == one.square.tolist() == loss[rows].tolist()
+        assert one.score.tolist() == np.array([0.9, 0.8, 0.7, 0.6])[rows].tolist()
+        assert one.claim == pytest.approx(one.score * one.count)
+    other = draws.draw_rows(hs.tally([0.9, 0.8, 0.7, 0.6], loss=[1.5, 0, 1, 0]), 3)
+    assert all((one.square == 0).all() for one in other.tallies())
+    parts = stack.parts
+    assert [len(part.count) for part in parts[:-1]] == [64] * (len(parts) - 1)
+    assert np.array_equal(np.concatenate([part.loss for part in parts]), stack.loss)
+
+
+def test_blocks_and_bins_of_drawn_tables() -> None:
+    t = hs.tally([0.9, 0.9, 0.8, 0.7, 0.6, 0.35], correct=[1, 0, 1, 0, 1, 0])
+    stack = draws.draw_rows(t, 1)
+    n, bins = stack.n, hs.equal_range(2)
+    sums = stack.binned(bins)
+    for i, one in enumerate(stack.tallies()):
+        b, plain = stack.blocks, one.blocks()
+        some = b.loss[i] != 0
+        assert b.before[i][some].tolist() == plain.before.tolist()
+        assert b.after[i][some].tolist() == plain.after.tolist()
+        assert b.loss[i][some].tolist() == plain.loss.tolist()
+        assert set(b.after[i][~some].tolist()) <= {n[i]}
+        assert set((b.after[i] - b.before[i])[~some].tolist()) <= {1}
+        high = one.score > 0.5
+        assert sums.count[i].tolist() == [one.count[high].sum(), one.count[~high].sum()]
+        assert sums.claim[i] == pytest.approx([one.claim[high].sum(), one.claim[~high].sum()])
+        assert sums.loss[i].tolist() == [one.loss[high].sum(), one.loss[~high].sum()]
+
+
+@pytest.mark.parametrize(("n", "exact"), [(600, True), (601, False), (5000, False)])
+def test_few_rows_stay_and_many_are_cut(n: int, exact: bool) -> None:
+    rng = np.random.default_rng(0)
+    score = rng.permutation(n) / n
+    for share in 0.001, 0.5:
+        t = hs.tally(score, correct=rng.random(n) >= share)
+        rows = draws.coarse(t)
+        assert (len(rows.score) == n) == exact
+        assert len(rows.score) <= (n if exact else 2 * draws.ROWS + len(draws.USUAL) + 2)
+        assert (rows.count.sum(), rows.loss.sum()) == (n, t.total)
+
+
+def test_groups_are_drawn_whole() -> None:
+    score = np.array([0.9, 0.9, 0.5, 0.5, 0.5])
+    o = Outcomes(score, correct=[1, 0, 1, 1, 0], group=[0, 1, 0, 0, 1])
+    stack = draws.draw_units(o, 0)
+    first, second = stack.count[:, 0] - stack.loss[:, 0], stack.loss[:, 0]  # how often each group was drawn
+    assert np.array_equal(stack.count[:, 1], 2 * first + second)
+    assert np.array_equal(stack.loss[:, 1], second)
+    some = 1 - exp(-2)  # draws without a sample are left out
+    for times in first, second:
+        assert times.mean() == pytest.approx(1 / some, abs=0.15)
+        assert (times.astype(float) ** 2).mean() == pytest.approx(2 / some, rel=0.3)
+    weighted = draws.draw_units(Outcomes(score, correct=[1, 0, 1, 1, 0], weight=[1, 2, 1, 4, 2]), 0)
+    assert weighted.count.mean(axis=0) == pytest.approx([1.5, 3.5], rel=0.15)  # of mean 1
+    assert weighted.loss.mean(axis=0) == pytest.approx([1.0, 1.0], rel=0.2)
+
+
+def test_pairs_are_drawn_together() -> None:
+    rng = np.random.default_rng(0)
+    a = Outcomes(rng.integers(0, 6, 300) / 10, correct=rng.random(300) < 0.7)
+    b = Outcomes(rng.integers(0, 4, 300) / 10, correct=rng.random(300) < 0.5)
+    one, two = draws.draw_pair(a, b, 0)
+    assert np.array_equal(one.n, two.n)
+    for stack, o in (one, a), (two, b):
+        rows = Case.of(o).rows
+        assert stack.count.mean(axis=0) == pytest.approx(rows.count, rel=0.05)
+        assert stack.loss.mean(axis=0) == pytest.approx(rows.loss, rel=0.08)
+    same = draws.draw_pair(a, a, 0)
+    assert np.array_equal(same[0].loss, same[1].loss)
+    both = float(((~a.right) & (~b.right)).sum())
+    assert np.cov(one.loss.sum(axis=1), two.loss.sum(axis=1))[0, 1] == pytest.approx(both, rel=0.25)
+
+
+# ---- are claims true
+
+
+def test_intervals_of_equal_variance() -> None:
+    variance = np.random.default_rng(0).random(500)
+    found = claims._leaves(variance)
+    middle = [(variance[:i].sum() + variance[i] / 2) / variance.sum() for i in range(500)]
+    assert found.tolist() == [int(m * 64) for m in middle]
+    assert claims._leaves(np.zeros(3)).tolist() == [0, 0, 0]
+    assert claims._leaves(np.array([1.0])).tolist() == [32]
+
+
+def test_the_statistic_is_the_smallest_p_value() -> None:
+    rng = np.random.default_rng(1)
+    standard = [rng.normal(size=(5, m)) for m in (1, 2, 4, 8)]
+    expected = []
+    for i in range(5):
+        p = [1.0]
+        for part in standard:
+            m = part.shape[1]
+            p.append(stats.chi2.sf((part[i] ** 2).sum(), m))
+            p.append(1 - (1 - 2 * stats.norm.sf(np.abs(part[i]).max())) ** m)
+        expected.append(-np.log10(min(p)))
+    assert claims._statistic(standard) == pytest.approx(np.array(expected))
+    assert claims._statistic([np.array([[1e4]])])[0] == pytest.approx(300)
+    assert claims._statistic([np.array([[0.0]])])[0] == pytest.approx(0, abs=1e-9)
+
+
+def test_sums_of_neighbours_are_standardised() -> None:
+    rng = np.random.default_rng(2)
+    residual, variance = rng.normal(size=(3, 64)), rng.random(64)
+    for i, part in enumerate(claims._standard(residual, variance, 7)):
+        many = 2**i
+        for line in range(3):
+            for j in range(many):
+                at = slice(j * 64 // many, (j + 1) * 64 // many)
+                assert part[line, j] == pytest.approx(residual[line, at].sum() / sqrt(variance[at].sum()))
+
+
+@pytest.mark.parametrize("count", [1, 40])
+def test_outcomes_are_redrawn_as_claimed(count: int) -> None:
+    claim = np.linspace(0.1, 0.95, 128)
+    rows = claims.Residuals(claim, np.full(128, float(count)), np.zeros(128))
+    leaf = claims._leaves(rows.count * claim * (1 - claim))
+    drawn = claims._drawn(rows, leaf, 4000, 64, np.random.default_rng(0))
+    null = np.bincount(leaf, rows.count * claim * (1 - claim), minlength=64)
+    assert drawn.shape == (4000, 64)
+    assert np.abs(drawn.mean(axis=0) / np.sqrt(np.maximum(null, 1e-9) / 4000)).max() < 4.5
+    assert drawn.var(axis=0) == pytest.approx(null, rel=0.15)
+
+
+def test_p_is_the_rank_among_the_redrawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    seen, null = [np.array([[2.0]])], [np.array([[1.0], [2.0], [-2.0], [3.0], [0.5]])]
+    assert claims._judged(seen, null).p == pytest.approx((1 + 3) / 6)  # equal ones count
+    asked: list[int] = []
+    drawn = claims._drawn
+    monkeypatch.setattr(claims, "_drawn", lambda *args: asked.append(args[2]) or drawn(*args))
+    monkeypatch.setattr(claims, "CHUNK", 1000)
+    t = hs.tally(SCORE, correct=RIGHT)
+    found = hs.calibration_test(t)
+    assert (max(asked), sum(asked)) == (20, 999)
+    monkeypatch.undo()
+    assert hs.calibration_test(t) == found
+
+
+def test_many_rows_are_merged_at_their_mean_claim() -> None:
+    rows = claims.Residuals(np.linspace(0, 1, 1000), np.arange(1.0, 1001), np.arange(1000.0) / 2)
+    found = claims._merged(rows, 300)
+    assert len(found.claim) == 250
+    assert found.count.tolist() == [sum(range(4 * i + 1, 4 * i + 5)) for i in range(250)]
+    assert found.right[3] == pytest.approx(sum(rows.right[12:16]))
+    assert found.claim[3] == pytest.approx(np.dot(rows.count[12:16], rows.claim[12:16]) / rows.count[12:16].sum())
+    assert claims._merged(rows, 1000) is rows
+
+
+@pytest.mark.parametrize(("n", "scale", "scales"), [(100, 0.1, 1), (2000, 0.1, 4), (100_000, 0.1, 7), (2000, 0.03, 6)])
+def test_signs_of_groups_are_redrawn(monkeypatch: pytest.MonkeyPatch, n: int, scale: float, scales: int) -> None:
+    rng = np.random.default_rng(3)
+    sums, variance = scale * rng.normal(0.1, 1, (25, 64)), rng.random(64) * 0.5
+    design = max(1.0, (sums.sum(axis=1) ** 2).sum() / variance.sum())
+    assert int(np.clip(np.log2(max(1.0, n / design / 60)), 0, 6)) + 1 == scales
+    signs = np.random.default_rng(5).choice(np.array([-1.0, 1.0]), (999, 25))
+    straight = lambda t, s: t + s * (t * t / 3 + 1 / 6) + s**2 * t**3 / 27
+    seen, drawn = [], []
+    for i in range(scales):
+        part, null = (a.reshape(-1, 2**i, 64 // 2**i).sum(axis=2) for a in (sums, variance[None]))
+        shown = (part**2).sum(axis=0)
+        spread = np.sqrt(np.maximum(shown, null[0]))
+        wide = [stats.t.ppf(0.975, slow_freedom(column, 24)) / Z for column in (part**2).T]
+        seen.append(straight(part.sum(axis=0) / (spread * wide), (part**3).sum(axis=0) / shown**1.5)[None])
+        drawn.append(straight(signs @ part / spread, signs @ part**3 / shown**1.5))
+    asked: list[int] = []
+    of_signs = claims._of_signs
+    monkeypatch.setattr(claims, "_of_signs", lambda *args: asked.append(args[0].shape[1]) or of_signs(*args))
+    found = claims.grouped_test(sums, variance, n, 5)
+    assert asked == [2**i for i in range(scales)]
+    statistic, nulls = claims._statistic(seen)[0], claims._statistic(drawn)
+    assert found.statistic == pytest.approx(statistic)
+    assert found.p == pytest.approx((1 + (nulls >= statistic - 1e-9).sum()) / 1000)
+
+
+def test_residuals_of_groups(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Any] = []
+    monkeypatch.setattr(claims, "grouped_test", lambda *args: asked.append(args))
+    hs.calibration_test(Outcomes(SCORE, correct=RIGHT, group=GROUP), 7)
+    sums, null, n, seed = asked[0]
+    assert (sums.shape, n, seed) == ((8, 64), 50, 7)
+    order = np.argsort(SCORE)
+    leaf = np.empty(50, int)
+    leaf[order] = claims._leaves((SCORE * (1 - SCORE))[order])
+    for g in range(8):
+        for j in range(64):
+            at = (g == GROUP) & (leaf == j)
+            assert sums[g, j] == pytest.approx((RIGHT - SCORE)[at].sum())
+    assert null == pytest.approx(np.bincount(leaf, SCORE * (1 - SCORE), minlength=64))
+    hs.calibration_test(Outcomes(SCORE, correct=RIGHT, group=GROUP > 3))
+    assert asked[1][0].shape == (2, 64)
+    with pytest.raises(InputError, match="more than one group"):
+        hs.calibration_test(Outcomes(SCORE, correct=RIGHT, group=np.zeros(50)))
+
+
+# ---- single limits
+
+
+def test_the_best_order_follows_accuracy() -> None:
+    for o in Outcomes(SCORE, correct=RIGHT), Outcomes(SCORE, correct=RIGHT, weight=WEIGHT):
+        low, high = hs.interval(hs.accuracy, o)
+        best = hs.metrics.optimal_aurc_asymptotic
+        assert hs.interval(hs.metrics.optimal_aurc, o) == pytest.approx((best(1 - high), best(1 - low)))
+
+
+def test_floors_stand_beside_calibration_errors() -> None:
+    t = hs.tally(SCORE, correct=RIGHT)
+    metrics = [hs.ece, hs.over_confidence, hs.under_confidence, hs.aece]
+    ece, over, under, adaptive = hs.uncertainty.intervals.each_interval(metrics, t)
+    floor = noise_floor(Case.of(t).binned(hs.equal_range(15), np.sign, HALF))
+    assert ece.floor == pytest.approx(floor)
+    assert over.floor == under.floor == pytest.approx(floor / 2)
+    assert adaptive.floor not in (None, ece.floor)
+    assert (ece.low, ece.high) == ece_limits(Case.of(t).binned(hs.equal_range(15), np.sign, HALF), HALF)
+
+
+def test_where_nothing_can_be_accepted_groups_count_as_for_all() -> None:
+    """Whole groups are right or wrong together."""
+    wrong = np.repeat(np.arange(12) % 2 == 0, 10)
+    o = Outcomes(np.linspace(1, 0, 120), correct=~wrong, group=np.repeat(np.arange(12), 10))
+    case = Case.of(o)
+    design = case.design(lambda: case.centred(np.full(120, -0.2), np.ones(120)), HALF)
+    assert design > 12
+    assert hs.coverage_at_risk(o.tally(), risk=0.2) == 0
+    expected = coverage_limits(case.ranks, 0.2, 0.0, case.cut_at, design, HALF)
+    assert hs.interval(partial(hs.coverage_at_risk, risk=0.2), o) == pytest.approx(expected)
+
+
+def test_equal_losses_leave_what_one_more_may_weigh() -> None:
+    """Twice the square of the largest: the mean of ln² over ranks."""
+    found = hs.interval(hs.aurc, Outcomes(np.linspace(0, 1, 20), loss=np.full(20, 1.5)))
+    assert found == pytest.approx((1.5, 1.5 + stats.t.ppf(0.975, 19) * sqrt(2 * 1.5**2 / 19 / 20)))
+
+
+@pytest.mark.parametrize("few_wrong", [True, False])
+def test_means_where_one_outcome_is_rare(few_wrong: bool) -> None:
+    """What the rare outcome adds is a sum of rare events; what all have in common varies as a mean does."""
+    rng = np.random.default_rng(4)
+    score = rng.beta(5, 1, 120) if few_wrong else rng.beta(1, 5, 120)
+    rare = np.zeros(120, bool)
+    rare[:6] = True
+    correct = ~rare if few_wrong else rare
+    right, wrong = (lambda r: (1 - r) ** 2), (lambda r: r**2)
+    usual, other = (right, wrong) if few_wrong else (wrong, right)
+    base, size = usual(score), np.abs(other(score) - usual(score))
+    total = float(size[rare].sum()) / 120
+    sample = Sample(total, 120.0, 6.0, float((size[rare] ** 2).sum()))
+    low, high = rare_sum_limits(sample, Unit(float(size.mean()), float((size**2).mean()), inf), HALF)
+    reach = Z * sqrt(float(((base - base.mean()) ** 2).sum())) / 120
+    down, up = (total - low, high - total) if few_wrong else (high - total, total - low)
+    t = hs.tally(score, correct=correct)
+    value = hs.metrics.correctness_brier(t)
+    found = limits._of_rare(Case.of(t), value, HALF, right, wrong, 1.0)
+    assert found == pytest.approx((value - hypot(reach, down), value + hypot(reach, up)))
+    interval = hs.interval(hs.metrics.correctness_brier, t)
+    assert interval[0] <= max(0.0, found[0]) + 1e-12
+    assert interval[1] >= min(1.0, found[1]) - 1e-12
+
+
+# ---- differences
+
+
+def sides(n: int = 70, **more: Any) -> tuple[Outcomes, Outcomes]:
+    a, b = made(n, 1, 0, **more), made(n, 1, 1, **more)
+    return a, b
+
+
+@pytest.mark.parametrize(
+    ("metric", "slow", "unseen"),
+    [
+        (hs.aurc, slow_aurc, 0.4),
+        (hs.e_aurc, partial(slow_aurc, excess=True), 0.4),
+        (hs.augrc, slow_augrc, 1 / 15),
+        (hs.auroc, slow_auroc, 0.0),
+    ],
+)
+@pytest.mark.parametrize("grouped", [False, True])
+def test_differences_of_ranking_numbers(metric: Any, slow: Any, unseen: float, grouped: bool) -> None:
+    a, b = sides(group=np.arange(70) // 5) if grouped else sides()
+    units = Units.of(70, group=a.group)
+    one, two = (np.array(slow(o)) for o in (a, b))
+    one, two = one - one.mean(), two - two.mean()
+    values = metric(a.tally()), metric(b.tally())
+    errors = float((~a.right | ~b.right).sum())
+    fewest = min((~o.right).sum() for o in (a, b))
+    extra = 1 / (12 * (fewest + 1) ** 2) if metric is hs.auroc else 0.0
+    found = student_difference(values[0] - values[1], one - two, units, HALF, errors=errors, unseen=unseen, extra=extra)
+    single = [hs.interval(metric, o) for o in (a, b)]
+    expected = hull(found, mover(values[0], single[0], values[1], single[1], correlation(one, two, units)))
+    assert hs.paired_difference(metric, a, b) == pytest.approx((values[0] - values[1], *expected))
+
+
+def test_a_side_without_limits_leaves_those_of_the_difference() -> None:
+    perfect = Outcomes(np.linspace(0, 1, 60), correct=np.arange(60) >= 8)
+    other = Outcomes(np.linspace(0, 1, 60), correct=np.arange(60) % 7 > 0)
+    assert isnan(hs.interval(hs.aupr, perfect)[0])
+    for a, b in (perfect, other), (other, perfect):
+        difference, low, high = hs.paired_difference(hs.aupr, a, b)
+        assert low < difference < high
+        assert difference - low == pytest.approx(high - difference)  # Student's alone
+
+
+@pytest.mark.parametrize("kind", ["plain", "weight", "group"])
+def test_differences_of_accuracies(kind: str) -> None:
+    a, b = sides(50)
+    more: dict[str, Any] = {} if kind == "plain" else {kind: WEIGHT if kind == "weight" else GROUP}
+    a, b = Outcomes(a.score, correct=a.right, **more), Outcomes(b.score, correct=b.right, **more)
+    units = Units.of(50, more.get("weight"), more.get("group"))
+    w = np.ones(50) if units.weight is None else units.weight
+    d = a.right.astype(float) - b.right
+    design = 1.0
+    if kind == "weight":
+        design = max(1.0, float((w**2 * d * d).sum() / (w * d * d).sum()))
+    if kind == "group":
+        design = group_design(d - d.mean(), units, HALF)
+    only_a, only_b = (float(w[d == x].sum()) / design for x in (1, -1))
+    expected = accuracy_difference(only_a, only_b, 50 / design, HALF)
+    assert hs.paired_difference(hs.accuracy, a, b)[1:] == pytest.approx(expected)
+    same = hs.paired_difference(hs.accuracy, a, a)[1:]
+    least = {"plain": 1.0, "weight": float((w**2).sum()) / 50, "group": 50 / 8}[kind]
+    assert same == pytest.approx(accuracy_difference(0, 0, 50 / least, HALF))
+
+
+def test_two_samples_are_enough_for_a_difference() -> None:
+    a, b = Outcomes([0.9, 0.8], correct=[1, 0]), Outcomes([0.9, 0.8], correct=[0, 1])
+    assert hs.paired_difference(hs.accuracy, a, b)[1:] == pytest.approx(accuracy_difference(1, 1, 2, HALF))
+    assert isnan(hs.paired_difference(hs.accuracy, a[[0]], b[[0]])[1])
+
+
+@pytest.mark.parametrize("metric", [hs.ece, hs.over_confidence, hs.under_confidence])
+def test_differences_of_calibration_errors(metric: Any) -> None:
+    a, b = made(400, 3, 0), made(400, 3, 1, right=-0.2)
+    bins = hs.equal_range(15)
+    part, sign = {
+        hs.ece: ("all", np.sign),
+        hs.over_confidence: ("over", limits.over_sign),
+        hs.under_confidence: ("under", limits.under_sign),
+    }[metric]
+    cases = [Case.of(o, singly=True) for o in (a, b)]
+    single = [hs.interval(metric, o) for o in (a, b)]
+    fair = [
+        min(high, max(low, without_noise(c.binned(bins, sign, HALF), part)))
+        for c, (low, high) in zip(cases, single, strict=True)
+    ]
+    one, two = (c.single(c.gaps(bins, sign)) for c in cases)
+    rho = max(0.0, correlation(one, two, Units.of(400)))
+    low, high = mover(fair[0], single[0], fair[1], single[1], rho)
+    difference = metric(a.tally()) - metric(b.tally())
+    expected = difference, min(low, difference), max(high, difference)
+    assert hs.paired_difference(metric, a, b) == pytest.approx(expected)
+
+
+def test_being_right_counts_for_accuracy_and_against_a_loss() -> None:
+    case = Case.of(made(30), singly=True)
+    assert case.outcomes is not None
+    wrong = (~case.outcomes.right).astype(float)
+    assert pairs.single_influence(hs.accuracy, case) == pytest.approx(wrong.mean() - wrong)
+    assert pairs.single_influence(hs.metrics.mean_loss.mean_loss, case) == pytest.approx(wrong - wrong.mean())
+    assert pairs.single_influence(hs.ece, case) is None
+
+
+# ---- joining, groups and weights of one side
+
+
+@pytest.mark.parametrize("metric", [hs.aurc, hs.accuracy])
+@pytest.mark.parametrize("name", ["group", "weight"])
+def test_a_column_of_one_side_holds_for_both(metric: Any, name: str) -> None:
+    column = {"group": GROUP, "weight": WEIGHT}[name]
+    a, b = sides(50)
+    bare = [Outcomes(o.score, correct=o.right) for o in (a, b)]
+    full = [Outcomes(o.score, correct=o.right, **{name: column}) for o in (a, b)]
+    both = hs.paired_difference(metric, *full)[1:]
+    if name == "group":  # what is weighted has another value
+        assert hs.paired_difference(metric, full[0], bare[1])[1:] == pytest.approx(both)
+        assert hs.paired_difference(metric, bare[0], full[1])[1:] == pytest.approx(both)
+    assert both != pytest.approx(hs.paired_difference(metric, *bare)[1:])
+
+
+def test_samples_without_weight_are_none() -> None:
+    a, b = sides(50)
+    weight = np.where(np.arange(50) % 5 == 0, 0.0, WEIGHT)
+    some = weight > 0
+    full = [Outcomes(o.score, correct=o.right, weight=weight) for o in (a, b)]
+    left = [Outcomes(o.score[some], correct=o.right[some], weight=weight[some]) for o in (a, b)]
+    assert hs.paired_difference(hs.aurc, *full) == pytest.approx(hs.paired_difference(hs.aurc, *left))
+    assert hs.interval(hs.aurc, full[0]) == pytest.approx(hs.interval(hs.aurc, left[0]))
+
+
+def test_groups_must_be_the_same() -> None:
+    a, b = sides(50)
+    one, two = (Outcomes(o.score, correct=o.right, group=g) for o, g in ((a, GROUP), (b, GROUP[::-1])))
+    with pytest.raises(InputError, match="put the same samples into different groups"):
+        hs.paired_difference(hs.aurc, one, two)
+
+
+def test_ids_of_one_side_say_nothing() -> None:
+    a, b = sides(50)
+    ids = np.random.default_rng(0).permutation(50)
+    named = Outcomes(a.score, correct=a.right, id=ids)
+    assert hs.paired_difference(hs.aurc, named, b) == hs.paired_difference(hs.aurc, a, b)
+    assert hs.paired_difference(hs.aurc, b, named) == hs.paired_difference(hs.aurc, b, a)
+    order = np.argsort(ids)
+    other = Outcomes(b.score[order], correct=b.right[order], id=np.arange(50))
+    assert hs.paired_difference(hs.aurc, named, other) == pytest.approx(hs.paired_difference(hs.aurc, a, b))
+    for where in (0, 1), (48, 49), (3, 20):
+        twice = np.arange(50)
+        twice[where[1]] = twice[where[0]]
+        with pytest.raises(
+            InputError, match=rf"id {where[0]} occurs twice in the first set \(rows {where[0]} and {where[1]}\)"
+        ):
+            hs.paired_difference(hs.aurc, Outcomes(a.score, correct=a.right, id=twice), named)
+
+
+def test_what_cannot_be_paired() -> None:
+    a, b = sides(50)
+    with pytest.raises(InputError, match="a tally has forgotten which sample is which"):
+        hs.paired_difference(hs.aurc, a.tally(), b)
+    with pytest.raises(InputError, match="50 samples against 49"):
+        hs.paired_difference(hs.aurc, a, b[:49])
+
+
+def own(t: Any) -> float:
+    """A metric of one's own, which has no closed form."""
+    return float(t.total) / float(t.n)
+
+
+def test_a_metric_of_ones_own_is_drawn_by_groups_where_there_are_any() -> None:
+    right = np.repeat(RIGHT, 6)
+    score = np.repeat(SCORE, 6)
+    plain = hs.interval(own, Outcomes(score, correct=right))
+    assert plain == hs.interval(own, hs.tally(score, correct=right))
+    low, high = hs.interval(own, Outcomes(score, correct=right, group=np.repeat(np.arange(50), 6)))
+    assert (high - low) / (plain[1] - plain[0]) == pytest.approx(sqrt(6), rel=0.12)
+    a, b = Outcomes(score, correct=right), Outcomes(score, correct=np.roll(right, 6))
+    _, low, high = hs.paired_difference(own, a, b)
+    group = np.repeat(np.arange(50), 6)
+    _, lower, higher = hs.paired_difference(own, *(Outcomes(o.score, correct=o.right, group=group) for o in (a, b)))
+    assert (higher - lower) / (high - low) == pytest.approx(sqrt(6), rel=0.15)
+
+
+def test_percentiles() -> None:
+    found = np.arange(1, 1001.0)
+    assert intervals.percentiles(found, 0.9)[:2] == pytest.approx(np.quantile(found, [0.05, 0.95]).tolist())
+    some = np.append(np.full(30, nan), found[:970])
+    assert (
+        intervals.percentiles(some, 0.95).why
+        == "undefined in 3.0% of the draws: too few right or too few wrong answers"
+    )
+    assert intervals.percentiles(some, 0.9).why is None
+    assert "the same value" in str(intervals.percentiles(np.ones(10), 0.9).why)
+
+
+def test_a_metric_of_predictions_is_refused_for_tallies() -> None:
+    assert isnan(hs.interval(hs.metrics.mce, hs.tally(SCORE, correct=RIGHT))[0])
+    with pytest.raises(InputError, match="needs Predictions"):
+        hs.interval(hs.metrics.nll, hs.tally(SCORE, correct=RIGHT))
+    p = np.column_stack((SCORE, 1 - SCORE))
+    preds = Predictions.from_probs(p, np.where(RIGHT, 0, 1))
+    loss = -np.log(np.where(RIGHT, SCORE, 1 - SCORE))
+    low, high = hs.interval(hs.metrics.nll, preds)
+    assert low < loss.mean() < high
+    other = Predictions.from_probs(p[:, ::-1], np.where(RIGHT, 0, 1))
+    difference, low, high = hs.paired_difference(hs.metrics.nll, preds, other)
+    assert difference == pytest.approx(loss.mean() + np.log(np.where(RIGHT, 1 - SCORE, SCORE)).mean())
+    assert low < difference < high
+
+
+# ---- many models
+
+
+def test_two_models_are_compared_as_by_a_normal_quantile() -> None:
+    for k, extra in (9.0, 0.0), (1.0, 1e-3):
+        c = np.array([[4.0, 1.0], [1.0, 3.0]]) * 1e-4
+        error = sqrt((4 + 3 - 2) * 1e-4 * (1 + 4 / (k + 1)) + extra)
+        table = many._Table(c, k, 1.3, extra)
+        for times, far in (0.98, False), (1.02, True), (-1.02, True), (-0.98, False):
+            assert many._beyond(table, np.array([times * 1.3 * Z * error]), [(0, 1)], 0.95, 0) == [far]
+        assert many._beyond(table, np.array([nan]), [(0, 1)], 0.95, 0) == [False]
+
+
+def test_equal_influences_are_never_clear() -> None:
+    table = many._Table(np.ones((3, 3)), 5.0, 1.0, 0.0)
+    assert many._beyond(table, np.ones(3), [(0, 1), (0, 2), (1, 2)], 0.95, 0) == [False] * 3
+
+
+def test_ten_independent_models_need_the_studentised_range() -> None:
+    """All pairs of ten independent normal numbers: Tukey's quantile over √2."""
+    pair = [(i, j) for i in range(10) for j in range(i + 1, 10)]
+    q = stats.studentized_range.ppf(0.95, 10, 1e6) / sqrt(2)
+    table = many._Table(np.eye(10), inf, 1.0, 0.0)
+    for times, far in (0.97, False), (1.03, True):
+        assert many._beyond(table, np.full(45, times * q * sqrt(2)), pair, 0.95, 0) == [far] * 45
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+@pytest.mark.parametrize("metric", [hs.accuracy, hs.auroc])
+def test_the_covariance_of_models(metric: Any, grouped: bool) -> None:
+    group = np.arange(70) // 5 if grouped else None
+    models = [made(70, 1, seed, group=group) for seed in range(3)]
+    slow = {hs.accuracy: lambda o: o.right - o.right.mean(), hs.auroc: slow_auroc}[metric]
+    psi = np.array([slow(o) for o in models], dtype=float)
+    if grouped:
+        psi = np.array([[p[group == g].sum() / (1 - 5 / 70) for g in range(14)] for p in psi]) * sqrt(13 / 14)
+    found = many._influences(metric, models)
+    fewest = min(int((~o.right).sum()) for o in models)
+    assert found is not None
+    assert found.covariance == pytest.approx(psi @ psi.T / 70**2)
+    assert found.errors == fewest
+    assert found.wider == pytest.approx(stats.t.ppf(0.975, 13) / Z if grouped else 1.0)
+    assert found.extra == pytest.approx(1 / (12 * (fewest + 1) ** 2) if metric is hs.auroc else 0.0)
+    assert many._influences(hs.ece, models) is None
+
+
+def test_limits_of_other_metrics_are_shared_out_among_pairs() -> None:
+    risk = partial(hs.risk_at_coverage, coverage=0.9)
+    rng = np.random.default_rng(0)
+    models = [Outcomes(rng.random(200), correct=rng.random(200) < p) for p in (0.95, 0.9, 0.82, 0.75)]
+    found = many.all_differences(risk, models)
+    assert [(p.first, p.second) for p in found] == [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
+    alone = 0
+    for p in found:
+        difference, low, high = hs.paired_difference(risk, models[p.first], models[p.second])
+        assert (p.difference, p.low, p.high) == (difference, low, high)
+        _, lower, higher = hs.paired_difference(risk, models[p.first], models[p.second], 1 - 0.05 / 6)
+        assert p.clear == (lower > 0 or higher < 0)
+        alone += low > 0 or high < 0
+    assert 0 < sum(p.clear for p in found) < alone
+    assert sum(p.clear for p in many.all_differences(risk, models[::-1])) == sum(p.clear for p in found)
+
+
+def test_a_comparison_needs_two() -> None:
+    a, b = sides()
+    assert len(many.all_differences(hs.accuracy, [a, b])) == 1
+    with pytest.raises(InputError, match="1 model; a comparison needs at least two"):
+        many.all_differences(hs.accuracy, [a])
+
+
+def test_clear_needs_the_pair_s_own_limits_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(many, "_beyond", lambda *_: [True, False, True])
+    for own_limits, clear in (
+        ([(0.1, -0.1, 0.3), (0.3, 0.1, 0.5), (-0.2, -0.4, -0.1)], [False, False, True]),
+        ([(0.1, 0.0, 0.3), (0.3, 0.1, 0.5), (-0.2, -0.4, 0.0)], [False, False, False]),
+        ([(0.1, 1e-9, 0.3), (0.3, 0.1, 0.5), (-0.2, -0.4, -1e-9)], [True, False, True]),
+    ):
+        left = iter(own_limits)
+        monkeypatch.setattr(many, "each_paired_difference", lambda *_, left=left: [next(left)])
+        found = many.all_differences(hs.accuracy, [*sides(), made(70, 1, 5)])
+        assert [p.clear for p in found] == clear
+
+
+# ---- the positive class
+
+
+@pytest.mark.parametrize("kind", ["plain", "weight", "group"])
+def test_observed_over_expected(kind: str) -> None:
+    more: dict[str, Any] = {} if kind == "plain" else {kind: WEIGHT if kind == "weight" else GROUP}
+    o = Outcomes(SCORE, correct=RIGHT, **more)
+    w = WEIGHT / WEIGHT.mean() if kind == "weight" else np.ones(50)
+    value = float((w * RIGHT).sum() / (w * SCORE).sum())
+    psi = (RIGHT - value * SCORE) / float((w * SCORE).mean())
+    case = Case.of(o)
+    where = {s: i for i, s in enumerate(case.rows.score.tolist())}
+    part = Linear(np.empty(50), np.full(50, -1 / float((w * SCORE).mean())))
+    for s in SCORE.tolist():
+        part.start[where[s]] = (1 - value * s) / float((w * SCORE).mean())
+    design = case.design(lambda: part, HALF)
+    error = sqrt(float((w * psi**2).sum()) * design) / 50
+    reach = exp(Z * error / value)
+    assert positive.observed_limits(o, 0.95) == Interval(pytest.approx(value / reach), pytest.approx(value * reach))
+
+
+def test_nothing_observed_or_expected_has_no_limits() -> None:
+    assert "no positive cases" in str(positive.observed_limits(hs.tally([0.2, 0.4], correct=[0, 0]), 0.95).why)
+    assert "no positive cases" in str(positive.observed_limits(hs.tally([0.0, 0.0], correct=[0, 1]), 0.95).why)
+    even = positive.observed_limits(hs.tally([0.5] * 10, correct=[1, 0] * 5), 0.95)
+    assert even.why is None  # a ratio of 1 is one
+
+
+def logistic(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    beta = np.zeros(x.shape[1])
+    for _ in range(50):
+        p = 1 / (1 + np.exp(-x @ beta))
+        information = (x * (p * (1 - p))[:, None]).T @ x
+        beta = beta + np.linalg.solve(information, x.T @ (y - p))
+    return beta, np.linalg.inv(information)
+
+
+@pytest.mark.parametrize("grouped", [False, True])
+def test_recalibration_by_newton(grouped: bool) -> None:
+    rng = np.random.default_rng(2)
+    score, group = rng.beta(2, 2, 120).clip(0.02, 0.98), np.arange(120) // 4
+    y = rng.random(120) < score
+    x = np.column_stack((np.ones(120), np.log(score / (1 - score))))
+    beta, covariance = logistic(x, y.astype(float))
+    o = Outcomes(score, correct=y, group=group if grouped else None)
+    for i, found in enumerate(positive.line_limits(o, 0.95)):
+        design = 1.0
+        if grouped:
+            psi = 120 * (x @ covariance[i]) * (y - 1 / (1 + np.exp(-x @ beta)))
+            design = group_design(psi, Units.of(120, group=group), HALF)
+        reach = Z * sqrt(covariance[i, i] * design)
+        assert (found.low, found.high) == pytest.approx((beta[i] - reach, beta[i] + reach), rel=1e-6)
+    why = positive.line_limits(hs.tally(score, correct=np.ones(120)), 0.95)[0].why
+    assert "one class is missing" in str(why)
+
+
+def test_a_curve_lies_between_its_outer_half_percents() -> None:
+    rng = np.random.default_rng(3)
+    score = np.sort(rng.beta(2, 2, 1000).clip(0.001, 0.999))
+    y = rng.random(1000) < score
+    c = positive.flexible_calibration(Outcomes(score, correct=y))
+    assert (c.x[0], c.x[-1], len(c.x)) == (pytest.approx(score[4]), pytest.approx(score[994]), 101)
+    assert ((c.low > 0) & (c.low < c.y) & (c.y < c.high) & (c.high < 1)).all()
+    assert np.abs(c.y - c.x).max() < 0.12
+    assert np.diff(c.x) == pytest.approx(np.full(100, (c.x[-1] - c.x[0]) / 100))
+    logit = lambda p: np.log(p / (1 - p))
+    assert logit(c.y) - logit(c.low) == pytest.approx(logit(c.high) - logit(c.y))
+    wide = positive.flexible_calibration(Outcomes(score, correct=y), level=0.99)
+    assert (logit(wide.high) - logit(wide.y)) / (logit(c.high) - logit(c.y)) == pytest.approx(
+        np.full(101, stats.norm.ppf(0.995) / Z)
+    )
+    with pytest.raises(InputError, match="there is no curve"):
+        positive.flexible_calibration(Outcomes(score, correct=np.ones(1000)))
+
+
+def test_under_confidence_without_an_error_is_seen() -> None:
+    """Sixty right answers of sixty at claims of 0.95 have a chance of 0.046; thin intervals drown it."""
+    assert claims.calibration_test(Outcomes(np.linspace(0.9, 1, 60), correct=np.ones(60, dtype=bool))).p < 0.25
+
+
+# ---- where a few groups or heavy samples decide
+
+
+@pytest.mark.parametrize("kind", ["group", "weight"])
+def test_the_few_that_decide(kind: str) -> None:
+    """Distinct scores, so that every sample has its own row."""
+    o = Outcomes(SCORE, correct=RIGHT, **{kind: GROUP if kind == "group" else WEIGHT})  # type: ignore[arg-type]
+    case = Case.of(o)
+    w = WEIGHT / WEIGHT.mean() if kind == "weight" else np.ones(50)
+    share = float((w * ~RIGHT).sum()) / 50
+    if kind == "group":
+        size = [(~RIGHT - share)[g == GROUP].sum() / (1 - (g == GROUP).sum() / 50) * sqrt(7 / 8) for g in range(8)]
+        squares = sum(s * s for s in size)
+        worse = rest = [max(0.0, s) for s in size]
+    else:
+        squares = float((w**2 * (~RIGHT - share) ** 2).sum())
+        worse, rest = [(1 - share) * x for x in w[~RIGHT]], [(1 - share) * x for x in w]
+    power: Any = lambda sizes, i: sum(s**i for s in sizes)
+    deciding = power(worse, 2) ** 2 / power(worse, 4)
+    found = case.few(share)
+    assert found == pytest.approx(
+        (power(worse, 1), squares, deciding, power(rest, 3) / power(rest, 2), power(rest, 4) / power(rest, 2))
+    )
+    some = max(0.0, 1 - deciding / max(1.0, case.ranks.k))
+    mean, square = (
+        some * (one + every / (deciding + 1)) for one, every in ((found[3], found[0]), (found[4], found[1]))
+    )
+    wider = stats.t.ppf(0.975, 7) / Z if kind == "group" else 1.0
+    m, v = share + mean / 50, (squares * wider**2 + square) / 50**2
+    assert limits._few_decide(case, share, HALF) == pytest.approx(stats.gamma.ppf(0.975, m * m / v, scale=v / m))
+    low, high = hs.interval(hs.accuracy, o)
+    assert low <= 1 - limits._few_decide(case, share, HALF) + 1e-12
+    assert low < 1 - share < high
+
+
+def test_where_nobody_is_wrong_nobody_decides() -> None:
+    none = Few.of(8.0, np.zeros(3), np.ones(3), np.ones(3), np.ones(3))
+    assert none == Few.of(8.0, np.ones(3), np.ones(3), np.zeros(3), np.ones(3)) == Few(0.0, 8.0, 0.0, 0.0, 0.0)
+    small = Few.of(1.0, np.array([0.1]), np.ones(1), np.array([0.2]), np.ones(1))
+    assert small == pytest.approx((0.1, 1.0, 1.0, 0.2, 0.04))
