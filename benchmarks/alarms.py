@@ -3,6 +3,7 @@
     python -m benchmarks.alarms promise --runs 2000     labels: ours and a Clopper-Pearson test at every label
     python -m benchmarks.alarms mapie --runs 200        the same streams through MAPIE's RiskMonitoring
     python -m benchmarks.alarms watch --runs 1000       scores without labels: ours, exchangeable, in bursts, outliers
+    python -m benchmarks.alarms watch --rate 0.031      the same at a null rate of 3.1 %, as the others below
     python -m benchmarks.alarms drift --runs 1000       how often any test of a month without a change says drift
     python -m benchmarks.alarms river --runs 1000       the same streams through river's ADWIN, Page-Hinkley and a CUSUM
 
@@ -97,24 +98,37 @@ def scores(seed: int, kind: str) -> tuple[np.ndarray, np.ndarray, np.ndarray | N
     return reference, stream, None
 
 
-def watch(runs: int) -> None:
+def watch(runs: int, rate: float) -> None:
+    """At the stated rate, and as nervous as it takes to raise an alarm on `rate` of the null streams."""
     import howsure as hs
     from howsure.policies import Policy, Watch
 
     policy = Policy("max_prob", 0.7)
 
-    def first(seed: int, kind: str, per_burst: bool) -> int | None:
+    def first(seed: int, kind: str, *, per_burst: bool = False, stated: float = RATE) -> int | None:
         reference, stream, burst = scores(seed, kind)
-        begun = Watch.start(policy.decide(hs.Predictions.from_confidence(reference)), false_alarms=RATE, seed=seed)
+        begun = Watch.start(policy.decide(hs.Predictions.from_confidence(reference)), false_alarms=stated, seed=seed)
         made = policy.decide(hs.Predictions.from_confidence(stream))
         seen = begun.see(made, bursts=burst.astype(str).tolist() if per_burst and burst is not None else None)
         return min(seen.alarms.values(), default=None)
 
-    for kind, per_burst, many in (("null", False, runs), ("bursts", False, runs), ("bursts", True, runs),
-                                  ("shifted", False, runs // 5), ("outliers", False, runs // 5)):  # fmt: skip
-        name = "howsure, one of each burst" if per_burst else "howsure"
-        change = LATE if kind in ("shifted", "outliers") else 0
-        said(name, kind, [first(seed, kind, per_burst) for seed in range(many)], change)
+    if rate == RATE:
+        for kind, per_burst in (("null", False), ("bursts", False), ("bursts", True)):
+            name = "howsure, one of each burst" if per_burst else "howsure"
+            said(name, kind, [first(seed, kind, per_burst=per_burst) for seed in range(runs)])
+        stated = RATE
+    else:
+        calm, nervous = RATE, 4 * RATE
+        loud = [seed for seed in range(runs) if first(seed, "null", stated=nervous) is not None]
+        for _ in range(8):
+            stated = (calm + nervous) / 2
+            share = sum(first(seed, "null", stated=stated) is not None for seed in loud) / runs
+            calm, nervous = (stated, nervous) if share <= rate else (calm, stated)
+        stated = calm
+        share = sum(first(seed, "null", stated=stated) is not None for seed in loud) / runs
+        print(f"howsure: a stated rate of {stated:.3f} has a null rate of {share:.3f} on {runs:,} streams", flush=True)
+    for kind in ("shifted", "outliers"):
+        said("howsure", kind, [first(seed, kind, stated=stated) for seed in range(runs // 5)], LATE)
 
 
 def drift(runs: int) -> None:
@@ -199,12 +213,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Null rates and delays of alarms.")
     parser.add_argument("what", choices=["promise", "mapie", "watch", "drift", "river"])
     parser.add_argument("--runs", type=int, default=1000)
-    parser.add_argument("--rate", type=float, default=RATE, help="of river: null rate of the detectors")
+    parser.add_argument("--rate", type=float, default=RATE, help="of river and watch: null rate of the detectors")
     args = parser.parse_args()
-    if args.what == "river":
-        river(args.runs, args.rate)
+    if args.what in ("river", "watch"):
+        {"river": river, "watch": watch}[args.what](args.runs, args.rate)
     else:
-        {"promise": promise, "mapie": mapie, "watch": watch, "drift": drift}[args.what](args.runs)
+        {"promise": promise, "mapie": mapie, "drift": drift}[args.what](args.runs)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,7 @@ import warnings
 import zipfile
 from collections import Counter
 from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 
 import numpy as np
@@ -154,19 +155,24 @@ def repacked(raw: bytes, rng: np.random.Generator, other: bytes) -> bytes:
     return buffer.getvalue()
 
 
+@cache
+def content(path: Path) -> bytes:
+    return path.read_bytes()
+
+
 def one(index: int, files: list[Path], folder: Path) -> tuple[str, Path]:
     """Write the mutated file of a number; the format goes round, so that each gets the same share."""
     rng = np.random.default_rng([20, index])
     source = files[index % len(files)]
     other = files[int(rng.integers(len(files)))]
     target = folder / source.name
-    target.write_bytes(mutated(source.read_bytes(), rng, other.read_bytes()))
+    target.write_bytes(mutated(content(source), rng, content(other)))
     return source.suffix, target
 
 
 def in_process(path: Path) -> str:
     """Read and examine; what came of it."""
-    start = time.perf_counter()
+    start = time.process_time()
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -176,7 +182,7 @@ def in_process(path: Path) -> str:
         outcome = "refused" if "\n" not in str(e) else "unforeseen: more than one line"
     except Exception as e:
         outcome = f"unforeseen: {type(e).__name__}: {str(e)[:100]}"
-    return outcome if time.perf_counter() - start < SLOW else "unforeseen: slow"
+    return outcome if time.process_time() - start < SLOW else "unforeseen: slow"
 
 
 def by_command(path: Path, command: str) -> str:

@@ -148,6 +148,17 @@ def _top(columns: dict[str, NDArray[np.float64]], split: str) -> tuple[Floats, N
     return None
 
 
+@cache
+def vectors(name: str) -> hs.Predictions:
+    """All classes of a real set, validation and test together: a population whose numbers are the truth."""
+    with np.load(DATA / f"{name}.npz") as f:
+        kind = "logits" if "test_logits" in f.files else "probs"
+        values, labels = (np.concatenate([f[f"{split}_{c}"] for split in ("val", "test")]) for c in (kind, "labels"))
+    if kind == "logits":
+        return hs.Predictions.from_logits(values.astype(np.float64), labels)
+    return hs.Predictions.from_probs(values.astype(np.float64), labels, renormalise=True)
+
+
 def plain(kind: str, name: str, n: int, make: Callable[[], Population], *, claims: bool = True) -> World:
     """n independent answers; outcomes are drawn where the population gives them a probability."""
 
@@ -261,7 +272,7 @@ def shuffled(score: Floats, rng: Random) -> Floats:
 
 
 IN1K, C100, C10, MNIST = "in1k_timm_efficientnet_b3a", "nn_resnet110_c100_top", "nn_resnet110_c10", "cleanlab_mnist"
-MMLU = "llm_mmlu_gpt_35_turbo"
+MMLU, EUROSAT, C100_ALL = "llm_mmlu_gpt_35_turbo", "eurosat_rgb", "netcal_densenet_bc_100_c100"
 
 
 def worlds() -> Iterator[World]:
@@ -305,7 +316,8 @@ def worlds() -> Iterator[World]:
         (C10, 100, 10.0),
     ):
         yield clustered(source, source, many, size)
-    yield clustered(f"{IN1K}, strong", IN1K, 30, 20.0, noise=0.8)
+    for source, many, size in ((IN1K, 30, 20.0), (C10, 30, 50.0), (C10, 100, 10.0)):
+        yield clustered(f"{source}, strong", source, many, size, noise=0.8)
     for source, n, strength in ((IN1K, 500, 0.5), (IN1K, 2000, 1.0), (C10, 2000, 0.7)):
         yield weighted(f"{source}, strength {strength:g}", source, n, strength)
     for source in (C100, IN1K):

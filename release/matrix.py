@@ -1,13 +1,16 @@
-"""Install the built wheel into empty environments, Python by dependency versions, and run the core tests there.
+"""Install the built wheel into empty environments, Python by dependency versions, and run the tests of the sdist there.
 
-`python -m release.matrix [3.11 3.12 …] [--rooms core,cli,…]` takes the wheel and the sdist in dist/ (make them with
-`release.build`), unpacks the sdist far from the repository, and prints a table. A Python that this machine lacks is a
-row that says so.
+`python -m release.matrix [3.11 3.12 …] [--kinds lowest,newest] [--rooms tests/core,tests/cli,…] [--folder FOLDER]`
+takes the wheel and the sdist in dist/ (make them with `release.build`), unpacks the sdist far from the repository, and
+prints a table. A Python that this machine lacks is a row that says so. Every finished room is a line in
+FOLDER/results-….jsonl; a second call with the same sdist goes on behind it, and runs again what failed.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
+import json
 import os
 import re
 import shutil
@@ -15,17 +18,26 @@ import subprocess
 import sys
 import tarfile
 import tempfile
+from collections import Counter
 from pathlib import Path
+from typing import TypedDict
 
 from release.build import DIST
 
 PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
-# The rooms that every user's numbers go through; without the networks, the clusters and the browser.
-CORE = [
-    "core", "tallies", "predictions", "scores", "metrics", "curves", "calibrators", "policies", "formats", "report",
-    "render", "cli", "laws", "test_bad_input.py", "test_binning.py", "test_bounds.py", "test_compatibility.py",
-    "test_degenerate.py", "test_losses.py",
-]  # fmt: skip
+KINDS = ["lowest", "newest"]
+CODE = "src/howsure"  # the examples in the docstrings
+
+
+class Ran(TypedDict):
+    """One room of tests in one environment."""
+
+    python: str
+    kind: str
+    room: str
+    installed: str
+    counts: dict[str, int]
+    failed: list[str]
 
 
 def python(version: str) -> str | None:
@@ -53,49 +65,87 @@ def lowest(wheel: Path, version: str) -> list[str]:
     return [f"{name}=={bound}" for name, bound in pins.items()]
 
 
-def tried(interpreter: str, wheel: Path, sdist: Path, pins: list[str], rooms: list[str]) -> tuple[str, str]:
-    """What was installed, and how the tests went."""
-    with tempfile.TemporaryDirectory() as folder:
-        subprocess.run([interpreter, "-m", "venv", f"{folder}/venv"], check=True)
-        with tarfile.open(sdist) as file:
-            file.extractall(folder, filter="data")
-        there = next(path for path in Path(folder).iterdir() if path.name.startswith("howsure-"))
-        inside = f"{folder}/venv/bin/python"
-        install = [inside, "-m", "pip", "install", "--quiet", f"{wheel}[test]", *pins]
-        if (done := subprocess.run(install, capture_output=True, text=True)).returncode:
-            return "–", "cannot be installed: " + done.stderr.strip().splitlines()[-1]
-        code = "import numpy, scipy, click, rich, jinja2; from importlib.metadata import version as v; " + (
-            "print(*(f'{n} {v(n)}' for n in ('numpy', 'scipy', 'click', 'rich', 'jinja2')), sep=', ')"
-        )
-        versions = subprocess.run([inside, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
-        subprocess.run([inside, "-m", "howsure", "demo", "--quiet"], check=True, cwd=folder)
-        test = [inside, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header"]
-        paths = [f"tests/{name}" for name in rooms if (there / "tests" / name).exists()]
-        flags = {"PYTEST_ADDOPTS": "-n 2", **os.environ}
-        ran = subprocess.run([*test, *paths], cwd=there, capture_output=True, text=True, env=flags)
-        lines = ran.stdout.strip().splitlines()
-        failed = [line for line in lines if line.startswith(("FAILED", "ERROR"))]
-        return versions, "; ".join([re.sub(r"^=+ | =+$", "", lines[-1]), *failed])
+def rooms_of(source: Path) -> list[str]:
+    """Every folder and every file of tests, and the examples in the docstrings."""
+    found = [p for p in (source / "tests").iterdir() if p.name.startswith("test_") or any(p.glob("test_*.py"))]
+    return [*sorted(f"tests/{p.name}" for p in found), CODE]
+
+
+def installed(interpreter: str, wheel: Path, pins: list[str], folder: Path) -> str:
+    """An environment with the wheel and what its tests need; what was installed, or why it cannot be."""
+    inside, note = folder / "bin" / "python", folder / "installed.txt"
+    if note.exists():
+        return note.read_text()
+    shutil.rmtree(folder, ignore_errors=True)
+    subprocess.run([interpreter, "-m", "venv", folder], check=True)
+    install = [inside, "-m", "pip", "install", "--quiet", f"{wheel}[test]", *pins]
+    if (done := subprocess.run(install, capture_output=True, text=True)).returncode:
+        raise SystemExit(f"{folder.name} cannot be installed: {done.stderr}")
+    subprocess.run([inside, "-m", "howsure", "demo", "--quiet"], check=True, cwd=folder)
+    code = "from importlib.metadata import version as v; " + (
+        "print(*(f'{n} {v(n)}' for n in ('numpy', 'scipy', 'click', 'rich', 'jinja2')), sep=', ')"
+    )
+    versions = subprocess.run([inside, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    note.write_text(versions)
+    return versions
+
+
+def tested(environment: Path, source: Path, room: str) -> tuple[dict[str, int], list[str]]:
+    """How many tests of a room passed, were skipped or failed, and the lines that name the failed ones."""
+    test = [environment / "bin" / "python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header", room]
+    flags = {"PYTEST_ADDOPTS": "-n 2", **os.environ}
+    flags["PYTHONPATH"] = str(source / "src") if room == CODE else ""
+    ran = subprocess.run(test, cwd=source, capture_output=True, text=True, env=flags)
+    lines = ran.stdout.strip().splitlines() or [""]
+    counts = {kind: int(n) for n, kind in re.findall(r"(\d+) (passed|skipped|failed|error)", lines[-1])}
+    failed = [line for line in lines if line.startswith(("FAILED", "ERROR"))]
+    if ran.returncode not in (0, 5) and not failed:  # 5: no test was collected, for all of it needs an extra
+        failed = [f"{room}: pytest ended with {ran.returncode}: {(ran.stdout + ran.stderr)[-500:]}"]
+    return counts, failed
 
 
 def main() -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("pythons", nargs="*")
-    options.add_argument("--rooms", type=lambda text: text.split(","), default=CORE)
+    options.add_argument("--kinds", type=lambda text: text.split(","), default=KINDS)
+    options.add_argument("--rooms", type=lambda text: text.split(","))
+    options.add_argument("--folder", type=Path)
     asked = options.parse_args()
     wheel, sdist = next(DIST.glob("*.whl")), next(DIST.glob("*.tar.gz"))
+    digest = hashlib.sha256(sdist.read_bytes()).hexdigest()[:12]
+    folder: Path = asked.folder or Path(tempfile.gettempdir()) / f"howsure-matrix-{digest}"
+    source, results = folder / digest, folder / f"results-{digest}.jsonl"
+    if not source.exists():
+        with tempfile.TemporaryDirectory() as empty, tarfile.open(sdist) as file:
+            file.extractall(empty, filter="data")
+            folder.mkdir(parents=True, exist_ok=True)
+            shutil.move(next(Path(empty).iterdir()), source)
+    before: list[Ran] = [json.loads(line) for line in results.read_text().splitlines()] if results.exists() else []
+    done = {(ran["python"], ran["kind"], ran["room"]): ran for ran in before if not ran["failed"]}
     bad = False
-    print("| Python | dependencies | installed | core tests |\n|---|---|---|---|", flush=True)
+    print(f"results: {results}\n\n| Python | dependencies | installed | tests |\n|---|---|---|---|", flush=True)
     for version in asked.pythons or PYTHONS:
         interpreter = python(version)
         if interpreter is None:
             print(f"| {version} | – | – | not run: no Python {version} on this machine |", flush=True)
             continue
-        for kind in ("lowest", "newest"):
+        for kind in asked.kinds:
+            environment = folder / f"{version}-{kind}-{digest}"
             pins = lowest(wheel, version) if kind == "lowest" else []
-            versions, result = tried(interpreter, wheel, sdist, pins, asked.rooms)
-            print(f"| {version} | {kind} | {versions} | {result} |", flush=True)
-            bad |= "passed" not in result or "failed" in result or "error" in result
+            versions = installed(interpreter, wheel, pins, environment)
+            total, wrong = Counter[str](), list[str]()
+            for room in asked.rooms or rooms_of(source):
+                ran = done.get((version, kind, room))
+                if ran is None:
+                    counts, failed = tested(environment, source, room)
+                    ran = Ran(python=version, kind=kind, room=room, installed=versions, counts=counts, failed=failed)
+                    with results.open("a") as file:
+                        file.write(json.dumps(ran) + "\n")
+                total.update(ran["counts"])
+                wrong += ran["failed"]
+            told = ", ".join(f"{n:,} {what}" for what, n in sorted(total.items()))
+            print(f"| {version} | {kind} | {versions} | {'; '.join([told, *wrong])} |", flush=True)
+            bad |= bool(wrong) or not total["passed"]
     sys.exit(bad)
 
 

@@ -1,20 +1,27 @@
 """Mutated files, states, lines and calls of the command, numbered and seeded by their number.
 
 Everything is either good (it was read, or refused in one line by `InputError` and exit code 2) or unforeseen. A block
-of numbers runs in a child, so that a crash of the interpreter counts as one failure and the next number goes on.
+of numbers runs in a fork of a process that has imported everything, so that a crash of the interpreter, a number that
+takes too much processor time or memory, or one that waits for ever counts as one failure and the next number goes on.
 """
 
 from __future__ import annotations
 
 import contextlib
+import gc
+import importlib
 import io
 import json
 import multiprocessing
+import os
 import resource
+import signal
 import tempfile
 import time
 import warnings
 from collections import Counter
+from importlib.util import find_spec
+from math import inf
 from pathlib import Path
 from typing import Any
 
@@ -28,8 +35,13 @@ from howsure.formats.lines import BadLine
 from howsure.formats.names import Wanted
 from howsure.formats.streams import batches
 
-BLOCK = 2000  # numbers of one child
+BLOCK = 20_000  # numbers of one child
 ADDRESSES = 12 << 30
+MEGABYTES = 800  # of a child, torch and pyarrow among them
+SECONDS = 20  # of processor time for one number
+WAIT = 600  # seconds until a number that does nothing is given up
+MEMORY = Path("/dev/shm")  # files are written here where it exists
+PACKAGES = ("torch", "safetensors.torch", "pyarrow.parquet", "pyarrow.feather", "pyarrow.dataset", "scipy.special")
 TARGETS = ("format",) * 14 + ("state",) * 3 + ("lines",) * 2 + ("command",)
 LINES = (
     b'{"id": 1, "probs": [0.2, 0.8], "label": 1}\n{"id": "b", "probs": [0.7, 0.3]}\n',
@@ -50,7 +62,7 @@ WORDS = (
 def lines(index: int) -> str:
     """Mutated lines in blocks of any size."""
     rng = np.random.default_rng([7, index])
-    raw = LINES[index % len(LINES)] * int(rng.integers(1, 20))
+    raw = LINES[index % len(LINES)] * int(rng.integers(1, 6))
     data = fuzz_formats.mutated(raw, rng, LINES[int(rng.integers(len(LINES)))])
     size = int(rng.integers(1, 200))
     blocks = (data[i : i + size] for i in range(0, len(data), size))
@@ -110,54 +122,102 @@ def one(index: int, files: list[Path], folder: Path) -> tuple[str, str]:
         return target, f"unforeseen: {type(e).__name__}: {str(e)[:100]}"
 
 
-def block(first: int, last: int, until: float, report: str) -> None:
-    """A range of numbers, until the time is over; the number under way is noted, in case the interpreter dies."""
+def sow(folder: Path) -> None:
+    """The files that are mutated, and their names in order."""
+    (folder / "good").mkdir()
+    (folder / "names").write_text("\n".join(path.name for path in fuzz_formats.seeds(folder / "good")))
+
+
+def seeds(folder: Path) -> list[Path]:
+    return [folder / "good" / name for name in (folder / "names").read_text().splitlines()]
+
+
+def kind(index: int, files: list[Path]) -> str:
+    """What a number attacks: the suffix of its file, or its target."""
+    target = TARGETS[index % len(TARGETS)]
+    return files[index % len(files)].suffix if target == "format" else target
+
+
+def block(first: int, last: int, until: float, folder: Path) -> None:
+    """A range of numbers, until the time is over.
+
+    The number under way is noted in `at`, in case the interpreter dies, each failure in `failures` as it comes.
+    """
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESSES, ADDRESSES))
-    counts: Counter[str] = Counter()
-    failures: list[str] = []
-    longest, index = 0.0, first
-    with tempfile.TemporaryDirectory() as temporary:
-        good, bad = Path(temporary) / "good", Path(temporary) / "bad"
-        good.mkdir(), bad.mkdir()
-        files = fuzz_formats.seeds(good)
-        while index < last and time.time() < until:
-            Path(report).write_text(json.dumps({"at": index}))
-            start = time.perf_counter()
-            target, outcome = one(index, files, bad)
-            longest = max(longest, time.perf_counter() - start)
-            counts[target] += 1
+    files, index, longest, memory = seeds(folder), first, 0.0, 0
+    with (folder / "failures").open("a") as failures, tempfile.TemporaryDirectory(dir=folder) as temporary:
+        at = os.open(folder / "at", os.O_WRONLY | os.O_CREAT)
+        while index < last and time.time() < until and memory <= MEGABYTES:
+            os.pwrite(at, b"%020d" % index, 0)
+            signal.setitimer(signal.ITIMER_PROF, SECONDS)
+            signal.alarm(WAIT)
+            start = time.process_time()
+            target, outcome = one(index, files, Path(temporary))
+            longest = max(longest, time.process_time() - start)
+            memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+            if memory > MEGABYTES:
+                outcome = f"unforeseen: {memory:,} MB ({outcome})"
             if outcome.startswith("unforeseen"):
-                failures.append(f"{index} {target} {outcome}")
+                print(f"{index} {target} {outcome}", file=failures, flush=True)
             index += 1
-    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
-    done = {"next": index, "counts": counts, "failures": failures, "megabytes": memory, "longest": longest}
-    Path(report).write_text(json.dumps(done))
+    signal.setitimer(signal.ITIMER_PROF, 0)
+    (folder / "done").write_text(json.dumps({"next": index, "megabytes": memory, "longest": longest}))
+
+
+EMPTY = {"next": 0, "counts": {}, "failures": [], "megabytes": 0, "longest": 0.0}
 
 
 def run(minutes: float, state: Path, most: int = 1_000_000) -> dict[str, Any]:
-    """Go on from `state` until the time is over or `most` numbers are done."""
-    empty = {"next": 0, "counts": {}, "failures": [], "megabytes": 0, "longest": 0.0}
-    total = json.loads(state.read_text()) if state.exists() else empty
+    """Go on from `state` until the time is over or `most` numbers are done.
+
+    Numbers that failed are tried again first: what was mended since is no failure of the code at hand.
+    """
+    total = json.loads(state.read_text()) if state.exists() else EMPTY
     until = time.time() + 60 * minutes
-    context = multiprocessing.get_context("spawn")
-    while total["next"] < most and time.time() < until:
-        with tempfile.TemporaryDirectory() as folder:
-            report, start = Path(folder) / "report.json", total["next"]
-            child = context.Process(target=block, args=(start, min(start + BLOCK, most), until, str(report)))
-            child.start()
-            child.join()
-            found = json.loads(report.read_text()) if report.exists() else {"at": start}
-        if "at" in found:
-            failure = f"{found['at']} crash, exit {child.exitcode}"
-            found = {**empty, "next": found["at"] + 1, "counts": {"crash": 1}, "failures": [failure]}
-        counts = Counter(total["counts"])
-        counts.update(found["counts"])
-        total = {
-            "next": found["next"],
-            "counts": counts,
-            "failures": total["failures"] + found["failures"],
-            "megabytes": max(total["megabytes"], found["megabytes"]),
-            "longest": max(total["longest"], found["longest"]),
-        }
-        state.write_text(json.dumps(total))
+    for package in PACKAGES:
+        if find_spec(package.split(".")[0]):
+            importlib.import_module(package)
+    gc.collect(), gc.freeze()  # what is imported stays: a child need not walk through it
+    context = multiprocessing.get_context("fork")
+    with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as temporary:
+        maker = context.Process(target=sow, args=(Path(temporary),))  # so that no thread is there when we fork
+        maker.start(), maker.join()
+        total["failures"] = again(total["failures"], context, Path(temporary))
+        while total["next"] < most and time.time() < until:
+            total = added(total, context, Path(temporary), min(total["next"] + BLOCK, most), until)
+            state.write_text(json.dumps(total))
     return total
+
+
+def again(failures: list[str], context: multiprocessing.context.ForkContext, folder: Path) -> list[str]:
+    """Those of an earlier run that still fail."""
+    numbers = [int(failure.split()[0]) for failure in failures]
+    found = [added({**EMPTY, "next": i}, context, folder, i + 1, inf)["failures"] for i in numbers]
+    return [failure for still in found for failure in still]
+
+
+def added(
+    total: dict[str, Any], context: multiprocessing.context.ForkContext, folder: Path, last: int, until: float
+) -> dict[str, Any]:
+    """What is known after one more child."""
+    first, files = total["next"], seeds(folder)
+    child = context.Process(target=block, args=(first, last, until, folder))
+    child.start(), child.join()
+    done, failures = folder / "done", (folder / "failures").read_text().splitlines()
+    (folder / "failures").unlink()
+    if done.exists():
+        found = json.loads(done.read_text())
+        done.unlink()
+    else:
+        at = int((folder / "at").read_text())
+        failures.append(f"{at} {kind(at, files)} crash, exit {child.exitcode}")
+        found = {"next": at + 1, "megabytes": 0, "longest": 0.0}
+    counts = Counter(total["counts"])
+    counts.update(kind(i, files) for i in range(first, found["next"]))
+    return {
+        "next": found["next"],
+        "counts": counts,
+        "failures": [*total["failures"], *failures],
+        "megabytes": max(total["megabytes"], found["megabytes"]),
+        "longest": max(total["longest"], found["longest"]),
+    }
