@@ -14,7 +14,7 @@ html_title = f"howsure {release}"
 html_theme_options = {"navigation_with_keys": True}
 html_static_path = ["_static"]
 html_css_files = ["site.css"]
-html_js_files = ["run.js"]
+html_js_files = ["run.js", "live.js"]
 exclude_patterns = ["_build"]
 
 myst_enable_extensions = ["colon_fence", "attrs_inline", "dollarmath"]

@@ -1,0 +1,13 @@
+// The page that evaluates files (app/), started by a click in the middle of another page. It is the same page: its inner
+// frame has an origin and a policy of its own, so this site can neither read the data nor let them out.
+"use strict";
+for (const place of document.querySelectorAll(".live")) {
+  const [address, button] = [place.querySelector("a").href, document.createElement("button")];
+  Object.assign(button, { type: "button", className: "try", textContent: "Start it here" });
+  button.onclick = () => {
+    const frame = Object.assign(document.createElement("iframe"), { title: "howsure in your browser", src: address });
+    place.querySelector(".poster").replaceWith(frame);
+    button.remove();
+  };
+  place.querySelector("p").prepend(button, " ");
+}
