@@ -25,7 +25,7 @@ def one(index: int, files: list[Path], folder: Path) -> tuple[str, str]:
         while True:
             pass
     if index == 11:
-        held = bytearray(1 << 28)
+        held = bytearray(1 << 27)
         held[:: 1 << 12] = b"x" * len(held[:: 1 << 12])
     return fuzz.kind(index, files), "refused"
 
@@ -34,7 +34,7 @@ def one(index: int, files: list[Path], folder: Path) -> tuple[str, str]:
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
     # a fork has the anonymous memory of its parent, and of the files that it has mapped only what it touches
     now = int(Path("/proc/self/status").read_text().partition("RssAnon:")[2].split()[0]) // 1024
-    for name, value in {"sow": sow, "one": one, "PACKAGES": (), "SECONDS": 0.3, "MEGABYTES": now + 150}.items():
+    for name, value in {"sow": sow, "one": one, "PACKAGES": (), "SECONDS": 3, "MEGABYTES": now + 75}.items():
         monkeypatch.setattr(fuzz, name, value)
 
 
