@@ -228,7 +228,7 @@ def said(preds: Predictions) -> list[str]:
 def test_verdict_of_sixty_right_answers_promises_nothing_of_one_in_a_hundred() -> None:
     worth, decides, _ = said(Predictions.from_confidence(np.full(60, 0.99), np.ones(60)))
     assert worth == "It was right 60 times of 60: 100.0 % (94.0 to 100.0)."
-    assert decides == "Let it decide only the surest 100.0 % (60): at most 5 in 100 of these are wrong, 95 % sure."
+    assert decides == "It may decide them all: at most 5 in 100 of these are wrong, 95 % sure."
 
 
 def test_verdict_says_how_many_labels_a_promise_would_take() -> None:

@@ -75,7 +75,7 @@ def command(
     targets = [*out, *([html] if html else [])]
     for target in targets:
         writer(target)
-    past = read_files([reference], **how)
+    past = read_files([reference], labelled=False, **how)
     months, slices, sources = _months(files, by, month, chunk, how)
     known = None if labels is None else _came(labels, on, name_table(how["names"]).get("labels"))
     with working("comparing"):
@@ -226,7 +226,7 @@ def _unlabelled(path: str, how: Mapping[str, Any]) -> Predictions:
         n for n in how["names"] if n.partition("=")[0] not in ("labels", "correct") or n.partition("=")[2] in there
     ]
     rest = {key: value for key, value in how.items() if key != "names"}
-    return read_files([path], names=names, **rest)
+    return read_files([path], names=names, labelled=False, **rest)
 
 
 def _came(path: str, on: str, label: str | None) -> dict[str, str]:

@@ -15,13 +15,13 @@ from howsure._core import check
 from howsure._core.atomic import replacing
 from howsure._core.check import Array, InputError
 from howsure._core.paths import existing
-from howsure.formats import answers, arrow, assembly, logs, npy
+from howsure.formats import answers, arrow, assembly, likely, logs, npy
 from howsure.formats.assembly import assembled
 from howsure.formats.catalogue import format_of, found, suffix_of
 from howsure.formats.contents import Contents, Entry, Report, in_memory, refuse
 from howsure.formats.fields import Fields, cells_of, fields, of_file, of_runs
 from howsure.formats.logs import columns
-from howsure.formats.names import ATTRIBUTE, Names, NoAnswer, Wanted, kind, plan
+from howsure.formats.names import ATTRIBUTE, Names, NoAnswer, Wanted, kind, parts_of, plan
 from howsure.formats.names import attributes as further
 from howsure.predictions import ROW_SUM_TOLERANCE, Layout, Predictions
 from howsure.predictions.layout import case_ids
@@ -94,8 +94,20 @@ def read(
 
 def column_names(path: PathLike) -> list[str]:
     """The names of the columns or arrays of a file."""
-    where = found(Path(path))
-    return list(next(iter(where[0].read(where[1], 1))).entries)
+    return list(_beginning(path, 1).entries)
+
+
+def label_columns(path: PathLike, k: int) -> list[str]:
+    """The columns that play no part and may hold the labels of k classes, by the number of their values."""
+    first = _beginning(path, likely.ROWS)
+    known = parts_of(first)
+    return [name for name in likely.may_be_labels(first, k) if name not in known]
+
+
+def _beginning(path: PathLike, rows: int) -> Contents:
+    """The first rows of a file, or all of it where it cannot be read in parts."""
+    module, file = found(Path(path))
+    return next(iter(module.read(file, rows)))
 
 
 def read_column(paths: PathLike | Iterable[PathLike], name: str) -> list[str]:

@@ -383,7 +383,7 @@ class Predictions:
     def labels(self) -> Array:
         """True classes."""
         if self.known_labels is None:
-            raise InputError(_only_top("labels") if self.kind == "confidence" else "these predictions have no labels.")
+            raise InputError(_only_top("labels") if self.kind == "confidence" else NO_LABELS)
         return self.known_labels
 
     @property
@@ -515,6 +515,9 @@ def outside(c: Array, bad: Bools) -> InputError:
         need="a confidence lies in [0, 1]",
         hint=f"{way}. For any other score use tally(score, correct=...)",
     )
+
+
+NO_LABELS = "these predictions have no labels. Give labels=, or estimate(reference, new) says how accurate they may be."
 
 
 def _only_top(what: str) -> str:

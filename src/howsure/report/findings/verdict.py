@@ -106,11 +106,12 @@ def _decides(promised: Sequence[Guarantee], findings: Sequence[FindingData]) -> 
     """What it may be let decide alone, as a promise; or what it would take."""
     g = told(promised)
     if g is not None:
-        wrong = RISKS[g["risk"]]
-        return (
-            f"Let it decide only the surest {_percent(g['coverage'])} ({g['kept']:,}): at most {wrong} wrong, "
-            f"{g['sure'] * 100:g} % sure."
+        which = (
+            "It may decide them all"
+            if g["coverage"] == 1
+            else f"Let it decide only the surest {_percent(g['coverage'])} ({g['kept']:,})"
         )
+        return f"{which}: at most {RISKS[g['risk']]} wrong, {g['sure'] * 100:g} % sure."
     if any(f["name"] == "does_not_rank" for f in findings):
         return "Nothing here shows that its score tells right answers from wrong ones, or that deferring would help."
     if not promised:
