@@ -22,7 +22,7 @@ Counts: TypeAlias = Array  # int64, or float64 where there are weights
 
 @frozen(eq=False)
 class Blocks:
-    """Tie blocks that carry loss, most trusted first: samples before the block, at its end, and its loss.
+    """Tie blocks, most trusted first: samples before the block, at its end, and its loss.
 
     `kept` holds sums that several metrics ask for, each with the n it belongs to.
     """
@@ -136,6 +136,10 @@ class Tally(Protocol):
 
     def blocks(self) -> Blocks:
         """The tie blocks that carry loss."""
+        ...
+
+    def tied(self) -> Blocks:
+        """The rows of more than one sample, with or without loss."""
         ...
 
     def above(self, scores: Floats) -> Counts:
