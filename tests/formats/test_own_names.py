@@ -112,3 +112,15 @@ def test_a_thousand_classes_are_proposed_in_a_line(tmp_path: Path) -> None:
         read(csv(tmp_path, "\n".join(rows)))
     assert "probs=class0,…,class149" in str(error.value)
     assert len(str(error.value)) < 500
+
+
+def test_many_labels_are_told_as_such(tmp_path: Path) -> None:
+    probs, labels = np.array([[0.9, 0.8], [0.1, 0.2]]), np.array([[1, 1], [0, 0]])
+    np.savez(tmp_path / "both.npz", probs=probs, labels=labels)
+    np.savez(tmp_path / "probs.npz", probs=probs)
+    with pytest.raises(InputError, match=r"labels\[0\] has 2 numbers that are not a single 1 .* \(--multilabel\)"):
+        read(tmp_path / "both.npz")
+    with pytest.raises(
+        InputError, match=r"sums to 1.7, .* many labels per case\? Use .* \(--multilabel\)\. Pass renorm"
+    ):
+        read(tmp_path / "probs.npz")

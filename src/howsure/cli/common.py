@@ -113,15 +113,16 @@ def read_files(
         table = name_table(names)
         preds = read(list(files), split=split, mc=mc, renormalise=renormalise, names=table, tell=tell, **log)
     if labelled and preds.kind != "confidence" and preds.known_labels is None:
-        raise _no_labels(Path(files[0]), preds.k or 2, set(table.values()))
+        raise _no_labels(preds, Path(files[0]), set(table.values()))
     return preds
 
 
-def _no_labels(path: Path, k: int, named: set[str]) -> InputError:
+def _no_labels(preds: Predictions, path: Path, named: set[str]) -> InputError:
     """What to do with a file that does not say what is right: name the column that does, or do without."""
     from howsure.formats.files import label_columns
 
-    free = [name for name in label_columns(path, k) if name not in named]
+    n = preds.n if preds.layout is None else preds.n // preds.layout.size
+    free = [name for name in label_columns(path, preds.k or 2, n) if name not in named]
     shown = [repr(shortened(name, NAME)) for name in free[:COLUMNS]]
     listed = " or ".join(filter(None, (", ".join(shown[:-1]), *shown[-1:])))
     return InputError(

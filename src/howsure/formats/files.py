@@ -97,11 +97,11 @@ def column_names(path: PathLike) -> list[str]:
     return list(_beginning(path, 1).entries)
 
 
-def label_columns(path: PathLike, k: int) -> list[str]:
-    """The columns that play no part and may hold the labels of k classes, by the number of their values."""
+def label_columns(path: PathLike, k: int, n: int) -> list[str]:
+    """The columns or arrays that play no part and may hold the labels of n samples of k classes."""
     first = _beginning(path, likely.ROWS)
     known = parts_of(first)
-    return [name for name in likely.may_be_labels(first, k) if name not in known]
+    return [name for name in likely.may_be_labels(first, k, n) if name not in known]
 
 
 def _beginning(path: PathLike, rows: int) -> Contents:

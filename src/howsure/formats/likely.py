@@ -12,6 +12,7 @@ from howsure.formats.contents import Contents, Entry
 
 COLUMNS, ROWS = 200, 1000  # that are looked at
 ROUNDED = 0.02  # by so much rows of probabilities may miss 1
+WHOLE = ("int", "uint", "bool")  # as types of arrays begin
 SHOWN = 6  # columns of a proposal
 LETTERS, LONGEST = 60, 200  # of a name, of the names of the classes
 
@@ -81,17 +82,21 @@ def _named(entry: Entry, columns: Sequence[str]) -> list[str]:
     return known if len(known) == len(texts) > 1 else []
 
 
-def may_be_labels(contents: Contents, k: int) -> list[str]:
-    """The columns with at least two values and at most as many as there are classes.
+def may_be_labels(contents: Contents, k: int, n: int) -> list[str]:
+    """What may hold the labels of n samples: columns with two to k different values, arrays of whole numbers.
 
     >>> from pathlib import Path
-    >>> from howsure.formats.contents import in_cells
+    >>> from howsure.formats.contents import in_cells, in_memory
     >>> cells = {"age": ["41", "57", "63"], "sick": ["1", "0", "1"], "ward": ["a", "a", "a"]}
-    >>> may_be_labels(Contents(Path("a.csv"), {name: in_cells(c) for name, c in cells.items()}, table=True), k=2)
+    >>> may_be_labels(Contents(Path("a.csv"), {name: in_cells(c) for name, c in cells.items()}, table=True), 2, 3)
     ['sick']
+    >>> may_be_labels(Contents(Path("a.npz"), {"Y": in_memory(np.arange(3)), "X": in_memory(np.ones(3))}), 9, 3)
+    ['Y']
     """
     few = list(contents.entries.items())[:COLUMNS]
-    return [name for name, entry in few if len(entry.shape) == 1 and 2 <= len(_values(entry)) <= k]
+    if contents.table:
+        return [name for name, entry in few if len(entry.shape) == 1 and 2 <= len(_values(entry)) <= k]
+    return [name for name, e in few if e.shape[:1] == (n,) and len(e.shape) <= 2 and e.dtype.startswith(WHOLE)]
 
 
 def _values(entry: Entry) -> set[str]:

@@ -116,6 +116,10 @@ class Predictions:
         if p.ndim == 1 or (p.ndim == 2 and p.shape[1] == 1):
             p = p.reshape(-1)
             p = np.stack((1 - p, p), axis=1)
+        if (
+            labels is not None and p.ndim == 2 and np.shape(labels) == p.shape
+        ):  # many labels per case are told as such, not by sums of rows
+            class_numbers(labels, p.shape[1])
         return cls._make("probs", _distribution(_matrix(p, "probs"), probs, renormalise), labels, **columns)
 
     @classmethod
@@ -571,6 +575,9 @@ def _matrix(a: Array, name: str) -> Array:
     return a
 
 
+FREE = 0.5  # where sums of rows differ by more than this, no rounding did it
+
+
 def _distribution(p: Array, given: object, renormalise: bool) -> Array:
     """Rows that are distributions; the dtype of `given` sets the tolerance."""
     width = getattr(getattr(given, "dtype", None), "itemsize", 8)
@@ -587,6 +594,8 @@ def _distribution(p: Array, given: object, renormalise: bool) -> Array:
                 "Pass renormalise=True (--renormalise) to divide each row by its sum, "
                 "or Predictions.from_logits for logits."
             )
+            if total.min() < total.max() - FREE:  # also of infinite sums
+                hint = "Are these many labels per case? Use Predictions.from_multilabel (--multilabel). " + hint
             if outside[i] > tolerance:
                 hint = "Are these logits? Use Predictions.from_logits, or call them logits in the file."
                 hint = "Are these percentages? Divide them by 100." if _percentages(p, total) else hint

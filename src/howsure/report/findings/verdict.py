@@ -121,7 +121,10 @@ def _decides(promised: Sequence[Guarantee], findings: Sequence[FindingData]) -> 
         return f"How much it may decide alone cannot be promised: {last['why']}"
     wish = f"at most {RISKS[last['risk']].removesuffix(' are').replace('of these', 'accepted answers')} wrong"
     if last["labels_needed"] is None:
-        return f"No share of its answers can be promised to be right: {wish} is out of reach, also with more labels."
+        return (
+            f"No share of its answers can be promised to be right: {wish} is out of reach, also with more labels, "
+            "if it stays as good as here."
+        )
     unit = "groups" if "groups" in last else "labels"
     return (
         f"Too few {unit} for a promise: about {last['labels_needed']:,} would show a share with {wish}, if it stays as "
