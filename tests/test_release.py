@@ -5,6 +5,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from release import matrix
 from release.changes import NEXT, fragments, merged, section
 
 import howsure
@@ -50,3 +51,36 @@ def test_a_section_replaces_the_unreleased_one_and_keeps_the_others(tmp_path: Pa
     old = f"# Changelog\n\n## {NEXT}, unreleased\n\n- stale\n\n## 0.1.0, unreleased\n\n- old\n"
     assert merged(old, new) == f"# Changelog\n\n{new}\n## 0.1.0, unreleased\n\n- old\n"
     assert merged(merged(old, new), new) == merged(old, new)
+
+
+SUMMARY = """
+s.s                                     [100%]
+SKIPPED [1] tests/a.py: could not import 'torch': No module named 'torch'
+SKIPPED [2] tests/conftest.py:62: left out: data is not there
+1 passed, 3 skipped in 0.10s
+"""
+
+
+def rooms(failed: list[str]) -> list[matrix.Ran]:
+    same = {"python": "3.11", "kind": "lowest", "installed": "numpy 2.0.0"}
+    first = matrix.Ran(**same, room="tests/a", counts={"passed": 1000, "skipped": 3}, failed=[], reasons={"b": 3})
+    return [first, matrix.Ran(**same, room="tests/c", counts={"skipped": 2}, failed=failed, reasons={"needs torch": 2})]
+
+
+def test_the_matrix_says_why_tests_were_skipped():
+    why = {"left out: data is not there": 2, "could not import 'torch': No module named 'torch'": 1}
+    assert matrix.reasons(SUMMARY.splitlines()) == why
+
+
+def test_the_matrix_is_one_line_per_environment_and_one_per_room():
+    assert matrix.row(rooms([])) == "| 3.11 | lowest | numpy 2.0.0 | 2 | 1,000 passed, 5 skipped |"
+    assert list(matrix.by_room([rooms([])]))[1:] == [
+        "| tests/a | 1,000 passed, 3 skipped |  |",
+        "| tests/c | 2 skipped | needs torch |",
+    ]
+
+
+def test_a_failure_or_nothing_at_all_is_no_pass():
+    assert matrix.good(rooms([]))
+    assert not matrix.good(rooms(["FAILED tests/c"]))
+    assert not matrix.good(rooms([])[1:])
