@@ -53,6 +53,32 @@ def test_a_section_replaces_the_unreleased_one_and_keeps_the_others(tmp_path: Pa
     assert merged(merged(old, new), new) == merged(old, new)
 
 
+def test_the_same_pythons_everywhere():
+    named = re.findall(r"Python :: (3\.\d+)", "\n".join(BOUNDS["classifiers"]))
+    workflow = (ROOT / ".github/workflows/test.yml").read_text(encoding="utf-8")
+    assert BOUNDS["requires-python"] == f">={named[0]}"
+    assert re.findall(r'"(3\.\d+)"', re.findall(r"python: \[(.*)\]", workflow)[0]) == named
+    assert re.findall(r"(?m)^            (3\.\d+)$", workflow) == named
+    assert [*named, *re.findall(r'python: "(3\.\d+)", tentative', workflow)[:1]] == matrix.PYTHONS
+
+
+def test_workflows_and_hooks_run_what_is_there():
+    targets = set(re.findall(r"(?m)^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"))[0].split())
+    texts = [p.read_text(encoding="utf-8") for p in [*(ROOT / ".github/workflows").iterdir(), ROOT / ".ci/run"]]
+    asked = re.findall(r"(?m)^(?:\s*- run: )?make ([\w-]+)", "\n".join(texts))
+    assert {"check", "test", "test-all", "test-long", "docs", "release-files", "release-check"} == set(asked) <= targets
+    hooks = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    check = (ROOT / "Makefile").read_text(encoding="utf-8").replace("$(VENV)", ".venv")
+    assert all(hook in check or "release.changes" in hook for hook in re.findall(r"entry: (.*?)(?: --|,)", hooks))
+
+
+def test_ci_prints_the_measured_branches():
+    assert re.findall(r"(?m)^make (test\S*) COVER=1$", (ROOT / ".ci/run").read_text(encoding="utf-8")) == [
+        "test",
+        "test-all",
+    ]
+
+
 SUMMARY = """
 s.s                                     [100%]
 SKIPPED [1] tests/a.py: could not import 'torch': No module named 'torch'
