@@ -116,6 +116,10 @@ def reasons(lines: list[str]) -> dict[str, int]:
     return dict(whys.most_common())
 
 
+def digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()[:12]
+
+
 def unpacked(sdist: Path, source: Path) -> None:
     """The sdist, far from the repository."""
     if not source.exists():
@@ -163,7 +167,7 @@ def by_room(columns: list[list[Ran]]) -> Iterator[str]:
 
 def ran(python: str, kind: str, wheel: Path, source: Path, results: Path, rooms: list[str]) -> list[Ran]:
     """Every room in one environment; those of an earlier call are taken from the results."""
-    interpreter, environment = found(python), results.parent / f"{python}-{kind}-{source.name}"
+    interpreter, environment = found(python), results.parent / f"{python}-{kind}-{digest(wheel)}"
     versions = installed(str(interpreter), wheel, lowest(wheel, python) if kind == "lowest" else [], environment)
     column, before = list[Ran](), recorded(results)
     for room in rooms:
@@ -185,9 +189,8 @@ def main() -> None:
     options.add_argument("--folder", type=Path)
     asked = options.parse_args()
     wheel, sdist = next(DIST.glob("*.whl")), next(DIST.glob("*.tar.gz"))
-    digest = hashlib.sha256(sdist.read_bytes()).hexdigest()[:12]
-    folder: Path = asked.folder or Path(tempfile.gettempdir()) / f"howsure-matrix-{digest}"
-    source, results = folder / digest, folder / f"results-{digest}.jsonl"
+    folder: Path = asked.folder or Path(tempfile.gettempdir()) / "howsure-matrix"
+    source, results = folder / digest(sdist), folder / f"results-{digest(sdist)}.jsonl"
     unpacked(sdist, source)
     rooms, columns = asked.rooms or rooms_of(source), list[list[Ran]]()
     print(f"results: {results}\n\n{HEAD}", flush=True)
