@@ -320,7 +320,7 @@ WRITTEN = {
 
 
 def test_what_is_downloaded_is_what_was_made(app: App, tmp_path: Path):
-    app.only(shared_or_skip("data/f538_nfl.npz"))
+    app.only(shared_or_skip("data/eurosat_rgb.npz"))
     app.browser.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
     made = {}
     for task in ("evaluate", "calibrate", "threshold"):
