@@ -245,6 +245,7 @@ def _overview(module: ModuleType, names: list[str]) -> list[str]:
     for name in names:
         value = getattr(module, name)
         words = (inspect.getdoc(value) or "").partition("\n\n")[0].replace("\n", " ") if callable(value) else ""
+        words = re.sub(":+$", ".", words)  # a formula or a list follows there, not here
         lines += [f"   * - :py:obj:`{name} <{module.__name__}.{name}>`", f"     - {words}"]
     return [*lines, ""] if names else []
 

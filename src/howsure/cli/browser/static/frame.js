@@ -41,7 +41,8 @@ async function started({ stage, seconds }) {
   state.ready = true;
   state.worker.postMessage({ id: 0, files: [...state.files].map(([name, f]) => [name, f.bytes]) });
   doing(`ready, started in ${seconds.toFixed(1)} s`, true);
-  await settle([...state.files.keys()]);
+  if (state.files.size) await settle([...state.files.keys()]);
+  else show();
 }
 
 function ask(message, note = () => {}, working = () => {}) {
