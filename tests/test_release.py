@@ -56,7 +56,9 @@ def test_a_section_replaces_the_unreleased_one_and_keeps_the_others(tmp_path: Pa
 def test_the_same_pythons_everywhere():
     named = re.findall(r"Python :: (3\.\d+)", "\n".join(BOUNDS["classifiers"]))
     workflow = (ROOT / ".github/workflows/test.yml").read_text(encoding="utf-8")
+    recipe = (ROOT / "release/recipe.yaml").read_text(encoding="utf-8")
     assert BOUNDS["requires-python"] == f">={named[0]}"
+    assert re.findall(r'(?m)^  python_min: "(.*?)"', recipe) == named[:1]
     assert re.findall(r'"(3\.\d+)"', re.findall(r"python: \[(.*)\]", workflow)[0]) == named
     assert re.findall(r"(?m)^            (3\.\d+)$", workflow) == named
     assert [*named, *re.findall(r'python: "(3\.\d+)", tentative', workflow)[:1]] == matrix.PYTHONS
