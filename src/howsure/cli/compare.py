@@ -75,8 +75,10 @@ def command(
       howsure compare answers.csv            every confidence of a log of language-model answers
     """
     from howsure.cli.evaluate import writer
+    from howsure.formats.location import together
     from howsure.report.comparison import compare
 
+    files = list(together(files))
     targets = [*out, *([html] if html else [])]
     for target in targets:
         writer(target)

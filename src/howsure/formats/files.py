@@ -20,6 +20,7 @@ from howsure.formats.assembly import assembled
 from howsure.formats.catalogue import format_of, found, suffix_of
 from howsure.formats.contents import Contents, Entry, Report, in_memory, refuse
 from howsure.formats.fields import Fields, cells_of, fields, of_file, of_runs
+from howsure.formats.location import together
 from howsure.formats.logs import columns
 from howsure.formats.names import ATTRIBUTE, Names, NoAnswer, Wanted, kind, parts_of, plan
 from howsure.formats.names import attributes as further
@@ -227,7 +228,7 @@ def _listed(paths: PathLike | Iterable[PathLike]) -> list[Path]:
     listed = [Path(paths)] if isinstance(paths, str | os.PathLike) else [Path(p) for p in paths]
     if not listed:
         raise InputError("no file is given", hint="name at least one")
-    return listed
+    return [Path(head) for head in together([str(path) for path in listed])]
 
 
 def _slices(contents: Contents, wanted: Wanted, rows: int) -> Iterator[Contents]:
