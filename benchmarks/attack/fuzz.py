@@ -48,6 +48,7 @@ LINES = (
     b'{"confidence": 0.9, "correct": true}\n{"confidence": "85%"}\n{"confidence": 0.1, "x": []}\n',
     b'id,prob_cat,prob_dog,label\na,0.2,0.8,dog\n"b, c",0.5,0.5,cat\n',
     b"confidence\tcorrect\n0.9\t1\n0.1\t0\n",
+    b'id;confidence;correct\na;0,9;1\n"b;c";"85,5 %";0\n',
 )
 WORDS = (
     "evaluate", "compare", "check", "calibrate", "threshold", "decide", "doctor", "demo", "--json", "--html", "-o",
