@@ -1,4 +1,4 @@
-"""A small good log of every tool, and tables as spreadsheets write them: what the attacks on these readers begin with."""
+"""A small good log of every tool, and tables as spreadsheets write them: where the attacks on their readers begin."""
 
 from __future__ import annotations
 

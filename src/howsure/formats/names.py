@@ -19,6 +19,7 @@ Names: TypeAlias = Mapping[str, str | Sequence[str]]  # part → names that the 
 
 SAMPLES = ("mc_logits", "mc_probs")
 VALUES = ("logits", "probs", "logprobs", "confidence", "logprob", "samples")
+NUMBERS = ("logits", "probs", "logprobs", *SAMPLES, "confidence", "logprob", "weight", "correct", "grade", "loss")
 CLASSES = "classes"  # among names: what the classes are called, in their order
 PARTS = (*ALIASES, *SAMPLES, CLASSES)
 NoAnswer: TypeAlias = Literal["apart", "wrong"]
@@ -99,6 +100,13 @@ def plays(name: str, wanted: Wanted) -> bool:
     given = (n for names in wanted.names.values() for n in ((names,) if isinstance(names, str) else names))
     of_many = wanted.multilabel and plain.startswith(MANY_LABELS)
     return _table_part(plain) is not None or plain.startswith(tuple(NUMBERED)) or of_many or name in given
+
+
+def holds_numbers(name: str) -> bool:
+    """Whether a column of a table holds numbers, by its name."""
+    plain = name.strip().lower()
+    part = _table_part(plain)
+    return plain.startswith(tuple(NUMBERED)) or (part is not None and part[1] in NUMBERS)
 
 
 def splits(contents: Contents) -> list[str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from benchmarks.attack.logs import LOGS
+from benchmarks.attack.logs import LOGS, SAMPLE, archive
 
 import howsure as hs
 
@@ -60,3 +60,27 @@ def test_whole_log(name: str, tmp_path: Path) -> None:
     path = tmp_path / "log.json"
     path.write_text(json.dumps(LOGS[name]))
     assert hs.formats.read_log(path).accuracy == 1.0
+
+
+def test_broken_archive(tmp_path: Path) -> None:
+    """The samples of an archive are put into an order, whatever their ids are."""
+    rng, refused = random.Random(0), list[str]()
+    for i in range(200):
+        samples = [broken(SAMPLE, rng), {**SAMPLE, "id": ODD[i % len(ODD)]}]
+        path = archive(tmp_path / "log.eval", {**LOGS["inspect"], "results": {}, "samples": samples})
+        try:
+            assert hs.read(path).n > 0
+        except hs.InputError as error:
+            refused.append(str(error))
+    assert 5 < len(refused) < 195
+    assert not [sentence for sentence in refused if "\n" in sentence]
+
+
+def test_an_archive_of_several_disks(tmp_path: Path) -> None:
+    """The record before the end of a large archive says on how many it lies."""
+    path = archive(tmp_path / "log.eval", LOGS["inspect"])
+    raw = path.read_bytes()
+    end = raw.rindex(b"PK\x05\x06")
+    path.write_bytes(raw[:end] + b"PK\x06\x07" + bytes(12) + b"\x02\0\0\0" + raw[end:])
+    with pytest.raises(hs.InputError, match=r"log\.eval is damaged or not complete"):
+        hs.read(path)
