@@ -30,6 +30,7 @@ from pathlib import Path
 import numpy as np
 
 import howsure as hs
+from benchmarks.attack import logs
 from howsure.formats import problems, suffixes
 
 BLOCK = 10_000  # reads of one child: torch and pyarrow take seconds to import
@@ -37,7 +38,7 @@ SLOW = 10.0
 
 
 def seeds(folder: Path) -> list[Path]:
-    """Small good files: every format, each with vectors, samples, and a confidence with text beside it."""
+    """Small good files: every format, each with vectors, samples, and a confidence with text; logs of every tool."""
     rng = np.random.default_rng(0)
     z, y = rng.normal(size=(12, 3)).astype(np.float32), rng.integers(0, 3, 12)
     p = np.exp(z.astype(np.float64))
@@ -56,7 +57,7 @@ def seeds(folder: Path) -> list[Path]:
         for name, preds in sets.items():
             hs.write(preds, folder / f"{name}{suffix}")
             out.append(folder / (f"{name}{suffix}" if suffix != ".npy" else f"{name}_{values(preds)}.npy"))
-    return out
+    return out + logs.write(folder)
 
 
 def values(preds: hs.Predictions) -> str:

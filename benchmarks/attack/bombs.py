@@ -12,6 +12,8 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.attack.logs import CHOICE, JUDGED, LOGS, SAMPLE, archive
+
 
 @dataclass(frozen=True)
 class Bomb:
@@ -381,6 +383,201 @@ def torch_views(folder: Path) -> Path:
     return path
 
 
+def eval_empty_lists(folder: Path) -> Path:
+    """A log of Inspect whose one sample holds millions of empty lists, packed."""
+    log = {**LOGS["inspect"], "samples": [SAMPLE | {"note": [[]]}]}
+    path = archive(folder / "empty_lists.eval", log)
+    with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as out:
+        out.writestr("samples/2_epoch_1.json", '{"id": 2, "note": [' + ",".join(["[]"] * 20_000_000) + "]}")
+    return path
+
+
+def jsonl_packed_lists(folder: Path) -> Path:
+    """The same on a line of a packed file, which is allowed to be 64 MB long."""
+    path = folder / "packed_lists.jsonl.gz"
+    with gzip.open(path, "wt") as file:
+        file.write('{"confidence": 0.5, "correct": 1, "note": [' + ",".join(["[]"] * 20_000_000) + "]}\n")
+    return path
+
+
+def jsonl_packed_runs(folder: Path) -> Path:
+    """Vectors of zeros, each short, just below the limit of what a small file may unpack to."""
+    path = folder / "packed_runs.jsonl.gz"
+    line = '{"logits": [' + ",".join(["0"] * 100) + '], "label": 0}\n'
+    with gzip.open(path, "wt") as file:
+        for _ in range(280):
+            file.write(line * 1000)
+    return path
+
+
+def csv_packed_lists(folder: Path) -> Path:
+    """Cells that hold JSON, packed."""
+    path = folder / "packed_lists.csv.gz"
+    cell = '"[' + ",".join(["[]"] * 40_000) + ']"'
+    with gzip.open(path, "wt") as file:
+        file.write("logits,label\n")
+        for _ in range(500):
+            file.write(f"{cell},0\n")
+    return path
+
+
+def csv_packed_cells(folder: Path) -> Path:
+    """Short cells of a packed table: each is an object of its own."""
+    path = folder / "packed_cells.csv.gz"
+    with gzip.open(path, "wt") as file:
+        file.write(",".join(f"logit_{i}" for i in range(100)) + ",label\n")
+        for _ in range(210):
+            file.write((",".join(["10"] * 100) + ",0\n") * 1000)
+    return path
+
+
+def csv_blanks(folder: Path) -> Path:
+    """A number, as many blanks as a cell may have, and a letter."""
+    path = folder / "blanks.csv"
+    path.write_text("confidence;correct\n0,5;1\n" + ("1,5" + " " * 120_000 + "x;1\n") * 20)
+    return path
+
+
+def csv_many_splits(folder: Path) -> Path:
+    """A split for every row."""
+    path = folder / "many_splits.csv"
+    path.write_text("confidence,correct,split\n" + "".join(f"0.5,1,s{i}\n" for i in range(20_000)))
+    return path
+
+
+def npz_many_splits(folder: Path) -> Path:
+    """Thousands of arrays of one number."""
+    path = folder / "many_splits.npz"
+    parts = {"confidence": np.array([0.5]), "correct": np.array([1])}
+    np.savez(path, **{f"s{i}_{part}": array for i in range(3000) for part, array in parts.items()})
+    return path
+
+
+def parquet_lists_in_text(folder: Path) -> Path:
+    """One text that is a list of 10⁵ numbers, in 20,000 rows."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = folder / "lists_in_text.parquet"
+    cell = pa.array(["[" + ",".join(["0"] * 100_000) + "]"])
+    column = pa.DictionaryArray.from_arrays(pa.array([0] * 20_000, pa.int32()), cell)
+    pq.write_table(pa.table({"logits": column, "label": [0] * 20_000}), path, compression="zstd")
+    return path
+
+
+def parquet_long_answers(folder: Path) -> Path:
+    """Answers of 1 MB, held once, which are compared in every row."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    path = folder / "long_answers.parquet"
+    text = pa.DictionaryArray.from_arrays(pa.array([0] * 50_000, pa.int32()), pa.array(["A" * (1 << 20)]))
+    table = pa.table({"confidence": [0.5] * 50_000, "prediction": text, "label": text})
+    pq.write_table(table, path, compression="zstd")
+    return path
+
+
+def arrow_long_samples(folder: Path) -> Path:
+    """The same in lists of samples."""
+    import pyarrow as pa
+
+    path = folder / "long_samples.arrow"
+    words = pa.DictionaryArray.from_arrays(pa.array(np.zeros(100_000, np.int8)), pa.array(["a" * (1 << 20)]))
+    lists = pa.ListArray.from_arrays(np.arange(0, 100_001, 10, dtype=np.int32), words)
+    batch = pa.record_batch({"samples": lists, "correct": pa.array(np.ones(10_000))})
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, batch.schema) as out:
+        out.write_batch(batch)
+    return path
+
+
+def arrow_views(folder: Path) -> Path:
+    """3,000 rows that look at the same megabyte."""
+    import pyarrow as pa
+
+    path = folder / "views.arrow"
+    one = pa.array(["a" * (1 << 20)], pa.string_view())
+    views = pa.py_buffer(one.buffers()[1].to_pybytes() * 3000)
+    ids = pa.Array.from_buffers(pa.string_view(), 3000, [None, views, one.buffers()[2]])
+    batch = pa.record_batch({"confidence": np.full(3000, 0.5), "correct": np.ones(3000), "id": ids, "group": ids})
+    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, batch.schema) as out:
+        out.write_batch(batch)
+    return path
+
+
+def harness_one_question(folder: Path) -> Path:
+    """One question of 10⁵ options among 20,000 of two."""
+    path = folder / "one_question.json"
+    pairs = [100_000, *[2] * 19_999]
+    rows = [{**CHOICE, "doc_id": i, "arguments": {}, "filtered_resps": [["0", "F"]] * k} for i, k in enumerate(pairs)]
+    path.write_text(json.dumps(rows))
+    return path
+
+
+def write_out_one_question(folder: Path) -> Path:
+    """The same as an older harness wrote it."""
+    path = folder / "one_question_written_out.json"
+    many = {f"logit_{i}": -i for i in range(100_000)}
+    rows = [{**LOGS["write_out"][0], "doc_id": i} for i in range(20_000)]
+    path.write_text(json.dumps([rows[0] | many, *rows[1:]]))
+    return path
+
+
+def deepeval_new_names(folder: Path) -> Path:
+    """A new metric in every test case."""
+    path = folder / "new_names.json"
+    cases = [{**JUDGED, "metricsData": [{"name": f"m{i}", "score": 0.5}]} for i in range(30_000)]
+    path.write_text(json.dumps({"testCases": cases, "metricsScores": []}))
+    return path
+
+
+def uqlm_many_tables(folder: Path) -> Path:
+    """A table with a score of its own for every answer."""
+    path = folder / "many_tables.json"
+    table = {"prompts": ["p"], "responses": ["a"], "correct": [1]}
+    path.write_text(json.dumps({f"t{i}": {"data": {**table, f"s{i}": [0.5]}} for i in range(20_000)}))
+    return path
+
+
+def jsonl_one_long_list(folder: Path) -> Path:
+    """One list of 10⁶ numbers among lists of two: none fits, and each is told."""
+    path = folder / "one_long_list.jsonl"
+    short = '{"probs": [0.5, 0.5], "label": 0}\n'
+    path.write_text('{"probs": [' + ",".join(["0.5"] * 1_000_000) + '], "label": 0}\n' + short * 8000)
+    return path
+
+
+def npz_pixels(folder: Path) -> Path:
+    """Four images of a million pixels, packed."""
+    path = folder / "pixels.npz"
+    logits, labels = np.zeros((4, 3, 1000, 1000), np.float16), np.zeros((4, 1000, 1000), np.int8)
+    np.savez_compressed(path, logits=logits, labels=labels)
+    return path
+
+
+def torch_asks(folder: Path) -> Path:
+    """A file of tensors whose pickle asks for two gigabytes."""
+    return _torch_with(folder / "asks.pt", b"\x80\x02c__builtin__\nbytearray\nJ\x00\x94\x35\x77\x85R.")
+
+
+def torch_unfilled(folder: Path) -> Path:
+    """Tensors that are asked for by their size and never filled."""
+    tensor = b"ctorch\nFloatTensor\nJ\x00\x94\x35\x77\x85R"
+    names = (b"X\x0a\x00\x00\x00confidence", b"X\x07\x00\x00\x00correct")
+    return _torch_with(folder / "unfilled.pt", b"\x80\x02}(" + b"".join(name + tensor for name in names) + b"u.")
+
+
+def _torch_with(path: Path, pickle: bytes) -> Path:
+    """A file of tensors with another pickle in it."""
+    import torch
+
+    buffer = io.BytesIO()
+    torch.save({"logits": torch.zeros(3, 2)}, buffer)
+    with zipfile.ZipFile(buffer) as source, zipfile.ZipFile(path, "w") as out:
+        for info in source.infolist():
+            out.writestr(info.filename, pickle if info.filename.endswith("data.pkl") else source.read(info))
+    return path
+
+
 BOMBS: tuple[Bomb, ...] = (
     Bomb("parquet_long_string", parquet_long_string, "pyarrow"),
     Bomb("parquet_long_lists", parquet_long_lists, "pyarrow"),
@@ -414,4 +611,24 @@ BOMBS: tuple[Bomb, ...] = (
     Bomb("safetensors_header", safetensors_header),
     Bomb("safetensors_many", safetensors_many),
     Bomb("torch_views", torch_views, "torch"),
+    Bomb("eval_empty_lists", eval_empty_lists),
+    Bomb("jsonl_packed_lists", jsonl_packed_lists),
+    Bomb("jsonl_packed_runs", jsonl_packed_runs),
+    Bomb("csv_packed_lists", csv_packed_lists),
+    Bomb("csv_packed_cells", csv_packed_cells),
+    Bomb("csv_blanks", csv_blanks, streamed=True),
+    Bomb("csv_many_splits", csv_many_splits, streamed=True),
+    Bomb("npz_many_splits", npz_many_splits),
+    Bomb("parquet_lists_in_text", parquet_lists_in_text, "pyarrow"),
+    Bomb("parquet_long_answers", parquet_long_answers, "pyarrow"),
+    Bomb("arrow_long_samples", arrow_long_samples, "pyarrow"),
+    Bomb("arrow_views", arrow_views, "pyarrow"),
+    Bomb("harness_one_question", harness_one_question),
+    Bomb("write_out_one_question", write_out_one_question),
+    Bomb("deepeval_new_names", deepeval_new_names),
+    Bomb("uqlm_many_tables", uqlm_many_tables),
+    Bomb("jsonl_one_long_list", jsonl_one_long_list, streamed=True),
+    Bomb("npz_pixels", npz_pixels),
+    Bomb("torch_asks", torch_asks, "torch"),
+    Bomb("torch_unfilled", torch_unfilled, "torch"),
 )

@@ -48,6 +48,7 @@ LINES = (
     b'{"confidence": 0.9, "correct": true}\n{"confidence": "85%"}\n{"confidence": 0.1, "x": []}\n',
     b'id,prob_cat,prob_dog,label\na,0.2,0.8,dog\n"b, c",0.5,0.5,cat\n',
     b"confidence\tcorrect\n0.9\t1\n0.1\t0\n",
+    b'id;confidence;correct\na;0,9;1\n"b;c";"85,5 %";0\n',
 )
 WORDS = (
     "evaluate", "compare", "check", "calibrate", "threshold", "decide", "doctor", "demo", "--json", "--html", "-o",
@@ -158,7 +159,7 @@ def block(first: int, last: int, until: float, folder: Path) -> None:
             if memory > MEGABYTES:
                 outcome = f"unforeseen: {memory:,} MB ({outcome})"
             if outcome.startswith("unforeseen"):
-                print(f"{index} {target} {outcome}", file=failures, flush=True)
+                print(f"{index} {target} {' '.join(outcome.split())}", file=failures, flush=True)
             index += 1
     signal.setitimer(signal.ITIMER_PROF, 0)
     (folder / "done").write_text(json.dumps({"next": index, "megabytes": memory, "longest": longest}))
@@ -191,7 +192,7 @@ def run(minutes: float, state: Path, most: int = 1_000_000) -> dict[str, Any]:
 
 def again(failures: list[str], context: multiprocessing.context.ForkContext, folder: Path) -> list[str]:
     """Those of an earlier run that still fail."""
-    numbers = [int(failure.split()[0]) for failure in failures]
+    numbers = [int(failure.split()[0]) for failure in failures if failure]
     found = [added({**EMPTY, "next": i}, context, folder, i + 1, inf)["failures"] for i in numbers]
     return [failure for still in found for failure in still]
 

@@ -20,7 +20,7 @@ def one(index: int, files: list[Path], folder: Path) -> tuple[str, str]:
     if index == 3:
         os.kill(os.getpid(), signal.SIGKILL)
     if index == 5:
-        return "state", "unforeseen: a fault"
+        return "state", "unforeseen: a fault\nof two lines\n"
     if index == 8:
         while True:
             pass
@@ -47,7 +47,7 @@ def test_every_number_is_counted_and_every_fault_is_named(tmp_path: Path, monkey
     assert found["counts"] == {".csv": 14, ".npz": 14, "state": 6, "lines": 4, "command": 2}
     crash, fault, endless, memory = found["failures"]
     assert crash == f"3 .npz crash, exit -{signal.SIGKILL:d}"
-    assert fault == "5 state unforeseen: a fault"
+    assert fault == "5 state unforeseen: a fault of two lines"
     assert endless == f"8 .csv crash, exit -{signal.SIGPROF:d}"
     assert memory.startswith("11 .npz unforeseen: ")
     assert memory.endswith(" MB (refused)")

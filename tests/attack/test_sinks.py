@@ -84,6 +84,31 @@ def test_reports_and_comparisons(form: str) -> None:
     harmless(getattr(hs.compare(models), form)())
 
 
+def test_pages_hold_nothing_that_acts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Names of classes, models, files, groups and months; a mark of direction would turn the numbers beside it."""
+    path, strange = tmp_path / "a.npz", tmp_path / "b\x1b[31m\u202e.npz"
+    lines = tmp_path / "c\x9b.jsonl"
+    for file in (path, strange):
+        hs.write(hostile(), file)
+    hs.write(Predictions.from_confidence(np.linspace(0, 1, 84), np.arange(84) % 3 > 0, group=HOSTILE * 4), lines)
+    calls: list[list[str | Path]] = [
+        ["evaluate", strange],
+        ["evaluate", lines, "--by", "group"],
+        ["compare", path, strange],
+        ["monitor", path, strange],
+        ["monitor", lines, lines, "--month", "group"],
+        ["calibrate", "--fit", path, "--on", strange],
+    ]
+    for call in calls:
+        page = tmp_path / "page.html"
+        said(capsys, *call, "--html", page)
+        text = page.read_text(encoding="utf-8")
+        page.unlink()
+        assert not ACTS.search(text), (call, ACTS.search(text))
+        assert "<script>alert" not in text
+    assert not ACTS.search(hs.evaluate(hostile())._repr_html_())
+
+
 def test_markdown_keeps_its_cells() -> None:
     found = hs.compare({"| a | b |": hostile(), "<script>x</script>": (hostile(), "margin")}).to_markdown()
     assert "<script>" not in found

@@ -38,6 +38,7 @@ MISTAKES = {
     "decide_no_policy": ["decide", "policy.json", "test.npz"],
     "compare_one": ["compare", "test.npz"],
     "unknown_option": ["evaluate", "test.npz", "--jsn"],
+    "option_as_command": ["--", "--renormalise"],
 }
 
 

@@ -245,7 +245,7 @@ def in_text() -> list[Bad]:
     out.append(text_file("latin1", ".csv", latin, "UTF-8"))
     out.append(text_file("latin1", ".jsonl", b'{"confidence": 0.9, "note": "caf\xe9"}\n', "UTF-8"))
     out.append(text_file("bars", ".csv", "confidence|correct\n0.9|1\n", "commas, semicolons or tabs"))
-    out.append(text_file("decimals", ".csv", "confidence;correct\n0,9;1\n0.8;1\n", "line 2, column 'confidence'"))
+    out.append(text_file("decimals", ".csv", "confidence;correct\n0,9;1\n0.8;1\n", "line 3, column 'confidence'"))
     out.append(text_file("utf16", ".csv", "confidence,correct\n0.9,1\n".encode("utf-16"), "UTF-8"))
     return out
 

@@ -243,6 +243,41 @@ def test_the_separator_is_that_of_the_header(tmp_path: Path) -> None:
         read(csv(tmp_path, "confidence,correct\n0,5,1\n"))
 
 
+def test_a_decimal_comma_means_the_same_whatever_stands_beside_it(tmp_path: Path) -> None:
+    """A longer file is read in runs, and a pipe in others."""
+    path = csv(tmp_path, "confidence;correct;weight\n0,5;1,0;1\n1;0;2\n 85,5 % ;1;1e3\n")
+    for parts in ([read(path)], list(scan(path, rows=1)), list(scan(path, rows=2))):
+        assert [c for part in parts for c in part.confidence.tolist()] == [0.5, 1.0, 0.855]
+    for mixed in ("0,5;1;1\n0,6;1;1.5\n0,5;1;2,5\n", "0.5;1;1\n0.5;1;1.234\n1;0;1,5\n"):
+        path = csv(tmp_path, f"confidence;correct;weight\n{mixed}")
+        for rows in (1, 2, 3):
+            with pytest.raises(InputError, match=r"line 4, column 'weight' has numbers with decimal commas and with"):
+                list(scan(path, rows=rows))
+    with pytest.raises(InputError, match=r"line 2, column 'weight': the value is '1\.234,5'"):
+        read(csv(tmp_path, "confidence;correct;weight\n0,5;1;1.234,5\n"))
+
+
+def test_names_keep_their_commas(tmp_path: Path) -> None:
+    preds = read(csv(tmp_path, 'id;"prob_1,2";"prob_3,4";label;group\n1,5;0,5;0,5;1,2;7,5\n2,5;0,25;0,75;3,4;8\n'))
+    assert preds.class_names == ("1,2", "3,4")
+    assert preds.labels.tolist() == [0, 1]
+    assert preds.ids is not None
+    assert preds.ids.tolist() == ["1,5", "2,5"]
+    assert preds.group is not None
+    assert preds.group.tolist() == ["7,5", "8"]
+    note = read(csv(tmp_path, "confidence;correct;age\n0,5;1;37,5\n0,5;1;38\n"), attributes=["age"])
+    assert note.attributes["age"].tolist() == [37.5, 38.0]
+
+
+def test_a_log_of_a_spreadsheet(tmp_path: Path) -> None:
+    preds = read(csv(tmp_path, "id;grade;confidence_level\n1,5;correct;0,75\n2,5;wrong;0,5\n"))
+    assert preds.confidence.tolist() == [0.75, 0.5]
+    assert preds.ids is not None
+    assert preds.ids.tolist() == ["1,5", "2,5"]
+    with pytest.raises(InputError, match="column 'confidence_level' stands there twice"):
+        read(csv(tmp_path, "grade,confidence_level,confidence_level\n1,0.9,0.1\n"))
+
+
 @pytest.mark.parametrize("start", ["prob_", "proba_", "probs_", "probability_", "Proba_"])
 def test_columns_of_the_classes_begin_in_several_ways(start: str, tmp_path: Path) -> None:
     text = f",{start}cat,{start}dog,y_true,y_pred,split\n0,0.25,0.75,dog,dog,x\n1,0.5,0.5,dog,cat,x\n"

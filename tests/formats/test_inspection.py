@@ -97,3 +97,12 @@ def test_description_of_a_table_and_of_arrays(tmp_path: Path) -> None:
     ]
     assert arrays.splits == ("test", "val")
     assert arrays.format == "NumPy archive"
+
+
+def test_of_many_splits_the_first_are_examined(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("confidence,correct,split\n" + "".join(f"2,1,s{i:03}\n" for i in range(300)))
+    first, *rest = problems(path)
+    assert first.what == "has 300 splits, of which the first 20 are examined"
+    assert not first.stops
+    assert [p.where for p in rest] == [f"split 's{i:03}', a.csv, line {i + 2}" for i in range(20)]

@@ -21,6 +21,7 @@ BEGIN = r"(?:add-|remove-|save-|set-|stop-|internal-|debug|echo|end|error|group|
 WORKFLOW = rf"(?i)(?<=:)(?=:{BEGIN})|(?<=#)(?=#\[)"  # compiled where it is met, which is rare
 WORKFLOW_SIGN = rf"(?i)(?<=:):(?={BEGIN})|(?<=#)#(?=\[)"
 UNUSUAL = re.compile(r"[^\x00-\x7e]")
+UNPRINTED = re.compile(r"[^\n -~]")
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # how a cell begins that a spreadsheet would run
 PLAIN = re.compile(r"[ -~]*")
 WIDTH = 256  # longer texts are kept as objects: a fixed width would cost its length in every row
@@ -63,6 +64,15 @@ def json_safe(text: str) -> str:
     if "::" in text or "##[" in text:  # only inside strings: outside them a colon stands alone
         text = re.sub(WORKFLOW_SIGN, lambda sign: f"\\u{ord(sign[0]):04x}", text)
     return text
+
+
+def page_safe(html: str) -> str:
+    r"""A page with every character that could act as its escape; what marks mean in HTML is escaped before.
+
+    >>> print(page_safe("<b>a\x1b[31m\u202eb</b>"))
+    <b>a\x1b[31m\u202eb</b>
+    """
+    return UNPRINTED.sub(lambda found: _escaped(found[0]), html)
 
 
 @lru_cache(maxsize=1 << 12)

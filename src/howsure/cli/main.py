@@ -53,12 +53,13 @@ class Commands(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
+        asked = args[0]  # click takes from this list what it can use
         try:
             return super().resolve_command(ctx, args)
         except click.UsageError as e:
             from difflib import get_close_matches
 
-            near = get_close_matches(args[0], COMMANDS, n=1)
+            near = get_close_matches(asked, COMMANDS, n=1)
             hint = f" Did you mean '{near[0]}'?" if near else ""
             raise click.UsageError(e.message + hint, ctx) from None
 

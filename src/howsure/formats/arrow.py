@@ -15,6 +15,7 @@ from howsure._core.budget import Budget
 from howsure._core.check import Array, InputError
 from howsure._core.frozen import frozen
 from howsure._core.optional import need
+from howsure._core.text import WIDTH
 from howsure.formats import packed
 from howsure.formats.contents import AGAIN, Cells, Contents, Damaged, Entry, as_list, reason
 from howsure.formats.names import column_name
@@ -267,8 +268,11 @@ def _cells(column: Any, where: str, budget: Budget) -> list[Any]:
     """Python values; a text that many rows refer to is one object."""
     types, kind = _pyarrow().types, column.type
     if types.is_dictionary(kind):
-        words = _cells(column.dictionary, where, budget)
-        return [None if i is None else words[i] for i in column.indices.to_pylist()]
+        words, rows = _cells(column.dictionary, where, budget), column.indices.to_pylist()
+        long = {i: len(word) for i, word in enumerate(words) if isinstance(word, str) and len(word) > WIDTH}
+        if long:  # each row works on its text, though all of them hold the same one
+            budget.spend(sum(long.get(i, 0) for i in rows), where, held=False)
+        return [None if i is None else words[i] for i in rows]
     if _is_list(kind):
         items, start = _cells(column.flatten(), where, budget), 0
         out: list[Any] = []
@@ -282,10 +286,16 @@ def _cells(column: Any, where: str, budget: Budget) -> list[Any]:
         return [{name: cells[i] for name, cells in fields.items()} if there[i] else None for i in range(len(column))]
     if types.is_nested(kind) or types.is_run_end_encoded(kind):
         raise InputError(where, got=f"has type {str(kind)[:60]}", need="numbers, text or lists of them are needed")
-    if str(kind).endswith("_view"):  # many rows may look at the same bytes
-        length = need("pyarrow.compute", for_="text", extra="files").binary_length(column)
-        budget.spend(int(np.nan_to_num(length.to_numpy(zero_copy_only=False)).sum()), where)
+    if str(kind).endswith("_view"):
+        budget.spend(_viewed_bytes(column), where)
     return column.to_pylist()
+
+
+def _viewed_bytes(column: Any) -> int:
+    """The bytes of all texts, though many rows may look at the same ones; a view of 16 bytes begins with a length."""
+    views = np.frombuffer(column.buffers()[1], np.int32).reshape(-1, 4)
+    length = views[column.offset : column.offset + len(column), 0].astype(np.int64)
+    return int(length[column.is_valid().to_numpy(zero_copy_only=False)].sum())
 
 
 def _lengths(column: Any) -> list[int | None]:

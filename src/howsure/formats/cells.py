@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Callable, KeysView
 from typing import Any
 
 import numpy as np
 
+from howsure._core.budget import Budget, json_bytes, of_file
 from howsure._core.check import Array, Floats
 from howsure._core.frozen import frozen
 from howsure._core.text import array_of, is_count
 from howsure.formats.contents import Cells, Contents, Problem, Report, as_list, as_record
 
 TRUTH = {"1": 1.0, "0": 0.0, "true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "1.0": 1.0, "0.0": 0.0}
+DECIMAL = re.compile(r"\s*[+-]?\d+(?:,\d+)?(?:[eE][+-]?\d+)?\s*(?:%\s*)?", re.ASCII)  # a number that has no point
 REASONS = ("", "unparseable", "refused", "missing")
 
 
@@ -33,6 +37,35 @@ class Column:
         where = f"{self.contents.path.name}, {self.contents.place(row)}, column {self.name!r}"
         line = self.contents.line(row)
         self.report(Problem(where, f"the value is {shown}", fix or f"{need} is needed", "the other rows", line=line))
+
+
+def decimal_mark(cell: str) -> str:
+    """What stands before the fraction of a number; nothing where it has none, or where this is no number.
+
+    >>> decimal_mark("0,5"), decimal_mark("0.5"), decimal_mark("12"), decimal_mark("[0.5, 0.5]")
+    (',', '.', '', '')
+    """
+    if "," in cell:
+        return "," if DECIMAL.fullmatch(cell) else ""
+    return "." if "." in cell else ""
+
+
+def with_points(cells: Cells) -> Cells:
+    """Each number with a decimal comma as one with a point; everything else as it is.
+
+    >>> with_points(("0,5", "0.5", "1,2,3", " 85,5 % "))
+    ('0.5', '0.5', '1,2,3', ' 85.5 % ')
+    """
+    return tuple(cell.replace(",", ".") if "," in cell and DECIMAL.fullmatch(cell) else cell for cell in cells)
+
+
+def all_with_points(cells: Cells) -> Cells:
+    """The same where every cell is a number: the column may hold numbers or names.
+
+    >>> all_with_points(("0,5", "1", "")), all_with_points(("0,5", "a"))
+    (('0.5', '1', ''), ('0,5', 'a'))
+    """
+    return with_points(cells) if all(DECIMAL.fullmatch(cell) for cell in cells if cell) else cells
 
 
 def numbers(column: Column) -> Floats:
@@ -105,7 +138,7 @@ def is_number(column: Column) -> bool:
 
 def lists(column: Column) -> tuple[Array, tuple[str, ...] | None]:
     """Lists of equal shape, one per row, or one object {class: number} per row; with the class names of the latter."""
-    cells = [_parsed(cell) for cell in column.cells]
+    cells = _documents(column)
     first = as_record(cells[0])
     if first is not None:
         cells = [_by_key(cell, first.keys()) for cell in cells]
@@ -135,8 +168,8 @@ def side_by_side(columns: list[Column]) -> Floats:
 def texts(column: Column) -> list[list[str]]:
     """Lists of texts, one list per row."""
     out: list[list[str]] = []
-    for row, cell in enumerate(column.cells):
-        items = as_list(_parsed(cell))
+    for row, cell in enumerate(_documents(column)):
+        items = as_list(cell)
         if not items or not all(isinstance(c, str | int | float) for c in items):
             column.bad(row, "a list of at least one text")
             items = [""]
@@ -223,6 +256,15 @@ def is_whole(t: str) -> bool:
     return is_count(digits) and (digits[0] != "0" or t == "0")
 
 
+def _documents(column: Column) -> list[Any]:
+    """What the cells hold as JSON. A packed file may hold far more of it than its size lets one think."""
+    path = column.contents.path
+    if (budget := of_file(path)) is not None:
+        size = sum(json_bytes(cell) for cell in column.cells if isinstance(cell, str))
+        budget.spend(size, f"{path.name}, column {column.name[:60]!r}")
+    return [_parsed(cell) for cell in column.cells]
+
+
 def _parsed(cell: Any) -> Any:
     """The list that a cell of a delimited file holds as JSON."""
     if not isinstance(cell, str):
@@ -239,8 +281,13 @@ def _slow_lists(column: Column, cells: list[Any]) -> Array:
     known = next((r.shape for r in rows if r is not None), None)
     shape = known or (1,)
     like = "" if known is None else f" of {' × '.join(map(str, shape))}"
+    there = sum(row.nbytes for row in rows if row is not None)
     for row, a in enumerate(rows):
         if a is None or a.shape != shape:
             column.bad(row, f"a list{like} numbers, as in the other rows," if like else "a list of numbers")
-            rows[row] = np.full(shape, np.nan)
-    return np.array(rows)
+    Budget(f"{column.contents.path.name}, column {column.name[:60]!r}", there).spend(len(rows) * math.prod(shape) * 8)
+    out = np.full((len(rows), *shape), np.nan)
+    for row, a in enumerate(rows):
+        if a is not None and a.shape == shape:
+            out[row] = a
+    return out

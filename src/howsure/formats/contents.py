@@ -46,6 +46,8 @@ class Contents:
     numbered: bool = True  # columns such as logit_0, prob_cat hold a value for each class
     class_names: tuple[str, ...] | None = None  # where the format keeps them outside its arrays
     first: int = 0
+    commas: bool = False  # a number may have a comma in place of its point
+    size: int = 0  # about the bytes of its cells, where the file is packed text
 
     def line(self, row: int) -> int | None:
         """The line that a row stands on, where the file has lines."""

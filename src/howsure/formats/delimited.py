@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import re
 from collections import Counter, deque
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
@@ -13,16 +12,17 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
+from howsure._core.budget import text_bytes
 from howsure._core.check import Array, InputError
+from howsure.formats.cells import decimal_mark
 from howsure.formats.contents import Contents, in_cells
-from howsure.formats.lines import BadLine, Numbered, decoded, parsed, written
-from howsure.formats.names import column_name
+from howsure.formats.lines import BadLine, Numbered, decoded, is_packed, parsed, written
+from howsure.formats.names import column_name, holds_numbers
 
 suffixes = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 title = "comma- or tab-separated table"
 SEPARATORS = ",;\t"
 CELLS = 1 << 18  # cells held as text at a time
-_DECIMAL = re.compile(r"\s*[+-]?\d+(,\d+)?([eE][+-]?\d+)?\s*%?\s*", re.ASCII)  # a number that has no point
 Row: TypeAlias = tuple[int, list[str] | InputError]  # the line that it ends on, and its cells or what is wrong
 
 
@@ -42,6 +42,8 @@ class Table:
         self.exact, self._waiting = exact, list[Row]()
         self.path, self.delimiter = path, "\t" if ".tsv" in path.suffixes[-2:] else ","
         self.header: list[str] = []
+        self._numbers: list[int] = []  # columns that hold numbers, and the decimal mark of each
+        self._marks: dict[int, str] = {}
         self.columns: Contents | None = None
         self._held: list[tuple[int, str]] = []  # the lines of a row whose quotes are open
         self._size = 0
@@ -144,21 +146,32 @@ class Table:
                 yield from (BadLine(number, e) for number, e in run if isinstance(e, InputError))
 
     def _checked(self, number: int, cells: list[str] | InputError) -> list[str] | InputError:
-        if isinstance(cells, InputError) or len(cells) == len(self.header):
+        if isinstance(cells, InputError):
             return cells
+        if len(cells) == len(self.header):
+            return cells if self.delimiter != ";" else self._alike(number, cells)
         return InputError(
             f"{len(cells)} cells for {len(self.header)} columns",
             where=f"{self.path.name}, line {number}",
             hint="add the missing cells or quote those that hold the separator",
         )
 
+    def _alike(self, number: int, cells: list[str]) -> list[str] | InputError:
+        """A row whose numbers are written as those above: 1.234 beside 0,5 may be a thousand."""
+        for i in self._numbers:
+            mark = decimal_mark(cells[i])
+            if mark and self._marks.setdefault(i, mark) != mark:
+                where = f"{self.path.name}, line {number}, column {self.header[i]!r}"
+                got = f"has numbers with decimal commas and with points ({cells[i].strip()[:60]!r})"
+                return InputError(where, got=got, hint="write all of them alike")
+        return cells
+
     def _contents(self, rows: list[tuple[int, list[str]]]) -> Contents:
-        columns = zip(*(cells for _, cells in rows), strict=True)
-        if self.delimiter == ";":
-            columns = map(with_points, columns)
+        columns = list(zip(*(cells for _, cells in rows), strict=True))
         entries = {name: in_cells(cells) for name, cells in zip(self.header, columns, strict=True)}
         lines = np.array([number for number, _ in rows], dtype=np.int64)
-        return Contents(self.path, entries, table=True, lines=lines)
+        size = sum(map(text_bytes, columns)) if is_packed(self.path) else 0
+        return Contents(self.path, entries, table=True, lines=lines, commas=self.delimiter == ";", size=size)
 
     def _name(self, row: Row | None) -> None:
         """Take the header, which cannot be skipped where it is bad."""
@@ -176,6 +189,7 @@ class Table:
             got = f"{names[0][:60]!r} is one column"
             raise InputError(got, where=where, hint="separate the columns by commas, semicolons or tabs")
         self.header = names
+        self._numbers = [i for i, name in enumerate(names) if holds_numbers(name)]
         self.columns = Contents(self.path, {n: in_cells(()) for n in names}, table=True)
 
 
@@ -188,16 +202,6 @@ def separator(lines: Iterable[bytes], usual: str) -> str:
     header = next((line for line in lines if line.strip()), b"").decode("utf-8", "replace")
     bare = "".join(header.split('"')[::2])  # what stands in quotes belongs to a name
     return next((mark for mark in (usual, *SEPARATORS) if mark in bare), usual)
-
-
-def with_points(cells: Sequence[str]) -> Sequence[str]:
-    """Numbers with a decimal comma as numbers with a point, where every cell is a number and one has a comma.
-
-    >>> with_points(("0,5", "1", "")), with_points(("0,5", "0.5")), with_points(("a,5", "1"))
-    (('0.5', '1', ''), ('0,5', '0.5'), ('a,5', '1'))
-    """
-    decimal = any("," in cell for cell in cells) and all(_DECIMAL.fullmatch(cell) for cell in cells if cell)
-    return tuple(cell.replace(",", ".") for cell in cells) if decimal else cells
 
 
 def _inside(text: str, delimiter: str, inside: bool) -> bool:

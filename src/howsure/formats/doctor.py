@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
+from howsure._core.budget import of_file
 from howsure._core.check import Array, Bools, InputError
 from howsure._core.frozen import frozen
 from howsure.formats import llm, logs
@@ -23,6 +24,7 @@ from howsure.predictions import ROW_SUM_TOLERANCE
 from howsure.predictions.classes import class_places
 
 SHOWN = 5
+SPLITS = 20  # that are examined
 TOP = ("confidence", "logprob")
 
 
@@ -67,7 +69,16 @@ def _held(path: Path, wanted: Wanted) -> tuple[str, list[Contents]]:
         log = log_of(path, wanted)
         return log.title, [columns.contents(log, path)]
     module, file = found(path)
-    return module.title, list(module.read(file, None))
+    return module.title, list(_counted(module.read(file, None), file))
+
+
+def _counted(runs: Iterable[Contents], path: Path) -> Iterator[Contents]:
+    """The runs of a file, which are all held here: those of packed text may be far larger than it."""
+    budget = of_file(path)
+    for run in runs:
+        if budget is not None and run.size:
+            budget.spend(run.size)
+        yield run
 
 
 def _splits(runs: Sequence[Contents]) -> list[str]:
@@ -125,11 +136,18 @@ def problems(
         return [Problem.of(e, Path(path))]
     if len(chosen) < 2:
         return [*doubts, *_of_split(runs, wanted)]
-    return doubts + [
+    return [*doubts, *_too_many(chosen, Path(path))] + [
         replace(problem, where=f"split {name!r}, {problem.where}")
-        for name in chosen
+        for name in chosen[:SPLITS]
         for problem in _of_split(runs, replace(wanted, split=name))
     ]
+
+
+def _too_many(splits: Sequence[str], path: Path) -> Iterator[Problem]:
+    """Each split is looked for among all rows, so that not every one of many can be examined."""
+    if len(splits) > SPLITS:
+        what = f"has {len(splits):,} splits, of which the first {SPLITS} are examined"
+        yield Problem(path.name, what, "name another one with split= (--split)", "each split by itself", stops=False)
 
 
 def _examined(path: Path, wanted: Wanted) -> tuple[list[Contents], Wanted, list[Problem]]:

@@ -16,6 +16,7 @@ from howsure.formats.cells import Column
 from howsure.formats.contents import Cells, Contents, Report, refuse
 from howsure.formats.names import (
     ATTRIBUTE,
+    NUMBERS,
     VECTORS,
     Plan,
     Wanted,
@@ -131,7 +132,7 @@ def _load(part: str, names: tuple[str, ...], how: _Load) -> _Loaded:
     arrays = [v for _, v in values if isinstance(v, np.ndarray)]
     if len(arrays) == len(values):
         return _Loaded(_stacked(arrays, part, names, how.contents))
-    columns = [Column(_as_cells(v), name, how.contents, how.report) for name, v in values]
+    columns = [Column(_pointed(part, _as_cells(v), how), name, how.contents, how.report) for name, v in values]
     if part.startswith(ATTRIBUTE):
         return _Loaded(cells.anything(columns[0]))
     if part in how.vectors:
@@ -140,6 +141,15 @@ def _load(part: str, names: tuple[str, ...], how: _Load) -> _Loaded:
     if part == "confidence":
         made[list(how.silent)] = np.nan
     return _Loaded(made)
+
+
+def _pointed(part: str, values: Cells, how: _Load) -> Cells:
+    """Cells whose numbers have points. Ids and names are no numbers, whatever they look like."""
+    if not how.contents.commas:
+        return values
+    if part.startswith(ATTRIBUTE):
+        return cells.all_with_points(values)
+    return cells.with_points(values) if part in NUMBERS or part in how.vectors else values
 
 
 def _columns(names: tuple[str, ...], contents: Contents) -> Iterator[tuple[str, Array | Cells]]:

@@ -10,10 +10,11 @@ from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
+from howsure._core.budget import Budget, json_bytes, of_file
 from howsure._core.check import Array, InputError
 from howsure._core.text import json_safe
 from howsure.formats.contents import Contents, Entry, as_record
-from howsure.formats.lines import BadLine, Numbered, decoded, parsed, written
+from howsure.formats.lines import BadLine, Numbered, decoded, is_packed, parsed, written
 from howsure.formats.names import column_name
 
 suffixes = (".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz")
@@ -27,6 +28,11 @@ def read(path: Path, rows: int | None) -> Iterator[Contents]:
     return parsed(path, rows, Objects(path))
 
 
+def _budget(path: Path) -> Budget | None:
+    """What the lines of a packed file may become; others are as long as they are."""
+    return of_file(path) if is_packed(path) else None
+
+
 class Objects:
     """A parser of lines; `apart` tells which keys may not stand in one run with which others."""
 
@@ -34,21 +40,31 @@ class Objects:
     columns = None  # every line names its own
 
     def __init__(self, path: Path, apart: Callable[[tuple[str, ...]], Hashable] | None = None):
-        self.path, self.apart = path, apart
+        self.path, self.apart, self.budget = path, apart, _budget(path)
 
     def take(self, lines: Sequence[Numbered]) -> Iterator[Contents | BadLine]:
         """Runs of objects, and the lines that hold none."""
-        good: list[tuple[int, Record]] = []
+        good, held = list[tuple[int, Record]](), 0
         for line in lines:
             if not line[1].strip():
                 continue
             try:
-                good.append((line[0], _record(line, self.path.name)))
+                text = decoded(line, self.path.name).strip()
+                held += self._size(text, held)
+                good.append((line[0], _record(text, f"{self.path.name}, line {line[0]}")))
             except InputError as e:
-                yield from self._runs(good)
-                good = []
+                yield from self._runs(good, held)
+                good, held = [], 0
                 yield BadLine(line[0], e)
-        yield from self._runs(good)
+        yield from self._runs(good, held)
+
+    def _size(self, text: str, held: int) -> int:
+        """What one more line of a packed file becomes; raises where it would be too much beside those that are held."""
+        if self.budget is None:
+            return 0
+        size = json_bytes(text)
+        self.budget.pass_by(held + size)
+        return size
 
     def close(self) -> Iterator[Contents | BadLine]:
         """Nothing is kept."""
@@ -58,15 +74,15 @@ class Objects:
         """What to say where there was no row."""
         return InputError(self.path.name, got="is empty", need="at least one JSON object on a line is needed")
 
-    def _runs(self, rows: list[tuple[int, Record]]) -> Iterator[Contents]:
+    def _runs(self, rows: list[tuple[int, Record]], size: int) -> Iterator[Contents]:
         if not rows:
             return
         apart = self.apart
         if apart is None or len({tuple(record) for _, record in rows}) == 1:
-            yield _contents(rows, self.path)
+            yield _contents(rows, self.path, size)
             return
         for _, run in groupby(rows, key=lambda row: apart(tuple(row[1]))):
-            yield _contents(list(run), self.path)
+            yield _contents(list(run), self.path, size)
 
 
 def _not_a_number(name: str) -> NoReturn:
@@ -76,16 +92,15 @@ def _not_a_number(name: str) -> NoReturn:
 DECODE = json.JSONDecoder(parse_constant=_not_a_number).decode
 
 
-def _record(line: Numbered, name: str) -> Record:
-    number, text = line[0], decoded(line, name)
+def _record(text: str, where: str) -> Record:
     try:
-        value = DECODE(text.strip())
+        value = DECODE(text)
     except (ValueError, RecursionError) as e:
-        raise _refusal(e, f"{name}, line {number}") from None
+        raise _refusal(e, where) from None
     record = as_record(value)
     if record is None:
         need = 'write {"confidence": 0.9, …}'
-        raise InputError(f"{name}, line {number}", got=f"is a {type(value).__name__}, not an object", hint=need)
+        raise InputError(where, got=f"is a {type(value).__name__}, not an object", hint=need)
     return record
 
 
@@ -97,11 +112,11 @@ def _refusal(error: ValueError | RecursionError, where: str) -> InputError:
     return InputError(where, got=f"cannot be read: {why}", hint="repair the value")
 
 
-def _contents(rows: list[tuple[int, Record]], path: Path) -> Contents:
+def _contents(rows: list[tuple[int, Record]], path: Path, size: int) -> Contents:
     records = [record for _, record in rows]
     names = dict.fromkeys(name for keys in dict.fromkeys(map(tuple, records)) for name in keys)
     lines = np.array([number for number, _ in rows], dtype=np.int64)
-    return Contents(path, {name: _entry(records, name) for name in names}, table=True, lines=lines)
+    return Contents(path, {name: _entry(records, name) for name in names}, table=True, lines=lines, size=size)
 
 
 def _entry(records: list[Record], name: str) -> Entry:

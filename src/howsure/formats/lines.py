@@ -88,9 +88,14 @@ def _regrouped(batches: Iterable[list[Numbered]], step: Callable[[], int]) -> It
         yield held
 
 
+def is_packed(path: Path) -> bool:
+    """Whether the lines of a file are packed, by its name."""
+    return path.name.lower().endswith(".gz")
+
+
 def file_blocks(path: Path) -> Iterator[bytes]:
     """The bytes of a text file, unpacked where its name ends with .gz."""
-    if path.name.lower().endswith(".gz"):
+    if is_packed(path):
         yield from _unpacked(path)
         return
     with path.open("rb") as file:

@@ -21,6 +21,7 @@ Names: TypeAlias = Mapping[str, str | Sequence[str]]  # part → names that the 
 SAMPLES = ("mc_logits", "mc_probs")
 VECTORS = ("logits", "probs", "logprobs", *SAMPLES)  # parts with a number for each class
 VALUES = ("logits", "probs", "logprobs", "confidence", "logprob", "samples")
+NUMBERS = (*VECTORS, "confidence", "logprob", "weight", "correct", "grade", "loss")
 CLASSES = "classes"  # among names: what the classes are called, in their order
 PARTS = (*ALIASES, *SAMPLES, CLASSES)
 NoAnswer: TypeAlias = Literal["apart", "wrong"]
@@ -119,6 +120,13 @@ def columns_named(names: str | Sequence[str], there: Collection[str]) -> tuple[s
     if names.endswith("*"):
         return tuple(name for name in there if name.startswith(names[:-1]))
     return tuple(part.strip() for part in names.split(",") if part.strip())
+
+
+def holds_numbers(name: str) -> bool:
+    """Whether a column of a table holds numbers, by its name."""
+    plain = name.strip().lower()
+    part = _table_part(plain)
+    return plain.startswith(tuple(NUMBERED)) or (part is not None and part[1] in NUMBERS)
 
 
 def splits(contents: Contents) -> list[str]:

@@ -21,8 +21,9 @@ title = "NumPy archive"
 
 def read(path: Path, rows: int | None) -> Iterator[Contents]:  # noqa: ARG001 - entries are read when they are asked for
     """The arrays of the archive; they stay in the file until they are loaded."""
-    with zipped.opened(path) as members:
-        headers = {name: _header(path, info) for name, info in members.items() if name.endswith(".npy")}
+    with zipped.reading(path), zipfile.ZipFile(path) as archive:
+        members = zipped.members(archive, path)
+        headers = {name: _header(archive, path, info) for name, info in members.items() if name.endswith(".npy")}
     budget = Budget(path.name, path.stat().st_size)
     yield Contents(path, {name[:-4]: _entry(path, name, head, budget) for name, head in headers.items()})
 
@@ -39,8 +40,8 @@ def _where(path: Path, name: str) -> str:
     return f"{path.name}, array {name.removesuffix('.npy')!r}"
 
 
-def _header(path: Path, info: zipfile.ZipInfo) -> npy.Header:
-    with zipfile.ZipFile(path) as archive, archive.open(info) as stream:
+def _header(archive: zipfile.ZipFile, path: Path, info: zipfile.ZipInfo) -> npy.Header:
+    with archive.open(info) as stream:
         return npy.header(stream, info.file_size, _where(path, info.filename))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast
@@ -21,13 +22,24 @@ title = "torch tensors"
 def read(path: Path, rows: int | None) -> Iterator[Contents]:  # noqa: ARG001 - torch loads a file whole
     """The tensors of the file."""
     torch = need("torch", for_=f"reading {path.name}", extra="torch")
-    with zipped.opened(path) as members:  # sizes are checked before torch allocates
-        Budget(path.name, path.stat().st_size).spend(sum(info.file_size for info in members.values()))
+    size = _size(path)
     loaded = _loaded(torch, path)
     named = as_record(loaded)
     pairs = {path.stem: loaded}.items() if named is None else named.items()
-    entries = {str(name): _entry(torch, value, f"{path.name}, {str(name)[:60]!r}") for name, value in pairs}
+    entries = {str(name): _entry(torch, value, size, f"{path.name}, {str(name)[:60]!r}") for name, value in pairs}
     yield Contents(path, entries)
+
+
+def _size(path: Path) -> int:
+    """The bytes of the members, which are checked before torch allocates; none may ask for memory by itself."""
+    with zipped.reading(path), zipfile.ZipFile(path) as archive:
+        members = zipped.members(archive, path)
+        size = sum(info.file_size for info in members.values())
+        Budget(path.name, path.stat().st_size).spend(size)
+        pickles = [archive.read(name) for name in members if name.endswith(".pkl")]
+    if any(b"bytearray" in raw for raw in pickles):  # weights_only would make one of any length
+        raise InputError(path.name, got="asks for memory that it does not fill", hint="save a dict of tensors")
+    return size
 
 
 def _loaded(torch: Any, path: Path) -> Any:
@@ -41,10 +53,11 @@ def _loaded(torch: Any, path: Path) -> Any:
         raise InputError(path.name, got=got, hint="save a dict of tensors") from None
 
 
-def _entry(torch: Any, value: Any, where: str) -> Entry:
+def _entry(torch: Any, value: Any, size: int, where: str) -> Entry:
     kind = type(cast("object", value)).__name__
     if isinstance(value, torch.Tensor):
-        return Entry(tuple(value.shape), str(value.dtype).removeprefix("torch."), lambda: _array(torch, value, where))
+        dtype = str(value.dtype).removeprefix("torch.")
+        return Entry(tuple(value.shape), dtype, lambda: _array(torch, value, size, where))
     words = as_list(value) or (list(cast("tuple[Any, ...]", value)) if isinstance(value, tuple) else None)
     if words and all(isinstance(word, str) for word in words):
         return in_memory(array_of(words))
@@ -55,9 +68,9 @@ def _entry(torch: Any, value: Any, where: str) -> Entry:
     return Entry((), kind, load)
 
 
-def _array(torch: Any, tensor: Any, where: str) -> Array:
+def _array(torch: Any, tensor: Any, size: int, where: str) -> Array:
     try:
-        held = tensor.untyped_storage().nbytes()
+        held = min(size, tensor.untyped_storage().nbytes())
         if tensor.numel() * tensor.element_size() > held:
             got = f"repeats its {held:,} bytes to look larger"
             raise InputError(where, got=got, hint="save tensor.contiguous()")

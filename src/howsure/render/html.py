@@ -13,6 +13,7 @@ from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
 from howsure._core import json
+from howsure._core.text import page_safe, printable
 from howsure.render import pictures, sections
 from howsure.render.lean import lean
 from howsure.render.model import Confusion, Entry, ReportData
@@ -74,7 +75,8 @@ def frame(html: str) -> str:
 def render(template: str, **parts: object) -> str:
     """A template with the shared style, script and policy."""
     css, js = map(Markup, assets())
-    return _environment().get_template(template).render(css=css, js=js, policy=policy(css, js), **parts) + "\n"
+    page = _environment().get_template(template).render(css=css, js=js, policy=policy(css, js), **parts)
+    return f"{page_safe(page)}\n"
 
 
 def assets() -> tuple[str, str]:
@@ -153,7 +155,7 @@ def _parts(report: ReportData) -> dict[str, object]:
 
 def fragment(sheet: Sheet) -> str:
     """A sheet as a piece of a notebook's page, in the notebook's own style."""
-    return _environment().get_template("fragment.html.j2").render(sheet=sheet)
+    return page_safe(_environment().get_template("fragment.html.j2").render(sheet=sheet))
 
 
 def _overlays(report: ReportData) -> list[tuple[str, str, str]]:
@@ -247,7 +249,7 @@ def _decide(report: ReportData) -> dict[str, object]:
     digests = [i.get("sha256", "") for i in p["inputs"]]
     return {
         "deciding": report["views"].get("deciding"),
-        "reading": p.get("reading"),
+        "reading": None if "reading" not in p else printable(p["reading"]),
         "score": report["score"],
         "calibrated": calibrated,
         "policy": {

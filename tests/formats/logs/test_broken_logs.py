@@ -8,47 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from benchmarks.attack.logs import LOGS, SAMPLE, archive
 
 import howsure as hs
 
 ODD: list[Any] = [None, True, 0, -1, 1e400, "", "x", [], {}, [1], {"a": 1}, "1_0", [[]], 10**400, "nan", -5.5]
-PAIRS = [["-1.5", "True"], ["-2.5", "False"]]
-ARGUMENTS = {"gen_args_0": {"arg_0": "Q", "arg_1": " A"}, "gen_args_1": {"arg_0": "Q", "arg_1": " B"}}
-CHOICE = {
-    "doc_id": 0,
-    "doc": {"subject": "law"},
-    "target": "A",
-    "arguments": ARGUMENTS,
-    "filtered_resps": PAIRS,
-    "acc": 1.0,
-}
-TEXT = {"doc_id": 0, "doc": {}, "target": "4", "filtered_resps": ["4"], "exact_match": 1.0, "filter": "none"}
-TOKENS = {"content": [{"token": "a", "logprob": -0.1}]}
-SCORED = {"match": {"value": "C", "answer": "a"}}
-SAMPLE = {"id": 1, "epoch": 1, "scores": SCORED, "output": {"choices": [{"logprobs": TOKENS}]}, "metadata": {}}
-ACCURACY = {"scores": [{"name": "match", "metrics": {"accuracy": {"value": 1.0}}}]}
-RESULT = {"success": True, "response": {"output": "a", "logProbs": [-0.1]}, "vars": {}, "prompt": {"raw": "p"}}
-JUDGED = {
-    "name": "t",
-    "success": True,
-    "actualOutput": "a",
-    "metricsData": [{"name": "m", "score": 0.9, "success": True}],
-}
-RESPONSE = {"object": "response", "id": "r", "output": [{"content": [{"text": "a", "logprobs": [{"logprob": -0.1}]}]}]}
-SPEC = {"spec": {"completion_fns": ["f"], "eval_name": "e"}}
-LOGS: dict[str, Any] = {
-    "lm-eval, options": [CHOICE, {**CHOICE, "doc_id": 1}],
-    "lm-eval, text": [TEXT, {**TEXT, "doc_id": 1}],
-    "write_out": [
-        {"doc_id": 0, "prompt_0": "p", "prompt_1": "q", "logit_0": -1.0, "logit_1": -2.0, "truth": 0, "acc": "True"}
-    ],
-    "inspect": {"version": 2, "status": "success", "eval": {"task": "t"}, "results": ACCURACY, "samples": [SAMPLE]},
-    "promptfoo": {"results": {"version": 3, "results": [RESULT], "stats": {"successes": 1, "failures": 0}}},
-    "deepeval": {"testCases": [JUDGED], "metricsScores": [], "testPassed": 1, "testFailed": 0},
-    "openai evals": [SPEC, {"type": "match", "sample_id": "s", "data": {"correct": True}}],
-    "openai responses": [{"correct": 1, "response": RESPONSE}],
-    "uqlm": {"data": {"prompts": ["p"], "responses": ["a"], "exact_match": [1.0], "correct": [1]}},
-}
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
@@ -96,3 +60,27 @@ def test_whole_log(name: str, tmp_path: Path) -> None:
     path = tmp_path / "log.json"
     path.write_text(json.dumps(LOGS[name]))
     assert hs.formats.read_log(path).accuracy == 1.0
+
+
+def test_broken_archive(tmp_path: Path) -> None:
+    """The samples of an archive are put into an order, whatever their ids are."""
+    rng, refused = random.Random(0), list[str]()
+    for i in range(200):
+        samples = [broken(SAMPLE, rng), {**SAMPLE, "id": ODD[i % len(ODD)]}]
+        path = archive(tmp_path / "log.eval", {**LOGS["inspect"], "results": {}, "samples": samples})
+        try:
+            assert hs.read(path).n > 0
+        except hs.InputError as error:
+            refused.append(str(error))
+    assert 5 < len(refused) < 195
+    assert not [sentence for sentence in refused if "\n" in sentence]
+
+
+def test_an_archive_of_several_disks(tmp_path: Path) -> None:
+    """The record before the end of a large archive says on how many it lies."""
+    path = archive(tmp_path / "log.eval", LOGS["inspect"])
+    raw = path.read_bytes()
+    end = raw.rindex(b"PK\x05\x06")
+    path.write_bytes(raw[:end] + b"PK\x06\x07" + bytes(12) + b"\x02\0\0\0" + raw[end:])
+    with pytest.raises(hs.InputError, match=r"log\.eval is damaged or not complete"):
+        hs.read(path)

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 
 from howsure._core.check import InputError
-from howsure.formats.logs.log import Claim, Confidence, Kind, Log, Outcome, claimed, column, outcomes
+from howsure.formats.logs.log import Claim, Confidence, Kind, Log, Outcome, claimed, column, fits, outcomes
 from howsure.formats.logs.tree import Json, Record, number, record, records, text
 
 TOOL = "deepeval test run"
@@ -35,7 +35,7 @@ def log(document: Json, path: Path, *, metric: str | None = None) -> Log:
         column(names if len(set(names)) == len(names) else [f"{name}/{i}" for i, name in enumerate(names)]),
         outcomes(grades, [None if case.get("actualOutput") else Outcome.MISSING for case in cases]),
         np.array(grades),
-        _judges(cases),
+        _judges(cases, path),
         answer=column([text(case.get("actualOutput")) for case in cases]),
         claims=_claims(top, cases, path),
         doubts=(CIRCULAR,),
@@ -56,9 +56,10 @@ def _grade(case: Record, metric: str | None, path: Path) -> float:
     return found
 
 
-def _judges(cases: Sequence[Record]) -> tuple[Confidence, ...]:
+def _judges(cases: Sequence[Record], path: Path) -> tuple[Confidence, ...]:
     each = [_metrics(case) for case in cases]
     names = dict.fromkeys(name for metrics in each for name in metrics)
+    fits(len(cases), len(names), sum(map(len, each)), path.name)
     scores = {n: [number(metrics[n].get("score")) if n in metrics else None for metrics in each] for n in names}
     return tuple(
         Confidence(n, Kind.JUDGE, np.array([np.nan if s is None else s for s in found])) for n, found in scores.items()

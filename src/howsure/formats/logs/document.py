@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from howsure._core.budget import Budget, json_bytes
 from howsure._core.check import InputError
 from howsure._core.paths import existing
 from howsure.formats.logs.tree import Json
@@ -17,8 +18,8 @@ def document(path: Path) -> Json:
     return parsed(existing(path).read_bytes(), path.name, lines=path.suffix.lower() in LINES)
 
 
-def parsed(data: bytes, name: str, *, lines: bool = False) -> Json:
-    """The JSON of some bytes; `name` stands for them in messages.
+def parsed(data: bytes, name: str, budget: Budget | None = None, *, lines: bool = False) -> Json:
+    """The JSON of some bytes; `name` stands for them in messages, `budget` is that of the packed file they come from.
 
     >>> parsed(b'{"a": 1}\\n{"a": 2}\\n', "log.jsonl", lines=True)
     [{'a': 1}, {'a': 2}]
@@ -29,6 +30,8 @@ def parsed(data: bytes, name: str, *, lines: bool = False) -> Json:
         raise InputError(f"{name} is not UTF-8 text; save the log as UTF-8.") from None
     if not content.strip():
         raise InputError(f"{name} is empty; a log with at least one answer is needed.")
+    if budget is not None:
+        budget.spend(json_bytes(content))
     return _lines(content, name) if lines else _whole(content, name)
 
 

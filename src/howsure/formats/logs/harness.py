@@ -38,7 +38,7 @@ def log(document: Json, path: Path, *, metric: str | None = None) -> Log:
     rows = rows_of(document, path.name)
     chosen = _metric(rows, metric, path)
     grades = [number(row.get(chosen)) for row in rows]
-    values = _likelihoods(rows)
+    values = _likelihoods(rows, path)
     if values is None:
         found = _generated(rows, grades, chosen, path)
     elif values.shape[1] == 1:
@@ -61,14 +61,14 @@ def _metric(rows: Sequence[Record], asked: str | None, path: Path) -> str:
     return asked or known[0]
 
 
-def _likelihoods(rows: Sequence[Record]) -> Floats | None:
+def _likelihoods(rows: Sequence[Record], path: Path) -> Floats | None:
     """The log-likelihoods of the options of each sample; None where answers were generated."""
     pairs = [items(row.get("filtered_resps")) for row in rows]
     if not all(pair and all(isinstance(one, list) and len(one) == 2 for one in pair) for pair in pairs):
         return None
     values = [[number(at(one, 0)) for one in pair] for pair in pairs]
     numbers = [[v for v in row if v is not None] for row in values]
-    return of_options.matrix(numbers) if list(map(len, numbers)) == list(map(len, values)) else None
+    return of_options.matrix(numbers, path.name) if list(map(len, numbers)) == list(map(len, values)) else None
 
 
 def _texts(rows: Sequence[Record], sizes: Ints) -> list[list[str]] | None:
@@ -87,7 +87,7 @@ def _multiple_choice(
             raise InputError(
                 f"{path.name} does not hold the texts of its options, whose lengths acc_norm needs; use acc."
             )
-        values = of_options.by_length(values, texts)
+        values = of_options.by_length(values, texts, path.name)
     gold = of_options.gold([row.get("target") for row in rows], texts, values, grades, where=path.name)
     best = np.argmax(values, axis=1)
     known = _known(grades, path, metric) if gold is None else (gold == best).astype(np.float64)

@@ -31,14 +31,15 @@ def recognised(document: Json) -> bool:
 
 def document(path: Path) -> Json:
     """An `.eval` file as the object that a `.json` log holds, its samples in the order of their ids and epochs."""
-    if not zipfile.is_zipfile(path):
-        raise InputError(f"{path.name} is no zip archive, so no Inspect log; copy it again or export it as .json.")
+    with zipped.reading(path):  # looking for the end of an archive may fail too
+        if not zipfile.is_zipfile(path):
+            raise InputError(f"{path.name} is no zip archive, so no Inspect log; copy it again or export it as .json.")
     with zipped.reading(path), zipfile.ZipFile(path) as archive:
         members = zipped.members(archive, path)
-        Budget(path.name, path.stat().st_size).spend(sum(info.file_size for info in members.values()))
-        return _joined(
-            {name: parsed(archive.read(name), f"{path.name}, {name}") for name in members if _wanted(name)}, path
-        )
+        budget = Budget(path.name, path.stat().st_size)
+        budget.spend(sum(info.file_size for info in members.values()))
+        wanted = filter(_wanted, members)
+        return _joined({name: parsed(archive.read(name), f"{path.name}, {name}", budget) for name in wanted}, path)
 
 
 def _wanted(name: str) -> bool:
@@ -58,8 +59,8 @@ def _joined(members: dict[str, Json], path: Path) -> Json:
 def _order(sample: Record) -> tuple[bool, float, str, float]:
     """By id, numbers by value, and by epoch."""
     found = sample.get("id")
-    value = found if isinstance(found, int | float) else 0.0
-    return isinstance(found, str), float(value), text(found), number(sample.get("epoch")) or 0.0
+    value = 0.0 if isinstance(found, str) else number(found) or 0.0
+    return isinstance(found, str), value, text(found), number(sample.get("epoch")) or 0.0
 
 
 def log(document: Json, path: Path, *, metric: str | None = None) -> Log:

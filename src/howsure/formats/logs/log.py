@@ -10,6 +10,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from howsure._core.budget import Budget
 from howsure._core.check import Array, Bools, Floats, InputError, Ints
 from howsure._core.frozen import frozen
 from howsure._core.text import array_of
@@ -17,6 +18,7 @@ from howsure.formats.logs.tree import Json, text
 from howsure.predictions import Outcomes
 
 TOLERANCE = 1e-9
+NUMBER = 8  # bytes
 
 
 class Outcome(IntEnum):
@@ -209,6 +211,13 @@ def claimed(name: str, theirs: float, ours: float, *, source: str, where: str, t
             "the file is incomplete or does not belong to it, so save both again."
         )
     return Claim(name, theirs, ours, source)
+
+
+def fits(rows: int, columns: int, there: int, where: str) -> None:
+    """Raise where a table with a place for every number would be far larger than the numbers that are there."""
+    Budget(f"{where}, as a table of {rows:,} rows and {columns:,} columns,", NUMBER * there).spend(
+        NUMBER * rows * columns
+    )
 
 
 def constant(confidences: Sequence[Confidence]) -> tuple[str, ...]:

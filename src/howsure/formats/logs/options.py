@@ -9,30 +9,32 @@ import numpy as np
 
 from howsure._core.check import Floats, InputError, Ints
 from howsure._core.text import is_count
+from howsure.formats.logs.log import fits
 from howsure.formats.logs.tree import Json, text
 
 Reading = Callable[[str, Sequence[str]], int | None]
 
 
-def matrix(rows: Sequence[Sequence[float]]) -> Floats:
+def matrix(rows: Sequence[Sequence[float]], where: str) -> Floats:
     """One row per question, filled up with minus infinity where a question has fewer options.
 
-    >>> matrix([[-1.0, -2.0], [-3.0]])
+    >>> matrix([[-1.0, -2.0], [-3.0]], "log.json")
     array([[ -1.,  -2.],
            [ -3., -inf]])
     """
     sizes = {len(row) for row in rows}
     if len(sizes) == 1:
         return np.array(rows, dtype=np.float64)
+    fits(len(rows), max(sizes), sum(map(len, rows)), where)
     out = np.full((len(rows), max(sizes)), -np.inf)
     for i, row in enumerate(rows):
         out[i, : len(row)] = row
     return out
 
 
-def by_length(values: Floats, options: Sequence[Sequence[str]]) -> Floats:
+def by_length(values: Floats, options: Sequence[Sequence[str]], where: str) -> Floats:
     """Log-likelihood per character, as in the harness's `acc_norm`: the space before an option does not count."""
-    lengths = matrix([[float(max(1, len(option.removeprefix(" ")))) for option in row] for row in options])
+    lengths = matrix([[float(max(1, len(option.removeprefix(" ")))) for option in row] for row in options], where)
     return np.where(np.isfinite(values), values / lengths, -np.inf)
 
 

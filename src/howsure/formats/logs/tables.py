@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections import Counter
 from collections.abc import Sequence
 from io import StringIO
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import TypeAlias
 import numpy as np
 
 from howsure._core.check import InputError, Ints
+from howsure.formats.cells import with_points
 from howsure.formats.delimited import separator
 from howsure.formats.llm import same_answer
 from howsure.formats.logs.log import Confidence, Kind, Log, Outcome, column, constant, outcomes
@@ -98,7 +100,8 @@ def _columns(path: Path) -> tuple[Columns, Ints]:
     """The cells by column, and the line of each row."""
     lines = _decoded(path.read_bytes(), path).splitlines()
     numbers = [i for i, line in enumerate(lines, start=1) if line.strip()]
-    rows = _split([lines[i - 1] for i in numbers], path)
+    full = [lines[i - 1] for i in numbers]
+    rows = _split(full, path)
     if len(rows) < 2:
         raise InputError(f"{path.name} has no answers; a header and at least one line are needed.")
     width = len(rows[0])
@@ -106,7 +109,17 @@ def _columns(path: Path) -> tuple[Columns, Ints]:
         if len(row) != width:
             raise InputError(f"{path.name}, line {i} has {len(row)} values, the header {width}; repair the line.")
     where = np.array(numbers[1 : len(rows)], dtype=np.int64)
-    return {name: [row[i] for row in rows[1:]] for i, name in enumerate(rows[0])}, where
+    twice = next((name for name, times in Counter(rows[0]).items() if times > 1), None)
+    if twice is not None:
+        raise InputError(f"{path.name}: column {twice[:60]!r} stands there twice; rename one.")
+    found = {name: [row[i] for row in rows[1:]] for i, name in enumerate(rows[0])}
+    return (_with_points(found) if _mark(full, path) == ";" else found), where
+
+
+def _with_points(found: Columns) -> Columns:
+    """The columns of a spreadsheet: its numbers may have commas."""
+    numbers = [name for name in found if CONFIDENCE.search(name) or name.strip().lower() in GRADES]
+    return found | {name: list(with_points(found[name])) for name in numbers}
 
 
 def _decoded(data: bytes, path: Path) -> str:
@@ -121,11 +134,16 @@ def _split(lines: Sequence[str], path: Path) -> list[list[str]]:
     suffix = path.suffix.lower()
     if suffix not in (".csv", ".tsv"):
         return [line.split() for line in lines]
-    mark = separator((line.encode() for line in lines), "\t" if suffix == ".tsv" else ",")
     try:
-        return list(csv.reader(StringIO("\n".join(lines)), delimiter=mark))
+        return list(csv.reader(StringIO("\n".join(lines)), delimiter=_mark(lines, path)))
     except csv.Error as e:
         raise InputError(f"{path.name} is not a table ({e}); save it again.") from None
+
+
+def _mark(lines: Sequence[str], path: Path) -> str:
+    """What separates the columns of a table; nothing in plain text."""
+    suffix = path.suffix.lower()
+    return separator((line.encode() for line in lines), "\t" if suffix == ".tsv" else ",") if suffix != ".txt" else ""
 
 
 def _outcomes(

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from howsure._core.check import Array, InputError
-from howsure.formats.logs.log import Confidence, Kind, Log, Outcome, column, outcomes
+from howsure.formats.logs.log import Confidence, Kind, Log, Outcome, column, fits, outcomes
 from howsure.formats.logs.tree import Json, Record, at, items, number, record, text
 
 TOOL = "uqlm table"
@@ -46,7 +46,10 @@ def _is_table(table: Record) -> bool:
 def log(document: Json, path: Path, *, metric: str | None = None) -> Log:
     """The answers of a table; several tables are splits. `metric` names the list that says right or wrong."""
     tables = _tables(document)
-    names = list(dict.fromkeys(name for table in tables.values() for name in _scores(table, metric)))
+    there = {name: _scores(table, metric) for name, table in tables.items()}
+    names = list(dict.fromkeys(name for scores in there.values() for name in scores))
+    sizes = {name: len(items(table["responses"])) for name, table in tables.items()}
+    fits(sum(sizes.values()), len(names), sum(sizes[name] * len(scores) for name, scores in there.items()), path.name)
     right = [grade for table in tables.values() for grade in _grades(table, metric)]
     if None in right or not right:
         raise InputError(_no_outcome(tables, names, path))

@@ -57,7 +57,7 @@ def _values(rows: Sequence[Record], path: Path) -> Floats:
                 f"{path.name}, document {i} has no log-likelihood for each of at least 2 options; "
                 "a log of a multiple-choice task is needed."
             )
-    return of_options.matrix([[v for v in row if v is not None] for row in found])
+    return of_options.matrix([[v for v in row if v is not None] for row in found], path.name)
 
 
 def _keys(row: Record) -> list[str]:
