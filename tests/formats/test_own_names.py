@@ -86,6 +86,7 @@ def test_names_that_do_not_fit(names: dict[str, str], said: str, tmp_path: Path)
             "--name confidence=risk if it says how sure the answer is.",
         ),
         ("age,dead\n41,0\n57,1\n", "; rename one, or say which is which with names={'probs': '…'} (--name probs=…)."),
+        ("name;risk\na;0,25\nb;0,5\n", "'risk' holds numbers"),
         ("risk,r2\n0.25,nan\n0.5,1\n", "'risk' holds numbers"),
         ("risk,r2\n0.25,0.5\n0.5,1\n", "'risk', 'r2' hold numbers"),
     ],

@@ -8,6 +8,7 @@ from shlex import quote
 import numpy as np
 
 from howsure._core.check import Floats
+from howsure.formats.cells import all_with_points
 from howsure.formats.contents import Contents, Entry
 
 COLUMNS, ROWS = 200, 1000  # that are looked at
@@ -27,7 +28,7 @@ def proposal(contents: Contents) -> str:
     "The texts of 'animal' are names of columns: try --name probs=cat,dog --name labels=animal"
     """
     few = dict(list(contents.entries.items())[:COLUMNS]) if contents.table else {}
-    found = {name: numbers for name, entry in few.items() if (numbers := _numbers(entry)) is not None}
+    found = {name: numbers for name, entry in few.items() if (numbers := _numbers(entry, contents.commas)) is not None}
     shares = [name for name, numbers in found.items() if _is_share(numbers)]
     for name in (name for name in few if name not in found):
         if classes := _named(few[name], list(found)):
@@ -58,12 +59,15 @@ def _one_of(shares: Sequence[str]) -> str:
     )
 
 
-def _numbers(entry: Entry) -> Floats | None:
+def _numbers(entry: Entry, commas: bool) -> Floats | None:
     """The first numbers of a column; None where some are none."""
     if len(entry.shape) != 1 or not entry.rows:
         return None
     try:
-        found = np.array(entry.load()[:ROWS], dtype=np.float64)
+        cells = entry.load()[:ROWS]
+        found = np.array(
+            cells if isinstance(cells, np.ndarray) or not commas else all_with_points(cells), dtype=np.float64
+        )
     except (ValueError, TypeError, OverflowError):
         return None
     return found if np.isfinite(found).all() else None
