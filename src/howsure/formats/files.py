@@ -24,7 +24,7 @@ from howsure.formats.location import together
 from howsure.formats.logs import columns
 from howsure.formats.names import ATTRIBUTE, Names, NoAnswer, Wanted, kind, parts_of, plan
 from howsure.formats.names import attributes as further
-from howsure.predictions import ROW_SUM_TOLERANCE, Layout, Predictions
+from howsure.predictions import ROW_SUM_TOLERANCE, Layout, Predictions, needs_predictions
 from howsure.predictions.layout import case_ids
 
 PathLike: TypeAlias = str | os.PathLike[str]
@@ -269,6 +269,7 @@ def write(preds: Predictions, path: str | os.PathLike[str]) -> None:
     >>> read(path)
     <Predictions: n=1, k=2, probs, accuracy 1>
     """
+    needs_predictions(preds, "write")
     target = Path(path)
     module = format_of(target)
     if module is npy:  # several files, each with a temporary name of its own

@@ -61,7 +61,7 @@ def _one_of(shares: Sequence[str]) -> str:
 
 def _numbers(entry: Entry, commas: bool) -> Floats | None:
     """The first numbers of a column; None where some are none."""
-    if len(entry.shape) != 1 or not entry.rows:
+    if len(entry.shape) != 1 or entry.rows < 2:
         return None
     try:
         cells = entry.load()[:ROWS]

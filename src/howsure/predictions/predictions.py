@@ -18,6 +18,7 @@ from howsure.predictions.classes import class_numbers
 from howsure.predictions.columns import Columns, Values, columns, mean_probs
 from howsure.predictions.layout import Layout, regular
 from howsure.predictions.unanswered import Unanswered
+from howsure.tallies.tally import is_tally
 
 if TYPE_CHECKING:
     from howsure.predictions.frames import Parts
@@ -521,6 +522,22 @@ def outside(c: Array, bad: Bools) -> InputError:
     )
 
 
+def needs_predictions(x: object, what: str) -> None:
+    """Raise if `x` is not Predictions, such as an array of probabilities.
+
+    >>> needs_predictions([[0.9, 0.1]], "nll")
+    Traceback (most recent call last):
+    howsure.InputError: nll needs predictions, this is a list; make them with Predictions.from_probs(probs, labels) ...
+    """
+    if isinstance(x, Predictions):
+        return
+    make = "make them with Predictions.from_probs(probs, labels) or Predictions.from_logits(logits, labels)"
+    if is_tally(x):
+        make = "a tally has forgotten them: give the predictions that it was made of"
+    kind = "tally" if is_tally(x) else type(x).__name__
+    raise InputError(what, got=f"needs predictions, this is a {kind}", need=make)
+
+
 NO_LABELS = "these predictions have no labels. Give labels=, or estimate(reference, new) says how accurate they may be."
 
 
@@ -575,7 +592,7 @@ def _matrix(a: Array, name: str) -> Array:
     return a
 
 
-FREE = 0.5  # where sums of rows differ by more than this, no rounding did it
+FREE = 0.5  # where sums of most rows are wrong and differ by more than this, no rounding did it
 
 
 def _distribution(p: Array, given: object, renormalise: bool) -> Array:
@@ -594,7 +611,7 @@ def _distribution(p: Array, given: object, renormalise: bool) -> Array:
                 "Pass renormalise=True (--renormalise) to divide each row by its sum, "
                 "or Predictions.from_logits for logits."
             )
-            if total.min() < total.max() - FREE:  # also of infinite sums
+            if 2 * wrong.sum() > len(wrong) and total.min() < total.max() - FREE:  # also of infinite sums
                 hint = "Are these many labels per case? Use Predictions.from_multilabel (--multilabel). " + hint
             if outside[i] > tolerance:
                 hint = "Are these logits? Use Predictions.from_logits, or call them logits in the file."

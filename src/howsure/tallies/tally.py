@@ -229,8 +229,8 @@ def described(t: Tally) -> str:
 def needs_tally(t: object, what: str) -> None:
     """Raise if `t` is not a tally, such as predictions."""
     if not is_tally(t):
-        kind = type(t).__name__
-        raise InputError(f"{what} needs a tally, this is a {kind}. Make one with tally(score, correct=...).")
+        known = "preds.confidence, correct=preds.correct" if hasattr(t, "confidence") else "score, correct=..."
+        raise InputError(f"{what} needs a tally, this is a {type(t).__name__}. Make one with tally({known}).")
 
 
 def needs_zero_one(t: Tally, what: str) -> None:
