@@ -1,10 +1,12 @@
 """Small files that unpack to much are refused or read in little memory, by every command that reads files."""
 
+import gzip
 from pathlib import Path
 
 import pytest
 from benchmarks.attack.bombs import BOMBS, Bomb
 from benchmarks.attack.child import run
+from benchmarks.attack.logs import LOGS, SAMPLE, archive
 
 import howsure as hs
 from howsure import InputError, Predictions
@@ -44,6 +46,38 @@ def test_the_budget_grows_with_the_file_and_can_be_raised(monkeypatch: pytest.Mo
         monkeypatch.setenv("HOWSURE_MAX_BYTES", wrong)
         with pytest.raises(InputError, match="a number of bytes such as 8G"):
             stated()
+
+
+def packed(path: Path, text: str) -> Path:
+    path.write_bytes(gzip.compress(text.encode()))
+    return path
+
+
+def test_what_json_becomes_counts(tmp_path: Path) -> None:
+    """The text of these files is well within the budget; the lists that it becomes are not."""
+    lists = "[" + ",".join(["[]"] * 400_000) + "]"
+    cells = '"[' + ",".join(["[]"] * 40_000) + ']",0\n'
+    log = {**LOGS["inspect"], "samples": [{**SAMPLE, "note": [[]] * 400_000}]}
+    files = [
+        packed(tmp_path / "line.jsonl.gz", f'{{"confidence": 0.5, "correct": 1, "note": {lists}}}\n'),
+        packed(tmp_path / "cells.csv.gz", "logits,label\n" + cells * 10),
+        archive(tmp_path / "log.eval", log),
+    ]
+    for path in files:
+        assert path.stat().st_size < 20_000
+        with pytest.raises(InputError, match="would unpack to"):
+            hs.read(path)
+
+
+def test_all_runs_that_the_doctor_holds_count(tmp_path: Path) -> None:
+    row = ",".join(["10"] * 20) + ",0\n"
+    path = packed(tmp_path / "a.csv.gz", ",".join(f"logit_{i}" for i in range(20)) + ",label\n" + row * 20_000)
+    assert hs.read(path).n == 20_000
+    assert "would unpack to" in str(hs.formats.problems(path)[0])
+    line = '{"logits": [' + "10, " * 19 + '0], "label": 0}\n'
+    path = packed(tmp_path / "a.jsonl.gz", line * 40_000)
+    assert hs.read(path).n == 40_000
+    assert "would unpack to" in str(hs.formats.problems(path)[0])
 
 
 def test_a_count_beyond_memory_is_refused() -> None:

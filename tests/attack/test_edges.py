@@ -1,5 +1,6 @@
 """Numbers at the edge: right, or refused in one sentence; never a warning of NumPy, never another number."""
 
+import json
 import tracemalloc
 import warnings
 from pathlib import Path
@@ -105,6 +106,25 @@ def test_weights_beyond_all_bounds_are_refused(weight: float) -> None:
     ):
         with pytest.raises(InputError, match="Only ratios matter"):
             make()
+
+
+@pytest.mark.parametrize("weight", [1e18, 1e20, 1e99])
+def test_equal_weights_of_any_size_change_nothing(weight: float) -> None:
+    """Whole numbers whose sum no int64 holds."""
+    z, y = np.eye(3)[np.arange(60) % 3] * np.linspace(0.1, 3, 60)[:, None], np.arange(60) % 4 % 3
+    made = [hs.evaluate(Predictions.from_logits(z, y, weight=w)).to_json() for w in (None, np.full(60, weight))]
+    plain, heavy = (json.loads(text)["metrics"] for text in made)
+    assert len(heavy) > 10
+    for name, found in heavy.items():
+        expected = plain[name]["value"]
+        assert found["value"] == (expected and pytest.approx(expected, rel=1e-9, abs=1e-12)), name
+
+
+def test_counts_beyond_an_int64_and_complex_labels_are_refused() -> None:
+    with pytest.raises(InputError, match="counts below"):
+        Predictions.from_confidence([0.5, 0.6], [1, 0], count=[2**63, 1])
+    with pytest.raises(InputError, match="complex"):
+        Predictions.from_logits(np.eye(2), np.array([0, 1 + 1j]))
 
 
 @pytest.mark.parametrize("weight", [1e9, 1e12])

@@ -60,6 +60,8 @@ CALLS = [
     ["decide", "policy.json", "good.npz", "-o", "fifo"],
     ["decide", "online.json", "good.npz", "--labels", "fifo"],
     ["decide", "policy.json", "good.npz", "--watch", "fifo"],
+    ["decide", "policy.json", "good.npz", "--alarms", "fifo"],
+    ["decide", "policy.json", "good.npz", "--alarms", "policy.json"],
     ["evaluate", "good.npz", "-o", "a.json"],
 ]
 

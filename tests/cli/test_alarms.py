@@ -62,6 +62,18 @@ def test_a_drift_is_an_alarm_until_it_is_reset(made):
     assert howsure(*call, stdin=good).returncode == 0
 
 
+def test_alarms_have_a_file_of_their_own(made):
+    """A line among the decisions, or in a state, would spoil them."""
+    (made / "link.json").symlink_to(made / "watch.json")
+    bad, before = rows(np.random.default_rng(1).random(1000) * 0.5), (made / "watch.json").read_bytes()
+    for name in ("watch.json", "link.json", "out.jsonl", "policy.json"):
+        call = ("decide", made / "policy.json", "-", "--watch", made / "watch.json", "-o", made / "out.jsonl")
+        run = howsure(*call, "--alarms", made / name, stdin=bad)
+        assert (run.returncode, "give alarms a file of their own" in run.stderr) == (2, True)
+    assert (made / "watch.json").read_bytes() == before
+    assert not (made / "out.jsonl").exists()
+
+
 def test_stop_on_alarm_decides_nothing_more(made):
     call = ("decide", made / "policy.json", "-", "--watch", made / "watch.json", "--stop-on-alarm")
     first = howsure(*call, stdin=rows(np.full(2000, 0.1)))

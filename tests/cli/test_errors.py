@@ -39,6 +39,9 @@ MISTAKES = {
     "compare_one": ["compare", "test.npz"],
     "unknown_option": ["evaluate", "test.npz", "--jsn"],
     "option_as_command": ["--", "--renormalise"],
+    "seed": ["evaluate", "test.npz", "--seed", "-1"],
+    "monitor_seed": ["monitor", "test.npz", "test.npz", "--seed", "-1"],
+    "compare_nothing": ["compare", "", "test.npz", ""],
 }
 
 

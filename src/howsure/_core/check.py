@@ -231,6 +231,8 @@ def counts(x: Any, n: int) -> Ints:
         raise InputError(f"count[{i}] is {c[i]:g}; counts are whole numbers, not negative. Use weight= for importance.")
     if not c.any():
         raise InputError("count is 0 everywhere; at least one sample must count.")
+    if float(c.max()) >= 2.0**62:  # no int64
+        raise InputError("count", got=f"is up to {float(c.max()):g}", need="counts below 4.6e18 are needed")
     return c.astype(np.int64)
 
 

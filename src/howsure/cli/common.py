@@ -84,7 +84,7 @@ def measuring(f: F) -> F:
     """Options of everything that has intervals."""
     options = [
         click.option("--level", type=float, default=0.95, show_default=True, help="Level of the intervals."),
-        click.option("--seed", type=int, default=0, show_default=True, help="Seed of the bootstrap."),
+        click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the bootstrap."),
     ]
     for option in reversed(options):
         f = option(f)

@@ -165,7 +165,8 @@ def _each(path: str, confidences: Sequence[str], names: Sequence[str], **how: An
 def _name(path: str, files: Sequence[str]) -> str:
     """The file's name without its ending; with its folder where two files have the same name."""
     stems = [Path(f).stem for f in files]
-    return Path(path).stem if stems.count(Path(path).stem) == 1 else str(Path(path).with_suffix(""))
+    unique = stems.count(Path(path).stem) == 1 or not Path(path).name  # a path without a name is refused later
+    return Path(path).stem if unique else str(Path(path).with_suffix(""))
 
 
 def _table(entries: Sequence[str], option: str) -> list[tuple[str, str]]:

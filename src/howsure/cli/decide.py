@@ -95,6 +95,7 @@ def command(
       howsure decide policy.json - --promise promise.json --labels came.jsonl --alarms alarms.jsonl --stop-on-alarm
     """
     _belong(watch, promise, labels, burst, policy)
+    _apart(alarms, (policy, file, out, watch, promise, labels))
     how |= _many(policy, file, watch, promise)
     with _alone(policy if _learns(policy) else None), _alone(watch), _alone(promise), _lines(alarms) as line:
         decide, learner = _decider(policy, None if promise else labels, how["on_bad"])
@@ -131,6 +132,15 @@ def _belong(watch: str | None, promise: str | None, labels: str | None, burst: s
         raise InputError(
             f"{policy} is an online policy, which learns from --labels itself; --promise is for a fixed one."
         )
+
+
+def _apart(alarms: str | None, others: Sequence[str | None]) -> None:
+    """Alarms are appended to a file of their own: a line of them would spoil decisions or a state."""
+    if alarms is None:
+        return
+    check_target(Path(alarms))
+    if os.path.realpath(alarms) in {os.path.realpath(other) for other in others if other is not None}:
+        raise InputError(f"--alarms {alarms} is named for something else too; give alarms a file of their own.")
 
 
 def _many(path: str, file: str, watch: str | None, promise: str | None) -> dict[str, Any]:

@@ -35,7 +35,7 @@ LABELS = ("label", "labels", "y", "target", "targets")
 @click.option(
     "--drift-level", type=float, default=0.01, show_default=True, help="False-alarm rate of all drift tests together."
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Seed of the folds.")
+@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the folds.")
 @reading
 @showing
 def command(

@@ -35,6 +35,8 @@ def class_places(given: object, k: int, names: tuple[str, ...] | None = None, na
     _refuse_missing(a, name)
     if a.dtype.kind in "OU":
         return _named([str(cell) for cell in a.tolist()], k, names, name)
+    if a.dtype.kind == "c":
+        raise InputError(name, got="holds complex numbers", need="class numbers or names are needed")
     if a.dtype.kind == "b" and k != 2:
         raise InputError(name, got=f"holds true and false for {k} classes", need="class numbers or names are needed")
     if a.dtype.kind == "f" and (a != np.floor(a)).any():

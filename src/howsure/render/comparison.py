@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from howsure._core import json
 from howsure.render import svg
-from howsure.render.html import render, safe_json
+from howsure.render.html import drawn_json, render
 from howsure.render.model import ComparisonData, CostRow, Difference, Entry, Metrics
 from howsure.render.overlay import claimed, colour, overlaid, priced
 from howsure.render.tables import Sheet, Table
@@ -230,7 +230,7 @@ def page(data: ComparisonData) -> str:
         pairs={f"{p['a']} − {p['b']}": json.line([p["a"], p["b"]]) for p in data["pairs"]},
         legend=[(name, colour(i)) for i, name in enumerate(names)],
         pictures=pictures,
-        drawn_data=safe_json({p.name: p.data for p in pictures}),
+        drawn_data=drawn_json(pictures),
         origin=[
             *((name, ", ".join(identity(i) for i in p["inputs"])) for name, p in data["provenance"].items()),
             *origin(data["howsure"], {**first, "inputs": []}),

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -115,6 +115,19 @@ def safe_json(data: object) -> Markup:
     for mark in "<>&'\u2028\u2029":
         text = text.replace(mark, f"\\u{ord(mark):04x}")
     return Markup(text)
+
+
+def drawn_json(drawn: Iterable[pictures.Picture]) -> Markup:
+    """What is drawn, for the pointer and for files; its names are those that the page shows."""
+    return safe_json({p.name: _shown(json.plain(p.data)) for p in drawn})
+
+
+def _shown(data: json.Plain) -> json.Plain:
+    if isinstance(data, str):
+        return page_safe(data)
+    if isinstance(data, dict):
+        return {page_safe(key): _shown(value) for key, value in data.items()}
+    return [_shown(value) for value in data] if isinstance(data, list) else data
 
 
 def _parts(report: ReportData) -> dict[str, object]:
@@ -287,7 +300,7 @@ def _pictures(report: ReportData) -> dict[str, object]:
         "confused": confused,
         "corp": corp,
         "corp_parts": [] if found is None else sections.corp(found),
-        "drawn_data": safe_json({p.name: p.data for p in every}),
+        "drawn_data": drawn_json(every),
     }
 
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 from markupsafe import Markup
 
 from howsure.render import svg
-from howsure.render.html import render, safe_json
+from howsure.render.html import drawn_json, render
 from howsure.render.model import Column, DriftData, EstimateData, MonitorData, MonthData, Number, PartData, PastData
 from howsure.render.pictures import Picture, drawn, edges, middles, top
 from howsure.render.tables import Sheet, Table
@@ -253,7 +253,7 @@ def page(data: MonitorData) -> str:
         title="Is it still as good?",
         sheet=shown,
         pictures=pictures,
-        drawn_data=safe_json({p.name: p.data for p in pictures}),
+        drawn_data=drawn_json(pictures),
         origin=list(dict.fromkeys(sources)),
     )
 

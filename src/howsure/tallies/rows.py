@@ -174,8 +174,10 @@ def of_moments(n: int | float, total: float, square: float, *, zero_one: bool) -
     >>> of_moments(4, 2.0, 2.5, zero_one=False)
     <Tally: n=4, loss=2, 1 distinct scores>
     """
-    loss = np.array([int(total) if zero_one and isinstance(n, int) else total])
-    return RowTally(np.zeros(1), np.array([n]), loss, np.zeros(1), np.array([square]), zero_one=zero_one)
+    whole = isinstance(n, int) and n < 1 << 63  # whole weights may sum up to more than an int64 holds
+    loss = np.array([int(total) if zero_one and whole else float(total)])
+    count = np.array([n if whole else float(n)])
+    return RowTally(np.zeros(1), count, loss, np.zeros(1), np.array([square]), zero_one=zero_one)
 
 
 def on_grid(score: Floats, count: Ints, wrong: Ints, claim: Floats, edges: Floats) -> RowTally:
