@@ -175,7 +175,7 @@ def texts(preds: Predictions) -> dict[str, str]:
     [
         (5000, lambda c: 0.75 + 0 * c, "The score does not tell right from wrong"),
         (5000, lambda c: 1.4 - c, "The score ranks the wrong way round"),
-        (120, lambda c: 0.6 + 0.2 * c, "These answers are too few, or too much alike, to see whether"),
+        (120, lambda c: 0.68 + 0 * c, "These answers are too few, or too much alike, to see whether"),
     ],
 )
 def test_what_is_said_of_a_score_depends_on_what_can_be_seen(n: int, chance: Any, says: str) -> None:
