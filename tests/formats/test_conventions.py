@@ -8,7 +8,10 @@ import pytest
 
 from howsure import InputError, Predictions, evaluate_files, read, scan, write
 from howsure.formats import describe, problems
+from howsure.formats.lines import BadLine
 from howsure.formats.location import together
+from howsure.formats.names import Wanted
+from howsure.formats.streams import Batch, batches
 
 Z = np.array([[2.0, 0.0, 1.0], [0.0, 1.0, 0.5]])
 Y = np.array([0, 2])
@@ -255,6 +258,17 @@ def test_a_decimal_comma_means_the_same_whatever_stands_beside_it(tmp_path: Path
                 list(scan(path, rows=rows))
     with pytest.raises(InputError, match=r"line 2, column 'weight': the value is '1\.234,5'"):
         read(csv(tmp_path, "confidence;correct;weight\n0,5;1;1.234,5\n"))
+
+
+@pytest.mark.parametrize("size", [1, 9, 1000])
+def test_a_line_of_a_pipe_means_the_same_however_it_arrives(size: int) -> None:
+    raw = b"id;confidence;correct\n1,5;0,5;1\n2;0.75;1\n3;1;0\n4,5;0,25;0\n"
+    blocks = (raw[i : i + size] for i in range(0, len(raw), size))
+    found = list(batches(blocks, Path("standard input"), Wanted()))
+    assert [run.number for run in found if isinstance(run, BadLine)] == [3]
+    good = [run for run in found if isinstance(run, Batch)]
+    assert [c for run in good for c in run.preds.confidence.tolist()] == [0.5, 1.0, 0.25]
+    assert [name for run in good for name in run.ids or ()] == ["1,5", "3", "4,5"]
 
 
 def test_names_keep_their_commas(tmp_path: Path) -> None:

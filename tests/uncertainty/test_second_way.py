@@ -776,6 +776,18 @@ def test_the_surprise_that_was_not_seen_is_that_of_an_easy_sample() -> None:
     assert with_it.high > without.high + 3 / 60
 
 
+def test_few_groups_of_equal_losses_are_few_degrees_of_freedom() -> None:
+    """Four groups, all alike inside: Student's t with hardly more than none reaches further than rare surprises."""
+    group = np.arange(40) // 10
+    loss = np.where(group == 3, 0.8, 0.2)
+    case, value = Case.of(Outcomes(-loss, loss=loss, group=group), singly=True), float(loss.mean())
+    size = 40 / case.design(lambda: limits.wrong_share(case, value), HALF)
+    squares = float(((loss - value) ** 2).sum()) * size / 40
+    found = limits.limits_of(partial(mean_loss, other=lambda _: 0.0), case, HALF, value)
+    assert found is not None
+    assert found.high == pytest.approx(value + stats.t.ppf(1 - HALF, max(1.0, size - 1)) * sqrt(squares / size))
+
+
 def test_one_loss_tells_nothing_of_others() -> None:
     case = Case.of(Outcomes([-0.2], loss=[0.2]))
     found = limits.limits_of(partial(mean_loss, other=lambda _: 0.0), case, HALF, 0.2)
