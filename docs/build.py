@@ -24,6 +24,7 @@ import time
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from pathlib import Path
+from types import ModuleType
 from urllib.parse import unquote, urlsplit
 
 import howsure
@@ -113,6 +114,7 @@ def gallery() -> str:
     ]
     (SOURCE / "drawn").mkdir()
     scripts = sorted((DOCS / "gallery").glob("*.py"))
+    titles: dict[str, str] = {}
     wrong: list[str] = []
     for script in scripts:
         code = script.read_text(encoding="utf-8")
@@ -131,7 +133,8 @@ def gallery() -> str:
             sys.argv = before
         rest = re.sub(r"(?m)^    python .*\n", "", rest).strip()
         kind = "{code-block} python\n:class: here\n" if runs_here(code) else "python"
-        parts.append(f"## {title.rstrip('.')}\n\n{rest}\n\n```{kind}\n{body}\n```\n")
+        titles[script.stem] = title.rstrip(".")
+        parts.append(f"(example-{script.stem})=\n## {titles[script.stem]}\n\n{rest}\n\n```{kind}\n{body}\n```\n")
         if text := out.getvalue().rstrip():
             parts.append(f"```{{code-block}} text\n:class: output\n\n{text}\n```\n")
         if drawn.exists():
@@ -140,7 +143,8 @@ def gallery() -> str:
     if len(scripts) < 30:
         raise SystemExit(f"the gallery has {len(scripts)} examples; 30 are promised")
     print(f"gallery: {len(scripts)} examples run")
-    return "\n".join(parts)
+    links = "\n".join(f"- [{title}](#example-{stem})" for stem, title in titles.items())
+    return "\n".join([parts[0], f":::{{container}} toc-here\n{links}\n:::\n", *parts[1:]])
 
 
 def runs_here(code: str) -> bool:
@@ -221,7 +225,7 @@ def _api(folder: Path) -> None:
 def _api_page(page: str, names: list[str], pages: dict[str, list[str]]) -> str:
     module = importlib.import_module(page)
     words = (inspect.getdoc(module) or "").partition("\n")[0]
-    lines = [page, "=" * len(page), "", words, "", f".. py:module:: {page}", ""]
+    lines = [page, "=" * len(page), "", words, "", f".. py:module:: {page}", "", *_overview(module, names)]
     for name in names:
         value = getattr(module, name)
         kind = "autoclass" if inspect.isclass(value) else "autofunction" if callable(value) else "autodata"
@@ -233,6 +237,17 @@ def _api_page(page: str, names: list[str], pages: dict[str, list[str]]) -> str:
             "",
         ]
     return "\n".join(lines)
+
+
+def _overview(module: ModuleType, names: list[str]) -> list[str]:
+    """A table of what is on a page: every name with the first sentence of its docstring."""
+    lines = [".. list-table::", "   :class: overview", ""]
+    for name in names:
+        value = getattr(module, name)
+        words = (inspect.getdoc(value) or "").partition("\n\n")[0].replace("\n", " ") if callable(value) else ""
+        words = re.sub(":+$", ".", words)  # a formula or a list follows there, not here
+        lines += [f"   * - :py:obj:`{name} <{module.__name__}.{name}>`", f"     - {words}"]
+    return [*lines, ""] if names else []
 
 
 class _Page(HTMLParser):

@@ -1,8 +1,8 @@
 """Pictures of the built site: `python -m docs.shots_site --to FOLDER [--site SITE] [--keep docs/screenshots]`.
 
-The landing page, the API, and the page that evaluates files before a file, with one and with its report, each in a
-wide window and on a phone. `--keep` writes those that the documentation shows, made small. The file is one of
-HOWSURE_SHARED (`../shared`).
+The landing page, the API, the gallery, and the page that evaluates files before a file, with one and with its report,
+each in a wide window and on a phone, light and dark. `--keep` writes those that the documentation shows,
+made small. The file is one of HOWSURE_SHARED (`../shared`).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import base64
 import contextlib
 import functools
 import http.server
+import itertools
 import threading
 import time
 from collections.abc import Iterator
@@ -22,8 +23,16 @@ from docs.shots import PHONE, SHARED, WIDE, chromium, compressed
 
 FILE = SHARED / "data" / "eurosat_rgb.npz"
 WINDOWS = {"desktop": (WIDE, 900), "phone": (PHONE, 844)}
-PAGES = {"landing": "index.html", "api": "api/howsure.html"}
-SHOWN = {"app_file_desktop": 800, "app_after_desktop": 800, "app_file_phone": 390, "app_after_phone": 390}
+SCHEMES = {"": "light", "_dark": "dark"}
+PAGES = {"landing": "index.html", "api": "api/howsure.html", "gallery": "gallery.html"}
+SHOWN = {
+    "app_file_desktop": 800,
+    "app_file_desktop_dark": 800,
+    "app_after_desktop": 800,
+    "app_file_phone": 390,
+    "app_file_phone_dark": 390,
+    "app_after_phone": 390,
+}
 PATIENCE = 300  # seconds
 
 
@@ -71,17 +80,25 @@ def app(driver, address: str) -> Iterator[tuple[str, bytes]]:
     driver.switch_to.default_content()
 
 
+def set_up(driver, window: str, scheme: str) -> None:
+    """The size of the window, and light or dark."""
+    width, height = WINDOWS[window]
+    size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
+    driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+    feature = {"name": "prefers-color-scheme", "value": SCHEMES[scheme]}
+    driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+
+
 def shots(site: Path, to: Path, keep: Path | None) -> None:
     to.mkdir(parents=True, exist_ok=True)
     with served(site) as address, chromium() as driver:
-        for window, (width, height) in WINDOWS.items():
-            size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": width < 500}
-            driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
+        for window, scheme in itertools.product(WINDOWS, SCHEMES):
+            set_up(driver, window, scheme)
             for name, page in PAGES.items():
                 driver.get(address + page)
-                (to / f"{name}_{window}.png").write_bytes(taken(driver))
+                (to / f"{name}_{window}{scheme}.png").write_bytes(taken(driver))
             for name, png in app(driver, address):
-                (to / f"{name}_{window}.png").write_bytes(png)
+                (to / f"{name}_{window}{scheme}.png").write_bytes(png)
     if keep is not None:
         for name, width in SHOWN.items():
             (keep / f"{name}.png").write_bytes(compressed((to / f"{name}.png").read_bytes(), width))

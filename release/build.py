@@ -22,7 +22,7 @@ DIST = ROOT / "dist"
 IN_SDIST = [
     "pyproject.toml", "PKG-INFO", "README.md", "LICENSE", "CHANGELOG.md", "Makefile", "action.yml",
     "src/howsure/__init__.py", "tests/conftest.py", "docs/contract.md", "benchmarks/__main__.py", "release/build.py",
-    "studies/predictions/nuclei_unet.npz",
+    "studies/predictions/nuclei_unet.npz", ".github/workflows/test.yml",
 ]  # fmt: skip
 OURS = ("howsure/", f"howsure-{__version__}.dist-info/")
 

@@ -210,7 +210,10 @@ CASES: dict[str, list[tuple[Callable[[], Any], str]]] = {
         (lambda: hs.classwise_ece(probs, bins=0), f"the number of bins is 0; {WHOLE}"),
     ],
     "ranking metrics": [
-        (lambda: hs.aurc(probs), "aurc needs a tally, this is a Predictions. Make one with tally(score, correct=...)."),
+        (
+            lambda: hs.aurc(probs),
+            "aurc needs a tally, this is a Predictions. Make one with tally(preds.confidence, correct=preds.correct).",
+        ),
         (lambda: hs.augrc(dice), "augrc needs a tally, this is a SetTally."),
         (lambda: hs.auroc([0.9]), "auroc needs a tally, this is a list."),
         (lambda: hs.risk_coverage(probs), "risk_coverage needs a tally, this is a Predictions."),

@@ -5,6 +5,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from release import matrix
 from release.changes import NEXT, fragments, merged, section
 
 import howsure
@@ -50,3 +51,64 @@ def test_a_section_replaces_the_unreleased_one_and_keeps_the_others(tmp_path: Pa
     old = f"# Changelog\n\n## {NEXT}, unreleased\n\n- stale\n\n## 0.1.0, unreleased\n\n- old\n"
     assert merged(old, new) == f"# Changelog\n\n{new}\n## 0.1.0, unreleased\n\n- old\n"
     assert merged(merged(old, new), new) == merged(old, new)
+
+
+def test_the_same_pythons_everywhere():
+    named = re.findall(r"Python :: (3\.\d+)", "\n".join(BOUNDS["classifiers"]))
+    workflow = (ROOT / ".github/workflows/test.yml").read_text(encoding="utf-8")
+    recipe = (ROOT / "release/recipe.yaml").read_text(encoding="utf-8")
+    assert BOUNDS["requires-python"] == f">={named[0]}"
+    assert re.findall(r'(?m)^  python_min: "(.*?)"', recipe) == named[:1]
+    assert re.findall(r'"(3\.\d+)"', re.findall(r"python: \[(.*)\]", workflow)[0]) == named
+    assert re.findall(r"(?m)^            (3\.\d+)$", workflow) == named
+    assert [*named, *re.findall(r'python: "(3\.\d+)", tentative', workflow)[:1]] == matrix.PYTHONS
+
+
+def test_workflows_and_hooks_run_what_is_there():
+    targets = set(re.findall(r"(?m)^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"))[0].split())
+    texts = [p.read_text(encoding="utf-8") for p in [*(ROOT / ".github/workflows").iterdir(), ROOT / ".ci/run"]]
+    asked = re.findall(r"(?m)^(?:\s*- run: )?make ([\w-]+)", "\n".join(texts))
+    assert {"check", "test", "test-all", "test-long", "docs", "release-files", "release-check"} == set(asked) <= targets
+    hooks = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    check = (ROOT / "Makefile").read_text(encoding="utf-8").replace("$(VENV)", ".venv")
+    assert all(hook in check or "release.changes" in hook for hook in re.findall(r"entry: (.*?)(?: --|,)", hooks))
+
+
+def test_ci_prints_the_measured_branches():
+    assert re.findall(r"(?m)^make (test\S*) COVER=1$", (ROOT / ".ci/run").read_text(encoding="utf-8")) == [
+        "test",
+        "test-all",
+    ]
+
+
+SUMMARY = """
+s.s                                     [100%]
+SKIPPED [1] tests/a.py: could not import 'torch': No module named 'torch'
+SKIPPED [2] tests/conftest.py:62: left out: data is not there
+1 passed, 3 skipped in 0.10s
+"""
+
+
+def rooms(failed: list[str]) -> list[matrix.Ran]:
+    same = {"python": "3.11", "kind": "lowest", "installed": "numpy 2.0.0"}
+    first = matrix.Ran(**same, room="tests/a", counts={"passed": 1000, "skipped": 3}, failed=[], reasons={"b": 3})
+    return [first, matrix.Ran(**same, room="tests/c", counts={"skipped": 2}, failed=failed, reasons={"needs torch": 2})]
+
+
+def test_the_matrix_says_why_tests_were_skipped():
+    why = {"left out: data is not there": 2, "could not import 'torch': No module named 'torch'": 1}
+    assert matrix.reasons(SUMMARY.splitlines()) == why
+
+
+def test_the_matrix_is_one_line_per_environment_and_one_per_room():
+    assert matrix.row(rooms([])) == "| 3.11 | lowest | numpy 2.0.0 | 2 | 1,000 passed, 5 skipped |"
+    assert list(matrix.by_room([rooms([])]))[1:] == [
+        "| tests/a | 1,000 passed, 3 skipped |  |",
+        "| tests/c | 2 skipped | needs torch |",
+    ]
+
+
+def test_a_failure_or_nothing_at_all_is_no_pass():
+    assert matrix.good(rooms([]))
+    assert not matrix.good(rooms(["FAILED tests/c"]))
+    assert not matrix.good(rooms([])[1:])

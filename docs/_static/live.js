@@ -4,10 +4,12 @@
 for (const place of document.querySelectorAll(".live")) {
   const [address, button] = [place.querySelector("a").href, document.createElement("button")];
   Object.assign(button, { type: "button", className: "try", textContent: "Start it here" });
-  button.onclick = () => {
+  const posters = [...place.querySelectorAll(".poster")];
+  const start = () => {
     const frame = Object.assign(document.createElement("iframe"), { title: "howsure in your browser", src: address });
-    place.querySelector(".poster").replaceWith(frame);
-    button.remove();
+    place.append(frame);
+    for (const gone of [button, ...posters]) gone.remove();
   };
+  for (const one of [button, ...posters]) one.onclick = start;
   place.querySelector("p").prepend(button, " ");
 }

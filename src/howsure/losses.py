@@ -8,7 +8,7 @@ import numpy as np
 
 from howsure._core import check
 from howsure._core.check import Floats
-from howsure.predictions import Predictions
+from howsure.predictions import Predictions, needs_predictions
 from howsure.predictions.columns import label_rank
 
 __all__ = ["brier", "nll", "top_k", "zero_one"]
@@ -20,6 +20,7 @@ def zero_one(preds: Predictions) -> Floats:
     >>> zero_one(Predictions.from_probs([[0.7, 0.3], [0.4, 0.6]], [0, 0]))
     array([0., 1.])
     """
+    needs_predictions(preds, "zero_one")
     return (~preds.correct).astype(np.float64)
 
 
@@ -49,6 +50,7 @@ def nll(preds: Predictions) -> Floats:
     >>> nll(Predictions.from_probs([[0.5, 0.5]], [0]))
     array([0.69314718])
     """
+    needs_predictions(preds, "nll")
     _ = preds.labels
     return preds.columns.nll
 
@@ -59,5 +61,6 @@ def brier(preds: Predictions) -> Floats:
     >>> brier(Predictions.from_probs([[0.5, 0.5]], [0]))
     array([0.5])
     """
+    needs_predictions(preds, "brier")
     _ = preds.labels
     return preds.columns.brier

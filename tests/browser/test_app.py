@@ -273,6 +273,71 @@ def test_wrong_columns_are_named_with_the_repair_and_can_be_renamed(app: App, tm
     assert app.text("command") == "howsure evaluate odd.csv --name correct=was_it"
 
 
+def test_a_pair_of_numpy_files_is_one(app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Whichever comes first, it is looked at again when the other is there."""
+    preds = hs.read(shared_or_skip("data/eurosat_rgb.npz"), split="test")
+    hs.write(preds, tmp_path / "pair.npy")
+    ids, labels, logits = sorted(tmp_path.iterdir())
+    app.only(logits)
+    assert "there are no labels" in app.text("files")
+    app.browser.find_element("id", "pick").send_keys(f"{labels}\n{ids}")
+    app.wait("document.getElementById('files').textContent.includes('No problems.')")
+    assert "pair_logits.npy, pair_labels.npy, pair_ids.npy" in app.text("files")
+    app.choose("evaluate")
+    assert app.text("command") == "howsure evaluate pair_logits.npy"
+    answer = app.run()
+    assert answer["code"] == 0, answer["err"]
+    native(["evaluate", str(logits), "-o", "report.json", "--quiet"], tmp_path, monkeypatch)
+    expected = json.loads((tmp_path / "report.json").read_text())
+    assert_same(json.loads(answer["written"]["report.json"]), expected)
+    assert expected["n"] == preds.n
+    app.browser.find_element("css selector", "#files button").click()
+    app.wait("!howsure.state.files.size && !document.getElementById('hint').hidden")
+
+
+def test_files_are_dropped(app: App, tmp_path: Path):
+    """A drag from the desktop, by the browser's own events; two files at once."""
+    app.browser.execute_script("document.querySelectorAll('#files button').forEach((b) => b.click())")
+    rows = "".join(f"{0.5 + 0.004 * (i % 100):.3f},{int(i % 5 > 0)}\n" for i in range(200))
+    for name in ("one.csv", "two.csv"):
+        (tmp_path / name).write_text("confidence,correct\n" + rows)
+    data = {"items": [], "files": [str(tmp_path / "one.csv"), str(tmp_path / "two.csv")], "dragOperationsMask": 1}
+    for kind in ("dragEnter", "dragOver", "drop"):
+        app.browser.execute_cdp_cmd("Input.dispatchDragEvent", {"type": kind, "x": 300, "y": 220, "data": data})
+    app.wait("[...howsure.state.files.values()].filter((f) => f.found).length === 2")
+    app.choose("evaluate")
+    assert app.text("command") == "howsure evaluate one.csv two.csv"
+    answer = app.run()
+    assert answer["code"] == 0, answer["err"]
+    assert json.loads(answer["written"]["report.json"])["n"] == 400
+
+
+WRITTEN = {
+    "evaluate": ["report.html", "report.json", "report.md"],
+    "calibrate": ["report.html", "calibrator.json"],
+    "threshold": ["policy.json"],
+}
+
+
+def test_what_is_downloaded_is_what_was_made(app: App, tmp_path: Path):
+    app.only(shared_or_skip("data/eurosat_rgb.npz"))
+    app.browser.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
+    made = {}
+    for task in ("evaluate", "calibrate", "threshold"):
+        app.choose(task, more="")
+        answer = app.run()
+        assert answer["code"] == 0, answer["err"]
+        made |= answer["written"]
+        links = app.browser.find_elements("css selector", "#downloads a")
+        assert [link.get_attribute("download") for link in links] == WRITTEN[task]
+        for link in links if task == "evaluate" else links[-1:]:
+            link.click()
+            path = tmp_path / link.get_attribute("download")
+            app._until(path.exists, f"{path.name} is downloaded")
+    for name in ("calibrator.json", "policy.json", "report.json", "report.md"):
+        app._until(lambda name=name: (tmp_path / name).read_text(encoding="utf-8") == made[name], f"all of {name}")
+
+
 def test_a_format_whose_reader_is_not_there(app: App, tmp_path: Path):
     path = tmp_path / "table.parquet"
     path.write_bytes(b"PAR1")

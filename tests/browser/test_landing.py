@@ -21,6 +21,7 @@ class Embedded(App):
     def inside(self) -> None:
         self.browser.execute_script("document.querySelector('.live button')?.click()")
         self.wait_outside("return document.querySelector('.live iframe') !== null")
+        assert not self.browser.find_elements("css selector", ".live img")
         self.browser.switch_to.frame(self.browser.find_element("tag name", "iframe"))
         self._until(lambda: self.browser.execute_script("return !!document.querySelector('iframe')"), "the inner frame")
         # The service worker loads the outer page once more, so the frame is taken when that is over.
@@ -34,8 +35,8 @@ def landing() -> str:
     """The part of the landing page that holds it, as Sphinx makes it of the Markdown."""
     found = re.search(r'<div class="live">.*?</div>', (DOCS / "index.md").read_text(encoding="utf-8"), re.DOTALL)
     assert found
-    part = re.sub(r"!\[[^\]]*\]\([^)]*\)\{\.poster\}", '<img class="poster" alt="">', found[0])
-    assert "poster" in part
+    part, posters = re.subn(r"!\[[^\]]*\]\([^)]*\)\{\.poster[^}]*\}", '<img class="poster" alt="">', found[0])
+    assert posters == 4
     return f'<!doctype html><meta charset=utf-8>{part}<script src="_static/live.js"></script>'
 
 

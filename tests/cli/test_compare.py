@@ -82,3 +82,14 @@ def test_mistakes_are_told_in_one_line(files: dict[str, str], capsys: Any, argum
     said = capsys.readouterr().err
     assert message in said
     assert said.count("\n") == 1
+
+
+def test_numpy_files_of_one_model_are_one_model(tmp_path: Path, capsys: Any) -> None:
+    rng = np.random.default_rng(0)
+    y = rng.integers(0, 3, 200)
+    for name, signal in (("small", 1.5), ("large", 4.0)):
+        np.save(tmp_path / f"{name}_logits.npy", signal * np.eye(3)[y] + rng.normal(size=(200, 3)))
+        np.save(tmp_path / f"{name}_labels.npy", y)
+    assert run(*sorted(map(str, tmp_path.iterdir())), "--json") == 0
+    found = json.loads(capsys.readouterr().out)["models"]
+    assert [model["name"] for model in found] == ["large_labels", "small_labels"]

@@ -23,6 +23,9 @@ MISTAKES = {
     "evaluate_calibrator": ["evaluate", "test.npz", "--calibrator", "test.npz"],
     "evaluate_nan": ["evaluate", "nan.npz"],
     "evaluate_logits_as_probs": ["evaluate", "logits_as_probs.npz"],
+    "evaluate_no_labels": ["evaluate", "month.csv", "--name", "probs=risk"],
+    "evaluate_no_labels_at_all": ["evaluate", "new.npz"],
+    "evaluate_own_names": ["evaluate", "month.csv"],
     "check_nothing": ["check", "test.npz"],
     "check_pair": ["check", "test.npz", "--min-coverage-at-risk", "0.8"],
     "check_baseline": ["check", "test.npz", "--baseline", "test.npz"],
@@ -50,6 +53,8 @@ def bad_files(files: Path) -> Path:
     np.savez(files / "top.npz", confidence=np.linspace(0.4, 1, 50), correct=np.arange(50) % 4 > 0)
     logits[17, 2] = np.nan
     np.savez(files / "nan.npz", logits=logits, labels=good["labels"])
+    np.savez(files / "new.npz", logits=good["logits"])
+    (files / "month.csv").write_text("patient,age,risk,sick,male\na,41,0.25,0,1\nb,57,0.5,1,0\nc,63,0.75,1,1\n")
     (files / "notes.docx").write_bytes(b"not predictions")
     return files
 

@@ -6,9 +6,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from howsure import InputError, Predictions, read, scan, write
+from howsure import InputError, Predictions, evaluate_files, read, scan, write
 from howsure.formats import describe, problems
 from howsure.formats.lines import BadLine
+from howsure.formats.location import together
 from howsure.formats.names import Wanted
 from howsure.formats.streams import Batch, batches
 
@@ -97,8 +98,9 @@ def test_segmentation_is_one_row_per_pixel(tmp_path: Path) -> None:
 
 
 def test_images_of_two_files_are_different_groups(tmp_path: Path) -> None:
-    np.savez(tmp_path / "a.npz", logits=np.zeros((1, 2, 1, 2)), labels=np.zeros((1, 1, 2), dtype=int))
-    assert read([tmp_path / "a.npz", tmp_path / "a.npz"]).group.tolist() == [0, 0, 1, 1]
+    for name in ("a.npz", "b.npz"):
+        np.savez(tmp_path / name, logits=np.zeros((1, 2, 1, 2)), labels=np.zeros((1, 1, 2), dtype=int))
+    assert read([tmp_path / "a.npz", tmp_path / "b.npz"]).group.tolist() == [0, 0, 1, 1]
 
 
 def test_image_ids_name_the_groups(tmp_path: Path) -> None:
@@ -304,3 +306,26 @@ def test_answers_in_the_words_of_others(tmp_path: Path) -> None:
     preds = read(csv(tmp_path, "confidence,predicted,ground_truth\n0.5,a,A\n0.75,b,a\n"))
     assert preds.correct.tolist() == [True, False]
     assert read(csv(tmp_path, "y_prob,y_true\n0.5,0\n0.75,1\n")).values[:, 1].tolist() == [0.5, 0.75]
+
+
+def test_files_that_are_read_together_count_once(tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        np.save(tmp_path / f"{name}_logits.npy", Z)
+        np.save(tmp_path / f"{name}_labels.npy", Y)
+    every = sorted(tmp_path.iterdir())
+    assert together([str(path) for path in every]) == {
+        str(tmp_path / f"{name}_labels.npy"): [str(tmp_path / f"{name}_{part}.npy") for part in ("labels", "logits")]
+        for name in ("a", "b")
+    }
+    assert read(every).n == sum(part.n for part in scan(every)) == 4
+    assert evaluate_files(every).data["n"] == 4
+
+
+def test_a_file_is_named_once(tmp_path: Path) -> None:
+    path = csv(tmp_path, "confidence,correct\n0.9,1\n0.4,0\n")
+    (tmp_path / "other.csv").symlink_to(path)
+    for names in ([path, path], [path, tmp_path / "other.csv"], [path, tmp_path / "." / "a.csv"]):
+        with pytest.raises(InputError, match=r"is given twice; its rows would count twice"):
+            read(names)
+        with pytest.raises(InputError, match=r"is given twice"):
+            list(scan(names))

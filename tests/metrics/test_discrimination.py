@@ -6,6 +6,7 @@ from hypothesis import given
 
 import howsure as hs
 from generators import ANY, Rows, rows
+from howsure.metrics import discrimination
 from reference import selective
 
 
@@ -20,6 +21,17 @@ def test_auroc_counts_pairs(r: Rows) -> None:
 def test_aupr_is_the_definition(positive: str, method: str, tolerance: float, r: Rows) -> None:
     slow = selective.aupr(r.score, r.correct, positive, method)
     assert hs.aupr(r.tally(), positive, method) == pytest.approx(slow, abs=tolerance, nan_ok=True)
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 30, 1000])
+@pytest.mark.parametrize("distinct", [1, 2, 20, 10_000])
+@pytest.mark.parametrize("share", [0.0, 0.03, 0.4, 1.0])
+def test_aupr_of_right_answers_is_the_same_by_risks_and_by_rows(n: int, distinct: int, share: float) -> None:
+    rng = np.random.default_rng([n, distinct])
+    t = hs.tally(rng.integers(0, distinct, n), correct=rng.random(n) >= share)
+    by_rows = discrimination._precision_by_rows(t)
+    assert discrimination._precision_by_risks(t) == pytest.approx(by_rows, abs=1e-13, nan_ok=True)
+    assert np.isnan(by_rows) == (t.total == t.n)
 
 
 def test_aupr_by_hand() -> None:

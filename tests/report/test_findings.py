@@ -166,6 +166,34 @@ def test_a_score_that_does_not_rank(rng: np.random.Generator) -> None:
     assert "does_not_rank" in names(preds, score=rng.normal(size=2000))
 
 
+def texts(preds: Predictions) -> dict[str, str]:
+    return {f["name"]: f["text"] for f in evaluate(preds, ["max_prob"]).data["findings"]}
+
+
+@pytest.mark.parametrize(
+    ("n", "chance", "says"),
+    [
+        (5000, lambda c: 0.75 + 0 * c, "The score does not tell right from wrong"),
+        (5000, lambda c: 1.4 - c, "The score ranks the wrong way round"),
+        (120, lambda c: 0.68 + 0 * c, "These answers are too few, or too much alike, to see whether"),
+    ],
+)
+def test_what_is_said_of_a_score_depends_on_what_can_be_seen(n: int, chance: Any, says: str) -> None:
+    rng = np.random.default_rng(5)
+    c = rng.uniform(0.5, 1, n)
+    assert texts(drawn(c, chance(c), rng))["does_not_rank"].startswith(says)
+
+
+@pytest.mark.parametrize(
+    ("right", "says"),
+    [(np.ones(100), "no errors."), (np.zeros(100), "no right answers."), (np.arange(100) > 0, "too few errors.")],
+)
+def test_bins_without_errors_or_without_right_answers(right: Any, says: str) -> None:
+    found = texts(Predictions.from_confidence(np.linspace(0.5, 0.99, 100), right))
+    assert found["thin_bins"].endswith(says)
+    assert "mce_from_few" not in found  # no bin is full: there is nothing to hold the largest gap against
+
+
 def test_scores_that_are_no_probabilities_get_ranking_findings_only(rng: np.random.Generator) -> None:
     c = rng.uniform(0.5, 1, 2000)
     preds = drawn(c, c - 0.2, rng)
@@ -228,7 +256,15 @@ def said(preds: Predictions) -> list[str]:
 def test_verdict_of_sixty_right_answers_promises_nothing_of_one_in_a_hundred() -> None:
     worth, decides, _ = said(Predictions.from_confidence(np.full(60, 0.99), np.ones(60)))
     assert worth == "It was right 60 times of 60: 100.0 % (94.0 to 100.0)."
-    assert decides == "Let it decide only the surest 100.0 % (60): at most 5 in 100 of these are wrong, 95 % sure."
+    assert decides == "It may decide them all: at most 5 in 100 of these are wrong, 95 % sure."
+
+
+def test_verdict_of_one_answer_and_of_a_doubt() -> None:
+    worth, _, _ = said(Predictions.from_confidence([0.9], [1]))
+    assert worth == "It was right 1 time of 1: 100.0 % (2.5 to 100.0)."
+    *_, reads = said(Predictions.from_confidence([0.9, 0.8], [0, 0]))
+    assert reads.startswith("Its confidence may be off as a probability of being right (ECE 0.850, 0.250 by chance")
+    assert reads.endswith("p = 0.022); more labels would tell.")
 
 
 def test_verdict_says_how_many_labels_a_promise_would_take() -> None:

@@ -5,6 +5,7 @@ import pytest
 
 from howsure.tallies import packed as room
 from howsure.tallies.build import tally
+from howsure.tallies.counted import counted
 from howsure.tallies.packed import PackedTally, packed
 from howsure.tallies.rows import RowTally, count_rows
 
@@ -97,3 +98,19 @@ def test_pieces_and_running_sums_do_without_rows(digits: int, monkeypatch: pytes
         assert t.distinct == rows.distinct
         assert "rows" not in vars(t)
         np.testing.assert_array_equal(t.ends, rows.ends)
+
+
+@pytest.mark.parametrize("distinct", [1, 3, 40, 5000])
+@pytest.mark.parametrize("chunk", [4, 1 << 16])
+def test_tied_rows_are_those_of_more_than_one_sample(
+    distinct: int, chunk: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(room, "CHUNK", chunk)
+    for n in (1, 2, 7, 100):
+        score, wrong = RNG.integers(0, distinct, n) / 8192, RNG.random(n) < 0.3
+        rows = count_rows(score, wrong)
+        ends, many = np.cumsum(rows.count), rows.count > 1
+        for found in (tally(score, correct=~wrong), rows, counted(score, wrong)):
+            tie = found.tied()
+            for x, y in zip((tie.before, tie.after, tie.loss), (ends - rows.count, ends, rows.loss), strict=True):
+                np.testing.assert_array_equal(x, y[many])

@@ -129,3 +129,17 @@ def test_a_few_groups_that_hold_the_errors_lower_the_limit_of_an_accuracy() -> N
         hs.interval(hs.accuracy, hs.Outcomes(score, correct=right, group=g))[0] for g in (together, apart)
     )
     assert low < 0.79 < 0.88 < apart_low  # two groups of thirty are all wrong, and a third may not have been seen
+
+
+@pytest.mark.parametrize(("metric", "most"), [(hs.ece, 0.30), (hs.over_confidence, 0.29), (hs.debiased_ece, 0.65)])
+def test_a_few_groups_that_hold_the_errors_raise_the_limit_of_a_calibration_error(
+    metric: Callable[..., float], most: float
+) -> None:
+    """Design effects alone end at 0.29, 0.27 and 0.62: a third group as large as the first may not have been seen."""
+    right = np.arange(600) >= 45
+    together, apart = np.repeat(np.arange(30), [30, 15, *[20] * 27, 15]), np.arange(600) % 30
+    high, apart_high = (
+        hs.interval(metric, hs.Outcomes(np.linspace(0.9, 0.99, 600), correct=right, group=g))[1]
+        for g in (together, apart)
+    )
+    assert apart_high < most / 2 < most < high

@@ -759,6 +759,23 @@ def test_means_of_losses_of_all_classes(kind: str) -> None:
     assert bare.low < value < bare.high
 
 
+def test_the_surprise_that_was_not_seen_is_that_of_an_easy_sample() -> None:
+    """Four losses of 6 among 60 decide: an easy sample is taken to lose 4/60 of the mean, and another label more."""
+    loss, asked = np.repeat([0.001, 6.0], [56, 4]), list[float]()
+    case = Case.of(Outcomes(-loss, loss=loss))
+
+    def other(x: float) -> float:
+        asked.append(x)
+        return 3.0
+
+    with_it, without = (limits.limits_of(partial(mean_loss, other=o), case, HALF) for o in (other, lambda _: 0.0))
+    assert with_it is not None
+    assert without is not None
+    assert asked == pytest.approx([loss.mean() * loss.sum() ** 2 / (loss**2).sum() / 60])
+    assert with_it.low == without.low
+    assert with_it.high > without.high + 3 / 60
+
+
 def test_few_groups_of_equal_losses_are_few_degrees_of_freedom() -> None:
     """Four groups, all alike inside: Student's t with hardly more than none reaches further than rare surprises."""
     group = np.arange(40) // 10

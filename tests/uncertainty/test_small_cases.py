@@ -13,7 +13,7 @@ from tests.uncertainty.test_second_way import HALF, Z, made, slow_augrc, slow_au
 
 import howsure as hs
 from howsure import InputError, Outcomes, Predictions
-from howsure.uncertainty import claims, draws, intervals, limits, many, pairs, positive
+from howsure.uncertainty import claims, clusters, draws, intervals, limits, many, pairs, parts, positive
 from howsure.uncertainty.calibration import ece_limits, noise_floor, without_noise
 from howsure.uncertainty.case import Case, Linear
 from howsure.uncertainty.clusters import Few, Units, group_design
@@ -828,32 +828,121 @@ def test_the_few_that_decide(kind: str) -> None:
     w = WEIGHT / WEIGHT.mean() if kind == "weight" else np.ones(50)
     share = float((w * ~RIGHT).sum()) / 50
     if kind == "group":
-        size = [(~RIGHT - share)[g == GROUP].sum() / (1 - (g == GROUP).sum() / 50) * sqrt(7 / 8) for g in range(8)]
+        many = np.bincount(GROUP)
+        size = [(~RIGHT - share)[g == GROUP].sum() / (1 - many[g] / 50) * sqrt(7 / 8) for g in range(8)]
         squares = sum(s * s for s in size)
-        worse = rest = [max(0.0, s) for s in size]
+        worse = [max(0.0, s) for s in size]
+        largest = power(worse, 2) / sum(s * m for s, m in zip(worse, many, strict=True)) * max(many)
     else:
         squares = float((w**2 * (~RIGHT - share) ** 2).sum())
-        worse, rest = [(1 - share) * x for x in w[~RIGHT]], [(1 - share) * x for x in w]
-    power: Any = lambda sizes, i: sum(s**i for s in sizes)
-    deciding = power(worse, 2) ** 2 / power(worse, 4)
-    found = case.few(share)
-    assert found == pytest.approx(
-        (power(worse, 1), squares, deciding, power(rest, 3) / power(rest, 2), power(rest, 4) / power(rest, 2))
-    )
-    some = max(0.0, 1 - deciding / max(1.0, case.ranks.k))
-    mean, square = (
-        some * (one + every / (deciding + 1)) for one, every in ((found[3], found[0]), (found[4], found[1]))
-    )
+        worse, largest = [(1 - share) * x for x in w[~RIGHT]], (1 - share) * max(w)
+    decide, wrong = power(worse, 2) ** 2 / power(worse, 4), float((w * ~RIGHT).sum())
+    part = limits.wrong_share(case, share)
+    assert case.few(part) == pytest.approx((power(worse, 1), squares, decide, largest, wrong))
+    some = sqrt(max(0.0, 1 - decide / wrong))
+    mean = some * (largest + power(worse, 1) / (decide + 1))
+    square = some * (largest**2 + squares / (decide + 1))
     wider = stats.t.ppf(0.975, 7) / Z if kind == "group" else 1.0
     m, v = share + mean / 50, (squares * wider**2 + square) / 50**2
-    assert limits._few_decide(case, share, HALF) == pytest.approx(stats.gamma.ppf(0.975, m * m / v, scale=v / m))
+    found = limits._few_decide(case, part, share, HALF)
+    assert found == pytest.approx(stats.gamma.ppf(0.975, m * m / v, scale=v / m))
     low, high = hs.interval(hs.accuracy, o)
-    assert low <= 1 - limits._few_decide(case, share, HALF) + 1e-12
+    assert low <= 1 - found + 1e-12
     assert low < 1 - share < high
 
 
+def power(sizes: Any, i: int) -> float:
+    return sum(s**i for s in sizes)
+
+
 def test_where_nobody_is_wrong_nobody_decides() -> None:
-    none = Few.of(8.0, np.zeros(3), np.ones(3), np.ones(3), np.ones(3))
-    assert none == Few.of(8.0, np.ones(3), np.ones(3), np.zeros(3), np.ones(3)) == Few(0.0, 8.0, 0.0, 0.0, 0.0)
-    small = Few.of(1.0, np.array([0.1]), np.ones(1), np.array([0.2]), np.ones(1))
-    assert small == pytest.approx((0.1, 1.0, 1.0, 0.2, 0.04))
+    assert Few.of(8.0, np.zeros(3), np.ones(3), 0.5, 2.0) == Few(0.0, 8.0, 0.0, 0.5, 2.0)
+    assert Few.of(1.0, np.array([0.1]), np.array([2.0]), 0.2, 3.0) == pytest.approx((0.2, 1.0, 2.0, 0.2, 3.0))
+    right = Case.of(Outcomes(SCORE, correct=np.ones(50, dtype=bool), group=GROUP))
+    assert right.few(limits.wrong_share(right, 0.0)) == Few(0.0, 0.0, 0.0, 0.0, 0.0)
+
+
+def test_weights_of_groups_count_in_what_decides() -> None:
+    case = Case.of(Outcomes(SCORE, correct=RIGHT, group=GROUP, weight=WEIGHT))
+    w, wrong = WEIGHT / WEIGHT.mean(), (~RIGHT).astype(float)
+    share = float((w * wrong).mean())
+    found = case.few(limits.wrong_share(case, share))
+    alone = np.maximum(w * (wrong - share), 0.0)
+    assert found.alone == pytest.approx(power(alone, 2) ** 2 / power(alone, 4))
+    size = np.bincount(GROUP, w)
+    worse = np.maximum(clusters.unit_sums(wrong - share, case.units), 0.0)
+    assert found.largest == pytest.approx(power(worse, 2) / (worse @ size) * size.max())
+
+
+UPPER: list[Any] = [
+    hs.aurc,
+    hs.e_aurc,
+    hs.augrc,
+    hs.ece,
+    hs.aece,
+    hs.over_confidence,
+    hs.debiased_ece,
+    hs.rms_calibration_error,
+    hs.correctness_brier,
+    hs.correctness_nll,
+    partial(hs.risk_at_coverage, coverage=0.8),
+    partial(hs.ece, bins=hs.equal_range(4)),
+]
+
+
+@pytest.mark.parametrize("metric", UPPER)
+def test_upper_ends_with_groups_allow_for_the_few_that_decide(metric: Any) -> None:
+    case = Case.of(Outcomes(SCORE, correct=RIGHT, group=GROUP))
+    value = metric(case.tally)
+    part = parts.part_of(metric, case, value)
+    assert part is not None
+    few = limits._few_decide(case, part, value, HALF)
+    found = limits.limits_of(metric, case, HALF)
+    assert found is not None
+    top = {hs.augrc: 0.5, hs.correctness_nll: np.inf}.get(metric, 1.0)
+    assert found.high >= min(top, few) - 1e-12
+    assert found.high <= top
+
+
+@pytest.mark.parametrize(
+    "metric",
+    [
+        hs.ece,
+        hs.over_confidence,
+        hs.under_confidence,
+        partial(hs.aece, bins=hs.equal_range(7)),
+        partial(hs.rms_calibration_error, bins=hs.equal_range(7)),
+        hs.correctness_brier,
+        hs.correctness_nll,
+        hs.accuracy,
+    ],
+)
+def test_influences_are_the_slopes_of_their_numbers(metric: Any) -> None:
+    """A sample counts a little more: the number moves by its influence over n."""
+    case = Case.of(Outcomes(SCORE, correct=RIGHT, group=GROUP))
+    value = metric(case.tally)
+    part = parts.part_of(metric, case, value)
+    assert part is not None
+    for i in range(0, 50, 7):
+        heavier = np.ones(50)
+        heavier[i] += 1e-6
+        moved = (metric(Outcomes(SCORE, correct=RIGHT, weight=heavier).tally()) - value) / 1e-6 * 50
+        assert moved == pytest.approx(case.single(part)[i], abs=1e-3)
+
+
+def test_a_risk_at_a_coverage_is_moved_by_the_accepted() -> None:
+    case = Case.of(Outcomes(SCORE, correct=RIGHT, group=GROUP))
+    value = hs.risk_at_coverage(case.tally, coverage=0.6)
+    part = parts.part_of(partial(hs.risk_at_coverage, coverage=0.6), case, value)
+    assert part is not None
+    kept = np.sort(SCORE)[::-1][29] <= SCORE
+    assert case.single(part) == pytest.approx(kept * (~RIGHT - value) / 0.6, abs=1e-9)
+
+
+def test_a_number_that_is_better_the_higher_it_is_has_no_such_end() -> None:
+    case = Case.of(Outcomes(SCORE, correct=RIGHT, group=GROUP))
+    assert limits._of_groups(hs.auroc, case, hs.auroc(case.tally), HALF) == -np.inf
+    assert limits._of_groups(hs.signed_calibration_error, case, 0.1, HALF) == -np.inf
+    assert limits._of_groups(hs.optimal_aurc, case, 0.1, HALF) == -np.inf
+    alike = Case.of(Outcomes(SCORE, correct=RIGHT))
+    assert limits._of_groups(hs.ece, alike, 0.1, HALF) == -np.inf

@@ -33,7 +33,7 @@ from howsure.calibrators import (
 )
 from howsure.calibrators.labels import per_label
 from howsure.metrics import brier, correctness_brier, correctness_nll, nll
-from howsure.predictions import Predictions
+from howsure.predictions import Predictions, needs_predictions
 from howsure.predictions.outcomes import Outcomes
 from howsure.uncertainty.intervals import interval, paired_difference
 
@@ -166,6 +166,7 @@ def choose_calibrator(
     >>> choice.winner
     'temperature'
     """
+    needs_predictions(val, "choose_calibrator")
     metric = criterion or (correctness_nll if val.kind == "confidence" else nll)
     fits = {"none": Identity.fit} | dict(calibrators or contenders(val))
     fold = _folds(val, check.at_least(folds, 2, "folds"), seed)

@@ -11,7 +11,7 @@ from howsure.binning import equal_range
 from howsure.calibrators._classes import Map, answered, record, samples_of
 from howsure.calibrators._fitted import Fitted, needs_samples
 from howsure.calibrators._logits import probabilities
-from howsure.predictions import Predictions
+from howsure.predictions import Predictions, needs_predictions
 
 
 @frozen(eq=False)
@@ -45,6 +45,7 @@ class HistogramBinning:
         `floor` bounds the shares away from 0 and 1: a bin of c samples counts at least `floor` of them as the class and
         as another one. 0.5 is half a sample.
         """
+        needs_predictions(preds, "HistogramBinning.fit")
         check.at_least(bins, 1, "the number of bins")
         needs_samples(preds, "HistogramBinning")
         least, k = samples_of(preds, floor), preds.k or 0
@@ -59,6 +60,7 @@ class HistogramBinning:
 
     def __call__(self, preds: Predictions) -> Predictions:
         """The predictions as the bins answer, as probabilities."""
+        needs_predictions(preds, "HistogramBinning")
         preds.needs_vector("histogram binning")
         k, bins = self.share.shape
         answer: Map = lambda p: self.share.ravel()[_place(p, bins)]

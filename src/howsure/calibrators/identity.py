@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from howsure._core.frozen import frozen
 from howsure.calibrators._fitted import Fitted
-from howsure.predictions import Predictions
+from howsure.predictions import Predictions, needs_predictions
 
 
 @frozen
@@ -21,9 +21,11 @@ class Identity:
     @classmethod
     def fit(cls, preds: Predictions) -> Identity:
         """Nothing is learned, so nothing can go wrong."""
+        needs_predictions(preds, "Identity.fit")
         del preds
         return cls()
 
     def __call__(self, preds: Predictions) -> Predictions:
         """The predictions themselves."""
+        needs_predictions(preds, "Identity")
         return preds

@@ -10,7 +10,7 @@ from howsure._core.check import Floats, InputError, Ints
 from howsure._core.frozen import frozen
 from howsure.calibrators._classes import answered, asked, record, samples_of
 from howsure.calibrators._fitted import Fitted
-from howsure.predictions import Predictions
+from howsure.predictions import Predictions, needs_predictions
 from howsure.tallies.build import tally
 from howsure.tallies.pooling import pooled
 from howsure.tallies.tally import Counts, Tally
@@ -56,6 +56,7 @@ class Isotonic:
         `floor` bounds the two end steps away from 0 and 1, where a single new sample may cost an infinite loss: a step
         of c samples counts at least `floor` of them as right and as wrong. 0.5 is half a sample.
         """
+        needs_predictions(preds, "Isotonic.fit")
         least = samples_of(preds, floor)
         given, came = asked(preds, "Isotonic")
         steps = [_steps(tally(p, correct=came == j, weight=preds.weight), least) for j, p in enumerate(given)]
@@ -71,6 +72,7 @@ class Isotonic:
 
     def __call__(self, preds: Predictions) -> Predictions:
         """The predictions through the maps, as probabilities or as a confidence."""
+        needs_predictions(preds, "Isotonic")
         k = None if self.top_label else len(self.start) - 1
         return answered(preds, k, self.fitted, "Isotonic", self._mapped)
 

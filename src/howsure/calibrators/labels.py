@@ -13,7 +13,7 @@ from howsure._core.frozen import frozen
 from howsure.calibrators._fitted import Calibrator, Fitted
 from howsure.calibrators.identity import Identity
 from howsure.calibrators.logistic import Platt
-from howsure.predictions import Predictions
+from howsure.predictions import Predictions, needs_predictions
 
 
 @frozen
@@ -40,6 +40,7 @@ class PerLabel:
     @classmethod
     def fit(cls, preds: Predictions, method: Callable[[Predictions], Calibrator] = Platt.fit) -> PerLabel:
         """Fit `method`, such as `Isotonic.fit`, on every label by itself."""
+        needs_predictions(preds, "PerLabel.fit")
         layout = preds.needs_labels("PerLabel")
         parts: list[Calibrator] = []
         left: list[str] = []
@@ -59,6 +60,7 @@ class PerLabel:
 
     def __call__(self, preds: Predictions) -> Predictions:
         """The predictions with the rows of each label calibrated."""
+        needs_predictions(preds, "PerLabel")
         layout = preds.needs_labels("PerLabel")
         if layout.names != self.names:
             raise InputError(f"this calibrator was fitted for the labels {', '.join(self.names[:20])}.")

@@ -15,7 +15,7 @@ from howsure.calibrators._fitted import Fitted, needs_samples, same_classes, sha
 from howsure.calibrators._logits import finite, members, single, softmax
 from howsure.calibrators._softmax import EXACT, LARGE, Diagonal, Full, Samples, measured, scores
 from howsure.calibrators.temperature import Temperature
-from howsure.predictions import Predictions
+from howsure.predictions import Predictions, needs_predictions
 from howsure.predictions.columns import chunks
 
 ENOUGH = 4096  # samples that show a temperature to start from
@@ -53,6 +53,7 @@ class VectorScaling:
 
         From `start` it needs fewer steps to the same minimum.
         """
+        needs_predictions(preds, "VectorScaling.fit")
         price = _priced(preds, "VectorScaling", l2)
         data = _samples(preds)
         found = _fit_diagonal(data, preds, price, _stacked(start, preds))
@@ -61,6 +62,7 @@ class VectorScaling:
 
     def __call__(self, preds: Predictions) -> Predictions:
         """The predictions with scaled logits; probabilities stay probabilities."""
+        needs_predictions(preds, "VectorScaling")
         preds.needs_vector("vector scaling")
         same_classes(preds, len(self.weight), self.fitted, "VectorScaling")
         _same_kind(preds, self.fitted, "VectorScaling")
@@ -103,6 +105,7 @@ class MatrixScaling:
 
         From `start` it needs fewer steps to the same minimum.
         """
+        needs_predictions(preds, "MatrixScaling.fit")
         price = _priced(preds, "MatrixScaling", l2, off_diagonal, intercept)
         data = _samples(preds)
         found = _fit_full(data, preds, price, _stacked(start, preds))
@@ -111,6 +114,7 @@ class MatrixScaling:
 
     def __call__(self, preds: Predictions) -> Predictions:
         """The predictions with mapped logits; probabilities stay probabilities."""
+        needs_predictions(preds, "MatrixScaling")
         preds.needs_vector("matrix scaling")
         same_classes(preds, len(self.weight), self.fitted, "MatrixScaling")
         _same_kind(preds, self.fitted, "MatrixScaling")
@@ -149,6 +153,7 @@ class Dirichlet:
         start: Dirichlet | None = None,
     ) -> Dirichlet:
         """Maximum likelihood with the penalties and the `start` of `MatrixScaling`."""
+        needs_predictions(preds, "Dirichlet.fit")
         price = _priced(preds, "Dirichlet", l2, off_diagonal, intercept)
         data = _samples(preds, log_probs=True)
         found = _fit_full(data, preds, price, _stacked(start, preds))
@@ -157,6 +162,7 @@ class Dirichlet:
 
     def __call__(self, preds: Predictions) -> Predictions:
         """The mapped predictions; probabilities stay probabilities."""
+        needs_predictions(preds, "Dirichlet")
         preds.needs_vector("Dirichlet calibration")
         same_classes(preds, len(self.weight), self.fitted, "Dirichlet")
         return _affine(preds, self.weight, self.intercept, log_probs=True)

@@ -13,7 +13,7 @@ from howsure._core.frozen import frozen
 from howsure.calibrators._classes import Map, answered, asked, record
 from howsure.calibrators._fitted import Fitted, shares
 from howsure.calibrators._logits import SMALLEST
-from howsure.predictions import Predictions
+from howsure.predictions import Predictions, needs_predictions
 from howsure.predictions.columns import chunks
 
 STEPS, GOAL = 100, 1e-9
@@ -49,6 +49,7 @@ class Platt:
     @classmethod
     def fit(cls, preds: Predictions, *, start: Platt | None = None) -> Platt:
         """Newton's method for all classes at once; from `start` it needs fewer steps to the same curves."""
+        needs_predictions(preds, "Platt.fit")
         begin = None if start is None else np.stack((start.slope, start.intercept), axis=1)
         found = _curves(preds, "Platt", _log_odds, np.array([1.0, 0.0]) if begin is None else begin)
         made = cls(found[:, 0].copy(), found[:, 1].copy(), preds.kind == "confidence")
@@ -56,6 +57,7 @@ class Platt:
 
     def __call__(self, preds: Predictions) -> Predictions:
         """The predictions through the curves, as probabilities or as a confidence."""
+        needs_predictions(preds, "Platt")
         answer: Map = lambda p: _expit(self.slope[:, None] * _log_odds(p)[0] + self.intercept[:, None])
         return answered(preds, None if self.top_label else len(self.slope), self.fitted, "Platt", answer)
 
@@ -91,6 +93,7 @@ class Beta:
 
         From `start` it needs fewer steps to the same maps.
         """
+        needs_predictions(preds, "Beta.fit")
         begin = None if start is None else np.stack((start.a, start.b, start.c), axis=1)
         found = _curves(preds, "Beta", _logs, np.array([1.0, 1.0, 0.0]) if begin is None else begin)
         a, b, c = (column.copy() for column in found.T)
@@ -99,6 +102,7 @@ class Beta:
 
     def __call__(self, preds: Predictions) -> Predictions:
         """The predictions through the maps, as probabilities or as a confidence."""
+        needs_predictions(preds, "Beta")
 
         def answer(p: Floats) -> Floats:
             log_p, minus_log_q = _logs(p)

@@ -16,7 +16,7 @@ from howsure._core.frozen import frozen
 from howsure.calibrators._fitted import Fitted, needs_classes, same_classes, with_values
 from howsure.calibrators._logits import as_logits, members
 from howsure.calibrators._slope import averaged, least, per_pass
-from howsure.predictions import Predictions
+from howsure.predictions import Predictions, needs_predictions
 from howsure.predictions.columns import chunks, log_softmax
 
 FIRST = 2_000  # samples for a first guess; the whole set then needs two or three passes
@@ -70,6 +70,7 @@ class Temperature:
         `fitted.status` is "interior"; "lower" or "upper" where the likelihood still grows at that bound (all answers
         right; answers worse than chance); "flat" where all logits of each row are equal, with T = 1; or "grid".
         """
+        needs_predictions(preds, "Temperature.fit")
         needs_classes(preds, "Temperature")
         found = _search(_possible(preds), objective, grid, bounds)
         _warn_of_flips(preds, found.temperature)
@@ -77,6 +78,7 @@ class Temperature:
 
     def __call__(self, preds: Predictions) -> Predictions:
         """The predictions at this temperature: logits stay logits, probabilities stay probabilities."""
+        needs_predictions(preds, "Temperature")
         preds.needs_vector("temperature")
         same_classes(preds, self.fitted and self.fitted.k, self.fitted, "Temperature")
         values = _scaled(members(preds), preds.kind, self.temperature)

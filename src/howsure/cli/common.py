@@ -13,7 +13,7 @@ import click
 
 from howsure._core.check import InputError
 from howsure._core.stages import hearer
-from howsure._core.text import printable, printable_lines
+from howsure._core.text import printable, printable_lines, shortened
 
 if TYPE_CHECKING:
     from howsure.predictions import Predictions
@@ -23,6 +23,7 @@ LOG_OPTIONS = ("format", "percent", "no_answer", "drop_outside")
 MANY_OPTIONS = ("multilabel", "sums_to_one")
 DEFAULTS = {"no_answer": "apart"}  # options that are not given have this value
 TRIM_THRESHOLD, MMAP_THRESHOLD, LARGEST = -1, -3, 1 << 25  # of mallopt(3); the largest threshold it takes
+COLUMNS, NAME = 12, 60  # columns of a sentence, letters of each
 WIDTH = 110  # of what is printed into a file or a pipe
 FILES = click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE...")
 
@@ -38,7 +39,7 @@ def reading(f: F) -> F:
             "names",
             multiple=True,
             metavar="WHAT=NAME",
-            help="Where the file calls something differently, e.g. --name labels=target.",
+            help="What the file calls differently: --name labels=target --name probs=cat,dog (or 'probs=p_*').",
         ),
         click.option("--format", "format", metavar="TOOL", help="The tool that wrote a log (lm-eval, inspect, ...)."),
         click.option("--percent", is_flag=True, help="The confidence is in percent."),
@@ -98,6 +99,7 @@ def read_files(
     names: Sequence[str],
     *,
     told: bool = True,
+    labelled: bool = True,
     **log: Any,
 ) -> Predictions:
     """The files as one set of predictions; what kind of log a file is, is said on standard error."""
@@ -108,7 +110,27 @@ def read_files(
     quiet = not told or (context is not None and bool(context.params.get("quiet")))
     tell: Callable[[str], None] = lambda line: note(f"howsure: {line}", quiet)
     with working(f"reading {', '.join(Path(f).name for f in files)}"):
-        return read(list(files), split=split, mc=mc, renormalise=renormalise, names=name_table(names), tell=tell, **log)
+        table = name_table(names)
+        preds = read(list(files), split=split, mc=mc, renormalise=renormalise, names=table, tell=tell, **log)
+    if labelled and preds.kind != "confidence" and preds.known_labels is None:
+        raise _no_labels(preds, Path(files[0]), set(table.values()))
+    return preds
+
+
+def _no_labels(preds: Predictions, path: Path, named: set[str]) -> InputError:
+    """What to do with a file that does not say what is right: name the column that does, or do without."""
+    from howsure.formats.files import label_columns
+
+    n = preds.n if preds.layout is None else preds.n // preds.layout.size
+    free = [name for name in label_columns(path, preds.k or 2, n) if name not in named]
+    shown = [repr(shortened(name, NAME)) for name in free[:COLUMNS]]
+    listed = " or ".join(filter(None, (", ".join(shown[:-1]), *shown[-1:])))
+    return InputError(
+        path.name,
+        got="has no labels",
+        need=f"if {listed} holds them, say --name labels=…" if free else "add an array or a column of labels",
+        hint="Without labels howsure monitor REFERENCE NEW estimates the accuracy",
+    )
 
 
 def reuse_memory() -> None:

@@ -75,8 +75,10 @@ def command(
       howsure compare answers.csv            every confidence of a log of language-model answers
     """
     from howsure.cli.evaluate import writer
+    from howsure.formats.location import together
     from howsure.report.comparison import compare
 
+    files = list(together(files))
     targets = [*out, *([html] if html else [])]
     for target in targets:
         writer(target)
@@ -88,7 +90,7 @@ def command(
         given, scores, common = _each(files[0], list(confidences), **more), (), True
     else:
         given = _scores(files, scores, read) if len(files) == 1 else {_name(f, files): read(f) for f in files}
-    settings: dict[str, Any] = {**_further(read, **extra), "common": common, "level": level, "seed": seed}
+    settings: dict[str, Any] = {**_further(read, more, **extra), "common": common, "level": level, "seed": seed}
     score = scores[0] if scores else "max_prob"
     with working("comparing"):
         found = compare(given, score=score, by=_column(files[0], by, **more), command=command_line(), **settings)
@@ -121,13 +123,15 @@ def _column(path: str, by: str | None, names: Sequence[str], **how: Any) -> Any:
     return preds.group if preds.ids is None else dict(zip(preds.ids.tolist(), preds.group.tolist(), strict=True))
 
 
-def _further(read: Reader, costs: Any, cost_name: str, shifts: Any, outsides: Any) -> dict[str, Any]:
+def _further(
+    read: Reader, how: dict[str, Any], costs: Any, cost_name: str, shifts: Any, outsides: Any
+) -> dict[str, Any]:
     """What else is known of the models: cost, shifted sets, sets from outside."""
     return {
         "cost": {who: _number(text) for who, text in _table(costs, "--cost")} or None,
         "cost_name": cost_name,
         "shifted": _sets(shifts, "--shift", read),
-        "outside": _sets(outsides, "--outside", read),
+        "outside": _sets(outsides, "--outside", lambda path: read_files([path], labelled=False, **how)),
     }
 
 

@@ -75,7 +75,7 @@ def command(
     targets = [*out, *([html] if html else [])]
     for target in targets:
         writer(target)
-    past = read_files([reference], **how)
+    past = read_files([reference], labelled=False, **how)
     months, slices, sources = _months(files, by, month, chunk, how)
     known = None if labels is None else _came(labels, on, name_table(how["names"]).get("labels"))
     with working("comparing"):
@@ -162,11 +162,11 @@ def _months(
     files: Sequence[str], by: str | None, month: str | None, chunk: int | None, how: Mapping[str, Any]
 ) -> tuple[dict[str, Predictions], dict[str, Any] | None, dict[str, list[str]]]:
     """The new data by month, the column to slice by, and the files, all by the month's name."""
+    from howsure.formats.location import together
+
+    files = list(together(files))
     if (month is not None or chunk is not None) and len(files) > 1:
         raise InputError("--month and --chunk cut one file into months; several files are months already.")
-    twice = next((f for i, f in enumerate(files) if f in files[:i]), None)
-    if twice is not None:
-        raise InputError(f"{twice} is given twice; each month is one file.")
     read = {_name(f, files): _unlabelled(f, how) for f in files}
     cut = by is not None or month is not None or chunk is not None
     rows = {_name(f, files): _Rows.of(f, read[_name(f, files)], how) for f in files if cut}
@@ -226,7 +226,7 @@ def _unlabelled(path: str, how: Mapping[str, Any]) -> Predictions:
         n for n in how["names"] if n.partition("=")[0] not in ("labels", "correct") or n.partition("=")[2] in there
     ]
     rest = {key: value for key, value in how.items() if key != "names"}
-    return read_files([path], names=names, **rest)
+    return read_files([path], names=names, labelled=False, **rest)
 
 
 def _came(path: str, on: str, label: str | None) -> dict[str, str]:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from howsure._core import check
 from howsure._core.check import Array, Floats, InputError
 from howsure.curves.curve import Curve
-from howsure.predictions import Predictions
+from howsure.predictions import Predictions, needs_predictions
 from howsure.scores.softmax import normalised_entropy
 from howsure.tallies.build import tally
 from howsure.tallies.sets import SetTally
@@ -119,6 +119,7 @@ def rejection(preds: Predictions, thresholds: ArrayLike | None = None) -> Curve:
     >>> c.y, c.weight
     (array([0. , 0.5]), array([1., 2.]))
     """
+    needs_predictions(preds, "rejection")
     t = tally(-normalised_entropy(preds), correct=preds.correct, weight=preds.weight)
     c = risk_coverage(t)
     labels = ("largest normalised entropy kept", "error of the kept")

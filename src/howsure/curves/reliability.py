@@ -8,7 +8,7 @@ from howsure._core.check import Floats, Ints
 from howsure._core.frozen import frozen
 from howsure.binning import Binning, cuts_of, equal_range, sums_in
 from howsure.curves.curve import Curve
-from howsure.predictions import Predictions
+from howsure.predictions import Predictions, needs_predictions
 from howsure.scores.softmax import normalised_entropy
 from howsure.tallies.build import tally
 from howsure.tallies.tally import Tally, needs_claims
@@ -106,5 +106,6 @@ def uncertainty_reliability(preds: Predictions, bins: int = 15) -> Curve:
     >>> uncertainty_reliability(Predictions.from_probs([[0.5, 0.5]], [1])).y
     array([1.])
     """
+    needs_predictions(preds, "uncertainty_reliability")
     c = reliability(uncertain_tally(preds), equal_range(bins))
     return Curve(c.x, c.y, c.weight, c.threshold, labels=("normalised entropy", "error"))

@@ -17,6 +17,7 @@ from howsure.formats.contents import Cells, Contents, Report, refuse
 from howsure.formats.names import (
     ATTRIBUTE,
     NUMBERS,
+    VECTORS,
     Plan,
     Wanted,
     attributes,
@@ -30,7 +31,6 @@ from howsure.formats.names import (
 from howsure.predictions.unanswered import Unanswered
 
 GAPS = 20  # columns with empty values until a table is given up
-VECTORS = ("logits", "probs", "logprobs", "mc_logits", "mc_probs")
 TYPED: dict[str, Callable[[Column], Array]] = {
     "confidence": cells.confidences,
     "logprob": cells.numbers,

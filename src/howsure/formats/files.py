@@ -15,15 +15,16 @@ from howsure._core import check
 from howsure._core.atomic import replacing
 from howsure._core.check import Array, InputError
 from howsure._core.paths import existing
-from howsure.formats import answers, arrow, assembly, logs, npy
+from howsure.formats import answers, arrow, assembly, likely, logs, npy
 from howsure.formats.assembly import assembled
 from howsure.formats.catalogue import format_of, found, suffix_of
 from howsure.formats.contents import Contents, Entry, Report, in_memory, refuse
 from howsure.formats.fields import Fields, cells_of, fields, of_file, of_runs
+from howsure.formats.location import together
 from howsure.formats.logs import columns
-from howsure.formats.names import ATTRIBUTE, Names, NoAnswer, Wanted, kind, plan
+from howsure.formats.names import ATTRIBUTE, Names, NoAnswer, Wanted, kind, parts_of, plan
 from howsure.formats.names import attributes as further
-from howsure.predictions import ROW_SUM_TOLERANCE, Layout, Predictions
+from howsure.predictions import ROW_SUM_TOLERANCE, Layout, Predictions, needs_predictions
 from howsure.predictions.layout import case_ids
 
 PathLike: TypeAlias = str | os.PathLike[str]
@@ -94,8 +95,20 @@ def read(
 
 def column_names(path: PathLike) -> list[str]:
     """The names of the columns or arrays of a file."""
-    where = found(Path(path))
-    return list(next(iter(where[0].read(where[1], 1))).entries)
+    return list(_beginning(path, 1).entries)
+
+
+def label_columns(path: PathLike, k: int, n: int) -> list[str]:
+    """The columns or arrays that play no part and may hold the labels of n samples of k classes."""
+    first = _beginning(path, likely.ROWS)
+    known = parts_of(first)
+    return [name for name in likely.may_be_labels(first, k, n) if name not in known]
+
+
+def _beginning(path: PathLike, rows: int) -> Contents:
+    """The first rows of a file, or all of it where it cannot be read in parts."""
+    module, file = found(Path(path))
+    return next(iter(module.read(file, rows)))
 
 
 def read_column(paths: PathLike | Iterable[PathLike], name: str) -> list[str]:
@@ -215,7 +228,7 @@ def _listed(paths: PathLike | Iterable[PathLike]) -> list[Path]:
     listed = [Path(paths)] if isinstance(paths, str | os.PathLike) else [Path(p) for p in paths]
     if not listed:
         raise InputError("no file is given", hint="name at least one")
-    return listed
+    return [Path(head) for head in together([str(path) for path in listed])]
 
 
 def _slices(contents: Contents, wanted: Wanted, rows: int) -> Iterator[Contents]:
@@ -256,6 +269,7 @@ def write(preds: Predictions, path: str | os.PathLike[str]) -> None:
     >>> read(path)
     <Predictions: n=1, k=2, probs, accuracy 1>
     """
+    needs_predictions(preds, "write")
     target = Path(path)
     module = format_of(target)
     if module is npy:  # several files, each with a temporary name of its own

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import field
 from itertools import islice
 from pathlib import Path
@@ -12,14 +12,16 @@ from typing import Literal, TypeAlias
 from howsure._core.check import InputError
 from howsure._core.frozen import frozen
 from howsure.formats.contents import Contents
+from howsure.formats.likely import proposal
 from howsure.predictions.naming import ALIASES, MANY_LABELS, NUMBERED
 
 Plan: TypeAlias = dict[str, tuple[str, ...]]  # part → names of the entries that play it
 Names: TypeAlias = Mapping[str, str | Sequence[str]]  # part → names that the caller gave
 
 SAMPLES = ("mc_logits", "mc_probs")
+VECTORS = ("logits", "probs", "logprobs", *SAMPLES)  # parts with a number for each class
 VALUES = ("logits", "probs", "logprobs", "confidence", "logprob", "samples")
-NUMBERS = ("logits", "probs", "logprobs", *SAMPLES, "confidence", "logprob", "weight", "correct", "grade", "loss")
+NUMBERS = (*VECTORS, "confidence", "logprob", "weight", "correct", "grade", "loss")
 CLASSES = "classes"  # among names: what the classes are called, in their order
 PARTS = (*ALIASES, *SAMPLES, CLASSES)
 NoAnswer: TypeAlias = Literal["apart", "wrong"]
@@ -32,6 +34,7 @@ UNLABELLED = (
     "images",
     "split",
 )  # what a decision needs: nothing that tells the truth
+BETWEEN = "_-. :/"  # between what columns have in common and the name of a class
 ATTRIBUTE = "attribute "  # before the name of a further column
 MANY = 1000  # names among which a similar one is looked for
 _BY_ALIAS = {alias: (part, rank) for part, aliases in ALIASES.items() for rank, alias in enumerate(aliases)}
@@ -97,9 +100,26 @@ def parts_of(contents: Contents) -> dict[str, str]:
 def plays(name: str, wanted: Wanted) -> bool:
     """Whether a column of a table plays a part."""
     plain = name.strip().lower()
-    given = (n for names in wanted.names.values() for n in ((names,) if isinstance(names, str) else names))
+    given = any(name in columns_named(names, (name,)) for names in wanted.names.values())
     of_many = wanted.multilabel and plain.startswith(MANY_LABELS)
-    return _table_part(plain) is not None or plain.startswith(tuple(NUMBERED)) or of_many or name in given
+    return _table_part(plain) is not None or plain.startswith(tuple(NUMBERED)) or of_many or given
+
+
+def columns_named(names: str | Sequence[str], there: Collection[str]) -> tuple[str, ...]:
+    """The columns that a caller names: one, several with commas between, or with a star all that begin alike.
+
+    >>> columns_named("cat, dog", ["cat", "dog", "a,b"]), columns_named("p_*", ["p_cat", "id", "p_dog"])
+    (('cat', 'dog'), ('p_cat', 'p_dog'))
+    >>> columns_named("a,b", ["cat", "dog", "a,b"])
+    ('a,b',)
+    """
+    if not isinstance(names, str):
+        return tuple(names)
+    if names in there:
+        return (names,)
+    if names.endswith("*"):
+        return tuple(name for name in there if name.startswith(names[:-1]))
+    return tuple(part.strip() for part in names.split(",") if part.strip())
 
 
 def holds_numbers(name: str) -> bool:
@@ -210,12 +230,24 @@ def given_classes(wanted: Wanted) -> tuple[str, ...] | None:
 
 
 def class_names(names: tuple[str, ...]) -> tuple[str, ...] | None:
-    """The classes that columns such as `prob_cat` name; None where they are numbered."""
-    prefix = next((p for p in NUMBERED if names[0].strip().lower().startswith(p)), None)
-    if prefix is None or len(names) < 2:
+    """The classes that columns name, such as `prob_cat`, or `cat` itself; None where they are numbered.
+
+    >>> class_names(("prob_cat", "prob_dog")), class_names(("p.no", "p.yes")), class_names(("x1", "x2"))
+    (('cat', 'dog'), ('no', 'yes'), ('x1', 'x2'))
+    """
+    if len(names) < 2:
         return None
-    ends = tuple(n.strip()[len(prefix) :] for n in names)
-    return None if all(e.isdigit() for e in ends) else ends
+    plain = [n.strip() for n in names]
+    known = next((p for p in NUMBERED if plain[0].lower().startswith(p)), None)
+    start = len(known) if known else _common(plain)
+    ends = tuple(n[start:] for n in plain)
+    return None if all(e.isdigit() for e in ends) else ends if all(ends) else tuple(plain)
+
+
+def _common(names: Sequence[str]) -> int:
+    """How many letters all names begin with, up to the last sign between words."""
+    same = next((i for i, letters in enumerate(zip(*names, strict=False)) if len(set(letters)) > 1), 0)
+    return max(names[0].rfind(sign, 0, same) for sign in BETWEEN) + 1
 
 
 def _shared(by_split: dict[str, Plan]) -> Plan:
@@ -265,11 +297,21 @@ def _given(contents: Contents, wanted: Wanted) -> Plan:
             raise InputError("names", got=f"has {part!r}", need=need, hint=_meant(part, PARTS))
         if part == CLASSES:
             continue
-        names = (value,) if isinstance(value, str) else tuple(value)
-        out[part] = tuple(_present(name, contents, wanted.split) for name in names)
-        if not names:
-            raise InputError("names", got=f"gives nothing for {part!r}", hint="leave it out or name a column")
+        out[part] = _columns_of(part, value, contents, wanted)
     return out
+
+
+def _columns_of(part: str, value: str | Sequence[str], contents: Contents, wanted: Wanted) -> tuple[str, ...]:
+    names = tuple(_present(name, contents, wanted.split) for name in columns_named(value, contents.entries))
+    if not names and isinstance(value, str) and value.endswith("*"):
+        raise InputError(contents.path.name, got=f"has nothing that begins with {value[:-1]!r}", need=_there(contents))
+    if not names:
+        raise InputError("names", got=f"gives nothing for {part!r}", hint="leave it out or name a column")
+    many = part in VECTORS or (part == "labels" and wanted.multilabel)
+    if len(names) > 1 and not many:
+        got = f"gives {len(names):,} columns for {part!r}"
+        raise InputError("names", got=got, need=f"one is needed; several go with {', '.join(VECTORS)}")
+    return _in_order(list(names), value[:-1], contents) if isinstance(value, str) and value.endswith("*") else names
 
 
 def _present(name: str, contents: Contents, split: str | None) -> str:
@@ -283,9 +325,12 @@ def _present(name: str, contents: Contents, split: str | None) -> str:
 
 def _nothing(contents: Contents, split: str) -> InputError:
     wanted = "logit_0…, prob_0… or confidence" if contents.table else "logits, probs or confidence"
+    got = f"has no {wanted}{_of(split)} ({_there(contents)})"
+    if likely := proposal(contents):
+        return InputError(contents.path.name, got=got, hint=likely)
     return InputError(
         contents.path.name,
-        got=f"has no {wanted}{_of(split)} ({_there(contents)})",
+        got=got,
         need="rename one, or say which is which with names={'probs': '…'} (--name probs=…)",
         hint=next(filter(None, (_meant(want, contents.entries) for want in VALUES)), ""),
     )

@@ -16,7 +16,7 @@ from howsure.curves import Curve, bin_table
 from howsure.metrics.discrimination import auroc
 from howsure.metrics.facts import metric
 from howsure.metrics.mean_loss import accuracy
-from howsure.predictions import Outcomes, Predictions
+from howsure.predictions import Outcomes, Predictions, needs_predictions
 from howsure.tallies.tally import Tally, is_tally
 
 
@@ -26,6 +26,7 @@ def positive_class(preds: Predictions, positive: str | int | None = None) -> int
     >>> positive_class(Predictions.from_probs([[0.9, 0.1]], [0], class_names=["healthy", "ill"]), "ill")
     1
     """
+    needs_predictions(preds, "positive_class")
     k = preds.needs_vector("a positive class")
     if positive is None:
         if k != 2:
@@ -51,6 +52,7 @@ def positive_tally(preds: Predictions, positive: str | int | None = None) -> Tal
     >>> positive_tally(Predictions.from_probs([0.9, 0.2], [1, 0]))
     <Tally: n=2, wrong=1, 2 distinct scores>
     """
+    needs_predictions(preds, "positive_tally")
     return positive_outcomes(preds, positive).tally()
 
 
@@ -65,6 +67,7 @@ def positive_outcomes(preds: Predictions, positive: str | int | None = None) -> 
     >>> positive_outcomes(Predictions.from_probs([0.9, 0.2], [1, 0])).correct
     array([ True, False])
     """
+    needs_predictions(preds, "positive_outcomes")
     c = positive_class(preds, positive)
     return Outcomes.of(preds, preds.probs[:, c], correct=preds.labels == c)
 
@@ -86,6 +89,7 @@ def class_auroc(preds: Predictions, positive: str | int | None = None) -> float:
     >>> class_auroc(Predictions.from_probs([0.9, 0.4, 0.3, 0.2], [1, 0, 1, 0]))
     0.75
     """
+    needs_predictions(preds, "class_auroc")
     return auroc(positive_tally(preds, positive))
 
 
@@ -133,6 +137,7 @@ def sensitivity(preds: Predictions, threshold: float, positive: str | int | None
     >>> sensitivity(Predictions.from_probs([0.9, 0.4, 0.3, 0.2], [1, 0, 1, 0]), 0.5)
     0.5
     """
+    needs_predictions(preds, "sensitivity")
     return _called_right(preds, threshold, positive, "positive")
 
 
@@ -145,6 +150,7 @@ def specificity(preds: Predictions, threshold: float, positive: str | int | None
     >>> specificity(Predictions.from_probs([0.9, 0.4, 0.3, 0.2], [1, 0, 1, 0]), 0.5)
     1.0
     """
+    needs_predictions(preds, "specificity")
     return _called_right(preds, threshold, positive, "negative")
 
 
@@ -157,6 +163,7 @@ def ppv(preds: Predictions, threshold: float, positive: str | int | None = None)
     >>> ppv(Predictions.from_probs([0.9, 0.4, 0.3, 0.2], [1, 0, 1, 0]), 0.35)
     0.5
     """
+    needs_predictions(preds, "ppv")
     return _called_right(preds, threshold, positive, "called")
 
 
@@ -169,6 +176,7 @@ def npv(preds: Predictions, threshold: float, positive: str | int | None = None)
     >>> round(npv(Predictions.from_probs([0.9, 0.4, 0.3, 0.2], [1, 0, 1, 0]), 0.5), 3)
     0.667
     """
+    needs_predictions(preds, "npv")
     return _called_right(preds, threshold, positive, "cleared")
 
 
@@ -212,6 +220,7 @@ def brier_decomposition(preds: Predictions | Tally, bins: Binning = equal_size(1
     """
     if is_tally(preds):
         return _brier_parts(preds, bins)
+    needs_predictions(preds, "brier_decomposition")
     k = preds.needs_vector("brier_decomposition")
     parts = [_brier_parts(positive_tally(preds, c), bins) for c in ([1] if k == 2 else range(k))]
     return BrierParts(*(sum(values) for values in zip(*parts, strict=True)))

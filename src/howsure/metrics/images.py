@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from howsure.metrics.facts import metric
 from howsure.metrics.mean_loss import mean_loss
 from howsure.metrics.risk_coverage import aurc
-from howsure.predictions import Outcomes, Predictions
+from howsure.predictions import Outcomes, Predictions, needs_predictions
 from howsure.tallies.tally import Tally
 
 
@@ -36,6 +36,7 @@ def dice_loss(preds: Predictions, classes: Sequence[int] | None = None) -> float
     >>> dice_loss(Predictions.from_probs(p, [0, 1, 0, 1], group=["a", "a", "b", "b"]))
     0.5
     """
+    needs_predictions(preds, "dice_loss")
     return mean_loss(_images(preds, classes).tally())
 
 
@@ -50,6 +51,7 @@ def image_aurc(preds: Predictions, classes: Sequence[int] | None = None) -> floa
     >>> image_aurc(Predictions.from_probs(p, [0, 1, 0, 1], group=["a", "a", "b", "b"]))
     0.25
     """
+    needs_predictions(preds, "image_aurc")
     return aurc(_images(preds, classes).tally())
 
 

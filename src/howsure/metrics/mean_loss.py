@@ -12,7 +12,7 @@ from howsure import losses
 from howsure._core.check import Floats, InputError
 from howsure._core.exact import mean
 from howsure.metrics.facts import metric
-from howsure.predictions import Predictions
+from howsure.predictions import Predictions, needs_predictions
 from howsure.predictions.outcomes import Outcomes
 from howsure.tallies.tally import Blocks, Counts, Tally, is_tally, needs_zero_one
 
@@ -87,6 +87,7 @@ def accuracy(preds: Predictions | Tally) -> float:
     if is_tally(preds):
         needs_zero_one(preds, "accuracy")
         return float((preds.n - preds.total) / preds.n)
+    needs_predictions(preds, "accuracy")
     return _mean(preds.correct.astype(np.float64), preds)
 
 
@@ -99,6 +100,7 @@ def top_k_accuracy(preds: Predictions, k: int = 5) -> float:
     >>> top_k_accuracy(Predictions.from_probs([[0.5, 0.3, 0.2]], [1]), 2)
     1.0
     """
+    needs_predictions(preds, "top_k_accuracy")
     return 1.0 - _mean(losses.top_k(k)(preds), preds)
 
 
@@ -121,6 +123,7 @@ def nll(preds: Predictions, eps: float | None = None) -> float:
     >>> round(nll(Predictions.from_probs([[0.5, 0.5]], [0])), 3)
     0.693
     """
+    needs_predictions(preds, "nll")
     return _mean(_clipped_nll(preds, eps), preds)
 
 
@@ -133,6 +136,7 @@ def brier(preds: Predictions) -> float:
     >>> brier(Predictions.from_probs([[0.5, 0.5]], [0]))
     0.5
     """
+    needs_predictions(preds, "brier")
     return _mean(losses.brier(preds), preds)
 
 

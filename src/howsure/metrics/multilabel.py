@@ -11,7 +11,7 @@ from howsure._core.check import Array, Bools, Floats, InputError
 from howsure.metrics.binary import class_auroc
 from howsure.metrics.facts import metric
 from howsure.metrics.mean_loss import accuracy, mean_loss
-from howsure.predictions import Outcomes, Predictions
+from howsure.predictions import Outcomes, Predictions, needs_predictions
 from howsure.tallies.tally import Tally
 
 CALLED = 0.5  # a label is called present where its probability is at least this
@@ -61,6 +61,7 @@ def hamming_loss(preds: Predictions) -> float:
     >>> hamming_loss(Predictions.from_multilabel([[0.9, 0.2], [0.4, 0.7]], [[1, 0], [1, 1]]))
     0.25
     """
+    needs_predictions(preds, "hamming_loss")
     return mean_loss(case_outcomes(preds).tally())
 
 
@@ -73,6 +74,7 @@ def exact_match(preds: Predictions) -> float:
     >>> exact_match(Predictions.from_multilabel([[0.9, 0.2], [0.4, 0.7]], [[1, 0], [1, 1]]))
     0.5
     """
+    needs_predictions(preds, "exact_match")
     return accuracy(case_outcomes(preds, exact=True).tally())
 
 
@@ -149,6 +151,7 @@ def macro_auroc(preds: Predictions) -> float:
     >>> macro_auroc(Predictions.from_multilabel([[0.9, 0.2], [0.4, 0.7]], [[1, 0], [0, 1]]))
     1.0
     """
+    needs_predictions(preds, "macro_auroc")
     layout = preds.needs_labels("macro_auroc")
     return mean_known([class_auroc(preds.label(i)) for i in range(layout.size)])
 

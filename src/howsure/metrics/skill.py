@@ -7,7 +7,7 @@ from math import nan
 
 import numpy as np
 
-from howsure.predictions import Predictions
+from howsure.predictions import Predictions, needs_predictions
 
 
 def skill(metric: Callable[[Predictions], float], preds: Predictions) -> float:
@@ -22,6 +22,7 @@ def skill(metric: Callable[[Predictions], float], preds: Predictions) -> float:
     >>> round(skill(brier, Predictions.from_probs([[0.8, 0.2], [0.3, 0.7]], [0, 1])), 2)
     0.74
     """
+    needs_predictions(preds, "skill")
     k = preds.needs_vector("skill")
     weight = np.ones(preds.n) if preds.weight is None else preds.weight
     share = np.bincount(preds.labels, weights=weight, minlength=k) / weight.sum()

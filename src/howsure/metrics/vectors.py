@@ -16,7 +16,7 @@ from howsure.curves.reliability import uncertain_tally
 from howsure.metrics.binary import positive_tally
 from howsure.metrics.calibration import ece, mce
 from howsure.metrics.facts import metric
-from howsure.predictions import Predictions
+from howsure.predictions import Predictions, needs_predictions
 from howsure.predictions.columns import Values, chunks, mean_probs
 from howsure.predictions.outcomes import Outcomes
 from howsure.scores.softmax import normalised_entropy
@@ -40,6 +40,7 @@ def uce(preds: Predictions, bins: int = 15) -> float:
     >>> round(uce(Predictions.from_probs([[0.9, 0.1]] * 10, [0] * 9 + [1])), 3)
     0.369
     """
+    needs_predictions(preds, "uce")
     return ece(uncertain_tally(preds), equal_range(bins))
 
 
@@ -52,6 +53,7 @@ def muce(preds: Predictions, bins: int = 15) -> float:
     >>> muce(Predictions.from_probs([[0.5, 0.5]], [1]))
     0.0
     """
+    needs_predictions(preds, "muce")
     return mce(uncertain_tally(preds), equal_range(bins))
 
 
@@ -65,6 +67,7 @@ def classwise_ece(preds: Predictions, bins: int | Binning = 15) -> float:
     >>> round(classwise_ece(Predictions.from_probs([[0.8, 0.2]] * 5, [0] * 4 + [1])), 1)
     0.0
     """
+    needs_predictions(preds, "classwise_ece")
     if not isinstance(bins, int):
         k = preds.needs_vector("classwise_ece")
         return float(np.mean([ece(positive_tally(preds, c), bins) for c in range(k)]))

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from howsure._core import check
 from howsure._core.check import Floats, InputError, Ints
-from howsure.predictions import Predictions
+from howsure.predictions import Predictions, needs_predictions
 from howsure.predictions.outcomes import Outcomes
 
 
@@ -38,5 +38,6 @@ def cost_outcomes(preds: Predictions, costs: ArrayLike) -> Outcomes:
     >>> o.score, o.loss
     (array([-0.8, -0.1]), array([0., 0.]))
     """
+    needs_predictions(preds, "cost_outcomes")
     answer, expected = cheapest(preds, costs)
     return Outcomes(-expected, loss=cost_matrix(costs, preds.k)[preds.labels, answer], group=preds.group)

@@ -14,7 +14,7 @@ from howsure._core import check
 from howsure._core.check import InputError
 from howsure._core.frozen import frozen
 from howsure.policies.sequences import STEPS, Bound, Kept, given, search
-from howsure.predictions.outcomes import Outcomes
+from howsure.predictions.outcomes import Outcomes, needs_outcomes
 from howsure.tallies.tally import Tally
 
 Method = Literal["fixed_sequence", "fallback", "sgr"]
@@ -95,6 +95,7 @@ def guaranteed_threshold(
     >>> guaranteed_threshold(tally([0.9] * 20, correct=[1] * 20), risk=0.05, delta=0.05).labels_needed
     61
     """
+    needs_outcomes(t, "a guarantee")
     check.fraction(risk, "risk")
     bounds.proportion(delta, "delta")
     groups = len(np.unique(t.group)) if isinstance(t, Outcomes) and t.group is not None else None

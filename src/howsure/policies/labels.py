@@ -11,7 +11,7 @@ from howsure.calibrators import Calibrator
 from howsure.policies.guarantee import Guaranteed, Method, guaranteed_threshold
 from howsure.policies.policy import Basis, Policy, Promise, score_named
 from howsure.policies.threshold import rows_or_tally
-from howsure.predictions import Predictions
+from howsure.predictions import Predictions, needs_predictions
 from howsure.predictions.outcomes import Outcomes
 
 
@@ -32,6 +32,7 @@ def label_thresholds(
     >>> found["cat"].threshold, found["cat"].delta, found["dog"].feasible
     (0.99, 0.025, False)
     """
+    needs_predictions(preds, "label_thresholds")
     layout = preds.needs_labels("label_thresholds")
     bounds.proportion(delta, "delta")
     of = score_named(score)
@@ -61,6 +62,7 @@ def label_policy(
     >>> label_policy(preds, risk=0.05, delta=0.05).thresholds
     (0.99, 0.6)
     """
+    needs_predictions(preds, "label_policy")
     if calibrator is not None:
         preds = calibrator(preds)
     layout = preds.needs_labels("label_policy")

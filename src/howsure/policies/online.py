@@ -14,7 +14,7 @@ from howsure._core.check import Floats, InputError
 from howsure._core.frozen import frozen
 from howsure.bounds import proportion
 from howsure.policies.policy import Decisions, Policy
-from howsure.predictions import Predictions
+from howsure.predictions import Predictions, needs_predictions
 
 PATIENCE = 200  # samples without an accepted one, after which labels of deferred samples may reopen the door
 BAND = 0.1  # the share of surest samples that are then listened to
@@ -109,6 +109,7 @@ class OnlinePolicy:
 
     def decide(self, preds: Predictions) -> tuple[OnlinePolicy, Decisions]:
         """The next state, and decisions at the present threshold with `.audit` marking the labels asked for."""
+        needs_predictions(preds, "OnlinePolicy.decide")
         made = replace(self.policy, threshold=self.threshold).decide(preds)
         drawn = _draws(self.seed, self.seen, len(made)) < self.audit
         return self.passed(made), replace(made, audit=made.accept & drawn)

@@ -20,7 +20,7 @@ from howsure.calibrators import Calibrator
 from howsure.policies.costs import cheapest, cost_matrix, cost_outcomes
 from howsure.policies.guarantee import Guaranteed
 from howsure.policies.threshold import Threshold, rows_or_tally
-from howsure.predictions import Predictions
+from howsure.predictions import Predictions, needs_predictions
 from howsure.predictions.images import SCORES, image_confidences, images_of
 from howsure.predictions.outcomes import Outcomes
 from howsure.tallies.tally import Tally
@@ -164,6 +164,7 @@ class Policy:
         >>> policy.threshold, round(policy.promise.bound, 4)
         (0.99, 0.0149)
         """
+        needs_predictions(preds, "Policy.fit")
         table = None if costs is None else cost_matrix(costs, preds.k)
         if calibrator is not None:
             preds = calibrator(preds)
@@ -226,6 +227,7 @@ class Policy:
 
     def decide(self, preds: Predictions) -> Decisions:
         """Accept or defer each sample, or each image with `by="image"`; labels are not needed."""
+        needs_predictions(preds, "Policy.decide")
         self.check_classes(preds)
         if self.calibrator is not None and not (self.by == "image" and preds.kind == "confidence"):
             preds = self.calibrator(preds)

@@ -11,7 +11,7 @@ from howsure._core import check
 from howsure._core.check import Bools, Floats, InputError
 from howsure._core.frozen import frozen
 from howsure.metrics.risk_coverage import widest_row
-from howsure.predictions import Outcomes, Predictions
+from howsure.predictions import Outcomes, Predictions, needs_outcomes, needs_predictions
 from howsure.scores.softmax import normalised_entropy
 from howsure.tallies.tally import Tally
 
@@ -41,6 +41,7 @@ class Threshold:
 
 def table(t: Tally | Outcomes) -> Tally:
     """The tally of rows, or the tally itself."""
+    needs_outcomes(t, "a threshold")
     return t.tally() if isinstance(t, Outcomes) else t
 
 
@@ -155,6 +156,7 @@ def reject_uncertain(preds: Predictions, limit: float) -> Rejection:
     >>> r.coverage, r.error_kept, r.error_rejected
     (0.5, 0.0, 1.0)
     """
+    needs_predictions(preds, "reject_uncertain")
     if not 0 <= limit <= 1:
         raise InputError(f"limit is {limit:g}; a normalised entropy lies in [0, 1].")
     kept = normalised_entropy(preds) <= limit

@@ -11,7 +11,7 @@ from howsure._core import check
 from howsure._core.check import Array, Floats, InputError, Ints
 from howsure._core.frozen import frozen
 from howsure.predictions.outcomes import Outcomes
-from howsure.predictions.predictions import Predictions
+from howsure.predictions.predictions import Predictions, needs_predictions
 from howsure.tallies.tally import Tally
 
 SURE = 0.9  # confidence from which a pixel counts as sure
@@ -75,6 +75,7 @@ def images_of(preds: Predictions, classes: Sequence[int] | None = None, score: s
     >>> found.loss, found.scores["mean_confidence"]
     (array([0., 1.]), array([0.85, 0.65]))
     """
+    needs_predictions(preds, "images_of")
     unit, names = _units(preds)
     fore = _foreground(preds, classes)
     size = np.bincount(unit)
@@ -174,6 +175,7 @@ def image_tally(preds: Predictions, score: ArrayLike | None = None, classes: Seq
     >>> image_tally(Predictions.from_probs(p, [0, 1, 0, 1], group=["a", "a", "b", "b"]))
     <Tally: n=2, loss=1, 2 distinct scores>
     """
+    needs_predictions(preds, "image_tally")
     found = images_of(preds, classes)
     if score is None:
         return found.outcomes().tally()

@@ -15,7 +15,7 @@ from howsure._core.check import Array, Bools, Floats, InputError, Ints
 from howsure._core.frozen import frozen
 from howsure.predictions.predictions import Predictions
 from howsure.tallies.build import tally
-from howsure.tallies.tally import Tally
+from howsure.tallies.tally import Tally, is_tally
 
 
 class Outcome(TypedDict, total=False):
@@ -118,3 +118,18 @@ class Outcomes:
         pick: Callable[[Array | None], Array | None] = lambda a: None if a is None else a[rows]
         names = ("score", "correct", "loss", "weight", "id", "group")
         return replace(self, **{name: pick(getattr(self, name)) for name in names})
+
+
+def needs_outcomes(x: object, what: str) -> None:
+    """Raise if `x` is neither a tally nor Outcomes, such as an array or predictions.
+
+    >>> needs_outcomes([0.9, 0.1], "a threshold")
+    Traceback (most recent call last):
+    howsure.InputError: a threshold needs a tally or Outcomes, this is a list; make one with tally(score, correct=...).
+    """
+    if is_tally(x) or isinstance(x, Outcomes):
+        return
+    make = "make one with tally(score, correct=...)"
+    if isinstance(x, Predictions):
+        make = "make one with tally(preds.confidence, correct=preds.correct), or Outcomes.of(preds), which keeps groups"
+    raise InputError(what, got=f"needs a tally or Outcomes, this is a {type(x).__name__}", need=make)

@@ -18,6 +18,7 @@ from howsure.predictions.classes import class_numbers
 from howsure.predictions.columns import Columns, Values, columns, mean_probs
 from howsure.predictions.layout import Layout, regular
 from howsure.predictions.unanswered import Unanswered
+from howsure.tallies.tally import is_tally
 
 if TYPE_CHECKING:
     from howsure.predictions.frames import Parts
@@ -116,6 +117,10 @@ class Predictions:
         if p.ndim == 1 or (p.ndim == 2 and p.shape[1] == 1):
             p = p.reshape(-1)
             p = np.stack((1 - p, p), axis=1)
+        if (
+            labels is not None and p.ndim == 2 and np.shape(labels) == p.shape
+        ):  # many labels per case are told as such, not by sums of rows
+            class_numbers(labels, p.shape[1])
         return cls._make("probs", _distribution(_matrix(p, "probs"), probs, renormalise), labels, **columns)
 
     @classmethod
@@ -383,7 +388,7 @@ class Predictions:
     def labels(self) -> Array:
         """True classes."""
         if self.known_labels is None:
-            raise InputError(_only_top("labels") if self.kind == "confidence" else "these predictions have no labels.")
+            raise InputError(_only_top("labels") if self.kind == "confidence" else NO_LABELS)
         return self.known_labels
 
     @property
@@ -517,6 +522,25 @@ def outside(c: Array, bad: Bools) -> InputError:
     )
 
 
+def needs_predictions(x: object, what: str) -> None:
+    """Raise if `x` is not Predictions, such as an array of probabilities.
+
+    >>> needs_predictions([[0.9, 0.1]], "nll")
+    Traceback (most recent call last):
+    howsure.InputError: nll needs predictions, this is a list; make them with Predictions.from_probs(probs, labels) ...
+    """
+    if isinstance(x, Predictions):
+        return
+    make = "make them with Predictions.from_probs(probs, labels) or Predictions.from_logits(logits, labels)"
+    if is_tally(x):
+        make = "a tally has forgotten them: give the predictions that it was made of"
+    kind = "tally" if is_tally(x) else type(x).__name__
+    raise InputError(what, got=f"needs predictions, this is a {kind}", need=make)
+
+
+NO_LABELS = "these predictions have no labels. Give labels=, or estimate(reference, new) says how accurate they may be."
+
+
 def _only_top(what: str) -> str:
     return f"only the top label is known, too little for {what}; give logits or probabilities of all classes."
 
@@ -568,6 +592,9 @@ def _matrix(a: Array, name: str) -> Array:
     return a
 
 
+FREE = 0.5  # where sums of most rows are wrong and differ by more than this, no rounding did it
+
+
 def _distribution(p: Array, given: object, renormalise: bool) -> Array:
     """Rows that are distributions; the dtype of `given` sets the tolerance."""
     width = getattr(getattr(given, "dtype", None), "itemsize", 8)
@@ -584,6 +611,8 @@ def _distribution(p: Array, given: object, renormalise: bool) -> Array:
                 "Pass renormalise=True (--renormalise) to divide each row by its sum, "
                 "or Predictions.from_logits for logits."
             )
+            if 2 * wrong.sum() > len(wrong) and total.min() < total.max() - FREE:  # also of infinite sums
+                hint = "Are these many labels per case? Use Predictions.from_multilabel (--multilabel). " + hint
             if outside[i] > tolerance:
                 hint = "Are these logits? Use Predictions.from_logits, or call them logits in the file."
                 hint = "Are these percentages? Divide them by 100." if _percentages(p, total) else hint

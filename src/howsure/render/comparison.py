@@ -85,7 +85,8 @@ def _ranking(data: ComparisonData) -> Table:
     entries = [row["metrics"][m] for row in data["models"] for m in ("aurc", *others) if m in row["metrics"]]
     behind = [row["behind"] for row in data["models"][1:]]
     notes = sentence(dict.fromkeys(text for row in data["models"] for text in shared(row["metrics"])))
-    said = ("Behind: the paired difference to the best.", reasons([*entries, *behind]), notes)
+    alone = ", each interval for itself: among so many pairs a few miss 0 by chance" if len(data["models"]) > 2 else ""
+    said = (f"Behind: the paired difference to the best{alone}.", reasons([*entries, *behind]), notes)
     return Table(RANKING, head, rows, " ".join(filter(None, said)))
 
 

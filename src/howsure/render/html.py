@@ -134,7 +134,7 @@ def _parts(report: ReportData) -> dict[str, object]:
     views, calibration, told = report["views"], report["calibration"], shared(report["metrics"])
     return {
         "title": _title(report),
-        "headline": headline(report),
+        "headline": " · ".join([headline(report), *told]),
         "level": level(report["provenance"]["level"]),
         "tiles": [_tile(name, report["metrics"][name]) for name in _tiles(report) if name in report["metrics"]],
         **_operating(report),

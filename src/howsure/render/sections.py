@@ -12,6 +12,7 @@ from howsure.render.model import (
     Binary,
     CalibrationData,
     CallRow,
+    Candidate,
     ChangeData,
     Changes,
     ClassRow,
@@ -388,14 +389,23 @@ def candidates(found: Changes | CalibrationData | None) -> Table | None:
             signed(c["gain"]["value"]),
             "" if c["gain"].get("low") is None else between_signed(c["gain"].get("low"), c["gain"].get("high")),
             f"{c['changed']:,}" if "changed" in c else "none",
-            "chosen" if name == choice["winner"] else "real gain" if c["real"] else c["note"] or "",
+            "chosen" if name == choice["winner"] else _standing(c),
         ]
         for name, c in choice["table"].items()
     ]
     title = f"How it was chosen: {meaning(choice['criterion']).title} on {choice['folds']} held-out folds"
-    note = f"Fitted on {found['n_fit']:,} samples that the test data have nothing to do with; doing nothing is none."
+    note = (
+        f"Fitted on {found['n_fit']:,} samples that the test data have nothing to do with; doing nothing is none. "
+        "Chosen is the simplest with a real gain that is not clearly worse than the best."
+    )
     head = ["calibrator", meaning(choice["criterion"]).title, "gain", "interval", "answers changed", ""]
     return Table(title, head, rows, note)
+
+
+def _standing(c: Candidate) -> str:
+    if not c["real"]:
+        return c["note"] or ""
+    return "real gain, clearly worse than the best" if c.get("behind") else "real gain"
 
 
 def calibrated(data: CalibrationData) -> Sheet:

@@ -241,7 +241,7 @@ def headline(report: ReportData) -> str:
     coarse = f" · {report['approximate']}" if "approximate" in report else ""
     read = report.get("streamed")
     partial = f"PARTIAL, {read['parts']:,} of {read['of']:,} parts: " if read and read["partial"] else ""
-    what = f"{report['n']:,} predictions{groups}{k}"
+    what = f"{report['n']:,} prediction{'' if report['n'] == 1 else 's'}{groups}{k}"
     if "labels" in report:
         what = f"{report['labels']['cases']:,} cases, {len(report['labels']['rows'])} labels each"
     if "images" in report:

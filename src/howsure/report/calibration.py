@@ -24,7 +24,7 @@ from howsure.calibrators.choice import (
     value_of,
 )
 from howsure.calibrators.labels import per_label
-from howsure.predictions import Predictions
+from howsure.predictions import Predictions, needs_predictions
 from howsure.render.model import CalibrationData, Candidate, ChangeData, ChoiceData, FindingData
 from howsure.render.model import Number as NumberData
 from howsure.report.findings import changes as what_changed
@@ -157,6 +157,7 @@ def calibration_report(
     >>> {c.metric: c.verdict for c in report.changes}["nll"]
     'better'
     """
+    needs_predictions(val, "calibration_report")
     if method != "all" and method not in CALIBRATORS:
         raise InputError(f"there is no calibrator {method!r}; known: all, {', '.join(CALIBRATORS)}.")
     choice = (

@@ -17,7 +17,7 @@ from howsure._core.version import __version__
 from howsure.formats import arrow
 from howsure.formats.catalogue import format_of
 from howsure.formats.contents import Damaged
-from howsure.formats.location import matching
+from howsure.formats.location import matching, together
 from howsure.formats.names import Plan, Wanted, kind, plan
 from howsure.formats.remote import Remote, is_remote
 from howsure.report.focus import Focus
@@ -118,18 +118,11 @@ def identity(path: str) -> tuple[int, str]:
 
 
 def expanded(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
-    """Every file once, patterns filled in; the same file twice is a mistake."""
+    """Every file once, patterns filled in."""
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not given:
         raise InputError("no file is given; name at least one.")
-    found = [file for path in given for file in matching(os.fspath(path))]
-    seen: set[str] = set()
-    for file in found:
-        real = file if is_remote(file) else os.path.realpath(file)
-        if real in seen:
-            raise InputError(f"{file} is given twice; its rows would count twice, so name every file once.")
-        seen.add(real)
-    return found
+    return list(together([file for path in given for file in matching(os.fspath(path))]))
 
 
 def planned(files: Sequence[str], settings: Settings) -> Job:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from howsure._core.check import Floats, InputError
-from howsure.predictions import Predictions
+from howsure.predictions import Predictions, needs_predictions
 
 
 def max_logit(preds: Predictions) -> Floats:
@@ -12,6 +12,7 @@ def max_logit(preds: Predictions) -> Floats:
     >>> max_logit(Predictions.from_logits([[2.0, 0.0]]))
     array([2.])
     """
+    needs_predictions(preds, "max_logit")
     _single_pass(preds, "max_logit")
     return preds.columns.max_logit
 
@@ -22,6 +23,7 @@ def energy(preds: Predictions) -> Floats:
     >>> energy(Predictions.from_logits([[0.0, 0.0]]))
     array([0.69314718])
     """
+    needs_predictions(preds, "energy")
     _single_pass(preds, "energy")
     return preds.columns.energy
 

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from howsure._core.check import Floats, InputError
-from howsure.predictions import Predictions
+from howsure.predictions import Predictions, needs_predictions
 
 
 def predictive_entropy(preds: Predictions) -> Floats:
@@ -16,6 +16,7 @@ def predictive_entropy(preds: Predictions) -> Floats:
     >>> predictive_entropy(Predictions.from_samples(probs=[[[1.0, 0.0]], [[0.0, 1.0]]]))
     array([-0.69314718])
     """
+    needs_predictions(preds, "predictive_entropy")
     return 0.0 - _sampled(preds, "predictive_entropy").columns.entropy
 
 
@@ -25,6 +26,7 @@ def expected_entropy(preds: Predictions) -> Floats:
     >>> expected_entropy(Predictions.from_samples(probs=[[[1.0, 0.0]], [[0.0, 1.0]]]))
     array([0.])
     """
+    needs_predictions(preds, "expected_entropy")
     return 0.0 - _sampled(preds, "expected_entropy").columns.expected_entropy
 
 
@@ -36,6 +38,7 @@ def mutual_information(preds: Predictions) -> Floats:
     >>> mutual_information(Predictions.from_samples(probs=[[[1.0, 0.0]], [[0.0, 1.0]]]))
     array([-0.69314718])
     """
+    needs_predictions(preds, "mutual_information")
     c = _sampled(preds, "mutual_information").columns
     return 0.0 - (c.entropy - c.expected_entropy).clip(min=0.0)
 
@@ -49,6 +52,7 @@ def variance(preds: Predictions, over: Literal["sum", "mean", "predicted"] = "su
     >>> variance(Predictions.from_samples(probs=[[[1.0, 0.0]], [[0.0, 1.0]]]))
     array([-0.5])
     """
+    needs_predictions(preds, "variance")
     c = _sampled(preds, "variance").columns
     if over == "predicted":
         return 0.0 - c.variance_predicted
@@ -65,6 +69,7 @@ def variation_ratio(preds: Predictions) -> Floats:
     >>> variation_ratio(Predictions.from_samples(probs=[[[0.9, 0.1]], [[0.6, 0.4]], [[0.2, 0.8]], [[0.7, 0.3]]]))
     array([-0.25])
     """
+    needs_predictions(preds, "variation_ratio")
     return _votes(_sampled(preds, "variation_ratio")).max(axis=1) - 1.0
 
 
@@ -78,6 +83,7 @@ def disagreement(preds: Predictions) -> Floats:
     >>> disagreement(Predictions.from_samples(probs=[[[0.9, 0.1]], [[0.6, 0.4]], [[0.2, 0.8]], [[0.7, 0.3]]]))
     array([-0.5])
     """
+    needs_predictions(preds, "disagreement")
     s = _sampled(preds, "disagreement").samples
     if s == 1:
         return np.zeros(preds.n)

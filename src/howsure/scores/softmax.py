@@ -6,7 +6,7 @@ import numpy as np
 
 from howsure._core import check
 from howsure._core.check import Floats
-from howsure.predictions import Predictions
+from howsure.predictions import Predictions, needs_predictions
 from howsure.predictions.columns import top_mass
 
 
@@ -19,6 +19,7 @@ def max_prob(preds: Predictions) -> Floats:
     >>> max_prob(Predictions.from_probs([[0.7, 0.3]]))
     array([0.7])
     """
+    needs_predictions(preds, "max_prob")
     return preds.confidence
 
 
@@ -31,6 +32,7 @@ def log_max_prob(preds: Predictions) -> Floats:
     >>> log_max_prob(Predictions.from_probs([[0.5, 0.5]]))
     array([-0.69314718])
     """
+    needs_predictions(preds, "log_max_prob")
     if preds.kind == "confidence":
         with np.errstate(divide="ignore"):
             return np.log(preds.confidence)
@@ -45,6 +47,7 @@ def top_k_mass(preds: Predictions, k: int = 5) -> Floats:
     >>> top_k_mass(Predictions.from_probs([[0.5, 0.3, 0.2]]), k=2)
     array([0.8])
     """
+    needs_predictions(preds, "top_k_mass")
     check.at_least(k, 1, "k")
     preds.needs_vector("top_k_mass")
     return top_mass(preds.raw, k)
@@ -58,6 +61,7 @@ def neg_entropy(preds: Predictions) -> Floats:
     >>> neg_entropy(Predictions.from_probs([[0.5, 0.5], [1.0, 0.0]]))
     array([-0.69314718, 0. ])
     """
+    needs_predictions(preds, "neg_entropy")
     return 0.0 - preds.columns.entropy
 
 
@@ -70,6 +74,7 @@ def entropy(preds: Predictions) -> Floats:
     >>> entropy(Predictions.from_probs([[0.5, 0.5], [1.0, 0.0]]))
     array([0., 1.])
     """
+    needs_predictions(preds, "entropy")
     return 1.0 - normalised_entropy(preds)
 
 
@@ -89,4 +94,5 @@ def margin(preds: Predictions) -> Floats:
     >>> margin(Predictions.from_probs([[0.5, 0.3, 0.2]]))
     array([0.2])
     """
+    needs_predictions(preds, "margin")
     return preds.columns.margin

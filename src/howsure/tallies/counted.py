@@ -89,12 +89,17 @@ class CountedTally:
         return len(self.bits) <= rows
 
     def blocks(self) -> Blocks:
-        bears = self.missed > 0
-        after = self._ends[bears].astype(np.int64)
+        return self._picked(self.missed > 0)
+
+    def tied(self) -> Blocks:
+        return self._picked(self.times > 1)
+
+    def _picked(self, rows: Bools) -> Blocks:
+        after = self._ends[rows].astype(np.int64)
         before = self.n - after
-        after -= self.times[bears]
+        after -= self.times[rows]
         np.subtract(self.n, after, out=after)  # in place: these columns are as long as the rows with errors
-        return Blocks(before[::-1], after[::-1], self.missed[bears].astype(np.int64)[::-1])
+        return Blocks(before[::-1], after[::-1], self.missed[rows].astype(np.int64)[::-1])
 
     def above(self, scores: Floats) -> Ints:
         last = bits_at_most(scores, self.bits.itemsize)

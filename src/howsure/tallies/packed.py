@@ -316,6 +316,15 @@ class PackedTally:
         after = np.subtract(self.n, start, out=start)
         return Blocks(before[::-1], after[::-1], loss[::-1])
 
+    def tied(self) -> Blocks:
+        pairs = [at + np.flatnonzero(~self._begins(at)) for at in range(0, self.n, CHUNK)]
+        later = np.concatenate(pairs)  # every sample of a row but its first
+        ends = np.flatnonzero(np.diff(later, append=self.n + 1) != 1)
+        stop = later[ends] + 1
+        start = later[np.concatenate(([0], ends[:-1] + 1))[: len(ends)]] - 1
+        loss = np.searchsorted(self.wrong, stop) - np.searchsorted(self.wrong, start)
+        return Blocks((self.n - stop)[::-1], (self.n - start)[::-1], loss[::-1])
+
     def _include_right(self, start: Ints, key: Array) -> None:
         """Move `start` back over the right answers with the same score."""
         for i in range(0, len(start), SOME):

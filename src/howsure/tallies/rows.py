@@ -94,9 +94,14 @@ class RowTally:
 
     @cached_property
     def _blocks(self) -> Blocks:
+        return self._picked(self.loss != 0)
+
+    def tied(self) -> Blocks:
+        return self._picked(self.count > 1)
+
+    def _picked(self, rows: Bools) -> Blocks:
         after = self.ends
-        keep = self.loss != 0
-        return Blocks((after - self.count)[keep], after[keep], self.loss[keep])
+        return Blocks((after - self.count)[rows], after[rows], self.loss[rows])
 
     def above(self, scores: Floats) -> Counts:
         return self._cuts[len(self.score) - np.searchsorted(self.score[::-1], scores, side="right")]

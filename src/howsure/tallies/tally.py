@@ -22,7 +22,7 @@ Counts: TypeAlias = Array  # int64, or float64 where there are weights
 
 @frozen(eq=False)
 class Blocks:
-    """Tie blocks that carry loss, most trusted first: samples before the block, at its end, and its loss.
+    """Tie blocks, most trusted first: samples before the block, at its end, and its loss.
 
     `kept` holds sums that several metrics ask for, each with the n it belongs to.
     """
@@ -138,6 +138,10 @@ class Tally(Protocol):
         """The tie blocks that carry loss."""
         ...
 
+    def tied(self) -> Blocks:
+        """The rows of more than one sample, with or without loss."""
+        ...
+
     def above(self, scores: Floats) -> Counts:
         """How many samples score strictly more than each of `scores`."""
         ...
@@ -225,8 +229,8 @@ def described(t: Tally) -> str:
 def needs_tally(t: object, what: str) -> None:
     """Raise if `t` is not a tally, such as predictions."""
     if not is_tally(t):
-        kind = type(t).__name__
-        raise InputError(f"{what} needs a tally, this is a {kind}. Make one with tally(score, correct=...).")
+        known = "preds.confidence, correct=preds.correct" if hasattr(t, "confidence") else "score, correct=..."
+        raise InputError(f"{what} needs a tally, this is a {type(t).__name__}. Make one with tally({known}).")
 
 
 def needs_zero_one(t: Tally, what: str) -> None:

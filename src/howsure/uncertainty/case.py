@@ -15,7 +15,7 @@ from howsure.predictions.outcomes import Outcomes
 from howsure.tallies.rows import RowTally, as_rows
 from howsure.tallies.tally import Tally, is_tally
 from howsure.uncertainty.calibration import Bins
-from howsure.uncertainty.clusters import Few, Units, freedom, group_design, unit_sums
+from howsure.uncertainty.clusters import Few, Units, deciding, freedom, group_design, unit_sums
 from howsure.uncertainty.influence import Influence, Ranks
 from howsure.uncertainty.means import student
 
@@ -146,23 +146,30 @@ class Case:
         few, many = (student(freedom(each, self.n), half) for each in (double, single))
         return max(1.0, float(double.sum() / single.sum())) * max(1.0, few / many) ** 2
 
-    def few(self, share: float) -> Few:
-        """Groups, or weighted samples, with more wrong answers than this share.
+    def few(self, part: Linear) -> Few:
+        """Groups, or weighted samples that are wrong, which raise the number with this influence.
 
-        What was not seen among weighted samples may weigh as any of them; where samples of a row differ in weight,
-        each counts with their mean.
+        What was not seen may be a group as large as the largest and as bad as those that decide; among weighted samples
+        it may weigh as any of them. Where samples of a row differ in weight, each counts with their mean.
         """
-        if self.groups is not None:
-            sums = unit_sums(self.losses - share, self.units)
-            worse, once = np.maximum(sums, 0.0), np.ones(len(sums))
-            return Few.of(float((sums**2).sum()), worse, once, worse, once)
+        if self.groups is None:
+            return self._few_heavy(part)
+        each, units = self.single(part), self.units
+        sums, size = unit_sums(each, units), np.bincount(units.group, units.weight)  # type: ignore[arg-type]
+        worse, alone = np.maximum(sums, 0.0), np.maximum(each if units.weight is None else units.weight * each, 0.0)
+        square = float(np.dot(worse, worse))
+        largest = square / float(np.dot(worse, size)) * float(size.max()) if square > 0 else 0.0
+        return Few.of(float(np.dot(sums, sums)), worse, np.ones(len(worse)), largest, deciding(alone))
+
+    def _few_heavy(self, part: Linear) -> Few:
         r, w = self.rows, self.rows.weights
         assert w is not None
-        bad, rest = r.loss > 0, share * share * w.square
-        squares = float((rest + (1 - 2 * share) * w.lost).sum())
+        start, slope = part
+        bad, wrong = r.loss > 0, np.maximum(start + slope, 0.0)
+        squares = float((start**2 * w.square + 2 * start * slope * w.lost + slope**2 * w.lost_square).sum())
         size = w.lost[bad] / r.loss[bad]
-        each = w.square / r.count
-        return Few.of(squares, (1 - share) * size, r.loss[bad] / size, (1 - share) * each, r.count / each)
+        largest = float((wrong * w.square / r.count).max())
+        return Few.of(squares, wrong[bad] * size, r.loss[bad] / size, largest, deciding(wrong[bad], r.loss[bad]))
 
     def centred(self, start: Floats, slope: Floats) -> Linear:
         """Minus the mean over all samples."""
@@ -198,6 +205,14 @@ class Case:
         plain, low = self._bins(bins)
         side = sign(plain.gap)[np.searchsorted(-low, -self.rows.score)]
         return self.centred(side * (self.rows.score - 1), side)
+
+    def root_gaps(self, bins: Binning) -> Linear:
+        """The influence on the root of the mean squared gap, at these bins; 0 where there is no gap."""
+        plain, low = self._bins(bins)
+        gap = plain.gap[np.searchsorted(-low, -self.rows.score)]
+        root = float(np.sqrt((plain.share * plain.gap**2).sum()))
+        side = gap / root if root > 0 else 0.0 * gap
+        return self.centred(side * (self.rows.score - 1 - gap / 2), side)
 
     def gap_squares(self, bins: Binning) -> Floats:
         """Squared gaps of single samples, summed in each bin; a loss counts as that share of a wrong answer."""

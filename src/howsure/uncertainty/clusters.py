@@ -17,7 +17,7 @@ from howsure._core.check import Floats, Ints
 from howsure._core.frozen import frozen
 from howsure.uncertainty.means import student
 
-__all__ = ["FEW_GROUPS", "Few", "Units", "few_groups", "freedom", "group_design", "unit_sums"]
+__all__ = ["FEW_GROUPS", "Few", "Units", "deciding", "few_groups", "freedom", "group_design", "unit_sums"]
 
 FEW_GROUPS = 10  # with fewer groups limits are unsafe, and are marked so
 
@@ -93,30 +93,37 @@ def group_design(influence: Floats, units: Units, half: float) -> float:
 
 
 class Few(NamedTuple):
-    """Units that are worse than the mean, groups or weighted samples: what they add, and how many of them decide.
+    """Units that raise a number, groups or weighted samples: what they add, and how many of them decide.
 
-    `squares` are those of all units. `mean` and `square` are what one more adds that is drawn in proportion to its
-    square.
+    `squares` are those of all units. `largest` is what one more may add. `alone` is how many single samples decide.
     """
 
     total: float
     squares: float
     deciding: float
-    mean: float
-    square: float
+    largest: float
+    alone: float
 
     @classmethod
-    def of(cls, squares: float, worse: Floats, times: Floats, any_size: Floats, any_times: Floats) -> Few:
-        """From the sizes of those that are worse and of any, each so many times.
+    def of(cls, squares: float, worse: Floats, times: Floats, largest: float, alone: float) -> Few:
+        """From the sizes of those that raise it, each so many times.
 
-        >>> Few.of(8.0, np.array([2.0]), np.array([2.0]), np.array([2.0]), np.array([5.0]))
-        Few(total=4.0, squares=8.0, deciding=2.0, mean=2.0, square=4.0)
+        >>> Few.of(8.0, np.array([2.0]), np.array([2.0]), 3.0, 5.0)
+        Few(total=4.0, squares=8.0, deciding=2.0, largest=3.0, alone=5.0)
         """
-        first, second, fourth = (float(np.dot(times, worse**i)) for i in (1, 2, 4))
-        two, three, four = (float(np.dot(any_times, any_size**i)) for i in (2, 3, 4))
-        if second <= 0 or two <= 0:
-            return cls(0.0, squares, 0.0, 0.0, 0.0)
-        return cls(first, squares, second**2 / fourth, three / two, four / two)
+        return cls(float(np.dot(times, worse)), squares, deciding(worse, times), largest, alone)
+
+
+def deciding(sizes: Floats, times: Floats | None = None) -> float:
+    """How many of these sizes decide the sum of their squares: all, where they are alike.
+
+    >>> deciding(np.array([1.0, 1.0, 1.0])), round(deciding(np.array([1.0, 0.1, 0.1])), 2)
+    (3.0, 1.04)
+    """
+    square = sizes * sizes
+    times = np.ones(len(sizes)) if times is None else times
+    second, fourth = float(np.dot(times, square)), float(np.dot(times, square * square))
+    return second * second / fourth if fourth > 0 else 0.0
 
 
 def freedom(squares: Floats, most: float) -> float:

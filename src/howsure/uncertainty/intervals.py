@@ -14,7 +14,7 @@ import numpy as np
 from howsure._core.check import Array, Floats, InputError
 from howsure.metrics.facts import Metric, options, plain
 from howsure.predictions import Predictions
-from howsure.predictions.outcomes import Outcomes
+from howsure.predictions.outcomes import Outcomes, needs_outcomes
 from howsure.tallies.sets import SetTally
 from howsure.tallies.tally import Tally, is_tally
 from howsure.uncertainty.case import Case
@@ -60,6 +60,8 @@ def each_interval(
     'mce jumps when single samples change, so resampling gives it no valid limits'
     """
     _check_level(level)
+    if not isinstance(data, (Predictions, SetTally)):
+        needs_outcomes(data, "an interval")
     whole = _Whole(Outcomes.of(data) if isinstance(data, Predictions) else data, seed, map)
     return [_limits(metric, data, whole, level) for metric in metrics]
 
@@ -234,12 +236,19 @@ def _cases(a: Outcomes, b: Outcomes) -> tuple[Case, Case]:
     return Case.of(left, singly=True), Case.of(right, singly=True)
 
 
+def _is_pair(data: object) -> bool:
+    return isinstance(data, Outcomes | tuple | list)
+
+
 def _reduced(metric: Metric, data: Any) -> tuple[Outcomes, Metric]:
     """Outcomes, and the metric as a function of their tally."""
     if is_tally(data) or isinstance(data, SetTally):
         raise InputError("a tally has forgotten which sample is which; give Predictions, Outcomes or (score, correct).")
     if not isinstance(data, Predictions):
         _takes_tally(metric)
+        if not _is_pair(data):
+            got = f"of a {type(data).__name__} cannot be told"
+            raise InputError("a difference", got=got, need="give Predictions, Outcomes or (score, correct)")
         return (data if isinstance(data, Outcomes) else Outcomes(*data)), metric
     through = _fact(metric, "through", None)
     return (Outcomes.of(data), metric) if through is None else through(data, **options(metric))

@@ -23,6 +23,7 @@ from howsure.uncertainty.clusters import FEW_GROUPS, few_groups
 from howsure.uncertainty.differences import hull
 from howsure.uncertainty.influence import Influence
 from howsure.uncertainty.means import Unseen, mean_limits, student
+from howsure.uncertainty.parts import LOSSES, over_sign, part_of, under_sign, wrong_share
 from howsure.uncertainty.ranking import (
     AREA,
     GENERALISED,
@@ -80,9 +81,9 @@ def limits_of(metric: Metric, case: Case, half: float, value: float | None = Non
     found = recipe(case, value, half, **options(metric))
     if isinstance(found, str):
         return none(found)
-    note = _unsafe(case)
+    high = max(float(found[1]), _of_groups(metric, case, value, half))
     floor = FLOORS.get(plain(metric))
-    return Interval(float(found[0]), float(found[1]), None, note, floor and floor(case, half, **options(metric)))
+    return Interval(float(found[0]), high, None, _unsafe(case), floor and floor(case, half, **options(metric)))
 
 
 def _unsafe(case: Case) -> str | None:
@@ -162,32 +163,37 @@ def _aupr(case: Case, value: float, half: float, positive: str = "error", method
 
 
 def _accuracy(case: Case, value: float, half: float) -> Found:
-    design = case.design(lambda: wrong_share(case, 1 - value), half)
+    part = wrong_share(case, 1 - value)
+    design = case.design(lambda: part, half)
     low, high = proportion_limits(case.ranks.m / design, case.n / design, half)
     if case.groups is None and not case.tally.weighted:
         return float(low), float(high)
-    return min(float(low), 1 - _few_decide(case, 1 - value, half)), float(high)
+    return min(float(low), 1 - _few_decide(case, part, 1 - value, half)), float(high)
 
 
-def _few_decide(case: Case, wrong: float, half: float) -> float:
-    """The upper end of a share of wrong answers where a few groups, or heavy samples, decide.
+def _of_groups(metric: Metric, case: Case, value: float, half: float) -> float:
+    """The least upper end of a number that is better the lower it is, where samples belong to groups."""
+    if case.groups is None or getattr(plain(metric), "better", "lower") != "lower":
+        return -inf
+    part = part_of(metric, case, value)
+    top: float = getattr(plain(metric), "bounds", (0.0, inf))[1] if case.tally.zero_one else inf
+    return -inf if part is None else min(top, _few_decide(case, part, value, half))
+
+
+def _few_decide(case: Case, part: Linear, value: float, half: float) -> float:
+    """The upper end of a number where a few groups, or heavy samples, decide.
 
     They are rare events, as in `rare_sum_limits`, and those that were not seen are missed by a design effect as well.
-    One of them is allowed for, drawn in proportion to its square, and the share of one among those that decide.
+    One of them is allowed for, the largest that there may be, and the share of one among those that decide.
     """
-    seen = case.few(wrong)
-    some = max(0.0, 1 - seen.deciding / max(1.0, case.ranks.k))  # none where every wrong answer decides as much
+    seen = case.few(part)
+    some = sqrt(max(0.0, 1 - seen.deciding / max(1.0, seen.alone)))  # none where every single sample decides as much
     mean, square = (
         some * (one + every / (seen.deciding + 1))
-        for one, every in ((seen.mean, seen.total), (seen.square, seen.squares))
+        for one, every in ((seen.largest, seen.total), (seen.largest**2, seen.squares))
     )
     wider = 1.0 if case.groups is None else student(case.groups - 1, half) / student(inf, half)
-    return gamma_quantile(wrong + mean / case.n, (seen.squares * wider**2 + square) / case.n**2, 1 - half)
-
-
-def wrong_share(case: Case, value: float) -> Linear:
-    """Being wrong, around its share."""
-    return Linear(np.full(len(case.rows.score), -value), np.ones(len(case.rows.score)))
+    return gamma_quantile(value + mean / case.n, (seen.squares * wider**2 + square) / case.n**2, 1 - half)
 
 
 def _optimal(case: Case, value: float, half: float) -> Found:
@@ -218,16 +224,6 @@ def _cut_design(case: Case, end: float, risk: float, half: float) -> float:
     kept = case.accepted(end)
     parts = (case.centred(kept, 0 * kept), case.centred(-risk * kept, kept))
     return max(case.design(lambda part=part: part, half) for part in parts)
-
-
-def over_sign(gap: Floats) -> Floats:
-    """Only gaps above 0 count."""
-    return np.where(gap > 0, 1.0, 0.0)
-
-
-def under_sign(gap: Floats) -> Floats:
-    """Only gaps below 0 count."""
-    return np.where(gap < 0, -1.0, 0.0)
 
 
 def _ece(case: Case, value: float, half: float, bins: Binning = equal_range(15)) -> Found:
@@ -340,29 +336,30 @@ def _clipped(found: Limits | None, low: float, high: float) -> Found:
 
 
 def _signed(case: Case, value: float, half: float) -> Found:
-    return _clipped(_mean(case, value, half, lambda r: r - 1, lambda r: r, loss=False), -1.0, 1.0)
+    return _clipped(_mean(case, value, half, *LOSSES[metrics.signed_calibration_error], loss=False), -1.0, 1.0)
 
 
 def _correctness_brier(case: Case, value: float, half: float) -> Found:
-    return _clipped(_mean(case, value, half, lambda r: (1 - r) ** 2, lambda r: r**2), 0.0, 1.0)
+    return _clipped(_mean(case, value, half, *LOSSES[metrics.correctness_brier]), 0.0, 1.0)
 
 
 def _correctness_nll(case: Case, value: float, half: float) -> Found:
-    return _clipped(_mean(case, value, half, lambda r: -np.log(r), lambda r: -np.log1p(-r)), 0.0, inf)
+    return _clipped(_mean(case, value, half, *LOSSES[metrics.correctness_nll]), 0.0, inf)
 
 
 def _mean_loss(case: Case, value: float, half: float, other: Other | None = None) -> Found:
     """Of losses of all classes: a sum of rare surprises, and one may be unseen.
 
-    It weighs what those weigh that were seen, drawn in proportion to their loss, and what another label would lose.
+    It weighs what those weigh that were seen, drawn in proportion to their loss, and what another label would lose
+    where the loss is small: as much smaller than the mean as those that decide are fewer than all.
     """
     part = wrong_share(case, value)
     if other is None or case.n < 2:
         return _of_losses(case, value, part, half)
     design, squares = case.design(lambda: part, half), case.squares(part)
     first, second = value * case.n, squares + value * value * case.n
-    seen, more = second / first if first > 0 else 0.0, other(value)
     deciding = first * first / second if second > 0 else 0.0
+    seen, more = second / first if first > 0 else 0.0, other(value * deciding / case.n)
     unit = (seen + more, seen**2 + more**2)
     found = rare_sum_limits(Sample(value, case.n, deciding, squares).over(design), Unit(*unit, inf, unit), half)
     return found[0], max(found[1], mean_limits(value, squares / design, 0.0, case.n / design, half)[1])

@@ -14,13 +14,12 @@ from howsure._core.check import Floats
 from howsure.binning import Binning, adaptive, equal_range
 from howsure.metrics.facts import Metric, options, plain, positional
 from howsure.metrics.mean_loss import mean_loss
-from howsure.uncertainty import influence
 from howsure.uncertainty.calibration import Part, without_noise
 from howsure.uncertainty.case import Case, Loss
 from howsure.uncertainty.clusters import group_design
 from howsure.uncertainty.differences import Limits, accuracy_difference, correlation, hull, mover, student_difference
-from howsure.uncertainty.influence import Influence, Ranks
-from howsure.uncertainty.limits import limits_of, over_sign, under_sign, wrong_share
+from howsure.uncertainty.limits import limits_of
+from howsure.uncertainty.parts import over_sign, part_of, under_sign
 
 __all__ = ["PAIRED", "difference_of", "single_influence"]
 
@@ -91,41 +90,10 @@ def _accuracy(pair: Pair, half: float) -> Limits:
     return accuracy_difference(only_a / design, only_b / design, units.n / design, half)
 
 
-Whose: TypeAlias = Callable[[Ranks], Influence]
-
-
 def single_influence(metric: Metric, case: Case) -> Floats | None:
     """The influence of each sample on a metric; None where it is not known."""
-    function = plain(metric)
-    if function is metrics.aupr:
-        return case.single(case.spread(_precision(**options(metric))(case.ranks)))
-    if function in RANKING:
-        return case.single(case.spread(RANKING[function](case.ranks)))
-    if function in MEANS:
-        return case.single(case.mean(*MEANS[function], metric(case.tally)))
-    if function in (mean_loss, metrics.accuracy):
-        sign = 1.0 if function is mean_loss else -1.0
-        return sign * case.single(wrong_share(case, case.ranks.k / case.n))
-    return None
-
-
-def _precision(positive: str = "error", method: str = "step") -> Whose:
-    del method
-    return influence.aupr_error if positive == "error" else influence.aupr_success
-
-
-RANKING: Mapping[Metric, Whose] = {
-    metrics.aac: influence.aurc,
-    metrics.augrc: influence.augrc,
-    metrics.aurc: influence.aurc,
-    metrics.auroc: influence.auroc,
-    metrics.e_aurc: influence.e_aurc,
-}
-MEANS: Mapping[Metric, tuple[Loss, Loss]] = {
-    metrics.correctness_brier: (lambda r: (1 - r) ** 2, lambda r: r**2),
-    metrics.correctness_nll: (lambda r: -np.log(r), lambda r: -np.log1p(-r)),
-    metrics.signed_calibration_error: (lambda r: r - 1, lambda r: r),
-}
+    part = part_of(metric, case, metric(case.tally), smooth=True)
+    return None if part is None else case.single(part)
 
 
 def few_errors(errors: float) -> float:

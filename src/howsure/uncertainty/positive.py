@@ -10,7 +10,7 @@ from howsure._core.check import Floats, InputError
 from howsure.curves import Curve
 from howsure.metrics.binary import observed_expected, positive_outcomes
 from howsure.metrics.recalibration import LogOdds, flexible, log_odds
-from howsure.predictions import Outcomes, Predictions
+from howsure.predictions import Outcomes, Predictions, needs_outcomes
 from howsure.tallies.tally import Tally
 from howsure.uncertainty.case import Case, Linear
 from howsure.uncertainty.limits import Interval, none
@@ -94,6 +94,7 @@ def flexible_calibration(
     (('predicted probability', 'observed share'), True)
     """
     source = positive_outcomes(preds, positive) if isinstance(preds, Predictions) else preds
+    needs_outcomes(source, "flexible_calibration")
     found = smooth_calibration(source, level)
     if found is None:
         raise InputError("one class is missing, the score is constant, or the classes separate; there is no curve.")

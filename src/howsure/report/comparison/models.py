@@ -9,7 +9,7 @@ import numpy as np
 
 from howsure._core.check import Array, Floats, InputError
 from howsure._core.frozen import frozen
-from howsure.predictions import Predictions
+from howsure.predictions import Predictions, needs_predictions
 from howsure.predictions.outcomes import Outcomes
 from howsure.report.catalogue import Score
 from howsure.report.samples import Samples
@@ -53,11 +53,20 @@ class Model:
 
 def models(given: Mapping[str, Given], score: Score, *, common: bool = False) -> list[Model]:
     """The models with their samples joined; a value is predictions, or (predictions, score)."""
+    _needs_names(given)
     if len(given) < 2:
         raise InputError(f"there is {len(given)} model to compare; at least two are needed.")
     pairs = {name: v if isinstance(v, tuple) else (v, score) for name, v in given.items()}
+    for name, (preds, _) in pairs.items():
+        needs_predictions(preds, f"comparing {name!r}")
     joined = align({name: preds for name, (preds, _) in pairs.items()}, common=common)
     return [model(name, joined[name], pairs[name][1]) for name in pairs]
+
+
+def _needs_names(given: object) -> None:
+    if not isinstance(given, Mapping):
+        got = f"needs names, this is a {type(given).__name__}"
+        raise InputError("compare", got=got, need='write compare({"a": preds_a, "b": preds_b})')
 
 
 def model(name: str, preds: Predictions, score: Score) -> Model:

@@ -34,6 +34,7 @@ SURE = 0.999
 LOOKS_WELL = 0.06  # a gap that a reader of the diagram would let pass
 PIECES = 8  # of a bin, looked at one by one
 TELLING = 5  # groups that tell how much groups differ
+USEFUL = 0.6  # share of pairs in the right order below which a score is of no use
 HARDLY_ONE = 0.95  # share of bins; error-free ones at the top are thin in every good model
 DING = "Ding et al. 2020"
 
@@ -80,9 +81,12 @@ def mce_from_few(case: Case) -> Finding | None:
     table = bin_table(case.tally)
     gap = np.abs(table.gap)
     i = int(np.argmax(gap))
-    solid = gap[table.count >= LEAST].max(initial=0.0)
+    full = table.count >= LEAST
+    if full[i] or not full.any():
+        return None
+    solid = gap[full].max()
     p = _chance(case, table.count[i], table.confidence[i], table.accuracy[i])
-    if table.count[i] >= LEAST or gap[i] < 2 * solid + 0.05 or p > ALPHA / len(gap):
+    if gap[i] < 2 * solid + 0.05 or p > ALPHA / len(gap):
         return None
     few = f"{table.count[i]:,.0f} sample{'' if table.count[i] == 1 else 's'}"
     text = (
@@ -288,9 +292,16 @@ def thin_bins(case: Case) -> Finding | None:
     if share < HARDLY_ONE or case.tally.weighted:
         return None
     fewer = next((m for m in (50, 20, 10, 5, 3) if _thin(case, m) <= 0.2), None)
-    instead = f"read {fewer} bins instead" if fewer else "no number of bins helps: there are too few errors"
-    text = f"{percent(share, 0)} of the 100 bins behind the expected odds ratio are too thin to be read; {instead}."
+    text = f"{percent(share, 0)} of the bins behind the expected odds ratio are too thin to be read; "
+    text = f"{text}read {fewer} bins instead." if fewer else _no_odds(case)
     return Finding("thin_bins", text, {"share": share, "bins": fewer}, "Finlay & Oberman, section 2.1")
+
+
+def _no_odds(case: Case) -> str:
+    t = case.tally
+    which = "errors" if 2 * t.total <= t.n else "right answers"
+    many = "too few" if 0 < t.total < t.n else "no"
+    return f"The expected odds ratio cannot be read in however few bins: there are {many} {which}."
 
 
 def _thin(case: Case, bins: int) -> float:
@@ -308,10 +319,17 @@ def does_not_rank(case: Case) -> Finding | None:
     spread = float(np.sqrt(case.effect * (t.n + 1) / (12 * right * t.total)))
     if auroc - 2.33 * spread > 0.5:
         return None
-    text = (
-        f"The score does not tell right from wrong: a right answer outranks a wrong one in {percent(auroc)} of pairs."
-    )
+    text = f"{_ranks(auroc, 2.33 * spread)}: a right answer outranks a wrong one in {percent(auroc)} of pairs."
     return Finding("does_not_rank", text, {"auroc": auroc, "standard_error": spread}, "Ding et al. 2020, section 3")
+
+
+def _ranks(auroc: float, margin: float) -> str:
+    """What can be said of a score that is not seen to rank."""
+    if auroc + margin < 0.5:
+        return "The score ranks the wrong way round"
+    if auroc + margin < USEFUL:
+        return "The score does not tell right from wrong"
+    return "These answers are too few, or too much alike, to see whether the score tells right from wrong"
 
 
 Look = Callable[[Case], Finding | None]

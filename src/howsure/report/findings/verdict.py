@@ -16,6 +16,7 @@ OFF = ("over_confident_above_0.9", "over_confident", "under_confident", "hidden_
 RISKS = {0.01: "1 in 100 of these is", 0.05: "5 in 100 of these are"}
 WORTH = 0.05  # a share below this is not worth a sentence, where a larger one can be promised at the next risk
 SURPRISING = 0.01  # p-value below which claims are said to be off although no single finding says where
+DOUBTFUL = 0.05  # and below which it is said that they may be
 
 
 def guarantees(source: Tally | Outcomes | str, n: int, level: float) -> list[Guarantee]:
@@ -93,7 +94,8 @@ def _worth(accuracy: Entry, n: int | None) -> str:
     limits = "" if low is None or high is None else f" ({low * 100:.1f} to {high * 100:.1f})"
     if n is None:
         return f"It was right {_percent(value)} of the time{limits}."
-    return f"It was right {value * n:,.0f} times of {n:,}: {_percent(value)}{limits}."
+    right = round(value * n)
+    return f"It was right {right:,} time{'' if right == 1 else 's'} of {n:,}: {_percent(value)}{limits}."
 
 
 def told(promised: Sequence[Guarantee]) -> Guarantee | None:
@@ -106,11 +108,12 @@ def _decides(promised: Sequence[Guarantee], findings: Sequence[FindingData]) -> 
     """What it may be let decide alone, as a promise; or what it would take."""
     g = told(promised)
     if g is not None:
-        wrong = RISKS[g["risk"]]
-        return (
-            f"Let it decide only the surest {_percent(g['coverage'])} ({g['kept']:,}): at most {wrong} wrong, "
-            f"{g['sure'] * 100:g} % sure."
+        which = (
+            "It may decide them all"
+            if g["coverage"] == 1
+            else f"Let it decide only the surest {_percent(g['coverage'])} ({g['kept']:,})"
         )
+        return f"{which}: at most {RISKS[g['risk']]} wrong, {g['sure'] * 100:g} % sure."
     if any(f["name"] == "does_not_rank" for f in findings):
         return "Nothing here shows that its score tells right answers from wrong ones, or that deferring would help."
     if not promised:
@@ -120,7 +123,10 @@ def _decides(promised: Sequence[Guarantee], findings: Sequence[FindingData]) -> 
         return f"How much it may decide alone cannot be promised: {last['why']}"
     wish = f"at most {RISKS[last['risk']].removesuffix(' are').replace('of these', 'accepted answers')} wrong"
     if last["labels_needed"] is None:
-        return f"No share of its answers can be promised to be right: {wish} is out of reach, also with more labels."
+        return (
+            f"No share of its answers can be promised to be right: {wish} is out of reach, also with more labels, "
+            "if it stays as good as here."
+        )
     unit = "groups" if "groups" in last else "labels"
     return (
         f"Too few {unit} for a promise: about {last['labels_needed']:,} would show a share with {wish}, if it stays as "
@@ -139,6 +145,9 @@ def _reads(metrics: Metrics, findings: Sequence[FindingData], test: ClaimsTest |
         return (
             f"Its confidence is not a probability of being right (p = {test['p']:.3g}; {ece}), without a plain pattern."
         )
+    if not off and test is not None and test["p"] < DOUBTFUL:
+        doubt = f"Its confidence may be off as a probability of being right ({ece}; p = {test['p']:.2g})"
+        return f"{doubt}; more labels would tell."
     if not off:
         p = "" if test is None else f"; p = {test['p']:.2g}"
         return f"Nothing here contradicts its confidence as a probability of being right ({ece}{p})."

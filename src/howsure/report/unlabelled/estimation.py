@@ -18,7 +18,7 @@ from howsure.bounds import proportion
 from howsure.calibrators import Isotonic, Platt
 from howsure.policies.deployment import folds_of
 from howsure.policies.policy import Policy
-from howsure.predictions import Predictions
+from howsure.predictions import Predictions, needs_predictions
 from howsure.render.model import EstimateData, Number, PartData
 from howsure.report.report import written
 from howsure.report.unlabelled.shares import Cells, Shares, class_shares, summed
@@ -162,6 +162,7 @@ def estimate(
     >>> round(found.accuracy, 3), found.low, found.high
     (0.816, 0.7965, 0.834)
     """
+    needs_predictions(reference, "estimate")
     proportion(level, "level")
     _comparable(reference, new)
     if policy is not None:

@@ -18,7 +18,7 @@ from howsure._core.frozen import frozen
 from howsure._core.version import __version__
 from howsure.bounds import clopper_pearson_interval, proportion
 from howsure.policies.policy import Policy
-from howsure.predictions import Predictions
+from howsure.predictions import Predictions, needs_predictions
 from howsure.render.model import (
     SCHEMA,
     DriftData,
@@ -155,6 +155,7 @@ def monitor(
     >>> found.passed, [d["column"] for d in found.data["months"][0]["drift"] if d["drifted"]]
     (False, ['score'])
     """
+    needs_predictions(reference, "monitor")
     proportion(level, "level")
     proportion(drift_level, "drift_level")
     if max_drop is not None and not 0 <= max_drop < 1:

@@ -41,8 +41,8 @@ async function started({ stage, seconds }) {
   state.ready = true;
   state.worker.postMessage({ id: 0, files: [...state.files].map(([name, f]) => [name, f.bytes]) });
   doing(`ready, started in ${seconds.toFixed(1)} s`, true);
-  for (const name of state.files.keys()) await look(name);
-  show();
+  if (state.files.size) await settle([...state.files.keys()]);
+  else show();
 }
 
 function ask(message, note = () => {}, working = () => {}) {
@@ -63,21 +63,30 @@ function doing(text, done = false) {
 async function add(files) {
   for (const file of files) {
     const bytes = await file.arrayBuffer();
-    state.files.set(file.name, { bytes, names: {}, found: null });
-    if (state.ready) {
-      await ask({ files: [[file.name, bytes]] });
-      await look(file.name);
-    }
+    state.files.set(file.name, { bytes, names: {}, found: null, all: [file.name] });
+    if (state.ready) await ask({ files: [[file.name, bytes]] });
   }
+  if (state.ready) await settle(files.map((file) => file.name));
+  else show();
+}
+
+// NumPy files that belong together are one: the first stands for all. What a new file changes is looked at again.
+async function settle(added) {
+  const names = JSON.stringify([...state.files.keys()]);
+  const { out } = await ask({ python: `import json; from howsure.formats.location import together; json.dumps(together(${names}))` });
+  const groups = JSON.parse(out);
+  for (const [name, file] of state.files) file.all = groups[name];
+  for (const [name, all] of Object.entries(groups)) if (all.some((one) => added.includes(one))) await look(name);
   show();
 }
+
+const heads = () => [...state.files.keys()].filter((name) => state.files.get(name).all);
 
 async function sample() {
   const path = "/lib/python3.13/site-packages/howsure/data/fashion_mnist_cnn.npz";
   const { out } = await ask({ python: `import shutil; shutil.copy("${path}", "fashion_mnist_cnn.npz")` });
-  state.files.set("fashion_mnist_cnn.npz", { bytes: new ArrayBuffer(0), names: {}, found: null, sample: out });
-  await look("fashion_mnist_cnn.npz");
-  show();
+  state.files.set("fashion_mnist_cnn.npz", { bytes: new ArrayBuffer(0), names: {}, found: null, all: [], sample: out });
+  await settle(["fashion_mnist_cnn.npz"]);
 }
 
 const named = (file) => Object.entries(file.names).flatMap(([item, part]) => ["--name", `${part}=${item}`]);
@@ -104,21 +113,23 @@ function convert(name) {
 }
 
 function show() {
-  $("files").replaceChildren(...[...state.files].map(([name, file]) => card(name, file)));
+  $("files").replaceChildren(...heads().map((name) => card(name, state.files.get(name))));
   $("job").hidden = !state.files.size;
+  $("hint").hidden = !!state.files.size;
   $("sample").disabled = !state.ready;
   options();
 }
 
 function card(name, file) {
-  const remove = make("button", { type: "button", textContent: "Remove", ariaLabel: `Remove ${name}` });
+  const shown = file.all.join(", ");
+  const remove = make("button", { type: "button", textContent: "Remove", ariaLabel: `Remove ${shown}` });
   remove.onclick = () => {
-    state.files.delete(name);
-    if (state.ready) ask({ gone: [name] });
+    for (const one of file.all) state.files.delete(one);
+    if (state.ready) ask({ gone: file.all });
     show();
   };
   const found = file.found;
-  const head = make("h2", {}, name, make("span", { textContent: found?.holds?.format ?? (found ? "" : "waiting for Python …") }), remove);
+  const head = make("h2", {}, shown, make("span", { textContent: found?.holds?.format ?? (found ? "" : "waiting for Python …") }), remove);
   const items = found?.holds ? [make("div", { className: "scroll" }, table(name, file, found.holds.items))] : [];
   const problems = (found?.problems ?? []).map(problem);
   const good = found?.holds && !found.problems.length ? [make("p", { textContent: "No problems." })] : [];
@@ -172,7 +183,7 @@ function number(id, label, value) {
 }
 
 function options() {
-  const names = [...state.files.keys()];
+  const names = heads();
   const parts = [];
   const from = (id, label, preferred, file) => {
     const [of, chosen] = pick(id, label, names, file);
@@ -195,10 +206,10 @@ function options() {
 }
 
 function arguments_() {
-  const names = [...state.files.keys()];
+  const names = heads();
   const value = (id) => $(id)?.value ?? "";
   const option = (name, id) => (value(id) ? [name, value(id)] : []);
-  const naming = [...state.files.values()].flatMap(named);
+  const naming = names.flatMap((name) => named(state.files.get(name)));
   const more = $("more").value.trim().split(/\s+/).filter(Boolean);
   const shown = {
     evaluate: () => ["evaluate", ...names, ...option("--split", "split")],
