@@ -41,7 +41,7 @@ MISTAKES = {
     "option_as_command": ["--", "--renormalise"],
     "seed": ["evaluate", "test.npz", "--seed", "-1"],
     "monitor_seed": ["monitor", "test.npz", "test.npz", "--seed", "-1"],
-    "compare_nothing": ["compare", "", "test.npz", ""],
+    "compare_nothing": ["compare", "", "test.npz", "/"],
 }
 
 
