@@ -241,6 +241,14 @@ def npz_one_weight(folder: Path) -> Path:
     return path
 
 
+def npz_many_groups(folder: Path) -> Path:
+    """200,000 rows, each a group of its own."""
+    path = folder / "many_groups.npz"
+    rng, n = np.random.default_rng(0), 200_000
+    np.savez_compressed(path, confidence=rng.random(n), correct=rng.random(n) < 0.7, group=np.arange(n))
+    return path
+
+
 def npz_one_count(folder: Path) -> Path:
     """A whole number of repetitions of 10⁹."""
     path = folder / "one_count.npz"
@@ -595,6 +603,7 @@ BOMBS: tuple[Bomb, ...] = (
     Bomb("npz_one_member", npz_one_member),
     Bomb("npz_one_weight", npz_one_weight),
     Bomb("npz_one_count", npz_one_count),
+    Bomb("npz_many_groups", npz_many_groups),
     Bomb("npz_wide_text", npy_wide_text),
     Bomb("csv_equal_names", csv_equal_names, streamed=True),
     Bomb("csv_many_columns", csv_many_columns, streamed=True),

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import howsure as hs
+from howsure.uncertainty import claims
 from howsure.uncertainty.calibration import Bins, ece_limits, noise_floor, rms_limits, three_moments
 from howsure.uncertainty.case import Case
 from howsure.uncertainty.claims import grouped_test
@@ -133,6 +134,17 @@ class TestClaims:
         without = np.array([once(seed, False) for seed in range(20)])
         assert (with_group <= 0.05).mean() <= 0.12
         assert (without <= 0.05).mean() > 0.5
+
+    def test_very_many_groups_are_pooled_at_random(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(claims, "GROUPS", 40)
+        rng = np.random.default_rng(3)
+        p, c = honest(3000, 3)
+        off = rng.random(3000) < np.clip(p - 0.08, 0, 1)
+        group, few = np.arange(3000) // 2, np.arange(3000) // 75  # 1,500 groups, and 40 that stay as they are
+        assert np.bincount(claims._pooled(group, 0)).tolist() == [76] * 20 + [74] * 20
+        assert hs.calibration_test(hs.Outcomes(p, correct=c, group=group)).p > 0.05
+        assert hs.calibration_test(hs.Outcomes(p, correct=off, group=group)).p <= 0.01
+        np.testing.assert_array_equal(claims._pooled(few, 0), few)
 
     def test_claims_of_certainty_that_fail(self) -> None:
         found = hs.calibration_test(hs.tally([1.0] * 20 + [0.5] * 20, correct=[1] * 19 + [0] + [1, 0] * 10))

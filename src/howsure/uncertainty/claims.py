@@ -24,6 +24,7 @@ SINGLY = 2048  # up to so many samples each is drawn by itself
 ROWS = 512  # rows whose numbers of right answers are drawn; beyond, neighbours share their mean claim
 CHUNK = 1 << 22  # numbers drawn at a time
 TELLING = 1.0  # null variance of an interval whose residual tells something
+GROUPS = 4096  # whose signs are redrawn; 999 signs of each are 8 kB
 ENOUGH = 60  # effective samples in an interval, where signs of groups are redrawn
 LEAST, LEAST_VARIANCE = 1e-300, 1e-12
 
@@ -191,8 +192,8 @@ def calibration_test(data: Tally | Outcomes | Predictions, seed: int = 0) -> Cal
     Outcomes are redrawn as :math:`c_i \sim \mathrm{Bernoulli}(r_i)` 999 times. The statistic is the smallest nominal
     p-value over 1, 2, 4, ..., 64 intervals of equal null variance (at least 1 each), of the sum of their squared
     standardised residuals (smooth defects) and of the largest of them (local ones). With a `group`, signs of whole
-    groups are redrawn instead, which holds for many groups. Unequal weights are refused. Bröcker & Smith 2007 for
-    redrawn outcomes.
+    groups are redrawn instead, which holds for many groups; more than 4,096 are pooled at random. Unequal weights are
+    refused. Bröcker & Smith 2007 for redrawn outcomes.
 
     >>> from howsure import tally
     >>> calibration_test(tally([0.9] * 50 + [0.6] * 50, correct=[1] * 45 + [0] * 5 + [1] * 30 + [0] * 20)).p > 0.5
@@ -215,7 +216,7 @@ def _of_groups(o: Outcomes, claim: Floats, count: Floats, seed: int) -> Calibrat
     """Residual sums of every group in every interval."""
     variance = count * claim * (1 - claim)
     leaf, leaves = _leaves(variance), 1 << (SCALES - 1)
-    group = o.units
+    group = _pooled(o.units, seed)
     many = int(group.max()) + 1
     if many < 2:
         raise InputError("calibration_test needs more than one group to tell how groups differ.")
@@ -223,3 +224,11 @@ def _of_groups(o: Outcomes, claim: Floats, count: Floats, seed: int) -> Calibrat
     sums = np.bincount(where, o.right - o.score, minlength=many * leaves).reshape(many, leaves).astype(np.float64)
     null: Floats = np.bincount(leaf, variance, minlength=leaves).astype(np.float64)
     return grouped_test(sums, null, len(o), seed)
+
+
+def _pooled(group: Ints, seed: int) -> Ints:
+    """Groups, put together at random where there are very many: sums of independent groups are independent too."""
+    many = int(group.max()) + 1
+    if many <= GROUPS:
+        return group
+    return (np.random.default_rng([seed, many]).permutation(many) % GROUPS)[group]
