@@ -128,3 +128,11 @@ for name, f in alone.items():
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
+
+
+def test_the_first_metric_imports_nothing_that_reads_files() -> None:
+    first = "hs.aurc(hs.tally([0.9, 0.8], correct=[1, 0]))"
+    code = f"import sys, numpy; before = set(sys.modules); import howsure as hs; {first}; print(*set(sys.modules) - before)"
+    new = set(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split())
+    assert "howsure.metrics" in new
+    assert not new & {"pathlib", "urllib.parse", "json", "click", "scipy", "howsure.formats", "howsure.report"}

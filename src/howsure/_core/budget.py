@@ -10,9 +10,12 @@ import os
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from howsure._core.check import InputError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 FREE = 1 << 24  # whatever the size of the file
 RATIO = 200  # times the size of the file: constant columns pack well, but not without end
