@@ -155,7 +155,8 @@ class Case:
         if self.groups is None:
             return self._few_heavy(part)
         each, units = self.single(part), self.units
-        sums, size = unit_sums(each, units), np.bincount(units.group, units.weight)  # type: ignore[arg-type]
+        assert units.group is not None
+        sums, size = unit_sums(each, units), np.bincount(units.group, units.weight)
         worse, alone = np.maximum(sums, 0.0), np.maximum(each if units.weight is None else units.weight * each, 0.0)
         square = float(np.dot(worse, worse))
         largest = square / float(np.dot(worse, size)) * float(size.max()) if square > 0 else 0.0
