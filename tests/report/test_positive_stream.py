@@ -56,7 +56,8 @@ def test_compact_streams_have_the_section_of_memory(
     assert list(found) == list(whole)
     for where, value in whole.items():
         if isinstance(value, float):
-            assert found[where] == pytest.approx(value, rel=1e-12, abs=1e-12), where
+            sums = where.startswith(".calling")  # differences of summed weights, which threads add in any order
+            assert found[where] == pytest.approx(value, rel=1e-12, abs=1e-15 * N if sums else 1e-12), where
         else:
             assert found[where] == value, where
 
