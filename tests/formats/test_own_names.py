@@ -94,7 +94,7 @@ def test_names_that_do_not_fit(names: dict[str, str], said: str, tmp_path: Path)
 def test_the_refusal_proposes_what_may_be_meant(text: str, proposed: str, tmp_path: Path) -> None:
     with pytest.raises(InputError) as error:
         read(csv(tmp_path, text))
-    assert str(error.value).endswith(proposed) or proposed in str(error.value)
+    assert proposed in str(error.value)
 
 
 def test_what_is_proposed_works(tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_what_is_proposed_works(tmp_path: Path) -> None:
     assert read(path, names=names).correct.tolist() == [True, True]
 
 
-def test_a_thousand_classes_are_proposed_in_a_line(tmp_path: Path) -> None:
+def test_many_classes_are_proposed_in_a_line(tmp_path: Path) -> None:
     classes = [f"class{i}" for i in range(150)]
     rows = [",".join(["truth", *classes]), *(",".join([c, *["0.5"] * 150]) for c in classes)]
     with pytest.raises(InputError) as error:
