@@ -11,7 +11,7 @@ from howsure.render.catalogue import BY_NAME, QUESTIONS, READ, SHARES
 from howsure.render.model import Difference, Entry, Input, Metrics, Number, Provenance, ReportData, Streamed, Value
 
 NONE = "none"  # stands for a number that there is not; `reasons` says why
-WIDE = "Where errors or groups are few or a gap may be chance, intervals are wide: they hold more often than stated."
+WIDE = "Where errors are few or a gap may be chance, intervals are wide: they hold the truth more often than stated."
 ARROWS = {"lower": "↓", "higher": "↑", "zero": "→0"}
 
 
