@@ -10,6 +10,7 @@ from .runs import Run
 
 FORWARD_AND_BACKWARD = 3
 MULTIPLY_ADDS_PER_SECOND = {"resnet": 24e9, "wrn": 26e9, "densenet": 12e9, "cnn": 24e9, "unet": 20e9}
+FASTER = {"float32": 1.0, "bfloat16": 1.8}
 SECONDS_PER_PIXEL = {"unet": 1e-6}  # thin layers on large images wait for memory
 
 
@@ -28,7 +29,7 @@ def predicted_hours(run: Run) -> float:
     family, size = s.network.split("-")[0], SIZES[s.data]
     seconds = cost_per_image(s.network, s.data) * FORWARD_AND_BACKWARD / MULTIPLY_ADDS_PER_SECOND[family]
     seconds += SECONDS_PER_PIXEL.get(family, 0.0) * size.height * size.width
-    return seconds * s.train_size * s.epochs / 3600
+    return seconds / FASTER[s.precision] * s.train_size * s.epochs / 3600
 
 
 def plan_text(runs: list[Run], finished: set[str]) -> str:

@@ -26,6 +26,7 @@ class Settings:
     seed: int = 0
     loss: str = "cross_entropy"
     block_dropout: float = 0.0
+    precision: str = "float32"
 
     def changed(self) -> dict[str, object]:
         """The settings that differ from the defaults, so that a new field does not rename old runs."""

@@ -14,7 +14,8 @@ SUMMARY = ["claim", "the paper", "cases that agree / do not / are open", "verdic
 
 @dataclass(frozen=True)
 class Evidence:
-    """One case: a network, a pair of networks, or all of them together."""
+    """One case: a network, a pair of networks, or all of them together. `counts` is False for the single networks
+    behind a mean: they are listed and do not vote."""
 
     case: str
     found: str
@@ -23,6 +24,11 @@ class Evidence:
     word: str
     scale: float = 100.0
     digits: int = 2
+    counts: bool = True
+
+    @property
+    def verdict(self) -> str:
+        return self.word if self.counts else f"({self.word})"
 
     @property
     def limits(self) -> str:
@@ -42,15 +48,18 @@ class Claim:
 
     @property
     def word(self) -> str:
-        return combined([e.word for e in self.evidence])
+        return combined(self.words)
+
+    @property
+    def words(self) -> list[str]:
+        return [e.word for e in self.evidence if e.counts]
 
     @property
     def reason(self) -> str:
         return self.because.get(self.word, "")
 
     def counts(self) -> str:
-        words = [e.word for e in self.evidence]
-        return " / ".join(str(words.count(word)) for word in (AGREES, NOT, OPEN))
+        return " / ".join(str(self.words.count(word)) for word in (AGREES, NOT, OPEN))
 
 
 def combined(words: Sequence[str]) -> str:
@@ -65,11 +74,13 @@ def combined(words: Sequence[str]) -> str:
     return OPEN
 
 
-def sided(low: float, high: float, sign: str) -> str:
-    """The claim is that a number is above ("+") or below ("-") zero; the interval must exclude zero to decide."""
-    if not (low > 0 or high < 0):
+def sided(low: float, high: float, sign: str, margin: float = 0.0) -> str:
+    """The claim is that a number is above ("+") or below ("-") zero, by the margin or more; the interval must lie
+    wholly on one side of that to decide."""
+    limit = margin if sign == "+" else -margin
+    if not (low > limit or high < limit):
         return OPEN
-    return AGREES if (low > 0) == (sign == "+") else NOT
+    return AGREES if (low > limit) == (sign == "+") else NOT
 
 
 def within(low: float, high: float, margin: float) -> str:
@@ -85,5 +96,5 @@ def summary_table(claims: Sequence[Claim]) -> Table:
 
 
 def evidence_table(claims: Sequence[Claim]) -> Table:
-    rows = [[claim.text, e.case, e.found, e.limits, e.word] for claim in claims for e in claim.evidence]
+    rows = [[claim.text, e.case, e.found, e.limits, e.verdict] for claim in claims for e in claim.evidence]
     return Table("Evidence", HEADER, rows)

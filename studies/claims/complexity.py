@@ -24,7 +24,7 @@ from .binning import (
 )
 from .claim import OPEN, Claim, Evidence
 from .growth import Grown, above, flat, trend, unsteady
-from .paired import Metric, paired
+from .paired import Metric, on_average, paired
 
 FLAT = {"AECE": 0.01, "AMCE": 0.05}
 FEW = "There are few networks, so that the interval is wide."
@@ -69,11 +69,14 @@ def measures(preds: hs.Predictions) -> dict[str, float]:
 
 def extremes(store: Store, groups: dict[str, list[Run]], metric: Metric) -> list[Evidence]:
     """The largest against the smallest network of each family, training by training."""
-    found: list[Evidence] = []
-    for small, large in pairs_of_families(groups):
-        case = f"{large.settings.network} against {small.settings.network}, seed {small.settings.seed}"
-        found.append(paired(case, metric, predictions(store, large), predictions(store, small), "-"))
-    return found
+    pairs = {
+        f"{large.settings.network} against {small.settings.network}, seed {small.settings.seed}": (
+            predictions(store, large),
+            predictions(store, small),
+        )
+        for small, large in pairs_of_families(groups)
+    }
+    return on_average("largest against smallest", metric, pairs, "-")
 
 
 def pairs_of_families(groups: dict[str, list[Run]]) -> list[tuple[Run, Run]]:

@@ -1,20 +1,25 @@
 """Two sets of predictions of the same images: the difference of a metric with its paired interval."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
 
 import howsure as hs
 
 from ..tables.table import percent, signed
+from . import estimates
 from .claim import Evidence, sided, within
 
 Data = hs.Predictions | hs.Outcomes
 Metric = Callable[..., float]
+Pairs = Mapping[str, tuple[Data, Data]]  # by the name of the network
+SEVERAL = 3  # networks from which a mean has a useful interval
 
 
-def paired(case: str, metric: Metric, first: Data, second: Data, sign: str) -> Evidence:
+def paired(case: str, metric: Metric, first: Data, second: Data, sign: str, margin: float = 0.0) -> Evidence:
     """The claim is that first - second has this sign. The interval covers other images, not another training."""
     difference, low, high = hs.paired_difference(metric, first, second)
-    return Evidence(case, text(metric, first, second, difference), low, high, sided(low, high, sign))
+    return Evidence(case, text(metric, first, second, difference), low, high, sided(low, high, sign, margin))
 
 
 def alike(case: str, metric: Metric, first: Data, second: Data, margin: float) -> Evidence:
@@ -22,6 +27,34 @@ def alike(case: str, metric: Metric, first: Data, second: Data, margin: float) -
     difference, low, high = hs.paired_difference(metric, first, second)
     found = f"{text(metric, first, second, difference)}, nearly zero means ± {percent(margin)}"
     return Evidence(case, found, low, high, within(low, high, margin))
+
+
+def on_average(case: str, metric: Metric, pairs: Pairs, sign: str, margin: float = 0.0) -> list[Evidence]:
+    """The claim of `paired` for the mean over networks; the networks are listed after it."""
+    single = [paired(f"{name}: {case}", metric, *both, sign, margin) for name, both in pairs.items()]
+    return [*means(case, metric, pairs, partial(sided, sign=sign, margin=margin)), *listed(single)]
+
+
+def alike_on_average(case: str, metric: Metric, pairs: Pairs, margin: float) -> list[Evidence]:
+    """The claim of `alike` for the mean over networks; the networks are listed after it."""
+    single = [alike(f"{name}: {case}", metric, *both, margin) for name, both in pairs.items()]
+    within_margin = partial(within, margin=margin)
+    return [*means(f"{case}, nearly zero means ± {percent(margin)}", metric, pairs, within_margin), *listed(single)]
+
+
+def means(case: str, metric: Metric, pairs: Pairs, judge: Callable[[float, float], str]) -> list[Evidence]:
+    """Student's interval over networks: it covers other trainings on these images. None for few networks."""
+    if len(pairs) < SEVERAL:
+        return []
+    differences = [value(metric, a) - value(metric, b) for a, b in pairs.values()]
+    middle, low, high = estimates.mean(differences)
+    found = f"{signed(middle)} points, single networks {signed(min(differences))} to {signed(max(differences))}"
+    return [Evidence(f"mean of {len(pairs)} networks: {case}", found, low, high, judge(low, high))]
+
+
+def listed(single: list[Evidence]) -> list[Evidence]:
+    """Where there is no mean the single networks are the cases."""
+    return single if len(single) < SEVERAL else [replace(e, counts=False) for e in single]
 
 
 def text(metric: Metric, first: Data, second: Data, difference: float) -> str:

@@ -8,7 +8,7 @@ from matplotlib.figure import Figure
 from ..store import Store
 from .drawing import save
 from .growth import complexity, nuclei, segmentation
-from .kept import promise, selective, shift
+from .kept import precision, promise, selective, shift
 from .passes import mc_temperature
 from .ranking import densenet_m, odds
 from .sweeps import calibration, regularisation
@@ -25,6 +25,7 @@ FIGURES: dict[str, Callable[[Store, str], dict[str, Figure]]] = {
     "selective": selective,
     "shift": shift,
     "promise": promise,
+    "precision": precision,
 }
 
 

@@ -1,15 +1,19 @@
 """Promises, shifts and the selective loss: what is kept and how much of it is wrong."""
 
+from collections.abc import Sequence
+
 from matplotlib.figure import Figure
 
 import howsure as hs
 
 from ..plans import runs_of
+from ..runs import Run
 from ..shifts import STRENGTHS
 from ..store import Store
+from ..tables.precision import pairs as precision_pairs
 from ..tables.promise import own, published
 from ..tables.results import finished, predictions, tally
-from ..tables.selective import pairs
+from ..tables.selective import pairs as selective_pairs
 from ..tables.shift import accepted, changed, seen
 from .drawing import draw, panels
 
@@ -54,11 +58,19 @@ def shift(store: Store, scale: str) -> dict[str, Figure]:
 
 
 def selective(store: Store, scale: str) -> dict[str, Figure]:
-    """Risk and coverage of each pair of trainings."""
+    return {"selective": trainings(store, selective_pairs(store, scale))}
+
+
+def precision(store: Store, scale: str) -> dict[str, Figure]:
+    return {"precision": trainings(store, list(precision_pairs(store, scale).values()))}
+
+
+def trainings(store: Store, pairs: Sequence[tuple[Run, Run]]) -> Figure:
+    """Risk and coverage of each pair of trainings, the changed one solid, its partner dashed."""
     figure, (ax,) = panels(["risk and coverage"], [("coverage", "risk")])
-    for i, both in enumerate(pairs(store, scale)):
+    for i, both in enumerate(pairs):
         for run, style in zip(both, ("-", "--"), strict=True):
             label = f"{run.label}, seed {run.settings.seed}"
             draw(ax, hs.risk_coverage(tally(predictions(store, run))), label, color=f"C{i}", linestyle=style)
         ax.legend(fontsize=6)
-    return {"selective": figure}
+    return figure

@@ -117,4 +117,12 @@ WORDS = {
         "`expected_on_new_data` and `guaranteed_threshold` make it in three ways.",
         needs_provided=True,
     ),
+    "precision": Words(
+        "Some networks were trained in mixed precision, in half the time: does that change the numbers?",
+        "no paper",
+        "None.",
+        "The same seed gives the same first weights and the same batches. Trained in mixed precision: the three "
+        "largest networks of `complexity`, trainings of 60 epochs on CIFAR-10 and of 100 epochs, and label smoothing "
+        "from the third seed on. Predictions are always computed in float32.",
+    ),
 }

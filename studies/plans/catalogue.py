@@ -7,6 +7,7 @@ from ..hours import predicted_hours
 from ..runs import Run, merged
 from .complexity import complexity
 from .mc_temperature import mc_temperature
+from .precision import precision
 from .regularisation import regularisation
 from .segmentation import nuclei, segmentation
 from .selective import selective
@@ -26,6 +27,7 @@ STUDIES: dict[str, Study] = {
     "selective": selective,
     "shift": shift,
     "promise": promise,
+    "precision": precision,
 }
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from ..runs import Run, repeats
 from ..settings import Settings
-from .scales import cifar_recipe, smaller_steps
+from .scales import cifar_recipe, mixed, smaller_steps
 
 NETWORKS = {
     "smoke": ("resnet-8", "wrn-10-1"),
@@ -27,17 +27,14 @@ def complexity(scale: str) -> list[Run]:
     """Every network on every data set, REPEATS times."""
     pairs = [(network, data) for network in NETWORKS[scale] for data in DATA[scale]]
     settings = [replace(recipe(scale, network), network=network, data=data) for network, data in pairs]
-    return [
-        run
-        for s in settings
-        for run in repeats(f"{s.network} {s.data}", s, REPEATS[scale], turn=2 * (s.network in LARGE))
-    ]
+    runs = [run for s in settings for run in repeats(f"{s.network} {s.data}", s, REPEATS[scale])]
+    return [replace(run, turn=2 + run.settings.seed) if run.settings.network in LARGE else run for run in runs]
 
 
 def recipe(scale: str, network: str) -> Settings:
-    """One recipe for all networks, but in smaller steps for deep ones (`scales.smaller_steps`), and at the paper's
-    scale the one of each network's own paper."""
-    common = cifar_recipe(scale)
+    """One recipe for all networks, but in smaller steps for deep ones (`scales.smaller_steps`) and in mixed precision
+    for large ones (`precision` shows what that changes); at the paper's scale the one of each network's own paper."""
+    common = mixed(scale, cifar_recipe(scale)) if network in LARGE else cifar_recipe(scale)
     if scale == "cpu" and network in DEEP:
         return smaller_steps(common)
     if scale != "paper":

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from ..runs import Run
 from ..settings import Settings
-from .scales import adam_recipe
+from .scales import adam_recipe, mixed
 
 PENALTY = 0.1
 NETWORKS = {
@@ -34,7 +34,8 @@ def mc_temperature(scale: str) -> list[Run]:
 
 def overfitted(scale: str) -> list[Run]:
     """Longer, so that the networks become as over-confident as the paper's; several seeds, all test images."""
-    cases = [(turn, seed, penalty, pair) for turn, pair in zip((0, 2), OVERFITTED[scale], strict=False)
+    cases = [(turn + (turn > 0 and seed > 1), seed, penalty, pair)
+             for turn, pair in zip((0, 2), OVERFITTED[scale], strict=False)
              for seed in range(OVERFITTED_SEEDS[scale]) for penalty in (0.0, PENALTY)]  # fmt: skip
     return [
         long(scale, data, network, turn, seed=seed, confidence_penalty=p) for turn, seed, p, (data, network) in cases
@@ -45,12 +46,12 @@ def dropout_decay(scale: str) -> list[Run]:
     """The paper's future work: how dropout rate and weight decay act together on the uncertainty."""
     data, network = (OVERFITTED[scale] or NETWORKS[scale])[0]
     pairs = [(dropout, decay) for dropout in DROPOUTS for decay in DECAYS]
-    return [long(scale, data, network, 3, dropout=dropout, weight_decay=decay) for dropout, decay in pairs]
+    return [long(scale, data, network, 4, dropout=dropout, weight_decay=decay) for dropout, decay in pairs]
 
 
 def long(scale: str, data: str, network: str, turn: int, **changes: float) -> Run:
     base = replace(adam_recipe(scale), data=data, network=network, augment=False, epochs=OVERFITTED_EPOCHS[scale])
-    settings = replace(base, **changes)
+    settings = replace(base if network == "cnn" else mixed(scale, base), **changes)
     return Run(f"{network} {data}, {settings.epochs} epochs", settings, ("features",), turn)
 
 

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 from ..runs import Run
 from ..settings import Settings
-from .scales import cifar_recipe, smaller_steps
+from .scales import cifar_recipe, mixed, smaller_steps
 
 SMOOTHING = (0.02, 0.05, 0.1, 0.2, 0.4)
 DROPOUT = (0.2, 0.5, 0.7)
@@ -33,15 +33,15 @@ def deep(scale: str) -> Settings:
 
 def long(scale: str) -> list[Run]:
     """Until the training images are known by heart, as in the paper: that is where networks become over-confident."""
-    found = [replace(plain(scale, network), epochs=LONG_EPOCHS[scale]) for network in LONG[scale]]
-    return [Run(f"standard, {s.epochs} epochs", s, LONG_EXTRAS, turn) for turn, s in enumerate(found, 1)]
+    found = [mixed(scale, replace(plain(scale, network), epochs=LONG_EPOCHS[scale])) for network in LONG[scale]]
+    return [Run(f"standard, {s.epochs} epochs", s, LONG_EXTRAS, turn) for turn, s in zip((1, 3), found, strict=False)]
 
 
 def regularisation(scale: str) -> list[Run]:
     """The sweeps on the main network; at the scale of a CPU also the key settings on larger ones."""
     standard = plain(scale, MAIN[scale])
     runs = [Run("standard", standard, EXTRAS), *key_runs(standard), *sweeps(standard), *long(scale)]
-    runs += smoothing_again(standard, SEEDS[scale])
+    runs += smoothing_again(scale, standard, SEEDS[scale])
     if scale == "cpu":
         larger = plain(scale, "resnet-14")
         runs += [Run("standard", larger, ("course",)), *key_runs(larger)]
@@ -50,11 +50,14 @@ def regularisation(scale: str) -> list[Run]:
     return runs
 
 
-def smoothing_again(standard: Settings, seeds: int) -> list[Run]:
-    """Label smoothing under further seeds: one training for each point leaves open whether two optima differ."""
+def smoothing_again(scale: str, standard: Settings, seeds: int) -> list[Run]:
+    """Label smoothing under further seeds: one training for each point leaves open whether two optima differ. All
+    settings of a seed have one precision."""
+    again = [replace(standard, seed=seed) for seed in range(1, seeds)]
+    recipes = [*again[:1], *(mixed(scale, recipe) for recipe in again[1:])]
     return [
-        Run(f"label smoothing {value}", replace(standard, label_smoothing=value, seed=seed), (), 2 + (seed > 2))
-        for seed in range(1, seeds)
+        Run(f"label smoothing {value}", replace(recipe, label_smoothing=value), (), 2 if recipe.seed < 3 else 4)
+        for recipe in recipes
         for value in (0.0, *SMOOTHING)
     ]
 

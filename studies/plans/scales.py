@@ -25,6 +25,11 @@ def smaller_steps(recipe: Settings) -> Settings:
     return replace(recipe, batch=32, lr=0.025)
 
 
+def mixed(scale: str, recipe: Settings) -> Settings:
+    """On a CPU, long trainings in half the time (`training.forward`)."""
+    return replace(recipe, precision="bfloat16") if scale == "cpu" else recipe
+
+
 def adam_recipe(scale: str) -> Settings:
     """AdamW, weight decay 0.01, dropout 0.5 (Laves A.3); only the paper's scale is long enough for a plateau."""
     recipe = replace(cifar_recipe(scale), optimiser="adamw", weight_decay=0.01, dropout=0.5)

@@ -20,13 +20,13 @@ def odds(scale: str) -> list[Run]:
     chosen = [run for run in complexity(scale) if run.settings.network == ODDS_NETWORKS[scale]]
     members = [replace(chosen[0], settings=replace(chosen[0].settings, seed=seed)) for seed in range(MEMBERS[scale])]
     first = [replace(run, extras=("dropout_variance",)) for run in chosen]
-    return [*first, *(replace(run, turn=2) for run in members[len(chosen) :]), *block_dropout(chosen[0].settings)]
+    return [*first, *(replace(run, turn=1) for run in members[len(chosen) :]), *block_dropout(chosen[0].settings)]
 
 
 def block_dropout(base: Settings) -> list[Run]:
     """One network for each rate, trained and asked with dropout in every block."""
     changed = {rate: replace(base, block_dropout=rate) for rate in BLOCK_RATES}
-    return [Run(f"dropout {rate} in every block", s, ("block_passes",), 2) for rate, s in changed.items()]
+    return [Run(f"dropout {rate} in every block", s, ("block_passes",), 1) for rate, s in changed.items()]
 
 
 def promise(scale: str) -> list[Run]:
@@ -44,7 +44,7 @@ def calibration(scale: str) -> list[Run]:
         *(Run("standard", settings, EXTRAS) for settings in first),
         *(
             Run("standard, again", s, ("boundary", "boundary_softmax"), turn)
-            for s, turn in zip(again, (0, 2), strict=False)
+            for s, turn in zip(again, (0, 1), strict=False)
         ),
         *long(scale),
     ]

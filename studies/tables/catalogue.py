@@ -9,6 +9,7 @@ from .complexity import complexity
 from .densenet_m import densenet_m
 from .mc_temperature import mc_temperature
 from .odds import odds
+from .precision import precision
 from .promise import promise
 from .regularisation import regularisation
 from .results import missing
@@ -29,6 +30,7 @@ TABLES: dict[str, Callable[[Store, str], list[Table]]] = {
     "selective": selective,
     "shift": shift,
     "promise": promise,
+    "precision": precision,
 }
 
 

@@ -8,12 +8,24 @@ pytest.importorskip("sklearn")
 hs = pytest.importorskip("howsure")
 
 from studies.claims import estimates  # noqa: E402
-from studies.claims.claim import AGREES, MISSING, MIXED, NOT, OPEN, Claim, Evidence, combined, sided, within  # noqa: E402
+from studies.claims.claim import (  # noqa: E402
+    AGREES,
+    MISSING,
+    MIXED,
+    NOT,
+    OPEN,
+    Claim,
+    Evidence,
+    combined,
+    evidence_table,
+    sided,
+    within,
+)
 from studies.claims.densenet_m import densenet_m  # noqa: E402
 from studies.claims.growth import Grown, flat, trend, unsteady  # noqa: E402
 from studies.claims.mc_temperature import straightness  # noqa: E402
 from studies.claims.odds import drawn, sharper, wider  # noqa: E402
-from studies.claims.paired import alike, paired  # noqa: E402
+from studies.claims.paired import alike, alike_on_average, on_average, paired  # noqa: E402
 from studies.claims.regularisation import overfitting_word  # noqa: E402
 from studies.provided import NAMES, note  # noqa: E402
 from studies.store import Store  # noqa: E402
@@ -32,6 +44,43 @@ NAN = float("nan")
 )  # fmt: skip
 def test_a_side_is_decided_only_where_the_interval_excludes_zero(sign, low, high, word):
     assert sided(low, high, sign) == word
+
+
+@pytest.mark.parametrize(
+    ("sign", "low", "high", "word"),
+    [("-", -3, -2, AGREES), ("-", -0.5, 2, NOT), ("-", -2, -0.5, OPEN), ("+", 2, 3, AGREES), ("+", -3, 0.5, NOT)],
+)
+def test_with_a_margin_a_small_difference_of_the_right_sign_is_not_enough(sign, low, high, word):
+    assert sided(low, high, sign, 1) == word
+
+
+def outcomes_with(accuracy):
+    """A hundred answers, all claimed to be right with 0.8."""
+    return hs.Outcomes(np.full(100, 0.8), correct=np.arange(100) < 100 * accuracy)
+
+
+def test_the_mean_over_networks_decides_and_the_networks_are_listed():
+    pairs = {name: (outcomes_with(a), outcomes_with(0.5)) for name, a in (("a", 0.8), ("b", 0.78), ("c", 0.79))}
+    found = on_average("first against second", hs.ece, pairs, "-")
+    assert [e.counts for e in found] == [True, False, False, False]
+    assert found[0].word == AGREES
+    assert found[0].found == "-29.00 points, single networks -30.00 to -28.00"
+    assert found[0].low == pytest.approx(-0.29 - 4.302653 * 0.01 / np.sqrt(3), abs=1e-6)
+    claim = Claim("x", "", [*found, Evidence("y", "", NAN, NAN, OPEN)])
+    assert claim.counts() == "1 / 0 / 1"
+    assert evidence_table([claim]).rows[1][-1] == "(agrees)"
+
+
+def test_two_networks_have_no_mean_and_count_one_by_one():
+    pairs = {name: (outcomes_with(0.8), outcomes_with(0.5)) for name in "ab"}
+    assert [e.counts for e in on_average("x", hs.ece, pairs, "-")] == [True, True]
+    assert [e.counts for e in alike_on_average("x", hs.ece, pairs, 0.01)] == [True, True]
+
+
+def test_alike_on_average_needs_the_whole_interval_inside_the_margin():
+    pairs = {name: (outcomes_with(a), outcomes_with(0.7)) for name, a in (("a", 0.70), ("b", 0.71), ("c", 0.69))}
+    assert alike_on_average("x", hs.ece, pairs, 0.05)[0].word == AGREES
+    assert alike_on_average("x", hs.ece, pairs, 0.02)[0].word == OPEN
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from studies.shifts import DARK, shifted  # noqa: E402
 from studies.shifts import NAMES as SHIFTS  # noqa: E402
 from studies.store import Store  # noqa: E402
 from studies.tables.mc_temperature import mc_arrays  # noqa: E402
-from studies.training import Task, new_network, train  # noqa: E402
+from studies.training import PRECISIONS, Task, logits_of, new_network, train  # noqa: E402
 
 from studies import training  # noqa: E402
 
@@ -231,3 +231,23 @@ def test_rates_by_hand():
     assert plateaus([1.0] + [2.0] * 22) == 2
     with pytest.raises(ValueError, match="'linear' is unknown"):
         learning_rate(replace(QUICK, schedule="linear"), 0, [])
+
+
+def test_mixed_precision_learns_nearly_the_same_and_predicts_in_float32(tmp_path):
+    """Same seed, same batches: the losses of the two stay together, and are not equal."""
+    task = Task.of(QUICK, load("digits", Path()))
+    courses = {}
+    for precision in PRECISIONS:
+        settings = replace(QUICK, precision=precision)
+        network, history = train(settings, task, Checkpoints(tmp_path / precision), lambda row: None)
+        courses[precision] = [row["train_loss"] for row in history]
+        assert logits_of(network, task.dataset.test_x[:8], task.normalise).dtype == torch.float32
+        assert {p.dtype for p in network.parameters()} == {torch.float32}
+    assert courses["bfloat16"] == pytest.approx(courses["float32"], abs=0.1)
+    assert courses["bfloat16"] != courses["float32"]
+
+
+def test_an_unknown_precision_is_refused(tmp_path):
+    task = Task.of(QUICK, load("digits", Path()))
+    with pytest.raises(ValueError, match="precision 'float8' is unknown; use 'float32' or 'bfloat16'"):
+        train(replace(QUICK, precision="float8"), task, Checkpoints(tmp_path), lambda row: None)
