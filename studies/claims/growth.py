@@ -7,7 +7,7 @@ import numpy as np
 
 from ..runs import Run
 from ..tables.complexity import size
-from ..tables.table import percent, signed
+from ..tables.table import percent, rank_correlation, signed
 from . import estimates
 from .claim import Evidence, sided, within
 
@@ -33,10 +33,25 @@ class Grown:
     def means(self, metric: str) -> list[float]:
         return [float(np.mean(repeats)) for repeats in self.values.get(metric, [])]
 
+    def every(self, metric: str) -> list[float]:
+        """Of all trainings, network by network."""
+        return [value for repeats in self.values.get(metric, []) for value in repeats]
+
+    @property
+    def single(self) -> "Grown":
+        """Each training as a network of its own. For networks of one family that differ in nothing but their width,
+        which is what is asked about: there is nothing else that repeats could share."""
+        counts = [len(repeats) for repeats in next(iter(self.values.values()), [])]
+        spread = lambda values: [v for v, count in zip(values, counts, strict=True) for _ in range(count)]
+        values = {name: [[v] for v in self.every(name)] for name in self.values}
+        return Grown(spread(self.family), spread(self.doublings), values)
+
     @property
     def text(self) -> str:
-        families = len(set(self.family))
-        return f"{len(self.family)} networks in {families} {'family' if families == 1 else 'families'}"
+        families, count = len(set(self.family)), len(self.family)
+        networks = len(set(zip(self.family, self.doublings, strict=True)))
+        many = f"{count} trainings of {networks} networks" if networks < count else f"{count} networks"
+        return f"{many} in {families} {'family' if families == 1 else 'families'}"
 
 
 def trend(grown: Grown, metric: str, sign: str) -> Evidence:
@@ -44,6 +59,16 @@ def trend(grown: Grown, metric: str, sign: str) -> Evidence:
     b, low, high = estimates.slope(grown.family, grown.doublings, grown.means(metric))
     found = f"{signed(b)} points per doubling of the parameters"
     return Evidence(f"{metric}, {grown.text}", found, low, high, sided(low, high, sign))
+
+
+def ordered(grown: Grown, metric: str, sign: str) -> Evidence:
+    """The same, by rank correlation over all trainings, which are drawn again: one that failed has no more weight
+    than another."""
+    one = grown.single
+    x, y = np.array(one.doublings), np.array(one.means(metric))
+    value, low, high = estimates.resampled(len(x), lambda rows: rank_correlation(x[rows], y[rows]))
+    found = f"rank correlation with the parameters {value:+.2f}"
+    return Evidence(f"{metric}, {one.text}", found, low, high, sided(low, high, sign), scale=1)
 
 
 def flat(grown: Grown, metric: str, margin: float) -> Evidence:

@@ -1,5 +1,6 @@
 """Finlay & Oberman, section 7: the expected odds ratio tells methods apart where the Brier score hardly does."""
 
+from dataclasses import replace
 from itertools import combinations
 
 import numpy as np
@@ -18,6 +19,7 @@ METRICS = ("EOR", "Brier", "AUROC")
 CROWDED = "EOR is dominated by a few bins that are almost free of errors, which other images fill differently."
 DRAWS = 200
 Draws = dict[str, dict[str, np.ndarray]]  # metric, method: the value on all images, then those of the draws
+Blocks = dict[str, dict[str, np.ndarray]]  # the same of EOR: rate, method
 
 
 def odds(store: Store, scale: str) -> list[Claim]:
@@ -30,7 +32,7 @@ def odds(store: Store, scale: str) -> list[Claim]:
     if here(HUNDRED):
         cases[f"{NAMES[HUNDRED]}, top 5"] = drawn(*hundred_methods(provided(HUNDRED)))
     members = f"The ensembles here have {len(runs)} members, or {len(sizes(store, scale))} of unequal quality."
-    blocks = {rate: eor_draws(*found) for rate, found in in_blocks(store, scale).items()}
+    blocks = {rate: drawn(block.scores, block.preds.correct)["EOR"] for rate, block in in_blocks(store, scale).items()}
     return [
         Claim("EOR ranges more widely over the methods than the Brier score", "1.3 to 16.6 against .033 to .076",
               [wider(case, found) for case, found in cases.items()]),
@@ -44,7 +46,7 @@ def odds(store: Store, scale: str) -> list[Claim]:
                for name in ("ensemble", EVERY) if name in found["EOR"]],
               {NOT: members, OPEN: members, MIXED: members}),
         Claim("The best dropout variance is worth more than the entropy", "10.39 against 4.29 on CIFAR-10",
-              [dropout_against_entropy(blocks, found) for found in own.values() if blocks]),
+              dropout_against_entropy(blocks)),
         Claim("Smaller dropout rates are worth more", "10.39, 4.67, 1.69",
               [smaller_rates(blocks)] if len(blocks) > 1 else []),
     ]  # fmt: skip
@@ -100,21 +102,16 @@ def worth(case: str, found: Draws, first: str, second: str) -> Evidence:
     return Evidence(case, text, low, high, sided(low, high, "+"), scale=1)
 
 
-def eor_draws(score: np.ndarray, correct: np.ndarray) -> np.ndarray:
-    return drawn({"": score}, correct)["EOR"][""]
+def dropout_against_entropy(blocks: Blocks) -> list[Evidence]:
+    """Two scores of the same answers of one network, trained and asked with dropout in every block; the rate with the
+    best variance decides."""
+    best = max(blocks, key=lambda rate: blocks[rate]["variance"][0], default="")
+    found = [worth(f"{rate} in every block", {"EOR": v}, "variance", "entropy") for rate, v in blocks.items()]
+    return [replace(e, counts=rate == best) for rate, e in zip(blocks, found, strict=True)]
 
 
-def dropout_against_entropy(blocks: dict[str, np.ndarray], found: Draws) -> Evidence:
-    """Two networks on the same draws of the same images: one with dropout in every block, one without."""
-    rate = max(blocks, key=lambda name: blocks[name][0])
-    one, two = blocks[rate], found["EOR"]["entropy"]
-    low, high = limits(one - two)
-    text = f"EOR of dropout {rate} in every block {one[0]:.2f} against {two[0]:.2f} of the entropy"
-    return Evidence("trained and asked with dropout", text, low, high, sided(low, high, "+"), scale=1)
-
-
-def smaller_rates(blocks: dict[str, np.ndarray]) -> Evidence:
+def smaller_rates(blocks: Blocks) -> Evidence:
     least, most = min(blocks, key=float), max(blocks, key=float)
-    low, high = limits(blocks[least] - blocks[most])
-    values = ", ".join(f"{v[0]:.2f} at {rate}" for rate, v in blocks.items())
+    low, high = limits(blocks[least]["variance"] - blocks[most]["variance"])
+    values = ", ".join(f"{v['variance'][0]:.2f} at {rate}" for rate, v in blocks.items())
     return Evidence(f"{least} against {most}", f"EOR {values}", low, high, sided(low, high, "+"), scale=1)

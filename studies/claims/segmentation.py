@@ -11,7 +11,7 @@ from ..tables.segmentation import measures
 from ..tables.table import percent
 from . import estimates
 from .claim import AGREES, NOT, OPEN, Claim, Evidence, within
-from .growth import Grown, flat, trend, unsteady
+from .growth import Grown, flat, ordered, unsteady
 
 NEARLY = 0.005
 HALF = 0.5
@@ -30,9 +30,10 @@ def segmentation(store: Store, scale: str) -> list[Claim]:
     few = f"There are {widths} widths of one family, so that the interval is wide."
     return [
         Claim("The AURC of 1 - Dice falls as U-Nets widen", "falls (figure 7)",
-              [named(text, trend(raw, "AURC of 1 - Dice", "-")) for text, (raw, _) in done.items()], {OPEN: few}),
+              [named(text, ordered(raw, "AURC of 1 - Dice", "-")) for text, (raw, _) in done.items()], {OPEN: few}),
         Claim("Calibration after temperature scaling does not depend on the width", "no strong trend (figure 7)",
-              [named(t, flat(scaled, *metric)) for t, (_, scaled) in done.items() for metric in FLAT], {OPEN: few}),
+              [named(t, flat(scaled.single, *metric)) for t, (_, scaled) in done.items() for metric in FLAT],
+              {OPEN: few}),
     ]  # fmt: skip
 
 
@@ -66,6 +67,7 @@ def named(text: str, evidence: Evidence) -> Evidence:
 
 
 def mostly_sure(grown: Grown) -> Evidence:
+    grown = grown.single
     middle, low, high = estimates.mean(grown.means("sure"))
     word = AGREES if low > HALF else NOT if high < HALF else OPEN
     return Evidence(f"as trained, {grown.text}", f"{percent(middle, 1)} % of the pixels", low, high, word, digits=1)
@@ -73,7 +75,7 @@ def mostly_sure(grown: Grown) -> Evidence:
 
 def follows_dice(grown: Grown) -> Evidence:
     """Correlation of AUPR and Dice over all trainings; they are drawn again."""
-    dice, aupr = (np.array([v for repeats in grown.values[name] for v in repeats]) for name in ("1 - Dice", "AUPR"))
+    dice, aupr = (np.array(grown.every(name)) for name in ("1 - Dice", "AUPR"))
     value, low, high = estimates.resampled(len(dice), lambda rows: estimates.correlation(-dice[rows], aupr[rows]))
     text = f"correlation of AUPR of finding errors and Dice {value:+.2f}: a good measure has +1"
     word = AGREES if high < MEANINGFUL else NOT if low > MEANINGFUL else OPEN
@@ -81,6 +83,6 @@ def follows_dice(grown: Grown) -> Evidence:
 
 
 def near(grown: Grown, case: str) -> Evidence:
-    differences = [a - b for a, b in zip(grown.means("AECE"), grown.means("ECE"), strict=True)]
+    differences = [a - b for a, b in zip(grown.every("AECE"), grown.every("ECE"), strict=True)]
     middle, low, high = estimates.mean(differences)
     return Evidence(f"AECE - ECE, {case}", f"{100 * middle:+.2f} points", low, high, within(low, high, NEARLY))

@@ -10,7 +10,7 @@ from ..plans import runs_of
 from ..runs import Run
 from ..store import Store
 from ..tables.densenet_m import CHANGED, worsened
-from ..tables.odds import members_of, methods
+from ..tables.odds import in_blocks, members_of, methods
 from ..tables.results import finished, predictions
 from .drawing import draw, name_lines, panels
 
@@ -33,7 +33,7 @@ def densenet_m(store: Store, scale: str) -> dict[str, Figure]:
 def odds(store: Store, scale: str) -> dict[str, Figure]:
     found = {"ratio": ratio(), "sure_and_wrong": pictures(store)}
     runs = members_of(finished(store, runs_of(["odds"], scale)))
-    found |= {"odds": by_quantile(store, runs, scale), "loss": against_loss(store, runs)}
+    found |= {"odds": by_quantile(store, runs, scale), "loss": against_loss(store, runs, scale)}
     return {name: figure for name, figure in found.items() if figure is not None}
 
 
@@ -62,18 +62,20 @@ def ratio() -> Figure:
     return figure
 
 
-def against_loss(store: Store, runs: list[Run]) -> Figure | None:
+def against_loss(store: Store, runs: list[Run], scale: str) -> Figure | None:
     """Figures 1 and 4: what is known beforehand, against the loss that is known only afterwards."""
     if not runs:
         return None
     preds = predictions(store, runs[0])
     scores = {
-        "entropy": -hs.scores.neg_entropy(preds),
-        "U1 = -log of the top probability": -hs.scores.log_max_prob(preds),
-    }
-    figure, axes = panels(list(scores), [(name.split(" ")[0], "loss") for name in scores])
-    some, loss = slice(None, None, max(1, preds.n // SHOWN)), hs.losses.nll(preds)
-    for ax, score in zip(axes, scores.values(), strict=True):
+        "entropy": (preds, -hs.scores.neg_entropy(preds)),
+        "U1 = -log of the top probability": (preds, -hs.scores.log_max_prob(preds)),
+        **{f"variance, dropout {rate} in every block": (b.preds, -b.variance)
+           for rate, b in in_blocks(store, scale).items()},
+    }  # fmt: skip
+    figure, axes = panels(list(scores), [(name.split(" ")[0].strip(","), "loss") for name in scores])
+    for ax, (preds, score) in zip(axes, scores.values(), strict=True):
+        some, loss = slice(None, None, max(1, preds.n // SHOWN)), hs.losses.nll(preds)
         for right, label in ((True, "right"), (False, "wrong")):
             rows = preds.correct[some] == right
             ax.plot(score[some][rows], loss[some][rows], ".", markersize=2, alpha=0.5, label=label, rasterized=True)

@@ -67,8 +67,8 @@ WORDS = {
         "What is each measure of uncertainty worth to a bettor?",
         f"{FINLAY}, tables 1 to 5",
         "Networks with about 95 % top-1 accuracy on CIFAR-10 and 92 % top-5 accuracy on CIFAR-100; ensemble and "
-        "dropout at three rates. The dropout rows of the tables are of a network trained without dropout, with dropout "
-        "before its last layer only; they are no test of the claims, which wait for dropout in every block.",
+        "dropout at three rates. Rows with dropout in the last layer are of a network trained without dropout; "
+        "they are no test of the claims, which are judged on networks trained and asked with dropout in every block.",
         "The values of tables 1 to 5 stand in the tables. Bins without errors make the ratio infinite and the "
         "paper does not say how it treated them; smoothing and merging are both shown.",
         needs_provided=True,

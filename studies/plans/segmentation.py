@@ -21,12 +21,12 @@ MEMBRANE = replace(ADAM, data="membrane", batch=2)
 NUCLEI = replace(ADAM, data="nuclei", train_size=397, val_size=132, batch=8, loss="dice")
 MEMBRANES = {
     "smoke": Growth((2, 4), 1, SMOKE),
-    "cpu": Growth((2, 4, 8, 12, 16), 2, replace(MEMBRANE, epochs=100)),
+    "cpu": Growth((2, 3, 4, 6, 8, 12, 16), 2, replace(MEMBRANE, epochs=100)),
     "paper": Growth((4, 8, 16, 32, 64), 5, replace(MEMBRANE, epochs=400)),
 }
 BACKGROUND = {
     "smoke": Growth((2, 4), 1, replace(SMOKE, loss="dice")),
-    "cpu": Growth((2, 3, 4, 6, 8), 3, replace(NUCLEI, epochs=12)),
+    "cpu": Growth((2, 3, 4, 6, 8, 12), 3, replace(NUCLEI, epochs=12)),
     "paper": Growth((4, 8, 16, 32, 64), 5, replace(NUCLEI, epochs=200)),
 }
 

@@ -1,5 +1,7 @@
 """Finlay & Oberman, tables 1 to 5: what each uncertainty method is worth to a bettor."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
 import howsure as hs
@@ -41,7 +43,7 @@ def odds(store: Store, scale: str) -> list[Table]:
         return [Table("Expected odds ratio", ["method"], [], note), *others]
     correct = predictions(store, done[0]).correct
     found = {name: hs.tally(score, correct=correct) for name, score in methods(store, done, scale).items()}
-    return [odds_table(found, note), bands_table(found, note), *others]
+    return [odds_table(found, note), bands_table(found, note), blocks_table(in_blocks(store, scale)), *others]
 
 
 def members_of(runs: list[Run]) -> list[Run]:
@@ -49,15 +51,42 @@ def members_of(runs: list[Run]) -> list[Run]:
     return [run for run in runs if not run.settings.block_dropout]
 
 
-def in_blocks(store: Store, scale: str) -> dict[str, tuple[np.ndarray, np.ndarray]]:
-    """Networks trained with dropout in every block: minus the variance over passes with it, and whether their own
-    answers are right, since each rate is another network."""
+@dataclass(frozen=True)
+class Block:
+    """A network trained with dropout in every block: minus the variance over passes with it, and without it what all
+    networks have. Each rate is another network with answers of its own."""
+
+    variance: np.ndarray
+    preds: hs.Predictions
+
+    @property
+    def scores(self) -> dict[str, np.ndarray]:
+        return {"variance": self.variance, "entropy": hs.scores.neg_entropy(self.preds)}
+
+
+def in_blocks(store: Store, scale: str) -> dict[str, Block]:
+    """By rate."""
     runs = [run for run in finished(store, runs_of(["odds"], scale)) if run.settings.block_dropout]
-    return {f"{run.settings.block_dropout}": block_scores(store, run) for run in runs}
+    found = {run: -arrays(store, run, "block_passes")["test_dropout_variance"] for run in runs}
+    return {f"{run.settings.block_dropout}": Block(v, predictions(store, run)) for run, v in found.items()}
 
 
-def block_scores(store: Store, run: Run) -> tuple[np.ndarray, np.ndarray]:
-    return -arrays(store, run, "block_passes")["test_dropout_variance"], predictions(store, run).correct
+def blocks_table(blocks: dict[str, Block]) -> Table:
+    """Dropout as the paper has it, at work in training and when asked."""
+    rows = [
+        [rate, name, percent(block.preds.correct.mean(), 1), *block_cells(rate, name, score, block.preds.correct)]
+        for rate, block in sorted(blocks.items(), key=lambda pair: float(pair[0]))
+        for name, score in block.scores.items()
+    ]
+    header = ["rate", "score", "accuracy", "EOR smoothed", "EOR merged", "paper EOR", "Brier", "paper Brier"]
+    note = "Each rate is a network of its own; variance over 30 passes, entropy of the one pass without dropout."
+    return Table("Dropout in every block (tables 1 and 2)", header, rows, note)
+
+
+def block_cells(rate: str, name: str, score: np.ndarray, correct: np.ndarray) -> list[str]:
+    smooth, merged, brier = worth(hs.tally(score, correct=correct))
+    paper = [found.get(f"dropout {rate}", "") if name == "variance" else "" for found in (PAPER, PAPER_BRIER)]
+    return [smooth, merged, paper[0], brier, paper[1]]
 
 
 def sizes(store: Store, scale: str) -> list[Run]:
@@ -73,7 +102,7 @@ def methods(store: Store, runs: list[Run], scale: str) -> dict[str, np.ndarray]:
         "entropy": hs.scores.neg_entropy(preds),
         "U1": hs.scores.log_max_prob(preds),
         "U5": np.log(hs.scores.top_k_mass(preds, k=5)),
-        **{f"dropout {name.rsplit('_', 1)[1]}": -values for name, values in variance.items()},
+        **{f"dropout {name.rsplit('_', 1)[1]}, last layer": -values for name, values in variance.items()},
         HIDDEN: -hs.losses.nll(preds),
     }
     if len(runs) > 1:

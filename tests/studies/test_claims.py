@@ -22,7 +22,7 @@ from studies.claims.claim import (  # noqa: E402
     within,
 )
 from studies.claims.densenet_m import densenet_m  # noqa: E402
-from studies.claims.growth import Grown, flat, trend, unsteady  # noqa: E402
+from studies.claims.growth import Grown, flat, ordered, trend, unsteady  # noqa: E402
 from studies.claims.mc_temperature import straightness  # noqa: E402
 from studies.claims.odds import drawn, sharper, wider  # noqa: E402
 from studies.claims.paired import alike, alike_on_average, on_average, paired  # noqa: E402
@@ -137,6 +137,21 @@ def test_too_few_networks_have_no_slope(family):
 
 def grown(values):
     return Grown(["a"] * 4, [0.0, 1.0, 2.0, 3.0], {"one": values, "two": [[0.5, 0.5001]] * 4})
+
+
+def test_each_training_can_be_a_point_of_its_own():
+    two = Grown(["a", "a"], [0.0, 1.0], {"one": [[0.4, 0.3], [0.1]]}).single
+    assert (two.family, two.doublings, two.means("one")) == (["a"] * 3, [0.0, 0.0, 1.0], [0.4, 0.3, 0.1])
+    assert two.text == "3 trainings of 2 networks in 1 family"
+
+
+def test_a_failed_training_does_not_hide_an_order():
+    """One value far off leaves the slope open; the ranks see that all others fall."""
+    values = [[0.9, 0.5], [0.4, 0.45], [0.3, 0.35], [0.2, 9.0], [0.1, 0.15], [0.05, 0.06]]
+    found = Grown(["a"] * 6, [0.0, 1.0, 2.0, 3.0, 4.0, 5.0], {"one": values})
+    assert trend(found, "one", "-").word == OPEN
+    assert ordered(found, "one", "-").word == AGREES
+    assert ordered(found, "one", "+").word == NOT
 
 
 def test_trends_and_flatness():
