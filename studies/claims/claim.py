@@ -15,7 +15,7 @@ SUMMARY = ["claim", "the paper", "cases that agree / do not / are open", "verdic
 @dataclass(frozen=True)
 class Evidence:
     """One case: a network, a pair of networks, or all of them together. `counts` is False for the single networks
-    behind a mean: they are listed and do not vote."""
+    behind a mean: they are listed and do not vote. `edges` are the values at which the word changes."""
 
     case: str
     found: str
@@ -25,6 +25,15 @@ class Evidence:
     scale: float = 100.0
     digits: int = 2
     counts: bool = True
+    edges: tuple[float, ...] = ()
+
+    @property
+    def times(self) -> float:
+        """How many times as much data would decide an open case, if what was found is so: the interval shrinks with
+        the root of the number of what it is drawn over. nan where that is not known."""
+        middle = (self.low + self.high) / 2
+        distance = min((abs(middle - edge) for edge in self.edges), default=float("nan"))
+        return ((self.high - self.low) / 2 / distance) ** 2 if distance else float("inf")
 
     @property
     def verdict(self) -> str:
@@ -57,6 +66,15 @@ class Claim:
     @property
     def reason(self) -> str:
         return self.because.get(self.word, "")
+
+    @property
+    def times(self) -> float:
+        """How many times as much data would decide enough of the open cases; nan where that is not known."""
+        voting = [e for e in self.evidence if e.counts]
+        decided = max(self.words.count(AGREES), self.words.count(NOT))
+        needed = len(voting) // 2 + 1 - decided
+        found = sorted(e.times for e in voting if e.word == OPEN and not isnan(e.times))
+        return found[needed - 1] if 0 < needed <= len(found) else float("nan")
 
     def counts(self) -> str:
         return " / ".join(str(self.words.count(word)) for word in (AGREES, NOT, OPEN))

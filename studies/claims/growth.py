@@ -58,7 +58,7 @@ def trend(grown: Grown, metric: str, sign: str) -> Evidence:
     """The claim is that the metric rises ("+") or falls ("-") with size."""
     b, low, high = estimates.slope(grown.family, grown.doublings, grown.means(metric))
     found = f"{signed(b)} points per doubling of the parameters"
-    return Evidence(f"{metric}, {grown.text}", found, low, high, sided(low, high, sign))
+    return Evidence(f"{metric}, {grown.text}", found, low, high, sided(low, high, sign), edges=(0.0,))
 
 
 def ordered(grown: Grown, metric: str, sign: str) -> Evidence:
@@ -68,7 +68,7 @@ def ordered(grown: Grown, metric: str, sign: str) -> Evidence:
     x, y = np.array(one.doublings), np.array(one.means(metric))
     value, low, high = estimates.resampled(len(x), lambda rows: rank_correlation(x[rows], y[rows]))
     found = f"rank correlation with the parameters {value:+.2f}"
-    return Evidence(f"{metric}, {one.text}", found, low, high, sided(low, high, sign), scale=1)
+    return Evidence(f"{metric}, {one.text}", found, low, high, sided(low, high, sign), scale=1, edges=(0.0,))
 
 
 def flat(grown: Grown, metric: str, margin: float) -> Evidence:
@@ -77,7 +77,7 @@ def flat(grown: Grown, metric: str, margin: float) -> Evidence:
     reach = float(np.ptp(grown.doublings)) if grown.doublings else 0.0
     change, low, high = (reach * v for v in limits)
     found = f"{signed(change)} points over {reach:.1f} doublings, nearly zero means ± {percent(margin, 0)}"
-    return Evidence(f"{metric}, {grown.text}", found, low, high, within(low, high, margin))
+    return Evidence(f"{metric}, {grown.text}", found, low, high, within(low, high, margin), edges=(-margin, margin))
 
 
 def above(grown: Grown, first: str, second: str) -> Evidence:
@@ -93,4 +93,4 @@ def unsteady(grown: Grown, first: str, second: str, case: str) -> Evidence:
     ratio, low, high = estimates.spread_ratio(one, two)
     spreads = [percent(estimates.pooled_spread(v)) for v in (one, two)]
     found = f"between repeats {first} varies by {spreads[0]}, {second} by {spreads[1]} points: {ratio:.1f} times"
-    return Evidence(case, found, low, high, sided(low - 1, high - 1, "+"), scale=1)
+    return Evidence(case, found, low, high, sided(low - 1, high - 1, "+"), scale=1, edges=(1.0,))

@@ -132,7 +132,7 @@ def straight(store: Store, run: Run) -> Evidence:
     entropy, wrong = columns(preds)
     value, low, high = estimates.resampled(preds.n, lambda rows: straightness(entropy[rows], wrong[rows]), DRAWS)
     word = AGREES if low > STRAIGHT else NOT if high < STRAIGHT else OPEN
-    return Evidence(name_of(run), f"R² {value:.3f}", low, high, word, scale=1, digits=3)
+    return Evidence(name_of(run), f"R² {value:.3f}", low, high, word, scale=1, digits=3, edges=(STRAIGHT,))
 
 
 def straighter(store: Store, run: Run) -> Evidence:

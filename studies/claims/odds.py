@@ -99,7 +99,7 @@ def worth(case: str, found: Draws, first: str, second: str) -> Evidence:
     one, two = found["EOR"][first], found["EOR"][second]
     low, high = limits(one - two)
     text = f"EOR of {first} {one[0]:.2f} against {two[0]:.2f} of {second}"
-    return Evidence(case, text, low, high, sided(low, high, "+"), scale=1)
+    return Evidence(case, text, low, high, sided(low, high, "+"), scale=1, edges=(0.0,))
 
 
 def dropout_against_entropy(blocks: Blocks) -> list[Evidence]:
@@ -114,4 +114,4 @@ def smaller_rates(blocks: Blocks) -> Evidence:
     least, most = min(blocks, key=float), max(blocks, key=float)
     low, high = limits(blocks[least]["variance"] - blocks[most]["variance"])
     values = ", ".join(f"{v['variance'][0]:.2f} at {rate}" for rate, v in blocks.items())
-    return Evidence(f"{least} against {most}", f"EOR {values}", low, high, sided(low, high, "+"), scale=1)
+    return Evidence(f"{least} against {most}", f"EOR {values}", low, high, sided(low, high, "+"), scale=1, edges=(0.0,))

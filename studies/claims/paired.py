@@ -19,37 +19,42 @@ SEVERAL = 3  # networks from which a mean has a useful interval
 def paired(case: str, metric: Metric, first: Data, second: Data, sign: str, margin: float = 0.0) -> Evidence:
     """The claim is that first - second has this sign. The interval covers other images, not another training."""
     difference, low, high = hs.paired_difference(metric, first, second)
-    return Evidence(case, text(metric, first, second, difference), low, high, sided(low, high, sign, margin))
+    found, word = text(metric, first, second, difference), sided(low, high, sign, margin)
+    return Evidence(case, found, low, high, word, edges=(margin if sign == "+" else -margin,))
 
 
 def alike(case: str, metric: Metric, first: Data, second: Data, margin: float) -> Evidence:
     """The claim is that there is no difference beyond the margin."""
     difference, low, high = hs.paired_difference(metric, first, second)
     found = f"{text(metric, first, second, difference)}, nearly zero means ± {percent(margin)}"
-    return Evidence(case, found, low, high, within(low, high, margin))
+    return Evidence(case, found, low, high, within(low, high, margin), edges=(-margin, margin))
 
 
 def on_average(case: str, metric: Metric, pairs: Pairs, sign: str, margin: float = 0.0) -> list[Evidence]:
     """The claim of `paired` for the mean over networks; the networks are listed after it."""
     single = [paired(f"{name}: {case}", metric, *both, sign, margin) for name, both in pairs.items()]
-    return [*means(case, metric, pairs, partial(sided, sign=sign, margin=margin)), *listed(single)]
+    average = means(case, metric, pairs, partial(sided, sign=sign, margin=margin), single)
+    return [*average, *listed(single)]
 
 
 def alike_on_average(case: str, metric: Metric, pairs: Pairs, margin: float) -> list[Evidence]:
     """The claim of `alike` for the mean over networks; the networks are listed after it."""
     single = [alike(f"{name}: {case}", metric, *both, margin) for name, both in pairs.items()]
-    within_margin = partial(within, margin=margin)
-    return [*means(f"{case}, nearly zero means ± {percent(margin)}", metric, pairs, within_margin), *listed(single)]
+    name = f"{case}, nearly zero means ± {percent(margin)}"
+    return [*means(name, metric, pairs, partial(within, margin=margin), single), *listed(single)]
 
 
-def means(case: str, metric: Metric, pairs: Pairs, judge: Callable[[float, float], str]) -> list[Evidence]:
+def means(
+    case: str, metric: Metric, pairs: Pairs, judge: Callable[[float, float], str], single: list[Evidence]
+) -> list[Evidence]:
     """Student's interval over networks: it covers other trainings on these images. None for few networks."""
     if len(pairs) < SEVERAL:
         return []
     differences = [value(metric, a) - value(metric, b) for a, b in pairs.values()]
     middle, low, high = estimates.mean(differences)
     found = f"{signed(middle)} points, single networks {signed(min(differences))} to {signed(max(differences))}"
-    return [Evidence(f"mean of {len(pairs)} networks: {case}", found, low, high, judge(low, high))]
+    edges = single[0].edges
+    return [Evidence(f"mean of {len(pairs)} networks: {case}", found, low, high, judge(low, high), edges=edges)]
 
 
 def listed(single: list[Evidence]) -> list[Evidence]:

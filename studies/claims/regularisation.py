@@ -15,7 +15,7 @@ from ..tables.results import by_network, finished, predictions, tally
 from ..tables.table import percent, signed
 from . import estimates
 from .claim import AGREES, MIXED, NOT, OPEN, Claim, Evidence, sided
-from .paired import alike, paired
+from .paired import SEVERAL, alike, paired
 
 SAME = 0.01
 KNOWN = 0.02  # training error below which a network knows its images by heart
@@ -106,7 +106,7 @@ def test_against_train(store: Store, run: Run) -> Evidence:
     test, train = (hs.ece(tally(p)) for p in sides)
     found = f"ECE {percent(test)} on test, {percent(train)} on training images: {test / train:.1f} times"
     word = AGREES if low > MUCH else NOT if high < MUCH else OPEN
-    return Evidence(title(run), found, float(low), float(high), word, scale=1, digits=1)
+    return Evidence(title(run), found, float(low), float(high), word, scale=1, digits=1, edges=(MUCH,))
 
 
 def ece_of(preds: hs.Predictions, rng: np.random.Generator) -> float:
@@ -168,15 +168,15 @@ def best_and_best(store: Store, planned: list[Run], name: str) -> list[Evidence]
 
 
 def over_seeds(store: Store, planned: list[Run]) -> list[Evidence]:
-    """The two settings that are best on average over all seeds, and their differences seed by seed."""
-    found: dict[float, list[Run]] = {}
-    for run in finished(store, planned):
-        if run.label == "standard" or run.label.startswith("label smoothing"):
-            found.setdefault(run.settings.label_smoothing, []).append(run)
-    seeds = {frozenset(run.settings.seed for run in runs) for runs in found.values()}
-    if len(seeds) != 1 or len(next(iter(seeds))) < 3:
+    """The two settings that are best on average over the seeds that all have, and their differences seed by seed."""
+    chosen = [r for r in planned if r.label == "standard" or r.label.startswith("label smoothing")]
+    found = {r.settings.label_smoothing: dict[int, Run]() for r in chosen}
+    for run in finished(store, chosen):
+        found[run.settings.label_smoothing][run.settings.seed] = run
+    seeds = sorted(set.intersection(*(set(runs) for runs in found.values()))) if found else []
+    if len(seeds) < SEVERAL:
         return []
-    groups = {value: sorted(set(runs), key=lambda run: run.settings.seed) for value, runs in found.items()}
+    groups = {value: [runs[seed] for seed in seeds] for value, runs in found.items()}
     mean = lambda value, number: float(np.mean([number(predictions(store, run, "val")) for run in groups[value]]))
     ece = min(groups, key=lambda value: mean(value, lambda p: hs.ece(tally(p))))
     error = max(groups, key=lambda value: mean(value, hs.accuracy))
@@ -191,7 +191,7 @@ def seed_by_seed(store: Store, first: list[Run], second: list[Run], names: str) 
         differences = [number(predictions(store, a)) - number(predictions(store, b)) for a, b in pairs]
         middle, low, high = estimates.mean(differences)
         case = f"{text} is lower: {names}, {len(first)} seeds"
-        found.append(Evidence(case, f"{signed(middle)} points", low, high, sided(low, high, "-")))
+        found.append(Evidence(case, f"{signed(middle)} points", low, high, sided(low, high, "-"), edges=(0.0,)))
     return found
 
 

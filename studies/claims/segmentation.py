@@ -70,7 +70,9 @@ def mostly_sure(grown: Grown) -> Evidence:
     grown = grown.single
     middle, low, high = estimates.mean(grown.means("sure"))
     word = AGREES if low > HALF else NOT if high < HALF else OPEN
-    return Evidence(f"as trained, {grown.text}", f"{percent(middle, 1)} % of the pixels", low, high, word, digits=1)
+    return Evidence(
+        f"as trained, {grown.text}", f"{percent(middle, 1)} % of the pixels", low, high, word, digits=1, edges=(HALF,)
+    )
 
 
 def follows_dice(grown: Grown) -> Evidence:
@@ -79,10 +81,17 @@ def follows_dice(grown: Grown) -> Evidence:
     value, low, high = estimates.resampled(len(dice), lambda rows: estimates.correlation(-dice[rows], aupr[rows]))
     text = f"correlation of AUPR of finding errors and Dice {value:+.2f}: a good measure has +1"
     word = AGREES if high < MEANINGFUL else NOT if low > MEANINGFUL else OPEN
-    return Evidence(f"{len(dice)} trainings", text, low, high, word, scale=1)
+    return Evidence(f"{len(dice)} trainings", text, low, high, word, scale=1, edges=(MEANINGFUL,))
 
 
 def near(grown: Grown, case: str) -> Evidence:
     differences = [a - b for a, b in zip(grown.every("AECE"), grown.every("ECE"), strict=True)]
     middle, low, high = estimates.mean(differences)
-    return Evidence(f"AECE - ECE, {case}", f"{100 * middle:+.2f} points", low, high, within(low, high, NEARLY))
+    return Evidence(
+        f"AECE - ECE, {case}",
+        f"{100 * middle:+.2f} points",
+        low,
+        high,
+        within(low, high, NEARLY),
+        edges=(-NEARLY, NEARLY),
+    )

@@ -1,6 +1,7 @@
 """The first page: all verdicts, how far the runs are, how intervals and verdicts are made."""
 
 from collections.abc import Mapping, Sequence
+from math import ceil, isnan
 
 from ..claims import Claim
 from ..claims.claim import MISSING, OPEN
@@ -24,11 +25,19 @@ hand; each is tied to the verdict that it would explain and appears only with it
   where some agree and some do not it is **mixed**.
 - Slopes over network size: one point per network (the mean of its repeats), a level of its own for each family,
   Student's interval. They cover other trainings and other networks of these families.
-- Paired differences: both sides on the same resampled test images. They cover other images, not another training;
-  single trainings are listed one by one for that reason.
+- Means over networks: the difference on each network, and Student's interval over the networks. They cover other
+  trainings, on these test images. The networks behind a mean are listed with verdicts in brackets, which do not count.
+- Paired differences: both sides on the same resampled test images. They cover other images, not another training.
+- U-Nets of one family differ in nothing but their width: there each training is a point of its own.
+- A margin that the paper does not name is smaller than the least difference that it prints.
 - Ratios of spreads and correlations: bootstrap over networks, settings or images, as the case says.
 """
 
+TIMES = (
+    "What it would take is read from the intervals: so many times the networks, trainings or images that the open case "
+    "is drawn over, if what was found is so."
+)
+MANY = 100
 FIGURES = "Every figure and table of the five papers with its counterpart here: [figures](figures.md)."
 STORY = "One network from training to a promise, with `howsure.torch`: [story](story.md)."
 
@@ -69,18 +78,28 @@ def verdicts(claims: Mapping[str, Sequence[Claim]]) -> Table:
 def left_open(store: Store, scale: str, claims: Mapping[str, Sequence[Claim]]) -> Table:
     """Claims without an answer, and what it would take: the networks that their study still lacks."""
     chosen = [(name, claim) for name, found in claims.items() for claim in found if claim.word in (OPEN, MISSING)]
-    rows = [[f"[{name}]({name}.md)", c.text, c.word, lacking(store, scale, name), c.reason] for name, c in chosen]
+    rows = [
+        [f"[{name}]({name}.md)", c.text, c.word, would_take(c), lacking(store, scale, name), c.reason]
+        for name, c in chosen
+    ]
     words = [claim.word for _, claim in chosen]
     note = f"{words.count(OPEN)} claims are open, {words.count(MISSING)} wait for their networks."
-    return Table(
-        "Open, and what it would take", ["study", "claim", "state", "networks still to train", "why"], rows, note
-    )
+    header = ["study", "claim", "state", "it would take", "networks still to train", "why"]
+    return Table("Open, and what it would take", header, rows, f"{note} {TIMES}")
+
+
+def would_take(claim: Claim) -> str:
+    if claim.word == MISSING:
+        return "its networks"
+    if isnan(claim.times):
+        return "more of everything"
+    return "more than a hundred times as much" if claim.times > MANY else f"{ceil(claim.times)} times as much"
 
 
 def lacking(store: Store, scale: str, name: str) -> str:
     left = store.unfinished(runs_of([name], scale))
     if not left:
-        return "none: more or larger networks than planned, or more images"
+        return "none"
     return (
         f"{len(left)} of {len(runs_of([name], scale))}, about {sum(map(predicted_hours, left)):.1f} hours on one core"
     )
