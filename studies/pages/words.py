@@ -122,7 +122,8 @@ WORDS = {
         "no paper",
         "None.",
         "The same seed gives the same first weights and the same batches. Trained in mixed precision: the three "
-        "largest networks of `complexity`, trainings of 60 epochs on CIFAR-10 and of 100 epochs, and label smoothing "
-        "from the third seed on. Predictions are always computed in float32.",
+        "largest networks of `complexity`, trainings of 60 epochs on CIFAR-10 and of 100 epochs, the second ResNet-44 "
+        "of `calibration`, label smoothing and the ensemble from the third seed on, and dropout in every block. "
+        "Predictions are always computed in float32.",
     ),
 }

@@ -7,6 +7,7 @@ from ..settings import Settings
 from .complexity import complexity
 from .mc_temperature import mc_temperature
 from .regularisation import EXTRAS, MAIN, deep, long, plain, regularisation
+from .scales import mixed
 from .shift import shift
 
 ODDS_NETWORKS = {"smoke": "resnet-8", "cpu": "resnet-14", "paper": "wrn-28-4"}
@@ -18,9 +19,10 @@ DENSENETS = {"smoke": "wrn-10-1", "cpu": "densenet-", "paper": "densenet-100"}
 def odds(scale: str) -> list[Run]:
     """Finlay & Oberman, tables 1-5: the repeats of one network are the ensemble."""
     chosen = [run for run in complexity(scale) if run.settings.network == ODDS_NETWORKS[scale]]
-    members = [replace(chosen[0], settings=replace(chosen[0].settings, seed=seed)) for seed in range(MEMBERS[scale])]
+    recipe = mixed(scale, chosen[0].settings)
+    members = [replace(recipe, seed=seed) for seed in range(len(chosen), MEMBERS[scale])]
     first = [replace(run, extras=("dropout_variance",)) for run in chosen]
-    return [*first, *(replace(run, turn=1) for run in members[len(chosen) :]), *block_dropout(chosen[0].settings)]
+    return [*first, *(replace(chosen[0], settings=s, turn=1) for s in members), *block_dropout(recipe)]
 
 
 def block_dropout(base: Settings) -> list[Run]:
@@ -39,7 +41,7 @@ def calibration(scale: str) -> list[Run]:
     """Vemuri, figures 6.1-6.3: over-confident networks trained without augmentation, the paper's own among them."""
     larger = [deep(scale)] if scale == "cpu" else []
     first = [plain(scale, MAIN[scale]), *larger]
-    again = [replace(settings, seed=1) for settings in first]
+    again = [replace(first[0], seed=1), *(replace(mixed(scale, settings), seed=1) for settings in larger)]
     return [
         *(Run("standard", settings, EXTRAS) for settings in first),
         *(
