@@ -56,7 +56,7 @@ def smoothing_again(scale: str, standard: Settings, seeds: int) -> list[Run]:
     again = [replace(standard, seed=seed) for seed in range(1, seeds)]
     recipes = [*again[:1], *(mixed(scale, recipe) for recipe in again[1:])]
     return [
-        Run(f"label smoothing {value}", replace(recipe, label_smoothing=value), (), 2 if recipe.seed < 3 else 4)
+        Run(f"label smoothing {value}", replace(recipe, label_smoothing=value), (), 3 if recipe.seed < 3 else 4)
         for recipe in recipes
         for value in (0.0, *SMOOTHING)
     ]
