@@ -23,10 +23,11 @@ from studies.claims.claim import (  # noqa: E402
 )
 from studies.claims.densenet_m import densenet_m  # noqa: E402
 from studies.claims.growth import Grown, flat, ordered, trend, unsteady  # noqa: E402
-from studies.claims.mc_temperature import straightness  # noqa: E402
-from studies.claims.odds import drawn, sharper, wider  # noqa: E402
+from studies.claims.mc_temperature import flipped, straightness  # noqa: E402
+from studies.claims.odds import drawn, sharper, times_entropy, wider  # noqa: E402
 from studies.claims.paired import alike, alike_on_average, on_average, paired  # noqa: E402
-from studies.claims.regularisation import overfitting_word  # noqa: E402
+from studies.claims.regularisation import overfitting_word, price  # noqa: E402
+from studies.pages.overview import would_take  # noqa: E402
 from studies.provided import NAMES, note  # noqa: E402
 from studies.store import Store  # noqa: E402
 from studies.tables.calibration import Parts, outcomes, too_large  # noqa: E402
@@ -235,3 +236,49 @@ def test_fully_trained_networks_are_judged_without_any_run(tmp_path, shared, mon
     assert [claim.word for claim in claims] == [AGREES] * 4
     assert all(name in note() for name in NAMES.values())
     assert "not at hand" not in note()
+
+
+def case(low, high, word, **more):
+    return Evidence("x", "", low, high, word, **more)
+
+
+def test_an_open_case_says_how_many_times_as_much_it_would_take():
+    """Half width 2, one away from the edge: the width must halve, which takes four times as much."""
+    assert case(-1, 3, OPEN, edges=(0.0,)).times == 4
+    assert case(-1, 3, OPEN, edges=(-5.0, 3.0)).times == 1
+    assert case(-2, 2, OPEN, edges=(0.0,)).times == np.inf
+    assert np.isnan(case(-1, 3, OPEN).times)
+
+
+def test_an_open_claim_needs_as_many_cases_as_make_a_majority():
+    """One of three agrees: one more is needed, and the nearest will do."""
+    cases = [case(1, 2, AGREES), case(-1, 3, OPEN, edges=(0.0,)), case(-3, 5, OPEN, edges=(0.0,))]
+    assert Claim("x", "", cases).times == 4
+    assert Claim("x", "", cases[1:]).times == 16
+    assert would_take(Claim("x", "", cases)) == "4 times as much"
+    assert would_take(Claim("x", "", [case(-2, 2, OPEN, edges=(0.0,))])) == "more than a hundred times as much"
+    assert would_take(Claim("x", "", [case(-2, 2, OPEN)])) == "more of everything"
+    assert would_take(Claim("x", "", [])) == "its networks"
+
+
+@pytest.mark.parametrize(
+    ("ece", "accuracy", "whole"),
+    [(AGREES, AGREES, AGREES), (AGREES, NOT, NOT), (NOT, OPEN, NOT), (AGREES, OPEN, OPEN), (OPEN, AGREES, OPEN)],
+)
+def test_another_setting_must_be_better_at_one_and_cost_the_other(ece, accuracy, whole):
+    found = price(case(-2, -1, ece), case(-2, -1, accuracy))
+    assert found[0].word == whole
+    assert [e.counts for e in found] == [True, False, False]
+
+
+def test_one_changed_answer_is_enough():
+    assert flipped("x", np.array([False, False])).word == AGREES
+    assert flipped("x", np.array([False, True])).word == NOT
+    assert flipped("x", np.array([False, True])).found == "1 of 2 answers change"
+
+
+def test_dropout_must_be_worth_half_as_much_again():
+    draws = {"entropy": np.ones(201), "variance": np.linspace(1.4, 1.6, 201)}
+    assert times_entropy("0.1", draws).word == OPEN
+    assert times_entropy("0.1", draws | {"variance": np.full(201, 2.0)}).word == AGREES
+    assert times_entropy("0.1", draws | {"variance": np.full(201, 1.1)}).word == NOT
