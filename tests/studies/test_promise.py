@@ -8,7 +8,7 @@ pytest.importorskip("sklearn")
 hs = pytest.importorskip("howsure")
 
 from studies.claims.binning import bins_of, hidden_gap, number_of_bins  # noqa: E402
-from studies.claims.claim import AGREES, MISSING, NOT, Claim, Evidence  # noqa: E402
+from studies.claims.claim import AGREES, MISSING, NOT, OPEN, Claim, Evidence  # noqa: E402
 from studies.claims.growth import Grown  # noqa: E402
 from studies.claims.promise import held, kept, missed, share  # noqa: E402
 from studies.claims.regularisation import seed_by_seed  # noqa: E402
@@ -108,16 +108,20 @@ def test_the_bins_of_published_networks(shared, monkeypatch):
     assert shares == ["66.8", "72.5", "66.5", "67.7"]
 
 
-def widths(dice, aupr, sure):
-    values = {"1 - Dice": [1 - d for d in dice], "AUPR": aupr, "sure": sure}
-    repeats = {name: [[value] for value in found] for name, found in values.items()}
+def widths(dice, aupr, sure, aurc=None):
+    aurc = [1 - d for d in dice] if aurc is None else aurc
+    columns = {"1 - Dice": [1 - d for d in dice], "AURC of 1 - Dice": aurc, "AUPR": aupr, "sure": sure}
+    repeats = {name: [[v] for v in values] for name, values in columns.items()}
     return Grown(["unet"] * len(dice), list(map(float, range(len(dice)))), repeats)
 
 
 def test_aupr_against_dice():
+    """AURC that follows Dice and AUPR that does not, then the contrary, then both alike."""
     dice = [0.6, 0.7, 0.75, 0.8, 0.85, 0.9]
-    assert follows_dice(widths(dice, [0.5, 0.45, 0.4, 0.35, 0.3, 0.2], [0.9] * 6)).word == AGREES
-    assert follows_dice(widths(dice, dice, [0.9] * 6)).word == NOT
+    wild = [0.3, 0.5, 0.2, 0.4, 0.35, 0.25]
+    assert follows_dice(widths(dice, wild, [0.9] * 6)).word == AGREES
+    assert follows_dice(widths(dice, dice, [0.9] * 6, dice)).word == NOT
+    assert follows_dice(widths(dice, dice, [0.9] * 6)).word == OPEN
     assert mostly_sure(widths(dice, dice, [0.9, 0.91] * 3)).word == AGREES
     assert mostly_sure(widths(dice, dice, [0.2, 0.21] * 3)).word == NOT
 
@@ -130,9 +134,11 @@ def test_seeds_are_compared_one_by_one(tmp_path):
             run = Run("x", Settings("digits", "resnet-8", 300, 3, label_smoothing=value, seed=seed))
             write_run(store, run, right + seed)
             runs.setdefault(value, []).append(run)
-    accuracy = seed_by_seed(store, runs[0.0], runs[0.1], "x")[1]
+    whole, ece, accuracy = seed_by_seed(store, runs[0.0], runs[0.1], "x")
     assert accuracy.found == "-5.00 points"
     assert accuracy.word == AGREES
+    assert (ece.word, whole.word) == (NOT, NOT)
+    assert seed_by_seed(store, runs[0.0], runs[0.0], "x")[0].found == "one setting has both"
 
 
 def write_run(store, run, right):
@@ -154,5 +160,6 @@ def test_open_claims_say_what_they_would_take(tmp_path):
     claims = {"odds": [Claim("a", "", []), Claim("b", "", [Evidence("x", "", NAN, NAN, AGREES)])]}
     table = left_open(Store(tmp_path), "smoke", claims)
     assert [row[1:3] for row in table.rows] == [["a", MISSING]]
-    assert "networks" not in table.rows[0][3]
-    assert "hours on one core" in table.rows[0][3]
+    assert table.rows[0][3] == "its networks"
+    assert "networks" not in table.rows[0][4]
+    assert "hours on one core" in table.rows[0][4]
