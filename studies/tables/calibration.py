@@ -10,7 +10,7 @@ import numpy as np
 import howsure as hs
 
 from ..plans import runs_of
-from ..provided import NAMES, here, provided
+from ..provided import NAMES, TEN, here, provided
 from ..runs import Run
 from ..store import Store
 from .results import arrays, finished, predictions, progress
@@ -45,7 +45,7 @@ CALIBRATORS = {
 }
 DISTANCES = {"boundary": "boundary distance", "boundary_softmax": "boundary distance, softmax"}
 NOT_A_PROBABILITY = tuple(DISTANCES.values())
-FULLY_TRAINED = ("nn_resnet110_c10", "netcal_densenet_bc_100_c100")
+FULLY_TRAINED = (*TEN, "netcal_densenet_bc_100_c100")
 HALF_SEED = 0
 ByMethod = dict[str, tuple[hs.Outcomes, ...]]
 
