@@ -15,6 +15,7 @@ from ..tables.results import finished, predictions, tally
 from .drawing import diagonal, draw, panels
 
 COLUMNS = 5
+COLOURS = 10  # of matplotlib; a line beyond them is dotted
 METRICS = {"error": lambda t: t.total / t.n, "ECE": hs.ece, "AAC": hs.aac}
 
 
@@ -72,8 +73,9 @@ def before(store: Store, run: Run) -> Figure:
     diagonal(axes[0])
     for split in ("train", "test"):
         draw(axes[0], hs.reliability(tally(predictions(store, run, split))), split, marker="o", markersize=3)
-    for name, parts in on_whole(store, run).items():
-        draw(axes[1], hs.threshold_diagram(parts[-1].tally()), name)
+    for i, (name, parts) in enumerate(on_whole(store, run).items()):
+        style = "-" if i < COLOURS else ":"
+        draw(axes[1], hs.threshold_diagram(parts[-1].tally()), name, linestyle=style)
     draw(
         axes[1], hs.threshold_diagram(tally(predictions(store, run)), ideal=True), "ideal", color="grey", linestyle="--"
     )
