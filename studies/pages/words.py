@@ -119,8 +119,8 @@ WORDS = {
     ),
     "precision": Words(
         "Some networks were trained in mixed precision, in half the time: does that change the numbers?",
-        "no paper",
-        "None.",
+        "a question of our own",
+        "None asks this.",
         "The same seed gives the same first weights and the same batches. Trained in mixed precision: the three "
         "largest networks of `complexity`, trainings of 60 epochs on CIFAR-10 and of 100 epochs, the second ResNet-44 "
         "of `calibration`, label smoothing and the ensemble from the third seed on, and dropout in every block. "
