@@ -80,10 +80,12 @@ def extremes(store: Store, groups: dict[str, list[Run]], metric: Metric) -> list
 
 
 def pairs_of_families(groups: dict[str, list[Run]]) -> list[tuple[Run, Run]]:
-    by_size = sorted(groups.values(), key=lambda runs: size(runs[0]))
-    names = sorted({runs[0].settings.network.split("-")[0] for runs in by_size})
-    families = [[runs for runs in by_size if runs[0].settings.network.startswith(f"{name}-")] for name in names]
-    return [pair for family in families if len(family) > 1 for pair in zip(family[0], family[-1], strict=False)]
+    """Of each family and seed the smallest and the largest network that is trained."""
+    runs = sorted((run for group in groups.values() for run in group), key=size)
+    found: dict[tuple[str, int], list[Run]] = {}
+    for run in runs:
+        found.setdefault((run.settings.network.split("-")[0], run.settings.seed), []).append(run)
+    return [(some[0], some[-1]) for _, some in sorted(found.items()) if len(some) > 1]
 
 
 def larger(metric: Metric) -> list[Evidence]:
