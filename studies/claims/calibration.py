@@ -36,7 +36,7 @@ MANY = "Matrix scaling has many parameters for few validation images; the paper 
 SAME_ORDER = "A temperature and the entropy order ten probabilities nearly as their maximum does."
 Tests = dict[str, hs.Outcomes]
 Sets = tuple[dict[str, Tests], ...]
-WHOSE = ("ours, long", "ours, short", "published, CIFAR-10", "published, CIFAR-100")
+WHOSE = ("our long trainings", "our short trainings", "published for CIFAR-10", "published for CIFAR-100")
 PUBLISHED = (TEN, FULLY_TRAINED[len(TEN) :])
 
 
@@ -75,7 +75,7 @@ def calibration(store: Store, scale: str) -> list[Claim]:
               [indicates(name, found) for some in (judged, *others) for name, found in some.items()]),
         Claim("The calibrator chosen on held-out validation images is as good as the best on the test "
               "(ECE within a point)", "gives a good indication (figure 6.3)",
-              [*chosen(judged, "ours"), *chosen(others[0] | others[1], "published")]),
+              [*chosen(judged, "our trainings"), *chosen(others[0] | others[1], "published networks")]),
     ]  # fmt: skip
 
 
@@ -91,10 +91,11 @@ def pairs_of(found: dict[str, Tests], first: str, second: str) -> Pairs:
 def against(sets: Sets, metric: Metric, first: str, second: str, sign: str, margin: float = 0.0) -> list[Evidence]:
     """Means over our networks trained for long, as the paper's was, over those trained briefly, and over published
     ones of one data set, which are fully trained."""
+    case = f"{first} against {second}"
     return [
         e
         for whose, found in zip(WHOSE, sets, strict=True)
-        for e in on_average(f"{first} against {second}, {whose}", metric, pairs_of(found, first, second), sign, margin)
+        for e in on_average(case, metric, pairs_of(found, first, second), sign, margin, of=whose)
     ]
 
 
@@ -105,7 +106,7 @@ def against_none(sets: Sets, metric: Metric, names: tuple[str, ...], sign: str, 
 def chosen(judged: dict[str, ByMethod], whose: str) -> list[Evidence]:
     """The least ECE on the other half of validation, against the least ECE on the test images."""
     pairs = dict(chosen_and_best(name, found) for name, found in judged.items())
-    return alike_on_average(f"chosen against best, {whose}", hs.ece, pairs, CHOICE)
+    return alike_on_average("chosen against best", hs.ece, pairs, CHOICE, of=whose)
 
 
 def chosen_and_best(name: str, judged: ByMethod) -> tuple[str, tuple[hs.Outcomes, hs.Outcomes]]:

@@ -76,7 +76,7 @@ def extremes(store: Store, groups: dict[str, list[Run]], metric: Metric) -> list
         )
         for small, large in pairs_of_families(groups)
     }
-    return on_average("largest against smallest", metric, pairs, "-")
+    return on_average("largest against smallest", metric, pairs, "-", of="pairs of trainings")
 
 
 def pairs_of_families(groups: dict[str, list[Run]]) -> list[tuple[Run, Run]]:

@@ -24,6 +24,7 @@ HALF, POINT = 0.005, 0.01  # below the least differences that the paper prints
 ALREADY = "One pass with its own temperature is as well calibrated: the gain of the passes is in the scaling."
 LITTLE = "A network that is hardly miscalibrated as trained has little to gain: its temperature is near 1."
 Pair = tuple[Run, Run]
+Both = tuple[hs.Predictions, hs.Predictions]
 Shown = Callable[[Store, Run], hs.Predictions]
 SHOWN: dict[Shown, str] = {
     one_pass: "one pass",
@@ -91,23 +92,35 @@ def differences(
 ) -> list[Evidence]:
     """Two treatments of the same networks; the claim is that the first has the lower value, by the margin or more."""
     case = " against ".join(SHOWN[one] for one in how)
-    pairs = {name_of(run): (how[0](store, run), how[1](store, run)) for run in runs}
-    return on_average(case, metric, pairs, "-", margin)
+    return by_kind(case, metric, {run: (how[0](store, run), how[1](store, run)) for run in runs}, "-", margin)
+
+
+def by_kind(case: str, metric: Metric, pairs: dict[Run, Both], sign: str, margin: float = 0.0) -> list[Evidence]:
+    """The mean over the trainings of each network; networks and data sets differ too much for one mean."""
+    kinds: dict[tuple[str, int], dict[str, Both]] = {}
+    for run, both in pairs.items():
+        s = run.settings
+        kinds.setdefault((f"{s.network} {s.data}", s.epochs), {})[name_of(run)] = both
+    return [
+        e
+        for (name, epochs), found in kinds.items()
+        for e in on_average(case, metric, found, sign, margin, of=f"trainings of {name} {epochs} epochs")
+    ]
 
 
 def penalty(store: Store, pairs: list[Pair], how: Shown) -> list[Evidence]:
     case = f"{SHOWN[how]}, with against without"
-    return on_average(case, hs.ece, {name_of(b): (how(store, a), how(store, b)) for a, b in pairs}, "-", POINT)
+    return by_kind(case, hs.ece, {b: (how(store, a), how(store, b)) for a, b in pairs}, "-", POINT)
 
 
 def penalty_against_scaling(store: Store, pairs: list[Pair], metric: Metric) -> list[Evidence]:
     case = f"{metric.__name__.upper()}, penalty alone against scaling alone"
-    return on_average(case, metric, {name_of(b): (passes(store, a), scaled(store, b)) for a, b in pairs}, "+")
+    return by_kind(case, metric, {b: (passes(store, a), scaled(store, b)) for a, b in pairs}, "+")
 
 
 def together(store: Store, pairs: list[Pair], metric: Metric) -> list[Evidence]:
     case = f"{metric.__name__.upper()}, both against scaling alone"
-    return on_average(case, metric, {name_of(b): (scaled(store, a), scaled(store, b)) for a, b in pairs}, "-", HALF)
+    return by_kind(case, metric, {b: (scaled(store, a), scaled(store, b)) for a, b in pairs}, "-", HALF)
 
 
 def flips(store: Store, runs: list[Run]) -> list[Evidence]:

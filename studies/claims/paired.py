@@ -30,17 +30,19 @@ def alike(case: str, metric: Metric, first: Data, second: Data, margin: float) -
     return Evidence(case, found, low, high, within(low, high, margin), edges=(-margin, margin))
 
 
-def on_average(case: str, metric: Metric, pairs: Pairs, sign: str, margin: float = 0.0) -> list[Evidence]:
-    """The claim of `paired` for the mean over networks; the networks are listed after it."""
+def on_average(
+    case: str, metric: Metric, pairs: Pairs, sign: str, margin: float = 0.0, of: str = "networks"
+) -> list[Evidence]:
+    """The claim of `paired` for the mean over networks, called `of`; the networks are listed after it."""
     single = [paired(f"{name}: {case}", metric, *both, sign, margin) for name, both in pairs.items()]
-    average = means(case, metric, pairs, partial(sided, sign=sign, margin=margin), single)
+    average = means(f"{of}: {case}", metric, pairs, partial(sided, sign=sign, margin=margin), single)
     return [*average, *listed(single)]
 
 
-def alike_on_average(case: str, metric: Metric, pairs: Pairs, margin: float) -> list[Evidence]:
-    """The claim of `alike` for the mean over networks; the networks are listed after it."""
+def alike_on_average(case: str, metric: Metric, pairs: Pairs, margin: float, of: str = "networks") -> list[Evidence]:
+    """The claim of `alike` for the mean over networks, called `of`; the networks are listed after it."""
     single = [alike(f"{name}: {case}", metric, *both, margin) for name, both in pairs.items()]
-    name = f"{case}, nearly zero means ± {percent(margin)}"
+    name = f"{of}: {case}, nearly zero means ± {percent(margin)}"
     return [*means(name, metric, pairs, partial(within, margin=margin), single), *listed(single)]
 
 
@@ -52,9 +54,9 @@ def means(
         return []
     differences = [value(metric, a) - value(metric, b) for a, b in pairs.values()]
     middle, low, high = estimates.mean(differences)
-    found = f"{signed(middle)} points, single networks {signed(min(differences))} to {signed(max(differences))}"
+    found = f"{signed(middle)} points, one by one {signed(min(differences))} to {signed(max(differences))}"
     edges = single[0].edges
-    return [Evidence(f"mean of {len(pairs)} networks: {case}", found, low, high, judge(low, high), edges=edges)]
+    return [Evidence(f"mean of {len(pairs)} {case}", found, low, high, judge(low, high), edges=edges)]
 
 
 def listed(single: list[Evidence]) -> list[Evidence]:

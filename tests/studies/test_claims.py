@@ -65,7 +65,7 @@ def test_the_mean_over_networks_decides_and_the_networks_are_listed():
     found = on_average("first against second", hs.ece, pairs, "-")
     assert [e.counts for e in found] == [True, False, False, False]
     assert found[0].word == AGREES
-    assert found[0].found == "-29.00 points, single networks -30.00 to -28.00"
+    assert found[0].found == "-29.00 points, one by one -30.00 to -28.00"
     assert found[0].low == pytest.approx(-0.29 - 4.302653 * 0.01 / np.sqrt(3), abs=1e-6)
     claim = Claim("x", "", [*found, Evidence("y", "", NAN, NAN, OPEN)])
     assert claim.counts() == "1 / 0 / 1"
