@@ -6,7 +6,7 @@ from ..tables import Table
 
 TEN_CLASSES = "CIFAR-10 only; printed as curves without numbers"
 FITTED = "calibration_resnet-14_100"
-ONE_PASS = "mc_temperature_cnn_fashion_mnist_60_epochs"
+ONE_PASS = "mc_temperature_resnet-14_cifar10_60_epochs"
 IMAGENET = "ImageNet images could not be had"
 
 
