@@ -22,6 +22,7 @@ BELOW = np.arange(0.1, 0.81, 0.05)
 DRAWS = 200
 HALF, POINT = 0.005, 0.01  # below the least differences that the paper prints
 ALREADY = "One pass with its own temperature is as well calibrated: the gain of the passes is in the scaling."
+FEW = "One training leaves more than the margin open; the mean of three trainings is narrower."
 LITTLE = "A network that is hardly miscalibrated as trained has little to gain: its temperature is near 1."
 Pair = tuple[Run, Run]
 Both = tuple[hs.Predictions, hs.Predictions]
@@ -48,7 +49,7 @@ def mc_temperature(store: Store, scale: str) -> list[Claim]:
               {NOT: UNDER, MIXED: UNDER, OPEN: UNDER}),
         Claim("After scaling, MC dropout has a lower ECE than one pass (by half a point or more)",
               "0.47 against 1.40, 1.92 against 3.50, 2.89 against 6.10",
-              differences(store, runs, hs.ece, (scaled, one_pass_scaled), HALF), {NOT: ALREADY}),
+              differences(store, runs, hs.ece, (scaled, one_pass_scaled), HALF), {NOT: ALREADY, OPEN: FEW}),
         Claim("After scaling the error falls almost linearly with the entropy threshold (R² of a line above 0.95)",
               "almost linear below 0.8 (figure 3)", [straight(store, run) for run in everything]),
         Claim("Scaling makes that relation straighter", "figure 3", [straighter(store, run) for run in everything]),
@@ -56,12 +57,12 @@ def mc_temperature(store: Store, scale: str) -> list[Claim]:
               flips(store, everything),
               {NOT: "The mean over passes is taken after scaling, so that the maximum can move; see the definitions."}),
         Claim("The confidence penalty lowers the ECE (by a point or more)", "5.20 to 3.37 (DenseNet-121)",
-              [e for how in (one_pass, passes) for e in penalty(store, pairs, how)]),
+              [e for how in (one_pass, passes) for e in penalty(store, pairs, how)], {OPEN: FEW}),
         Claim("The penalty is less effective than temperature scaling", "less effective (figure 2)",
               [e for metric in (hs.ece, hs.uce) for e in penalty_against_scaling(store, pairs, metric)]),
         Claim("Penalty and temperature together are better than temperature alone (by half a point or more)",
               "left open by the paper",
-              [e for metric in (hs.ece, hs.uce) for e in together(store, pairs, metric)]),
+              [e for metric in (hs.ece, hs.uce) for e in together(store, pairs, metric)], {OPEN: FEW}),
     ]  # fmt: skip
 
 
