@@ -29,7 +29,7 @@ hand; each is tied to the verdict that it would explain and appears only with it
   trainings, on these test images. The networks behind a mean are listed with verdicts in brackets, which do not count.
 - Paired differences: both sides on the same resampled test images. They cover other images, not another training.
 - U-Nets of one family differ in nothing but their width: there each training is a point of its own.
-- A margin that the paper does not name is smaller than the least difference that it prints.
+- Where the paper prints a difference and names no margin, the margin here is smaller than that difference.
 - Ratios of spreads and correlations: bootstrap over networks, settings or images, as the case says.
 """
 
