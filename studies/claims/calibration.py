@@ -5,12 +5,12 @@ import numpy as np
 import howsure as hs
 
 from ..plans import runs_of
-from ..provided import NAMES, TEN, here
+from ..provided import NAMES, here
 from ..store import Store
 from ..tables.calibration import (
     CALIBRATORS,
     DISTANCES,
-    FULLY_TRAINED,
+    PUBLISHED,
     ByMethod,
     name_of,
     on_halves,
@@ -37,35 +37,34 @@ SAME_ORDER = "A temperature and the entropy order ten probabilities nearly as th
 Tests = dict[str, hs.Outcomes]
 Sets = tuple[dict[str, Tests], ...]
 WHOSE = ("our long trainings", "our short trainings", "published for CIFAR-10", "published for CIFAR-100")
-PUBLISHED = (TEN, FULLY_TRAINED[len(TEN) :])
 
 
 def calibration(store: Store, scale: str) -> list[Claim]:
     runs = finished(store, runs_of(["calibration"], scale))
     parts = ([run for run in runs if is_long(run)], [run for run in runs if not is_long(run)])
     own = [{name_of(run): last(on_whole(store, run)) for run in some} for some in parts]
-    both = (*own, *({NAMES[n]: last(on_provided(n)) for n in names if here(n)} for names in PUBLISHED))
+    sets = (*own, *({NAMES[n]: last(on_provided(n)) for n in names if here(n)} for names in PUBLISHED))
     judged = {name_of(run): on_halves(store, run) for run in runs}
     others = [{NAMES[n]: on_provided_halves(n) for n in names if here(n)} for names in PUBLISHED]
     return [
         Claim("Temperature and matrix scaling lower the test ECE", "16.8 to 13.9 and 11.6",
-              against_none(both, hs.ece, ("temperature", "matrix scaling"), "-")),
+              against_none(sets, hs.ece, ("temperature", "matrix scaling"), "-")),
         Claim("Matrix scaling reaches a lower ECE than temperature scaling (by half a point or more)",
-              "11.6 against 13.9", against(both, hs.ece, "matrix scaling", "temperature", "-", REGRET),
+              "11.6 against 13.9", against(sets, hs.ece, "matrix scaling", "temperature", "-", REGRET),
               {NOT: MANY, OPEN: MANY}),
         Claim("Histogram binning does not lower the test ECE", "17.1 against 16.8",
-              against_none(both, hs.ece, ("histogram binning",), "+"),
+              against_none(sets, hs.ece, ("histogram binning",), "+"),
               {NOT: "The paper's own result is odd: a correction fitted on held-out images should help a little."}),
         Claim("Histogram binning ranks worse than no calibration (AAC rises)", "22.4 against 6.6",
-              against_none(both, hs.aac, ("histogram binning",), "+")),
+              against_none(sets, hs.aac, ("histogram binning",), "+")),
         Claim("Histogram binning ranks far worse than no calibration (AAC rises by five points or more)",
-              "22.4 against 6.6", against_none(both, hs.aac, ("histogram binning",), "+", FAR),
+              "22.4 against 6.6", against_none(sets, hs.aac, ("histogram binning",), "+", FAR),
               {NOT: "The paper's 22.4 is worse than a constant score could be at its accuracy."}),
         Claim("Entropy, read as a probability, is worse than the top one (ECE rises)", "19.7 against 16.8",
-              against_none(both, hs.ece, ("entropy",), "+")),
+              against_none(sets, hs.ece, ("entropy",), "+")),
         Claim("Temperature, matrix scaling, entropy and boundary distance rank better than no calibration (AAC falls "
               "by a tenth of a point or more)", "6.1, 6.5, 6.4, 6.2 against 6.6",
-              against_none(both, hs.aac, ("temperature", "matrix scaling", "entropy", SOFTMAX), "-", BETTER),
+              against_none(sets, hs.aac, ("temperature", "matrix scaling", "entropy", SOFTMAX), "-", BETTER),
               {NOT: SAME_ORDER, OPEN: SAME_ORDER, MIXED: SAME_ORDER}),
         Claim("Boundary distance on the softmax ranks as well as temperature scaling (AAC within a quarter of a point)",
               "6.2 against 6.1", [e for found in own for e in alike_on_average(

@@ -145,7 +145,7 @@ def straight(store: Store, run: Run) -> Evidence:
     preds = scaled(store, run)
     entropy, wrong = columns(preds)
     value, low, high = estimates.resampled(preds.n, lambda rows: straightness(entropy[rows], wrong[rows]), DRAWS)
-    word = AGREES if low > STRAIGHT else NOT if high < STRAIGHT else OPEN
+    word = sided(low, high, "+", STRAIGHT)
     return Evidence(name_of(run), f"R² {value:.3f}", low, high, word, scale=1, digits=3, edges=(STRAIGHT,))
 
 

@@ -125,5 +125,5 @@ def smaller_rates(blocks: Blocks) -> Evidence:
 def half_again(case: str, text: str, ratio: np.ndarray) -> Evidence:
     """The claim is that one is worth half as much again as the other, or more; the paper's are twice and more."""
     low, high = limits(ratio)
-    word = AGREES if low > AGAIN else NOT if high < AGAIN else OPEN
-    return Evidence(case, f"{text}: {ratio[0]:.2f} times", low, high, word, scale=1, edges=(AGAIN,))
+    found, word = f"{text}: {ratio[0]:.2f} times", sided(low, high, "+", AGAIN)
+    return Evidence(case, found, low, high, word, scale=1, edges=(AGAIN,))

@@ -107,7 +107,7 @@ def test_against_train(store: Store, run: Run) -> Evidence:
     low, high = np.quantile(draws, [0.025, 0.975])
     test, train = (hs.ece(tally(p)) for p in sides)
     found = f"ECE {percent(test)} on test, {percent(train)} on training images: {test / train:.1f} times"
-    word = AGREES if low > MUCH else NOT if high < MUCH else OPEN
+    word = sided(float(low), float(high), "+", MUCH)
     return Evidence(title(run), found, float(low), float(high), word, scale=1, digits=1, edges=(MUCH,))
 
 

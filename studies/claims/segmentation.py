@@ -10,7 +10,7 @@ from ..tables.results import by_network, finished
 from ..tables.segmentation import measures
 from ..tables.table import percent, rank_correlation
 from . import estimates
-from .claim import AGREES, NOT, OPEN, Claim, Evidence, sided, within
+from .claim import OPEN, Claim, Evidence, sided, within
 from .growth import Grown, flat, ordered, unsteady
 
 NEARLY = 0.005
@@ -68,7 +68,7 @@ def named(text: str, evidence: Evidence) -> Evidence:
 def mostly_sure(grown: Grown) -> Evidence:
     grown = grown.single
     middle, low, high = estimates.mean(grown.means("sure"))
-    word = AGREES if low > HALF else NOT if high < HALF else OPEN
+    word = sided(low, high, "+", HALF)
     return Evidence(
         f"as trained, {grown.text}", f"{percent(middle, 1)} % of the pixels", low, high, word, digits=1, edges=(HALF,)
     )

@@ -45,7 +45,7 @@ CALIBRATORS = {
 }
 DISTANCES = {"boundary": "boundary distance", "boundary_softmax": "boundary distance, softmax"}
 NOT_A_PROBABILITY = tuple(DISTANCES.values())
-FULLY_TRAINED = (*TEN, "netcal_densenet_bc_100_c100")
+PUBLISHED = (TEN, ("netcal_densenet_bc_100_c100",))  # fully trained, by data set
 HALF_SEED = 0
 ByMethod = dict[str, tuple[hs.Outcomes, ...]]
 
@@ -65,7 +65,7 @@ def calibration(store: Store, scale: str) -> list[Table]:
     done = finished(store, runs)
     tables = [method_table(f"{name_of(r)} (figures 6.1 and 6.2)", on_whole(store, r), note) for r in done]
     tables += [choice_table(f"{name_of(r)}: choosing a calibrator (figure 6.3)", store, r) for r in done]
-    tables += [provided_table(name) for name in FULLY_TRAINED if here(name)]
+    tables += [provided_table(name) for names in PUBLISHED for name in names if here(name)]
     return tables or [Table("Calibrators (figures 6.1 and 6.2)", HEADER, [], note)]
 
 
