@@ -43,7 +43,7 @@ def mc(run: Finished) -> dict[str, np.ndarray]:
     found: dict[str, np.ndarray] = {}
     for split, (images, labels) in parts.items():
         passes = dropout_passes(run, features_of(run, images), rate=run.settings.dropout, passes=MC_PASSES)
-        found[f"mc_{split}_logits"] = passes.numpy().astype(np.float16)
+        found[f"mc_{split}_logits"] = rounded(passes.numpy().astype(np.float16))
         found[f"{split}_logits"] = logits_of(run.network, images, run.task.normalise).numpy().astype(np.float16)
         found[f"{split}_labels"] = labels
     return found

@@ -40,7 +40,7 @@ class MaskedImages:
 
 def membrane(root: Path) -> Dataset:
     """A segmentation task: the last five images for the test, the others for training and validation."""
-    return segmentation("membrane", masked_images(root), CLASS_NAMES)
+    return segmentation("membrane", masked_images(root), CLASS_NAMES, keep_every=2)
 
 
 def digit_masks(count: int = 30) -> Dataset:
@@ -49,12 +49,12 @@ def digit_masks(count: int = 30) -> Dataset:
     return segmentation("digit_masks", MaskedImages(pages, (pages > 127).astype(np.uint8)), ("paper", "ink"))
 
 
-def segmentation(name: str, found: MaskedImages, class_names: tuple[str, ...]) -> Dataset:
+def segmentation(name: str, found: MaskedImages, class_names: tuple[str, ...], keep_every: int = 1) -> Dataset:
     if len(found.images) <= TEST_IMAGES:
         raise DataError(f"{len(found.images)} images are too few; {TEST_IMAGES} are kept for the test. {SOURCE}")
     x, y = found.images[:, None], found.masks
     cut = len(y) - TEST_IMAGES
-    return Dataset(name, x[:cut], y[:cut], x[cut:], y[cut:], class_names)
+    return Dataset(name, x[:cut], y[:cut], x[cut:], y[cut:], class_names, keep_every)
 
 
 def masked_images(root: Path) -> MaskedImages:

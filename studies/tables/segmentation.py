@@ -18,19 +18,19 @@ METRICS = ("1 - Dice", "AURC of 1 - Dice", "pixel error", "AUPR", "sure", *CALIB
 
 
 def segmentation(store: Store, scale: str) -> list[Table]:
-    return width_tables("segmentation", store, scale, "all test pixels")
+    return width_tables("segmentation", store, scale)
 
 
 def nuclei(store: Store, scale: str) -> list[Table]:
-    """A quarter of the pixels is kept, see `Dataset.keep_every`."""
-    return width_tables("nuclei", store, scale, "every second pixel in both directions of all test images")
+    return width_tables("nuclei", store, scale)
 
 
-def width_tables(name: str, store: Store, scale: str, which: str) -> list[Table]:
-    """One row per width; the foreground of Dice is class 1."""
+def width_tables(name: str, store: Store, scale: str) -> list[Table]:
+    """One row per width; the foreground of Dice is class 1. Not all pixels are kept, see `Dataset.keep_every`."""
     runs = runs_of([name], scale)
     groups = by_network(finished(store, runs))
     about = "mean of the repeats ± half their range. AUPR is that of finding errors."
+    which = "all test pixels" if scale == "smoke" else "every second pixel in both directions of all test images"
     note = f"{progress(store, runs)} In per cent, {which}; {about}"
     title = "U-Net width (figure 7)"
     return [

@@ -60,3 +60,9 @@ def test_every_figure_and_table_of_the_papers_has_a_counterpart_or_a_reason():
 
 def test_the_same_files_give_the_same_page(tmp_path, smoke):
     assert pages(smoke, tmp_path / "one", "odds") == pages(smoke, tmp_path / "two", "odds")
+
+
+def test_all_predictions_together_are_small_enough_to_clone():
+    """A clone carries them; CI and readers wait for every megabyte."""
+    folder = Path(__file__).parents[2] / "studies" / "predictions"
+    assert sum(path.stat().st_size for path in folder.iterdir()) <= 80e6

@@ -1,10 +1,13 @@
 """The loop: same numbers under the same seed, also after a kill."""
 
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+import howsure as hs
 
 torch = pytest.importorskip("torch")
 pytest.importorskip("sklearn")
@@ -20,7 +23,7 @@ from studies.data import load  # noqa: E402
 from studies.extras import EXTRAS, distances  # noqa: E402
 from studies.objective import objective  # noqa: E402
 from studies.optimisation import learning_rate, plateaus  # noqa: E402
-from studies.predictions import rounded  # noqa: E402
+from studies.predictions import rounded, write  # noqa: E402
 from studies.runner import carry_out  # noqa: E402
 from studies.runs import Run  # noqa: E402
 from studies.settings import Settings  # noqa: E402
@@ -134,6 +137,21 @@ def test_passes_drawn_from_features_are_those_of_the_network(tmp_path):
     assert found["mc_test_logits"].shape == (25, 597, 10)
     np.testing.assert_allclose(found["mc_test_logits"].astype(float).mean(0), logits, atol=1.5)
     assert found["mc_test_logits"].std(0).max() > 0.01
+
+
+def test_files_are_packed_by_what_they_hold(tmp_path):
+    """howsure reads logits, which are deflated; other arrays are packed by bzip2. Equal arrays give equal bytes."""
+    logits, labels = np.eye(3, dtype=np.float16)[[0, 1, 2, 0]], np.array([0, 1, 2, 1])
+    write({"test_logits": logits, "test_labels": labels}, tmp_path / "plain.npz")
+    write({"test_features": logits}, tmp_path / "features.npz")
+    write({"test_features": logits}, tmp_path / "again.npz")
+    assert hs.accuracy(hs.read(tmp_path / "plain.npz", split="test")) == 0.75
+    with zipfile.ZipFile(tmp_path / "features.npz") as archive:
+        assert {info.compress_type for info in archive.infolist()} == {zipfile.ZIP_BZIP2}
+    with np.load(tmp_path / "features.npz", allow_pickle=False) as file:
+        np.testing.assert_array_equal(file["test_features"], logits)
+    assert (tmp_path / "features.npz").read_bytes() == (tmp_path / "again.npz").read_bytes()
+    assert not list(tmp_path.glob("*.partial.npz"))
 
 
 def test_rounded_logits_keep_six_digits():
