@@ -36,7 +36,12 @@ MANY = "Matrix scaling has many parameters for few validation images; the paper 
 SAME_ORDER = "A temperature and the entropy order ten probabilities nearly as their maximum does."
 Tests = dict[str, hs.Outcomes]
 Sets = tuple[dict[str, Tests], ...]
-WHOSE = ("our long trainings", "our short trainings", "published for CIFAR-10", "published for CIFAR-100")
+WHOSE = (
+    "of our long trainings",
+    "of our short trainings",
+    "networks published for CIFAR-10",
+    "networks published for CIFAR-100",
+)
 
 
 def calibration(store: Store, scale: str) -> list[Claim]:
@@ -74,7 +79,7 @@ def calibration(store: Store, scale: str) -> list[Claim]:
               [indicates(name, found) for some in (judged, *others) for name, found in some.items()]),
         Claim("The calibrator chosen on held-out validation images is as good as the best on the test "
               "(ECE within a point)", "gives a good indication (figure 6.3)",
-              [*chosen(judged, "our trainings"), *chosen(others[0] | others[1], "published networks")]),
+              [*chosen(judged, "of our trainings"), *chosen(others[0] | others[1], "published networks")]),
     ]  # fmt: skip
 
 

@@ -1,6 +1,7 @@
 """Numbers over networks and their repeats, with intervals that know about the trainings, not only the images."""
 
 from collections.abc import Callable, Sequence
+from math import hypot
 
 import numpy as np
 from scipy import stats
@@ -8,16 +9,22 @@ from scipy import stats
 LEVEL = 0.95
 DRAWS = 1_000
 SEED = 0
+NORMAL = float(stats.norm.ppf((1 + LEVEL) / 2))
 Limits = tuple[float, float, float]
 NONE: Limits = (float("nan"),) * 3
 
 
-def mean(values: Sequence[float]) -> Limits:
-    """Mean and Student's interval; the values must not share their training."""
+def mean(values: Sequence[float], images: float = 0.0) -> Limits:
+    """Mean and Student's interval; the values must not share their training.
+
+    `images` is the standard deviation of that mean over draws of other images, which all values may share: Student's
+    half-width knows nothing of it. The two are put together as the sides of a right angle.
+    """
     v = np.asarray(values, np.float64)
     if len(v) < 2:
         return NONE
-    half = quantile(len(v) - 1) * v.std(ddof=1) / np.sqrt(len(v))
+    trainings = quantile(len(v) - 1) * v.std(ddof=1) / np.sqrt(len(v))
+    half = hypot(trainings, NORMAL * images)
     return float(v.mean()), float(v.mean() - half), float(v.mean() + half)
 
 

@@ -2,7 +2,9 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
+from functools import cache, partial
+
+import numpy as np
 
 import howsure as hs
 
@@ -14,6 +16,7 @@ Data = hs.Predictions | hs.Outcomes
 Metric = Callable[..., float]
 Pairs = Mapping[str, tuple[Data, Data]]  # by the name of the network
 SEVERAL = 3  # networks from which a mean has a useful interval
+DRAWS = 100  # of the images, which tell their standard deviation to seven per cent
 
 
 def paired(case: str, metric: Metric, first: Data, second: Data, sign: str, margin: float = 0.0) -> Evidence:
@@ -49,14 +52,30 @@ def alike_on_average(case: str, metric: Metric, pairs: Pairs, margin: float, of:
 def means(
     case: str, metric: Metric, pairs: Pairs, judge: Callable[[float, float], str], single: list[Evidence]
 ) -> list[Evidence]:
-    """Student's interval over networks: it covers other trainings on these images. None for few networks."""
+    """An interval that covers other trainings and other images. None for few networks."""
     if len(pairs) < SEVERAL:
         return []
     differences = [value(metric, a) - value(metric, b) for a, b in pairs.values()]
-    middle, low, high = estimates.mean(differences)
+    middle, low, high = estimates.mean(differences, over_images(metric, pairs))
     found = f"{signed(middle)} points, one by one {signed(min(differences))} to {signed(max(differences))}"
     edges = single[0].edges
-    return [Evidence(f"mean of {len(pairs)} {case}", found, low, high, judge(low, high), edges=edges)]
+    return [Evidence(f"mean over {len(pairs)} {case}", found, low, high, judge(low, high), edges=edges)]
+
+
+def over_images(metric: Metric, pairs: Pairs) -> float:
+    """Standard deviation of the mean difference over bootstrap draws of the images. Networks with as many images see
+    the same draw: all sets of one size here hold the same images in the same order."""
+    drawn = [draws(metric, a) - draws(metric, b) for a, b in pairs.values()]
+    return float(np.mean(drawn, axis=0).std(ddof=1))
+
+
+@cache
+def draws(metric: Metric, data: Data) -> np.ndarray:
+    """The metric on each draw of the images."""
+    rng, n = np.random.default_rng(estimates.SEED), len(data.correct)
+    needs_predictions = getattr(metric, "takes", "tally") == "predictions"
+    part = data if needs_predictions or isinstance(data, hs.Outcomes) else hs.Outcomes.of(data)
+    return np.array([value(metric, part[rng.integers(n, size=n)]) for _ in range(DRAWS)])
 
 
 def listed(single: list[Evidence]) -> list[Evidence]:

@@ -25,7 +25,7 @@ from studies.claims.densenet_m import densenet_m  # noqa: E402
 from studies.claims.growth import Grown, flat, ordered, trend, unsteady  # noqa: E402
 from studies.claims.mc_temperature import flipped, straightness  # noqa: E402
 from studies.claims.odds import drawn, sharper, times_entropy, wider  # noqa: E402
-from studies.claims.paired import alike, alike_on_average, on_average, paired  # noqa: E402
+from studies.claims.paired import alike, alike_on_average, on_average, over_images, paired  # noqa: E402
 from studies.claims.regularisation import overfitting_word, price  # noqa: E402
 from studies.pages.overview import would_take  # noqa: E402
 from studies.provided import NAMES, note  # noqa: E402
@@ -66,10 +66,22 @@ def test_the_mean_over_networks_decides_and_the_networks_are_listed():
     assert [e.counts for e in found] == [True, False, False, False]
     assert found[0].word == AGREES
     assert found[0].found == "-29.00 points, one by one -30.00 to -28.00"
-    assert found[0].low == pytest.approx(-0.29 - 4.302653 * 0.01 / np.sqrt(3), abs=1e-6)
+    trainings, images = 4.302653 * 0.01 / np.sqrt(3), 1.959964 * over_images(hs.ece, pairs)
+    assert found[0].case == "mean over 3 networks: first against second"
+    assert found[0].low == pytest.approx(-0.29 - np.hypot(trainings, images), abs=1e-6)
     claim = Claim("x", "", [*found, Evidence("y", "", NAN, NAN, OPEN)])
     assert claim.counts() == "1 / 0 / 1"
     assert evidence_table([claim]).rows[1][-1] == "(agrees)"
+
+
+def test_draws_of_images_are_the_same_for_all_networks():
+    """Right 60 and 50 times of the same hundred: sqrt(0.1 * 0.9 / 100) for one network, and for three that answer
+    alike no less."""
+    one = {"a": (outcomes_with(0.6), outcomes_with(0.5))}
+    three = one | {name: (outcomes_with(0.6), outcomes_with(0.5)) for name in "bc"}
+    spread = over_images(hs.ece, one)
+    assert spread == pytest.approx(np.sqrt(0.1 * 0.9 / 100), rel=0.2)
+    assert over_images(hs.ece, three) == pytest.approx(spread, rel=1e-12)
 
 
 def test_two_networks_have_no_mean_and_count_one_by_one():
@@ -80,8 +92,10 @@ def test_two_networks_have_no_mean_and_count_one_by_one():
 
 def test_alike_on_average_needs_the_whole_interval_inside_the_margin():
     pairs = {name: (outcomes_with(a), outcomes_with(0.7)) for name, a in (("a", 0.70), ("b", 0.71), ("c", 0.69))}
-    assert alike_on_average("x", hs.ece, pairs, 0.05)[0].word == AGREES
-    assert alike_on_average("x", hs.ece, pairs, 0.02)[0].word == OPEN
+    low, high = (getattr(alike_on_average("x", hs.ece, pairs, 1.0)[0], end) for end in ("low", "high"))
+    assert low == pytest.approx(-high)
+    assert alike_on_average("x", hs.ece, pairs, 1.1 * high)[0].word == AGREES
+    assert alike_on_average("x", hs.ece, pairs, 0.9 * high)[0].word == OPEN
 
 
 @pytest.mark.parametrize(
