@@ -11,6 +11,7 @@ from ..plans import STUDIES
 from ..plans.regularisation import MAIN, SWEPT
 from ..runs import Run
 from ..store import Store
+from ..tables.calibration import fits
 from ..tables.regularisation import at_epoch, course_of
 from ..tables.results import by_network, finished, predictions, tally
 from ..tables.table import percent, signed
@@ -19,7 +20,6 @@ from .claim import AGREES, MIXED, NOT, OPEN, Claim, Evidence, sided
 from .paired import SEVERAL, alike, on_average, paired
 
 SAME = 0.01
-KNOWN = 0.02  # training error below which a network knows its images by heart
 MUCH = 3.0
 NO_PRICE = "Errors of all settings lie within a point: the paper, too, finds no large change in the error."
 MANY_SETTINGS = 8  # fewer leave a correlation open whatever it is
@@ -73,11 +73,6 @@ def regularisation(store: Store, scale: str) -> list[Claim]:
 def is_long(run: Run) -> bool:
     """Two thirds of 20 epochs, before the last fall of the rate, is not what the paper compares."""
     return "long_course" in run.extras
-
-
-def fits(store: Store, run: Run) -> bool:
-    """Whether the network knows its training images by heart, as the paper's does; the others are no test."""
-    return 1 - hs.accuracy(predictions(store, run, "train")) < KNOWN
 
 
 def title(run: Run) -> str:

@@ -46,6 +46,8 @@ CALIBRATORS = {
 DISTANCES = {"boundary": "boundary distance", "boundary_softmax": "boundary distance, softmax"}
 NOT_A_PROBABILITY = tuple(DISTANCES.values())
 PUBLISHED = (TEN, ("netcal_densenet_bc_100_c100",))  # fully trained, by data set
+KNOWN = 0.02  # training error below which a network knows its images by heart
+PAPER_IDEAL = 0.023  # area above the ideal threshold diagram of the test images (figure 4.1)
 HALF_SEED = 0
 ByMethod = dict[str, tuple[hs.Outcomes, ...]]
 
@@ -65,6 +67,7 @@ def calibration(store: Store, scale: str) -> list[Table]:
     done = finished(store, runs)
     tables = [method_table(f"{name_of(r)} (figures 6.1 and 6.2)", on_whole(store, r), note) for r in done]
     tables += [choice_table(f"{name_of(r)}: choosing a calibrator (figure 6.3)", store, r) for r in done]
+    tables += [learnt_table(store, r) for r in done if fits(store, r)]
     tables += [provided_table(name) for names in PUBLISHED for name in names if here(name)]
     return tables or [Table("Calibrators (figures 6.1 and 6.2)", HEADER, [], note)]
 
@@ -84,6 +87,17 @@ def provided_table(name: str) -> Table:
     )
     note = f"In per cent.{why if left_out else ''}"
     return method_table(f"{NAMES[name]}, fully trained", on_provided(name), note)
+
+
+def fits(store: Store, run: Run) -> bool:
+    """Whether the network knows its training images by heart, as the paper's does."""
+    return 1 - hs.accuracy(predictions(store, run, "train")) < KNOWN
+
+
+def learnt_table(store: Store, run: Run) -> Table:
+    note = f"In per cent. Fitted on {predictions(store, run, 'train').n:,} training images, here in the place of val."
+    title = f"{name_of(run)}: fitted on images that the network has learnt (figure 6.1)"
+    return method_table(title, on_learnt(store, run), note)
 
 
 def method_table(title: str, found: ByMethod, note: str) -> Table:
@@ -130,6 +144,13 @@ def halves(all_of_it: Parts) -> Parts:
 @cache
 def on_whole(store: Store, run: Run) -> ByMethod:
     return outcomes(whole(store, run))
+
+
+@cache
+def on_learnt(store: Store, run: Run) -> ByMethod:
+    """What comes of it where the images for the fit are not held out."""
+    train = predictions(store, run, "train")
+    return outcomes(Parts(train, (train, predictions(store, run))))
 
 
 @cache

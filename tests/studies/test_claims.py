@@ -8,6 +8,7 @@ pytest.importorskip("sklearn")
 hs = pytest.importorskip("howsure")
 
 from studies.claims import estimates  # noqa: E402
+from studies.claims.calibration import binned, error_of, held_out, last  # noqa: E402
 from studies.claims.claim import (  # noqa: E402
     AGREES,
     MISSING,
@@ -296,3 +297,25 @@ def test_dropout_must_be_worth_half_as_much_again():
     assert times_entropy("0.1", draws).word == OPEN
     assert times_entropy("0.1", draws | {"variance": np.full(201, 2.0)}).word == AGREES
     assert times_entropy("0.1", draws | {"variance": np.full(201, 1.1)}).word == NOT
+
+
+def test_the_papers_own_areas_tell_its_errors():
+    """An error of 1/2 has the ideal area 1/2 + ln(1/2) / 2; a tenth of a per cent leaves no room for a fifth."""
+    assert error_of(0.5 + 0.5 * np.log(0.5)) == pytest.approx(0.5)
+    assert held_out().word == NOT
+    assert held_out().found == (
+        "an AAC of at most 0.15 % allows an error of at most 5.4 %; the ideal AAC 2.3 % of the test means 20.7 %"
+    )
+
+
+def test_binning_fitted_on_learnt_images_believes_in_them():
+    """All of 500 learnt images are right, whatever the confidence: every bin says 1, on new images too."""
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(500, 3)) * 3
+    learnt = hs.Predictions.from_logits(logits, logits.argmax(1))
+    new = hs.Predictions.from_logits(
+        logits, np.where(rng.random(500) < 0.3, (logits.argmax(1) + 1) % 3, logits.argmax(1))
+    )
+    tests = last(outcomes(Parts(learnt, (learnt, new))))
+    assert hs.ece(tests["histogram binning"].tally()) > 0.25
+    assert [e.word for e in binned({"a network": tests}, hs.ece)] == [AGREES]
