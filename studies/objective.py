@@ -1,11 +1,21 @@
 """The training loss: cross entropy with two regularisers of the label distribution, Dice, or the selective loss."""
 
+from dataclasses import replace
+
 import torch.nn.functional as F
 from torch import Tensor
 
 from .settings import Settings
 
 SMOOTH = 1.0  # pixel that keeps the Dice of an empty mask defined
+
+
+def in_epoch(settings: Settings, epoch: int) -> Settings:
+    """With the loss of this epoch (from 0): "late_selective" is cross entropy for the first half of the training, where
+    the rate is high, and the selective loss added to it for the second."""
+    if settings.loss != "late_selective":
+        return settings
+    return replace(settings, loss="cross_entropy" if 2 * epoch < settings.epochs else "selective")
 
 
 def objective(logits: Tensor, labels: Tensor, settings: Settings) -> Tensor:
@@ -17,7 +27,9 @@ def objective(logits: Tensor, labels: Tensor, settings: Settings) -> Tensor:
             return dice_loss(logits, labels)
         case "selective":
             return cross_entropy(logits, labels, settings) + selective(logits, labels)
-    raise ValueError(f"loss {settings.loss!r} is unknown; use 'cross_entropy', 'dice' or 'selective'.")
+    raise ValueError(
+        f"loss {settings.loss!r} is unknown; use 'cross_entropy', 'dice', 'selective' or 'late_selective'."
+    )
 
 
 def cross_entropy(logits: Tensor, labels: Tensor, settings: Settings) -> Tensor:

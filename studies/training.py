@@ -14,7 +14,7 @@ from .batches import Normaliser, augmented, shuffled_rows
 from .checkpoints import Checkpoints, Place
 from .data.dataset import Dataset, Split, fixed_split
 from .networks import build
-from .objective import objective
+from .objective import in_epoch, objective
 from .optimisation import learning_rate, optimiser, set_rate
 from .settings import Settings
 
@@ -78,6 +78,7 @@ def train_epoch(
     generator = torch.Generator().manual_seed(settings.seed * 1_000 + epoch)
     images, labels = training_tensors(task)
     batches = list(shuffled_rows(len(labels), settings.batch, generator))
+    now = in_epoch(settings, epoch)
     losses, saved = resumed(checkpoints.load_inside(epoch, network, opt), generator), time.perf_counter()
     network.train()
     for rows in batches[len(losses) :]:
@@ -87,7 +88,7 @@ def train_epoch(
             saved = time.perf_counter()
         x, y = images[rows], labels[rows]
         x, y = augmented(x, y, generator) if settings.augment else (x, y)
-        losses.append(step(opt, objective(forward(network, task.normalise(x), settings), y, settings)))
+        losses.append(step(opt, objective(forward(network, task.normalise(x), settings), y, now)))
     return float(np.mean(losses))
 
 

@@ -58,7 +58,8 @@ def shift(store: Store, scale: str) -> dict[str, Figure]:
 
 
 def selective(store: Store, scale: str) -> dict[str, Figure]:
-    return {"selective": trainings(store, selective_pairs(store, scale))}
+    forms = {"selective": "selective", "selective_late": "late_selective"}
+    return {name: trainings(store, selective_pairs(store, scale, loss)) for name, loss in forms.items()}
 
 
 def precision(store: Store, scale: str) -> dict[str, Figure]:

@@ -21,7 +21,7 @@ from studies.batches import (  # noqa: E402
 from studies.checkpoints import Checkpoints  # noqa: E402
 from studies.data import load  # noqa: E402
 from studies.extras import EXTRAS, distances  # noqa: E402
-from studies.objective import objective  # noqa: E402
+from studies.objective import in_epoch, objective  # noqa: E402
 from studies.optimisation import learning_rate, plateaus  # noqa: E402
 from studies.predictions import rounded, write  # noqa: E402
 from studies.runner import carry_out  # noqa: E402
@@ -166,6 +166,13 @@ def test_dice_loss_by_hand():
     assert objective(logits, labels, replace(QUICK, loss="dice")).item() == pytest.approx(1 / 3)
     with pytest.raises(ValueError, match="loss 'l2' is unknown"):
         objective(logits, labels, replace(QUICK, loss="l2"))
+
+
+def test_the_late_selective_loss_begins_in_the_middle():
+    late = replace(QUICK, loss="late_selective", epochs=5)
+    assert [in_epoch(late, epoch).loss for epoch in range(5)] == ["cross_entropy"] * 3 + ["selective"] * 2
+    assert in_epoch(QUICK, 0) is QUICK
+    assert late.name != replace(late, loss="selective").name
 
 
 def test_the_selective_loss_is_added_to_cross_entropy():
