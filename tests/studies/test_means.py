@@ -8,10 +8,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from studies.claims import estimates
-from studies.claims.paired import draws, over_images, value
 
-import howsure as hs
+pytest.importorskip("torch")
+pytest.importorskip("sklearn")
+hs = pytest.importorskip("howsure")
+
+from studies.claims import estimates  # noqa: E402
+from studies.claims.paired import draws, over_images, value  # noqa: E402
 
 REAL = Path(__file__).parents[2] / "studies" / "predictions"
 RUNS, TRUTHS = 100, 1_000

@@ -7,11 +7,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import howsure as hs
-
 torch = pytest.importorskip("torch")
 pytest.importorskip("sklearn")
 pytest.importorskip("PIL")
+hs = pytest.importorskip("howsure")
 
 from studies.batches import (  # noqa: E402
     Normaliser,
