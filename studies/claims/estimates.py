@@ -1,7 +1,7 @@
 """Numbers over networks and their repeats, with intervals that know about the trainings, not only the images."""
 
 from collections.abc import Callable, Sequence
-from math import hypot
+from math import hypot, inf
 
 import numpy as np
 from scipy import stats
@@ -9,7 +9,6 @@ from scipy import stats
 LEVEL = 0.95
 DRAWS = 1_000
 SEED = 0
-NORMAL = float(stats.norm.ppf((1 + LEVEL) / 2))
 Limits = tuple[float, float, float]
 NONE: Limits = (float("nan"),) * 3
 
@@ -18,13 +17,16 @@ def mean(values: Sequence[float], images: float = 0.0) -> Limits:
     """Mean and Student's interval; the values must not share their training.
 
     `images` is the standard deviation of that mean over draws of other images, which all values may share: Student's
-    half-width knows nothing of it. The two are put together as the sides of a right angle.
+    interval knows nothing of it. Both variances are added, with Satterthwaite's degrees of freedom; where that is
+    narrower than Student's, which happens for three values and little noise of images, Student's is taken.
     """
     v = np.asarray(values, np.float64)
     if len(v) < 2:
         return NONE
-    trainings = quantile(len(v) - 1) * v.std(ddof=1) / np.sqrt(len(v))
-    half = hypot(trainings, NORMAL * images)
+    trainings = v.std(ddof=1) / np.sqrt(len(v))
+    both = hypot(trainings, images)
+    freedom = (len(v) - 1) * (both / trainings) ** 4 if trainings else inf
+    half = max(quantile(len(v) - 1) * trainings, quantile(freedom) * both)
     return float(v.mean()), float(v.mean() - half), float(v.mean() + half)
 
 
@@ -47,7 +49,7 @@ def centred(family: Sequence[str], values: Sequence[float]) -> np.ndarray:
     return v - np.array([v[names == name].mean() for name in names])
 
 
-def quantile(freedom: int) -> float:
+def quantile(freedom: float) -> float:
     return float(stats.t.ppf((1 + LEVEL) / 2, freedom))
 
 

@@ -25,10 +25,10 @@ hand; each is tied to the verdict that it would explain and appears only with it
   where some agree and some do not it is **mixed**.
 - Slopes over network size: one point per network (the mean of its repeats), a level of its own for each family,
   Student's interval. They cover other trainings and other networks of these families.
-- Means over networks: the difference on each network. The interval puts together Student's half-width over the
-  networks and that of bootstrap draws of the images, the same for all networks, as the sides of a right angle. It
-  covers other trainings and other images; `tests/studies/test_means.py` checks that with the truth known. The networks
-  behind a mean are listed with verdicts in brackets, which do not count.
+- Means over networks: the difference on each network. The interval adds the variance over the networks and that over
+  bootstrap draws of the images, the same for all networks, with Satterthwaite's degrees of freedom, and is never
+  narrower than Student's over the networks. It covers other trainings and other images; `tests/studies/test_means.py`
+  checks that with the truth known. The networks behind a mean are listed with verdicts in brackets, which do not count.
 - Paired differences: both sides on the same resampled test images. They cover other images, not another training.
 - U-Nets of one family differ in nothing but their width: there each training is a point of its own.
 - Where the paper prints a difference and names no margin, the margin here is smaller than that difference.
