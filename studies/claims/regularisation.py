@@ -21,7 +21,7 @@ from .paired import SEVERAL, alike, on_average, paired
 
 SAME = 0.01
 MUCH = 3.0
-NO_PRICE = "Errors of all settings lie within a point: the paper, too, finds no large change in the error."
+NO_PRICE = "The difference in accuracy is small; the paper, too, finds no large change in the error."
 MANY_SETTINGS = 8  # fewer leave a correlation open whatever it is
 LESS_SURE = "Our networks answer their training images rightly before they are sure of them: under-confident there."
 STOPPED = 2 / 3

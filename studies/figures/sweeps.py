@@ -1,5 +1,6 @@
 """Vemuri 2020, figures 3.1, 3.2, 4.1, 5.1, 6.1 and 6.2."""
 
+import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
@@ -22,7 +23,7 @@ METRICS = {"error": lambda t: t.total / t.n, "ECE": hs.ece, "AAC": hs.aac}
 def regularisation(store: Store, scale: str) -> dict[str, Figure]:
     """The sweeps of the main network, and the course of every standard run."""
     everything = finished(store, dict.fromkeys(STUDIES["regularisation"](scale)))
-    done = [run for run in everything if run.settings.network == MAIN[scale] and run.settings.seed == 0]
+    done = [run for run in everything if run.settings.network == MAIN[scale]]
     standard = [run for run in done if run.label == "standard"]
     figure, axes = panels(list(SWEPT), [(name, "per cent") for name in SWEPT])
     for ax, (name, field) in zip(axes, SWEPT.items(), strict=True):
@@ -33,12 +34,18 @@ def regularisation(store: Store, scale: str) -> dict[str, Figure]:
 
 
 def sweep(ax: Axes, store: Store, runs: list[Run], field: str) -> None:
-    """Equal steps on the x axis, labelled with the values."""
-    values = {getattr(run.settings, field): tally(predictions(store, run)) for run in runs}
-    order = sorted(values)
+    """Equal steps on the x axis, labelled with the values. The line joins the means of the seeds, points are single
+    trainings."""
+    groups: dict[float, list[hs.Tally]] = {}
+    for run in runs:
+        groups.setdefault(getattr(run.settings, field), []).append(tally(predictions(store, run)))
+    order = sorted(groups)
     for name, metric in METRICS.items():
-        ax.plot(range(len(order)), [100 * metric(values[v]) for v in order], "o-", label=name, markersize=3)
-    ax.set_xticks(range(len(order)), [f"{v:g}" for v in order])
+        found = [[100 * metric(t) for t in groups[v]] for v in order]
+        (line,) = ax.plot(range(len(order)), [float(np.mean(values)) for values in found], "-", label=name)
+        places = [x for x, values in enumerate(found) for _ in values]
+        ax.plot(places, [value for values in found for value in values], "o", color=line.get_color(), markersize=3)
+    ax.set_xticks(range(len(order)), [f"{v:g}" for v in order], fontsize=7)
     if order:
         ax.legend(fontsize=7)
 
