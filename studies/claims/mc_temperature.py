@@ -22,7 +22,8 @@ BELOW = np.arange(0.1, 0.81, 0.05)
 DRAWS = 200
 HALF, POINT = 0.005, 0.01  # below the least differences that the paper prints
 ALREADY = "One pass with its own temperature is as well calibrated: the gain of the passes is in the scaling."
-FEW = "One training leaves more than the margin open; the mean of three trainings is narrower."
+FEW = "Three trainings of a network leave more than the margin open."
+SPREAD = "Trainings of one network gain so different amounts that three of them leave the mean open."
 LITTLE = "A network that is hardly miscalibrated as trained has little to gain: its temperature is near 1."
 Pair = tuple[Run, Run]
 Both = tuple[hs.Predictions, hs.Predictions]
@@ -41,9 +42,9 @@ def mc_temperature(store: Store, scale: str) -> list[Claim]:
     runs = [run for run in over_confident(store, everything) if not run.settings.confidence_penalty]
     return [
         Claim("Temperature scaling lowers the UCE of MC dropout", "7.60 to 5.27, 30.33 to 2.41, 29.62 to 2.69",
-              differences(store, runs, hs.uce, (scaled, passes)), {OPEN: LITTLE, MIXED: LITTLE}),
+              differences(store, runs, hs.uce, (scaled, passes)), {OPEN: SPREAD, MIXED: LITTLE}),
         Claim("Temperature scaling lowers the ECE of MC dropout", "8.41 to 0.47, 24.62 to 1.92, 23.98 to 2.89",
-              differences(store, runs, hs.ece, (scaled, passes)), {OPEN: LITTLE, MIXED: LITTLE}),
+              differences(store, runs, hs.ece, (scaled, passes)), {OPEN: SPREAD, MIXED: LITTLE}),
         Claim("MC dropout alone lowers the ECE of one pass", "8.95 to 8.41, 29.63 to 24.62, 30.62 to 23.98",
               differences(store, runs, hs.ece, (passes, one_pass)),
               {NOT: UNDER, MIXED: UNDER, OPEN: UNDER}),
