@@ -18,7 +18,7 @@ def mean(values: Sequence[float], images: float = 0.0) -> Limits:
 
     `images` is the standard deviation of that mean over draws of other images, which all values may share: Student's
     interval knows nothing of it. Both variances are added, with Satterthwaite's degrees of freedom; where that is
-    narrower than Student's, which happens for three values and little noise of images, Student's is taken.
+    narrower than Student's, which happens for few values, Student's is taken.
     """
     v = np.asarray(values, np.float64)
     if len(v) < 2:

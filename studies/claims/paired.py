@@ -64,7 +64,7 @@ def means(
 
 def over_images(metric: Metric, pairs: Pairs) -> float:
     """Standard deviation of the mean difference over bootstrap draws of the images. Networks with as many images see
-    the same draw: all sets of one size here hold the same images in the same order."""
+    the same draw: sets of one size here hold the same images in the same order, or another data set's."""
     drawn = [draws(metric, a) - draws(metric, b) for a, b in pairs.values()]
     return float(np.mean(drawn, axis=0).std(ddof=1))
 

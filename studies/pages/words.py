@@ -102,7 +102,7 @@ WORDS = {
         f"{DING}, section 4.1 (iv)",
         "None: the paper names AURC as an objective and does not try it.",
         "The loss is `howsure.torch.selective_loss`, added to cross entropy: from the first epoch on, which costs "
-        "accuracy, or in the second half of the training, so that both are compared where the accuracy is the same.",
+        "accuracy, or in the second half of the training, where cross entropy has done its part.",
     ),
     "shift": Words(
         "What becomes of a threshold when the images change after it was set?",

@@ -11,7 +11,7 @@ SEEDS = {"smoke": 3, "cpu": 3, "paper": 5}
 
 def selective(scale: str) -> list[Run]:
     """A network of `complexity`, and the same with the selective loss added to cross entropy: from the first epoch on,
-    and only after the rate has fallen, which leaves the accuracy as it is."""
+    and only after the rate has fallen."""
     plain = [run for run in complexity(scale) if run.settings.network == NETWORKS[scale]]
     first, count = plain[0].settings, SEEDS[scale]
     return [
