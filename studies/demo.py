@@ -19,10 +19,12 @@ SHIPPED = ("logits", "labels", "ids")
 
 
 def demo(data: Path, out: Path) -> Path:
-    """Train, and write validation and test predictions; the training split stays out of the package."""
+    """Train, and write validation and test predictions."""
     task = Task.of(SETTINGS, load("fashion_mnist", data))
     network, _ = train(SETTINGS, task, Checkpoints(out / "checkpoints" / SETTINGS.name), print)
     found = split_arrays(network, task)
+    found["val_ids"] = task.split.val.astype(np.int32)
+    found["test_ids"] = np.arange(len(found["test_labels"]), dtype=np.int32)
     keep = {f"{split}_{part}": found[f"{split}_{part}"] for split in ("val", "test") for part in SHIPPED}
     path = out / FILE
     write({**keep, "class_names": found["class_names"]}, path)

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 
 from .batches import IN_ORDER, in_order
 from .checkpoints import Checkpoints
-from .predictions import rounded
+from .predictions import outputs, rounded
 from .settings import Settings
 from .shifts import NAMES as SHIFTS
 from .shifts import shifted
@@ -23,6 +23,7 @@ FEATURES_VAL = 2_500
 DROPOUT_RATES = (0.002, 0.01, 0.05)
 VARIANCE_PASSES = 30
 COURSE_TEST, COURSE_TRAIN, LONG_STEP = 2_500, 1_500, 4
+TRAIN_ROWS = 3_000
 Part = tuple[np.ndarray, np.ndarray]  # images and labels
 
 
@@ -140,6 +141,13 @@ def boundary_softmax(run: Finished) -> dict[str, np.ndarray]:
     return distances(network, parts, lambda x: run.task.normalise(x).double(), outputs="probs")
 
 
+def train(run: Finished) -> dict[str, np.ndarray]:
+    """The first training images, without augmentation."""
+    data, rows = run.task.dataset, run.task.split.train[:TRAIN_ROWS]
+    logits = logits_of(run.network, data.train_x[rows], run.task.normalise).numpy()
+    return outputs("train", logits, data.train_y[rows], data.keep_every)
+
+
 def long_course(run: Finished) -> dict[str, np.ndarray]:
     """Every so-manieth epoch of a long training on all test images; `epochs` says which."""
     data, train = run.task.dataset, run.task.split.train[:COURSE_TRAIN]
@@ -174,7 +182,7 @@ def epoch_columns(run: Finished, epoch: int, parts: dict[str, tuple[np.ndarray, 
         target = torch.from_numpy(labels).long()
         found[f"{split}_confidence"] = logits.softmax(1).amax(1).numpy().astype(np.float16)
         found[f"{split}_correct"] = (logits.argmax(1) == target).numpy()
-        found[f"{split}_nll"] = F.cross_entropy(logits, target, reduction="none").numpy().astype(np.float16)
+        found[f"{split}_nll"] = rounded(F.cross_entropy(logits, target, reduction="none").numpy().astype(np.float16))
     return found
 
 
@@ -194,5 +202,6 @@ EXTRAS = {
     "boundary_softmax": boundary_softmax,
     "course": course,
     "long_course": long_course,
+    "train": train,
     **{name: partial(shift, name=name) for name in SHIFTS},
 }

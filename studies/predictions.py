@@ -10,7 +10,6 @@ from torch import nn
 from .settings import Settings
 from .training import Task, logits_of
 
-TRAIN_ROWS = 3_000
 THINNED_VAL = 44  # validation images of a segmentation that is kept thinned
 
 
@@ -30,21 +29,15 @@ def write(arrays: dict[str, np.ndarray], path: Path) -> None:
 
 
 def split_arrays(network: nn.Module, task: Task) -> dict[str, np.ndarray]:
-    """Outputs, labels and original rows of validation, test, and the first training images without augmentation."""
-    data, rows = task.dataset, task.split
-    some = rows.train[: 0 if data.per_pixel else TRAIN_ROWS]
-    parts = {
-        "val": (data.train_x[rows.val], data.train_y[rows.val], rows.val),
-        "test": (data.test_x, data.test_y, np.arange(len(data.test_y))),
-        "train": (data.train_x[some], data.train_y[some], some),
+    """Outputs and labels of validation and test images: always the same ones, in one order."""
+    data, rows = task.dataset, task.split.val[: THINNED_VAL if task.dataset.keep_every > 1 else None]
+    val = logits_of(network, data.train_x[rows], task.normalise).numpy()
+    test = logits_of(network, data.test_x, task.normalise).numpy()
+    return {
+        "class_names": np.array(data.class_names),
+        **outputs("val", val, data.train_y[rows], data.keep_every),
+        **outputs("test", test, data.test_y, data.keep_every),
     }
-    found = {"class_names": np.array(data.class_names)}
-    for split, (x, y, ids) in parts.items():
-        some = slice(THINNED_VAL if split == "val" and data.keep_every > 1 else None)
-        if len(ids):
-            logits = logits_of(network, x[some], task.normalise).numpy()
-            found |= {f"{split}_ids": ids[some].astype(np.int32), **outputs(split, logits, y[some], data.keep_every)}
-    return found
 
 
 def outputs(split: str, logits: np.ndarray, labels: np.ndarray, every: int) -> dict[str, np.ndarray]:

@@ -71,11 +71,19 @@ def over_images(metric: Metric, pairs: Pairs) -> float:
 
 @cache
 def draws(metric: Metric, data: Data) -> np.ndarray:
-    """The metric on each draw of the images."""
+    """The metric on each draw of the images; passes are averaged once, before the draws."""
     rng, n = np.random.default_rng(estimates.SEED), len(data.correct)
-    needs_predictions = getattr(metric, "takes", "tally") == "predictions"
-    part = data if needs_predictions or isinstance(data, hs.Outcomes) else hs.Outcomes.of(data)
-    return np.array([value(metric, part[rng.integers(n, size=n)]) for _ in range(DRAWS)])
+    images = light(metric, data)
+    return np.array([value(metric, images[rng.integers(n, size=n)]) for _ in range(DRAWS)])
+
+
+def light(metric: Metric, data: Data) -> Data:
+    """All that the metric reads, and no more."""
+    if isinstance(data, hs.Outcomes):
+        return data
+    if getattr(metric, "takes", "tally") == "predictions":
+        return hs.Predictions.from_probs(data.probs, data.labels)
+    return hs.Outcomes.of(data)
 
 
 def listed(single: list[Evidence]) -> list[Evidence]:

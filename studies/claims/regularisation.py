@@ -8,7 +8,7 @@ import numpy as np
 import howsure as hs
 
 from ..plans import STUDIES
-from ..plans.regularisation import MAIN, SWEPT
+from ..plans.regularisation import MAIN, SWEPT, long_label
 from ..runs import Run
 from ..store import Store
 from ..tables.calibration import fits
@@ -72,7 +72,7 @@ def regularisation(store: Store, scale: str) -> list[Claim]:
 
 def is_long(run: Run) -> bool:
     """Two thirds of 20 epochs, before the last fall of the rate, is not what the paper compares."""
-    return "long_course" in run.extras
+    return run.label == long_label(run.settings)
 
 
 def title(run: Run) -> str:

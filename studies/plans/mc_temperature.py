@@ -18,7 +18,7 @@ OVERFITTED = {
     "paper": (),
 }
 OVERFITTED_EPOCHS = {"smoke": 4, "cpu": 60, "paper": 200}
-OVERFITTED_SEEDS = {"smoke": 1, "cpu": 3, "paper": 5}
+OVERFITTED_SEEDS = {"smoke": 1, "cpu": 5, "paper": 5}
 DROPOUTS, DECAYS = (0.2, 0.5, 0.8), (0.001, 0.01, 0.1)
 PENALISED = {"smoke": ("resnet-8",), "cpu": ("cnn", "resnet-14"), "paper": ("densenet-121",)}
 

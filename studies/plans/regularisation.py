@@ -14,11 +14,12 @@ PLAIN_DECAY = 1e-4
 SWEPT = {"label smoothing": "label_smoothing", "dropout": "dropout", "weight decay": "weight_decay"}
 MAIN = {"smoke": "resnet-8", "cpu": "resnet-8", "paper": "resnet-44"}
 EPOCHS = {"smoke": 2, "cpu": 20, "paper": 300}
-EXTRAS = ("boundary", "course")
+LEARNT = ("train",)  # what the tables of one training for each setting show of training images
+EXTRAS = ("boundary", "course", *LEARNT)
 SEEDS = {"smoke": 2, "cpu": 5, "paper": 5}
-LONG = {"smoke": ("resnet-8",), "cpu": ("resnet-14", "resnet-20"), "paper": ()}
+LONG = {"smoke": (("resnet-8", 1),), "cpu": (("resnet-14", 2), ("resnet-20", 2)), "paper": ()}  # and how often
 LONG_EPOCHS = {"smoke": 5, "cpu": 100, "paper": 300}
-LONG_EXTRAS = ("boundary", "boundary_softmax", "long_course")
+LONG_EXTRAS = ("boundary", "boundary_softmax", *LEARNT)
 
 
 def plain(scale: str, network: str) -> Settings:
@@ -32,9 +33,18 @@ def deep(scale: str) -> Settings:
 
 
 def long(scale: str) -> list[Run]:
-    """Until the training images are known by heart, as in the paper: that is where networks become over-confident."""
-    found = [mixed(scale, replace(plain(scale, network), epochs=LONG_EPOCHS[scale])) for network in LONG[scale]]
-    return [Run(f"standard, {s.epochs} epochs", s, LONG_EXTRAS, turn) for turn, s in zip((1, 3), found, strict=False)]
+    """Until the training images are known by heart, as in the paper: that is where networks become over-confident. The
+    course of the first training of a network is kept."""
+    recipes = [(mixed(scale, replace(plain(scale, name), epochs=LONG_EPOCHS[scale])), t) for name, t in LONG[scale]]
+    first = [
+        Run(long_label(s), s, (*LONG_EXTRAS, "long_course"), t) for (s, _), t in zip(recipes, (1, 3), strict=False)
+    ]
+    again = [replace(s, seed=seed) for s, times in recipes for seed in range(1, times)]
+    return first + [Run(long_label(s), s, LONG_EXTRAS, 4) for s in again]
+
+
+def long_label(settings: Settings) -> str:
+    return f"standard, {settings.epochs} epochs"
 
 
 def regularisation(scale: str) -> list[Run]:
@@ -44,9 +54,9 @@ def regularisation(scale: str) -> list[Run]:
     runs += smoothing_again(scale, standard, SEEDS[scale])
     if scale == "cpu":
         larger = plain(scale, "resnet-14")
-        runs += [Run("standard", larger, ("course",)), *key_runs(larger)]
+        runs += [Run("standard", larger, ("course", *LEARNT)), *key_runs(larger)]
         deepest = deep(scale)
-        runs += [Run("standard", deepest, EXTRAS), Run("augmentation", replace(deepest, augment=True))]
+        runs += [Run("standard", deepest, EXTRAS), Run("augmentation", replace(deepest, augment=True), LEARNT)]
     return runs
 
 
@@ -65,18 +75,18 @@ def smoothing_again(scale: str, standard: Settings, seeds: int) -> list[Run]:
 def key_runs(standard: Settings) -> list[Run]:
     """The rows of figure 5.2."""
     return [
-        Run("augmentation", replace(standard, augment=True)),
-        Run("label smoothing 0.1", replace(standard, label_smoothing=0.1)),
-        Run("dropout 0.7", replace(standard, dropout=0.7)),
-        Run("weight decay 0.001", replace(standard, weight_decay=1e-3)),
+        Run("augmentation", replace(standard, augment=True), LEARNT),
+        Run("label smoothing 0.1", replace(standard, label_smoothing=0.1), LEARNT),
+        Run("dropout 0.7", replace(standard, dropout=0.7), LEARNT),
+        Run("weight decay 0.001", replace(standard, weight_decay=1e-3), LEARNT),
     ]
 
 
 def sweeps(standard: Settings) -> list[Run]:
     """The points of figure 5.1; early stopping is read from the course of the standard run."""
     return [
-        *(Run(f"label smoothing {s}", replace(standard, label_smoothing=s)) for s in SMOOTHING),
-        *(Run(f"dropout {p}", replace(standard, dropout=p)) for p in DROPOUT),
-        *(Run(f"weight decay {w}", replace(standard, weight_decay=w)) for w in WEIGHT_DECAY),
-        *(Run(f"weight decay {w}", replace(standard, weight_decay=w), turn=2) for w in STRONG_DECAY),
+        *(Run(f"label smoothing {s}", replace(standard, label_smoothing=s), LEARNT) for s in SMOOTHING),
+        *(Run(f"dropout {p}", replace(standard, dropout=p), LEARNT) for p in DROPOUT),
+        *(Run(f"weight decay {w}", replace(standard, weight_decay=w), LEARNT) for w in WEIGHT_DECAY),
+        *(Run(f"weight decay {w}", replace(standard, weight_decay=w), LEARNT, turn=2) for w in STRONG_DECAY),
     ]

@@ -6,7 +6,7 @@ from ..runs import Run, merged
 from ..settings import Settings
 from .complexity import complexity
 from .mc_temperature import mc_temperature
-from .regularisation import EXTRAS, MAIN, deep, long, plain, regularisation
+from .regularisation import EXTRAS, LEARNT, MAIN, deep, long, plain, regularisation
 from .scales import mixed
 from .shift import shift
 
@@ -45,7 +45,7 @@ def calibration(scale: str) -> list[Run]:
     return [
         *(Run("standard", settings, EXTRAS) for settings in first),
         *(
-            Run("standard, again", s, ("boundary", "boundary_softmax"), turn)
+            Run("standard, again", s, ("boundary", "boundary_softmax", *LEARNT), turn)
             for s, turn in zip(again, (0, 1), strict=False)
         ),
         *long(scale),

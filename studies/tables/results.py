@@ -43,8 +43,8 @@ def arrays(store: Store, run: Run, extra: str = "") -> dict[str, np.ndarray]:
 
 @cache
 def predictions(store: Store, run: Run, split: str = "test") -> hs.Predictions:
-    found = arrays(store, run)
-    return hs.Predictions.from_logits(found[f"{split}_logits"], found[f"{split}_labels"], ids=found[f"{split}_ids"])
+    found = arrays(store, run, "train" if split == "train" else "")
+    return hs.Predictions.from_logits(found[f"{split}_logits"], found[f"{split}_labels"])
 
 
 def tally(preds: hs.Predictions) -> hs.Tally:
