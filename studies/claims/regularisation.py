@@ -34,11 +34,12 @@ def regularisation(store: Store, scale: str) -> list[Claim]:
     planned = [run for run in everything if run.settings.network == MAIN[scale]]
     first = [run for run in finished(store, everything) if run.settings.seed == 0]
     groups = by_network(run for run in first if not run.label.startswith("standard,"))
-    known = [run for run in first if run.label.startswith("standard") and fits(store, run)]
+    known = [r for r in finished(store, everything) if r.label.startswith("standard") and fits(store, r)]
     longest = [run for run in known if is_long(run)]
     fitted = longest or known
     courses = [overfits(store, run) for run in known if "course" in run.extras]
     overfitted = [e for run in longest for e in longer(store, run, standard(groups.get(run.settings.network, [])))]
+    whole = [run for run in longest if "long_course" in run.extras]
     short = training_left(store, standard(groups.get(MAIN[scale], [])))
     return [
         Claim("The test ECE is much higher than that on training images (at least three times)",
@@ -63,7 +64,7 @@ def regularisation(store: Store, scale: str) -> list[Claim]:
         Claim("AAC follows the error more closely than ECE does", "mirrors the error (figure 5.1)",
               [closer(store, runs) for runs in groups.values() if len(runs) >= MANY_SETTINGS]),
         Claim("Early stopping hardly changes the ECE (less than a point; two thirds of 100 epochs against all)",
-              "16.8 after 200 and after 300 epochs", [stopped_early(store, run) for run in longest]),
+              "16.8 after 200 and after 300 epochs", [stopped_early(store, run) for run in whole]),
         Claim("The NLL overfits, the 0/1 error does not", "figure 3.2",
               [*overfitted, *(replace(e, counts=not overfitted) for e in courses)],
               {OPEN: "The network knows its training images by heart, but only for a few epochs."}),
@@ -76,7 +77,8 @@ def is_long(run: Run) -> bool:
 
 
 def title(run: Run) -> str:
-    return f"{run.settings.network}, {run.label}"
+    again = f", training {run.settings.seed + 1}" if run.settings.seed else ""
+    return f"{run.settings.network}, {run.label}{again}"
 
 
 def standard(runs: list[Run]) -> list[Run]:
@@ -269,7 +271,7 @@ def longer(store: Store, run: Run, short: list[Run]) -> list[Evidence]:
     for other in short:
         both = [predictions(store, one) for one in (run, other)]
         loss, wrong = ([one(p).astype(np.float64) for p in both] for one in (hs.losses.nll, hs.losses.zero_one))
-        case = f"{run.settings.network}: {run.settings.epochs} epochs against {other.settings.epochs}"
+        case = f"{title(run)} against {other.settings.epochs} epochs"
         found.append(overfitting(case, loss[0] - loss[1], wrong[0] - wrong[1]))
     return found
 
