@@ -42,6 +42,7 @@ LEARNT = (
     "The paper's images for the fit seem to have been learnt by its network; fitted on such images, histogram binning "
     "does here what the paper says of it."
 )
+EDGE = "The difference lies near the margin."
 SAME_ORDER = "A temperature and the entropy order ten probabilities nearly as their maximum does."
 Tests = dict[str, hs.Outcomes]
 Sets = tuple[dict[str, Tests], ...]
@@ -61,12 +62,13 @@ def calibration(store: Store, scale: str) -> list[Claim]:
     judged = {name_of(run): on_halves(store, run) for run in runs}
     learnt = {name_of(run): last(on_learnt(store, run)) for run in runs if fits(store, run)}
     others = [{NAMES[n]: on_provided_halves(n) for n in names if here(n)} for names in PUBLISHED]
+    matrix = against(sets, hs.ece, "matrix scaling", "temperature", "-", REGRET)
+    distance = as_well(own, SOFTMAX, "temperature")
     return [
         Claim("Temperature and matrix scaling lower the test ECE", "16.8 to 13.9 and 11.6",
               against_none(sets, hs.ece, ("temperature", "matrix scaling"), "-")),
         Claim("Matrix scaling reaches a lower ECE than temperature scaling (by half a point or more)",
-              "11.6 against 13.9", against(sets, hs.ece, "matrix scaling", "temperature", "-", REGRET),
-              {NOT: MANY, OPEN: MANY}),
+              "11.6 against 13.9", matrix, {NOT: f"{MANY} {still_open(matrix)}".strip(), OPEN: MANY}),
         Claim("Histogram binning does not lower the test ECE", "17.1 against 16.8",
               against_none(sets, hs.ece, ("histogram binning",), "+"),
               {NOT: LEARNT}),
@@ -89,8 +91,7 @@ def calibration(store: Store, scale: str) -> list[Claim]:
               against_none(sets, hs.aac, ("temperature", "matrix scaling", "entropy", SOFTMAX), "-", BETTER),
               {NOT: SAME_ORDER, OPEN: SAME_ORDER, MIXED: SAME_ORDER}),
         Claim("Boundary distance on the softmax ranks as well as temperature scaling (AAC within a quarter of a point)",
-              "6.2 against 6.1", [e for found in own for e in alike_on_average(
-                  f"{SOFTMAX} against temperature", hs.aac, pairs_of(found, SOFTMAX, "temperature"), QUARTER)]),
+              "6.2 against 6.1", distance, {NOT: still_open(distance), OPEN: EDGE}),
         Claim("The ECE on held-out validation images ranks the methods as that on the test does (correlation above 0)",
               "gives a good indication (figure 6.3)",
               [indicates(name, found) for some in (judged, *others) for name, found in some.items()]),
@@ -118,6 +119,22 @@ def against(sets: Sets, metric: Metric, first: str, second: str, sign: str, marg
         for whose, found in zip(WHOSE, sets, strict=True)
         for e in on_average(case, metric, pairs_of(found, first, second), sign, margin, of=whose)
     ]
+
+
+def as_well(own: list[dict[str, Tests]], first: str, second: str) -> list[Evidence]:
+    """Long and short trainings apart; distances need the network, so that there are none of published ones."""
+    case = f"{first} against {second}"
+    return [
+        e
+        for whose, found in zip(WHOSE, own, strict=False)
+        for e in alike_on_average(case, hs.aac, pairs_of(found, first, second), QUARTER, of=whose)
+    ]
+
+
+def still_open(evidence: list[Evidence]) -> str:
+    """What a verdict of the other cases must not hide."""
+    cases = [e.case for e in evidence if e.counts and e.word == OPEN]
+    return f"Open by itself: {'; '.join(cases)}." if cases else ""
 
 
 def binned(learnt: dict[str, Tests], metric: Metric, margin: float = 0.0) -> list[Evidence]:
