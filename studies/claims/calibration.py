@@ -134,7 +134,7 @@ def as_well(own: list[dict[str, Tests]], first: str, second: str) -> list[Eviden
 def still_open(evidence: list[Evidence]) -> str:
     """What a verdict of the other cases must not hide."""
     cases = [e.case for e in evidence if e.counts and e.word == OPEN]
-    return f"Open by itself: {'; '.join(cases)}." if cases else ""
+    return f"Taken alone this stays open: {'; '.join(cases)}." if cases else ""
 
 
 def binned(learnt: dict[str, Tests], metric: Metric, margin: float = 0.0) -> list[Evidence]:
