@@ -55,8 +55,7 @@ def apart(heights: list[float]) -> list[float]:
     found = list(np.clip(heights, 0, 1))
     for i in range(1, len(found)):
         found[i] = max(found[i], found[i - 1] + STEP)
-    overflow = max(0.0, found[-1] - 1) if found else 0.0
-    found = [height - overflow for height in found]
+    found[-1:] = [min(height, 1.0) for height in found[-1:]]
     for i in range(len(found) - 2, -1, -1):
         found[i] = min(found[i], found[i + 1] - STEP)
     return found

@@ -13,9 +13,11 @@ from ..store import Store
 from ..tables.calibration import NOT_A_PROBABILITY, ByMethod, name_of, on_whole
 from ..tables.regularisation import at_epoch, course_of
 from ..tables.results import finished, predictions, tally
-from .drawing import diagonal, draw, panels
+from .drawing import diagonal, draw, name_lines, panels
 
 COLUMNS = 5
+DEFERRED = np.linspace(0, 0.9, 181)  # beyond it few images are left
+LOWEST = -3  # points below no calibration; what lies lower leaves the frame and is seen whole beside it
 COLOURS = 10  # of matplotlib; a line beyond them is dotted
 METRICS = {"error": lambda t: t.total / t.n, "ECE": hs.ece, "AAC": hs.aac}
 
@@ -74,20 +76,25 @@ def calibration(store: Store, scale: str) -> dict[str, Figure]:
 
 
 def before(store: Store, run: Run) -> Figure:
-    """Reliability of training and test images (figure 3.1), and the threshold diagrams of all methods (4.1 and 6.2)."""
-    labels = [("confidence", "accuracy"), ("deferred", "accuracy of the kept")]
-    figure, axes = panels([f"{name_of(run)}: reliability", "threshold diagram"], labels)
+    """Reliability of training and test images (figure 3.1), and the threshold diagrams of all methods (4.1 and 6.2):
+    as they are, where most lie on each other, and less that of no calibration, which shows the methods apart."""
+    labels = [("confidence", "accuracy"), ("deferred", "accuracy of the kept"), ("deferred", "points above none")]
+    figure, axes = panels([name_of(run), "threshold diagram", "the same, against none"], labels)
     diagonal(axes[0])
     for split in ("train", "test"):
         draw(axes[0], hs.reliability(tally(predictions(store, run, split))), split, marker="o", markersize=3)
-    for i, (name, parts) in enumerate(on_whole(store, run).items()):
-        style = "-" if i < COLOURS else ":"
-        draw(axes[1], hs.threshold_diagram(parts[-1].tally()), name, linestyle=style)
-    draw(
-        axes[1], hs.threshold_diagram(tally(predictions(store, run)), ideal=True), "ideal", color="grey", linestyle="--"
-    )
+    curves = {name: hs.threshold_diagram(parts[-1].tally()) for name, parts in on_whole(store, run).items()}
+    kept = {name: np.interp(DEFERRED, curve.x[::-1], curve.y[::-1]) for name, curve in curves.items()}
+    for i, (name, curve) in enumerate(curves.items()):
+        style = {"color": f"C{i % COLOURS}", "linestyle": "-" if i < COLOURS else ":"}
+        draw(axes[1], curve, name, **style)
+        axes[2].plot(DEFERRED, 100 * (kept[name] - kept["none"]), label=name, linewidth=1, **style)
+    ideal = hs.threshold_diagram(tally(predictions(store, run)), ideal=True)
+    draw(axes[1], ideal, "ideal", color="grey", linestyle="--")
+    axes[1].text(float(ideal.x.max()) + 0.03, 1, "ideal", color="grey", fontsize=7, va="center")
     axes[0].legend(fontsize=7)
-    axes[1].legend(fontsize=5, loc="lower right")
+    axes[2].set_ylim(bottom=max(LOWEST, axes[2].get_ylim()[0]))
+    name_lines(axes[2])
     return figure
 
 

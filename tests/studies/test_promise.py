@@ -156,6 +156,7 @@ def test_names_of_lines_do_not_overlap():
     assert min(np.diff(found)) >= STEP - 1e-12
     assert max(found) <= 1
     assert apart([]) == []
+    assert apart([-1.0, 0.99, 0.99])[0] == 0  # names below stay where they are
 
 
 def test_open_claims_say_what_they_would_take(tmp_path):
