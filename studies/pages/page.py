@@ -7,7 +7,7 @@ from ..claims import Claim
 from ..claims.claim import AGREES, MISSING, MIXED, NOT, OPEN, evidence_table, summary_table
 from ..plans import STUDIES
 from ..provided import note
-from ..runs import Run
+from ..runs import Run, merged
 from ..settings import Settings
 from ..store import Store
 from ..tables import Table
@@ -29,7 +29,7 @@ def page(
 ) -> str:
     """Verdicts first, then what they rest on, then all tables and figures."""
     words = WORDS[name]
-    runs = list(dict.fromkeys(STUDIES[name](scale)))
+    runs = merged(STUDIES[name](scale))
     parts = [
         f"# {name}: {words.question}",
         f"After {words.source}. {progress(store, runs)} {missing(store, runs)}",

@@ -13,7 +13,7 @@ pytest.importorskip("howsure")
 from studies.__main__ import main
 from studies.claims.claim import AGREES, MISSING, MIXED, NOT, OPEN
 from studies.pages.counterparts import COUNTERPARTS, counterparts_page, files
-from studies.plans import STUDIES
+from studies.plans import STUDIES, runs_of
 
 pytestmark = pytest.mark.usefixtures("alone")
 WORDS = {f"**{word}**" for word in (AGREES, MISSING, NOT, MIXED, OPEN)}
@@ -47,6 +47,20 @@ def test_pages_of_finished_runs(tmp_path, smoke):
         assert "all finished" in text
         assert ("not at hand" in text) == (name in ("complexity", "calibration", "odds", "densenet_m", "promise"))
         assert f"]({next(n for n in once if n.startswith(name) and n.endswith('.svg'))})" in text
+
+
+@pytest.mark.parametrize("name", STUDIES)
+def test_the_committed_pages_show_every_network_of_the_plan(name):
+    """A run that two parts of a study ask for is one network."""
+    docs = Path(__file__).parents[2] / "docs" / "studies"
+    text = (docs / f"{name}.md").read_text(encoding="utf-8")
+    count = len(runs_of([name], "cpu"))
+    assert f" {count} network{'s' * (count > 1)}, all finished." in text.splitlines()[2]
+    assert f"| {count} of {count} |" in next(
+        line
+        for line in (docs / "README.md").read_text(encoding="utf-8").split("## The studies")[1].splitlines()
+        if line.startswith(f"| [{name}]")
+    )
 
 
 def test_every_figure_and_table_of_the_papers_has_a_counterpart_or_a_reason():
