@@ -65,7 +65,10 @@ class Claim:
 
     @property
     def reason(self) -> str:
-        return self.because.get(self.word, "")
+        """And what a verdict of the other cases must not hide."""
+        cases = [e.case for e in self.evidence if e.counts and e.word == OPEN]
+        left = f"Taken alone this stays open: {'; '.join(cases)}." if cases and self.word in (AGREES, NOT) else ""
+        return f"{self.because.get(self.word, '')} {left}".strip()
 
     @property
     def times(self) -> float:

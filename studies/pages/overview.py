@@ -22,7 +22,8 @@ hand; each is tied to the verdict that it would explain and appears only with it
   zero", "at least"), it must lie wholly on one side of that.
 - **cannot be decided here**: the interval leaves both open. Not finding a difference is not proof of none.
 - A claim has several cases. It agrees, or does not, where more than half of them say so and none says the contrary;
-  where some agree and some do not it is **mixed**.
+  where some agree and some do not it is **mixed**. The page of a study names the cases that stay open beside a
+  verdict of the others.
 - Slopes over network size: one point per network (the mean of its repeats), a level of its own for each family,
   Student's interval. They cover other trainings and other networks of these families.
 - Means over networks: the difference on each network. The interval adds the variance over the networks and that over

@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from ..runs import Run
+from ..runs import Run, repeats
 from ..settings import Settings
 from .scales import cifar_recipe, mixed, smaller_steps
 
@@ -17,7 +17,8 @@ EPOCHS = {"smoke": 2, "cpu": 20, "paper": 300}
 LEARNT = ("train",)  # what the tables of one training for each setting show of training images
 EXTRAS = ("boundary", "course", *LEARNT)
 SEEDS = {"smoke": 2, "cpu": 5, "paper": 5}
-LONG = {"smoke": (("resnet-8", 1),), "cpu": (("resnet-14", 2), ("resnet-20", 2)), "paper": ()}  # and how often
+LONG = {"smoke": ("resnet-8",), "cpu": ("resnet-14", "resnet-20"), "paper": ()}
+LONG_TIMES = {"smoke": 1, "cpu": 2, "paper": 1}
 LONG_EPOCHS = {"smoke": 5, "cpu": 100, "paper": 300}
 LONG_EXTRAS = ("boundary", "boundary_softmax", *LEARNT)
 
@@ -35,12 +36,12 @@ def deep(scale: str) -> Settings:
 def long(scale: str) -> list[Run]:
     """Until the training images are known by heart, as in the paper: that is where networks become over-confident. The
     course of the first training of a network is kept."""
-    recipes = [(mixed(scale, replace(plain(scale, name), epochs=LONG_EPOCHS[scale])), t) for name, t in LONG[scale]]
-    first = [
-        Run(long_label(s), s, (*LONG_EXTRAS, "long_course"), t) for (s, _), t in zip(recipes, (1, 3), strict=False)
-    ]
-    again = [replace(s, seed=seed) for s, times in recipes for seed in range(1, times)]
-    return first + [Run(long_label(s), s, LONG_EXTRAS, 4) for s in again]
+    found: list[Run] = []
+    for turn, network in zip((1, 3), LONG[scale], strict=False):
+        s = mixed(scale, replace(plain(scale, network), epochs=LONG_EPOCHS[scale]))
+        first, *again = repeats(long_label(s), s, LONG_TIMES[scale], LONG_EXTRAS, turn=turn)
+        found += [replace(first, extras=(*LONG_EXTRAS, "long_course")), *again]
+    return found
 
 
 def long_label(settings: Settings) -> str:
