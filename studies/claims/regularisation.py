@@ -13,7 +13,7 @@ from ..runs import Run
 from ..store import Store
 from ..tables.calibration import fits
 from ..tables.regularisation import at_epoch, course_of
-from ..tables.results import by_network, finished, predictions, tally
+from ..tables.results import again, by_network, finished, predictions, tally
 from ..tables.table import percent, signed
 from . import estimates
 from .claim import AGREES, MIXED, NOT, OPEN, Claim, Evidence, sided
@@ -77,8 +77,7 @@ def is_long(run: Run) -> bool:
 
 
 def title(run: Run) -> str:
-    again = f", training {run.settings.seed + 1}" if run.settings.seed else ""
-    return f"{run.settings.network}, {run.label}{again}"
+    return f"{run.settings.network}, {run.label}{again(run)}"
 
 
 def standard(runs: list[Run]) -> list[Run]:

@@ -13,7 +13,7 @@ from ..plans import runs_of
 from ..provided import NAMES, TEN, here, provided
 from ..runs import Run
 from ..store import Store
-from .results import arrays, finished, predictions, progress
+from .results import again, arrays, finished, predictions, progress
 from .table import Table, percent
 
 HEADER = ["method", "val ECE", "val AAC", "test ECE", "test AAC", "test accuracy", "paper: val ECE", "val AAC",
@@ -74,8 +74,7 @@ def calibration(store: Store, scale: str) -> list[Table]:
 
 def name_of(run: Run) -> str:
     """The network, how long it was trained, and which training it is where there are several."""
-    again = f", training {run.settings.seed + 1}" if run.settings.seed else ""
-    return f"{run.settings.network}, {run.settings.epochs} epochs{again}"
+    return f"{run.settings.network}, {run.settings.epochs} epochs{again(run)}"
 
 
 def provided_table(name: str) -> Table:

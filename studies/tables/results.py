@@ -35,6 +35,11 @@ def title(run: Run) -> str:
     return run.label if run.label.startswith(network) else f"{network} {run.label}"
 
 
+def again(run: Run) -> str:
+    """Which training of its network it is, where it is not the first."""
+    return f", training {run.settings.seed + 1}" if run.settings.seed else ""
+
+
 @cache
 def arrays(store: Store, run: Run, extra: str = "") -> dict[str, np.ndarray]:
     with np.load(store.predictions(run.settings, extra), allow_pickle=False) as file:
