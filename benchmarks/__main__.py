@@ -1,4 +1,6 @@
-"""`python -m benchmarks [NAME…]`: the speed contract, measured in one run; written to benchmarks/results.json."""
+"""`python -m benchmarks [NAME…]`: the speed contract, measured in one run; written to
+benchmarks/results.json.
+"""
 
 from __future__ import annotations
 
@@ -53,7 +55,9 @@ RESULTS = Path(__file__).with_name("results.json")
 def main(argv: list[str]) -> int:
     unknown = [name for name in argv if name not in JOBS]
     if unknown:
-        print(f"benchmarks: {unknown[0]!r} is unknown; there are {', '.join(JOBS)}", file=sys.stderr)
+        print(
+            f"benchmarks: {unknown[0]!r} is unknown; there are {', '.join(JOBS)}", file=sys.stderr
+        )
         return 2
     before = committed()
     machine, rows = facts(), list(measured(argv or list(JOBS)))
@@ -72,10 +76,22 @@ def measured(names: list[str]) -> Iterator[Row]:
 def committed() -> dict[str, float]:
     """The values of the last committed result by job; those on disk outside a repository."""
     found = subprocess.run(
-        ["git", "show", f"HEAD:./{RESULTS.name}"], cwd=RESULTS.parent, capture_output=True, text=True, check=False
+        ["git", "show", f"HEAD:./{RESULTS.name}"],
+        cwd=RESULTS.parent,
+        capture_output=True,
+        text=True,
+        check=False,
     )
-    text = found.stdout if found.returncode == 0 else RESULTS.read_text("utf-8") if RESULTS.exists() else '{"rows": []}'
-    return {row["job"]: row["value"] for row in json.loads(text)["rows"] if row["value"] is not None}
+    text = (
+        found.stdout
+        if found.returncode == 0
+        else RESULTS.read_text("utf-8")
+        if RESULTS.exists()
+        else '{"rows": []}'
+    )
+    return {
+        row["job"]: row["value"] for row in json.loads(text)["rows"] if row["value"] is not None
+    }
 
 
 def show(rows: list[Row], machine: dict[str, str], before: dict[str, float]) -> None:
@@ -84,7 +100,15 @@ def show(rows: list[Row], machine: dict[str, str], before: dict[str, float]) -> 
         value = "" if row.value is None else f"{row.value:.3g} {row.unit}"
         ratio = against(row, before)
         change = "" if ratio is None else f"× {ratio:.2f}"
-        table.add_row(row.job, value, limit(row, row.must), limit(row, row.moonshot), row.verdict, change, row.detail)
+        table.add_row(
+            row.job,
+            value,
+            limit(row, row.must),
+            limit(row, row.moonshot),
+            row.verdict,
+            change,
+            row.detail,
+        )
     console = Console(width=None if sys.stdout.isatty() else 220)
     console.print(table)
     console.print(", ".join(f"{name} {value}" for name, value in machine.items()), highlight=False)
@@ -101,9 +125,14 @@ def limit(row: Row, bound: float | None) -> str:
 
 
 def save(rows: list[Row], machine: dict[str, str], before: dict[str, float]) -> None:
-    found = [asdict(row) | {"verdict": row.verdict, "times_before": against(row, before)} for row in rows]
+    found = [
+        asdict(row) | {"verdict": row.verdict, "times_before": against(row, before)} for row in rows
+    ]
     temporary = RESULTS.with_suffix(".tmp")
-    temporary.write_text(json.dumps({"machine": machine, "rows": found}, indent=1, ensure_ascii=False) + "\n", "utf-8")
+    temporary.write_text(
+        json.dumps({"machine": machine, "rows": found}, indent=1, ensure_ascii=False) + "\n",
+        "utf-8",
+    )
     temporary.replace(RESULTS)
 
 

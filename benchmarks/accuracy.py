@@ -1,7 +1,8 @@
 """ECE of 10^8 float32 samples: the same as in float64, with the peers' values beside it.
 
-Each peer gets the float32 numbers that a network gives. Libraries that sum in float32 lose what each further sample
-adds once a sum is a few million; that is an error of the sum and not of the definition.
+Each peer gets the float32 numbers that a network gives. Libraries that sum in float32 lose what
+each further sample adds once a sum is a few million; that is an error of the sum and not of the
+definition.
 """
 
 from __future__ import annotations
@@ -25,7 +26,13 @@ def rows() -> Iterator[Row]:
     ours = hs.ece(hs.tally(data.score, correct=data.correct))
     wide = hs.ece(hs.tally(data.score.astype(np.float64), correct=data.correct))
     detail = f"float32 {ours:.15f}, float64 {wide:.15f}"
-    yield Row(f"ECE of {N:,} float32 samples against float64", abs(ours - wide), "apart", 1e-12, detail=detail)
+    yield Row(
+        f"ECE of {N:,} float32 samples against float64",
+        abs(ours - wide),
+        "apart",
+        1e-12,
+        detail=detail,
+    )
     jobs, absent = available(data)
     for peer, of in jobs.items():
         if "ece" in of:
@@ -38,4 +45,6 @@ def peer_row(peer: str, job: object, ours: float) -> Row:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         value = float(job())  # type: ignore[operator]
-    return Row(f"  ECE of {peer}", value, "", detail=f"{abs(value - ours):.1e} from ours, {ours:.6f}")
+    return Row(
+        f"  ECE of {peer}", value, "", detail=f"{abs(value - ours):.1e} from ours, {ours:.6f}"
+    )

@@ -42,7 +42,9 @@ def rows() -> Iterator[Row]:
     (ours,) = seconds(lambda: panel(data), repeats=10)
     total = sum(best.seconds for best in fastest.values())
     detail = f"{1e3 * ours:.1f} ms with the tally; the peers {1e3 * total:.0f} ms for {len(fastest)} of {len(values)}"
-    yield Row(f"panel against the fastest peers, {N:,}", total / ours, "× faster", 40, 100, True, detail)
+    yield Row(
+        f"panel against the fastest peers, {N:,}", total / ours, "× faster", 40, 100, True, detail
+    )
 
 
 def single_thread() -> None:

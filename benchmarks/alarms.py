@@ -1,11 +1,13 @@
-"""Alarms: how often on streams where nothing happens, how late on those where something does, beside others.
+"""Alarms: how often on streams where nothing happens, how late on those where something does,
+beside others.
 
-    python -m benchmarks.alarms promise --runs 2000     labels: ours and a Clopper-Pearson test at every label
-    python -m benchmarks.alarms mapie --runs 200        the same streams through MAPIE's RiskMonitoring
-    python -m benchmarks.alarms watch --runs 1000       scores without labels: ours, exchangeable, in bursts, outliers
-    python -m benchmarks.alarms watch --rate 0.031      the same at a null rate of 3.1 %, as the others below
-    python -m benchmarks.alarms drift --runs 1000       how often any test of a month without a change says drift
-    python -m benchmarks.alarms river --runs 1000       the same streams through river's ADWIN, Page-Hinkley and a CUSUM
+    python -m benchmarks.alarms promise --runs 2000     labels: ours and a Clopper-Pearson test at
+    every label python -m benchmarks.alarms mapie --runs 200        the same streams through MAPIE's
+    RiskMonitoring python -m benchmarks.alarms watch --runs 1000       scores without labels: ours,
+    exchangeable, in bursts, outliers python -m benchmarks.alarms watch --rate 0.031      the same
+    at a null rate of 3.1 %, as the others below python -m benchmarks.alarms drift --runs 1000
+    how often any test of a month without a change says drift python -m benchmarks.alarms river
+    --runs 1000       the same streams through river's ADWIN, Page-Hinkley and a CUSUM
 
 The others run where they are installed. Every stream follows from its seed.
 """
@@ -22,7 +24,9 @@ N, LATE = 3000, 500  # scores of a stream, and where they change
 
 
 def labels(seed: int, kind: str) -> np.ndarray:
-    """Right or wrong of accepted cases: at the promised risk, twice it from the start, or from label 1,000 on."""
+    """Right or wrong of accepted cases: at the promised risk, twice it from the start, or from
+    label 1,000 on.
+    """
     rng = np.random.default_rng([seed, 7])
     risk = np.full(LENGTH, RISK)
     if kind == "doubled":
@@ -42,11 +46,16 @@ def said(name: str, kind: str, found: list[int | None], start: int = 0) -> None:
     half = (len(found) - early + 1) // 2
     middle = f"{delays[half - 1]:,}" if len(delays) >= half > 0 else "none"
     before = f", {early / len(found):.3f} before the change" if start else ""
-    print(f"{name:38} {kind:14} alarms {len(raised) / len(found):.4f}{before}, median delay {middle}", flush=True)
+    print(
+        f"{name:38} {kind:14} alarms {len(raised) / len(found):.4f}{before}, median delay {middle}",
+        flush=True,
+    )
 
 
 def repeated_clopper_pearson(right: np.ndarray) -> int | None:
-    """The first label at which the lower Clopper-Pearson limit of the risk so far is above the promise."""
+    """The first label at which the lower Clopper-Pearson limit of the risk so far is above the
+    promise.
+    """
     from scipy.special import betaincinv
 
     n, k = np.arange(1, len(right) + 1), np.cumsum(~right)
@@ -59,7 +68,12 @@ def promise(runs: int) -> None:
     from howsure.serving import Promise
 
     start = Promise.start(risk=RISK, false_alarms=RATE)
-    for kind, many in (("null", runs), ("doubled", runs // 10), ("doubled late", runs // 10), ("halved", runs // 10)):
+    for kind, many in (
+        ("null", runs),
+        ("doubled", runs // 10),
+        ("doubled late", runs // 10),
+        ("halved", runs // 10),
+    ):
         ours = [start.see(labels(seed, kind)) for seed in range(many)]
         change = CHANGE if kind == "doubled late" else 0
         said("howsure, broken", kind, [p.broken for p in ours], change)
@@ -83,7 +97,9 @@ def mapie(runs: int) -> None:
 
 
 def scores(seed: int, kind: str) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """A reference, a stream, and the burst of each row where rows come in bursts that share their score."""
+    """A reference, a stream, and the burst of each row where rows come in bursts that share their
+    score.
+    """
     rng = np.random.default_rng([seed, 11])
     reference, stream = rng.beta(5, 1.2, 1000), rng.beta(5, 1.2, N)
     if kind == "outliers":
@@ -99,7 +115,9 @@ def scores(seed: int, kind: str) -> tuple[np.ndarray, np.ndarray, np.ndarray | N
 
 
 def watch(runs: int, rate: float) -> None:
-    """At the stated rate, and as nervous as it takes to raise an alarm on `rate` of the null streams."""
+    """At the stated rate, and as nervous as it takes to raise an alarm on `rate` of the null
+    streams.
+    """
     import howsure as hs
     from howsure.policies import Policy, Watch
 
@@ -107,9 +125,13 @@ def watch(runs: int, rate: float) -> None:
 
     def first(seed: int, kind: str, *, per_burst: bool = False, stated: float = RATE) -> int | None:
         reference, stream, burst = scores(seed, kind)
-        begun = Watch.start(policy.decide(hs.Predictions.from_confidence(reference)), false_alarms=stated, seed=seed)
+        begun = Watch.start(
+            policy.decide(hs.Predictions.from_confidence(reference)), false_alarms=stated, seed=seed
+        )
         made = policy.decide(hs.Predictions.from_confidence(stream))
-        seen = begun.see(made, bursts=burst.astype(str).tolist() if per_burst and burst is not None else None)
+        seen = begun.see(
+            made, bursts=burst.astype(str).tolist() if per_burst and burst is not None else None
+        )
         return min(seen.alarms.values(), default=None)
 
     if rate == RATE:
@@ -126,13 +148,18 @@ def watch(runs: int, rate: float) -> None:
             calm, nervous = (stated, nervous) if share <= rate else (calm, stated)
         stated = calm
         share = sum(first(seed, "null", stated=stated) is not None for seed in loud) / runs
-        print(f"howsure: a stated rate of {stated:.3f} has a null rate of {share:.3f} on {runs:,} streams", flush=True)
+        print(
+            f"howsure: a stated rate of {stated:.3f} has a null rate of {share:.3f} on {runs:,} streams",
+            flush=True,
+        )
     for kind in ("shifted", "outliers"):
         said("howsure", kind, [first(seed, kind, stated=stated) for seed in range(runs // 5)], LATE)
 
 
 def drift(runs: int) -> None:
-    """Share of months in which any column drifted, at 5 % for all: nothing changed, or more rows have no answer."""
+    """Share of months in which any column drifted, at 5 % for all: nothing changed, or more rows
+    have no answer.
+    """
     from dataclasses import replace
 
     import howsure as hs
@@ -151,11 +178,19 @@ def drift(runs: int) -> None:
             found = []
             for seed in range(runs if times == 1 else runs // 5):
                 rng = np.random.default_rng([seed, 13])
-                past, new = month(rng, 2000, rare, labelled=True), month(rng, 1000, times * rare, labelled=False)
+                past, new = (
+                    month(rng, 2000, rare, labelled=True),
+                    month(rng, 1000, times * rare, labelled=False),
+                )
                 wards = [np.array(list("abc"))[rng.integers(0, 3, n)] for n in (2000, 1000)]
-                made = hs.monitor(past, new, policy=policy, by=wards[1], reference_by=wards[0], drift_level=RATE)
+                made = hs.monitor(
+                    past, new, policy=policy, by=wards[1], reference_by=wards[0], drift_level=RATE
+                )
                 found.append({d["column"] for d in made.data["months"][0]["drift"] if d["drifted"]})
-            some, silent = np.mean([bool(f) for f in found]), np.mean(["no answer" in f for f in found])
+            some, silent = (
+                np.mean([bool(f) for f in found]),
+                np.mean(["no answer" in f for f in found]),
+            )
             print(f"{rare:.2%} without an answer, {times} times as many later: {len(found):,} months, "
                   f"any column {some:.3f}, no answer {silent:.3f}", flush=True)  # fmt: skip
 
@@ -164,7 +199,13 @@ class Cusum:
     """A two-sided CUSUM of standardised scores: slack 0.25, alarm at `height`."""
 
     def __init__(self, reference: np.ndarray, height: float):
-        self.mean, self.sd, self.height, self.up, self.down = reference.mean(), reference.std(), height, 0.0, 0.0
+        self.mean, self.sd, self.height, self.up, self.down = (
+            reference.mean(),
+            reference.std(),
+            height,
+            0.0,
+            0.0,
+        )
         self.drift_detected = False
 
     def update(self, x: float) -> None:
@@ -176,11 +217,14 @@ class Cusum:
 def river(runs: int, rate: float) -> None:
     """Each detector's knob is found by halving, so that `rate` of the null streams raise an alarm.
 
-    Every detector sees the reference before the stream; alarms before the stream begins do not count.
+    Every detector sees the reference before the stream; alarms before the stream begins do not
+    count.
     """
     from river.drift import ADWIN, PageHinkley
 
-    kinds: dict[str, tuple[Callable[[np.ndarray, float], object], float, float]] = {  # a deaf and a nervous knob
+    kinds: dict[
+        str, tuple[Callable[[np.ndarray, float], object], float, float]
+    ] = {  # a deaf and a nervous knob
         "ADWIN (delta)": (lambda _, x: ADWIN(delta=x), 1e-6, 0.9999),
         "Page-Hinkley (threshold)": (lambda _, x: PageHinkley(threshold=x), 200.0, 1.0),
         "CUSUM (height)": (lambda r, x: Cusum(r, x), 200.0, 1.0),
@@ -203,7 +247,10 @@ def river(runs: int, rate: float) -> None:
         for _ in range(12):
             knob = float(np.sqrt(deaf * nervous))
             deaf, nervous = (knob, nervous) if share(make, knob) <= rate else (deaf, knob)
-        print(f"{name}: knob {deaf:g} has a null rate of {share(make, deaf):.3f} on {runs:,} streams", flush=True)
+        print(
+            f"{name}: knob {deaf:g} has a null rate of {share(make, deaf):.3f} on {runs:,} streams",
+            flush=True,
+        )
         for kind in ("shifted", "outliers"):
             drawn = (scores(seed, kind) for seed in range(max(1, runs // 5)))
             said(name, kind, [first(make(r, deaf), r, s) for r, s, _ in drawn], LATE)
@@ -213,7 +260,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Null rates and delays of alarms.")
     parser.add_argument("what", choices=["promise", "mapie", "watch", "drift", "river"])
     parser.add_argument("--runs", type=int, default=1000)
-    parser.add_argument("--rate", type=float, default=RATE, help="of river and watch: null rate of the detectors")
+    parser.add_argument(
+        "--rate", type=float, default=RATE, help="of river and watch: null rate of the detectors"
+    )
     args = parser.parse_args()
     if args.what in ("river", "watch"):
         {"river": river, "watch": watch}[args.what](args.runs, args.rate)

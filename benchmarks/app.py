@@ -1,8 +1,9 @@
-"""`python -m benchmarks.app PYODIDE_FOLDER`: how fast the page that evaluates in the browser starts, works and loads.
+"""`python -m benchmarks.app PYODIDE_FOLDER`: how fast the page that evaluates in the browser
+starts, works and loads.
 
-Start: until howsure is ready, beside the same run's bare Pyodide with NumPy. Work: `evaluate` of the sample (10,000 ×
-10 logits) with page, JSON and Markdown, warm, in turns with the same command here. Bytes: what the server sent up to
-the first report. Needs Chromium, chromedriver and selenium.
+Start: until howsure is ready, beside the same run's bare Pyodide with NumPy. Work: `evaluate` of
+the sample (10,000 × 10 logits) with page, JSON and Markdown, warm, in turns with the same command
+here. Bytes: what the server sent up to the first report. Needs Chromium, chromedriver and selenium.
 """
 
 from __future__ import annotations
@@ -24,7 +25,13 @@ from howsure.cli.browser.folder import write
 from howsure.cli.browser.inside import call
 
 STARTS, TURNS, PATIENCE = 3, 5, 300
-FLAGS = ("--headless=new", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-sync")
+FLAGS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-background-networking",
+    "--disable-sync",
+)
 ARGUMENTS = ["--split", "test", "-o", "report.html", "-o", "report.json", "-o", "report.md"]
 
 
@@ -66,7 +73,9 @@ def opened(browser: Any, address: str) -> dict[str, float]:
     """Seconds of each stage of a start."""
     browser.switch_to.default_content()
     browser.get(address)
-    until(browser, "navigator.serviceWorker.controller && document.querySelector('iframe') !== null")
+    until(
+        browser, "navigator.serviceWorker.controller && document.querySelector('iframe') !== null"
+    )
     browser.switch_to.frame(browser.find_element("tag name", "iframe"))
     until(browser, "window.howsure && howsure.state.ready")
     return browser.execute_script("return howsure.state.times")
@@ -83,7 +92,9 @@ def page_seconds(browser: Any) -> float:
 
 def native_seconds() -> float:
     began = time.perf_counter()
-    code, _, err = call(["evaluate", str(files("howsure") / "data" / "fashion_mnist_cnn.npz"), *ARGUMENTS], tell=str)
+    code, _, err = call(
+        ["evaluate", str(files("howsure") / "data" / "fashion_mnist_cnn.npz"), *ARGUMENTS], tell=str
+    )
     if code:
         raise SystemExit(err)
     return time.perf_counter() - began
@@ -109,7 +120,9 @@ def main() -> None:
         os.chdir("/")
     for start in starts:
         ratio = start["howsure"] / start["NumPy"]
-        print(f"start: {start['howsure']:.1f} s, bare with NumPy {start['NumPy']:.1f} s, {ratio:.2f} times")
+        print(
+            f"start: {start['howsure']:.1f} s, bare with NumPy {start['NumPy']:.1f} s, {ratio:.2f} times"
+        )
     ratios = sorted(page / native for page, native in turns)
     page, native = (median(column) for column in zip(*turns, strict=True))
     print(

@@ -17,7 +17,9 @@ def rows() -> Iterator[Row]:
     for n in SIZES:
         data = usual(n)
         (ours,) = seconds(lambda: intervals(data), repeats=3)  # noqa: B023
-        yield Row(f"limits of AURC and ECE, {n:,}", ours, "CPU s", 0.3, 0.15, detail="with the tally")
+        yield Row(
+            f"limits of AURC and ECE, {n:,}", ours, "CPU s", 0.3, 0.15, detail="with the tally"
+        )
 
 
 def intervals(data: Outcome) -> list[hs.Interval]:

@@ -14,8 +14,21 @@ from .rows import Row
 BUCKETS = 400  # real sets are small: with 25,000 buckets most of them would stay exact
 METRICS = (
     *(partial(hs.aurc, variant=v) for v in ("expected", "step", "trapezoid")),
-    *(hs.e_aurc, hs.augrc, hs.auroc, hs.ece, hs.mce, hs.debiased_ece, hs.correctness_brier, hs.correctness_nll),
-    *(partial(hs.aupr, positive=p, method=m) for p in ("error", "success") for m in ("step", "trapezoid")),
+    *(
+        hs.e_aurc,
+        hs.augrc,
+        hs.auroc,
+        hs.ece,
+        hs.mce,
+        hs.debiased_ece,
+        hs.correctness_brier,
+        hs.correctness_nll,
+    ),
+    *(
+        partial(hs.aupr, positive=p, method=m)
+        for p in ("error", "success")
+        for m in ("step", "trapezoid")
+    ),
     *(partial(hs.coverage_at_risk, risk=r) for r in (0.01, 0.05)),
     *(partial(hs.eor, degenerate=d) for d in ("inf", "smooth")),
 )
@@ -25,7 +38,12 @@ def rows() -> Iterator[Row]:
     folder = Path(os.environ.get("HOWSURE_SHARED", Path(__file__).parents[2] / "shared")) / "data"
     paths = sorted(p for p in folder.glob("*.npz") if p.stem != "membrane_images")
     if not paths:
-        yield Row("bounds on real sets", None, "", detail="left out: no real predictions here (set HOWSURE_SHARED)")
+        yield Row(
+            "bounds on real sets",
+            None,
+            "",
+            detail="left out: no real predictions here (set HOWSURE_SHARED)",
+        )
     for path in paths:
         yield row(path)
 
@@ -36,7 +54,11 @@ def row(path: Path) -> Row:
     kept = exact.compact(BUCKETS)
     inside = sum(contains(metric, exact, kept) for metric in METRICS)
     low, high = hs.certified(hs.aurc, kept)
-    form = f"{len(kept.score):,} rows of {len(exact.score):,}" if kept.approximate else "few scores, stays exact"
+    form = (
+        f"{len(kept.score):,} rows of {len(exact.score):,}"
+        if kept.approximate
+        else "few scores, stays exact"
+    )
     detail = f"{inside} of {len(METRICS)} bounds contain the exact value; n = {preds.n:,}, {form}"
     width = 100 * (high - low) / hs.aurc(exact) if high > 0 else 0.0
     return Row(f"  bounds of aurc, {path.stem}, {BUCKETS} buckets", width, "% wide", detail=detail)

@@ -1,4 +1,6 @@
-"""Calibrators against peers, and damaged files: `python -m benchmarks.calibration [temperature|matrix|files]`."""
+"""Calibrators against peers, and damaged files: `python -m benchmarks.calibration
+[temperature|matrix|files]`.
+"""
 
 from __future__ import annotations
 
@@ -30,21 +32,39 @@ def temperature_rows() -> Iterator[Row]:
     z *= np.float32(1.7)
     preds = hs.Predictions.from_logits(z, labels)
     ours = hs.calibrators.Temperature.fit(preds)
-    least, own = hs.nll(ours(preds)), seconds(lambda: hs.calibrators.Temperature.fit(preds), repeats=3)[0]
+    least, own = (
+        hs.nll(ours(preds)),
+        seconds(lambda: hs.calibrators.Temperature.fit(preds), repeats=3)[0],
+    )
     for name, fit in PEERS.items():
         found: list[float] = []
         try:
             time = once(lambda fit=fit, found=found: found.append(fit(z, labels)))
         except ImportError as error:
-            yield Row(f"temperature, peer {name}", None, "", detail=f"left out, cannot be used here: {error}")
+            yield Row(
+                f"temperature, peer {name}",
+                None,
+                "",
+                detail=f"left out, cannot be used here: {error}",
+            )
             continue
         worse = hs.nll(hs.calibrators.Temperature(found[0])(preds)) - least
         detail = f"{1e3 * own:.0f} ms against {1e3 * time:.0f} ms; T {ours.temperature:.6f} against {found[0]:.6f}, "
-        yield Row(f"temperature, peer {name}", time / own, "× faster", 5, 15, True, detail + f"their NLL {worse:+.1e}")
+        yield Row(
+            f"temperature, peer {name}",
+            time / own,
+            "× faster",
+            5,
+            15,
+            True,
+            detail + f"their NLL {worse:+.1e}",
+        )
 
 
 def _scikit_learn(z: Any, labels: Any) -> float:
-    return 1 / float(import_module("sklearn.calibration")._TemperatureScaling().fit(z, labels).beta_)
+    return 1 / float(
+        import_module("sklearn.calibration")._TemperatureScaling().fit(z, labels).beta_
+    )
 
 
 def _netcal(z: Any, labels: Any) -> float:
@@ -61,7 +81,9 @@ def _torch_uncertainty(z: Any, labels: Any) -> float:
     torch = import_module("torch")
     base = without_parents("torch_uncertainty.post_processing.abstract").PostProcessing
     sys.modules["torch_uncertainty.post_processing"].PostProcessing = base  # pyright: ignore[reportAttributeAccessIssue]
-    scaler = without_parents("torch_uncertainty.post_processing.calibration.temperature_scaler").TemperatureScaler()
+    scaler = without_parents(
+        "torch_uncertainty.post_processing.calibration.temperature_scaler"
+    ).TemperatureScaler()
     data = torch.utils.data.TensorDataset(torch.from_numpy(z), torch.from_numpy(labels))
     logging.disable(logging.WARNING)
     scaler.fit(torch.utils.data.DataLoader(data, batch_size=10_000), progress=False)
@@ -72,22 +94,38 @@ PEERS = {"scikit-learn": _scikit_learn, "netcal": _netcal, "torch-uncertainty": 
 
 
 def matrix_rows() -> Iterator[Row]:
-    """Matrix scaling is multinomial logistic regression of the logits; theirs is stopped at several tolerances."""
+    """Matrix scaling is multinomial logistic regression of the logits; theirs is stopped at several
+    tolerances.
+    """
     n, k = 10_000, 100
     rng = np.random.default_rng(0)
     labels = rng.integers(0, k, n)
-    z = 2 * (rng.normal(size=(n, k)) + 2.5 * np.eye(k)[labels]) @ (np.eye(k) + rng.normal(size=(k, k)) / 10)
+    z = (
+        2
+        * (rng.normal(size=(n, k)) + 2.5 * np.eye(k)[labels])
+        @ (np.eye(k) + rng.normal(size=(k, k)) / 10)
+    )
     preds = hs.Predictions.from_logits(z, labels)
     made: list[Any] = []
     own = once(lambda: made.append(hs.calibrators.MatrixScaling.fit(preds)))
     least = hs.nll(made[0](preds))
     regression = import_module("sklearn.linear_model").LogisticRegression
     for tolerance in (1e-4, 1e-5, 1e-6):
-        time = once(lambda t=tolerance: made.append(regression(C=np.inf, tol=t, max_iter=5000).fit(z, labels)))
+        time = once(
+            lambda t=tolerance: made.append(
+                regression(C=np.inf, tol=t, max_iter=5000).fit(z, labels)
+            )
+        )
         theirs = hs.calibrators.MatrixScaling(made[-1].coef_, made[-1].intercept_)
         detail = f"{own:.1f} s against {time:.1f} s; their NLL {hs.nll(theirs(preds)) - least:+.1e}"
         yield Row(
-            f"matrix scaling, {n:,} × {k}, peer's tol {tolerance:g}", time / own, "× faster", 1, None, True, detail
+            f"matrix scaling, {n:,} × {k}, peer's tol {tolerance:g}",
+            time / own,
+            "× faster",
+            1,
+            None,
+            True,
+            detail,
         )
 
 
@@ -95,7 +133,9 @@ def file_rows() -> Iterator[Row]:
     """Accidents that a saved calibrator survives with another meaning: there must be none."""
     rng, accepted, wrong = random.Random(0), 0, 0
     labels = np.arange(90) % 3
-    preds = hs.Predictions.from_logits(np.random.default_rng(0).normal(size=(90, 3)) + np.eye(3)[labels], labels)
+    preds = hs.Predictions.from_logits(
+        np.random.default_rng(0).normal(size=(90, 3)) + np.eye(3)[labels], labels
+    )
     made = hs.calibrators.MatrixScaling.fit(preds)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "c.json"
@@ -111,7 +151,11 @@ def file_rows() -> Iterator[Row]:
             hs.save(again, path)
             wrong += path.read_bytes() != text
     yield Row(
-        f"{FILES:,} damaged files: accepted with another meaning", wrong, "files", 0, detail=f"{accepted} harmless"
+        f"{FILES:,} damaged files: accepted with another meaning",
+        wrong,
+        "files",
+        0,
+        detail=f"{accepted} harmless",
     )
 
 

@@ -1,8 +1,10 @@
-"""What a user waits for: whole processes, start included, as multiples of `python -c "import numpy, scipy.special"`.
+"""What a user waits for: whole processes, start included, as multiples of `python -c "import numpy,
+scipy.special"`.
 
-Every job runs in a process of its own; its CPU time (user and system, with its children's) and its peak memory come
-from the operating system. The unit takes turns with the jobs, so that a busy moment strikes both. Python keeps the
-compiled form of our modules, as it does of installed ones: the first of several runs makes it.
+Every job runs in a process of its own; its CPU time (user and system, with its children's) and its
+peak memory come from the operating system. The unit takes turns with the jobs, so that a busy
+moment strikes both. Python keeps the compiled form of our modules, as it does of installed ones:
+the first of several runs makes it.
 """
 
 from __future__ import annotations
@@ -43,10 +45,18 @@ print(json.dumps([os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_sti
 """  # a process that is forked from a large one has its parent's memory in its peak: a small one stands between
 
 
-def cost(command: Sequence[str], folder: str | Path, before: Callable[[], None] | None = None) -> Cost:
-    """Run a command to its end; its output is thrown away, a failure is not. `before` is called in its process."""
+def cost(
+    command: Sequence[str], folder: str | Path, before: Callable[[], None] | None = None
+) -> Cost:
+    """Run a command to its end; its output is thrown away, a failure is not. `before` is called in
+    its process.
+    """
     done = subprocess.run(
-        [sys.executable, "-S", "-c", LAUNCH, *command], cwd=folder, capture_output=True, env=KEPT, preexec_fn=before
+        [sys.executable, "-S", "-c", LAUNCH, *command],
+        cwd=folder,
+        capture_output=True,
+        env=KEPT,
+        preexec_fn=before,
     )
     if done.returncode:
         raise RuntimeError(f"{' '.join(command)} could not be run: {done.stderr.decode()[-500:]}")
@@ -57,14 +67,20 @@ def cost(command: Sequence[str], folder: str | Path, before: Callable[[], None] 
 
 
 def best(
-    commands: dict[str, Sequence[str]], folder: str | Path, repeats: int, before: Callable[[], None] | None = None
+    commands: dict[str, Sequence[str]],
+    folder: str | Path,
+    repeats: int,
+    before: Callable[[], None] | None = None,
 ) -> dict[str, Cost]:
     """The least CPU time and the peak memory of each command, taking turns."""
     found: dict[str, list[Cost]] = {name: [] for name in commands}
     for _ in range(repeats):
         for name, command in commands.items():
             found[name].append(cost(command, folder, before))
-    return {name: Cost(min(c.seconds for c in all_), max(c.megabytes for c in all_)) for name, all_ in found.items()}
+    return {
+        name: Cost(min(c.seconds for c in all_), max(c.megabytes for c in all_))
+        for name, all_ in found.items()
+    }
 
 
 def saved(folder: Path, name: str, n: int, k: int, noise: int = 0) -> str:
@@ -90,7 +106,10 @@ def whole(folder: Path) -> Iterator[Row]:
     """Commands on files of the contract's sizes."""
     small = [saved(folder, f"small{i}.npz", 10**4, 10, i) for i in range(4)]
     many, wide = saved(folder, "many.npz", 10**6, 10), saved(folder, "wide.npz", 5 * 10**4, 1000)
-    val, test = saved(folder, "val.npz", 2 * 10**5, 10, 7), saved(folder, "test.npz", 2 * 10**5, 10, 8)
+    val, test = (
+        saved(folder, "val.npz", 2 * 10**5, 10, 7),
+        saved(folder, "test.npz", 2 * 10**5, 10, 8),
+    )
     jobs = (
         ("evaluate 10⁴ × 10", ("evaluate", small[0]), 2.5, 1.6, REPEATS),
         ("evaluate 10⁶ × 10", ("evaluate", many), 6, 4, 2),
@@ -158,4 +177,11 @@ def streamed(folder: Path, n: int = 2 * 10**7) -> Row:
     found = best({"read": read, "job": job}, folder, 2)
     of, beside = found["job"], found["read"]
     detail = f"{of.seconds:.2f} CPU s, reading {beside.seconds:.2f}; peak {of.megabytes:,.0f} MB"
-    return Row("evaluate --stream 2·10⁷ Parquet rows", of.seconds / beside.seconds, "× reading", 12, 8, detail=detail)
+    return Row(
+        "evaluate --stream 2·10⁷ Parquet rows",
+        of.seconds / beside.seconds,
+        "× reading",
+        12,
+        8,
+        detail=detail,
+    )

@@ -1,4 +1,6 @@
-"""A tally of fixed size straight from the scores: time, memory, and how wide the certified bounds are."""
+"""A tally of fixed size straight from the scores: time, memory, and how wide the certified bounds
+are.
+"""
 
 from __future__ import annotations
 
@@ -33,7 +35,14 @@ def small(data: Outcome) -> hs.Tally:
 
 def speed(data: Outcome, job: str, must: float) -> Row:
     ours, sort = seconds(lambda: small(data), lambda: np.sort(data.score), repeats=5)
-    return Row(job, ours / sort, "× np.sort", must, 0.25, detail=f"{1e3 * ours:.0f} ms; np.sort {1e3 * sort:.0f} ms")
+    return Row(
+        job,
+        ours / sort,
+        "× np.sort",
+        must,
+        0.25,
+        detail=f"{1e3 * ours:.0f} ms; np.sort {1e3 * sort:.0f} ms",
+    )
 
 
 def widths(data: Outcome, name: str) -> Iterator[Row]:

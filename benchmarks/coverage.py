@@ -1,12 +1,14 @@
-"""Do the limits hold what they say? Draw from worlds whose true values are known, many times, and count.
+"""Do the limits hold what they say? Draw from worlds whose true values are known, many times, and
+count.
 
-    python -m benchmarks.coverage --minutes 60           # goes on where it stopped; writes JSON and the table
-    python -m benchmarks.coverage --worlds clusters --runs 2000
-    python -m benchmarks.coverage --again aurc,ece       # counts these anew over the runs that are stored
+    python -m benchmarks.coverage --minutes 60           # goes on where it stopped; writes JSON and
+    the table python -m benchmarks.coverage --worlds clusters --runs 2000 python -m
+    benchmarks.coverage --again aurc,ece       # counts these anew over the runs that are stored
     python -m benchmarks.coverage --table                # only writes the table
 
-Every run draws a sample, asks for 95 % limits and notes on which side of them the truth is. Percentile limits of a
-Poisson bootstrap stand beside them, from every 50th run. Run i of a world always draws the same sample.
+Every run draws a sample, asks for 95 % limits and notes on which side of them the truth is.
+Percentile limits of a Poisson bootstrap stand beside them, from every 50th run. Run i of a world
+always draws the same sample.
 """
 
 from __future__ import annotations
@@ -55,15 +57,22 @@ CLAIMS: dict[str, Metric] = {
     "correctness_brier": hs.correctness_brier,
     "correctness_nll": hs.correctness_nll,
 }
-GATED_END = {"higher": "low", "lower": "high"}  # the end that a gate looks at: a miss there is a false pass
+GATED_END = {
+    "higher": "low",
+    "lower": "high",
+}  # the end that a gate looks at: a miss there is a false pass
 AT_ITS_BINS = {
     "aece": hs.adaptive(),
     "debiased_ece": hs.equal_size(15),
 }  # their truth depends on the bins of the sample
 
 
-def truths(p: Population, t: hs.Tally, fixed: dict[str, float], names: Sequence[str]) -> dict[str, float]:
-    """The truth of every number; where bins follow the sample, that of the population in these bins."""
+def truths(
+    p: Population, t: hs.Tally, fixed: dict[str, float], names: Sequence[str]
+) -> dict[str, float]:
+    """The truth of every number; where bins follow the sample, that of the population in these
+    bins.
+    """
     found = dict(fixed)
     for name in names:
         if name in AT_ITS_BINS:
@@ -74,7 +83,9 @@ def truths(p: Population, t: hs.Tally, fixed: dict[str, float], names: Sequence[
     return found
 
 
-def old_limits(metrics: dict[str, Metric], o: hs.Outcomes, t: hs.Tally, seed: int) -> list[Interval]:
+def old_limits(
+    metrics: dict[str, Metric], o: hs.Outcomes, t: hs.Tally, seed: int
+) -> list[Interval]:
     """Percentiles over bootstrap draws."""
     stack = draw_rows(t, seed) if o.group is None and o.weight is None else draw_units(o, seed)
     return [percentiles(values(m, stack), 0.95) for m in metrics.values()]
@@ -96,7 +107,9 @@ def count(found: Found, name: str, limits: Interval, truth: float) -> None:
     of["width"] += 0.0 if limits.why else limits.high - limits.low
 
 
-def one_run(world: World, fixed: dict[str, float], i: int, done: dict[str, Found], every: int) -> None:
+def one_run(
+    world: World, fixed: dict[str, float], i: int, done: dict[str, Found], every: int
+) -> None:
     rng = np.random.default_rng([*world.key.encode(), i])
     o = world.draw(rng)
     t = o.tally()
@@ -131,7 +144,9 @@ def run_again(world: World, names: Sequence[str]) -> None:
     path = RESULTS / f"{world.key}.json"
     done = json.loads(path.read_text())
     fixed = world.population().ranking() | (world.population().claims() if world.claims else {})
-    metrics = {name: m for name, m in (RANKING | CLAIMS).items() if name in names and name in done["new"]}
+    metrics = {
+        name: m for name, m in (RANKING | CLAIMS).items() if name in names and name in done["new"]
+    }
     found: Found = {}
     for i in range(done["runs"] if metrics else 0):
         o = world.draw(np.random.default_rng([*world.key.encode(), i]))
@@ -156,33 +171,78 @@ def share(of: dict[str, float]) -> float:
 
 def table() -> str:
     """Coverage in percent, width over that of percentile limits in brackets."""
-    stored = [(w, json.loads(f.read_text())) for w in worlds() if (f := RESULTS / f"{w.key}.json").exists()]
+    stored = [
+        (w, json.loads(f.read_text()))
+        for w in worlds()
+        if (f := RESULTS / f"{w.key}.json").exists()
+    ]
     lines = []
     for names in (list(RANKING), list(CLAIMS)):
-        lines += ["", "| world | runs | " + " | ".join(names) + " |", "|---|---:|" + "---:|" * len(names)]
+        lines += [
+            "",
+            "| world | runs | " + " | ".join(names) + " |",
+            "|---|---:|" + "---:|" * len(names),
+        ]
         for world, done in stored:
             cells = [cell(done, name) for name in names]
-            lines.append(f"| {world.kind}: {world.name} | {done['runs']:,} | " + " | ".join(cells) + " |")
+            lines.append(
+                f"| {world.kind}: {world.name} | {done['runs']:,} | " + " | ".join(cells) + " |"
+            )
     return "\n".join(lines).strip() + "\n"
 
 
 def summary() -> str:
-    """Each metric over all worlds: lowest and middle coverage, beside those of percentile limits, and the width."""
-    stored = [(w, json.loads(f.read_text())) for w in worlds() if (f := RESULTS / f"{w.key}.json").exists()]
+    """Each metric over all worlds: lowest and middle coverage, beside those of percentile limits,
+    and the width.
+    """
+    stored = [
+        (w, json.loads(f.read_text()))
+        for w in worlds()
+        if (f := RESULTS / f"{w.key}.json").exists()
+    ]
     runs = sum(done["runs"] for _, done in stored)
     head = f"{len(stored)} worlds, {runs:,} runs in all, {time.strftime('%Y-%m-%d')}."
-    columns = ["metric", "lowest", "where", "middle", "gate at most", "where", "percentiles: lowest", "middle", "width"]
-    lines = [head, "", "| " + " | ".join(columns) + " |", "|---|---:|---|---:|---:|---|---:|---:|---:|"]
+    columns = [
+        "metric",
+        "lowest",
+        "where",
+        "middle",
+        "gate at most",
+        "where",
+        "percentiles: lowest",
+        "middle",
+        "width",
+    ]
+    lines = [
+        head,
+        "",
+        "| " + " | ".join(columns) + " |",
+        "|---|---:|---|---:|---:|---|---:|---:|---:|",
+    ]
     for name in [*RANKING, *CLAIMS]:
         here = [
-            (share(d["new"][name]), w) for w, d in stored if name in d["new"] and not np.isnan(share(d["new"][name]))
+            (share(d["new"][name]), w)
+            for w, d in stored
+            if name in d["new"] and not np.isnan(share(d["new"][name]))
         ]
         low, where = min(here, key=lambda pair: pair[0])
-        old = [share(d["old"][name]) for _, d in stored if name in d["old"] and not np.isnan(share(d["old"][name]))]
+        old = [
+            share(d["old"][name])
+            for _, d in stored
+            if name in d["old"] and not np.isnan(share(d["old"][name]))
+        ]
         widths = [ratio for _, d in stored if (ratio := width_ratio(d, name)) is not None]
-        cells = [f"{100 * low:.1f}", f"{where.kind}: {where.name}", f"{100 * np.median([x for x, _ in here]):.1f}"]
+        cells = [
+            f"{100 * low:.1f}",
+            f"{where.kind}: {where.name}",
+            f"{100 * np.median([x for x, _ in here]):.1f}",
+        ]
         cells += gate_cells(name, [(d["new"][name], w) for w, d in stored if name in d["new"]])
-        cells += [f"{100 * min(old):.0f}", f"{100 * np.median(old):.0f}", f"{np.median(widths):.2f}"]
+        cells += [
+            f"{100 * min(old):.0f}",
+            f"{100 * np.median(old):.0f}",
+            f"{np.median(widths):.2f}",
+        ]
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
     return "\n".join(lines) + "\n"
 
@@ -192,7 +252,9 @@ def gate_cells(name: str, found: Sequence[tuple[dict[str, float], World]]) -> li
     side = GATED_END.get(plain((RANKING | CLAIMS)[name]).better)
     if side is None:
         return ["–", "–"]
-    shares = [(of[side] / sum(of[k] for k in ("low", "inside", "high", "none")), w) for of, w in found]
+    shares = [
+        (of[side] / sum(of[k] for k in ("low", "inside", "high", "none")), w) for of, w in found
+    ]
     most, where = max(shares, key=lambda pair: pair[0])
     return [f"{100 * most:.1f}", f"{where.kind}: {where.name}"]
 
@@ -202,7 +264,9 @@ def width_ratio(done: dict[str, Found], name: str) -> float | None:
     pair = [done[side].get(name) for side in ("new", "old")]
     if any(of is None or np.isnan(share(of)) or of["width"] <= 0 for of in pair):
         return None
-    new, old = (of["width"] / (of["low"] + of["inside"] + of["high"]) for of in pair if of is not None)
+    new, old = (
+        of["width"] / (of["low"] + of["inside"] + of["high"]) for of in pair if of is not None
+    )
     return new / old
 
 
@@ -218,7 +282,9 @@ def cell(done: dict[str, Found], name: str) -> str:
     if new is None or np.isnan(share(new)):
         return "–"
     text, wider = f"{100 * share(new):.1f}", width_ratio(done, name)
-    return text if wider is None or old is None else f"{text} ({100 * share(old):.0f}, ×{wider:.2f})"
+    return (
+        text if wider is None or old is None else f"{text} ({100 * share(old):.0f}, ×{wider:.2f})"
+    )
 
 
 def worst(least: float) -> list[str]:
@@ -236,18 +302,25 @@ def worst(least: float) -> list[str]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--worlds", default="", help="only those whose name contains this")
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--minutes", type=float, default=1e9)
     parser.add_argument(
-        "--every", type=int, default=OLD_EVERY, help="percentile limits from every so many runs; 0: none"
+        "--every",
+        type=int,
+        default=OLD_EVERY,
+        help="percentile limits from every so many runs; 0: none",
     )
     parser.add_argument("--again", default="", help="metrics to count anew")
     parser.add_argument("--table", action="store_true", help="only write the table")
     chosen = parser.parse_args()
     if not DATA.exists():
-        parser.error(f"the real predictions are not at {DATA}; set HOWSURE_SHARED to the folder that holds data/")
+        parser.error(
+            f"the real predictions are not at {DATA}; set HOWSURE_SHARED to the folder that holds data/"
+        )
     until = time.monotonic() + 60 * chosen.minutes
     for world in worlds() if chosen.again else ():
         if chosen.worlds in f"{world.kind} {world.name}":
@@ -255,7 +328,13 @@ def main() -> None:
             print(world.kind, world.name, "again", flush=True)
     for world in () if chosen.table or chosen.again else worlds():
         if chosen.worlds in f"{world.kind} {world.name}" and time.monotonic() < until:
-            print(world.kind, world.name, run(world, chosen.runs, until, chosen.every), "runs", flush=True)
+            print(
+                world.kind,
+                world.name,
+                run(world, chosen.runs, until, chosen.every),
+                "runs",
+                flush=True,
+            )
     TABLE.parent.mkdir(parents=True, exist_ok=True)
     TABLE.write_text(table())
     write_page()

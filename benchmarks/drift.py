@@ -1,7 +1,9 @@
-"""Streams that drift: does the online policy bring the risk back, and do the alarms keep their rate?
+"""Streams that drift: does the online policy bring the risk back, and do the alarms keep their
+rate?
 
-python -m benchmarks.drift online docs/online.svg      a stream whose accuracy drops half-way, as a picture
-python -m benchmarks.drift alarms --runs 1000          false alarms on streams that do not change, and delays
+python -m benchmarks.drift online docs/online.svg      a stream whose accuracy drops half-way, as a
+picture python -m benchmarks.drift alarms --runs 1000          false alarms on streams that do not
+change, and delays
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ def sample(n: int, exponent: float, rng: np.random.Generator) -> tuple[hs.Predic
 
 
 def stream(online: bool, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
-    """Accepted and wrong for each sample; accuracy drops half-way; labels of audited samples come 500 late."""
+    """Accepted and wrong for each sample; accuracy drops half-way; labels of audited samples come
+    500 late.
+    """
     rng = np.random.default_rng(seed)
     val, right = sample(5000, 0.5, rng)
     t = hs.tally(val.confidence, correct=right)
@@ -47,7 +51,9 @@ def stream(online: bool, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return np.concatenate(accept), np.concatenate(wrong)
 
 
-def windows(accept: np.ndarray, wrong: np.ndarray, width: int = 1000) -> tuple[np.ndarray, np.ndarray]:
+def windows(
+    accept: np.ndarray, wrong: np.ndarray, width: int = 1000
+) -> tuple[np.ndarray, np.ndarray]:
     """Risk of the accepted and coverage in consecutive windows."""
     a, w = accept.reshape(-1, width), (accept & wrong).reshape(-1, width)
     return w.sum(axis=1) / np.maximum(1, a.sum(axis=1)), a.mean(axis=1)
@@ -87,16 +93,24 @@ def svg(curves: dict[str, tuple[np.ndarray, np.ndarray]]) -> str:
     for r in (0.0, 0.05, 0.1, 0.15, 0.2):
         parts.append(f'<line x1="50" x2="670" y1="{y(r):.1f}" y2="{y(r):.1f}" stroke="#ddd"/>')
         parts.append(f'<text x="44" y="{y(r) + 4:.1f}" text-anchor="end">{r:g}</text>')
-    parts.append(f'<line x1="50" x2="670" y1="{y(RISK):.1f}" y2="{y(RISK):.1f}" stroke="#000" stroke-dasharray="4 3"/>')
+    parts.append(
+        f'<line x1="50" x2="670" y1="{y(RISK):.1f}" y2="{y(RISK):.1f}" stroke="#000" stroke-dasharray="4 3"/>'
+    )
     parts.append(
         f'<line x1="{x(N / 2000):.1f}" x2="{x(N / 2000):.1f}" y1="30" y2="250" stroke="#999" stroke-dasharray="2 3"/>'
     )
     parts.append(f'<text x="{x(N / 2000) + 4:.1f}" y="42" fill="#555">accuracy drops</text>')
-    for (name, (risk, _)), colour, row in zip(curves.items(), ("#b2182b", "#2166ac"), (0, 1), strict=True):
+    for (name, (risk, _)), colour, row in zip(
+        curves.items(), ("#b2182b", "#2166ac"), (0, 1), strict=True
+    ):
         points = " ".join(f"{x(i + 0.5):.1f},{y(r):.1f}" for i, r in enumerate(risk))
-        parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>')
+        parts.append(
+            f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"/>'
+        )
         parts.append(f'<text x="60" y="{20 + 14 * row}" fill="{colour}">{name}</text>')
-    parts.append('<text x="360" y="285" text-anchor="middle">40,000 samples; dashed: target risk 0.05</text></svg>')
+    parts.append(
+        '<text x="360" y="285" text-anchor="middle">40,000 samples; dashed: target risk 0.05</text></svg>'
+    )
     return "\n".join(parts) + "\n"
 
 
@@ -112,21 +126,27 @@ def alarms(runs: int, rate: float = 0.05, length: int = 5000) -> None:
         found = [watched(seed, rate, length, a) for seed in range(50)]
         delays = sorted(min(f[0].values()) for f in found if f[0])
         middle = delays[len(delays) // 2] if delays else None
-        print(f"scores Beta({a}, 1.2) for Beta(5, 1.2): found in {len(delays)} of 50, median delay {middle} samples")
+        print(
+            f"scores Beta({a}, 1.2) for Beta(5, 1.2): found in {len(delays)} of 50, median delay {middle} samples"
+        )
 
 
 def watched(seed: int, rate: float, length: int, a: float) -> tuple[dict[str, int], int]:
     """The alarms of one stream; the threshold is chosen on the reference itself."""
     rng = np.random.default_rng(seed)
     val, right = sample(1000, 0.5, rng)
-    policy = Policy("max_prob", threshold_for_accuracy(hs.tally(val.confidence, correct=right), 0.95).threshold)
+    policy = Policy(
+        "max_prob", threshold_for_accuracy(hs.tally(val.confidence, correct=right), 0.95).threshold
+    )
     watch = Watch.start(policy.decide(val), false_alarms=rate, seed=seed)
     watch = watch.see(policy.decide(hs.Predictions.from_confidence(rng.beta(a, 1.2, length))))
     return watch.alarms, watch.seen
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description="Online policies and alarms on streams that drift.")
+    parser = argparse.ArgumentParser(
+        description="Online policies and alarms on streams that drift."
+    )
     parser.add_argument("what", choices=["online", "alarms"])
     parser.add_argument("path", type=Path, nargs="?", default=Path("online.svg"))
     parser.add_argument("--runs", type=int, default=1000)

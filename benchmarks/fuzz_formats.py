@@ -1,11 +1,12 @@
 """Mutation fuzz of every file format: damaged files must be read or refused, never anything else.
 
-    python benchmarks/fuzz_formats.py --reads 100000            in this process's children, resumable with --state
-    python benchmarks/fuzz_formats.py --reads 1000 --command doctor
+    python benchmarks/fuzz_formats.py --reads 100000            in this process's children,
+    resumable with --state python benchmarks/fuzz_formats.py --reads 1000 --command doctor
 
-A read is good when it gives Predictions or raises InputError. Everything else counts as unforeseen: another exception,
-a crash of the interpreter, a read of more than ten seconds; for a command, a traceback or an exit code other than 0, 1
-and 2. Reads are numbered and seeded by their number, so that any of them can be repeated: --first I --reads 1.
+A read is good when it gives Predictions or raises InputError. Everything else counts as unforeseen:
+another exception, a crash of the interpreter, a read of more than ten seconds; for a command, a
+traceback or an exit code other than 0, 1 and 2. Reads are numbered and seeded by their number, so
+that any of them can be repeated: --first I --reads 1.
 """
 
 from __future__ import annotations
@@ -38,7 +39,9 @@ SLOW = 10.0
 
 
 def seeds(folder: Path) -> list[Path]:
-    """Small good files: every format, each with vectors, samples, and a confidence with text; logs of every tool."""
+    """Small good files: every format, each with vectors, samples, and a confidence with text; logs
+    of every tool.
+    """
     rng = np.random.default_rng(0)
     z, y = rng.normal(size=(12, 3)).astype(np.float32), rng.integers(0, 3, 12)
     p = np.exp(z.astype(np.float64))
@@ -50,13 +53,17 @@ def seeds(folder: Path) -> list[Path]:
         ),
         "probs": hs.Predictions.from_probs(p, y, weight=rng.random(12), group=np.arange(12) // 3),
         "samples": hs.Predictions.from_samples(np.stack([z, z + 1, z * 2]), y),
-        "top": hs.Predictions.from_confidence(p.max(axis=1), y == 0, prediction=words, labels=words[::-1]),
+        "top": hs.Predictions.from_confidence(
+            p.max(axis=1), y == 0, prediction=words, labels=words[::-1]
+        ),
     }
     out: list[Path] = []
     for suffix in suffixes():
         for name, preds in sets.items():
             hs.write(preds, folder / f"{name}{suffix}")
-            out.append(folder / (f"{name}{suffix}" if suffix != ".npy" else f"{name}_{values(preds)}.npy"))
+            out.append(
+                folder / (f"{name}{suffix}" if suffix != ".npy" else f"{name}_{values(preds)}.npy")
+            )
     return out + logs.write(folder)
 
 
@@ -108,7 +115,9 @@ def header(raw: bytes, rng: np.random.Generator, _: bytes) -> bytes:
     reach = min(len(out), 160)
     for _edit in range(int(rng.integers(1, 5))):
         i = int(rng.integers(reach))
-        out[i if rng.random() < 0.5 else -1 - i] = int(rng.choice([0, 1, 127, 128, 255, rng.integers(256)]))
+        out[i if rng.random() < 0.5 else -1 - i] = int(
+            rng.choice([0, 1, 127, 128, 255, rng.integers(256)])
+        )
     return bytes(out)
 
 
@@ -118,7 +127,20 @@ def number(raw: bytes, rng: np.random.Generator, other: bytes) -> bytes:
     if not digits:
         return flip(raw, rng, other)
     i = int(rng.choice(digits))
-    word = [b"9", b"-", b"1e999", b"nan", b"99999999999999999999", b"0", b"", b'"x"', b"null", b"[]", b"1_0", b"%"]
+    word = [
+        b"9",
+        b"-",
+        b"1e999",
+        b"nan",
+        b"99999999999999999999",
+        b"0",
+        b"",
+        b'"x"',
+        b"null",
+        b"[]",
+        b"1_0",
+        b"%",
+    ]
     return raw[:i] + word[int(rng.integers(len(word)))] + raw[i + 1 :]
 
 
@@ -196,7 +218,9 @@ def by_command(path: Path, command: str) -> str:
 
 
 def block(first: int, last: int, command: str | None, out: str) -> None:
-    """Do the reads of a range and leave the counts; the number under way is noted, in case the interpreter dies."""
+    """Do the reads of a range and leave the counts; the number under way is noted, in case the
+    interpreter dies.
+    """
     counts: Counter[str] = Counter()
     failures: list[str] = []
     with tempfile.TemporaryDirectory() as temporary:
@@ -218,7 +242,9 @@ def block(first: int, last: int, command: str | None, out: str) -> None:
 def run(first: int, reads: int, command: str | None, state: Path) -> dict:
     """All reads in blocks, each in a child of its own, with the counts kept after every block."""
     total = (
-        json.loads(state.read_text()) if state.exists() else {"next": first, "counts": {}, "failures": [], "memory": 0}
+        json.loads(state.read_text())
+        if state.exists()
+        else {"next": first, "counts": {}, "failures": [], "memory": 0}
     )
     context = multiprocessing.get_context("spawn")
     while total["next"] < first + reads:
@@ -240,7 +266,12 @@ def run(first: int, reads: int, command: str | None, state: Path) -> dict:
         counts = Counter(total["counts"])
         counts.update(result["counts"])
         memory = max(total["memory"], result["memory"])
-        total = {"next": stop, "counts": counts, "failures": total["failures"] + result["failures"], "memory": memory}
+        total = {
+            "next": stop,
+            "counts": counts,
+            "failures": total["failures"] + result["failures"],
+            "memory": memory,
+        }
         state.write_text(json.dumps(total))
     return total
 
@@ -252,7 +283,11 @@ def show(total: dict) -> None:
     print(f"{'format':<14}{'reads':>9}{'read':>9}{'refused':>9}{'unforeseen':>12}")
     for row in [*rows, "all"]:
         parts = [
-            sum(n for k, n in counts.items() if row in (k.split(" ")[0], "all") and k.endswith(f" {what}"))
+            sum(
+                n
+                for k, n in counts.items()
+                if row in (k.split(" ")[0], "all") and k.endswith(f" {what}")
+            )
             for what in ("read", "refused", "unforeseen")
         ]
         print(f"{row:<14}{sum(parts):>9,}{parts[0]:>9,}{parts[1]:>9,}{parts[2]:>12,}")
@@ -262,14 +297,22 @@ def show(total: dict) -> None:
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--reads", type=int, default=100_000)
     parser.add_argument("--first", type=int, default=0, help="number of the first read")
-    parser.add_argument("--command", choices=("doctor", "evaluate"), help="go through the command line")
-    parser.add_argument("--state", type=Path, help="file that keeps the counts, so that a run can be resumed")
+    parser.add_argument(
+        "--command", choices=("doctor", "evaluate"), help="go through the command line"
+    )
+    parser.add_argument(
+        "--state", type=Path, help="file that keeps the counts, so that a run can be resumed"
+    )
     args = parser.parse_args()
     with tempfile.TemporaryDirectory() as temporary:
-        total = run(args.first, args.reads, args.command, args.state or Path(temporary) / "state.json")
+        total = run(
+            args.first, args.reads, args.command, args.state or Path(temporary) / "state.json"
+        )
     show(total)
     return 1 if total["failures"] else 0
 

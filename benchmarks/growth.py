@@ -1,6 +1,8 @@
-"""`python -m benchmarks.growth [--draw]`: how time grows with samples and classes, in nanoseconds per number.
+"""`python -m benchmarks.growth [--draw]`: how time grows with samples and classes, in nanoseconds
+per number.
 
-Writes benchmarks/growth.json and draws docs/growth.svg; `--draw` only draws what was measured before.
+Writes benchmarks/growth.json and draws docs/growth.svg; `--draw` only draws what was measured
+before.
 """
 
 from __future__ import annotations
@@ -90,12 +92,20 @@ def draw(found: dict[str, Any]) -> None:
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(1, 2, figsize=(10, 4))
-    for ax, part, x, unit in ((axes[0], "samples", "n", "sample"), (axes[1], "classes", "k", "logit")):
+    for ax, part, x, unit in (
+        (axes[0], "samples", "n", "sample"),
+        (axes[1], "classes", "k", "logit"),
+    ):
         for name, values in found[part].items():
             if name != x:
                 style = "--" if name.startswith("np.") else "-"
                 ax.plot(found[part][x], values, style, marker="o", markersize=3, label=name)
-        ax.set(xscale="log", yscale="log", xlabel={"n": "samples", "k": "classes"}[x], ylabel=f"ns per {unit}")
+        ax.set(
+            xscale="log",
+            yscale="log",
+            xlabel={"n": "samples", "k": "classes"}[x],
+            ylabel=f"ns per {unit}",
+        )
         ax.grid(alpha=0.3)
         ax.legend(fontsize=8)
     figure.tight_layout()

@@ -1,8 +1,10 @@
-"""`python -m benchmarks.growth_of_commands [--draw]`: CPU seconds and peak memory of whole commands as data grow.
+"""`python -m benchmarks.growth_of_commands [--draw]`: CPU seconds and peak memory of whole commands
+as data grow.
 
-`evaluate`, `compare` (two models) and `calibrate` with samples (10 classes) and with classes (10⁴ samples). Each point
-is written to benchmarks/growth_of_commands.json when it is measured, so a run that was stopped goes on where it was. A
-job that takes more than LIMIT CPU seconds is recorded as such, and larger ones of its kind are left out.
+`evaluate`, `compare` (two models) and `calibrate` with samples (10 classes) and with classes (10⁴
+samples). Each point is written to benchmarks/growth_of_commands.json when it is measured, so a run
+that was stopped goes on where it was. A job that takes more than LIMIT CPU seconds is recorded as
+such, and larger ones of its kind are left out.
 """
 
 from __future__ import annotations
@@ -24,7 +26,9 @@ CLASSES = (2, 10, 100, 1000)
 LIMIT = 200  # CPU seconds of a job
 RESULT = Path(__file__).with_name("growth_of_commands.json")
 PICTURE = Path(__file__).parents[1] / "docs" / "growth_of_commands.svg"
-Found: TypeAlias = dict[str, dict[str, dict[str, list[float] | None]]]  # by what grows, command and size
+Found: TypeAlias = dict[
+    str, dict[str, dict[str, list[float] | None]]
+]  # by what grows, command and size
 COMMANDS: dict[str, Callable[[str, str], tuple[str, ...]]] = {
     "evaluate": lambda a, b: ("evaluate", a),  # noqa: ARG005
     "compare": lambda a, b: ("compare", a, b),
@@ -51,11 +55,15 @@ def measure(found: Found) -> None:
     for grows, sizes in (("samples", SAMPLES), ("classes", CLASSES)):
         for size in sizes:
             n, k = (size, 10) if grows == "samples" else (10**4, size)
-            names = [name for name in COMMANDS if n <= MOST[name] and open_yet(found, grows, name, size)]
+            names = [
+                name for name in COMMANDS if n <= MOST[name] and open_yet(found, grows, name, size)
+            ]
             if not names:
                 continue
             with tempfile.TemporaryDirectory() as folder:
-                files = [saved(Path(folder), f"{i}.npz", n, k, i) for i in range(2 if n < 10**7 else 1)]
+                files = [
+                    saved(Path(folder), f"{i}.npz", n, k, i) for i in range(2 if n < 10**7 else 1)
+                ]
                 for name in names:
                     print(f"measuring: {name}, {n:,} × {k}", file=sys.stderr, flush=True)
                     jobs = {"unit": UNIT, "job": (*HOWSURE, *COMMANDS[name](files[0], files[-1]))}
@@ -66,7 +74,9 @@ def measure(found: Found) -> None:
                         print(e, file=sys.stderr)
                         point = None
                     found.setdefault(grows, {}).setdefault(name, {})[str(size)] = point
-                    RESULT.write_text(json.dumps({**found, "machine": facts()}, indent=1) + "\n", "utf-8")
+                    RESULT.write_text(
+                        json.dumps({**found, "machine": facts()}, indent=1) + "\n", "utf-8"
+                    )
 
 
 def open_yet(found: Found, grows: str, name: str, size: int) -> bool:
@@ -79,7 +89,10 @@ def table(found: Found) -> str:
     """CPU seconds and megabytes, as the page in docs has them."""
     lines: list[str] = []
     for grows, sizes in (("samples", SAMPLES), ("classes", CLASSES)):
-        lines += [f"| {grows} | {' | '.join(f'{size:,}' for size in sizes)} |", "|---|" + "---:|" * len(sizes)]
+        lines += [
+            f"| {grows} | {' | '.join(f'{size:,}' for size in sizes)} |",
+            "|---|" + "---:|" * len(sizes),
+        ]
         for name in COMMANDS:
             points = [found.get(grows, {}).get(name, {}).get(str(size), []) for size in sizes]
             lines.append(f"| `{name}` | {' | '.join(map(cell, points))} |")
@@ -108,7 +121,9 @@ def draw(found: Found) -> None:
     ):
         beside = ax.twinx()
         for color, name in enumerate(COMMANDS):
-            points = {int(s): p for s, p in found.get(grows, {}).get(name, {}).items() if p is not None}
+            points = {
+                int(s): p for s, p in found.get(grows, {}).get(name, {}).items() if p is not None
+            }
             x = sorted(points)
             ax.plot(x, [points[s][0] for s in x], "-o", markersize=3, color=f"C{color}", label=name)
             beside.plot(x, [points[s][1] for s in x], ":", color=f"C{color}")

@@ -2,10 +2,11 @@
 
     python -m benchmarks.guarantees --runs 2000 > table.md
 
-Each setting is a distribution of scores and a probability of being right at each score, so the true risk of
-every threshold is known. A run draws n labels, asks for a threshold and looks whether its true risk is above
-the target. `p` is the exact binomial probability of at least that many broken promises if each run broke
-with probability delta; coverage is the true one, 0 where nothing could be promised.
+Each setting is a distribution of scores and a probability of being right at each score, so the true
+risk of every threshold is known. A run draws n labels, asks for a threshold and looks whether its
+true risk is above the target. `p` is the exact binomial probability of at least that many broken
+promises if each run broke with probability delta; coverage is the true one, 0 where nothing could
+be promised.
 """
 
 from __future__ import annotations
@@ -96,7 +97,12 @@ def simulate(setting: Setting, n: int, method: str, runs: int, seed: int) -> dic
             coverage += 1 - i / POINTS
             broken += bool(i < POINTS and risk[i] > setting.risk + 1e-12)
     p = binomtest(broken, runs, setting.delta, alternative="greater").pvalue
-    return {"broken": broken / runs, "p": p, "feasible": feasible / runs, "coverage": coverage / runs}
+    return {
+        "broken": broken / runs,
+        "p": p,
+        "feasible": feasible / runs,
+        "coverage": coverage / runs,
+    }
 
 
 METHODS = {"fixed_sequence": "fixed", "fallback": "fallback", "sgr": "SGR"}
@@ -104,9 +110,15 @@ CLUSTERS = [(40, 25), (40, 5), (200, 10), (400, 3)]  # groups and their mean siz
 SHARED = (0.0, 0.3, 1.0)  # how much of a sample's fate is that of its group
 
 
-def clustered(groups: int, size: int, shared: float, rng: np.random.Generator) -> tuple[hs.Outcomes, np.ndarray]:
-    """Groups of unequal sizes (at most three times the mean) with a score and an error rate of their own."""
-    sizes = np.minimum(rng.geometric(1 / size, groups), 3 * size) if size > 1 else np.ones(groups, int)
+def clustered(
+    groups: int, size: int, shared: float, rng: np.random.Generator
+) -> tuple[hs.Outcomes, np.ndarray]:
+    """Groups of unequal sizes (at most three times the mean) with a score and an error rate of
+    their own.
+    """
+    sizes = (
+        np.minimum(rng.geometric(1 / size, groups), 3 * size) if size > 1 else np.ones(groups, int)
+    )
     group = np.repeat(np.arange(groups), sizes)
     hard = rng.beta(1, 5, groups)  # 1/6 of the answers are wrong on average
     score = 0.5 * (1 - hard[group]) + 0.5 * rng.random(len(group))
@@ -117,7 +129,9 @@ def clustered(groups: int, size: int, shared: float, rng: np.random.Generator) -
 
 
 def simulate_clusters(groups: int, size: int, shared: float, runs: int, seed: int) -> list[float]:
-    """Share of broken promises and true coverage, with groups and as if rows were independent (risk = delta = .1)."""
+    """Share of broken promises and true coverage, with groups and as if rows were independent (risk
+    = delta = .1).
+    """
     rng = np.random.default_rng([seed, groups, size])
     many, rate = clustered(40_000, size, shared, rng)
     order = np.argsort(-many.score)
@@ -138,7 +152,9 @@ def main() -> None:
     parser.add_argument("--runs", type=int, default=2000)
     parser.add_argument("--sizes", type=int, nargs="+", default=[200, 300, 2000, 20_000])
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--only", default="", help="settings whose name contains this; 'clusters' for groups alone")
+    parser.add_argument(
+        "--only", default="", help="settings whose name contains this; 'clusters' for groups alone"
+    )
     args = parser.parse_args()
     names = list(METHODS.values())
     columns = [*(f"{name} broken (p)" for name in names), *(f"{name} coverage" for name in names)]
@@ -149,19 +165,29 @@ def main() -> None:
             found = [simulate(setting, n, method, args.runs, args.seed) for method in METHODS]
             cells = [setting.name, f"{setting.risk:g}", f"{setting.delta:g}", f"{n:,}"]
             cells += [f"{r['broken']:.4f} ({r['p']:.2g})" for r in found]
-            print("| " + " | ".join([*cells, *(f"{r['coverage']:.3f}" for r in found)]) + " |", flush=True)
+            print(
+                "| " + " | ".join([*cells, *(f"{r['coverage']:.3f}" for r in found)]) + " |",
+                flush=True,
+            )
     if args.only in "clusters":
         print_clusters(args.runs, args.seed)
 
 
 def print_clusters(runs: int, seed: int) -> None:
     """The same with groups."""
-    print("\n| groups | mean size | shared fate | broken | coverage | broken, rows as independent | coverage |")
+    print(
+        "\n| groups | mean size | shared fate | broken | coverage | broken, rows as independent | coverage |"
+    )
     print("|---|---|---|---|---|---|---|")
     for groups, size in CLUSTERS:
         for shared in SHARED:
             found = simulate_clusters(groups, size, shared, runs, seed)
-            print(f"| {groups} | {size} | {shared:g} | " + " | ".join(f"{x:.3f}" for x in found) + " |", flush=True)
+            print(
+                f"| {groups} | {size} | {shared:g} | "
+                + " | ".join(f"{x:.3f}" for x in found)
+                + " |",
+                flush=True,
+            )
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
 """`import howsure` against `import numpy`, each in fresh processes that take turns.
 
-Names are resolved on first use, so `import howsure` alone does not even load NumPy; what a user pays before the
-first tally is measured too.
+Names are resolved on first use, so `import howsure` alone does not even load NumPy; what a user
+pays before the first tally is measured too.
 """
 
 from __future__ import annotations
@@ -22,9 +22,14 @@ def rows() -> Iterator[Row]:
     programs = ("howsure", "howsure; howsure.tally; howsure.aurc", "numpy")
     turns = [[cpu_seconds(program) for program in programs] for _ in range(PROCESSES)]
     bare, used, numpy = (median(column) for column in zip(*turns, strict=True))
-    jobs = (("import howsure", bare, 1.1, None), ("import howsure and its first metric", used, 1.3, 1.1))
+    jobs = (
+        ("import howsure", bare, 1.1, None),
+        ("import howsure and its first metric", used, 1.3, 1.1),
+    )
     for job, ours, must, moonshot in jobs:
-        detail = f"{1e3 * ours:.0f} ms; numpy {1e3 * numpy:.0f} ms; medians of {PROCESSES} processes"
+        detail = (
+            f"{1e3 * ours:.0f} ms; numpy {1e3 * numpy:.0f} ms; medians of {PROCESSES} processes"
+        )
         yield Row(job, ours / numpy, "× import numpy", must, moonshot, detail=detail)
 
 

@@ -1,10 +1,11 @@
-"""Kill workers of a Dask cluster while they evaluate, at random moments, and see what becomes of the result.
+"""Kill workers of a Dask cluster while they evaluate, at random moments, and see what becomes of
+the result.
 
     python -m benchmarks.killed_workers FILES... [--kills 20] [--seed 0] [--rows 131072]
 
-Every round evaluates all files on a scheduler and two workers, real processes; one worker is ended by SIGKILL, and
-another is started in its place. A round is right (every count equal to those of this process), an error that says
-so, or wrong. Exit 1 if any round was wrong.
+Every round evaluates all files on a scheduler and two workers, real processes; one worker is ended
+by SIGKILL, and another is started in its place. A round is right (every count equal to those of
+this process), an error that says so, or wrong. Exit 1 if any round was wrong.
 """
 
 from __future__ import annotations
@@ -50,7 +51,9 @@ class Cluster:
         self.workers = [self._worker() for _ in range(size)]
 
     def _worker(self) -> subprocess.Popen[bytes]:
-        return _dask("worker", self.address, "--no-nanny", "--nthreads", "1", "--no-dashboard", *self.preload)
+        return _dask(
+            "worker", self.address, "--no-nanny", "--nthreads", "1", "--no-dashboard", *self.preload
+        )
 
     def _wait_for_scheduler(self) -> None:
         for _ in range(600):
@@ -90,7 +93,8 @@ def counts(g: Gathered) -> list[Any]:
 def equal(a: Gathered, b: Gathered) -> bool:
     """Whether two results are the same to the last bit."""
     return all(
-        np.array_equal(x, y) if isinstance(x, np.ndarray) else x == y for x, y in zip(counts(a), counts(b), strict=True)
+        np.array_equal(x, y) if isinstance(x, np.ndarray) else x == y
+        for x, y in zip(counts(a), counts(b), strict=True)
     )
 
 
@@ -100,7 +104,9 @@ def slowed(part: Any, task: Any, seconds: float) -> Gathered:
     return task(part)
 
 
-def survived(cluster: Cluster, job: Job, task: Any, exact: Gathered, delay: float, victim: int) -> str:
+def survived(
+    cluster: Cluster, job: Job, task: Any, exact: Gathered, delay: float, victim: int
+) -> str:
     """One evaluation with a worker killed after `delay` seconds: right, wrong, or the error."""
     timer = threading.Timer(delay, cluster.kill, (victim,))
     with workers.connected(cluster.address) as mapped:

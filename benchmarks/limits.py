@@ -1,4 +1,6 @@
-"""Limits of all ranking metrics of a tally against the panel that the tally is made and measured in."""
+"""Limits of all ranking metrics of a tally against the panel that the tally is made and measured
+in.
+"""
 
 from __future__ import annotations
 
@@ -30,8 +32,15 @@ def rows() -> Iterator[Row]:
     for n, repeats in ((10**6, 5), (10**7, 3)):
         data = usual(n)
         t = hs.tally(data.score, correct=data.correct)
-        ours, whole = seconds(lambda t=t: hs.each_interval(RANKING, t), lambda data=data: panel(data), repeats=repeats)
+        ours, whole = seconds(
+            lambda t=t: hs.each_interval(RANKING, t), lambda data=data: panel(data), repeats=repeats
+        )
         detail = f"{1e3 * ours:.0f} ms; panel {1e3 * whole:.0f} ms"
         yield Row(
-            f"limits of {len(RANKING)} ranking metrics, {n:,} rows", ours / whole, "× panel", 3.0, 1.0, detail=detail
+            f"limits of {len(RANKING)} ranking metrics, {n:,} rows",
+            ours / whole,
+            "× panel",
+            3.0,
+            1.0,
+            detail=detail,
         )

@@ -1,4 +1,6 @@
-"""Reading a harness log, against reading its JSON: a real log where the shared folder is there, else one like it."""
+"""Reading a harness log, against reading its JSON: a real log where the shared folder is there,
+else one like it.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +31,9 @@ def rows() -> Iterator[Row]:
         ours, plain = seconds(lambda: hs.read(path), lambda: parsed(path), repeats=2)
         size = path.stat().st_size / 1e6
     detail = f"{ours:.1f} s; json alone {plain:.1f} s; {size:.0f} MB"
-    yield Row(f"reading a harness log, {N:,} questions", ours / plain, "× json", 10, 3, detail=detail)
+    yield Row(
+        f"reading a harness log, {N:,} questions", ours / plain, "× json", 10, 3, detail=detail
+    )
 
 
 def sources() -> list[dict[str, Any]]:
@@ -42,9 +46,17 @@ def sources() -> list[dict[str, Any]]:
 def written(i: int) -> dict[str, Any]:
     """One sample as the harness writes it."""
     pairs = [[str(-0.5 - 0.01 * i), "True"], [str(-1.0), "False"]]
-    arguments = {f"gen_args_{j}": {"arg_0": "A question. " * 50, "arg_1": f" {o}"} for j, o in enumerate("AB")}
+    arguments = {
+        f"gen_args_{j}": {"arg_0": "A question. " * 50, "arg_1": f" {o}"}
+        for j, o in enumerate("AB")
+    }
     right = float((i <= 50) == (i % 2 == 0))
-    sample = {"doc": {"gold": "AB"[i % 2]}, "target": "AB"[i % 2], "arguments": arguments, "filtered_resps": pairs}
+    sample = {
+        "doc": {"gold": "AB"[i % 2]},
+        "target": "AB"[i % 2],
+        "arguments": arguments,
+        "filtered_resps": pairs,
+    }
     return {**sample, "resps": [[pair] for pair in pairs], "acc": right}
 
 

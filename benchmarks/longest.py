@@ -1,4 +1,6 @@
-"""`python -m benchmarks.longest FOLDER`: the five longest functions and files, so that growth is seen."""
+"""`python -m benchmarks.longest FOLDER`: the five longest functions and files, so that growth is
+seen.
+"""
 
 from __future__ import annotations
 
@@ -21,10 +23,19 @@ class Length(NamedTuple):
 def main(argv: list[str]) -> int:
     paths = sorted(Path(argv[0] if argv else "src").rglob("*.py"))
     if not paths:
-        print(f"benchmarks.longest: no Python files under {argv[0] if argv else 'src'}", file=sys.stderr)
+        print(
+            f"benchmarks.longest: no Python files under {argv[0] if argv else 'src'}",
+            file=sys.stderr,
+        )
         return 2
-    show("longest functions, without their docstrings", [f for path in paths for f in functions(path)])
-    show("longest files", [Length(len(path.read_text("utf-8").splitlines()), str(path)) for path in paths])
+    show(
+        "longest functions, without their docstrings",
+        [f for path in paths for f in functions(path)],
+    )
+    show(
+        "longest files",
+        [Length(len(path.read_text("utf-8").splitlines()), str(path)) for path in paths],
+    )
     return 0
 
 

@@ -1,7 +1,8 @@
-"""Masks larger than the memory: a file of logits is made image by image and evaluated under a limit of address space.
+"""Masks larger than the memory: a file of logits is made image by image and evaluated under a limit
+of address space.
 
-`python -m benchmarks.masks_stream FOLDER 4.3 1500`: gigabytes of the file, megabytes that the process may map. Prints
-the sizes and the peak of resident memory. The file is removed.
+`python -m benchmarks.masks_stream FOLDER 4.3 1500`: gigabytes of the file, megabytes that the
+process may map. Prints the sizes and the peak of resident memory. The file is removed.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ CLASSES, SIDE = 150, 256
 
 
 def written(path: Path, images: int, *, classes: int = CLASSES, side: int = SIDE) -> Path:
-    """An npz with logits (images, classes, side, side) as float32 and labels, never more than one image in memory."""
+    """An npz with logits (images, classes, side, side) as float32 and labels, never more than one
+    image in memory.
+    """
     rng = np.random.default_rng(0)
     noise = rng.standard_normal((classes, side, side), dtype=np.float32)
     shift = rng.integers(0, side, images)
@@ -30,7 +33,9 @@ def written(path: Path, images: int, *, classes: int = CLASSES, side: int = SIDE
             _header(out, (images, classes, side, side), np.float32)
             for i in range(images):
                 logits = np.roll(noise, int(shift[i]), axis=2) * np.float32(0.5 + i / images)
-                np.put_along_axis(logits, _truth(i, images, classes, side)[None], np.float32(2.5), axis=0)
+                np.put_along_axis(
+                    logits, _truth(i, images, classes, side)[None], np.float32(2.5), axis=0
+                )
                 out.write(logits.tobytes())
         with file.open("labels.npy", "w", force_zip64=True) as out:
             _header(out, (images, side, side), np.uint8)
@@ -47,14 +52,26 @@ def _truth(i: int, images: int, classes: int, side: int) -> np.ndarray:
 
 def _header(out: IO[bytes], shape: tuple[int, ...], dtype: type) -> None:
     descr = np.lib.format.dtype_to_descr(np.dtype(dtype))
-    np.lib.format.write_array_header_2_0(out, {"descr": descr, "fortran_order": False, "shape": shape})
+    np.lib.format.write_array_header_2_0(
+        out, {"descr": descr, "fortran_order": False, "shape": shape}
+    )
 
 
 def main(folder: str, gigabytes: float, megabytes: int) -> None:
     """Make the file, evaluate it under the limit, say what it took."""
     images = max(2, round(gigabytes * 1e9 / (SIDE * SIDE * (CLASSES * 4 + 1))))
     path = written(Path(folder) / "masks.npz", images)
-    words = [sys.executable, "-m", "howsure", "evaluate", str(path), "--loss", "dice", "--compact", "--json"]
+    words = [
+        sys.executable,
+        "-m",
+        "howsure",
+        "evaluate",
+        str(path),
+        "--loss",
+        "dice",
+        "--compact",
+        "--json",
+    ]
     limit = megabytes << 20
     done = subprocess.run(
         words,
@@ -71,7 +88,9 @@ def main(folder: str, gigabytes: float, megabytes: int) -> None:
     report = json.loads(done.stdout)
     print(f"file {size / 1e9:.2f} GB, {images:,} images, {report['n']:,} pixels, {CLASSES} classes")
     print(f"address space at most {megabytes:,} MB, resident peak {used.ru_maxrss / 1024:,.0f} MB")
-    print(f"CPU {used.ru_utime + used.ru_stime:,.0f} s, 1 - Dice {report['metrics']['dice_loss']['value']:.4f}")
+    print(
+        f"CPU {used.ru_utime + used.ru_stime:,.0f} s, 1 - Dice {report['metrics']['dice_loss']['value']:.4f}"
+    )
 
 
 if __name__ == "__main__":

@@ -1,15 +1,17 @@
 """Mutation testing: one small change in one function of a room, and that room's tests must notice.
 
-    python -m benchmarks.mutants metrics --mutants 300 --out mutants.jsonl     goes on where it was ended
-    python -m benchmarks.mutants metrics --out mutants.jsonl --show
-    python -m benchmarks.mutants metrics --out mutants.jsonl --again           survivors and changed lines only
+    python -m benchmarks.mutants metrics --mutants 300 --out mutants.jsonl     goes on where it was
+    ended python -m benchmarks.mutants metrics --out mutants.jsonl --show python -m
+    benchmarks.mutants metrics --out mutants.jsonl --again           survivors and changed lines
+    only
 
-The mutants are drawn by a fixed seed from all comparisons, operators, numbers and truth values inside functions, those
-of messages included. A mutant is known by its statement before and after the change, and drawn by the hash of that, so
-that an edit elsewhere leaves the sample as it is. The tests are collected once; every mutant is a fork of that process
-in which the code of one function is exchanged, and only the tests that ran the function without the change are run,
-fastest first, until one fails. `mutants_explained.toml` holds the survivors that change nothing a user can see, each
-with the reason; they are counted apart, and one that a test kills is named there no longer.
+The mutants are drawn by a fixed seed from all comparisons, operators, numbers and truth values
+inside functions, those of messages included. A mutant is known by its statement before and after
+the change, and drawn by the hash of that, so that an edit elsewhere leaves the sample as it is. The
+tests are collected once; every mutant is a fork of that process in which the code of one function
+is exchanged, and only the tests that ran the function without the change are run, fastest first,
+until one fails. `mutants_explained.toml` holds the survivors that change nothing a user can see,
+each with the reason; they are counted apart, and one that a test kills is named there no longer.
 """
 
 from __future__ import annotations
@@ -44,7 +46,9 @@ UNTOUCHED = ("annotation", "returns", "decorator_list")
 FAILED = "failed"
 BODIES = ("body", "orelse", "finalbody", "handlers", "cases")
 MEMORY = 4 << 30  # bytes of a mutant: one that asks for more is noticed too
-SECONDS = 10  # of the processor, and five times what the tests took: a mutant without end is noticed too
+SECONDS = (
+    10  # of the processor, and five times what the tests took: a mutant without end is noticed too
+)
 COMPARED = {
     ast.Lt: ast.LtE, ast.LtE: ast.Lt, ast.Gt: ast.GtE, ast.GtE: ast.Gt, ast.Eq: ast.NotEq, ast.NotEq: ast.Eq,
     ast.Is: ast.IsNot, ast.IsNot: ast.Is, ast.In: ast.NotIn, ast.NotIn: ast.In,
@@ -57,7 +61,9 @@ COMPUTED = {
 
 @dataclass(frozen=True)
 class Site:
-    """One change: the file, the function, the place among those of the function, the statement before and after."""
+    """One change: the file, the function, the place among those of the function, the statement
+    before and after.
+    """
 
     path: Path
     function: str
@@ -74,12 +80,16 @@ class Site:
 
     @property
     def module(self) -> str:
-        return ".".join(self.path.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__")
+        return ".".join(self.path.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(
+            ".__init__"
+        )
 
 
 @dataclass(frozen=True)
 class Place:
-    """A node that can be changed, the number of the operator in a comparison, the statement it is in."""
+    """A node that can be changed, the number of the operator in a comparison, the statement it is
+    in.
+    """
 
     node: ast.AST
     which: int
@@ -92,7 +102,9 @@ def functions(tree: ast.Module) -> Iterator[tuple[str, ast.FunctionDef]]:
         if isinstance(node, ast.FunctionDef):
             yield node.name, node
         elif isinstance(node, ast.ClassDef):
-            yield from ((f"{node.name}.{m.name}", m) for m in node.body if isinstance(m, ast.FunctionDef))
+            yield from (
+                (f"{node.name}.{m.name}", m) for m in node.body if isinstance(m, ast.FunctionDef)
+            )
 
 
 def places(function: ast.FunctionDef) -> list[Place]:
@@ -101,14 +113,18 @@ def places(function: ast.FunctionDef) -> list[Place]:
 
     def walk(node: ast.AST, statement: ast.stmt) -> None:
         if isinstance(node, ast.Compare):
-            found.extend(Place(node, i, statement) for i, op in enumerate(node.ops) if type(op) in COMPARED)
+            found.extend(
+                Place(node, i, statement) for i, op in enumerate(node.ops) if type(op) in COMPARED
+            )
         elif _changeable(node):
             found.append(Place(node, 0, statement))
         for name, value in ast.iter_fields(node):
             if name in UNTOUCHED:
                 continue
             for child in value if isinstance(value, list) else [value]:
-                if isinstance(child, ast.AST) and getattr(child, "arg", "") != "strict":  # it only ever raises
+                if (
+                    isinstance(child, ast.AST) and getattr(child, "arg", "") != "strict"
+                ):  # it only ever raises
                     walk(child, child if isinstance(child, ast.stmt) else statement)
 
     for statement in function.body:
@@ -130,7 +146,9 @@ def _changeable(node: ast.AST) -> bool:
         return isinstance(node.op, ast.Not | ast.USub)
     if isinstance(node, ast.Constant):
         return isinstance(node.value, bool | int | float)
-    return isinstance(node, ast.BoolOp) or (isinstance(node, ast.BinOp) and type(node.op) in COMPUTED)
+    return isinstance(node, ast.BoolOp) or (
+        isinstance(node, ast.BinOp) and type(node.op) in COMPUTED
+    )
 
 
 def change(place: Place) -> None:
@@ -167,8 +185,12 @@ def sites(room: str) -> list[Site]:
 
 
 def chosen(room: str, number: int, seed: int) -> list[Site]:
-    """So many of them: those of the smallest hashes, so that the others stay when one goes or comes."""
-    return sorted(sites(room), key=lambda site: hashlib.sha256(f"{seed} {site.name}".encode()).digest())[:number]
+    """So many of them: those of the smallest hashes, so that the others stay when one goes or
+    comes.
+    """
+    return sorted(
+        sites(room), key=lambda site: hashlib.sha256(f"{seed} {site.name}".encode()).digest()
+    )[:number]
 
 
 def mutant(site: Site) -> CodeType:
@@ -205,7 +227,9 @@ def function_of(site: Site) -> FunctionType:
 
 
 def exchange(old: CodeType, new: CodeType) -> None:
-    """Give every function made from the old code the new one, those that it made before (closures) included."""
+    """Give every function made from the old code the new one, those that it made before (closures)
+    included.
+    """
     for found in gc.get_objects():
         if isinstance(found, FunctionType) and found.__code__ is old:
             found.__code__ = new
@@ -235,15 +259,27 @@ class Mutating:
             key = f"{site.path}:{site.function}"
             tests = sorted(ran.get(key, []), key=lambda pair: pair[1])
             limit = SECONDS + 5 * sum(seconds for _, seconds in tests)
-            killed = in_child(lambda tests=tests, site=site: self.killed(site, [i for i, _ in tests], session), limit)
-            row = {"name": site.name, "tests": len(tests), "killed": "time" if killed is None else killed}
+            killed = in_child(
+                lambda tests=tests, site=site: self.killed(site, [i for i, _ in tests], session),
+                limit,
+            )
+            row = {
+                "name": site.name,
+                "tests": len(tests),
+                "killed": "time" if killed is None else killed,
+            }
             with self.out.open("a", encoding="utf-8") as file:
                 file.write(json.dumps(row) + "\n")
         return True
 
     def covered(self, items: list[pytest.Item]) -> dict[str, list[tuple[int, float]]]:
-        """For every function of the room the tests that run it, with their seconds; and those that fail as it is."""
-        folder, found = str(ROOT / "src/howsure" / self.room), defaultdict[str, list[tuple[int, float]]](list)
+        """For every function of the room the tests that run it, with their seconds; and those that
+        fail as it is.
+        """
+        folder, found = (
+            str(ROOT / "src/howsure" / self.room),
+            defaultdict[str, list[tuple[int, float]]](list),
+        )
         by_line = {
             (str(path), f.lineno, f.end_lineno): name
             for path in (ROOT / "src/howsure" / self.room).rglob("*.py")
@@ -259,7 +295,9 @@ class Mutating:
             if not passed:
                 found[FAILED].append((i, seconds))
                 continue
-            spans = {(c.co_filename, c.co_firstlineno) for c in codes if c.co_filename.startswith(folder)}
+            spans = {
+                (c.co_filename, c.co_firstlineno) for c in codes if c.co_filename.startswith(folder)
+            }
             for (path, first, last), name in by_line.items():
                 if any(p == path and first - 5 <= at <= (last or 0) for p, at in spans):
                     found[f"{path}:{name}"].append((i, seconds))
@@ -275,7 +313,9 @@ class Mutating:
 
 
 def in_child(work: Any, seconds: float) -> Any:
-    """The result of a function in a fork; None where it took more time of the processor, ten times it, or died."""
+    """The result of a function in a fork; None where it took more time of the processor, ten times
+    it, or died.
+    """
     read, write = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -297,13 +337,22 @@ def in_child(work: Any, seconds: float) -> Any:
 
 
 def rows(path: Path) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()] if path.exists() else []
+    return (
+        [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+        if path.exists()
+        else []
+    )
 
 
 def explained() -> dict[str, str]:
     """The reason for every mutant that was found to be equivalent, by its name."""
-    entries = tomllib.loads(EXPLAINED.read_text(encoding="utf-8"))["mutant"] if EXPLAINED.exists() else []
-    return {f"{e['file']} {e['function']}: {e['before']} -> {e['after']}": e["reason"].strip() for e in entries}
+    entries = (
+        tomllib.loads(EXPLAINED.read_text(encoding="utf-8"))["mutant"] if EXPLAINED.exists() else []
+    )
+    return {
+        f"{e['file']} {e['function']}: {e['before']} -> {e['after']}": e["reason"].strip()
+        for e in entries
+    }
 
 
 def show(room: str, asked: list[Site], out: Path) -> None:
@@ -312,29 +361,42 @@ def show(room: str, asked: list[Site], out: Path) -> None:
     found = [row for row in rows(out) if row["name"] in wanted]
     killed = [row["name"] for row in found if row["killed"]]
     alive = [row["name"] for row in found if not row["killed"]]
-    equal, left = [name for name in alive if name in reasons], [name for name in alive if name not in reasons]
+    equal, left = (
+        [name for name in alive if name in reasons],
+        [name for name in alive if name not in reasons],
+    )
     print(f"{room}: {len(found)} of {len(wanted)} mutants run")
     print(f"  killed    {len(killed):4}  {len(killed) / max(1, len(found)):6.1%} of all")
-    print(f"  explained {len(equal):4}  {len(killed) / max(1, len(found) - len(equal)):6.1%} killed of the others")
+    print(
+        f"  explained {len(equal):4}  {len(killed) / max(1, len(found) - len(equal)):6.1%} killed of the others"
+    )
     print(f"  open      {len(left):4}")
     for title, names in ("open", left), ("explained", equal):
-        for site in sorted((wanted[name] for name in names), key=lambda site: (site.path, site.line)):
+        for site in sorted(
+            (wanted[name] for name in names), key=lambda site: (site.path, site.line)
+        ):
             print(f"{title}: {site.path.relative_to(ROOT)}:{site.line} {site.function}")
             print(f"    {site.before}\n    {site.after}")
             if site.name in reasons:
                 print(f"    because: {reasons[site.name]}")
-    for name in sorted((set(killed) | (set(reasons) - {site.name for site in sites(room)})) & set(reasons)):
+    for name in sorted(
+        (set(killed) | (set(reasons) - {site.name for site in sites(room)})) & set(reasons)
+    ):
         if f"src/howsure/{room}/" in name:
             print(f"not to be explained any more: {name}")
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("room")
     parser.add_argument("--mutants", type=int, default=300)
     parser.add_argument("--seed", type=int, default=0, help="of the sample")
     parser.add_argument("--minutes", type=float, default=1e6)
-    parser.add_argument("--out", type=Path, required=True, help="results, one line each; read back to go on")
+    parser.add_argument(
+        "--out", type=Path, required=True, help="results, one line each; read back to go on"
+    )
     parser.add_argument("--show", action="store_true", help="only show what is there")
     parser.add_argument("--again", action="store_true", help="run the survivors once more")
     args = parser.parse_args()
@@ -343,9 +405,22 @@ def main() -> int:
         args.out.write_text("".join(kept), encoding="utf-8")
     wanted = chosen(args.room, args.mutants, args.seed)
     if not args.show:
-        tests = [str(ROOT / "tests" / args.room), str(ROOT / "src/howsure" / args.room), "--doctest-modules"]
-        options = ["-q", "-p", "no:cacheprovider", "-p", "no:xdist", "--continue-on-collection-errors"]
-        pytest.main([*tests, *options], plugins=[Mutating(args.room, wanted, args.out, args.minutes)])
+        tests = [
+            str(ROOT / "tests" / args.room),
+            str(ROOT / "src/howsure" / args.room),
+            "--doctest-modules",
+        ]
+        options = [
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            "-p",
+            "no:xdist",
+            "--continue-on-collection-errors",
+        ]
+        pytest.main(
+            [*tests, *options], plugins=[Mutating(args.room, wanted, args.out, args.minutes)]
+        )
     show(args.room, wanted, args.out)
     return 0
 

@@ -43,5 +43,10 @@ def memory(data: Outcome, n: int) -> Row:
     extra = peak_bytes(lambda: panel(data))
     detail = f"{extra / 2**20:.1f} MiB for {data.score.nbytes / 2**20:.1f} MiB"
     return Row(
-        f"extra memory of the panel, {n:,} float32", extra / data.score.nbytes, "× input", 3.0, 2.0, detail=detail
+        f"extra memory of the panel, {n:,} float32",
+        extra / data.score.nbytes,
+        "× input",
+        3.0,
+        2.0,
+        detail=detail,
     )

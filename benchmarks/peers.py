@@ -1,6 +1,8 @@
-"""What other libraries have of the panel: for each metric the functions that compute it, ready to be timed.
+"""What other libraries have of the panel: for each metric the functions that compute it, ready to
+be timed.
 
-Tensors and arrays are prepared beforehand and argument checks are switched off where a library lets us.
+Tensors and arrays are prepared beforehand and argument checks are switched off where a library lets
+us.
 """
 
 from __future__ import annotations
@@ -26,7 +28,10 @@ def scikit_learn(data: Outcome) -> Jobs:
     from sklearn.metrics import average_precision_score, roc_auc_score
 
     wrong, doubt = ~data.correct, -data.score
-    return {"auroc": lambda: roc_auc_score(wrong, doubt), "aupr": lambda: average_precision_score(wrong, doubt)}
+    return {
+        "auroc": lambda: roc_auc_score(wrong, doubt),
+        "aupr": lambda: average_precision_score(wrong, doubt),
+    }
 
 
 def torchmetrics(data: Outcome) -> Jobs:
@@ -69,7 +74,9 @@ def torch_uncertainty(data: Outcome) -> Jobs:
 
 
 def without_parents(name: str) -> Any:
-    """A subpackage without running the `__init__` of the packages above it, which wants lightning and torchvision."""
+    """A subpackage without running the `__init__` of the packages above it, which wants lightning
+    and torchvision.
+    """
     parts = name.split(".")
     path = PathFinder.find_spec(parts[0])  # also where a part of it is loaded already
     if path is None or not path.submodule_search_locations:
@@ -86,7 +93,10 @@ def netcal(data: Outcome) -> Jobs:
     from netcal.metrics import ECE, MCE
 
     score, right = data.score, data.correct.astype(int)
-    return {"ece": lambda: ECE(BINS).measure(score, right), "mce": lambda: MCE(BINS).measure(score, right)}
+    return {
+        "ece": lambda: ECE(BINS).measure(score, right),
+        "mce": lambda: MCE(BINS).measure(score, right),
+    }
 
 
 PEERS = {

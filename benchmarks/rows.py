@@ -7,7 +7,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Row:
-    """`value` in `unit`; `must` and `moonshot` are upper limits, or lower ones where more is better."""
+    """`value` in `unit`; `must` and `moonshot` are upper limits, or lower ones where more is
+    better.
+    """
 
     job: str
     value: float | None

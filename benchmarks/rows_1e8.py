@@ -1,8 +1,10 @@
-"""Make Parquet files of many predictions: a float32 confidence with right or wrong, as of a network of ten classes.
+"""Make Parquet files of many predictions: a float32 confidence with right or wrong, as of a network
+of ten classes.
 
     python -m benchmarks.rows_1e8 FOLDER [--rows 100000000] [--files 10] [--group 1048576]
 
-Row group i is drawn with seed i, so the data are the same on every machine and for every number of files.
+Row group i is drawn with seed i, so the data are the same on every machine and for every number of
+files.
 """
 
 from __future__ import annotations

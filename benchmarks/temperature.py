@@ -24,12 +24,19 @@ def rows() -> Iterator[Row]:
     z *= np.float32(1.7)  # over-confident: the optimum is near 1.7
     preds = hs.Predictions.from_logits(z, labels)
     fitted: Any = hs.calibrators.Temperature.fit(preds)
-    worse = hs.nll(fitted(preds)) - optimum(z, labels)  # below 0 where the search stopped a little earlier
+    worse = hs.nll(fitted(preds)) - optimum(
+        z, labels
+    )  # below 0 where the search stopped a little earlier
     yield Row(f"temperature fit, {N:,} × {K}: NLL above the optimum", worse, "nats", 1e-9)
     try:
         theirs = scikit_learn(z, labels)
     except ImportError as error:
-        yield Row("peer scikit-learn's temperature", None, "", detail=f"left out, cannot be used here: {error}")
+        yield Row(
+            "peer scikit-learn's temperature",
+            None,
+            "",
+            detail=f"left out, cannot be used here: {error}",
+        )
         return
     ours, peer = seconds(lambda: hs.calibrators.Temperature.fit(preds), theirs, repeats=3)
     detail = f"{1e3 * ours:.0f} ms; scikit-learn {1e3 * peer:.0f} ms; "
@@ -45,9 +52,13 @@ def optimum(z: np.ndarray, labels: np.ndarray) -> float:
 
     def mean_nll(log_t: float) -> float:
         b = np.exp(-log_t)
-        return float(np.mean(np.log(np.exp(b * (wide - top[:, None])).sum(axis=1)) - b * (own - top)))
+        return float(
+            np.mean(np.log(np.exp(b * (wide - top[:, None])).sum(axis=1)) - b * (own - top))
+        )
 
-    return float(minimize_scalar(mean_nll, bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-9}).fun)
+    return float(
+        minimize_scalar(mean_nll, bounds=(0.0, 1.0), method="bounded", options={"xatol": 1e-9}).fun
+    )
 
 
 def scikit_learn(z: np.ndarray, labels: np.ndarray) -> Job:

@@ -1,12 +1,14 @@
-"""All numbers of all real sets, by an older source tree and by this one: `python -m benchmarks.unchanged OLD/src`.
+"""All numbers of all real sets, by an older source tree and by this one: `python -m
+benchmarks.unchanged OLD/src`.
 
-Each set is evaluated by both in processes of their own, and numbers at the same place of both reports are compared:
-values to 1e-12, limits to 1e-9 where their method is the same. What differs is attributed: a limit to the method that
-made it before and the one that makes it now, by metric; a value to one of the reasons below, which are checked where
-a check can be written. What is left over is listed as unexplained, and then the exit code is 1.
+Each set is evaluated by both in processes of their own, and numbers at the same place of both
+reports are compared: values to 1e-12, limits to 1e-9 where their method is the same. What differs
+is attributed: a limit to the method that made it before and the one that makes it now, by metric; a
+value to one of the reasons below, which are checked where a check can be written. What is left over
+is listed as unexplained, and then the exit code is 1.
 
-The state before is that of 0.1, the last commit before limits and report were built anew:
-`git archive 0bcfe52 src | tar x -C OLD`. With `--keep FOLDER` reports are kept there and not made again.
+The state before is that of 0.1, the last commit before limits and report were built anew: `git
+archive 0bcfe52 src | tar x -C OLD`. With `--keep FOLDER` reports are kept there and not made again.
 """
 
 from __future__ import annotations
@@ -27,7 +29,13 @@ SOURCE = Path(__file__).parents[1] / "src"
 CLOSE, CLOSE_LIMIT = 1e-12, 1e-9
 DIGITS = 0.0005  # half of the last of three digits
 Z = 1.96 / 1.959963984540054  # what 0.1 took for the normal quantile, and the quantile
-APART = ("provenance", "howsure", "schema", "findings", "verdict")  # words, and what says who computed it
+APART = (
+    "provenance",
+    "howsure",
+    "schema",
+    "findings",
+    "verdict",
+)  # words, and what says who computed it
 LIMITS = ("low", "high", "p_value")
 PROGRAM = """
 import sys, warnings
@@ -43,7 +51,13 @@ print(hs.evaluate(read(sys.argv[1])).to_json())
 DRAWS = "percentiles of 1,000 Poisson draws"
 NOW = {  # the method by metric, where 0.1 had those draws (DEFINITIONS 13.2 and 13.3; groups by 13.4)
     "Clopper & Pearson": ("accuracy", "top_5_accuracy"),
-    "Student on the mean": ("nll", "brier", "correctness_nll", "correctness_brier", "signed_calibration_error"),
+    "Student on the mean": (
+        "nll",
+        "brier",
+        "correctness_nll",
+        "correctness_brier",
+        "signed_calibration_error",
+    ),
     "gamma, by influences": ("aurc", "e_aurc", "augrc"),
     "moment-matched beta": ("auroc",),
     "logit or gamma, by influences": ("aupr_error", "aupr_success"),
@@ -62,12 +76,20 @@ Number = float | None
 
 def report(source: Path, file: Path, keep: Path | None) -> Any:
     """The report that a source tree makes of a file."""
-    kept = None if keep is None else keep / f"{file.stem}.{'now' if source == SOURCE else 'before'}.json"
+    kept = (
+        None
+        if keep is None
+        else keep / f"{file.stem}.{'now' if source == SOURCE else 'before'}.json"
+    )
     if kept is not None and kept.exists():
         return json.loads(kept.read_text("utf-8"))
     environment = os.environ | {"PYTHONPATH": str(source), "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(file)], env=environment, capture_output=True, text=True, check=False
+        [sys.executable, "-c", PROGRAM, str(file)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     if done.returncode:
         raise RuntimeError(f"{file.name} by {source}: {done.stderr[-800:]}")
@@ -78,7 +100,9 @@ def report(source: Path, file: Path, keep: Path | None) -> Any:
 
 
 def numbers(node: Any, path: Key = ()) -> Iterator[tuple[Key, Number]]:
-    """Every number of a report by its place; None where it says that there is none. Classes stand by their names."""
+    """Every number of a report by its place; None where it says that there is none. Classes stand
+    by their names.
+    """
     if isinstance(node, dict):
         for key, value in node.items():
             if path or key not in APART:
@@ -103,7 +127,9 @@ def apart(a: Number, b: Number) -> float:
     return 0.0 if a == b else abs(a - b) / max(1.0, abs(a), abs(b))
 
 
-def method(path: Key, before: dict[Key, Number], now: dict[Key, Number], grouped: bool) -> str | None:
+def method(
+    path: Key, before: dict[Key, Number], now: dict[Key, Number], grouped: bool
+) -> str | None:
     """The change of method behind a limit; None where it is the same method."""
     if "metrics" in path[:-1] and path[-1] in LIMITS:
         return METHODS.get(path[-2])
@@ -112,7 +138,9 @@ def method(path: Key, before: dict[Key, Number], now: dict[Key, Number], grouped
             return UNITS
         value, old, new = before[(*path[:-1], "value")], before[path], now[path]
         if value is not None and old is not None and new is not None:
-            return QUANTILE if isclose((old - value) / (new - value), Z, rel_tol=CLOSE_LIMIT) else None
+            return (
+                QUANTILE if isclose((old - value) / (new - value), Z, rel_tol=CLOSE_LIMIT) else None
+            )
     return None
 
 
@@ -130,14 +158,19 @@ def missing(path: Key, now: Any) -> str | None:
     """Why a number stands in the report before only."""
     if path[:2] == ("views", "scatter"):
         return SPOTS
-    if path[:3] == ("views", "operating", "classes") and len(now["views"]["operating"]["classes"]) == 20:
+    if (
+        path[:3] == ("views", "operating", "classes")
+        and len(now["views"]["operating"]["classes"]) == 20
+    ):
         return MOST
     return None
 
 
 @dataclass
 class Group:
-    """Numbers with one explanation: how many, how many differ, and the largest difference with its place."""
+    """Numbers with one explanation: how many, how many differ, and the largest difference with its
+    place.
+    """
 
     all: int = 0
     differ: int = 0
@@ -182,14 +215,17 @@ class Account:
             if why is None:
                 self.unexplained[f"{name_of(path)} (before only)"].add(True, inf, file)
         print(
-            f"{file}: {len(a.keys() & b.keys()):,} numbers in both, {len(b.keys() - a.keys()):,} now only", flush=True
+            f"{file}: {len(a.keys() & b.keys()):,} numbers in both, {len(b.keys() - a.keys()):,} now only",
+            flush=True,
         )
 
     def lines(self) -> Iterator[str]:
         """The account in words."""
         yield f"values: {sum(g.all for g in self.values.values()):,} compared to {CLOSE:g}"
         for why, g in sorted(self.values.items()):
-            yield f"  {why}: {g.all:,}" + (f", at most {g.worst:.3g} ({g.where})" if g.differ else "")
+            yield f"  {why}: {g.all:,}" + (
+                f", at most {g.worst:.3g} ({g.where})" if g.differ else ""
+            )
         total = sum(g.all for g in self.limits.values())
         yield f"limits: {total:,} compared to {CLOSE_LIMIT:g}; {sum(g.differ for g in self.limits.values()):,} differ"
         for how in sorted({how for how, _ in self.limits}):
@@ -212,7 +248,9 @@ def main(argv: list[str]) -> int:
         at = argv.index("--keep")
         keep, argv = Path(argv[at + 1]), argv[:at] + argv[at + 2 :]
     if not argv:
-        print("usage: python -m benchmarks.unchanged OLD/src [SET…] [--keep FOLDER]", file=sys.stderr)
+        print(
+            "usage: python -m benchmarks.unchanged OLD/src [SET…] [--keep FOLDER]", file=sys.stderr
+        )
         return 2
     old, account = Path(argv[0]).resolve(), Account()
     for file in sorted((SHARED / "data").glob("*.npz")):

@@ -1,10 +1,13 @@
-"""How often limits over cases and images hold, and how often a promise about them is broken: truth known by resampling.
+"""How often limits over cases and images hold, and how often a promise about them is broken: truth
+known by resampling.
 
-A set of real predictions is the population. Each run draws cases (or images) from it with replacement, makes limits and
-thresholds of the draw alone, and holds them against the population. Runs go to a file of JSON lines, so that a job that
-was stopped goes on: `python -m benchmarks.units labels OUT.jsonl --runs 1000`, and for masks the number of images drawn
-and the promised mean 1 − Dice: `images:400:0.15 OUT.jsonl`. `python -m benchmarks.units summary OUT.jsonl` prints the
-shares. A promise can only be broken where thresholds of the population have more than the promised risk: `breakable`.
+A set of real predictions is the population. Each run draws cases (or images) from it with
+replacement, makes limits and thresholds of the draw alone, and holds them against the population.
+Runs go to a file of JSON lines, so that a job that was stopped goes on: `python -m benchmarks.units
+labels OUT.jsonl --runs 1000`, and for masks the number of images drawn and the promised mean 1 −
+Dice: `images:400:0.15 OUT.jsonl`. `python -m benchmarks.units summary OUT.jsonl` prints the shares.
+A promise can only be broken where thresholds of the population have more than the promised risk:
+`breakable`.
 """
 
 from __future__ import annotations
@@ -57,7 +60,9 @@ def labels(drawn: int = 2000) -> Callable[[int], Run]:
 
 
 def images(drawn: int, risk: float) -> Callable[[int], Run]:
-    """A U-Net on images: limits of the mean loss and of the AURC over images, a promise about accepted images."""
+    """A U-Net on images: limits of the mean loss and of the AURC over images, a promise about
+    accepted images.
+    """
     parts = [images_of(hs.read(NUCLEI, split=split)) for split in ("val", "test")]
     score = np.concatenate([p.scores["mean_confidence"] for p in parts])
     loss = np.concatenate([p.loss for p in parts])
@@ -95,7 +100,11 @@ def kind_of(kind: str) -> Callable[[int], Run]:
 def main(kind: str, path: str, runs: int) -> None:
     """Do the runs that are not in the file yet."""
     file = Path(path)
-    done = {json.loads(line)["seed"] for line in file.read_text().splitlines()} if file.exists() else set()
+    done = (
+        {json.loads(line)["seed"] for line in file.read_text().splitlines()}
+        if file.exists()
+        else set()
+    )
     run = kind_of(kind)
     with file.open("a") as out:
         for seed in range(runs):

@@ -1,18 +1,20 @@
 """Accuracy without labels: how near are the estimates, and how often do our limits hold the truth?
 
-    python -m benchmarks.unlabelled run --runs 1000     appends to results/unlabelled.jsonl; goes on after a stop
-    python -m benchmarks.unlabelled nannyml --runs 100  the same draws through NannyML's CBPE, where it is installed
-    python -m benchmarks.unlabelled table               the table of docs/monitor.md
-    python -m benchmarks.unlabelled parts               the table there of groups of rows, policies, classes and columns
+    python -m benchmarks.unlabelled run --runs 1000     appends to results/unlabelled.jsonl; goes on
+    after a stop python -m benchmarks.unlabelled nannyml --runs 100  the same draws through
+    NannyML's CBPE, where it is installed python -m benchmarks.unlabelled table               the
+    table of docs/monitor.md python -m benchmarks.unlabelled parts               the table there of
+    groups of rows, policies, classes and columns
 
-Real predictions with known labels are split without replacement into a labelled reference and new data, whose labels
-are hidden, in four ways: no shift; label shift (every class between a third and three times as common); four times as
-many hard cases (confidence in the lowest quarter); errors three times likelier at equal confidence (wrong answers
-drawn three times as often within each twentieth of the confidence). The truth is the accuracy of the new data, of the
-answers of each class, of each third of the classes as a column to estimate by, and of what a policy accepts (the most
-sure four fifths of the set). "clusters" and "clusters, hard": rows are drawn with replacement in groups of
-1 + Poisson(8) that share how hard they are and how likely errors are at equal confidence (log-odds with standard
-deviation 1).
+Real predictions with known labels are split without replacement into a labelled reference and new
+data, whose labels are hidden, in four ways: no shift; label shift (every class between a third and
+three times as common); four times as many hard cases (confidence in the lowest quarter); errors
+three times likelier at equal confidence (wrong answers drawn three times as often within each
+twentieth of the confidence). The truth is the accuracy of the new data, of the answers of each
+class, of each third of the classes as a column to estimate by, and of what a policy accepts (the
+most sure four fifths of the set). "clusters" and "clusters, hard": rows are drawn with replacement
+in groups of 1 + Poisson(8) that share how hard they are and how likely errors are at equal
+confidence (log-odds with standard deviation 1).
 """
 
 from __future__ import annotations
@@ -82,12 +84,14 @@ def draw(
     return preds[reference], preds[_taken(stratum[rest], rest, wanted)]
 
 
-def clustered(preds: hs.Predictions, n: int, hard: float, rng: np.random.Generator) -> hs.Predictions:
+def clustered(
+    preds: hs.Predictions, n: int, hard: float, rng: np.random.Generator
+) -> hs.Predictions:
     """About n rows, drawn with replacement from all of them, in groups that share their fate.
 
-    Each group has a tilt towards sure or unsure twentieths of the confidence; whether a row is wrong follows from its
-    twentieth's error rate and the group's own effect, so that the lowest quarter may be `hard` times as common and
-    nothing else changes.
+    Each group has a tilt towards sure or unsure twentieths of the confidence; whether a row is
+    wrong follows from its twentieth's error rate and the group's own effect, so that the lowest
+    quarter may be `hard` times as common and nothing else changes.
     """
     size = 1 + rng.poisson(8, n // 9)
     group = np.repeat(np.arange(len(size)), size)
@@ -96,7 +100,9 @@ def clustered(preds: hs.Predictions, n: int, hard: float, rng: np.random.Generat
     tilted = share * np.exp(rng.normal(0, 0.7, (len(size), 1)) * (np.arange(20) - 9.5) / 10)
     upper = np.cumsum(tilted, axis=1) / tilted.sum(axis=1, keepdims=True)
     at = np.minimum((rng.random(len(group))[:, None] > upper[group]).sum(axis=1), 19)
-    rate = np.bincount(bins, ~preds.correct, minlength=20) / np.maximum(np.bincount(bins, minlength=20), 1)
+    rate = np.bincount(bins, ~preds.correct, minlength=20) / np.maximum(
+        np.bincount(bins, minlength=20), 1
+    )
     odds = rate[at] / np.maximum(1 - rate[at], 1e-12) * np.exp(rng.normal(0, 1, len(size))[group])
     wrong = rng.random(len(group)) < odds / (1 + odds)
     stratum = 2 * bins + ~preds.correct
@@ -113,7 +119,9 @@ def _likelier(count: np.ndarray, times: float) -> np.ndarray:
     right, wrong = count[0::2], count[1::2]
     rate = np.minimum(times * wrong / np.maximum(right + wrong, 1), 1.0)
     with np.errstate(divide="ignore", invalid="ignore"):
-        factors = np.stack([(1 - rate) * (right + wrong) / right, rate * (right + wrong) / wrong], axis=1)
+        factors = np.stack(
+            [(1 - rate) * (right + wrong) / right, rate * (right + wrong) / wrong], axis=1
+        )
     return np.nan_to_num(factors.reshape(-1), nan=0.0, posinf=0.0)
 
 
@@ -128,12 +136,16 @@ def others(reference: hs.Predictions, new: hs.Predictions) -> dict[str, float]:
     threshold = np.sort(reference.confidence)[wrong] if wrong < reference.n else np.inf
     return {
         "ATC": float((new.confidence >= threshold).mean()),
-        "DoC": float(reference.correct.mean() - reference.confidence.mean() + new.confidence.mean()),
+        "DoC": float(
+            reference.correct.mean() - reference.confidence.mean() + new.confidence.mean()
+        ),
         "mean confidence": float(new.confidence.mean()),
     }
 
 
-def drawn(preds: hs.Predictions, name: str, shift: str, run: int) -> tuple[hs.Predictions, hs.Predictions]:
+def drawn(
+    preds: hs.Predictions, name: str, shift: str, run: int
+) -> tuple[hs.Predictions, hs.Predictions]:
     """The draw of a run: always the same."""
     rng = np.random.default_rng([run, SHIFTS.index(shift), list(SETS).index(name)])
     return draw(preds, shift, *SETS[name], rng)
@@ -167,7 +179,9 @@ def cbpe(reference: hs.Predictions, new: hs.Predictions) -> dict[str, float]:
 
     def frame(p: hs.Predictions) -> pd.DataFrame:
         columns = {f"p{i}": p.probs[:, i] for i in range(p.k)}
-        return pd.DataFrame({**columns, "said": p.prediction.astype(str), "label": p.labels.astype(str)})
+        return pd.DataFrame(
+            {**columns, "said": p.prediction.astype(str), "label": p.labels.astype(str)}
+        )
 
     many = reference.k > 2
     past, later = frame(reference), frame(new)
@@ -179,7 +193,13 @@ def cbpe(reference: hs.Predictions, new: hs.Predictions) -> dict[str, float]:
         metrics=["accuracy"], chunk_size=new.n,
         problem_type="classification_multiclass" if many else "classification_binary",
     )  # fmt: skip
-    found = made.fit(past).estimate(later.drop(columns="label")).filter(period="analysis").to_df()["accuracy"].iloc[0]
+    found = (
+        made.fit(past)
+        .estimate(later.drop(columns="label"))
+        .filter(period="analysis")
+        .to_df()["accuracy"]
+        .iloc[0]
+    )
     return {
         "NannyML": float(found["value"]),
         "NannyML low": float(found["lower_confidence_boundary"]),
@@ -189,7 +209,9 @@ def cbpe(reference: hs.Predictions, new: hs.Predictions) -> dict[str, float]:
 
 def run_cbpe(runs: int, path: Path, only: str) -> None:
     """The same draws; whatever is not in the file yet."""
-    os.environ["NML_DISABLE_USAGE_LOGGING"] = "1"  # it would send a line for each call over the network
+    os.environ["NML_DISABLE_USAGE_LOGGING"] = (
+        "1"  # it would send a line for each call over the network
+    )
     done = {(r["set"], r["shift"], r["run"]) for r in rows(path)}
     pools = {name: pooled(name) for name in SETS if only in name}
     with path.open("a") as out:
@@ -197,7 +219,12 @@ def run_cbpe(runs: int, path: Path, only: str) -> None:
             for name, preds in pools.items():
                 for shift in (shift for shift in ALONE if (name, shift, i) not in done):
                     reference, new = drawn(preds, name, shift, i)
-                    line = {"set": name, "shift": shift, "run": i, "truth": float(new.correct.mean())}
+                    line = {
+                        "set": name,
+                        "shift": shift,
+                        "run": i,
+                        "truth": float(new.correct.mean()),
+                    }
                     out.write(json.dumps({**line, **cbpe(reference, new)}) + "\n")
                     out.flush()
 
@@ -221,14 +248,26 @@ def run(runs: int, path: Path, only: str, shifts: tuple[str, ...] = SHIFTS) -> N
 
 
 def table(path: Path) -> None:
-    """rmse of each method in points of accuracy; how often our limits and NannyML's band held the truth."""
+    """rmse of each method in points of accuracy; how often our limits and NannyML's band held the
+    truth.
+    """
     groups = defaultdict(list)
     for r in rows(path):
         groups[r["shift"], r["set"]].append(r)
     for r in rows(path.with_name("unlabelled_nannyml.jsonl")):
         groups["NannyML", r["shift"], r["set"]].append(r)
     methods = ["ours", "ATC", "DoC", "mean confidence"]
-    head = ["shift", "set", "runs", "truth (reference)", "limits hold", "width", *methods, "NannyML", "its band holds"]
+    head = [
+        "shift",
+        "set",
+        "runs",
+        "truth (reference)",
+        "limits hold",
+        "width",
+        *methods,
+        "NannyML",
+        "its band holds",
+    ]
     print("| " + " | ".join(head) + " |")
     print("|---" * len(head) + "|")
     for shift in SHIFTS:
@@ -248,20 +287,35 @@ def table(path: Path) -> None:
 
 
 def parts(path: Path) -> None:
-    """How often the limits hold of all rows, of what a policy accepts, and of each class and value of a column."""
+    """How often the limits hold of all rows, of what a policy accepts, and of each class and value
+    of a column.
+    """
     groups = defaultdict(list)
     for r in rows(path):
         if "classes" in r:
             groups[r["shift"], r["set"]].append(r)
-    print("| shift | set | runs | all rows | risk of the accepted | answers of a class | values of a column |")
+    print(
+        "| shift | set | runs | all rows | risk of the accepted | answers of a class | values of a column |"
+    )
     print("|---" * 7 + "|")
     for shift in SHIFTS:
         for name in SETS:
             found = groups[shift, name]
             if found:
                 whole = [[0, r["truth"], r["ours"], r["low"], r["high"]] for r in found]
-                kinds = [whole, *([p for r in found for p in r[kind]] for kind in ("accepted", "classes", "groups"))]
-                cells = [shift, name, f"{len(found):,}", *(f"{_holds(np.array(k)):.1%}" for k in kinds)]
+                kinds = [
+                    whole,
+                    *(
+                        [p for r in found for p in r[kind]]
+                        for kind in ("accepted", "classes", "groups")
+                    ),
+                ]
+                cells = [
+                    shift,
+                    name,
+                    f"{len(found):,}",
+                    *(f"{_holds(np.array(k)):.1%}" for k in kinds),
+                ]
                 print("| " + " | ".join(cells) + " |")
 
 
@@ -277,7 +331,11 @@ def _within(found: list[dict[str, object]], low: str, high: str) -> float:
 
 
 def _rmse(found: list[dict[str, object]], key: str) -> float:
-    return float(np.sqrt(np.mean((_column(found, key) - _column(found, "truth")) ** 2))) if found else float("nan")
+    return (
+        float(np.sqrt(np.mean((_column(found, key) - _column(found, "truth")) ** 2)))
+        if found
+        else float("nan")
+    )
 
 
 def _column(found: list[dict[str, object]], key: str) -> np.ndarray:
@@ -288,8 +346,12 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Accuracy without labels: rmse and coverage.")
     parser.add_argument("what", choices=["run", "nannyml", "table", "parts"])
     parser.add_argument("--runs", type=int, default=1000)
-    parser.add_argument("--only", default="", help="sets whose name contains this, or one of these with commas")
-    parser.add_argument("--shifts", default=";".join(SHIFTS), help="which shifts, with semicolons between them")
+    parser.add_argument(
+        "--only", default="", help="sets whose name contains this, or one of these with commas"
+    )
+    parser.add_argument(
+        "--shifts", default=";".join(SHIFTS), help="which shifts, with semicolons between them"
+    )
     parser.add_argument("--out", type=Path, default=RESULTS)
     args = parser.parse_args()
     if args.what == "run":

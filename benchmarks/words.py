@@ -1,10 +1,12 @@
-"""Do the words hold? Worlds whose truth is known, many runs: how often a verdict, a gate or a finding is wrong.
+"""Do the words hold? Worlds whose truth is known, many runs: how often a verdict, a gate or a
+finding is wrong.
 
-    python -m benchmarks.words                       # goes on where it stopped; writes JSON and the table
-    python -m benchmarks.words --only baseline --runs 2000
-    python -m benchmarks.words --table               # only writes the table
+    python -m benchmarks.words                       # goes on where it stopped; writes JSON and the
+    table python -m benchmarks.words --only baseline --runs 2000 python -m benchmarks.words --table
+    # only writes the table
 
-A check draws data and says whether what howsure says of them is false. Run i of a check always draws the same data.
+A check draws data and says whether what howsure says of them is false. Run i of a check always
+draws the same data.
 """
 
 from __future__ import annotations
@@ -84,11 +86,17 @@ BY_CLASS: dict[str, tuple[Any, Callable[..., float]]] = {
     "top_5_accuracy": ("min", hs.top_k_accuracy),
     "uce": ("max", hs.uce),
 }
-FACTS = ("saturated", "thin_bins", "does_not_rank")  # findings that say what is there, whatever the claims
+FACTS = (
+    "saturated",
+    "thin_bins",
+    "does_not_rank",
+)  # findings that say what is there, whatever the claims
 
 
 class Check(NamedTuple):
-    """What is said, where, how often it may be wrong, and one draw: wrong, right, or None where nothing was said."""
+    """What is said, where, how often it may be wrong, and one draw: wrong, right, or None where
+    nothing was said.
+    """
 
     what: str
     world: str
@@ -149,18 +157,29 @@ def class_pass(source: str, n: int, limit: Limit, rng: Random) -> bool:
 
 def class_gates() -> Iterator[Check]:
     few = ((C100_ALL, 20), (C10, 60), (C10, 100))
-    for source, n in (*few, (C10, 1000), (EUROSAT, 500), (C100_ALL, 300), (C100_ALL, 2000), (MNIST, 2000)):
+    for source, n in (
+        *few,
+        (C10, 1000),
+        (EUROSAT, 500),
+        (C100_ALL, 300),
+        (C100_ALL, 2000),
+        (MNIST, 2000),
+    ):
         for name, (side, metric) in BY_CLASS.items():
             limit = Limit(name, side, metric(vectors(source)) + (1e-9 if side == "min" else -1e-9))
             what = f"a model just worse than --{side}-{name} passes"
-            yield Check(what, f"{source}, n = {n:,}", 0.025, partial(class_pass, source, n, limit), 2.0)
+            yield Check(
+                what, f"{source}, n = {n:,}", 0.025, partial(class_pass, source, n, limit), 2.0
+            )
 
 
 def just_missed(world: World) -> list[Limit]:
     """Limits that the truth misses by a hair."""
     true = world.population().ranking() | world.population().claims()
     return [
-        Limit(name, "min" if side == "min" else "max", true[name] + (1e-9 if side == "min" else -1e-9))
+        Limit(
+            name, "min" if side == "min" else "max", true[name] + (1e-9 if side == "min" else -1e-9)
+        )
         for name, side in GATED.items()
     ]
 
@@ -217,7 +236,9 @@ def together(n: int, clusters: int, alike: float, rng: Random) -> hs.Predictions
     score = honest(IN1K)().score
     size = rng.lognormal(0, 0.5, clusters)
     group = rng.choice(clusters, n, p=size / size.sum())
-    z = np.sqrt(alike) * rng.standard_normal(clusters)[group] + np.sqrt(1 - alike) * rng.standard_normal(n)
+    z = np.sqrt(alike) * rng.standard_normal(clusters)[group] + np.sqrt(
+        1 - alike
+    ) * rng.standard_normal(n)
     claim = rng.choice(score, n)
     return hs.Predictions.from_confidence(claim, ndtr(z) < claim, group=group)
 
@@ -229,7 +250,9 @@ def false_finding(draw: Callable[[Random], hs.Predictions], rng: Random) -> bool
 
 
 def worse_group(draw: Callable[[Random], hs.Predictions], rng: Random) -> bool:
-    return any(f["name"] == "worse_group" for f in findings(case_of(Summary.of(draw(rng), ["max_prob"]))))
+    return any(
+        f["name"] == "worse_group" for f in findings(case_of(Summary.of(draw(rng), ["max_prob"])))
+    )
 
 
 def surprised(draw: Callable[[Random], hs.Predictions], rng: Random) -> bool:
@@ -260,7 +283,11 @@ def checks() -> Iterator[Check]:
     for n in (1, 2, 5, 10, 50, 200, 1000, 5000):
         w = plain("", C10, n, measured_set(C10))
         yield Check(
-            "a model just below --min-accuracy passes", w.name, 0.025, partial(false_pass, w, just_missed(w)[0]), 2.0
+            "a model just below --min-accuracy passes",
+            w.name,
+            0.025,
+            partial(false_pass, w, just_missed(w)[0]),
+            2.0,
         )
     for w, first in (
         (plain("", C10, 1000, measured_set(C10)), 4),
@@ -285,19 +312,47 @@ def checks() -> Iterator[Check]:
         name = f"{source}{'' if m is measured_set else ', calibrated'}, {old:,} then {new:,}"
         yield Check("--baseline fails the same model", name, 0.05, partial(baseline, *worlds))
     for n in (200, 1000):
-        yield Check("--against fails an equally good model", f"n = {n:,}", 0.05, partial(against, n))
-    for w in [plain("", s, n, honest(s)) for s, n in ((IN1K, 300), (IN1K, 3000), (C100, 1000), (C10, 1000))]:
-        yield Check("a constant claim is called better calibrated", w.name, 0.07, partial(constant_better, w))
+        yield Check(
+            "--against fails an equally good model", f"n = {n:,}", 0.05, partial(against, n)
+        )
+    for w in [
+        plain("", s, n, honest(s))
+        for s, n in ((IN1K, 300), (IN1K, 3000), (C100, 1000), (C10, 1000))
+    ]:
+        yield Check(
+            "a constant claim is called better calibrated",
+            w.name,
+            0.07,
+            partial(constant_better, w),
+        )
     for many, size, noise in ((40, 25.0, 2.0), (40, 25.0, 0.8), (100, 20.0, 0.8), (200, 10.0, 1.0)):
         w = clustered(f"{IN1K}, noise {noise:g}", IN1K, many, size, noise)
-        for method, bound in (("fixed_sequence", None), ("fallback", None), ("fixed_sequence", "groups")):
+        for method, bound in (
+            ("fixed_sequence", None),
+            ("fallback", None),
+            ("fixed_sequence", "groups"),
+        ):
             what = f"a promise for groups is broken ({method}{', whole groups' if bound else ''})"
             yield Check(what, w.name, 0.1, partial(guarantee, w, 0.1, method, bound))
     yield from calibrated()
-    for metric in (hs.accuracy, hs.aurc, hs.e_aurc, hs.augrc, hs.auroc, hs.aupr, hs.ece, hs.correctness_nll):
+    for metric in (
+        hs.accuracy,
+        hs.aurc,
+        hs.e_aurc,
+        hs.augrc,
+        hs.auroc,
+        hs.aupr,
+        hs.ece,
+        hs.correctness_nll,
+    ):
         for n in (200, 1000):
             what = f"two equal models differ by {metric.__name__}"
-            yield Check(what, f"n = {n:,}", 0.05 if metric is not hs.ece else 0.07, partial(pair_differs, metric, n))
+            yield Check(
+                what,
+                f"n = {n:,}",
+                0.05 if metric is not hs.ece else 0.07,
+                partial(pair_differs, metric, n),
+            )
     for w in (
         plain("", C10, 1000, measured_set(C10)),
         plain("", IN1K, 500, measured_set(IN1K)),
@@ -328,20 +383,33 @@ def calibrated() -> Iterator[Check]:
         "15 clusters, n = 600": lambda rng: together(600, 15, 0.2, rng),
     }
     for name, draw in sets.items():
-        yield Check("something is found in calibrated claims", name, 0.05, partial(false_finding, draw))
+        yield Check(
+            "something is found in calibrated claims", name, 0.05, partial(false_finding, draw)
+        )
         if "clusters" in name:
-            yield Check("a group of calibrated clusters is called worse", name, 0.05, partial(worse_group, draw))
-        yield Check("calibration_test refuses true claims at 5 %", name, 0.05, partial(surprised, draw))
+            yield Check(
+                "a group of calibrated clusters is called worse",
+                name,
+                0.05,
+                partial(worse_group, draw),
+            )
+        yield Check(
+            "calibration_test refuses true claims at 5 %", name, 0.05, partial(surprised, draw)
+        )
 
 
 def key(c: Check) -> str:
-    return "_".join("".join(x if x.isalnum() or x == "." else " " for x in f"{c.what} {c.world}").split())
+    return "_".join(
+        "".join(x if x.isalnum() or x == "." else " " for x in f"{c.what} {c.world}").split()
+    )
 
 
 def run(c: Check, runs: int) -> dict[str, Any]:
     """Go on from what is stored."""
     path = RESULTS / f"{key(c)}.json"
-    done: dict[str, Any] = json.loads(path.read_text()) if path.exists() else {"runs": 0, "said": 0, "wrong": 0}
+    done: dict[str, Any] = (
+        json.loads(path.read_text()) if path.exists() else {"runs": 0, "said": 0, "wrong": 0}
+    )
     for i in range(done["runs"], round(runs * c.share)):
         found = c.wrong(np.random.default_rng([*key(c).encode(), i]))
         done["runs"], done["said"] = i + 1, done["said"] + (found is not None)
@@ -353,7 +421,11 @@ def run(c: Check, runs: int) -> dict[str, Any]:
 
 
 def stored() -> list[tuple[Check, dict[str, Any]]]:
-    return [(c, json.loads(f.read_text())) for c in checks() if (f := RESULTS / f"{key(c)}.json").exists()]
+    return [
+        (c, json.loads(f.read_text()))
+        for c in checks()
+        if (f := RESULTS / f"{key(c)}.json").exists()
+    ]
 
 
 def beyond(c: Check, done: dict[str, Any]) -> bool:
@@ -367,7 +439,9 @@ def table() -> str:
     for c, done in stored():
         share = 100 * done["wrong"] / max(1, done["runs"])
         mark = " **above**" if beyond(c, done) else ""
-        lines.append(f"| {c.what} | {c.world} | {done['runs']:,} | {share:.1f} %{mark} | {100 * c.allowed:g} % |")
+        lines.append(
+            f"| {c.what} | {c.world} | {done['runs']:,} | {share:.1f} %{mark} | {100 * c.allowed:g} % |"
+        )
     return "\n".join(lines) + "\n"
 
 
@@ -377,29 +451,45 @@ def summary() -> str:
         found.setdefault(c.what, []).append((c, done))
     runs = sum(done["runs"] for _, done in stored())
     lines = [f"{len(stored())} checks, {runs:,} runs in all, {time.strftime('%Y-%m-%d')}.", ""]
-    lines += ["| what | worlds | runs each | wrong at most | where | allowed |", "|---|---:|---:|---:|---|---:|"]
+    lines += [
+        "| what | worlds | runs each | wrong at most | where | allowed |",
+        "|---|---:|---:|---:|---|---:|",
+    ]
     for what, of in found.items():
         c, done = max(of, key=lambda pair: pair[1]["wrong"] / max(1, pair[1]["runs"]))
-        cells = [str(len(of)), f"{min(d['runs'] for _, d in of):,}", f"{100 * done['wrong'] / done['runs']:.1f} %"]
-        lines.append(f"| {what} | " + " | ".join([*cells, c.world, f"{100 * c.allowed:g} %"]) + " |")
+        cells = [
+            str(len(of)),
+            f"{min(d['runs'] for _, d in of):,}",
+            f"{100 * done['wrong'] / done['runs']:.1f} %",
+        ]
+        lines.append(
+            f"| {what} | " + " | ".join([*cells, c.world, f"{100 * c.allowed:g} %"]) + " |"
+        )
     return "\n".join(lines) + "\n"
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--only", default="", help="only those whose name contains this")
     parser.add_argument("--runs", type=int, default=1000)
     parser.add_argument("--table", action="store_true", help="only write the table")
     chosen = parser.parse_args()
     if not DATA.exists():
-        parser.error(f"the real predictions are not at {DATA}; set HOWSURE_SHARED to the folder that holds data/")
+        parser.error(
+            f"the real predictions are not at {DATA}; set HOWSURE_SHARED to the folder that holds data/"
+        )
     for c in () if chosen.table else checks():
         if chosen.only in f"{c.what} {c.world}":
             start = time.monotonic()
             done = run(c, chosen.runs)
             mark = "ABOVE" if beyond(c, done) else ""
             took = time.monotonic() - start
-            print(f"{c.what} | {c.world} | {done['wrong']} of {done['runs']} {mark} {took:.0f} s", flush=True)
+            print(
+                f"{c.what} | {c.world} | {done['wrong']} of {done['runs']} {mark} {took:.0f} s",
+                flush=True,
+            )
     TABLE.write_text(table())
     text = PAGE.read_text()
     start, end = (text.index(mark) for mark in MARKS)

@@ -22,11 +22,15 @@ def usual(n: int) -> Outcome:
 
 
 def large(n: int) -> Outcome:
-    """The usual workload in parts of PART with seeds of their own, so that no more than a part is ever in float64."""
+    """The usual workload in parts of PART with seeds of their own, so that no more than a part is
+    ever in float64.
+    """
     score, correct = np.empty(n, dtype=np.float32), np.empty(n, dtype=np.bool_)
     for seed, start in enumerate(range(0, n, PART)):
         size = min(PART, n - start)
-        score[start : start + size], correct[start : start + size] = _drawn(size, mean=3.0, spread=2.5, seed=seed)
+        score[start : start + size], correct[start : start + size] = _drawn(
+            size, mean=3.0, spread=2.5, seed=seed
+        )
     return Outcome(score, correct)
 
 

@@ -1,7 +1,7 @@
 """Populations whose true values are known, and samples from them: what `benchmarks.coverage` draws.
 
-Real predictions (of the shared folder, where it exists) are resampled as populations: the set is the world, its numbers
-are the truth, and a sample of n answers is drawn from it with replacement.
+Real predictions (of the shared folder, where it exists) are resampled as populations: the set is
+the world, its numbers are the truth, and a sample of n answers is drawn from it with replacement.
 """
 
 from __future__ import annotations
@@ -27,7 +27,9 @@ VERBAL = np.array([0.5, 0.6, 0.7, 0.8, 0.85, 0.9, 0.95, 1.0])  # what language m
 
 @dataclass(frozen=True, eq=False)
 class Population:
-    """Scores, and how often the answer with this score is right: 0 or 1 for real answers, the claim for honest ones."""
+    """Scores, and how often the answer with this score is right: 0 or 1 for real answers, the claim
+    for honest ones.
+    """
 
     score: Floats
     right: Floats
@@ -49,11 +51,17 @@ class Population:
         r, _ = self.ranks
         e = r.k / r.n
         rise = np.log(np.where(r.before > 0, r.after / np.where(r.before > 0, r.before, 1), 1.0))
-        aurc = float(np.dot(r.wrong, 1 + np.log(r.n / r.after) - r.before * rise / (r.after - r.before)) / r.n)
+        aurc = float(
+            np.dot(r.wrong, 1 + np.log(r.n / r.after) - r.before * rise / (r.after - r.before))
+            / r.n
+        )
         missed, _, _ = influence.placements(r)
         _, share, wrong = self.columns
         inside = wrong / share
-        good = np.flatnonzero(wrong <= 0.01 * share + 1e-12), np.flatnonzero(wrong <= 0.05 * share + 1e-12)
+        good = (
+            np.flatnonzero(wrong <= 0.01 * share + 1e-12),
+            np.flatnonzero(wrong <= 0.05 * share + 1e-12),
+        )
         return {
             "accuracy": 1 - e,
             "aurc": aurc,
@@ -84,7 +92,9 @@ class Population:
         with np.errstate(divide="ignore", invalid="ignore"):
             nll = np.where(self.right > 0, -self.right * np.log(p), 0.0)
             nll = nll + np.where(self.right < 1, -(1 - self.right) * np.log1p(-p), 0.0)
-        by_bin = np.bincount(np.minimum(np.ceil(self.score * 15 - 1e-12).astype(int), 15), gap) / len(gap)
+        by_bin = np.bincount(
+            np.minimum(np.ceil(self.score * 15 - 1e-12).astype(int), 15), gap
+        ) / len(gap)
         square = self.right * (1 - self.score) ** 2 + (1 - self.right) * self.score**2
         return {
             "ece": float(np.abs(by_bin).sum()),
@@ -99,7 +109,9 @@ class Population:
     def _upto(self) -> tuple[Floats, Floats]:
         """Scores ascending, and the gaps summed before each."""
         order = np.argsort(self.score, kind="stable")
-        return self.score[order], np.concatenate(([0.0], np.cumsum((self.score - self.right)[order])))
+        return self.score[order], np.concatenate(
+            ([0.0], np.cumsum((self.score - self.right)[order]))
+        )
 
     def gaps_in(self, low: Floats) -> tuple[Floats, Floats]:
         """Shares and summed gaps of the bins that begin at these scores, ascending."""
@@ -124,19 +136,30 @@ class World:
     @property
     def key(self) -> str:
         """Its file name."""
-        return "_".join("".join(c if c.isalnum() or c == "." else " " for c in f"{self.kind} {self.name}").split())
+        return "_".join(
+            "".join(
+                c if c.isalnum() or c == "." else " " for c in f"{self.kind} {self.name}"
+            ).split()
+        )
 
 
 @cache
 def real(name: str) -> tuple[Floats, NDArray[np.bool_]]:
     """Confidence and right or wrong of a real set, validation and test together."""
     with np.load(DATA / f"{name}.npz") as f:
-        parts = [_top({k: f[k] for k in f.files if k.startswith(split)}, split) for split in ("val", "test")]
-    score, right = (np.concatenate(column) for column in zip(*(p for p in parts if p is not None), strict=True))
+        parts = [
+            _top({k: f[k] for k in f.files if k.startswith(split)}, split)
+            for split in ("val", "test")
+        ]
+    score, right = (
+        np.concatenate(column) for column in zip(*(p for p in parts if p is not None), strict=True)
+    )
     return np.clip(score, 1e-9, 1 - 1e-9), right
 
 
-def _top(columns: dict[str, NDArray[np.float64]], split: str) -> tuple[Floats, NDArray[np.bool_]] | None:
+def _top(
+    columns: dict[str, NDArray[np.float64]], split: str
+) -> tuple[Floats, NDArray[np.bool_]] | None:
     if f"{split}_conf" in columns:
         return columns[f"{split}_conf"].astype(float), columns[f"{split}_correct"].astype(bool)
     for kind in ("logits", "probs"):
@@ -150,16 +173,23 @@ def _top(columns: dict[str, NDArray[np.float64]], split: str) -> tuple[Floats, N
 
 @cache
 def vectors(name: str) -> hs.Predictions:
-    """All classes of a real set, validation and test together: a population whose numbers are the truth."""
+    """All classes of a real set, validation and test together: a population whose numbers are the
+    truth.
+    """
     with np.load(DATA / f"{name}.npz") as f:
         kind = "logits" if "test_logits" in f.files else "probs"
-        values, labels = (np.concatenate([f[f"{split}_{c}"] for split in ("val", "test")]) for c in (kind, "labels"))
+        values, labels = (
+            np.concatenate([f[f"{split}_{c}"] for split in ("val", "test")])
+            for c in (kind, "labels")
+        )
     if kind == "logits":
         return hs.Predictions.from_logits(values.astype(np.float64), labels)
     return hs.Predictions.from_probs(values.astype(np.float64), labels, renormalise=True)
 
 
-def plain(kind: str, name: str, n: int, make: Callable[[], Population], *, claims: bool = True) -> World:
+def plain(
+    kind: str, name: str, n: int, make: Callable[[], Population], *, claims: bool = True
+) -> World:
     """n independent answers; outcomes are drawn where the population gives them a probability."""
 
     def draw(rng: Random) -> hs.Outcomes:
@@ -171,7 +201,9 @@ def plain(kind: str, name: str, n: int, make: Callable[[], Population], *, claim
 
 
 def clustered(name: str, source: str, many: int, size: float, noise: float = 2.0) -> World:
-    """Whole clusters of unequal size, whose answers are easy or hard together; the less noise, the more so."""
+    """Whole clusters of unequal size, whose answers are easy or hard together; the less noise, the
+    more so.
+    """
 
     @cache
     def pool() -> tuple[Population, list[NDArray[np.int64]]]:
@@ -198,7 +230,9 @@ def weighted(name: str, source: str, n: int, strength: float) -> World:
     def chances() -> tuple[Population, Floats]:
         score, right = real(source)
         rng = np.random.default_rng(2)
-        tilt = np.exp(strength * ((score - score.mean()) / score.std() * 0.5 + rng.normal(0, 0.7, len(score))))
+        tilt = np.exp(
+            strength * ((score - score.mean()) / score.std() * 0.5 + rng.normal(0, 0.7, len(score)))
+        )
         return Population(score, right * 1.0), tilt / tilt.sum()
 
     def draw(rng: Random) -> hs.Outcomes:
@@ -209,7 +243,9 @@ def weighted(name: str, source: str, n: int, strength: float) -> World:
     return World("weights", f"{name}, n = {n:,}", lambda: chances()[0], draw)
 
 
-def measured_set(source: str, change: Callable[[Floats, Random], Floats] | None = None) -> Callable[[], Population]:
+def measured_set(
+    source: str, change: Callable[[Floats, Random], Floats] | None = None
+) -> Callable[[], Population]:
     @cache
     def make() -> Population:
         score, right = real(source)
@@ -226,7 +262,9 @@ def with_errors(source: str, share: float) -> Callable[[], Population]:
     def make() -> Population:
         score, right = real(source)
         wrong = np.flatnonzero(~right)
-        keep = np.random.default_rng(4).choice(wrong, max(1, round(share * right.sum())), replace=False)
+        keep = np.random.default_rng(4).choice(
+            wrong, max(1, round(share * right.sum())), replace=False
+        )
         rows = np.concatenate((np.flatnonzero(right), keep))
         return Population(score[rows], right[rows] * 1.0)
 
@@ -271,7 +309,12 @@ def shuffled(score: Floats, rng: Random) -> Floats:
     return rng.permutation(score)
 
 
-IN1K, C100, C10, MNIST = "in1k_timm_efficientnet_b3a", "nn_resnet110_c100_top", "nn_resnet110_c10", "cleanlab_mnist"
+IN1K, C100, C10, MNIST = (
+    "in1k_timm_efficientnet_b3a",
+    "nn_resnet110_c100_top",
+    "nn_resnet110_c10",
+    "cleanlab_mnist",
+)
 MMLU, EUROSAT, C100_ALL = "llm_mmlu_gpt_35_turbo", "eurosat_rgb", "netcal_densenet_bc_100_c100"
 
 

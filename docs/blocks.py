@@ -4,8 +4,9 @@
     ```sh                commands, up to the first that fails; `howsure` is this package. Kept as a file where it
                          begins with #! and its second line names one
     ```sh elsewhere      commands that need what is not here: a download, a cluster. Not run
-    <!-- python … -->    the same as the first, out of the reader's sight: the files that the next block speaks of
-    <!-- needs a b -->   packages without which the section is left out, or the page, if it stands before all sections
+    <!-- python … -->    the same as the first, out of the reader's sight: the files that the next
+    block speaks of <!-- needs a b -->   packages without which the section is left out, or the
+    page, if it stands before all sections
 
 Names live as long as the page. Other blocks hold no code.
 """
@@ -26,7 +27,9 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-PAGES = sorted([ROOT / "README.md", *(p for p in ROOT.glob("docs/**/*.md") if "_build" not in p.parts)])
+PAGES = sorted(
+    [ROOT / "README.md", *(p for p in ROOT.glob("docs/**/*.md") if "_build" not in p.parts)]
+)
 EXACT = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 PART = re.compile(
     r"^```(?P<kind>[^\n`]*)\n(?P<shown>.*?)^```$|^<!-- python\n(?P<hidden>.*?)^-->$|^<!-- needs (?P<needs>[^\n]*) -->$"
@@ -88,8 +91,14 @@ def run(page: Path, folder: Path) -> Ran:
 
 def strangers(page: Path) -> list[str]:
     """Blocks that hold sessions or commands and are of no kind that is run."""
-    blocks = [b for b in parts(page.read_text(encoding="utf-8")) if b.kind not in (*RUNS, "sh elsewhere", "needs")]
-    return [f"{page.name}:{b.line}" for b in blocks if b.kind != "section" and COMMAND.search(b.body)]
+    blocks = [
+        b
+        for b in parts(page.read_text(encoding="utf-8"))
+        if b.kind not in (*RUNS, "sh elsewhere", "needs")
+    ]
+    return [
+        f"{page.name}:{b.line}" for b in blocks if b.kind != "section" and COMMAND.search(b.body)
+    ]
 
 
 def _install(folder: Path) -> None:
@@ -110,7 +119,9 @@ def _python(block: Block, names: dict[str, Any], where: str) -> str:
     told: list[str] = []
     test = doctest.DocTestParser().get_doctest(block.body, {}, where, where, block.line)
     test.globs = names
-    doctest.DocTestRunner(optionflags=EXACT, verbose=False).run(test, out=told.append, clear_globs=False)
+    doctest.DocTestRunner(optionflags=EXACT, verbose=False).run(
+        test, out=told.append, clear_globs=False
+    )
     return "".join(told)
 
 
@@ -122,10 +133,16 @@ def _sh(block: Block, _names: dict[str, Any], where: str) -> str:
     else:
         command = ["sh", "-e", "-c", block.body]
     here = f"{Path.cwd() / 'bin'}{os.pathsep}{os.environ['PATH']}"
-    sources = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]).rstrip(os.pathsep)
+    sources = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")]).rstrip(
+        os.pathsep
+    )
     env = {**os.environ, "PATH": here, "PYTHONPATH": sources}
     done = subprocess.run(command, env=env, capture_output=True, text=True, errors="replace")
-    return f"{where}: exit code {done.returncode}\n{done.stdout}{done.stderr}" if done.returncode else ""
+    return (
+        f"{where}: exit code {done.returncode}\n{done.stdout}{done.stderr}"
+        if done.returncode
+        else ""
+    )
 
 
 RUNS = {"python": _python, "sh": _sh}

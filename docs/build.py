@@ -1,8 +1,8 @@
 """Build the site from nothing: run its code, make its pages, check its links.
 
-`python -m docs.build [--pyodide FOLDER]` writes docs/_build/site. Whatever is wrong ends it: an example that prints
-something else than its page says, a warning of Sphinx, a link or an anchor that leads nowhere, a public name or an
-error that has no place.
+`python -m docs.build [--pyodide FOLDER]` writes docs/_build/site. Whatever is wrong ends it: an
+example that prints something else than its page says, a warning of Sphinx, a link or an anchor that
+leads nowhere, a public name or an error that has no place.
 """
 
 from __future__ import annotations
@@ -75,7 +75,9 @@ def assemble() -> None:
     how_to = sorted(p.stem for p in DOCS.glob("*.md") if p.stem not in PLACED)
     index = (DOCS / "index.md").read_text(encoding="utf-8").replace("HOWTO", "\n".join(how_to))
     (SOURCE / "index.md").write_text(index, encoding="utf-8")
-    (SOURCE / "changelog.md").write_text((ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), encoding="utf-8")
+    (SOURCE / "changelog.md").write_text(
+        (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), encoding="utf-8"
+    )
     (SOURCE / "gallery.md").write_text(gallery(), encoding="utf-8")
     (SOURCE / "errors.md").write_text(errors(), encoding="utf-8")
     api()
@@ -84,10 +86,16 @@ def assemble() -> None:
 
 
 def _local(text: str) -> str:
-    """Links out of docs/ point to files of the repository, which the site does not hold: they become plain code."""
+    """Links out of docs/ point to files of the repository, which the site does not hold: they
+    become plain code.
+    """
     text = re.sub(r"\]\(gallery/\w+\.py\)", "](gallery.md)", text)
-    text = re.sub(r"\[(\w+\.md)\]\(\1\)", r"[](\1)", text)  # a page is called by its title, not by its file
-    text = re.sub(r"(?m)\n\n```$", "\n```", text)  # sessions end with an empty line, which nobody needs to see
+    text = re.sub(
+        r"\[(\w+\.md)\]\(\1\)", r"[](\1)", text
+    )  # a page is called by its title, not by its file
+    text = re.sub(
+        r"(?m)\n\n```$", "\n```", text
+    )  # sessions end with an empty line, which nobody needs to see
     return re.sub(r"\[([^\]]*)\]\((?:\.\./)+([^)]*)\)", r"`\2`", text)
 
 
@@ -99,9 +107,17 @@ def run_pages() -> None:
             ran = blocks.run(page, Path(folder))
         if ran.blocks or ran.left_out:
             print(
-                "; ".join([f"{page.name}: {ran.blocks} blocks", *(f"left to make test-all: {x}" for x in ran.left_out)])
+                "; ".join(
+                    [
+                        f"{page.name}: {ran.blocks} blocks",
+                        *(f"left to make test-all: {x}" for x in ran.left_out),
+                    ]
+                )
             )
-        wrong += [*ran.faults, *(f"{where}: commands of a kind that is not run" for where in blocks.strangers(page))]
+        wrong += [
+            *ran.faults,
+            *(f"{where}: commands of a kind that is not run" for where in blocks.strangers(page)),
+        ]
     fail(wrong, "blocks that do not do what their page says")
 
 
@@ -125,7 +141,11 @@ def gallery() -> str:
         drawn = SOURCE / "drawn" / f"{script.stem}.svg"
         before, sys.argv = sys.argv, [script.name, str(drawn)]
         try:
-            with tempfile.TemporaryDirectory() as folder, contextlib.chdir(folder), contextlib.redirect_stdout(out):
+            with (
+                tempfile.TemporaryDirectory() as folder,
+                contextlib.chdir(folder),
+                contextlib.redirect_stdout(out),
+            ):
                 runpy.run_path(str(script), run_name="__main__")
         except Exception as e:
             wrong.append(f"{script.name}: {type(e).__name__}: {e}")
@@ -134,7 +154,9 @@ def gallery() -> str:
         rest = re.sub(r"(?m)^    python .*\n", "", rest).strip()
         kind = "{code-block} python\n:class: here\n" if runs_here(code) else "python"
         titles[script.stem] = title.rstrip(".")
-        parts.append(f"(example-{script.stem})=\n## {titles[script.stem]}\n\n{rest}\n\n```{kind}\n{body}\n```\n")
+        parts.append(
+            f"(example-{script.stem})=\n## {titles[script.stem]}\n\n{rest}\n\n```{kind}\n{body}\n```\n"
+        )
         if text := out.getvalue().rstrip():
             parts.append(f"```{{code-block}} text\n:class: output\n\n{text}\n```\n")
         if drawn.exists():
@@ -148,13 +170,19 @@ def gallery() -> str:
 
 
 def runs_here(code: str) -> bool:
-    """Whether an example can be run on its page: it draws nothing and imports nothing that is not there."""
+    """Whether an example can be run on its page: it draws nothing and imports nothing that is not
+    there.
+    """
     imported = re.findall(r"(?m)^(?:import|from) (\w+)", code)
-    return "sys.argv" not in code and {"howsure", "numpy", *sys.stdlib_module_names}.issuperset(imported)
+    return "sys.argv" not in code and {"howsure", "numpy", *sys.stdlib_module_names}.issuperset(
+        imported
+    )
 
 
 def errors() -> str:
-    """Every refusal of the package with an anchor of its own, read from the source: none can be forgotten."""
+    """Every refusal of the package with an anchor of its own, read from the source: none can be
+    forgotten.
+    """
     parts = [
         "# Errors\n\nEvery way in which howsure refuses; … is what is filled in. On the command line: exit code 2.\n"
     ]
@@ -166,9 +194,15 @@ def errors() -> str:
             parts.append(f"## howsure/{path.relative_to(source)}\n")
         for text in found:
             name = re.sub(r"[^a-z0-9]+", "-", text.lower()).strip("-")[:60].strip("-")
-            anchor = next(a for a in (f"{name}{'-' + str(i) if i else ''}" for i in range(1000)) if a not in seen)
+            anchor = next(
+                a
+                for a in (f"{name}{'-' + str(i) if i else ''}" for i in range(1000))
+                if a not in seen
+            )
             seen.add(anchor)
-            parts.append(f'<p id="error-{anchor}"><a href="#error-{anchor}">¶</a> <code>{_escaped(text)}</code></p>\n')
+            parts.append(
+                f'<p id="error-{anchor}"><a href="#error-{anchor}">¶</a> <code>{_escaped(text)}</code></p>\n'
+            )
     print(f"errors: {len(seen)}, each with an anchor")
     return "\n".join(parts)
 
@@ -179,8 +213,14 @@ def _escaped(text: str) -> str:
 
 def _refusals(tree: ast.AST) -> Iterator[str]:
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and getattr(node.func, "id", getattr(node.func, "attr", "")) == "InputError":
-            values = [*node.args[:1], *(k.value for k in node.keywords if k.arg in ("got", "need", "hint"))]
+        if (
+            isinstance(node, ast.Call)
+            and getattr(node.func, "id", getattr(node.func, "attr", "")) == "InputError"
+        ):
+            values = [
+                *node.args[:1],
+                *(k.value for k in node.keywords if k.arg in ("got", "need", "hint")),
+            ]
             words = [_template(value) for value in values]
             if text := " · ".join(word for word in words if word.strip("… ")):
                 yield text
@@ -225,15 +265,38 @@ def _api(folder: Path) -> None:
 def _api_page(page: str, names: list[str], pages: dict[str, list[str]]) -> str:
     module = importlib.import_module(page)
     words = (inspect.getdoc(module) or "").partition("\n")[0]
-    lines = [page, "=" * len(page), "", words, "", f".. py:module:: {page}", "", *_overview(module, names)]
+    lines = [
+        page,
+        "=" * len(page),
+        "",
+        words,
+        "",
+        f".. py:module:: {page}",
+        "",
+        *_overview(module, names),
+    ]
     for name in names:
         value = getattr(module, name)
-        kind = "autoclass" if inspect.isclass(value) else "autofunction" if callable(value) else "autodata"
-        lines += [f".. {kind}:: {page}.{name}", *(["   :members:"] if kind == "autoclass" else []), ""]
-    also = [n for n in getattr(module, "__all__", []) if page != "howsure" and n in pages["howsure"]]
+        kind = (
+            "autoclass"
+            if inspect.isclass(value)
+            else "autofunction"
+            if callable(value)
+            else "autodata"
+        )
+        lines += [
+            f".. {kind}:: {page}.{name}",
+            *(["   :members:"] if kind == "autoclass" else []),
+            "",
+        ]
+    also = [
+        n for n in getattr(module, "__all__", []) if page != "howsure" and n in pages["howsure"]
+    ]
     if also:
         lines += [
-            "Also here, described under ``howsure``: " + ", ".join(f":py:obj:`howsure.{n}`" for n in also) + ".",
+            "Also here, described under ``howsure``: "
+            + ", ".join(f":py:obj:`howsure.{n}`" for n in also)
+            + ".",
             "",
         ]
     return "\n".join(lines)
@@ -244,7 +307,11 @@ def _overview(module: ModuleType, names: list[str]) -> list[str]:
     lines = [".. list-table::", "   :class: overview", ""]
     for name in names:
         value = getattr(module, name)
-        words = (inspect.getdoc(value) or "").partition("\n\n")[0].replace("\n", " ") if callable(value) else ""
+        words = (
+            (inspect.getdoc(value) or "").partition("\n\n")[0].replace("\n", " ")
+            if callable(value)
+            else ""
+        )
         words = re.sub(":+$", ".", words)  # a formula or a list follows there, not here
         lines += [f"   * - :py:obj:`{name} <{module.__name__}.{name}>`", f"     - {words}"]
     return [*lines, ""] if names else []
@@ -266,14 +333,21 @@ class _Page(HTMLParser):
                 self.ids.add(value)
             if key in ("href", "src") and value:
                 self.links.append(value)
-            if value and (key == "src" or (key == "href" and tag == "link" and dict(attrs).get("rel") == "stylesheet")):
+            if value and (
+                key == "src"
+                or (key == "href" and tag == "link" and dict(attrs).get("rel") == "stylesheet")
+            ):
                 self.loads.add(value)
 
 
 def check_links() -> None:
-    """Every internal link leads to a file, and every anchor to a place in it; nothing is loaded from elsewhere."""
+    """Every internal link leads to a file, and every anchor to a place in it; nothing is loaded
+    from elsewhere.
+    """
     pages = {
-        p: _Page(p.read_text(encoding="utf-8")) for p in SITE.rglob("*.html") if "app" not in p.relative_to(SITE).parts
+        p: _Page(p.read_text(encoding="utf-8"))
+        for p in SITE.rglob("*.html")
+        if "app" not in p.relative_to(SITE).parts
     }
     wrong: list[str] = []
     count = 0
@@ -289,15 +363,32 @@ def check_links() -> None:
             target = target / "index.html" if target.is_dir() else target
             if not target.is_file():
                 wrong.append(f"{page.relative_to(SITE)}: {link} leads nowhere")
-            elif parts.fragment and target in pages and unquote(parts.fragment) not in pages[target].ids:
+            elif (
+                parts.fragment
+                and target in pages
+                and unquote(parts.fragment) not in pages[target].ids
+            ):
                 wrong.append(f"{page.relative_to(SITE)}: {link} has no such anchor")
     fail(wrong, "links")
     print(f"links: {count} internal links of {len(pages)} pages, all lead somewhere")
 
 
 def sphinx() -> None:
-    command = [sys.executable, "-m", "sphinx", "-q", "-W", "--keep-going", "-b", "html", str(SOURCE), str(SITE)]
-    if subprocess.run(command, env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}).returncode:
+    command = [
+        sys.executable,
+        "-m",
+        "sphinx",
+        "-q",
+        "-W",
+        "--keep-going",
+        "-b",
+        "html",
+        str(SOURCE),
+        str(SITE),
+    ]
+    if subprocess.run(
+        command, env={**os.environ, "PYTHONPATH": f"{ROOT / 'src'}{os.pathsep}{ROOT}"}
+    ).returncode:
         raise SystemExit("sphinx warns; warnings are errors")
 
 

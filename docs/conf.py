@@ -1,4 +1,6 @@
-"""Sphinx: the Markdown of this folder, the docstrings of the package, and nothing that is written twice."""
+"""Sphinx: the Markdown of this folder, the docstrings of the package, and nothing that is written
+twice.
+"""
 
 from docutils import nodes
 from latex2mathml.converter import convert
@@ -6,7 +8,11 @@ from latex2mathml.converter import convert
 from docs.adapters import LACKING
 from howsure._core.version import __version__
 
-project, author, copyright = "howsure", "The howsure maintainers", "The howsure maintainers, Apache-2.0"
+project, author, copyright = (
+    "howsure",
+    "The howsure maintainers",
+    "The howsure maintainers, Apache-2.0",
+)
 version = release = __version__
 extensions = ["myst_parser", "sphinx.ext.autodoc"]
 html_theme = "furo"
@@ -27,7 +33,8 @@ autodoc_typehints = "none"
 add_module_names = False
 
 
-# Formulas become MathML when the site is built: browsers show it themselves, and nothing is loaded from elsewhere.
+# Formulas become MathML when the site is built: browsers show it themselves, and nothing is loaded
+# from elsewhere.
 def _inline(self, node):
     self.body.append(convert(node.astext()))
     raise nodes.SkipNode
@@ -39,15 +46,23 @@ def _block(self, node):
 
 
 def _said_nothing(*given):
-    """A field of a named tuple whose only words are Python's own says nothing; requests are scikit-learn's."""
+    """A field of a named tuple whose only words are Python's own says nothing; requests are
+    scikit-learn's.
+    """
     if given[2].startswith("set_") and given[2].endswith("_request"):
         return True
-    return True if (getattr(given[3], "__doc__", None) or "").startswith("Alias for field number") else None
+    return (
+        True
+        if (getattr(given[3], "__doc__", None) or "").startswith("Alias for field number")
+        else None
+    )
 
 
 def setup(app):
     app.connect("autodoc-skip-member", _said_nothing)
-    app.add_html_math_renderer("mathml", inline_renderers=(_inline, None), block_renderers=(_block, None))
+    app.add_html_math_renderer(
+        "mathml", inline_renderers=(_inline, None), block_renderers=(_block, None)
+    )
 
 
 html_math_renderer = "mathml"

@@ -1,8 +1,10 @@
-"""Six pages of real data and their pictures: `python -m docs.shots --pages FOLDER [--to docs/screenshots]`.
+"""Six pages of real data and their pictures: `python -m docs.shots --pages FOLDER [--to
+docs/screenshots]`.
 
-Evaluate, two classes, calibration, comparison, monitoring and segmentation are written to FOLDER by the commands that
-users type. With `--to`, Chromium takes each light, dark, on a phone (390 px) and on paper. The data are those of
-HOWSURE_SHARED (`../shared`), which are not ours to pass on, and networks of `studies/predictions`.
+Evaluate, two classes, calibration, comparison, monitoring and segmentation are written to FOLDER by
+the commands that users type. With `--to`, Chromium takes each light, dark, on a phone (390 px) and
+on paper. The data are those of HOWSURE_SHARED (`../shared`), which are not ours to pass on, and
+networks of `studies/predictions`.
 """
 
 from __future__ import annotations
@@ -51,7 +53,9 @@ SHOTS = {
 def inputs() -> None:
     """Real files under short names, in the folder where the commands run."""
     with np.load(SHARED / "data" / "eurosat_rgb.npz", allow_pickle=False) as f:
-        np.savez("satellite.npz", class_names=SATELLITE.split(","), **{name: f[name] for name in f.files})
+        np.savez(
+            "satellite.npz", class_names=SATELLITE.split(","), **{name: f[name] for name in f.files}
+        )
     with np.load(SHARED / "data" / "seg_unet_membrane.npz", allow_pickle=False) as f:
         np.save("slices.npy", f["test_images"])
         arrays = {name: f[f"test_{name}"] for name in ("logits", "labels", "image_ids")}
@@ -67,7 +71,16 @@ def inputs() -> None:
 def commands() -> dict[str, list[str]]:
     """What is typed for each page."""
     risk = ["--name", "probs=cancerpredmarker", "--name", "labels=cancer"]
-    loans = ["--name", "probs=y_pred_proba", "--name", "labels=repaid", "--name", "ids=id", "--chunk", "5000"]
+    loans = [
+        "--name",
+        "probs=y_pred_proba",
+        "--name",
+        "labels=repaid",
+        "--name",
+        "ids=id",
+        "--chunk",
+        "5000",
+    ]
     costs = [word for name, (_, cost) in NETWORKS.items() for word in ("--cost", f"{name}={cost}")]
     files = [f"{name}.npz" for name in NETWORKS]
     return {
@@ -104,7 +117,13 @@ def chromium() -> Iterator[object]:
 
     options = webdriver.ChromeOptions()
     options.binary_location = shutil.which("chromium")
-    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--force-color-profile=srgb"):
+    for flag in (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--hide-scrollbars",
+        "--force-color-profile=srgb",
+    ):
         options.add_argument(flag)
     with webdriver.Chrome(options=options, service=Service(shutil.which("chromedriver"))) as driver:
         yield driver
@@ -120,7 +139,13 @@ def shot(driver, page: Path, kind: str, *, whole: bool = False) -> bytes:
     driver.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
     driver.get(page.as_uri())
     tall = driver.execute_script("return document.documentElement.scrollHeight")
-    clip = {"x": 0, "y": 0, "width": width, "height": tall if whole else min(height, tall), "scale": 1}
+    clip = {
+        "x": 0,
+        "y": 0,
+        "width": width,
+        "height": tall if whole else min(height, tall),
+        "scale": 1,
+    }
     asked = {"format": "png", "captureBeyondViewport": True, "clip": clip}
     return base64.b64decode(driver.execute_cdp_cmd("Page.captureScreenshot", asked)["data"])
 
@@ -134,7 +159,10 @@ def compressed(png: bytes, width: int) -> bytes:
     if width == PAPER:
         made = ImageOps.expand(made, MARGIN, "white")
     few = [made.quantize(256, method=how, kmeans=3, dither=Image.Dither.NONE) for how in (0, 1)]
-    error = [np.square(np.asarray(one.convert("RGB"), float) - np.asarray(made, float)).mean() for one in few]
+    error = [
+        np.square(np.asarray(one.convert("RGB"), float) - np.asarray(made, float)).mean()
+        for one in few
+    ]
     out = io.BytesIO()
     few[int(np.argmin(error))].save(out, "png", optimize=True)
     return out.getvalue()
@@ -154,7 +182,9 @@ if __name__ == "__main__":
     asked = argparse.ArgumentParser(description=__doc__)
     asked.add_argument("--pages", type=Path, required=True, help="where the pages are written")
     asked.add_argument("--to", type=Path, help="where pictures of them are written")
-    asked.add_argument("--whole", action="store_true", help="whole pages, not compressed, to look at")
+    asked.add_argument(
+        "--whole", action="store_true", help="whole pages, not compressed, to look at"
+    )
     asked.add_argument("--keep", action="store_true", help="take the pages that are there already")
     given = asked.parse_args()
     if not given.keep:

@@ -1,8 +1,9 @@
-"""Pictures of the built site: `python -m docs.shots_site --to FOLDER [--site SITE] [--keep docs/screenshots]`.
+"""Pictures of the built site: `python -m docs.shots_site --to FOLDER [--site SITE] [--keep
+docs/screenshots]`.
 
-The landing page, the API, the gallery, and the page that evaluates files before a file, with one and with its report,
-each in a wide window and on a phone, light and dark. `--keep` writes those that the documentation shows,
-made small. The file is one of HOWSURE_SHARED (`../shared`).
+The landing page, the API, the gallery, and the page that evaluates files before a file, with one
+and with its report, each in a wide window and on a phone, light and dark. `--keep` writes those
+that the documentation shows, made small. The file is one of HOWSURE_SHARED (`../shared`).
 """
 
 from __future__ import annotations
@@ -44,14 +45,18 @@ class _Quiet(http.server.SimpleHTTPRequestHandler):
 @contextlib.contextmanager
 def served(folder: Path) -> Iterator[str]:
     """The address of a server for a folder."""
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Quiet, directory=str(folder)))
+    server = http.server.ThreadingHTTPServer(
+        ("127.0.0.1", 0), functools.partial(_Quiet, directory=str(folder))
+    )
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield f"http://127.0.0.1:{server.server_port}/"
     server.shutdown()
 
 
 def taken(driver) -> bytes:
-    return base64.b64decode(driver.execute_cdp_cmd("Page.captureScreenshot", {"format": "png"})["data"])
+    return base64.b64decode(
+        driver.execute_cdp_cmd("Page.captureScreenshot", {"format": "png"})["data"]
+    )
 
 
 def until(driver, code: str) -> None:
@@ -71,7 +76,9 @@ def app(driver, address: str) -> Iterator[tuple[str, bytes]]:
     yield "app_before", taken(driver)
     driver.find_element("id", "pick").send_keys(str(FILE))
     until(driver, "[...howsure.state.files.values()].some((f) => f.found)")
-    until(driver, "!document.getElementById('job').hidden && !document.getElementById('run').disabled")
+    until(
+        driver, "!document.getElementById('job').hidden && !document.getElementById('run').disabled"
+    )
     yield "app_file", taken(driver)
     driver.execute_script("document.getElementById('run').click()")
     until(driver, "howsure.state.answer && document.querySelector('#report iframe')")
@@ -108,6 +115,8 @@ if __name__ == "__main__":
     asked = argparse.ArgumentParser(description=__doc__)
     asked.add_argument("--site", type=Path, default=SITE, help="the built site")
     asked.add_argument("--to", type=Path, required=True, help="where the pictures are written")
-    asked.add_argument("--keep", type=Path, help="where those that the documentation shows are written")
+    asked.add_argument(
+        "--keep", type=Path, help="where those that the documentation shows are written"
+    )
     given = asked.parse_args()
     shots(given.site.resolve(), given.to.resolve(), given.keep)

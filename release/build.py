@@ -1,6 +1,7 @@
 """Build the wheel and the sdist twice, compare the bytes, and check what is inside.
 
-`python -m release.build` leaves both in dist/, with a CycloneDX bill of materials of the wheel in an empty environment.
+`python -m release.build` leaves both in dist/, with a CycloneDX bill of materials of the wheel in
+an empty environment.
 """
 
 from __future__ import annotations
@@ -37,7 +38,10 @@ def run(*command: object, cwd: Path = ROOT) -> None:
 def built(folder: Path) -> dict[str, str]:
     """Wheel and sdist, made from nothing in this folder: their names and hashes."""
     run(sys.executable, "-m", "build", "--outdir", folder)
-    return {path.name: hashlib.sha256(path.read_bytes()).hexdigest() for path in sorted(folder.glob("howsure-*"))}
+    return {
+        path.name: hashlib.sha256(path.read_bytes()).hexdigest()
+        for path in sorted(folder.glob("howsure-*"))
+    }
 
 
 def reproducible() -> list[Path]:
@@ -62,7 +66,11 @@ def check_wheel(path: Path) -> None:
     if strangers := [name for name in names if not name.startswith(OURS)]:
         raise SystemExit(f"{path.name} holds {strangers}")
     source = ROOT / "src"
-    there = {str(p.relative_to(source)) for p in source.rglob("*") if p.is_file() and "__pycache__" not in p.parts}
+    there = {
+        str(p.relative_to(source))
+        for p in source.rglob("*")
+        if p.is_file() and "__pycache__" not in p.parts
+    }
     if missing := there - names:
         raise SystemExit(f"{path.name} lacks {sorted(missing)}")
     if f"\nVersion: {__version__}\n" not in text:
@@ -90,10 +98,23 @@ def bill_of_materials(wheel: Path) -> Path:
         run(python, "-m", "pip", "install", "--quiet", wheel)
         run(python, "-m", "pip", "uninstall", "--quiet", "--yes", "pip", "setuptools")
         # Twice the same bytes: no serial number and no time of making.
-        run(sys.executable, "-m", "cyclonedx_py", "environment", "--output-reproducible", "-o", out, python)
+        run(
+            sys.executable,
+            "-m",
+            "cyclonedx_py",
+            "environment",
+            "--output-reproducible",
+            "-o",
+            out,
+            python,
+        )
     found = {part["name"]: part["version"] for part in json.loads(out.read_text())["components"]}
-    print(f"{out.name}: {', '.join(f'{name} {version}' for name, version in sorted(found.items()))}")
-    if not {"howsure", "numpy", "scipy", "click", "rich", "jinja2"} <= {name.lower() for name in found}:
+    print(
+        f"{out.name}: {', '.join(f'{name} {version}' for name, version in sorted(found.items()))}"
+    )
+    if not {"howsure", "numpy", "scipy", "click", "rich", "jinja2"} <= {
+        name.lower() for name in found
+    }:
         raise SystemExit(f"{out.name} does not name every dependency")
     return out
 

@@ -1,7 +1,9 @@
-"""The changelog from its fragments: one file `changes/<topic>.md` of bullet lines for each thing that users notice.
+"""The changelog from its fragments: one file `changes/<topic>.md` of bullet lines for each thing
+that users notice.
 
-`python -m release.changes` prints the section of the next release; `--write` puts it into CHANGELOG.md, where it
-replaces an unreleased section of the same version; `--release` also dates it and removes the fragments.
+`python -m release.changes` prints the section of the next release; `--write` puts it into
+CHANGELOG.md, where it replaces an unreleased section of the same version; `--release` also dates it
+and removes the fragments.
 """
 
 from __future__ import annotations
@@ -18,18 +20,24 @@ NEXT = re.sub(r"\.?(dev|a|b|rc)\d*$", "", __version__)
 
 
 def fragments(folder: Path = ROOT / "changes") -> list[Path]:
-    """The fragments in the order of their names; every line of one is a bullet or goes on with the one above."""
+    """The fragments in the order of their names; every line of one is a bullet or goes on with the
+    one above.
+    """
     found = sorted(path for path in folder.glob("*.md") if path.name != "README.md")
     for path in found:
         for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
             if line and not line.startswith(("- ", "  ")):
-                raise SystemExit(f"{path.name}:{number} is no bullet line ('- …', continued by two blanks): {line!r}")
+                raise SystemExit(
+                    f"{path.name}:{number} is no bullet line ('- …', continued by two blanks): {line!r}"
+                )
     return found
 
 
 def section(found: list[Path], date: str = "unreleased") -> str:
     """The section of the next release, `## 0.2.0, unreleased` and the bullets."""
-    lines = [line for path in found for line in path.read_text(encoding="utf-8").splitlines() if line]
+    lines = [
+        line for path in found for line in path.read_text(encoding="utf-8").splitlines() if line
+    ]
     return "\n".join([f"## {NEXT}, {date}", "", *lines, ""])
 
 

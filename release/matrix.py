@@ -1,10 +1,12 @@
-"""Install the built wheel into empty environments, Python by dependency versions, and run the tests of the sdist there.
+"""Install the built wheel into empty environments, Python by dependency versions, and run the tests
+of the sdist there.
 
-`python -m release.matrix [3.11 3.12 …] [--kinds lowest,newest] [--rooms tests/core,tests/cli,…] [--folder FOLDER]`
-takes the wheel and the sdist in dist/ (make them with `release.build`), unpacks the sdist far from the repository, and
-prints a table, and one by rooms that says why nothing of a room ran. A Python that this machine lacks is a row that
-says so. Every finished room is a line in FOLDER/results-….jsonl; a second call with the same sdist goes on behind it,
-and runs again what failed.
+`python -m release.matrix [3.11 3.12 …] [--kinds lowest,newest] [--rooms tests/core,tests/cli,…]
+[--folder FOLDER]` takes the wheel and the sdist in dist/ (make them with `release.build`), unpacks
+the sdist far from the repository, and prints a table, and one by rooms that says why nothing of a
+room ran. A Python that this machine lacks is a row that says so. Every finished room is a line in
+FOLDER/results-….jsonl; a second call with the same sdist goes on behind it, and runs again what
+failed.
 """
 
 from __future__ import annotations
@@ -46,8 +48,13 @@ class Ran(TypedDict):
 
 def found(version: str) -> str | None:
     """The interpreter of this version that really starts, or None."""
-    for name in (f"python{version}", *map(str, Path.home().glob(f".pyenv/versions/{version}.*/bin/python"))):
-        if (path := shutil.which(name)) and subprocess.run([path, "-c", ""], capture_output=True).returncode == 0:
+    for name in (
+        f"python{version}",
+        *map(str, Path.home().glob(f".pyenv/versions/{version}.*/bin/python")),
+    ):
+        if (path := shutil.which(name)) and subprocess.run(
+            [path, "-c", ""], capture_output=True
+        ).returncode == 0:
             return path
     return None
 
@@ -65,18 +72,26 @@ def lowest(wheel: Path, version: str) -> list[str]:
         here = {"python_version": version, "extra": ""}
         if need.marker is None or need.marker.evaluate(here):
             bound = next(s.version for s in need.specifier if s.operator == ">=")
-            pins[need.name] = max(pins.get(need.name, "0"), bound, key=lambda v: [int(x) for x in v.split(".")])
+            pins[need.name] = max(
+                pins.get(need.name, "0"), bound, key=lambda v: [int(x) for x in v.split(".")]
+            )
     return [f"{name}=={bound}" for name, bound in pins.items()]
 
 
 def rooms_of(source: Path) -> list[str]:
     """Every folder and every file of tests, and the examples in the docstrings."""
-    found = [p for p in (source / "tests").iterdir() if p.name.startswith("test_") or any(p.glob("test_*.py"))]
+    found = [
+        p
+        for p in (source / "tests").iterdir()
+        if p.name.startswith("test_") or any(p.glob("test_*.py"))
+    ]
     return [*sorted(f"tests/{p.name}" for p in found), CODE]
 
 
 def installed(interpreter: str, wheel: Path, pins: list[str], folder: Path) -> str:
-    """An environment with the wheel and what its tests need; what was installed, or why it cannot be."""
+    """An environment with the wheel and what its tests need; what was installed, or why it cannot
+    be.
+    """
     inside, note = folder / "bin" / "python", folder / "installed.txt"
     if note.exists():
         return note.read_text()
@@ -89,21 +104,40 @@ def installed(interpreter: str, wheel: Path, pins: list[str], folder: Path) -> s
     code = "from importlib.metadata import version as v; " + (
         "print(*(f'{n} {v(n)}' for n in ('numpy', 'scipy', 'click', 'rich', 'jinja2')), sep=', ')"
     )
-    versions = subprocess.run([inside, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    versions = subprocess.run(
+        [inside, "-c", code], capture_output=True, text=True, check=True
+    ).stdout.strip()
     note.write_text(versions)
     return versions
 
 
-def tested(environment: Path, source: Path, room: str) -> tuple[dict[str, int], list[str], dict[str, int]]:
-    """How many tests of a room passed, were skipped or failed; which failed; why others were skipped."""
-    test = [environment / "bin" / "python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--no-header", room]
+def tested(
+    environment: Path, source: Path, room: str
+) -> tuple[dict[str, int], list[str], dict[str, int]]:
+    """How many tests of a room passed, were skipped or failed; which failed; why others were
+    skipped.
+    """
+    test = [
+        environment / "bin" / "python",
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--no-header",
+        room,
+    ]
     flags = {"PYTEST_ADDOPTS": "-n 2", **os.environ, "COLUMNS": "1000"}
     flags["PYTHONPATH"] = str(source / "src") if room == CODE else ""
     ran = subprocess.run(test, cwd=source, capture_output=True, text=True, env=flags)
     lines = ran.stdout.strip().splitlines() or [""]
-    counts = {kind: int(n) for n, kind in re.findall(r"(\d+) (passed|skipped|failed|error)", lines[-1])}
+    counts = {
+        kind: int(n) for n, kind in re.findall(r"(\d+) (passed|skipped|failed|error)", lines[-1])
+    }
     failed = [line for line in lines if line.startswith(("FAILED", "ERROR"))]
-    if ran.returncode not in (0, 5) and not failed:  # 5: no test was collected, for all of it needs an extra
+    if (
+        ran.returncode not in (0, 5) and not failed
+    ):  # 5: no test was collected, for all of it needs an extra
         failed = [f"{room}: pytest ended with {ran.returncode}: {(ran.stdout + ran.stderr)[-500:]}"]
     return counts, failed, reasons(lines)
 
@@ -133,7 +167,9 @@ def recorded(results: Path) -> dict[tuple[str, str, str], Ran]:
     """The rooms that an earlier call finished without a failure."""
     lines = results.read_text().splitlines() if results.exists() else []
     before: list[Ran] = [json.loads(line) for line in lines]
-    return {(room["python"], room["kind"], room["room"]): room for room in before if not room["failed"]}
+    return {
+        (room["python"], room["kind"], room["room"]): room for room in before if not room["failed"]
+    }
 
 
 def told(counts: Counter[str]) -> str:
@@ -147,12 +183,20 @@ def row(column: list[Ran]) -> str:
         total.update(room["counts"])
     wrong = [line for room in column for line in room["failed"]]
     first = column[0]
-    cells = (first["python"], first["kind"], first["installed"], str(len(column)), "; ".join([told(total), *wrong]))
+    cells = (
+        first["python"],
+        first["kind"],
+        first["installed"],
+        str(len(column)),
+        "; ".join([told(total), *wrong]),
+    )
     return f"| {' | '.join(cells)} |"
 
 
 def good(column: list[Ran]) -> bool:
-    return any(room["counts"].get("passed") for room in column) and not any(room["failed"] for room in column)
+    return any(room["counts"].get("passed") for room in column) and not any(
+        room["failed"] for room in column
+    )
 
 
 def by_room(columns: list[list[Ran]]) -> Iterator[str]:
@@ -165,10 +209,14 @@ def by_room(columns: list[list[Ran]]) -> Iterator[str]:
         yield f"| {same[0]['room']} | {' | '.join(cells)} | {'; '.join(sorted(whys))} |"
 
 
-def ran(python: str, kind: str, wheel: Path, source: Path, results: Path, rooms: list[str]) -> list[Ran]:
+def ran(
+    python: str, kind: str, wheel: Path, source: Path, results: Path, rooms: list[str]
+) -> list[Ran]:
     """Every room in one environment; those of an earlier call are taken from the results."""
     interpreter, environment = found(python), results.parent / f"{python}-{kind}-{digest(wheel)}"
-    versions = installed(str(interpreter), wheel, lowest(wheel, python) if kind == "lowest" else [], environment)
+    versions = installed(
+        str(interpreter), wheel, lowest(wheel, python) if kind == "lowest" else [], environment
+    )
     column, before = list[Ran](), recorded(results)
     for room in rooms:
         if (python, kind, room) not in before:
@@ -196,7 +244,10 @@ def main() -> None:
     print(f"results: {results}\n\n{HEAD}", flush=True)
     for version in asked.pythons:
         if not found(version):
-            print(f"| {version} | – | – | – | not run: no Python {version} on this machine |", flush=True)
+            print(
+                f"| {version} | – | – | – | not run: no Python {version} on this machine |",
+                flush=True,
+            )
             continue
         for kind in asked.kinds:
             columns.append(ran(version, kind, wheel, source, results, rooms))

@@ -1,1 +1,3 @@
-"""The papers' experiments: networks are trained here, numbers are recomputed from their prediction files."""
+"""The papers' experiments: networks are trained here, numbers are recomputed from their prediction
+files.
+"""

@@ -24,21 +24,44 @@ def arguments(argv: list[str]) -> argparse.Namespace:
         epilog="example: python -m studies complexity --scale cpu --data ~/data",
     )
     parser.add_argument(
-        "names", nargs="+", metavar="NAME", help=f"all, demo, story, pictures, scans, {', '.join(STUDIES)}"
+        "names",
+        nargs="+",
+        metavar="NAME",
+        help=f"all, demo, story, pictures, scans, {', '.join(STUDIES)}",
     )
-    parser.add_argument("--data", type=Path, default=Path(), help="folder with the data sets, or with folders of them")
-    parser.add_argument("--out", type=Path, default=HERE, help="where predictions/ and checkpoints/ are kept")
+    parser.add_argument(
+        "--data",
+        type=Path,
+        default=Path(),
+        help="folder with the data sets, or with folders of them",
+    )
+    parser.add_argument(
+        "--out", type=Path, default=HERE, help="where predictions/ and checkpoints/ are kept"
+    )
     parser.add_argument("--scale", choices=SCALES, default="smoke")
-    parser.add_argument("--at-most", type=float, metavar="HOURS", default=inf, help="leave out longer runs")
-    parser.add_argument("--scheduler", metavar="ADDRESS", help="a Dask scheduler whose workers share the folders")
     parser.add_argument(
-        "--tables", action="store_true", help="print the tables from the prediction files, train nothing"
+        "--at-most", type=float, metavar="HOURS", default=inf, help="leave out longer runs"
     )
-    parser.add_argument("--figures", type=Path, metavar="DIR", help="write the figures as SVG, train nothing")
     parser.add_argument(
-        "--docs", type=Path, metavar="DIR", help="write a page per study with its figures, train nothing"
+        "--scheduler", metavar="ADDRESS", help="a Dask scheduler whose workers share the folders"
     )
-    parser.add_argument("--plan", action="store_true", help="print the plan with predicted hours, and stop")
+    parser.add_argument(
+        "--tables",
+        action="store_true",
+        help="print the tables from the prediction files, train nothing",
+    )
+    parser.add_argument(
+        "--figures", type=Path, metavar="DIR", help="write the figures as SVG, train nothing"
+    )
+    parser.add_argument(
+        "--docs",
+        type=Path,
+        metavar="DIR",
+        help="write a page per study with its figures, train nothing",
+    )
+    parser.add_argument(
+        "--plan", action="store_true", help="print the plan with predicted hours, and stop"
+    )
     return parser.parse_args(argv)
 
 

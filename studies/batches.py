@@ -40,8 +40,8 @@ def augmented(images: Tensor, labels: Tensor, generator: torch.Generator) -> tup
 
 
 def shift_and_flip(images: Tensor, generator: torch.Generator) -> Tensor:
-    """The standard augmentation: zero padding by an eighth (4 of 32 pixels), a random crop of the old size,
-    a mirror image half of the time."""
+    """The standard augmentation: zero padding by an eighth (4 of 32 pixels), a random crop of the
+    old size, a mirror image half of the time."""
     n, _, height, width = images.shape
     border = height // 8
     padded = torch.nn.functional.pad(images, (border,) * 4)
@@ -50,12 +50,19 @@ def shift_and_flip(images: Tensor, generator: torch.Generator) -> Tensor:
     flip = torch.rand(n, generator=generator) < 0.5
     right[flip] = right[flip].flip(1)
     sample = torch.arange(n)[:, None, None]
-    return padded.permute(0, 2, 3, 1)[sample, down[:, :, None], right[:, None, :]].permute(0, 3, 1, 2)
+    return padded.permute(0, 2, 3, 1)[sample, down[:, :, None], right[:, None, :]].permute(
+        0, 3, 1, 2
+    )
 
 
-def turn_and_flip(images: Tensor, labels: Tensor, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+def turn_and_flip(
+    images: Tensor, labels: Tensor, generator: torch.Generator
+) -> tuple[Tensor, Tensor]:
     """One of the eight symmetries of the square, the same for image and mask."""
-    turns, flip = torch.randint(4, (1,), generator=generator).item(), torch.rand(1, generator=generator) < 0.5
+    turns, flip = (
+        torch.randint(4, (1,), generator=generator).item(),
+        torch.rand(1, generator=generator) < 0.5,
+    )
     images, labels = torch.rot90(images, turns, (2, 3)), torch.rot90(labels, turns, (1, 2))
     return (images.flip(3), labels.flip(2)) if flip else (images, labels)
 
@@ -70,7 +77,9 @@ def in_order(
 
 
 def shuffled_rows(n: int, batch: int, generator: torch.Generator) -> Iterator[Tensor]:
-    """Row numbers of each training batch; a last batch of one is left out, batch norm cannot use it."""
+    """Row numbers of each training batch; a last batch of one is left out, batch norm cannot use
+    it.
+    """
     for rows in torch.randperm(n, generator=generator).split(batch):
         if len(rows) > 1:
             yield rows

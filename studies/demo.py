@@ -1,4 +1,6 @@
-"""The network behind `howsure demo`: a small CNN on Fashion-MNIST, nothing done for or against its confidence."""
+"""The network behind `howsure demo`: a small CNN on Fashion-MNIST, nothing done for or against its
+confidence.
+"""
 
 from pathlib import Path
 
@@ -25,7 +27,9 @@ def demo(data: Path, out: Path) -> Path:
     found = split_arrays(network, task)
     found["val_ids"] = task.split.val.astype(np.int32)
     found["test_ids"] = np.arange(len(found["test_labels"]), dtype=np.int32)
-    keep = {f"{split}_{part}": found[f"{split}_{part}"] for split in ("val", "test") for part in SHIPPED}
+    keep = {
+        f"{split}_{part}": found[f"{split}_{part}"] for split in ("val", "test") for part in SHIPPED
+    }
     path = out / FILE
     write({**keep, "class_names": found["class_names"]}, path)
     return path
@@ -33,7 +37,9 @@ def demo(data: Path, out: Path) -> Path:
 
 def summary(path: Path) -> str:
     with np.load(path, allow_pickle=False) as file:
-        return "\n".join(describe(file[f"{s}_logits"], file[f"{s}_labels"], s) for s in ("val", "test"))
+        return "\n".join(
+            describe(file[f"{s}_logits"], file[f"{s}_labels"], s) for s in ("val", "test")
+        )
 
 
 def describe(logits: np.ndarray, labels: np.ndarray, split: str) -> str:

@@ -1,4 +1,6 @@
-"""What some studies keep besides the logits: dropout passes, scores that need the network, the course of training."""
+"""What some studies keep besides the logits: dropout passes, scores that need the network, the
+course of training.
+"""
 
 from collections.abc import Callable, Iterable
 from copy import deepcopy
@@ -40,33 +42,46 @@ class Finished:
 def mc(run: Finished) -> dict[str, np.ndarray]:
     """Logits of each dropout pass (Laves): 25 passes over the first validation and test images."""
     data, val = run.task.dataset, run.task.split.val[:MC_VAL]
-    parts = {"val": (data.train_x[val], data.train_y[val]), "test": (data.test_x[:MC_TEST], data.test_y[:MC_TEST])}
+    parts = {
+        "val": (data.train_x[val], data.train_y[val]),
+        "test": (data.test_x[:MC_TEST], data.test_y[:MC_TEST]),
+    }
     found: dict[str, np.ndarray] = {}
     for split, (images, labels) in parts.items():
-        passes = dropout_passes(run, features_of(run, images), rate=run.settings.dropout, passes=MC_PASSES)
+        passes = dropout_passes(
+            run, features_of(run, images), rate=run.settings.dropout, passes=MC_PASSES
+        )
         found[f"mc_{split}_logits"] = rounded(passes.numpy().astype(np.float16))
-        found[f"{split}_logits"] = logits_of(run.network, images, run.task.normalise).numpy().astype(np.float16)
+        found[f"{split}_logits"] = (
+            logits_of(run.network, images, run.task.normalise).numpy().astype(np.float16)
+        )
         found[f"{split}_labels"] = labels
     return found
 
 
 def features(run: Finished) -> dict[str, np.ndarray]:
-    """What the last layer sees of all test and half of the validation images, and that layer: dropout passes are drawn
-    from these, as many as one likes."""
+    """What the last layer sees of all test and half of the validation images, and that layer:
+    dropout passes are drawn from these, as many as one likes."""
     data, val = run.task.dataset, run.task.split.val[:FEATURES_VAL]
     parts = {"val": (data.train_x[val], data.train_y[val]), "test": (data.test_x, data.test_y)}
-    found = {f"{s}_features": rounded(features_of(run, x).numpy().astype(np.float16)) for s, (x, _) in parts.items()}
+    found = {
+        f"{s}_features": rounded(features_of(run, x).numpy().astype(np.float16))
+        for s, (x, _) in parts.items()
+    }
     found |= {f"{split}_labels": labels for split, (_, labels) in parts.items()}
     last = run.network.last
     return found | {"weight": last.weight.detach().numpy(), "bias": last.bias.detach().numpy()}
 
 
 def dropout_variance(run: Finished) -> dict[str, np.ndarray]:
-    """Variance over dropout passes, summed over classes, at Finlay's three rates; kept as scores, because the
-    differences between passes at the smallest rate are below the resolution of float16 logits."""
+    """Variance over dropout passes, summed over classes, at Finlay's three rates; kept as scores,
+    because the differences between passes at the smallest rate are below the resolution of float16
+    logits."""
     features = features_of(run, run.task.dataset.test_x)
     return {
-        f"test_dropout_variance_{rate}": spread(dropout_passes(run, features, rate=rate, passes=VARIANCE_PASSES))
+        f"test_dropout_variance_{rate}": spread(
+            dropout_passes(run, features, rate=rate, passes=VARIANCE_PASSES)
+        )
         for rate in DROPOUT_RATES
     }
 
@@ -76,10 +91,16 @@ def spread(passes: Tensor) -> np.ndarray:
 
 
 def block_passes(run: Finished) -> dict[str, np.ndarray]:
-    """Variance over passes with the dropout of every block at work, summed over classes; the test images."""
+    """Variance over passes with the dropout of every block at work, summed over classes; the test
+    images.
+    """
     torch.manual_seed(run.settings.seed)
     images = run.task.dataset.test_x
-    return {"test_dropout_variance": spread(torch.stack([random_pass(run, images) for _ in range(VARIANCE_PASSES)]))}
+    return {
+        "test_dropout_variance": spread(
+            torch.stack([random_pass(run, images) for _ in range(VARIANCE_PASSES)])
+        )
+    }
 
 
 def random_pass(run: Finished, images: np.ndarray) -> Tensor:
@@ -89,7 +110,10 @@ def random_pass(run: Finished, images: np.ndarray) -> Tensor:
         if isinstance(module, nn.Dropout):
             module.train()
     with torch.inference_mode():
-        parts = [run.network(run.task.normalise(part)) for part in torch.from_numpy(images).split(IN_ORDER)]
+        parts = [
+            run.network(run.task.normalise(part))
+            for part in torch.from_numpy(images).split(IN_ORDER)
+        ]
     run.network.eval()
     return torch.cat(parts)
 
@@ -103,7 +127,9 @@ def dropout_passes(run: Finished, features: Tensor, *, rate: float, passes: int)
     """Logits (passes, n, classes)."""
     generator = torch.Generator().manual_seed(run.settings.seed)
     with torch.inference_mode():
-        return torch.stack([run.network.last(dropped(features, rate, generator)) for _ in range(passes)])
+        return torch.stack(
+            [run.network.last(dropped(features, rate, generator)) for _ in range(passes)]
+        )
 
 
 def dropped(features: Tensor, rate: float, generator: torch.Generator) -> Tensor:
@@ -119,7 +145,11 @@ def boundary(run: Finished) -> dict[str, np.ndarray]:
 
 
 def distances(
-    network: nn.Module, parts: dict[str, Part], normalise: Callable[[Tensor], Tensor], *, outputs: str = "logits"
+    network: nn.Module,
+    parts: dict[str, Part],
+    normalise: Callable[[Tensor], Tensor],
+    *,
+    outputs: str = "logits",
 ) -> dict[str, np.ndarray]:
     """To the boundary between the two most likely classes, in units of the normalised input."""
     from howsure.torch import boundary_distance  # training alone needs no howsure
@@ -133,8 +163,8 @@ def distances(
 
 
 def boundary_softmax(run: Finished) -> dict[str, np.ndarray]:
-    """The same on the softmax outputs, as the paper writes it, in double precision: the slope of a sure answer is
-    lost in single."""
+    """The same on the softmax outputs, as the paper writes it, in double precision: the slope of a
+    sure answer is lost in single."""
     network = nn.Sequential(deepcopy(run.network), nn.Softmax(1)).double()
     data, rows = run.task.dataset, run.task.split.val
     parts = {"val": (data.train_x[rows], data.train_y[rows]), "test": (data.test_x, data.test_y)}
@@ -151,14 +181,19 @@ def train(run: Finished) -> dict[str, np.ndarray]:
 def long_course(run: Finished) -> dict[str, np.ndarray]:
     """Every so-manieth epoch of a long training on all test images; `epochs` says which."""
     data, train = run.task.dataset, run.task.split.train[:COURSE_TRAIN]
-    parts = {"test": (data.test_x, data.test_y), "train": (data.train_x[train], data.train_y[train])}
+    parts = {
+        "test": (data.test_x, data.test_y),
+        "train": (data.train_x[train], data.train_y[train]),
+    }
     last = run.settings.epochs
     chosen = sorted({*range(LONG_STEP, last, LONG_STEP), last})
     return {"epochs": np.array(chosen), **columns_of(run, chosen, parts)}
 
 
 def course(run: Finished) -> dict[str, np.ndarray]:
-    """Confidence, correctness and loss after every epoch, on test and training images: early stopping, overfitting."""
+    """Confidence, correctness and loss after every epoch, on test and training images: early
+    stopping, overfitting.
+    """
     data, train = run.task.dataset, run.task.split.train[:COURSE_TRAIN]
     parts = {
         "test": (data.test_x[:COURSE_TEST], data.test_y[:COURSE_TEST]),
@@ -167,14 +202,18 @@ def course(run: Finished) -> dict[str, np.ndarray]:
     return columns_of(run, range(1, run.settings.epochs + 1), parts)
 
 
-def columns_of(run: Finished, epochs: Iterable[int], parts: dict[str, Part]) -> dict[str, np.ndarray]:
+def columns_of(
+    run: Finished, epochs: Iterable[int], parts: dict[str, Part]
+) -> dict[str, np.ndarray]:
     """One row per epoch; the network ends as it was."""
     rows = [epoch_columns(run, epoch, parts) for epoch in epochs]
     run.checkpoints.load_weights(run.network, run.settings.epochs)
     return {key: np.stack([row[key] for row in rows]) for key in rows[0]}
 
 
-def epoch_columns(run: Finished, epoch: int, parts: dict[str, tuple[np.ndarray, np.ndarray]]) -> dict[str, np.ndarray]:
+def epoch_columns(
+    run: Finished, epoch: int, parts: dict[str, tuple[np.ndarray, np.ndarray]]
+) -> dict[str, np.ndarray]:
     network = run.checkpoints.load_weights(run.network, epoch)
     found: dict[str, np.ndarray] = {}
     for split, (images, labels) in parts.items():
@@ -182,7 +221,9 @@ def epoch_columns(run: Finished, epoch: int, parts: dict[str, tuple[np.ndarray, 
         target = torch.from_numpy(labels).long()
         found[f"{split}_confidence"] = logits.softmax(1).amax(1).numpy().astype(np.float16)
         found[f"{split}_correct"] = (logits.argmax(1) == target).numpy()
-        found[f"{split}_nll"] = rounded(F.cross_entropy(logits, target, reduction="none").numpy().astype(np.float16))
+        found[f"{split}_nll"] = rounded(
+            F.cross_entropy(logits, target, reduction="none").numpy().astype(np.float16)
+        )
     return found
 
 

@@ -9,7 +9,13 @@ from .networks import build, multiply_adds
 from .runs import Run
 
 FORWARD_AND_BACKWARD = 3
-MULTIPLY_ADDS_PER_SECOND = {"resnet": 24e9, "wrn": 26e9, "densenet": 12e9, "cnn": 24e9, "unet": 20e9}
+MULTIPLY_ADDS_PER_SECOND = {
+    "resnet": 24e9,
+    "wrn": 26e9,
+    "densenet": 12e9,
+    "cnn": 24e9,
+    "unet": 20e9,
+}
 FASTER = {"float32": 1.0, "bfloat16": 1.8}
 SECONDS_PER_PIXEL = {"unet": 1e-6}  # thin layers on large images wait for memory
 
@@ -27,7 +33,9 @@ def predicted_hours(run: Run) -> float:
     """Training only, on one core; reading images and writing predictions add some per cent."""
     s = run.settings
     family, size = s.network.split("-")[0], SIZES[s.data]
-    seconds = cost_per_image(s.network, s.data) * FORWARD_AND_BACKWARD / MULTIPLY_ADDS_PER_SECOND[family]
+    seconds = (
+        cost_per_image(s.network, s.data) * FORWARD_AND_BACKWARD / MULTIPLY_ADDS_PER_SECOND[family]
+    )
     seconds += SECONDS_PER_PIXEL.get(family, 0.0) * size.height * size.width
     return seconds / FASTER[s.precision] * s.train_size * s.epochs / 3600
 
@@ -37,7 +45,10 @@ def plan_text(runs: list[Run], finished: set[str]) -> str:
     lines = [plan_line(run, run.settings.name in finished) for run in runs]
     left = sum(predicted_hours(run) for run in runs if run.settings.name not in finished)
     return "\n".join(
-        [*lines, f"{len(runs)} networks, {len(finished)} finished, about {left:.1f} hours left on one core"]
+        [
+            *lines,
+            f"{len(runs)} networks, {len(finished)} finished, about {left:.1f} hours left on one core",
+        ]
     )
 
 

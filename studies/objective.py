@@ -1,4 +1,6 @@
-"""The training loss: cross entropy with two regularisers of the label distribution, Dice, or the selective loss."""
+"""The training loss: cross entropy with two regularisers of the label distribution, Dice, or the
+selective loss.
+"""
 
 from dataclasses import replace
 
@@ -11,8 +13,8 @@ SMOOTH = 1.0  # pixel that keeps the Dice of an empty mask defined
 
 
 def in_epoch(settings: Settings, epoch: int) -> Settings:
-    """With the loss of this epoch (from 0): "late_selective" is cross entropy for the first half of the training, where
-    the rate is high, and the selective loss added to it for the second."""
+    """With the loss of this epoch (from 0): "late_selective" is cross entropy for the first half of
+    the training, where the rate is high, and the selective loss added to it for the second."""
     if settings.loss != "late_selective":
         return settings
     return replace(settings, loss="cross_entropy" if 2 * epoch < settings.epochs else "selective")
@@ -33,7 +35,9 @@ def objective(logits: Tensor, labels: Tensor, settings: Settings) -> Tensor:
 
 
 def cross_entropy(logits: Tensor, labels: Tensor, settings: Settings) -> Tensor:
-    """Mean cross entropy with label smoothing, minus beta times the entropy (Laves eq. 10, Pereyra 2017)."""
+    """Mean cross entropy with label smoothing, minus beta times the entropy (Laves eq. 10, Pereyra
+    2017).
+    """
     loss = F.cross_entropy(logits, labels, label_smoothing=settings.label_smoothing)
     if settings.confidence_penalty:
         loss = loss - settings.confidence_penalty * mean_entropy(logits)
@@ -46,7 +50,9 @@ def mean_entropy(logits: Tensor) -> Tensor:
 
 
 def dice_loss(logits: Tensor, labels: Tensor) -> Tensor:
-    """1 - Dice of the foreground, class 1, with probabilities in place of answers; over all pixels of the batch."""
+    """1 - Dice of the foreground, class 1, with probabilities in place of answers; over all pixels
+    of the batch.
+    """
     p, y = logits.softmax(1)[:, 1], labels.float()
     return 1 - (2 * (p * y).sum() + SMOOTH) / (p.sum() + y.sum() + SMOOTH)
 

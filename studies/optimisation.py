@@ -9,22 +9,33 @@ from torch import nn
 from .settings import Settings
 
 PATIENCE = 10
-STEPS = {"steps": (0.1, (0.5, 0.75)), "wide_steps": (0.2, (0.3, 0.6, 0.8))}  # ResNet and DenseNet; WideResNet
+STEPS = {
+    "steps": (0.1, (0.5, 0.75)),
+    "wide_steps": (0.2, (0.3, 0.6, 0.8)),
+}  # ResNet and DenseNet; WideResNet
 SCHEDULES = ("constant", *STEPS, "cosine", "plateau")
 
 
 def optimiser(network: nn.Module, settings: Settings) -> torch.optim.Optimizer:
     if settings.optimiser == "sgd":
         return torch.optim.SGD(
-            network.parameters(), lr=settings.lr, momentum=0.9, nesterov=True, weight_decay=settings.weight_decay
+            network.parameters(),
+            lr=settings.lr,
+            momentum=0.9,
+            nesterov=True,
+            weight_decay=settings.weight_decay,
         )
     if settings.optimiser == "adamw":
-        return torch.optim.AdamW(network.parameters(), lr=settings.lr, weight_decay=settings.weight_decay)
+        return torch.optim.AdamW(
+            network.parameters(), lr=settings.lr, weight_decay=settings.weight_decay
+        )
     raise ValueError(f"optimiser {settings.optimiser!r} is unknown; use 'sgd' or 'adamw'.")
 
 
 def learning_rate(settings: Settings, epoch: int, val_losses: Sequence[float]) -> float:
-    """The rate of an epoch (from 0); it needs no state but the losses so far, so a restart finds the same value."""
+    """The rate of an epoch (from 0); it needs no state but the losses so far, so a restart finds
+    the same value.
+    """
     if settings.schedule == "constant":
         return settings.lr
     if settings.schedule in STEPS:

@@ -1,4 +1,5 @@
-"""The test images that our networks are surest of and wrong about: a few pictures, kept beside the predictions.
+"""The test images that our networks are surest of and wrong about: a few pictures, kept beside the
+predictions.
 
 `python -m studies pictures --data DIR` chooses them again; the pages read the file that it leaves.
 """
@@ -19,7 +20,9 @@ FILE = "sure_and_wrong.npz"
 
 @dataclass(frozen=True)
 class Pictures:
-    """Images as uint8 (n, 3, 32, 32), the class that was said, the label, and how sure the networks were."""
+    """Images as uint8 (n, 3, 32, 32), the class that was said, the label, and how sure the networks
+    were.
+    """
 
     images: np.ndarray
     said: list[str]
@@ -29,12 +32,19 @@ class Pictures:
 
 
 def keep_pictures(data: Path, store: Store, scale: str = "cpu") -> Path:
-    """Mean probability over all finished networks of `complexity`, which saw the same training images."""
+    """Mean probability over all finished networks of `complexity`, which saw the same training
+    images.
+    """
     probs, labels = mean_probs(store, scale)
     wrong = np.flatnonzero(probs.argmax(1) != labels)
     rows = wrong[np.argsort(-probs[wrong].max(1), kind="stable")[:COUNT]]
     test_x = load("cifar10", data).test_x
-    found = {"images": test_x[rows], "rows": rows, "said": probs[rows].argmax(1), "label": labels[rows]}
+    found = {
+        "images": test_x[rows],
+        "rows": rows,
+        "said": probs[rows].argmax(1),
+        "label": labels[rows],
+    }
     path = store.root / "predictions" / FILE
     write({**found, "confidence": probs[rows].max(1)}, path)
     return path
@@ -43,7 +53,9 @@ def keep_pictures(data: Path, store: Store, scale: str = "cpu") -> Path:
 def mean_probs(store: Store, scale: str) -> tuple[np.ndarray, np.ndarray]:
     runs = [run for run in runs_of(["complexity"], scale) if store.finished(run)]
     if not runs:
-        raise ValueError("no network of `complexity` is trained, so that none can be sure and wrong; train some first.")
+        raise ValueError(
+            "no network of `complexity` is trained, so that none can be sure and wrong; train some first."
+        )
     total: list[np.ndarray] = []
     for run in runs:
         with np.load(store.predictions(run.settings), allow_pickle=False) as file:
@@ -62,4 +74,6 @@ def kept_pictures(store: Store) -> Pictures | None:
         return None
     with np.load(path, allow_pickle=False) as file:
         names = {key: [CIFAR10_NAMES[i] for i in file[key]] for key in ("said", "label")}
-        return Pictures(file["images"], names["said"], names["label"], file["confidence"], file["rows"])
+        return Pictures(
+            file["images"], names["said"], names["label"], file["confidence"], file["rows"]
+        )

@@ -1,4 +1,6 @@
-"""Runs spread over the workers of a Dask cluster; all of them must see the data and the output folder."""
+"""Runs spread over the workers of a Dask cluster; all of them must see the data and the output
+folder.
+"""
 
 import time
 from collections.abc import Callable, Sequence
@@ -16,8 +18,8 @@ SIGNS = ("No module named 'studies'", "deserialization", "no worker")
 
 
 def carry_out_on(address: str, runs: Sequence[Run], data: Path, store: Store) -> None:
-    """One task per run; a worker that dies gives its run to another, which goes on from the checkpoint. Runs that
-    belong to a process outside the cluster are looked at again."""
+    """One task per run; a worker that dies gives its run to another, which goes on from the
+    checkpoint. Runs that belong to a process outside the cluster are looked at again."""
     from howsure.workers import connected
 
     left = store.unfinished(runs)
@@ -40,7 +42,9 @@ def spread(left: Sequence[Run], mapped: Callable, data: Path, store: Store) -> N
 
 
 def explained(error: Exception) -> Exception:
-    """With the most likely reason in words: `studies` is a folder and not installed, and the cluster imports it too."""
+    """With the most likely reason in words: `studies` is a folder and not installed, and the
+    cluster imports it too.
+    """
     if any(sign in str(error) for sign in SIGNS):
         return DataError(
             "the cluster cannot import `studies` or has lost its workers; "

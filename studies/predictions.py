@@ -14,8 +14,9 @@ THINNED_VAL = 44  # validation images of a segmentation that is kept thinned
 
 
 def write(arrays: dict[str, np.ndarray], path: Path) -> None:
-    """An npz file, through a temporary file, so that a kill never leaves half of one; equal arrays give equal bytes.
-    Logits are deflated, as howsure reads them; what only the studies read is packed by bzip2, a fifth smaller."""
+    """An npz file, through a temporary file, so that a kill never leaves half of one; equal arrays
+    give equal bytes. Logits are deflated, as howsure reads them; what only the studies read is
+    packed by bzip2, a fifth smaller."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_suffix(".partial.npz")
     packing = ZIP_DEFLATED if any(name.endswith("logits") for name in arrays) else ZIP_BZIP2
@@ -30,7 +31,10 @@ def write(arrays: dict[str, np.ndarray], path: Path) -> None:
 
 def split_arrays(network: nn.Module, task: Task) -> dict[str, np.ndarray]:
     """Outputs and labels of validation and test images: always the same ones, in one order."""
-    data, rows = task.dataset, task.split.val[: THINNED_VAL if task.dataset.keep_every > 1 else None]
+    data, rows = (
+        task.dataset,
+        task.split.val[: THINNED_VAL if task.dataset.keep_every > 1 else None],
+    )
     val = logits_of(network, data.train_x[rows], task.normalise).numpy()
     test = logits_of(network, data.test_x, task.normalise).numpy()
     return {
@@ -40,8 +44,12 @@ def split_arrays(network: nn.Module, task: Task) -> dict[str, np.ndarray]:
     }
 
 
-def outputs(split: str, logits: np.ndarray, labels: np.ndarray, every: int) -> dict[str, np.ndarray]:
-    """Logits; of a two-class segmentation only their difference, which is all that the softmax sees."""
+def outputs(
+    split: str, logits: np.ndarray, labels: np.ndarray, every: int
+) -> dict[str, np.ndarray]:
+    """Logits; of a two-class segmentation only their difference, which is all that the softmax
+    sees.
+    """
     if labels.ndim == 1:
         return {f"{split}_labels": labels, f"{split}_logits": logits.astype(np.float16)}
     difference = (logits[:, 1] - logits[:, 0]).astype(np.float16)
@@ -51,12 +59,16 @@ def outputs(split: str, logits: np.ndarray, labels: np.ndarray, every: int) -> d
 
 
 def rounded(values: np.ndarray) -> np.ndarray:
-    """float16 with six binary digits instead of eleven, a relative error of at most 1/64: half the bytes."""
+    """float16 with six binary digits instead of eleven, a relative error of at most 1/64: half the
+    bytes.
+    """
     bits = np.ascontiguousarray(values).view(np.uint16).astype(np.uint32)
     return ((bits + 0x10) & 0xFFE0).astype(np.uint16).view(np.float16)
 
 
 def record(settings: Settings, history: list[dict[str, float]]) -> dict[str, np.ndarray]:
     """How the run was made: its settings as JSON, and one array per column of the history."""
-    columns = {f"history_{key}": np.array([row[key] for row in history], np.float32) for key in history[0]}
+    columns = {
+        f"history_{key}": np.array([row[key] for row in history], np.float32) for key in history[0]
+    }
     return {"settings": np.array(settings.to_json()), **columns}

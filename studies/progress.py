@@ -16,5 +16,8 @@ def bar(label: str, done: int, total: int, note: str = "") -> None:
     filled = round(30 * done / total)
     end = "\n" if done == total else ""
     print(
-        f"\r{label:40} {'█' * filled}{'·' * (30 - filled)} {done}/{total} {note}", end=end, file=sys.stderr, flush=True
+        f"\r{label:40} {'█' * filled}{'·' * (30 - filled)} {done}/{total} {note}",
+        end=end,
+        file=sys.stderr,
+        flush=True,
     )

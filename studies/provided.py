@@ -1,6 +1,7 @@
 """Predictions of fully trained networks that others published; they are not part of the repository.
 
-They are looked for in `data/` of the folder named by HOWSURE_SHARED, by default `shared` beside the repository.
+They are looked for in `data/` of the folder named by HOWSURE_SHARED, by default `shared` beside the
+repository.
 """
 
 import os
@@ -43,7 +44,9 @@ def provided(name: str, split: str = "test") -> hs.Predictions:
 
 @cache
 def calibrated(name: str) -> tuple[hs.Predictions, str]:
-    """Test predictions with the temperature fitted on validation; as published where only the top label is known."""
+    """Test predictions with the temperature fitted on validation; as published where only the top
+    label is known.
+    """
     if provided(name).kind == "confidence":
         return provided(name), "as published"
     return hs.calibrators.Temperature.fit(provided(name, "val"))(provided(name)), "after scaling"

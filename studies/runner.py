@@ -16,7 +16,9 @@ from .store import Store
 from .training import Task, train
 
 WAIT = 20.0
-ONE_AT_A_TIME = Lock()  # PyTorch has one random state per process; two runs in two threads would share it
+ONE_AT_A_TIME = (
+    Lock()
+)  # PyTorch has one random state per process; two runs in two threads would share it
 
 
 def carry_out(runs: Sequence[Run], data: Path, store: Store) -> None:
@@ -45,7 +47,10 @@ def carry_out_one(run: Run, data: Path, store: Store) -> None:
     say(f"{settings.name} ({run.label}, seed {settings.seed})")
     network, history = train(settings, task, checkpoints, lambda row: show(run, row))
     if "" in store.missing(run):
-        write({**split_arrays(network, task), **record(settings, history)}, store.predictions(settings))
+        write(
+            {**split_arrays(network, task), **record(settings, history)},
+            store.predictions(settings),
+        )
     for extra in store.missing(run):
         found = EXTRAS[extra](Finished(network, task, settings, checkpoints))
         write(found, store.predictions(settings, extra))

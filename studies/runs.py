@@ -8,7 +8,9 @@ from .settings import Settings
 
 @dataclass(frozen=True)
 class Run:
-    """One network of a study, what it is called there, and what is kept besides its logits (see `extras`)."""
+    """One network of a study, what it is called there, and what is kept besides its logits (see
+    `extras`).
+    """
 
     label: str
     settings: Settings
@@ -16,7 +18,9 @@ class Run:
     turn: int = 0  # runs of a lower turn are trained first, whatever their length
 
 
-def repeats(label: str, settings: Settings, count: int, extras: tuple[str, ...] = (), *, turn: int = 0) -> list[Run]:
+def repeats(
+    label: str, settings: Settings, count: int, extras: tuple[str, ...] = (), *, turn: int = 0
+) -> list[Run]:
     """The same settings under seeds 0, 1, …"""
     return [Run(label, replace(settings, seed=seed), extras, turn) for seed in range(count)]
 

@@ -7,7 +7,9 @@ from dataclasses import MISSING, dataclass, fields
 
 @dataclass(frozen=True)
 class Settings:
-    """One training run. Only what changes the weights belongs here, because the name is a hash of it."""
+    """One training run. Only what changes the weights belongs here, because the name is a hash of
+    it.
+    """
 
     data: str
     network: str
@@ -30,7 +32,11 @@ class Settings:
 
     def changed(self) -> dict[str, object]:
         """The settings that differ from the defaults, so that a new field does not rename old runs."""
-        return {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) != f.default}
+        return {
+            f.name: getattr(self, f.name)
+            for f in fields(self)
+            if getattr(self, f.name) != f.default
+        }
 
     def to_json(self) -> str:
         return json.dumps(self.changed(), sort_keys=True)

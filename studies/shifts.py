@@ -1,4 +1,6 @@
-"""Test images as they come back from the field: blurred, darkened and noised, in five strengths each."""
+"""Test images as they come back from the field: blurred, darkened and noised, in five strengths
+each.
+"""
 
 import numpy as np
 import torch

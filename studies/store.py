@@ -13,7 +13,9 @@ from .settings import Settings
 
 @dataclass(frozen=True)
 class Store:
-    """`predictions/` is kept and committed; `checkpoints/` may be deleted, at the price of training again."""
+    """`predictions/` is kept and committed; `checkpoints/` may be deleted, at the price of training
+    again.
+    """
 
     root: Path
 
@@ -25,7 +27,11 @@ class Store:
 
     def missing(self, run: Run) -> list[str]:
         """What is still to be written: "" is the file of logits, the others are extras."""
-        return [extra for extra in ("", *run.extras) if not self.predictions(run.settings, extra).exists()]
+        return [
+            extra
+            for extra in ("", *run.extras)
+            if not self.predictions(run.settings, extra).exists()
+        ]
 
     def finished(self, run: Run) -> bool:
         return not self.missing(run)
@@ -35,7 +41,9 @@ class Store:
 
     @contextmanager
     def claim(self, run: Run) -> Iterator[bool]:
-        """True when no other process has this run; the lock goes with the process, however that ends."""
+        """True when no other process has this run; the lock goes with the process, however that
+        ends.
+        """
         folder = self.checkpoints(run.settings).folder
         folder.mkdir(parents=True, exist_ok=True)
         with open(folder / "lock", "w") as file:

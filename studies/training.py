@@ -1,4 +1,6 @@
-"""The training loop: the same numbers under a seed, saved after each epoch and in long ones, also after a kill."""
+"""The training loop: the same numbers under a seed, saved after each epoch and in long ones, also
+after a kill.
+"""
 
 import math
 import time
@@ -51,7 +53,10 @@ def new_network(settings: Settings, dataset: Dataset) -> nn.Module:
 
 
 def train(
-    settings: Settings, task: Task, checkpoints: Checkpoints, report: Callable[[dict[str, float]], None]
+    settings: Settings,
+    task: Task,
+    checkpoints: Checkpoints,
+    report: Callable[[dict[str, float]], None],
 ) -> tuple[nn.Module, list[dict[str, float]]]:
     """The trained network and one row of history per epoch."""
     torch.use_deterministic_algorithms(True)
@@ -63,7 +68,9 @@ def train(
         rate = learning_rate(settings, epoch, [row["val_nll"] for row in history])
         set_rate(opt, rate)
         loss = train_epoch(network, opt, settings, task, epoch, checkpoints)
-        history.append({"epoch": epoch + 1.0, "lr": rate, "train_loss": loss, **validate(network, task)})
+        history.append(
+            {"epoch": epoch + 1.0, "lr": rate, "train_loss": loss, **validate(network, task)}
+        )
         history[-1]["seconds"] = time.perf_counter() - start
         checkpoints.save(epoch + 1, network, opt, history)
         report(history[-1])
@@ -71,7 +78,12 @@ def train(
 
 
 def train_epoch(
-    network: nn.Module, opt: torch.optim.Optimizer, settings: Settings, task: Task, epoch: int, checkpoints: Checkpoints
+    network: nn.Module,
+    opt: torch.optim.Optimizer,
+    settings: Settings,
+    task: Task,
+    epoch: int,
+    checkpoints: Checkpoints,
 ) -> float:
     """One pass; its randomness depends on seed and epoch only, so a restart repeats it exactly."""
     torch.manual_seed(settings.seed * 1_000 + epoch)
@@ -79,7 +91,10 @@ def train_epoch(
     images, labels = training_tensors(task)
     batches = list(shuffled_rows(len(labels), settings.batch, generator))
     now = in_epoch(settings, epoch)
-    losses, saved = resumed(checkpoints.load_inside(epoch, network, opt), generator), time.perf_counter()
+    losses, saved = (
+        resumed(checkpoints.load_inside(epoch, network, opt), generator),
+        time.perf_counter(),
+    )
     network.train()
     for rows in batches[len(losses) :]:
         if time.perf_counter() - saved > INSIDE:
@@ -102,10 +117,13 @@ def resumed(place: Place | None, generator: torch.Generator) -> list[float]:
 
 
 def forward(network: nn.Module, images: Tensor, settings: Settings) -> Tensor:
-    """Logits for the loss. Mixed precision rounds what a convolution reads to bfloat16: twice the images a second
-    where the processor knows that type; weights, their updates and all evaluation stay in float32."""
+    """Logits for the loss. Mixed precision rounds what a convolution reads to bfloat16: twice the
+    images a second where the processor knows that type; weights, their updates and all evaluation
+    stay in float32."""
     if settings.precision not in PRECISIONS:
-        raise ValueError(f"precision {settings.precision!r} is unknown; use {' or '.join(map(repr, PRECISIONS))}.")
+        raise ValueError(
+            f"precision {settings.precision!r} is unknown; use {' or '.join(map(repr, PRECISIONS))}."
+        )
     with torch.autocast("cpu", dtype=torch.bfloat16, enabled=settings.precision == "bfloat16"):
         return network(images).float()
 
@@ -119,14 +137,18 @@ def step(opt: torch.optim.Optimizer, loss: Tensor) -> float:
 
 def training_tensors(task: Task) -> tuple[Tensor, Tensor]:
     rows = task.split.train
-    return torch.from_numpy(task.dataset.train_x[rows]), torch.from_numpy(task.dataset.train_y[rows]).long()
+    return torch.from_numpy(task.dataset.train_x[rows]), torch.from_numpy(
+        task.dataset.train_y[rows]
+    ).long()
 
 
 def logits_of(network: nn.Module, images: np.ndarray, normalise: Normaliser) -> Tensor:
     """Outputs in evaluation mode, in the order of the images."""
     network.eval()
     with torch.inference_mode():
-        parts = torch.from_numpy(images).split(max(1, EVALUATION_PIXELS // math.prod(images.shape[2:])))
+        parts = torch.from_numpy(images).split(
+            max(1, EVALUATION_PIXELS // math.prod(images.shape[2:]))
+        )
         return torch.cat([network(normalise(part)) for part in parts])
 
 

@@ -18,7 +18,8 @@ from schemas import validate
 REPOSITORY = Path(__file__).resolve().parents[1]
 SHARED = Path(os.environ.get("HOWSURE_SHARED", REPOSITORY.parent / "shared"))
 
-# The default search is the same in every run. `HYPOTHESIS_PROFILE=thorough pytest tests/laws` looks further.
+# The default search is the same in every run. `HYPOTHESIS_PROFILE=thorough pytest tests/laws` looks
+# further.
 settings.register_profile(
     "howsure",
     derandomize=True,
@@ -27,26 +28,40 @@ settings.register_profile(
     max_examples=15,
     suppress_health_check=[HealthCheck.too_slow],
 )
-settings.register_profile("thorough", settings.get_profile("howsure"), derandomize=False, max_examples=500)
+settings.register_profile(
+    "thorough", settings.get_profile("howsure"), derandomize=False, max_examples=500
+)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "howsure"))
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--update-golden", action="store_true", help="Write what the renderers make into tests/golden.")
+    parser.addoption(
+        "--update-golden",
+        action="store_true",
+        help="Write what the renderers make into tests/golden.",
+    )
 
 
 @pytest.fixture(scope="session", autouse=True)
 def whatever_is_made_fits_its_schema() -> Iterator[None]:
-    """Every report, comparison and calibration report that any test makes or reads is held against its types."""
+    """Every report, comparison and calibration report that any test makes or reads is held against
+    its types.
+    """
     with pytest.MonkeyPatch.context() as patch:
         for kind, name in ((Report, "report"), (Comparison, "comparison")):
             patch.setattr(kind, "__init__", _checked(kind.__init__, lambda made: made.data, name))
         to_dict = CalibrationReport.to_dict
-        patch.setattr(CalibrationReport, "to_dict", _checked(to_dict, lambda made: to_dict(made), "calibration"))
+        patch.setattr(
+            CalibrationReport,
+            "to_dict",
+            _checked(to_dict, lambda made: to_dict(made), "calibration"),
+        )
         yield
 
 
-def _checked(method: Callable[..., Any], data: Callable[[Any], object], name: str) -> Callable[..., Any]:
+def _checked(
+    method: Callable[..., Any], data: Callable[[Any], object], name: str
+) -> Callable[..., Any]:
     def checked(self: Any, *args: Any, **options: Any) -> Any:
         made = method(self, *args, **options)
         validate(data(self), name)
@@ -59,7 +74,9 @@ def shared_or_skip(path: str = "") -> Path:
     """A path in the shared folder; the test is skipped where it does not exist."""
     found = SHARED / path
     if not found.exists():
-        pytest.skip(f"left out: {found} is not there (set HOWSURE_SHARED to the folder that holds data/)")
+        pytest.skip(
+            f"left out: {found} is not there (set HOWSURE_SHARED to the folder that holds data/)"
+        )
     return found
 
 

@@ -9,7 +9,16 @@ from hypothesis import strategies as st
 from howsure import Predictions, Tally, tally
 
 MAX_ROWS = 240  # adaptive bins need more than 40 rows to split
-UNIT = ("three_decimals", "edges", "coarse", "extremes", "uniform", "confident", "neighbours", "constant")
+UNIT = (
+    "three_decimals",
+    "edges",
+    "coarse",
+    "extremes",
+    "uniform",
+    "confident",
+    "neighbours",
+    "constant",
+)
 ANY = (*UNIT, "signed", "infinite", "negative")
 
 
@@ -53,7 +62,9 @@ def draw_scores(kind: str, n: int, rng: np.random.Generator) -> Any:
 def draw_correct(kind: str, score: Any, rng: np.random.Generator) -> Any:
     """Outcomes: unrelated to the score, honest, backwards, or all the same."""
     claim = np.clip(np.nan_to_num(score), 0, 1)
-    chance = {"even": 0.5, "honest": claim, "backwards": 1 - claim, "right": 1.0, "wrong": 0.0}[kind]
+    chance = {"even": 0.5, "honest": claim, "backwards": 1 - claim, "right": 1.0, "wrong": 0.0}[
+        kind
+    ]
     return rng.random(len(score)) < chance
 
 
@@ -62,8 +73,12 @@ def rows(draw: Any, kinds: tuple[str, ...] = UNIT, max_rows: int = MAX_ROWS) -> 
     """Scored outcomes of any size from one row on."""
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n = draw(st.one_of(st.integers(1, 8), st.integers(1, max_rows)))
-    score = draw_scores(draw(st.sampled_from(kinds)), n, rng).astype(draw(st.sampled_from([np.float64, np.float32])))
-    correct = draw_correct(draw(st.sampled_from(["even", "honest", "backwards", "right", "wrong"])), score, rng)
+    score = draw_scores(draw(st.sampled_from(kinds)), n, rng).astype(
+        draw(st.sampled_from([np.float64, np.float32]))
+    )
+    correct = draw_correct(
+        draw(st.sampled_from(["even", "honest", "backwards", "right", "wrong"])), score, rng
+    )
     return Rows(score, correct, rng.integers(0, 4, n) if n > 1 else np.array([2]))
 
 
@@ -88,7 +103,9 @@ def predictions(draw: Any, max_rows: int = 40) -> Predictions:
 
 
 def increasing(score: Any, rng: np.random.Generator) -> Any:
-    """The scores under some strictly increasing map: the j-th distinct value becomes the j-th of new ones."""
+    """The scores under some strictly increasing map: the j-th distinct value becomes the j-th of
+    new ones.
+    """
     values, rank = np.unique(score + 0.0, return_inverse=True)
     low, high = (0.0, 1.0) if rng.random() < 0.5 else (-1e6, 1e6)
     new = np.unique(rng.uniform(low, high, 4 * len(values) + 4))

@@ -26,16 +26,24 @@ def _validator(name: str) -> Any:
 
 
 def validate(data: object, name: str) -> None:
-    """Fails where the data lack a key, have one that the types do not name, or hold a value of another type."""
+    """Fails where the data lack a key, have one that the types do not name, or hold a value of
+    another type.
+    """
     problem = jsonschema.exceptions.best_match(_validator(name).iter_errors(_short(data)))
     assert problem is None, f"{problem.json_path}: {problem.message[:300]}"
 
 
 def _short(data: Any) -> Any:
-    """The same with one number of each type in a column of numbers: schemas look at types only, columns are long."""
+    """The same with one number of each type in a column of numbers: schemas look at types only,
+    columns are long.
+    """
     if isinstance(data, dict):
         return {key: _short(value) for key, value in data.items()}
     if isinstance(data, list):
         plain = all(isinstance(value, float | int | None) for value in data)
-        return [*{type(value): value for value in data}.values()] if plain else [_short(value) for value in data]
+        return (
+            [*{type(value): value for value in data}.values()]
+            if plain
+            else [_short(value) for value in data]
+        )
     return data

@@ -24,7 +24,9 @@ def same_bins(bins: Any, t: hs.Tally, bin_of: list[Any], score: Any) -> None:
     assert cuts[-1] == t.n
     assert (np.diff(cuts) > 0).all()
     assert np.isin(cuts[1:], ends).all()
-    assert (np.diff(fast) != 0).tolist() == [a != b for a, b in zip(expected[:-1], expected[1:], strict=True)]
+    assert (np.diff(fast) != 0).tolist() == [
+        a != b for a, b in zip(expected[:-1], expected[1:], strict=True)
+    ]
 
 
 @given(rows(UNIT), st.sampled_from([1, 2, 3, 7, 10, 15, 20, 100]))
@@ -64,7 +66,12 @@ def test_adaptive_tops_up_the_last_bin(seed: int, decimals: int) -> None:
     t = hs.tally(score, correct=np.ones(1500))
     assert hs.adaptive(z=1.645).cuts(t).tolist() == topped
     tied = score.round(decimals)
-    same_bins(hs.adaptive(z=1.645), hs.tally(tied, correct=np.ones(1500)), slow.adaptive(tied, 1.645), tied)
+    same_bins(
+        hs.adaptive(z=1.645),
+        hs.tally(tied, correct=np.ones(1500)),
+        slow.adaptive(tied, 1.645),
+        tied,
+    )
 
 
 @given(rows(UNIT), st.floats(0.3, 20.0), st.integers(0, 60), st.floats(0.0, 0.5))
@@ -77,7 +84,10 @@ def test_adaptive_parameters(r: Rows, z: float, tail: int, margin: float) -> Non
 def test_level_80_is_z_1_2816() -> None:
     t = hs.tally(np.random.default_rng(0).random(2000), correct=np.ones(2000))
     assert hs.adaptive().cuts(t).tolist() == hs.adaptive(z=Z80).cuts(t).tolist()
-    assert hs.adaptive(level=0.9).cuts(t).tolist() == hs.adaptive(z=1.6448536269514722).cuts(t).tolist()
+    assert (
+        hs.adaptive(level=0.9).cuts(t).tolist()
+        == hs.adaptive(z=1.6448536269514722).cuts(t).tolist()
+    )
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
@@ -105,7 +115,9 @@ def test_sizes_differ_by_at_most_one_without_ties() -> None:
     assert set(np.diff(hs.equal_size(15).cuts(t))) == {6, 7}
 
 
-@pytest.mark.parametrize("bins", [hs.equal_range(), hs.equal_size(), hs.adaptive(), hs.unique()], ids=repr)
+@pytest.mark.parametrize(
+    "bins", [hs.equal_range(), hs.equal_size(), hs.adaptive(), hs.unique()], ids=repr
+)
 def test_one_sample_or_one_value_is_one_bin(bins: Any) -> None:
     assert bins.cuts(hs.tally([0.4], correct=[1])).tolist() == [0, 1]
     assert bins.cuts(hs.tally([0.4] * 99, correct=[1] * 99)).tolist() == [0, 99]
@@ -132,7 +144,10 @@ class TestReference:
         rng = np.random.default_rng(0)
         score, correct = np.round(rng.beta(5, 1, 1500), 2), rng.random(1500) < 0.7
         order = np.argsort(correct, kind="stable")
-        assert hs.adaptive_reference(score, correct).mce != hs.adaptive_reference(score[order], correct[order]).mce
+        assert (
+            hs.adaptive_reference(score, correct).mce
+            != hs.adaptive_reference(score[order], correct[order]).mce
+        )
 
     @pytest.mark.parametrize("score", [[0.5], [0.5] * 3, [0.9] * 100])
     def test_raises_where_theirs_breaks(self, score: list[float]) -> None:

@@ -34,7 +34,10 @@ def test_hoeffding_bentkus_of_no_loss_equals_the_exact_one() -> None:
 
 def test_hoeffding_bentkus_is_never_below_the_exact_bound() -> None:
     for errors in range(0, 40, 4):
-        assert bounds.hoeffding_bentkus(errors / 40, 40, 0.1) >= bounds.clopper_pearson(errors, 40, 0.1) - 1e-9
+        assert (
+            bounds.hoeffding_bentkus(errors / 40, 40, 0.1)
+            >= bounds.clopper_pearson(errors, 40, 0.1) - 1e-9
+        )
 
 
 def test_betting_gains_from_a_small_variance() -> None:
@@ -52,7 +55,11 @@ def test_bounds_for_losses_are_missed_at_most_delta(bound: str) -> None:
     rng, missed = np.random.default_rng(1), 0
     for _ in range(400):
         x = rng.beta(0.5, 2.0, 60)  # mean 0.2
-        upper = bounds.betting(x, 0.1) if bound == "betting" else bounds.hoeffding_bentkus(x.mean(), 60, 0.1)
+        upper = (
+            bounds.betting(x, 0.1)
+            if bound == "betting"
+            else bounds.hoeffding_bentkus(x.mean(), 60, 0.1)
+        )
         missed += upper < 0.2
     assert binom.sf(missed - 1, 400, 0.1) > 1e-3
 

@@ -1,4 +1,6 @@
-"""What howsure 0.1.0 wrote (`tests/golden/v0.1`) is read, does what it did, and is rendered in every form."""
+"""What howsure 0.1.0 wrote (`tests/golden/v0.1`) is read, does what it did, and is rendered in
+every form.
+"""
 
 import json
 from pathlib import Path
@@ -39,7 +41,11 @@ def behaviour(value: Any) -> dict[str, Any]:
         made = value.decide(predictions())
         return {"accept": made.accept.tolist(), "answers": made.answers()}
     if isinstance(value, p.OnlinePolicy):
-        return {"threshold": value.threshold, "seen": value.seen, "audited_risk": value.audited_risk}
+        return {
+            "threshold": value.threshold,
+            "seen": value.seen,
+            "audited_risk": value.audited_risk,
+        }
     if isinstance(value, p.Watch):
         return {"seen": value.seen, "alarms": value.alarms}
     if isinstance(value, p.Cascade):

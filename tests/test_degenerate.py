@@ -17,7 +17,14 @@ WRONG = {
     "aurc": 1, "e_aurc": 0, "augrc": 0.5, "aac": 1, "optimal_aurc": 1, "auroc": nan, "eor": 1,
     "aupr_error": 1, "aupr_success": nan,
 }  # fmt: skip
-CONSTANT = {"aurc": 0.25, "auroc": 0.5, "eor": 1, "aupr_error": 0.25, "aupr_success": 0.75, "aac": 0.25}
+CONSTANT = {
+    "aurc": 0.25,
+    "auroc": 0.5,
+    "eor": 1,
+    "aupr_error": 0.25,
+    "aupr_success": 0.75,
+    "aac": 0.25,
+}
 
 
 def value(name: str, t: hs.Tally, **options: Any) -> float:
@@ -26,8 +33,12 @@ def value(name: str, t: hs.Tally, **options: Any) -> float:
     return getattr(hs, name)(t, **options)
 
 
-@pytest.mark.parametrize("score", [SPREAD, [0.5] * 4, [-1.0, 2.0, inf, -inf], [0.0, 1.0, 0.0, 1.0]], ids=str)
-@pytest.mark.parametrize(("outcome", "table"), [(1, RIGHT), (0, WRONG)], ids=["all right", "all wrong"])
+@pytest.mark.parametrize(
+    "score", [SPREAD, [0.5] * 4, [-1.0, 2.0, inf, -inf], [0.0, 1.0, 0.0, 1.0]], ids=str
+)
+@pytest.mark.parametrize(
+    ("outcome", "table"), [(1, RIGHT), (0, WRONG)], ids=["all right", "all wrong"]
+)
 def test_one_outcome_only(score: list[float], outcome: int, table: dict[str, float]) -> None:
     t = hs.tally(score, correct=[outcome] * 4)
     for name, expected in table.items():
@@ -90,7 +101,10 @@ def test_one_sample_of_predictions() -> None:
 def test_scores_on_every_edge_are_counted_once() -> None:
     for m in (1, 3, 10, 15, 20, 100):
         score = np.arange(m + 1) / m
-        assert hs.bin_table(hs.tally(score, correct=score > 0.5), hs.equal_range(m)).count.sum() == m + 1
+        assert (
+            hs.bin_table(hs.tally(score, correct=score > 0.5), hs.equal_range(m)).count.sum()
+            == m + 1
+        )
 
 
 def test_infinite_scores_reach_every_ranking_metric_without_warning() -> None:
@@ -119,4 +133,6 @@ def test_claims_that_overflow_are_not_read() -> None:
     low = -np.finfo(np.float64).max
     assert hs.aurc(hs.tally([low] * 3, correct=[1, 0, 1])) == pytest.approx(1 / 3)
     assert hs.aurc(hs.tally([low] * 3, loss=[0, 1, 0], weight=[2, 2, 2])) == pytest.approx(1 / 3)
-    assert hs.eor(hs.tally([low, low, 0], correct=[1, 0, 1]) + hs.tally([low], correct=[1])) == np.inf
+    assert (
+        hs.eor(hs.tally([low, low, 0], correct=[1, 0, 1]) + hs.tally([low], correct=[1])) == np.inf
+    )

@@ -27,11 +27,15 @@ def classifier(dtype=np.float32, *, softmax=False):
         outputs,
         [onnx.numpy_helper.from_array(weight, "w")],
     )
-    return onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8), weight
+    return onnx.helper.make_model(
+        graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=8
+    ), weight
 
 
 def run(model, x, name="probs"):
-    session = runtime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
+    session = runtime.InferenceSession(
+        model.SerializeToString(), providers=["CPUExecutionProvider"]
+    )
     return session.run([name], {"x": x})[0]
 
 

@@ -41,17 +41,25 @@ def predictions(a: dict[str, Any], split: str) -> hs.Predictions:
 def numbers(preds: hs.Predictions) -> dict[str, float]:
     """The numbers of the index, under its names."""
     t = hs.tally(hs.scores.max_prob(preds), correct=preds.correct)
-    out = {"accuracy": hs.accuracy(preds), "mean_conf": preds.confidence.mean(), "auroc_err": hs.auroc(t)}
+    out = {
+        "accuracy": hs.accuracy(preds),
+        "mean_conf": preds.confidence.mean(),
+        "auroc_err": hs.auroc(t),
+    }
     for m in (10, 15, 20):
         out |= {f"ece{m}": hs.ece(t, hs.equal_range(m)), f"mce{m}": hs.mce(t, hs.equal_range(m))}
     if preds.kind != "confidence":
-        out |= {"nll": hs.nll(preds), "brier": hs.brier(preds), "nll_clip1e15": hs.nll(preds, eps=1e-15)}
+        out |= {
+            "nll": hs.nll(preds),
+            "brier": hs.brier(preds),
+            "nll_clip1e15": hs.nll(preds, eps=1e-15),
+        }
     return {**out, "n": preds.n}
 
 
 def as_recomputed(preds: hs.Predictions) -> dict[str, float]:
-    """The index clips probabilities at 1e-12 for the NLL, and ranks them by 1 − p in the precision of the file, a
-    subtraction that merges neighbouring scores into ties."""
+    """The index clips probabilities at 1e-12 for the NLL, and ranks them by 1 − p in the precision
+    of the file, a subtraction that merges neighbouring scores into ties."""
     found = numbers(preds)
     if preds.kind == "probs":
         t = hs.tally(-(1 - preds.values.max(axis=1)), correct=preds.correct)
@@ -65,7 +73,9 @@ def published_split(case: dict[str, Any]) -> str:
 
 
 def published(case: dict[str, Any]) -> dict[str, float]:
-    return {key: value for key, value in (case["published"] or {}).items() if isinstance(value, float)}
+    return {
+        key: value for key, value in (case["published"] or {}).items() if isinstance(value, float)
+    }
 
 
 def test_the_lists_are_complete(index: dict[str, Any]) -> None:
@@ -79,7 +89,11 @@ def test_published_numbers(name: str, index: dict[str, Any], arrays: Arrays) -> 
     for key, value in published(index[name]).items():
         if key.endswith("_percent"):
             digits = len(str(value).partition(".")[2])
-            own = {"ece10_percent": "ece10", "accuracy_percent": "accuracy", "auroc_percent": "auroc_err"}[key]
+            own = {
+                "ece10_percent": "ece10",
+                "accuracy_percent": "accuracy",
+                "auroc_percent": "auroc_err",
+            }[key]
             assert round(100 * found[own], digits) == value, key
         else:
             assert found[key] == pytest.approx(value, abs=FLOAT32), key
@@ -101,11 +115,16 @@ def test_published_bin_counts(index: dict[str, Any], arrays: Arrays) -> None:
     name = "in1k_tv_resnext101_32x8d"
     preds = predictions(arrays(name), "all")
     t = hs.tally(preds.confidence, correct=preds.correct)
-    assert hs.reliability(t, hs.equal_range(20)).weight.tolist() == index[name]["published"]["bin_counts_20"]
+    assert (
+        hs.reliability(t, hs.equal_range(20)).weight.tolist()
+        == index[name]["published"]["bin_counts_20"]
+    )
 
 
 def test_real_samples(arrays: Arrays) -> None:
-    """20 passes of MC dropout: the mean is a better probability than a pass, and disagreement finds errors."""
+    """20 passes of MC dropout: the mean is a better probability than a pass, and disagreement finds
+    errors.
+    """
     a = arrays("mc_fashion_cnn")
     z, y = a["mc_test_logits"][:, :2000], a["test_labels"][:2000]
     mean, one = hs.Predictions.from_samples(z, y), hs.Predictions.from_logits(z[0], y)

@@ -1,4 +1,6 @@
-"""One version and one set of bounds, wherever they are written; fragments of the changelog that fit together."""
+"""One version and one set of bounds, wherever they are written; fragments of the changelog that fit
+together.
+"""
 
 import re
 import tomllib
@@ -17,22 +19,39 @@ BOUNDS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["p
 def test_the_version_is_written_once():
     assert "version" not in BOUNDS
     assert BOUNDS["dynamic"] == ["version"]
-    found = {name: (ROOT / name).read_text(encoding="utf-8") for name in ("CITATION.cff", "release/recipe.yaml")}
+    found = {
+        name: (ROOT / name).read_text(encoding="utf-8")
+        for name in ("CITATION.cff", "release/recipe.yaml")
+    }
     assert re.findall(r"(?m)^version: (.*)$", found["CITATION.cff"]) == [NEXT]
-    assert re.findall(r"(?m)^  version: (\d.*)$", found["release/recipe.yaml"]) == [howsure.__version__]
+    assert re.findall(r"(?m)^  version: (\d.*)$", found["release/recipe.yaml"]) == [
+        howsure.__version__
+    ]
 
 
 def test_no_exact_pin_for_users():
     ours = {"test", "dev", "release", "docs", "browser", "peers", "studies", "interop"}
     extras = BOUNDS["optional-dependencies"]
-    needs = [*BOUNDS["dependencies"], *(need for name in extras.keys() - ours for need in extras[name])]
+    needs = [
+        *BOUNDS["dependencies"],
+        *(need for name in extras.keys() - ours for need in extras[name]),
+    ]
     assert not [need for need in needs if "==" in need]
     assert all(">=" in need or need.startswith("howsure[") for need in needs)
 
 
 def test_the_recipe_has_the_bounds_of_the_package():
-    text = (ROOT / "release/recipe.yaml").read_text(encoding="utf-8").split("  run:")[1].split("tests:")[0]
-    recipe = {line.strip("- ").replace(" ", "") for line in text.splitlines() if ">=" in line and "python" not in line}
+    text = (
+        (ROOT / "release/recipe.yaml")
+        .read_text(encoding="utf-8")
+        .split("  run:")[1]
+        .split("tests:")[0]
+    )
+    recipe = {
+        line.strip("- ").replace(" ", "")
+        for line in text.splitlines()
+        if ">=" in line and "python" not in line
+    }
     assert recipe == {need for need in BOUNDS["dependencies"] if ";" not in need}
 
 
@@ -65,17 +84,33 @@ def test_the_same_pythons_everywhere():
 
 
 def test_workflows_and_hooks_run_what_is_there():
-    targets = set(re.findall(r"(?m)^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"))[0].split())
-    texts = [p.read_text(encoding="utf-8") for p in [*(ROOT / ".github/workflows").iterdir(), ROOT / ".ci/run"]]
+    targets = set(
+        re.findall(r"(?m)^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(encoding="utf-8"))[
+            0
+        ].split()
+    )
+    texts = [
+        p.read_text(encoding="utf-8")
+        for p in [*(ROOT / ".github/workflows").iterdir(), ROOT / ".ci/run"]
+    ]
     asked = re.findall(r"(?m)^(?:\s*- run: )?make ([\w-]+)", "\n".join(texts))
-    assert {"check", "test", "test-all", "test-long", "docs", "release-files", "release-check"} == set(asked) <= targets
+    assert (
+        {"check", "test", "test-all", "test-long", "docs", "release-files", "release-check"}
+        == set(asked)
+        <= targets
+    )
     hooks = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
     check = (ROOT / "Makefile").read_text(encoding="utf-8").replace("$(VENV)", ".venv")
-    assert all(hook in check or "release.changes" in hook for hook in re.findall(r"entry: (.*?)(?: --|,)", hooks))
+    assert all(
+        hook in check or "release.changes" in hook
+        for hook in re.findall(r"entry: (.*?)(?: --|,)", hooks)
+    )
 
 
 def test_ci_prints_the_measured_branches():
-    assert re.findall(r"(?m)^make (test\S*) COVER=1$", (ROOT / ".ci/run").read_text(encoding="utf-8")) == [
+    assert re.findall(
+        r"(?m)^make (test\S*) COVER=1$", (ROOT / ".ci/run").read_text(encoding="utf-8")
+    ) == [
         "test",
         "test-all",
     ]
@@ -91,8 +126,15 @@ SKIPPED [2] tests/conftest.py:62: left out: data is not there
 
 def rooms(failed: list[str]) -> list[matrix.Ran]:
     same = {"python": "3.11", "kind": "lowest", "installed": "numpy 2.0.0"}
-    first = matrix.Ran(**same, room="tests/a", counts={"passed": 1000, "skipped": 3}, failed=[], reasons={"b": 3})
-    return [first, matrix.Ran(**same, room="tests/c", counts={"skipped": 2}, failed=failed, reasons={"needs torch": 2})]
+    first = matrix.Ran(
+        **same, room="tests/a", counts={"passed": 1000, "skipped": 3}, failed=[], reasons={"b": 3}
+    )
+    return [
+        first,
+        matrix.Ran(
+            **same, room="tests/c", counts={"skipped": 2}, failed=failed, reasons={"needs torch": 2}
+        ),
+    ]
 
 
 def test_the_matrix_says_why_tests_were_skipped():

@@ -22,17 +22,32 @@ from howsure.sklearn import CalibratedClassifier
 EXPECTED_FAILURES: dict[str, str] = {}
 
 
-@parametrize_with_checks([CalibratedClassifier()], expected_failed_checks=lambda estimator: EXPECTED_FAILURES)
+@parametrize_with_checks(
+    [CalibratedClassifier()], expected_failed_checks=lambda estimator: EXPECTED_FAILURES
+)
 def test_scikit_learns_checks(estimator, check):
     check(estimator)
 
 
 def hard(n=2000, seed=0):
-    return make_classification(n, 20, n_informative=5, n_redundant=10, n_classes=3, flip_y=0.2, random_state=seed)
+    return make_classification(
+        n, 20, n_informative=5, n_redundant=10, n_classes=3, flip_y=0.2, random_state=seed
+    )
 
 
 @pytest.mark.parametrize(
-    "name", ["none", "temperature", "vector", "matrix", "histogram", "isotonic", "platt", "beta", "sigmoid"]
+    "name",
+    [
+        "none",
+        "temperature",
+        "vector",
+        "matrix",
+        "histogram",
+        "isotonic",
+        "platt",
+        "beta",
+        "sigmoid",
+    ],
 )
 def test_every_calibrator_by_name(name):
     X, y = hard(600)
@@ -75,7 +90,9 @@ def test_texts_are_handed_on():
 
     texts = ["good film", "bad film", "fine film", "poor film"] * 10
     y = ["good", "bad"] * 20
-    made = CalibratedClassifier(make_pipeline(CountVectorizer(), LogisticRegression()), cv=2).fit(texts, y)
+    made = CalibratedClassifier(make_pipeline(CountVectorizer(), LogisticRegression()), cv=2).fit(
+        texts, y
+    )
     assert made.predict(["good fine film"])[0] == "good"
     assert list(made.classes_) == ["bad", "good"]
 
@@ -123,7 +140,9 @@ def test_few_samples_of_a_class_give_fewer_folds_and_say_so():
 def test_a_number_of_folds_that_a_class_cannot_fill_is_refused():
     X, y = hard(60)
     y = np.where(np.arange(60) < 3, 1, 0)
-    with pytest.raises(InputError, match="Requesting 5-fold cross-validation but a class has 3 samples"):
+    with pytest.raises(
+        InputError, match="Requesting 5-fold cross-validation but a class has 3 samples"
+    ):
         CalibratedClassifier(GaussianNB(), cv=5).fit(X, y)
 
 
@@ -140,10 +159,16 @@ def test_sigmoid_and_isotonic_are_scikit_learns(name, k, estimator, ensemble):
     X, y = hard(400)
     y = y % k
     weight = np.random.default_rng(0).uniform(0.5, 2, 400)
-    ours = CalibratedClassifier(estimator, name, 3, ensemble=ensemble).fit(X, y, sample_weight=weight)
-    theirs = CalibratedClassifierCV(estimator, method=name, cv=3, ensemble=ensemble).fit(X, y, sample_weight=weight)
+    ours = CalibratedClassifier(estimator, name, 3, ensemble=ensemble).fit(
+        X, y, sample_weight=weight
+    )
+    theirs = CalibratedClassifierCV(estimator, method=name, cv=3, ensemble=ensemble).fit(
+        X, y, sample_weight=weight
+    )
     # their optimiser stops earlier than ours
-    assert ours.predict_proba(X) == pytest.approx(theirs.predict_proba(X), abs=1e-12 if name == "isotonic" else 1e-5)
+    assert ours.predict_proba(X) == pytest.approx(
+        theirs.predict_proba(X), abs=1e-12 if name == "isotonic" else 1e-5
+    )
 
 
 def test_whole_weights_are_repetitions_of_a_sigmoid():

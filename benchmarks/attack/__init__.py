@@ -1,1 +1,3 @@
-"""Attacks on howsure, area by area; `python -m benchmarks.attack` runs them all and prints what failed."""
+"""Attacks on howsure, area by area; `python -m benchmarks.attack` runs them all and prints what
+failed.
+"""

@@ -1,7 +1,8 @@
-"""All attacks: a table of what was tried and what failed, with the largest memory and the longest time.
+"""All attacks: a table of what was tried and what failed, with the largest memory and the longest
+time.
 
-python -m benchmarks.attack                        everything, mutations for five minutes
-python -m benchmarks.attack --minutes 600 --state fuzz.json --only 7     goes on until 10⁶ mutations are done
+python -m benchmarks.attack                        everything, mutations for five minutes python -m
+benchmarks.attack --minutes 600 --state fuzz.json --only 7     goes on until 10⁶ mutations are done
 """
 
 from __future__ import annotations
@@ -50,7 +51,10 @@ def bombs() -> Row:
                 fault = found.fault(MEGABYTES)
                 row.tried += 1
                 row.failed += bool(fault)
-                row.megabytes, row.seconds = max(row.megabytes, found.megabytes), max(row.seconds, found.seconds)
+                row.megabytes, row.seconds = (
+                    max(row.megabytes, found.megabytes),
+                    max(row.seconds, found.seconds),
+                )
                 row.faults += (f"{bomb.name} {command}: {fault}",) if fault else ()
     return added(row, tests(row.area, "attack/test_endless.py"))
 
@@ -58,15 +62,30 @@ def bombs() -> Row:
 def added(row: Row, other: Row) -> Row:
     faults = (*row.faults, *other.faults)
     seconds = max(row.seconds, other.seconds)
-    return Row(row.area, row.tried + other.tried, row.failed + other.failed, row.megabytes, seconds, faults)
+    return Row(
+        row.area, row.tried + other.tried, row.failed + other.failed, row.megabytes, seconds, faults
+    )
 
 
 def tests(area: str, *paths: str) -> Row:
     """Tests of an area, each one a try."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
-        call = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", f"--junitxml={report}"]
-        subprocess.run([*call, *(str(ROOT / "tests" / p) for p in paths)], cwd=ROOT, capture_output=True, check=False)
+        call = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "-p",
+            "no:cacheprovider",
+            f"--junitxml={report}",
+        ]
+        subprocess.run(
+            [*call, *(str(ROOT / "tests" / p) for p in paths)],
+            cwd=ROOT,
+            capture_output=True,
+            check=False,
+        )
         cases = ElementTree.parse(report).getroot().iter("testcase")
         found = [c for c in cases if c.find("skipped") is None]
     bad = [c for c in found if c.find("failure") is not None or c.find("error") is not None]
@@ -78,7 +97,9 @@ def tampered(number: int = 3000) -> Row:
     row = Row("4 tampered states")
     with tempfile.TemporaryDirectory() as folder:
         states.large(Path(folder))  # written once, before the time is taken
-        made: list[Callable[[], str]] = [partial(states.one, i, Path(folder)) for i in range(number)]
+        made: list[Callable[[], str]] = [
+            partial(states.one, i, Path(folder)) for i in range(number)
+        ]
         for i, attack in enumerate([*made, partial(states.large, Path(folder))]):
             start = time.perf_counter()
             found = attack()
@@ -95,12 +116,19 @@ def mutations(minutes: float, state: Path | None, most: int) -> Row:
         found = fuzz.run(minutes, state or Path(folder) / "fuzz.json", most)
     tried = sum(found["counts"].values())
     return Row(
-        "7 mutations", tried, len(found["failures"]), found["megabytes"], found["longest"], tuple(found["failures"])
+        "7 mutations",
+        tried,
+        len(found["failures"]),
+        found["megabytes"],
+        found["longest"],
+        tuple(found["failures"]),
     )
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--minutes", type=float, default=5.0, help="of mutations")
     parser.add_argument("--most", type=int, default=1_000_000, help="mutations")
     parser.add_argument("--state", type=Path, help="file from which mutations go on")
@@ -120,7 +148,10 @@ def main() -> int:
     for key in args.only:
         row = areas[key]()
         peak = f"{row.megabytes:,}" if row.megabytes else "-"
-        print(f"{row.area:<32}{row.tried:>9,}{row.failed:>8,}{peak:>9}{row.seconds:>11.1f}", flush=True)
+        print(
+            f"{row.area:<32}{row.tried:>9,}{row.failed:>8,}{peak:>9}{row.seconds:>11.1f}",
+            flush=True,
+        )
         faults += [f"{row.area}: {fault}" for fault in row.faults]
     print("\n".join(faults[:50]))
     return 1 if faults else 0

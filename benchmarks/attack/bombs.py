@@ -31,7 +31,9 @@ def parquet_long_string(folder: Path) -> Path:
     import pyarrow.parquet as pq
 
     path = folder / "long_string.parquet"
-    ids = pa.DictionaryArray.from_arrays(pa.array([0] * 2000, pa.int32()), pa.array(["a" * (1 << 20)]))
+    ids = pa.DictionaryArray.from_arrays(
+        pa.array([0] * 2000, pa.int32()), pa.array(["a" * (1 << 20)])
+    )
     columns = {"confidence": [0.5] * 2000, "correct": [1] * 2000, "id": ids, "group": ids}
     pq.write_table(pa.table(columns), path, compression="zstd")
     return path
@@ -43,7 +45,9 @@ def parquet_long_lists(folder: Path) -> Path:
     import pyarrow.parquet as pq
 
     path = folder / "long_lists.parquet"
-    zeros = pa.ListArray.from_arrays(np.arange(21, dtype=np.int32) * 4_000_000, pa.array(np.zeros(80_000_000, np.int8)))
+    zeros = pa.ListArray.from_arrays(
+        np.arange(21, dtype=np.int32) * 4_000_000, pa.array(np.zeros(80_000_000, np.int8))
+    )
     table = pa.table({"logits": zeros, "label": [0] * 20})
     pq.write_table(table, path, compression="zstd", data_page_size=1 << 30)
     return path
@@ -56,7 +60,11 @@ def parquet_many_rows(folder: Path) -> Path:
 
     path = folder / "many_rows.parquet"
     zeros = pa.array(np.zeros(10_000_000, np.int8))
-    pq.write_table(pa.table({f"logit_{i}": zeros for i in range(20)} | {"label": zeros}), path, compression="zstd")
+    pq.write_table(
+        pa.table({f"logit_{i}": zeros for i in range(20)} | {"label": zeros}),
+        path,
+        compression="zstd",
+    )
     return path
 
 
@@ -78,9 +86,16 @@ def parquet_nested_lists(folder: Path) -> Path:
     import pyarrow.parquet as pq
 
     path = folder / "nested_lists.parquet"
-    words = pa.DictionaryArray.from_arrays(pa.array(np.zeros(3_000_000, np.int32)), pa.array(["word"]))
+    words = pa.DictionaryArray.from_arrays(
+        pa.array(np.zeros(3_000_000, np.int32)), pa.array(["word"])
+    )
     offsets = np.arange(0, 3_000_001, 1000, dtype=np.int32)
-    table = pa.table({"samples": pa.ListArray.from_arrays(offsets, words.dictionary_decode()), "correct": [1] * 3000})
+    table = pa.table(
+        {
+            "samples": pa.ListArray.from_arrays(offsets, words.dictionary_decode()),
+            "correct": [1] * 3000,
+        }
+    )
     pq.write_table(table, path, compression="zstd")
     return path
 
@@ -95,7 +110,9 @@ def parquet_lying_footer(folder: Path) -> Path:
     found, small = _varint(2 * real), _varint(2 * 4000)
     assert raw.count(found) >= 1
     cut = raw.rfind(found)
-    wide = small[:-1] + bytes([small[-1] | 0x80]) + b"\x80" * (len(found) - len(small) - 1) + b"\x00"
+    wide = (
+        small[:-1] + bytes([small[-1] | 0x80]) + b"\x80" * (len(found) - len(small) - 1) + b"\x00"
+    )
     lying = folder / "lying_footer.parquet"
     lying.write_bytes(raw[:cut] + wide + raw[cut + len(found) :])
     return lying
@@ -132,7 +149,10 @@ def arrow_packed_stream(folder: Path) -> Path:
     zeros = pa.array(np.zeros(50_000_000))
     options = pa.ipc.IpcWriteOptions(compression="zstd")
     schema = pa.schema([("confidence", "f8")])
-    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_stream(file, schema, options=options) as out:
+    with (
+        pa.OSFile(str(path), "wb") as file,
+        pa.ipc.new_stream(file, schema, options=options) as out,
+    ):
         out.write_batch(pa.record_batch({"confidence": zeros}))
     return path
 
@@ -146,7 +166,10 @@ def arrow_dictionary_of_lists(folder: Path) -> Path:
     logits = pa.DictionaryArray.from_arrays(pa.array(np.zeros(5000, np.int16)), lists)
     table = pa.record_batch({"logits": logits, "label": pa.array(np.zeros(5000, np.int64))})
     options = pa.ipc.IpcWriteOptions(compression="zstd")
-    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema, options=options) as out:
+    with (
+        pa.OSFile(str(path), "wb") as file,
+        pa.ipc.new_file(file, table.schema, options=options) as out,
+    ):
         out.write_batch(table)
     return path
 
@@ -204,14 +227,20 @@ def arrow_repeated_blocks(folder: Path) -> Path:
 def _is_block(raw: bytearray, i: int) -> bool:
     """Whether the offset that stands here is that of a message."""
     at = int.from_bytes(raw[i : i + 8], "little")
-    return 8 < at < len(raw) - 8 and raw[at : at + 4] == b"\xff\xff\xff\xff" and raw[i + 12 : i + 16] == b"\0\0\0\0"
+    return (
+        8 < at < len(raw) - 8
+        and raw[at : at + 4] == b"\xff\xff\xff\xff"
+        and raw[i + 12 : i + 16] == b"\0\0\0\0"
+    )
 
 
 def npz_many_members(folder: Path) -> Path:
     """Twenty arrays of 200 MB, packed."""
     path = folder / "many_members.npz"
     head = io.BytesIO()
-    np.lib.format.write_array_header_1_0(head, {"descr": "<f2", "fortran_order": False, "shape": (10_000_000, 10)})
+    np.lib.format.write_array_header_1_0(
+        head, {"descr": "<f2", "fortran_order": False, "shape": (10_000_000, 10)}
+    )
     with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as archive:
         for split in ("train", "val", "test"):
             with archive.open(f"{split}_logits.npy", "w", force_zip64=True) as out:
@@ -227,7 +256,9 @@ def npz_many_members(folder: Path) -> Path:
 def npz_one_member(folder: Path) -> Path:
     """One array of 250 MB, packed."""
     path = folder / "one_member.npz"
-    np.savez_compressed(path, confidence=np.zeros(31_000_000), correct=np.zeros(31_000_000, np.bool_))
+    np.savez_compressed(
+        path, confidence=np.zeros(31_000_000), correct=np.zeros(31_000_000, np.bool_)
+    )
     return path
 
 
@@ -245,7 +276,9 @@ def npz_many_groups(folder: Path) -> Path:
     """200,000 rows, each a group of its own."""
     path = folder / "many_groups.npz"
     rng, n = np.random.default_rng(0), 200_000
-    np.savez_compressed(path, confidence=rng.random(n), correct=rng.random(n) < 0.7, group=np.arange(n))
+    np.savez_compressed(
+        path, confidence=rng.random(n), correct=rng.random(n) < 0.7, group=np.arange(n)
+    )
     return path
 
 
@@ -255,7 +288,9 @@ def npz_one_count(folder: Path) -> Path:
     count = np.ones(1000, np.int64)
     count[3] = 10**9
     rng = np.random.default_rng(0)
-    np.savez(path, confidence=rng.random(1000), correct=rng.random(1000) < 0.7, count=count, weight=count)
+    np.savez(
+        path, confidence=rng.random(1000), correct=rng.random(1000) < 0.7, count=count, weight=count
+    )
     return path
 
 
@@ -269,7 +304,9 @@ def csv_equal_names(folder: Path) -> Path:
 def csv_many_columns(folder: Path) -> Path:
     """10⁵ columns, none of which says what it holds."""
     path = folder / "many_columns.csv"
-    path.write_text(",".join(f"c{i}" for i in range(100_000)) + "\n" + ",".join(["0"] * 100_000) + "\n")
+    path.write_text(
+        ",".join(f"c{i}" for i in range(100_000)) + "\n" + ",".join(["0"] * 100_000) + "\n"
+    )
     return path
 
 
@@ -302,14 +339,18 @@ def csv_packed(folder: Path) -> Path:
 def jsonl_new_keys(folder: Path) -> Path:
     """A new key on every line."""
     path = folder / "new_keys.jsonl"
-    path.write_text("".join(f'{{"confidence": 0.5, "correct": 1, "key{i}": {i}}}\n' for i in range(100_000)))
+    path.write_text(
+        "".join(f'{{"confidence": 0.5, "correct": 1, "key{i}": {i}}}\n' for i in range(100_000))
+    )
     return path
 
 
 def jsonl_new_value_keys(folder: Path) -> Path:
     """A new class on every line."""
     path = folder / "new_value_keys.jsonl"
-    path.write_text("".join(f'{{"prob_{i}": 0.5, "prob_a": 0.5, "label": "a"}}\n' for i in range(50_000)))
+    path.write_text(
+        "".join(f'{{"prob_{i}": 0.5, "prob_a": 0.5, "label": "a"}}\n' for i in range(50_000))
+    )
     return path
 
 
@@ -323,7 +364,9 @@ def jsonl_long_line(folder: Path) -> Path:
 def jsonl_empty_lists(folder: Path) -> Path:
     """Millions of empty lists on one line: a list needs 56 bytes, here three."""
     path = folder / "empty_lists.jsonl"
-    path.write_text('{"confidence": 0.5, "correct": 1, "note": [' + ",".join(["[]"] * 4_000_000) + "]}\n")
+    path.write_text(
+        '{"confidence": 0.5, "correct": 1, "note": [' + ",".join(["[]"] * 4_000_000) + "]}\n"
+    )
     return path
 
 
@@ -340,7 +383,9 @@ def jsonl_packed_vectors(folder: Path) -> Path:
 def jsonl_deep(folder: Path) -> Path:
     """Lists in lists in lists."""
     path = folder / "deep.jsonl"
-    path.write_text('{"confidence": 0.5, "correct": 1, "note": ' + "[" * 200_000 + "]" * 200_000 + "}\n")
+    path.write_text(
+        '{"confidence": 0.5, "correct": 1, "note": ' + "[" * 200_000 + "]" * 200_000 + "}\n"
+    )
     return path
 
 
@@ -396,7 +441,9 @@ def eval_empty_lists(folder: Path) -> Path:
     log = {**LOGS["inspect"], "samples": [SAMPLE | {"note": [[]]}]}
     path = archive(folder / "empty_lists.eval", log)
     with zipfile.ZipFile(path, "a", zipfile.ZIP_DEFLATED) as out:
-        out.writestr("samples/2_epoch_1.json", '{"id": 2, "note": [' + ",".join(["[]"] * 20_000_000) + "]}")
+        out.writestr(
+            "samples/2_epoch_1.json", '{"id": 2, "note": [' + ",".join(["[]"] * 20_000_000) + "]}"
+        )
     return path
 
 
@@ -404,7 +451,9 @@ def jsonl_packed_lists(folder: Path) -> Path:
     """The same on a line of a packed file, which is allowed to be 64 MB long."""
     path = folder / "packed_lists.jsonl.gz"
     with gzip.open(path, "wt") as file:
-        file.write('{"confidence": 0.5, "correct": 1, "note": [' + ",".join(["[]"] * 20_000_000) + "]}\n")
+        file.write(
+            '{"confidence": 0.5, "correct": 1, "note": [' + ",".join(["[]"] * 20_000_000) + "]}\n"
+        )
     return path
 
 
@@ -479,7 +528,9 @@ def parquet_long_answers(folder: Path) -> Path:
     import pyarrow.parquet as pq
 
     path = folder / "long_answers.parquet"
-    text = pa.DictionaryArray.from_arrays(pa.array([0] * 50_000, pa.int32()), pa.array(["A" * (1 << 20)]))
+    text = pa.DictionaryArray.from_arrays(
+        pa.array([0] * 50_000, pa.int32()), pa.array(["A" * (1 << 20)])
+    )
     table = pa.table({"confidence": [0.5] * 50_000, "prediction": text, "label": text})
     pq.write_table(table, path, compression="zstd")
     return path
@@ -490,7 +541,9 @@ def arrow_long_samples(folder: Path) -> Path:
     import pyarrow as pa
 
     path = folder / "long_samples.arrow"
-    words = pa.DictionaryArray.from_arrays(pa.array(np.zeros(100_000, np.int8)), pa.array(["a" * (1 << 20)]))
+    words = pa.DictionaryArray.from_arrays(
+        pa.array(np.zeros(100_000, np.int8)), pa.array(["a" * (1 << 20)])
+    )
     lists = pa.ListArray.from_arrays(np.arange(0, 100_001, 10, dtype=np.int32), words)
     batch = pa.record_batch({"samples": lists, "correct": pa.array(np.ones(10_000))})
     with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, batch.schema) as out:
@@ -506,7 +559,9 @@ def arrow_views(folder: Path) -> Path:
     one = pa.array(["a" * (1 << 20)], pa.string_view())
     views = pa.py_buffer(one.buffers()[1].to_pybytes() * 3000)
     ids = pa.Array.from_buffers(pa.string_view(), 3000, [None, views, one.buffers()[2]])
-    batch = pa.record_batch({"confidence": np.full(3000, 0.5), "correct": np.ones(3000), "id": ids, "group": ids})
+    batch = pa.record_batch(
+        {"confidence": np.full(3000, 0.5), "correct": np.ones(3000), "id": ids, "group": ids}
+    )
     with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, batch.schema) as out:
         out.write_batch(batch)
     return path
@@ -516,7 +571,10 @@ def harness_one_question(folder: Path) -> Path:
     """One question of 10⁵ options among 20,000 of two."""
     path = folder / "one_question.json"
     pairs = [100_000, *[2] * 19_999]
-    rows = [{**CHOICE, "doc_id": i, "arguments": {}, "filtered_resps": [["0", "F"]] * k} for i, k in enumerate(pairs)]
+    rows = [
+        {**CHOICE, "doc_id": i, "arguments": {}, "filtered_resps": [["0", "F"]] * k}
+        for i, k in enumerate(pairs)
+    ]
     path.write_text(json.dumps(rows))
     return path
 
@@ -542,7 +600,9 @@ def uqlm_many_tables(folder: Path) -> Path:
     """A table with a score of its own for every answer."""
     path = folder / "many_tables.json"
     table = {"prompts": ["p"], "responses": ["a"], "correct": [1]}
-    path.write_text(json.dumps({f"t{i}": {"data": {**table, f"s{i}": [0.5]}} for i in range(20_000)}))
+    path.write_text(
+        json.dumps({f"t{i}": {"data": {**table, f"s{i}": [0.5]}} for i in range(20_000)})
+    )
     return path
 
 
@@ -550,7 +610,9 @@ def jsonl_one_long_list(folder: Path) -> Path:
     """One list of 10⁶ numbers among lists of two: none fits, and each is told."""
     path = folder / "one_long_list.jsonl"
     short = '{"probs": [0.5, 0.5], "label": 0}\n'
-    path.write_text('{"probs": [' + ",".join(["0.5"] * 1_000_000) + '], "label": 0}\n' + short * 8000)
+    path.write_text(
+        '{"probs": [' + ",".join(["0.5"] * 1_000_000) + '], "label": 0}\n' + short * 8000
+    )
     return path
 
 
@@ -564,14 +626,18 @@ def npz_pixels(folder: Path) -> Path:
 
 def torch_asks(folder: Path) -> Path:
     """A file of tensors whose pickle asks for two gigabytes."""
-    return _torch_with(folder / "asks.pt", b"\x80\x02c__builtin__\nbytearray\nJ\x00\x94\x35\x77\x85R.")
+    return _torch_with(
+        folder / "asks.pt", b"\x80\x02c__builtin__\nbytearray\nJ\x00\x94\x35\x77\x85R."
+    )
 
 
 def torch_unfilled(folder: Path) -> Path:
     """Tensors that are asked for by their size and never filled."""
     tensor = b"ctorch\nFloatTensor\nJ\x00\x94\x35\x77\x85R"
     names = (b"X\x0a\x00\x00\x00confidence", b"X\x07\x00\x00\x00correct")
-    return _torch_with(folder / "unfilled.pt", b"\x80\x02}(" + b"".join(name + tensor for name in names) + b"u.")
+    return _torch_with(
+        folder / "unfilled.pt", b"\x80\x02}(" + b"".join(name + tensor for name in names) + b"u."
+    )
 
 
 def _torch_with(path: Path, pickle: bytes) -> Path:
@@ -582,7 +648,9 @@ def _torch_with(path: Path, pickle: bytes) -> Path:
     torch.save({"logits": torch.zeros(3, 2)}, buffer)
     with zipfile.ZipFile(buffer) as source, zipfile.ZipFile(path, "w") as out:
         for info in source.infolist():
-            out.writestr(info.filename, pickle if info.filename.endswith("data.pkl") else source.read(info))
+            out.writestr(
+                info.filename, pickle if info.filename.endswith("data.pkl") else source.read(info)
+            )
     return path
 
 

@@ -1,8 +1,9 @@
 """Mutated files, states, lines and calls of the command, numbered and seeded by their number.
 
-Everything is either good (it was read, or refused in one line by `InputError` and exit code 2) or unforeseen. A block
-of numbers runs in a fork of a process that has imported everything, so that a crash of the interpreter, a number that
-takes too much processor time or memory, or one that waits for ever counts as one failure and the next number goes on.
+Everything is either good (it was read, or refused in one line by `InputError` and exit code 2) or
+unforeseen. A block of numbers runs in a fork of a process that has imported everything, so that a
+crash of the interpreter, a number that takes too much processor time or memory, or one that waits
+for ever counts as one failure and the next number goes on.
 """
 
 from __future__ import annotations
@@ -41,7 +42,14 @@ MEGABYTES = 800  # of a child, torch and pyarrow among them
 SECONDS = 20  # of processor time for one number
 WAIT = 600  # seconds until a number that does nothing is given up
 MEMORY = Path("/dev/shm")  # files are written here where it exists
-PACKAGES = ("torch", "safetensors.torch", "pyarrow.parquet", "pyarrow.feather", "pyarrow.dataset", "scipy.special")
+PACKAGES = (
+    "torch",
+    "safetensors.torch",
+    "pyarrow.parquet",
+    "pyarrow.feather",
+    "pyarrow.dataset",
+    "scipy.special",
+)
 TARGETS = ("format",) * 14 + ("state",) * 3 + ("lines",) * 2 + ("command",)
 LINES = (
     b'{"id": 1, "probs": [0.2, 0.8], "label": 1}\n{"id": "b", "probs": [0.7, 0.3]}\n',
@@ -86,18 +94,26 @@ def command(index: int, folder: Path) -> str:
         bad.write_text("confidence,correct\n0.5,x\n")
         hs.save(hs.policies.Policy("max_prob", 0.5), policy)
     files = [str(good), str(bad), str(policy), str(folder / "none.npz")]
-    args = [str(rng.choice([w for w in WORDS if w not in ("demo", "--workers", "--html", "-o", "-")]))]
+    args = [
+        str(rng.choice([w for w in WORDS if w not in ("demo", "--workers", "--html", "-o", "-")]))
+    ]
     args = [str(rng.choice(WORDS[:7]))] if rng.random() < 0.9 else args
     for _ in range(int(rng.integers(0, 6))):
         args.append(str(rng.choice(files)) if rng.random() < 0.5 else str(rng.choice(WORDS[8:])))
     args = [a for a in args if a not in ("-", "-o", "--html", "--resume", "--workers")]
-    out, err = (io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2))
+    out, err = (
+        io.TextIOWrapper(io.BytesIO(), encoding="utf-8", write_through=True) for _ in range(2)
+    )
     said = lambda file: file.buffer.getvalue().decode("utf-8", "replace")
     try:
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             main(args)
     except SystemExit as e:
-        if e.code not in (0, 1, 2, 3) or "Traceback" in said(err) or "\x1b" in said(err) + said(out):
+        if (
+            e.code not in (0, 1, 2, 3)
+            or "Traceback" in said(err)
+            or "\x1b" in said(err) + said(out)
+        ):
             return f"unforeseen: {args}: exit {e.code}: {said(err)[-150:]}"
         return "read" if e.code == 0 else "refused"
     return f"unforeseen: {args} did not end"
@@ -126,7 +142,9 @@ def one(index: int, files: list[Path], folder: Path) -> tuple[str, str]:
 def sow(folder: Path) -> None:
     """The files that are mutated, and their names in order."""
     (folder / "good").mkdir()
-    (folder / "names").write_text("\n".join(path.name for path in fuzz_formats.seeds(folder / "good")))
+    (folder / "names").write_text(
+        "\n".join(path.name for path in fuzz_formats.seeds(folder / "good"))
+    )
 
 
 def seeds(folder: Path) -> list[Path]:
@@ -142,11 +160,15 @@ def kind(index: int, files: list[Path]) -> str:
 def block(first: int, last: int, until: float, folder: Path) -> None:
     """A range of numbers, until the time is over.
 
-    The number under way is noted in `at`, in case the interpreter dies, each failure in `failures` as it comes.
+    The number under way is noted in `at`, in case the interpreter dies, each failure in `failures`
+    as it comes.
     """
     resource.setrlimit(resource.RLIMIT_AS, (ADDRESSES, ADDRESSES))
     files, index, longest, memory = seeds(folder), first, 0.0, 0
-    with (folder / "failures").open("a") as failures, tempfile.TemporaryDirectory(dir=folder) as temporary:
+    with (
+        (folder / "failures").open("a") as failures,
+        tempfile.TemporaryDirectory(dir=folder) as temporary,
+    ):
         at = os.open(folder / "at", os.O_WRONLY | os.O_CREAT)
         while index < last and time.time() < until and memory <= MEGABYTES:
             os.pwrite(at, b"%020d" % index, 0)
@@ -162,7 +184,9 @@ def block(first: int, last: int, until: float, folder: Path) -> None:
                 print(f"{index} {target} {' '.join(outcome.split())}", file=failures, flush=True)
             index += 1
     signal.setitimer(signal.ITIMER_PROF, 0)
-    (folder / "done").write_text(json.dumps({"next": index, "megabytes": memory, "longest": longest}))
+    (folder / "done").write_text(
+        json.dumps({"next": index, "megabytes": memory, "longest": longest})
+    )
 
 
 EMPTY = {"next": 0, "counts": {}, "failures": [], "megabytes": 0, "longest": 0.0}
@@ -171,7 +195,8 @@ EMPTY = {"next": 0, "counts": {}, "failures": [], "megabytes": 0, "longest": 0.0
 def run(minutes: float, state: Path, most: int = 1_000_000) -> dict[str, Any]:
     """Go on from `state` until the time is over or `most` numbers are done.
 
-    Numbers that failed are tried again first: what was mended since is no failure of the code at hand.
+    Numbers that failed are tried again first: what was mended since is no failure of the code at
+    hand.
     """
     total = json.loads(state.read_text()) if state.exists() else EMPTY
     until = time.time() + 60 * minutes
@@ -181,7 +206,9 @@ def run(minutes: float, state: Path, most: int = 1_000_000) -> dict[str, Any]:
     gc.collect(), gc.freeze()  # what is imported stays: a child need not walk through it
     context = multiprocessing.get_context("fork")
     with tempfile.TemporaryDirectory(dir=MEMORY if MEMORY.is_dir() else None) as temporary:
-        maker = context.Process(target=sow, args=(Path(temporary),))  # so that no thread is there when we fork
+        maker = context.Process(
+            target=sow, args=(Path(temporary),)
+        )  # so that no thread is there when we fork
         maker.start(), maker.join()
         total["failures"] = again(total["failures"], context, Path(temporary))
         while total["next"] < most and time.time() < until:
@@ -190,7 +217,9 @@ def run(minutes: float, state: Path, most: int = 1_000_000) -> dict[str, Any]:
     return total
 
 
-def again(failures: list[str], context: multiprocessing.context.ForkContext, folder: Path) -> list[str]:
+def again(
+    failures: list[str], context: multiprocessing.context.ForkContext, folder: Path
+) -> list[str]:
     """Those of an earlier run that still fail."""
     numbers = [int(failure.split()[0]) for failure in failures if failure]
     found = [added({**EMPTY, "next": i}, context, folder, i + 1, inf)["failures"] for i in numbers]
@@ -198,7 +227,11 @@ def again(failures: list[str], context: multiprocessing.context.ForkContext, fol
 
 
 def added(
-    total: dict[str, Any], context: multiprocessing.context.ForkContext, folder: Path, last: int, until: float
+    total: dict[str, Any],
+    context: multiprocessing.context.ForkContext,
+    folder: Path,
+    last: int,
+    until: float,
 ) -> dict[str, Any]:
     """What is known after one more child."""
     first, files = total["next"], seeds(folder)

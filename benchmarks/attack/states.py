@@ -1,4 +1,6 @@
-"""Saved calibrators, policies and states, changed under a valid digest: each is loaded and used, or refused."""
+"""Saved calibrators, policies and states, changed under a valid digest: each is loaded and used, or
+refused.
+"""
 
 from __future__ import annotations
 
@@ -65,9 +67,31 @@ def alike(value: Any, rng: np.random.Generator) -> Any:
     if isinstance(value, int):
         return int(rng.choice([0, 1, -1, 2, 100, 2**31, 2**53, 2**62, -(2**62), value + 1, -value]))
     if isinstance(value, float):
-        return float(rng.choice([0.0, -0.0, 1.0, -1.0, 0.5, 2.0, 1e-300, 1e20, 1e99, 1e300, -1e300, -value, value * 2]))
+        return float(
+            rng.choice(
+                [
+                    0.0,
+                    -0.0,
+                    1.0,
+                    -1.0,
+                    0.5,
+                    2.0,
+                    1e-300,
+                    1e20,
+                    1e99,
+                    1e300,
+                    -1e300,
+                    -value,
+                    value * 2,
+                ]
+            )
+        )
     if isinstance(value, str):
-        return str(rng.choice(["", "class", "group", "margin", "energy", "cost", "0", "\x1b[31m", value * 2]))
+        return str(
+            rng.choice(
+                ["", "class", "group", "margin", "energy", "cost", "0", "\x1b[31m", value * 2]
+            )
+        )
     if isinstance(value, list):
         return [value[::-1], value[:-1], value * 2, value[:1], []][int(rng.integers(5))]
     if isinstance(value, dict) and isinstance(value.get("array"), list) and value["array"]:
@@ -91,7 +115,9 @@ def top() -> hs.Predictions:
 def tags() -> hs.Predictions:
     rng = np.random.default_rng(1)
     p = rng.random((60, 2))
-    return hs.Predictions.from_multilabel(p, (rng.random((60, 2)) < p).astype(int), label_names=["cat", "dog"])
+    return hs.Predictions.from_multilabel(
+        p, (rng.random((60, 2)) < p).astype(int), label_names=["cat", "dog"]
+    )
 
 
 @cache
@@ -102,10 +128,19 @@ def values() -> tuple[Any, ...]:
         for n in calibrators.__all__
         if n != "PerLabel" and hasattr(getattr(calibrators, n), "fit")
     ]
-    out = [fit.fit(preds()) for fit in fits] + [fit.fit(top()) for fit in (calibrators.Platt, calibrators.Isotonic)]
+    out = [fit.fit(preds()) for fit in fits] + [
+        fit.fit(top()) for fit in (calibrators.Platt, calibrators.Isotonic)
+    ]
     choose = lambda t: guaranteed_threshold(t, risk=0.5, delta=0.2)
     made = Policy.fit(preds(), choose) if hasattr(Policy, "fit") else Policy("max_prob", 0.5)
-    plain = Policy("max_prob", 0.6, calibrators.Temperature(1.5), by="group", keys=("0", "1"), thresholds=(0.5, 0.7))
+    plain = Policy(
+        "max_prob",
+        0.6,
+        calibrators.Temperature(1.5),
+        by="group",
+        keys=("0", "1"),
+        thresholds=(0.5, 0.7),
+    )
     costly = Policy("cost", -0.5, costs=((0.0, 1.0, 2.0), (1.0, 0.0, 1.0), (2.0, 1.0, 0.0)), k=3)
     online = OnlinePolicy.start(Policy("max_prob", 0.5), np.linspace(0, 1, 11), risk=0.1, audit=1.0)
     state, decided = online.decide(preds())
@@ -113,7 +148,13 @@ def values() -> tuple[Any, ...]:
     o = hs.Outcomes(preds().confidence, correct=preds().correct)
     cascade = Cascade.fit([o, o], costs=(1, 5), human_cost=20, error_cost=100)
     promise = WatchedPromise.start(risk=0.1).see(preds().correct)
-    rest = (state.learn(decided, preds().correct), watch.see(decided), cascade, promise, promise.reset("a reason"))
+    rest = (
+        state.learn(decided, preds().correct),
+        watch.see(decided),
+        cascade,
+        promise,
+        promise.reset("a reason"),
+    )
     return (*out, calibrators.PerLabel.fit(tags()), made, plain, costly, *rest)
 
 
@@ -143,13 +184,21 @@ def used(value: Any) -> None:
 def places(tree: Any, at: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
     """Every place of a JSON tree."""
     yield at
-    items = tree.items() if isinstance(tree, dict) else enumerate(tree[:4]) if isinstance(tree, list) else ()
+    items = (
+        tree.items()
+        if isinstance(tree, dict)
+        else enumerate(tree[:4])
+        if isinstance(tree, list)
+        else ()
+    )
     for key, part in items:
         yield from places(part, (*at, key))
 
 
 def mutated(tree: Any, rng: np.random.Generator) -> Any:
-    """One to three places changed: another value, a key gone, doubled, renamed, or everything nested deeper."""
+    """One to three places changed: another value, a key gone, doubled, renamed, or everything
+    nested deeper.
+    """
     tree = copy.deepcopy(tree)
     for _ in range(int(rng.integers(1, 4))):
         every = [place for place in places(tree) if place]
@@ -221,6 +270,8 @@ def outcome(path: Path) -> str:
         wrong = [w for w in said if issubclass(w.category, RuntimeWarning)]
         return f"unforeseen: warning {wrong[0].message}" if wrong else "read"
     except hs.InputError as e:
-        return "refused" if "\n" not in str(e) and len(str(e)) < 3000 else "unforeseen: a long refusal"
+        return (
+            "refused" if "\n" not in str(e) and len(str(e)) < 3000 else "unforeseen: a long refusal"
+        )
     except Exception as e:
         return f"unforeseen: {type(e).__name__}: {str(e)[:100]}"

@@ -11,4 +11,6 @@ path = str(files("howsure") / "data" / "fashion_mnist_cnn.npz")
 val, test = hs.read(path, split="val"), hs.read(path, split="test")
 fitted = hs.calibrators.Temperature.fit(val)
 for name, preds in (("before", test), ("after", fitted(test))):
-    print(f"{name}: ECE {hs.ece(hs.tally(preds.confidence, correct=preds.correct)):.4f}, NLL {hs.nll(preds):.4f}")
+    print(
+        f"{name}: ECE {hs.ece(hs.tally(preds.confidence, correct=preds.correct)):.4f}, NLL {hs.nll(preds):.4f}"
+    )

@@ -1,10 +1,11 @@
-"""Vemuri 2020, figure 4.2: three confidences whose reliability diagrams differ and whose threshold diagrams are one.
+"""Vemuri 2020, figure 4.2: three confidences whose reliability diagrams differ and whose threshold
+diagrams are one.
 
     python docs/gallery/threshold_toy.py threshold_toy.png
 
-The first confidence is the probability of being right. The other two are linear maps of it: one claims too much, the
-other too little. All rank the samples alike, so a threshold on any of them does the same: AAC and AURC stay, ECE does
-not.
+The first confidence is the probability of being right. The other two are linear maps of it: one
+claims too much, the other too little. All rank the samples alike, so a threshold on any of them
+does the same: AAC and AURC stay, ECE does not.
 """
 
 import sys
@@ -27,10 +28,14 @@ def main(target: str) -> None:
     rng = np.random.default_rng(0)
     p = rng.uniform(0.2, 1, 20_000)
     correct = rng.random(len(p)) < p
-    fig, axes = plt.subplots(2, len(MAPS), figsize=(10, 6.4), sharex="row", sharey="row", layout="constrained")
+    fig, axes = plt.subplots(
+        2, len(MAPS), figsize=(10, 6.4), sharex="row", sharey="row", layout="constrained"
+    )
     for (name, confidence), (above, below) in zip(MAPS.items(), axes.T, strict=True):
         t = hs.tally(confidence(p), correct)
-        figure.reliability(curve_json(hs.reliability(t, hs.equal_size(15), consistency=True)), above)
+        figure.reliability(
+            curve_json(hs.reliability(t, hs.equal_size(15), consistency=True)), above
+        )
         above.set_title(f"{name}: ECE {hs.ece(t):.3f}", fontsize=10)
         ideal = curve_json(hs.threshold_diagram(t, ideal=True))
         figure.threshold_diagram(curve_json(hs.threshold_diagram(t)), below, ideal=ideal)

@@ -1,6 +1,7 @@
 """How sure is your classifier, and should you believe it?
 
-Names are resolved when they are first used, so `import howsure` costs little more than `import numpy`.
+Names are resolved when they are first used, so `import howsure` costs little more than `import
+numpy`.
 """
 
 # pyright: reportUnusedImport=false, reportWildcardImportFromLibrary=false
@@ -128,7 +129,9 @@ _MODULES = [
     "serving",
     "workers",
 ]
-_EXTRAS = ["torch"]  # modules that need an optional package: found here, but not what a star import brings
+_EXTRAS = [
+    "torch"
+]  # modules that need an optional package: found here, but not what a star import brings
 _WHERE = {name: module for module, names in _NAMES.items() for name in names}
 
 __all__ = sorted([*_WHERE, *_MODULES, "__version__"])  # pyright: ignore[reportUnsupportedDunderAll]

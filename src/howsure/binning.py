@@ -1,4 +1,5 @@
-"""Binnings: values passed as `bins=`. Each maps a tally to cuts, ranks counted from the most trusted.
+"""Binnings: values passed as `bins=`. Each maps a tally to cuts, ranks counted from the most
+trusted.
 
 No binning splits a tie block, so binned numbers never depend on the order of the samples.
 """
@@ -83,7 +84,9 @@ class equal_range:
         check.at_least(self.m, 1, "the number of bins")
 
     def edges(self) -> Floats:
-        """Nominal edges 0, 1/M, ..., 1; one division each, so 3/10 is exactly what a user would type."""
+        """Nominal edges 0, 1/M, ..., 1; one division each, so 3/10 is exactly what a user would
+        type.
+        """
         return np.arange(self.m + 1) / self.m
 
     def cuts(self, t: Tally) -> Counts:
@@ -130,10 +133,11 @@ class unique:
 class adaptive:
     """Bins as narrow as their accuracy can still be estimated (Ding 2019 and 2020, section 4.2).
 
-    From the most trusted down, a bin closes as soon as its count exceeds 0.25 (z / width)^2: then the normal
-    interval of its accuracy at `level` is narrower than the bin is wide. No bin starts with `tail` or fewer
-    samples left or with a score within `margin` of the lowest; the last bin is topped up from the others.
-    The authors write 80 % (z = 1.2816); their released code uses z = 1.645, which `z=` reproduces.
+    From the most trusted down, a bin closes as soon as its count exceeds 0.25 (z / width)^2: then
+    the normal interval of its accuracy at `level` is narrower than the bin is wide. No bin starts
+    with `tail` or fewer samples left or with a score within `margin` of the lowest; the last bin is
+    topped up from the others. The authors write 80 % (z = 1.2816); their released code uses z =
+    1.645, which `z=` reproduces.
 
     >>> from howsure import tally
     >>> adaptive().cuts(tally([0.9, 0.8], correct=[1, 0])).tolist()
@@ -196,8 +200,9 @@ def _first_full(t: Ranked, start: int, n: int, z: float) -> int:
 
 
 def top_up(ends: list[int], target: float) -> list[int]:
-    """Step 2: take from the other bins what the last one lacks. The share is proportional to the last bin's
-    own count, an apparent slip of the released code that is kept so that results agree."""
+    """Step 2: take from the other bins what the last one lacks. The share is proportional to the
+    last bin's own count, an apparent slip of the released code that is kept so that results
+    agree."""
     count = [b - a for a, b in zip(ends[:-1], ends[1:], strict=True)]
     last, n = count[-1], ends[-1]
     if len(count) < 2 or target <= last or target == inf:
@@ -221,9 +226,11 @@ class ReferenceBins:
 
 
 def adaptive_reference(score: ArrayLike, correct: ArrayLike) -> ReferenceBins:
-    """Ding's adaptive binning as released: z = 1.645, ties in input order, so it depends on row order.
+    """Ding's adaptive binning as released: z = 1.645, ties in input order, so it depends on row
+    order.
 
-    Only for reproducing the authors' numbers; use `adaptive` otherwise. Raises where their code breaks.
+    Only for reproducing the authors' numbers; use `adaptive` otherwise. Raises where their code
+    breaks.
 
     >>> round(adaptive_reference([0.9, 0.6], [1, 0]).ece, 3)
     0.25
@@ -235,7 +242,9 @@ def adaptive_reference(score: ArrayLike, correct: ArrayLike) -> ReferenceBins:
     start = np.asarray(_reference_cuts(r))
     count = np.diff(start)
     if len(r) < 2 or (count <= 0).any():
-        raise InputError("the released code breaks on this input (one value in the last bin); use adaptive().")
+        raise InputError(
+            "the released code breaks on this input (one value in the last bin); use adaptive()."
+        )
     conf = np.add.reduceat(r, start[:-1]) / count
     acc = np.add.reduceat(right, start[:-1]) / count
     gap = np.abs(conf - acc)
@@ -249,7 +258,9 @@ def _reference_cuts(r: Floats) -> list[int]:
         return [0, 1]
     ends, target = _grow(_Sorted(r), REFERENCE_Z, 40, 0.05)
     if target == inf:
-        raise InputError("the released code breaks when all scores of the last bin are equal; use adaptive().")
+        raise InputError(
+            "the released code breaks when all scores of the last bin are equal; use adaptive()."
+        )
     count = np.diff(ends)
     if len(count) > 1 and target > count[-1]:
         take = int((target - count[-1]) * count[-1] / n)

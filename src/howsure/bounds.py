@@ -1,4 +1,6 @@
-"""Upper bounds on a mean from a sample: sums → a number that the truth exceeds with probability at most delta."""
+"""Upper bounds on a mean from a sample: sums → a number that the truth exceeds with probability at
+most delta.
+"""
 
 from __future__ import annotations
 
@@ -10,9 +12,17 @@ from numpy.typing import ArrayLike
 from howsure._core import check
 from howsure._core.check import Array, Floats, InputError
 
-__all__ = ["betting", "clopper_pearson", "clopper_pearson_interval", "group_betting", "hoeffding_bentkus"]
+__all__ = [
+    "betting",
+    "clopper_pearson",
+    "clopper_pearson_interval",
+    "group_betting",
+    "hoeffding_bentkus",
+]
 
-STAKES = np.array([0.999, 0.97, 0.9, 0.75, 0.5, 0.25])  # of the largest possible; the capital is the mean over all
+STAKES = np.array(
+    [0.999, 0.97, 0.9, 0.75, 0.5, 0.25]
+)  # of the largest possible; the capital is the mean over all
 
 
 def clopper_pearson(errors: float, n: float, delta: float) -> float:
@@ -33,8 +43,11 @@ def clopper_pearson(errors: float, n: float, delta: float) -> float:
     return float(proportion_limits(errors, n, delta)[1])
 
 
-def clopper_pearson_interval(successes: float, n: float, level: float = 0.95) -> tuple[float, float]:
-    """Both limits of a proportion, each missed with probability at most (1 − level)/2; (0, 1) for n = 0.
+def clopper_pearson_interval(
+    successes: float, n: float, level: float = 0.95
+) -> tuple[float, float]:
+    """Both limits of a proportion, each missed with probability at most (1 − level)/2; (0, 1) for n
+    = 0.
 
     Clopper & Pearson 1934.
 
@@ -47,10 +60,14 @@ def clopper_pearson_interval(successes: float, n: float, level: float = 0.95) ->
     return float(low), float(high)
 
 
-def proportion_limits(successes: Array | float, n: Array | float, half: float) -> tuple[Floats, Floats]:
-    """Clopper & Pearson limits of many proportions, each end missed with probability at most `half`; (0, 1) at n = 0.
+def proportion_limits(
+    successes: Array | float, n: Array | float, half: float
+) -> tuple[Floats, Floats]:
+    """Clopper & Pearson limits of many proportions, each end missed with probability at most
+    `half`; (0, 1) at n = 0.
 
-    Counts need not be whole: effective counts of weighted or clustered samples are read by the same beta quantiles.
+    Counts need not be whole: effective counts of weighted or clustered samples are read by the same
+    beta quantiles.
 
     >>> low, high = proportion_limits(np.array([95]), np.array([100]), 0.025)
     >>> low.round(3), high.round(3)
@@ -58,7 +75,9 @@ def proportion_limits(successes: Array | float, n: Array | float, half: float) -
     """
     from scipy.special import betaincinv
 
-    k, n = np.broadcast_arrays(np.asarray(successes, dtype=np.float64), np.asarray(n, dtype=np.float64))
+    k, n = np.broadcast_arrays(
+        np.asarray(successes, dtype=np.float64), np.asarray(n, dtype=np.float64)
+    )
     low, high = np.zeros(k.shape), np.ones(k.shape)
     some, less = k > 0, k < n
     low[some] = betaincinv(k[some], n[some] - k[some] + 1, half)
@@ -80,7 +99,9 @@ def hoeffding_bentkus(mean: float, n: int, delta: float) -> float:
     """
     proportion(delta, "delta")
     if not 0 <= mean <= 1:
-        raise InputError(f"mean is {mean:g}; losses must lie in [0, 1]. Divide them by their largest possible value.")
+        raise InputError(
+            f"mean is {mean:g}; losses must lie in [0, 1]. Divide them by their largest possible value."
+        )
     if n == 0 or mean >= 1:
         return 1.0
     low, high = mean, 1.0
@@ -106,9 +127,9 @@ def betting(losses: ArrayLike, delta: float) -> float:
 
     For each candidate mean m a gambler bets that the losses are below it,
     :math:`W_m = \prod_i (1 + \lambda_i (m - \ell_i))`, with stakes that look only at earlier losses; m is refused
-    once the capital reaches 1/delta. The losses must be in an order that does not depend on them: as
-    collected, or shuffled, never sorted. 1 for no losses. Range (0, 1].
-    Waudby-Smith & Ramdas 2024, section 4.
+    once the capital reaches 1/delta. The losses must be in an order that does not depend on them:
+    as collected, or shuffled, never sorted. 1 for no losses. Range (0, 1]. Waudby-Smith & Ramdas
+    2024, section 4.
 
     >>> round(betting([0.1, 0.0, 0.2, 0.1] * 50, 0.1), 4)
     0.1156
@@ -116,22 +137,27 @@ def betting(losses: ArrayLike, delta: float) -> float:
     proportion(delta, "delta")
     x = check.finite(check.floats(losses, "losses"), "losses").astype(np.float64).reshape(-1)
     if len(x) and (x.min() < 0 or x.max() > 1):
-        raise InputError(f"losses reach {x.max():g}; they must lie in [0, 1]. Divide by the largest possible loss.")
+        raise InputError(
+            f"losses reach {x.max():g}; they must lie in [0, 1]. Divide by the largest possible loss."
+        )
     stake = _stakes(x, delta)
     low, high = 0.0, 1.0
     if not len(x) or not _refused(x, stake, 1.0, delta):
         return 1.0
-    for _ in range(40):  # the capital grows with m, so bisection finds the last m that is not refused
+    for _ in range(
+        40
+    ):  # the capital grows with m, so bisection finds the last m that is not refused
         middle = (low + high) / 2
         low, high = (low, middle) if _refused(x, stake, middle, delta) else (middle, high)
     return high
 
 
 def group_betting(loss: ArrayLike, kept: ArrayLike, size: ArrayLike, delta: float) -> float:
-    r"""Upper bound on the risk where samples come in independent groups (patients, images, questions).
+    r"""Upper bound on the risk where samples come in independent groups (patients, images,
+    questions).
 
-    `loss` and `kept` are the summed loss and the number of the accepted samples of each group, `size` is how many
-    samples it has. For a candidate risk r a group adds
+    `loss` and `kept` are the summed loss and the number of the accepted samples of each group,
+    `size` is how many samples it has. For a candidate risk r a group adds
     :math:`Z_g = (\mathrm{loss}_g - r\,\mathrm{kept}_g) / \mathrm{size}_g`, at most 1 − r, with a mean
     of at least 0 where the true risk is r or more; so
 
@@ -146,15 +172,23 @@ def group_betting(loss: ArrayLike, kept: ArrayLike, size: ArrayLike, delta: floa
     0.0584
     """
     proportion(delta, "delta")
-    lost, n, size = np.broadcast_arrays(*(np.asarray(a, dtype=np.float64) for a in (loss, kept, size)))
+    lost, n, size = np.broadcast_arrays(
+        *(np.asarray(a, dtype=np.float64) for a in (loss, kept, size))
+    )
     if ((lost > n + 1e-9) | (lost < 0) | (n > size)).any():
-        raise InputError("losses must lie in [0, 1], and no group can have more accepted samples than its size.")
+        raise InputError(
+            "losses must lie in [0, 1], and no group can have more accepted samples than its size."
+        )
     if _log_capital(lost, n, size, 1 - 1e-12) < log(1 / delta):
         return 1.0
     low, high = 0.0, 1.0
     for _ in range(40):  # the capital grows with r
         middle = (low + high) / 2
-        low, high = (low, middle) if _log_capital(lost, n, size, middle) >= log(1 / delta) else (middle, high)
+        low, high = (
+            (low, middle)
+            if _log_capital(lost, n, size, middle) >= log(1 / delta)
+            else (middle, high)
+        )
     return high
 
 
@@ -167,7 +201,9 @@ def _log_capital(lost: Floats, n: Floats, size: Floats, risk: float) -> float:
 
 
 def _stakes(x: Floats, delta: float) -> Floats:
-    """The stake before each loss, from the mean and variance of the earlier ones (predictable plug-in)."""
+    """The stake before each loss, from the mean and variance of the earlier ones (predictable
+    plug-in).
+    """
     i = np.arange(1, len(x) + 1)
     mean = (0.5 + np.cumsum(x)) / (i + 1)
     variance = (0.25 + np.cumsum((x - mean) ** 2)) / (i + 1)
@@ -176,7 +212,9 @@ def _stakes(x: Floats, delta: float) -> Floats:
 
 
 def _refused(x: Floats, stake: Floats, m: float, delta: float) -> bool:
-    bet = np.minimum(stake, 0.75 / (1 - m)) if m < 1 else stake  # a loss of 1 costs at most 3/4 of the capital
+    bet = (
+        np.minimum(stake, 0.75 / (1 - m)) if m < 1 else stake
+    )  # a loss of 1 costs at most 3/4 of the capital
     return bool(np.cumsum(np.log1p(bet * (m - x))).max() >= log(1 / delta))
 
 

@@ -27,7 +27,8 @@ def zero_one(preds: Predictions) -> Floats:
 def top_k(k: int) -> Callable[[Predictions], Floats]:
     """The loss that is 1 where the label is not among the k most probable classes.
 
-    A label's rank counts the classes with a higher value and, among equals, those with a lower number.
+    A label's rank counts the classes with a higher value and, among equals, those with a lower
+    number.
 
     >>> top_k(2)(Predictions.from_probs([[0.5, 0.3, 0.2], [0.5, 0.3, 0.2]], [1, 2]))
     array([0., 1.])
@@ -44,8 +45,8 @@ def top_k(k: int) -> Callable[[Predictions], Floats]:
 def nll(preds: Predictions) -> Floats:
     r"""Negative log likelihood :math:`-\log p_y` in nats.
 
-    From logits it is always finite; from probabilities a label of probability 0 costs inf, never a clipped
-    number. For samples p is the mean over them.
+    From logits it is always finite; from probabilities a label of probability 0 costs inf, never a
+    clipped number. For samples p is the mean over them.
 
     >>> nll(Predictions.from_probs([[0.5, 0.5]], [0]))
     array([0.69314718])

@@ -36,10 +36,12 @@ export default {
 
 
 def deciding(report: Report, *, height: int = 900) -> Any:
-    """The page of `report` as a widget for Jupyter and marimo: what is chosen there is known in Python.
+    """The page of `report` as a widget for Jupyter and marimo: what is chosen there is known in
+    Python.
 
-    `.threshold` (None: defer everything), `.coverage` and `.rule` follow the page; `.policy()` is a `Policy` of that
-    threshold, without a guarantee: save the one that the page offers, or run its command, for a promise.
+    `.threshold` (None: defer everything), `.coverage` and `.rule` follow the page; `.policy()` is a
+    `Policy` of that threshold, without a guarantee: save the one that the page offers, or run its
+    command, for a promise.
 
     >>> from howsure.notebook import deciding                          # doctest: +SKIP
     >>> widget = deciding(hs.evaluate(preds)); widget                  # doctest: +SKIP

@@ -1,4 +1,6 @@
-"""For ONNX: put a fitted calibrator into a classifier's graph, so that it is served calibrated. Needs `onnx`."""
+"""For ONNX: put a fitted calibrator into a classifier's graph, so that it is served calibrated.
+Needs `onnx`.
+"""
 
 from __future__ import annotations
 
@@ -21,13 +23,18 @@ PROBABILITY_OPERATORS = {"Softmax", "Sigmoid", "LogSoftmax"}
 
 
 def add_calibrator(
-    model: ModelProto, calibrator: Calibrator, *, logits: str | None = None, probabilities: str = "probs"
+    model: ModelProto,
+    calibrator: Calibrator,
+    *,
+    logits: str | None = None,
+    probabilities: str = "probs",
 ) -> ModelProto:
     """A copy of an ONNX model with a new output: the calibrated probabilities.
 
-    `logits` names the output (n, k) that holds the logits; it may be left out where there is one output.
-    Temperature, vector and matrix scaling become a few standard operators in the precision of the logits. All old
-    outputs stay. The calibrator must have been fitted on logits of the same model.
+    `logits` names the output (n, k) that holds the logits; it may be left out where there is one
+    output. Temperature, vector and matrix scaling become a few standard operators in the precision
+    of the logits. All old outputs stay. The calibrator must have been fitted on logits of the same
+    model.
     """
     onnx = need("onnx", for_="onnx.add_calibrator", extra="onnx")
     model = _copy(model, onnx.ModelProto())
@@ -39,7 +46,10 @@ def add_calibrator(
     made: list[NodeProto] = []
     current = source.name
     for operator, values in parts:
-        constant, result = _fresh(f"howsure_{operator}_by", names), _fresh(f"howsure_{operator}", names)
+        constant, result = (
+            _fresh(f"howsure_{operator}_by", names),
+            _fresh(f"howsure_{operator}", names),
+        )
         model.graph.initializer.append(onnx.numpy_helper.from_array(values.astype(dtype), constant))
         made.append(onnx.helper.make_node(operator, [current, constant], [result]))
         current = result
@@ -53,9 +63,15 @@ def add_calibrator(
 
 
 def export_calibrated(
-    source: str | os.PathLike[str], calibrator: Calibrator, path: str | os.PathLike[str], *, logits: str | None = None
+    source: str | os.PathLike[str],
+    calibrator: Calibrator,
+    path: str | os.PathLike[str],
+    *,
+    logits: str | None = None,
 ) -> None:
-    """Read an ONNX file, add the calibrator as `add_calibrator` does, and write the result to `path`."""
+    """Read an ONNX file, add the calibrator as `add_calibrator` does, and write the result to
+    `path`.
+    """
     onnx = need("onnx", for_="onnx.export_calibrated", extra="onnx")
     made = add_calibrator(onnx.load(os.fspath(source)), calibrator, logits=logits)
     with replacing(path) as temporary:
@@ -73,26 +89,36 @@ def _source(graph: GraphProto, logits: str | None) -> ValueInfoProto:
         return next(iter(outputs.values()))
     if logits not in outputs:
         found = f"there is no output {logits!r}" if logits else "the model has several outputs"
-        raise InputError(f"{found}; name the one that holds logits: logits= one of {', '.join(outputs)}.")
+        raise InputError(
+            f"{found}; name the one that holds logits: logits= one of {', '.join(outputs)}."
+        )
     return outputs[logits]
 
 
 def _check_output(graph: GraphProto, source: ValueInfoProto, probabilities: str) -> None:
-    """Refuse an output that is already a probability, one that is not float, and a name that is taken."""
+    """Refuse an output that is already a probability, one that is not float, and a name that is
+    taken.
+    """
     made_by = {name: node.op_type for node in graph.node for name in node.output}
     if made_by.get(source.name) in PROBABILITY_OPERATORS:
         raise InputError(
             f"the output {source.name!r} comes from {made_by[source.name]}; the logits before it are needed."
         )
     if source.type.tensor_type.elem_type not in (1, 10, 11):  # float, float16, double
-        raise InputError(f"the output {source.name!r} does not hold floats; name the output with the logits.")
+        raise InputError(
+            f"the output {source.name!r} does not hold floats; name the output with the logits."
+        )
     if probabilities in _names(graph):
-        raise InputError(f"the name {probabilities!r} is taken in this model; pass another as probabilities=.")
+        raise InputError(
+            f"the name {probabilities!r} is taken in this model; pass another as probabilities=."
+        )
 
 
 def _names(graph: GraphProto) -> set[str]:
     inside = {name for node in graph.node for name in (*node.input, *node.output)}
-    return inside | {x.name for part in (graph.input, graph.output, graph.initializer) for x in part}
+    return inside | {
+        x.name for part in (graph.input, graph.output, graph.initializer) for x in part
+    }
 
 
 def _fresh(name: str, taken: set[str]) -> str:

@@ -1,4 +1,6 @@
-"""For scikit-learn: any classifier with any calibrator as one estimator, and scorers. Needs the extra `sklearn`."""
+"""For scikit-learn: any classifier with any calibrator as one estimator, and scorers. Needs the
+extra `sklearn`.
+"""
 
 from __future__ import annotations
 
@@ -61,7 +63,9 @@ class Sigmoid:
 
     @classmethod
     def fit(cls, scores: Floats, came: Ints, weight: Floats | None) -> Sigmoid:
-        """`scores` have a row for each class, `came` says which of them came true; a weight is repetition."""
+        """`scores` have a row for each class, `came` says which of them came true; a weight is
+        repetition.
+        """
         found = curves_of_scores(scores, came, weight)
         return cls(found[:, 0], found[:, 1])
 
@@ -73,7 +77,9 @@ class Sigmoid:
 
 @dataclass(frozen=True, eq=False)
 class Rising:
-    """scikit-learn's "isotonic": the best rising map of each class's score, linear between its points."""
+    """scikit-learn's "isotonic": the best rising map of each class's score, linear between its
+    points.
+    """
 
     maps: list[tuple[Floats, Floats]]
 
@@ -84,7 +90,9 @@ class Rising:
 
     def __call__(self, scores: Floats) -> Floats:
         """A probability for each score."""
-        found: list[Floats] = [np.interp(row, *points) for row, points in zip(scores, self.maps, strict=True)]
+        found: list[Floats] = [
+            np.interp(row, *points) for row, points in zip(scores, self.maps, strict=True)
+        ]
         return np.stack(found)
 
 
@@ -99,9 +107,13 @@ class Calibrated(NamedTuple):
     classes: Array
 
     def predict_proba(self, X: object) -> Floats:
-        """Calibrated probabilities, one column for each of `classes`; 0 for one that the classifier has not seen."""
+        """Calibrated probabilities, one column for each of `classes`; 0 for one that the classifier
+        has not seen.
+        """
         if isinstance(self.calibrator, Sigmoid | Rising):
-            p = _probabilities(self.calibrator, _answers(self.estimator, X, raw=True), len(self.classes))
+            p = _probabilities(
+                self.calibrator, _answers(self.estimator, X, raw=True), len(self.classes)
+            )
         else:
             p = self.calibrator(_predictions(self.estimator, _answers(self.estimator, X))).probs
         return _spread(p, _columns(self.estimator, self.classes), len(self.classes), 0.0)
@@ -110,23 +122,26 @@ class Calibrated(NamedTuple):
 class CalibratedClassifier(base.ClassifierMixin, base.MetaEstimatorMixin, base.BaseEstimator):
     """A classifier whose probabilities are calibrated on samples that it has not seen.
 
-    `fit` predicts each sample by a copy of `estimator` fitted without its fold (`cv` folds, each class spread evenly),
-    fits `calibrator` on these predictions, and then fits `estimator` on everything. `calibrator` is a name
-    ("temperature", "vector", "matrix", "dirichlet", "histogram", "platt", "beta", "none"; "sigmoid" and "isotonic",
-    see below) or any function of Predictions that returns a calibrator, such as
-    `functools.partial(MatrixScaling.fit, l2=0.01)`. Without `predict_proba` the decision function counts as logits.
-    `ensemble=True` keeps the copies instead, each with a calibrator of its own fold, and averages them; "auto" does so
-    unless the estimator is frozen. `cv="prefit"`, or a `FrozenEstimator`, takes a fitted `estimator` as it is and fits
-    the calibrator alone, on samples that must be new to it. The default estimator is a linear support vector machine.
+    `fit` predicts each sample by a copy of `estimator` fitted without its fold (`cv` folds, each
+    class spread evenly), fits `calibrator` on these predictions, and then fits `estimator` on
+    everything. `calibrator` is a name ("temperature", "vector", "matrix", "dirichlet", "histogram",
+    "platt", "beta", "none"; "sigmoid" and "isotonic", see below) or any function of Predictions
+    that returns a calibrator, such as `functools.partial(MatrixScaling.fit, l2=0.01)`. Without
+    `predict_proba` the decision function counts as logits. `ensemble=True` keeps the copies
+    instead, each with a calibrator of its own fold, and averages them; "auto" does so unless the
+    estimator is frozen. `cv="prefit"`, or a `FrozenEstimator`, takes a fitted `estimator` as it is
+    and fits the calibrator alone, on samples that must be new to it. The default estimator is a
+    linear support vector machine.
 
-    "sigmoid" and "isotonic" are what `CalibratedClassifierCV` calls so: one map for each class of the decision
-    function, or of the probability where there is no decision function; there a weight is repetition. `Platt.fit` and
-    `Isotonic.fit` as `calibrator` are howsure's own, which map probabilities and can be saved.
+    "sigmoid" and "isotonic" are what `CalibratedClassifierCV` calls so: one map for each class of
+    the decision function, or of the probability where there is no decision function; there a weight
+    is repetition. `Platt.fit` and `Isotonic.fit` as `calibrator` are howsure's own, which map
+    probabilities and can be saved.
 
-    A class needs a sample for each of `cv` folds. Without a number (`cv=None`) there are five, fewer where a class is
-    rarer, which a warning says. `X` is handed on as it is: arrays, frames with named columns, sparse matrices, texts,
-    images. `sample_weight` goes to the estimator, where it takes weights, and to the calibrator; other fit parameters
-    go to the estimator.
+    A class needs a sample for each of `cv` folds. Without a number (`cv=None`) there are five,
+    fewer where a class is rarer, which a warning says. `X` is handed on as it is: arrays, frames
+    with named columns, sparse matrices, texts, images. `sample_weight` goes to the estimator, where
+    it takes weights, and to the calibrator; other fit parameters go to the estimator.
     """
 
     def __init__(
@@ -158,10 +173,14 @@ class CalibratedClassifier(base.ClassifierMixin, base.MetaEstimatorMixin, base.B
         if self.ensemble not in (True, False, "auto"):
             raise InputError(f'ensemble is {self.ensemble!r}; True, False or "auto" is needed.')
         if isinstance(self.cv, str) and self.cv != "prefit":
-            raise InputError(f'cv is {self.cv!r}; a number of folds, a splitter or "prefit" is needed.')
+            raise InputError(
+                f'cv is {self.cv!r}; a number of folds, a splitter or "prefit" is needed.'
+            )
         self.classes_, labels = np.unique(given, return_inverse=True)
         if len(self.classes_) < 2:
-            raise InputError("a classifier needs samples of at least two classes; y holds one class.")
+            raise InputError(
+                "a classifier needs samples of at least two classes; y holds one class."
+            )
         self.calibrated_classifiers_ = self._fitted(rows, given, _Truth(labels, weight), fit_params)
         self.estimator_, self.calibrator_, _ = self.calibrated_classifiers_[0]
         for name in ("n_features_in_", "feature_names_in_"):
@@ -169,20 +188,31 @@ class CalibratedClassifier(base.ClassifierMixin, base.MetaEstimatorMixin, base.B
                 setattr(self, name, getattr(self.estimator_, name))
         return self
 
-    def _fitted(self, X: object, y: Array, truth: _Truth, params: dict[str, object]) -> list[Calibrated]:
+    def _fitted(
+        self, X: object, y: Array, truth: _Truth, params: dict[str, object]
+    ) -> list[Calibrated]:
         plain, raw = self._plain(), self._raw()
         still = isinstance(plain, frozen.FrozenEstimator)
         if isinstance(self.cv, str) or (still and self.ensemble is not True):
             return [self._of_fold(plain, _answers(plain, X, raw), truth)]
         params = params | _accepted(plain, truth.weight)
         folds = list(_folds(self.cv, y, truth.labels).split(X, y))
-        jobs = (parallel.delayed(_out_of_fold)(plain, X, y, params, train, test, raw) for train, test in folds)
+        jobs = (
+            parallel.delayed(_out_of_fold)(plain, X, y, params, train, test, raw)
+            for train, test in folds
+        )
         copies: list[tuple[Classifier, Array]] = parallel.Parallel(n_jobs=self.n_jobs)(jobs)
         if self.ensemble:
             pairs = zip(copies, folds, strict=True)
-            return [self._of_fold(copy, answers, truth[test]) for (copy, answers), (_, test) in pairs]
+            return [
+                self._of_fold(copy, answers, truth[test]) for (copy, answers), (_, test) in pairs
+            ]
         fitted = _clone(plain).fit(X, y, **params)
-        return [Calibrated(fitted, self._made(copies[0][0], *self._unseen(copies, folds, truth)), self.classes_)]
+        return [
+            Calibrated(
+                fitted, self._made(copies[0][0], *self._unseen(copies, folds, truth)), self.classes_
+            )
+        ]
 
     def _plain(self) -> Classifier:
         return svm.LinearSVC(random_state=0) if self.estimator is None else self.estimator
@@ -215,14 +245,21 @@ class CalibratedClassifier(base.ClassifierMixin, base.MetaEstimatorMixin, base.B
         rows = np.flatnonzero(columns[number] == truth.labels)
         known = _Truth(number, truth.weight)[rows]
         if len(np.unique(known.labels)) < 2:
-            warnings.warn("a fold holds one class only; the copy of that fold is not calibrated.", stacklevel=4)
+            warnings.warn(
+                "a fold holds one class only; the copy of that fold is not calibrated.",
+                stacklevel=4,
+            )
             return Calibrated(fitted, Identity(), self.classes_)
         return Calibrated(fitted, self._made(fitted, answers[rows], known), self.classes_)
 
-    def _made(self, fitted: Classifier, answers: Array, truth: _Truth) -> Calibrator | Sigmoid | Rising:
+    def _made(
+        self, fitted: Classifier, answers: Array, truth: _Truth
+    ) -> Calibrator | Sigmoid | Rising:
         """The calibrator of what `fitted`, or copies of it, said of samples that they had not seen."""
         if isinstance(self.calibrator, str) and self.calibrator in OF_SCORES:
-            return OF_SCORES[self.calibrator].fit(*_scores(answers, truth.labels, len(self.classes_)), truth.weight)
+            return OF_SCORES[self.calibrator].fit(
+                *_scores(answers, truth.labels, len(self.classes_)), truth.weight
+            )
         unseen = _predictions(fitted, answers, truth.labels, truth.weight)
         if not isinstance(self.calibrator, str):
             return self.calibrator(unseen)
@@ -275,11 +312,20 @@ def _clone(plain: Classifier) -> Classifier:
 
 
 def _out_of_fold(
-    plain: Classifier, X: object, y: Array, params: dict[str, object], train: Ints, test: Ints, raw: bool
+    plain: Classifier,
+    X: object,
+    y: Array,
+    params: dict[str, object],
+    train: Ints,
+    test: Ints,
+    raw: bool,
 ) -> tuple[Classifier, Array]:
     """A copy fitted on one part of the samples, and what it says of the rest."""
     rows: Callable[[object, Ints], object] = utils._safe_indexing
-    mine = {name: rows(value, train) if _is_column(value, len(y)) else value for name, value in params.items()}
+    mine = {
+        name: rows(value, train) if _is_column(value, len(y)) else value
+        for name, value in params.items()
+    }
     fitted = _clone(plain).fit(rows(X, train), y[train], **mine)
     return fitted, _answers(fitted, rows(X, test), raw)
 
@@ -295,7 +341,9 @@ def _accepted(estimator: Classifier, weight: Floats | None) -> dict[str, object]
     if validation.has_fit_parameter(estimator, "sample_weight"):
         return {"sample_weight": weight}
     name = type(estimator).__name__
-    warnings.warn(f"{name} takes no sample_weight; the weights count in the calibration alone.", stacklevel=4)
+    warnings.warn(
+        f"{name} takes no sample_weight; the weights count in the calibration alone.", stacklevel=4
+    )
     return {}
 
 
@@ -313,16 +361,25 @@ def _folds(cv: object, y: Array, labels: Ints) -> Folds:
             "class. Ask for fewer folds, or for none by name (cv=None), which takes as many as there can be."
         )
     if rarest < 2 and cv is None:
-        raise InputError("a class has one sample; at least two of each class are needed to hold some out.")
+        raise InputError(
+            "a class has one sample; at least two of each class are needed to hold some out."
+        )
     if cv is None and rarest < FOLDS:
-        warnings.warn(f"a class has {rarest} samples, so {rarest} folds are used instead of {FOLDS}.", stacklevel=4)
+        warnings.warn(
+            f"a class has {rarest} samples, so {rarest} folds are used instead of {FOLDS}.",
+            stacklevel=4,
+        )
         cv = rarest
     return model_selection.check_cv(cv, y, classifier=True)
 
 
 def _says_probabilities(estimator: Classifier, raw: bool) -> bool:
-    """Which answer is taken: `raw` takes the decision function where there is one, as scikit-learn does."""
-    return hasattr(estimator, "predict_proba") and not (raw and hasattr(estimator, "decision_function"))
+    """Which answer is taken: `raw` takes the decision function where there is one, as scikit-learn
+    does.
+    """
+    return hasattr(estimator, "predict_proba") and not (
+        raw and hasattr(estimator, "decision_function")
+    )
 
 
 def _answers(estimator: Classifier, X: object, raw: bool = False) -> Array:
@@ -330,7 +387,9 @@ def _answers(estimator: Classifier, X: object, raw: bool = False) -> Array:
         return estimator.predict_proba(X)
     if not hasattr(estimator, "decision_function"):
         name = type(estimator).__name__
-        raise InputError(f"{name} has neither predict_proba nor decision_function; a classifier is needed.")
+        raise InputError(
+            f"{name} has neither predict_proba nor decision_function; a classifier is needed."
+        )
     return estimator.decision_function(X)
 
 
@@ -346,7 +405,9 @@ def _two_columns(answers: Array) -> Array:
 
 
 def _scores(answers: Array, labels: Ints, k: int) -> tuple[Floats, Ints]:
-    """A row of scores for each class, and the row that came true; of two classes the second one is enough."""
+    """A row of scores for each class, and the row that came true; of two classes the second one is
+    enough.
+    """
     rows = np.asarray(answers, dtype=np.float64)
     if k > 2:
         return rows.T.copy(), labels
@@ -354,7 +415,9 @@ def _scores(answers: Array, labels: Ints, k: int) -> tuple[Floats, Ints]:
 
 
 def _probabilities(maps: Sigmoid | Rising, answers: Array, k: int) -> Floats:
-    """What maps of scores say, rows divided by their sums; where that is 0, every class is as likely."""
+    """What maps of scores say, rows divided by their sums; where that is 0, every class is as
+    likely.
+    """
     mapped = maps(_scores(answers, np.zeros(0, dtype=np.int64), k)[0]).T
     if k == 2:
         return np.concatenate((1.0 - mapped, mapped), axis=1)
@@ -372,7 +435,10 @@ def _spread(answers: Array, columns: Ints, k: int, least: float) -> Array:
 
 
 def _predictions(
-    estimator: Classifier, answers: Array, labels: Ints | None = None, weight: ArrayLike | None = None
+    estimator: Classifier,
+    answers: Array,
+    labels: Ints | None = None,
+    weight: ArrayLike | None = None,
 ) -> Predictions:
     if not hasattr(estimator, "predict_proba"):
         return Predictions.from_logits(answers, labels, weight=weight)
@@ -383,9 +449,10 @@ def _predictions(
 class Scorer:
     """A metric of howsure as `scoring=` of `cross_validate`, `GridSearchCV` and the like.
 
-    Larger is better there, so metrics that are best when small change their sign, as scikit-learn's `neg_log_loss`
-    does, and of those that are best at 0 the distance counts, negative. `functools.partial` sets options of the metric.
-    Labels may be of any type. Without `predict_proba` the decision function counts as logits.
+    Larger is better there, so metrics that are best when small change their sign, as scikit-learn's
+    `neg_log_loss` does, and of those that are best at 0 the distance counts, negative.
+    `functools.partial` sets options of the metric. Labels may be of any type. Without
+    `predict_proba` the decision function counts as logits.
 
     >>> from sklearn.datasets import load_iris
     >>> from sklearn.linear_model import LogisticRegression
@@ -409,10 +476,14 @@ class Scorer:
         plain = getattr(_plain(self.metric), "__name__", "metric")
         return plain if self.better == "higher" else f"neg_{plain}"
 
-    def __call__(self, estimator: Classifier, X: object, y: ArrayLike, sample_weight: ArrayLike | None = None) -> float:
+    def __call__(
+        self, estimator: Classifier, X: object, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> float:
         """The score of a fitted classifier on these samples."""
         value = value_of(self.metric, _judged(estimator, X, y, sample_weight))
-        return value if self.better == "higher" else -(abs(value) if self.better == "zero" else value)
+        return (
+            value if self.better == "higher" else -(abs(value) if self.better == "zero" else value)
+        )
 
 
 def scorers(*metrics: Callable[..., float]) -> dict[str, Scorer]:
@@ -430,6 +501,8 @@ def _plain(metric: Callable[..., float]) -> Callable[..., float]:
     return getattr(metric, "func", metric)
 
 
-def _judged(estimator: Classifier, X: object, y: ArrayLike, weight: ArrayLike | None) -> Predictions:
+def _judged(
+    estimator: Classifier, X: object, y: ArrayLike, weight: ArrayLike | None
+) -> Predictions:
     """Predictions of a fitted classifier, with labels as numbers of its classes."""
     return Predictions.from_estimator(estimator, X, y, renormalise=True, weight=weight)

@@ -1,7 +1,9 @@
-"""Ways to run a function over many parts: threads of this process, or the workers of a Dask cluster.
+"""Ways to run a function over many parts: threads of this process, or the workers of a Dask
+cluster.
 
-A builder takes `map=`: anything that is called like the built-in `map` and yields one result per item, in any order.
-`sums` adds up where the results are: on a cluster as a tree of sums, of which only the last is sent back.
+A builder takes `map=`: anything that is called like the built-in `map` and yields one result per
+item, in any order. `sums` adds up where the results are: on a cluster as a tree of sums, of which
+only the last is sent back.
 """
 
 from __future__ import annotations
@@ -94,7 +96,8 @@ class Client(Protocol):
 
 
 def threads(number: int) -> Map:
-    """A map over threads: NumPy and pyarrow let them run at the same time. At most 2 · `number` results wait.
+    """A map over threads: NumPy and pyarrow let them run at the same time. At most 2 · `number`
+    results wait.
 
     >>> sorted(threads(2)(abs, [-1, 2, -3]))
     [1, 2, 3]
@@ -125,7 +128,9 @@ def connected(address: str) -> Generator[Map]:
 
 
 def _client(distributed: Any, address: str) -> Any:
-    """A client, made aside: what only looks like a scheduler may keep it waiting far longer than it was told to."""
+    """A client, made aside: what only looks like a scheduler may keep it waiting far longer than it
+    was told to.
+    """
     made: list[Any] = []
 
     def make() -> None:
@@ -138,30 +143,45 @@ def _client(distributed: Any, address: str) -> Any:
     thread.start()
     thread.join(2 * CONNECT)
     if not made or isinstance(made[0], Exception):
-        why = f"it did not answer in {2 * CONNECT:g} s" if not made else f"{str(made[0]) or type(made[0]).__name__}"
+        why = (
+            f"it did not answer in {2 * CONNECT:g} s"
+            if not made
+            else f"{str(made[0]) or type(made[0]).__name__}"
+        )
         raise InputError(f"{address} is not a Dask scheduler ({why.splitlines()[0]}).")
     return made[0]
 
 
 def _check_address(address: str) -> None:
-    """Raise at once for what is not an address or where nothing listens: a client would retry for long."""
+    """Raise at once for what is not an address or where nothing listens: a client would retry for
+    long.
+    """
     try:
         host, port = urlsplit(address).hostname, urlsplit(address).port
     except ValueError:
         host = port = None
     if "://" not in address or host is None or port is None:
-        raise InputError(f"{address!r} is not the address of a scheduler, such as tcp://10.0.0.1:8786.")
+        raise InputError(
+            f"{address!r} is not the address of a scheduler, such as tcp://10.0.0.1:8786."
+        )
     try:
         socket.create_connection((host, port), timeout=CONNECT).close()
     except OSError:
-        raise InputError(f"no scheduler answers at {address}; start one with `dask scheduler`.") from None
+        raise InputError(
+            f"no scheduler answers at {address}; start one with `dask scheduler`."
+        ) from None
 
 
 @contextmanager
 def processes(number: int) -> Generator[Map]:
     """A map over `number` worker processes on this machine, a Dask cluster of its own."""
     distributed = need("distributed", for_="worker processes", extra="dask")
-    options = {"n_workers": number, "threads_per_worker": 1, "processes": True, "dashboard_address": ":0"}
+    options = {
+        "n_workers": number,
+        "threads_per_worker": 1,
+        "processes": True,
+        "dashboard_address": ":0",
+    }
     options["silence_logs"] = logging.CRITICAL  # errors of tasks are raised here
     with _deaf():
         local = distributed.LocalCluster(**options)
@@ -171,7 +191,9 @@ def processes(number: int) -> Generator[Map]:
 
 @contextmanager
 def _deaf() -> Generator[None]:
-    """Processes started here ignore Ctrl-C, which a terminal sends to all of them: the driver ends the job."""
+    """Processes started here ignore Ctrl-C, which a terminal sends to all of them: the driver ends
+    the job.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -185,8 +207,8 @@ def _deaf() -> Generator[None]:
 def cluster(client: Client, patience: float = PATIENCE) -> Cluster:
     """A map over the workers that a Dask client knows.
 
-    A lost worker costs the parts that it held, which others do again. Without any worker for `patience` seconds, or
-    without the scheduler, the job ends with an error.
+    A lost worker costs the parts that it held, which others do again. Without any worker for
+    `patience` seconds, or without the scheduler, the job ends with an error.
     """
     return Cluster(client, patience)
 
@@ -209,9 +231,12 @@ class Cluster:
         finally:
             tasks.cancel()
 
-    def sums(self, f: Callable[[T], S], items: Iterable[T], done: Callable[[T], None]) -> Iterator[S]:
-        """The sum of all results, added up as a tree on the workers, so that one result travels; `done` hears of
-        each item whose result is there. An interrupt gives the sum of those before it is raised again."""
+    def sums(
+        self, f: Callable[[T], S], items: Iterable[T], done: Callable[[T], None]
+    ) -> Iterator[S]:
+        """The sum of all results, added up as a tree on the workers, so that one result travels;
+        `done` hears of each item whose result is there. An interrupt gives the sum of those before
+        it is raised again."""
         tasks = _Tasks[T, S](self, f, items)
         tree = _Tree(tasks)
         try:
@@ -226,8 +251,11 @@ class Cluster:
             tasks.cancel()
 
 
-def sums(map: Map, f: Callable[[T], S], items: Iterable[T], done: Callable[[T], None]) -> Iterator[S]:
-    """Results of `f`, or sums of several where a cluster adds them up; together they hold every item once.
+def sums(
+    map: Map, f: Callable[[T], S], items: Iterable[T], done: Callable[[T], None]
+) -> Iterator[S]:
+    """Results of `f`, or sums of several where a cluster adds them up; together they hold every
+    item once.
 
     `done` hears of each item whose result is there.
 
@@ -285,11 +313,15 @@ class _Tasks(Generic[T, R]):
 
     def _check_cluster(self) -> None:
         if self.client.status != "running":
-            raise InputError("the connection to the scheduler was lost; check that it runs, and start the job again.")
+            raise InputError(
+                "the connection to the scheduler was lost; check that it runs, and start the job again."
+            )
         if self.client.scheduler_info(n_workers=-1)["workers"]:
             self.since = time.monotonic()
         elif time.monotonic() - self.since > self.patience:
-            raise InputError(f"the cluster has had no worker for {self.patience:g} s; start one with `dask worker`.")
+            raise InputError(
+                f"the cluster has had no worker for {self.patience:g} s; start one with `dask worker`."
+            )
 
 
 class _Tree(Generic[T, S]):
@@ -330,7 +362,11 @@ class _Tree(Generic[T, S]):
     def salvaged(self) -> Iterator[S]:
         """The sum of the items that are done at this moment; the others are called off."""
         tasks = self.tasks
-        rest = {future for future in tasks.alive if future.key in tasks.items and future.status != "finished"}
+        rest = {
+            future
+            for future in tasks.alive
+            if future.key in tasks.items and future.status != "finished"
+        }
         tasks.client.cancel(list(rest), force=True)
         tasks.alive -= rest
         self.ready = list(tasks.alive)
@@ -352,7 +388,9 @@ def _check(future: Future[R], part: object) -> None:
     if future.status == "finished":
         return
     if future.status != "error":
-        raise InputError(f"the cluster lost track of a task ({future.status}); start the job again.")
+        raise InputError(
+            f"the cluster lost track of a task ({future.status}); start the job again."
+        )
     error = future.exception()
     if isinstance(error, InputError | ModuleNotFoundError):
         raise error

@@ -1,4 +1,6 @@
-"""Ding 2020, sections 4.2 and 5.2: what bins hide, how many adaptive ones there are, what chance adds to errors."""
+"""Ding 2020, sections 4.2 and 5.2: what bins hide, how many adaptive ones there are, what chance
+adds to errors.
+"""
 
 import numpy as np
 
@@ -26,8 +28,8 @@ IMAGE_DRAWS = 100
 
 
 def number_of_bins() -> list[Claim]:
-    """The paper's networks are fully trained; ours are not, and more errors make more bins. Its text says 80 %, its
-    released code takes the z of 90 %."""
+    """The paper's networks are fully trained; ours are not, and more errors make more bins. Its
+    text says 80 %, its released code takes the z of 90 %."""
     printed = (
         "With the z = 1.645 of the released code, which stands for 90 %, the numbers are the paper's: it seems that "
         "they were made with the code, not with the text."
@@ -60,7 +62,9 @@ def mean_bins(data: str, names: list[str], bins: hs.adaptive) -> Evidence:
 
 
 def test_images(name: str) -> hs.Tally:
-    """All official test images with the temperature of the validation part, which most sources cut from them."""
+    """All official test images with the temperature of the validation part, which most sources cut
+    from them.
+    """
     val, test = provided(name, "val"), provided(name)
     scaling = hs.calibrators.Temperature.fit(val)
     whole = tally(scaling(test))
@@ -98,7 +102,9 @@ def above_chance(store: Store, groups: dict[str, list[Run]]) -> Claim:
     middle, low, high = estimates.mean([float(np.mean(repeats)) for repeats in found])
     text = f"AECE - ECE, minus what chance makes of it in a calibrated network: {100 * middle:+.2f} points"
     word = AGREES if low > CHANCE_MARGIN else NOT if high < CHANCE_MARGIN else OPEN
-    evidence = [Evidence(f"after scaling, {len(found)} networks", text, low, high, word)] if found else []
+    evidence = (
+        [Evidence(f"after scaling, {len(found)} networks", text, low, high, word)] if found else []
+    )
     reason = (
         "Were every stated probability true, AECE would still be above ECE, because it has more bins with fewer "
         "images in each: most of the margin is that, and little is left for the paper's internal compensation."
@@ -115,10 +121,16 @@ def excess(store: Store, run: Run) -> float:
 def steady_as_printed(raw: Grown) -> Claim:
     """The rule for the last bin is not in the paper, only in its released code."""
     names = {"with the tail rule": "AMCE", "as printed": "AMCE as printed"}
-    spreads = {how: estimates.pooled_spread(raw.values.get(name, [])) for how, name in names.items()}
-    worst = max((v for group in raw.values.get("AMCE as printed", []) for v in group), default=float("nan"))
+    spreads = {
+        how: estimates.pooled_spread(raw.values.get(name, [])) for how, name in names.items()
+    }
+    worst = max(
+        (v for group in raw.values.get("AMCE as printed", []) for v in group), default=float("nan")
+    )
     count = sum(v > 0.5 for group in raw.values.get("AMCE as printed", []) for v in group)
-    ratio, low, high = estimates.spread_ratio(raw.values.get("AMCE as printed", []), raw.values.get("AMCE", []))
+    ratio, low, high = estimates.spread_ratio(
+        raw.values.get("AMCE as printed", []), raw.values.get("AMCE", [])
+    )
     text = (
         f"between repeats AMCE varies by {percent(spreads['with the tail rule'])} points with the tail rule and by "
         f"{percent(spreads['as printed'])} as printed ({ratio:.1f} times); as printed it is above 50 % on {count} "
@@ -129,7 +141,9 @@ def steady_as_printed(raw: Grown) -> Claim:
         "A last bin of a few images has any gap. The released code adds images to it, which the paper does not say; "
         "`hs.amce` follows the code."
     )
-    evidence = [Evidence(f"as trained, {raw.text}", text, low, high, word, scale=1)] if raw.family else []
+    evidence = (
+        [Evidence(f"as trained, {raw.text}", text, low, high, word, scale=1)] if raw.family else []
+    )
     return Claim("AMCE as printed, without the released code's rule for the last bin, is as steady as with it",
                  "the rule is not mentioned", evidence, {NOT: reason, OPEN: reason})  # fmt: skip
 
@@ -147,7 +161,9 @@ def over_levels(t: hs.Tally) -> float:
 def choice_of_bins(grown: Grown) -> Evidence:
     """MCE over 5 to 50 bins against AMCE over levels from 60 to 99 %; networks are drawn again."""
     one, two = (np.array(grown.means(f"choice of {name}")) for name in ("MCE", "AMCE"))
-    ratio, low, high = estimates.resampled(len(one), lambda rows: float(one[rows].mean() / two[rows].mean()))
+    ratio, low, high = estimates.resampled(
+        len(one), lambda rows: float(one[rows].mean() / two[rows].mean())
+    )
     return choice_evidence("5 to 50 bins against 60 to 99 %", ratio, low, high)
 
 
@@ -180,14 +196,20 @@ def more_bins(first: str, second: str) -> Evidence:
     difference, low, high = estimates.resampled(n, number, IMAGE_DRAWS)
     counts = [bin_count(tally(preds)) for preds in sets]
     found = f"{counts[0]:.0f} against {counts[1]:.0f} bins: {difference:+.0f}"
-    return Evidence(f"{NAMES[first]} against {NAMES[second]}", found, low, high, sided(low, high, "+"), scale=1)
+    return Evidence(
+        f"{NAMES[first]} against {NAMES[second]}", found, low, high, sided(low, high, "+"), scale=1
+    )
 
 
 def insensitive(store: Store, groups: dict[str, list[Run]], name: str) -> Claim:
-    """The second parameter, the error margin in units of the width, enters only as z / margin: levels cover both."""
+    """The second parameter, the error margin in units of the width, enters only as z / margin:
+    levels cover both.
+    """
     metric = {"AECE": hs.aece, "AMCE": hs.amce}[name]
     changes = [
-        float(np.mean([largest_change(tally(temperature_scaled(store, run)), metric) for run in runs]))
+        float(
+            np.mean([largest_change(tally(temperature_scaled(store, run)), metric) for run in runs])
+        )
         for runs in groups.values()
     ]
     middle, low, high = estimates.mean(changes)
@@ -204,7 +226,9 @@ def insensitive(store: Store, groups: dict[str, list[Run]], name: str) -> Claim:
 def insensitive_hundred(name: str, metric: Metric) -> Evidence:
     preds, how = calibrated(name)
     number = lambda rows: of_rows(preds, rows, lambda t: largest_change(t, metric))
-    return change_evidence(f"{NAMES[name]}, {how}", *estimates.resampled(preds.n, number, IMAGE_DRAWS))
+    return change_evidence(
+        f"{NAMES[name]}, {how}", *estimates.resampled(preds.n, number, IMAGE_DRAWS)
+    )
 
 
 def largest_change(t: hs.Tally, metric: Metric) -> float:

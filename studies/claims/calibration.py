@@ -58,7 +58,10 @@ def calibration(store: Store, scale: str) -> list[Claim]:
     runs = finished(store, runs_of(["calibration"], scale))
     parts = ([run for run in runs if is_long(run)], [run for run in runs if not is_long(run)])
     own = [{name_of(run): last(on_whole(store, run)) for run in some} for some in parts]
-    sets = (*own, *({NAMES[n]: last(on_provided(n)) for n in names if here(n)} for names in PUBLISHED))
+    sets = (
+        *own,
+        *({NAMES[n]: last(on_provided(n)) for n in names if here(n)} for names in PUBLISHED),
+    )
     judged = {name_of(run): on_halves(store, run) for run in runs}
     learnt = {name_of(run): last(on_learnt(store, run)) for run in runs if fits(store, run)}
     others = [{NAMES[n]: on_provided_halves(n) for n in names if here(n)} for names in PUBLISHED]
@@ -109,9 +112,11 @@ def pairs_of(found: dict[str, Tests], first: str, second: str) -> Pairs:
     return {name: (tests[first], tests[second]) for name, tests in found.items() if first in tests}
 
 
-def against(sets: Sets, metric: Metric, first: str, second: str, sign: str, margin: float = 0.0) -> list[Evidence]:
-    """Means over our networks trained for long, as the paper's was, over those trained briefly, and over published
-    ones of one data set, which are fully trained."""
+def against(
+    sets: Sets, metric: Metric, first: str, second: str, sign: str, margin: float = 0.0
+) -> list[Evidence]:
+    """Means over our networks trained for long, as the paper's was, over those trained briefly, and
+    over published ones of one data set, which are fully trained."""
     case = f"{first} against {second}"
     return [
         e
@@ -121,7 +126,9 @@ def against(sets: Sets, metric: Metric, first: str, second: str, sign: str, marg
 
 
 def as_well(own: list[dict[str, Tests]], first: str, second: str) -> list[Evidence]:
-    """Long and short trainings apart; distances need the network, so that there are none of published ones."""
+    """Long and short trainings apart; distances need the network, so that there are none of
+    published ones.
+    """
     case = f"{first} against {second}"
     return [
         e
@@ -136,9 +143,9 @@ def binned(learnt: dict[str, Tests], metric: Metric, margin: float = 0.0) -> lis
 
 
 def held_out() -> Evidence:
-    """By the paper's own numbers: a network that errs this often has at least the ideal area above its diagram. The
-    area of the validation images, rounded up, says how large their error can be, that of the ideal how large it is on
-    the test."""
+    """By the paper's own numbers: a network that errs this often has at least the ideal area above
+    its diagram. The area of the validation images, rounded up, says how large their error can be,
+    that of the ideal how large it is on the test."""
     printed = [float(values[1]) for values in PAPER.values() if values[1]]
     area = (min(printed) + 0.05) / 100
     most, test = error_of(area), error_of(PAPER_IDEAL)
@@ -146,7 +153,9 @@ def held_out() -> Evidence:
         f"an AAC of at most {percent(area)} % allows an error of at most {percent(most, 1)} %; the ideal AAC "
         f"{percent(PAPER_IDEAL, 1)} % of the test means {percent(test, 1)} %"
     )
-    return Evidence("figures 4.1 and 6.1", found, float("nan"), float("nan"), NOT if most < test / 2 else OPEN)
+    return Evidence(
+        "figures 4.1 and 6.1", found, float("nan"), float("nan"), NOT if most < test / 2 else OPEN
+    )
 
 
 def error_of(area: float) -> float:
@@ -154,7 +163,9 @@ def error_of(area: float) -> float:
     return float(brentq(lambda error: hs.optimal_aurc_asymptotic(error) - area, 1e-9, 0.9))
 
 
-def against_none(sets: Sets, metric: Metric, names: tuple[str, ...], sign: str, margin: float = 0.0) -> list[Evidence]:
+def against_none(
+    sets: Sets, metric: Metric, names: tuple[str, ...], sign: str, margin: float = 0.0
+) -> list[Evidence]:
     return [e for name in names for e in against(sets, metric, name, "none", sign, margin)]
 
 
@@ -166,12 +177,16 @@ def chosen(judged: dict[str, ByMethod], whose: str) -> list[Evidence]:
 
 def chosen_and_best(name: str, judged: ByMethod) -> tuple[str, tuple[hs.Outcomes, hs.Outcomes]]:
     found = {method: parts for method, parts in judged.items() if method in CALIBRATORS}
-    pick, best = (min(found, key=lambda method: hs.ece(found[method][part].tally())) for part in (1, 2))
+    pick, best = (
+        min(found, key=lambda method: hs.ece(found[method][part].tally())) for part in (1, 2)
+    )
     return f"{name}: {pick} was chosen, {best} is best", (found[pick][-1], found[best][-1])
 
 
 def indicates(case: str, judged: ByMethod) -> Evidence:
-    """Rank correlation over the methods of the ECE on the two sides, whose images are drawn again apart."""
+    """Rank correlation over the methods of the ECE on the two sides, whose images are drawn again
+    apart.
+    """
     found = [parts[1:] for name, parts in judged.items() if name in CALIBRATORS]
     rng = np.random.default_rng(estimates.SEED)
     draws = [agreement(found, [drawn_rows(o, rng) for o in found[0]]) for _ in range(ORDER_DRAWS)]

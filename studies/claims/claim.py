@@ -1,4 +1,6 @@
-"""A claim of a paper, what the prediction files say about it, and the word that follows from the numbers alone."""
+"""A claim of a paper, what the prediction files say about it, and the word that follows from the
+numbers alone.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -14,8 +16,9 @@ SUMMARY = ["claim", "the paper", "cases that agree / do not / are open", "verdic
 
 @dataclass(frozen=True)
 class Evidence:
-    """One case: a network, a pair of networks, or all of them together. `counts` is False for the single networks
-    behind a mean: they are listed and do not vote. `edges` are the values at which the word changes."""
+    """One case: a network, a pair of networks, or all of them together. `counts` is False for the
+    single networks behind a mean: they are listed and do not vote. `edges` are the values at which
+    the word changes."""
 
     case: str
     found: str
@@ -29,8 +32,9 @@ class Evidence:
 
     @property
     def times(self) -> float:
-        """How many times as much data would decide an open case, if what was found is so: the interval shrinks with
-        the root of the number of what it is drawn over. nan where that is not known."""
+        """How many times as much data would decide an open case, if what was found is so: the
+        interval shrinks with the root of the number of what it is drawn over. nan where that is not
+        known."""
         middle = (self.low + self.high) / 2
         distance = min((abs(middle - edge) for edge in self.edges), default=float("nan"))
         return ((self.high - self.low) / 2 / distance) ** 2 if distance else float("inf")
@@ -67,12 +71,18 @@ class Claim:
     def reason(self) -> str:
         """And what a verdict of the other cases must not hide."""
         cases = [e.case for e in self.evidence if e.counts and e.word == OPEN]
-        left = f"Taken alone this stays open: {'; '.join(cases)}." if cases and self.word in (AGREES, NOT) else ""
+        left = (
+            f"Taken alone this stays open: {'; '.join(cases)}."
+            if cases and self.word in (AGREES, NOT)
+            else ""
+        )
         return f"{self.because.get(self.word, '')} {left}".strip()
 
     @property
     def times(self) -> float:
-        """How many times as much data would decide enough of the open cases; nan where that is not known."""
+        """How many times as much data would decide enough of the open cases; nan where that is not
+        known.
+        """
         voting = [e for e in self.evidence if e.counts]
         decided = max(self.words.count(AGREES), self.words.count(NOT))
         needed = len(voting) // 2 + 1 - decided
@@ -96,8 +106,8 @@ def combined(words: Sequence[str]) -> str:
 
 
 def sided(low: float, high: float, sign: str, margin: float = 0.0) -> str:
-    """The claim is that a number is above ("+") or below ("-") zero, by the margin or more; the interval must lie
-    wholly on one side of that to decide."""
+    """The claim is that a number is above ("+") or below ("-") zero, by the margin or more; the
+    interval must lie wholly on one side of that to decide."""
     limit = margin if sign == "+" else -margin
     if not (low > limit or high < limit):
         return OPEN
@@ -105,7 +115,9 @@ def sided(low: float, high: float, sign: str, margin: float = 0.0) -> str:
 
 
 def within(low: float, high: float, margin: float) -> str:
-    """The claim is that a number is nearly zero: the interval must lie inside, or outside, of ± margin to decide."""
+    """The claim is that a number is nearly zero: the interval must lie inside, or outside, of ±
+    margin to decide.
+    """
     if -margin < low and high < margin:
         return AGREES
     return NOT if low > margin or high < -margin else OPEN
@@ -117,5 +129,9 @@ def summary_table(claims: Sequence[Claim]) -> Table:
 
 
 def evidence_table(claims: Sequence[Claim]) -> Table:
-    rows = [[claim.text, e.case, e.found, e.limits, e.verdict] for claim in claims for e in claim.evidence]
+    rows = [
+        [claim.text, e.case, e.found, e.limits, e.verdict]
+        for claim in claims
+        for e in claim.evidence
+    ]
     return Table("Evidence", HEADER, rows)

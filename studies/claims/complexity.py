@@ -1,4 +1,6 @@
-"""Ding 2019 and 2020, section 5: selective prediction improves with size, calibration does not change."""
+"""Ding 2019 and 2020, section 5: selective prediction improves with size, calibration does not
+change.
+"""
 
 import howsure as hs
 

@@ -1,4 +1,6 @@
-"""Numbers over networks and their repeats, with intervals that know about the trainings, not only the images."""
+"""Numbers over networks and their repeats, with intervals that know about the trainings, not only
+the images.
+"""
 
 from collections.abc import Callable, Sequence
 from math import hypot, inf
@@ -16,9 +18,10 @@ NONE: Limits = (float("nan"),) * 3
 def mean(values: Sequence[float], images: float = 0.0) -> Limits:
     """Mean and Student's interval; the values must not share their training.
 
-    `images` is the standard deviation of that mean over draws of other images, which all values may share: Student's
-    interval knows nothing of it. Both variances are added, with Satterthwaite's degrees of freedom; where that is
-    narrower than Student's, which happens for few values, Student's is taken.
+    `images` is the standard deviation of that mean over draws of other images, which all values may
+    share: Student's interval knows nothing of it. Both variances are added, with Satterthwaite's
+    degrees of freedom; where that is narrower than Student's, which happens for few values,
+    Student's is taken.
     """
     v = np.asarray(values, np.float64)
     if len(v) < 2:
@@ -33,7 +36,8 @@ def mean(values: Sequence[float], images: float = 0.0) -> Limits:
 def slope(family: Sequence[str], x: Sequence[float], y: Sequence[float]) -> Limits:
     """Common slope of y against x with a level of its own for each family, and Student's interval.
 
-    One point per network (the mean of its repeats), because repeats of one network share what is special about it.
+    One point per network (the mean of its repeats), because repeats of one network share what is
+    special about it.
     """
     dx, dy = centred(family, x), centred(family, y)
     freedom, square = len(dx) - len(set(family)) - 1, float(dx @ dx)
@@ -54,7 +58,9 @@ def quantile(freedom: float) -> float:
 
 
 def resampled(count: int, number: Callable[[np.ndarray], float], draws: int = DRAWS) -> Limits:
-    """A number of rows (images or networks) and the middle 95 % of it over bootstrap draws of the rows."""
+    """A number of rows (images or networks) and the middle 95 % of it over bootstrap draws of the
+    rows.
+    """
     if count < 2:
         return NONE
     rng = np.random.default_rng(SEED)
@@ -73,7 +79,9 @@ def pooled_spread(groups: Sequence[Sequence[float]]) -> float:
 
 
 def spread_ratio(first: Sequence[Sequence[float]], second: Sequence[Sequence[float]]) -> Limits:
-    """How many times more the repeats differ in the first metric than in the second; networks are drawn again."""
+    """How many times more the repeats differ in the first metric than in the second; networks are
+    drawn again.
+    """
     several = [i for i, group in enumerate(first) if len(group) > 1]
 
     def ratio(rows: np.ndarray) -> float:
@@ -86,4 +94,6 @@ def spread_ratio(first: Sequence[Sequence[float]], second: Sequence[Sequence[flo
 
 def correlation(x: np.ndarray, y: np.ndarray) -> float:
     """Pearson's; nan where one side does not vary."""
-    return float(np.corrcoef(x, y)[0, 1]) if len(x) > 1 and np.ptp(x) and np.ptp(y) else float("nan")
+    return (
+        float(np.corrcoef(x, y)[0, 1]) if len(x) > 1 and np.ptp(x) and np.ptp(y) else float("nan")
+    )

@@ -37,7 +37,9 @@ SHOWN: dict[Shown, str] = {
 
 
 def mc_temperature(store: Store, scale: str) -> list[Claim]:
-    everything = [run for run in finished(store, runs_of(["mc_temperature"], scale)) if not swept(run)]
+    everything = [
+        run for run in finished(store, runs_of(["mc_temperature"], scale)) if not swept(run)
+    ]
     pairs = with_and_without(over_confident(store, everything))
     runs = [run for run in over_confident(store, everything) if not run.settings.confidence_penalty]
     return [
@@ -68,9 +70,14 @@ def mc_temperature(store: Store, scale: str) -> list[Claim]:
 
 
 def over_confident(store: Store, runs: list[Run]) -> list[Run]:
-    """Networks that trust themselves too much as the paper's do (ECE 9 % and more; here five points or more on
-    validation images), with their penalised partners. A network that is calibrated as trained is no test."""
-    plain = {r.settings for r in runs if not r.settings.confidence_penalty and too_sure(store, r) > REGIME}
+    """Networks that trust themselves too much as the paper's do (ECE 9 % and more; here five points
+    or more on validation images), with their penalised partners. A network that is calibrated as
+    trained is no test."""
+    plain = {
+        r.settings
+        for r in runs
+        if not r.settings.confidence_penalty and too_sure(store, r) > REGIME
+    }
     return [run for run in runs if replace(run.settings, confidence_penalty=0.0) in plain]
 
 
@@ -86,19 +93,29 @@ def with_and_without(runs: list[Run]) -> list[Pair]:
     """The penalised networks, each with its partner that differs in nothing else."""
     plain = {run.settings: run for run in runs}
     partners = [(run, plain.get(replace(run.settings, confidence_penalty=0.0))) for run in runs]
-    return [(run, partner) for run, partner in partners if partner and run.settings.confidence_penalty]
+    return [
+        (run, partner) for run, partner in partners if partner and run.settings.confidence_penalty
+    ]
 
 
 def differences(
     store: Store, runs: list[Run], metric: Metric, how: tuple[Shown, Shown], margin: float = 0.0
 ) -> list[Evidence]:
-    """Two treatments of the same networks; the claim is that the first has the lower value, by the margin or more."""
+    """Two treatments of the same networks; the claim is that the first has the lower value, by the
+    margin or more.
+    """
     case = " against ".join(SHOWN[one] for one in how)
-    return by_kind(case, metric, {run: (how[0](store, run), how[1](store, run)) for run in runs}, "-", margin)
+    return by_kind(
+        case, metric, {run: (how[0](store, run), how[1](store, run)) for run in runs}, "-", margin
+    )
 
 
-def by_kind(case: str, metric: Metric, pairs: dict[Run, Both], sign: str, margin: float = 0.0) -> list[Evidence]:
-    """The mean over the trainings of each network; networks and data sets differ too much for one mean."""
+def by_kind(
+    case: str, metric: Metric, pairs: dict[Run, Both], sign: str, margin: float = 0.0
+) -> list[Evidence]:
+    """The mean over the trainings of each network; networks and data sets differ too much for one
+    mean.
+    """
     kinds: dict[tuple[str, int], dict[str, Both]] = {}
     for run, both in pairs.items():
         s = run.settings
@@ -106,7 +123,9 @@ def by_kind(case: str, metric: Metric, pairs: dict[Run, Both], sign: str, margin
     return [
         e
         for (name, epochs), found in kinds.items()
-        for e in on_average(case, metric, found, sign, margin, of=f"trainings of {name} {epochs} epochs")
+        for e in on_average(
+            case, metric, found, sign, margin, of=f"trainings of {name} {epochs} epochs"
+        )
     ]
 
 
@@ -122,7 +141,9 @@ def penalty_against_scaling(store: Store, pairs: list[Pair], metric: Metric) -> 
 
 def together(store: Store, pairs: list[Pair], metric: Metric) -> list[Evidence]:
     case = f"{metric.__name__.upper()}, both against scaling alone"
-    return by_kind(case, metric, {b: (scaled(store, a), scaled(store, b)) for a, b in pairs}, "-", HALF)
+    return by_kind(
+        case, metric, {b: (scaled(store, a), scaled(store, b)) for a, b in pairs}, "-", HALF
+    )
 
 
 def flips(store: Store, runs: list[Run]) -> list[Evidence]:
@@ -145,15 +166,21 @@ def flipped(case: str, answers: np.ndarray) -> Evidence:
 def straight(store: Store, run: Run) -> Evidence:
     preds = scaled(store, run)
     entropy, wrong = columns(preds)
-    value, low, high = estimates.resampled(preds.n, lambda rows: straightness(entropy[rows], wrong[rows]), DRAWS)
+    value, low, high = estimates.resampled(
+        preds.n, lambda rows: straightness(entropy[rows], wrong[rows]), DRAWS
+    )
     word = sided(low, high, "+", STRAIGHT)
-    return Evidence(name_of(run), f"R² {value:.3f}", low, high, word, scale=1, digits=3, edges=(STRAIGHT,))
+    return Evidence(
+        name_of(run), f"R² {value:.3f}", low, high, word, scale=1, digits=3, edges=(STRAIGHT,)
+    )
 
 
 def straighter(store: Store, run: Run) -> Evidence:
     after, before = columns(scaled(store, run)), columns(passes(store, run))
     of = lambda columns, rows: straightness(columns[0][rows], columns[1][rows])
-    value, low, high = estimates.resampled(len(after[0]), lambda rows: of(after, rows) - of(before, rows), DRAWS)
+    value, low, high = estimates.resampled(
+        len(after[0]), lambda rows: of(after, rows) - of(before, rows), DRAWS
+    )
     found = f"R² {straightness(*after):.3f} against {straightness(*before):.3f}: {value:+.3f}"
     return Evidence(name_of(run), found, low, high, sided(low, high, "+"), scale=1, digits=3)
 
@@ -164,7 +191,9 @@ def columns(preds: hs.Predictions) -> tuple[np.ndarray, np.ndarray]:
 
 
 def straightness(entropy: np.ndarray, wrong: np.ndarray) -> float:
-    """R² of the least-squares line through the error of what is kept, at thresholds up to the paper's 0.8."""
+    """R² of the least-squares line through the error of what is kept, at thresholds up to the
+    paper's 0.8.
+    """
     order = np.argsort(entropy, kind="stable")
     kept = np.searchsorted(entropy[order], BELOW, side="right")
     some = kept > 0

@@ -1,4 +1,6 @@
-"""Finlay & Oberman, section 7: the expected odds ratio tells methods apart where the Brier score hardly does."""
+"""Finlay & Oberman, section 7: the expected odds ratio tells methods apart where the Brier score
+hardly does.
+"""
 
 from dataclasses import replace
 from itertools import combinations
@@ -10,7 +12,16 @@ import howsure as hs
 from ..plans import runs_of
 from ..provided import NAMES, here, provided
 from ..store import Store
-from ..tables.odds import EVERY, HIDDEN, HUNDRED, hundred_methods, in_blocks, members_of, methods, sizes
+from ..tables.odds import (
+    EVERY,
+    HIDDEN,
+    HUNDRED,
+    hundred_methods,
+    in_blocks,
+    members_of,
+    methods,
+    sizes,
+)
 from ..tables.results import finished, predictions
 from . import estimates
 from .claim import AGREES, MIXED, NOT, OPEN, Claim, Evidence, sided
@@ -19,7 +30,9 @@ METRICS = ("EOR", "Brier", "AUROC")
 CROWDED = "EOR is dominated by a few bins that are almost free of errors, which other images fill differently."
 DRAWS = 200
 AGAIN = 1.5
-Draws = dict[str, dict[str, np.ndarray]]  # metric, method: the value on all images, then those of the draws
+Draws = dict[
+    str, dict[str, np.ndarray]
+]  # metric, method: the value on all images, then those of the draws
 Blocks = dict[str, dict[str, np.ndarray]]  # the same of EOR: rate, method
 
 
@@ -33,7 +46,10 @@ def odds(store: Store, scale: str) -> list[Claim]:
     if here(HUNDRED):
         cases[f"{NAMES[HUNDRED]}, top 5"] = drawn(*hundred_methods(provided(HUNDRED)))
     members = f"The ensemble has {len(runs)} members; one of {len(sizes(store, scale))} of unequal quality is listed."
-    blocks = {rate: drawn(block.scores, block.preds.correct)["EOR"] for rate, block in in_blocks(store, scale).items()}
+    blocks = {
+        rate: drawn(block.scores, block.preds.correct)["EOR"]
+        for rate, block in in_blocks(store, scale).items()
+    }
     return [
         Claim("EOR ranges more widely over the methods than the Brier score", "1.3 to 16.6 against .033 to .076",
               [wider(case, found) for case, found in cases.items()]),
@@ -57,10 +73,18 @@ def odds(store: Store, scale: str) -> list[Claim]:
 def drawn(scores: dict[str, np.ndarray], correct: np.ndarray) -> Draws:
     """Every metric of every method on all images and on the same bootstrap draws of them."""
     rng = np.random.default_rng(estimates.SEED)
-    rows = [np.arange(len(correct)), *(rng.integers(len(correct), size=len(correct)) for _ in range(DRAWS))]
+    rows = [
+        np.arange(len(correct)),
+        *(rng.integers(len(correct), size=len(correct)) for _ in range(DRAWS)),
+    ]
     known = {name: score for name, score in scores.items() if name != HIDDEN}
-    values = {name: np.array([numbers(score[r], correct[r]) for r in rows]) for name, score in known.items()}
-    return {metric: {name: v[:, i] for name, v in values.items()} for i, metric in enumerate(METRICS)}
+    values = {
+        name: np.array([numbers(score[r], correct[r]) for r in rows])
+        for name, score in known.items()
+    }
+    return {
+        metric: {name: v[:, i] for name, v in values.items()} for i, metric in enumerate(METRICS)
+    }
 
 
 def numbers(score: np.ndarray, correct: np.ndarray) -> list[float]:
@@ -76,7 +100,10 @@ def limits(values: np.ndarray) -> tuple[float, float]:
 
 def wider(case: str, found: Draws) -> Evidence:
     """Largest over smallest value, EOR against Brier."""
-    ranges = {name: np.array(list(v.values())).max(0) / np.array(list(v.values())).min(0) for name, v in found.items()}
+    ranges = {
+        name: np.array(list(v.values())).max(0) / np.array(list(v.values())).min(0)
+        for name, v in found.items()
+    }
     low, high = limits(ranges["EOR"] / ranges["Brier"])
     values = f"EOR {ranges['EOR'][0]:.2f}, Brier {ranges['Brier'][0]:.2f}"
     text = f"best over worst method: {values}; the interval is of their ratio"
@@ -85,7 +112,10 @@ def wider(case: str, found: Draws) -> Evidence:
 
 def sharper(case: str, found: Draws, other: str) -> Evidence:
     """Two methods are told apart where the paired interval of their difference excludes zero."""
-    apart = {name: sum(told_apart(a, b) for a, b in combinations(v.values(), 2)) for name, v in found.items()}
+    apart = {
+        name: sum(told_apart(a, b) for a, b in combinations(v.values(), 2))
+        for name, v in found.items()
+    }
     pairs = len(found["EOR"]) * (len(found["EOR"]) - 1) // 2
     word = AGREES if apart["EOR"] > apart[other] else NOT if apart["EOR"] < apart[other] else OPEN
     text = f"of {pairs} pairs EOR tells {apart['EOR']} apart, {other} {apart[other]}"
@@ -105,10 +135,12 @@ def worth(case: str, found: Draws, first: str, second: str) -> Evidence:
 
 
 def dropout_against_entropy(blocks: Blocks) -> list[Evidence]:
-    """Two scores of the same answers of one network, trained and asked with dropout in every block; the rate with the
-    best variance decides."""
+    """Two scores of the same answers of one network, trained and asked with dropout in every block;
+    the rate with the best variance decides."""
     best = max(blocks, key=lambda rate: blocks[rate]["variance"][0], default="")
-    return [replace(times_entropy(rate, found), counts=rate == best) for rate, found in blocks.items()]
+    return [
+        replace(times_entropy(rate, found), counts=rate == best) for rate, found in blocks.items()
+    ]
 
 
 def times_entropy(rate: str, found: dict[str, np.ndarray]) -> Evidence:
@@ -119,11 +151,17 @@ def times_entropy(rate: str, found: dict[str, np.ndarray]) -> Evidence:
 def smaller_rates(blocks: Blocks) -> Evidence:
     least, most = min(blocks, key=float), max(blocks, key=float)
     values = ", ".join(f"{v['variance'][0]:.2f} at {rate}" for rate, v in blocks.items())
-    return half_again(f"{least} against {most}", f"EOR {values}", blocks[least]["variance"] / blocks[most]["variance"])
+    return half_again(
+        f"{least} against {most}",
+        f"EOR {values}",
+        blocks[least]["variance"] / blocks[most]["variance"],
+    )
 
 
 def half_again(case: str, text: str, ratio: np.ndarray) -> Evidence:
-    """The claim is that one is worth half as much again as the other, or more; the paper's are twice and more."""
+    """The claim is that one is worth half as much again as the other, or more; the paper's are
+    twice and more.
+    """
     low, high = limits(ratio)
     found, word = f"{text}: {ratio[0]:.2f} times", sided(low, high, "+", AGAIN)
     return Evidence(case, found, low, high, word, scale=1, edges=(AGAIN,))

@@ -19,8 +19,12 @@ SEVERAL = 3  # networks from which a mean has a useful interval
 DRAWS = 100  # of the images, which tell their standard deviation to seven per cent
 
 
-def paired(case: str, metric: Metric, first: Data, second: Data, sign: str, margin: float = 0.0) -> Evidence:
-    """The claim is that first - second has this sign. The interval covers other images, not another training."""
+def paired(
+    case: str, metric: Metric, first: Data, second: Data, sign: str, margin: float = 0.0
+) -> Evidence:
+    """The claim is that first - second has this sign. The interval covers other images, not another
+    training.
+    """
     difference, low, high = hs.paired_difference(metric, first, second)
     found, word = text(metric, first, second, difference), sided(low, high, sign, margin)
     return Evidence(case, found, low, high, word, edges=(margin if sign == "+" else -margin,))
@@ -36,21 +40,35 @@ def alike(case: str, metric: Metric, first: Data, second: Data, margin: float) -
 def on_average(
     case: str, metric: Metric, pairs: Pairs, sign: str, margin: float = 0.0, of: str = "networks"
 ) -> list[Evidence]:
-    """The claim of `paired` for the mean over networks, called `of`; the networks are listed after it."""
-    single = [paired(f"{name}: {case}", metric, *both, sign, margin) for name, both in pairs.items()]
-    average = means(f"{of}: {case}", metric, pairs, partial(sided, sign=sign, margin=margin), single)
+    """The claim of `paired` for the mean over networks, called `of`; the networks are listed after
+    it.
+    """
+    single = [
+        paired(f"{name}: {case}", metric, *both, sign, margin) for name, both in pairs.items()
+    ]
+    average = means(
+        f"{of}: {case}", metric, pairs, partial(sided, sign=sign, margin=margin), single
+    )
     return [*average, *listed(single)]
 
 
-def alike_on_average(case: str, metric: Metric, pairs: Pairs, margin: float, of: str = "networks") -> list[Evidence]:
-    """The claim of `alike` for the mean over networks, called `of`; the networks are listed after it."""
+def alike_on_average(
+    case: str, metric: Metric, pairs: Pairs, margin: float, of: str = "networks"
+) -> list[Evidence]:
+    """The claim of `alike` for the mean over networks, called `of`; the networks are listed after
+    it.
+    """
     single = [alike(f"{name}: {case}", metric, *both, margin) for name, both in pairs.items()]
     name = f"{of}: {case}, nearly zero means ± {percent(margin)}"
     return [*means(name, metric, pairs, partial(within, margin=margin), single), *listed(single)]
 
 
 def means(
-    case: str, metric: Metric, pairs: Pairs, judge: Callable[[float, float], str], single: list[Evidence]
+    case: str,
+    metric: Metric,
+    pairs: Pairs,
+    judge: Callable[[float, float], str],
+    single: list[Evidence],
 ) -> list[Evidence]:
     """An interval that covers other trainings and other images. None for few networks."""
     if len(pairs) < SEVERAL:
@@ -59,12 +77,15 @@ def means(
     middle, low, high = estimates.mean(differences, over_images(metric, pairs))
     found = f"{signed(middle)} points, one by one {signed(min(differences))} to {signed(max(differences))}"
     edges = single[0].edges
-    return [Evidence(f"mean over {len(pairs)} {case}", found, low, high, judge(low, high), edges=edges)]
+    return [
+        Evidence(f"mean over {len(pairs)} {case}", found, low, high, judge(low, high), edges=edges)
+    ]
 
 
 def over_images(metric: Metric, pairs: Pairs) -> float:
-    """Standard deviation of the mean difference over bootstrap draws of the images. Networks with as many images see
-    the same draw: sets of one size here hold the same images in the same order, or another data set's."""
+    """Standard deviation of the mean difference over bootstrap draws of the images. Networks with
+    as many images see the same draw: sets of one size here hold the same images in the same order,
+    or another data set's."""
     drawn = [draws(metric, a) - draws(metric, b) for a, b in pairs.values()]
     return float(np.mean(drawn, axis=0).std(ddof=1))
 

@@ -12,7 +12,10 @@ SAME = 0.01
 
 
 def precision(store: Store, scale: str) -> list[Claim]:
-    found = {name: (predictions(store, a), predictions(store, b)) for name, (a, b) in pairs(store, scale).items()}
+    found = {
+        name: (predictions(store, a), predictions(store, b))
+        for name, (a, b) in pairs(store, scale).items()
+    }
     metrics = (hs.accuracy, hs.aurc, hs.ece)
     return [
         Claim("Mixed precision changes accuracy, AURC and ECE by less than a point", "not from a paper",

@@ -12,8 +12,8 @@ OFTEN = 0.9
 
 
 def promise(store: Store, scale: str) -> list[Claim]:
-    """Our networks share their images, so that no interval can be given for them; they decide only where nothing else
-    is at hand, and are in the table in any case."""
+    """Our networks share their images, so that no interval can be given for them; they decide only
+    where nothing else is at hand, and are in the table in any case."""
     found = {"published sets": published()} if published() else {"our networks": own(store, scale)}
     cases = {name: tuple(p for p in some if p.plain.count) for name, some in found.items() if some}
     return [
@@ -27,7 +27,9 @@ def promise(store: Store, scale: str) -> list[Claim]:
     ]  # fmt: skip
 
 
-def share(found: tuple[Promised, ...], true: Callable[[Promised], bool]) -> tuple[int, float, float]:
+def share(
+    found: tuple[Promised, ...], true: Callable[[Promised], bool]
+) -> tuple[int, float, float]:
     """How many, with the exact 95 % limits of their share."""
     k, n = sum(map(true, found)), len(found)
     half = DELTA / 2
@@ -37,7 +39,14 @@ def share(found: tuple[Promised, ...], true: Callable[[Promised], bool]) -> tupl
 def missed(case: str, found: tuple[Promised, ...]) -> Evidence:
     k, low, high = share(found, lambda p: p.plain.risk > p.risk)
     word = AGREES if low > DELTA else NOT if high < DELTA else OPEN
-    return Evidence(case, f"the error on test is above the promise in {k} of {len(found)}", low, high, word, digits=0)
+    return Evidence(
+        case,
+        f"the error on test is above the promise in {k} of {len(found)}",
+        low,
+        high,
+        word,
+        digits=0,
+    )
 
 
 def held(case: str, found: tuple[Promised, ...]) -> Evidence:

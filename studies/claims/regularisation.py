@@ -21,7 +21,9 @@ from .paired import SEVERAL, alike, on_average, paired
 
 SAME = 0.01
 MUCH = 3.0
-NO_PRICE = "The difference in accuracy is small; the paper, too, finds no large change in the error."
+NO_PRICE = (
+    "The difference in accuracy is small; the paper, too, finds no large change in the error."
+)
 MANY_SETTINGS = 8  # fewer leave a correlation open whatever it is
 LESS_SURE = "Our networks answer their training images rightly before they are sure of them: under-confident there."
 STOPPED = 2 / 3
@@ -34,11 +36,17 @@ def regularisation(store: Store, scale: str) -> list[Claim]:
     planned = [run for run in everything if run.settings.network == MAIN[scale]]
     first = [run for run in finished(store, everything) if run.settings.seed == 0]
     groups = by_network(run for run in first if not run.label.startswith("standard,"))
-    known = [r for r in finished(store, everything) if r.label.startswith("standard") and fits(store, r)]
+    known = [
+        r for r in finished(store, everything) if r.label.startswith("standard") and fits(store, r)
+    ]
     longest = [run for run in known if is_long(run)]
     fitted = longest or known
     courses = [overfits(store, run) for run in known if "course" in run.extras]
-    overfitted = [e for run in longest for e in longer(store, run, standard(groups.get(run.settings.network, [])))]
+    overfitted = [
+        e
+        for run in longest
+        for e in longer(store, run, standard(groups.get(run.settings.network, [])))
+    ]
     whole = [run for run in longest if "long_course" in run.extras]
     short = training_left(store, standard(groups.get(MAIN[scale], [])))
     return [
@@ -104,7 +112,9 @@ def test_against_train(store: Store, run: Run) -> Evidence:
     test, train = (hs.ece(tally(p)) for p in sides)
     found = f"ECE {percent(test)} on test, {percent(train)} on training images: {test / train:.1f} times"
     word = sided(float(low), float(high), "+", MUCH)
-    return Evidence(title(run), found, float(low), float(high), word, scale=1, digits=1, edges=(MUCH,))
+    return Evidence(
+        title(run), found, float(low), float(high), word, scale=1, digits=1, edges=(MUCH,)
+    )
 
 
 def ece_of(preds: hs.Predictions, rng: np.random.Generator) -> float:
@@ -116,7 +126,9 @@ def ece_of(preds: hs.Predictions, rng: np.random.Generator) -> float:
 def over_confident(store: Store, run: Run, split: str) -> Evidence:
     preds = predictions(store, run, split)
     middle, low, high = estimates.mean(preds.confidence - preds.correct)
-    return Evidence(title(run), f"confidence minus accuracy {signed(middle)}", low, high, sided(low, high, "+"))
+    return Evidence(
+        title(run), f"confidence minus accuracy {signed(middle)}", low, high, sided(low, high, "+")
+    )
 
 
 def against_standard(store: Store, runs: list[Run]) -> list[Evidence]:
@@ -133,15 +145,21 @@ def against_standard(store: Store, runs: list[Run]) -> list[Evidence]:
 def smoothed(store: Store, runs: list[Run]) -> list[Evidence]:
     chosen = [run for run in runs if run.label == "label smoothing 0.1"]
     return [
-        paired(title(run), hs.ece, predictions(store, run, "train"), predictions(store, usual, "train"), "+")
+        paired(
+            title(run),
+            hs.ece,
+            predictions(store, run, "train"),
+            predictions(store, usual, "train"),
+            "+",
+        )
         for usual in standard(runs)
         for run in chosen
     ]
 
 
 def sweep(store: Store, planned: list[Run], name: str) -> list[Run]:
-    """The settings of one regulariser, plain training included, in order; none unless all of them are finished, those
-    apart that were added later (a turn of their own)."""
+    """The settings of one regulariser, plain training included, in order; none unless all of them
+    are finished, those apart that were added later (a turn of their own)."""
     first = [run for run in planned if run.settings.seed == 0]
     chosen = [run for run in first if run.label == "standard" or run.label.startswith(name)]
     done = finished(store, chosen)
@@ -150,22 +168,38 @@ def sweep(store: Store, planned: list[Run], name: str) -> list[Run]:
 
 
 def best_and_best(store: Store, planned: list[Run], name: str) -> list[Evidence]:
-    """Both settings are chosen on validation images and compared on test images, so that chance makes no difference."""
+    """Both settings are chosen on validation images and compared on test images, so that chance
+    makes no difference.
+    """
     points = sweep(store, planned, name)
     if not points:
         return []
     ece = min(points, key=lambda run: hs.ece(tally(predictions(store, run, "val"))))
     error = max(points, key=lambda run: hs.accuracy(predictions(store, run, "val")))
     if ece == error:
-        return [Evidence(title(ece), "one setting has both on validation images", float("nan"), float("nan"), NOT)]
-    pair, names = (predictions(store, ece), predictions(store, error)), f"{ece.label} against {error.label}"
+        return [
+            Evidence(
+                title(ece),
+                "one setting has both on validation images",
+                float("nan"),
+                float("nan"),
+                NOT,
+            )
+        ]
+    pair, names = (
+        (predictions(store, ece), predictions(store, error)),
+        f"{ece.label} against {error.label}",
+    )
     return price(
-        paired(f"ECE: {names}", hs.ece, *pair, "-"), paired(f"accuracy: {names}", hs.accuracy, *pair, "-", SAME)
+        paired(f"ECE: {names}", hs.ece, *pair, "-"),
+        paired(f"accuracy: {names}", hs.accuracy, *pair, "-", SAME),
     )
 
 
 def price(ece: Evidence, accuracy: Evidence) -> list[Evidence]:
-    """The claim is that ECE and accuracy are both lower, the accuracy by a point; the two are listed after it."""
+    """The claim is that ECE and accuracy are both lower, the accuracy by a point; the two are
+    listed after it.
+    """
     words = {ece.word, accuracy.word}
     word = NOT if NOT in words else AGREES if words == {AGREES} else OPEN
     both = Evidence(f"{ece.case}, and its price", f"accuracy {accuracy.found}", accuracy.low, accuracy.high, word,
@@ -180,7 +214,9 @@ def smoothing(store: Store, planned: list[Run]) -> list[Evidence]:
 
 
 def over_seeds(store: Store, planned: list[Run]) -> list[Evidence]:
-    """The two settings that are best on average over the seeds that all have, and their differences seed by seed."""
+    """The two settings that are best on average over the seeds that all have, and their differences
+    seed by seed.
+    """
     chosen = [r for r in planned if r.label == "standard" or r.label.startswith("label smoothing")]
     found = {r.settings.label_smoothing: dict[int, Run]() for r in chosen}
     for run in finished(store, chosen):
@@ -189,7 +225,9 @@ def over_seeds(store: Store, planned: list[Run]) -> list[Evidence]:
     if len(seeds) < SEVERAL:
         return []
     groups = {value: [runs[seed] for seed in seeds] for value, runs in found.items()}
-    mean = lambda value, number: float(np.mean([number(predictions(store, run, "val")) for run in groups[value]]))
+    mean = lambda value, number: float(
+        np.mean([number(predictions(store, run, "val")) for run in groups[value]])
+    )
     ece = min(groups, key=lambda value: mean(value, lambda p: hs.ece(tally(p))))
     error = max(groups, key=lambda value: mean(value, hs.accuracy))
     return seed_by_seed(store, groups[ece], groups[error], f"smoothing {ece:g} against {error:g}")
@@ -198,16 +236,28 @@ def over_seeds(store: Store, planned: list[Run]) -> list[Evidence]:
 def seed_by_seed(store: Store, first: list[Run], second: list[Run], names: str) -> list[Evidence]:
     """The mean difference over trainings, on test images."""
     if first == second:
-        return [Evidence(f"{names}, {len(first)} seeds", "one setting has both", float("nan"), float("nan"), NOT)]
+        return [
+            Evidence(
+                f"{names}, {len(first)} seeds",
+                "one setting has both",
+                float("nan"),
+                float("nan"),
+                NOT,
+            )
+        ]
     both = zip(first, second, strict=True)
-    pairs = {f"seed {a.settings.seed}": (predictions(store, a), predictions(store, b)) for a, b in both}
+    pairs = {
+        f"seed {a.settings.seed}": (predictions(store, a), predictions(store, b)) for a, b in both
+    }
     ece, *_ = on_average(f"ECE: {names}", hs.ece, pairs, "-", of="seeds")
     accuracy, *_ = on_average(f"accuracy: {names}", hs.accuracy, pairs, "-", SAME, of="seeds")
     return price(ece, accuracy)
 
 
 def together(store: Store, planned: list[Run], name: str) -> list[Evidence]:
-    """Correlation of ECE and error over the settings; the same images are drawn again for all of them."""
+    """Correlation of ECE and error over the settings; the same images are drawn again for all of
+    them.
+    """
     points = sweep(store, planned, name)
     if not points:
         return []
@@ -227,7 +277,8 @@ def closer(store: Store, runs: list[Run]) -> Evidence:
     """Rank correlation with the error over all settings of a network; settings are drawn again."""
     rows = np.array([three_of(tally(predictions(store, run))) for run in runs])
     number = lambda some: (
-        estimates.correlation(rows[some, 0], rows[some, 1]) - estimates.correlation(rows[some, 0], rows[some, 2])
+        estimates.correlation(rows[some, 0], rows[some, 1])
+        - estimates.correlation(rows[some, 0], rows[some, 2])
     )
     value, low, high = estimates.resampled(len(rows), number)
     both = [f"{estimates.correlation(rows[:, 0], rows[:, i]):+.2f}" for i in (1, 2)]
@@ -255,7 +306,9 @@ def stopped_early(store: Store, run: Run) -> Evidence:
 
 
 def overfits(store: Store, run: Run) -> Evidence:
-    """The last epoch against that of the least NLL, chosen on one half of the images and compared on the other."""
+    """The last epoch against that of the least NLL, chosen on one half of the images and compared
+    on the other.
+    """
     found = course_of(store, run)
     loss, wrong = found["test_nll"].astype(np.float64), 1.0 - found["test_correct"]
     best = int(loss[:, ::2].mean(1).argmin())
@@ -264,12 +317,14 @@ def overfits(store: Store, run: Run) -> Evidence:
 
 
 def longer(store: Store, run: Run, short: list[Run]) -> list[Evidence]:
-    """A long training against a short one of the same network, both with their rate lowered to the end: the epochs
-    before that, at a high rate, go up and down too much to be compared."""
+    """A long training against a short one of the same network, both with their rate lowered to the
+    end: the epochs before that, at a high rate, go up and down too much to be compared."""
     found: list[Evidence] = []
     for other in short:
         both = [predictions(store, one) for one in (run, other)]
-        loss, wrong = ([one(p).astype(np.float64) for p in both] for one in (hs.losses.nll, hs.losses.zero_one))
+        loss, wrong = (
+            [one(p).astype(np.float64) for p in both] for one in (hs.losses.nll, hs.losses.zero_one)
+        )
         case = f"{title(run)} against {other.settings.epochs} epochs"
         found.append(overfitting(case, loss[0] - loss[1], wrong[0] - wrong[1]))
     return found
@@ -280,7 +335,15 @@ def overfitting(case: str, loss: np.ndarray, wrong: np.ndarray) -> Evidence:
     rise, low, high = estimates.mean(loss)
     error, error_low, error_high = estimates.mean(wrong)
     text = f"NLL {rise:+.3f}, error {100 * error:+.2f} ({100 * error_low:+.2f} to {100 * error_high:+.2f})"
-    return Evidence(case, text, low, high, overfitting_word((low, high), (error_low, error_high)), scale=1, digits=3)
+    return Evidence(
+        case,
+        text,
+        low,
+        high,
+        overfitting_word((low, high), (error_low, error_high)),
+        scale=1,
+        digits=3,
+    )
 
 
 def overfitting_word(loss: tuple[float, float], error: tuple[float, float]) -> str:

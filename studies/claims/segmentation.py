@@ -37,7 +37,9 @@ def segmentation(store: Store, scale: str) -> list[Claim]:
 
 
 def nuclei(store: Store, scale: str) -> list[Claim]:
-    """Here most pixels are easy background, as in the paper's hearts, and the loss is Dice; membranes have neither."""
+    """Here most pixels are easy background, as in the paper's hearts, and the loss is Dice;
+    membranes have neither.
+    """
     raw, scaled = both("nuclei", store, scale)
     if not raw.family:
         raw = scaled = None
@@ -70,18 +72,33 @@ def mostly_sure(grown: Grown) -> Evidence:
     middle, low, high = estimates.mean(grown.means("sure"))
     word = sided(low, high, "+", HALF)
     return Evidence(
-        f"as trained, {grown.text}", f"{percent(middle, 1)} % of the pixels", low, high, word, digits=1, edges=(HALF,)
+        f"as trained, {grown.text}",
+        f"{percent(middle, 1)} % of the pixels",
+        low,
+        high,
+        word,
+        digits=1,
+        edges=(HALF,),
     )
 
 
 def follows_dice(grown: Grown) -> Evidence:
-    """Rank correlation with Dice over all trainings, of AURC and of AUPR; trainings are drawn again."""
-    dice, aurc, aupr = (np.array(grown.every(name)) for name in ("1 - Dice", "AURC of 1 - Dice", "AUPR"))
-    both = lambda rows: (rank_correlation(dice[rows], aurc[rows]), -rank_correlation(dice[rows], aupr[rows]))
+    """Rank correlation with Dice over all trainings, of AURC and of AUPR; trainings are drawn
+    again.
+    """
+    dice, aurc, aupr = (
+        np.array(grown.every(name)) for name in ("1 - Dice", "AURC of 1 - Dice", "AUPR")
+    )
+    both = lambda rows: (
+        rank_correlation(dice[rows], aurc[rows]),
+        -rank_correlation(dice[rows], aupr[rows]),
+    )
     value, low, high = estimates.resampled(len(dice), lambda rows: both(rows)[0] - both(rows)[1])
     one, two = both(np.arange(len(dice)))
     text = f"rank correlation with Dice {one:+.2f} for AURC of 1 - Dice, {two:+.2f} for AUPR: {value:+.2f}"
-    return Evidence(f"{len(dice)} trainings", text, low, high, sided(low, high, "+"), scale=1, edges=(0.0,))
+    return Evidence(
+        f"{len(dice)} trainings", text, low, high, sided(low, high, "+"), scale=1, edges=(0.0,)
+    )
 
 
 def near(grown: Grown, case: str) -> Evidence:

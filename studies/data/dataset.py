@@ -11,7 +11,9 @@ SPLIT_SEED = 2020
 
 @dataclass(frozen=True)
 class Dataset:
-    """Images as uint8 (n, channels, height, width); labels as uint8, (n,) or one per pixel (n, height, width)."""
+    """Images as uint8 (n, channels, height, width); labels as uint8, (n,) or one per pixel (n,
+    height, width).
+    """
 
     name: str
     train_x: np.ndarray
@@ -22,7 +24,10 @@ class Dataset:
     keep_every: int = 1  # of segmented images, only each so-manieth pixel in both directions goes to a prediction file
 
     def __post_init__(self) -> None:
-        for x, y, part in ((self.train_x, self.train_y, "train"), (self.test_x, self.test_y, "test")):
+        for x, y, part in (
+            (self.train_x, self.train_y, "train"),
+            (self.test_x, self.test_y, "test"),
+        ):
             check_part(x, y, len(self.class_names), f"{self.name} {part}")
 
     @property
@@ -45,7 +50,9 @@ class Dataset:
 def check_part(x: np.ndarray, y: np.ndarray, classes: int, what: str) -> None:
     """Stop at images or labels that a network would silently accept in the wrong shape."""
     if x.ndim != 4 or x.dtype != np.uint8:
-        raise DataError(f"{what}: images are {x.dtype} {x.shape}, expected uint8 (n, channels, height, width).")
+        raise DataError(
+            f"{what}: images are {x.dtype} {x.shape}, expected uint8 (n, channels, height, width)."
+        )
     if y.shape not in ((len(x),), (len(x), *x.shape[2:])):
         raise DataError(f"{what}: images of shape {x.shape} but labels of shape {y.shape}.")
     if y.size and int(y.max()) >= classes:
@@ -62,8 +69,12 @@ class Split:
 
 
 def fixed_split(n: int, *, train: int, val: int) -> Split:
-    """The same validation rows for every run, and nested training sets: a smaller one is part of a larger one."""
+    """The same validation rows for every run, and nested training sets: a smaller one is part of a
+    larger one.
+    """
     if train + val > n:
-        raise DataError(f"{train:,} training and {val:,} validation images asked for, but there are only {n:,}.")
+        raise DataError(
+            f"{train:,} training and {val:,} validation images asked for, but there are only {n:,}."
+        )
     rows = np.random.default_rng(SPLIT_SEED).permutation(n)
     return Split(train=np.sort(rows[val : val + train]), val=np.sort(rows[:val]))

@@ -41,7 +41,9 @@ def read(root: Path, name: str) -> bytes:
 
 
 def parse_idx(data: bytes, name: str) -> np.ndarray:
-    """An idx file: two zero bytes, the type, the number of axes, their big-endian lengths, then the bytes."""
+    """An idx file: two zero bytes, the type, the number of axes, their big-endian lengths, then the
+    bytes.
+    """
     if len(data) < 4 or data[:2] != b"\0\0" or data[2] != UNSIGNED_BYTE:
         raise DataError(f"{name} is not an idx file of unsigned bytes. {SOURCE}")
     axes = data[3]

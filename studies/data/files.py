@@ -21,7 +21,9 @@ def find(root: Path, name: str, *, source: str) -> Path:
 
 
 def content(path: Path, *, source: str, sha256: str | None = None) -> bytes:
-    """The bytes of a file, unzipped; the checksum is that of the unzipped bytes, so either form may be given."""
+    """The bytes of a file, unzipped; the checksum is that of the unzipped bytes, so either form may
+    be given.
+    """
     raw = path.read_bytes()
     data = unzipped(raw, path, source=source) if path.suffix == ".gz" else raw
     if sha256 is not None:

@@ -21,17 +21,23 @@ def nuclei(root: Path) -> Dataset:
     path = find(root, FILE, source=SOURCE)
     found, test = parse_npz(path), parts(path) == TEST
     if len(test) != len(found.images):
-        raise DataError(f"{FILE} has {len(found.images)} images but a split of {len(test)} rows. {SOURCE}")
+        raise DataError(
+            f"{FILE} has {len(found.images)} images but a split of {len(test)} rows. {SOURCE}"
+        )
     return divided(found, test)
 
 
 def parts(path: Path) -> np.ndarray:
     with np.load(path, allow_pickle=False) as file:
         if "split" not in file.files:
-            raise DataError(f"{path.name} has no array 'split'; it holds {sorted(file.files)}. {SOURCE}")
+            raise DataError(
+                f"{path.name} has no array 'split'; it holds {sorted(file.files)}. {SOURCE}"
+            )
         return file["split"]
 
 
 def divided(found: MaskedImages, test: np.ndarray) -> Dataset:
     x, y = found.images[:, None], found.masks.astype(np.uint8)
-    return Dataset("nuclei", x[~test], y[~test], x[test], y[test], ("background", "nucleus"), keep_every=2)
+    return Dataset(
+        "nuclei", x[~test], y[~test], x[test], y[test], ("background", "nucleus"), keep_every=2
+    )

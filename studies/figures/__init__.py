@@ -1,4 +1,6 @@
-"""Figures recomputed from prediction files; curves come from howsure, nothing is computed while drawing."""
+"""Figures recomputed from prediction files; curves come from howsure, nothing is computed while
+drawing.
+"""
 
 from .catalogue import FIGURES, write_figures
 

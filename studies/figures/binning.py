@@ -25,7 +25,11 @@ AXES = ("confidence", "accuracy")
 def binning_figures(store: Store, runs: list[Run]) -> dict[str, Figure]:
     """Of fully trained networks where these are at hand, else of the largest of ours."""
     if here(TEN):
-        name, raw, pairs = NAMES[TEN], provided(TEN), {"CIFAR-10": (provided(TEN), calibrated(TEN)[0])}
+        name, raw, pairs = (
+            NAMES[TEN],
+            provided(TEN),
+            {"CIFAR-10": (provided(TEN), calibrated(TEN)[0])},
+        )
         pairs |= {"CIFAR-100": (provided(HUNDRED), calibrated(HUNDRED)[0])} if here(HUNDRED) else {}
     elif runs:
         run = runs[-1]
@@ -70,11 +74,19 @@ def adaptive(pairs: dict[str, tuple[hs.Predictions, hs.Predictions]]) -> Figure:
 
 
 def bars(ax: Axes, t: hs.Tally, bins: hs.equal_range | hs.equal_size | hs.adaptive) -> None:
-    """Accuracy of each bin as a step from its lowest score to that of the next; the dot is its mean confidence."""
+    """Accuracy of each bin as a step from its lowest score to that of the next; the dot is its mean
+    confidence.
+    """
     curve = hs.reliability(t, bins)
     edges = np.append(curve.threshold, 1.0)
     diagonal(ax)
     ax.stairs(curve.y, edges, fill=True, color="C0", alpha=0.35)
     ax.plot(curve.x, curve.y, "o", color="C0", markersize=2.5)
     ax.set(xlim=(0, 1), ylim=(0, 1))
-    ax.text(0.04, 0.92, f"{len(curve.x)} bins, ECE {100 * hs.ece(t, bins):.1f} %", transform=ax.transAxes, fontsize=7)
+    ax.text(
+        0.04,
+        0.92,
+        f"{len(curve.x)} bins, ECE {100 * hs.ece(t, bins):.1f} %",
+        transform=ax.transAxes,
+        fontsize=7,
+    )

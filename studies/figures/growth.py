@@ -22,7 +22,9 @@ SEGMENTATION = (("1 - Dice",), ("AURC of 1 - Dice",), ("ECE", "AECE"), ("MCE", "
 
 def complexity(store: Store, scale: str) -> dict[str, Figure]:
     runs = finished(store, runs_of(["complexity"], scale))
-    found = against_size(runs, lambda run: of_classifier(store, run), PAIRS, ("as trained",) * 2 + ("scaled",) * 2)
+    found = against_size(
+        runs, lambda run: of_classifier(store, run), PAIRS, ("as trained",) * 2 + ("scaled",) * 2
+    )
     return {"complexity": found, **binning_figures(store, runs)}
 
 
@@ -59,7 +61,9 @@ def of_classifier(store: Store, run: Run) -> dict[str, float]:
 def against_size(
     runs: list[Run], measure: Measure, pairs: tuple[tuple[str, ...], ...], states: tuple[str, ...]
 ) -> Figure:
-    """One panel per pair of metrics, a colour per family, dashed where bins adapt; bands span the repeats."""
+    """One panel per pair of metrics, a colour per family, dashed where bins adapt; bands span the
+    repeats.
+    """
     titles = [f"{' and '.join(pair)}, {state}" for pair, state in zip(pairs, states, strict=True)]
     figure, axes = panels(titles, [("parameters", "per cent")] * len(pairs))
     values = {run.settings.name: measure(run) for run in runs}
@@ -68,7 +72,9 @@ def against_size(
         repeats = sorted(groups.values(), key=lambda group: size(group[0]))
         for ax, pair in zip(axes, pairs, strict=True):
             for name in pair:
-                found = [[100 * values[run.settings.name][name] for run in group] for group in repeats]
+                found = [
+                    [100 * values[run.settings.name][name] for run in group] for group in repeats
+                ]
                 line(ax, repeats, found, f"{family} {name}", f"C{i}")
     for ax in axes:
         ax.set_xscale("log")
@@ -76,8 +82,17 @@ def against_size(
     return figure
 
 
-def line(ax: Axes, repeats: list[list[Run]], values: list[list[float]], label: str, colour: str) -> None:
+def line(
+    ax: Axes, repeats: list[list[Run]], values: list[list[float]], label: str, colour: str
+) -> None:
     x = [size(group[0]) for group in repeats]
     dashed = label.endswith((" AECE", " AMCE"))
-    ax.plot(x, [np.mean(v) for v in values], "o--" if dashed else "o-", color=colour, label=label, markersize=3)
+    ax.plot(
+        x,
+        [np.mean(v) for v in values],
+        "o--" if dashed else "o-",
+        color=colour,
+        label=label,
+        markersize=3,
+    )
     ax.fill_between(x, [min(v) for v in values], [max(v) for v in values], color=colour, alpha=0.15)

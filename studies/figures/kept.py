@@ -34,21 +34,34 @@ def promise(store: Store, scale: str) -> dict[str, Figure]:
 
 
 def shift(store: Store, scale: str) -> dict[str, Figure]:
-    """Accuracy and confidence part as images change, the error of the accepted rises; what is seen of it."""
+    """Accuracy and confidence part as images change, the error of the accepted rises; what is seen
+    of it.
+    """
     titles = ["accuracy (solid) and confidence", "error of the accepted", "estimate without labels"]
-    figure, axes = panels(titles, [("strength", "share"), ("strength", "error"), ("true accuracy", "estimated")])
+    figure, axes = panels(
+        titles, [("strength", "share"), ("strength", "error"), ("true accuracy", "estimated")]
+    )
     for run in finished(store, runs_of(["shift"], scale)):
         for i, kind in enumerate(STRENGTHS):
             names = ["", *(f"{kind}_{level}" for level in range(1, 6))]
             found = [changed(store, run, name) for name in names]
-            axes[0].plot([hs.accuracy(p) for p in found], "o-", color=f"C{i}", markersize=3, label=kind)
+            axes[0].plot(
+                [hs.accuracy(p) for p in found], "o-", color=f"C{i}", markersize=3, label=kind
+            )
             axes[0].plot([p.confidence.mean() for p in found], "--", color=f"C{i}")
             axes[1].plot(
-                [accepted(store, run, name).risk for name in names], "o-", color=f"C{i}", markersize=3, label=kind
+                [accepted(store, run, name).risk for name in names],
+                "o-",
+                color=f"C{i}",
+                markersize=3,
+                label=kind,
             )
             told = [seen(store, run, name) for name in names]
             middle = [s.estimate.accuracy for s in told]
-            ends = [[abs(m - getattr(s.estimate, end)) for m, s in zip(middle, told, strict=True)] for end in ENDS]
+            ends = [
+                [abs(m - getattr(s.estimate, end)) for m, s in zip(middle, told, strict=True)]
+                for end in ENDS
+            ]
             axes[2].errorbar([s.accuracy for s in told], middle, yerr=ends, fmt="o", color=f"C{i}", markersize=3,
                              linewidth=1, label=kind)  # fmt: skip
         axes[2].axline((0.5, 0.5), slope=1, color="grey", linestyle="--", linewidth=0.8)
@@ -59,7 +72,9 @@ def shift(store: Store, scale: str) -> dict[str, Figure]:
 
 def selective(store: Store, scale: str) -> dict[str, Figure]:
     forms = {"selective": "selective", "selective_late": "late_selective"}
-    return {name: trainings(store, selective_pairs(store, scale, loss)) for name, loss in forms.items()}
+    return {
+        name: trainings(store, selective_pairs(store, scale, loss)) for name, loss in forms.items()
+    }
 
 
 def precision(store: Store, scale: str) -> dict[str, Figure]:
@@ -72,6 +87,12 @@ def trainings(store: Store, pairs: Sequence[tuple[Run, Run]]) -> Figure:
     for i, both in enumerate(pairs):
         for run, style in zip(both, ("-", "--"), strict=True):
             label = f"{run.label}, seed {run.settings.seed}"
-            draw(ax, hs.risk_coverage(tally(predictions(store, run))), label, color=f"C{i}", linestyle=style)
+            draw(
+                ax,
+                hs.risk_coverage(tally(predictions(store, run))),
+                label,
+                color=f"C{i}",
+                linestyle=style,
+            )
         ax.legend(fontsize=6)
     return figure

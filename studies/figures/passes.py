@@ -13,7 +13,10 @@ from ..tables.results import finished, tally
 from .drawing import diagonal, draw, panels
 
 TITLES = ["one pass", "MC dropout", "MC uncertainty", "rejection"]
-LABELS = [("confidence", "accuracy")] * 2 + [("normalised entropy", "error"), ("largest entropy kept", "error")]
+LABELS = [("confidence", "accuracy")] * 2 + [
+    ("normalised entropy", "error"),
+    ("largest entropy kept", "error"),
+]
 
 
 def mc_temperature(store: Store, scale: str) -> dict[str, Figure]:
@@ -34,7 +37,11 @@ def reliability(store: Store, run: Run) -> Figure:
 
 
 def column(axes: list[Axes], single: hs.Predictions, many: hs.Predictions, label: str) -> None:
-    curves = (hs.reliability(tally(single)), hs.reliability(tally(many)), hs.uncertainty_reliability(many))
+    curves = (
+        hs.reliability(tally(single)),
+        hs.reliability(tally(many)),
+        hs.uncertainty_reliability(many),
+    )
     for ax, curve in zip(axes, curves, strict=False):
         draw(ax, curve, label, marker="o", markersize=3)
     draw(axes[3], hs.rejection(many), label)

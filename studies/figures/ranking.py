@@ -20,7 +20,9 @@ QUANTILES, SHOWN, COLUMNS = 20, 2_000, 5
 def densenet_m(store: Store, scale: str) -> dict[str, Figure]:
     """ROC and PR curves get better as the network gets worse; the risk-coverage curve does not."""
     curves = {"ROC": hs.roc, "PR": hs.precision_recall, "risk and coverage": hs.risk_coverage}
-    figure, axes = panels(list(curves), [("FPR", "TPR"), ("recall", "precision"), ("coverage", "risk")])
+    figure, axes = panels(
+        list(curves), [("FPR", "TPR"), ("recall", "precision"), ("coverage", "risk")]
+    )
     for run in finished(store, runs_of(["densenet_m"], scale))[-1:]:
         preds = predictions(store, run)
         for m in CHANGED:
@@ -38,9 +40,11 @@ def odds(store: Store, scale: str) -> dict[str, Figure]:
 
 
 def by_quantile(store: Store, runs: list[Run], scale: str) -> Figure:
-    """Figure 3: the odds ratio of each twentieth of the test images; twentieths, for hundredths jump from one to the
-    next. Infinite ones are left out of the line."""
-    figure, (ax,) = panels(["Odds ratio by quantile"], [("share, most trusted first", "odds ratio")])
+    """Figure 3: the odds ratio of each twentieth of the test images; twentieths, for hundredths
+    jump from one to the next. Infinite ones are left out of the line."""
+    figure, (ax,) = panels(
+        ["Odds ratio by quantile"], [("share, most trusted first", "odds ratio")]
+    )
     figure.set_size_inches(7.5, 4.5)
     if runs:
         correct = predictions(store, runs[0]).correct
@@ -73,12 +77,22 @@ def against_loss(store: Store, runs: list[Run], scale: str) -> Figure | None:
         **{f"variance, dropout {rate} in every block": (b.preds, -b.variance)
            for rate, b in in_blocks(store, scale).items()},
     }  # fmt: skip
-    figure, axes = panels(list(scores), [(name.split(" ")[0].strip(","), "loss") for name in scores])
+    figure, axes = panels(
+        list(scores), [(name.split(" ")[0].strip(","), "loss") for name in scores]
+    )
     for ax, (preds, score) in zip(axes, scores.values(), strict=True):
         some, loss = slice(None, None, max(1, preds.n // SHOWN)), hs.losses.nll(preds)
         for right, label in ((True, "right"), (False, "wrong")):
             rows = preds.correct[some] == right
-            ax.plot(score[some][rows], loss[some][rows], ".", markersize=2, alpha=0.5, label=label, rasterized=True)
+            ax.plot(
+                score[some][rows],
+                loss[some][rows],
+                ".",
+                markersize=2,
+                alpha=0.5,
+                label=label,
+                rasterized=True,
+            )
         ax.legend(fontsize=7)
     return figure
 
@@ -89,7 +103,8 @@ def pictures(store: Store) -> Figure | None:
     if found is None:
         return None
     names = [
-        f"said {a}, label {b}\n{c:.1%} sure" for a, b, c in zip(found.said, found.label, found.confidence, strict=True)
+        f"said {a}, label {b}\n{c:.1%} sure"
+        for a, b, c in zip(found.said, found.label, found.confidence, strict=True)
     ]
     figure, axes = panels(names, [("", "")] * len(names), columns=COLUMNS)
     figure.set_size_inches(1.7 * COLUMNS, 2.1 * (-(-len(names) // COLUMNS)))

@@ -17,7 +17,9 @@ from .drawing import diagonal, draw, name_lines, panels
 
 COLUMNS = 5
 DEFERRED = np.linspace(0, 0.9, 181)  # beyond it few images are left
-LOWEST = -3  # points below no calibration; what lies lower leaves the frame and is seen whole beside it
+LOWEST = (
+    -3
+)  # points below no calibration; what lies lower leaves the frame and is seen whole beside it
 COLOURS = 10  # of matplotlib; a line beyond them is dotted
 METRICS = {"error": lambda t: t.total / t.n, "ECE": hs.ece, "AAC": hs.aac}
 
@@ -32,21 +34,31 @@ def regularisation(store: Store, scale: str) -> dict[str, Figure]:
         sweep(ax, store, [*standard, *(run for run in done if run.label.startswith(name))], field)
     courses = [run for run in everything if {"course", "long_course"} & set(run.extras)]
     names = {run: f"overfitting_{run.settings.network}_{run.settings.epochs}" for run in courses}
-    return {"regularisation": figure} | {name: overfitting(store, run) for run, name in names.items()}
+    return {"regularisation": figure} | {
+        name: overfitting(store, run) for run, name in names.items()
+    }
 
 
 def sweep(ax: Axes, store: Store, runs: list[Run], field: str) -> None:
-    """Equal steps on the x axis, labelled with the values. The line joins the means of the seeds, points are single
-    trainings."""
+    """Equal steps on the x axis, labelled with the values. The line joins the means of the seeds,
+    points are single trainings."""
     groups: dict[float, list[hs.Tally]] = {}
     for run in runs:
         groups.setdefault(getattr(run.settings, field), []).append(tally(predictions(store, run)))
     order = sorted(groups)
     for name, metric in METRICS.items():
         found = [[100 * metric(t) for t in groups[v]] for v in order]
-        (line,) = ax.plot(range(len(order)), [float(np.mean(values)) for values in found], "-", label=name)
+        (line,) = ax.plot(
+            range(len(order)), [float(np.mean(values)) for values in found], "-", label=name
+        )
         places = [x for x, values in enumerate(found) for _ in values]
-        ax.plot(places, [value for values in found for value in values], "o", color=line.get_color(), markersize=3)
+        ax.plot(
+            places,
+            [value for values in found for value in values],
+            "o",
+            color=line.get_color(),
+            markersize=3,
+        )
     ax.set_xticks(range(len(order)), [f"{v:g}" for v in order], fontsize=7)
     if order:
         ax.legend(fontsize=7)
@@ -61,7 +73,11 @@ def overfitting(store: Store, run: Run) -> Figure:
     for split in ("train", "test"):
         axes[0].plot(epochs, found[f"{split}_nll"].astype(float).mean(1), label=split)
         axes[1].plot(epochs, 100 * (1 - found[f"{split}_correct"].mean(1)), label=f"{split} error")
-    axes[1].plot(epochs, [100 * hs.ece(at_epoch(found, e).tally()) for e in range(len(epochs))], label="test ECE")
+    axes[1].plot(
+        epochs,
+        [100 * hs.ece(at_epoch(found, e).tally()) for e in range(len(epochs))],
+        label="test ECE",
+    )
     for ax in axes:
         ax.legend(fontsize=7)
     return figure
@@ -70,21 +86,39 @@ def overfitting(store: Store, run: Run) -> Figure:
 def calibration(store: Store, scale: str) -> dict[str, Figure]:
     found: dict[str, Figure] = {}
     for run in finished(store, runs_of(["calibration"], scale)):
-        name = f"{run.settings.network}_{run.settings.epochs}" + (f"_{run.settings.seed}" if run.settings.seed else "")
+        name = f"{run.settings.network}_{run.settings.epochs}" + (
+            f"_{run.settings.seed}" if run.settings.seed else ""
+        )
         found |= {name: before(store, run), f"{name}_methods": after(on_whole(store, run))}
     return found
 
 
 def before(store: Store, run: Run) -> Figure:
-    """Reliability of training and test images (figure 3.1), and the threshold diagrams of all methods (4.1 and 6.2):
-    as they are, where most lie on each other, and less that of no calibration, which shows the methods apart."""
-    labels = [("confidence", "accuracy"), ("deferred", "accuracy of the kept"), ("deferred", "points above none")]
+    """Reliability of training and test images (figure 3.1), and the threshold diagrams of all
+    methods (4.1 and 6.2): as they are, where most lie on each other, and less that of no
+    calibration, which shows the methods apart."""
+    labels = [
+        ("confidence", "accuracy"),
+        ("deferred", "accuracy of the kept"),
+        ("deferred", "points above none"),
+    ]
     figure, axes = panels([name_of(run), "threshold diagram", "the same, against none"], labels)
     diagonal(axes[0])
     for split in ("train", "test"):
-        draw(axes[0], hs.reliability(tally(predictions(store, run, split))), split, marker="o", markersize=3)
-    curves = {name: hs.threshold_diagram(parts[-1].tally()) for name, parts in on_whole(store, run).items()}
-    kept = {name: np.interp(DEFERRED, curve.x[::-1], curve.y[::-1]) for name, curve in curves.items()}
+        draw(
+            axes[0],
+            hs.reliability(tally(predictions(store, run, split))),
+            split,
+            marker="o",
+            markersize=3,
+        )
+    curves = {
+        name: hs.threshold_diagram(parts[-1].tally())
+        for name, parts in on_whole(store, run).items()
+    }
+    kept = {
+        name: np.interp(DEFERRED, curve.x[::-1], curve.y[::-1]) for name, curve in curves.items()
+    }
     for i, (name, curve) in enumerate(curves.items()):
         style = {"color": f"C{i % COLOURS}", "linestyle": "-" if i < COLOURS else ":"}
         draw(axes[1], curve, name, **style)
@@ -106,5 +140,11 @@ def after(found: ByMethod) -> Figure:
         t = found[name][-1].tally()
         diagonal(ax)
         draw(ax, hs.reliability(t), name, marker="o", markersize=3)
-        ax.text(0.04, 0.9, f"ECE {100 * hs.ece(t):.1f}, AAC {100 * hs.aac(t):.1f}", transform=ax.transAxes, fontsize=7)
+        ax.text(
+            0.04,
+            0.9,
+            f"ECE {100 * hs.ece(t):.1f}, AAC {100 * hs.aac(t):.1f}",
+            transform=ax.transAxes,
+            fontsize=7,
+        )
     return figure

@@ -15,11 +15,15 @@ FORMS = "cnn, resnet-20, resnet-18, densenet-40, densenet-bc-100, densenet-121, 
 WIDE_INPUT = {"resnet-18", "resnet-101", "densenet-121", "densenet-169"}
 
 
-def build(name: str, *, classes: int, channels: int, dropout: float = 0.0, block_dropout: float = 0.0) -> nn.Module:
-    """A network by its name: `resnet-20`, `densenet-22`, `densenet-bc-100`, `wrn-28-10`, `unet-16`, `cnn`. Dropout
-    inside every block is known for the CIFAR residual networks."""
+def build(
+    name: str, *, classes: int, channels: int, dropout: float = 0.0, block_dropout: float = 0.0
+) -> nn.Module:
+    """A network by its name: `resnet-20`, `densenet-22`, `densenet-bc-100`, `wrn-28-10`, `unet-16`,
+    `cnn`. Dropout inside every block is known for the CIFAR residual networks."""
     if block_dropout and (not name.startswith("resnet-") or name in WIDE_INPUT):
-        raise ValueError(f"dropout inside the blocks is made for CIFAR ResNets such as resnet-14, not for {name}.")
+        raise ValueError(
+            f"dropout inside the blocks is made for CIFAR ResNets such as resnet-14, not for {name}."
+        )
     match = re.fullmatch(r"(cnn|resnet|densenet-bc|densenet|wrn|unet)((?:-\d+)*)", name)
     kind, sizes = (match[1], [int(s) for s in match[2].split("-")[1:]]) if match else ("", [])
     options = {"classes": classes, "channels": channels, "dropout": dropout}

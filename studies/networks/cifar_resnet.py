@@ -1,4 +1,6 @@
-"""The residual networks of He et al. 2016, section 4.2: 6n+2 layers, widths 16, 32, 64, shortcuts without weights."""
+"""The residual networks of He et al. 2016, section 4.2: 6n+2 layers, widths 16, 32, 64, shortcuts
+without weights.
+"""
 
 import torch
 import torch.nn.functional as F
@@ -10,7 +12,9 @@ WIDTHS = (16, 32, 64)
 
 
 class Block(nn.Module):
-    """Two convolutions and the identity; where the width grows, the identity is subsampled and padded with zeros."""
+    """Two convolutions and the identity; where the width grows, the identity is subsampled and
+    padded with zeros.
+    """
 
     def __init__(self, inputs: int, outputs: int, stride: int, dropout: float) -> None:
         super().__init__()
@@ -28,8 +32,12 @@ class Block(nn.Module):
         return torch.relu(self.branch(x) + shortcut)
 
 
-def cifar_resnet(depth: int, *, classes: int, channels: int, dropout: float, block_dropout: float = 0.0) -> nn.Module:
-    """Depths 8, 14, 20, 32, 44, 56, 110; `block_dropout` acts between the two convolutions of every block."""
+def cifar_resnet(
+    depth: int, *, classes: int, channels: int, dropout: float, block_dropout: float = 0.0
+) -> nn.Module:
+    """Depths 8, 14, 20, 32, 44, 56, 110; `block_dropout` acts between the two convolutions of every
+    block.
+    """
     if depth < 8 or (depth - 2) % 6:
         raise ValueError(f"a CIFAR ResNet has 6n+2 layers (8, 14, 20, 32, 44, …), not {depth}.")
     stages = [

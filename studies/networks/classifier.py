@@ -35,7 +35,9 @@ def pooled() -> tuple[nn.Module, nn.Module]:
 
 
 def he_initialised(network: nn.Module) -> nn.Module:
-    """Normal weights of variance 2 / fan-out for the convolutions (He 2015); the rest as PyTorch does."""
+    """Normal weights of variance 2 / fan-out for the convolutions (He 2015); the rest as PyTorch
+    does.
+    """
     for module in network.modules():
         if isinstance(module, nn.Conv2d):
             nn.init.kaiming_normal_(module.weight, mode="fan_out", nonlinearity="relu")

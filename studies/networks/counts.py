@@ -14,7 +14,9 @@ def parameters(network: nn.Module) -> int:
 
 
 def multiply_adds(network: nn.Module, channels: int, height: int, width: int) -> int:
-    """Multiplications of one image's forward pass in convolutions and linear layers, as papers count FLOPs."""
+    """Multiplications of one image's forward pass in convolutions and linear layers, as papers
+    count FLOPs.
+    """
     total = 0
 
     def add(module: nn.Module, _: object, output: Tensor) -> None:
@@ -25,7 +27,9 @@ def multiply_adds(network: nn.Module, channels: int, height: int, width: int) ->
     try:
         network.eval()
         with torch.inference_mode():
-            network(torch.zeros(1, channels, height, width, device=next(network.parameters()).device))
+            network(
+                torch.zeros(1, channels, height, width, device=next(network.parameters()).device)
+            )
     finally:
         for hook in hooks:
             hook.remove()

@@ -18,7 +18,9 @@ class Residual(nn.Module):
         same = inputs == outputs and stride == 1
         self.branch = branch
         self.shortcut = (
-            nn.Identity() if same else nn.Sequential(conv1(inputs, outputs, stride), nn.BatchNorm2d(outputs))
+            nn.Identity()
+            if same
+            else nn.Sequential(conv1(inputs, outputs, stride), nn.BatchNorm2d(outputs))
         )
 
     def forward(self, x: Tensor) -> Tensor:
@@ -26,7 +28,9 @@ class Residual(nn.Module):
 
 
 def basic(inputs: int, width: int, stride: int) -> Residual:
-    branch = nn.Sequential(conv3(inputs, width, stride), *norm_relu(width), conv3(width, width), nn.BatchNorm2d(width))
+    branch = nn.Sequential(
+        conv3(inputs, width, stride), *norm_relu(width), conv3(width, width), nn.BatchNorm2d(width)
+    )
     return Residual(branch, inputs, width, stride)
 
 
@@ -45,10 +49,16 @@ def resnet(depth: int, *, classes: int, channels: int, dropout: float) -> nn.Mod
     if depth not in BLOCKS:
         raise ValueError(f"ResNet-{depth} is not defined here; there are {sorted(BLOCKS)}.")
     block, growth = (bottleneck, 4) if BOTTLENECK[depth] else (basic, 1)
-    stem = (nn.Conv2d(channels, 64, 7, stride=2, padding=3, bias=False), *norm_relu(64), nn.MaxPool2d(3, 2, 1))
+    stem = (
+        nn.Conv2d(channels, 64, 7, stride=2, padding=3, bias=False),
+        *norm_relu(64),
+        nn.MaxPool2d(3, 2, 1),
+    )
     blocks, inputs = [], 64
     for number, (width, count) in enumerate(zip(WIDTHS, BLOCKS[depth], strict=True)):
         for i in range(count):
             blocks.append(block(inputs, width, 2 if number > 0 and i == 0 else 1))
             inputs = width * growth
-    return he_initialised(Classifier(nn.Sequential(*stem, *blocks, *pooled()), nn.Linear(inputs, classes), dropout))
+    return he_initialised(
+        Classifier(nn.Sequential(*stem, *blocks, *pooled()), nn.Linear(inputs, classes), dropout)
+    )

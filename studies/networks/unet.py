@@ -9,12 +9,16 @@ LEVELS = 5
 
 
 class UNet(nn.Module):
-    """Down four times, up four times; each step up sees the features of the same size on the way down."""
+    """Down four times, up four times; each step up sees the features of the same size on the way
+    down.
+    """
 
     def __init__(self, width: int, *, classes: int, channels: int) -> None:
         super().__init__()
         widths = [width * 2**level for level in range(LEVELS)]
-        self.down = nn.ModuleList(double(i, o) for i, o in zip([channels, *widths], widths, strict=False))
+        self.down = nn.ModuleList(
+            double(i, o) for i, o in zip([channels, *widths], widths, strict=False)
+        )
         pairs = list(zip(widths[:0:-1], widths[-2::-1], strict=True))
         self.widen = nn.ModuleList(nn.ConvTranspose2d(i, o, 2, stride=2) for i, o in pairs)
         self.up = nn.ModuleList(double(i, o) for i, o in pairs)

@@ -1,4 +1,6 @@
-"""Wide residual networks (Zagoruyko & Komodakis 2016): 6n+4 layers, widths 16k, 32k, 64k, norm before convolution."""
+"""Wide residual networks (Zagoruyko & Komodakis 2016): 6n+4 layers, widths 16k, 32k, 64k, norm
+before convolution.
+"""
 
 from torch import Tensor, nn
 
@@ -11,7 +13,9 @@ class Block(nn.Module):
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
         super().__init__()
         self.start = nn.Sequential(*norm_relu(inputs))
-        self.branch = nn.Sequential(conv3(inputs, outputs, stride), *norm_relu(outputs), conv3(outputs, outputs))
+        self.branch = nn.Sequential(
+            conv3(inputs, outputs, stride), *norm_relu(outputs), conv3(outputs, outputs)
+        )
         self.shortcut = None if inputs == outputs else conv1(inputs, outputs, stride)
 
     def forward(self, x: Tensor) -> Tensor:
@@ -19,7 +23,9 @@ class Block(nn.Module):
         return self.branch(active) + (x if self.shortcut is None else self.shortcut(active))
 
 
-def wide_resnet(depth: int, factor: int, *, classes: int, channels: int, dropout: float) -> nn.Module:
+def wide_resnet(
+    depth: int, factor: int, *, classes: int, channels: int, dropout: float
+) -> nn.Module:
     """WRN-depth-factor, for example WRN-28-10."""
     if depth < 10 or (depth - 4) % 6:
         raise ValueError(f"a WideResNet has 6n+4 layers (10, 16, 28, 40, …), not {depth}.")

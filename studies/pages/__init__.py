@@ -1,4 +1,6 @@
-"""The result pages under docs/studies: every number, figure and verdict comes from the prediction files."""
+"""The result pages under docs/studies: every number, figure and verdict comes from the prediction
+files.
+"""
 
 from .writing import write_pages
 

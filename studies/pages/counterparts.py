@@ -1,4 +1,6 @@
-"""Every figure and table of the five papers, and where its counterpart stands, or why there is none."""
+"""Every figure and table of the five papers, and where its counterpart stands, or why there is
+none.
+"""
 
 from dataclasses import dataclass
 
@@ -12,7 +14,9 @@ IMAGENET = "ImageNet images could not be had"
 
 @dataclass(frozen=True)
 class Counterpart:
-    """`here` names pages and pictures of this folder, separated by commas; where it is empty, `note` says why."""
+    """`here` names pages and pictures of this folder, separated by commas; where it is empty,
+    `note` says why.
+    """
 
     paper: str
     item: str
@@ -78,7 +82,9 @@ HEADER = ["paper", "item", "what it shows", "here", "note"]
 
 def counterparts_page() -> str:
     note = "Pictures and pages stand in this folder. Text and numbers are made anew with all other pages."
-    table = Table("Figures and tables of the five papers", HEADER, [row(c) for c in COUNTERPARTS], note)
+    table = Table(
+        "Figures and tables of the five papers", HEADER, [row(c) for c in COUNTERPARTS], note
+    )
     return table.to_markdown().replace("## ", "# ", 1)
 
 

@@ -41,7 +41,9 @@ TIMES = (
     "is drawn over, if what was found is so."
 )
 MANY = 100
-FIGURES = "Every figure and table of the five papers with its counterpart here: [figures](figures.md)."
+FIGURES = (
+    "Every figure and table of the five papers with its counterpart here: [figures](figures.md)."
+)
 STORY = "One network from training to a promise, with `howsure.torch`: [story](story.md)."
 
 
@@ -80,9 +82,21 @@ def verdicts(claims: Mapping[str, Sequence[Claim]]) -> Table:
 
 def left_open(store: Store, scale: str, claims: Mapping[str, Sequence[Claim]]) -> Table:
     """Claims without an answer, and what it would take: the networks that their study still lacks."""
-    chosen = [(name, claim) for name, found in claims.items() for claim in found if claim.word in (OPEN, MISSING)]
+    chosen = [
+        (name, claim)
+        for name, found in claims.items()
+        for claim in found
+        if claim.word in (OPEN, MISSING)
+    ]
     rows = [
-        [f"[{name}]({name}.md)", c.text, c.word, would_take(c), lacking(store, scale, name), c.reason]
+        [
+            f"[{name}]({name}.md)",
+            c.text,
+            c.word,
+            would_take(c),
+            lacking(store, scale, name),
+            c.reason,
+        ]
         for name, c in chosen
     ]
     words = [claim.word for _, claim in chosen]
@@ -96,16 +110,18 @@ def would_take(claim: Claim) -> str:
         return "its networks"
     if isnan(claim.times):
         return "more of everything"
-    return "more than a hundred times as much" if claim.times > MANY else f"{ceil(claim.times)} times as much"
+    return (
+        "more than a hundred times as much"
+        if claim.times > MANY
+        else f"{ceil(claim.times)} times as much"
+    )
 
 
 def lacking(store: Store, scale: str, name: str) -> str:
     left = store.unfinished(runs_of([name], scale))
     if not left:
         return "none"
-    return (
-        f"{len(left)} of {len(runs_of([name], scale))}, about {sum(map(predicted_hours, left)):.1f} hours on one core"
-    )
+    return f"{len(left)} of {len(runs_of([name], scale))}, about {sum(map(predicted_hours, left)):.1f} hours on one core"
 
 
 def runs_table(store: Store, scale: str) -> Table:
@@ -114,5 +130,12 @@ def runs_table(store: Store, scale: str) -> Table:
     for name, study in STUDIES.items():
         runs = merged(study(scale))
         done = sum(store.finished(run) for run in runs)
-        rows.append([f"[{name}]({name}.md)", WORDS[name].question, WORDS[name].source, f"{done} of {len(runs)}"])
+        rows.append(
+            [
+                f"[{name}]({name}.md)",
+                WORDS[name].question,
+                WORDS[name].source,
+                f"{done} of {len(runs)}",
+            ]
+        )
     return Table("The studies", ["study", "question", "after", "networks finished"], rows)

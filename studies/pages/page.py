@@ -25,7 +25,12 @@ OPTIMISERS = {"sgd": "SGD", "adamw": "AdamW"}
 
 
 def page(
-    name: str, store: Store, scale: str, claims: Sequence[Claim], tables: Sequence[Table], figures: Sequence[Path]
+    name: str,
+    store: Store,
+    scale: str,
+    claims: Sequence[Claim],
+    tables: Sequence[Table],
+    figures: Sequence[Path],
 ) -> str:
     """Verdicts first, then what they rest on, then all tables and figures."""
     words = WORDS[name]
@@ -59,7 +64,11 @@ def outcome(claims: Sequence[Claim]) -> str:
 def settings(name: str, runs: list[Run]) -> list[str]:
     """How the paper worked, how we do, and where a number beside ours comes from."""
     words = WORDS[name]
-    lines = [f"The paper: {words.paper_setting}", f"Here: {setting(runs)}", f"Values: {words.values}"]
+    lines = [
+        f"The paper: {words.paper_setting}",
+        f"Here: {setting(runs)}",
+        f"Values: {words.values}",
+    ]
     return [*lines, note()] if words.needs_provided else lines
 
 
@@ -78,8 +87,12 @@ def recipes(found: list[Settings]) -> str:
     """How they were trained; network by network where they differ."""
     networks: dict[str, list[str]] = {}
     for s in found:
-        recipe = f"{OPTIMISERS[s.optimiser]}, {s.epochs} epochs, batches of {s.batch}, rate {s.lr:g}"
+        recipe = (
+            f"{OPTIMISERS[s.optimiser]}, {s.epochs} epochs, batches of {s.batch}, rate {s.lr:g}"
+        )
         networks.setdefault(recipe, []).append(s.network)
     if len(networks) == 1:
         return f"all with {next(iter(networks))}"
-    return "; ".join(f"{', '.join(dict.fromkeys(names))} with {recipe}" for recipe, names in networks.items())
+    return "; ".join(
+        f"{', '.join(dict.fromkeys(names))} with {recipe}" for recipe, names in networks.items()
+    )

@@ -1,4 +1,6 @@
-"""The page of one network's story: Laves' table 1, figure 3, the number of passes, and a promise kept or broken."""
+"""The page of one network's story: Laves' table 1, figure 3, the number of passes, and a promise
+kept or broken.
+"""
 
 from functools import cache
 from pathlib import Path
@@ -50,7 +52,9 @@ def story_page(store: Store) -> str:
         "# story: one network from training to a promise",
         setting(),
         "## What the report says",
-        "\n".join(f"- {sentence}" for sentence in hs.evaluate(predictions(store, RUN)).data["verdict"]),
+        "\n".join(
+            f"- {sentence}" for sentence in hs.evaluate(predictions(store, RUN)).data["verdict"]
+        ),
         laves_table(store).to_markdown(),
         temperatures(store),
         "![reliability](story_reliability.svg)",
@@ -83,7 +87,12 @@ def laves_table(store: Store) -> Table:
     ):
         row += [percent(hs.ece(tally(single))), percent(hs.ece(tally(many))), percent(hs.uce(many))]
     n = one_pass(store, RUN).n
-    return Table("Confidence and uncertainty (Laves, table 1)", HEADER, [row, *PAPER], f"In per cent, {n:,} images.")
+    return Table(
+        "Confidence and uncertainty (Laves, table 1)",
+        HEADER,
+        [row, *PAPER],
+        f"In per cent, {n:,} images.",
+    )
 
 
 def temperatures(store: Store) -> str:
@@ -99,7 +108,10 @@ def uces(store: Store) -> dict[str, list[float]]:
     """UCE of the first passes, as trained and with the temperature of all passes."""
     some = [passes(store, RUN, count=count) for count in PASSES]
     temperature = scaling(store, RUN)
-    return {"as trained": [hs.uce(p) for p in some], "scaled": [hs.uce(temperature(p)) for p in some]}
+    return {
+        "as trained": [hs.uce(p) for p in some],
+        "scaled": [hs.uce(temperature(p)) for p in some],
+    }
 
 
 def passes_table(store: Store) -> Table:
@@ -117,7 +129,9 @@ def distance_table(store: Store) -> Table:
         "entropy of 25 passes": hs.scores.entropy(passes(store, RUN)),
     }
     rows = [[name, f"{error_auroc(score, preds.correct):.3f}"] for name, score in scores.items()]
-    note = "AUROC of finding errors: right answers against wrong ones; 0.5 says nothing, 1 is perfect."
+    note = (
+        "AUROC of finding errors: right answers against wrong ones; 0.5 says nothing, 1 is perfect."
+    )
     return Table("Which score finds the errors?", ["score", "AUROC"], rows, note)
 
 
@@ -130,10 +144,20 @@ def promise_table(store: Store) -> Table:
     """From validation images to a promise, and what became of it on test images."""
     p = story_promise(store)
     rows = [
-        ["that kept it on validation", *promise_cells(p, p.plain), f"{percent(p.low)} to {percent(p.high)}"],
+        [
+            "that kept it on validation",
+            *promise_cells(p, p.plain),
+            f"{percent(p.low)} to {percent(p.high)}",
+        ],
         ["guaranteed, 95 %", *promise_cells(p, p.guaranteed), f"at most {percent(p.risk)}"],
     ]
-    header = ["threshold", "promised error", "answers kept", "error of the kept on test", "said beforehand"]
+    header = [
+        "threshold",
+        "promised error",
+        "answers kept",
+        "error of the kept on test",
+        "said beforehand",
+    ]
     n = predictions(store, RUN, "val").n
     note = f"In per cent. The thresholds were chosen on {n:,} validation images; half of their error is promised."
     return Table("A promise, and whether it was kept", header, rows, note)

@@ -1,10 +1,14 @@
-"""What is known about a study before it is run: its question, its paper, and how the paper's setting differs."""
+"""What is known about a study before it is run: its question, its paper, and how the paper's
+setting differs.
+"""
 
 from dataclasses import dataclass
 
 DING = "Ding, Liu, Xiong & Shi 2020, Revisiting the Evaluation of Uncertainty Estimation"
 VEMURI = "Vemuri 2020, Scoring Confidence in Neural Networks"
-FINLAY = "Finlay & Oberman, Empirical Uncertainty Estimates for Classification by Deep Neural Networks"
+FINLAY = (
+    "Finlay & Oberman, Empirical Uncertainty Estimates for Classification by Deep Neural Networks"
+)
 LAVES = "Laves, Ihler, Kortmann & Ortmaier 2019, Well-calibrated Model Uncertainty with Temperature Scaling"
 
 DATA = {
@@ -20,7 +24,9 @@ DATA = {
 
 @dataclass(frozen=True)
 class Words:
-    """`paper_setting` is what the authors did, as far as they say; `values` how their numbers are given here."""
+    """`paper_setting` is what the authors did, as far as they say; `values` how their numbers are
+    given here.
+    """
 
     question: str
     source: str

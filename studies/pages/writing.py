@@ -16,7 +16,9 @@ from .story import write_story
 
 
 def write_pages(names: Sequence[str], store: Store, scale: str, folder: Path) -> None:
-    """One page per study with its figures beside it; for all of them the overview too, and the story if told."""
+    """One page per study with its figures beside it; for all of them the overview too, and the
+    story if told.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     claims: dict[str, list[Claim]] = {}
     for name in names:

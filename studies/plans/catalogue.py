@@ -32,8 +32,8 @@ STUDIES: dict[str, Study] = {
 
 
 def runs_of(names: list[str], scale: str, *, at_most: float = inf) -> list[Run]:
-    """The networks that these studies need, each once; within a turn small ones first, so that an interrupted study
-    has the most of them."""
+    """The networks that these studies need, each once; within a turn small ones first, so that an
+    interrupted study has the most of them."""
     wanted = merged(run for name in names for run in STUDIES[name](scale))
     runs = sorted(wanted, key=lambda run: (run.turn, predicted_hours(run)))
     return [run for run in runs if predicted_hours(run) <= at_most]

@@ -26,14 +26,20 @@ DEEP = ("resnet-44",)
 def complexity(scale: str) -> list[Run]:
     """Every network on every data set, REPEATS times."""
     pairs = [(network, data) for network in NETWORKS[scale] for data in DATA[scale]]
-    settings = [replace(recipe(scale, network), network=network, data=data) for network, data in pairs]
+    settings = [
+        replace(recipe(scale, network), network=network, data=data) for network, data in pairs
+    ]
     runs = [run for s in settings for run in repeats(f"{s.network} {s.data}", s, REPEATS[scale])]
-    return [replace(run, turn=2 + run.settings.seed) if run.settings.network in LARGE else run for run in runs]
+    return [
+        replace(run, turn=2 + run.settings.seed) if run.settings.network in LARGE else run
+        for run in runs
+    ]
 
 
 def recipe(scale: str, network: str) -> Settings:
-    """One recipe for all networks, but in smaller steps for deep ones (`scales.smaller_steps`) and in mixed precision
-    for large ones (`precision` shows what that changes); at the paper's scale the one of each network's own paper."""
+    """One recipe for all networks, but in smaller steps for deep ones (`scales.smaller_steps`) and
+    in mixed precision for large ones (`precision` shows what that changes); at the paper's scale
+    the one of each network's own paper."""
     common = mixed(scale, cifar_recipe(scale)) if network in LARGE else cifar_recipe(scale)
     if scale == "cpu" and network in DEEP:
         return smaller_steps(common)

@@ -1,4 +1,6 @@
-"""Laves 2019: temperature scaling inside MC dropout, against the confidence penalty, and both together."""
+"""Laves 2019: temperature scaling inside MC dropout, against the confidence penalty, and both
+together.
+"""
 
 from dataclasses import replace
 
@@ -28,17 +30,22 @@ def mc_temperature(scale: str) -> list[Run]:
     recipe = adam_recipe(scale)
     table = [one(recipe, data, network) for data, network in NETWORKS[scale]]
     pairs = [(data, n) for n in PENALISED[scale] for data in data_of(scale, n)]
-    runs = table + [one(recipe, data, n, penalty) for data, n in pairs for penalty in (0.0, PENALTY)]
+    runs = table + [
+        one(recipe, data, n, penalty) for data, n in pairs for penalty in (0.0, PENALTY)
+    ]
     return runs + overfitted(scale) + dropout_decay(scale)
 
 
 def overfitted(scale: str) -> list[Run]:
-    """Longer, so that the networks become as over-confident as the paper's; several seeds, all test images."""
+    """Longer, so that the networks become as over-confident as the paper's; several seeds, all test
+    images.
+    """
     cases = [(turn + (turn > 0 and seed > 1), seed, penalty, pair)
              for turn, pair in zip((0, 2), OVERFITTED[scale], strict=False)
              for seed in range(OVERFITTED_SEEDS[scale]) for penalty in (0.0, PENALTY)]  # fmt: skip
     return [
-        long(scale, data, network, turn, seed=seed, confidence_penalty=p) for turn, seed, p, (data, network) in cases
+        long(scale, data, network, turn, seed=seed, confidence_penalty=p)
+        for turn, seed, p, (data, network) in cases
     ]
 
 
@@ -46,21 +53,34 @@ def dropout_decay(scale: str) -> list[Run]:
     """The paper's future work: how dropout rate and weight decay act together on the uncertainty."""
     data, network = (OVERFITTED[scale] or NETWORKS[scale])[0]
     pairs = [(dropout, decay) for dropout in DROPOUTS for decay in DECAYS]
-    return [long(scale, data, network, 4, dropout=dropout, weight_decay=decay) for dropout, decay in pairs]
+    return [
+        long(scale, data, network, 4, dropout=dropout, weight_decay=decay)
+        for dropout, decay in pairs
+    ]
 
 
 def long(scale: str, data: str, network: str, turn: int, **changes: float) -> Run:
-    base = replace(adam_recipe(scale), data=data, network=network, augment=False, epochs=OVERFITTED_EPOCHS[scale])
+    base = replace(
+        adam_recipe(scale),
+        data=data,
+        network=network,
+        augment=False,
+        epochs=OVERFITTED_EPOCHS[scale],
+    )
     settings = replace(base if network == "cnn" else mixed(scale, base), **changes)
     return Run(f"{network} {data}, {settings.epochs} epochs", settings, ("features",), turn)
 
 
 def data_of(scale: str, network: str) -> list[str]:
-    """The data set on which the table has this network; CIFAR-10 for the paper's DenseNet-121, which is not in it."""
+    """The data set on which the table has this network; CIFAR-10 for the paper's DenseNet-121,
+    which is not in it.
+    """
     return [data for data, n in NETWORKS[scale] if n == network] or ["cifar10"]
 
 
 def one(recipe: Settings, data: str, network: str, penalty: float = 0.0) -> Run:
     label = f"{network} {data}" + (f" penalty {penalty}" if penalty else "")
-    settings = replace(recipe, data=data, network=network, augment=False, confidence_penalty=penalty)
+    settings = replace(
+        recipe, data=data, network=network, augment=False, confidence_penalty=penalty
+    )
     return Run(label, settings, ("mc",))

@@ -1,4 +1,6 @@
-"""Vemuri 2020, chapters 3 and 5: one regulariser at a time, against plain training without augmentation."""
+"""Vemuri 2020, chapters 3 and 5: one regulariser at a time, against plain training without
+augmentation.
+"""
 
 from dataclasses import replace
 
@@ -34,8 +36,8 @@ def deep(scale: str) -> Settings:
 
 
 def long(scale: str) -> list[Run]:
-    """Until the training images are known by heart, as in the paper: that is where networks become over-confident. The
-    course of the first training of a network is kept."""
+    """Until the training images are known by heart, as in the paper: that is where networks become
+    over-confident. The course of the first training of a network is kept."""
     found: list[Run] = []
     for turn, network in zip((1, 3), LONG[scale], strict=False):
         s = mixed(scale, replace(plain(scale, network), epochs=LONG_EPOCHS[scale]))
@@ -57,17 +59,25 @@ def regularisation(scale: str) -> list[Run]:
         larger = plain(scale, "resnet-14")
         runs += [Run("standard", larger, ("course", *LEARNT)), *key_runs(larger)]
         deepest = deep(scale)
-        runs += [Run("standard", deepest, EXTRAS), Run("augmentation", replace(deepest, augment=True), LEARNT)]
+        runs += [
+            Run("standard", deepest, EXTRAS),
+            Run("augmentation", replace(deepest, augment=True), LEARNT),
+        ]
     return runs
 
 
 def smoothing_again(scale: str, standard: Settings, seeds: int) -> list[Run]:
-    """Label smoothing under further seeds: one training for each point leaves open whether two optima differ. All
-    settings of a seed have one precision."""
+    """Label smoothing under further seeds: one training for each point leaves open whether two
+    optima differ. All settings of a seed have one precision."""
     again = [replace(standard, seed=seed) for seed in range(1, seeds)]
     recipes = [*again[:1], *(mixed(scale, recipe) for recipe in again[1:])]
     return [
-        Run(f"label smoothing {value}", replace(recipe, label_smoothing=value), (), 3 if recipe.seed < 3 else 4)
+        Run(
+            f"label smoothing {value}",
+            replace(recipe, label_smoothing=value),
+            (),
+            3 if recipe.seed < 3 else 4,
+        )
         for recipe in recipes
         for value in (0.0, *SMOOTHING)
     ]
@@ -86,8 +96,17 @@ def key_runs(standard: Settings) -> list[Run]:
 def sweeps(standard: Settings) -> list[Run]:
     """The points of figure 5.1; early stopping is read from the course of the standard run."""
     return [
-        *(Run(f"label smoothing {s}", replace(standard, label_smoothing=s), LEARNT) for s in SMOOTHING),
+        *(
+            Run(f"label smoothing {s}", replace(standard, label_smoothing=s), LEARNT)
+            for s in SMOOTHING
+        ),
         *(Run(f"dropout {p}", replace(standard, dropout=p), LEARNT) for p in DROPOUT),
-        *(Run(f"weight decay {w}", replace(standard, weight_decay=w), LEARNT) for w in WEIGHT_DECAY),
-        *(Run(f"weight decay {w}", replace(standard, weight_decay=w), LEARNT, turn=2) for w in STRONG_DECAY),
+        *(
+            Run(f"weight decay {w}", replace(standard, weight_decay=w), LEARNT)
+            for w in WEIGHT_DECAY
+        ),
+        *(
+            Run(f"weight decay {w}", replace(standard, weight_decay=w), LEARNT, turn=2)
+            for w in STRONG_DECAY
+        ),
     ]

@@ -1,4 +1,6 @@
-"""Three sizes of the same experiments: a check of the machinery, two cores for some hours, and the papers' own."""
+"""Three sizes of the same experiments: a check of the machinery, two cores for some hours, and the
+papers' own.
+"""
 
 from dataclasses import replace
 
@@ -11,7 +13,9 @@ def cifar_recipe(scale: str) -> Settings:
     """SGD with momentum, rate 0.1 divided by ten at half and at three quarters of the epochs."""
     match scale:
         case "smoke":
-            return Settings(data="digits", network="", train_size=600, epochs=4, val_size=300, batch=64)
+            return Settings(
+                data="digits", network="", train_size=600, epochs=4, val_size=300, batch=64
+            )
         case "cpu":
             return Settings(data="cifar10", network="", train_size=10_000, epochs=15)
         case "paper":
@@ -20,8 +24,8 @@ def cifar_recipe(scale: str) -> Settings:
 
 
 def smaller_steps(recipe: Settings) -> Settings:
-    """With batches of 128 a deep network has not begun to learn after ten epochs. The ratio of rate and batch, which
-    sets the noise of SGD, stays."""
+    """With batches of 128 a deep network has not begun to learn after ten epochs. The ratio of rate
+    and batch, which sets the noise of SGD, stays."""
     return replace(recipe, batch=32, lr=0.025)
 
 
@@ -31,7 +35,9 @@ def mixed(scale: str, recipe: Settings) -> Settings:
 
 
 def adam_recipe(scale: str) -> Settings:
-    """AdamW, weight decay 0.01, dropout 0.5 (Laves A.3); only the paper's scale is long enough for a plateau."""
+    """AdamW, weight decay 0.01, dropout 0.5 (Laves A.3); only the paper's scale is long enough for
+    a plateau.
+    """
     recipe = replace(cifar_recipe(scale), optimiser="adamw", weight_decay=0.01, dropout=0.5)
     if scale == "paper":
         return replace(recipe, batch=256, lr=0.01, schedule="plateau")

@@ -1,4 +1,6 @@
-"""Ding 2020, figure 7: U-Nets of growing width, on membranes, and with the Dice loss where background dominates."""
+"""Ding 2020, figure 7: U-Nets of growing width, on membranes, and with the Dice loss where
+background dominates.
+"""
 
 from dataclasses import dataclass, replace
 
@@ -15,7 +17,18 @@ class Growth:
     recipe: Settings
 
 
-ADAM = Settings("", "", 20, 2, val_size=5, batch=4, optimiser="adamw", lr=0.002, weight_decay=0.01, schedule="cosine")
+ADAM = Settings(
+    "",
+    "",
+    20,
+    2,
+    val_size=5,
+    batch=4,
+    optimiser="adamw",
+    lr=0.002,
+    weight_decay=0.01,
+    schedule="cosine",
+)
 SMOKE = replace(ADAM, data="digit_masks")
 MEMBRANE = replace(ADAM, data="membrane", batch=2)
 NUCLEI = replace(ADAM, data="nuclei", train_size=397, val_size=132, batch=8, loss="dice")
@@ -43,4 +56,8 @@ def nuclei(scale: str) -> list[Run]:
 
 def grown(growth: Growth, *, turn: int = 0) -> list[Run]:
     networks = [f"unet-{width}" for width in growth.widths]
-    return [run for n in networks for run in repeats(n, replace(growth.recipe, network=n), growth.count, turn=turn)]
+    return [
+        run
+        for n in networks
+        for run in repeats(n, replace(growth.recipe, network=n), growth.count, turn=turn)
+    ]

@@ -54,19 +54,27 @@ ByMethod = dict[str, tuple[hs.Outcomes, ...]]
 
 @dataclass(frozen=True)
 class Parts:
-    """The images on which a method is fitted, then those on which it is looked at; distances where they are known."""
+    """The images on which a method is fitted, then those on which it is looked at; distances where
+    they are known.
+    """
 
     fit: hs.Predictions
     shown: tuple[hs.Predictions, ...]
-    distances: Mapping[str, tuple[np.ndarray, ...]] = field(default_factory=dict[str, tuple[np.ndarray, ...]])
+    distances: Mapping[str, tuple[np.ndarray, ...]] = field(
+        default_factory=dict[str, tuple[np.ndarray, ...]]
+    )
 
 
 def calibration(store: Store, scale: str) -> list[Table]:
     runs = runs_of(["calibration"], scale)
     note = f"{progress(store, runs)} In per cent, 15 bins; the paper's values are those of ResNet-44 after 300 epochs."
     done = finished(store, runs)
-    tables = [method_table(f"{name_of(r)} (figures 6.1 and 6.2)", on_whole(store, r), note) for r in done]
-    tables += [choice_table(f"{name_of(r)}: choosing a calibrator (figure 6.3)", store, r) for r in done]
+    tables = [
+        method_table(f"{name_of(r)} (figures 6.1 and 6.2)", on_whole(store, r), note) for r in done
+    ]
+    tables += [
+        choice_table(f"{name_of(r)}: choosing a calibrator (figure 6.3)", store, r) for r in done
+    ]
     tables += [learnt_table(store, r) for r in done if fits(store, r)]
     tables += [provided_table(name) for names in PUBLISHED for name in names if here(name)]
     return tables or [Table("Calibrators (figures 6.1 and 6.2)", HEADER, [], note)]
@@ -109,10 +117,14 @@ def method_row(name: str, val: hs.Outcomes, test: hs.Outcomes) -> list[str]:
 
 
 def choice_table(title: str, store: Store, run: Run) -> Table:
-    """Fitted on one half of the validation images and judged on the other: does the choice hold on the test?"""
+    """Fitted on one half of the validation images and judged on the other: does the choice hold on
+    the test?
+    """
     found = on_halves(store, run)
     rows = [choice_row(name, list(found[name])) for name in found]
-    return Table(title, CHOICE, rows, "In per cent. Each method is fitted on half of the validation images.")
+    return Table(
+        title, CHOICE, rows, "In per cent. Each method is fitted on half of the validation images."
+    )
 
 
 def choice_row(name: str, parts: list[hs.Outcomes]) -> list[str]:
@@ -126,8 +138,13 @@ def ece(name: str, o: hs.Outcomes) -> str:
 
 def whole(store: Store, run: Run) -> Parts:
     val, test = predictions(store, run, "val"), predictions(store, run)
-    kept = {name: arrays(store, run, extra) for extra, name in DISTANCES.items() if extra in run.extras}
-    far = {name: tuple(found[f"{s}_boundary_distance"] for s in ("val", "test")) for name, found in kept.items()}
+    kept = {
+        name: arrays(store, run, extra) for extra, name in DISTANCES.items() if extra in run.extras
+    }
+    far = {
+        name: tuple(found[f"{s}_boundary_distance"] for s in ("val", "test"))
+        for name, found in kept.items()
+    }
     return Parts(val, (val, test), far)
 
 
@@ -170,11 +187,17 @@ def on_provided_halves(name: str) -> ByMethod:
 
 
 def outcomes(parts: Parts) -> ByMethod:
-    """Score and correctness by method; entropy and distance only rank, the answers stay those of the network."""
-    found = {name: calibrated(name, parts) for name in CALIBRATORS if name not in too_large(parts.fit)}
+    """Score and correctness by method; entropy and distance only rank, the answers stay those of
+    the network.
+    """
+    found = {
+        name: calibrated(name, parts) for name in CALIBRATORS if name not in too_large(parts.fit)
+    }
     found["entropy"] = tuple(hs.Outcomes.of(p, hs.scores.entropy(p)) for p in parts.shown)
     for name, scores in parts.distances.items():
-        found[name] = tuple(hs.Outcomes.of(p, score) for p, score in zip(parts.shown, scores, strict=True))
+        found[name] = tuple(
+            hs.Outcomes.of(p, score) for p, score in zip(parts.shown, scores, strict=True)
+        )
     return found
 
 
@@ -185,6 +208,8 @@ def too_large(fit: hs.Predictions) -> tuple[str, ...]:
 
 def calibrated(name: str, parts: Parts) -> tuple[hs.Outcomes, ...]:
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a fit that is too sure shows on the images it has not seen
+        warnings.simplefilter(
+            "ignore"
+        )  # a fit that is too sure shows on the images it has not seen
         calibrator = CALIBRATORS[name].fit(parts.fit)
     return tuple(hs.Outcomes.of(calibrator(p)) for p in parts.shown)

@@ -33,7 +33,9 @@ CALIBRATION: dict[str, Callable[[hs.Tally], float]] = {
     "MCE": lambda t: hs.mce(t, TEN),
     "AMCE": hs.amce,
 }
-AS_PRINTED = hs.adaptive(tail=0, margin=0.0)  # without the rule for the last bin of the released code
+AS_PRINTED = hs.adaptive(
+    tail=0, margin=0.0
+)  # without the rule for the last bin of the released code
 HIDDEN, WHOLE = (0.9, 0.96), (0.9, 1.0)  # figure 2
 CHANCE_DRAWS = 20
 CONFIDENCE_LEVELS = (0.6, 0.7, 0.8, 0.9, 0.95, 0.99)
@@ -52,7 +54,13 @@ def complexity(store: Store, scale: str) -> list[Table]:
     scaled = tallies(groups, lambda run: temperature_scaled(store, run))
     title = "Calibration after temperature scaling (figure 5)"
     scaled_table = metric_table(title, groups, scaled, CALIBRATION, note)
-    return [*tables, scaled_table, chance_table(store, groups), sensitivity("Adaptive bins", scaled), hidden_table()]
+    return [
+        *tables,
+        scaled_table,
+        chance_table(store, groups),
+        sensitivity("Adaptive bins", scaled),
+        hidden_table(),
+    ]
 
 
 def tallies(groups: dict[str, list[Run]], read: Callable[[Run], hs.Predictions]) -> Tallies:
@@ -68,19 +76,35 @@ def size(run: Run) -> int:
 
 
 def metric_table(
-    title: str, groups: dict[str, list[Run]], found: Tallies, metrics: dict[str, Callable], note: str
+    title: str,
+    groups: dict[str, list[Run]],
+    found: Tallies,
+    metrics: dict[str, Callable],
+    note: str,
 ) -> Table:
     """One row per network, by size, and the rank correlation of each metric with the size."""
     order = sorted(found, key=lambda network: size(groups[network][0]))
     sizes = [size(groups[network][0]) for network in order]
-    columns = {name: [[f(t) for t in found[network]] for network in order] for name, f in metrics.items()}
+    columns = {
+        name: [[f(t) for t in found[network]] for network in order] for name, f in metrics.items()
+    }
     rows = [
-        [network, f"{n:,}", str(len(found[network])), *(spread(columns[name][i]) for name in metrics)]
+        [
+            network,
+            f"{n:,}",
+            str(len(found[network])),
+            *(spread(columns[name][i]) for name in metrics),
+        ]
         for i, (network, n) in enumerate(zip(order, sizes, strict=True))
     ]
-    trend = [f"{rank_correlation(sizes, [np.mean(v) for v in columns[name]]):+.2f}" for name in metrics]
+    trend = [
+        f"{rank_correlation(sizes, [np.mean(v) for v in columns[name]]):+.2f}" for name in metrics
+    ]
     return Table(
-        title, ["network", "parameters", "repeats", *metrics], [*rows, ["rank correlation", "", "", *trend]], note
+        title,
+        ["network", "parameters", "repeats", *metrics],
+        [*rows, ["rank correlation", "", "", *trend]],
+        note,
     )
 
 
@@ -93,7 +117,9 @@ class Part:
     gap: float
 
 
-def inside(preds: hs.Predictions, part: tuple[float, float], rows: np.ndarray | None = None) -> Part:
+def inside(
+    preds: hs.Predictions, part: tuple[float, float], rows: np.ndarray | None = None
+) -> Part:
     """Confidence above the lower and up to the upper end; the gap is confidence minus accuracy."""
     chosen = np.arange(preds.n) if rows is None else rows
     confidence, correct = preds.confidence[chosen], preds.correct[chosen]
@@ -108,7 +134,9 @@ def hidden_table() -> Table:
     """Figure 2 in numbers, for the networks that others trained to the end."""
     rows = [hidden_row(NAMES[name], provided(name)) for name in TEN_SETS if here(name)]
     header = ["network", "images in (0.9, 0.96]", "accuracy there", "gap there", "gap in (0.9, 1]"]
-    note = "As published. The paper: gap 0.0215 on [0.9, 1] and an accuracy below 73 % on [0.9, 0.96]."
+    note = (
+        "As published. The paper: gap 0.0215 on [0.9, 1] and an accuracy below 73 % on [0.9, 0.96]."
+    )
     return Table("What the last of ten bins hides (figure 2)", header, rows, note)
 
 
@@ -122,20 +150,25 @@ def bin_count(t: hs.Tally, level: float = 0.8) -> float:
 
 
 def by_chance(preds: hs.Predictions) -> tuple[dict[str, float], dict[str, float]]:
-    """The four calibration errors as seen, and their mean were every stated probability true: answers are drawn right
-    with the probability that the network states."""
+    """The four calibration errors as seen, and their mean were every stated probability true:
+    answers are drawn right with the probability that the network states."""
     rng = np.random.default_rng(0)
     score, t = preds.confidence, tally(preds)
     draws = [hs.tally(score, correct=rng.random(len(score)) < score) for _ in range(CHANCE_DRAWS)]
     seen = {name: metric(t) for name, metric in CALIBRATION.items()}
-    return seen, {name: float(np.mean([metric(d) for d in draws])) for name, metric in CALIBRATION.items()}
+    return seen, {
+        name: float(np.mean([metric(d) for d in draws])) for name, metric in CALIBRATION.items()
+    }
 
 
 def chance_table(store: Store, groups: dict[str, list[Run]]) -> Table:
     """How much of each error is there without any miscalibration."""
     order = sorted(groups, key=lambda network: size(groups[network][0]))
     rows = [[n, *chance_cells([chance_of(store, run) for run in groups[n]])] for n in order]
-    header = ["network", *(f"{name} {what}" for name in CALIBRATION for what in ("seen", "by chance"))]
+    header = [
+        "network",
+        *(f"{name} {what}" for name in CALIBRATION for what in ("seen", "by chance")),
+    ]
     note = (
         f"In per cent, after temperature scaling. By chance: the mean over {CHANCE_DRAWS} draws in which each answer "
         "is right with exactly the probability that the network states."
@@ -149,16 +182,23 @@ def chance_of(store: Store, run: Run) -> tuple[dict[str, float], dict[str, float
 
 
 def chance_cells(found: list[tuple[dict[str, float], dict[str, float]]]) -> list[str]:
-    return [percent(float(np.mean([pair[i][name] for pair in found]))) for name in CALIBRATION for i in (0, 1)]
+    return [
+        percent(float(np.mean([pair[i][name] for pair in found])))
+        for name in CALIBRATION
+        for i in (0, 1)
+    ]
 
 
 def sensitivity(title: str, found: Tallies) -> Table:
-    """How AECE, AMCE and the number of bins depend on the level; the other parameter, the error margin in units
-    of the bin width, enters only through z / margin, so that changing the level covers it."""
+    """How AECE, AMCE and the number of bins depend on the level; the other parameter, the error
+    margin in units of the bin width, enters only through z / margin, so that changing the level
+    covers it."""
     everything = [t for group in found.values() for t in group]
     rows = [sensitivity_row(level, everything) for level in CONFIDENCE_LEVELS] if everything else []
     note = "Mean over all networks; the paper uses 80 % and reports 12.6 bins on CIFAR-10, 21.2 on CIFAR-100."
-    return Table(f"{title}: sensitivity to the parameters", ["level", "bins", "AECE", "AMCE"], rows, note)
+    return Table(
+        f"{title}: sensitivity to the parameters", ["level", "bins", "AECE", "AMCE"], rows, note
+    )
 
 
 def sensitivity_row(level: float, found: list[hs.Tally]) -> list[str]:

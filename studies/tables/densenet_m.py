@@ -1,4 +1,6 @@
-"""Ding 2020, table 1: a network made worse on purpose, which AUROC and AUPR of finding errors reward."""
+"""Ding 2020, table 1: a network made worse on purpose, which AUROC and AUPR of finding errors
+reward.
+"""
 
 import numpy as np
 
@@ -24,7 +26,10 @@ def densenet_m(store: Store, scale: str) -> list[Table]:
     found = {run.settings.network: predictions(store, run) for run in finished(store, runs)[::-1]}
     if here(FULLY_TRAINED):
         found[NAMES[FULLY_TRAINED]] = provided(FULLY_TRAINED)
-    tables = [Table(f"{name}, made worse (table 1)", HEADER, rows(preds), note) for name, preds in found.items()]
+    tables = [
+        Table(f"{name}, made worse (table 1)", HEADER, rows(preds), note)
+        for name, preds in found.items()
+    ]
     return tables or [Table("DenseNet-m (table 1)", HEADER, [], note)]
 
 

@@ -28,22 +28,47 @@ PAPER_SHARE = {"entropy": "95", "U1": "95", "dropout 0.002": "92", "ensemble": "
 PAPER_HUNDRED = {"entropy": ("3.64", "0.067", "24 / 50 / 26"), "U1": ("3.77", "0.067", "24 / 49 / 27"),
                  "U5": ("4.25", "0.067", "19 / 57 / 24")}  # fmt: skip
 PAPER_THOUSAND = ("8.87", "0.042", "52 / 26 / 22")
-WORTH = ("EOR smoothed", "EOR merged", "Brier", "shares at 99 / 95 % / rest", "a / b", "paper: EOR", "Brier", "shares")
+WORTH = (
+    "EOR smoothed",
+    "EOR merged",
+    "Brier",
+    "shares at 99 / 95 % / rest",
+    "a / b",
+    "paper: EOR",
+    "Brier",
+    "shares",
+)
 
 
 def odds(store: Store, scale: str) -> list[Table]:
-    """All methods rank the answers of the first network, so that they are compared on the same predictions."""
+    """All methods rank the answers of the first network, so that they are compared on the same
+    predictions.
+    """
     runs = runs_of(["odds"], scale)
     done = members_of(finished(store, runs))
-    members = f"Ensembles of {len(done)}, and of all {len(sizes(store, scale))} networks of `complexity`"
+    members = (
+        f"Ensembles of {len(done)}, and of all {len(sizes(store, scale))} networks of `complexity`"
+    )
     note = f"{progress(store, runs)} {members}; 100 bins of equal size."
-    others = [hundred_table(f"{NAMES[HUNDRED]} (tables 1, 2 and 5)", provided(HUNDRED))] if here(HUNDRED) else []
+    others = (
+        [hundred_table(f"{NAMES[HUNDRED]} (tables 1, 2 and 5)", provided(HUNDRED))]
+        if here(HUNDRED)
+        else []
+    )
     others += [thousand_table()] if here(*THOUSAND) else []
     if not done:
         return [Table("Expected odds ratio", ["method"], [], note), *others]
     correct = predictions(store, done[0]).correct
-    found = {name: hs.tally(score, correct=correct) for name, score in methods(store, done, scale).items()}
-    return [odds_table(found, note), bands_table(found, note), blocks_table(in_blocks(store, scale)), *others]
+    found = {
+        name: hs.tally(score, correct=correct)
+        for name, score in methods(store, done, scale).items()
+    }
+    return [
+        odds_table(found, note),
+        bands_table(found, note),
+        blocks_table(in_blocks(store, scale)),
+        *others,
+    ]
 
 
 def members_of(runs: list[Run]) -> list[Run]:
@@ -53,8 +78,8 @@ def members_of(runs: list[Run]) -> list[Run]:
 
 @dataclass(frozen=True)
 class Block:
-    """A network trained with dropout in every block: minus the variance over passes with it, and without it what all
-    networks have. Each rate is another network with answers of its own."""
+    """A network trained with dropout in every block: minus the variance over passes with it, and
+    without it what all networks have. Each rate is another network with answers of its own."""
 
     variance: np.ndarray
     preds: hs.Predictions
@@ -68,24 +93,44 @@ def in_blocks(store: Store, scale: str) -> dict[str, Block]:
     """By rate."""
     runs = [run for run in finished(store, runs_of(["odds"], scale)) if run.settings.block_dropout]
     found = {run: -arrays(store, run, "block_passes")["test_dropout_variance"] for run in runs}
-    return {f"{run.settings.block_dropout}": Block(v, predictions(store, run)) for run, v in found.items()}
+    return {
+        f"{run.settings.block_dropout}": Block(v, predictions(store, run))
+        for run, v in found.items()
+    }
 
 
 def blocks_table(blocks: dict[str, Block]) -> Table:
     """Dropout as the paper has it, at work in training and when asked."""
     rows = [
-        [rate, name, percent(block.preds.correct.mean(), 1), *block_cells(rate, name, score, block.preds.correct)]
+        [
+            rate,
+            name,
+            percent(block.preds.correct.mean(), 1),
+            *block_cells(rate, name, score, block.preds.correct),
+        ]
         for rate, block in sorted(blocks.items(), key=lambda pair: float(pair[0]))
         for name, score in block.scores.items()
     ]
-    header = ["rate", "score", "accuracy", "EOR smoothed", "EOR merged", "paper EOR", "Brier", "paper Brier"]
+    header = [
+        "rate",
+        "score",
+        "accuracy",
+        "EOR smoothed",
+        "EOR merged",
+        "paper EOR",
+        "Brier",
+        "paper Brier",
+    ]
     note = "Each rate is a network of its own; variance over 30 passes, entropy of the one pass without dropout."
     return Table("Dropout in every block (tables 1 and 2)", header, rows, note)
 
 
 def block_cells(rate: str, name: str, score: np.ndarray, correct: np.ndarray) -> list[str]:
     smooth, merged, brier = worth(hs.tally(score, correct=correct))
-    paper = [found.get(f"dropout {rate}", "") if name == "variance" else "" for found in (PAPER, PAPER_BRIER)]
+    paper = [
+        found.get(f"dropout {rate}", "") if name == "variance" else ""
+        for found in (PAPER, PAPER_BRIER)
+    ]
     return [smooth, merged, paper[0], brier, paper[1]]
 
 
@@ -102,7 +147,10 @@ def methods(store: Store, runs: list[Run], scale: str) -> dict[str, np.ndarray]:
         "entropy": hs.scores.neg_entropy(preds),
         "U1": hs.scores.log_max_prob(preds),
         "U5": np.log(hs.scores.top_k_mass(preds, k=5)),
-        **{f"dropout {name.rsplit('_', 1)[1]}, last layer": -values for name, values in variance.items()},
+        **{
+            f"dropout {name.rsplit('_', 1)[1]}, last layer": -values
+            for name, values in variance.items()
+        },
         HIDDEN: -hs.losses.nll(preds),
     }
     if len(runs) > 1:
@@ -118,7 +166,17 @@ def ensemble(store: Store, runs: list[Run]) -> hs.Predictions:
 
 
 def odds_table(found: dict[str, hs.Tally], note: str) -> Table:
-    header = ["method", "EOR smoothed", "EOR merged", "paper EOR", "Brier", "paper Brier", "AUROC", "AURC", "bits left"]
+    header = [
+        "method",
+        "EOR smoothed",
+        "EOR merged",
+        "paper EOR",
+        "Brier",
+        "paper Brier",
+        "AUROC",
+        "AURC",
+        "bits left",
+    ]
     rows = [odds_row(name, t) for name, t in found.items()]
     title = "Expected odds ratio and Brier score (tables 1 and 2)"
     about = " Bins without errors make the plain EOR infinite. AUROC is that of finding errors."
@@ -143,7 +201,12 @@ def bands_table(found: dict[str, hs.Tally], note: str) -> Table:
     header = ["method", *(f"share at {level:.0%}" for level in LEVELS), "share of the rest", "accuracy of the rest",
               "a", "b", f"share at {COARSE:.1%}", "paper"]  # fmt: skip
     thresholds = " Scores of at least a are in the first band, of at least b in the second."
-    return Table("Bands of certainty (table 4)", header, [bands_row(n, t) for n, t in found.items()], note + thresholds)
+    return Table(
+        "Bands of certainty (table 4)",
+        header,
+        [bands_row(n, t) for n, t in found.items()],
+        note + thresholds,
+    )
 
 
 def bands_row(name: str, t: hs.Tally) -> list[str]:
@@ -155,11 +218,16 @@ def bands_row(name: str, t: hs.Tally) -> list[str]:
 
 def limits_of(found: hs.Bands) -> list[str]:
     """The lowest scores of the first two bands; an empty band has none."""
-    return [f"{v:.4g}" if w else "none" for v, w in zip(found.threshold[:2], found.weight[:2], strict=True)]
+    return [
+        f"{v:.4g}" if w else "none"
+        for v, w in zip(found.threshold[:2], found.weight[:2], strict=True)
+    ]
 
 
 def hundred_methods(preds: hs.Predictions) -> tuple[dict[str, np.ndarray], np.ndarray]:
-    """Scores of one network with 100 classes, and whether the label is among its five most probable."""
+    """Scores of one network with 100 classes, and whether the label is among its five most
+    probable.
+    """
     scores = {
         "entropy": hs.scores.neg_entropy(preds),
         "U1": hs.scores.log_max_prob(preds),
@@ -175,7 +243,10 @@ def hundred_table(title: str, preds: hs.Predictions) -> Table:
     header = ["method", *WORTH]
     rows = [hundred_row(name, hs.tally(score, correct=correct)) for name, score in scores.items()]
     return Table(
-        title, header, rows, f"The label is among the five best in {percent(correct.mean(), 1)} % (paper 91.6 %)."
+        title,
+        header,
+        rows,
+        f"The label is among the five best in {percent(correct.mean(), 1)} % (paper 91.6 %).",
     )
 
 
@@ -184,9 +255,13 @@ def hundred_row(name: str, t: hs.Tally) -> list[str]:
 
 
 def thousand_table() -> Table:
-    """Tables 1 to 3 as far as they can be had: of these networks only the first answer and its probability is known."""
+    """Tables 1 to 3 as far as they can be had: of these networks only the first answer and its
+    probability is known.
+    """
     sets = {NAMES[name]: provided(name) for name in THOUSAND}
-    tallies = {name: hs.tally(hs.scores.log_max_prob(p), correct=p.correct) for name, p in sets.items()}
+    tallies = {
+        name: hs.tally(hs.scores.log_max_prob(p), correct=p.correct) for name, p in sets.items()
+    }
     rows = [[f"U1, {name}", *worth_cells(t), *PAPER_THOUSAND] for name, t in tallies.items()]
     right = ", ".join(percent(1 - t.total / t.n, 1) for t in tallies.values())
     note = f"Right is the first answer ({right} %), in the paper the five best (94.1 %): only the first is published."
@@ -195,4 +270,8 @@ def thousand_table() -> Table:
 
 def worth_cells(t: hs.Tally) -> list[str]:
     found = hs.bands(t, LEVELS)
-    return [*worth(t), " / ".join(percent(w, 0) for w in found.weight), " / ".join(limits_of(found))]
+    return [
+        *worth(t),
+        " / ".join(percent(w, 0) for w in found.weight),
+        " / ".join(limits_of(found)),
+    ]

@@ -15,7 +15,9 @@ HEADER = ["network", "seed", "precision", "error", "AURC", "AUPR", "ECE"]
 
 def precision(store: Store, scale: str) -> list[Table]:
     runs = runs_of(["precision"], scale)
-    order = sorted(finished(store, runs), key=lambda run: (run.settings.network, run.settings.seed, run.label))
+    order = sorted(
+        finished(store, runs), key=lambda run: (run.settings.network, run.settings.seed, run.label)
+    )
     note = f"{progress(store, runs)} In per cent; AUPR is that of finding errors."
     return [Table("Float32 and mixed precision", HEADER, [row(store, run) for run in order], note)]
 
@@ -31,4 +33,6 @@ def pairs(store: Store, scale: str) -> dict[str, tuple[Run, Run]]:
     done = {run.settings: run for run in finished(store, runs_of(["precision"], scale))}
     mixed = [run for run in done.values() if run.settings.precision != "float32"]
     partners = {run: done.get(replace(run.settings, precision="float32")) for run in mixed}
-    return {f"{a.settings.network}, seed {a.settings.seed}": (a, b) for a, b in partners.items() if b}
+    return {
+        f"{a.settings.network}, seed {a.settings.seed}": (a, b) for a, b in partners.items() if b
+    }

@@ -1,7 +1,8 @@
 """A threshold is set on validation images: is what it promised true of the test images?
 
-The promise is half the error of the validation images. Three ways to make it: the threshold that kept it on validation;
-the same with a prediction interval from cross-fitting; and the guaranteed threshold.
+The promise is half the error of the validation images. Three ways to make it: the threshold that
+kept it on validation; the same with a prediction interval from cross-fitting; and the guaranteed
+threshold.
 """
 
 from dataclasses import dataclass
@@ -55,7 +56,9 @@ class Kept:
 
 @dataclass(frozen=True)
 class Promised:
-    """One set: the promise, the interval predicted for the error on the test images, and what came of it."""
+    """One set: the promise, the interval predicted for the error on the test images, and what came
+    of it.
+    """
 
     name: str
     risk: float
@@ -79,19 +82,31 @@ def promise(store: Store, scale: str) -> list[Table]:
     )
     tables = [Table("Promises made on validation, judged on test", SUMMARY, rows, note)]
     detail = "In per cent. The interval holds the noise of both samples: beta-binomial after cross-fitting, 95 %."
-    return [*tables, *(Table(f"Set by set: {n}", HEADER, [row_of(p) for p in f], detail) for n, f in groups.items())]
+    return [
+        *tables,
+        *(
+            Table(f"Set by set: {n}", HEADER, [row_of(p) for p in f], detail)
+            for n, f in groups.items()
+        ),
+    ]
 
 
 @cache
 def published() -> tuple[Promised, ...]:
-    return tuple(promised(name, provided(name, "val"), provided(name)) for name in SETS if here(name))
+    return tuple(
+        promised(name, provided(name, "val"), provided(name)) for name in SETS if here(name)
+    )
 
 
 @cache
 def own(store: Store, scale: str) -> tuple[Promised, ...]:
     done = finished(store, runs_of(["promise"], scale))
     return tuple(
-        promised(f"{title(r)}, seed {r.settings.seed}", predictions(store, r, "val"), predictions(store, r))
+        promised(
+            f"{title(r)}, seed {r.settings.seed}",
+            predictions(store, r, "val"),
+            predictions(store, r),
+        )
         for r in done
     )
 
@@ -107,11 +122,17 @@ def promised(name: str, val: hs.Predictions, test: hs.Predictions) -> Promised:
 
 def tally_of(preds: hs.Predictions) -> hs.Tally:
     """Ranked by the top probability; where only that is known it is the confidence."""
-    return tally(preds) if preds.kind != "confidence" else hs.tally(preds.confidence, correct=preds.correct)
+    return (
+        tally(preds)
+        if preds.kind != "confidence"
+        else hs.tally(preds.confidence, correct=preds.correct)
+    )
 
 
 def predicted(val: hs.Predictions, risk: float, count: int) -> tuple[float, float]:
-    """Middle 95 % of the error among `count` kept test images, given the cross-fitted errors of validation."""
+    """Middle 95 % of the error among `count` kept test images, given the cross-fitted errors of
+    validation.
+    """
     outcomes = hs.Outcomes(val.confidence, correct=val.correct)
     choose = lambda t: hs.policies.threshold_for_accuracy(t, 1 - risk)
     expected = hs.policies.expected_on_new_data(outcomes, choose)
@@ -129,20 +150,35 @@ def kept(test: hs.Predictions, threshold: float) -> Kept:
 
 def summary_rows(name: str, found: tuple[Promised, ...]) -> list[list[str]]:
     ways = {"that kept it on validation": "plain", "guaranteed": "guaranteed"}
-    return [summary_row(name, way, found, [getattr(p, field) for p in found]) for way, field in ways.items()]
+    return [
+        summary_row(name, way, found, [getattr(p, field) for p in found])
+        for way, field in ways.items()
+    ]
 
 
 def summary_row(name: str, way: str, found: tuple[Promised, ...], parts: list[Kept]) -> list[str]:
     made = [(p, k) for p, k in zip(found, parts, strict=True) if k.count]
-    means = [np.mean([p.risk for p, _ in made]), np.mean([k.risk for _, k in made])] if made else [np.nan, np.nan]
+    means = (
+        [np.mean([p.risk for p, _ in made]), np.mean([k.risk for _, k in made])]
+        if made
+        else [np.nan, np.nan]
+    )
     above = sum(k.risk > p.risk for p, k in made), sum(k.shown_above(p.risk) for p, k in made)
     coverage = percent(float(np.mean([k.coverage for _, k in made])), 1) if made else ""
-    numbers = [*(percent(float(m)) for m in means), coverage, *(f"{a} of {len(made)}" for a in above)]
+    numbers = [
+        *(percent(float(m)) for m in means),
+        coverage,
+        *(f"{a} of {len(made)}" for a in above),
+    ]
     return [name, way, str(len(found)), *numbers, str(len(found) - len(made))]
 
 
 def row_of(p: Promised) -> list[str]:
-    limits = f"{percent(p.low)} to {percent(p.high)}{'' if p.inside else ' (missed)'}" if p.plain.count else "none"
+    limits = (
+        f"{percent(p.low)} to {percent(p.high)}{'' if p.inside else ' (missed)'}"
+        if p.plain.count
+        else "none"
+    )
     return [p.name, percent(p.risk), limits, *cells(p.plain), *cells(p.guaranteed)]
 
 

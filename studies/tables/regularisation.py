@@ -20,14 +20,19 @@ COURSE_HEADER = ["epoch", "test error", "test ECE", "train NLL", "test NLL", "te
 def regularisation(store: Store, scale: str) -> list[Table]:
     """One table per network, then the course of training of its standard run."""
     runs = list(dict.fromkeys(STUDIES["regularisation"](scale)))
-    note = progress(store, runs) + " ECE, AAC and error in per cent, 15 bins; the paper has ResNet-44 and 300 epochs."
+    note = (
+        progress(store, runs)
+        + " ECE, AAC and error in per cent, 15 bins; the paper has ResNet-44 and 300 epochs."
+    )
     done = finished(store, runs)
     tables = [
         Table(f"{network} (figures 5.1 and 5.2)", HEADER, [row(store, run) for run in group], note)
         for network, group in by_network(run for run in done if run.settings.seed == 0).items()
     ]
     tables += [smoothing_table(store, done)]
-    tables += [course_table(store, run) for run in done if {"course", "long_course"} & set(run.extras)]
+    tables += [
+        course_table(store, run) for run in done if {"course", "long_course"} & set(run.extras)
+    ]
     return tables if done else [Table("Regularisers (figures 5.1 and 5.2)", HEADER, [], note)]
 
 
@@ -57,29 +62,52 @@ def course_of(store: Store, run: Run) -> dict[str, np.ndarray]:
 
 def course_row(found: dict[str, np.ndarray], row: int) -> list[str]:
     t = at_epoch(found, row).tally()
-    losses = [f"{found[f'{split}_nll'][row].astype(np.float64).mean():.3f}" for split in ("train", "test")]
-    return [str(found["epochs"][row]), percent(t.total / t.n), percent(hs.ece(t)), *losses, percent(hs.aac(t))]
+    losses = [
+        f"{found[f'{split}_nll'][row].astype(np.float64).mean():.3f}" for split in ("train", "test")
+    ]
+    return [
+        str(found["epochs"][row]),
+        percent(t.total / t.n),
+        percent(hs.ece(t)),
+        *losses,
+        percent(hs.aac(t)),
+    ]
 
 
 def at_epoch(found: dict[str, np.ndarray], row: int) -> hs.Outcomes:
-    return hs.Outcomes(found["test_confidence"][row].astype(np.float64), correct=found["test_correct"][row])
+    return hs.Outcomes(
+        found["test_confidence"][row].astype(np.float64), correct=found["test_correct"][row]
+    )
 
 
 def smoothing_table(store: Store, runs: list[Run]) -> Table:
     """Label smoothing over all seeds that are there; standard training is smoothing 0."""
-    chosen = [run for run in runs if run.label == "standard" or run.label.startswith("label smoothing")]
+    chosen = [
+        run for run in runs if run.label == "standard" or run.label.startswith("label smoothing")
+    ]
     groups: dict[tuple[str, float], dict[int, hs.Predictions]] = {}
     for run in chosen:
         key = (run.settings.network, run.settings.label_smoothing)
         groups.setdefault(key, {})[run.settings.seed] = predictions(store, run)
-    rows = [smoothing_row(*key, list(found.values())) for key, found in sorted(groups.items()) if len(found) > 1]
+    rows = [
+        smoothing_row(*key, list(found.values()))
+        for key, found in sorted(groups.items())
+        if len(found) > 1
+    ]
     note = "Mean of the seeds ± half their range, in per cent."
     return Table(
-        "Label smoothing again (figure 5.1)", ["network", "smoothing", "seeds", "error", "ECE", "AAC"], rows, note
+        "Label smoothing again (figure 5.1)",
+        ["network", "smoothing", "seeds", "error", "ECE", "AAC"],
+        rows,
+        note,
     )
 
 
 def smoothing_row(network: str, value: float, found: list[hs.Predictions]) -> list[str]:
     tallies = [tally(p) for p in found]
-    cells = [[t.total / t.n for t in tallies], [hs.ece(t) for t in tallies], [hs.aac(t) for t in tallies]]
+    cells = [
+        [t.total / t.n for t in tallies],
+        [hs.ece(t) for t in tallies],
+        [hs.aac(t) for t in tallies],
+    ]
     return [network, f"{value:g}", str(len(found)), *(spread(c) for c in cells)]

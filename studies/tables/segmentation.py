@@ -26,11 +26,17 @@ def nuclei(store: Store, scale: str) -> list[Table]:
 
 
 def width_tables(name: str, store: Store, scale: str) -> list[Table]:
-    """One row per width; the foreground of Dice is class 1. Not all pixels are kept, see `Dataset.keep_every`."""
+    """One row per width; the foreground of Dice is class 1. Not all pixels are kept, see
+    `Dataset.keep_every`.
+    """
     runs = runs_of([name], scale)
     groups = by_network(finished(store, runs))
     about = "mean of the repeats ± half their range. AUPR is that of finding errors."
-    which = "all test pixels" if scale == "smoke" else "every second pixel in both directions of all test images"
+    which = (
+        "all test pixels"
+        if scale == "smoke"
+        else "every second pixel in both directions of all test images"
+    )
     note = f"{progress(store, runs)} In per cent, {which}; {about}"
     title = "U-Net width (figure 7)"
     return [
@@ -39,15 +45,27 @@ def width_tables(name: str, store: Store, scale: str) -> list[Table]:
     ]
 
 
-def width_table(store: Store, groups: dict[str, list[Run]], title: str, note: str, *, scaled: bool) -> Table:
+def width_table(
+    store: Store, groups: dict[str, list[Run]], title: str, note: str, *, scaled: bool
+) -> Table:
     order = sorted(groups, key=lambda network: size(groups[network][0]))
-    values = {network: [measures(store, run, scaled=scaled) for run in groups[network]] for network in order}
+    values = {
+        network: [measures(store, run, scaled=scaled) for run in groups[network]]
+        for network in order
+    }
     sizes = [size(groups[network][0]) for network in order]
     rows = [
-        [network, f"{n:,}", str(len(values[network])), *(spread([v[m] for v in values[network]]) for m in METRICS)]
+        [
+            network,
+            f"{n:,}",
+            str(len(values[network])),
+            *(spread([v[m] for v in values[network]]) for m in METRICS),
+        ]
         for network, n in zip(order, sizes, strict=True)
     ]
-    trend = [f"{rank_correlation(sizes, [mean(values[n], m) for n in order]):+.2f}" for m in METRICS]
+    trend = [
+        f"{rank_correlation(sizes, [mean(values[n], m) for n in order]):+.2f}" for m in METRICS
+    ]
     header = ["network", "parameters", "repeats", *METRICS]
     return Table(title, header, [*rows, ["rank correlation", "", "", *trend]], note)
 
@@ -76,4 +94,6 @@ def measures(store: Store, run: Run, *, scaled: bool = False) -> dict[str, float
 
 def pixels(store: Store, run: Run, split: str) -> hs.Predictions:
     found = arrays(store, run)
-    return hs.Predictions.from_logits(found[f"{split}_logit_difference"].ravel(), found[f"{split}_labels"].ravel())
+    return hs.Predictions.from_logits(
+        found[f"{split}_logit_difference"].ravel(), found[f"{split}_labels"].ravel()
+    )

@@ -15,8 +15,13 @@ HEADER = ["training", "seed", "error", "AURC", "E-AURC", "AUROC", "ECE"]
 
 def selective(store: Store, scale: str) -> list[Table]:
     runs = runs_of(["selective"], scale)
-    rows = [row(store, run) for run in sorted(finished(store, runs), key=lambda run: (run.settings.seed, run.label))]
-    about = "Trainings of a seed start from the same weights; late: in the second half of the epochs."
+    rows = [
+        row(store, run)
+        for run in sorted(finished(store, runs), key=lambda run: (run.settings.seed, run.label))
+    ]
+    about = (
+        "Trainings of a seed start from the same weights; late: in the second half of the epochs."
+    )
     note = f"{progress(store, runs)} In per cent. {about} AUROC is that of finding errors."
     return [Table("With and without the selective loss", HEADER, rows, note)]
 
@@ -31,5 +36,9 @@ def pairs(store: Store, scale: str, loss: str) -> list[tuple[Run, Run]]:
     """The run with this form of the selective loss and its partner, seed by seed."""
     done = finished(store, runs_of(["selective"], scale))
     plain = {run.settings: run for run in done if run.settings.loss == "cross_entropy"}
-    added = {run: replace(run.settings, loss="cross_entropy") for run in done if run.settings.loss == loss}
+    added = {
+        run: replace(run.settings, loss="cross_entropy")
+        for run in done
+        if run.settings.loss == loss
+    }
     return [(run, plain[partner]) for run, partner in added.items() if partner in plain]

@@ -1,4 +1,6 @@
-"""What becomes of confidence and of a threshold when the images change after the threshold was set, and who sees it."""
+"""What becomes of confidence and of a threshold when the images change after the threshold was set,
+and who sees it.
+"""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -15,11 +17,24 @@ from ..store import Store
 from .results import arrays, finished, predictions, progress, tally
 from .table import Table, percent
 
-HEADER = ["images", "accuracy", "mean confidence", "ECE", "AUROC", "AURC", "accepted", "error of the accepted"]
+HEADER = [
+    "images",
+    "accuracy",
+    "mean confidence",
+    "ECE",
+    "AUROC",
+    "AURC",
+    "accepted",
+    "error of the accepted",
+]
 PROMISED = 0.10
 SEEN = ["images", "accuracy", "estimated", "limits", "expected error of the accepted", "limits", "true error",
         "images until the watch", "labels until the promise"]  # fmt: skip
-RATE, ORDERS, STREAM = 0.01, 20, 3_000  # lifetime false alarms; orders of each stream, and its length
+RATE, ORDERS, STREAM = (
+    0.01,
+    20,
+    3_000,
+)  # lifetime false alarms; orders of each stream, and its length
 
 
 @dataclass(frozen=True)
@@ -42,17 +57,29 @@ def shift(store: Store, scale: str) -> list[Table]:
         f"{percent(PROMISED, 0)} % of the validation images that are kept are wrong. Strength 1 to 5: {strengths()}."
     )
     done = finished(store, runs)
-    tables = [table_of(store, run, note) for run in done] or [Table("Changed images", HEADER, [], note)]
+    tables = [table_of(store, run, note) for run in done] or [
+        Table("Changed images", HEADER, [], note)
+    ]
     return tables + [without_labels(store, run) for run in done]
 
 
 def strengths() -> str:
-    units = {"blur": "Gaussian of {} pixels", "dark": "{} of the light", "noise": "noise of {} grey levels"}
-    return "; ".join(units[kind].format(", ".join(f"{v:g}" for v in values)) for kind, values in STRENGTHS.items())
+    units = {
+        "blur": "Gaussian of {} pixels",
+        "dark": "{} of the light",
+        "noise": "noise of {} grey levels",
+    }
+    return "; ".join(
+        units[kind].format(", ".join(f"{v:g}" for v in values))
+        for kind, values in STRENGTHS.items()
+    )
 
 
 def table_of(store: Store, run: Run, note: str) -> Table:
-    rows = [row("as they are", store, run), *(row(name.replace("_", " "), store, run, name) for name in NAMES)]
+    rows = [
+        row("as they are", store, run),
+        *(row(name.replace("_", " "), store, run, name) for name in NAMES),
+    ]
     return Table(f"{run.settings.network}: changed images", HEADER, rows, note)
 
 
@@ -95,7 +122,9 @@ def row(title: str, store: Store, run: Run, name: str = "") -> list[str]:
 
 @dataclass(frozen=True)
 class Seen:
-    """What monitoring says of one kind of images, and when: median delays over the orders, None for never."""
+    """What monitoring says of one kind of images, and when: median delays over the orders, None for
+    never.
+    """
 
     estimate: hs.Estimate
     accuracy: float
@@ -155,7 +184,10 @@ def without_labels(store: Store, run: Run) -> Table:
         f"{ORDERS} random orders of {STREAM:,} images of the number until `Watch`, which sees no labels, and of labels "
         f"of accepted images until `Promise` say so, each with a lifetime rate of false alarms of {RATE:.0%}."
     )
-    rows = [seen_row(name.replace("_", " ") or "as they are", seen(store, run, name)) for name in ("", *NAMES)]
+    rows = [
+        seen_row(name.replace("_", " ") or "as they are", seen(store, run, name))
+        for name in ("", *NAMES)
+    ]
     return Table(f"{run.settings.network}: what is seen without labels", SEEN, rows, note)
 
 
@@ -168,7 +200,12 @@ def seen_row(title: str, s: Seen) -> list[str]:
         if none
         else [percent(e.risk), limits(e.risk_low, s.risk, e.risk_high), percent(s.risk)]
     )
-    return [title, *accuracy, *risk, *("never" if at is None else f"{at:,}" for at in (s.watch, s.promise))]
+    return [
+        title,
+        *accuracy,
+        *risk,
+        *("never" if at is None else f"{at:,}" for at in (s.watch, s.promise)),
+    ]
 
 
 def limits(low: float, truth: float, high: float) -> str:

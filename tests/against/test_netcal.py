@@ -19,8 +19,12 @@ def data(n: int = 3000) -> tuple[np.ndarray, np.ndarray]:
 def test_ece_and_mce(m: int) -> None:
     score, right = data()
     t = hs.tally(score, correct=right)
-    assert hs.ece(t, hs.equal_range(m)) == pytest.approx(claimed(theirs.ECE(m), score, right), abs=1e-10)
-    assert hs.mce(t, hs.equal_range(m)) == pytest.approx(claimed(theirs.MCE(m), score, right), abs=1e-10)
+    assert hs.ece(t, hs.equal_range(m)) == pytest.approx(
+        claimed(theirs.ECE(m), score, right), abs=1e-10
+    )
+    assert hs.mce(t, hs.equal_range(m)) == pytest.approx(
+        claimed(theirs.MCE(m), score, right), abs=1e-10
+    )
 
 
 def claimed(metric: object, score: np.ndarray, right: np.ndarray) -> float:
@@ -29,7 +33,9 @@ def claimed(metric: object, score: np.ndarray, right: np.ndarray) -> float:
 
 
 def test_edges_differ() -> None:
-    """Bins there are closed on the left: 0.5 of two bins joins 0.75; here it ends the first bin, as in the papers."""
+    """Bins there are closed on the left: 0.5 of two bins joins 0.75; here it ends the first bin, as
+    in the papers.
+    """
     score, right = np.array([0.5, 0.5, 0.75]), np.array([1, 1, 1])
     t = hs.tally(score, correct=right)
     assert hs.mce(t, hs.equal_range(2)) == pytest.approx(0.5)

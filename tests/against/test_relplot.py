@@ -20,8 +20,9 @@ def data(n: int, a: float, b: float, power: float) -> tuple[Any, Any]:
 @pytest.mark.parametrize("n", [200, 2000, 20_000])
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
 def test_smooth_ece(n: int, shape: tuple[float, float, float]) -> None:
-    """Theirs integrates over 200 points and finds the bandwidth to 1/1024: off by up to 4e-4 from the definition,
-    which ours meets to 1e-4 (tests/metrics/test_calibration.py sums it up directly)."""
+    """Theirs integrates over 200 points and finds the bandwidth to 1/1024: off by up to 4e-4 from
+    the definition, which ours meets to 1e-4 (tests/metrics/test_calibration.py sums it up
+    directly)."""
     score, right = data(n, *shape)
     ours = hs.smooth_ece(hs.tally(score, correct=right))
     assert ours == pytest.approx(float(relplot.smECE(score, right.astype(float))), abs=5e-4)
@@ -29,7 +30,9 @@ def test_smooth_ece(n: int, shape: tuple[float, float, float]) -> None:
 
 @pytest.mark.parametrize("n", [200, 2000, 20_000])
 @pytest.mark.parametrize("shape", SHAPES[:3], ids=str)
-def test_with_a_finer_mesh_and_the_same_bandwidth_theirs_is_ours(n: int, shape: Any, monkeypatch: Any) -> None:
+def test_with_a_finer_mesh_and_the_same_bandwidth_theirs_is_ours(
+    n: int, shape: Any, monkeypatch: Any
+) -> None:
     monkeypatch.setattr(relplot.config, "smECE_mesh_pts", 20_000)
     score, right = data(n, *shape)
     ours = hs.smooth_ece(hs.tally(score, correct=right))
@@ -38,7 +41,9 @@ def test_with_a_finer_mesh_and_the_same_bandwidth_theirs_is_ours(n: int, shape: 
 
 
 def test_relplot_counts_claims_on_the_boundary_half() -> None:
-    """Its mirrored grid leaves out the last cell. All residuals have one sign, so smoothing must keep their mean."""
+    """Its mirrored grid leaves out the last cell. All residuals have one sign, so smoothing must
+    keep their mean.
+    """
     f = np.r_[np.ones(500), np.full(500, 0.5)]
     y = np.r_[np.ones(700), np.zeros(300)]
     assert hs.smooth_ece(hs.tally(f, correct=y)) == pytest.approx(0.05, abs=1e-9)

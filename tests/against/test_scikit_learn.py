@@ -35,8 +35,12 @@ def test_auroc(kind: str) -> None:
 def test_average_precision(kind: str) -> None:
     score, correct = data(kind)
     t = hs.tally(score, correct=correct)
-    assert hs.aupr(t, "success") == pytest.approx(sklearn.average_precision_score(correct, score), **close)
-    assert hs.aupr(t, "error") == pytest.approx(sklearn.average_precision_score(~correct, -score), **close)
+    assert hs.aupr(t, "success") == pytest.approx(
+        sklearn.average_precision_score(correct, score), **close
+    )
+    assert hs.aupr(t, "error") == pytest.approx(
+        sklearn.average_precision_score(~correct, -score), **close
+    )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -45,7 +49,9 @@ def test_trapezoid_of_the_precision_recall_curve(kind: str) -> None:
     for positive, hit, rank in (("success", correct, score), ("error", ~correct, -score)):
         precision, recall, _ = sklearn.precision_recall_curve(hit, rank)
         expected = sklearn.auc(recall, precision)
-        assert hs.aupr(hs.tally(score, correct=correct), positive, "trapezoid") == pytest.approx(expected, **close)
+        assert hs.aupr(hs.tally(score, correct=correct), positive, "trapezoid") == pytest.approx(
+            expected, **close
+        )
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -53,7 +59,9 @@ def test_weights(kind: str) -> None:
     score, correct = data(kind)
     weight = np.random.default_rng(9).random(len(score))
     t = hs.tally(score, correct=correct, weight=weight)
-    assert hs.auroc(t) == pytest.approx(sklearn.roc_auc_score(correct, score, sample_weight=weight), **close)
+    assert hs.auroc(t) == pytest.approx(
+        sklearn.roc_auc_score(correct, score, sample_weight=weight), **close
+    )
     expected = sklearn.average_precision_score(correct, score, sample_weight=weight)
     assert hs.aupr(t, "success") == pytest.approx(expected, **close)
 
@@ -70,7 +78,9 @@ def test_proper_scores_of_the_confidence() -> None:
     score, correct = data("three decimals")
     score = score.clip(0.001, 0.999)
     t = hs.tally(score, correct=correct)
-    assert hs.correctness_brier(t) == pytest.approx(sklearn.brier_score_loss(correct, score), **close)
+    assert hs.correctness_brier(t) == pytest.approx(
+        sklearn.brier_score_loss(correct, score), **close
+    )
     assert hs.correctness_nll(t) == pytest.approx(sklearn.log_loss(correct, score), **close)
 
 
@@ -78,7 +88,9 @@ def test_log_loss_and_brier_of_many_classes() -> None:
     rng = np.random.default_rng(0)
     z, y = rng.normal(size=(500, 7)) * 3, rng.integers(0, 7, 500)
     preds = hs.Predictions.from_logits(z, y)
-    assert hs.nll(preds) == pytest.approx(sklearn.log_loss(y, preds.probs, labels=range(7)), **close)
+    assert hs.nll(preds) == pytest.approx(
+        sklearn.log_loss(y, preds.probs, labels=range(7)), **close
+    )
     one_hot = np.eye(7)[y]
     expected = np.mean(np.sum((preds.probs - one_hot) ** 2, axis=1))
     assert hs.brier(preds) == pytest.approx(expected, **close)
@@ -92,7 +104,9 @@ def test_top_k() -> None:
 
 
 def test_top_k_differs_on_ties_between_classes() -> None:
-    """scikit-learn gives ties to the larger class number; argmax, and so we, give them to the smaller."""
+    """scikit-learn gives ties to the larger class number; argmax, and so we, give them to the
+    smaller.
+    """
     z, y = np.zeros((3, 3)), np.array([0, 1, 2])
     ours = hs.losses.top_k(1)(hs.Predictions.from_logits(z, y))
     theirs = [sklearn.top_k_accuracy_score([c], z[:1], k=1, labels=range(3)) for c in y]

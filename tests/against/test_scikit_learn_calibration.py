@@ -1,7 +1,8 @@
-"""scikit-learn's own tests of CalibratedClassifierCV, run against CalibratedClassifier where they apply.
+"""scikit-learn's own tests of CalibratedClassifierCV, run against CalibratedClassifier where they
+apply.
 
-Their file is read from the installed scikit-learn, our class takes the place of theirs, and what does not apply is
-listed with the reason.
+Their file is read from the installed scikit-learn, our class takes the place of theirs, and what
+does not apply is listed with the reason.
 """
 
 import re
@@ -60,15 +61,30 @@ def test_their_tests_pass(tmp_path: Path) -> None:
     assert found.origin is not None
     text = Path(found.origin).read_text()
     marker = "N_SAMPLES = 200"
-    assert marker in text, "scikit-learn's test file has changed; adapt the place where our class is put in"
+    assert marker in text, (
+        "scikit-learn's test file has changed; adapt the place where our class is put in"
+    )
     for theirs, ours in THEIR_PARTS.items():
         assert text.count(theirs) == 1, theirs
         text = text.replace(theirs, ours)
     (tmp_path / "test_theirs.py").write_text(text.replace(marker, OURS + marker, 1))
     (tmp_path / "conftest.py").write_text(FIXTURES)
     chosen = " and ".join(f"not {name}" for name in NOT_APPLICABLE)
-    call = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "-c", "/dev/null", "-k", chosen]
-    done = subprocess.run([*call, str(tmp_path / "test_theirs.py")], capture_output=True, text=True, cwd=tmp_path)
+    call = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "-c",
+        "/dev/null",
+        "-k",
+        chosen,
+    ]
+    done = subprocess.run(
+        [*call, str(tmp_path / "test_theirs.py")], capture_output=True, text=True, cwd=tmp_path
+    )
     assert done.returncode == 0, done.stdout[-3000:]
     passed = re.search(r"(\d+) passed", done.stdout)
     assert passed is not None

@@ -25,7 +25,9 @@ def test_calibration_error(norm: Any, metric: Any, m: int) -> None:
     p, y, preds = data()
     expected = theirs.multiclass_calibration_error(p, y, num_classes=5, n_bins=m, norm=norm).item()
     t = hs.tally(preds.confidence, correct=preds.correct)
-    assert metric(t, hs.equal_range(m)) == pytest.approx(expected, abs=1e-6)  # they keep sums in float32
+    assert metric(t, hs.equal_range(m)) == pytest.approx(
+        expected, abs=1e-6
+    )  # they keep sums in float32
 
 
 def test_auroc_and_average_precision() -> None:
@@ -33,7 +35,9 @@ def test_auroc_and_average_precision() -> None:
     right, score = torch.tensor(preds.correct.astype(int)), torch.tensor(preds.confidence)
     t = hs.tally(preds.confidence, correct=preds.correct)
     assert hs.auroc(t) == pytest.approx(theirs.binary_auroc(score, right).item(), abs=1e-6)
-    assert hs.aupr(t, "success") == pytest.approx(theirs.binary_average_precision(score, right).item(), abs=1e-6)
+    assert hs.aupr(t, "success") == pytest.approx(
+        theirs.binary_average_precision(score, right).item(), abs=1e-6
+    )
 
 
 def test_accuracy() -> None:
@@ -43,7 +47,9 @@ def test_accuracy() -> None:
 
 
 def test_edges_differ() -> None:
-    """A confidence on an edge, 0.5 of two bins: theirs is [lo, hi), ours is (lo, hi] as in the papers."""
+    """A confidence on an edge, 0.5 of two bins: theirs is [lo, hi), ours is (lo, hi] as in the
+    papers.
+    """
     p, y = torch.tensor([[0.5, 0.5, 0.0]] * 2 + [[0.75, 0.25, 0.0]]), torch.tensor([0, 0, 0])
     expected = theirs.multiclass_calibration_error(p, y, num_classes=3, n_bins=2, norm="max").item()
     t = hs.tally([0.5, 0.5, 0.75], correct=[1, 1, 1])

@@ -1,7 +1,8 @@
 """Writes, flushes and renames inside a folder, each of which can be made to fail once.
 
-`watching` counts them; with `at` the k-th one fails, as on a full disk or as where the process is killed. A write that
-fails has written half of what it was given; a flush, a close and a rename have not happened.
+`watching` counts them; with `at` the k-th one fails, as on a full disk or as where the process is
+killed. A write that fails has written half of what it was given; a flush, a close and a rename have
+not happened.
 """
 
 from __future__ import annotations
@@ -19,7 +20,9 @@ from typing import Any
 
 @dataclass
 class Faults:
-    """The points that were passed; number `at` (from 1) fails, with an error of a full disk or with the end."""
+    """The points that were passed; number `at` (from 1) fails, with an error of a full disk or with
+    the end.
+    """
 
     folder: Path
     at: int | None = None
@@ -27,11 +30,15 @@ class Faults:
     passed: list[str] = field(default_factory=list)
 
     def mine(self, path: object) -> bool:
-        return isinstance(path, str | bytes | os.PathLike) and Path(os.fsdecode(path)).is_relative_to(self.folder)
+        return isinstance(path, str | bytes | os.PathLike) and Path(
+            os.fsdecode(path)
+        ).is_relative_to(self.folder)
 
     def point(self, kind: str, path: object, half: Callable[[], object] = lambda: None) -> None:
         """Pass a point; where it is the one that fails, do half of it first."""
-        self.passed.append(f"{kind} {Path(os.fsdecode(path)).name if isinstance(path, str | os.PathLike) else ''}")
+        self.passed.append(
+            f"{kind} {Path(os.fsdecode(path)).name if isinstance(path, str | os.PathLike) else ''}"
+        )
         if len(self.passed) != self.at:
             return
         half()
@@ -80,13 +87,19 @@ class File:
 
 @contextmanager
 def watching(faults: Faults, *savers: tuple[Any, str]) -> Iterator[Faults]:
-    """Points are counted inside the block; `savers` are functions (value, path) that write by other means."""
+    """Points are counted inside the block; `savers` are functions (value, path) that write by other
+    means.
+    """
     opened, replaced, renamed, synced = io.open, os.replace, os.rename, os.fsync
     known = [(module, name, getattr(module, name)) for module, name in savers]
 
     def open_(file: Any, mode: str = "r", *args: Any, **options: Any) -> Any:
         made = opened(file, mode, *args, **options)
-        return File(made, os.fspath(file), faults) if faults.mine(file) and set(mode) & set("wax+") else made
+        return (
+            File(made, os.fspath(file), faults)
+            if faults.mine(file) and set(mode) & set("wax+")
+            else made
+        )
 
     def moved(move: Callable[..., None]) -> Callable[..., None]:
         def now(source: Any, target: Any, **options: Any) -> None:
@@ -124,7 +137,9 @@ def watching(faults: Faults, *savers: tuple[Any, str]) -> Iterator[Faults]:
 
 
 def run(job: Callable[[], object], faults: Faults, *savers: tuple[Any, str]) -> int:
-    """Do the job in a process of its own: 0 where it ended well, 9 where it was killed, 2 where it failed in words."""
+    """Do the job in a process of its own: 0 where it ended well, 9 where it was killed, 2 where it
+    failed in words.
+    """
     child = os.fork()
     if child == 0:
         code = 1

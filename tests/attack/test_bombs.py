@@ -1,4 +1,6 @@
-"""Small files that unpack to much are refused or read in little memory, by every command that reads files."""
+"""Small files that unpack to much are refused or read in little memory, by every command that reads
+files.
+"""
 
 import gzip
 from pathlib import Path
@@ -26,10 +28,14 @@ def test_a_small_file_takes_little_memory(bomb: Bomb, command: str, tmp_path: Pa
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("bomb", [bomb for bomb in BOMBS if bomb.streamed], ids=lambda bomb: bomb.name)
+@pytest.mark.parametrize(
+    "bomb", [bomb for bomb in BOMBS if bomb.streamed], ids=lambda bomb: bomb.name
+)
 def test_a_pipe_takes_little_memory(bomb: Bomb, tmp_path: Path) -> None:
     hs.save(Policy("max_prob", 0.8), tmp_path / "policy.json")
-    found = run(["decide", tmp_path / "policy.json", "-", "--on-bad", "skip"], stdin=bomb.make(tmp_path))
+    found = run(
+        ["decide", tmp_path / "policy.json", "-", "--on-bad", "skip"], stdin=bomb.make(tmp_path)
+    )
     assert found.fault(MEGABYTES) == ""
 
 
@@ -59,7 +65,9 @@ def test_what_json_becomes_counts(tmp_path: Path) -> None:
     cells = '"[' + ",".join(["[]"] * 40_000) + ']",0\n'
     log = {**LOGS["inspect"], "samples": [{**SAMPLE, "note": [[]] * 400_000}]}
     files = [
-        packed(tmp_path / "line.jsonl.gz", f'{{"confidence": 0.5, "correct": 1, "note": {lists}}}\n'),
+        packed(
+            tmp_path / "line.jsonl.gz", f'{{"confidence": 0.5, "correct": 1, "note": {lists}}}\n'
+        ),
         packed(tmp_path / "cells.csv.gz", "logits,label\n" + cells * 10),
         archive(tmp_path / "log.eval", log),
     ]
@@ -71,7 +79,9 @@ def test_what_json_becomes_counts(tmp_path: Path) -> None:
 
 def test_all_runs_that_the_doctor_holds_count(tmp_path: Path) -> None:
     row = ",".join(["10"] * 20) + ",0\n"
-    path = packed(tmp_path / "a.csv.gz", ",".join(f"logit_{i}" for i in range(20)) + ",label\n" + row * 20_000)
+    path = packed(
+        tmp_path / "a.csv.gz", ",".join(f"logit_{i}" for i in range(20)) + ",label\n" + row * 20_000
+    )
     assert hs.read(path).n == 20_000
     assert "would unpack to" in str(hs.formats.problems(path)[0])
     line = '{"logits": [' + "10, " * 19 + '0], "label": 0}\n'

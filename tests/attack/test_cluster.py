@@ -1,4 +1,6 @@
-"""A port that is no scheduler is refused within the stated time, a worker of another version by name."""
+"""A port that is no scheduler is refused within the stated time, a worker of another version by
+name.
+"""
 
 import socket
 import subprocess
@@ -44,24 +46,33 @@ def port(request: pytest.FixtureRequest) -> Iterator[int]:
 
 def test_a_port_that_is_no_scheduler_is_refused(port: int) -> None:
     pytest.importorskip("distributed")
-    with pytest.raises(InputError, match="is not a Dask scheduler"), workers.connected(f"tcp://127.0.0.1:{port}"):
+    with (
+        pytest.raises(InputError, match="is not a Dask scheduler"),
+        workers.connected(f"tcp://127.0.0.1:{port}"),
+    ):
         pass
 
 
 def test_a_worker_of_another_version_is_refused_by_name() -> None:
     part = Partition(0, 0, "a.npz", 1, "", 1)
-    with pytest.raises(InputError, match=f"a worker runs howsure {__version__}, the driver 9.9.9; install the same"):
+    with pytest.raises(
+        InputError, match=f"a worker runs howsure {__version__}, the driver 9.9.9; install the same"
+    ):
         summaries.summarised(part, Settings(version="9.9.9"))
 
 
 @pytest.mark.slow
 def test_a_worker_process_of_another_version_is_refused_by_name(tmp_path: Path) -> None:
-    """A scheduler and a worker as processes of their own; in the worker howsure is of another version."""
+    """A scheduler and a worker as processes of their own; in the worker howsure is of another
+    version.
+    """
     pytest.importorskip("distributed")
     from benchmarks.killed_workers import Cluster
 
     older = tmp_path / "older.py"
-    older.write_text("import howsure.scale.summaries as s\n\ndef dask_setup(worker):\n    s.__version__ = '0.0.9'\n")
+    older.write_text(
+        "import howsure.scale.summaries as s\n\ndef dask_setup(worker):\n    s.__version__ = '0.0.9'\n"
+    )
     hs.write(Predictions.from_confidence([0.9, 0.6], [1, 0]), tmp_path / "a.npz")
     message = f"a worker runs howsure 0.0.9, the driver {__version__}; install the same"
     with Cluster(1, preload=str(older)) as running:

@@ -1,4 +1,6 @@
-"""Numbers at the edge: right, or refused in one sentence; never a warning of NumPy, never another number."""
+"""Numbers at the edge: right, or refused in one sentence; never a warning of NumPy, never another
+number.
+"""
 
 import json
 import tracemalloc
@@ -10,7 +12,15 @@ import pytest
 
 import howsure as hs
 from howsure import InputError, Outcomes, Predictions, tally
-from howsure.calibrators import Dirichlet, HistogramBinning, Isotonic, MatrixScaling, Platt, Temperature, VectorScaling
+from howsure.calibrators import (
+    Dirichlet,
+    HistogramBinning,
+    Isotonic,
+    MatrixScaling,
+    Platt,
+    Temperature,
+    VectorScaling,
+)
 from howsure.metrics.binary import positive_class
 from howsure.predictions.frames import Known
 from howsure.report.focus import Cut
@@ -23,7 +33,9 @@ LOGITS = RNG.normal(size=(60, 4)) + 2 * np.eye(4)[LABELS]
 RULED_OUT = np.where(np.arange(4) == 3, -np.inf, LOGITS)
 
 
-@pytest.mark.parametrize("kind", ["confidence", "correct", "score", "logits", "labels", "ids", "group", "weight"])
+@pytest.mark.parametrize(
+    "kind", ["confidence", "correct", "score", "logits", "labels", "ids", "group", "weight"]
+)
 def test_a_masked_array_is_refused(kind: str) -> None:
     def masked(a: np.ndarray) -> np.ma.MaskedArray:
         return np.ma.array(a, mask=np.arange(a.size).reshape(a.shape) == 7)
@@ -34,7 +46,10 @@ def test_a_masked_array_is_refused(kind: str) -> None:
     make = {
         **{k: lambda k=k: Predictions.from_confidence(**{**top, k: masked(top[k])}) for k in top},
         **{k: lambda k=k: Predictions.from_logits(**{**both, k: masked(both[k])}) for k in both},
-        **{k: lambda k=k: Predictions.from_confidence(**top, **{k: masked(beside[k])}) for k in beside},
+        **{
+            k: lambda k=k: Predictions.from_confidence(**top, **{k: masked(beside[k])})
+            for k in beside
+        },
         "score": lambda: tally(masked(CONFIDENCE), correct=CORRECT),
     }
     with pytest.raises(InputError, match=r"has 1 masked values \(first: row"):
@@ -52,11 +67,17 @@ def test_a_masked_column_is_refused_at_every_other_door(door: str) -> None:
     hidden = np.ma.array(LABELS % 2, mask=np.arange(60) == 7)
     known = Known(["0", "1"], np.stack((1 - CONFIDENCE, CONFIDENCE), axis=1).tolist())
     make = {
-        "frame": lambda: Predictions.from_frame({"risk": CONFIDENCE, "label": hidden}, probs="risk", label="label"),
-        "attributes": lambda: Predictions.from_confidence(CONFIDENCE, CORRECT, attributes={"site": hidden}),
+        "frame": lambda: Predictions.from_frame(
+            {"risk": CONFIDENCE, "label": hidden}, probs="risk", label="label"
+        ),
+        "attributes": lambda: Predictions.from_confidence(
+            CONFIDENCE, CORRECT, attributes={"site": hidden}
+        ),
         "estimator": lambda: Predictions.from_estimator(known, None, hidden),
     }
-    with pytest.raises(InputError, match=r"has 1 masked values \(first: row 7\); values are needed; leave out"):
+    with pytest.raises(
+        InputError, match=r"has 1 masked values \(first: row 7\); values are needed; leave out"
+    ):
         make[door]()
 
 
@@ -112,7 +133,10 @@ def test_weights_beyond_all_bounds_are_refused(weight: float) -> None:
 def test_equal_weights_of_any_size_change_nothing(weight: float) -> None:
     """Whole numbers whose sum no int64 holds."""
     z, y = np.eye(3)[np.arange(60) % 3] * np.linspace(0.1, 3, 60)[:, None], np.arange(60) % 4 % 3
-    made = [hs.evaluate(Predictions.from_logits(z, y, weight=w)).to_json() for w in (None, np.full(60, weight))]
+    made = [
+        hs.evaluate(Predictions.from_logits(z, y, weight=w)).to_json()
+        for w in (None, np.full(60, weight))
+    ]
     plain, heavy = (json.loads(text)["metrics"] for text in made)
     assert len(heavy) > 10
     for name, found in heavy.items():
@@ -183,7 +207,9 @@ def test_samples_with_classes_ruled_out() -> None:
 def test_calibrators_of_classes_ruled_out() -> None:
     masked = Predictions.from_logits(RULED_OUT, LABELS)
     three = Predictions.from_logits(LOGITS[:, :3], LABELS)
-    assert Temperature.fit(masked).temperature == pytest.approx(Temperature.fit(three).temperature, rel=1e-6)
+    assert Temperature.fit(masked).temperature == pytest.approx(
+        Temperature.fit(three).temperature, rel=1e-6
+    )
     assert (Temperature(2.0)(masked).probs[:, 3] == 0).all()
     for fit in (HistogramBinning, Isotonic, Platt):
         assert np.isfinite(fit.fit(masked)(masked).probs).all()

@@ -1,4 +1,6 @@
-"""Pipes and devices behind names, patterns and links are refused; a pipe is read where it was named as the input."""
+"""Pipes and devices behind names, patterns and links are refused; a pipe is read where it was named
+as the input.
+"""
 
 import os
 import threading
@@ -42,7 +44,16 @@ def folder(tmp_path: Path) -> Path:
 CALLS = [
     *(
         ["evaluate", name]
-        for name in ("a.npz", "a.csv", "a.jsonl", "a.json", "a.eval", "a.txt", "link.csv", "zero.csv")
+        for name in (
+            "a.npz",
+            "a.csv",
+            "a.jsonl",
+            "a.json",
+            "a.eval",
+            "a.txt",
+            "link.csv",
+            "zero.csv",
+        )
     ),
     *(["doctor", name] for name in ("a.npz", "a.csv", "a.json", "zero.csv")),
     ["evaluate", "a.*"],
@@ -68,9 +79,14 @@ CALLS = [
 
 @pytest.mark.parametrize("call", CALLS, ids=" ".join)
 def test_pipes_and_devices_are_refused(call: list[str], folder: Path) -> None:
-    named = [str(folder / word) if (folder / word).exists() or "*" in word or word == "x" else word for word in call]
+    named = [
+        str(folder / word) if (folder / word).exists() or "*" in word or word == "x" else word
+        for word in call
+    ]
     found = run(named)
-    errors = [line for line in found.err.splitlines() if "read as a stream" not in line]  # what a pattern is told first
+    errors = [
+        line for line in found.err.splitlines() if "read as a stream" not in line
+    ]  # what a pattern is told first
     said = found.out if call[0] == "doctor" else errors
     assert found.code == 2, found
     assert said, found

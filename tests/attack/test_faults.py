@@ -1,4 +1,6 @@
-"""Kills and full disks at named points: every write, flush and rename fails once, and going on gives the same bytes."""
+"""Kills and full disks at named points: every write, flush and rename fails once, and going on
+gives the same bytes.
+"""
 
 from __future__ import annotations
 
@@ -66,7 +68,9 @@ def every_point(
 
 
 def chosen(passed: Sequence[str]) -> list[int]:
-    """Numbers of points, from 1: every flush and rename; every write, but of a long run of them every k-th one."""
+    """Numbers of points, from 1: every flush and rename; every write, but of a long run of them
+    every k-th one.
+    """
     out: list[int] = []
     for name, run_of in groupby(enumerate(passed, start=1), key=lambda point: point[1]):
         numbers = [number for number, _ in run_of]
@@ -89,7 +93,10 @@ def test_decide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kill: bool, suf
     if suffix == "jsonl":
         source.write_text(rows())
     else:
-        hs.write(Predictions.from_confidence(np.random.default_rng(0).random(900), ids=np.arange(900)), source)
+        hs.write(
+            Predictions.from_confidence(np.random.default_rng(0).random(900), ids=np.arange(900)),
+            source,
+        )
     decide = Policy("max_prob", 0.6).decide
     passed = every_point(
         lambda folder: decide_file(decide, source, folder / "out.jsonl"),
@@ -116,10 +123,15 @@ def test_saved_states(tmp_path: Path, kill: bool) -> None:
         hs.save(after, folder / "watch.json")
 
     def again(folder: Path) -> None:
-        assert not (folder / "watch.json").exists() or hs.load(folder / "watch.json").seen in (0, 100)
+        assert not (folder / "watch.json").exists() or hs.load(folder / "watch.json").seen in (
+            0,
+            100,
+        )
         first(folder)
 
-    passed = every_point(first, again, lambda folder: (folder / "watch.json").read_bytes(), tmp_path, kill=kill)
+    passed = every_point(
+        first, again, lambda folder: (folder / "watch.json").read_bytes(), tmp_path, kill=kill
+    )
     assert [name.split()[0] for name in passed] == [
         "write",
         "flush",
@@ -151,13 +163,22 @@ def test_resume_folder(tmp_path: Path, kill: bool) -> None:
         assert found is not None
         for name, t in whole.tallies.items():
             assert all(
-                np.array_equal(getattr(t, c), getattr(found.tallies[name], c)) for c in ("score", "count", "loss")
+                np.array_equal(getattr(t, c), getattr(found.tallies[name], c))
+                for c in ("score", "count", "loss")
             )
-        assert (found.losses, found.files, found.suspects) == (whole.losses, whole.files, whole.suspects)
+        assert (found.losses, found.files, found.suspects) == (
+            whole.losses,
+            whole.files,
+            whole.suspects,
+        )
 
     def stored(folder: Path) -> bytes:
         files = {path.name: dict(np.load(path)) for path in sorted(folder.glob("*.npz"))}
-        columns = [(name, key, a.tobytes()) for name, found in files.items() for key, a in sorted(found.items())]
+        columns = [
+            (name, key, a.tobytes())
+            for name, found in files.items()
+            for key, a in sorted(found.items())
+        ]
         return repr(columns).encode()
 
     passed = every_point(gathered, gathered, stored, tmp_path, kill=kill)
@@ -168,18 +189,35 @@ def labelled(path: Path, every: int) -> str:
     """Audited decisions that came back with their labels."""
     made = [json.loads(line) for line in path.read_text().splitlines()]
     asked = [row for row in made if row["audit"]]
-    return "".join(json.dumps({**row, "correct": int(i % every > 0)}) + "\n" for i, row in enumerate(asked))
+    return "".join(
+        json.dumps({**row, "correct": int(i % every > 0)}) + "\n" for i, row in enumerate(asked)
+    )
 
 
 @pytest.mark.parametrize("kill", KINDS)
 def test_online_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kill: bool) -> None:
-    """`decide` by an online policy into a file, with labels: decisions and state are those of an undisturbed run."""
+    """`decide` by an online policy into a file, with labels: decisions and state are those of an
+    undisturbed run.
+    """
     monkeypatch.setattr("howsure.formats.lines.BLOCK", 4_000)
-    monkeypatch.setattr("howsure.serving.feedback.EVERY", 0.0)  # the state is saved with every batch
-    start = OnlinePolicy.start(Policy("max_prob", 0.6), np.linspace(0.3, 1, 500), risk=0.1, audit=0.5)
+    monkeypatch.setattr(
+        "howsure.serving.feedback.EVERY", 0.0
+    )  # the state is saved with every batch
+    start = OnlinePolicy.start(
+        Policy("max_prob", 0.6), np.linspace(0.3, 1, 500), risk=0.1, audit=0.5
+    )
     (tmp_path / "in.jsonl").write_text(rows(300))
     hs.save(start, tmp_path / "earlier.json")
-    call(["decide", tmp_path / "earlier.json", tmp_path / "in.jsonl", "-o", tmp_path / "earlier.jsonl", "-q"])
+    call(
+        [
+            "decide",
+            tmp_path / "earlier.json",
+            tmp_path / "in.jsonl",
+            "-o",
+            tmp_path / "earlier.jsonl",
+            "-q",
+        ]
+    )
     (tmp_path / "labels.jsonl").write_text(labelled(tmp_path / "earlier.jsonl", 7))
     begun = (tmp_path / "earlier.json").read_bytes()
     (tmp_path / "in.jsonl").write_text(rows(500))
@@ -207,21 +245,35 @@ def test_online_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kill: boo
         pytest.param(0.0, True, id="bursts, saved with every batch"),
     ],
 )
-def test_watch_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kill: bool, every: float, burst: bool) -> None:
-    """`decide` with a watch into a file: once resumed, decisions and watch are those of an undisturbed run."""
+def test_watch_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kill: bool, every: float, burst: bool
+) -> None:
+    """`decide` with a watch into a file: once resumed, decisions and watch are those of an
+    undisturbed run.
+    """
     monkeypatch.setattr("howsure.formats.lines.BLOCK", 4_000)
     monkeypatch.setattr("howsure.serving.alarms.EVERY", every)
     policy, rng = Policy("max_prob", 0.6), np.random.default_rng(5)
     hs.save(policy, tmp_path / "policy.json")
-    hs.save(Watch.start(policy.decide(Predictions.from_confidence(rng.random(400)))), tmp_path / "watch.json")
-    sure = np.concatenate([rng.random(150), rng.random(250) ** 4]).round(3).tolist()  # it drifts on the way
-    lines = [f'{{"id": "x{i}", "confidence": {c}, "scan": "s{i // 2}"}}\n' for i, c in enumerate(sure)]
+    hs.save(
+        Watch.start(policy.decide(Predictions.from_confidence(rng.random(400)))),
+        tmp_path / "watch.json",
+    )
+    sure = (
+        np.concatenate([rng.random(150), rng.random(250) ** 4]).round(3).tolist()
+    )  # it drifts on the way
+    lines = [
+        f'{{"id": "x{i}", "confidence": {c}, "scan": "s{i // 2}"}}\n' for i, c in enumerate(sure)
+    ]
     (tmp_path / "in.jsonl").write_text("".join(lines))
 
     def decided(folder: Path, *more: str) -> None:
         files = [tmp_path / "policy.json", tmp_path / "in.jsonl", "-o", folder / "out.jsonl"]
         bursts = ["--burst", "scan"] if burst else []
-        call(["decide", *files, *more, *bursts, "--watch", folder / "watch.json", "-q"], ends=(0, None, 3))
+        call(
+            ["decide", *files, *more, *bursts, "--watch", folder / "watch.json", "-q"],
+            ends=(0, None, 3),
+        )
 
     passed = every_point(
         decided,
@@ -229,7 +281,9 @@ def test_watch_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kill: bool
         lambda folder: (folder / "out.jsonl").read_bytes() + (folder / "watch.json").read_bytes(),
         tmp_path,
         kill=kill,
-        ready=lambda folder: (folder / "watch.json").write_bytes((tmp_path / "watch.json").read_bytes()),
+        ready=lambda folder: (folder / "watch.json").write_bytes(
+            (tmp_path / "watch.json").read_bytes()
+        ),
     )
     seen = hs.load(tmp_path / "whole" / "watch.json")
     assert (seen.output, seen.written, seen.seen) == ("out.jsonl", 400, 200 if burst else 400)
@@ -258,7 +312,9 @@ def test_study(tmp_path: Path, kill: bool) -> None:
     from studies.store import Store
 
     torch.set_num_threads(1)  # a child of fork has no threads
-    quick = Training(data="digits", network="resnet-8", train_size=64, val_size=32, epochs=2, batch=32)
+    quick = Training(
+        data="digits", network="resnet-8", train_size=64, val_size=32, epochs=2, batch=32
+    )
     run_of = Run("quick", quick)
 
     def trained(folder: Path) -> None:
@@ -268,10 +324,14 @@ def test_study(tmp_path: Path, kill: bool) -> None:
 
     def written(folder: Path) -> bytes:
         with np.load(Store(folder).predictions(quick)) as file:
-            return repr([(name, file[name].tobytes()) for name in sorted(file) if name != "history_seconds"]).encode()
+            return repr(
+                [(name, file[name].tobytes()) for name in sorted(file) if name != "history_seconds"]
+            ).encode()
 
     passed = every_point(trained, trained, written, tmp_path, kill=kill, savers=[(torch, "save")])
-    assert sum(name.startswith("rename") for name in passed) == 5  # weights and state of two epochs, predictions
+    assert (
+        sum(name.startswith("rename") for name in passed) == 5
+    )  # weights and state of two epochs, predictions
 
 
 def test_the_page_names_tests_that_exist() -> None:

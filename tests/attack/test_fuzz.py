@@ -1,4 +1,6 @@
-"""The attack by mutations itself: whatever happens to one number, the next one goes on and all are counted."""
+"""The attack by mutations itself: whatever happens to one number, the next one goes on and all are
+counted.
+"""
 
 import json
 import os
@@ -32,14 +34,23 @@ def one(index: int, files: list[Path], folder: Path) -> tuple[str, str]:
 
 @pytest.fixture
 def quick(monkeypatch: pytest.MonkeyPatch) -> None:
-    # a fork has the anonymous memory of its parent, and of the files that it has mapped only what it touches
+    # a fork has the anonymous memory of its parent, and of the files that it has mapped only what
+    # it touches
     now = int(Path("/proc/self/status").read_text().partition("RssAnon:")[2].split()[0]) // 1024
-    for name, value in {"sow": sow, "one": one, "PACKAGES": (), "SECONDS": 3, "MEGABYTES": now + 75}.items():
+    for name, value in {
+        "sow": sow,
+        "one": one,
+        "PACKAGES": (),
+        "SECONDS": 3,
+        "MEGABYTES": now + 75,
+    }.items():
         monkeypatch.setattr(fuzz, name, value)
 
 
 @pytest.mark.usefixtures("quick")
-def test_every_number_is_counted_and_every_fault_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_number_is_counted_and_every_fault_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     state = tmp_path / "fuzz.json"
     found = fuzz.run(5, state, MOST)
     assert found == json.loads(state.read_text())
@@ -53,4 +64,8 @@ def test_every_number_is_counted_and_every_fault_is_named(tmp_path: Path, monkey
     assert memory.endswith(" MB (refused)")
     monkeypatch.setattr(fuzz, "one", lambda index, files, _: (fuzz.kind(index, files), "read"))
     mended = fuzz.run(5, state, MOST + 10)
-    assert (mended["next"], sum(mended["counts"].values()), mended["failures"]) == (MOST + 10, MOST + 10, [])
+    assert (mended["next"], sum(mended["counts"].values()), mended["failures"]) == (
+        MOST + 10,
+        MOST + 10,
+        [],
+    )

@@ -44,7 +44,9 @@ HOSTILE = [
     "](javascript:alert(1))",
     "[bold]markup[/bold]",
 ]
-ACTS = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]|[\ud800-\udfff]")
+ACTS = re.compile(
+    r"[\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]|[\ud800-\udfff]"
+)
 COMMANDS = re.compile(r"^\s*::[a-z]|##\[", re.MULTILINE | re.IGNORECASE)
 
 
@@ -85,12 +87,19 @@ def test_reports_and_comparisons(form: str) -> None:
 
 
 def test_pages_hold_nothing_that_acts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """Names of classes, models, files, groups and months; a mark of direction would turn the numbers beside it."""
+    """Names of classes, models, files, groups and months; a mark of direction would turn the
+    numbers beside it.
+    """
     path, strange = tmp_path / "a.npz", tmp_path / "b\x1b[31m\u202e.npz"
     lines = tmp_path / "c\x9b.jsonl"
     for file in (path, strange):
         hs.write(hostile(), file)
-    hs.write(Predictions.from_confidence(np.linspace(0, 1, 84), np.arange(84) % 3 > 0, group=HOSTILE * 4), lines)
+    hs.write(
+        Predictions.from_confidence(
+            np.linspace(0, 1, 84), np.arange(84) % 3 > 0, group=HOSTILE * 4
+        ),
+        lines,
+    )
     calls: list[list[str | Path]] = [
         ["evaluate", strange],
         ["evaluate", lines, "--by", "group"],
@@ -110,7 +119,9 @@ def test_pages_hold_nothing_that_acts(tmp_path: Path, capsys: pytest.CaptureFixt
 
 
 def test_markdown_keeps_its_cells() -> None:
-    found = hs.compare({"| a | b |": hostile(), "<script>x</script>": (hostile(), "margin")}).to_markdown()
+    found = hs.compare(
+        {"| a | b |": hostile(), "<script>x</script>": (hostile(), "margin")}
+    ).to_markdown()
     assert "<script>" not in found
     assert "| a | b |" not in found
 
@@ -156,9 +167,13 @@ def test_every_command_on_hostile_files(tmp_path: Path, capsys: pytest.CaptureFi
 def test_errors_of_files_and_values(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     for i, text in enumerate(HOSTILE):
         lines = tmp_path / f"{i}.jsonl"
-        lines.write_text(json.dumps({text: 1, "confidence": text, "correct": 1}) + "\n", encoding="utf-8")
+        lines.write_text(
+            json.dumps({text: 1, "confidence": text, "correct": 1}) + "\n", encoding="utf-8"
+        )
         labels = tmp_path / f"{i}_labels.jsonl"
-        labels.write_text(json.dumps({"prob_a": 0.5, "prob_b": 0.5, "label": text}) + "\n", encoding="utf-8")
+        labels.write_text(
+            json.dumps({"prob_a": 0.5, "prob_b": 0.5, "label": text}) + "\n", encoding="utf-8"
+        )
         for path in (lines, labels):
             for command in ("evaluate", "doctor"):
                 out, err = said(capsys, command, path)
@@ -166,7 +181,9 @@ def test_errors_of_files_and_values(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 
 def test_an_error_quotes_no_more_than_a_line() -> None:
-    long = InputError("a" * 10**6, where="b" * 10**6, got="c" * 10**6, need="d" * 10**6, hint="e\n" * 10**6)
+    long = InputError(
+        "a" * 10**6, where="b" * 10**6, got="c" * 10**6, need="d" * 10**6, hint="e\n" * 10**6
+    )
     assert len(str(long)) < 5000
     assert "\n" not in str(long)
     harmless(str(long.at("f\x1b")))
@@ -178,7 +195,9 @@ def test_the_gate_writes_valid_xml_and_one_annotation(capsys: pytest.CaptureFixt
     verdicts = [Verdict(text, 0.1, 0.2, 0.3, False, text) for text in HOSTILE]
     found = junit_xml(verdicts)
     harmless(found)
-    assert len(xml.dom.minidom.parseString(found.encode()).getElementsByTagName("testcase")) == len(HOSTILE)
+    assert len(xml.dom.minidom.parseString(found.encode()).getElementsByTagName("testcase")) == len(
+        HOSTILE
+    )
     github_output(verdicts)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == len(HOSTILE)
@@ -211,7 +230,9 @@ def options(command: click.Command) -> set[str]:
     return {name for parameter in command.params for name in parameter.opts}
 
 
-def commands_with(option: str, group: click.Group, before: tuple[str, ...] = ()) -> set[tuple[str, ...]]:
+def commands_with(
+    option: str, group: click.Group, before: tuple[str, ...] = ()
+) -> set[tuple[str, ...]]:
     """Every command, also inside groups, that takes an option."""
     found: set[tuple[str, ...]] = set()
     context = click.Context(group)
@@ -241,11 +262,16 @@ def test_every_command_with_json_is_harmless_and_means_the_same(
     """The law over all JSON that is printed: a new command with `--json` must be added here."""
     path = tmp_path / "a.npz"
     hs.write(hostile(), path)
-    binary = Predictions.from_probs([0.1, 0.9] * 40, [0, 1, 1, 1] * 20, class_names=HOSTILE[2:4], ids=ids_of(80))
+    binary = Predictions.from_probs(
+        [0.1, 0.9] * 40, [0, 1, 1, 1] * 20, class_names=HOSTILE[2:4], ids=ids_of(80)
+    )
     two = tmp_path / "two.npz"
     hs.write(binary, two)
     log = tmp_path / "c\x9bd\u202e.jsonl"
-    hs.write(Predictions.from_confidence(np.linspace(0, 1, 80), np.arange(80) % 3 > 0, ids=ids_of(80)), log)
+    hs.write(
+        Predictions.from_confidence(np.linspace(0, 1, 80), np.arange(80) % 3 > 0, ids=ids_of(80)),
+        log,
+    )
     policy, watch = tmp_path / "p.json", tmp_path / "w\x9b\u202e.json"
     hs.save(Policy("max_prob", 0.5), policy)
     hs.save(hs.policies.Watch.start(Policy("max_prob", 0.5).decide(binary)), watch)
@@ -267,9 +293,15 @@ def test_every_command_with_json_is_harmless_and_means_the_same(
         harmless(out)
         harmless(err)
         whole = out.startswith(("{\n", "[\n"))
-        texts = [text for line in ([out] if whole else out.splitlines()) for text in leaves(json.loads(line))]
+        texts = [
+            text
+            for line in ([out] if whole else out.splitlines())
+            for text in leaves(json.loads(line))
+        ]
         if command in {("evaluate",), ("compare",)}:
-            assert any(ACTS.search(text) for text in texts), command  # the text is kept, only its writing changed
+            assert any(ACTS.search(text) for text in texts), (
+                command
+            )  # the text is kept, only its writing changed
     out, _ = said(capsys, "decide", policy, path)
     harmless(out)
     assert {json.loads(line)["prediction"] for line in out.splitlines()} <= set(HOSTILE)
@@ -286,7 +318,10 @@ def ids_of(n: int) -> list[str]:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_json_means_the_same_however_it_is_written(text: str, tmp_path: Path) -> None:
-    for written in (howsure_json.line({text: [text]}), howsure_json.pretty({text: [text, {"a": text}]})):
+    for written in (
+        howsure_json.line({text: [text]}),
+        howsure_json.pretty({text: [text, {"a": text}]}),
+    ):
         harmless(written)
         assert set(leaves(json.loads(written))) <= {text, "a"}
     path = tmp_path / "a.jsonl"

@@ -17,7 +17,11 @@ SHARE = 600  # of the mutations of `python -m benchmarks.attack`
 
 
 def test_mutated_states_with_a_right_digest(tmp_path: Path) -> None:
-    wrong = {i: found for i in range(SHARE) if (found := states.one(i, tmp_path)).startswith("unforeseen")}
+    wrong = {
+        i: found
+        for i in range(SHARE)
+        if (found := states.one(i, tmp_path)).startswith("unforeseen")
+    }
     assert wrong == {}
 
 
@@ -56,7 +60,10 @@ def test_deep_nesting_is_refused(depth: int, tmp_path: Path) -> None:
     [
         ({"calibrator": 3}, "calibrator"),
         ({"calibrator": "x"}, "calibrator"),
-        ({"calibrator": {"class": "Basis", "n": 1, "coverage": 0.5, "accuracy": 0.5}}, "calibrator"),
+        (
+            {"calibrator": {"class": "Basis", "n": 1, "coverage": 0.5, "accuracy": 0.5}},
+            "calibrator",
+        ),
         ({"calibrator": {"class": "Policy", "score": "max_prob", "threshold": 0.5}}, "calibrator"),
         ({"calibrator": {"class": "Temperature", "temperature": -1.0}}, "temperature"),
         ({"threshold": 10**400}, "threshold"),
@@ -65,7 +72,9 @@ def test_deep_nesting_is_refused(depth: int, tmp_path: Path) -> None:
         ({"score": "__init__"}, "not a score"),
     ],
 )
-def test_a_field_has_a_type_and_a_range(fields: dict[str, object], message: str, tmp_path: Path) -> None:
+def test_a_field_has_a_type_and_a_range(
+    fields: dict[str, object], message: str, tmp_path: Path
+) -> None:
     value = {"class": "Policy", "score": "max_prob", "threshold": 0.5, **fields}
     with pytest.raises(InputError, match=message):
         hs.load(written(tmp_path, value))
@@ -76,7 +85,9 @@ def test_a_watch_has_a_rate_of_false_alarms(rate: float, tmp_path: Path) -> None
     watch = next(value for value in states.values() if isinstance(value, Watch))
     hs.save(watch, tmp_path / "watch.json")
     value = json.loads((tmp_path / "watch.json").read_text())["value"]
-    with pytest.raises(InputError, match=r"false_alarms is \d; a number strictly between 0 and 1 is needed"):
+    with pytest.raises(
+        InputError, match=r"false_alarms is \d; a number strictly between 0 and 1 is needed"
+    ):
         hs.load(written(tmp_path, {**value, "false_alarms": rate}))
 
 
@@ -96,7 +107,9 @@ def test_a_state_beyond_all_size_is_refused_unread(tmp_path: Path) -> None:
         hs.load(tmp_path / "x.json")
 
 
-def test_a_key_makes_the_digest_a_signature(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_key_makes_the_digest_a_signature(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     plain, signed = tmp_path / "plain.json", tmp_path / "signed.json"
     hs.save(Policy("max_prob", 0.5, Identity()), plain)
     monkeypatch.setenv("HOWSURE_KEY", "secret")

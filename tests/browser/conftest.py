@@ -28,7 +28,9 @@ FLAGS = (
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """Headless Chromium with its logs of the console and the network."""
-    webdriver = pytest.importorskip("selenium.webdriver", reason="left out: selenium is not installed")
+    webdriver = pytest.importorskip(
+        "selenium.webdriver", reason="left out: selenium is not installed"
+    )
     service = pytest.importorskip("selenium.webdriver.chrome.service")
     chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
     if not chromium or not driver:
@@ -55,19 +57,29 @@ class Page:
         return self.browser.execute_script(code, *arguments)
 
     def shown(self, name: str) -> str:
-        return self.script("return document.querySelector(`[data-shown='${arguments[0]}']`).textContent", name)
+        return self.script(
+            "return document.querySelector(`[data-shown='${arguments[0]}']`).textContent", name
+        )
 
     def cut(self) -> list[str]:
         """Tables that do not fit, so that some of their numbers are out of sight."""
         wide = "filter((e) => e.scrollWidth > e.clientWidth + 1 && e.checkVisibility())"
-        return self.script(f"return [...document.querySelectorAll('.scroll')].{wide}.map((e) => e.ariaLabel)")
+        return self.script(
+            f"return [...document.querySelectorAll('.scroll')].{wide}.map((e) => e.ariaLabel)"
+        )
 
     def console(self) -> list[str]:
         return [entry["message"] for entry in self.browser.get_log("browser")]
 
     def requests(self) -> list[str]:
-        entries = [json.loads(entry["message"])["message"] for entry in self.browser.get_log("performance")]
-        return [e["params"]["request"]["url"] for e in entries if e["method"] == "Network.requestWillBeSent"]
+        entries = [
+            json.loads(entry["message"])["message"] for entry in self.browser.get_log("performance")
+        ]
+        return [
+            e["params"]["request"]["url"]
+            for e in entries
+            if e["method"] == "Network.requestWillBeSent"
+        ]
 
 
 @pytest.fixture(scope="session")
@@ -81,12 +93,19 @@ def show(browser: Any, report: dict[str, Any], tmp_path: Path) -> Iterator[Calla
     """Opens the page of a report at some width, light or dark."""
 
     def open_(
-        data: dict[str, Any] | None = None, *, width: int = 1280, dark: bool = False, html: str = "", media: str = ""
+        data: dict[str, Any] | None = None,
+        *,
+        width: int = 1280,
+        dark: bool = False,
+        html: str = "",
+        media: str = "",
     ) -> Page:
         size = {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 500}
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         browser.execute_cdp_cmd("Emulation.setDeviceMetricsOverride", size)
-        browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [scheme], "media": media})
+        browser.execute_cdp_cmd(
+            "Emulation.setEmulatedMedia", {"features": [scheme], "media": media}
+        )
         path = tmp_path / "report.html"
         path.write_text(html or page(report if data is None else data), encoding="utf-8")
         return Page(browser, path)

@@ -1,4 +1,6 @@
-"""The page that evaluates in the browser: real Chromium, real Pyodide, real files, servers that count."""
+"""The page that evaluates in the browser: real Chromium, real Pyodide, real files, servers that
+count.
+"""
 
 import contextlib
 import functools
@@ -104,7 +106,9 @@ class App:
 
     def only(self, *paths: Path) -> None:
         """These files and no others."""
-        self.browser.execute_script("document.querySelectorAll('#files button').forEach((b) => b.click())")
+        self.browser.execute_script(
+            "document.querySelectorAll('#files button').forEach((b) => b.click())"
+        )
         self.wait("!howsure.state.files.size")
         self.browser.find_element("id", "pick").send_keys("\n".join(map(str, paths)))
         self.wait(f"document.querySelectorAll('#files li').length === {len(paths)}")
@@ -121,7 +125,9 @@ class App:
         )
 
     def run(self) -> dict[str, Any]:
-        self.browser.execute_script("howsure.state.answer = null; document.getElementById('run').click()")
+        self.browser.execute_script(
+            "howsure.state.answer = null; document.getElementById('run').click()"
+        )
         self.wait("howsure.state.answer")
         return self.browser.execute_script("return howsure.state.answer")
 
@@ -153,8 +159,9 @@ def app(browser: Any, server: Server) -> App:
 def numbers(data: Any, where: str = "") -> Iterator[tuple[str, Any]]:
     """Every value of a report with its place, but for where it was made.
 
-    Which 1,500 dots the scatter plot shows is chosen by the bits of their coordinates; the last bit of an `exp` may
-    differ between two machines, so the choice is left out. The numbers do not come from it.
+    Which 1,500 dots the scatter plot shows is chosen by the bits of their coordinates; the last bit
+    of an `exp` may differ between two machines, so the choice is left out. The numbers do not come
+    from it.
     """
     if isinstance(data, dict):
         for key, value in data.items():
@@ -190,14 +197,18 @@ FILES = ["eurosat_rgb", "f538_nfl", "llm_mmlu_gpt_35_turbo"]
 
 
 @pytest.mark.parametrize("name", FILES)
-def test_every_number_is_that_of_the_command_line(app: App, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_every_number_is_that_of_the_command_line(
+    app: App, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     split = ["--split", "test"]
     path = shared_or_skip(f"data/{name}.npz")
     app.only(path)
     app.choose("evaluate")
     answer = app.run()
     assert answer["code"] == 0, answer["err"]
-    code, _ = native(["evaluate", str(path), *split, "-o", "report.json", "--quiet"], tmp_path, monkeypatch)
+    code, _ = native(
+        ["evaluate", str(path), *split, "-o", "report.json", "--quiet"], tmp_path, monkeypatch
+    )
     assert code == 0
     assert app.text("command") == " ".join(["howsure", "evaluate", path.name, *split])
     expected = json.loads((tmp_path / "report.json").read_text())
@@ -211,18 +222,26 @@ def test_every_number_is_that_of_the_command_line(app: App, name: str, tmp_path:
         *(f"writing report.{kind}" for kind in ("html", "json", "md")),
     ]
     assert len(parts) >= 5
-    assert all(part.startswith(f"measuring {i} of {len(parts)}: ") for i, part in enumerate(parts, 1))
+    assert all(
+        part.startswith(f"measuring {i} of {len(parts)}: ") for i, part in enumerate(parts, 1)
+    )
     assert "<title>" in answer["written"]["report.html"]
 
 
-def test_calibrate_gives_the_same_calibrator(app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_calibrate_gives_the_same_calibrator(
+    app: App, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     path = shared_or_skip("data/eurosat_rgb.npz")
     app.only(path)
     app.choose("calibrate", more="--method temperature")
     answer = app.run()
     assert answer["code"] == 0, answer["err"]
     options = ["--method", "temperature", "-o", "calibrator.json", "--quiet"]
-    native(["calibrate", "--fit", str(path), "--split", "val", "--on-split", "test", *options], tmp_path, monkeypatch)
+    native(
+        ["calibrate", "--fit", str(path), "--split", "val", "--on-split", "test", *options],
+        tmp_path,
+        monkeypatch,
+    )
     expected = json.loads((tmp_path / "calibrator.json").read_text())
     assert_same(json.loads(answer["written"]["calibrator.json"])["value"], expected["value"])
 
@@ -236,7 +255,17 @@ def test_threshold_gives_the_same_policy(app: App, tmp_path: Path, monkeypatch: 
     assert answer["code"] == 0, answer["err"]
     options = ["--risk", "0.05", "-o", "policy.json"]
     code, out = native(
-        ["threshold", str(path), "--split", "val", *options, "--on", str(path), "--on-split", "test"],
+        [
+            "threshold",
+            str(path),
+            "--split",
+            "val",
+            *options,
+            "--on",
+            str(path),
+            "--on-split",
+            "test",
+        ],
         tmp_path,
         monkeypatch,
     )
@@ -254,7 +283,10 @@ def test_compare_gives_the_same_table(app: App, tmp_path: Path, monkeypatch: pyt
     assert answer["code"] == 0, answer["err"]
     options = ["--split", "test", "-o", "report.json", "--quiet"]
     native(["compare", *map(str, paths), *options], tmp_path, monkeypatch)
-    assert_same(json.loads(answer["written"]["report.json"]), json.loads((tmp_path / "report.json").read_text()))
+    assert_same(
+        json.loads(answer["written"]["report.json"]),
+        json.loads((tmp_path / "report.json").read_text()),
+    )
 
 
 def test_wrong_columns_are_named_with_the_repair_and_can_be_renamed(app: App, tmp_path: Path):
@@ -297,13 +329,21 @@ def test_a_pair_of_numpy_files_is_one(app: App, tmp_path: Path, monkeypatch: pyt
 
 def test_files_are_dropped(app: App, tmp_path: Path):
     """A drag from the desktop, by the browser's own events; two files at once."""
-    app.browser.execute_script("document.querySelectorAll('#files button').forEach((b) => b.click())")
+    app.browser.execute_script(
+        "document.querySelectorAll('#files button').forEach((b) => b.click())"
+    )
     rows = "".join(f"{0.5 + 0.004 * (i % 100):.3f},{int(i % 5 > 0)}\n" for i in range(200))
     for name in ("one.csv", "two.csv"):
         (tmp_path / name).write_text("confidence,correct\n" + rows)
-    data = {"items": [], "files": [str(tmp_path / "one.csv"), str(tmp_path / "two.csv")], "dragOperationsMask": 1}
+    data = {
+        "items": [],
+        "files": [str(tmp_path / "one.csv"), str(tmp_path / "two.csv")],
+        "dragOperationsMask": 1,
+    }
     for kind in ("dragEnter", "dragOver", "drop"):
-        app.browser.execute_cdp_cmd("Input.dispatchDragEvent", {"type": kind, "x": 300, "y": 220, "data": data})
+        app.browser.execute_cdp_cmd(
+            "Input.dispatchDragEvent", {"type": kind, "x": 300, "y": 220, "data": data}
+        )
     app.wait("[...howsure.state.files.values()].filter((f) => f.found).length === 2")
     app.choose("evaluate")
     assert app.text("command") == "howsure evaluate one.csv two.csv"
@@ -321,7 +361,9 @@ WRITTEN = {
 
 def test_what_is_downloaded_is_what_was_made(app: App, tmp_path: Path):
     app.only(shared_or_skip("data/eurosat_rgb.npz"))
-    app.browser.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)})
+    app.browser.execute_cdp_cmd(
+        "Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(tmp_path)}
+    )
     made = {}
     for task in ("evaluate", "calibrate", "threshold"):
         app.choose(task, more="")
@@ -335,15 +377,22 @@ def test_what_is_downloaded_is_what_was_made(app: App, tmp_path: Path):
             path = tmp_path / link.get_attribute("download")
             app._until(path.exists, f"{path.name} is downloaded")
     for name in ("calibrator.json", "policy.json", "report.json", "report.md"):
-        app._until(lambda name=name: (tmp_path / name).read_text(encoding="utf-8") == made[name], f"all of {name}")
+        app._until(
+            lambda name=name: (tmp_path / name).read_text(encoding="utf-8") == made[name],
+            f"all of {name}",
+        )
 
 
 def test_a_format_whose_reader_is_not_there(app: App, tmp_path: Path):
     path = tmp_path / "table.parquet"
     path.write_bytes(b"PAR1")
     app.only(path)
-    assert "needs pyarrow; Pyodide has none; save it as npz, csv or jsonl (python -c" in app.text("files")
-    assert "pandas.read_parquet('table.parquet').to_csv('table.csv', index=False)" in app.text("files")
+    assert "needs pyarrow; Pyodide has none; save it as npz, csv or jsonl (python -c" in app.text(
+        "files"
+    )
+    assert "pandas.read_parquet('table.parquet').to_csv('table.csv', index=False)" in app.text(
+        "files"
+    )
 
 
 def test_safetensors_are_read(app: App, tmp_path: Path):
@@ -369,25 +418,44 @@ def test_no_byte_leaves(app: App, server: Server):
     """Everything that can send, from JavaScript and from Python, to a listener and back home."""
     listener = Listener()
     app.only(shared_or_skip("data/f538_nfl.npz"))
-    before, targets = list(server.asked), [f"127.0.0.1:{listener.port}/", server.address.removeprefix("http://")]
+    before, targets = (
+        list(server.asked),
+        [f"127.0.0.1:{listener.port}/", server.address.removeprefix("http://")],
+    )
     app.browser.get_log("performance")
     for target in targets:
-        said = app.browser.execute_async_script(FROM_THE_FRAME, f"http://{target}?secret", f"ws://{target}?secret")
+        said = app.browser.execute_async_script(
+            FROM_THE_FRAME, f"http://{target}?secret", f"ws://{target}?secret"
+        )
         assert said == dict.fromkeys(said, "refused")
-        assert said.keys() >= {"fetch", "xhr", "socket", "beacon", "image", "worker", "script", "navigate", "webrtc"}
+        assert said.keys() >= {
+            "fetch",
+            "xhr",
+            "socket",
+            "beacon",
+            "image",
+            "worker",
+            "script",
+            "navigate",
+            "webrtc",
+        }
         for name, code in FROM_PYTHON.items():
             out = app.ask(python=code.replace("TARGET", f"{target}?secret"))
             assert out.get("out") == "refused", (name, out)
     app.run()
     app.browser.switch_to.frame(app.browser.find_element("css selector", "#report iframe"))
-    assert app.browser.execute_async_script(FROM_A_REPORT, f"127.0.0.1:{listener.port}") == "undefined"
+    assert (
+        app.browser.execute_async_script(FROM_A_REPORT, f"127.0.0.1:{listener.port}") == "undefined"
+    )
     app.browser.switch_to.default_content()
     app.inside()
     assert listener.heard == b""
     assert listener.count == 0
     assert server.asked == before
     events = [json.loads(e["message"])["message"] for e in app.browser.get_log("performance")]
-    answered = [e["params"]["response"]["url"] for e in events if e["method"] == "Network.responseReceived"]
+    answered = [
+        e["params"]["response"]["url"] for e in events if e["method"] == "Network.responseReceived"
+    ]
     assert [url for url in answered if not url.startswith(("blob:", "data:"))] == []
     listener.socket.close()
 
@@ -505,7 +573,9 @@ found
 def test_it_can_be_stopped_and_goes_on(app: App):
     app.only(shared_or_skip("data/eurosat_rgb.npz"))
     app.choose("calibrate", more="--method all")
-    app.browser.execute_script("howsure.state.answer = null; document.getElementById('run').click()")
+    app.browser.execute_script(
+        "howsure.state.answer = null; document.getElementById('run').click()"
+    )
     app.wait("!document.getElementById('cancel').hidden")
     app.browser.execute_script("document.getElementById('cancel').click()")
     assert app.browser.execute_script("return howsure.state.answer") is None
@@ -515,7 +585,9 @@ def test_it_can_be_stopped_and_goes_on(app: App):
 
 
 def test_a_sample_to_start_with(app: App):
-    app.browser.execute_script("document.querySelectorAll('#files button').forEach((b) => b.click())")
+    app.browser.execute_script(
+        "document.querySelectorAll('#files button').forEach((b) => b.click())"
+    )
     app.browser.execute_script("document.getElementById('sample').click()")
     app.wait("document.getElementById('files').textContent.includes('No problems.')")
     app.choose("evaluate")

@@ -15,18 +15,28 @@ LONG = "wideresnet_16_4_cifar10_run_3"
 
 @pytest.fixture(scope="module")
 def html() -> str:
-    """Three models, one with a long and one with a hostile name, with costs, groups, a shifted and an outside set."""
+    """Three models, one with a long and one with a hostile name, with costs, groups, a shifted and
+    an outside set.
+    """
     rng = np.random.default_rng(0)
     y = rng.integers(0, 4, 300)
     group = np.array(PAYLOADS)[np.arange(300) % 6]
     made = {
-        name: Predictions.from_logits(signal * np.eye(4)[y] + rng.normal(size=(300, 4)), y, group=group)
+        name: Predictions.from_logits(
+            signal * np.eye(4)[y] + rng.normal(size=(300, 4)), y, group=group
+        )
         for name, signal in ((LONG, 4.0), ("small", 2.0), (PAYLOADS[6], 1.0))
     }
     cost = {LONG: 25e6, "small": 1e6, PAYLOADS[6]: 2e6}
     out = {PAYLOADS[1]: {LONG: Predictions.from_logits(rng.normal(size=(50, 4)))}}
-    fog = {PAYLOADS[2]: {LONG: Predictions.from_logits(rng.normal(size=(50, 4)), rng.integers(0, 4, 50))}}
-    return compare(made, by=True, cost=cost, cost_name=PAYLOADS[3], shifted=fog, outside=out).to_html()
+    fog = {
+        PAYLOADS[2]: {
+            LONG: Predictions.from_logits(rng.normal(size=(50, 4)), rng.integers(0, 4, 50))
+        }
+    }
+    return compare(
+        made, by=True, cost=cost, cost_name=PAYLOADS[3], shifted=fog, outside=out
+    ).to_html()
 
 
 def test_it_is_silent_and_alone(show: Any, html: str) -> None:
@@ -52,8 +62,12 @@ def test_paper_shows_every_number(show: Any, html: str) -> None:
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (390, False)])
 def test_axe_finds_nothing(show: Any, html: str, width: int, dark: bool) -> None:
-    axe = pytest.importorskip("axe_core_python", reason="left out: axe-core-python is not installed")
+    axe = pytest.importorskip(
+        "axe_core_python", reason="left out: axe-core-python is not installed"
+    )
     p = show(html=html, width=width, dark=dark)
     p.script((Path(axe.__file__).parent / "axe.min.js").read_text())
-    found = p.browser.execute_async_script("const done = arguments[0]; axe.run().then((r) => done(r.violations))")
+    found = p.browser.execute_async_script(
+        "const done = arguments[0]; axe.run().then((r) => done(r.violations))"
+    )
     assert [(v["id"], [n["html"][:120] for n in v["nodes"]][:3]) for v in found] == []

@@ -24,8 +24,15 @@ def test_most_can_be_run_on_their_page():
 
 
 def test_they_print_the_same(browser: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    blocks = [f'<div class="here" id="{name}"><pre>{html.escape(code)}</pre></div>' for name, code in HERE.items()]
-    page = "<!doctype html><meta charset=utf-8>" + "".join(blocks) + '<script src="_static/run.js"></script>'
+    blocks = [
+        f'<div class="here" id="{name}"><pre>{html.escape(code)}</pre></div>'
+        for name, code in HERE.items()
+    ]
+    page = (
+        "<!doctype html><meta charset=utf-8>"
+        + "".join(blocks)
+        + '<script src="_static/run.js"></script>'
+    )
     (tmp_path / "gallery.html").write_text(page, encoding="utf-8")
     shutil.copytree(DOCS / "_static", tmp_path / "_static")
     write(str(tmp_path / "app"), str(shared_or_skip("pyodide")), None, tell=str)

@@ -1,4 +1,6 @@
-"""What answers on a page: pointer, keys, tables, files, the address; decisions equal those of the commands."""
+"""What answers on a page: pointer, keys, tables, files, the address; decisions equal those of the
+commands.
+"""
 
 import csv
 import io
@@ -27,7 +29,12 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rng = np.random.default_rng(3)
     labels = rng.integers(0, 4, 1500)
     logits = 3.2 * np.eye(4)[labels] + 1.6 * rng.standard_normal((1500, 4))
-    np.savez(made / "our data.npz", val_logits=logits, val_labels=labels, class_names=["ant", "bée", "<cat>", "d\\og"])
+    np.savez(
+        made / "our data.npz",
+        val_logits=logits,
+        val_labels=labels,
+        class_names=["ant", "bée", "<cat>", "d\\og"],
+    )
     return made
 
 
@@ -52,14 +59,18 @@ def files(browser: Any, tmp_path: Path) -> Iterator[Callable[[str], bytes]]:
     """Presses a button and returns the file that it downloads."""
     to = tmp_path / "downloads"
     to.mkdir()
-    browser.execute_cdp_cmd("Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(to)})
+    browser.execute_cdp_cmd(
+        "Browser.setDownloadBehavior", {"behavior": "allow", "downloadPath": str(to)}
+    )
     wait = pytest.importorskip("selenium.webdriver.support.ui").WebDriverWait
 
     def press(selector: str) -> bytes:
         for old in to.iterdir():
             old.unlink()
         browser.execute_script("document.querySelector(arguments[0]).click()", selector)
-        done: Callable[[Any], list[Path]] = lambda _: [p for p in to.iterdir() if p.suffix != ".crdownload"]
+        done: Callable[[Any], list[Path]] = lambda _: [
+            p for p in to.iterdir() if p.suffix != ".crdownload"
+        ]
         return wait(browser, 10).until(done)[0].read_bytes()
 
     yield press
@@ -94,8 +105,13 @@ def test_a_value_stands_under_the_pointer_and_by_keys(show: Any, html: str) -> N
     p.script("arguments[0].scrollIntoView({block: 'center'})", e)
     chains(p.browser).move_to_element(e).perform()
     said = p.script("return arguments[0].parentElement.querySelector('.tip.on').textContent", e)
-    assert re.fullmatch(r"share accepted \d+\.\d\d % · wrong among the accepted \d+\.\d\d % · threshold [\d.]+", said)
-    data = json.loads(p.script("return document.getElementById('drawn').textContent"))["risk"]["series"][0]["columns"]
+    assert re.fullmatch(
+        r"share accepted \d+\.\d\d % · wrong among the accepted \d+\.\d\d % · threshold [\d.]+",
+        said,
+    )
+    data = json.loads(p.script("return document.getElementById('drawn').textContent"))["risk"][
+        "series"
+    ][0]["columns"]
     e.send_keys(keys.HOME)
     first = p.script("return arguments[0].parentElement.querySelector('.tip.on').textContent", e)
     assert first.startswith(f"share accepted {data['x'][0] * 100:.2f} %")
@@ -115,7 +131,9 @@ def test_a_touch_shows_a_value_too(show: Any, html: str) -> None:
         "const b = e.getBoundingClientRect(); return [b.left + b.width / 2, b.top + b.height / 2]"
     )
     point = [{"x": where[0], "y": where[1]}]
-    p.browser.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": point})
+    p.browser.execute_cdp_cmd(
+        "Input.dispatchTouchEvent", {"type": "touchStart", "touchPoints": point}
+    )
     p.browser.execute_cdp_cmd("Input.dispatchTouchEvent", {"type": "touchEnd", "touchPoints": []})
     said = p.script(
         "return document.querySelector('[data-picture=roc]').parentElement.querySelector('.tip.on')?.textContent"
@@ -125,13 +143,17 @@ def test_a_touch_shows_a_value_too(show: Any, html: str) -> None:
 
 def test_every_picture_has_values_and_files(show: Any, html: str) -> None:
     p = show(html=html)
-    names = p.script("return [...document.querySelectorAll('svg[data-picture]')].map((e) => e.dataset.picture)")
+    names = p.script(
+        "return [...document.querySelectorAll('svg[data-picture]')].map((e) => e.dataset.picture)"
+    )
     tools = p.script("return document.querySelectorAll('.tools [aria-label$=\"as SVG\"]').length")
     assert len(names) == len(set(names)) == tools
     assert {"risk", "threshold", "histogram", "corp", "scatter", "odds", "roc"} <= set(names)
 
 
-def test_the_table_of_a_picture_is_what_is_drawn(show: Any, html: str, files: Callable[[str], bytes]) -> None:
+def test_the_table_of_a_picture_is_what_is_drawn(
+    show: Any, html: str, files: Callable[[str], bytes]
+) -> None:
     p = show(html=html)
     drawn = json.loads(p.script("return document.getElementById('drawn').textContent"))
     for name in ("risk", "scatter", "corp"):
@@ -140,7 +162,9 @@ def test_the_table_of_a_picture_is_what_is_drawn(show: Any, html: str, files: Ca
         data = drawn[name]
         assert head[:3] == ["series", *data["labels"]]
         want = [
-            (s["name"], x, y) for s in data["series"] for x, y in zip(s["columns"]["x"], s["columns"]["y"], strict=True)
+            (s["name"], x, y)
+            for s in data["series"]
+            for x, y in zip(s["columns"]["x"], s["columns"]["y"], strict=True)
         ]
         assert [(r[0], float(r[1]), float(r[2])) for r in rows] == want
 
@@ -154,7 +178,11 @@ def test_a_picture_alone_is_a_drawing_that_needs_nothing(
     assert root.tag == "{http://www.w3.org/2000/svg}svg"
     assert "var(" not in text
     assert "<script" not in text
-    lines = [e for e in root.iter("{http://www.w3.org/2000/svg}path") if e.get("stroke", "").startswith("rgb")]
+    lines = [
+        e
+        for e in root.iter("{http://www.w3.org/2000/svg}path")
+        if e.get("stroke", "").startswith("rgb")
+    ]
     assert len(lines) >= 3
 
 
@@ -184,12 +212,19 @@ def test_tables_sort_search_and_copy(show: Any, html: str) -> None:
 
 def test_the_list_of_sections_follows_and_links_work(show: Any, html: str) -> None:
     p = show(html=html)
-    listed = p.script("return [...document.querySelectorAll('#contents a')].map((a) => a.getAttribute('href'))")
-    assert listed == p.script("return [...document.querySelectorAll('main h2')].map((h) => `#${h.id}`)")
+    listed = p.script(
+        "return [...document.querySelectorAll('#contents a')].map((a) => a.getAttribute('href'))"
+    )
+    assert listed == p.script(
+        "return [...document.querySelectorAll('main h2')].map((h) => `#${h.id}`)"
+    )
     p.script("document.querySelector('#contents a[href=\"#numbers\"]').click()")
     wait = pytest.importorskip("selenium.webdriver.support.ui").WebDriverWait
     wait(p.browser, 5).until(
-        lambda b: b.execute_script("return document.querySelector('[aria-current]').getAttribute('href')") == "#numbers"
+        lambda b: (
+            b.execute_script("return document.querySelector('[aria-current]').getAttribute('href')")
+            == "#numbers"
+        )
     )
     assert p.browser.current_url.endswith("#numbers")
 
@@ -199,10 +234,14 @@ def test_a_shared_address_opens_the_same_view(show: Any, html: str) -> None:
     way(p, "cost")
     put(p, error=37.5, deferral=2, expert=0.05)
     p.browser.find_element("css selector", "label[for=bins-adaptive]").click()
-    p.script("[...document.querySelectorAll('[aria-label=\"Class by class, table\"] .sort')][2].click()")
+    p.script(
+        "[...document.querySelectorAll('[aria-label=\"Class by class, table\"] .sort')][2].click()"
+    )
     every = "'[data-shown], #command, #classes ~ .scroll tbody'"
     bins = "document.querySelector('input[name=bins]:checked').id"
-    view = f"return [...document.querySelectorAll({every})].map((e) => e.textContent).join() + {bins}"
+    view = (
+        f"return [...document.querySelectorAll({every})].map((e) => e.textContent).join() + {bins}"
+    )
     before, address = p.script(view), p.browser.current_url
     assert "error=37.5" in address
     p.browser.get("about:blank")
@@ -219,7 +258,9 @@ def test_the_cheapest_threshold_is_that_of_the_function(show: Any, html: str, fo
         best = threshold_for_cost(t, error=error, deferral=deferral, expert_error=expert)
         assert p.shown("coverage") == f"{best.coverage * 100:.1f} %"
         assert p.shown("threshold") == (
-            "defer all" if not best.kept else f"{best.threshold:.{7 if 0.99 <= best.threshold < 1 else 4}g}"
+            "defer all"
+            if not best.kept
+            else f"{best.threshold:.{7 if 0.99 <= best.threshold < 1 else 4}g}"
         )
         assert f"Per case: {best.cost:.4g} at this threshold" in p.script(
             "return document.getElementById('priced').textContent"
@@ -238,7 +279,9 @@ def test_the_slider_moves_the_cost(show: Any, html: str) -> None:
 
 
 @pytest.mark.parametrize("delta", ["0.01", "0.05", "0.1"])
-def test_the_promise_is_that_of_the_function(show: Any, html: str, folder: Path, delta: str) -> None:
+def test_the_promise_is_that_of_the_function(
+    show: Any, html: str, folder: Path, delta: str
+) -> None:
     p, given = show(html=html), preds(folder)
     t = tally(given.confidence, correct=given.correct)
     way(p, "promise")
@@ -249,8 +292,14 @@ def test_the_promise_is_that_of_the_function(show: Any, html: str, folder: Path,
         said = p.script("return document.getElementById('promised').textContent")
         seen.add(g.feasible)
         assert p.shown("coverage") == f"{g.coverage * 100:.1f} %"
-        assert (f"(bound {g.bound * 100:.2f} %)" in said) if g.feasible else ("do not allow this promise" in said)
-        assert p.script("return document.getElementById('download-policy').disabled") is not g.feasible
+        assert (
+            (f"(bound {g.bound * 100:.2f} %)" in said)
+            if g.feasible
+            else ("do not allow this promise" in said)
+        )
+        assert (
+            p.script("return document.getElementById('download-policy').disabled") is not g.feasible
+        )
     assert seen == {True, False}
 
 
@@ -284,18 +333,23 @@ def test_the_policy_downloaded_is_the_one_that_the_command_writes(
         assert code == 1
         return
     assert code == 0
-    assert files("#download-policy").decode() == (folder / "policy.json").read_text(encoding="utf-8")
+    assert files("#download-policy").decode() == (folder / "policy.json").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_the_command_is_copied(show: Any, html: str) -> None:
     p = show(html=html)
     p.browser.execute_cdp_cmd(
-        "Browser.grantPermissions", {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]}
+        "Browser.grantPermissions",
+        {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]},
     )
     p.script("document.getElementById('copy-command').click()")
     wait = pytest.importorskip("selenium.webdriver.support.ui").WebDriverWait
     wait(p.browser, 5).until(
-        lambda b: b.execute_script("return document.getElementById('taken').textContent") == "Copied."
+        lambda b: (
+            b.execute_script("return document.getElementById('taken').textContent") == "Copied."
+        )
     )
     read = p.browser.execute_async_script(
         "const done = arguments[0]; navigator.clipboard.readText().then(done, (e) => done(`${e}`))"
@@ -308,18 +362,26 @@ def thirty() -> str:
     rng = np.random.default_rng(0)
     y = rng.integers(0, 3, 240)
     made = {
-        f"model {i}": Predictions.from_logits((0.5 + 0.1 * i) * np.eye(3)[y] + rng.normal(size=(240, 3)), y)
+        f"model {i}": Predictions.from_logits(
+            (0.5 + 0.1 * i) * np.eye(3)[y] + rng.normal(size=(240, 3)), y
+        )
         for i in range(30)
     }
-    return compare(made, cost={name: 1e5 * 1.4**i for i, name in enumerate(made)}, cost_name="parameters").to_html()
+    return compare(
+        made, cost={name: 1e5 * 1.4**i for i, name in enumerate(made)}, cost_name="parameters"
+    ).to_html()
 
 
 def test_thirty_models_fit_are_told_apart_and_chosen(show: Any, thirty: str) -> None:
     assert len(thirty.encode()) < 300_000
     p = show(html=thirty)
-    kinds = p.script("return [...document.querySelectorAll('.models .key path')].map((e) => e.getAttribute('class'))")
+    kinds = p.script(
+        "return [...document.querySelectorAll('.models .key path')].map((e) => e.getAttribute('class'))"
+    )
     assert len(set(kinds)) == 30
-    assert "log scale" in p.script("return document.querySelector('[data-picture=cost-aurc]').textContent")
+    assert "log scale" in p.script(
+        "return document.querySelector('[data-picture=cost-aurc]').textContent"
+    )
     p.script("const b = document.querySelector(\"input[data-shows='model 3']\"); b.click()")
     gone = p.script("return [...document.querySelectorAll(\"[data-model='model 3'].gone\")].length")
     assert gone >= 3
@@ -328,5 +390,11 @@ def test_thirty_models_fit_are_told_apart_and_chosen(show: Any, thirty: str) -> 
     row = p.browser.find_element("css selector", "tbody tr[data-model='model 7']")
     p.script("arguments[0].scrollIntoView({block: 'center'})", row)
     chains(p.browser).move_to_element(row).perform()
-    assert p.script("return document.querySelector(\"svg g[data-model='model 7']\").className.baseVal") == "strong"
-    assert p.script("return document.querySelector(\"svg g[data-model='model 9']\").className.baseVal") == "faint"
+    assert (
+        p.script("return document.querySelector(\"svg g[data-model='model 7']\").className.baseVal")
+        == "strong"
+    )
+    assert (
+        p.script("return document.querySelector(\"svg g[data-model='model 9']\").className.baseVal")
+        == "faint"
+    )

@@ -1,4 +1,6 @@
-"""Pages of two classes with slices, after calibration, of many classes: they read, answer and stay within the rules."""
+"""Pages of two classes with slices, after calibration, of many classes: they read, answer and stay
+within the rules.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,9 @@ def biopsies() -> Predictions:
     """Two classes with a probability that is roughly right."""
     rng = np.random.default_rng(5)
     p = rng.beta(1, 4, 800).round(3)
-    return Predictions.from_probs(p, (rng.random(800) < p).astype(int), class_names=["benign", "malignant"])
+    return Predictions.from_probs(
+        p, (rng.random(800) < p).astype(int), class_names=["benign", "malignant"]
+    )
 
 
 @pytest.fixture(scope="module")
@@ -28,7 +32,9 @@ def pages() -> dict[str, str]:
     given = biopsies()
     y = rng.integers(0, 5, 1200)
     z = 5 * (rng.normal(size=(1200, 5)) + 1.8 * np.eye(5)[y])
-    val, test = (Predictions.from_logits(z[rows], y[rows]) for rows in (slice(0, 600), slice(600, None)))
+    val, test = (
+        Predictions.from_logits(z[rows], y[rows]) for rows in (slice(0, 600), slice(600, None))
+    )
     changed = calibration_report(val, test, "vector")
     after = evaluate(changed.calibrator(test), before=test)
     after.data["calibration"] = changed.to_dict()
@@ -70,17 +76,25 @@ def test_paper_shows_every_number(show: Any, pages: dict[str, str], name: str) -
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (390, False)])
 @pytest.mark.parametrize("name", PAGES)
-def test_axe_finds_nothing(show: Any, pages: dict[str, str], name: str, width: int, dark: bool) -> None:
-    axe = pytest.importorskip("axe_core_python", reason="left out: axe-core-python is not installed")
+def test_axe_finds_nothing(
+    show: Any, pages: dict[str, str], name: str, width: int, dark: bool
+) -> None:
+    axe = pytest.importorskip(
+        "axe_core_python", reason="left out: axe-core-python is not installed"
+    )
     p = show(html=pages[name], width=width, dark=dark)
     p.script("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
     p.script((Path(axe.__file__).parent / "axe.min.js").read_text())
-    found = p.browser.execute_async_script("const done = arguments[0]; axe.run().then((r) => done(r.violations))")
+    found = p.browser.execute_async_script(
+        "const done = arguments[0]; axe.run().then((r) => done(r.violations))"
+    )
     assert [(v["id"], [n["html"][:120] for n in v["nodes"]][:3]) for v in found] == []
 
 
 def called(p: Any, name: str) -> str:
-    return p.script("return document.querySelector(`[data-called='${arguments[0]}']`).textContent", name)
+    return p.script(
+        "return document.querySelector(`[data-called='${arguments[0]}']`).textContent", name
+    )
 
 
 def test_the_second_threshold_says_what_the_metrics_say(show: Any, pages: dict[str, str]) -> None:
@@ -107,13 +121,18 @@ def test_a_shared_address_opens_the_second_threshold(show: Any, pages: dict[str,
 def test_a_table_is_copied_as_it_stands(show: Any, pages: dict[str, str]) -> None:
     p = show(html=pages["many"])
     p.browser.execute_cdp_cmd(
-        "Browser.grantPermissions", {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]}
+        "Browser.grantPermissions",
+        {"permissions": ["clipboardReadWrite", "clipboardSanitizedWrite"]},
     )
     table = "document.querySelector('[aria-label=\"Class by class, table\"] table')"
-    p.script(f"{table}.querySelectorAll('.sort')[1].click()")  # sorted, then searched: what is seen is what is copied
+    p.script(
+        f"{table}.querySelectorAll('.sort')[1].click()"
+    )  # sorted, then searched: what is seen is what is copied
     box = p.browser.find_element("css selector", "input[aria-label='Search Class by class, table']")
     box.send_keys("name 1")
-    button = p.browser.find_element("css selector", "button[aria-label='Copy Class by class, table']")
+    button = p.browser.find_element(
+        "css selector", "button[aria-label='Copy Class by class, table']"
+    )
     p.script("arguments[0].click()", button)
     wait = pytest.importorskip("selenium.webdriver.support.ui").WebDriverWait
     wait(p.browser, 5).until(lambda _: button.text == "Copied")
@@ -132,21 +151,29 @@ def test_a_table_is_copied_as_it_stands(show: Any, pages: dict[str, str]) -> Non
     assert counts == sorted(counts)
 
 
-def test_slices_answer_to_the_pointer_and_download_with_their_names(show: Any, pages: dict[str, str]) -> None:
+def test_slices_answer_to_the_pointer_and_download_with_their_names(
+    show: Any, pages: dict[str, str]
+) -> None:
     keys = pytest.importorskip("selenium.webdriver.common.keys").Keys
     p = show(html=pages["binary"])
     e = p.browser.find_element("css selector", "[data-picture=slices]")
     p.script("arguments[0].scrollIntoView({block: 'center'})", e)
     e.send_keys(keys.HOME)
     said = p.script("return arguments[0].parentElement.querySelector('.tip.on').textContent", e)
-    first = p.script("return document.querySelector('#slices ~ .stack tbody tr').cells[0].textContent")
-    share = p.script("return document.querySelector('#slices ~ .stack tbody tr').cells[2].textContent")
+    first = p.script(
+        "return document.querySelector('#slices ~ .stack tbody tr').cells[0].textContent"
+    )
+    share = p.script(
+        "return document.querySelector('#slices ~ .stack tbody tr').cells[2].textContent"
+    )
     assert first[:15] in said
     assert f"{float(share.split()[0]):.1f}" == f"{float(said.split('accuracy ')[1].split()[0]):.1f}"
     assert "limits" in said
 
 
-def test_the_cells_of_labels_and_answers_add_up_and_say_how_sure(show: Any, pages: dict[str, str]) -> None:
+def test_the_cells_of_labels_and_answers_add_up_and_say_how_sure(
+    show: Any, pages: dict[str, str]
+) -> None:
     p, given = show(html=pages["binary"]), biopsies()
     rows = p.script(
         "return [...document.querySelectorAll('.heat tbody tr')].map((r) => [...r.cells].slice(1)"
@@ -159,8 +186,12 @@ def test_the_cells_of_labels_and_answers_add_up_and_say_how_sure(show: Any, page
             assert sure == (f"{given.confidence[cell].mean() * 100:.0f} %" if cell.any() else "")
 
 
-def test_many_classes_have_a_picture_of_the_commonest_confusions(show: Any, pages: dict[str, str]) -> None:
+def test_many_classes_have_a_picture_of_the_commonest_confusions(
+    show: Any, pages: dict[str, str]
+) -> None:
     p = show(html=pages["many"])
     assert p.script("return document.querySelectorAll('.heat').length") == 0
-    assert p.script("return document.querySelectorAll('[data-picture=confusions] .dots').length") == 2
+    assert (
+        p.script("return document.querySelectorAll('[data-picture=confusions] .dots').length") == 2
+    )
     assert p.script("return document.querySelector('[data-picture=confusions]').checkVisibility()")

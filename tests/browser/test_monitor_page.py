@@ -26,17 +26,24 @@ AXIS = """return [...document.querySelector('figure svg').querySelectorAll('text
 
 @pytest.fixture(scope="module")
 def html() -> str:
-    """Four months, the last with a hostile name and harder; labels of the third, a policy, groups and a limit."""
+    """Four months, the last with a hostile name and harder; labels of the third, a policy, groups
+    and a limit.
+    """
     rng = np.random.default_rng(0)
     names = ["cat", "dog", PAYLOADS[0]]
 
     def drawn(n: int, signal: float, first: int, *, labelled: bool) -> Predictions:
         y = rng.integers(0, 3, n)
         logits = signal * np.eye(3)[y] + rng.normal(size=(n, 3))
-        return Predictions.from_logits(logits, y if labelled else None, ids=first + np.arange(n), class_names=names)
+        return Predictions.from_logits(
+            logits, y if labelled else None, ids=first + np.arange(n), class_names=names
+        )
 
     past = drawn(2000, 2.5, 0, labelled=True)
-    months = {name: drawn(600, 2.5 - 0.5 * i, 10_000 * (i + 1), labelled=False) for i, name in enumerate(MONTHS)}
+    months = {
+        name: drawn(600, 2.5 - 0.5 * i, 10_000 * (i + 1), labelled=False)
+        for i, name in enumerate(MONTHS)
+    }
     ward = np.array(PAYLOADS)[np.arange(2000) % 4]
     come = {str(i): names[0] for i in range(30_000, 30_200)}
     return monitor(
@@ -63,11 +70,15 @@ def test_it_can_be_read(show: Any, html: str, width: int) -> None:
     assert p.cut() == []
 
 
-@pytest.mark.parametrize("names", [("May", "June", "July"), ("2024-01", "2024-02", "2024-03", "2024-04")])
+@pytest.mark.parametrize(
+    "names", [("May", "June", "July"), ("2024-01", "2024-02", "2024-03", "2024-04")]
+)
 def test_the_time_line_is_marked_by_its_months(show: Any, names: tuple[str, ...]) -> None:
     past = Predictions.from_confidence(np.linspace(0.3, 1, 400), np.arange(400) % 4 > 0)
     p = show(
-        html=monitor(past, {name: Predictions.from_confidence(np.linspace(0.3, 1, 100)) for name in names}).to_html()
+        html=monitor(
+            past, {name: Predictions.from_confidence(np.linspace(0.3, 1, 100)) for name in names}
+        ).to_html()
     )
     assert p.script(AXIS) == list(names)
     assert p.script(BEYOND) == []
@@ -90,8 +101,12 @@ def test_paper_shows_every_number(show: Any, html: str) -> None:
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (390, False)])
 def test_axe_finds_nothing(show: Any, html: str, width: int, dark: bool) -> None:
-    axe = pytest.importorskip("axe_core_python", reason="left out: axe-core-python is not installed")
+    axe = pytest.importorskip(
+        "axe_core_python", reason="left out: axe-core-python is not installed"
+    )
     p = show(html=html, width=width, dark=dark)
     p.script((Path(axe.__file__).parent / "axe.min.js").read_text())
-    found = p.browser.execute_async_script("const done = arguments[0]; axe.run().then((r) => done(r.violations))")
+    found = p.browser.execute_async_script(
+        "const done = arguments[0]; axe.run().then((r) => done(r.violations))"
+    )
     assert [(v["id"], [n["html"][:120] for n in v["nodes"]][:3]) for v in found] == []

@@ -1,4 +1,6 @@
-"""The page in a real browser: nothing leaves it, nothing breaks, everything moves together and can be read."""
+"""The page in a real browser: nothing leaves it, nothing breaks, everything moves together and can
+be read.
+"""
 
 import base64
 import copy
@@ -28,8 +30,12 @@ def test_nothing_is_requested_and_the_console_is_silent(show: Any) -> None:
 
 def test_the_policy_blocks_what_is_added_later(show: Any) -> None:
     p = show()
-    p.script("const s = document.createElement('script'); s.textContent = 'window.hurt = 1'; document.body.append(s)")
-    p.script("const i = new Image(); i.src = 'https://example.invalid/x.png'; document.body.append(i)")
+    p.script(
+        "const s = document.createElement('script'); s.textContent = 'window.hurt = 1'; document.body.append(s)"
+    )
+    p.script(
+        "const i = new Image(); i.src = 'https://example.invalid/x.png'; document.body.append(i)"
+    )
     assert p.script("return window.hurt") is None
     refused = [text for text in p.console() if "Content Security Policy" in text]
     assert len(refused) == 2
@@ -64,7 +70,9 @@ def test_the_mouse_moves_every_linked_view(show: Any, where: str) -> None:
     assert [name for name in before if before[name] == after[name]] == []
 
 
-def test_the_numbers_at_every_operating_point_are_those_of_the_json(show: Any, report: dict[str, Any]) -> None:
+def test_the_numbers_at_every_operating_point_are_those_of_the_json(
+    show: Any, report: dict[str, Any]
+) -> None:
     p = show()
     o = report["views"]["operating"]
     for i in range(0, len(o["coverage"]), 25):
@@ -78,7 +86,9 @@ def test_the_numbers_at_every_operating_point_are_those_of_the_json(show: Any, r
         assert p.shown("wrong") == f"{o['wrong'][i]:,.0f} of {o['kept'][i]:,.0f}"
         assert p.shown("errors") == cases(o["errors"][i])
         assert p.shown("deferred") == cases(o["deferred"][i])
-        shares = p.script("return [...document.querySelectorAll('[data-class] progress')].map((e) => e.value)")
+        shares = p.script(
+            "return [...document.querySelectorAll('[data-class] progress')].map((e) => e.value)"
+        )
         assert shares == [c["deferred"][i] for c in o["classes"]]
 
 
@@ -92,9 +102,7 @@ def test_the_metrics_are_those_of_the_json(show: Any, report: dict[str, Any]) ->
 
 def test_bins_are_switched_in_place(show: Any) -> None:
     p = show()
-    visible = (
-        "return [...document.querySelectorAll('.bins')].filter((e) => e.checkVisibility()).map((e) => e.className)"
-    )
+    visible = "return [...document.querySelectorAll('.bins')].filter((e) => e.checkVisibility()).map((e) => e.className)"
     assert p.script(visible) == ["bins bins-equal_range"]
     p.browser.find_element("css selector", "label[for=bins-adaptive]").click()
     assert p.script(visible) == ["bins bins-adaptive"]
@@ -111,9 +119,15 @@ def test_dark_and_light(show: Any) -> None:
 
 def test_it_prints(show: Any) -> None:
     p = show()
-    pdf = base64.b64decode(p.browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"])
+    pdf = base64.b64decode(
+        p.browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})["data"]
+    )
     assert pdf.startswith(b"%PDF")
-    assert 2 <= pdf.count(b"/Type /Page\n") + pdf.count(b"/Type /Page ") + pdf.count(b"/Type /Page/") <= 20
+    assert (
+        2
+        <= pdf.count(b"/Type /Page\n") + pdf.count(b"/Type /Page ") + pdf.count(b"/Type /Page/")
+        <= 20
+    )
 
 
 def test_paper_shows_every_number(show: Any) -> None:
@@ -122,7 +136,9 @@ def test_paper_shows_every_number(show: Any) -> None:
     assert p.cut() == []
 
 
-def test_without_script_everything_can_be_read(show: Any, browser: Any, report: dict[str, Any]) -> None:
+def test_without_script_everything_can_be_read(
+    show: Any, browser: Any, report: dict[str, Any]
+) -> None:
     browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": True})
     p = show()
     browser.execute_cdp_cmd("Emulation.setScriptExecutionDisabled", {"value": False})
@@ -165,7 +181,9 @@ def test_the_page_is_not_wider_than_the_screen(show: Any, width: int) -> None:
 
 @pytest.mark.parametrize(("width", "dark"), [(1280, False), (1280, True), (390, False)])
 def test_axe_finds_nothing(show: Any, width: int, dark: bool) -> None:
-    axe = pytest.importorskip("axe_core_python", reason="left out: axe-core-python is not installed")
+    axe = pytest.importorskip(
+        "axe_core_python", reason="left out: axe-core-python is not installed"
+    )
     p = show(width=width, dark=dark)
     p.script("document.querySelectorAll('details').forEach((d) => { d.open = true; })")
     p.script((Path(axe.__file__).parent / "axe.min.js").read_text())
@@ -181,7 +199,9 @@ def test_payloads_are_many() -> None:
 
 def test_hostile_names_execute_nothing(show: Any, report: dict[str, Any]) -> None:
     p = show(hostile(report))
-    p.script("document.querySelectorAll('*').forEach((e) => { e.dispatchEvent(new Event('mouseover')); })")
+    p.script(
+        "document.querySelectorAll('*').forEach((e) => { e.dispatchEvent(new Event('mouseover')); })"
+    )
     assert p.script("return window.hurt") is None
     assert p.requests() == [p.path.as_uri()]
     assert p.console() == []
@@ -198,7 +218,9 @@ def hostile(report: dict[str, Any]) -> dict[str, Any]:
     data["provenance"]["command"] = PAYLOADS[2]
     data["class_names"] = PAYLOADS[:6]
     template = report["views"]["label_errors"][0]
-    data["views"]["label_errors"] = [{**template, "id": t, "prediction": t, "label": t} for t in PAYLOADS]
+    data["views"]["label_errors"] = [
+        {**template, "id": t, "prediction": t, "label": t} for t in PAYLOADS
+    ]
     template = report["views"]["classes"][0]
     data["views"]["classes"] = [{**template, "name": t} for t in PAYLOADS]
     template = report["views"]["operating"]["classes"][0]
@@ -216,7 +238,9 @@ def test_a_page_is_the_same_every_time(report: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("width", [700, 1088, 1280])
 def test_every_section_can_be_seen_in_the_list_of_sections(show: Any, width: int):
-    """The page inside the one that evaluates files is 1,088 pixels wide; a phone scrolls the list sideways."""
+    """The page inside the one that evaluates files is 1,088 pixels wide; a phone scrolls the list
+    sideways.
+    """
     found = show(width=width).script(
         "const e = document.querySelector('#contents ul'); return [e.scrollWidth - e.clientWidth, e.children.length]"
     )

@@ -1,4 +1,6 @@
-"""choose_calibrator and the report before and after: honest where calibration helps, does nothing or harms."""
+"""choose_calibrator and the report before and after: honest where calibration helps, does nothing
+or harms.
+"""
 
 import json
 
@@ -7,7 +9,15 @@ import pytest
 
 import howsure as hs
 from howsure import InputError, Predictions
-from howsure.calibrators import Beta, Isotonic, MatrixScaling, Platt, Temperature, VectorScaling, change
+from howsure.calibrators import (
+    Beta,
+    Isotonic,
+    MatrixScaling,
+    Platt,
+    Temperature,
+    VectorScaling,
+    change,
+)
 from howsure.calibrators.choice import contenders
 
 
@@ -55,7 +65,9 @@ def test_fits_never_see_what_they_are_judged_on():
             return preds
 
     hs.choose_calibrator(
-        Predictions.from_logits(val.values, val.labels, ids=np.arange(120)), calibrators={"recorder": fit}, folds=4
+        Predictions.from_logits(val.values, val.labels, ids=np.arange(120)),
+        calibrators={"recorder": fit},
+        folds=4,
     )
     assert [len(s) for s in seen] == [120] + [90] * 4  # all samples, then all folds but one
 
@@ -73,7 +85,9 @@ def test_groups_stay_together():
 
 
 def test_folds_give_every_sample_its_own_place():
-    choice = hs.choose_calibrator(answers(200), calibrators={"same": lambda p: Temperature(1.0)}, folds=4)
+    choice = hs.choose_calibrator(
+        answers(200), calibrators={"same": lambda p: Temperature(1.0)}, folds=4
+    )
     none, same = choice.table
     assert same.value == pytest.approx(none.value, abs=1e-12)
     assert same.gain == pytest.approx(0, abs=1e-12)
@@ -81,7 +95,10 @@ def test_folds_give_every_sample_its_own_place():
 
 def test_an_infinite_loss_never_wins():
     plain = {"isotonic": Isotonic.fit}
-    rows = {row.name: row for row in hs.choose_calibrator(answers(300, 3.0), calibrators=plain, folds=3).table}
+    rows = {
+        row.name: row
+        for row in hs.choose_calibrator(answers(300, 3.0), calibrators=plain, folds=3).table
+    }
     assert rows["isotonic"].value == np.inf
     assert not rows["isotonic"].real
 
@@ -143,7 +160,10 @@ def test_groups_widen_the_limits_of_a_mean():
         Predictions.from_logits(np.repeat(val.values, 4, 0), np.repeat(val.labels, 4), group=g)
         for g in (None, np.repeat(np.arange(400), 4))
     ]
-    alone, grouped = (hs.choose_calibrator(p, calibrators={"t": lambda p: Temperature(2.0)}).table[1] for p in twice)
+    alone, grouped = (
+        hs.choose_calibrator(p, calibrators={"t": lambda p: Temperature(2.0)}).table[1]
+        for p in twice
+    )
     single = hs.choose_calibrator(val, calibrators={"t": lambda p: Temperature(2.0)}).table[1]
     assert grouped.gain_high == pytest.approx(single.gain_high)
     assert alone.gain_high < grouped.gain_high
@@ -152,7 +172,9 @@ def test_groups_widen_the_limits_of_a_mean():
 def test_weights_that_are_equal_change_nothing():
     val = answers(400, 3.0)
     same = Predictions.from_logits(val.values, val.labels, weight=np.full(400, 7.0))
-    a, b = (hs.choose_calibrator(p, calibrators={"t": Temperature.fit}).table[1] for p in (val, same))
+    a, b = (
+        hs.choose_calibrator(p, calibrators={"t": Temperature.fit}).table[1] for p in (val, same)
+    )
     assert (a.gain, a.gain_low) == pytest.approx((b.gain, b.gain_low))
 
 
@@ -169,7 +191,11 @@ def test_top_labels():
 
 
 def test_text_marks_the_winner():
-    text = str(hs.choose_calibrator(answers(300, 3.0), calibrators={"temperature": Temperature.fit}, folds=3))
+    text = str(
+        hs.choose_calibrator(
+            answers(300, 3.0), calibrators={"temperature": Temperature.fit}, folds=3
+        )
+    )
     assert "temperature" in text
     assert text.count("<- chosen") == 1
 
@@ -184,7 +210,9 @@ def test_report_says_better():
     verdicts = {c.metric: c.verdict for c in report.changes}
     assert verdicts["nll"] == verdicts["ece"] == "better"
     assert verdicts["accuracy"] == "same"
-    assert all("made uce worse" in note for note in report.notes)  # honest confidence and honest entropy differ
+    assert all(
+        "made uce worse" in note for note in report.notes
+    )  # honest confidence and honest entropy differ
     assert [row[0] for row in report.rows()] == ["metric", *verdicts]
     json.dumps(report.to_dict(), allow_nan=False)
 
@@ -228,15 +256,21 @@ def test_report_of_calibrated_answers_does_nothing():
 
 
 def test_report_of_an_unknown_method():
-    with pytest.raises(InputError, match="there is no calibrator 'temprature'; known: all, none, temperature"):
+    with pytest.raises(
+        InputError, match="there is no calibrator 'temprature'; known: all, none, temperature"
+    ):
         hs.calibration_report(answers(50), answers(50), "temprature")
 
 
 def test_world_cup_harm_is_reported(arrays):
-    """Temperature lowers the loss on validation games and raises the calibration error on test games."""
+    """Temperature lowers the loss on validation games and raises the calibration error on test
+    games.
+    """
     a = arrays("f538_worldcup_ingame")
     val, test = (Predictions.from_probs(a[f"{s}_probs"], a[f"{s}_labels"]) for s in ("val", "test"))
     report = hs.calibration_report(val, test, "temperature")
     ece = next(c for c in report.changes if c.metric == "ece")
     assert ece.after[0] > ece.before[0]
-    assert any("temperature did not lower ece on the test set: 0.041" in note for note in report.notes)
+    assert any(
+        "temperature did not lower ece on the test set: 0.041" in note for note in report.notes
+    )

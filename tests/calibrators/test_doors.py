@@ -17,7 +17,16 @@ from howsure.calibrators import (
     VectorScaling,
 )
 
-ALL = [Beta, Dirichlet, HistogramBinning, Isotonic, MatrixScaling, Platt, Temperature, VectorScaling]
+ALL = [
+    Beta,
+    Dirichlet,
+    HistogramBinning,
+    Isotonic,
+    MatrixScaling,
+    Platt,
+    Temperature,
+    VectorScaling,
+]
 BY_CLASS = [c for c in ALL if c is not Temperature]
 
 
@@ -28,7 +37,9 @@ def preds(n=60, k=3, **more):
 
 @pytest.mark.parametrize("calibrator", ALL)
 def test_one_class(calibrator):
-    with pytest.raises(InputError, match="cannot be fitted with one class: its probability is always 1"):
+    with pytest.raises(
+        InputError, match="cannot be fitted with one class: its probability is always 1"
+    ):
         calibrator.fit(Predictions.from_samples(np.ones((1, 5, 1)), np.zeros(5, dtype=int)))
 
 
@@ -69,7 +80,9 @@ def test_other_names(calibrator):
         made(preds(class_names=["cat", "dog", "bat"]))
 
 
-@pytest.mark.parametrize("calibrator", [Dirichlet, HistogramBinning, MatrixScaling, Temperature, VectorScaling])
+@pytest.mark.parametrize(
+    "calibrator", [Dirichlet, HistogramBinning, MatrixScaling, Temperature, VectorScaling]
+)
 def test_top_labels_only(calibrator):
     top = Predictions.from_confidence([0.5, 0.9], [1, 0])
     with pytest.raises(InputError, match="only the top label is known"):

@@ -13,7 +13,9 @@ def biased(n=1500, k=4, seed=0):
     rng = np.random.default_rng(seed)
     y = rng.integers(0, k, n)
     z = rng.normal(size=(n, k)) + 1.5 * np.eye(k)[y]
-    return Predictions.from_logits(2 * z @ (np.eye(k) + 0.3 * rng.normal(size=(k, k))) + rng.normal(size=k), y)
+    return Predictions.from_logits(
+        2 * z @ (np.eye(k) + 0.3 * rng.normal(size=(k, k))) + rng.normal(size=k), y
+    )
 
 
 def objective(preds, w, b, l2):
@@ -30,7 +32,9 @@ def test_matrix_is_the_least(l2):
     k = preds.k
     m = MatrixScaling.fit(preds, l2=l2)
     at = lambda v: objective(preds, v[: k * k].reshape(k, k), v[k * k :], l2)
-    found = minimize(at, np.concatenate((m.weight.ravel(), m.intercept)), method="BFGS", options={"gtol": 1e-9})
+    found = minimize(
+        at, np.concatenate((m.weight.ravel(), m.intercept)), method="BFGS", options={"gtol": 1e-9}
+    )
     assert objective(preds, m.weight, m.intercept, l2) <= found.fun + 1e-9
     assert m.fitted.status == "converged"
 
@@ -42,7 +46,9 @@ def test_vector_is_the_least(l2):
     penalised = lambda w, b: objective(preds, np.diag(w), b, l2)
     k = preds.k
     start = np.concatenate((v.weight, v.intercept))
-    found = minimize(lambda x: penalised(x[:k], x[k:]), start, method="BFGS", options={"gtol": 1e-9})
+    found = minimize(
+        lambda x: penalised(x[:k], x[k:]), start, method="BFGS", options={"gtol": 1e-9}
+    )
     assert penalised(v.weight, v.intercept) <= found.fun + 1e-9
 
 
@@ -54,7 +60,9 @@ def gradient_of(preds, weight, intercept, l2=0.0):
     p /= p.sum(axis=1, keepdims=True)
     p[np.arange(preds.n), preds.labels] -= 1
     by_weight = p.T @ preds.values / preds.n + 2 * l2 * (weight - np.eye(k))
-    return np.concatenate((by_weight, p.mean(axis=0)[:, None] + 2 * l2 * intercept[:, None]), axis=1)
+    return np.concatenate(
+        (by_weight, p.mean(axis=0)[:, None] + 2 * l2 * intercept[:, None]), axis=1
+    )
 
 
 @pytest.mark.parametrize("l2", [0.0, 1e-4])
@@ -67,7 +75,9 @@ def test_large_matrices_converge_too(l2):
 
 
 def test_single_precision_shows_the_way_to_the_same_minimum():
-    """So many logits that most passes are in single precision, drawn as a softmax regression of themselves."""
+    """So many logits that most passes are in single precision, drawn as a softmax regression of
+    themselves.
+    """
     rng = np.random.default_rng(0)
     z = (2.5 * rng.standard_normal((45_000, 25))).astype(np.float32)
     preds = Predictions.from_logits(z, (z + rng.gumbel(size=z.shape)).argmax(axis=1))
@@ -81,9 +91,15 @@ def test_single_precision_shows_the_way_to_the_same_minimum():
 
 
 def test_logits_that_go_together_converge_too():
-    """Far from 0, in few directions, with rare classes: conjugate gradients take over from the guess."""
+    """Far from 0, in few directions, with rare classes: conjugate gradients take over from the
+    guess.
+    """
     rng = np.random.default_rng(1)
-    z = rng.normal(size=(6000, 4)) @ rng.normal(size=(4, 20)) + 0.3 * rng.normal(size=(6000, 20)) - 8
+    z = (
+        rng.normal(size=(6000, 4)) @ rng.normal(size=(4, 20))
+        + 0.3 * rng.normal(size=(6000, 20))
+        - 8
+    )
     shift = 0.05 * rng.normal(size=(20, 20)) + np.eye(20)
     labels = (z @ shift.T - 0.5 * np.sqrt(np.arange(20)) + rng.gumbel(size=z.shape)).argmax(axis=1)
     assert np.bincount(labels, minlength=20).min() > 0
@@ -116,7 +132,9 @@ def test_intercept_penalty_removes_the_intercept():
 def test_dirichlet_of_log_probabilities_is_matrix_scaling_of_them():
     preds = biased()
     probs = Predictions.from_probs(preds.probs, preds.labels)
-    assert hs.nll(Dirichlet.fit(preds)(preds)) == pytest.approx(hs.nll(MatrixScaling.fit(probs)(probs)), abs=1e-9)
+    assert hs.nll(Dirichlet.fit(preds)(preds)) == pytest.approx(
+        hs.nll(MatrixScaling.fit(probs)(probs)), abs=1e-9
+    )
 
 
 def test_kinds_stay():
@@ -130,7 +148,9 @@ def test_samples_are_averaged_first():
     preds = biased(300)
     twice = Predictions.from_samples(np.stack((preds.values, preds.values)), preds.labels)
     mean = Predictions.from_probs(preds.probs, preds.labels)
-    assert VectorScaling.fit(twice)(twice).probs == pytest.approx(VectorScaling.fit(mean)(mean).probs, abs=1e-6)
+    assert VectorScaling.fit(twice)(twice).probs == pytest.approx(
+        VectorScaling.fit(mean)(mean).probs, abs=1e-6
+    )
 
 
 def test_same_input_same_bits():
@@ -164,7 +184,9 @@ def test_parts_that_do_not_fit_together():
 
 @pytest.mark.parametrize("cls", [VectorScaling, MatrixScaling])
 def test_the_other_kind_of_numbers_is_refused(cls, tmp_path):
-    """The map differs: a weight for each class sees the number by which logits and logs of probabilities differ."""
+    """The map differs: a weight for each class sees the number by which logits and logs of
+    probabilities differ.
+    """
     logits = biased(300)
     probs = Predictions.from_probs(logits.probs, logits.labels)
     for fit, other, words in (
@@ -190,7 +212,9 @@ def test_temperature_is_the_same_for_logits_and_probabilities():
 
 
 def test_what_changes_no_probability_stays_small():
-    """Adding the same to the rows of all classes changes nothing; let grow, it costs the digits of single precision."""
+    """Adding the same to the rows of all classes changes nothing; let grow, it costs the digits of
+    single precision.
+    """
     rng = np.random.default_rng(0)
     z = (2.5 * rng.standard_normal((110_000, 10))).astype(np.float32)
     preds = Predictions.from_logits(z, (z + rng.gumbel(size=z.shape)).argmax(axis=1))

@@ -32,7 +32,9 @@ def test_edges_belong_to_the_lower_bin_and_zero_to_the_first():
 
 
 def test_a_row_of_zeros_keeps_what_it_was():
-    out = HistogramBinning(np.array([[0.0, 1.0], [0.0, 1.0], [0.0, 1.0]]))(Predictions.from_probs([[0.4, 0.3, 0.3]]))
+    out = HistogramBinning(np.array([[0.0, 1.0], [0.0, 1.0], [0.0, 1.0]]))(
+        Predictions.from_probs([[0.4, 0.3, 0.3]])
+    )
     assert out.values == pytest.approx(np.array([[0.4, 0.3, 0.3]]))
 
 
@@ -42,7 +44,9 @@ def test_isotonic_is_scikit_learns():
     ours = Isotonic.fit(Predictions.from_confidence(p, hit))
     theirs = sklearn.IsotonicRegression(out_of_bounds="clip").fit(p, hit)
     new = np.linspace(0, 1, 101)
-    assert ours(Predictions.from_confidence(new)).confidence == pytest.approx(theirs.predict(new), abs=1e-12)
+    assert ours(Predictions.from_confidence(new)).confidence == pytest.approx(
+        theirs.predict(new), abs=1e-12
+    )
 
 
 @pytest.mark.parametrize("seed", range(20))
@@ -66,17 +70,23 @@ def test_isotonic_with_ties_and_weights_is_scikit_learns(seed):
 
 
 def test_isotonic_where_one_error_pools_all_steps_one_by_one():
-    """Steps that rise everywhere but at the end: every pass over neighbours can pool only the last two."""
+    """Steps that rise everywhere but at the end: every pass over neighbours can pool only the last
+    two.
+    """
     p = np.concatenate([np.full(200, i) for i in range(200)]) / 400
     hit = np.concatenate([np.arange(200) < i + 1 for i in range(200)])
-    low = Predictions.from_confidence(np.append(p, np.full(50_000, 0.9)), np.append(hit, np.zeros(50_000, dtype=bool)))
+    low = Predictions.from_confidence(
+        np.append(p, np.full(50_000, 0.9)), np.append(hit, np.zeros(50_000, dtype=bool))
+    )
     right = np.append(np.arange(1, 201), 0)[::-1].cumsum()
     highest = (right / np.append(50_000 + 200 * np.arange(201), np.inf)[:201]).max()
     assert Isotonic.fit(low)(low).confidence[-1] == pytest.approx(highest, abs=1e-12)
 
 
 def test_floors_keep_steps_half_a_sample_away_from_certainty():
-    preds = Predictions.from_confidence([0.2, 0.2, 0.4, 0.4, 0.9, 0.9, 0.9, 0.9, 0.9], [0, 0, 1, 0, 1, 1, 1, 1, 1])
+    preds = Predictions.from_confidence(
+        [0.2, 0.2, 0.4, 0.4, 0.9, 0.9, 0.9, 0.9, 0.9], [0, 0, 1, 0, 1, 1, 1, 1, 1]
+    )
     out = Isotonic.fit(preds, floor=0.5)(preds).confidence
     assert out[[0, 2, 4]] == pytest.approx([0.5 / 2, 0.5, 1 - 0.5 / 5])
     both = Predictions.from_probs([[0.9, 0.1]] * 4 + [[0.2, 0.8]] * 2, [0, 0, 0, 0, 1, 1])
@@ -139,7 +149,9 @@ def test_weights_are_repetitions(calibrator):
     rng = np.random.default_rng(0)
     y, w = rng.integers(0, 3, 120), rng.integers(1, 4, 120)
     p = rng.dirichlet(np.ones(3), 120)
-    weighted = calibrator.fit(Predictions.from_probs(p, y, weight=w))(Predictions.from_probs(p)).values
+    weighted = calibrator.fit(Predictions.from_probs(p, y, weight=w))(
+        Predictions.from_probs(p)
+    ).values
     repeated = calibrator.fit(Predictions.from_probs(np.repeat(p, w, axis=0), np.repeat(y, w)))
     tolerance = 0.02 if calibrator in (Beta, Platt) else 1e-9  # Platt's targets count samples
     assert weighted == pytest.approx(repeated(Predictions.from_probs(p)).values, abs=tolerance)

@@ -47,7 +47,10 @@ def least(z, y):
     at = lambda u: loss_at(z, y, np.exp(u))
     i = int(np.argmin([at(u) for u in grid]))
     found = minimize_scalar(
-        at, bounds=(grid[max(i - 1, 0)], grid[min(i + 1, 240)]), method="bounded", options={"xatol": 1e-10}
+        at,
+        bounds=(grid[max(i - 1, 0)], grid[min(i + 1, 240)]),
+        method="bounded",
+        options={"xatol": 1e-10},
     )
     return min(found.fun, at(grid[i]))
 
@@ -84,7 +87,9 @@ def test_weights_are_repetitions():
     z, y = noisy(200, 3)
     w = np.random.default_rng(1).integers(0, 4, 200)
     weighted = Temperature.fit(Predictions.from_logits(z, y, weight=w)).temperature
-    repeated = Temperature.fit(Predictions.from_logits(np.repeat(z, w, axis=0), np.repeat(y, w))).temperature
+    repeated = Temperature.fit(
+        Predictions.from_logits(np.repeat(z, w, axis=0), np.repeat(y, w))
+    ).temperature
     assert weighted == pytest.approx(repeated, rel=1e-9)
 
 
@@ -178,7 +183,9 @@ def test_real_networks(name, index, arrays):
     kind = "logits" if "val_logits" in a else "probs"
     make = getattr(Predictions, f"from_{kind}")
     more = {"renormalise": True} if name == "cleanlab_imdb" else {}
-    val, test = (make(a[f"{split}_{kind}"], a[f"{split}_labels"], **more) for split in ("val", "test"))
+    val, test = (
+        make(a[f"{split}_{kind}"], a[f"{split}_labels"], **more) for split in ("val", "test")
+    )
     t = Temperature.fit(val)
     after = t(test)
     assert t.temperature == pytest.approx(known["temperature_fit_on_val"], rel=1e-4)

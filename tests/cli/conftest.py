@@ -23,7 +23,9 @@ class Ran(NamedTuple):
 
 
 @pytest.fixture
-def howsure(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[..., Ran]:
+def howsure(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Callable[..., Ran]:
     """Call `howsure ARGS` inside an empty folder."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
@@ -48,7 +50,9 @@ def snapshot(request: pytest.FixtureRequest) -> Callable[[str], None]:
         if os.environ.get("UPDATE_SNAPSHOTS"):
             SNAPSHOTS.mkdir(exist_ok=True)
             path.write_text(text, encoding="utf-8")
-        assert path.exists(), f"no snapshot {path.name}; run with UPDATE_SNAPSHOTS=1 and read what it stores"
+        assert path.exists(), (
+            f"no snapshot {path.name}; run with UPDATE_SNAPSHOTS=1 and read what it stores"
+        )
         assert text == path.read_text(encoding="utf-8")
 
     return compare
@@ -59,7 +63,9 @@ def files(tmp_path: Path) -> Path:
     """Predictions of a made-up classifier that is over-confident, as files."""
     rng = np.random.default_rng(7)
     labels = rng.integers(0, 6, 400)
-    logits = (4 * np.eye(6)[labels] + 2.5 * rng.standard_normal((400, 6))).round(3).astype(np.float32)
+    logits = (
+        (4 * np.eye(6)[labels] + 2.5 * rng.standard_normal((400, 6))).round(3).astype(np.float32)
+    )
     np.savez(tmp_path / "test.npz", logits=logits, labels=labels)
     np.savez(tmp_path / "both.npz", val_logits=logits[:200], val_labels=labels[:200], test_logits=logits[200:],
              test_labels=labels[200:])  # fmt: skip

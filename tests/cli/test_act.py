@@ -29,14 +29,29 @@ def val(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_threshold_with_a_promise_checked_on_test(howsure: Callable, snapshot: Callable, val: Path) -> None:
-    ran = howsure("threshold", "v.npz", "--split", "val", "--on-split", "test", "--risk", "0.02", "-o", "p.json")
+def test_threshold_with_a_promise_checked_on_test(
+    howsure: Callable, snapshot: Callable, val: Path
+) -> None:
+    ran = howsure(
+        "threshold",
+        "v.npz",
+        "--split",
+        "val",
+        "--on-split",
+        "test",
+        "--risk",
+        "0.02",
+        "-o",
+        "p.json",
+    )
     assert (ran.code, ran.err) == (0, "wrote p.json\n")
     snapshot(ran.out)
 
 
 def test_threshold_as_json(howsure: Callable, val: Path) -> None:
-    ran = howsure("threshold", "v.npz", "--split", "val", "--accuracy", "0.99", "--by", "class", "--json")
+    ran = howsure(
+        "threshold", "v.npz", "--split", "val", "--accuracy", "0.99", "--by", "class", "--json"
+    )
     plan = json.loads(ran.out)
     validate(plan, "plan")
     assert ran.code == 0
@@ -62,7 +77,16 @@ def test_every_rule(rule: tuple[str, ...], howsure: Callable, val: Path) -> None
 def test_a_matrix_of_costs(howsure: Callable, val: Path) -> None:
     (val / "costs.csv").write_text("0,1,1,1\n1,0,1,1\n1,1,0,1\n30,30,30,0\n")
     ran = howsure(
-        "threshold", "v.npz", "--split", "val", "--costs", "costs.csv", "--deferral-cost", "0.2", "-o", "p.json"
+        "threshold",
+        "v.npz",
+        "--split",
+        "val",
+        "--costs",
+        "costs.csv",
+        "--deferral-cost",
+        "0.2",
+        "-o",
+        "p.json",
     )
     assert ran.code == 0
     assert howsure("decide", "p.json", "new.jsonl").code == 0
@@ -87,7 +111,9 @@ def test_infeasible_exits_1_and_says_how_many_labels(howsure: Callable, val: Pat
         (("--accuracy", "0.9", "--online", "o.json"), "give --risk"),
     ],
 )
-def test_bad_calls_of_threshold(arguments: tuple[str, ...], message: str, howsure: Callable, val: Path) -> None:
+def test_bad_calls_of_threshold(
+    arguments: tuple[str, ...], message: str, howsure: Callable, val: Path
+) -> None:
     ran = howsure("threshold", "v.npz", "--split", "val", *arguments)
     assert ran.code == 2
     assert message in ran.err
@@ -109,13 +135,20 @@ def test_decide_a_file_then_resume(policy: Callable, val: Path) -> None:
     assert ran.err.startswith("50 decided: ")
     whole = (val / "out.jsonl").read_text()
     (val / "out.jsonl").write_text(whole[: len(whole) // 2])
-    assert "decided before" in policy("decide", "policy.json", "new.jsonl", "-o", "out.jsonl", "--resume").err
+    assert (
+        "decided before"
+        in policy("decide", "policy.json", "new.jsonl", "-o", "out.jsonl", "--resume").err
+    )
     assert (val / "out.jsonl").read_text() == whole
     assert json.loads(whole.splitlines()[0])["policy"]
 
 
-def test_decide_standard_input(policy: Callable, val: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(b"confidence,id\n0.99999,a\n0.2,b\n")))
+def test_decide_standard_input(
+    policy: Callable, val: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        "sys.stdin", io.TextIOWrapper(io.BytesIO(b"confidence,id\n0.99999,a\n0.2,b\n"))
+    )
     ran = policy("decide", "policy.json", "-")
     assert [json.loads(line)["decision"] for line in ran.out.splitlines()] == ["accept", "defer"]
     assert ran.err == "2 decided: 1 accepted, 1 deferred (end of input)\n"
@@ -131,7 +164,9 @@ def test_online_with_labels_and_watch(policy: Callable, val: Path) -> None:
     assert ran.code == 0
     rows = [json.loads(line) for line in (val / "out.jsonl").read_text().splitlines()]
     assert all("audit" in row for row in rows)
-    (val / "labels.jsonl").write_text("".join(json.dumps(row | {"correct": 1}) + "\n" for row in rows))
+    (val / "labels.jsonl").write_text(
+        "".join(json.dumps(row | {"correct": 1}) + "\n" for row in rows)
+    )
     assert policy("decide", "online.json", "new.jsonl", "--labels", "labels.jsonl").code == 0
     from howsure import load
 
@@ -153,7 +188,9 @@ def test_online_with_labels_and_watch(policy: Callable, val: Path) -> None:
         (("new.jsonl", "new.jsonl"), "cannot be loaded"),
     ],
 )
-def test_bad_calls_of_decide(arguments: tuple[str, ...], message: str, policy: Callable, val: Path) -> None:
+def test_bad_calls_of_decide(
+    arguments: tuple[str, ...], message: str, policy: Callable, val: Path
+) -> None:
     (val / "bad.jsonl").write_text('{"confidence": 0.9}\n{"confidence": }\n')
     (val / "nan.jsonl").write_text('{"logits": [NaN, 0, 0, 0]}\n')
     (val / "other.jsonl").write_text('{"logits": [1, 0]}\n')
@@ -173,7 +210,9 @@ def test_bad_lines_can_be_skipped(policy: Callable, val: Path) -> None:
 
 def test_a_bad_label_does_not_make_predictions_bad(policy: Callable, val: Path) -> None:
     (val / "labels.jsonl").write_text("oops\n")
-    ran = policy("decide", "online.json", "new.jsonl", "--labels", "labels.jsonl", "--on-bad", "skip")
+    ran = policy(
+        "decide", "online.json", "new.jsonl", "--labels", "labels.jsonl", "--on-bad", "skip"
+    )
     assert (ran.code, ran.out.count("\n")) == (0, 50)
     assert "oops is not a decision with its label" in ran.err
     assert "bad lines" not in ran.err
@@ -183,7 +222,9 @@ def test_a_bad_label_does_not_make_predictions_bad(policy: Callable, val: Path) 
     assert stopped.err.startswith("howsure: labels.jsonl: oops")
 
 
-def test_a_named_pipe_is_decided_and_nothing_else_waits_for_one(policy: Callable, val: Path) -> None:
+def test_a_named_pipe_is_decided_and_nothing_else_waits_for_one(
+    policy: Callable, val: Path
+) -> None:
     os.mkfifo(val / "pipe.jsonl")
     ran = policy("evaluate", "pipe.jsonl")
     assert (ran.code, ran.out) == (2, "")

@@ -19,7 +19,11 @@ def steps() -> dict[str, tuple[dict[str, str], str]]:
     found: dict[str, tuple[dict[str, str], str]] = {}
     for step in re.split(r"^    - name: ", ACTION, flags=re.MULTILINE)[1:]:
         name, _, body = step.partition("\n")
-        env = dict(re.findall(r"^        (HOWSURE_\w+): \$\{\{ inputs\.(\w+) \}\}$", body, flags=re.MULTILINE))
+        env = dict(
+            re.findall(
+                r"^        (HOWSURE_\w+): \$\{\{ inputs\.(\w+) \}\}$", body, flags=re.MULTILINE
+            )
+        )
         script = re.search(r"^      run: \|\n((?:        .*\n?)+)", body, flags=re.MULTILINE)
         if script is not None:
             found[name] = env, re.sub(r"^        ", "", script[1], flags=re.MULTILINE)
@@ -38,7 +42,9 @@ def runner(tmp_path: Path) -> dict[str, str]:
     return {**os.environ, **paths, "PATH": f"{tool.parent}:{os.environ['PATH']}"}
 
 
-def run(name: str, inputs: dict[str, str], runner: dict[str, str], folder: Path) -> subprocess.CompletedProcess[str]:
+def run(
+    name: str, inputs: dict[str, str], runner: dict[str, str], folder: Path
+) -> subprocess.CompletedProcess[str]:
     env, script = steps()[name]
     given = {variable: inputs[key] for variable, key in env.items()}
     return subprocess.run(["bash", "--noprofile", "--norc", "-eo", "pipefail", "-c", script],

@@ -13,13 +13,19 @@ import howsure as hs
 
 def howsure(*args: object, stdin: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-m", "howsure", *map(str, args)], input=stdin, capture_output=True, text=True
+        [sys.executable, "-m", "howsure", *map(str, args)],
+        input=stdin,
+        capture_output=True,
+        text=True,
     )
 
 
 def rows(score: np.ndarray, **columns: list[object]) -> str:
     names = list(columns)
-    lines = [{"id": f"c{i}", "confidence": float(s), **{n: columns[n][i] for n in names}} for i, s in enumerate(score)]
+    lines = [
+        {"id": f"c{i}", "confidence": float(s), **{n: columns[n][i] for n in names}}
+        for i, s in enumerate(score)
+    ]
     return "".join(json.dumps(line) + "\n" for line in lines)
 
 
@@ -36,7 +42,10 @@ def made(tmp_path: Path) -> Path:
 
 
 def test_a_drift_is_an_alarm_until_it_is_reset(made):
-    alarms, call = made / "alarms.jsonl", ("decide", made / "policy.json", "-", "--watch", made / "watch.json")
+    alarms, call = (
+        made / "alarms.jsonl",
+        ("decide", made / "policy.json", "-", "--watch", made / "watch.json"),
+    )
     bad = rows(np.random.default_rng(1).random(1000) * 0.5)
     quiet = howsure(*call, "--alarms", alarms, "--quiet", stdin=bad)
     assert quiet.returncode == 3
@@ -65,9 +74,20 @@ def test_a_drift_is_an_alarm_until_it_is_reset(made):
 def test_alarms_have_a_file_of_their_own(made):
     """A line among the decisions, or in a state, would spoil them."""
     (made / "link.json").symlink_to(made / "watch.json")
-    bad, before = rows(np.random.default_rng(1).random(1000) * 0.5), (made / "watch.json").read_bytes()
+    bad, before = (
+        rows(np.random.default_rng(1).random(1000) * 0.5),
+        (made / "watch.json").read_bytes(),
+    )
     for name in ("watch.json", "link.json", "out.jsonl", "policy.json"):
-        call = ("decide", made / "policy.json", "-", "--watch", made / "watch.json", "-o", made / "out.jsonl")
+        call = (
+            "decide",
+            made / "policy.json",
+            "-",
+            "--watch",
+            made / "watch.json",
+            "-o",
+            made / "out.jsonl",
+        )
         run = howsure(*call, "--alarms", made / name, stdin=bad)
         assert (run.returncode, "give alarms a file of their own" in run.stderr) == (2, True)
     assert (made / "watch.json").read_bytes() == before
@@ -106,7 +126,15 @@ def test_stop_on_alarm_stops_within_a_file(made):
 
 
 def test_a_broken_promise_is_an_alarm(made):
-    call = ("decide", made / "policy.json", "-", "--promise", made / "promise.json", "--labels", made / "came.jsonl")
+    call = (
+        "decide",
+        made / "policy.json",
+        "-",
+        "--promise",
+        made / "promise.json",
+        "--labels",
+        made / "came.jsonl",
+    )
     first = howsure(*call, stdin=rows(np.full(300, 0.99)))
     assert first.returncode == 0, first.stderr
     wrong = [json.dumps({**json.loads(line), "correct": 0}) for line in first.stdout.splitlines()]
@@ -119,7 +147,15 @@ def test_a_broken_promise_is_an_alarm(made):
 
 
 def test_a_kept_promise_is_shown(made):
-    call = ("decide", made / "policy.json", "-", "--promise", made / "promise.json", "--labels", made / "came.jsonl")
+    call = (
+        "decide",
+        made / "policy.json",
+        "-",
+        "--promise",
+        made / "promise.json",
+        "--labels",
+        made / "came.jsonl",
+    )
     first = howsure(*call, stdin=rows(np.full(300, 0.99)))
     right = [json.dumps({**json.loads(line), "correct": 1}) for line in first.stdout.splitlines()]
     (made / "came.jsonl").write_text("\n".join(right) + "\n")
@@ -137,13 +173,26 @@ def test_a_burst_counts_once(made):
 
 
 def test_a_watch_or_a_promise_of_another_policy_is_refused(made):
-    assert howsure("threshold", made / "val.csv", "--risk", "0.15", "-o", made / "other.json").returncode == 0
-    for options in (("--watch", "watch.json"), ("--promise", "promise.json", "--labels", "came.jsonl")):
+    assert (
+        howsure(
+            "threshold", made / "val.csv", "--risk", "0.15", "-o", made / "other.json"
+        ).returncode
+        == 0
+    )
+    for options in (
+        ("--watch", "watch.json"),
+        ("--promise", "promise.json", "--labels", "came.jsonl"),
+    ):
         given = [made / o if "." in o else o for o in options]
         run = howsure("decide", made / "other.json", "-", *given, stdin=rows(np.full(3, 0.9)))
         assert (run.returncode, run.stdout) == (2, "")
         assert "was made for another policy" in run.stderr
-        assert howsure("decide", made / "policy.json", "-", *given, stdin=rows(np.full(3, 0.9))).returncode == 0
+        assert (
+            howsure(
+                "decide", made / "policy.json", "-", *given, stdin=rows(np.full(3, 0.9))
+            ).returncode
+            == 0
+        )
 
 
 BAD = {

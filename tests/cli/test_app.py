@@ -1,4 +1,6 @@
-"""`howsure app`: where the runtime comes from, and that nothing is written unless everything is there."""
+"""`howsure app`: where the runtime comes from, and that nothing is written unless everything is
+there.
+"""
 
 import functools
 import http.server
@@ -33,7 +35,9 @@ def test_the_real_release_is_taken_from_a_server(mirror: tuple[str, Path]):
         (folder / name).symlink_to(shared_or_skip(f"pyodide/{name}"))
     told: list[str] = []
     found = runtime(None, address, told.append)
-    assert {name: len(found[name]) for name in FILES} == {name: (folder / name).stat().st_size for name in FILES}
+    assert {name: len(found[name]) for name in FILES} == {
+        name: (folder / name).stat().st_size for name in FILES
+    }
     assert told == [f"downloading {name} …" for name in FILES]
 
 
@@ -47,7 +51,10 @@ def test_other_bytes_are_refused_and_nothing_is_written(mirror: tuple[str, Path]
 
 
 def test_a_missing_file_says_what_to_give_instead(mirror: tuple[str, Path]):
-    with pytest.raises(InputError, match=r"cannot be downloaded .*--pyodide FOLDER, or the variable HOWSURE_PYODIDE"):
+    with pytest.raises(
+        InputError,
+        match=r"cannot be downloaded .*--pyodide FOLDER, or the variable HOWSURE_PYODIDE",
+    ):
         runtime(None, mirror[0], tell=str)
 
 

@@ -20,8 +20,12 @@ def write(folder: Path, name: str, rows: list[tuple[str, float, int]]) -> str:
 
 
 def test_models_are_joined_by_ids(tmp_path: Path, howsure: Callable) -> None:
-    small = write(tmp_path, "small.csv", [("a", 0.9, 1), ("b", 0.8, 1), ("c", 0.4, 0), ("d", 0.3, 0)])
-    large = write(tmp_path, "large.csv", [("d", 0.2, 0), ("c", 0.9, 1), ("b", 0.9, 1), ("a", 0.9, 1)])
+    small = write(
+        tmp_path, "small.csv", [("a", 0.9, 1), ("b", 0.8, 1), ("c", 0.4, 0), ("d", 0.3, 0)]
+    )
+    large = write(
+        tmp_path, "large.csv", [("d", 0.2, 0), ("c", 0.9, 1), ("b", 0.9, 1), ("a", 0.9, 1)]
+    )
     args = ["cascade", small, large, "--costs", "1,5", "--person", "20", "--error", "100"]
     found = json.loads(howsure(*args, "--json").out)
     assert (found["thresholds"], found["expected"]["shares"], found["expected"]["cost"]) == (
@@ -57,9 +61,9 @@ def test_everything_goes_to_the_person(tmp_path: Path, howsure: Callable) -> Non
     ran = howsure("cascade", path, path, "--costs", "1,1", "--person", "2", "--error", "100")
     assert ran.code == 1
     assert "never" in ran.out
-    assert json.loads(howsure("cascade", path, "--costs", "1", "--person", "2", "--error", "100", "--json").out)[
-        "thresholds"
-    ] == [None]
+    assert json.loads(
+        howsure("cascade", path, "--costs", "1", "--person", "2", "--error", "100", "--json").out
+    )["thresholds"] == [None]
 
 
 @pytest.mark.parametrize(
@@ -85,12 +89,22 @@ def test_models_without_ids(tmp_path: Path) -> None:
 
 
 def test_two_harness_logs(howsure: Callable) -> None:
-    """The small model first on 1,267 real questions costs less than either alone, and less than a person."""
+    """The small model first on 1,267 real questions costs less than either alone, and less than a
+    person.
+    """
     paths = [
-        str(shared_or_skip(f"data2/llm_lmeval_winogrande_old/winogrande_llama2-{size}_write_out_info.json"))
+        str(
+            shared_or_skip(
+                f"data2/llm_lmeval_winogrande_old/winogrande_llama2-{size}_write_out_info.json"
+            )
+        )
         for size in ("7b", "13b")
     ]
-    found = json.loads(howsure("cascade", *paths, "--costs", "1,2", "--person", "20", "--error", "50", "--json").out)
+    found = json.loads(
+        howsure(
+            "cascade", *paths, "--costs", "1,2", "--person", "20", "--error", "50", "--json"
+        ).out
+    )
     accuracies = (0.7379636937647988, 0.7616416732438832)
     alone = [cost + 50 * (1 - accuracy) for cost, accuracy in zip((1, 2), accuracies, strict=True)]
     assert found["expected"]["cost"] < min(*alone, 20)

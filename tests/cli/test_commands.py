@@ -52,14 +52,19 @@ def test_evaluate_json_is_strict_and_complete(howsure: Callable, files: Path) ->
     assert data["provenance"]["command"] == "howsure evaluate test.npz --json"
     for name, entry in data["metrics"].items():
         assert entry["value"] is not None or entry["why"], name
-        assert entry.get("low") is not None or entry["why"], f"{name} has neither interval nor reason"
+        assert entry.get("low") is not None or entry["why"], (
+            f"{name} has neither interval nor reason"
+        )
 
 
 def test_evaluate_several_files_are_one_data_set(howsure: Callable, files: Path) -> None:
     whole = np.load("test.npz")
     for name, rows in (("a", slice(0, 150)), ("b", slice(150, None))):
         np.savez(f"{name}.npz", logits=whole["logits"][rows], labels=whole["labels"][rows])
-    one, two = (json.loads(howsure("evaluate", *args, "--json").out) for args in (["test.npz"], ["a.npz", "b.npz"]))
+    one, two = (
+        json.loads(howsure("evaluate", *args, "--json").out)
+        for args in (["test.npz"], ["a.npz", "b.npz"])
+    )
     assert one["metrics"] == two["metrics"]
 
 
@@ -98,7 +103,9 @@ def test_unknown_score(howsure: Callable, files: Path) -> None:
 
 
 def test_check_passes_and_fails(howsure: Callable, snapshot: Callable, files: Path) -> None:
-    good = howsure("check", "test.npz", "--min-accuracy", "0.5", "--min-coverage-at-risk", "0.2:0.3")
+    good = howsure(
+        "check", "test.npz", "--min-accuracy", "0.5", "--min-coverage-at-risk", "0.2:0.3"
+    )
     assert good.code == 0
     bad = howsure("check", "test.npz", "--max-ece", "0.01", "--max-aurc", "0.5")
     assert bad.code == 1
@@ -107,7 +114,9 @@ def test_check_passes_and_fails(howsure: Callable, snapshot: Callable, files: Pa
 
 def test_check_compares_the_unfavourable_end(howsure: Callable, files: Path) -> None:
     entry = json.loads(howsure("evaluate", "test.npz", "--json").out)["metrics"]["accuracy"]
-    between = (entry["low"] + entry["value"]) / 2  # the value is better than this, the lower end is not
+    between = (
+        entry["low"] + entry["value"]
+    ) / 2  # the value is better than this, the lower end is not
     assert howsure("check", "test.npz", "--min-accuracy", f"{between}").code == 1
     assert howsure("check", "test.npz", "--min-accuracy", f"{entry['low'] - 1e-9}").code == 0
 
@@ -132,7 +141,9 @@ def test_check_against_and_point(howsure: Callable, files: Path) -> None:
     assert howsure("check", "test.npz", "--max-mce", "1", "--point").code == 0
 
 
-def test_check_junit_and_github(howsure: Callable, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_check_junit_and_github(
+    howsure: Callable, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
     ran = howsure("check", "test.npz", "--max-ece", "0.001", "--junit", "out.xml", "--github")
     assert ran.code == 1
@@ -169,7 +180,9 @@ def test_completion(shell: str, howsure: Callable) -> None:
     assert "_HOWSURE_COMPLETE" in ran.out
 
 
-def test_a_bug_of_ours_is_70_and_no_traceback(howsure: Callable, files: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_of_ours_is_70_and_no_traceback(
+    howsure: Callable, files: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("howsure.report.evaluate", lambda *a, **k: 1 / 0)
     ran = howsure("evaluate", "test.npz")
     assert ran.code == 70
@@ -179,14 +192,21 @@ def test_a_bug_of_ours_is_70_and_no_traceback(howsure: Callable, files: Path, mo
 
 def test_images_become_thumbnails(howsure: Callable, files: Path) -> None:
     np.save("images.npy", np.random.default_rng(0).integers(0, 255, (400, 12, 12), dtype=np.uint8))
-    assert howsure("evaluate", "test.npz", "--images", "images.npy", "--html", "report.html", "-q").code == 0
+    assert (
+        howsure(
+            "evaluate", "test.npz", "--images", "images.npy", "--html", "report.html", "-q"
+        ).code
+        == 0
+    )
     assert "data:image/png;base64," in Path("report.html").read_text(encoding="utf-8")
 
 
 def test_a_pattern_is_streamed_and_has_a_page(howsure: Callable) -> None:
     """It ended with exit 70, KeyError: 'sha256'."""
     for name in ("a", "b"):
-        Path(f"{name}.csv").write_text("confidence,correct\n" + "0.9,1\n0.8,0\n0.7,1\n" * 5, encoding="utf-8")
+        Path(f"{name}.csv").write_text(
+            "confidence,correct\n" + "0.9,1\n0.8,0\n0.7,1\n" * 5, encoding="utf-8"
+        )
     ran = howsure("evaluate", "[ab].csv", "--html", "o.html")
     assert ran.code == 0
     page = Path("o.html").read_text(encoding="utf-8")
@@ -206,8 +226,15 @@ def test_what_is_no_picture_is_refused(content: bytes, howsure: Callable, files:
 def test_a_warning_is_one_line(howsure: Callable) -> None:
     rng = np.random.default_rng(0)
     logits = rng.normal(0, 3, (20, 200, 3))
-    np.savez("mc.npz", mc_logits=logits, logits=logits.mean(axis=0), labels=(logits.mean(axis=(0, 2)) > 0).astype(int))
-    ran = howsure("calibrate", "--mc", "--method", "temperature", "--fit", "mc.npz", "--on", "mc.npz")
+    np.savez(
+        "mc.npz",
+        mc_logits=logits,
+        logits=logits.mean(axis=0),
+        labels=(logits.mean(axis=(0, 2)) > 0).astype(int),
+    )
+    ran = howsure(
+        "calibrate", "--mc", "--method", "temperature", "--fit", "mc.npz", "--on", "mc.npz"
+    )
     told = [line for line in ran.err.splitlines() if "predictions change at temperature" in line]
     assert ran.code == 0
     assert len(told) == 1
@@ -217,10 +244,15 @@ def test_a_warning_is_one_line(howsure: Callable) -> None:
 
 def test_calibrate_names_the_split_that_is_missing(howsure: Callable) -> None:
     parts = {
-        f"{split}_{name}": a for split in ("val", "test") for name, a in (("logits", np.eye(3)), ("labels", [0, 1, 2]))
+        f"{split}_{name}": a
+        for split in ("val", "test")
+        for name, a in (("logits", np.eye(3)), ("labels", [0, 1, 2]))
     }
     np.savez("both.npz", **parts)
-    assert "choose one with split= (--split)." in howsure("calibrate", "--fit", "both.npz", "--on", "both.npz").err
+    assert (
+        "choose one with split= (--split)."
+        in howsure("calibrate", "--fit", "both.npz", "--on", "both.npz").err
+    )
     ran = howsure("calibrate", "--fit", "both.npz", "--split", "val", "--on", "both.npz")
     assert ran.code == 2
     assert "choose one with split= (--on-split)." in ran.err

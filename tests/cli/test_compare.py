@@ -27,9 +27,23 @@ def run(*args: str) -> int:
     return int(stopped.value.code or 0)
 
 
-def test_models_are_named_by_their_files_and_ranked(files: dict[str, str], capsys: Any, tmp_path: Path) -> None:
+def test_models_are_named_by_their_files_and_ranked(
+    files: dict[str, str], capsys: Any, tmp_path: Path
+) -> None:
     page = tmp_path / "page.html"
-    assert run(files["small"], files["large"], "--cost", "small=1", "--cost", "large=2", "--html", str(page)) == 0
+    assert (
+        run(
+            files["small"],
+            files["large"],
+            "--cost",
+            "small=1",
+            "--cost",
+            "large=2",
+            "--html",
+            str(page),
+        )
+        == 0
+    )
     out = capsys.readouterr().out
     assert "large ranks best by AURC" in out
     assert "withheld" in out
@@ -37,7 +51,18 @@ def test_models_are_named_by_their_files_and_ranked(files: dict[str, str], capsy
 
 
 def test_json_slices_and_outside(files: dict[str, str], capsys: Any) -> None:
-    assert run(files["small"], files["large"], "--json", "--by", "site", "--outside", f"large={files['noise']}") == 0
+    assert (
+        run(
+            files["small"],
+            files["large"],
+            "--json",
+            "--by",
+            "site",
+            "--outside",
+            f"large={files['noise']}",
+        )
+        == 0
+    )
     found = json.loads(capsys.readouterr().out)
     assert {s["group"] for s in found["slices"]} == {"0", "1"}
     assert found["outside"][0]["set"] == "noise"
@@ -52,7 +77,9 @@ def test_slicing_changes_no_interval(files: dict[str, str], capsys: Any) -> None
     assert intervals[0] == intervals[1]
 
 
-def test_a_long_name_stands_whole_beside_its_numbers(files: dict[str, str], capsys: Any, tmp_path: Path) -> None:
+def test_a_long_name_stands_whole_beside_its_numbers(
+    files: dict[str, str], capsys: Any, tmp_path: Path
+) -> None:
     name = "resnet_with_a_long_name_32"
     Path(files["small"]).rename(tmp_path / f"{name}.npz")
     assert run(str(tmp_path / f"{name}.npz"), files["large"]) == 0
@@ -77,7 +104,9 @@ def test_scores_of_one_file(files: dict[str, str], capsys: Any) -> None:
         (["small", "large", "--by", "sight"], "sight"),
     ],
 )
-def test_mistakes_are_told_in_one_line(files: dict[str, str], capsys: Any, arguments: list[str], message: str) -> None:
+def test_mistakes_are_told_in_one_line(
+    files: dict[str, str], capsys: Any, arguments: list[str], message: str
+) -> None:
     assert run(*(files.get(a, a) for a in arguments)) == 2
     said = capsys.readouterr().err
     assert message in said

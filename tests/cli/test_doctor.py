@@ -25,7 +25,10 @@ def test_every_problem_of_a_bad_file(howsure: Callable, snapshot: Callable) -> N
 def test_json(howsure: Callable, files: Path) -> None:
     (found,) = json.loads(howsure("doctor", "test.npz", "--json").out)
     assert found["problems"] == []
-    assert {item["name"]: item["part"] for item in found["holds"]["items"]} == {"logits": "logits", "labels": "labels"}
+    assert {item["name"]: item["part"] for item in found["holds"]["items"]} == {
+        "logits": "logits",
+        "labels": "labels",
+    }
 
 
 def test_a_file_that_does_not_exist(howsure: Callable) -> None:

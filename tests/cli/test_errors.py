@@ -1,4 +1,6 @@
-"""A user's mistake is one line on standard error, exit code 2, and nothing on standard output or disk."""
+"""A user's mistake is one line on standard error, exit code 2, and nothing on standard output or
+disk.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,15 @@ MISTAKES = {
     "check_baseline": ["check", "test.npz", "--baseline", "test.npz"],
     "check_top_label": ["check", "top.npz", "--max-nll", "1"],
     "calibrate_no_test": ["calibrate", "--fit", "test.npz"],
-    "calibrate_top_label": ["calibrate", "--fit", "top.npz", "--on", "top.npz", "--method", "temperature"],
+    "calibrate_top_label": [
+        "calibrate",
+        "--fit",
+        "top.npz",
+        "--on",
+        "top.npz",
+        "--method",
+        "temperature",
+    ],
     "threshold_nothing": ["threshold", "test.npz"],
     "threshold_risk": ["threshold", "test.npz", "--risk", "1.5"],
     "threshold_delta": ["threshold", "test.npz", "--risk", "0.1", "--delta", "0"],
@@ -54,7 +64,9 @@ def bad_files(files: Path) -> Path:
     logits[17, 2] = np.nan
     np.savez(files / "nan.npz", logits=logits, labels=good["labels"])
     np.savez(files / "new.npz", logits=good["logits"])
-    (files / "month.csv").write_text("patient,age,risk,sick,male\na,41,0.25,0,1\nb,57,0.5,1,0\nc,63,0.75,1,1\n")
+    (files / "month.csv").write_text(
+        "patient,age,risk,sick,male\na,41,0.25,0,1\nb,57,0.5,1,0\nc,63,0.75,1,1\n"
+    )
     (files / "notes.docx").write_bytes(b"not predictions")
     return files
 
@@ -72,4 +84,8 @@ def test_mistake(mistake: str, howsure: Callable, snapshot: Callable, bad_files:
 def _words(text: str) -> str:
     """The text in the words of the newest click; older ones say the same a little differently."""
     text = text.replace(" -h' for help.", " --help' for help.")
-    return re.sub(r"No such option: (\S+) Did you mean (\S+)\?", r"No such option '\1'. Did you mean '\2'?", text)
+    return re.sub(
+        r"No such option: (\S+) Did you mean (\S+)\?",
+        r"No such option '\1'. Did you mean '\2'?",
+        text,
+    )

@@ -11,13 +11,32 @@ import pytest
 import howsure as hs
 from howsure.cli.special import FUNCTIONS
 
-HEAVY = {"pyarrow", "pandas", "polars", "torch", "sklearn", "matplotlib", "dask", "fsspec", "jinja2", "onnx"}
-# Some releases of SciPy bring linalg along with the compiled special functions; that is theirs to mend.
+HEAVY = {
+    "pyarrow",
+    "pandas",
+    "polars",
+    "torch",
+    "sklearn",
+    "matplotlib",
+    "dask",
+    "fsspec",
+    "jinja2",
+    "onnx",
+}
+# Some releases of SciPy bring linalg along with the compiled special functions; that is theirs to
+# mend.
 LEAN = "import sys; from howsure.cli.special import functions_alone; functions_alone(); import scipy.special"
 SPECIAL = subprocess.run(
-    [sys.executable, "-c", f"{LEAN}; print(*sys.modules)"], capture_output=True, text=True, check=True
+    [sys.executable, "-c", f"{LEAN}; print(*sys.modules)"],
+    capture_output=True,
+    text=True,
+    check=True,
 )
-DRESS = {"numpy.f2py", "numpy.testing", "scipy._lib._array_api"}  # what scipy.special imports for others
+DRESS = {
+    "numpy.f2py",
+    "numpy.testing",
+    "scipy._lib._array_api",
+}  # what scipy.special imports for others
 UNUSED = {"scipy.optimize", "scipy.stats", "scipy.sparse", "scipy.linalg", *DRESS, *HEAVY}
 NEVER = UNUSED - set(SPECIAL.stdout.split())
 SCIPY = {"scipy"}
@@ -51,7 +70,10 @@ COMMANDS = {
     "--help": (["--help"], {*NEVER, *SCIPY, *MODELS, *STREAMS, "rich"}),
     "evaluate --help": (["evaluate", "--help"], {*NEVER, *SCIPY, *MODELS, *STREAMS, "rich"}),
     "doctor": (["doctor", "a.npz"], {*NEVER, *SCIPY, *MODELS, *STREAMS}),
-    "decide": (["decide", "p.json", "a.csv"], {*NEVER, *SCIPY, "howsure.scale", "howsure.report.comparison"}),
+    "decide": (
+        ["decide", "p.json", "a.csv"],
+        {*NEVER, *SCIPY, "howsure.scale", "howsure.report.comparison"},
+    ),
     "threshold": (["threshold", "a.npz", "--risk", "0.3"], {*NEVER, "howsure.scale"}),
     "check": (["check", "a.npz", "--max-ece", "0.9"], {*NEVER, *STREAMS}),
     "evaluate": (["evaluate", "a.npz"], {*NEVER, *MODELS, *STREAMS}),
@@ -62,7 +84,12 @@ COMMANDS = {
 
 def imported(arguments: list[str], folder: Path) -> set[str]:
     done = subprocess.run(
-        [sys.executable, "-c", RUN, *arguments], cwd=folder, capture_output=True, text=True, check=True, timeout=120
+        [sys.executable, "-c", RUN, *arguments],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=120,
     )
     code, *modules = done.stderr.strip().splitlines()[-1].split()
     assert code in ("0", "1"), done.stderr
@@ -78,17 +105,34 @@ def test_a_command_imports_only_what_it_uses(name: str, folder: Path) -> None:
 def test_the_first_metric_needs_numpy_alone() -> None:
     used = "import howsure; howsure.tally; howsure.aurc"
     code = f"import sys, dataclasses, numpy; before = set(sys.modules); {used}; print(*set(sys.modules) - before)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
     tops = {name.partition(".")[0] for name in done.stdout.split()}
     assert (
-        tops & {"scipy", "statistics", "decimal", "inspect", "json", "pathlib", "urllib", "click", "rich", *HEAVY}
+        tops
+        & {
+            "scipy",
+            "statistics",
+            "decimal",
+            "inspect",
+            "json",
+            "pathlib",
+            "urllib",
+            "click",
+            "rich",
+            *HEAVY,
+        }
         == set()
     )
 
 
 def test_a_stream_of_parquet_does_without_pandas(folder: Path) -> None:
     pytest.importorskip("pyarrow")
-    hs.write(hs.Predictions.from_confidence([0.9, 0.8, 0.7] * 20, [1, 1, 0] * 20), folder / "rows.parquet")
+    hs.write(
+        hs.Predictions.from_confidence([0.9, 0.8, 0.7] * 20, [1, 1, 0] * 20),
+        folder / "rows.parquet",
+    )
     found = imported(["evaluate", "rows.parquet", "--stream"], folder)
     assert sorted(found & {"pandas", "scipy.optimize", "torch"}) == []
 
@@ -98,14 +142,28 @@ def test_a_command_takes_one_thread_unless_told_otherwise() -> None:
     told = {**os.environ, "OPENBLAS_NUM_THREADS": "3"}
     quiet = {name: value for name, value in told.items() if not name.endswith("_NUM_THREADS")}
     for environment, threads in ((quiet, "1"), (told, "3")):
-        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, check=True)
+        done = subprocess.run(
+            [sys.executable, "-c", code],
+            capture_output=True,
+            text=True,
+            env=environment,
+            check=True,
+        )
         assert done.stdout.strip() == threads
 
 
 def test_every_function_of_scipy_that_is_used_is_listed() -> None:
     """One that is not would bring the whole package along, and nobody would notice but by waiting."""
-    lines = [line for path in Path(hs.__file__).parent.rglob("*.py") for line in path.read_text("utf-8").splitlines()]
-    used = [line.split("from scipy.special import ")[1] for line in lines if "from scipy.special import " in line]
+    lines = [
+        line
+        for path in Path(hs.__file__).parent.rglob("*.py")
+        for line in path.read_text("utf-8").splitlines()
+    ]
+    used = [
+        line.split("from scipy.special import ")[1]
+        for line in lines
+        if "from scipy.special import " in line
+    ]
     assert sorted({name.strip() for names in used for name in names.split(",")}) == list(FUNCTIONS)
 
 

@@ -12,11 +12,15 @@ import pytest
 import howsure as hs
 
 MONTHS = Path(os.environ.get("HOWSURE_SHARED", "../shared")) / "data2" / "drift_nannyml"
-real = pytest.mark.skipif(not MONTHS.exists(), reason="left out: the real months of NannyML are not here")
+real = pytest.mark.skipif(
+    not MONTHS.exists(), reason="left out: the real months of NannyML are not here"
+)
 
 
 def howsure(*args: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "howsure", *map(str, args)], capture_output=True, text=True)
+    return subprocess.run(
+        [sys.executable, "-m", "howsure", *map(str, args)], capture_output=True, text=True
+    )
 
 
 def csv(path: Path, seed: int, *, labelled: bool, hard: bool = False) -> Path:
@@ -57,7 +61,9 @@ def test_a_good_month_passes_and_a_hard_one_fails(files, tmp_path):
 
 def test_labels_are_joined_by_id(files):
     come = files["may"].with_suffix(".labels.csv")
-    found = json.loads(howsure("monitor", files["past"], files["may"], "--labels", come, "--json").stdout)
+    found = json.loads(
+        howsure("monitor", files["past"], files["may"], "--labels", come, "--json").stdout
+    )
     assert found["months"][0]["labelled"]["n"] == 1500
     assert found["months"][0]["labelled"]["held"]
 
@@ -69,8 +75,17 @@ def answers(path: Path, seed: int, missing: float, *, labelled: bool) -> Path:
     for i in range(1200):
         s, month = rng.beta(8, 2), ("May", "June", "July")[i // 400]
         gone = rng.random() < (missing if month == "July" else 0.01)
-        cells = [str(i), "" if gone else f"{s:.4f}", "" if gone else "cat", month, "ab"[i % 2], "refused" * gone]
-        rows.append(",".join(cells) + (("," if gone else f",{int(rng.random() < s)}") if labelled else ""))
+        cells = [
+            str(i),
+            "" if gone else f"{s:.4f}",
+            "" if gone else "cat",
+            month,
+            "ab"[i % 2],
+            "refused" * gone,
+        ]
+        rows.append(
+            ",".join(cells) + (("," if gone else f",{int(rng.random() < s)}") if labelled else "")
+        )
     path.write_text("\n".join(rows) + "\n")
     return path
 
@@ -99,12 +114,18 @@ def test_months_stand_in_order(files, tmp_path):
         rows = [f"{line},{cells[i % 3]}" for i, line in enumerate(lines[1:])]
         (tmp_path / f"{name}.csv").write_text("\n".join([lines[0] + ",when", *rows]) + "\n")
         found = json.loads(
-            howsure("monitor", files["past"], tmp_path / f"{name}.csv", "--month", "when", "--json").stdout
+            howsure(
+                "monitor", files["past"], tmp_path / f"{name}.csv", "--month", "when", "--json"
+            ).stdout
         )
         assert [m["name"] for m in found["months"]] == list(cells[::-1])
-    (tmp_path / "none.csv").write_text("\n".join([lines[0] + ",when", *(f"{line}," for line in lines[1:])]) + "\n")
+    (tmp_path / "none.csv").write_text(
+        "\n".join([lines[0] + ",when", *(f"{line}," for line in lines[1:])]) + "\n"
+    )
     run = howsure("monitor", files["past"], tmp_path / "none.csv", "--month", "when")
-    assert (run.returncode, "none.csv has 1,500 rows without a when" in run.stderr) == (2, True), run.stderr
+    assert (run.returncode, "none.csv has 1,500 rows without a when" in run.stderr) == (2, True), (
+        run.stderr
+    )
 
 
 BAD = {
@@ -135,7 +156,9 @@ def test_labels_without_a_column_of_labels_are_refused(files, tmp_path):
     (tmp_path / "came.csv").write_text("id,truth,when\n1-0,1,2\n")
     run = howsure("monitor", files["past"], files["may"], "--labels", tmp_path / "came.csv")
     assert run.returncode == 2
-    assert "has the columns id, truth, when; a column of labels is needed" in " ".join(run.stderr.split())
+    assert "has the columns id, truth, when; a column of labels is needed" in " ".join(
+        run.stderr.split()
+    )
 
 
 def test_a_reference_without_labels_is_refused(files):
@@ -149,8 +172,13 @@ def test_a_policy_for_other_data_is_refused(files, tmp_path):
     other = howsure("monitor", files["past"], files["may"], "--policy", tmp_path / "three.json")
     assert (other.returncode, "made for 3 classes" in other.stderr) == (2, True)
     three = hs.Predictions.from_probs(np.tile([0.2, 0.3, 0.5], (50, 1)), np.arange(50) % 3)
-    hs.save(hs.policies.Policy("max_prob", 0.9, hs.calibrators.Platt.fit(three)), tmp_path / "platt.json")
-    calibrated = howsure("monitor", files["past"], files["may"], "--policy", tmp_path / "platt.json")
+    hs.save(
+        hs.policies.Policy("max_prob", 0.9, hs.calibrators.Platt.fit(three)),
+        tmp_path / "platt.json",
+    )
+    calibrated = howsure(
+        "monitor", files["past"], files["may"], "--policy", tmp_path / "platt.json"
+    )
     assert (calibrated.returncode, len(calibrated.stderr.splitlines())) == (2, 1), calibrated.stdout
     hs.save(hs.policies.Policy("energy", 0.9), tmp_path / "energy.json")
     score = howsure("monitor", files["past"], files["may"], "--policy", tmp_path / "energy.json")
@@ -176,4 +204,6 @@ def test_car_loans_alarm_from_the_fifth_chunk_on():
                   "--name", "probs=y_pred_proba", "--name", "labels=repaid", "--name", "prediction=y_pred",
                   "--chunk", "5000", "--max-drop", "0.015", "--json")  # fmt: skip
     assert run.returncode == 1, run.stderr
-    assert [limit["passed"] for limit in json.loads(run.stdout)["limits"]] == [True] * 5 + [False] * 5
+    assert [limit["passed"] for limit in json.loads(run.stdout)["limits"]] == [True] * 5 + [
+        False
+    ] * 5

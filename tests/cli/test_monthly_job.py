@@ -24,7 +24,11 @@ def csv(path: Path, seed: int, *, labelled: bool, hard: bool = False) -> None:
 
 @pytest.fixture
 def job(tmp_path: Path) -> Path:
-    script = next(s for s in re.findall(r"```sh\n(.*?)```", PAGE, flags=re.DOTALL) if s.startswith("#!/bin/sh"))
+    script = next(
+        s
+        for s in re.findall(r"```sh\n(.*?)```", PAGE, flags=re.DOTALL)
+        if s.startswith("#!/bin/sh")
+    )
     (tmp_path / "monthly.sh").write_text(script)
     tool = tmp_path / "bin" / "howsure"
     tool.parent.mkdir()
@@ -42,13 +46,18 @@ def run(job: Path, *command: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_three_months(job: Path):
-    codes = [run(job, "sh", "monthly.sh", f"{month}.csv").returncode for month in ("april", "may", "june")]
+    codes = [
+        run(job, "sh", "monthly.sh", f"{month}.csv").returncode
+        for month in ("april", "may", "june")
+    ]
     assert codes == [0, 0, 3]
     assert '"alarm": "score"' in (job / "alarms.jsonl").read_text()
     assert all((job / f"{month}.html").exists() for month in ("april", "may", "june"))
     assert len((job / "june.decisions.jsonl").read_text().splitlines()) == 2000
     assert run(job, "howsure", "watch", "status", "watch.json").returncode == 3
-    assert run(job, "howsure", "watch", "reset", "watch.json", "--reason", "retrained").returncode == 0
+    assert (
+        run(job, "howsure", "watch", "reset", "watch.json", "--reason", "retrained").returncode == 0
+    )
     assert run(job, "howsure", "watch", "status", "watch.json").returncode == 0
 
 
@@ -58,7 +67,9 @@ def test_a_month_that_is_run_again_or_was_cut_off(job: Path):
     decided, state = out.read_bytes(), watch.read_bytes()
     assert run(job, "sh", "monthly.sh", "april.csv").returncode == 0
     assert (out.read_bytes(), watch.read_bytes()) == (decided, state)
-    out.write_bytes(b"".join(decided.splitlines(keepends=True)[:700]) + b'{"line":701')  # all but the watch was lost
+    out.write_bytes(
+        b"".join(decided.splitlines(keepends=True)[:700]) + b'{"line":701'
+    )  # all but the watch was lost
     assert run(job, "sh", "monthly.sh", "april.csv").returncode == 0
     assert out.read_bytes() == decided
 

@@ -23,19 +23,33 @@ from howsure.calibrators import (
     VectorScaling,
 )
 
-ALL = [Beta, Dirichlet, HistogramBinning, Identity, Isotonic, MatrixScaling, Platt, Temperature, VectorScaling]
+ALL = [
+    Beta,
+    Dirichlet,
+    HistogramBinning,
+    Identity,
+    Isotonic,
+    MatrixScaling,
+    Platt,
+    Temperature,
+    VectorScaling,
+]
 
 
 def preds(n=90, k=3):
     rng = np.random.default_rng(0)
     y = np.arange(n) % k
-    return Predictions.from_logits(rng.normal(size=(n, k)) + np.eye(k)[y], y, class_names=["a", "é", "c"][:k])
+    return Predictions.from_logits(
+        rng.normal(size=(n, k)) + np.eye(k)[y], y, class_names=["a", "é", "c"][:k]
+    )
 
 
 def same(a, b):
     """Equal in every field and bit."""
     if is_dataclass(a):
-        return type(a) is type(b) and all(same(getattr(a, f.name), getattr(b, f.name)) for f in fields(a))
+        return type(a) is type(b) and all(
+            same(getattr(a, f.name), getattr(b, f.name)) for f in fields(a)
+        )
     if isinstance(a, np.ndarray):
         return a.dtype == b.dtype and a.shape == b.shape and a.tobytes() == b.tobytes()
     if isinstance(a, float):
@@ -59,12 +73,19 @@ def test_round_trip_of_odd_numbers(tmp_path):
 
 
 def test_reports_and_comparisons_are_saved_as_their_own_json(tmp_path):
-    made = {"report": hs.evaluate(preds()), "comparison": hs.compare({"a": preds(), "b": (preds(), "margin")})}
+    made = {
+        "report": hs.evaluate(preds()),
+        "comparison": hs.compare({"a": preds(), "b": (preds(), "margin")}),
+    }
     for name, value in made.items():
         hs.save(value, tmp_path / f"{name}.json")
         again = hs.load(tmp_path / f"{name}.json")
         assert type(again) is type(value)
-        assert (tmp_path / f"{name}.json").read_text(encoding="utf-8") == value.to_json() == again.to_json()
+        assert (
+            (tmp_path / f"{name}.json").read_text(encoding="utf-8")
+            == value.to_json()
+            == again.to_json()
+        )
 
 
 def test_an_infinite_loss_survives(tmp_path):
@@ -150,7 +171,9 @@ def test_a_missing_file(tmp_path):
 
 
 def test_what_cannot_be_saved(tmp_path):
-    with pytest.raises(InputError, match=r"type object cannot be stored|not a class that can be saved"):
+    with pytest.raises(
+        InputError, match=r"type object cannot be stored|not a class that can be saved"
+    ):
         hs.save(object(), tmp_path / "c.json")
     assert list(tmp_path.iterdir()) == []
 

@@ -44,7 +44,9 @@ def test_the_parts_add_up_and_are_not_negative() -> None:
         claim, right = drawn(50, seed)
         t = tally(claim.round(1), correct=right)
         found = corp(t, band=False)
-        assert found.miscalibration - found.discrimination + found.uncertainty == pytest.approx(correctness_brier(t))
+        assert found.miscalibration - found.discrimination + found.uncertainty == pytest.approx(
+            correctness_brier(t)
+        )
         assert found.miscalibration >= -1e-12
         assert found.discrimination >= -1e-12
 

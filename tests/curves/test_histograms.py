@@ -32,11 +32,15 @@ def test_most_trusted_bin_comes_first() -> None:
 def test_relative_variance() -> None:
     """sqrt(p (1 − p) / n) / min(p, 1 − p); infinite where certain."""
     h = hs.Histogram.from_counts([100, 100, 4], [90, 100, 2])
-    np.testing.assert_allclose(h.relative_variance, [np.sqrt(0.09 / 100) / 0.1, np.inf, np.sqrt(0.25 / 4) / 0.5])
+    np.testing.assert_allclose(
+        h.relative_variance, [np.sqrt(0.09 / 100) / 0.1, np.inf, np.sqrt(0.25 / 4) / 0.5]
+    )
 
 
 def test_base_is_decided_in_counts() -> None:
-    """Three bins that are exactly 1/3 right: p = 1/3 and the base agree although 0.1 + 0.2 does not."""
+    """Three bins that are exactly 1/3 right: p = 1/3 and the base agree although 0.1 + 0.2 does
+    not.
+    """
     h = hs.Histogram.from_counts([3, 30, 300], [1, 10, 100])
     assert h.at_base.all()
     assert hs.eor(h) == pytest.approx(1.0)
@@ -55,7 +59,9 @@ def test_refine_any_bin_counting_from_either_end() -> None:
 
 def test_expected_score_passes_base_rate() -> None:
     h = hs.Histogram([1, 3], [0.2, 0.6])
-    assert hs.expected_score(h, lambda p, a: (p - a) ** 2) == pytest.approx(0.25 * 0.09 + 0.75 * 0.01)
+    assert hs.expected_score(h, lambda p, a: (p - a) ** 2) == pytest.approx(
+        0.25 * 0.09 + 0.75 * 0.01
+    )
     assert hs.expected_score(h, hs.odds_ratio) == pytest.approx(hs.eor(h))
 
 

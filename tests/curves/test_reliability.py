@@ -19,7 +19,9 @@ def test_reliability_shows_the_ece(r: Rows) -> None:
 
 
 def test_bin_table_by_hand() -> None:
-    table = hs.bin_table(hs.tally([0.05, 0.95, 0.97, 0.95], correct=[0, 1, 1, 0]), hs.equal_range(10))
+    table = hs.bin_table(
+        hs.tally([0.05, 0.95, 0.97, 0.95], correct=[0, 1, 1, 0]), hs.equal_range(10)
+    )
     assert table.count.tolist() == [1, 3]
     np.testing.assert_allclose(table.confidence, [0.05, 2.87 / 3])
     np.testing.assert_allclose(table.accuracy, [0, 2 / 3])
@@ -43,7 +45,9 @@ class TestConsistencyBars:
         inside = []
         for seed in range(30):
             score = rng.random(600)
-            c = hs.reliability(hs.tally(score, correct=rng.random(600) < score), consistency=True, seed=seed)
+            c = hs.reliability(
+                hs.tally(score, correct=rng.random(600) < score), consistency=True, seed=seed
+            )
             inside += ((c.low <= c.y) & (c.y <= c.high)).tolist()
         assert 0.86 < np.mean(inside) < 0.96
 

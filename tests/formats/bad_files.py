@@ -25,7 +25,9 @@ NEEDS = {".parquet": "pyarrow", ".arrow": "pyarrow", ".pt": "torch"}
 
 @dataclass(frozen=True)
 class Bad:
-    """A file that must be refused, the options to read it with, and a word that the message must hold."""
+    """A file that must be refused, the options to read it with, and a word that the message must
+    hold.
+    """
 
     name: str
     make: Callable[[Path], Path]
@@ -41,7 +43,8 @@ def changed(array: np.ndarray, where: Any, value: Any) -> np.ndarray:
     return out
 
 
-# ---- the same mistakes in every format -------------------------------------------------------------------------------
+# ---- the same mistakes in every format
+# -------------------------------------------------------------------------------
 
 MISTAKES: dict[str, tuple[dict[str, np.ndarray], str]] = {
     "nan_logits": ({"logits": changed(LOGITS, (2, 1), float("nan")), "labels": LABELS}, ""),
@@ -53,12 +56,24 @@ MISTAKES: dict[str, tuple[dict[str, np.ndarray], str]] = {
     "rows_not_one": ({"probs": changed(PROBS, (3, 0), 0.9999), "labels": LABELS}, "probs[3]"),
     "logits_as_probs": ({"probs": LOGITS * 5, "labels": LABELS}, "logits"),
     "negative_prob": ({"probs": PROBS + np.array([0.9, -0.9, 0.0]), "labels": LABELS}, "outside"),
-    "confidence_above_one": ({"confidence": changed(CONFIDENCE, 5, 1.2), "correct": CORRECT}, "confidence[5]"),
-    "confidence_below_zero": ({"confidence": changed(CONFIDENCE, 5, -0.2), "correct": CORRECT}, "confidence[5]"),
+    "confidence_above_one": (
+        {"confidence": changed(CONFIDENCE, 5, 1.2), "correct": CORRECT},
+        "confidence[5]",
+    ),
+    "confidence_below_zero": (
+        {"confidence": changed(CONFIDENCE, 5, -0.2), "correct": CORRECT},
+        "confidence[5]",
+    ),
     "correct_two": ({"confidence": CONFIDENCE, "correct": changed(CORRECT, 1, 2)}, ""),
-    "weight_negative": ({"probs": PROBS, "labels": LABELS, "weight": changed(CONFIDENCE, 0, -1.0)}, "weight[0]"),
+    "weight_negative": (
+        {"probs": PROBS, "labels": LABELS, "weight": changed(CONFIDENCE, 0, -1.0)},
+        "weight[0]",
+    ),
     "weight_zero": ({"probs": PROBS, "labels": LABELS, "weight": CONFIDENCE * 0}, "weight"),
-    "weight_infinite": ({"probs": PROBS, "labels": LABELS, "weight": changed(CONFIDENCE, 3, float("inf"))}, "weight"),
+    "weight_infinite": (
+        {"probs": PROBS, "labels": LABELS, "weight": changed(CONFIDENCE, 3, float("inf"))},
+        "weight",
+    ),
     "ids_repeat": ({"probs": PROBS, "labels": LABELS, "ids": changed(LABELS + 10, 5, 10)}, "ids"),
     "no_values": ({"labels": LABELS, "logit": LOGITS[:, 0]}, "no log"),
 }
@@ -68,7 +83,10 @@ ARRAY_MISTAKES: dict[str, tuple[dict[str, np.ndarray], str]] = {
     "labels_matrix": ({"logits": LOGITS, "labels": LOGITS.astype(int)}, "labels"),
     "samples_not_named": ({"logits": np.stack([LOGITS, LOGITS]), "labels": LABELS}, "mc_logits"),
     "samples_flat": ({"mc_logits": LOGITS, "labels": LABELS}, "samples"),
-    "pixels_differ": ({"logits": np.zeros((2, 3, 4, 4)), "labels": np.zeros((2, 4, 5), dtype=int)}, "labels"),
+    "pixels_differ": (
+        {"logits": np.zeros((2, 3, 4, 4)), "labels": np.zeros((2, 4, 5), dtype=int)},
+        "labels",
+    ),
     "scalar": ({"logits": np.array(1.5), "labels": LABELS}, "logits"),
     "confidence_matrix_scalar_truth": ({"confidence": PROBS, "correct": CORRECT}, "correct"),
 }
@@ -87,10 +105,16 @@ def as_safetensors(arrays: dict[str, np.ndarray], path: Path) -> None:
     header, end = {}, 0
     for name, a in arrays.items():
         kind = {"f": "F64", "i": "I64"}[a.dtype.kind]
-        header[name] = {"dtype": kind, "shape": list(a.shape), "data_offsets": [end, end + a.nbytes]}
+        header[name] = {
+            "dtype": kind,
+            "shape": list(a.shape),
+            "data_offsets": [end, end + a.nbytes],
+        }
         end += a.nbytes
     text = json.dumps(header).encode()
-    path.write_bytes(len(text).to_bytes(8, "little") + text + b"".join(a.tobytes() for a in arrays.values()))
+    path.write_bytes(
+        len(text).to_bytes(8, "little") + text + b"".join(a.tobytes() for a in arrays.values())
+    )
 
 
 def as_torch(arrays: dict[str, np.ndarray], path: Path) -> None:
@@ -104,7 +128,9 @@ def table(arrays: dict[str, np.ndarray]) -> dict[str, list[Any]]:
     for name, a in arrays.items():
         one = {"labels": "label", "ids": "id"}.get(name, name)
         columns |= (
-            {one: a.tolist()} if a.ndim == 1 else {f"{name[:-1]}_{j}": a[:, j].tolist() for j in range(a.shape[1])}
+            {one: a.tolist()}
+            if a.ndim == 1
+            else {f"{name[:-1]}_{j}": a[:, j].tolist() for j in range(a.shape[1])}
         )
     return columns
 
@@ -137,7 +163,13 @@ def as_arrow(arrays: dict[str, np.ndarray], path: Path) -> None:
     feather.write_feather(pa.table(table(arrays)), str(path))
 
 
-TABLES = {".csv": as_delimited, ".tsv": as_delimited, ".jsonl": as_jsonl, ".parquet": as_parquet, ".arrow": as_arrow}
+TABLES = {
+    ".csv": as_delimited,
+    ".tsv": as_delimited,
+    ".jsonl": as_jsonl,
+    ".parquet": as_parquet,
+    ".arrow": as_arrow,
+}
 ARRAYS = {".npz": as_npz, ".npy": as_pair, ".safetensors": as_safetensors, ".pt": as_torch}
 
 
@@ -152,10 +184,13 @@ def mistaken(name: str, arrays: dict[str, np.ndarray], suffix: str, says: str) -
 
 def in_every_format() -> list[Bad]:
     out = [mistaken(n, a, s, says) for n, (a, says) in MISTAKES.items() for s in (*TABLES, *ARRAYS)]
-    return out + [mistaken(n, a, s, says) for n, (a, says) in ARRAY_MISTAKES.items() for s in ARRAYS]
+    return out + [
+        mistaken(n, a, s, says) for n, (a, says) in ARRAY_MISTAKES.items() for s in ARRAYS
+    ]
 
 
-# ---- text ------------------------------------------------------------------------------------------------------------
+# ---- text
+# ------------------------------------------------------------------------------------------------------------
 
 DELIMITED = {
     "empty": ("", "empty"),
@@ -204,24 +239,42 @@ LINES = {
     "nan": ('{"confidence": NaN, "correct": 1}\n', "NaN"),
     "infinity": ('{"logits": [1.0, -Infinity], "label": 1}\n', "Infinity"),
     "missing_key": ('{"confidence": 0.9, "correct": 1}\n{"confidence": 0.8}\n', "line 2"),
-    "null_value": ('{"confidence": 0.9, "correct": 1}\n{"confidence": null, "correct": 1}\n', "line 2"),
+    "null_value": (
+        '{"confidence": 0.9, "correct": 1}\n{"confidence": null, "correct": 1}\n',
+        "line 2",
+    ),
     "list_confidence": ('{"confidence": [0.9], "correct": 1}\n', "line 1"),
     "word_confidence": ('{"confidence": "very high", "correct": 1}\n', "line 1"),
     "percent_word": ('{"confidence": "about 90%", "correct": 1}\n', "line 1"),
     "ragged": ('{"probs": [0.5, 0.5], "label": 0}\n{"probs": [1.0], "label": 0}\n', "line 2"),
-    "text_in_list": ('{"probs": [0.5, 0.5], "label": 0}\n{"probs": [0.5, "x"], "label": 0}\n', "line 2"),
-    "null_in_list": ('{"probs": [0.5, 0.5], "label": 0}\n{"probs": [0.5, null], "label": 0}\n', "line 2"),
+    "text_in_list": (
+        '{"probs": [0.5, 0.5], "label": 0}\n{"probs": [0.5, "x"], "label": 0}\n',
+        "line 2",
+    ),
+    "null_in_list": (
+        '{"probs": [0.5, 0.5], "label": 0}\n{"probs": [0.5, null], "label": 0}\n',
+        "line 2",
+    ),
     "empty_list": ('{"probs": [], "label": 0}\n', "line 1"),
-    "other_classes": ('{"probs": {"a": 0.5, "b": 0.5}, "label": "a"}\n{"probs": {"a": 1}, "label": "a"}\n', "line 2"),
+    "other_classes": (
+        '{"probs": {"a": 0.5, "b": 0.5}, "label": "a"}\n{"probs": {"a": 1}, "label": "a"}\n',
+        "line 2",
+    ),
     "label_not_a_class": ('{"probs": {"a": 0.5, "b": 0.5}, "label": "c"}\n', "line 1"),
-    "float_label": ('{"probs": [0.5, 0.5], "label": 0}\n{"probs": [0.5, 0.5], "label": 1.0}\n', "line 2"),
+    "float_label": (
+        '{"probs": [0.5, 0.5], "label": 0}\n{"probs": [0.5, 0.5], "label": 1.0}\n',
+        "line 2",
+    ),
     "object_label": ('{"probs": [0.5, 0.5], "label": {}}\n', "line 1"),
     "deep": ('{"confidence": ' + "[" * 200_000 + "}\n", "line 1"),
     "huge_integer": ('{"confidence": ' + "9" * 6000 + "}\n", "line 1"),
     "samples_text": ('{"samples": "yes", "label": "yes"}\n', "line 1"),
     "samples_none": ('{"samples": [], "label": "yes"}\n', "line 1"),
     "samples_objects": ('{"samples": [{}], "label": "yes"}\n', "line 1"),
-    "logprobs_ragged": ('{"logprobs": [-1, -2], "label": 0}\n{"logprobs": [-1], "label": 0}\n', "line 2"),
+    "logprobs_ragged": (
+        '{"logprobs": [-1, -2], "label": 0}\n{"logprobs": [-1], "label": 0}\n',
+        "line 2",
+    ),
     "split_list": ('{"confidence": 0.5, "correct": 1, "split": [1, [2]]}\n', "line 1"),
     "mc_ragged": ('{"mc_logits": [[1, 2], [1]], "label": 0}\n', "line 1"),
 }
@@ -244,23 +297,37 @@ def in_text() -> list[Bad]:
     latin = "confidence,correct,note\n0.9,1,caf\xe9\n".encode("latin-1")
     out.append(text_file("latin1", ".csv", latin, "UTF-8"))
     out.append(text_file("latin1", ".jsonl", b'{"confidence": 0.9, "note": "caf\xe9"}\n', "UTF-8"))
-    out.append(text_file("bars", ".csv", "confidence|correct\n0.9|1\n", "commas, semicolons or tabs"))
-    out.append(text_file("decimals", ".csv", "confidence;correct\n0,9;1\n0.8;1\n", "line 3, column 'confidence'"))
+    out.append(
+        text_file("bars", ".csv", "confidence|correct\n0.9|1\n", "commas, semicolons or tabs")
+    )
+    out.append(
+        text_file(
+            "decimals", ".csv", "confidence;correct\n0,9;1\n0.8;1\n", "line 3, column 'confidence'"
+        )
+    )
     out.append(text_file("utf16", ".csv", "confidence,correct\n0.9,1\n".encode("utf-16"), "UTF-8"))
     return out
 
 
-# ---- bytes -----------------------------------------------------------------------------------------------------------
+# ---- bytes
+# -----------------------------------------------------------------------------------------------------------
 
 
-def npy(descr: str = "'<f8'", shape: str = "(6, 3)", order: str = "False", body: bytes | None = None) -> bytes:
+def npy(
+    descr: str = "'<f8'", shape: str = "(6, 3)", order: str = "False", body: bytes | None = None
+) -> bytes:
     """An npy file with the header as given."""
     return npy_text(f"{{'descr': {descr}, 'fortran_order': {order}, 'shape': {shape}, }}", body)
 
 
 def npy_text(text: str, body: bytes | None = None) -> bytes:
     header = text.encode("latin1") + b"\n"
-    return b"\x93NUMPY\x01\x00" + struct.pack("<H", len(header)) + header + (LOGITS.tobytes() if body is None else body)
+    return (
+        b"\x93NUMPY\x01\x00"
+        + struct.pack("<H", len(header))
+        + header
+        + (LOGITS.tobytes() if body is None else body)
+    )
 
 
 HEADERS: dict[str, tuple[bytes, str]] = {
@@ -335,8 +402,15 @@ def bomb() -> bytes:
     size, name = len(head) + rows * 8, b"confidence.npy"
     facts = struct.pack("<HHHHHIIIHH", 20, 0, 8, 0, 0, crc, len(packed), size, len(name), 0)
     local = b"PK\x03\x04" + facts + name + packed
-    central = b"PK\x01\x02" + struct.pack("<H", 20) + facts + struct.pack("<HHHII", 0, 0, 0, 0, 0) + name
-    return local + central + b"PK\x05\x06" + struct.pack("<HHHHIIH", 0, 0, 1, 1, len(central), len(local), 0)
+    central = (
+        b"PK\x01\x02" + struct.pack("<H", 20) + facts + struct.pack("<HHHII", 0, 0, 0, 0, 0) + name
+    )
+    return (
+        local
+        + central
+        + b"PK\x05\x06"
+        + struct.pack("<HHHHIIH", 0, 0, 1, 1, len(central), len(local), 0)
+    )
 
 
 def archives() -> dict[str, tuple[bytes, str]]:
@@ -348,7 +422,10 @@ def archives() -> dict[str, tuple[bytes, str]]:
         "no_members": (zipped({}), "no logits"),
         "other_members": (zipped({"readme.txt": b"hello"}), "no logits"),
         "claims_two_gigabytes": (patched(GOOD, b"PK\x01\x02", 24, claimed), "claims"),
-        "stored_claims": (patched(zipped({"logits.npy": npy()}, 0), b"PK\x01\x02", 24, claimed), "claims"),
+        "stored_claims": (
+            patched(zipped({"logits.npy": npy()}, 0), b"PK\x01\x02", 24, claimed),
+            "claims",
+        ),
         "encrypted": (patched(GOOD, b"PK\x01\x02", 8, b"\x01\x00"), "encrypted"),
         "bzip2": (zipped({"logits.npy": npy()}, zipfile.ZIP_BZIP2), "method"),
         "lzma": (zipped({"logits.npy": npy()}, zipfile.ZIP_LZMA), "method"),
@@ -450,15 +527,21 @@ def raw_pickles() -> list[Bad]:
 
 def in_bytes() -> list[Bad]:
     out = [text_file(f"npy_{n}_logits", ".npy", raw, says) for n, (raw, says) in HEADERS.items()]
-    out += [text_file(f"npz_{n}", ".npz", zipped({"logits.npy": raw}), says) for n, (raw, says) in HEADERS.items()]
+    out += [
+        text_file(f"npz_{n}", ".npz", zipped({"logits.npy": raw}), says)
+        for n, (raw, says) in HEADERS.items()
+    ]
     out += [text_file(f"zip_{n}", ".npz", raw, says) for n, (raw, says) in archives().items()]
-    out += [text_file(f"st_{n}", ".safetensors", raw, says) for n, (raw, says) in SAFETENSORS.items()]
+    out += [
+        text_file(f"st_{n}", ".safetensors", raw, says) for n, (raw, says) in SAFETENSORS.items()
+    ]
     out += [Bad("duplicate_members", duplicate_members, "same name")]
     out += [payload(suffix) for suffix in (".npz", ".npy", ".pt", ".pkl")]
     return out + raw_pickles()
 
 
-# ---- packages --------------------------------------------------------------------------------------------------------
+# ---- packages
+# --------------------------------------------------------------------------------------------------------
 
 
 def torch_file(name: str, build: Callable[[Any], Any], says: str = "") -> Bad:
@@ -491,12 +574,17 @@ def arrow_table(name: str, build: Callable[[Any], Any], says: str = "") -> list[
 
             path = folder / f"{name}{suffix}"
             made = build(pa)
-            parquet.write_table(made, path) if suffix == ".parquet" else feather.write_feather(made, str(path))
+            parquet.write_table(made, path) if suffix == ".parquet" else feather.write_feather(
+                made, str(path)
+            )
             return path
 
         return make
 
-    return [Bad(f"table_{name}{suffix}", maker(suffix), says, package="pyarrow") for suffix in (".parquet", ".arrow")]
+    return [
+        Bad(f"table_{name}{suffix}", maker(suffix), says, package="pyarrow")
+        for suffix in (".parquet", ".arrow")
+    ]
 
 
 def in_packages() -> list[Bad]:
@@ -506,32 +594,55 @@ def in_packages() -> list[Bad]:
         for s, w in ((".parquet", as_parquet), (".arrow", as_arrow), (".pt", as_torch))
         for share in (0.0, 0.2, 0.6, 0.95)
     ]
-    out += arrow_table("null", lambda pa: pa.table({"confidence": [0.9, None], "correct": [1, 0]}), "row 1")
-    out += arrow_table("null_inside", lambda pa: pa.table({"probs": [[0.5, 0.5], [0.5, None]]}), "row 1")
+    out += arrow_table(
+        "null", lambda pa: pa.table({"confidence": [0.9, None], "correct": [1, 0]}), "row 1"
+    )
+    out += arrow_table(
+        "null_inside", lambda pa: pa.table({"probs": [[0.5, 0.5], [0.5, None]]}), "row 1"
+    )
     out += arrow_table("ragged", lambda pa: pa.table({"probs": [[0.5, 0.5], [1.0]]}), "row 1")
     out += arrow_table(
-        "empty_lists", lambda pa: pa.table({"probs": pa.array([[], []], pa.list_(pa.float64()))}), "numbers"
+        "empty_lists",
+        lambda pa: pa.table({"probs": pa.array([[], []], pa.list_(pa.float64()))}),
+        "numbers",
     )
-    out += arrow_table("text", lambda pa: pa.table({"confidence": ["0.9", "high"], "correct": [1, 0]}), "row 1")
-    out += arrow_table("no_rows", lambda pa: pa.table({"confidence": pa.array([], pa.float64())}), "no rows")
+    out += arrow_table(
+        "text", lambda pa: pa.table({"confidence": ["0.9", "high"], "correct": [1, 0]}), "row 1"
+    )
+    out += arrow_table(
+        "no_rows", lambda pa: pa.table({"confidence": pa.array([], pa.float64())}), "no rows"
+    )
     out += arrow_table("unknown", lambda pa: pa.table({"certainty": [0.9]}), "certainty")
-    out += arrow_table("text_labels", lambda pa: pa.table({**plain, "label": list("aabbcc")}), "labels[0]")
-    out += arrow_table("mixed_column", lambda pa: pa.table({"prob_0": [0.5], "prob_1": ["x"]}), "prob")
-    out += arrow_table("dates", lambda pa: pa.table({"confidence": pa.array([1], pa.timestamp("s"))}), "row 0")
+    out += arrow_table(
+        "text_labels", lambda pa: pa.table({**plain, "label": list("aabbcc")}), "labels[0]"
+    )
+    out += arrow_table(
+        "mixed_column", lambda pa: pa.table({"prob_0": [0.5], "prob_1": ["x"]}), "prob"
+    )
+    out += arrow_table(
+        "dates", lambda pa: pa.table({"confidence": pa.array([1], pa.timestamp("s"))}), "row 0"
+    )
     out += [
         torch_file("list", lambda torch: [1, 2, 3], "no logits"),
         torch_file("number", lambda torch: {"logits": 3}, "int"),
         torch_file("nested", lambda torch: {"logits": {"a": torch.zeros(2)}}, "dict"),
         torch_file("sparse", lambda torch: {"logits": torch.eye(3).to_sparse()}, "dense"),
-        torch_file("expanded", lambda torch: {"logits": torch.zeros(1, 1).expand(100_000, 1000)}, "contiguous"),
-        torch_file("complex", lambda torch: {"logits": torch.zeros(3, 2, dtype=torch.complex64)}, "complex"),
+        torch_file(
+            "expanded",
+            lambda torch: {"logits": torch.zeros(1, 1).expand(100_000, 1000)},
+            "contiguous",
+        ),
+        torch_file(
+            "complex", lambda torch: {"logits": torch.zeros(3, 2, dtype=torch.complex64)}, "complex"
+        ),
         torch_file("module", lambda torch: torch.nn.Linear(2, 2), "tensors"),
         torch_file("no_rows", lambda torch: {"logits": torch.zeros(0, 2)}, "empty"),
     ]
     return out
 
 
-# ---- places and options ----------------------------------------------------------------------------------------------
+# ---- places and options
+# ----------------------------------------------------------------------------------------------
 
 
 def at(name: str, make: Callable[[Path], Path], says: str, **options: Any) -> Bad:
@@ -554,7 +665,13 @@ def good(folder: Path) -> Path:
 
 
 def two_splits(folder: Path) -> Path:
-    np.savez(folder / "two.npz", val_logits=LOGITS, val_labels=LABELS, test_logits=LOGITS, test_labels=LABELS)
+    np.savez(
+        folder / "two.npz",
+        val_logits=LOGITS,
+        val_labels=LABELS,
+        test_logits=LOGITS,
+        test_labels=LABELS,
+    )
     return folder / "two.npz"
 
 

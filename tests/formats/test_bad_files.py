@@ -37,7 +37,9 @@ TYPED = [bad for bad in CORPUS if bad.name != "at_nul"]  # no argument of a proc
 
 
 @pytest.mark.parametrize("bad", TYPED, ids=lambda bad: bad.name)
-def test_the_command_says_it_in_one_line(bad: Bad, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_says_it_in_one_line(
+    bad: Bad, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     path = made(bad, tmp_path)
     before = sorted(tmp_path.rglob("*"))
     with pytest.raises(SystemExit) as stop:
@@ -85,7 +87,13 @@ def test_corpus_is_large_and_its_names_are_distinct() -> None:
 def test_a_failed_write_leaves_the_old_file_and_nothing_else(
     suffix: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    package = {".parquet": "pyarrow", ".pq": "pyarrow", ".arrow": "pyarrow", ".feather": "pyarrow", ".ipc": "pyarrow"}
+    package = {
+        ".parquet": "pyarrow",
+        ".pq": "pyarrow",
+        ".arrow": "pyarrow",
+        ".feather": "pyarrow",
+        ".ipc": "pyarrow",
+    }
     pytest.importorskip(package.get(suffix, "torch" if suffix in (".pt", ".pth") else "numpy"))
     preds = Predictions.from_probs([[0.9, 0.1], [0.2, 0.8]], [0, 1])
     write(preds, tmp_path / f"a{suffix}")

@@ -36,7 +36,9 @@ def test_a_damaged_footer_never_ends_the_process(tmp_path: Path) -> None:
     good, bad = tmp_path / "good.parquet", tmp_path / "bad.parquet"
     hs.write(hs.Predictions.from_confidence([0.9, 0.2], [1, 0]), good)
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(p for p in sys.path if p)}
-    done = subprocess.run([sys.executable, "-c", EVERY_BYTE, good, bad], capture_output=True, text=True, env=env)
+    done = subprocess.run(
+        [sys.executable, "-c", EVERY_BYTE, good, bad], capture_output=True, text=True, env=env
+    )
     assert (done.returncode, done.stderr) == (0, "")
     assert set(done.stdout.split()) == {"read", "refused"}
 
@@ -53,12 +55,16 @@ def test_row_groups_are_those_of_pyarrow(compression: str) -> None:
     assert [group.rows for group in found] == [300, 300, 300, 100]
     for i, group in enumerate(found):
         theirs = [stated.row_group(i).column(j) for j in range(2)]
-        starts = [min(at for at in (c.dictionary_page_offset, c.data_page_offset) if at) for c in theirs]
+        starts = [
+            min(at for at in (c.dictionary_page_offset, c.data_page_offset) if at) for c in theirs
+        ]
         assert [c.start for c in group.chunks] == starts
         assert [c.length for c in group.chunks] == [c.total_compressed_size for c in theirs]
         assert [c.values for c in group.chunks] == [c.num_values for c in theirs]
         assert [c.bytes for c in group.chunks] == [c.total_uncompressed_size for c in theirs]
-        assert group.bytes == max(sum(max(c.bytes, 8 * c.values) for c in group.chunks), 8 * group.rows)
+        assert group.bytes == max(
+            sum(max(c.bytes, 8 * c.values) for c in group.chunks), 8 * group.rows
+        )
 
 
 @pytest.mark.parametrize(
@@ -68,8 +74,14 @@ def test_row_groups_are_those_of_pyarrow(compression: str) -> None:
         (b"PAR1" + struct.pack("<I", 5) + b"PAR1", "its footer has no size"),
         (b"PAR1" + b"\x49" + struct.pack("<I", 1) + b"PAR1", "its footer is not complete"),
         (b"PAR1" + b"\x49\x15\x00" + struct.pack("<I", 3) + b"PAR1", "a list of something else"),
-        (b"PAR1" + b"\x49\x1c\x36\x01\x00\x00" + struct.pack("<I", 6) + b"PAR1", "a negative count"),
-        (b"PAR1" + b"\x49\x1c\x19\x1c\x00\x00\x00" + struct.pack("<I", 7) + b"PAR1", "a column that is elsewhere"),
+        (
+            b"PAR1" + b"\x49\x1c\x36\x01\x00\x00" + struct.pack("<I", 6) + b"PAR1",
+            "a negative count",
+        ),
+        (
+            b"PAR1" + b"\x49\x1c\x19\x1c\x00\x00\x00" + struct.pack("<I", 7) + b"PAR1",
+            "a column that is elsewhere",
+        ),
     ],
 )
 def test_footers_that_make_no_sense(raw: bytes, said: str) -> None:

@@ -46,7 +46,10 @@ def test_many_rows_are_counted_not_listed(tmp_path: Path) -> None:
     [
         ({"confidence": [0.5, 0.5], "correct": [1, 0]}, "every confidence is 0.5"),
         ({"confidence": [0.5, 0.6]}, "nothing says which answers are right"),
-        ({"logits": [[0.25, 0.75], [0.5, 0.5]], "labels": [0, 1]}, "logits are all in [0, 1] with rows that sum to 1"),
+        (
+            {"logits": [[0.25, 0.75], [0.5, 0.5]], "labels": [0, 1]},
+            "logits are all in [0, 1] with rows that sum to 1",
+        ),
         ({"logits": [[1.0, 3.0]]}, "there are no labels"),
         (
             {"confidence": [0.5, 0.6], "correct": [1, 0], "pred": [1, 1], "labels": [1, 1]},
@@ -62,7 +65,9 @@ def test_doubts_do_not_stop_reading(arrays: dict, what: str, tmp_path: Path) -> 
 
 def test_every_split_is_looked_at(tmp_path: Path) -> None:
     good, bad = np.eye(2) * 2, np.array([[np.inf, 0.0], [0.0, 1.0]])
-    np.savez(tmp_path / "a.npz", val_logits=good, val_labels=[0, 1], test_logits=bad, test_labels=[0, 1])
+    np.savez(
+        tmp_path / "a.npz", val_logits=good, val_labels=[0, 1], test_logits=bad, test_labels=[0, 1]
+    )
     assert [p.where for p in problems(tmp_path / "a.npz")] == ["split 'test', a.npz, row 0"]
     assert problems(tmp_path / "a.npz", split="val") == []
 
@@ -89,7 +94,11 @@ def test_description_of_a_table_and_of_arrays(tmp_path: Path) -> None:
         ("label", (5,), "labels"),
         ("note", (5,), ""),
     ]
-    np.savez(tmp_path / "a.npz", test_logits=np.zeros((4, 2), dtype=np.float16), mc_val_probs=np.zeros((3, 4, 2)))
+    np.savez(
+        tmp_path / "a.npz",
+        test_logits=np.zeros((4, 2), dtype=np.float16),
+        mc_val_probs=np.zeros((3, 4, 2)),
+    )
     arrays = describe(tmp_path / "a.npz")
     assert [(i.name, i.shape, i.dtype, i.part) for i in arrays.items] == [
         ("test_logits", (4, 2), "float16", "logits"),

@@ -29,7 +29,9 @@ def test_logprob_of_the_answer(tmp_path: Path) -> None:
 
 def test_logprobs_of_the_options_are_logits(tmp_path: Path) -> None:
     path = lines(
-        tmp_path, {"logprobs": {"A": -1.0, "B": -2.0}, "label": "B"}, {"logprobs": {"A": -3.0, "B": -0.5}, "label": "B"}
+        tmp_path,
+        {"logprobs": {"A": -1.0, "B": -2.0}, "label": "B"},
+        {"logprobs": {"A": -3.0, "B": -0.5}, "label": "B"},
     )
     preds = read(path)
     assert preds.kind == "logits"
@@ -46,12 +48,18 @@ def test_stated_confidence(tmp_path: Path) -> None:
 @pytest.mark.parametrize("stated", ["85", "high", "85 percent", "%", "~85%", "", "-5%", "101%", 85])
 def test_stated_confidence_that_is_not_clear(stated: Any, tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"line 1"):
-        read(lines(tmp_path, {"confidence": stated, "correct": 1}, {"confidence": "5%", "correct": 1}))
+        read(
+            lines(
+                tmp_path, {"confidence": stated, "correct": 1}, {"confidence": "5%", "correct": 1}
+            )
+        )
 
 
 def test_agreement_of_samples_with_the_majority(tmp_path: Path) -> None:
     path = lines(
-        tmp_path, {"samples": ["Yes", "yes ", "no"], "label": "YES"}, {"samples": ["b", "a", "c", "a"], "label": "b"}
+        tmp_path,
+        {"samples": ["Yes", "yes ", "no"], "label": "YES"},
+        {"samples": ["b", "a", "c", "a"], "label": "b"},
     )
     preds = read(path)
     assert preds.confidence.tolist() == [2 / 3, 0.5]
@@ -65,7 +73,9 @@ def test_agreement_with_a_given_answer(tmp_path: Path) -> None:
 
 
 def test_ties_do_not_depend_on_order() -> None:
-    assert {llm.majority(order) for order in (["b", "a"], ["a", "b"], ["b", "a", "a", "b"])} == {"a"}
+    assert {llm.majority(order) for order in (["b", "a"], ["a", "b"], ["b", "a", "a", "b"])} == {
+        "a"
+    }
     assert {llm.majority(order) for order in (["X", "x"], ["x", "X"])} == {"X"}
 
 
@@ -80,7 +90,8 @@ def test_samples_in_parquet(tmp_path: Path) -> None:
     pa = pytest.importorskip("pyarrow")
     parquet = pytest.importorskip("pyarrow.parquet")
     parquet.write_table(
-        pa.table({"samples": [["a", "b", "a"], ["c", "c", "c"]], "label": ["a", "d"]}), tmp_path / "a.parquet"
+        pa.table({"samples": [["a", "b", "a"], ["c", "c", "c"]], "label": ["a", "d"]}),
+        tmp_path / "a.parquet",
     )
     preds = read(tmp_path / "a.parquet")
     assert preds.confidence.tolist() == [2 / 3, 1.0]

@@ -1,4 +1,6 @@
-"""Columns that are called as nobody foresaw: named by the user, and proposed by the sentence that refuses them."""
+"""Columns that are called as nobody foresaw: named by the user, and proposed by the sentence that
+refuses them.
+"""
 
 from pathlib import Path
 
@@ -16,7 +18,9 @@ def csv(folder: Path, text: str) -> Path:
 
 
 @pytest.mark.parametrize("probs", ["cat,dog,bird", "cat, dog, bird", ["cat", "dog", "bird"]])
-def test_several_columns_are_named_with_commas_and_name_the_classes(probs: str | list[str], tmp_path: Path) -> None:
+def test_several_columns_are_named_with_commas_and_name_the_classes(
+    probs: str | list[str], tmp_path: Path
+) -> None:
     preds = read(csv(tmp_path, ANIMALS), names={"probs": probs, "labels": "animal"})
     assert preds.class_names == ("cat", "dog", "bird")
     assert preds.labels.tolist() == [1, 0]
@@ -78,14 +82,20 @@ def test_names_that_do_not_fit(names: dict[str, str], said: str, tmp_path: Path)
 @pytest.mark.parametrize(
     ("text", "proposed"),
     [
-        (ANIMALS, "The texts of 'animal' are names of columns: try --name probs=cat,dog,bird --name labels=animal."),
+        (
+            ANIMALS,
+            "The texts of 'animal' are names of columns: try --name probs=cat,dog,bird --name labels=animal.",
+        ),
         ("truth,a b,c\na b,-2.5,3\nc,1.5,0\n", "try --name 'logits=a b,c' --name labels=truth."),
         (
             "age,risk,dead\n41,0.25,0\n57,0.5,1\n",
             "; 'risk' holds numbers between 0 and 1: try --name probs=risk if that is the probability of class 1, "
             "--name confidence=risk if it says how sure the answer is.",
         ),
-        ("age,dead\n41,0\n57,1\n", "; rename one, or say which is which with names={'probs': '…'} (--name probs=…)."),
+        (
+            "age,dead\n41,0\n57,1\n",
+            "; rename one, or say which is which with names={'probs': '…'} (--name probs=…).",
+        ),
         ("name;risk\na;0,25\nb;0,5\n", "'risk' holds numbers"),
         ("risk,r2\n0.25,nan\n0.5,1\n", "'risk' holds numbers"),
         ("risk,r2\n0.25,0.5\n0.5,1\n", "'risk', 'r2' hold numbers"),
@@ -119,9 +129,12 @@ def test_many_labels_are_told_as_such(tmp_path: Path) -> None:
     probs, labels = np.array([[0.9, 0.8], [0.1, 0.2]]), np.array([[1, 1], [0, 0]])
     np.savez(tmp_path / "both.npz", probs=probs, labels=labels)
     np.savez(tmp_path / "probs.npz", probs=probs)
-    with pytest.raises(InputError, match=r"labels\[0\] has 2 numbers that are not a single 1 .* \(--multilabel\)"):
+    with pytest.raises(
+        InputError, match=r"labels\[0\] has 2 numbers that are not a single 1 .* \(--multilabel\)"
+    ):
         read(tmp_path / "both.npz")
     with pytest.raises(
-        InputError, match=r"sums to 1.7, .* many labels per case\? Use .* \(--multilabel\)\. Pass renorm"
+        InputError,
+        match=r"sums to 1.7, .* many labels per case\? Use .* \(--multilabel\)\. Pass renorm",
     ):
         read(tmp_path / "probs.npz")

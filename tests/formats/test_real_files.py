@@ -20,7 +20,9 @@ def test_all_sets_are_listed(index: dict[str, Any]) -> None:
 def test_real_set(name: str, shared: Path, arrays: Callable[[str], dict[str, Any]]) -> None:
     path, by_hand = shared / "data" / f"{name}.npz", arrays(name)
     preds = read(path, split="test")
-    values = next(by_hand[f"test_{part}"] for part in ("logits", "probs", "conf") if f"test_{part}" in by_hand)
+    values = next(
+        by_hand[f"test_{part}"] for part in ("logits", "probs", "conf") if f"test_{part}" in by_hand
+    )
     if values.ndim == 4:
         values = np.moveaxis(values, 1, -1).reshape(-1, values.shape[1])
         assert sorted(set(preds.group.tolist())) == sorted(by_hand["test_image_ids"].tolist())

@@ -39,10 +39,18 @@ def sets() -> dict[str, Predictions]:
         "binary": Predictions.from_probs(rng.random(N), y % 2),
         "no_labels": Predictions.from_logits(z),
         "samples": Predictions.from_samples(rng.normal(size=(3, N, K)), y, ids=np.arange(N)),
-        "sample_probs": Predictions.from_samples(probs=softmax(rng.normal(size=(3, N, K))), labels=y),
-        "top": Predictions.from_confidence(rng.random(N), rng.integers(0, 2, N), ids=np.arange(N) * 3 - 5),
-        "top32": Predictions.from_confidence(rng.random(N).astype(np.float32), y == 0, prediction=y, labels=y * 0),
-        "answers": Predictions.from_confidence(rng.random(N), y == 0, prediction=words, labels=words[::-1]),
+        "sample_probs": Predictions.from_samples(
+            probs=softmax(rng.normal(size=(3, N, K))), labels=y
+        ),
+        "top": Predictions.from_confidence(
+            rng.random(N), rng.integers(0, 2, N), ids=np.arange(N) * 3 - 5
+        ),
+        "top32": Predictions.from_confidence(
+            rng.random(N).astype(np.float32), y == 0, prediction=y, labels=y * 0
+        ),
+        "answers": Predictions.from_confidence(
+            rng.random(N), y == 0, prediction=words, labels=words[::-1]
+        ),
     }
 
 
@@ -93,7 +101,11 @@ def test_a_compressed_archive_streams_too(tmp_path: Path) -> None:
 
 def test_fortran_order_and_other_byte_order(tmp_path: Path) -> None:
     z = np.arange(12.0).reshape(4, 3)
-    np.savez(tmp_path / "a.npz", logits=np.asfortranarray(z).astype(">f4"), labels=np.zeros(4, dtype=">i2"))
+    np.savez(
+        tmp_path / "a.npz",
+        logits=np.asfortranarray(z).astype(">f4"),
+        labels=np.zeros(4, dtype=">i2"),
+    )
     assert np.array_equal(read(tmp_path / "a.npz").values, z)
     assert [p.n for p in scan(tmp_path / "a.npz", rows=3)] == [3, 1]
 
@@ -142,7 +154,10 @@ def test_text_of_python_objects_is_written_as_text(tmp_path: Path) -> None:
     write(Predictions.from_logits(np.eye(2), [0, 1], ids=ids), tmp_path / "a.npz")
     assert read(tmp_path / "a.npz").ids.tolist() == ["a", "bb"]
     with pytest.raises(InputError, match="ids has dtype object"):
-        write(Predictions.from_logits(np.eye(2), ids=np.array([None, {}], dtype=object)), tmp_path / "b.npz")
+        write(
+            Predictions.from_logits(np.eye(2), ids=np.array([None, {}], dtype=object)),
+            tmp_path / "b.npz",
+        )
 
 
 def test_safetensors_agree_with_the_library(tmp_path: Path) -> None:
@@ -151,7 +166,9 @@ def test_safetensors_agree_with_the_library(tmp_path: Path) -> None:
     write(preds, tmp_path / "a.safetensors")
     theirs = library.load_file(tmp_path / "a.safetensors")
     assert np.array_equal(theirs["logits"], preds.values)
-    library.save_file({"test_logits": preds.values, "test_labels": preds.labels}, tmp_path / "b.safetensors")
+    library.save_file(
+        {"test_logits": preds.values, "test_labels": preds.labels}, tmp_path / "b.safetensors"
+    )
     assert np.array_equal(read(tmp_path / "b.safetensors").values, preds.values)
 
 

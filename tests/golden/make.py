@@ -1,4 +1,6 @@
-"""Writes report.json and comparison.json, from which the renderers are tested: `python tests/golden/make.py`."""
+"""Writes report.json and comparison.json, from which the renderers are tested: `python
+tests/golden/make.py`.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -18,7 +20,9 @@ def predictions() -> Predictions:
     labels = rng.integers(0, 6, 1200)
     logits = 5.0 * np.eye(6)[labels] + 2.6 * rng.standard_normal((1200, 6))
     names = ["ant", "bee", "cat", "dog", "eel & fox", "gnu"]
-    return Predictions.from_logits(logits, labels, class_names=names, ids=[f"image-{i:04d}" for i in range(1200)])
+    return Predictions.from_logits(
+        logits, labels, class_names=names, ids=[f"image-{i:04d}" for i in range(1200)]
+    )
 
 
 def comparison() -> dict[str, Any]:
@@ -26,10 +30,14 @@ def comparison() -> dict[str, Any]:
     rng = np.random.default_rng(1)
     labels, ids = rng.integers(0, 3, 300), np.arange(300)
     made = {
-        name: Predictions.from_logits(signal * np.eye(3)[labels] + rng.standard_normal((300, 3)), labels, ids=ids)
+        name: Predictions.from_logits(
+            signal * np.eye(3)[labels] + rng.standard_normal((300, 3)), labels, ids=ids
+        )
         for name, signal in (("small", 2.0), ("large", 3.5))
     }
-    fog = {"small": Predictions.from_logits(np.eye(3)[labels] + rng.standard_normal((300, 3)), labels)}
+    fog = {
+        "small": Predictions.from_logits(np.eye(3)[labels] + rng.standard_normal((300, 3)), labels)
+    }
     noise = {"large": Predictions.from_logits(rng.standard_normal((80, 3)))}
     cost, site = {"small": 1e6, "large": 25e6}, np.where(ids % 3, "north", "south & east")
     settings: dict[str, Any] = {

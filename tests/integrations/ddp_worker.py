@@ -1,4 +1,6 @@
-"""Lightning validates in one and in two processes: `python -m integrations.ddp_worker FOLDER` prints what each logs."""
+"""Lightning validates in one and in two processes: `python -m integrations.ddp_worker FOLDER`
+prints what each logs.
+"""
 
 import json
 import sys

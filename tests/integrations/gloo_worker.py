@@ -1,4 +1,5 @@
-"""One of several processes that share a data set: `python gloo_worker.py RANK PROCESSES MEETING_FILE DATA.npz`.
+"""One of several processes that share a data set: `python gloo_worker.py RANK PROCESSES
+MEETING_FILE DATA.npz`.
 
 Prints the value of every metric, bit for bit, as it is after all processes have met.
 """
@@ -13,7 +14,17 @@ from torchmetrics import MetricCollection
 
 from howsure.integrations import torchmetrics as made
 
-CLASSES = (made.AECE, made.AUGRC, made.AUROC, made.AURC, made.Accuracy, made.Brier, made.EAURC, made.ECE, made.NLL)
+CLASSES = (
+    made.AECE,
+    made.AUGRC,
+    made.AUROC,
+    made.AURC,
+    made.Accuracy,
+    made.Brier,
+    made.EAURC,
+    made.ECE,
+    made.NLL,
+)
 
 
 def values(logits: np.ndarray, labels: np.ndarray, batch: int) -> dict[str, str]:
@@ -27,7 +38,9 @@ def values(logits: np.ndarray, labels: np.ndarray, batch: int) -> dict[str, str]
 
 if __name__ == "__main__":
     rank, processes = int(sys.argv[1]), int(sys.argv[2])
-    dist.init_process_group("gloo", init_method=f"file://{sys.argv[3]}", rank=rank, world_size=processes)
+    dist.init_process_group(
+        "gloo", init_method=f"file://{sys.argv[3]}", rank=rank, world_size=processes
+    )
     with np.load(sys.argv[4], allow_pickle=False) as data:
         share = slice(rank, None, processes)
         found = values(data["logits"][share], data["labels"][share], batch=100 + 37 * rank)

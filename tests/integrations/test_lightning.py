@@ -84,7 +84,10 @@ def test_a_fit_logs_the_numbers_of_howsure(tmp_path: Path) -> None:
 def test_each_loader_has_its_name_and_any_step_can_be_read(tmp_path: Path) -> None:
     several = MetricCollection({"auroc": made.AUROC(outputs="probs")})
     monitor = ConfidenceMonitor(
-        outputs="probs", metrics=several, prefix="held_out/", read=lambda step, batch: (step.softmax(dim=1), batch[1])
+        outputs="probs",
+        metrics=several,
+        prefix="held_out/",
+        read=lambda step, batch: (step.softmax(dim=1), batch[1]),
     )
     trainer, model = fitted(monitor, lambda logits, labels: logits, tmp_path, loaders=2)
     preds = validated(model)
@@ -98,7 +101,9 @@ def test_each_loader_has_its_name_and_any_step_can_be_read(tmp_path: Path) -> No
 def test_two_processes_log_the_bits_of_one(tmp_path: Path) -> None:
     tests = Path(__file__).parents[1]
     command = [sys.executable, "-m", "integrations.ddp_worker", str(tmp_path)]
-    run = subprocess.run(command, cwd=tests, capture_output=True, text=True, check=True, timeout=900)
+    run = subprocess.run(
+        command, cwd=tests, capture_output=True, text=True, check=True, timeout=900
+    )
     two, one = json.loads(run.stdout.splitlines()[-1])
     assert two == one
     assert sorted(one) == ["val_aurc", "val_ece", "val_nll"]
@@ -107,10 +112,19 @@ def test_two_processes_log_the_bits_of_one(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (lambda z, y: None, "validation_step returned NoneType; a dict with 'logits' and 'labels' is needed"),
-        (lambda z, y: {"loss": z.sum()}, "validation_step returned a dict with 'loss'; a dict with 'logits'"),
+        (
+            lambda z, y: None,
+            "validation_step returned NoneType; a dict with 'logits' and 'labels' is needed",
+        ),
+        (
+            lambda z, y: {"loss": z.sum()},
+            "validation_step returned a dict with 'loss'; a dict with 'logits'",
+        ),
         (lambda z, y: {"logits": (z, z), "labels": y}, "preds is a tuple of 2"),
-        (lambda z, y: {"logits": z.softmax(dim=1), "labels": y}, "these are probabilities, not logits"),
+        (
+            lambda z, y: {"logits": z.softmax(dim=1), "labels": y},
+            "these are probabilities, not logits",
+        ),
     ],
 )
 def test_refusals(answer: Any, message: str, tmp_path: Path) -> None:

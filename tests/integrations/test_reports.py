@@ -1,4 +1,6 @@
-"""A report in TensorBoard's event files and in an MLflow store, read back by the libraries themselves."""
+"""A report in TensorBoard's event files and in an MLflow store, read back by the libraries
+themselves.
+"""
 
 import io
 from pathlib import Path
@@ -24,7 +26,11 @@ def report() -> hs.Report:
 def test_scalars_are_the_report(report: hs.Report) -> None:
     found = scalars(report)
     entry = report.data["metrics"]["ece"]
-    assert (found["ece"], found["ece_low"], found["ece_high"]) == (entry["value"], entry["low"], entry["high"])
+    assert (found["ece"], found["ece_low"], found["ece_high"]) == (
+        entry["value"],
+        entry["low"],
+        entry["high"],
+    )
     undefined = [name for name, entry in report.data["metrics"].items() if entry["value"] is None]
     assert undefined
     assert not set(undefined) & set(found)
@@ -71,18 +77,26 @@ def test_tensorboard_takes_a_writer_and_steps(report: hs.Report, tmp_path: Path)
 
 
 @pytest.mark.parametrize("store", ["file", "sqlite"])
-def test_mlflow_reads_it_back(report: hs.Report, store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_mlflow_reads_it_back(
+    report: hs.Report, store: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     mlflow = pytest.importorskip("mlflow")
     monkeypatch.setenv("MLFLOW_ALLOW_FILE_STORE", "true")
-    mlflow.set_tracking_uri((tmp_path / "runs").as_uri() if store == "file" else f"sqlite:///{tmp_path}/runs.db")
-    experiment = mlflow.create_experiment("digits", artifact_location=(tmp_path / "artifacts").as_uri())
+    mlflow.set_tracking_uri(
+        (tmp_path / "runs").as_uri() if store == "file" else f"sqlite:///{tmp_path}/runs.db"
+    )
+    experiment = mlflow.create_experiment(
+        "digits", artifact_location=(tmp_path / "artifacts").as_uri()
+    )
     with mlflow.start_run(experiment_id=experiment) as run:
         to_mlflow.log_report(report, step=2, prefix="val_")
     found = mlflow.tracking.MlflowClient().get_run(run.info.run_id).data.metrics
     assert found == {f"val_{name}": value for name, value in scalars(report).items()}
     history = mlflow.tracking.MlflowClient().get_metric_history(run.info.run_id, "val_ece")
     assert [point.step for point in history] == [2]
-    folder = Path(mlflow.artifacts.download_artifacts(run_id=run.info.run_id, artifact_path="howsure"))
+    folder = Path(
+        mlflow.artifacts.download_artifacts(run_id=run.info.run_id, artifact_path="howsure")
+    )
     assert hs.Report.from_json((folder / "report.json").read_text()).data == report.data
     assert (folder / "report.html").read_text() == report.to_html()
 

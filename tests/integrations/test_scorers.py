@@ -31,7 +31,9 @@ def iris() -> tuple[np.ndarray, np.ndarray]:
 def test_accuracy_and_nll_are_scikit_learns(iris: tuple[np.ndarray, np.ndarray]) -> None:
     theirs = {"accuracy": get_scorer("accuracy"), "neg_nll": get_scorer("neg_log_loss")}
     model = LogisticRegression(max_iter=1000)
-    found, expected = (cross_validate(model, *iris, scoring=s) for s in (scorers(hs.accuracy, hs.nll), theirs))
+    found, expected = (
+        cross_validate(model, *iris, scoring=s) for s in (scorers(hs.accuracy, hs.nll), theirs)
+    )
     for name in ("test_accuracy", "test_neg_nll"):
         assert found[name] == pytest.approx(expected[name], abs=1e-12)
 
@@ -54,7 +56,9 @@ def test_the_sign_follows_what_is_better(iris: tuple[np.ndarray, np.ndarray]) ->
     assert Scorer(hs.auroc)(model, *iris) == pytest.approx(hs.auroc(t))
     assert Scorer(hs.aurc)(model, *iris) == pytest.approx(-hs.aurc(t))
     assert Scorer(hs.signed_calibration_error)(model, *iris) == pytest.approx(-abs(signed))
-    assert Scorer(partial(hs.ece, bins=hs.equal_size(5)))(model, *iris) == pytest.approx(-hs.ece(t, hs.equal_size(5)))
+    assert Scorer(partial(hs.ece, bins=hs.equal_size(5)))(model, *iris) == pytest.approx(
+        -hs.ece(t, hs.equal_size(5))
+    )
     assert Scorer(partial(hs.nll, eps=0.1))(model, *iris) == pytest.approx(-hs.nll(preds, eps=0.1))
     assert list(scorers(hs.auroc, partial(hs.ece, bins=hs.equal_size(5)))) == ["auroc", "neg_ece"]
 
@@ -67,7 +71,9 @@ def test_decision_functions_weights_and_copies(iris: tuple[np.ndarray, np.ndarra
     assert scorer == Scorer(hs.accuracy)
     assert scorer(model, x, y) == pytest.approx(model.score(x, y))
     right = model.predict(x) == y
-    assert scorer(model, x, y, sample_weight=1.0 + right) == pytest.approx(2 * right.sum() / (1 + right).sum())
+    assert scorer(model, x, y, sample_weight=1.0 + right) == pytest.approx(
+        2 * right.sum() / (1 + right).sum()
+    )
 
 
 def test_an_unseen_label_is_refused(iris: tuple[np.ndarray, np.ndarray]) -> None:

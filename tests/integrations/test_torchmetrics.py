@@ -1,4 +1,6 @@
-"""torchmetrics: the numbers of compact tallies, the same bits for any number of processes, and refusals."""
+"""torchmetrics: the numbers of compact tallies, the same bits for any number of processes, and
+refusals.
+"""
 
 import json
 import pickle
@@ -71,14 +73,19 @@ def test_scores_at_the_ends_of_buckets_stay_inside() -> None:
     inside = np.nextafter(edges[:-1], 1)  # the lowest score of each bucket but the first
     for score in (edges, inside):
         bucket, wrong, below = cells(score, np.ones(len(score), dtype=bool), 400)
-        sums = [np.bincount(bucket, weights, len(edges)).astype(np.int64) for weights in (None, wrong, below)]
+        sums = [
+            np.bincount(bucket, weights, len(edges)).astype(np.int64)
+            for weights in (None, wrong, below)
+        ]
         t = grid_tally(*sums, 400)
         assert t is not None
         assert t.count.tolist() == np.unique(bucket, return_counts=True)[1][::-1].tolist()
         assert (np.searchsorted(edges, t.score) == np.unique(bucket)[::-1]).all()
 
 
-@pytest.mark.parametrize(("metric", "function", "options"), TALLY_METRICS, ids=lambda x: getattr(x, "__name__", ""))
+@pytest.mark.parametrize(
+    ("metric", "function", "options"), TALLY_METRICS, ids=lambda x: getattr(x, "__name__", "")
+)
 def test_values_are_those_of_howsure(metric: Any, function: Any, options: dict[str, Any]) -> None:
     z, y = outputs()
     preds = hs.Predictions.from_logits(z, y)
@@ -94,7 +101,9 @@ def test_values_are_those_of_howsure(metric: Any, function: Any, options: dict[s
 def test_certified_bounds_hold_the_exact_value(metric: Any, buckets: int) -> None:
     z, y = outputs()
     preds = hs.Predictions.from_logits(z, y)
-    low, high = hs.certified(metric, counted(made.ECE(outputs="logits", buckets=buckets), z, y).tally())
+    low, high = hs.certified(
+        metric, counted(made.ECE(outputs="logits", buckets=buckets), z, y).tally()
+    )
     assert low <= metric(hs.tally(preds.confidence, correct=preds.correct)) <= high
 
 
@@ -113,7 +122,9 @@ def test_losses_are_those_of_howsure(metric: Any, function: Any, kind: Any) -> N
     z, y = outputs()
     preds = hs.Predictions.from_logits(z, y)
     values = z if kind == "logits" else preds.probs
-    assert counted(metric(outputs=kind), values, y).compute().item() == pytest.approx(function(preds), rel=1e-9)
+    assert counted(metric(outputs=kind), values, y).compute().item() == pytest.approx(
+        function(preds), rel=1e-9
+    )
 
 
 def test_a_label_of_probability_0_costs_infinity() -> None:
@@ -127,7 +138,10 @@ def test_two_processes_give_the_bits_of_one(tmp_path: Path) -> None:
     np.savez(tmp_path / "data.npz", logits=z, labels=y)
     command = [sys.executable, str(WORKER)]
     tail = ["2", str(tmp_path / "meeting"), str(tmp_path / "data.npz")]
-    both = [subprocess.Popen([*command, str(rank), *tail], stdout=subprocess.PIPE, text=True) for rank in range(2)]
+    both = [
+        subprocess.Popen([*command, str(rank), *tail], stdout=subprocess.PIPE, text=True)
+        for rank in range(2)
+    ]
     texts = [process.communicate(timeout=900)[0] for process in both]
     assert [process.returncode for process in both] == [0, 0]
     from integrations.gloo_worker import CLASSES, values
@@ -143,12 +157,17 @@ def test_neither_order_nor_batches_matter(seed: int) -> None:
     order = np.random.default_rng(seed).permutation(len(y))
     for metric in (made.ECE, made.AURC, made.NLL):
         one = counted(metric(outputs="logits"), z, y, batch=1500).compute()
-        assert counted(metric(outputs="logits"), z[order], y[order], batch=[3, 7, 333][seed]).compute() == one
+        assert (
+            counted(metric(outputs="logits"), z[order], y[order], batch=[3, 7, 333][seed]).compute()
+            == one
+        )
 
 
 def test_a_collection_counts_once_for_all() -> None:
     z, y = outputs()
-    several = MetricCollection([made.ECE(outputs="logits"), made.AURC(outputs="logits"), made.NLL(outputs="logits")])
+    several = MetricCollection(
+        [made.ECE(outputs="logits"), made.AURC(outputs="logits"), made.NLL(outputs="logits")]
+    )
     counted(several, z, y)
     assert sorted(map(sorted, several.compute_groups.values())) == [["AURC", "ECE"], ["NLL"]]
     for name, value in several.compute().items():
@@ -176,7 +195,11 @@ def test_metrics_are_copied_moved_and_keep_whole_numbers(metric: Any) -> None:
     z, y = outputs(1000)
     given = counted(metric(outputs="logits"), z, y)
     value = given.compute()
-    for again in (pickle.loads(pickle.dumps(given)), given.clone(), given.to("cpu").half().set_dtype(torch.float16)):
+    for again in (
+        pickle.loads(pickle.dumps(given)),
+        given.clone(),
+        given.to("cpu").half().set_dtype(torch.float16),
+    ):
         assert getattr(again, metric.STATES[0]).dtype == torch.int64
         assert again.compute() == value
         assert again.update(*tensors(z, y)) is None
@@ -227,10 +250,25 @@ def test_compute_before_update_warns_and_is_not_a_number() -> None:
 PROBS, LABELS = torch.tensor([[0.9, 0.1], [0.2, 0.8]]), torch.tensor([0, 1])
 BAD = [
     ("logits", (PROBS, PROBS), LABELS, "preds is a tuple of 2; pass the one array that is meant"),
-    ("logits", PROBS, LABELS, "all 2 rows are non-negative and sum to 1: these are probabilities, not logits"),
+    (
+        "logits",
+        PROBS,
+        LABELS,
+        "all 2 rows are non-negative and sum to 1: these are probabilities, not logits",
+    ),
     ("probs", PROBS * 3, LABELS, r"probs\[0\] lies outside \[0, 1\] .* Are these logits"),
-    ("logits", PROBS - 1, torch.eye(2), r"target has shape \(2, 2\) for preds of shape \(2, 2\); one class number"),
-    ("logits", PROBS - 1, torch.tensor([0, 2]), r"labels\[1\] is 2; with 2 classes labels run from 0 to 1"),
+    (
+        "logits",
+        PROBS - 1,
+        torch.eye(2),
+        r"target has shape \(2, 2\) for preds of shape \(2, 2\); one class number",
+    ),
+    (
+        "logits",
+        PROBS - 1,
+        torch.tensor([0, 2]),
+        r"labels\[1\] is 2; with 2 classes labels run from 0 to 1",
+    ),
     ("logits", PROBS * np.nan, LABELS, "logits has 4 nan"),
     ("logits", PROBS - 1, LABELS[:1], r"target has shape \(1,\) for preds of shape \(2, 2\)"),
     ("logits", "0.9", LABELS, "preds has dtype <U3; numbers are needed"),
@@ -253,18 +291,24 @@ def test_what_the_numbers_are_must_be_said() -> None:
     with pytest.raises(ValueError, match="Unexpected keyword arguments: `bin`"):
         made.ECE(outputs="logits", bin=15)
     with pytest.raises(InputError, match="the loss of row 1 is 1e\\+30"):
-        made.NLL(outputs="logits").update(torch.tensor([[0.0, 1.0], [0.0, 1e30]]), torch.tensor([0, 0]))
+        made.NLL(outputs="logits").update(
+            torch.tensor([[0.0, 1.0], [0.0, 1e30]]), torch.tensor([0, 0])
+        )
 
 
 def test_few_samples_are_exact() -> None:
     metric = made.AUROC(outputs="probs")
     p = torch.tensor([0.60003, 0.60001, 0.9], dtype=torch.float64)
     metric.update(torch.stack((1 - p, p), dim=1), torch.tensor([0, 1, 1]))
-    assert metric.compute().item() == 0.5  # the wrong answer stands between two right ones; as ties it would be 0.75
+    assert (
+        metric.compute().item() == 0.5
+    )  # the wrong answer stands between two right ones; as ties it would be 0.75
 
 
 @pytest.mark.parametrize(("metric", "function", "options"), TALLY_METRICS)
-def test_up_to_ten_thousand_samples_are_exact_however_they_come(metric: Any, function: Any, options: Any) -> None:
+def test_up_to_ten_thousand_samples_are_exact_however_they_come(
+    metric: Any, function: Any, options: Any
+) -> None:
     z, y = outputs(made.EXACT)
     preds = hs.Predictions.from_logits(z, y)
     expected = function(hs.tally(preds.confidence, correct=preds.correct), **options)
@@ -286,8 +330,12 @@ def test_one_more_sample_is_counted_on_the_grid_however_it_comes() -> None:
 
 
 @pytest.mark.parametrize(("metric", "function", "options"), TALLY_METRICS)
-def test_a_metric_behaves_as_torchmetrics_asks_of_its_own(metric: Any, function: Any, options: Any) -> None:
-    """What the tester of torchmetrics' own suite asks: constants, script, clone, pickle, hash, batches, all."""
+def test_a_metric_behaves_as_torchmetrics_asks_of_its_own(
+    metric: Any, function: Any, options: Any
+) -> None:
+    """What the tester of torchmetrics' own suite asks: constants, script, clone, pickle, hash,
+    batches, all.
+    """
     z, y = outputs(600)
     exact = lambda rows: function(hs.tally(*_judged(z[rows], y[rows])), **options)
     found = metric(outputs="logits", **options)

@@ -23,7 +23,11 @@ each = pytest.mark.parametrize("item", CATALOGUE, ids=lambda item: item.name)
 def report() -> hs.Report:
     rng = np.random.default_rng(0)
     labels = rng.integers(0, 7, 300)
-    return hs.evaluate(hs.Predictions.from_logits(3 * np.eye(7)[labels] + 2 * rng.standard_normal((300, 7)), labels))
+    return hs.evaluate(
+        hs.Predictions.from_logits(
+            3 * np.eye(7)[labels] + 2 * rng.standard_normal((300, 7)), labels
+        )
+    )
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +53,11 @@ def options() -> str:
 
 
 def test_names_and_titles_are_unique() -> None:
-    assert len({item.name for item in CATALOGUE}) == len({item.title for item in CATALOGUE}) == len(CATALOGUE)
+    assert (
+        len({item.name for item in CATALOGUE})
+        == len({item.title for item in CATALOGUE})
+        == len(CATALOGUE)
+    )
 
 
 @each
@@ -63,16 +71,24 @@ def test_the_function_is_a_public_metric(item: Item) -> None:
 def test_it_has_a_place_and_a_meaning(item: Item) -> None:
     assert QUESTIONS[item.place]
     assert item.says, f"{item.name}: say in one line what it says"
-    assert len(item.says) <= 50, f"{item.name}: its meaning has {len(item.says)} letters, a line of a table holds 50"
+    assert len(item.says) <= 50, (
+        f"{item.name}: its meaning has {len(item.says)} letters, a line of a table holds 50"
+    )
     assert meaning(item.name) == (item.place, item.title, item.says)
 
 
 @each
-def test_it_is_in_reports_of_every_form(item: Item, report: hs.Report, tags: hs.Report, masks: hs.Report) -> None:
+def test_it_is_in_reports_of_every_form(
+    item: Item, report: hs.Report, tags: hs.Report, masks: hs.Report
+) -> None:
     report = {"labels": tags, "images": masks}.get(item.needs, report)
     assert item.name in report.data["metrics"]
     title = re.sub(r"\s+", " ", item.title)
-    for form in (report.to_text(width=160, full=True), report.to_markdown(full=True), report.to_html()):
+    for form in (
+        report.to_text(width=160, full=True),
+        report.to_markdown(full=True),
+        report.to_html(),
+    ):
         assert title in form.replace("\N{NO-BREAK SPACE}", " "), f"{item.title} is not shown"
 
 
@@ -85,7 +101,9 @@ def test_the_gate_knows_it(item: Item, options: str) -> None:
 @each
 def test_the_docs_list_it(item: Item) -> None:
     line = f"| `{item.name}` | {item.title} | {ARROWS[item.better]} | {QUESTIONS[item.place]} | {item.says} |"
-    assert line in DOCS.read_text(encoding="utf-8").splitlines(), f"docs/metrics.md lacks the line\n{line}"
+    assert line in DOCS.read_text(encoding="utf-8").splitlines(), (
+        f"docs/metrics.md lacks the line\n{line}"
+    )
 
 
 def test_the_docs_list_nothing_else() -> None:

@@ -1,4 +1,6 @@
-"""Whatever takes predictions, a tally or outcomes says so at its door, where something else is given."""
+"""Whatever takes predictions, a tally or outcomes says so at its door, where something else is
+given.
+"""
 
 import inspect
 from collections.abc import Callable, Iterator
@@ -16,7 +18,9 @@ PREDS = hs.Predictions.from_probs([[0.9, 0.1], [0.2, 0.8]], [0, 1])
 
 def first(function: Callable[..., Any]) -> str:
     """The type of the first argument, as it is written."""
-    given = [p for p in inspect.signature(function).parameters.values() if p.name not in ("self", "cls")]
+    given = [
+        p for p in inspect.signature(function).parameters.values() if p.name not in ("self", "cls")
+    ]
     return str(given[0].annotation) if given else ""
 
 
@@ -35,8 +39,14 @@ def of_predictions() -> Iterator[tuple[str, Callable[..., Any]]]:
 def called(function: Callable[..., Any], given: object) -> None:
     """With something for every further argument that must be there."""
     further = list(inspect.signature(function).parameters.values())[1:]
-    must = [p for p in further if p.default is p.empty and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)]
-    options = {p.name: hs.policies.threshold_for_coverage if p.name == "rule" else 0.5 for p in must}
+    must = [
+        p
+        for p in further
+        if p.default is p.empty and p.kind not in (p.VAR_KEYWORD, p.VAR_POSITIONAL)
+    ]
+    options = {
+        p.name: hs.policies.threshold_for_coverage if p.name == "rule" else 0.5 for p in must
+    }
     function(given, **options)
 
 
@@ -65,7 +75,9 @@ def test_the_law_looks_at_many() -> None:
     ],
 )
 def test_a_threshold_needs_a_table(function: Callable[[Any], Any], given: object) -> None:
-    with pytest.raises(hs.InputError, match=r"needs a tally or Outcomes, this is a .*; make one with tally\("):
+    with pytest.raises(
+        hs.InputError, match=r"needs a tally or Outcomes, this is a .*; make one with tally\("
+    ):
         function(given)
 
 
@@ -85,7 +97,13 @@ def test_numbers_of_something_else_are_refused(given: object) -> None:
 
 @pytest.mark.parametrize("given", GIVEN, ids=lambda given: type(given).__name__)
 def test_what_takes_several_things_refuses_others(given: object) -> None:
-    for name in ("accuracy", "brier_decomposition", "calibration_slope", "recalibration", "observed_expected"):
+    for name in (
+        "accuracy",
+        "brier_decomposition",
+        "calibration_slope",
+        "recalibration",
+        "observed_expected",
+    ):
         with pytest.raises(hs.InputError, match="needs predictions"):
             getattr(hs, name)(given)
     for name in ("calibration_test", "flexible_calibration"):

@@ -1,4 +1,5 @@
-"""Laws of every exported metric. Metrics are found by themselves: a new one is tested as soon as it is exported.
+"""Laws of every exported metric. Metrics are found by themselves: a new one is tested as soon as it
+is exported.
 
 Each law tries all options of a metric that its types name: variants, treatments and binnings.
 """
@@ -20,17 +21,35 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from generators import ANY, UNIT, Rows, increasing, predictions, rows
-from howsure import InputError, Predictions, adaptive, equal_range, equal_size, metrics, tally, unique
+from howsure import (
+    InputError,
+    Predictions,
+    adaptive,
+    equal_range,
+    equal_size,
+    metrics,
+    tally,
+    unique,
+)
 from howsure.binning import Binning
 
 METRICS = [f for f in (getattr(metrics, name) for name in metrics.__all__) if hasattr(f, "better")]
-BINNINGS = [equal_range(15), equal_range(10), equal_size(15), adaptive(), adaptive(z=1.645), unique()]
+BINNINGS = [
+    equal_range(15),
+    equal_range(10),
+    equal_size(15),
+    adaptive(),
+    adaptive(z=1.645),
+    unique(),
+]
 REQUIRED = {"risk": [0.0, 0.1, 0.5], "coverage": [0.01, 0.8, 1.0], "threshold": [0.0, 0.3, 1.0]}
 PAPER = re.compile(r"[A-Z]\w+.*\b(19|20)\d\d|Finlay & Oberman")
 
 
 def choices(f: Callable[..., Any], name: str, parameter: inspect.Parameter) -> list[Any]:
-    """Values to try for one option, read from its type; an option of another kind keeps its default."""
+    """Values to try for one option, read from its type; an option of another kind keeps its
+    default.
+    """
     hint = get_type_hints(f)[name]
     literal = [h for h in (hint, *get_args(hint)) if get_origin(h) is Literal]
     if literal:
@@ -50,7 +69,9 @@ def versions(f: Callable[..., Any]) -> list[Callable[[Any], float]]:
     options = list(inspect.signature(f).parameters.items())[1:]
     tried = {name: values for name, p in options if (values := choices(f, name, p))}
     chosen = [dict(zip(tried, values, strict=True)) for values in product(*tried.values())]
-    return [partial(f, **({**v, "cap": 50.0} if v.get("degenerate") == "cap" else v)) for v in chosen]
+    return [
+        partial(f, **({**v, "cap": 50.0} if v.get("degenerate") == "cap" else v)) for v in chosen
+    ]
 
 
 def over(**facts: Any) -> Any:
@@ -151,9 +172,14 @@ def test_increasing_maps_change_no_ranking_metric(metric: Any, r: Rows, seed: in
 @over(takes="tally", rank_only=False)
 def test_other_metrics_do_look_at_the_values(metric: Any) -> None:
     correct = [1] * 7 + [0] + [1] * 5 + [0] * 3
-    high, low = tally([0.95] * 8 + [0.7] * 8, correct=correct), tally([0.65] * 8 + [0.55] * 8, correct=correct)
+    high, low = (
+        tally([0.95] * 8 + [0.7] * 8, correct=correct),
+        tally([0.65] * 8 + [0.55] * 8, correct=correct),
+    )
     for version in versions(metric):
-        assert not close(version(high), version(low), 1e-3), f"{version} looks rank_only; say so in @metric"
+        assert not close(version(high), version(low), 1e-3), (
+            f"{version} looks rank_only; say so in @metric"
+        )
 
 
 @over(takes="tally")
@@ -170,7 +196,10 @@ def test_count_is_repetition(metric: Any, draw: Any) -> None:
 def test_the_unit_of_weights_changes_nothing(metric: Any, draw: Any) -> None:
     r: Rows = draw.draw(data(metric))
     unit = 10.0 ** draw.draw(st.integers(-12, 12))
-    once, again = (tally(r.score, correct=r.correct, weight=w) for w in (0.3 + r.weight, unit * (0.3 + r.weight)))
+    once, again = (
+        tally(r.score, correct=r.correct, weight=w)
+        for w in (0.3 + r.weight, unit * (0.3 + r.weight))
+    )
     for version in versions(metric):
         if once.equal_weights or not refuses(version, once):
             x, y = version(once), version(again)
@@ -204,7 +233,9 @@ def test_count_of_predictions_is_repetition(metric: Any, preds: Predictions) -> 
 
 @over(takes="predictions")
 @given(preds=predictions(), power=st.integers(-12, 12))
-def test_the_unit_of_weights_of_predictions_changes_nothing(metric: Any, preds: Predictions, power: int) -> None:
+def test_the_unit_of_weights_of_predictions_changes_nothing(
+    metric: Any, preds: Predictions, power: int
+) -> None:
     weight = 0.5 + np.arange(preds.n) % 3
     once, again = (with_columns(preds, weight=w) for w in (weight, weight * 10.0**power))
     agree(metric, once, again, close)
@@ -212,10 +243,14 @@ def test_the_unit_of_weights_of_predictions_changes_nothing(metric: Any, preds: 
 
 @st.composite
 def many_labels(draw: Any) -> tuple[Any, Any]:
-    """Probabilities and labels of up to 20 cases; labels may be nowhere or everywhere, probabilities tied."""
+    """Probabilities and labels of up to 20 cases; labels may be nowhere or everywhere,
+    probabilities tied.
+    """
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     shape = draw(st.integers(1, 20)), draw(st.integers(1, 4))
-    return rng.uniform(0.05, 0.9, shape).round(draw(st.sampled_from([1, 6]))), rng.integers(0, 2, shape)
+    return rng.uniform(0.05, 0.9, shape).round(draw(st.sampled_from([1, 6]))), rng.integers(
+        0, 2, shape
+    )
 
 
 @over(takes="multilabel")
@@ -224,9 +259,15 @@ def test_many_labels_keep_order_count_unit_and_bounds(metric: Any, many: tuple[A
     made = partial(Predictions.from_multilabel, sums_to_one=True)
     plain, n = made(*many), len(many[0])
     within(metric, plain)
-    order, count, weight = np.random.default_rng(n).permutation(n), 1 + np.arange(n) % 3, 0.5 + np.arange(n) % 3
+    order, count, weight = (
+        np.random.default_rng(n).permutation(n),
+        1 + np.arange(n) % 3,
+        0.5 + np.arange(n) % 3,
+    )
     agree(metric, plain, made(many[0][order], many[1][order]), close)
-    agree(metric, made(*many, count=count), made(*(np.repeat(a, count, axis=0) for a in many)), close)
+    agree(
+        metric, made(*many, count=count), made(*(np.repeat(a, count, axis=0) for a in many)), close
+    )
     agree(metric, made(*many, weight=weight), made(*many, weight=weight * 1e7), close)
     agree(metric, made(*many, weight=count), made(*many, count=count), close)
 
@@ -278,7 +319,9 @@ def test_every_metric_is_exported() -> None:
     for info in pkgutil.iter_modules(metrics.__path__, "howsure.metrics."):
         for name, f in vars(import_module(info.name)).items():
             if hasattr(f, "better") and f.__module__ == info.name:
-                assert name in metrics.__all__, f"add `from {info.name} import {name}` to metrics/__init__.py"
+                assert name in metrics.__all__, (
+                    f"add `from {info.name} import {name}` to metrics/__init__.py"
+                )
 
 
 def test_exports_are_sorted() -> None:

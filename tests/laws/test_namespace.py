@@ -1,4 +1,6 @@
-"""Laws of the public namespace: every name is there, documented, shown by example, and cheap to import."""
+"""Laws of the public namespace: every name is there, documented, shown by example, and cheap to
+import.
+"""
 
 import ast
 import inspect
@@ -17,9 +19,13 @@ import howsure
 
 TREE = ast.parse(Path(howsure.__file__).read_text())
 TABLE = howsure._NAMES
-PUBLIC = [name for name in howsure.__all__ if name not in howsure._MODULES and name != "__version__"]
+PUBLIC = [
+    name for name in howsure.__all__ if name not in howsure._MODULES and name != "__version__"
+]
 FOLDERS = ["binning", "curves", "losses", "metrics", "scores"]
-SHOWN = [(module, name) for module in FOLDERS for name in import_module(f"howsure.{module}").__all__]
+SHOWN = [
+    (module, name) for module in FOLDERS for name in import_module(f"howsure.{module}").__all__
+]
 
 
 @pytest.mark.parametrize("name", howsure.__all__)
@@ -69,9 +75,13 @@ def test_flat_modules_are_wholly_public(module: str) -> None:
 
 
 def test_type_checkers_see_the_same_names() -> None:
-    """The imports under TYPE_CHECKING and the table of names are written twice; they must not drift apart."""
+    """The imports under TYPE_CHECKING and the table of names are written twice; they must not drift
+    apart.
+    """
     block = next(
-        node for node in TREE.body if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"
+        node
+        for node in TREE.body
+        if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"
     )
     seen: set[str] = set()
     for statement in block.body:
@@ -82,14 +92,20 @@ def test_type_checkers_see_the_same_names() -> None:
 
 
 def test_no_name_is_listed_twice() -> None:
-    names = [name for names in TABLE.values() for name in names] + howsure._MODULES + howsure._EXTRAS
+    names = (
+        [name for names in TABLE.values() for name in names] + howsure._MODULES + howsure._EXTRAS
+    )
     assert len(names) == len(set(names))
 
 
 @pytest.mark.parametrize("name", howsure._EXTRAS)
 def test_a_module_that_needs_an_extra_is_found_or_says_which(name: str) -> None:
     there = find_spec(name) is not None
-    said = nullcontext() if there else pytest.raises(ModuleNotFoundError, match=rf"pip install 'howsure\[{name}\]'")
+    said = (
+        nullcontext()
+        if there
+        else pytest.raises(ModuleNotFoundError, match=rf"pip install 'howsure\[{name}\]'")
+    )
     with said:
         assert isinstance(getattr(howsure, name), ModuleType)
 
@@ -102,7 +118,9 @@ def test_all_modules_are_modules() -> None:
 def loaded_by(code: str) -> set[str]:
     """Top-level packages in a fresh process after `code`."""
     report = "import sys; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
-    run = subprocess.run([sys.executable, "-c", f"{code}; {report}"], capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [sys.executable, "-c", f"{code}; {report}"], capture_output=True, text=True, check=True
+    )
     return set(run.stdout.split())
 
 
@@ -116,7 +134,17 @@ def test_the_panel_needs_no_scipy() -> None:
         "import howsure as hs; t = hs.tally([.9, .6, .6], correct=[1, 0, 1]); "
         "[f(t) for f in (hs.auroc, hs.aupr, hs.aurc, hs.e_aurc, hs.augrc, hs.ece, hs.mce, hs.aece)]"
     )
-    third_party = {"scipy", "click", "rich", "jinja2", "torch", "sklearn", "matplotlib", "pyarrow", "pandas"}
+    third_party = {
+        "scipy",
+        "click",
+        "rich",
+        "jinja2",
+        "torch",
+        "sklearn",
+        "matplotlib",
+        "pyarrow",
+        "pandas",
+    }
     assert not loaded_by(code) & third_party
 
 
@@ -124,7 +152,9 @@ def test_every_variable_of_the_environment_is_documented() -> None:
     """Also those that a shell sets: completion has one of its own, which nobody types."""
     source = Path(howsure.__file__).parent
     found = {
-        name for path in source.rglob("*.py") for name in re.findall(r"\bHOWSURE_[A-Z_]+", path.read_text("utf-8"))
+        name
+        for path in source.rglob("*.py")
+        for name in re.findall(r"\bHOWSURE_[A-Z_]+", path.read_text("utf-8"))
     }
     page = (Path(__file__).parents[2] / "docs/contract.md").read_text("utf-8")
     assert {name for name in found if f"`{name}" not in page} == set()

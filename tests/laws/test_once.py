@@ -51,14 +51,18 @@ def test_evaluate_builds_one_tally_per_score_and_one_of_the_entropy() -> None:
 
 
 @pytest.mark.parametrize(("column", "more"), [("group", 4), ("weight", 3)])
-def test_groups_and_weights_add_one_per_loss_and_groups_one_for_the_promise(column: str, more: int) -> None:
+def test_groups_and_weights_add_one_per_loss_and_groups_one_for_the_promise(
+    column: str, more: int
+) -> None:
     preds = logits(0, **{column: np.arange(120) % 7 + 1})
     assert calls(BUILDERS, lambda: hs.evaluate(preds, SCORES)) == {"tally": len(SCORES) + 1 + more}
 
 
 def test_two_classes_add_one_of_the_positive_class() -> None:
     preds = logits(0, k=2)
-    assert calls(BUILDERS, lambda: hs.evaluate(preds)) == {"tally": 5}  # three scores, entropy, positive class
+    assert calls(BUILDERS, lambda: hs.evaluate(preds)) == {
+        "tally": 5
+    }  # three scores, entropy, positive class
 
 
 def test_compare_builds_one_tally_per_model() -> None:

@@ -5,7 +5,16 @@ from collections.abc import Iterator
 from pathlib import Path
 
 SOURCE = Path(__file__).parents[2] / "src" / "howsure"
-IN_WORDS = ("words", "sections", "tables", "comparison", "plan", "html", "model", "schema")  # the others draw
+IN_WORDS = (
+    "words",
+    "sections",
+    "tables",
+    "comparison",
+    "plan",
+    "html",
+    "model",
+    "schema",
+)  # the others draw
 ARITHMETIC = (ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Pow)
 WRITES_SHARES = {"percent", "points", "level", "between_percent"}  # 0.9 → 90 %
 COUNTS_COLUMNS = {
@@ -24,8 +33,14 @@ def arithmetic(path: Path) -> Iterator[str]:
     """Functions of a file that compute, by the place where they do."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
     for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
-        inside = [n for n in ast.walk(function) if isinstance(n, ast.BinOp) and isinstance(n.op, ARITHMETIC)]
-        computes = [n for n in inside if not isinstance(n.left, ast.List)]  # [None] * n is a column of nothing
+        inside = [
+            n
+            for n in ast.walk(function)
+            if isinstance(n, ast.BinOp) and isinstance(n.op, ARITHMETIC)
+        ]
+        computes = [
+            n for n in inside if not isinstance(n.left, ast.List)
+        ]  # [None] * n is a column of nothing
         if computes and function.name not in ALLOWED:
             yield f"{path.name}, line {computes[0].lineno}: {ast.unparse(computes[0])}"
 
@@ -37,11 +52,20 @@ def test_renderers_do_no_arithmetic() -> None:
 
 def imports_json(path: Path) -> bool:
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    named = [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
-    return "json" in named or any(isinstance(n, ast.ImportFrom) and n.module == "json" for n in ast.walk(tree))
+    named = [
+        alias.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Import)
+        for alias in node.names
+    ]
+    return "json" in named or any(
+        isinstance(n, ast.ImportFrom) and n.module == "json" for n in ast.walk(tree)
+    )
 
 
 def test_json_has_one_door() -> None:
-    paths = [path for path in SOURCE.rglob("*.py") if path.relative_to(SOURCE).parts[0] not in FOREIGN]
+    paths = [
+        path for path in SOURCE.rglob("*.py") if path.relative_to(SOURCE).parts[0] not in FOREIGN
+    ]
     found = [str(path.relative_to(SOURCE)) for path in paths if imports_json(path)]
     assert found == ["_core/json.py"], "use howsure._core.json"

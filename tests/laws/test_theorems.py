@@ -12,7 +12,14 @@ import howsure as hs
 from generators import ANY, UNIT, Rows, rows
 from reference.selective import errors_among, roc_polyline
 
-BINNINGS = [hs.equal_range(1), hs.equal_range(10), hs.equal_range(15), hs.equal_size(7), hs.adaptive(), hs.unique()]
+BINNINGS = [
+    hs.equal_range(1),
+    hs.equal_range(10),
+    hs.equal_range(15),
+    hs.equal_size(7),
+    hs.adaptive(),
+    hs.unique(),
+]
 small = st.integers(0, 4)
 
 
@@ -60,9 +67,16 @@ def test_dominance_shows_in_every_area(pair: tuple[Any, Any, Any, Any]) -> None:
 
 
 @given(rivals(), st.data())
-def test_trusting_a_right_answer_more_than_a_wrong_one_dominates(pair: tuple[Any, Any, Any, Any], draw: Any) -> None:
+def test_trusting_a_right_answer_more_than_a_wrong_one_dominates(
+    pair: tuple[Any, Any, Any, Any], draw: Any
+) -> None:
     score, correct = pair[0], pair[1]
-    wrong_above = [(i, j) for i in np.flatnonzero(correct == 0) for j in np.flatnonzero(correct) if score[i] > score[j]]
+    wrong_above = [
+        (i, j)
+        for i in np.flatnonzero(correct == 0)
+        for j in np.flatnonzero(correct)
+        if score[i] > score[j]
+    ]
     assume(wrong_above)
     i, j = draw.draw(st.sampled_from(wrong_above))
     better = score.copy()
@@ -82,7 +96,8 @@ def test_compensation_and_its_equality_case(bins: Any, r: Rows) -> None:
     first = np.searchsorted(np.cumsum(t.count), bins.cuts(t)[:-1], side="right")
     groups = np.split(excess, first[1:])
     binned, true = (
-        Fraction(sum(parts)) / len(r) for parts in ([abs(sum(g)) for g in groups], [abs(x) for x in excess])
+        Fraction(sum(parts)) / len(r)
+        for parts in ([abs(sum(g)) for g in groups], [abs(x) for x in excess])
     )
     mixed = any((g > 0).any() and (g < 0).any() for g in groups)
     assert binned <= true
@@ -92,9 +107,14 @@ def test_compensation_and_its_equality_case(bins: Any, r: Rows) -> None:
 
 
 @given(
-    st.lists(st.tuples(st.sampled_from([0.0, 0.25, 0.5, 1.0]), st.booleans()), min_size=1, max_size=8), st.booleans()
+    st.lists(
+        st.tuples(st.sampled_from([0.0, 0.25, 0.5, 1.0]), st.booleans()), min_size=1, max_size=8
+    ),
+    st.booleans(),
 )
-def test_perfect_in_both_iff_the_score_knows_the_outcome(table: list[tuple[float, bool]], know: bool) -> None:
+def test_perfect_in_both_iff_the_score_knows_the_outcome(
+    table: list[tuple[float, bool]], know: bool
+) -> None:
     """Ding 2019, theorem 1."""
     correct = np.array([c for _, c in table])
     score = correct.astype(float) if know else np.array([s for s, _ in table])
@@ -109,7 +129,8 @@ def histograms(draw: Any) -> hs.Histogram:
     share = st.floats(0.01, 1.0)
     p = st.one_of(st.floats(0.001, 0.999), st.sampled_from([0.5, 0.99, 0.01]))
     return hs.Histogram(
-        draw(st.lists(share, min_size=size, max_size=size)), draw(st.lists(p, min_size=size, max_size=size))
+        draw(st.lists(share, min_size=size, max_size=size)),
+        draw(st.lists(p, min_size=size, max_size=size)),
     )
 
 
@@ -125,9 +146,9 @@ def test_refinement_never_lowers_a_convex_score(h: hs.Histogram, draw: Any) -> N
     assert finer.base == pytest.approx(h.base, abs=1e-12)
     assert hs.eor(finer) >= hs.eor(h) * (1 - 1e-9)
     for convex in (lambda p, a: (p - a) ** 2, lambda p, a: abs(p - a), hs.odds_ratio):
-        assert hs.expected_score(finer, convex) >= hs.expected_score(h, convex) - 1e-9 * hs.expected_score(
-            finer, convex
-        )
+        assert hs.expected_score(finer, convex) >= hs.expected_score(
+            h, convex
+        ) - 1e-9 * hs.expected_score(finer, convex)
     assert hs.conditional_entropy(finer) <= hs.conditional_entropy(h) + 1e-12
     assert hs.histogram_brier(finer) <= hs.histogram_brier(h) + 1e-12
 
@@ -209,7 +230,9 @@ def test_auroc_turns_with_the_score(r: Rows) -> None:
 
 @given(rows(UNIT))
 def test_correctness_brier_splits_into_calibration_and_refinement(r: Rows) -> None:
-    """Mean (r − c)² = mean (r − accuracy at r)² + the Brier score left once the distinct score is known."""
+    """Mean (r − c)² = mean (r − accuracy at r)² + the Brier score left once the distinct score is
+    known.
+    """
     t = r.tally()
     accuracy = (t.count - t.loss) / t.count
     calibration = np.dot(t.count, (t.score - accuracy) ** 2) / t.n

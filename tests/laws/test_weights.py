@@ -1,4 +1,6 @@
-"""Weights are importance, counts are repetition: laws over every curve, every limit and every difference."""
+"""Weights are importance, counts are repetition: laws over every curve, every limit and every
+difference.
+"""
 
 from __future__ import annotations
 
@@ -19,7 +21,10 @@ OPTIONS: dict[Any, dict[str, float]] = {
     metrics.coverage_at_risk: {"risk": 0.1},
     metrics.risk_at_coverage: {"coverage": 0.8},
 }
-COUNTS_SAMPLES = (metrics.aece, metrics.debiased_ece)  # adaptive and equal-size bins refuse unequal weights
+COUNTS_SAMPLES = (
+    metrics.aece,
+    metrics.debiased_ece,
+)  # adaptive and equal-size bins refuse unequal weights
 CURVES: list[Callable[[hs.Tally], Any]] = [
     curves.bin_table,
     curves.precision_recall,
@@ -50,14 +55,19 @@ def weights(n: int = 300) -> Any:
 
 def numbers(found: Any) -> list[Any]:
     """All columns of a curve or table."""
-    return [np.asarray(v, dtype=np.float64) for v in vars(found).values() if isinstance(v, np.ndarray)]
+    return [
+        np.asarray(v, dtype=np.float64) for v in vars(found).values() if isinstance(v, np.ndarray)
+    ]
 
 
 @pytest.mark.parametrize("unit", UNITS)
 @pytest.mark.parametrize("curve", CURVES, ids=named)
 def test_the_unit_of_weights_changes_no_curve(curve: Any, unit: float) -> None:
     score, right = drawn(0)
-    once, again = (numbers(curve(hs.tally(score, correct=right, weight=w))) for w in (weights(), unit * weights()))
+    once, again = (
+        numbers(curve(hs.tally(score, correct=right, weight=w)))
+        for w in (weights(), unit * weights())
+    )
     assert once
     for x, y in zip(once, again, strict=True):
         np.testing.assert_allclose(y, x, rtol=1e-12, atol=1e-12)
@@ -78,11 +88,15 @@ def test_count_is_repetition_in_every_curve(curve: Any) -> None:
 def test_the_unit_of_weights_changes_no_limit(metric: Any, grouped: bool) -> None:
     score, right = drawn(2)
     group = np.arange(len(score)) // 10 if grouped else None
-    of = [hs.Outcomes(score, correct=right, weight=c * weights(), group=group) for c in (1.0, *UNITS)]
+    of = [
+        hs.Outcomes(score, correct=right, weight=c * weights(), group=group) for c in (1.0, *UNITS)
+    ]
     found = [hs.each_interval([asked(metric)], o)[0] for o in of]
     assert np.isfinite(found[0].low)
     for other in found[1:]:
-        assert (other.low, other.high) == pytest.approx((found[0].low, found[0].high), rel=1e-12, abs=1e-12)
+        assert (other.low, other.high) == pytest.approx(
+            (found[0].low, found[0].high), rel=1e-12, abs=1e-12
+        )
 
 
 @pytest.mark.parametrize("metric", RECIPES, ids=named)
@@ -90,8 +104,12 @@ def test_equal_weights_have_the_limits_of_none(metric: Any) -> None:
     score, right = drawn(3)
     plain = hs.each_interval([asked(metric)], hs.Outcomes(score, correct=right))[0]
     for c in UNITS:
-        equal = hs.each_interval([asked(metric)], hs.Outcomes(score, correct=right, weight=np.full(len(score), c)))[0]
-        assert (equal.low, equal.high) == pytest.approx((plain.low, plain.high), rel=1e-12, abs=1e-12)
+        equal = hs.each_interval(
+            [asked(metric)], hs.Outcomes(score, correct=right, weight=np.full(len(score), c))
+        )[0]
+        assert (equal.low, equal.high) == pytest.approx(
+            (plain.low, plain.high), rel=1e-12, abs=1e-12
+        )
 
 
 @pytest.mark.parametrize("metric", RECIPES, ids=named)
@@ -112,7 +130,8 @@ def test_limits_see_every_repetition_of_a_count(metric: Any) -> None:
 def test_the_unit_of_weights_changes_no_difference(metric: Any) -> None:
     (a, ca), (b, cb) = drawn(5), drawn(6)
     sides = [
-        [hs.Outcomes(s, correct=c, weight=unit * weights()) for s, c in ((a, ca), (b, cb))] for unit in (1.0, *UNITS)
+        [hs.Outcomes(s, correct=c, weight=unit * weights()) for s, c in ((a, ca), (b, cb))]
+        for unit in (1.0, *UNITS)
     ]
     first, *others = (hs.paired_difference(asked(metric), *pair) for pair in sides)
     assert np.isfinite(first).all()

@@ -1,4 +1,6 @@
-"""Numbers worked out a second way: integrals, sums over all cases, and general solvers instead of closed forms."""
+"""Numbers worked out a second way: integrals, sums over all cases, and general solvers instead of
+closed forms.
+"""
 
 from __future__ import annotations
 
@@ -54,7 +56,9 @@ def test_fpr_at_tpr_tries_every_threshold(tpr: float, seed: int) -> None:
     for at in sorted(set(score), reverse=True):
         if (score[right == 1] >= at).mean() >= tpr:
             break
-    assert hs.fpr_at_tpr(hs.tally(score, correct=right), tpr) == pytest.approx((score[right == 0] >= at).mean())
+    assert hs.fpr_at_tpr(hs.tally(score, correct=right), tpr) == pytest.approx(
+        (score[right == 0] >= at).mean()
+    )
 
 
 @pytest.mark.parametrize("right", [0, 1])
@@ -64,7 +68,9 @@ def test_one_kind_of_answer_has_no_ranking(right: int) -> None:
     assert isnan(hs.auroc(t))
 
 
-@pytest.mark.parametrize("other", [([0.9, 0.1, 0.2], [1, 0, 1]), ([0.9, 0.1], [0, 0])], ids=["samples", "errors"])
+@pytest.mark.parametrize(
+    "other", [([0.9, 0.1, 0.2], [1, 0, 1]), ([0.9, 0.1], [0, 0])], ids=["samples", "errors"]
+)
 def test_dominance_needs_as_many_samples_and_errors(other: tuple[list[float], list[int]]) -> None:
     t = hs.tally([0.9, 0.1], correct=[1, 0])
     with pytest.raises(hs.InputError, match="equal numbers of samples and errors"):
@@ -82,7 +88,9 @@ def test_equal_orders_dominate_each_other() -> None:
 @pytest.mark.parametrize("m", [1, 2, 3, 10, 40, 500])
 def test_mean_rank_share_is_the_mean_over_the_block(before: int, m: int) -> None:
     found = float(mean_rank_share(np.array([before]), np.array([before + m]))[0])
-    assert found == pytest.approx(fsum(j / (before + j) for j in range(1, m + 1)) / m, rel=2e-12, abs=0)
+    assert found == pytest.approx(
+        fsum(j / (before + j) for j in range(1, m + 1)) / m, rel=2e-12, abs=0
+    )
     rise = float(harmonic_rise(np.array([float(before)]), np.array([float(before + m)]))[0])
     assert rise == pytest.approx(fsum(1 / (before + j) for j in range(1, m + 1)), rel=2e-13, abs=0)
 
@@ -99,7 +107,11 @@ def test_case_parts_of_a_labels_auc(seed: int, weighted: bool) -> None:
         area = auc(p[:, i], y[:, i], w)
         assert np.average(found[:, i], weights=w) == pytest.approx(area)
         factors: list[float] = []
-        for case in (0, 5, 17):  # the part of a case goes with the slope of the area in its share of the weight
+        for case in (
+            0,
+            5,
+            17,
+        ):  # the part of a case goes with the slope of the area in its share of the weight
             step = np.where(np.arange(30) == case, 1e-6 * w.sum(), 0.0)
             moved = (w + step) / (w + step).sum()
             slope = (auc(p[:, i], y[:, i], moved) - area) / 1e-6
@@ -109,7 +121,9 @@ def test_case_parts_of_a_labels_auc(seed: int, weighted: bool) -> None:
 
 
 def auc(p: Any, y: Any, w: Any) -> float:
-    pairs = np.where(p[y == 1][:, None] > p[y == 0], 1.0, np.where(p[y == 1][:, None] == p[y == 0], 0.5, 0.0))
+    pairs = np.where(
+        p[y == 1][:, None] > p[y == 0], 1.0, np.where(p[y == 1][:, None] == p[y == 0], 0.5, 0.0)
+    )
     mass = w[y == 1][:, None] * w[y == 0]
     return float((pairs * mass).sum() / mass.sum())
 
@@ -127,7 +141,9 @@ def test_log_odds_maximise_the_likelihood(knots: tuple[float, ...]) -> None:
     assert found is not None
     assert found.coefficients == pytest.approx(best.x, abs=2e-5)
     q = 1 / (1 + np.exp(-(x @ found.coefficients)))
-    assert found.covariance == pytest.approx(np.linalg.inv((x * (q * (1 - q))[:, None]).T @ x), rel=1e-6)
+    assert found.covariance == pytest.approx(
+        np.linalg.inv((x * (q * (1 - q))[:, None]).T @ x), rel=1e-6
+    )
     assert found.basis(p) == pytest.approx(x)
 
 
@@ -147,7 +163,9 @@ def test_the_spline_is_linear_outside_and_smooth_at_its_knots() -> None:
     assert at([0.5])[0, 2] == pytest.approx(bent / 16)
 
 
-@pytest.mark.parametrize(("p", "y"), [([0.2, 0.4, 0.6], [1, 1, 1]), ([0.2, 0.4], [0, 0]), ([0.3, 0.3], [0, 1])])
+@pytest.mark.parametrize(
+    ("p", "y"), [([0.2, 0.4, 0.6], [1, 1, 1]), ([0.2, 0.4], [0, 0]), ([0.3, 0.3], [0, 1])]
+)
 def test_no_line_where_there_is_none(p: list[float], y: list[int]) -> None:
     assert log_odds(hs.tally(p, correct=y)) is None
 
@@ -175,7 +193,9 @@ def test_classwise_ece_bin_by_bin(bins: int, weighted: bool) -> None:
             inside = where == b
             gap += abs((w * (p[:, c] - (y == c)))[inside].sum())
     preds = hs.Predictions.from_probs(p, y, weight=w if weighted else None)
-    assert hs.classwise_ece(preds, hs.equal_range(bins)) == pytest.approx(gap / w.sum() / 5, abs=1e-12)
+    assert hs.classwise_ece(preds, hs.equal_range(bins)) == pytest.approx(
+        gap / w.sum() / 5, abs=1e-12
+    )
     assert class_cells(preds, bins).mean_gap() == pytest.approx(gap / w.sum() / 5, abs=1e-9)
 
 
@@ -200,7 +220,9 @@ def test_net_benefit_at_every_threshold_of_its_own() -> None:
     assert curve.x == pytest.approx(np.linspace(0.01, 0.99, 99))
     for q, benefit, everyone, count in zip(curve.x, curve.y, curve.low, curve.weight, strict=True):
         called = p >= q
-        assert benefit == pytest.approx((called & (y == 1)).mean() - (called & (y == 0)).mean() * q / (1 - q))
+        assert benefit == pytest.approx(
+            (called & (y == 1)).mean() - (called & (y == 0)).mean() * q / (1 - q)
+        )
         assert count == called.sum()
         assert everyone == pytest.approx((y == 1).mean() - (y == 0).mean() * q / (1 - q))
 
@@ -226,7 +248,9 @@ def test_the_best_order_by_sorting(loss: list[float]) -> None:
     assert hs.optimal_aurc(t) == pytest.approx(selective.optimal_aurc(loss))
     for variant in ("expected", "step", "trapezoid"):
         assert hs.optimal_aurc(t, variant) == pytest.approx(hs.aurc(best, variant)), variant
-        assert hs.e_aurc(t, variant) == pytest.approx(hs.aurc(t, variant) - hs.aurc(best, variant)), variant
+        assert hs.e_aurc(t, variant) == pytest.approx(
+            hs.aurc(t, variant) - hs.aurc(best, variant)
+        ), variant
 
 
 @pytest.mark.parametrize("cap", [None, 0.5, nan])
@@ -238,4 +262,6 @@ def test_a_cap_below_one_is_no_cap(cap: float | None) -> None:
 def test_an_unknown_treatment_is_named() -> None:
     with pytest.raises(hs.InputError, match="eor knows 'inf', 'smooth', 'drop', 'cap' and 'merge'"):
         hs.eor(hs.tally([0.9, 0.2], correct=[1, 0]), degenerate="none")  # type: ignore[arg-type]
-    assert partial(hs.eor, degenerate="cap", cap=1.0)(hs.tally([0.9, 0.2], correct=[1, 0])) == pytest.approx(1.0)
+    assert partial(hs.eor, degenerate="cap", cap=1.0)(
+        hs.tally([0.9, 0.2], correct=[1, 0])
+    ) == pytest.approx(1.0)

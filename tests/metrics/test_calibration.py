@@ -32,8 +32,12 @@ def test_binned_errors_are_the_definition(case: str, r: Rows) -> None:
     bin_of = number(score)
     assert hs.ece(t, bins) == pytest.approx(slow.ece(bin_of, score, r.correct), **close)
     assert hs.mce(t, bins) == pytest.approx(slow.mce(bin_of, score, r.correct), **close)
-    assert hs.over_confidence(t, bins) == pytest.approx(slow.over(bin_of, score, r.correct), **close)
-    assert hs.debiased_ece(t, bins) == pytest.approx(slow.debiased(bin_of, score, r.correct), abs=1e-7, nan_ok=True)
+    assert hs.over_confidence(t, bins) == pytest.approx(
+        slow.over(bin_of, score, r.correct), **close
+    )
+    assert hs.debiased_ece(t, bins) == pytest.approx(
+        slow.debiased(bin_of, score, r.correct), abs=1e-7, nan_ok=True
+    )
 
 
 @given(rows(UNIT))
@@ -54,7 +58,9 @@ def test_proper_scores_of_the_confidence(r: Rows) -> None:
     score = r.score.astype(np.float64)
     claimed = np.where(r.correct, score, 1 - score)
     with np.errstate(divide="ignore"):
-        nll = np.mean(-np.log(np.where(r.correct, score, 1.0)) - np.log1p(-np.where(r.correct, 0.0, score)))
+        nll = np.mean(
+            -np.log(np.where(r.correct, score, 1.0)) - np.log1p(-np.where(r.correct, 0.0, score))
+        )
     assert hs.correctness_brier(r.tally()) == pytest.approx(np.mean((1 - claimed) ** 2), **close)
     assert hs.correctness_nll(r.tally()) == pytest.approx(nll, rel=1e-12, abs=1e-12)
 
@@ -68,17 +74,23 @@ def test_certain_and_wrong_costs_infinity() -> None:
 @given(predictions(max_rows=25), st.sampled_from([1, 10, 15]))
 def test_uncertainty_errors_are_the_definition(preds: hs.Predictions, m: int) -> None:
     entropy = [answers.normalised_entropy(p) for p in preds.probs]
-    near_edge = any(0 < abs(h * m - round(h * m)) < 1e-9 for h in entropy)  # the last digit would choose the bin
+    near_edge = any(
+        0 < abs(h * m - round(h * m)) < 1e-9 for h in entropy
+    )  # the last digit would choose the bin
     if not near_edge:
         gaps = slow.uncertainty(entropy, preds.correct, m)
-        assert hs.uce(preds, m) == pytest.approx(sum(n * gap for n, gap in gaps) / preds.n, abs=1e-9)
+        assert hs.uce(preds, m) == pytest.approx(
+            sum(n * gap for n, gap in gaps) / preds.n, abs=1e-9
+        )
         assert hs.muce(preds, m) == pytest.approx(max(gap for _, gap in gaps), abs=1e-9)
 
 
 @given(predictions(max_rows=25), st.sampled_from([1, 10, 15]))
 def test_classwise_error_is_the_definition(preds: hs.Predictions, m: int) -> None:
     p = preds.probs.tolist()
-    assert hs.classwise_ece(preds, m) == pytest.approx(slow.classwise(p, preds.labels, m), abs=1e-12)
+    assert hs.classwise_ece(preds, m) == pytest.approx(
+        slow.classwise(p, preds.labels, m), abs=1e-12
+    )
 
 
 def test_ece_by_hand() -> None:
@@ -129,7 +141,9 @@ class TestSmooth:
         assert hs.smooth_ece(hs.tally([0.7] * 10, correct=[1] * 10)) == pytest.approx(0.3, abs=1e-9)
 
     def test_direct_sum_over_the_kernel(self) -> None:
-        """The definition by brute force: reflected Gaussian kernel, integral by the midpoint rule, bisection."""
+        """The definition by brute force: reflected Gaussian kernel, integral by the midpoint rule,
+        bisection.
+        """
         rng = np.random.default_rng(5)
         r = rng.beta(4, 2, 80)
         residual = (rng.random(80) < r**2) - r
@@ -137,7 +151,11 @@ class TestSmooth:
 
         def smoothed(sigma: float) -> float:
             images = [s * r + shift for shift in (-4, -2, 0, 2, 4) for s in (1, -1)]
-            kernel = sum(np.exp(-((u[:, None] - x) ** 2) / (2 * sigma**2)) for x in images) / sigma / np.sqrt(2 * np.pi)
+            kernel = (
+                sum(np.exp(-((u[:, None] - x) ** 2) / (2 * sigma**2)) for x in images)
+                / sigma
+                / np.sqrt(2 * np.pi)
+            )
             return float(np.abs(kernel @ residual / len(r)).mean())
 
         low, high = 1e-3, 1.0

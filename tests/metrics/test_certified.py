@@ -1,4 +1,6 @@
-"""Certified bounds of compact tallies: they contain the value of the exact data, whatever these were."""
+"""Certified bounds of compact tallies: they contain the value of the exact data, whatever these
+were.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +36,9 @@ def check(score: Any, correct: Any, metrics: list[Metric], **options: Any) -> No
 
 @st.composite
 def crowded(draw: Any) -> tuple[Any, Any]:
-    """Scores crowded into a few buckets: one ulp apart, tied, on edges, with outcomes in extreme orders."""
+    """Scores crowded into a few buckets: one ulp apart, tied, on edges, with outcomes in extreme
+    orders.
+    """
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n = draw(st.sampled_from([1, 2, 3, 7, 60, 400]))
     edges = grid(400)
@@ -49,7 +53,11 @@ def crowded(draw: Any) -> tuple[Any, Any]:
         "three decimals": lambda: rng.integers(0, 1001, n) / 1000,
     }[kind]()
     score = np.clip(score, 0.0, 1.0).astype(draw(st.sampled_from([np.float64, np.float32])))
-    order = draw(st.sampled_from(["right first", "wrong first", "mixed", "all right", "all wrong", "by bucket"]))
+    order = draw(
+        st.sampled_from(
+            ["right first", "wrong first", "mixed", "all right", "all wrong", "by bucket"]
+        )
+    )
     bucket = np.searchsorted(edges, score)
     correct = {
         "right first": lambda: score > np.median(score),
@@ -57,7 +65,9 @@ def crowded(draw: Any) -> tuple[Any, Any]:
         "mixed": lambda: rng.random(n) < rng.random(),
         "all right": lambda: np.ones(n, dtype=bool),
         "all wrong": lambda: np.zeros(n, dtype=bool),
-        "by bucket": lambda: score - (edges[bucket] + edges[bucket - 1]) / 2 > rng.choice([-1.0, 0.0, 0.0]),
+        "by bucket": lambda: (
+            score - (edges[bucket] + edges[bucket - 1]) / 2 > rng.choice([-1.0, 0.0, 0.0])
+        ),
     }[order]()
     return score, correct
 
@@ -81,7 +91,9 @@ def test_bounds_hold_for_weights(data: tuple[Any, Any], seed: int) -> None:
 @given(st.integers(0, 2**32 - 1), st.sampled_from([0.0, 0.5, 1.0]))
 def test_bounds_hold_for_scores_of_any_sign(seed: int, tied: float) -> None:
     rng = np.random.default_rng(seed)
-    score = np.where(rng.random(2000) < tied, rng.normal(size=2000).round(3), rng.normal(size=2000) * 9)
+    score = np.where(
+        rng.random(2000) < tied, rng.normal(size=2000).round(3), rng.normal(size=2000) * 9
+    )
     exact = hs.tally(score, correct=rng.random(2000) < 1 / (1 + np.exp(-score)))
     for metric in RANKING:
         contains(metric, exact, exact.compact(400))
@@ -108,7 +120,10 @@ def real(name: str) -> hs.Predictions:
 def test_the_extremes_are_reached() -> None:
     score = 0.5 + np.arange(1, 601) * np.spacing(0.5)  # one bucket
     low, high = certified(hs.aurc, squeezed(hs.tally(score, correct=np.arange(600) % 3 > 0)))
-    best, worst = (hs.tally(score, correct=np.arange(600) >= 200), hs.tally(score, correct=np.arange(600) < 400))
+    best, worst = (
+        hs.tally(score, correct=np.arange(600) >= 200),
+        hs.tally(score, correct=np.arange(600) < 400),
+    )
     assert (low, high) == pytest.approx((hs.aurc(best), hs.aurc(worst)), rel=1e-8)
 
 
@@ -116,11 +131,17 @@ def test_two_right_and_one_wrong_in_one_bucket_by_hand() -> None:
     t = squeezed(hs.tally([0.50001, 0.50002, 0.50003], correct=[1, 1, 0]))
     assert len(t.score) == 1
     assert certified(hs.aurc, t) == pytest.approx((1 / 9, (1 + 1 / 2 + 1 / 3) / 3), rel=1e-8)
-    assert certified(partial(hs.aurc, variant="step"), t) == pytest.approx((1 / 9, 11 / 18), rel=1e-8)
+    assert certified(partial(hs.aurc, variant="step"), t) == pytest.approx(
+        (1 / 9, 11 / 18), rel=1e-8
+    )
     assert certified(hs.auroc, t) == pytest.approx((0.0, 1.0), abs=1e-8)
     assert certified(hs.aupr, t) == pytest.approx((1 / 3, 1.0), rel=1e-8)
-    assert certified(partial(hs.coverage_at_risk, risk=0.2), t) == pytest.approx((0.0, 2 / 3), rel=1e-8)
-    assert certified(partial(hs.risk_at_coverage, coverage=0.5), t) == pytest.approx((0.0, 1 / 2), rel=1e-8)
+    assert certified(partial(hs.coverage_at_risk, risk=0.2), t) == pytest.approx(
+        (0.0, 2 / 3), rel=1e-8
+    )
+    assert certified(partial(hs.risk_at_coverage, coverage=0.5), t) == pytest.approx(
+        (0.0, 1 / 2), rel=1e-8
+    )
 
 
 def test_a_bucket_of_one_score_is_a_tie() -> None:
@@ -168,7 +189,9 @@ def test_losses_have_no_bounds() -> None:
 def test_a_compact_tally_is_not_compacted_again_to_other_buckets() -> None:
     rng = np.random.default_rng(0)
     t = hs.tally(rng.random(9999), correct=rng.random(9999) < 0.5).compact(5000)
-    with pytest.raises(hs.InputError, match=r"already compacted to .* fixed buckets; compact the exact tally"):
+    with pytest.raises(
+        hs.InputError, match=r"already compacted to .* fixed buckets; compact the exact tally"
+    ):
         t.compact(400)
 
 

@@ -12,11 +12,15 @@ from reference import selective
 
 @given(rows(ANY, max_rows=60))
 def test_auroc_counts_pairs(r: Rows) -> None:
-    assert hs.auroc(r.tally()) == pytest.approx(selective.auroc(r.score, r.correct), abs=1e-12, nan_ok=True)
+    assert hs.auroc(r.tally()) == pytest.approx(
+        selective.auroc(r.score, r.correct), abs=1e-12, nan_ok=True
+    )
 
 
 @pytest.mark.parametrize("positive", ["error", "success"])
-@pytest.mark.parametrize(("method", "tolerance"), [("step", 1e-12), ("trapezoid", 1e-12), ("davis_goadrich", 1e-7)])
+@pytest.mark.parametrize(
+    ("method", "tolerance"), [("step", 1e-12), ("trapezoid", 1e-12), ("davis_goadrich", 1e-7)]
+)
 @given(r=rows(ANY, max_rows=40))
 def test_aupr_is_the_definition(positive: str, method: str, tolerance: float, r: Rows) -> None:
     slow = selective.aupr(r.score, r.correct, positive, method)
@@ -26,7 +30,9 @@ def test_aupr_is_the_definition(positive: str, method: str, tolerance: float, r:
 @pytest.mark.parametrize("n", [1, 2, 3, 30, 1000])
 @pytest.mark.parametrize("distinct", [1, 2, 20, 10_000])
 @pytest.mark.parametrize("share", [0.0, 0.03, 0.4, 1.0])
-def test_aupr_of_right_answers_is_the_same_by_risks_and_by_rows(n: int, distinct: int, share: float) -> None:
+def test_aupr_of_right_answers_is_the_same_by_risks_and_by_rows(
+    n: int, distinct: int, share: float
+) -> None:
     rng = np.random.default_rng([n, distinct])
     t = hs.tally(rng.integers(0, distinct, n), correct=rng.random(n) >= share)
     by_rows = discrimination._precision_by_rows(t)

@@ -1,4 +1,6 @@
-"""Numbers at their edges: ways to one number agree, bounds of exact data are points, and what is refused."""
+"""Numbers at their edges: ways to one number agree, bounds of exact data are points, and what is
+refused.
+"""
 
 from __future__ import annotations
 
@@ -36,21 +38,30 @@ WORLDS = {
     "three decimals": hs.tally(RNG.integers(200, 1000, 400) / 1000, correct=RNG.random(400) < 0.7),
     "no ties": hs.tally(RNG.uniform(0.2, 1, 250), correct=RNG.random(250) < 0.8),
 }
-WEIGHTED = hs.tally(RNG.integers(2, 10, 60) / 10, correct=RNG.random(60) < 0.7, weight=RNG.uniform(0.2, 3, 60))
+WEIGHTED = hs.tally(
+    RNG.integers(2, 10, 60) / 10, correct=RNG.random(60) < 0.7, weight=RNG.uniform(0.2, 3, 60)
+)
 
 
 # Several ways to one number
 
 
-@pytest.mark.parametrize("name", [n for n in metrics.__all__ if getattr(getattr(metrics, n), "of_blocks", None)])
+@pytest.mark.parametrize(
+    "name", [n for n in metrics.__all__ if getattr(getattr(metrics, n), "of_blocks", None)]
+)
 @pytest.mark.parametrize("world", WORLDS)
 def test_numbers_of_blocks_are_those_of_tallies(name: str, world: str) -> None:
     t, metric = WORLDS[world], getattr(metrics, name)
-    assert float(metric.of_blocks(t.blocks(), np.array(t.n))) == pytest.approx(metric(t), abs=1e-14, nan_ok=True)
+    assert float(metric.of_blocks(t.blocks(), np.array(t.n))) == pytest.approx(
+        metric(t), abs=1e-14, nan_ok=True
+    )
 
 
 OPTIONS: dict[str, dict[str, Any]] = {
-    **{key: {"threshold": 0.5, "positive": 1} for key in ("sensitivity", "specificity", "ppv", "npv")},
+    **{
+        key: {"threshold": 0.5, "positive": 1}
+        for key in ("sensitivity", "specificity", "ppv", "npv")
+    },
     "class_auroc": {"positive": 2},
     "top_k_accuracy": {"k": 2},
     "nll": {"eps": 0.2},
@@ -65,17 +76,24 @@ def answers(takes: str, weighted: bool) -> Predictions:
         return Predictions.from_multilabel(rng.random((40, 3)).round(2), y, weight=weight)
     p = rng.dirichlet(np.ones(3), 40)
     y = np.array([rng.choice(3, p=row) for row in p])
-    return Predictions.from_probs(p, y, weight=weight, group=np.arange(40) // 8 if takes == "pixels" else None)
+    return Predictions.from_probs(
+        p, y, weight=weight, group=np.arange(40) // 8 if takes == "pixels" else None
+    )
 
 
-@pytest.mark.parametrize("name", [n for n in metrics.__all__ if getattr(getattr(metrics, n), "through", None)])
+@pytest.mark.parametrize(
+    "name", [n for n in metrics.__all__ if getattr(getattr(metrics, n), "through", None)]
+)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_numbers_of_predictions_are_those_of_their_outcomes(name: str, weighted: bool) -> None:
     metric, given = getattr(metrics, name), OPTIONS.get(name, {})
     preds = answers(metric.takes, weighted and metric.takes != "pixels")
     outcomes, number = metric.through(preds, **given)
     assert number(outcomes.tally()) == pytest.approx(metric(preds, **given), abs=1e-12)
-    if outcomes.loss is not None and name not in ("dice_loss", "image_aurc"):  # a smaller loss is trusted more
+    if outcomes.loss is not None and name not in (
+        "dice_loss",
+        "image_aurc",
+    ):  # a smaller loss is trusted more
         assert outcomes.score.tolist() == (-outcomes.loss).tolist()
 
 
@@ -104,7 +122,11 @@ def test_bounds_of_exact_data_are_the_value(world: str) -> None:
 
 
 def test_bounds_of_exact_weights_are_the_value() -> None:
-    for metric in [m for m in BOUNDED if m not in COUNTED and plain(m) not in (hs.eor, hs.aurc, hs.aac, hs.e_aurc)]:
+    for metric in [
+        m
+        for m in BOUNDED
+        if m not in COUNTED and plain(m) not in (hs.eor, hs.aurc, hs.aac, hs.e_aurc)
+    ]:
         found = plain(metric).certify(WEIGHTED, *positional(metric), **options(metric))
         assert found == pytest.approx((metric(WEIGHTED),) * 2, abs=1e-9), metric
 
@@ -115,19 +137,25 @@ def test_bins_of_two_and_of_one_are_exact_where_no_bucket_is_cut(bins: Any) -> N
     for metric in (hs.debiased_ece, hs.ece, hs.mce, hs.over_confidence, hs.under_confidence):
         value = metric(t, bins)
         low, high = certified(partial(metric, bins=bins), squeezed(t))
-        assert (low, high) == pytest.approx((value, value), abs=2e-3), metric  # only scores inside a bucket are lost
+        assert (low, high) == pytest.approx((value, value), abs=2e-3), (
+            metric
+        )  # only scores inside a bucket are lost
 
 
 @pytest.mark.parametrize("near", [np.nextafter(6 / 7, 0), np.nextafter(6 / 7, 1)])
 @pytest.mark.parametrize("right", [0, 1])
 def test_a_bin_that_may_have_one_sample_may_add_nothing(near: float, right: int) -> None:
-    """A bucket lies across an edge of the bins, so its sample may be in the bin above it, which else has one."""
+    """A bucket lies across an edge of the bins, so its sample may be in the bin above it, which
+    else has one.
+    """
     exact = hs.tally([0.95, near, 0.01, 0.01], correct=[right, right, 0, 0])
     metric = partial(hs.debiased_ece, bins=hs.equal_range(7))
     low, high = certified(metric, squeezed(exact))
     assert low <= metric(exact) <= high
     if right:  # both in one bin, or alone
-        assert (low, high) == pytest.approx((0.0, sqrt(((0.05 + 1 / 7) ** 2 / 2 + 2 * 0.01**2) / 4)), abs=0.01)
+        assert (low, high) == pytest.approx(
+            (0.0, sqrt(((0.05 + 1 / 7) ** 2 / 2 + 2 * 0.01**2) / 4)), abs=0.01
+        )
 
 
 def test_the_variance_of_an_accuracy_between_limits() -> None:
@@ -139,7 +167,13 @@ def test_the_variance_of_an_accuracy_between_limits() -> None:
     noise = _variance(found, few, many)
     for i in range(4):
         wrongs = np.linspace(loss.low[i], loss.high[i], 101)
-        a = np.array([r / (r + w) for r, w in product(np.linspace(right.low[i], right.high[i], 101), wrongs) if r + w])
+        a = np.array(
+            [
+                r / (r + w)
+                for r, w in product(np.linspace(right.low[i], right.high[i], 101), wrongs)
+                if r + w
+            ]
+        )
         spread = a * (1 - a)
         assert noise.low[i] == pytest.approx(spread.min() * many[i] / (many[i] - 1), abs=1e-3)
         assert noise.high[i] == pytest.approx(spread.max() * few[i] / (few[i] - 1), abs=1e-3)
@@ -187,7 +221,9 @@ def test_an_accuracy_that_is_just_reached_counts(whole: bool) -> None:
     assert widest(buckets([1.0, 5.0], [3.0, 1.0], whole), 0.75)[0] == 0.4
     # three right answers, then one wrong of the second bucket: 3 of 4 again
     assert widest(buckets([0.0, 9.0], [3.0, 0.0], whole), 0.75) == pytest.approx((0.25, 4 / 12))
-    assert widest(buckets([0.0, 9.0], [3.0, 0.0], whole), 0.8) == pytest.approx((0.25, (3 if whole else 3.75) / 12))
+    assert widest(buckets([0.0, 9.0], [3.0, 0.0], whole), 0.8) == pytest.approx(
+        (0.25, (3 if whole else 3.75) / 12)
+    )
     assert widest(buckets([4.0], [0.0], whole), 0.5) == pytest.approx((0.0, 0.0), abs=1e-8)
     assert widest(buckets([1.0, 1.0], [0.0, 1.0], whole), 0.6) == pytest.approx(
         (0.0, 0.0), abs=1e-8
@@ -215,17 +251,26 @@ def test_an_accuracy_that_is_just_reached_counts(whole: bool) -> None:
 def test_risks_from_a_coverage_on_by_hand(
     hits: list[float], misses: list[float], coverage: float, whole: bool, low: float, high: float
 ) -> None:
-    if (hits, coverage) == ([1.0, 2.0], 2 / 6):  # the end of a bucket is a cut, but the next one may be asked for
+    if (hits, coverage) == (
+        [1.0, 2.0],
+        2 / 6,
+    ):  # the end of a bucket is a cut, but the next one may be asked for
         found = at_coverage(buckets(hits, misses, whole), coverage)
         assert found[0] <= 1 / 2 <= found[1]
     else:
-        assert at_coverage(buckets(hits, misses, whole), coverage) == pytest.approx((low, high), abs=1e-9)
+        assert at_coverage(buckets(hits, misses, whole), coverage) == pytest.approx(
+            (low, high), abs=1e-9
+        )
 
 
 @pytest.mark.parametrize("parts", [2, 3, 4, 7])
 def test_cuts_of_equal_size_by_trying_every_place(parts: int) -> None:
-    """Rows surely above a cut, and those that may be, where a bucket's samples can stand in any order."""
-    t = as_rows(squeezed(hs.tally([0.9, 0.9, 0.7001, 0.70015, 0.7002, 0.5, 0.3, 0.3], correct=[1] * 8)))
+    """Rows surely above a cut, and those that may be, where a bucket's samples can stand in any
+    order.
+    """
+    t = as_rows(
+        squeezed(hs.tally([0.9, 0.9, 0.7001, 0.70015, 0.7002, 0.5, 0.3, 0.3], correct=[1] * 8))
+    )
     ends = np.cumsum(t.count)
     sure, possible = rows_at(hs.equal_size(parts), t)
     for i, (a, b) in enumerate(zip(sure, possible, strict=True), 1):
@@ -239,7 +284,10 @@ def test_a_cut_through_the_last_bucket_leaves_it_open() -> None:
     sure, possible = rows_at(hs.equal_size(2), as_rows(squeezed(exact)))
     assert (sure.tolist(), possible.tolist()) == ([1], [2])
     sure, possible = rows_at(hs.equal_size(6), as_rows(squeezed(exact)))
-    assert (sure.tolist(), possible.tolist()) == ([1, 1, 1, 1, 1], [1, 1, 2, 2, 2])  # equal scores are never parted
+    assert (sure.tolist(), possible.tolist()) == (
+        [1, 1, 1, 1, 1],
+        [1, 1, 2, 2, 2],
+    )  # equal scores are never parted
 
 
 def test_bounds_of_certain_answers_that_are_right() -> None:
@@ -251,7 +299,11 @@ def test_bounds_of_certain_answers_that_are_right() -> None:
 
 
 def test_a_cut_of_weights_that_ends_a_row_but_for_rounding_may_be_on_either_side_of_it() -> None:
-    t = as_rows(hs.tally(np.arange(10)[::-1] / 10, correct=[1] * 10, weight=[0.1] * 5 + [0.1 * (1 + 1e-12)] * 5))
+    t = as_rows(
+        hs.tally(
+            np.arange(10)[::-1] / 10, correct=[1] * 10, weight=[0.1] * 5 + [0.1 * (1 + 1e-12)] * 5
+        )
+    )
     sure, possible = rows_at(hs.equal_size(2), t)
     assert (sure.tolist(), possible.tolist()) == ([4], [6])
     clear = as_rows(hs.tally(np.arange(4)[::-1] / 4, correct=[1] * 4, weight=[1.0, 1.0, 1.5, 0.25]))
@@ -264,7 +316,9 @@ def test_a_cut_of_weights_that_ends_a_row_but_for_rounding_may_be_on_either_side
 
 @pytest.mark.parametrize("x", [0, 1, 2, SHIFT - 1, SHIFT, SHIFT + 1, 5000])
 def test_harmonic_numbers(x: int) -> None:
-    assert float(harmonic(np.array([float(x)]))[0]) == pytest.approx(fsum(1 / j for j in range(1, x + 1)), abs=4e-15)
+    assert float(harmonic(np.array([float(x)]))[0]) == pytest.approx(
+        fsum(1 / j for j in range(1, x + 1)), abs=4e-15
+    )
     rise = harmonic_rise(np.array([float(x)]), np.array([x + 3.0]))
     assert float(rise[0]) == pytest.approx(fsum(1 / (x + j) for j in (1, 2, 3)), rel=1e-13, abs=0)
 
@@ -279,13 +333,17 @@ def test_logarithms_of_products_are_sums_of_logarithms(n: int, odd: float, least
     weight = np.where(rng.random(n) < odd, rng.uniform(0, 5, n), 1.0)
     wanted = fsum(w * log(v) for w, v in zip(weight, x, strict=True))
     assert float(_log_sum(x, weight)) == pytest.approx(wanted, rel=1e-11)
-    assert _log_sum(np.stack([x, x]), np.stack([weight, weight])) == pytest.approx([wanted] * 2, rel=1e-11)
+    assert _log_sum(np.stack([x, x]), np.stack([weight, weight])) == pytest.approx(
+        [wanted] * 2, rel=1e-11
+    )
 
 
 def test_a_kept_sum_is_that_of_its_own_number_of_samples() -> None:
     block = Blocks(np.array([1]), np.array([2]), np.array([1]))
     for n in (4, 9, 4):
-        assert float(risk_sum(block, np.array(n))) == pytest.approx(fsum(1 / j for j in range(2, n + 1)))
+        assert float(risk_sum(block, np.array(n))) == pytest.approx(
+            fsum(1 / j for j in range(2, n + 1))
+        )
 
 
 @pytest.mark.parametrize("n", [STRETCH - 1, STRETCH, STRETCH + 1, 3 * STRETCH])
@@ -335,7 +393,9 @@ def test_positive_classes_by_name_and_number() -> None:
     named = Predictions.from_probs([[0.5, 0.3, 0.2]], [0], class_names=["7", "b", "c"])
     for given, number in (("7", 0), ("b", 1), (2, 2), ("2", 2), (0, 0), (1.0, 1)):
         assert hs.positive_class(named, given) == number
-    many = Predictions.from_probs(np.full((1, 25), 0.04), [0], class_names=[f"c{i}" for i in range(25)])
+    many = Predictions.from_probs(
+        np.full((1, 25), 0.04), [0], class_names=[f"c{i}" for i in range(25)]
+    )
     with pytest.raises(InputError, match=r"they are c0, .*, c19\.$"):
         hs.positive_class(many, "dog")
 
@@ -345,7 +405,9 @@ def test_calls_at_thresholds_of_0_and_1() -> None:
     assert (hs.sensitivity(preds, 0.0), hs.specificity(preds, 0.0)) == (1.0, 0.0)
     assert (hs.sensitivity(preds, 1.0), hs.ppv(preds, 1.0), hs.npv(preds, 1.0)) == (0.5, 0.5, 0.5)
     for threshold in (-0.01, 1.01):
-        with pytest.raises(InputError, match=f"threshold is {threshold:g}; a probability between 0 and 1"):
+        with pytest.raises(
+            InputError, match=f"threshold is {threshold:g}; a probability between 0 and 1"
+        ):
             hs.ppv(preds, threshold)
 
 
@@ -358,14 +420,18 @@ def test_two_classes_have_one_decomposition_and_three_the_sum() -> None:
     p, y = np.array([[0.9, 0.1], [0.4, 0.6], [0.3, 0.7], [0.8, 0.2]]), [0, 1, 0, 1]
     parts = hs.brier_decomposition(Predictions.from_probs(p, y), hs.equal_size(2))
     assert parts.uncertainty == 0.25
-    assert parts == hs.brier_decomposition(hs.positive_tally(Predictions.from_probs(p, y)), hs.equal_size(2))
+    assert parts == hs.brier_decomposition(
+        hs.positive_tally(Predictions.from_probs(p, y)), hs.equal_size(2)
+    )
     rng = np.random.default_rng(1)
     preds = Predictions.from_probs(rng.dirichlet(np.ones(3), 60), rng.integers(0, 3, 60))
     each = [hs.brier_decomposition(hs.positive_tally(preds, c)) for c in range(3)]
     assert hs.brier_decomposition(preds) == pytest.approx(np.sum(each, axis=0))
 
 
-@pytest.mark.parametrize(("eps", "allowed"), [(0.0, False), (1.0, False), (0.1, True), (-0.1, False)])
+@pytest.mark.parametrize(
+    ("eps", "allowed"), [(0.0, False), (1.0, False), (0.1, True), (-0.1, False)]
+)
 def test_a_clipped_log_loss(eps: float, allowed: bool) -> None:
     preds = Predictions.from_probs([[1.0, 0.0], [0.95, 0.05], [0.5, 0.5]], [1, 0, 0])
     if allowed:
@@ -378,7 +444,9 @@ def test_a_clipped_log_loss(eps: float, allowed: bool) -> None:
 @pytest.mark.parametrize("metric", [hs.fpr_at_tpr, hs.oracle_accuracy])
 def test_shares_lie_between_0_and_1(metric: Any) -> None:
     t = hs.tally([0.9, 0.8, 0.7, 0.6], correct=[1, 0, 1, 0])
-    assert (metric(t, 0.0), metric(t, 1.0)) == ((0.0, 0.5) if metric is hs.fpr_at_tpr else (0.5, 1.0))
+    assert (metric(t, 0.0), metric(t, 1.0)) == (
+        (0.0, 0.5) if metric is hs.fpr_at_tpr else (0.5, 1.0)
+    )
     for bad in (-0.01, 1.01):
         with pytest.raises(InputError, match="a share between 0 and 1 is needed"):
             metric(t, bad)
@@ -393,7 +461,9 @@ def test_one_right_answer_or_one_wrong_one_is_enough() -> None:
 
 def test_an_expert_takes_whole_answers_in_spite_of_rounding() -> None:
     t = hs.tally(np.arange(100) / 100, correct=np.arange(100) >= 40)
-    assert hs.oracle_accuracy(t, 0.29) == pytest.approx(0.6 + 0.29)  # 0.29 · 100 is 28.999999999999996
+    assert hs.oracle_accuracy(t, 0.29) == pytest.approx(
+        0.6 + 0.29
+    )  # 0.29 · 100 is 28.999999999999996
     assert hs.oracle_accuracy(t, 0.295) == pytest.approx(0.6 + 0.29)
     halves = hs.tally([0.9, 0.1], correct=[1, 0], weight=[1.25, 0.75])
     assert hs.oracle_accuracy(halves, 0.1) == pytest.approx((1.25 + 0.2) / 2)
@@ -413,10 +483,16 @@ def test_the_best_order_of_one_sample(variant: Any) -> None:
         (lambda t: hs.coverage_at_risk(t, -0.1), "risk is -0.1"),
         (lambda t: hs.optimal_aurc(t, "best"), "variant='best'; optimal_aurc knows"),
         (lambda t: hs.aurc(t, "best"), "variant='best'; aurc knows"),
-        (lambda t: hs.aupr(t, method="best"), "method='best'; aupr knows 'step', 'trapezoid', 'davis_goadrich'"),
+        (
+            lambda t: hs.aupr(t, method="best"),
+            "method='best'; aupr knows 'step', 'trapezoid', 'davis_goadrich'",
+        ),
         (lambda t: hs.optimal_aurc_asymptotic(1.01), "error is 1.01"),
         (lambda t: hs.optimal_aurc_asymptotic(-0.01), "error is -0.01"),
-        (lambda t: certified(partial(hs.e_aurc, variant="step"), squeezed(t)), "bounds for variant='expected'"),
+        (
+            lambda t: certified(partial(hs.e_aurc, variant="step"), squeezed(t)),
+            "bounds for variant='expected'",
+        ),
         (lambda t: hs.bands(t, (1.1,)), "a level of bands is 1.1"),
         (lambda t: hs.dominates(t, WORLDS["one wrong"]), "got n=5, 2 wrong and n=4, 1 wrong"),
     ],
@@ -445,7 +521,9 @@ def test_one_case_of_an_outcome_has_a_line() -> None:
         (1e-3, (0, 4), False),
     ],
 )
-def test_claims_that_hardly_differ_have_no_line(width: float, right: tuple[int, int], line: bool) -> None:
+def test_claims_that_hardly_differ_have_no_line(
+    width: float, right: tuple[int, int], line: bool
+) -> None:
     total = sum(right)
     score = np.repeat([0.5 - width, 0.5 + width], total)
     correct = np.concatenate([np.arange(total) < r for r in right])
@@ -473,7 +551,9 @@ def test_logits_are_kept_away_from_certainty() -> None:
 @pytest.mark.parametrize("many", [3, 4, 5])
 def test_knots_are_quantiles_of_the_cases(many: int) -> None:
     t = hs.tally(np.arange(1, 1001) / 1001, correct=np.arange(1000) % 2)
-    share = {3: (0.1, 0.5, 0.9), 4: (0.05, 0.35, 0.65, 0.95), 5: (0.05, 0.275, 0.5, 0.725, 0.95)}[many]
+    share = {3: (0.1, 0.5, 0.9), 4: (0.05, 0.35, 0.65, 0.95), 5: (0.05, 0.275, 0.5, 0.725, 0.95)}[
+        many
+    ]
     p = np.array([round(1000 * s) for s in share]) / 1001
     assert _knots(t, many) == pytest.approx(np.log(p / (1 - p)), rel=1e-9)
     assert _knots(hs.tally([0.2] * 90 + [0.8] * 10, correct=[1, 0] * 50), many) == ()
@@ -483,7 +563,9 @@ def test_knots_are_quantiles_of_the_cases(many: int) -> None:
 def test_knots_count_equal_cases(many: int) -> None:
     times = np.arange(1, 61)
     score = np.repeat(times / 61, times)
-    share = {3: (0.1, 0.5, 0.9), 4: (0.05, 0.35, 0.65, 0.95), 5: (0.05, 0.275, 0.5, 0.725, 0.95)}[many]
+    share = {3: (0.1, 0.5, 0.9), 4: (0.05, 0.35, 0.65, 0.95), 5: (0.05, 0.275, 0.5, 0.725, 0.95)}[
+        many
+    ]
     wanted = logit(np.quantile(score, share, method="inverted_cdf"))
     assert _knots(hs.tally(score, correct=np.arange(len(score)) % 2), many) == pytest.approx(wanted)
 
@@ -501,7 +583,9 @@ def test_knots_count_equal_cases(many: int) -> None:
 def test_a_spline_is_held_by_three_of_each_outcome_at_either_end(
     below: tuple[int, int], above: tuple[int, int], held: bool
 ) -> None:
-    """Of five knots the second and the fourth bound the ends; what lies on them or between does not hold anything."""
+    """Of five knots the second and the fourth bound the ends; what lies on them or between does not
+    hold anything.
+    """
     p = 1 / (1 + np.exp(-np.array([-3.0, -1.0, -0.5, 0.0, 0.5, 1.0, 3.0])))
     cases = [below, (9, 9), (9, 9), (9, 9), (9, 9), (9, 9), above]
     score = np.repeat(p, [sum(c) for c in cases])
@@ -553,7 +637,9 @@ def test_cells_of_several_passes_are_those_of_their_mean(kind: str) -> None:
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("kind", ["logits", "probs", "samples"])
-def test_cells_are_the_same_in_however_many_pieces(monkeypatch: pytest.MonkeyPatch, kind: str, weighted: bool) -> None:
+def test_cells_are_the_same_in_however_many_pieces(
+    monkeypatch: pytest.MonkeyPatch, kind: str, weighted: bool
+) -> None:
     rng = np.random.default_rng(5)
     values, y = rng.normal(size=(3, 50, 4)), rng.integers(0, 4, 50)
     more: dict[str, Any] = {"weight": rng.uniform(0.5, 2, 50)} if weighted else {}
@@ -564,7 +650,9 @@ def test_cells_are_the_same_in_however_many_pieces(monkeypatch: pytest.MonkeyPat
     }[kind]()
     whole = class_cells(made, 7)
     sizes = iter([20, *[7] * 9])
-    pieces = lambda n, width: (slice(i, min(n, i + size)) for size in [next(sizes)] for i in range(0, n, size))
+    pieces = lambda n, width: (
+        slice(i, min(n, i + size)) for size in [next(sizes)] for i in range(0, n, size)
+    )
     monkeypatch.setattr("howsure.metrics.vectors.chunks", pieces)
     parts = class_cells(made, 7)
     assert parts.true == pytest.approx(whole.true)
@@ -580,8 +668,13 @@ def test_a_probability_a_rounding_above_one_is_one() -> None:
 def test_parts_of_cells_add_up() -> None:
     rng = np.random.default_rng(4)
     for weight in (None, rng.uniform(0.5, 2, 90)):
-        preds = Predictions.from_probs(rng.dirichlet(np.ones(4), 90), rng.integers(0, 4, 90), weight=weight)
-        whole, parts = class_cells(preds, 7), class_cells(preds[:30], 7) + class_cells(preds[30:], 7)
+        preds = Predictions.from_probs(
+            rng.dirichlet(np.ones(4), 90), rng.integers(0, 4, 90), weight=weight
+        )
+        whole, parts = (
+            class_cells(preds, 7),
+            class_cells(preds[:30], 7) + class_cells(preds[30:], 7),
+        )
         assert parts.mean_gap() == pytest.approx(whole.mean_gap(), abs=1e-13)
         assert parts.weight == pytest.approx(90 if weight is None else weight.sum())
         assert parts.true.sum() == pytest.approx(whole.weight)
@@ -596,17 +689,26 @@ def test_parts_of_cells_add_up() -> None:
 
 @pytest.mark.parametrize(
     ("score", "right"),
-    [([1.0, 0.2], [0, 1]), ([0.0, 0.9, 0.9], [1, 0, 1]), ([1.0, 1.0 - 2**-14, 0.5], [0, 1, 0]), ([0.3, 0.7], [1, 0])],
+    [
+        ([1.0, 0.2], [0, 1]),
+        ([0.0, 0.9, 0.9], [1, 0, 1]),
+        ([1.0, 1.0 - 2**-14, 0.5], [0, 1, 0]),
+        ([0.3, 0.7], [1, 0]),
+    ],
 )
 def test_smooth_ece_by_sums_of_cosines(score: list[float], right: list[int]) -> None:
-    """Residuals in the middle of their cells, the kernel of a reflected Gaussian as its series of cosines."""
+    """Residuals in the middle of their cells, the kernel of a reflected Gaussian as its series of
+    cosines.
+    """
     value = hs.smooth_ece(hs.tally(score, correct=right))
     x = (np.minimum(np.floor(np.array(score) * 8192), 8191) + 0.5) / 8192
     u, k = (np.arange(8192) + 0.5) / 8192, np.arange(1, 120)[:, None]
     damp = np.exp(-0.5 * (np.pi * k * value) ** 2)
     field = np.zeros(8192)
     for at, residual in zip(x, np.array(right) - np.array(score), strict=True):
-        field += residual * (1 + 2 * (damp * np.cos(np.pi * k * at) * np.cos(np.pi * k * u)).sum(axis=0))
+        field += residual * (
+            1 + 2 * (damp * np.cos(np.pi * k * at) * np.cos(np.pi * k * u)).sum(axis=0)
+        )
     assert value > 0.1  # so that the series is long enough
     assert np.abs(field).mean() / len(score) == pytest.approx(value, abs=1e-9)
 
@@ -617,13 +719,20 @@ def test_smooth_ece_by_sums_of_cosines(score: list[float], right: list[int]) -> 
 def pseudo(p: Any, y: Any) -> Any:
     """What each case adds to the AUC of one label, by loops over the cases of the other side."""
     n, m = len(p), int(y.sum())
-    share = np.array([np.mean([(a > b) + (a == b) / 2 for b in p[y != side]]) for a, side in zip(p, y, strict=True)])
+    share = np.array(
+        [
+            np.mean([(a > b) + (a == b) / 2 for b in p[y != side]])
+            for a, side in zip(p, y, strict=True)
+        ]
+    )
     share = np.where(y == 1, share, 1 - share)
     area = share[y == 1].mean()
     off = (share - area) * n / np.where(y == 1, m, n - m)
     wanted = 0.0
     for side, size in ((1, m), (0, n - m)):
-        wanted += (off[y == side] ** 2).sum() * size / max(size - 1, 1) + area * (1 - area) * (n / size) ** 2
+        wanted += (off[y == side] ** 2).sum() * size / max(size - 1, 1) + area * (1 - area) * (
+            n / size
+        ) ** 2
     seen = (off**2).sum()
     return area + off * (np.sqrt(wanted / seen) if seen > 0 else 1.0)
 
@@ -645,7 +754,9 @@ def test_parts_of_an_auc_that_is_nearly_perfect() -> None:
 
 
 def test_a_perfect_label_has_no_spread_and_an_absent_one_no_auc() -> None:
-    found = pseudo_aucs(Predictions.from_multilabel([[0.9, 0.2], [0.8, 0.7], [0.1, 0.6]], [[1, 0], [1, 0], [0, 0]]))
+    found = pseudo_aucs(
+        Predictions.from_multilabel([[0.9, 0.2], [0.8, 0.7], [0.1, 0.6]], [[1, 0], [1, 0], [0, 0]])
+    )
     assert found[:, 0].tolist() == [1.0, 1.0, 1.0]
     assert np.isnan(found[:, 1]).all()
     assert hs.macro_auroc(Predictions.from_multilabel([[0.9], [0.2]], [[1], [1]])) != 0.0
@@ -664,7 +775,9 @@ def test_a_perfect_label_has_no_spread_and_an_absent_one_no_auc() -> None:
         ([8, 9, 10], [3, 4, 0], ([8, 19], [3, 4])),
     ],
 )
-def test_bins_join_their_smaller_neighbour(n: list[int], k: list[int], left: tuple[list[int], list[int]]) -> None:
+def test_bins_join_their_smaller_neighbour(
+    n: list[int], k: list[int], left: tuple[list[int], list[int]]
+) -> None:
     merged = hs.Histogram.from_counts(*left)
     assert hs.eor(hs.Histogram.from_counts(n, k), "merge") == pytest.approx(hs.eor(merged))
     assert hs.eor(merged) > 1.0
@@ -684,5 +797,8 @@ def test_bins_of_one_kind_have_no_order(p: list[float]) -> None:
 
 def test_every_level_of_bands_of_single_samples() -> None:
     found = hs.bands(hs.tally([3, 2, 1], correct=[1, 0, 0]), levels=(1.0, 0.5))
-    assert (found.threshold.tolist(), found.weight.tolist()) == ([3.0, 3.0], pytest.approx([1 / 3, 0, 2 / 3]))
+    assert (found.threshold.tolist(), found.weight.tolist()) == (
+        [3.0, 3.0],
+        pytest.approx([1 / 3, 0, 2 / 3]),
+    )
     assert found.accuracy.tolist() == pytest.approx([1.0, nan, 0.0], nan_ok=True)

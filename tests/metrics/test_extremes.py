@@ -1,4 +1,6 @@
-"""Bounds of compact tallies against every order and every tie that the buckets allow: contained, and how close."""
+"""Bounds of compact tallies against every order and every tie that the buckets allow: contained,
+and how close.
+"""
 
 from __future__ import annotations
 
@@ -71,7 +73,9 @@ def test_bounds_are_the_least_and_the_greatest_of_all_orders_and_ties(name: str)
     small = squeezed(next(worlds(WORLDS[name])))
     assert len(small.score) == len(WORLDS[name])
     for metric in SHARP:
-        assert certified(metric, small) == pytest.approx(ends(metric, WORLDS[name]), abs=2e-8, nan_ok=True), metric
+        assert certified(metric, small) == pytest.approx(
+            ends(metric, WORLDS[name]), abs=2e-8, nan_ok=True
+        ), metric
 
 
 @pytest.mark.parametrize("name", WORLDS)
@@ -88,14 +92,26 @@ def test_bounds_of_joined_points_are_close(name: str) -> None:
 def test_every_coverage_and_risk_is_sharp(cut: float) -> None:
     for name in ("spread", "wrong on top", "singles", "one bucket"):
         small = squeezed(next(worlds(WORLDS[name])))
-        for metric in (partial(hs.risk_at_coverage, coverage=cut), partial(hs.coverage_at_risk, risk=cut)):
-            assert certified(metric, small) == pytest.approx(ends(metric, WORLDS[name]), abs=2e-8), (name, metric)
+        for metric in (
+            partial(hs.risk_at_coverage, coverage=cut),
+            partial(hs.coverage_at_risk, risk=cut),
+        ):
+            assert certified(metric, small) == pytest.approx(
+                ends(metric, WORLDS[name]), abs=2e-8
+            ), (name, metric)
 
 
-APART = ("expected", "e_aurc", "optimal_aurc", "eor")  # their ranks are those of samples of mean weight 1
+APART = (
+    "expected",
+    "e_aurc",
+    "optimal_aurc",
+    "eor",
+)  # their ranks are those of samples of mean weight 1
 
 
-@pytest.mark.parametrize("metric", [m for m in RANKING if not any(word in str(m) for word in APART)])
+@pytest.mark.parametrize(
+    "metric", [m for m in RANKING if not any(word in str(m) for word in APART)]
+)
 def test_bounds_of_weights_are_those_of_counts_in_the_limit(metric: Metric) -> None:
     """Weights are masses on the axis of ranks: 4,000 single samples a bucket are nearly a mass."""
     many = tuple((4000 * w, 4000 * r) for w, r in WORLDS["spread"])
@@ -104,7 +120,9 @@ def test_bounds_of_weights_are_those_of_counts_in_the_limit(metric: Metric) -> N
     mass = np.concatenate([[w / 2, r / 2, w / 2, r / 2] for w, r in many])
     weighted = squeezed(hs.tally(score, correct=outcome, weight=mass))
     rows = [
-        (c - i * 2**-40, ok) for c, (w, r) in zip(CENTRES, many, strict=True) for i, ok in enumerate([0] * w + [1] * r)
+        (c - i * 2**-40, ok)
+        for c, (w, r) in zip(CENTRES, many, strict=True)
+        for i, ok in enumerate([0] * w + [1] * r)
     ]
     counted = squeezed(hs.tally([s for s, _ in rows], correct=[ok for _, ok in rows]))
     assert certified(metric, weighted) == pytest.approx(certified(metric, counted), abs=6e-4)
@@ -123,15 +141,21 @@ def test_scores_at_the_ends_of_their_buckets_reach_the_bounds_of_brier_and_nll()
         assert best < metric(hs.tally(score, correct=right)) < worst
 
 
-def ends_of_buckets(score: np.ndarray[tuple[int], np.dtype[np.float64]]) -> tuple[np.ndarray, np.ndarray]:
+def ends_of_buckets(
+    score: np.ndarray[tuple[int], np.dtype[np.float64]],
+) -> tuple[np.ndarray, np.ndarray]:
     """The least and the greatest double of the bucket of each score."""
     edges = grid(400)
     at = np.searchsorted(edges, score)
     return np.nextafter(edges[at - 1], 1.0), edges[at]
 
 
-@pytest.mark.parametrize(("options", "room"), [({}, 0.2), ({"degenerate": "smooth"}, 0.2), ({"base": 0.7}, 0.2)])
-def test_bounds_of_the_odds_are_close_where_buckets_are_many(options: dict[str, float | str], room: float) -> None:
+@pytest.mark.parametrize(
+    ("options", "room"), [({}, 0.2), ({"degenerate": "smooth"}, 0.2), ({"base": 0.7}, 0.2)]
+)
+def test_bounds_of_the_odds_are_close_where_buckets_are_many(
+    options: dict[str, float | str], room: float
+) -> None:
     rng = np.random.default_rng(5)
     score = rng.uniform(0.3, 0.99, 40_000)
     exact = hs.tally(score, correct=rng.random(40_000) < score)
@@ -152,14 +176,23 @@ def test_bounds_of_the_debiased_error_are_close(metric: Metric) -> None:
 def test_cap_and_base_of_the_odds() -> None:
     t = squeezed(hs.tally([0.9] * 6 + [0.2] * 4, correct=[1] * 6 + [0] * 4))
     assert certified(partial(hs.eor, degenerate="cap", cap=20.0), t)[1] <= 20.0 * (1 + 1e-8)
-    assert certified(hs.eor, squeezed(hs.tally([0.9, 0.2], correct=[1, 1]))) == pytest.approx((1, 1))
-    assert certified(partial(hs.eor, base=0.5), squeezed(hs.tally([0.9, 0.2], correct=[1, 1])))[1] == inf
+    assert certified(hs.eor, squeezed(hs.tally([0.9, 0.2], correct=[1, 1]))) == pytest.approx(
+        (1, 1)
+    )
+    assert (
+        certified(partial(hs.eor, base=0.5), squeezed(hs.tally([0.9, 0.2], correct=[1, 1])))[1]
+        == inf
+    )
 
 
 def test_the_helpers_by_hand() -> None:
     rise = log_rise(np.array([0.0, 0.5, 1.0, 2.0]), np.array([3.0, 2.0, 1.0, 8.0]))
     assert rise == pytest.approx([0, np.log(4), 0, np.log(4)])
-    assert share(np.array([1.0, 1.0, 0.1]), np.array([4.0, 0.0, 0.4]), 0.5).tolist() == [0.25, 0.5, 0.25]
+    assert share(np.array([1.0, 1.0, 0.1]), np.array([4.0, 0.0, 0.4]), 0.5).tolist() == [
+        0.25,
+        0.5,
+        0.25,
+    ]
     assert share(np.array([1.0]), np.array([0.0])).tolist() == [0.0]
     b = Buckets(np.array([1.0, 2.0]), np.array([3.0, 1.0]), np.array([False, True]), True)
     assert (b.end.tolist(), b.before.tolist(), b.found.tolist()) == ([4, 7], [0, 4], [0, 1])
@@ -180,7 +213,9 @@ NEVER_WIDER: list[tuple[Metric, int, float]] = [
 
 
 @pytest.mark.parametrize(("metric", "buckets", "width"), NEVER_WIDER)
-def test_bounds_of_cut_buckets_stay_as_narrow_as_they_were(metric: Metric, buckets: int, width: float) -> None:
+def test_bounds_of_cut_buckets_stay_as_narrow_as_they_were(
+    metric: Metric, buckets: int, width: float
+) -> None:
     rng = np.random.default_rng(6)
     score = rng.uniform(0.3, 0.99, 40_000)
     exact = hs.tally(score, correct=rng.random(40_000) < score - 0.1)
@@ -189,6 +224,8 @@ def test_bounds_of_cut_buckets_stay_as_narrow_as_they_were(metric: Metric, bucke
 
 
 def test_a_bin_without_sure_samples_may_have_any_gap() -> None:
-    exact = hs.tally(0.6 + np.arange(6) * 2**-40, correct=[1, 0, 0, 1, 1, 1])  # one bucket, cut by three bins
+    exact = hs.tally(
+        0.6 + np.arange(6) * 2**-40, correct=[1, 0, 0, 1, 1, 1]
+    )  # one bucket, cut by three bins
     low, high = certified(partial(hs.mce, bins=hs.equal_size(3)), squeezed(exact))
     assert (low, high) == pytest.approx((0.0, 1.0), abs=1e-8)

@@ -24,13 +24,21 @@ def test_eor_is_the_definition(treatment: Any, r: Rows, m: int) -> None:
 
 @given(rows(ANY, max_rows=120), st.sampled_from([1, 2, 5, 20, 100]))
 def test_other_scores_of_a_histogram_are_the_definition(r: Rows, m: int) -> None:
-    h, bins = hs.histogram(r.tally(), hs.equal_size(m)), slow.counts(binned.equal_size(r.score, m), r.correct)
+    h, bins = (
+        hs.histogram(r.tally(), hs.equal_size(m)),
+        slow.counts(binned.equal_size(r.score, m), r.correct),
+    )
     assert hs.conditional_entropy(h) == pytest.approx(slow.conditional_entropy(bins), abs=1e-12)
     assert hs.histogram_brier(h) == pytest.approx(slow.brier(bins), abs=1e-12)
-    assert hs.histogram_auroc(h.reversed()) == pytest.approx(slow.auroc(bins[::-1]), abs=1e-12, nan_ok=True)
+    assert hs.histogram_auroc(h.reversed()) == pytest.approx(
+        slow.auroc(bins[::-1]), abs=1e-12, nan_ok=True
+    )
 
 
-@given(rows(ANY, max_rows=60), st.sampled_from([(0.99, 0.95), (0.9, 0.7), (1.0,), (0.975,), (0.9, 0.9, 0.5)]))
+@given(
+    rows(ANY, max_rows=60),
+    st.sampled_from([(0.99, 0.95), (0.9, 0.7), (1.0,), (0.975,), (0.9, 0.9, 0.5)]),
+)
 def test_bands_are_the_definition(r: Rows, levels: tuple[float, ...]) -> None:
     weight, accuracy, threshold = slow.bands(r.score + 0.0, r.correct, levels)
     found = hs.bands(r.tally(), levels)
@@ -53,7 +61,9 @@ def test_99_of_100_reach_99_percent() -> None:
 
 
 def test_bands_by_hand() -> None:
-    """Three right, then wrong, right, wrong: 1.0 keeps 3 of 6, 0.5 then all of wrong, right; the rest is wrong."""
+    """Three right, then wrong, right, wrong: 1.0 keeps 3 of 6, 0.5 then all of wrong, right; the
+    rest is wrong.
+    """
     b = hs.bands(hs.tally([6, 5, 4, 3, 2, 1], correct=[1, 1, 1, 0, 1, 0]), levels=(1.0, 0.5))
     np.testing.assert_allclose(b.weight, [3 / 6, 2 / 6, 1 / 6])
     np.testing.assert_allclose(b.accuracy, [1, 0.5, 0])
@@ -129,7 +139,9 @@ def test_bands_of_weights_are_those_of_repeated_rows() -> None:
     rng = np.random.default_rng(0)
     score, correct, times = rng.random(300).round(2), rng.random(300) < 0.9, rng.integers(1, 5, 300)
     a = hs.bands(hs.tally(score, correct=correct, weight=times / 7), levels=(0.95, 0.9))
-    b = hs.bands(hs.tally(np.repeat(score, times), correct=np.repeat(correct, times)), levels=(0.95, 0.9))
+    b = hs.bands(
+        hs.tally(np.repeat(score, times), correct=np.repeat(correct, times)), levels=(0.95, 0.9)
+    )
     assert a.threshold.tolist() == b.threshold.tolist()
     assert a.weight == pytest.approx(b.weight, abs=1e-12)
     assert a.accuracy == pytest.approx(b.accuracy, abs=1e-12, nan_ok=True)

@@ -9,11 +9,15 @@ import howsure as hs
 from howsure import InputError, Predictions
 
 # P(ill) of six patients; the ill ones have 0.9, 0.6 and 0.2.
-PREDS = Predictions.from_probs([0.9, 0.7, 0.6, 0.4, 0.2, 0.1], [1, 0, 1, 0, 1, 0], class_names=["well", "ill"])
+PREDS = Predictions.from_probs(
+    [0.9, 0.7, 0.6, 0.4, 0.2, 0.1], [1, 0, 1, 0, 1, 0], class_names=["well", "ill"]
+)
 
 
 def test_auc_of_the_class_counts_pairs() -> None:
-    assert hs.class_auroc(PREDS) == pytest.approx(6 / 9)  # 3 + 2 + 1 of nine pairs are in the right order
+    assert hs.class_auroc(PREDS) == pytest.approx(
+        6 / 9
+    )  # 3 + 2 + 1 of nine pairs are in the right order
     assert hs.class_auroc(PREDS, positive="well") == pytest.approx(6 / 9)
 
 
@@ -40,14 +44,23 @@ def test_weights_count_cases() -> None:
 @pytest.mark.parametrize(
     ("call", "words"),
     [
-        (lambda: hs.class_auroc(PREDS, positive="sick"), "no class is called 'sick'; they are well, ill"),
-        (lambda: hs.class_auroc(PREDS, positive=2), "there is no class 2; classes are numbered 0 to 1"),
+        (
+            lambda: hs.class_auroc(PREDS, positive="sick"),
+            "no class is called 'sick'; they are well, ill",
+        ),
+        (
+            lambda: hs.class_auroc(PREDS, positive=2),
+            "there is no class 2; classes are numbered 0 to 1",
+        ),
         (lambda: hs.sensitivity(PREDS, 1.5), "threshold is 1.5"),
         (
             lambda: hs.class_auroc(Predictions.from_probs([[0.2, 0.3, 0.5]], [0])),
             "3 classes; say which",
         ),
-        (lambda: hs.class_auroc(Predictions.from_confidence([0.9], [1])), "only the top label is known"),
+        (
+            lambda: hs.class_auroc(Predictions.from_confidence([0.9], [1])),
+            "only the top label is known",
+        ),
         (lambda: hs.fpr_at_tpr(hs.tally([0.9], correct=[1]), 2), "tpr is 2"),
         (lambda: hs.oracle_accuracy(hs.tally([0.9], correct=[1]), -1), "budget is -1"),
     ],
@@ -58,7 +71,9 @@ def test_mistakes_are_named(call, words) -> None:
 
 
 def test_a_named_class_of_three_stands_against_the_rest() -> None:
-    p = Predictions.from_probs([[0.5, 0.3, 0.2], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4]], [0, 1, 2], class_names=list("abc"))
+    p = Predictions.from_probs(
+        [[0.5, 0.3, 0.2], [0.1, 0.8, 0.1], [0.3, 0.3, 0.4]], [0, 1, 2], class_names=list("abc")
+    )
     assert hs.class_auroc(p, positive="c") == 1.0
 
 

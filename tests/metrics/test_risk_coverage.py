@@ -14,27 +14,37 @@ from generators import ANY, Rows, rows
 from howsure.tallies.rows import as_rows
 from reference import selective
 
-SLOW = {"expected": selective.aurc_expected, "step": selective.aurc_step, "trapezoid": selective.aurc_trapezoid}
+SLOW = {
+    "expected": selective.aurc_expected,
+    "step": selective.aurc_step,
+    "trapezoid": selective.aurc_trapezoid,
+}
 VARIANTS = list(SLOW)
 close = {"abs": 1e-12, "rel": 1e-12}
 
 
 def losses(r: Rows) -> np.ndarray:
     """A loss per sample with ties and negative values."""
-    return np.random.default_rng(len(r)).normal(size=len(r)).round(1) * np.where(r.correct, 0.5, 3.0)
+    return np.random.default_rng(len(r)).normal(size=len(r)).round(1) * np.where(
+        r.correct, 0.5, 3.0
+    )
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 @given(r=rows(ANY, max_rows=80))
 def test_aurc_is_the_definition(variant: str, r: Rows) -> None:
-    assert hs.aurc(r.tally(), variant) == pytest.approx(SLOW[variant](r.score, 1 - r.correct), **close)
+    assert hs.aurc(r.tally(), variant) == pytest.approx(
+        SLOW[variant](r.score, 1 - r.correct), **close
+    )
 
 
 @pytest.mark.parametrize("variant", VARIANTS)
 @given(r=rows(ANY, max_rows=80))
 def test_aurc_of_any_loss_is_the_definition(variant: str, r: Rows) -> None:
     loss = losses(r)
-    assert hs.aurc(hs.tally(r.score, loss=loss), variant) == pytest.approx(SLOW[variant](r.score, loss), **close)
+    assert hs.aurc(hs.tally(r.score, loss=loss), variant) == pytest.approx(
+        SLOW[variant](r.score, loss), **close
+    )
 
 
 @pytest.mark.parametrize("variant", ["step", "trapezoid"])
@@ -55,7 +65,9 @@ def test_expected_aurc_is_the_mean_over_random_orders_of_ties(r: Rows) -> None:
 
 
 def test_expected_aurc_by_trying_all_orders() -> None:
-    """Scores (2, 1, 1), outcomes right, wrong, right: half the orders risk (0, 1/2, 1/3), half (0, 0, 1/3)."""
+    """Scores (2, 1, 1), outcomes right, wrong, right: half the orders risk (0, 1/2, 1/3), half (0,
+    0, 1/3).
+    """
     t = hs.tally([2, 1, 1], correct=[1, 0, 1])
     assert hs.aurc(t) == pytest.approx(((0 + 1 / 2 + 1 / 3) + (0 + 0 + 1 / 3)) / 2 / 3)
 
@@ -68,7 +80,10 @@ def test_three_variants_by_hand() -> None:
 
 
 def test_without_ties_expected_is_step() -> None:
-    score, correct = np.random.default_rng(0).random(500), np.random.default_rng(1).random(500) < 0.8
+    score, correct = (
+        np.random.default_rng(0).random(500),
+        np.random.default_rng(1).random(500) < 0.8,
+    )
     t = hs.tally(score, correct=correct)
     assert hs.aurc(t) == pytest.approx(hs.aurc(t, "step"), abs=1e-13)
 
@@ -105,7 +120,9 @@ def test_asymptotic_optimum() -> None:
 @given(rows(ANY, max_rows=80))
 def test_augrc_is_the_definition(r: Rows) -> None:
     assert hs.augrc(r.tally()) == pytest.approx(selective.augrc(r.score, 1 - r.correct), **close)
-    assert hs.augrc(hs.tally(r.score, loss=losses(r))) == pytest.approx(selective.augrc(r.score, losses(r)), **close)
+    assert hs.augrc(hs.tally(r.score, loss=losses(r))) == pytest.approx(
+        selective.augrc(r.score, losses(r)), **close
+    )
 
 
 @given(rows(ANY, max_rows=40), st.sampled_from([0.0, 0.05, 0.1, 0.25, 0.5, 0.9]))
@@ -129,14 +146,19 @@ def test_coverage_at_risk_looks_past_the_first_crossing() -> None:
 
 def test_dominance_is_not_total() -> None:
     """Each has fewer errors somewhere: neither dominates."""
-    a, b = hs.tally([4, 3, 2, 1], correct=[1, 0, 0, 1]), hs.tally([4, 3, 2, 1], correct=[0, 1, 1, 0])
+    a, b = (
+        hs.tally([4, 3, 2, 1], correct=[1, 0, 0, 1]),
+        hs.tally([4, 3, 2, 1], correct=[0, 1, 1, 0]),
+    )
     assert not hs.dominates(a, b)
     assert not hs.dominates(b, a)
     assert hs.dominates(a, a)
 
 
 def test_dominance_interpolates_counts_not_risks() -> None:
-    """A block (right, wrong) holds half an error after one sample; risks would be interpolated from nothing."""
+    """A block (right, wrong) holds half an error after one sample; risks would be interpolated from
+    nothing.
+    """
     tied, ordered = hs.tally([1, 1], correct=[1, 0]), hs.tally([2, 1], correct=[1, 0])
     assert hs.dominates(ordered, tied)
     assert not hs.dominates(tied, ordered)
@@ -150,9 +172,13 @@ def test_large_blocks_keep_their_digits() -> None:
 
 @pytest.mark.parametrize("times", [1, 10**5, 10**9, 10**12])
 @pytest.mark.parametrize("metric", [hs.augrc, hs.auroc, hs.aupr, hs.e_aurc, hs.ece, hs.eor])
-def test_counts_beyond_what_products_of_integers_hold(metric: Callable[[hs.Tally], float], times: int) -> None:
+def test_counts_beyond_what_products_of_integers_hold(
+    metric: Callable[[hs.Tally], float], times: int
+) -> None:
     rng = np.random.default_rng(0)
     t = as_rows(hs.tally(rng.random(300).round(2), correct=rng.random(300) < 0.8))
     columns = {name: getattr(t, name) * times for name in ("count", "loss", "claim", "square")}
-    tolerance = 1e-2 if metric is hs.e_aurc else 1e-10  # the optimum has a term of the order of 1 / n
+    tolerance = (
+        1e-2 if metric is hs.e_aurc else 1e-10
+    )  # the optimum has a term of the order of 1 / n
     assert metric(replace(t, **columns)) == pytest.approx(metric(t), rel=tolerance)

@@ -37,7 +37,13 @@ def build(seed: int = 0) -> torch.nn.Module:
         )
 
 
-def fit(model: torch.nn.Module, data: TensorDataset, loss: Callable = F.cross_entropy, epochs: int = 12, seed: int = 0):
+def fit(
+    model: torch.nn.Module,
+    data: TensorDataset,
+    loss: Callable = F.cross_entropy,
+    epochs: int = 12,
+    seed: int = 0,
+):
     """A few epochs of Adam; the random state outside is untouched."""
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)

@@ -35,7 +35,9 @@ def test_closed_form_of_a_linear_model(norm):
     i, j = top_two(z)
     row = np.arange(len(z))
     expected = (z[row, i] - z[row, j]) / np.linalg.norm(w[i] - w[j], ord=DUAL[norm], axis=1)
-    assert hs.torch.boundary_distance(model, [x[:12], x[12:]], norm=norm) == pytest.approx(expected, abs=1e-9)
+    assert hs.torch.boundary_distance(model, [x[:12], x[12:]], norm=norm) == pytest.approx(
+        expected, abs=1e-9
+    )
 
 
 def test_a_step_of_that_length_reaches_the_boundary():
@@ -44,7 +46,9 @@ def test_a_step_of_that_length_reaches_the_boundary():
     i, j = map(torch.as_tensor, top_two(model(x).detach().numpy()))
     way = (model.weight[j] - model.weight[i]).detach()
     there = model(x + way / way.norm(dim=1, keepdim=True) * d[:, None])
-    assert there.gather(1, i[:, None]).detach().numpy() == pytest.approx(there.gather(1, j[:, None]).detach().numpy())
+    assert there.gather(1, i[:, None]).detach().numpy() == pytest.approx(
+        there.gather(1, j[:, None]).detach().numpy()
+    )
 
 
 def test_softmax_outputs():
@@ -55,14 +59,20 @@ def test_softmax_outputs():
     row = np.arange(len(p))
     grad = lambda c: p[row, c][:, None] * (w[c] - p @ w)
     expected = (p[row, i] - p[row, j]) / np.linalg.norm(grad(i) - grad(j), axis=1)
-    assert hs.torch.boundary_distance(model, [x], outputs="probs") == pytest.approx(expected, rel=1e-9)
+    assert hs.torch.boundary_distance(model, [x], outputs="probs") == pytest.approx(
+        expected, rel=1e-9
+    )
     made = nn.Sequential(model, nn.Softmax(1))
-    assert hs.torch.boundary_distance(made, [x], outputs="probs") == pytest.approx(expected, rel=1e-9)
+    assert hs.torch.boundary_distance(made, [x], outputs="probs") == pytest.approx(
+        expected, rel=1e-9
+    )
 
 
 def test_batch_norm_and_dropout_are_in_evaluation_mode():
     """A sample alone is as far as in a batch, and nothing about the model changes."""
-    model = nn.Sequential(nn.Linear(7, 16), nn.BatchNorm1d(16), nn.ReLU(inplace=True), nn.Dropout(), nn.Linear(16, 5))
+    model = nn.Sequential(
+        nn.Linear(7, 16), nn.BatchNorm1d(16), nn.ReLU(inplace=True), nn.Dropout(), nn.Linear(16, 5)
+    )
     model = model.double().train()
     running = model[1].running_mean.clone()
     x = linear()[1]
@@ -101,19 +111,27 @@ def test_edges():
 
 def test_one_logit():
     model, x = linear(k=1)
-    expected = np.abs(model(x).detach().numpy()[:, 0]) / np.linalg.norm(model.weight.detach().numpy())
+    expected = np.abs(model(x).detach().numpy()[:, 0]) / np.linalg.norm(
+        model.weight.detach().numpy()
+    )
     assert hs.torch.boundary_distance(model, [(x, torch.zeros(30))]) == pytest.approx(expected)
 
 
 def test_it_ranks_the_errors_of_a_real_network(trained, loader):
     preds = hs.torch.collect(trained, loader)
-    assert hs.auroc(hs.tally(hs.torch.boundary_distance(trained, loader), correct=preds.correct)) > 0.7
+    assert (
+        hs.auroc(hs.tally(hs.torch.boundary_distance(trained, loader), correct=preds.correct)) > 0.7
+    )
 
 
 @pytest.mark.parametrize(
     ("batch", "options", "message"),
     [
-        (torch.zeros(2, 7, dtype=torch.long), {}, "the inputs are torch.int64; a distance needs one tensor of floats"),
+        (
+            torch.zeros(2, 7, dtype=torch.long),
+            {},
+            "the inputs are torch.int64; a distance needs one tensor of floats",
+        ),
         ({"a": torch.zeros(2, 7)}, {}, "the inputs are dict; a distance needs one tensor"),
         (torch.zeros(2, 7), {"norm": 0.5}, "norm is 0.5; a number of at least 1"),
         (torch.zeros(2, 7), {"norm": float("nan")}, "norm is nan"),

@@ -1,4 +1,6 @@
-"""Networks with their calibrator inside: equal to the calibrator outside, in torch, torch.export and ONNX Runtime."""
+"""Networks with their calibrator inside: equal to the calibrator outside, in torch, torch.export
+and ONNX Runtime.
+"""
 
 import copy
 import warnings
@@ -71,7 +73,9 @@ def test_several_answers(name, trained, second, data, x):
     calibrator = FITS[name](hs.torch.ensemble([trained, second], DataLoader(data["val"], 200)))
     outside = calibrator(hs.torch.ensemble([trained, second], [x], labels=False)).probs
     assert answer(ready([trained, second], calibrator), x) == pytest.approx(outside, abs=1e-5)
-    assert answer(ready(Stacked(trained, second), calibrator), x) == pytest.approx(outside, abs=1e-5)
+    assert answer(ready(Stacked(trained, second), calibrator), x) == pytest.approx(
+        outside, abs=1e-5
+    )
 
 
 def test_probabilities_in(trained, val, x):
@@ -85,14 +89,18 @@ def test_binary_and_parts():
     model = nn.Sequential(nn.Linear(3, 1))
     x = torch.randn(5, 3)
     z = model(x).detach().numpy()[:, 0]
-    assert answer(ready(model, Temperature(2.0)), x)[:, 1] == pytest.approx(1 / (1 + np.exp(-z / 2)), abs=1e-6)
+    assert answer(ready(model, Temperature(2.0)), x)[:, 1] == pytest.approx(
+        1 / (1 + np.exp(-z / 2)), abs=1e-6
+    )
 
     class Named(nn.Module):
         def forward(self, *, a):
             return {"logits": a, "rest": 0}
 
     named = hs.torch.CalibratedModule(Named(), Temperature(2.0), output="logits")
-    assert named(a=torch.tensor([[2.0, 0.0]])).numpy() == pytest.approx(np.array([[0.7310586, 0.2689414]]))
+    assert named(a=torch.tensor([[2.0, 0.0]])).numpy() == pytest.approx(
+        np.array([[0.7310586, 0.2689414]])
+    )
 
 
 def test_constants_are_part_of_the_module(trained, val):
@@ -109,7 +117,9 @@ def masked(trained, x, passes=30, **options):
 
 
 def test_masks_average_like_mc_dropout(trained, data, x):
-    """The same distribution for each sample, so many passes agree up to chance; sharing masks is no bias."""
+    """The same distribution for each sample, so many passes agree up to chance; sharing masks is no
+    bias.
+    """
     inside = answer(masked(trained, x, passes=400), x)
     outside = Temperature(1.5)(hs.torch.mc_dropout(trained, [x], passes=400, labels=False)).probs
     assert np.abs(inside - outside).mean() < 0.01
@@ -185,7 +195,13 @@ def test_onnx_runtime_agrees(name, trained, second, val, x, tmp_path):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of the exporter itself
         torch.onnx.export(
-            made, (x[:3],), path, dynamic_shapes=SIZES, input_names=["x"], output_names=["probs"], verbose=False
+            made,
+            (x[:3],),
+            path,
+            dynamic_shapes=SIZES,
+            input_names=["x"],
+            output_names=["probs"],
+            verbose=False,
         )
     session = runtime.InferenceSession(path, providers=["CPUExecutionProvider"])
     (found,) = session.run(["probs"], {"x": x.numpy()})
@@ -195,17 +211,30 @@ def test_onnx_runtime_agrees(name, trained, second, val, x, tmp_path):
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda m, v: ready(m, Isotonic.fit(v)), "Isotonic cannot be put into a network; Temperature"),
-        (lambda m, v: ready(m, Temperature(2.0), passes=5), "passes needs example=, one batch of inputs"),
+        (
+            lambda m, v: ready(m, Isotonic.fit(v)),
+            "Isotonic cannot be put into a network; Temperature",
+        ),
+        (
+            lambda m, v: ready(m, Temperature(2.0), passes=5),
+            "passes needs example=, one batch of inputs",
+        ),
         (lambda m, v: ready(m, Temperature(2.0), passes=0), "passes is 0"),
-        (lambda m, v: ready(m, Temperature(2.0), passes=2, seed=-1, example=torch.ones(1, 1, 8, 8)), "seed is -1"),
+        (
+            lambda m, v: ready(
+                m, Temperature(2.0), passes=2, seed=-1, example=torch.ones(1, 1, 8, 8)
+            ),
+            "seed is -1",
+        ),
         (lambda m, v: ready(m, Temperature(2.0), outputs="p"), "outputs is 'p'"),
         (
             lambda m, v: ready(nn.Linear(2, 3), Temperature.fit(v))(torch.ones(1, 2)),
             "3 classes; the calibrator was fitted for 10",
         ),
         (
-            lambda m, v: ready(nn.Linear(2, 3), Temperature(2.0), passes=5, example=torch.ones(1, 2)),
+            lambda m, v: ready(
+                nn.Linear(2, 3), Temperature(2.0), passes=5, example=torch.ones(1, 2)
+            ),
             "Linear has no dropout layer",
         ),
     ],

@@ -12,7 +12,10 @@ from howsure import InputError
 
 torch = pytest.importorskip("torch")
 
-X, Y = torch.randn(6, 4, generator=torch.Generator().manual_seed(0)), torch.tensor([0, 1, 2, 0, 1, 2])
+X, Y = (
+    torch.randn(6, 4, generator=torch.Generator().manual_seed(0)),
+    torch.tensor([0, 1, 2, 0, 1, 2]),
+)
 
 
 def linear(**options):
@@ -66,7 +69,9 @@ def test_the_random_state_is_untouched(trained, data):
 
 
 def test_inputs_go_to_the_device_of_the_parameters():
-    with pytest.raises((NotImplementedError, RuntimeError)):  # values on the meta device cannot be read
+    with pytest.raises(
+        (NotImplementedError, RuntimeError)
+    ):  # values on the meta device cannot be read
         hs.torch.collect(linear(device="meta"), [(X, Y)])
     seen = []
     model = linear(device="meta")
@@ -119,14 +124,16 @@ def test_half_precision_widens(dtype):
 def test_a_part_of_a_dict(output):
     model = Returning(lambda z: {"hidden": z * 0, "logits": z})
     assert np.array_equal(
-        hs.torch.collect(model, [(X, Y)], output=output).values, hs.torch.collect(linear(), [(X, Y)]).values
+        hs.torch.collect(model, [(X, Y)], output=output).values,
+        hs.torch.collect(linear(), [(X, Y)]).values,
     )
 
 
 def test_a_part_of_a_tuple():
     model = Returning(lambda z: (z * 0, z))
     assert np.array_equal(
-        hs.torch.collect(model, [(X, Y)], output=1).values, hs.torch.collect(linear(), [(X, Y)]).values
+        hs.torch.collect(model, [(X, Y)], output=1).values,
+        hs.torch.collect(linear(), [(X, Y)]).values,
     )
 
 
@@ -185,7 +192,10 @@ def test_labels_of_other_kinds(labels):
         ({"labels": Y}, "the keys 'labels'; there is no input in it"),
         ((X, Y, Y, Y), "a tuple of 4"),
         ("text", "gives a str"),
-        ((X, Y + 1), "batch 0 of the loader: labels[2] is 3; with 3 classes labels run from 0 to 2"),
+        (
+            (X, Y + 1),
+            "batch 0 of the loader: labels[2] is 3; with 3 classes labels run from 0 to 2",
+        ),
         ((X, Y - 1), "labels[0] is -1"),
         ((X, Y + 0.5), "whole class numbers"),
         ((X, Y[:4]), "labels has 4 rows, logits has 6"),
@@ -203,14 +213,26 @@ def test_bad_batches(batch, message):
 @pytest.mark.parametrize(
     ("change", "options", "message"),
     [
-        (lambda z: (z, z), {}, "returned a tuple of 2 (Tensor, Tensor); one tensor (n, k) is needed. Say which part"),
-        (lambda z: {"h": z, "logits": z}, {}, "a dict with the keys 'h', 'logits'; one tensor (n, k) is needed"),
+        (
+            lambda z: (z, z),
+            {},
+            "returned a tuple of 2 (Tensor, Tensor); one tensor (n, k) is needed. Say which part",
+        ),
+        (
+            lambda z: {"h": z, "logits": z},
+            {},
+            "a dict with the keys 'h', 'logits'; one tensor (n, k) is needed",
+        ),
         (lambda z: {"h": z, "logits": z}, {}, "e.g. output='logits'"),
         (lambda z: {"h": z}, {"output": "logits"}, "there is no part 'logits' in it"),
         (lambda z: (z,), {"output": 3}, "there is no part 3 in it"),
         (lambda z: None, {}, "returned a NoneType"),
         (lambda z: z.softmax(1), {}, "all 6 rows of a batch are non-negative and sum to 1"),
-        (lambda z: z, {"outputs": "probs"}, "probabilities are not negative and sum to 1. Pass outputs='logits'"),
+        (
+            lambda z: z,
+            {"outputs": "probs"},
+            "probabilities are not negative and sum to 1. Pass outputs='logits'",
+        ),
         (lambda z: z, {"outputs": "logit"}, "outputs is 'logit'; say 'logits' or 'probs'"),
         (lambda z: z[:, :, None], {}, "returned shape (6, 3, 1)"),
         (lambda z: z.argmax(1), {}, "returned torch.int64; floats are needed"),

@@ -20,7 +20,12 @@ class Headed(nn.Module):
 
     def __init__(self, forward, *, p=0.5):
         super().__init__()
-        self.body, self.drop, self.last, self.ahead = nn.Linear(4, 16), nn.Dropout(p), nn.Linear(16, 3), forward
+        self.body, self.drop, self.last, self.ahead = (
+            nn.Linear(4, 16),
+            nn.Dropout(p),
+            nn.Linear(16, 3),
+            forward,
+        )
 
     def forward(self, x):
         return self.ahead(self, self.body(x))
@@ -48,7 +53,9 @@ def test_passes_vary_and_batch_norm_does_not(trained, loader, monkeypatch):
 
 
 def test_a_seed_repeats_and_another_does_not(trained, loader):
-    one, same, other = (hs.torch.mc_dropout(trained, loader, passes=3, seed=seed).values for seed in (1, 1, 2))
+    one, same, other = (
+        hs.torch.mc_dropout(trained, loader, passes=3, seed=seed).values for seed in (1, 1, 2)
+    )
     assert np.array_equal(one, same)
     assert not np.array_equal(one, other)
 
@@ -127,7 +134,9 @@ def test_dropout_in_place_is_not_applied_twice():
     ],
 )
 def test_every_kind_of_dropout(layer, shape):
-    model = nn.Sequential(nn.Linear(4, 12), nn.Unflatten(1, shape), layer(0.5), nn.Flatten(), nn.Linear(12, 3))
+    model = nn.Sequential(
+        nn.Linear(4, 12), nn.Unflatten(1, shape), layer(0.5), nn.Flatten(), nn.Linear(12, 3)
+    )
     assert hs.torch.mc_dropout(model, [(X, Y)], passes=4).values.std(axis=0).max() > 0
 
 
@@ -141,7 +150,10 @@ def test_a_transformer_drops_too():
 
 def test_p_is_replaced_for_the_while():
     model = Headed(HEADS["a row of layers"][0], p=0.5)
-    spread = [hs.torch.mc_dropout(model, [(X, Y)], passes=50, p=p).values.std(axis=0).mean() for p in (0.05, 0.5)]
+    spread = [
+        hs.torch.mc_dropout(model, [(X, Y)], passes=50, p=p).values.std(axis=0).mean()
+        for p in (0.05, 0.5)
+    ]
     assert spread[0] < spread[1]
     assert model.drop.p == 0.5
     own = hs.torch.mc_dropout(model, [(X, Y)], passes=50).values.std(axis=0).mean()
@@ -158,7 +170,11 @@ def test_p_is_replaced_for_the_while():
             "all 25 passes are equal, so the dropout layers had no effect",
         ),
         (Headed(lambda m, h: m.last(h)), {}, "forward does not call them"),
-        (Headed(lambda m, h: m.last(m.drop(h))), {"p": 1.0}, "p is 1; a probability above 0 and below 1"),
+        (
+            Headed(lambda m, h: m.last(m.drop(h))),
+            {"p": 1.0},
+            "p is 1; a probability above 0 and below 1",
+        ),
         (Headed(lambda m, h: m.last(m.drop(h))), {"passes": 0}, "passes is 0"),
         (Headed(lambda m, h: m.last(m.drop(h))), {"seed": -1}, "seed is -1"),
     ],

@@ -11,7 +11,10 @@ from howsure import InputError
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
-X, Y = torch.randn(6, 4, generator=torch.Generator().manual_seed(0)), torch.tensor([0, 1, 2, 0, 1, 2])
+X, Y = (
+    torch.randn(6, 4, generator=torch.Generator().manual_seed(0)),
+    torch.tensor([0, 1, 2, 0, 1, 2]),
+)
 
 
 def networks(n=3):
@@ -81,13 +84,17 @@ def test_a_checkpoint_with_more_in_it(tmp_path):
 def test_states_are_mapped_and_written(tmp_path):
     models = networks()
     states = [m.state_dict() for m in models]
-    preds = hs.torch.snapshot_ensemble(models[0], states, [(X, Y)], memory=1, path=tmp_path / "s.npz")
+    preds = hs.torch.snapshot_ensemble(
+        models[0], states, [(X, Y)], memory=1, path=tmp_path / "s.npz"
+    )
     assert np.array_equal(hs.read(tmp_path / "s.npz", mc=True).values, preds.values)
 
 
 def test_a_loader_that_shuffles_is_found_out():
     data = torch.utils.data.TensorDataset(X.repeat(10, 1), Y.repeat(10))
-    shuffled = torch.utils.data.DataLoader(data, batch_size=6, shuffle=True, generator=torch.Generator().manual_seed(0))
+    shuffled = torch.utils.data.DataLoader(
+        data, batch_size=6, shuffle=True, generator=torch.Generator().manual_seed(0)
+    )
     model = networks(1)[0]
     with pytest.raises(InputError, match="another order, the second time; use shuffle=False"):
         hs.torch.snapshot_ensemble(model, [model.state_dict()] * 2, shuffled)
@@ -101,7 +108,11 @@ class Strange:
     ("content", "key", "message"),
     [
         (Strange(), None, "a.pt is not a checkpoint of tensors"),
-        ({"epoch": 3, "model": {}}, None, "a.pt holds the keys 'epoch', 'model'; a state dict of tensors is needed"),
+        (
+            {"epoch": 3, "model": {}},
+            None,
+            "a.pt holds the keys 'epoch', 'model'; a state dict of tensors is needed",
+        ),
         ({"epoch": 3}, "model", "a.pt has no entry 'model'; there is 'epoch'"),
         ({"0.weight": torch.zeros(3, 4)}, None, "a.pt does not fit the model: "),
         (torch.zeros(3), None, "a.pt holds Tensor"),

@@ -30,15 +30,22 @@ def train(digits, data, watch, epochs=3):
 
 
 def loaders(data):
-    return {name: torch.utils.data.DataLoader(data[name], 100, shuffle=True) for name in ("train", "val")}
+    return {
+        name: torch.utils.data.DataLoader(data[name], 100, shuffle=True)
+        for name in ("train", "val")
+    }
 
 
 def test_a_watched_training_is_the_same_training(digits, data):
     with torch.random.fork_rng(devices=[]):
         alone, _ = train(digits, data, lambda _: None)
         watched, log = train(digits, data, lambda model: hs.torch.EpochLog(model, loaders(data)))
-    assert all(torch.equal(a, b) for a, b in zip(alone.parameters(), watched.parameters(), strict=True))
-    assert [(row["epoch"], row["split"]) for row in log.rows] == [(e, s) for e in (1, 2, 3) for s in ("train", "val")]
+    assert all(
+        torch.equal(a, b) for a, b in zip(alone.parameters(), watched.parameters(), strict=True)
+    )
+    assert [(row["epoch"], row["split"]) for row in log.rows] == [
+        (e, s) for e in (1, 2, 3) for s in ("train", "val")
+    ]
     assert log.rows[-1]["nll"] < log.rows[1]["nll"]
 
 

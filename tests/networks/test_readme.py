@@ -19,9 +19,18 @@ def test_the_lines_run_and_the_batch_is_free(tmp_path: Path, monkeypatch: pytest
     model = torch.nn.Linear(4, 3)
     x, y = torch.randn(40, 4), torch.randint(0, 3, (40,))
     loader = torch.utils.data.DataLoader(torch.utils.data.TensorDataset(x, y), batch_size=10)
-    (block,) = re.findall(r"```python\n(preds = hs\.torch.*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+    (block,) = re.findall(
+        r"```python\n(preds = hs\.torch.*?)```", README.read_text(encoding="utf-8"), re.DOTALL
+    )
     monkeypatch.chdir(tmp_path)
-    names = {"hs": hs, "torch": torch, "model": model, "loader": loader, "val_loader": loader, "example": x[:2]}
+    names = {
+        "hs": hs,
+        "torch": torch,
+        "model": model,
+        "loader": loader,
+        "val_loader": loader,
+        "example": x[:2],
+    }
     exec(block, names)
     session = onnxruntime.InferenceSession("calibrated.onnx")
     for n in (1, 2, 17):

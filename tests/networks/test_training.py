@@ -23,7 +23,9 @@ def test_label_smoothing_by_hand():
     target = 0.9 * np.eye(4)[y] + 0.1 / 4
     expected = -(target * F.log_softmax(z, 1).numpy()).sum(axis=1).mean()
     assert float(hs.torch.label_smoothing(z, y, epsilon=0.1)) == pytest.approx(expected)
-    assert float(hs.torch.label_smoothing(z, y, epsilon=0)) == pytest.approx(float(F.cross_entropy(z, y)))
+    assert float(hs.torch.label_smoothing(z, y, epsilon=0)) == pytest.approx(
+        float(F.cross_entropy(z, y))
+    )
 
 
 def test_confidence_penalty_by_hand():
@@ -53,7 +55,9 @@ def test_narrow_ranks_are_the_aurc_of_the_batch():
 
 def test_wide_ranks_are_a_multiple_of_cross_entropy():
     (a, y), (b, _) = batch(), batch(seed=1)
-    ratio = [float(hs.torch.selective_loss(z, y, width=1e9) / F.cross_entropy(z, y)) for z in (a, b)]
+    ratio = [
+        float(hs.torch.selective_loss(z, y, width=1e9) / F.cross_entropy(z, y)) for z in (a, b)
+    ]
     assert ratio[0] == pytest.approx(ratio[1], rel=1e-6)
 
 
@@ -63,9 +67,14 @@ def test_gradients_of_the_surrogate():
 
 
 def test_doubting_an_error_pays():
-    """Of two answers, one right and one wrong, the loss falls where the wrong one becomes the less trusted."""
+    """Of two answers, one right and one wrong, the loss falls where the wrong one becomes the less
+    trusted.
+    """
     y = torch.tensor([0, 1])
-    surely_wrong, hardly_wrong = torch.tensor([[1.0, 0.0], [2.0, 0.0]]), torch.tensor([[1.0, 0.0], [0.5, 0.0]])
+    surely_wrong, hardly_wrong = (
+        torch.tensor([[1.0, 0.0], [2.0, 0.0]]),
+        torch.tensor([[1.0, 0.0], [0.5, 0.0]]),
+    )
     assert hs.torch.selective_loss(hardly_wrong, y) < hs.torch.selective_loss(surely_wrong, y)
 
 
@@ -121,10 +130,16 @@ def test_mixup_trains(digits, data, loader):
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda z, y: hs.torch.label_smoothing(z, y, epsilon=1.5), "epsilon is 1.5; a share from 0 to 1"),
+        (
+            lambda z, y: hs.torch.label_smoothing(z, y, epsilon=1.5),
+            "epsilon is 1.5; a share from 0 to 1",
+        ),
         (lambda z, y: hs.torch.confidence_penalty(z, y, beta=-1), "beta is -1"),
         (lambda z, y: hs.torch.selective_loss(z, y, width=0), "width is 0; a number above 0"),
-        (lambda z, y: hs.torch.mixup(z, y, classes=4, rng=np.random.default_rng(0), alpha=0), "alpha is 0"),
+        (
+            lambda z, y: hs.torch.mixup(z, y, classes=4, rng=np.random.default_rng(0), alpha=0),
+            "alpha is 0",
+        ),
         (
             lambda z, y: hs.torch.mixup(z, y[:3], classes=4, rng=np.random.default_rng(0)),
             "inputs has 40 rows, labels has 3",

@@ -1,4 +1,6 @@
-"""Notebooks: results as tables and pages, and a widget whose threshold comes back; in real Jupyter and marimo."""
+"""Notebooks: results as tables and pages, and a widget whose threshold comes back; in real Jupyter
+and marimo.
+"""
 
 import os
 import shutil
@@ -71,7 +73,11 @@ def test_tables_become_frames(name: str, library: str, found: dict[str, Any]) ->
     made = found[name].frame(library)
     assert isinstance(made, module.DataFrame)
     if name == "report":
-        row = made[made["metric"] == "aurc"].iloc[0] if library == "pandas" else made.filter(made["metric"] == "aurc")
+        row = (
+            made[made["metric"] == "aurc"].iloc[0]
+            if library == "pandas"
+            else made.filter(made["metric"] == "aurc")
+        )
         value = row["value"] if library == "pandas" else row["value"][0]
         assert value == found["report"]["aurc"]
     if name == "choice":
@@ -82,7 +88,9 @@ def test_tables_become_frames(name: str, library: str, found: dict[str, Any]) ->
         assert next(iter(made["accuracy"])) == found["estimate"].accuracy
         assert list(made["name"]) == ["all", "0", "1", "2"]
     if name == "monitor":
-        assert list(made["accuracy"]) == [found["monitor"].data["months"][0]["estimate"]["accuracy"]["value"]]
+        assert list(made["accuracy"]) == [
+            found["monitor"].data["months"][0]["estimate"]["accuracy"]["value"]
+        ]
 
 
 def test_another_library_is_refused(found: dict[str, Any]) -> None:
@@ -103,8 +111,14 @@ def test_the_widget_knows_what_the_page_says(found: dict[str, Any]) -> None:
 
 def notebook(path: Path, *cells: str) -> Any:
     nbformat = pytest.importorskip("nbformat", reason="left out: nbformat is not installed")
-    made = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell.strip()) for cell in cells])
-    made.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    made = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell(cell.strip()) for cell in cells]
+    )
+    made.metadata["kernelspec"] = {
+        "name": "python3",
+        "display_name": "Python 3",
+        "language": "python",
+    }
     nbformat.write(made, path)
     return made
 
@@ -152,7 +166,11 @@ def lab(tmp_path: Path) -> Iterator[str]:
         "--IdentityProvider.token=",
         "--allow-root",
     ]
-    env = {**os.environ, "JUPYTER_CONFIG_DIR": str(tmp_path / "config"), "JUPYTER_DATA_DIR": str(tmp_path / "data")}
+    env = {
+        **os.environ,
+        "JUPYTER_CONFIG_DIR": str(tmp_path / "config"),
+        "JUPYTER_DATA_DIR": str(tmp_path / "data"),
+    }
     with serving([sys.executable, "-m", "jupyterlab", *flags], tmp_path, env):
         yield f"http://127.0.0.1:{port}"
 
@@ -160,7 +178,9 @@ def lab(tmp_path: Path) -> Iterator[str]:
 @pytest.fixture
 def browser(tmp_path: Path) -> Iterator[Any]:
     """Headless Chromium."""
-    webdriver = pytest.importorskip("selenium.webdriver", reason="left out: selenium is not installed")
+    webdriver = pytest.importorskip(
+        "selenium.webdriver", reason="left out: selenium is not installed"
+    )
     service = pytest.importorskip("selenium.webdriver.chrome.service")
     chromium, driver = shutil.which("chromium"), shutil.which("chromedriver")
     if not chromium or not driver:
@@ -168,7 +188,13 @@ def browser(tmp_path: Path) -> Iterator[Any]:
     options = webdriver.ChromeOptions()
     options.binary_location = chromium
     profile = f"--user-data-dir={tmp_path / 'profile'}"
-    for flag in ("--headless=new", "--no-sandbox", "--disable-gpu", "--window-size=1280,1600", profile):
+    for flag in (
+        "--headless=new",
+        "--no-sandbox",
+        "--disable-gpu",
+        "--window-size=1280,1600",
+        profile,
+    ):
         options.add_argument(flag)
     found = webdriver.Chrome(options=options, service=service.Service(driver))
     yield found
@@ -204,7 +230,11 @@ def test_the_threshold_comes_back_in_a_real_lab(lab: str, browser: Any, tmp_path
         browser, 90, ignored_exceptions=[Exception]
     )
     wait.until(lambda b: b.get(f"{lab}/lab/tree/a.ipynb") or True)
-    wait.until(lambda b: b.find_element("css selector", ".jp-Notebook .jp-CodeCell .cm-content").click() or True)
+    wait.until(
+        lambda b: (
+            b.find_element("css selector", ".jp-Notebook .jp-CodeCell .cm-content").click() or True
+        )
+    )
     wait.until(lambda b: "Idle" in b.find_element("css selector", ".jp-NotebookPanel").text or b.find_elements(
         "css selector", "[data-status=idle]"))  # fmt: skip
     for _ in range(2):
@@ -219,7 +249,14 @@ def app(*cells: str) -> str:
     made = "\n".join(f"    {line}" for line in MADE.strip().splitlines())
     first = f"@app.cell\ndef _():\n{made}\n    return preds, report\n"
     return "\n".join(
-        ["import marimo", "app = marimo.App()", first, *cells, 'if __name__ == "__main__":', "    app.run()"]
+        [
+            "import marimo",
+            "app = marimo.App()",
+            first,
+            *cells,
+            'if __name__ == "__main__":',
+            "    app.run()",
+        ]
     )
 
 
@@ -265,7 +302,9 @@ def test_the_threshold_comes_back_in_a_live_marimo(browser: Any, tmp_path: Path)
     wait = pytest.importorskip("selenium.webdriver.support.ui").WebDriverWait(
         browser, 120, ignored_exceptions=[Exception]
     )
-    with serving([sys.executable, "-m", "marimo", "run", "app.py", *flags], tmp_path, dict(os.environ)):
+    with serving(
+        [sys.executable, "-m", "marimo", "run", "app.py", *flags], tmp_path, dict(os.environ)
+    ):
         wait.until(lambda b: b.get(f"http://127.0.0.1:{port}") or True)
         frame = wait.until(lambda b: b.execute_script(FRAME))
         wait.until(heard(tmp_path, moved(browser, wait, frame)))

@@ -36,7 +36,9 @@ def test_perfect_for_calibration_bad_for_selection() -> None:
 
 
 def test_perfect_for_selection_bad_for_calibration() -> None:
-    """r = 1 where right, .9 where wrong. MCE is .9; ECE is .9 times the share of the wrong, not ".9"."""
+    """r = 1 where right, .9 where wrong. MCE is .9; ECE is .9 times the share of the wrong, not
+    ".9".
+    """
     t = hs.tally([1.0] * 6 + [0.9] * 4, correct=[1] * 6 + [0] * 4)
     assert hs.e_aurc(t) == 0
     assert hs.auroc(t) == 1
@@ -45,7 +47,9 @@ def test_perfect_for_selection_bad_for_calibration() -> None:
 
 
 def test_two_samples_in_a_bin_show_a_gap_that_means_nothing() -> None:
-    """2 of 10,000 samples in [.1, .2], one right: MCE above 30 %, while the adaptive bins do not believe it."""
+    """2 of 10,000 samples in [.1, .2], one right: MCE above 30 %, while the adaptive bins do not
+    believe it.
+    """
     rng = np.random.default_rng(0)
     score = np.concatenate(([0.12, 0.18], rng.uniform(0.2, 0.9, 9998)))
     correct = np.concatenate(([1, 0], rng.random(9998) < score[2:]))
@@ -69,7 +73,9 @@ def worse(score: Any, correct: Any, m: int) -> hs.Tally:
     return hs.tally(score, correct=turned)
 
 
-def test_turning_unsure_answers_wrong_fools_auroc_and_aupr_but_not_aurc(network: tuple[Any, Any]) -> None:
+def test_turning_unsure_answers_wrong_fools_auroc_and_aupr_but_not_aurc(
+    network: tuple[Any, Any],
+) -> None:
     """Ding 2020, table 1: DenseNet-m for m = 20, 100, 300."""
     made = [worse(*network, m) for m in (0, 20, 100, 300)]
     auroc, aupr, aurc = ([metric(t) for t in made] for metric in (hs.auroc, hs.aupr, hs.aurc))
@@ -84,8 +90,8 @@ def test_turning_unsure_answers_wrong_fools_auroc_and_aupr_but_not_aurc(network:
 
 
 def test_auroc_of_the_construction_has_a_ceiling() -> None:
-    """Why table 1's AUROC column cannot be right: from 93.71 at 471 errors of 10,000 (95.3 %, less 20: 95.1 %)
-    the best case ranks every new error below all right answers that remain."""
+    """Why table 1's AUROC column cannot be right: from 93.71 at 471 errors of 10,000 (95.3 %, less
+    20: 95.1 %) the best case ranks every new error below all right answers that remain."""
     n, wrong, auroc = 10_000, 471, 0.9371
     for m, ceiling, printed in ((20, 0.9416, 0.9417), (100, 0.9564, 0.9580), (300, 0.9802, 0.9808)):
         lost = (1 - auroc) * wrong * (n - wrong)  # pairs in the wrong order stay so at best

@@ -10,7 +10,9 @@ P, Q = hs.Histogram([1, 1, 1], [0.15, 0.4, 0.8]), hs.Histogram([1, 1, 1], [0.4, 
 
 
 def test_example_1_two_agents() -> None:
-    """3,000 images in easy, typical and hard bins of 1,000; both see 120 errors, the second sorts them better."""
+    """3,000 images in easy, typical and hard bins of 1,000; both see 120 errors, the second sorts
+    them better.
+    """
     first = hs.Histogram.from_counts([1000] * 3, [1000 - 38, 1000 - 40, 1000 - 42])
     second = hs.Histogram.from_counts([1000] * 3, [1000 - 3, 1000 - 41, 1000 - 76])
     assert first.base == second.base == 0.96
@@ -63,7 +65,9 @@ def test_example_6_same_auroc_very_different_odds() -> None:
 
 
 def test_example_7_entropy_has_a_minus_sign() -> None:
-    assert hs.conditional_entropy(hs.Histogram([1], [0.25])) == pytest.approx(0.25 * 2 + 0.75 * np.log2(4 / 3))
+    assert hs.conditional_entropy(hs.Histogram([1], [0.25])) == pytest.approx(
+        0.25 * 2 + 0.75 * np.log2(4 / 3)
+    )
 
 
 def test_example_8_same_entropy_very_different_odds() -> None:

@@ -27,7 +27,9 @@ def test_entropy_of_many_classes_stays_in_the_last_bin() -> None:
 def test_scaling_can_change_the_answer_of_averaged_passes() -> None:
     """ "Scaling does not change the maximum" holds for one pass, not for the mean over passes."""
     z = np.array([[[4.0, 0.0, 0.0]], [[0.0, 1.5, 0.0]], [[0.0, 1.5, 0.0]]])
-    hot, cold = (hs.Predictions.from_samples(z / temperature).prediction[0] for temperature in (0.2, 10.0))
+    hot, cold = (
+        hs.Predictions.from_samples(z / temperature).prediction[0] for temperature in (0.2, 10.0)
+    )
     assert hot != cold
 
 
@@ -39,7 +41,9 @@ def test_uncertainty_reliability_shows_the_gaps_of_uce() -> None:
 
 
 def test_ideal_diagram_has_the_optimal_area() -> None:
-    """Joining the two thresholds of r = c by a line would give e²/2; the expected variant gives the optimum."""
+    """Joining the two thresholds of r = c by a line would give e²/2; the expected variant gives the
+    optimum.
+    """
     correct = np.arange(100) >= 20
     t = hs.tally(correct.astype(float), correct=correct)
     assert hs.aac(t) == pytest.approx(hs.optimal_aurc(t))

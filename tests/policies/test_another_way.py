@@ -57,10 +57,19 @@ def limits(count: float, n: float) -> tuple[float, float]:
 def test_a_fixed_threshold_has_the_noise_of_two_samples() -> None:
     score, right = np.arange(400) / 400, np.arange(400) % 5 > 0
     found = expected(score, right, 0.25)
-    assert (found.kept, found.n, found.coverage.value, found.accuracy.value) == (300, 400, 0.75, 0.8)
+    assert (found.kept, found.n, found.coverage.value, found.accuracy.value) == (
+        300,
+        400,
+        0.75,
+        0.8,
+    )
     wider = (student.ppf(1 - HALF, 399) / norm.ppf(1 - HALF)) ** 2
-    assert (found.coverage.low, found.coverage.high) == pytest.approx(limits(0.75 * 200 / wider, 200 / wider), abs=2e-3)
-    assert (found.accuracy.low, found.accuracy.high) == pytest.approx(limits(0.8 * 150 / wider, 150 / wider), abs=3e-3)
+    assert (found.coverage.low, found.coverage.high) == pytest.approx(
+        limits(0.75 * 200 / wider, 200 / wider), abs=2e-3
+    )
+    assert (found.accuracy.low, found.accuracy.high) == pytest.approx(
+        limits(0.8 * 150 / wider, 150 / wider), abs=3e-3
+    )
 
 
 def test_where_all_are_kept_half_the_samples_or_groups_count() -> None:
@@ -77,7 +86,12 @@ def test_where_all_are_kept_half_the_samples_or_groups_count() -> None:
 
 def test_nothing_kept_says_nothing() -> None:
     found = expected(np.full(40, 0.3), np.ones(40), 0.5)
-    assert (found.kept, found.coverage.value, found.accuracy.low, found.accuracy.high) == (0, 0.0, 0.0, 1.0)
+    assert (found.kept, found.coverage.value, found.accuracy.low, found.accuracy.high) == (
+        0,
+        0.0,
+        0.0,
+        1.0,
+    )
     assert isnan(found.accuracy.value)
 
 
@@ -104,7 +118,9 @@ def test_folds_keep_groups_whole_and_are_even() -> None:
 
 @pytest.mark.parametrize("wrong", [{"weight": np.ones(4)}, {"loss": np.ones(4)}])
 def test_only_counts_can_be_expected(wrong: dict[str, Any]) -> None:
-    o = Outcomes([0.9, 0.8, 0.7, 0.6], **({"correct": [1, 1, 0, 1]} if "weight" in wrong else {}), **wrong)
+    o = Outcomes(
+        [0.9, 0.8, 0.7, 0.6], **({"correct": [1, 1, 0, 1]} if "weight" in wrong else {}), **wrong
+    )
     with pytest.raises(InputError, match="counts right and wrong answers"):
         expected_on_new_data(o, lambda t: threshold_at(t, 0.5))
 
@@ -113,7 +129,11 @@ def test_a_table_of_deferrals_by_hand() -> None:
     accept, right = [1, 1, 0, 0, 0, 1], [1, 0, 1, 0, 0, 1]
     rows = {r.name: r for r in deferral_table(accept, right, ["a", "a", "a", "b", "b", "b"])}
     assert list(rows) == ["all", "b", "a"]
-    assert (rows["b"].deferred.value, rows["b"].accuracy_accepted.value, rows["b"].accuracy_deferred.value) == (
+    assert (
+        rows["b"].deferred.value,
+        rows["b"].accuracy_accepted.value,
+        rows["b"].accuracy_deferred.value,
+    ) == (
         pytest.approx(2 / 3),
         1.0,
         0.0,
@@ -123,17 +143,23 @@ def test_a_table_of_deferrals_by_hand() -> None:
 
 def test_few_unequal_groups_widen_by_student() -> None:
     group = np.repeat([0, 1, 2, 3, 4], [10, 20, 30, 25, 15])
-    right = np.concatenate([np.arange(m) < k for m, k in ((10, 9), (20, 11), (30, 28), (25, 20), (15, 15))])
+    right = np.concatenate(
+        [np.arange(m) < k for m, k in ((10, 9), (20, 11), (30, 28), (25, 20), (15, 15))]
+    )
     found = expected(np.full(100, 0.9), right, 0.5, group=group)
     value = right.mean()
-    without = np.array([(right - value)[group == g].sum() / (1 - (group == g).mean()) for g in range(5)])
+    without = np.array(
+        [(right - value)[group == g].sum() / (1 - (group == g).mean()) for g in range(5)]
+    )
     squares = without**2 * (1 - 1 / 5)  # the jackknife over groups
     spread = (squares**2).sum() - squares.sum() ** 2 / 5
     freedom = max(1.0, min(4.0, 2 * squares.sum() ** 2 / spread))
     wider = (student.ppf(1 - HALF, freedom) / norm.ppf(1 - HALF)) ** 2
     own = max(squares.sum(), value * (1 - value) * 100) / 100**2
     size = value * (1 - value) / (2 * own * wider)
-    assert (found.accuracy.low, found.accuracy.high) == pytest.approx(limits(value * size, size), abs=1e-6)
+    assert (found.accuracy.low, found.accuracy.high) == pytest.approx(
+        limits(value * size, size), abs=1e-6
+    )
 
 
 def test_the_noise_of_a_choice_by_hand() -> None:
@@ -211,7 +237,9 @@ def test_a_policy_with_impossible_parts_is_refused(change: dict[str, Any]) -> No
 
 def test_one_sample_and_the_bisection() -> None:
     t = tally([0.9], correct=[1])
-    assert guaranteed_threshold(t, risk=0.93, delta=0.1, method="sgr").feasible  # the bound is 1 − delta
+    assert guaranteed_threshold(
+        t, risk=0.93, delta=0.1, method="sgr"
+    ).feasible  # the bound is 1 − delta
     assert not guaranteed_threshold(t, risk=0.89, delta=0.1, method="sgr").feasible
 
 
@@ -235,7 +263,8 @@ def test_bisection_by_a_slow_loop() -> None:
 def test_the_sequence_tests_fiftieths_and_begins_where_it_can_succeed() -> None:
     kept = kept_counts(tally(np.arange(1000) / 1000, correct=np.ones(1000)))
     assert kept.kept[step_rows(kept)].tolist() == list(range(20, 1001, 20))
-    # 22 right answers are the fewest that show a risk below 0.1; two and a half times as many are asked for
+    # 22 right answers are the fewest that show a risk below 0.1; two and a half times as many are
+    # asked for
     wrong_on_top = np.ones(1000)
     wrong_on_top[1000 - 60 : 1000 - 40] = 0  # of the 60 surest the last 20 are wrong
     t = tally(np.arange(1000) / 1000, correct=wrong_on_top)
@@ -290,7 +319,9 @@ def test_an_error_rate_lies_between_0_and_1(error: float) -> None:
 def test_a_budget_is_the_fewest_labels(error: float) -> None:
     n = label_budget(error, risk=0.1, delta=0.05)
     assert n is not None
-    assert clopper_pearson(error * n, n, 0.05) < 0.1 <= clopper_pearson(error * (n - 1), n - 1, 0.05)
+    assert (
+        clopper_pearson(error * n, n, 0.05) < 0.1 <= clopper_pearson(error * (n - 1), n - 1, 0.05)
+    )
     assert label_budget(error, risk=0.1, delta=0.05, coverage=0.5) == 2 * n
 
 
@@ -303,7 +334,10 @@ def test_labels_needed_are_enough_and_few(method: Any, n: int) -> None:
     found = guaranteed_threshold(t, risk=0.1, delta=0.05, method=method)
     assert not found.feasible
     assert found.labels_needed is not None
-    passes = lambda m: search(_scaled(kept_counts(t), m / n), 0.1, 0.05, method, "clopper_pearson", None)[0] is not None
+    passes = lambda m: (
+        search(_scaled(kept_counts(t), m / n), 0.1, 0.05, method, "clopper_pearson", None)[0]
+        is not None
+    )
     assert any(passes(m) for m in np.linspace(found.labels_needed - 1, found.labels_needed, 50))
     assert not any(passes(m) for m in np.linspace(n, found.labels_needed / 1.03, 7))
 
@@ -330,7 +364,12 @@ def test_a_guarantee_for_groups_is_about_the_whole_sample() -> None:
     rng = np.random.default_rng(1)
     o = Outcomes(np.repeat(rng.random(300), 3), np.ones(900), group=np.repeat(np.arange(300), 3))
     found = guaranteed_threshold(o, risk=0.1, delta=0.1)
-    assert (found.n, found.groups, found.coverage, found.kept) == (900, 300, found.kept / 900, found.kept)
+    assert (found.n, found.groups, found.coverage, found.kept) == (
+        900,
+        300,
+        found.kept / 900,
+        found.kept,
+    )
     assert found.accuracy == 1.0
 
 
@@ -354,7 +393,9 @@ def test_the_policy_of_labels_says_what_it_accepts() -> None:
 
 
 def test_a_policy_of_labels_that_can_promise_nothing() -> None:
-    few = Predictions.from_multilabel(np.full((20, 2), 0.9), np.ones((20, 2)), label_names=["a", "b"])
+    few = Predictions.from_multilabel(
+        np.full((20, 2), 0.9), np.ones((20, 2)), label_names=["a", "b"]
+    )
     policy = label_policy(few, risk=0.05, delta=0.05)
     assert policy.thresholds == (inf, inf)
     assert policy.promise is not None
@@ -392,7 +433,9 @@ def test_a_plan_counts_a_test() -> None:
     assert found["deferral"]["predicted class"][0]["name"] == "all"
 
 
-@pytest.mark.parametrize(("right", "below", "compatible"), [(100, True, True), (78, False, True), (40, False, False)])
+@pytest.mark.parametrize(
+    ("right", "below", "compatible"), [(100, True, True), (78, False, True), (40, False, False)]
+)
 def test_what_a_test_says_about_a_promise(right: int, below: bool, compatible: bool) -> None:
     good = Predictions.from_confidence(np.full(300, 0.9), np.ones(300))
     choose = lambda t: guaranteed_threshold(t, risk=0.2, delta=0.1)
@@ -419,7 +462,9 @@ def test_groups_and_weights_in_a_plan() -> None:
     assert found["expected"] is not None
     weighted = Predictions.from_confidence(np.full(40, 0.9), np.ones(40), weight=np.ones(40))
     assert plan(Policy("max_prob", 0.5), choose, weighted)["expected"] is None
-    assert Policy("max_prob", 0.5).decide(preds).prediction.tolist() == [-1] * 40  # the class is not known
+    assert (
+        Policy("max_prob", 0.5).decide(preds).prediction.tolist() == [-1] * 40
+    )  # the class is not known
 
 
 # Alarms
@@ -429,15 +474,21 @@ def decisions(score: Any) -> Any:
     return Policy("max_prob", 0.8).decide(Predictions.from_confidence(score))
 
 
-def slow_bets(counts: Any, category: Any, u: Any, level: float, gamblers: int) -> tuple[int | None, Any]:
-    """Every gambler sample by sample, with fresh ones every hundred: the alarm, and the log of what each has."""
+def slow_bets(
+    counts: Any, category: Any, u: Any, level: float, gamblers: int
+) -> tuple[int | None, Any]:
+    """Every gambler sample by sample, with fresh ones every hundred: the alarm, and the log of what
+    each has.
+    """
     capital, first = np.zeros(gamblers), None
     for i in range(len(category)):
         if i % 100 == 0:
             w = i // 100
             capital = capital + 1 / ((w + 1) * (w + 2)) / gamblers
         p = float(conformal_p(counts, category[i : i + 1], u[i : i + 1])[0])
-        gains = [1 + s * (2 * p - 1) for s in STAKES] + [1 + s * (2 * abs(2 * p - 1) - 1) for s in STAKES]
+        gains = [1 + s * (2 * p - 1) for s in STAKES] + [
+            1 + s * (2 * abs(2 * p - 1) - 1) for s in STAKES
+        ]
         gains += [share / tail if p <= tail else (1 - share) / (1 - tail) for tail, share in LOW]
         capital = capital * np.array(gains[:gamblers])
         counts = counts + np.bincount(category[i : i + 1], minlength=len(counts))
@@ -449,7 +500,9 @@ def slow_bets(counts: Any, category: Any, u: Any, level: float, gamblers: int) -
 @pytest.mark.parametrize("false_alarms", [0.05, 0.2])
 @pytest.mark.parametrize("change", [0.0, 0.8, 1.5])
 @pytest.mark.parametrize("calls", [(350,), (130, 220), (30, 100, 1, 219)])
-def test_the_alarm_comes_when_the_gamblers_are_rich(change: float, false_alarms: float, calls: tuple[int, ...]) -> None:
+def test_the_alarm_comes_when_the_gamblers_are_rich(
+    change: float, false_alarms: float, calls: tuple[int, ...]
+) -> None:
     rng = np.random.default_rng(4)
     watch = Watch.start(decisions(rng.beta(5, 1.2, 500)), false_alarms=false_alarms, seed=3)
     new = decisions(rng.beta(5 - change, 1.2 + change, 350))
@@ -458,9 +511,13 @@ def test_the_alarm_comes_when_the_gamblers_are_rich(change: float, false_alarms:
         after = after.see(new[at : at + size])
         at += size
     u, level = np.random.default_rng([1000, 3, 0]).random((2, 1000)), log(2 / false_alarms)
-    score, purse = slow_bets(watch.score.counts, np.searchsorted(watch.edges, new.score), u[0], level, 21)
+    score, purse = slow_bets(
+        watch.score.counts, np.searchsorted(watch.edges, new.score), u[0], level, 21
+    )
     accept, other = slow_bets(watch.coverage.counts, new.accept.astype(int), u[1], level, 16)
-    assert after.alarms == {name: at for name, at in (("score", score), ("coverage", accept)) if at is not None}
+    assert after.alarms == {
+        name: at for name, at in (("score", score), ("coverage", accept)) if at is not None
+    }
     assert after.score.capital == pytest.approx(purse)
     assert after.coverage.capital == pytest.approx(other)
     assert after.seen == 350
@@ -533,7 +590,9 @@ def test_a_watch_with_impossible_parts_is_refused(change: dict[str, Any]) -> Non
         (np.array([1, 2]), np.zeros(2), -1),
     ],
 )
-def test_evidence_with_impossible_parts_is_refused(counts: Any, capital: Any, first: int | None) -> None:
+def test_evidence_with_impossible_parts_is_refused(
+    counts: Any, capital: Any, first: int | None
+) -> None:
     with pytest.raises(InputError):
         Evidence(counts, capital, first)
 
@@ -542,7 +601,9 @@ def test_evidence_with_impossible_parts_is_refused(counts: Any, capital: Any, fi
 
 
 def online(**change: Any) -> OnlinePolicy:
-    made = OnlinePolicy.start(Policy("max_prob", 0.5), np.linspace(0, 1, 1001), risk=0.1, audit=1.0, step=0.02)
+    made = OnlinePolicy.start(
+        Policy("max_prob", 0.5), np.linspace(0, 1, 1001), risk=0.1, audit=1.0, step=0.02
+    )
     return replace(made, **change)
 
 
@@ -586,7 +647,9 @@ def test_deferred_labels_count_only_after_so_many_without_an_accepted_one() -> N
 
 def test_the_top_tenth_is_followed() -> None:
     state, _ = online().decide(Predictions.from_confidence(np.full(100, 0.2)))
-    assert state.top == pytest.approx(0.9 - 100 * 0.01 * 0.1)  # each that does not reach it lowers it a little
+    assert state.top == pytest.approx(
+        0.9 - 100 * 0.01 * 0.1
+    )  # each that does not reach it lowers it a little
     state, _ = online().decide(Predictions.from_confidence([0.99, 0.2]))
     assert state.top == pytest.approx(0.9 + 0.01 * (1 - 2 * 0.1))
     state, _ = online(top=1.0).decide(Predictions.from_confidence(np.full(100, 1.0)))
@@ -641,14 +704,23 @@ def test_the_cheapest_cascade_by_trying_all(accuracy: float | None) -> None:
     rng = np.random.default_rng(1)
     cheap = Outcomes(rng.random(12).round(1), rng.random(12) < 0.6)
     dear = Outcomes(rng.random(12).round(1), rng.random(12) < 0.85)
-    found = Cascade.fit([cheap, dear], costs=(1, 3), human_cost=10, human_error=0.1, error_cost=15, accuracy=accuracy)
+    found = Cascade.fit(
+        [cheap, dear],
+        costs=(1, 3),
+        human_cost=10,
+        human_error=0.1,
+        error_cost=15,
+        accuracy=accuracy,
+    )
     grids = [[inf, *sorted(set(np.asarray(o.score).tolist()))] for o in (cheap, dear)]
     tried = [
         Cascade((a, b), (1, 3), 10, human_error=0.1, error_cost=15).evaluate([cheap, dear])
         for a in grids[0]
         for b in grids[1]
     ]
-    good = [r for r in tried if accuracy is None or isnan(r.accuracy) or r.accuracy >= accuracy - 1e-9]
+    good = [
+        r for r in tried if accuracy is None or isnan(r.accuracy) or r.accuracy >= accuracy - 1e-9
+    ]
     assert found.expected is not None
     assert found.expected.cost == pytest.approx(min(r.cost for r in good))
 

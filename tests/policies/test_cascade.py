@@ -55,7 +55,9 @@ def test_the_dear_model_is_asked_only_for_the_rest() -> None:
         asked.extend(rows.tolist())
         return Predictions.from_probs([[0.2, 0.8], [0.5, 0.5]])
 
-    made = Cascade((0.8, 0.7), (1, 5), 20).decide([Predictions.from_probs([[0.9, 0.1], [0.6, 0.4], [0.7, 0.3]]), dear])
+    made = Cascade((0.8, 0.7), (1, 5), 20).decide(
+        [Predictions.from_probs([[0.9, 0.1], [0.6, 0.4], [0.7, 0.3]]), dear]
+    )
     assert asked == [1, 2]
     assert made.stage.tolist() == [0, 1, 2]
     assert made.prediction.tolist() == [0, 1, -1]

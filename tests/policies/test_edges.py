@@ -1,4 +1,6 @@
-"""Where a policy turns: equal to a limit, one sample more, the first and the last of what is allowed."""
+"""Where a policy turns: equal to a limit, one sample more, the first and the last of what is
+allowed.
+"""
 
 from __future__ import annotations
 
@@ -55,7 +57,9 @@ def test_a_bound_that_equals_the_risk_is_not_below_it(method: Any) -> None:
     bound = clopper_pearson(0, 64, 0.1 / steps)
     options: dict[str, Any] = {} if method == "sgr" else {"thresholds": [0.5]}
     assert not guaranteed_threshold(t, risk=bound, delta=0.1, method=method, **options).feasible
-    found = guaranteed_threshold(t, risk=float(np.nextafter(bound, 1)), delta=0.1, method=method, **options)
+    found = guaranteed_threshold(
+        t, risk=float(np.nextafter(bound, 1)), delta=0.1, method=method, **options
+    )
     assert (found.feasible, found.bound) == (True, bound)
 
 
@@ -63,7 +67,9 @@ def test_a_bound_that_equals_the_risk_is_not_below_it(method: Any) -> None:
 @pytest.mark.parametrize("wrong", [0.0, 0.15])
 def test_bisection_is_algorithm_1(n: int, wrong: float) -> None:
     right = np.random.default_rng(n).random(n) >= wrong
-    found = guaranteed_threshold(tally(np.arange(n) / n, correct=right), risk=0.3, delta=0.2, method="sgr")
+    found = guaranteed_threshold(
+        tally(np.arange(n) / n, correct=right), risk=0.3, delta=0.2, method="sgr"
+    )
     steps = max(1, ceil(np.log2(n)))
     low, high, best = 1, n, None
     for _ in range(steps):
@@ -122,9 +128,16 @@ def test_shares_of_the_fallback_begin_at_their_coverage_and_not_a_sample_before(
     right[300:] = 0  # the surest quarter is wrong: nothing is carried to the next
     t = tally(np.arange(400) / 400, correct=right)
     at = lambda kept: (400 - kept) / 400
-    found = guaranteed_threshold(t, risk=0.6, delta=0.1, method="fallback", thresholds=[at(99), at(199), at(200)])
-    assert (found.kept, found.bound) == (200, pytest.approx(clopper_pearson(100, 200, 0.1 * (0.1 + 0.15))))
-    found = guaranteed_threshold(t, risk=0.6, delta=0.1, method="fallback", thresholds=[at(99), at(199)])
+    found = guaranteed_threshold(
+        t, risk=0.6, delta=0.1, method="fallback", thresholds=[at(99), at(199), at(200)]
+    )
+    assert (found.kept, found.bound) == (
+        200,
+        pytest.approx(clopper_pearson(100, 200, 0.1 * (0.1 + 0.15))),
+    )
+    found = guaranteed_threshold(
+        t, risk=0.6, delta=0.1, method="fallback", thresholds=[at(99), at(199)]
+    )
     assert (found.kept, found.bound) == (199, pytest.approx(clopper_pearson(100, 199, 0.1 * 0.1)))
 
 
@@ -160,7 +173,9 @@ def test_bets_do_not_depend_on_the_order_of_rows() -> None:
     score, loss = rng.random(400).round(1), np.sort(rng.beta(1, 9, 400))
     order = rng.permutation(400)
     one, other = (
-        guaranteed_threshold(Outcomes(score[rows], loss=loss[rows]), risk=0.2, delta=0.1, bound="betting")
+        guaranteed_threshold(
+            Outcomes(score[rows], loss=loss[rows]), risk=0.2, delta=0.1, bound="betting"
+        )
         for rows in (np.arange(400), order)
     )
     assert one.feasible
@@ -169,15 +184,25 @@ def test_bets_do_not_depend_on_the_order_of_rows() -> None:
 
 def test_no_threshold_that_could_pass_is_an_answer() -> None:
     for method in ("fixed_sequence", "fallback"):
-        found = guaranteed_threshold(tally([0.9], correct=[1]), risk=0.2, delta=0.1, method=method, thresholds=[2.0])
+        found = guaranteed_threshold(
+            tally([0.9], correct=[1]), risk=0.2, delta=0.1, method=method, thresholds=[2.0]
+        )
         assert not found.feasible
 
 
 def test_rules_in_words() -> None:
     o = Outcomes(np.arange(300) / 300, loss=np.full(300, 0.01))
-    plain, bets = (guaranteed_threshold(o, risk=0.2, delta=0.1, bound=bound) for bound in (None, "betting"))
-    assert plain.rule == "risk of the accepted at most 0.2 with probability 0.9 (fixed-sequence testing)"
-    assert bets.rule == "risk of the accepted at most 0.2 with probability 0.9 (fixed-sequence testing, betting)"
+    plain, bets = (
+        guaranteed_threshold(o, risk=0.2, delta=0.1, bound=bound) for bound in (None, "betting")
+    )
+    assert (
+        plain.rule
+        == "risk of the accepted at most 0.2 with probability 0.9 (fixed-sequence testing)"
+    )
+    assert (
+        bets.rule
+        == "risk of the accepted at most 0.2 with probability 0.9 (fixed-sequence testing, betting)"
+    )
     few = guaranteed_threshold(Outcomes([0.9, 0.8], [1, 1], group=[0, 1]), risk=0.2, delta=0.1)
     assert few.rule.endswith("(fixed-sequence testing, 2 groups)")
 
@@ -207,20 +232,26 @@ def test_a_threshold_by_hand_keeps_what_reaches_it() -> None:
 @pytest.mark.parametrize("scale", [1e-3, 1.0, 1e9 / 7])
 @pytest.mark.parametrize("deferral", [0.1, 0.3, 0.7, 1.1])
 def test_equal_costs_are_equal_in_whatever_money(deferral: float, scale: float) -> None:
-    """A wrong answer costs as much as two questions, so every second cut costs the same, but for rounding."""
+    """A wrong answer costs as much as two questions, so every second cut costs the same, but for
+    rounding.
+    """
     t = tally(np.arange(30)[::-1] / 30, correct=np.arange(30) % 2)
     found = threshold_for_cost(t, error=2 * deferral * scale, deferral=deferral * scale)
     assert found.coverage == 1.0
     assert found.cost == pytest.approx(deferral * scale)
 
 
-@pytest.mark.parametrize(("limit", "allowed"), [(-0.01, False), (0.0, True), (1.0, True), (1.01, False)])
+@pytest.mark.parametrize(
+    ("limit", "allowed"), [(-0.01, False), (0.0, True), (1.0, True), (1.01, False)]
+)
 def test_a_limit_of_uncertainty_lies_between_0_and_1(limit: float, allowed: bool) -> None:
     preds = Predictions.from_probs([[1.0, 0.0], [0.5, 0.5]], [0, 1])
     if allowed:
         assert reject_uncertain(preds, limit).kept.tolist() == [True, limit == 1.0]
     else:
-        with pytest.raises(InputError, match=rf"limit is {limit:g}; a normalised entropy lies in \[0, 1\]"):
+        with pytest.raises(
+            InputError, match=rf"limit is {limit:g}; a normalised entropy lies in \[0, 1\]"
+        ):
             reject_uncertain(preds, limit)
 
 
@@ -236,7 +267,9 @@ def test_outcomes_that_are_even_in_each_group_have_the_noise_of_single_ones() ->
 
 
 def test_a_choice_that_wavers_widens_the_coverage_and_not_the_accuracy() -> None:
-    """Every answer is right, and the folds choose in turn a threshold that keeps much and one that keeps little."""
+    """Every answer is right, and the folds choose in turn a threshold that keeps much and one that
+    keeps little.
+    """
     turns = iter([0.2, 0.8] * 3)
     o = Outcomes(np.arange(400) / 400, np.ones(400))
     wavers = expected_on_new_data(o, lambda t: threshold_at(t, next(turns)))
@@ -251,7 +284,9 @@ def test_needed_labels_are_said_only_where_no_label_can_be_decided() -> None:
     p = np.stack([np.full(100, 0.99), np.r_[np.full(10, 0.9), np.full(90, 0.6)]], axis=1)
     y = np.stack([np.ones(100), np.r_[np.ones(10), np.zeros(90)]], axis=1)
     policy = label_policy(
-        Predictions.from_multilabel(p, y, label_names=["sure", "few"], sums_to_one=True), risk=0.05, delta=0.05
+        Predictions.from_multilabel(p, y, label_names=["sure", "few"], sums_to_one=True),
+        risk=0.05,
+        delta=0.05,
     )
     assert policy.thresholds == (0.99, inf)
     assert policy.promise is not None
@@ -270,7 +305,10 @@ def test_what_a_plan_defers_by_label_and_class() -> None:
     assert set(found) == {"predicted class", "label"}
     rows = {row["name"]: row for row in found["label"]}
     assert (rows["cat"]["n"], rows["cat"]["deferred"]["value"]) == (3, pytest.approx(1 / 3))
-    assert (rows["dog"]["accuracy_accepted"]["value"], rows["dog"]["accuracy_deferred"]["value"]) == (0.5, 1.0)
+    assert (
+        rows["dog"]["accuracy_accepted"]["value"],
+        rows["dog"]["accuracy_deferred"]["value"],
+    ) == (0.5, 1.0)
     said = labelled(4, prediction=[0, 1, 1, 0])
     assert set(plan(Policy("max_prob", 0.8), choose, said)["deferral"]) == {"predicted class"}
     assert plan(Policy("max_prob", 0.8), choose, labelled(4))["deferral"] == {}
@@ -342,7 +380,9 @@ def test_one_class_and_no_names_are_allowed() -> None:
 def test_labels_that_a_policy_does_not_know_are_named() -> None:
     names = [f"label {i}" for i in range(25)]
     policy = Policy("max_prob", inf, by="label", keys=tuple(names), thresholds=(0.5,) * 25)
-    others = Predictions.from_multilabel(np.full((2, 25), 0.9), label_names=[f"other {i}" for i in range(25)])
+    others = Predictions.from_multilabel(
+        np.full((2, 25), 0.9), label_names=[f"other {i}" for i in range(25)]
+    )
     with pytest.raises(InputError) as error:
         policy.decide(others)
     assert ("label 19;" in str(error.value), "label 20" in str(error.value)) == (True, False)
@@ -373,10 +413,16 @@ def test_classes_are_compared_where_both_are_known() -> None:
 def test_costs_are_a_square_of_the_classes() -> None:
     preds = Predictions.from_probs([[0.9, 0.1], [0.2, 0.8]], [0, 1])
     for costs in ([[0, 1, 2], [1, 0, 1]], [[0, 1], [1, 0], [2, 2]], [0, 1], np.zeros((3, 3))):
-        with pytest.raises(InputError, match="one row per true class and one column per answer is needed"):
+        with pytest.raises(
+            InputError, match="one row per true class and one column per answer is needed"
+        ):
             cost_outcomes(preds, costs)
     policy = Policy.fit(
-        preds, lambda t: threshold_for_cost(t, error=1, deferral=0.5), costs=[[0, 1], [1, 0]], by="class", minimum=1
+        preds,
+        lambda t: threshold_for_cost(t, error=1, deferral=0.5),
+        costs=[[0, 1], [1, 0]],
+        by="class",
+        minimum=1,
     )
     assert policy.keys == ("0", "1")
 
@@ -386,15 +432,22 @@ def test_images_are_calibrated_pixel_by_pixel_and_once() -> None:
     logits, y = rng.normal(size=(60, 2)), rng.integers(0, 2, 60)
     pixels = Predictions.from_logits(logits, y, group=np.arange(60) // 6)
     softer = Temperature(2.0)
-    policy = Policy.fit(pixels, lambda t: threshold_for_coverage(t, 0.5), calibrator=softer, by="image")
+    policy = Policy.fit(
+        pixels, lambda t: threshold_for_coverage(t, 0.5), calibrator=softer, by="image"
+    )
     mean = softer(pixels).confidence.reshape(10, 6).mean(axis=1)
     assert policy.threshold == pytest.approx(np.sort(mean)[5])
     made = policy.decide(pixels)
-    assert (made.score, made.accept.tolist()) == (pytest.approx(mean), (mean >= policy.threshold).tolist())
+    assert (made.score, made.accept.tolist()) == (
+        pytest.approx(mean),
+        (mean >= policy.threshold).tolist(),
+    )
     images = Predictions.from_confidence(mean)  # whole images, whose pixels were calibrated before
     assert policy.decide(images).score == pytest.approx(mean)
     again = Policy.fit(
-        Predictions.from_confidence(mean, np.ones(10)), lambda t: threshold_for_coverage(t, 0.5), by="image"
+        Predictions.from_confidence(mean, np.ones(10)),
+        lambda t: threshold_for_coverage(t, 0.5),
+        by="image",
     )
     assert again.threshold == pytest.approx(policy.threshold)
 
@@ -410,7 +463,9 @@ def test_draws_belong_to_their_samples(first: int, n: int) -> None:
 
 
 def online(**change: Any) -> OnlinePolicy:
-    made = OnlinePolicy.start(Policy("max_prob", 0.5), np.linspace(0, 1, 1001), risk=0.1, audit=1.0, step=0.02)
+    made = OnlinePolicy.start(
+        Policy("max_prob", 0.5), np.linspace(0, 1, 1001), risk=0.1, audit=1.0, step=0.02
+    )
     return replace(made, **change)
 
 
@@ -447,9 +502,16 @@ def test_what_is_wrong_with_an_online_policy_is_said(change: dict[str, Any], wor
 
 
 def test_the_ends_of_what_an_online_policy_holds_are_allowed() -> None:
-    at = online(risk=1.0, step=1e6, audit=1.0, top=2.0, level=1e9, seen=2, accepted=2, labels=2, wrong=2)
+    at = online(
+        risk=1.0, step=1e6, audit=1.0, top=2.0, level=1e9, seen=2, accepted=2, labels=2, wrong=2
+    )
     assert (at.threshold, at.audited_risk) == (inf, 1.0)
-    assert online(risk=0.0, step=0.0, audit=0.0, top=-1.0, level=-1e9, grid=np.array([0.5, 0.5])).threshold == -inf
+    assert (
+        online(
+            risk=0.0, step=0.0, audit=0.0, top=-1.0, level=-1e9, grid=np.array([0.5, 0.5])
+        ).threshold
+        == -inf
+    )
 
 
 def test_it_starts_below_the_scores_that_the_policy_accepts() -> None:
@@ -477,16 +539,22 @@ def test_a_level_is_reached_by_a_score_that_equals_it() -> None:
     assert state.top == pytest.approx(0.5 - 0.01 * 0.1)
     closed = replace(ten, level=1.2, idle=200)
     _, made = closed.decide(Predictions.from_confidence([0.5, 0.49]))
-    assert closed.learn(made, [1, 0]).level == pytest.approx(1.0 - 0.02 * 0.1)  # the second is below the top
+    assert closed.learn(made, [1, 0]).level == pytest.approx(
+        1.0 - 0.02 * 0.1
+    )  # the second is below the top
 
 
 def test_a_closed_door_is_neither_shut_beyond_all_nor_opened_beyond_nothing() -> None:
     closed = online(level=0.99, idle=200, top=0.0, step=0.5)
     _, made = closed.decide(Predictions.from_confidence([0.4, 0.4, 0.4]))
-    assert closed.learn(made, [0, 0, 1]).level == pytest.approx(1.0 - 0.5 * 0.1)  # two wrong ones reach 1 and no more
+    assert closed.learn(made, [0, 0, 1]).level == pytest.approx(
+        1.0 - 0.5 * 0.1
+    )  # two wrong ones reach 1 and no more
     nearly = online(level=0.001, idle=200, top=0.0, step=1.0)
     made = replace(made, accept=np.zeros(3, dtype=bool), audit=np.zeros(3, dtype=bool))
-    assert nearly.learn(made, [1, 1, 0]).level == pytest.approx(0.9)  # two right ones reach 0 and no less
+    assert nearly.learn(made, [1, 1, 0]).level == pytest.approx(
+        0.9
+    )  # two right ones reach 0 and no less
 
 
 # Alarms
@@ -506,7 +574,10 @@ def decisions(score: Any) -> Any:
         ({"seen": -1}, "seen is -1"),
         ({"written": -1}, "written is -1"),
         ({"written": 2**62 + 2**11}, "written is "),
-        ({"coverage": Evidence(np.array([1, 2, 3]), np.zeros(16))}, "counts do not belong to the edges"),
+        (
+            {"coverage": Evidence(np.array([1, 2, 3]), np.zeros(16))},
+            "counts do not belong to the edges",
+        ),
         ({"edges": np.array([0.1, 0.2])}, "counts do not belong to the edges"),
     ],
 )
@@ -539,7 +610,9 @@ def test_edges_of_a_watch_rise() -> None:
         ([1, 2], [0.0], 2**62 + 2**11, "first is "),
     ],
 )
-def test_what_is_wrong_with_evidence_is_said(counts: Any, capital: Any, first: Any, words: str) -> None:
+def test_what_is_wrong_with_evidence_is_said(
+    counts: Any, capital: Any, first: Any, words: str
+) -> None:
     with pytest.raises(InputError, match=words):
         Evidence(np.array(counts, dtype=np.int64), np.array(capital, dtype=float), first)
 
@@ -561,7 +634,9 @@ def test_an_alarm_is_raised_where_the_stakes_are_multiplied_as_often_as_stated()
 
 @pytest.mark.parametrize("p", [0.0, 0.005, 0.01, 0.02, 0.0200001, 0.05, 0.5, 1.0])
 def test_gains_of_all_gamblers_by_hand(p: float) -> None:
-    gains = [1 + s * (2 * p - 1) for s in STAKES] + [1 + s * (2 * abs(2 * p - 1) - 1) for s in STAKES]
+    gains = [1 + s * (2 * p - 1) for s in STAKES] + [
+        1 + s * (2 * abs(2 * p - 1) - 1) for s in STAKES
+    ]
     gains += [share / tail if p <= tail else (1 - share) / (1 - tail) for tail, share in LOW]
     assert np.exp(_gains(np.array([p]))[0]) == pytest.approx(gains)
 
@@ -618,19 +693,27 @@ def test_a_cascade_is_fitted_on_right_and_wrong() -> None:
 
 def test_a_sample_that_a_model_did_not_answer_is_never_taken_as_answered() -> None:
     only = Outcomes([0.9, 0.8, -inf], correct=[1, 0, 0])
-    found = Cascade.fit([only], costs=(1.0,), human_cost=1000.0)  # an answer is far cheaper than the person
+    found = Cascade.fit(
+        [only], costs=(1.0,), human_cost=1000.0
+    )  # an answer is far cheaper than the person
     assert found.thresholds == (0.8,)
     assert found.expected is not None
     assert found.expected.shares == pytest.approx((2 / 3, 1 / 3))
 
 
-@pytest.mark.parametrize(("most", "models", "each"), [(100, 2, 9), (1000, 3, 8), (1, 1, 2), (40, 1, 39), (50, 1, 40)])
-def test_so_many_thresholds_are_tried(monkeypatch: pytest.MonkeyPatch, most: int, models: int, each: int) -> None:
+@pytest.mark.parametrize(
+    ("most", "models", "each"), [(100, 2, 9), (1000, 3, 8), (1, 1, 2), (40, 1, 39), (50, 1, 40)]
+)
+def test_so_many_thresholds_are_tried(
+    monkeypatch: pytest.MonkeyPatch, most: int, models: int, each: int
+) -> None:
     """All scores where they are few enough, else quantiles with both ends; nobody first."""
     monkeypatch.setattr(cascade, "MOST", most)
     tried: list[Any] = []
     tables = cascade._tables
-    monkeypatch.setattr(cascade, "_tables", lambda stages, grids: tried.extend(grids) or tables(stages, grids))
+    monkeypatch.setattr(
+        cascade, "_tables", lambda stages, grids: tried.extend(grids) or tables(stages, grids)
+    )
     score = np.arange(1, 41) / 40
     stages = [Outcomes(score, np.arange(40) > 10)] * models
     Cascade.fit(stages, costs=(1.0,) * models, human_cost=3.0, error_cost=9.0)

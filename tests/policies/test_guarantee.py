@@ -32,8 +32,12 @@ def test_fixed_sequence_stops_at_the_first_failure() -> None:
     t = tally(np.arange(1000) / 1000, correct=right)
     g = guaranteed_threshold(t, risk=0.12, delta=0.1, method="fixed_sequence")
     assert 200 <= g.kept <= 240
-    assert guaranteed_threshold(t, risk=0.12, delta=0.1, method="sgr").kept == 999  # SGR looks further down
-    assert guaranteed_threshold(t, risk=0.12, delta=0.1, method="fallback").kept == 1000  # and so does the fallback
+    assert (
+        guaranteed_threshold(t, risk=0.12, delta=0.1, method="sgr").kept == 999
+    )  # SGR looks further down
+    assert (
+        guaranteed_threshold(t, risk=0.12, delta=0.1, method="fallback").kept == 1000
+    )  # and so does the fallback
 
 
 def test_fixed_sequence_starts_where_success_is_possible() -> None:
@@ -44,11 +48,15 @@ def test_fixed_sequence_starts_where_success_is_possible() -> None:
     right[-(start // 2)] = 0
     wrong_first = tally(np.arange(n) / n, correct=right)
     g = guaranteed_threshold(wrong_first, risk=0.1, delta=0.1, method="fixed_sequence")
-    assert g.feasible is (clopper_pearson(1, max(start, ceil(n / 50)), 0.1) < 0.1 or g.kept >= start)
+    assert g.feasible is (
+        clopper_pearson(1, max(start, ceil(n / 50)), 0.1) < 0.1 or g.kept >= start
+    )
 
 
 def test_thresholds_given_in_advance() -> None:
-    g = guaranteed_threshold(GOOD, risk=0.1, delta=0.1, method="fixed_sequence", thresholds=[0.3, 0.5, 2.0])
+    g = guaranteed_threshold(
+        GOOD, risk=0.1, delta=0.1, method="fixed_sequence", thresholds=[0.3, 0.5, 2.0]
+    )
     assert g.threshold == pytest.approx(float(GOOD.score[GOOD.score >= 0.3][-1]))
     with pytest.raises(InputError, match="fixed_sequence"):
         guaranteed_threshold(GOOD, risk=0.1, delta=0.1, thresholds=[0.5], method="sgr")
@@ -120,7 +128,9 @@ def test_a_loss_needs_fixed_sequence() -> None:
         guaranteed_threshold(tally([0.9, 0.8], loss=[0.5, 0.4]), risk=0.1, delta=0.1, method="sgr")
 
 
-def beta_scores(rng: np.random.Generator, n: int, decimals: int | None) -> tuple[np.ndarray, np.ndarray]:
+def beta_scores(
+    rng: np.random.Generator, n: int, decimals: int | None
+) -> tuple[np.ndarray, np.ndarray]:
     s = rng.beta(5, 1.2, n)
     s = s if decimals is None else s.round(decimals)
     return s, rng.random(n) < s**1.5
@@ -128,7 +138,9 @@ def beta_scores(rng: np.random.Generator, n: int, decimals: int | None) -> tuple
 
 @pytest.mark.parametrize("decimals", [None, 2])
 def test_guarantee_in_simulation(decimals: int | None) -> None:
-    """The short version of benchmarks/guarantees.py: 150 runs each, and fixed-sequence accepts more."""
+    """The short version of benchmarks/guarantees.py: 150 runs each, and fixed-sequence accepts
+    more.
+    """
     rng = np.random.default_rng(3)
     s, _ = beta_scores(rng, 400_000, decimals)
     s.sort()
@@ -158,18 +170,24 @@ def test_a_model_beyond_the_limit_is_rarely_promised() -> None:
 
 
 def clusters(rng: np.random.Generator, groups: int, size: int, shared: float = 0.5) -> Outcomes:
-    """Patients whose samples share their fate: one score and one error rate a patient, one in ten of them hard."""
+    """Patients whose samples share their fate: one score and one error rate a patient, one in ten
+    of them hard.
+    """
     hard = rng.random(groups) < 0.1
     rate = np.where(hard, 0.6, 0.05)
     group = np.repeat(np.arange(groups), size)
     alike = rng.random(groups) < rate
-    wrong = np.where(rng.random(groups * size) < shared, alike[group], rng.random(groups * size) < rate[group])
+    wrong = np.where(
+        rng.random(groups * size) < shared, alike[group], rng.random(groups * size) < rate[group]
+    )
     return Outcomes(rng.random(groups)[group], correct=~wrong, group=group)
 
 
 @pytest.mark.parametrize("bound", [None, "groups"])
 def test_a_promise_for_groups_is_kept(bound: str | None) -> None:
-    """The true risk is 0.105 at every threshold, so that each promise of 0.1 is broken: few may be made."""
+    """The true risk is 0.105 at every threshold, so that each promise of 0.1 is broken: few may be
+    made.
+    """
     rng = np.random.default_rng(5)
     promised = alone = 0
     for _ in range(120):
@@ -197,7 +215,9 @@ def test_the_row_that_speaks_for_a_group_does_not_depend_on_their_order() -> Non
     o = clusters(rng, 80, 5)
     order = rng.permutation(len(o))
     found, again = (guaranteed_threshold(rows, risk=0.3, delta=0.1) for rows in (o, o[order]))
-    assert repr(found) == repr(again)  # nan is nan here; since Python 3.13 two equal dataclasses hold none
+    assert repr(found) == repr(
+        again
+    )  # nan is nan here; since Python 3.13 two equal dataclasses hold none
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,9 @@ GRID = np.linspace(0, 1, 1001)
 
 
 def start(**change: float) -> OnlinePolicy:
-    return OnlinePolicy.start(Policy("max_prob", 0.5), GRID, **({"risk": 0.1, "audit": 1.0, "step": 0.02} | change))
+    return OnlinePolicy.start(
+        Policy("max_prob", 0.5), GRID, **({"risk": 0.1, "audit": 1.0, "step": 0.02} | change)
+    )
 
 
 def confidence(*values: float) -> Predictions:
@@ -75,7 +77,9 @@ def test_closed_it_reopens_only_on_labels_of_the_surest_deferred() -> None:
 
 
 def drifting(online: bool, seed: int, n: int = 40_000) -> tuple[int, int]:
-    """Accepted and wrong in the last quarter; right with s^0.5, half-way with s^1.5; labels come 500 late."""
+    """Accepted and wrong in the last quarter; right with s^0.5, half-way with s^1.5; labels come
+    500 late.
+    """
     rng = np.random.default_rng(seed)
     score = rng.beta(5, 1.2, 5000)
     policy = Policy("max_prob", float(np.quantile(score, 0.4)))  # about 5 % wrong before the drop
@@ -119,7 +123,9 @@ def test_a_file_of_labels_is_learnt_once(tmp_path: Path) -> None:
     made = replace(made, ticket=tickets(made, 0, identity(state)))
     lines = decision_lines(made, [1, 2], None).decode().splitlines()
     path = tmp_path / "labels.jsonl"
-    path.write_text(lines[0][:-1] + ',"correct":0}\n' + lines[1][:20])  # the second line is not complete yet
+    path.write_text(
+        lines[0][:-1] + ',"correct":0}\n' + lines[1][:20]
+    )  # the second line is not complete yet
     one = learnt(state, path)
     assert (one.labels, one.wrong) == (1, 1)
     assert learnt(one, path) == one

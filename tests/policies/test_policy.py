@@ -7,13 +7,20 @@ import numpy as np
 import pytest
 
 from howsure import InputError, Outcomes, Predictions, load, policies, read, save
-from howsure.policies import Policy, guaranteed_threshold, threshold_for_accuracy, threshold_for_cost
+from howsure.policies import (
+    Policy,
+    guaranteed_threshold,
+    threshold_for_accuracy,
+    threshold_for_cost,
+)
 
 
 def some(n: int = 600, seed: int = 0, **columns: object) -> Predictions:
     rng = np.random.default_rng(seed)
     labels = rng.integers(0, 3, n)
-    return Predictions.from_logits(2 * np.eye(3)[labels] + rng.normal(0, 1, (n, 3)), labels, **columns)
+    return Predictions.from_logits(
+        2 * np.eye(3)[labels] + rng.normal(0, 1, (n, 3)), labels, **columns
+    )
 
 
 def test_accepts_at_the_threshold_itself() -> None:
@@ -33,7 +40,9 @@ def test_fit_decides_its_own_data_as_it_counted() -> None:
 
 def test_own_thresholds_with_a_pooled_fallback() -> None:
     preds = some(600, group=np.array(["big"] * 550 + ["small"] * 50))
-    policy = Policy.fit(preds, partial(threshold_for_accuracy, accuracy=0.9), by="group", minimum=100)
+    policy = Policy.fit(
+        preds, partial(threshold_for_accuracy, accuracy=0.9), by="group", minimum=100
+    )
     assert policy.keys == ("big",)
     big = threshold_for_accuracy(Outcomes(preds.confidence, preds.correct)[:550].tally(), 0.9)
     assert policy.thresholds == (big.threshold,)
@@ -80,7 +89,11 @@ def test_saved_and_loaded(tmp_path: Path) -> None:
     )  # infeasible: inf and nan inside
     save(policy, tmp_path / "p.json")
     again = load(tmp_path / "p.json")
-    assert (again.threshold, again.keys, again.thresholds) == (policy.threshold, policy.keys, policy.thresholds)
+    assert (again.threshold, again.keys, again.thresholds) == (
+        policy.threshold,
+        policy.keys,
+        policy.thresholds,
+    )
     assert again.promise.labels_needed == policy.promise.labels_needed
 
 
@@ -131,7 +144,9 @@ def shared_luck(rng: np.random.Generator, groups: int, size: int) -> Outcomes:
     """Answers of a group are right or wrong together more often than claims say."""
     group = np.repeat(np.arange(groups), size)
     claim = rng.uniform(0.4, 1, len(group))
-    return Outcomes(claim, rng.random(len(group)) + rng.normal(0, 0.2, groups)[group] < claim, group=group)
+    return Outcomes(
+        claim, rng.random(len(group)) + rng.normal(0, 0.2, groups)[group] < claim, group=group
+    )
 
 
 @pytest.mark.parametrize("groups", [True, False])
@@ -141,7 +156,9 @@ def test_expected_intervals_hold_for_a_new_sample(groups: bool) -> None:
     hits = {"coverage": 0, "accuracy": 0}
     choose = lambda t: threshold_for_accuracy(t, 0.85)
     for _ in range(100):
-        old, new = (shared_luck(rng, 40, 25) if groups else shared_luck(rng, 500, 1) for _ in range(2))
+        old, new = (
+            shared_luck(rng, 40, 25) if groups else shared_luck(rng, 500, 1) for _ in range(2)
+        )
         expected = policies.expected_on_new_data(old, choose)
         kept = new.score >= choose(old.tally()).threshold
         hits["coverage"] += expected.coverage.low <= kept.mean() <= expected.coverage.high
@@ -163,14 +180,18 @@ def test_expected_on_new_data_is_honest() -> None:
 def test_clusters_stay_whole_across_folds() -> None:
     o = Outcomes([0.9, 0.9, 0.1, 0.1], correct=[1, 1, 0, 0], group=["a", "a", "b", "b"])
     seen = []
-    policies.expected_on_new_data(o, lambda t: seen.append(t.n) or threshold_for_accuracy(t, 0.5), folds=2)
+    policies.expected_on_new_data(
+        o, lambda t: seen.append(t.n) or threshold_for_accuracy(t, 0.5), folds=2
+    )
     assert seen == [2, 2]
 
 
 def test_promises_hold_on_real_networks(shared: Path) -> None:
     """Thresholds from validation; the promised risk is compatible with the test set."""
     for name in ("nn_resnet110_c10", "in1k_tv_resnext101_32x8d"):
-        val, test = (read(shared / "data" / f"{name}.npz", split=split) for split in ("val", "test"))
+        val, test = (
+            read(shared / "data" / f"{name}.npz", split=split) for split in ("val", "test")
+        )
         choose = partial(guaranteed_threshold, risk=0.02, delta=0.05, method="fixed_sequence")
         made = Policy.fit(val, choose).decide(test)
         assert made.coverage > 0.25

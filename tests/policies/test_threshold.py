@@ -27,7 +27,8 @@ def test_coverage_closes_ties() -> None:
 
 
 def test_cost_by_hand() -> None:
-    # kept 1: 0 wrong, 4 deferred; kept 3: 1 wrong, 2 deferred; kept 4: 1 wrong, 1 deferred; kept 5: 1 wrong
+    # kept 1: 0 wrong, 4 deferred; kept 3: 1 wrong, 2 deferred; kept 4: 1 wrong, 1 deferred; kept 5:
+    # 1 wrong
     found = policies.threshold_for_cost(T, error=3, deferral=1)
     assert (found.threshold, found.cost) == (0.6, pytest.approx(3 / 5))
     strict = policies.threshold_for_cost(T, error=100, deferral=1)
@@ -58,7 +59,9 @@ def test_weights_count() -> None:
 def test_a_matrix_of_costs_changes_answer_and_order() -> None:
     preds = Predictions.from_probs([[0.8, 0.2], [0.55, 0.45], [0.05, 0.95]], [0, 1, 1])
     o = policies.cost_outcomes(preds, [[0, 1], [5, 0]])
-    assert np.allclose(o.score, [-0.8, -0.55, -0.05])  # always 1: answering 0 would cost 1, 2.25, 4.75
+    assert np.allclose(
+        o.score, [-0.8, -0.55, -0.05]
+    )  # always 1: answering 0 would cost 1, 2.25, 4.75
     assert np.allclose(o.loss, [1, 0, 0])
 
 

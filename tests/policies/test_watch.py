@@ -35,7 +35,9 @@ def test_false_alarms_are_as_rare_as_stated(decimals: int | None) -> None:
     """The short version of `benchmarks.drift alarms`; rate 0.2, so that a broken one would show."""
     rng, false = np.random.default_rng(1), 0
     for seed in range(120):
-        draw = lambda n: rng.beta(5, 1.2, n) if decimals is None else rng.beta(5, 1.2, n).round(decimals)
+        draw = lambda n: (
+            rng.beta(5, 1.2, n) if decimals is None else rng.beta(5, 1.2, n).round(decimals)
+        )
         watch = Watch.start(made(draw(200)), false_alarms=0.2, seed=seed)
         false += bool(watch.see(made(draw(1500))).alarms)
     assert binom.sf(false - 1, 120, 0.2) > 0.01

@@ -28,7 +28,10 @@ def test_binary_models_give_one_column(shape: tuple[int, ...]) -> None:
 
 
 def test_logits_have_a_samples_axis() -> None:
-    one, many = Predictions.from_logits(np.zeros((4, 3))), Predictions.from_samples(np.zeros((5, 4, 3)))
+    one, many = (
+        Predictions.from_logits(np.zeros((4, 3))),
+        Predictions.from_samples(np.zeros((5, 4, 3))),
+    )
     assert (one.logits.shape, many.logits.shape) == ((1, 4, 3), (5, 4, 3))
     assert (one.samples, many.samples) == (1, 5)
     assert one.probs.shape == many.probs.shape == (4, 3)
@@ -40,7 +43,9 @@ def test_mean_probability_decides() -> None:
     assert preds.prediction.tolist() == [0]
 
 
-@pytest.mark.parametrize("rows", [slice(1, 3), [1, 2], np.array([False, True, True])], ids=["slice", "list", "mask"])
+@pytest.mark.parametrize(
+    "rows", [slice(1, 3), [1, 2], np.array([False, True, True])], ids=["slice", "list", "mask"]
+)
 def test_rows_can_be_chosen(rows: Any) -> None:
     columns = {"ids": ["a", "b", "c"], "group": [1, 1, 2], "weight": [1.0, 2.0, 3.0]}
     part = Predictions.from_logits(np.eye(3), [0, 1, 1], **columns)[rows]
@@ -110,8 +115,14 @@ def test_anything_with_an_array_inside(wrap: Any) -> None:
 @pytest.mark.parametrize(
     ("preds", "text"),
     [
-        (Predictions.from_logits(np.eye(2), [0, 0]), "<Predictions: n=2, k=2, logits, accuracy 0.5>"),
-        (Predictions.from_samples(np.zeros((5, 1, 2))), "<Predictions: n=1, k=2, 5 samples of logits, no labels>"),
+        (
+            Predictions.from_logits(np.eye(2), [0, 0]),
+            "<Predictions: n=2, k=2, logits, accuracy 0.5>",
+        ),
+        (
+            Predictions.from_samples(np.zeros((5, 1, 2))),
+            "<Predictions: n=1, k=2, 5 samples of logits, no labels>",
+        ),
         (
             Predictions.from_confidence([0.5] * 1200, [1] * 1200),
             "<Predictions: n=1,200, k=None, confidence, accuracy 1>",

@@ -44,11 +44,16 @@ ALONE = {"probs": "prob_yes", "label": "label"}
         (frame().set_index([np.arange(N) // 2, np.arange(N) % 2]), {}),
         (pd.concat([frame(), frame()[["site"]]], axis=1), {}),
         (pd.DataFrame({0: 1 - P, 1: P, "label": Y}), {"probs": [0, 1], "label": "label"}),
-        (frame(), {"probs": ["prob_yes", "prob_no"], "label": "label", "class_names": ["yes", "no"]}),
+        (
+            frame(),
+            {"probs": ["prob_yes", "prob_no"], "label": "label", "class_names": ["yes", "no"]},
+        ),
     ],
 )
 def test_taken(table: Any, named: dict[str, Any]) -> None:
-    turned = "class_names" in named  # the positive class is the second one, here "no", with the same AUC
+    turned = (
+        "class_names" in named
+    )  # the positive class is the second one, here "no", with the same AUC
     assert auc(table, **named) == pytest.approx(EXPECTED, abs=0 if not turned else 1e-12)
 
 
@@ -65,16 +70,40 @@ SWAPPED = {"probs": ["prob_yes", "prob_no"], "label": "label", "class_names": ["
 @pytest.mark.parametrize(
     ("table", "named", "message"),
     [
-        (with_cell("prob_yes", np.nan), {}, r"column 'prob_yes' has 1 missing values \(first: row 3\)"),
+        (
+            with_cell("prob_yes", np.nan),
+            {},
+            r"column 'prob_yes' has 1 missing values \(first: row 3\)",
+        ),
         (with_cell("label", None), {}, r"column 'label' has 1 missing values \(first: row 3\)"),
         (with_cell("label", pd.NA), {}, r"column 'label' has 1 missing values \(first: row 3\)"),
-        (with_cell("label", "perhaps"), {}, r"labels\[3\] is 'perhaps', which is none of the classes 'no', 'yes'"),
-        (with_cell("prob_yes", "high"), {}, "column 'prob_yes' holds the text 'high' in row 3; numbers are needed"),
+        (
+            with_cell("label", "perhaps"),
+            {},
+            r"labels\[3\] is 'perhaps', which is none of the classes 'no', 'yes'",
+        ),
+        (
+            with_cell("prob_yes", "high"),
+            {},
+            "column 'prob_yes' holds the text 'high' in row 3; numbers are needed",
+        ),
         (frame(), SWAPPED, r"another order than the columns .*; write class_names=\['yes', 'no'\]"),
-        (pd.concat([frame(), frame()[["label"]]], axis=1), {}, "the table has 2 columns 'label'; one is needed"),
-        (frame(prob_no=100 - 100 * P, prob_yes=100 * P), {}, "Are these percentages[?] Divide them by 100"),
+        (
+            pd.concat([frame(), frame()[["label"]]], axis=1),
+            {},
+            "the table has 2 columns 'label'; one is needed",
+        ),
+        (
+            frame(prob_no=100 - 100 * P, prob_yes=100 * P),
+            {},
+            "Are these percentages[?] Divide them by 100",
+        ),
         (frame(prob_yes=100 * P, label=Y), ALONE, "Are these percentages[?] Divide them by 100"),
-        (frame(), {"probs": "risk", "label": "label"}, "the table has no column 'risk' for probs; it has 'prob_no'"),
+        (
+            frame(),
+            {"probs": "risk", "label": "label"},
+            "the table has no column 'risk' for probs; it has 'prob_no'",
+        ),
         (frame()[:0], {}, "probs is empty"),
         (frame(label=Y / 2), ALONE, r"labels\[\d+\] is 0.5; whole class numbers 0 to 1 are needed"),
     ],
@@ -115,7 +144,9 @@ def test_polars() -> None:
         Predictions.from_frame(table.lazy())
     with pytest.raises(InputError, match=r"column 'label' has 1 missing values \(first: row 7\)"):
         Predictions.from_frame(
-            table.with_columns(label=pl.Series([None if i == 7 else str(t) for i, t in enumerate(TEXT)]))
+            table.with_columns(
+                label=pl.Series([None if i == 7 else str(t) for i, t in enumerate(TEXT)])
+            )
         )
 
 
@@ -139,7 +170,11 @@ def test_what_a_classifier_objects_to_is_one_sentence() -> None:
     for made, y, message in (
         (CalibratedClassifier(model), labels, r"y has 1 missing values \(first: row 4\)"),
         (CalibratedClassifier(Ridge()), Y, "Ridge has neither predict_proba nor decision_function"),
-        (CalibratedClassifier(model, cv="five"), TEXT, "cv is 'five'; a number of folds, a splitter"),
+        (
+            CalibratedClassifier(model, cv="five"),
+            TEXT,
+            "cv is 'five'; a number of folds, a splitter",
+        ),
         (CalibratedClassifier(model, ensemble="yes"), TEXT, "ensemble is 'yes'; True, False"),
     ):
         with pytest.raises(InputError, match=message):

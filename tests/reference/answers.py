@@ -57,4 +57,7 @@ def mean(members: Any) -> list[float]:
 def variances(members: Any) -> list[float]:
     """Population variance over members, class by class."""
     centre = mean(members)
-    return [fsum((float(q[c]) - centre[c]) ** 2 for q in members) / len(members) for c in range(len(centre))]
+    return [
+        fsum((float(q[c]) - centre[c]) ** 2 for q in members) / len(members)
+        for c in range(len(centre))
+    ]

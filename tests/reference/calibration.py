@@ -8,11 +8,15 @@ from reference.selective import blocks
 
 def equal_range(score: Any, m: int) -> list[int]:
     """Bin of each sample: bin j (from 1) is ((j-1)/M, j/M], and 0 belongs to the first."""
-    return [next(j for j in range(1, m + 1) if s <= j / m) if s > 0 else 1 for s in map(float, score)]
+    return [
+        next(j for j in range(1, m + 1) if s <= j / m) if s > 0 else 1 for s in map(float, score)
+    ]
 
 
 def equal_size(score: Any, m: int) -> list[int]:
-    """Bin of each sample: floor(M s / n), s being the first rank of its tie block, most trusted first."""
+    """Bin of each sample: floor(M s / n), s being the first rank of its tie block, most trusted
+    first.
+    """
     ranks = [sum(1 for other in score if other > s) for s in score]
     return [m * s // len(ranks) for s in ranks]
 
@@ -66,7 +70,11 @@ def bins(bin_of: list[Any], score: Any, correct: Any) -> list[tuple[int, float, 
     """Count, mean confidence and accuracy of each non-empty bin, by bin number."""
     out = []
     for b in sorted(set(bin_of)):
-        inside = [(float(s), bool(c)) for s, c, own in zip(score, correct, bin_of, strict=True) if own == b]
+        inside = [
+            (float(s), bool(c))
+            for s, c, own in zip(score, correct, bin_of, strict=True)
+            if own == b
+        ]
         n = len(inside)
         out.append((n, fsum(s for s, _ in inside) / n, sum(c for _, c in inside) / n))
     return out
@@ -81,7 +89,9 @@ def mce(bin_of: list[Any], score: Any, correct: Any) -> float:
 
 
 def over(bin_of: list[Any], score: Any, correct: Any) -> float:
-    return fsum(n * max(conf - acc, 0) for n, conf, acc in bins(bin_of, score, correct)) / len(bin_of)
+    return fsum(n * max(conf - acc, 0) for n, conf, acc in bins(bin_of, score, correct)) / len(
+        bin_of
+    )
 
 
 def debiased(bin_of: list[Any], score: Any, correct: Any) -> float:
@@ -89,7 +99,14 @@ def debiased(bin_of: list[Any], score: Any, correct: Any) -> float:
     if not many:
         return nan
     total = len(bin_of)
-    return sqrt(max(0.0, fsum(n / total * ((conf - acc) ** 2 - acc * (1 - acc) / (n - 1)) for n, conf, acc in many)))
+    return sqrt(
+        max(
+            0.0,
+            fsum(
+                n / total * ((conf - acc) ** 2 - acc * (1 - acc) / (n - 1)) for n, conf, acc in many
+            ),
+        )
+    )
 
 
 def classwise(probs: Any, labels: Any, m: int) -> float:

@@ -43,7 +43,10 @@ def eor(bins: Bins, treatment: str = "inf", cap: float = inf) -> float:
     else:
         p, a = [Fraction(k, n) for n, k in bins], base(bins)
     limit = cap if treatment == "cap" else inf
-    return fsum(n / total * min(odds_ratio(x, Fraction(a)), limit) for (n, _), x in zip(bins, p, strict=True))
+    return fsum(
+        n / total * min(odds_ratio(x, Fraction(a)), limit)
+        for (n, _), x in zip(bins, p, strict=True)
+    )
 
 
 def merged(bins: Bins) -> Bins:
@@ -79,7 +82,9 @@ def auroc(bins: Bins) -> float:
 
 
 def bands(score: Any, correct: Any, levels: Any) -> tuple[list[float], list[float], list[float]]:
-    """Weights, accuracies and lowest scores of bands: each the widest that keeps its level, then the rest."""
+    """Weights, accuracies and lowest scores of bands: each the widest that keeps its level, then
+    the rest.
+    """
     rows = [(s, len(hits), sum(map(bool, hits))) for s, hits in blocks(score, correct)]
     start, cuts = 0, []
     for level in levels:
@@ -92,6 +97,8 @@ def bands(score: Any, correct: Any, levels: Any) -> tuple[list[float], list[floa
         start = end
     parts = [rows[a:b] for a, b in [*cuts, (start, len(rows))]]
     size = [sum(r[1] for r in part) for part in parts]
-    accuracy = [sum(r[2] for r in part) / n if n else nan for part, n in zip(parts, size, strict=True)]
+    accuracy = [
+        sum(r[2] for r in part) / n if n else nan for part, n in zip(parts, size, strict=True)
+    ]
     threshold = [rows[b - 1][0] if b else inf for _, b in cuts]
     return [n / len(score) for n in size], accuracy, threshold

@@ -10,7 +10,10 @@ from typing import Any
 def blocks(score: Any, *columns: Any) -> list[tuple[float, list[Any]]]:
     """Tie blocks, most trusted first: the score and the samples that share it."""
     table = sorted(zip(map(float, score), *columns, strict=True), key=lambda row: -row[0])
-    return [(s, [row[1:] if len(row) > 2 else row[1] for row in group]) for s, group in groupby(table, lambda x: x[0])]
+    return [
+        (s, [row[1:] if len(row) > 2 else row[1] for row in group])
+        for s, group in groupby(table, lambda x: x[0])
+    ]
 
 
 def rows(score: Any, loss: Any, weight: Any = None) -> list[tuple[float, float, float, float]]:
@@ -58,7 +61,13 @@ def optimal_aurc(loss: Any) -> float:
 def augrc(score: Any, loss: Any) -> float:
     n = len(score)
     points = [(0.0, 0.0), *((c, r * c) for _, _, c, r in rows(score, loss))]
-    return fsum((b[0] - a[0]) * (a[1] + b[1]) / 2 for a, b in zip(points[:-1], points[1:], strict=True)) if n else nan
+    return (
+        fsum(
+            (b[0] - a[0]) * (a[1] + b[1]) / 2 for a, b in zip(points[:-1], points[1:], strict=True)
+        )
+        if n
+        else nan
+    )
 
 
 def auroc(score: Any, correct: Any) -> float:
@@ -71,7 +80,9 @@ def auroc(score: Any, correct: Any) -> float:
 
 
 def found(score: Any, correct: Any, positive: str) -> list[tuple[int, int]]:
-    """Running true and false positives over distinct thresholds, most suspicious (or most trusted) first."""
+    """Running true and false positives over distinct thresholds, most suspicious (or most trusted)
+    first.
+    """
     sign, hit = (-1, 0) if positive == "error" else (1, 1)
     table = blocks([sign * s for s in score], [int(bool(c) == bool(hit)) for c in correct])
     tp = fp = 0

@@ -21,7 +21,9 @@ def both() -> tuple[Predictions, Predictions]:
     return Predictions.from_logits(z[:800], y[:800]), Predictions.from_logits(z[800:], y[800:])
 
 
-def test_it_leads_with_the_change_and_the_answers_that_changed(both: tuple[Predictions, Predictions]) -> None:
+def test_it_leads_with_the_change_and_the_answers_that_changed(
+    both: tuple[Predictions, Predictions],
+) -> None:
     val, test = both
     found = calibration_report(val, test, "vector")
     after = found.calibrator(test)
@@ -37,7 +39,9 @@ def test_it_leads_with_the_change_and_the_answers_that_changed(both: tuple[Predi
     assert found.to_dict()["lead"][0] in found._repr_html_()
 
 
-def test_nothing_says_calibrate_afterwards_and_pictures_show_both(both: tuple[Predictions, Predictions]) -> None:
+def test_nothing_says_calibrate_afterwards_and_pictures_show_both(
+    both: tuple[Predictions, Predictions],
+) -> None:
     val, test = both
     found = calibration_report(val, test, "temperature")
     weak = Predictions.from_logits(0.4 * found.calibrator(test).logits[0], test.labels)  # still off
@@ -50,14 +54,28 @@ def test_nothing_says_calibrate_afterwards_and_pictures_show_both(both: tuple[Pr
         assert "howsure calibrate --fit" not in text
         assert text.index(found.lead[0]) < text.index(report.data["verdict"][0])
         drawn = json.loads(html.split('id="drawn">')[1].split("</script>")[0])
-        told = {name for name, d in drawn.items() if any("before" in s["name"] for s in d["series"])}
-        assert {"risk", "threshold", "histogram", "corp", "scatter", "odds", "roc", "reliability-adaptive"} <= told
+        told = {
+            name for name, d in drawn.items() if any("before" in s["name"] for s in d["series"])
+        }
+        assert {
+            "risk",
+            "threshold",
+            "histogram",
+            "corp",
+            "scatter",
+            "odds",
+            "roc",
+            "reliability-adaptive",
+        } <= told
         assert told == set(drawn)
     assert "still so after calibration" in evaluate(weak, before=test).data["verdict"][2]
 
 
 def test_the_command_writes_the_page(
-    both: tuple[Predictions, Predictions], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: Callable
+    both: tuple[Predictions, Predictions],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: Callable,
 ) -> None:
     from howsure.cli import main
 

@@ -16,7 +16,12 @@ import matplotlib.pyplot as plt
 
 from howsure import InputError
 from howsure.render import figure
-from howsure.render.figure import ReliabilityDisplay, RiskCoverageDisplay, RocDisplay, ThresholdDisplay
+from howsure.render.figure import (
+    ReliabilityDisplay,
+    RiskCoverageDisplay,
+    RocDisplay,
+    ThresholdDisplay,
+)
 from howsure.report import Report
 
 ROOT = Path(__file__).parents[2]
@@ -35,7 +40,9 @@ def ax() -> Any:
 
 
 @pytest.mark.parametrize("name", ["risk_coverage", "threshold_diagram", "roc"])
-def test_a_curve_is_drawn_on_the_given_axes_with_its_own_numbers(report: dict[str, Any], ax: Any, name: str) -> None:
+def test_a_curve_is_drawn_on_the_given_axes_with_its_own_numbers(
+    report: dict[str, Any], ax: Any, name: str
+) -> None:
     curve = report["curves"][name]
     assert getattr(figure, name)(curve, ax) is ax
     np.testing.assert_array_equal(ax.lines[0].get_xdata(), curve["x"])
@@ -76,7 +83,9 @@ def test_a_report_has_a_figure(report: dict[str, Any]) -> None:
     plt.close("all")
 
 
-@pytest.mark.parametrize("display", [ReliabilityDisplay, RiskCoverageDisplay, RocDisplay, ThresholdDisplay])
+@pytest.mark.parametrize(
+    "display", [ReliabilityDisplay, RiskCoverageDisplay, RocDisplay, ThresholdDisplay]
+)
 def test_displays_are_made_and_drawn_as_in_scikit_learn(display: Any, ax: Any) -> None:
     rng = np.random.default_rng(0)
     p = rng.random(50)
@@ -101,9 +110,14 @@ def test_a_display_of_an_estimator_takes_any_labels(ax: Any) -> None:
         RiskCoverageDisplay.from_estimator(object(), x, y)
 
 
-@pytest.mark.parametrize("script", sorted((ROOT / "docs/gallery").glob("*.py")), ids=lambda p: p.stem)
+@pytest.mark.parametrize(
+    "script", sorted((ROOT / "docs/gallery").glob("*.py")), ids=lambda p: p.stem
+)
 def test_the_gallery_runs(
-    script: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    script: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     """An example prints what it shows, or draws it into the file that it is given."""
     drawn = tmp_path / "figure.png"

@@ -1,4 +1,6 @@
-"""Stored JSON → text, Markdown and page, byte for byte: renderers compute nothing and change nothing."""
+"""Stored JSON → text, Markdown and page, byte for byte: renderers compute nothing and change
+nothing.
+"""
 
 import copy
 import json
@@ -31,7 +33,9 @@ def test_what_is_stored_looks_as_it_did(name: str, request: pytest.FixtureReques
     made, path = RENDERERS[name](stored(name)), GOLDEN / name
     if request.config.getoption("--update-golden"):
         path.write_text(made, encoding="utf-8", newline="\n")
-    assert path.exists(), f"{path} is missing: run pytest tests/render --update-golden and look at what it wrote"
+    assert path.exists(), (
+        f"{path} is missing: run pytest tests/render --update-golden and look at what it wrote"
+    )
     assert made == path.read_text(encoding="utf-8"), (
         f"{name} changed: run with --update-golden and look at the difference"
     )

@@ -52,7 +52,9 @@ def test_the_stored_page_is_well_formed_small_and_self_contained(stored: dict[st
     assert len(html.encode()) < LIMIT
     assert re.findall(r'(?:src|href|action)="(?!data:|#)', html) == []
     assert "style=" not in html.replace("</style", "")  # the policy would block it
-    assert html.count('<g class="point" transform="translate(') == 2  # in its place before any script runs
+    assert (
+        html.count('<g class="point" transform="translate(') == 2
+    )  # in its place before any script runs
 
 
 CASES = {
@@ -60,10 +62,14 @@ CASES = {
     "all right": Predictions.from_probs([[0.9, 0.1], [0.2, 0.8]], [0, 1]),
     "all wrong": Predictions.from_probs([[0.9, 0.1], [0.2, 0.8]], [1, 0]),
     "top label": Predictions.from_confidence([0.9, 0.8, 0.7, 0.7], [1, 1, 0, 1]),
-    "top label with names": Predictions.from_confidence([0.9, 0.8], prediction=["a", "b"], labels=["a", "a"]),
+    "top label with names": Predictions.from_confidence(
+        [0.9, 0.8], prediction=["a", "b"], labels=["a", "a"]
+    ),
     "constant": Predictions.from_confidence([0.5] * 6, [1, 0] * 3),
     "weights": Predictions.from_confidence([0.9, 0.8, 0.7], [1, 1, 0], weight=[1, 2, 3]),
-    "samples": Predictions.from_samples(np.random.default_rng(0).normal(size=(3, 40, 4)), [0, 1, 2, 3] * 10),
+    "samples": Predictions.from_samples(
+        np.random.default_rng(0).normal(size=(3, 40, 4)), [0, 1, 2, 3] * 10
+    ),
     "impossible label": Predictions.from_probs([[1.0, 0.0], [0.3, 0.7]], [1, 1]),
 }
 
@@ -77,7 +83,9 @@ def test_every_kind_of_predictions_has_a_page(name: str) -> None:
 
 def test_a_score_beyond_one_has_no_reliability() -> None:
     rng = np.random.default_rng(0)
-    report = evaluate(Predictions.from_logits(rng.normal(size=(60, 3)), rng.integers(0, 3, 60)), ["energy"])
+    report = evaluate(
+        Predictions.from_logits(rng.normal(size=(60, 3)), rng.integers(0, 3, 60)), ["energy"]
+    )
     html = report.to_html()
     balanced(html)
     assert 'data-picture="reliability"' not in html
@@ -131,6 +139,8 @@ def test_before_and_after_stand_side_by_side() -> None:
     change = report.data["calibration"]["metrics"]["nll"]
     assert change["verdict"] == "better"
     plain = re.sub(r"<td[^>]*>", "<td>", html)
-    assert f"<td>{change['before']['value']:.4g}</td><td>{change['after']['value']:.4g}</td>" in plain
+    assert (
+        f"<td>{change['before']['value']:.4g}</td><td>{change['after']['value']:.4g}</td>" in plain
+    )
     assert '<path class="line before"' in html
     assert "What calibration changed" in report.to_text()

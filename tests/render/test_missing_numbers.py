@@ -1,4 +1,6 @@
-"""What is missing is said in words: no bare dash, each reason once, and notes that all limits share once."""
+"""What is missing is said in words: no bare dash, each reason once, and notes that all limits share
+once.
+"""
 
 from __future__ import annotations
 
@@ -29,13 +31,17 @@ def test_a_note_that_all_limits_share_is_not_said_in_every_row(width: int) -> No
     text = " ".join(report.to_text(width=width).split())
     assert sum("note" in e and FEW in e["note"] for e in report.data["metrics"].values()) > 5
     assert text.lower().count(FEW) == 1
-    assert words(report.to_html()).lower().count(FEW) == 2  # at the top, and where all numbers stand
+    assert (
+        words(report.to_html()).lower().count(FEW) == 2
+    )  # at the top, and where all numbers stand
     assert all(len(line) <= width for line in report.to_text(width=width).splitlines())
 
 
 def test_nobody_called_is_a_reason_below_the_table() -> None:
     p = np.linspace(0.01, 0.4, 200)
-    report = evaluate(Predictions.from_probs(p, (np.arange(200) % 5 == 0).astype(int)), thresholds=[0.1, 0.9])
+    report = evaluate(
+        Predictions.from_probs(p, (np.arange(200) % 5 == 0).astype(int)), thresholds=[0.1, 0.9]
+    )
     text, page = report.to_text(full=True), words(report.to_html())
     for shown in (text, page):
         assert "no case is called positive" in " ".join(shown.split())

@@ -22,11 +22,15 @@ def stored(name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_the_published_schema_is_what_the_types_say(name: str, request: pytest.FixtureRequest) -> None:
+def test_the_published_schema_is_what_the_types_say(
+    name: str, request: pytest.FixtureRequest
+) -> None:
     path, made = FOLDER / f"{name}.schema.json", pretty(schema_of(KINDS[name]))
     if request.config.getoption("--update-golden"):
         path.write_text(made, encoding="utf-8", newline="\n")
-    assert path.read_text(encoding="utf-8") == made, "the types changed: run pytest tests/render --update-golden"
+    assert path.read_text(encoding="utf-8") == made, (
+        "the types changed: run pytest tests/render --update-golden"
+    )
     jsonschema.Draft202012Validator.check_schema(json.loads(made))
 
 

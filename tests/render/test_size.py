@@ -17,7 +17,9 @@ def test_a_page_of_many_samples_and_classes_is_small(n: int, k: int) -> None:
     z[np.arange(n), y] += 2.5
     names = [f"a class with a rather long name {i}" for i in range(k)]
     html = evaluate(
-        Predictions.from_logits(z, y, class_names=names, ids=[f"identity-{i:08d}" for i in range(n)])
+        Predictions.from_logits(
+            z, y, class_names=names, ids=[f"identity-{i:08d}" for i in range(n)]
+        )
     ).to_html()
     assert len(html.encode()) < LIMIT
 
@@ -28,7 +30,9 @@ def test_the_counts_of_a_second_threshold_are_those_of_the_metrics() -> None:
     preds = Predictions.from_probs(p, (rng.random(500) < p).astype(int))
     c = evaluate(preds).data["binary"]["calling"]
     for i in (4, 29, 49, 80):
-        tp, fp, fn, tn = (c[k][i] for k in ("true_positive", "false_positive", "false_negative", "true_negative"))
+        tp, fp, fn, tn = (
+            c[k][i] for k in ("true_positive", "false_positive", "false_negative", "true_negative")
+        )
         at = c["threshold"][i]
         assert tp / (tp + fn) == pytest.approx(sensitivity(preds, at))
         assert tn / (tn + fp) == pytest.approx(specificity(preds, at))
@@ -45,7 +49,9 @@ def test_a_page_with_everything_is_small() -> None:
     names = [f"a class with a rather long name {i}" for i in range(k)]
     ids = [f"identity-{i:08d}" for i in range(n)]
     before, after = (Predictions.from_logits(c * z, y, class_names=names, ids=ids) for c in (3, 1))
-    by = {"hospital": np.array([f"a hospital in town {i}" for i in range(20)])[rng.integers(0, 20, n)]}
+    by = {
+        "hospital": np.array([f"a hospital in town {i}" for i in range(20)])[rng.integers(0, 20, n)]
+    }
     pictures = rng.integers(0, 255, (n, 32, 32), dtype=np.uint8)
     report = evaluate(after, before=before, by=by, images=pictures)
     assert len(report.to_html().encode()) < LIMIT

@@ -9,7 +9,13 @@ from howsure.render.tables import Sheet, Table
 
 HEAD = ["model", "AURC", "interval", "ECE", "why"]
 ROWS = [
-    ["a_network_with_a_name_of_many_letters", "0.009993", "0.00848 … 0.0115", "0.0513", "said in many plain words"],
+    [
+        "a_network_with_a_name_of_many_letters",
+        "0.009993",
+        "0.00848 … 0.0115",
+        "0.0513",
+        "said in many plain words",
+    ],
     ["b", "0.01179", "0.0101 … 0.0136", "0.0496", "briefly"],
 ]
 TABLE = Table("Ranking", HEAD, ROWS)
@@ -48,7 +54,9 @@ def test_enough_room_gives_one_table():
 def test_a_long_table_is_cut_and_says_so():
     rows = [[f"class {i}", str(i)] for i in range(30)]
     out = StringIO()
-    Console(file=out, width=60, no_color=True, highlight=False).print(Table("Classes", ["class", "n"], rows))
+    Console(file=out, width=60, no_color=True, highlight=False).print(
+        Table("Classes", ["class", "n"], rows)
+    )
     assert "10 more rows in --json and --html" in " ".join(out.getvalue().split())
     assert "class 20" not in out.getvalue()
 
@@ -56,7 +64,12 @@ def test_a_long_table_is_cut_and_says_so():
 @pytest.mark.parametrize("width", [40, 80, 110])
 def test_a_command_can_be_copied_however_long_its_file_is(width):
     path = "/" + "folder/" * 30 + "test.npz"
-    steps = [(f"howsure evaluate {path} --split test --full", "all numbers"), ("howsure doctor a.npz", "look")]
+    steps = [
+        (f"howsure evaluate {path} --split test --full", "all numbers"),
+        ("howsure doctor a.npz", "look"),
+    ]
     lines = Sheet("Ranking", steps=steps).text(width).splitlines()
-    command = " ".join(line.strip().removesuffix("\\").strip() for line in lines if path in line or "--" in line)
+    command = " ".join(
+        line.strip().removesuffix("\\").strip() for line in lines if path in line or "--" in line
+    )
     assert f"{path} --split test --full" in command

@@ -24,7 +24,9 @@ def stored() -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("width", [80, 100, 140])
-def test_verdict_findings_numbers_steps_in_this_order_and_no_line_too_long(stored: dict[str, Any], width: int) -> None:
+def test_verdict_findings_numbers_steps_in_this_order_and_no_line_too_long(
+    stored: dict[str, Any], width: int
+) -> None:
     text = sheet(stored).text(width)
     assert all(len(line) <= width for line in text.splitlines())
     flat = " ".join(text.split())
@@ -66,7 +68,9 @@ def test_one_line_says_how_to_get_the_page_unless_it_is_there(stored: dict[str, 
 
 def test_after_calibration_nobody_says_calibrate(stored: dict[str, Any]) -> None:
     assert any("calibrate" in step.run for step in steps(stored))
-    assert not any("calibrate" in step.run for step in steps({**stored, "calibration": {"metrics": {}}}))
+    assert not any(
+        "calibrate" in step.run for step in steps({**stored, "calibration": {"metrics": {}}})
+    )
 
 
 def test_a_score_that_does_not_rank_is_not_thresholded(stored: dict[str, Any]) -> None:

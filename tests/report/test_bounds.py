@@ -21,7 +21,9 @@ N = 3000
 
 @pytest.fixture(scope="module")
 def report() -> Report:
-    """An ordinary report whose ranking and calibration numbers are replaced by those of the compact tally."""
+    """An ordinary report whose ranking and calibration numbers are replaced by those of the compact
+    tally.
+    """
     rng = np.random.default_rng(0)
     confidence = rng.random(N)
     preds = hs.Predictions.from_confidence(confidence, rng.random(N) < confidence)
@@ -36,7 +38,10 @@ def test_every_entry_of_a_compact_tally_has_bounds_or_says_why(report: Report) -
     for name in (item.name for item in [*catalogue.ranking(), *catalogue.claims()]):
         entry = report.data["metrics"][name]
         assert entry["bounds"] is not None or entry["bounds_why"], name
-    assert json.loads(report.to_json())["metrics"]["aurc"]["bounds"] == report.data["metrics"]["aurc"]["bounds"]
+    assert (
+        json.loads(report.to_json())["metrics"]["aurc"]["bounds"]
+        == report.data["metrics"]["aurc"]["bounds"]
+    )
 
 
 @pytest.mark.parametrize("render", [Report.to_text, Report.to_markdown, Report.to_html])

@@ -26,11 +26,15 @@ def evaluate(*options: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(call, capture_output=True, text=True, check=False)
 
 
-def logistic(n: int, seed: int, slope: float = 1.0, intercept: float = 0.0) -> tuple[np.ndarray, np.ndarray]:
+def logistic(
+    n: int, seed: int, slope: float = 1.0, intercept: float = 0.0
+) -> tuple[np.ndarray, np.ndarray]:
     """Claims, and outcomes whose log odds are a line of the claims' log odds."""
     rng = np.random.default_rng(seed)
     z = rng.normal(-0.5, 1.2, n)
-    return 1 / (1 + np.exp(-z)), (rng.random(n) < 1 / (1 + np.exp(-(intercept + slope * z)))).astype(int)
+    return 1 / (1 + np.exp(-z)), (
+        rng.random(n) < 1 / (1 + np.exp(-(intercept + slope * z)))
+    ).astype(int)
 
 
 @pytest.mark.parametrize("stream", [(), ("--stream",)])
@@ -60,14 +64,17 @@ def test_slope_and_intercept_are_those_of_an_independent_fit() -> None:
     x = np.stack((np.ones(len(z)), z), axis=1)
     q = 1 / (1 + np.exp(-x @ fit.x))
     error = np.sqrt(np.diag(np.linalg.inv((x * (q * (1 - q))[:, None]).T @ x)))
-    for name, value, se in zip(("calibration_intercept", "calibration_slope"), fit.x, error, strict=True):
+    for name, value, se in zip(
+        ("calibration_intercept", "calibration_slope"), fit.x, error, strict=True
+    ):
         entry = found[name]
         assert entry["value"] == pytest.approx(value, abs=1e-5)
         assert entry["high"] - entry["value"] == pytest.approx(1.6448536 * se, rel=1e-4)  # 90 %
 
 
-# What R's dcurves gives for `dca(cancer ~ VARIABLE, as_probability = VARIABLE)` and for `famhistory` as it is, as
-# published beside its Python version: threshold, true and false positives per case, net benefit.
+# What R's dcurves gives for `dca(cancer ~ VARIABLE, as_probability = VARIABLE)` and for
+# `famhistory` as it is, as published beside its Python version: threshold, true and false positives
+# per case, net benefit.
 PUBLISHED = {
     "marker": [
         (0.07, 0.132, 0.7586666666666666, 0.07489605734767024),
@@ -96,7 +103,9 @@ PUBLISHED = {
 
 @pytest.mark.parametrize("variable", list(PUBLISHED))
 def test_decision_curves_are_those_that_r_published(variable: str) -> None:
-    """Of a variable that is no probability R fits a logistic regression; slope and intercept of ours are that fit."""
+    """Of a variable that is no probability R fits a logistic regression; slope and intercept of
+    ours are that fit.
+    """
     path = shared_or_skip("data2/clinical_dcurves/df_binary.csv")
     with path.open() as file:
         rows = list(csv.DictReader(file))
@@ -107,9 +116,13 @@ def test_decision_curves_are_those_that_r_published(variable: str) -> None:
         z = (x - x.mean()) / x.std()
         fit = hs.metrics.recalibration(Predictions.from_probs(1 / (1 + np.exp(-z)), y))
         p = 1 / (1 + np.exp(-(fit.intercept + fit.slope * z)))
-    found = hs.evaluate(Predictions.from_probs(p, y), thresholds=[q for q, *_ in PUBLISHED[variable]]).data["binary"]
+    found = hs.evaluate(
+        Predictions.from_probs(p, y), thresholds=[q for q, *_ in PUBLISHED[variable]]
+    ).data["binary"]
     assert found is not None
-    for row, (q, hits, alarms, benefit) in zip(found["thresholds"], PUBLISHED[variable], strict=True):
+    for row, (q, hits, alarms, benefit) in zip(
+        found["thresholds"], PUBLISHED[variable], strict=True
+    ):
         assert row["threshold"] == q
         assert row["sensitivity"]["value"] * 0.14 == pytest.approx(hits, abs=1e-12)
         assert (1 - row["specificity"]["value"]) * 0.86 == pytest.approx(alarms, abs=1e-12)
@@ -118,7 +131,9 @@ def test_decision_curves_are_those_that_r_published(variable: str) -> None:
 
 
 def test_slope_and_intercept_by_hand() -> None:
-    """Two claims: the fitted log odds are those of the shares, so slope and intercept follow from two equations."""
+    """Two claims: the fitted log odds are those of the shares, so slope and intercept follow from
+    two equations.
+    """
     p = np.repeat([0.2, 0.8], [50, 50])
     y = np.repeat([1, 0, 1, 0], [15, 35, 30, 20])  # shares 0.3 and 0.6
     low, high = np.log(0.3 / 0.7), np.log(0.6 / 0.4)
@@ -126,12 +141,16 @@ def test_slope_and_intercept_by_hand() -> None:
     found = hs.metrics.recalibration(Predictions.from_probs(p, y))
     assert found.slope == pytest.approx(slope, abs=1e-10)
     assert found.intercept == pytest.approx((high + low) / 2, abs=1e-10)
-    error = np.sqrt(1 / 15 + 1 / 35 + 1 / 30 + 1 / 20) / (2 * np.log(4))  # of a log odds ratio: Woolf 1955
+    error = np.sqrt(1 / 15 + 1 / 35 + 1 / 30 + 1 / 20) / (
+        2 * np.log(4)
+    )  # of a log odds ratio: Woolf 1955
     assert found.slope_error == pytest.approx(error, abs=1e-10)
 
 
 def test_the_flexible_curve_is_an_independent_spline_fit() -> None:
-    """The same family in other columns: natural cubic splines that are 1 at one knot each, fitted by another method."""
+    """The same family in other columns: natural cubic splines that are 1 at one knot each, fitted
+    by another method.
+    """
     p, y = logistic(900, 3, slope=0.8, intercept=0.2)
     z = np.log(p / (1 - p))
     knots = np.quantile(z, [0.05, 0.275, 0.5, 0.725, 0.95], method="inverted_cdf")
@@ -140,7 +159,9 @@ def test_the_flexible_curve_is_an_independent_spline_fit() -> None:
         spline = CubicSpline(knots, np.eye(5), bc_type="natural")
         inside, ends = spline(np.clip(at, knots[0], knots[-1])), spline(knots[[0, -1]], 1)
         return (
-            inside + np.outer(np.minimum(at - knots[0], 0), ends[0]) + np.outer(np.maximum(at - knots[-1], 0), ends[1])
+            inside
+            + np.outer(np.minimum(at - knots[0], 0), ends[0])
+            + np.outer(np.maximum(at - knots[-1], 0), ends[1])
         )
 
     x = columns(z)
@@ -159,10 +180,15 @@ def test_the_flexible_curve_is_an_independent_spline_fit() -> None:
 def test_limits_of_copies_in_groups_are_those_of_the_originals() -> None:
     p, y = logistic(400, 2)
     alone, copied = (
-        hs.Outcomes(np.repeat(p, m), correct=np.repeat(y, m), group=np.repeat(np.arange(400), m)) for m in (1, 4)
+        hs.Outcomes(np.repeat(p, m), correct=np.repeat(y, m), group=np.repeat(np.arange(400), m))
+        for m in (1, 4)
     )
     for of in (lambda o: line_limits(o, 0.95)[1], lambda o: observed_limits(o, 0.95)):
-        a, b, naive = of(alone), of(copied), of(hs.Outcomes(np.repeat(p, 4), correct=np.repeat(y, 4)))
+        a, b, naive = (
+            of(alone),
+            of(copied),
+            of(hs.Outcomes(np.repeat(p, 4), correct=np.repeat(y, 4))),
+        )
         assert b.high - b.low == pytest.approx(a.high - a.low, rel=0.05)
         assert naive.high - naive.low < 0.6 * (b.high - b.low)
 
@@ -170,14 +196,18 @@ def test_limits_of_copies_in_groups_are_those_of_the_originals() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("groups", [False, True])
 def test_limits_of_slope_intercept_and_ratio_hold_as_often_as_they_say(groups: bool) -> None:
-    """Claims are honest, so the truth is 1, 0 and 1; in groups, patients come with five equal outcomes."""
+    """Claims are honest, so the truth is 1, 0 and 1; in groups, patients come with five equal
+    outcomes.
+    """
     held = np.zeros(3)
     runs = 400
     for seed in range(runs):
         p, y = logistic(250, 10_000 + seed)
         o = hs.Outcomes(p, correct=y)
         if groups:
-            o = hs.Outcomes(np.repeat(p, 5), correct=np.repeat(y, 5), group=np.repeat(np.arange(250), 5))
+            o = hs.Outcomes(
+                np.repeat(p, 5), correct=np.repeat(y, 5), group=np.repeat(np.arange(250), 5)
+            )
         intercept, slope = line_limits(o, 0.95)
         found = ((intercept, 0.0), (slope, 1.0), (observed_limits(o, 0.95), 1.0))
         held += [limits.low <= truth <= limits.high for limits, truth in found]
@@ -192,7 +222,9 @@ def test_the_band_of_the_flexible_curve_holds_the_truth() -> None:
     for seed in range(120):
         rng = np.random.default_rng(seed)
         p = rng.uniform(0.05, 0.95, 600)
-        curve = hs.flexible_calibration(Predictions.from_probs(p, (rng.random(600) < bend(p)).astype(int)))
+        curve = hs.flexible_calibration(
+            Predictions.from_probs(p, (rng.random(600) < bend(p)).astype(int))
+        )
         at = np.searchsorted(curve.x, [0.25, 0.5, 0.75])
         assert curve.low is not None
         assert curve.high is not None
@@ -210,7 +242,9 @@ def test_where_an_end_has_one_outcome_only_the_curve_has_fewer_knots() -> None:
     curve = hs.flexible_calibration(hs.tally(p, correct=y))
     assert curve.low is not None
     assert curve.high is not None
-    assert (curve.high - curve.low).max() < 0.3  # with five knots the band is all of [0, 1] at the low end
+    assert (
+        curve.high - curve.low
+    ).max() < 0.3  # with five knots the band is all of [0, 1] at the low end
 
 
 PAGE = Path(__file__).parents[2] / "docs/clinic.md"
@@ -220,7 +254,13 @@ PAGE = Path(__file__).parents[2] / "docs/clinic.md"
 def patients(tmp_path: Path) -> Path:
     rng = np.random.default_rng(7)
     p, y = logistic(400, 7)
-    rows = zip(p.tolist(), y.tolist(), rng.choice(["north", "south"], 400), rng.normal(62, 9, 400).round(), strict=True)
+    rows = zip(
+        p.tolist(),
+        y.tolist(),
+        rng.choice(["north", "south"], 400),
+        rng.normal(62, 9, 400).round(),
+        strict=True,
+    )
     lines = [f"{risk!r},{'yes' if ill else 'no'},{site},{age:.0f}" for risk, ill, site, age in rows]
     path = tmp_path / "patients.csv"
     path.write_text("\n".join(["risk,cancer,hospital,age", *lines]) + "\n")
@@ -229,7 +269,11 @@ def patients(tmp_path: Path) -> Path:
 
 @pytest.mark.parametrize("more", [[], ["--stream"]])
 def test_the_command_of_the_page_runs(patients: Path, more: list[str]) -> None:
-    line = next(line for line in PAGE.read_text().splitlines() if line.startswith("howsure evaluate patients.csv"))
+    line = next(
+        line
+        for line in PAGE.read_text().splitlines()
+        if line.startswith("howsure evaluate patients.csv")
+    )
     _, _, _, *options = line.split()
     ran = evaluate(str(patients), *options, "--json", *more)
     assert ran.returncode == 0, ran.stderr
@@ -246,16 +290,51 @@ NAMED = ("--name", "probs=risk", "--name", "labels=cancer")
     ("cell", "value", "options", "message"),
     [
         (None, "", NAMED, "labels are 'no', 'yes'; of a file, --name classes=no,yes"),
-        (0, "", (*NAMED, "--name", "classes=no,yes"), "line 6, column 'risk': the value is empty; a number is needed"),
-        (0, "high", (*NAMED, "--name", "classes=no,yes"), "line 6, column 'risk': the value is 'high'; a number"),
-        (1, "", (*NAMED, "--name", "classes=no,yes"), "line 6, column 'cancer': the value is empty"),
-        (1, "maybe", (*NAMED, "--name", "classes=no,yes"), "(line 6) is 'maybe', which is none of the classes"),
+        (
+            0,
+            "",
+            (*NAMED, "--name", "classes=no,yes"),
+            "line 6, column 'risk': the value is empty; a number is needed",
+        ),
+        (
+            0,
+            "high",
+            (*NAMED, "--name", "classes=no,yes"),
+            "line 6, column 'risk': the value is 'high'; a number",
+        ),
+        (
+            1,
+            "",
+            (*NAMED, "--name", "classes=no,yes"),
+            "line 6, column 'cancer': the value is empty",
+        ),
+        (
+            1,
+            "maybe",
+            (*NAMED, "--name", "classes=no,yes"),
+            "(line 6) is 'maybe', which is none of the classes",
+        ),
         (0, "1.4", (*NAMED, "--name", "classes=no,yes"), "(line 6) lies outside [0, 1]"),
         (None, "", (*NAMED, "--name", "classes=no"), "class_names has 1 names for 2 classes"),
         (None, "", (*NAMED, "--name", "classes=no,no"), "different names are needed"),
-        (None, "", (*NAMED, "--name", "classes=no,yes", "--positive", "ill"), "no class is called 'ill'; they are no"),
-        (None, "", (*NAMED, "--name", "classes=no,yes", "--at", "1.5"), "the threshold 1.5 is none"),
-        (None, "", (*NAMED, "--name", "classes=no,yes", "--by", "ward"), "has no 'ward'; it holds 'risk', 'cancer'"),
+        (
+            None,
+            "",
+            (*NAMED, "--name", "classes=no,yes", "--positive", "ill"),
+            "no class is called 'ill'; they are no",
+        ),
+        (
+            None,
+            "",
+            (*NAMED, "--name", "classes=no,yes", "--at", "1.5"),
+            "the threshold 1.5 is none",
+        ),
+        (
+            None,
+            "",
+            (*NAMED, "--name", "classes=no,yes", "--by", "ward"),
+            "has no 'ward'; it holds 'risk', 'cancer'",
+        ),
         (None, "", ("--name", "probs=riks"), "has no 'riks'; it holds"),
     ],
 )
@@ -277,11 +356,16 @@ def test_what_a_clinic_may_get_wrong_is_one_sentence(
 def sliced(seed: int = 0, **beside: Any) -> Predictions:
     rng = np.random.default_rng(seed)
     p, y = logistic(300, seed)
-    columns = {"site": rng.choice(["a", "b", "c"], 300), "age": rng.integers(20, 90, 300).astype(float)}
+    columns = {
+        "site": rng.choice(["a", "b", "c"], 300),
+        "age": rng.integers(20, 90, 300).astype(float),
+    }
     return Predictions.from_probs(p, y, attributes=columns, class_names=["well", "ill"], **beside)
 
 
-@pytest.mark.parametrize("beside", [{}, {"weight": np.arange(1, 301) / 100}, {"group": np.arange(300) // 3}])
+@pytest.mark.parametrize(
+    "beside", [{}, {"weight": np.arange(1, 301) / 100}, {"group": np.arange(300) // 3}]
+)
 def test_a_slice_is_the_report_on_its_rows(beside: dict[str, Any]) -> None:
     preds = sliced(**beside)
     found = hs.evaluate(preds, by=["site", "age:40,60"], threshold=0.7).data["slices"]
@@ -292,17 +376,30 @@ def test_a_slice_is_the_report_on_its_rows(beside: dict[str, Any]) -> None:
     for name in ("accuracy", "aurc", "ece"):
         expected = other.data["metrics"][name]
         assert row[name]["value"] == pytest.approx(expected["value"], rel=1e-12)
-        assert [row[name]["low"], row[name]["high"]] == pytest.approx([expected["low"], expected["high"]], rel=1e-9)
+        assert [row[name]["low"], row[name]["high"]] == pytest.approx(
+            [expected["low"], expected["high"]], rel=1e-9
+        )
     weight = np.ones(alone.n) if alone.weight is None else alone.weight
-    assert row["coverage"]["value"] == pytest.approx(np.average(alone.confidence >= 0.7, weights=weight))
+    assert row["coverage"]["value"] == pytest.approx(
+        np.average(alone.confidence >= 0.7, weights=weight)
+    )
 
 
 @pytest.mark.parametrize("column", ["", "group", "weight"])
 def test_streams_have_the_same_class_and_slices(column: str, tmp_path: Path) -> None:
     preds = sliced()
     lines = ["risk,label,site,age" + (f",{column}" if column else "")]
-    rows = zip(preds.probs[:, 1], preds.labels, preds.attributes["site"], preds.attributes["age"], strict=True)
-    lines += [f"{p!r},{y},{s},{a}" + (f",{i // 3 + 1}" if column else "") for i, (p, y, s, a) in enumerate(rows)]
+    rows = zip(
+        preds.probs[:, 1],
+        preds.labels,
+        preds.attributes["site"],
+        preds.attributes["age"],
+        strict=True,
+    )
+    lines += [
+        f"{p!r},{y},{s},{a}" + (f",{i // 3 + 1}" if column else "")
+        for i, (p, y, s, a) in enumerate(rows)
+    ]
     text = "\n".join(line.replace("np.float64(", "").replace(")", "") for line in lines) + "\n"
     (tmp_path / "a.csv").write_text(text)
     asked: dict[str, Any] = {"by": ["site", "age:40,60"], "positive": "1"}
@@ -318,7 +415,9 @@ def test_a_slice_that_is_worse_is_marked_and_no_other() -> None:
     rng = np.random.default_rng(0)
     site = np.repeat(["good", "bad"], 300)
     correct = rng.random(600) < np.where(site == "good", 0.95, 0.6)
-    preds = Predictions.from_confidence(rng.uniform(0.5, 1, 600), correct, attributes={"site": site})
+    preds = Predictions.from_confidence(
+        rng.uniform(0.5, 1, 600), correct, attributes={"site": site}
+    )
     rows = hs.evaluate(preds, by="site").data["slices"]["rows"]
     assert [(r["value"], r["worse"]) for r in rows] == [("bad", True), ("good", False)]
 
@@ -339,14 +438,25 @@ def test_labels_and_answers_are_counted() -> None:
     y, said = np.array([0, 0, 1, 2, 2, 2]), np.array([0, 1, 1, 0, 0, 2])
     found = hs.evaluate(Predictions.from_probs(np.eye(3)[said], y)).data["views"]["confusion"]
     assert found["counts"] == [[1, 1, 0], [0, 1, 0], [2, 0, 1]]
-    expected = {"label": "2", "prediction": "0", "count": 2, "share": pytest.approx(2 / 3), "confidence": 1}
+    expected = {
+        "label": "2",
+        "prediction": "0",
+        "count": 2,
+        "share": pytest.approx(2 / 3),
+        "confidence": 1,
+    }
     assert found["top"][0] == expected
 
 
 def test_every_form_shows_the_class_the_slices_and_what_is_taken_for_what() -> None:
     report = hs.evaluate(sliced(), positive="ill", by="site")
     for text in (report.to_text(), report.to_markdown(), report.to_html()):
-        for words in ("AUC of the class", "Who is called ill?", "Slices by site", "AUROC of finding errors"):
+        for words in (
+            "AUC of the class",
+            "Who is called ill?",
+            "Slices by site",
+            "AUROC of finding errors",
+        ):
             assert words in text
     assert "Labels and answers" in report.to_html()
 
@@ -355,23 +465,53 @@ FRAME = {"p_well": [0.9, 0.2], "p_ill": [0.1, 0.8], "y": ["well", "ill"], "site"
 PREDS = Predictions.from_frame(FRAME, probs=["p_well", "p_ill"], label="y")
 DOORS: dict[str, tuple[Any, str]] = {
     "unnamed columns": (lambda: hs.evaluate(FRAME), "say which columns hold the probabilities"),
-    "y and P": (lambda: hs.evaluate([0, 1], [[0.9, 0.1], [0.2, 0.8]]), "write hs.evaluate\\(hs.Predictions.from_probs"),
-    "a tuple": (lambda: hs.evaluate(([0, 1], np.eye(2))), "write hs.evaluate\\(hs.Predictions.from_probs"),
-    "an array": (lambda: hs.evaluate(np.eye(2)), "does not say whether it holds logits or probabilities"),
+    "y and P": (
+        lambda: hs.evaluate([0, 1], [[0.9, 0.1], [0.2, 0.8]]),
+        "write hs.evaluate\\(hs.Predictions.from_probs",
+    ),
+    "a tuple": (
+        lambda: hs.evaluate(([0, 1], np.eye(2))),
+        "write hs.evaluate\\(hs.Predictions.from_probs",
+    ),
+    "an array": (
+        lambda: hs.evaluate(np.eye(2)),
+        "does not say whether it holds logits or probabilities",
+    ),
     "a path": (lambda: hs.evaluate("a.csv"), "hs.read\\('a.csv'\\)"),
     "missing label": (
         lambda: Predictions.from_frame(FRAME, probs="p_ill", label="site"),
         "column 'site' has 1 missing",
     ),
-    "unknown column": (lambda: Predictions.from_frame(FRAME, probs="risk"), "no column 'risk' for probs"),
-    "two kinds": (lambda: Predictions.from_frame(FRAME, probs="p_ill", logits="p_well"), "both given"),
-    "texts": (lambda: Predictions.from_frame(FRAME, probs="p_ill", label="y"), "texts need class_names="),
+    "unknown column": (
+        lambda: Predictions.from_frame(FRAME, probs="risk"),
+        "no column 'risk' for probs",
+    ),
+    "two kinds": (
+        lambda: Predictions.from_frame(FRAME, probs="p_ill", logits="p_well"),
+        "both given",
+    ),
+    "texts": (
+        lambda: Predictions.from_frame(FRAME, probs="p_ill", label="y"),
+        "texts need class_names=",
+    ),
     "no frame": (lambda: Predictions.from_frame(3), "a int is no table"),
-    "no classifier": (lambda: Predictions.from_estimator(object(), []), "a fitted classifier is needed"),
-    "positive": (lambda: hs.evaluate(PREDS, positive="sick"), "no class is called 'sick'; they are well, ill"),
-    "top label": (lambda: hs.evaluate(Predictions.from_confidence([0.9], [1]), positive=1), "only the top label"),
+    "no classifier": (
+        lambda: Predictions.from_estimator(object(), []),
+        "a fitted classifier is needed",
+    ),
+    "positive": (
+        lambda: hs.evaluate(PREDS, positive="sick"),
+        "no class is called 'sick'; they are well, ill",
+    ),
+    "top label": (
+        lambda: hs.evaluate(Predictions.from_confidence([0.9], [1]), positive=1),
+        "only the top label",
+    ),
     "threshold": (lambda: hs.evaluate(PREDS, thresholds=[1.5]), "the threshold 1.5 is none"),
-    "by": (lambda: hs.evaluate(PREDS, by="hospital"), "there is no column 'hospital'; there are 'site'"),
+    "by": (
+        lambda: hs.evaluate(PREDS, by="hospital"),
+        "there is no column 'hospital'; there are 'site'",
+    ),
     "length": (lambda: hs.evaluate(PREDS, by={"age": [1]}), "age has 1 rows"),
     "bins of text": (lambda: hs.evaluate(PREDS, by="site:3"), "only numbers fall into bins"),
     "edges": (lambda: hs.evaluate(PREDS, by="site:60,40"), "must rise"),
@@ -397,7 +537,9 @@ def test_every_door_refuses_in_one_sentence(door: str) -> None:
         (("--by", "age:4", "--stream"), "for a stream give the edges"),
     ],
 )
-def test_the_command_line_refuses_with_2(options: tuple[str, ...], words: str, tmp_path: Path) -> None:
+def test_the_command_line_refuses_with_2(
+    options: tuple[str, ...], words: str, tmp_path: Path
+) -> None:
     rows = "".join(f"{(i + 1) / 80},{i % 2},{i + 0.5}\n" for i in range(60))
     (tmp_path / "a.csv").write_text("risk,label,age\n" + rows)
     ran = evaluate(str(tmp_path / "a.csv"), "--name", "probs=risk", *options)
@@ -415,7 +557,10 @@ def test_frames_of_every_library_give_the_same(kind: str) -> None:
     assert preds.class_names == ("well", "ill")
     assert preds.probs.tolist() == PREDS.probs.tolist()
     assert preds.labels.tolist() == [0, 1]
-    assert [r["value"] for r in hs.evaluate(preds, by="site").data["slices"]["rows"]] == ["a", "missing"]
+    assert [r["value"] for r in hs.evaluate(preds, by="site").data["slices"]["rows"]] == [
+        "a",
+        "missing",
+    ]
 
 
 def test_logits_are_taken_back() -> None:
@@ -445,6 +590,8 @@ def test_a_set_loss_has_no_best_order() -> None:
 def test_class_wise_ece_takes_any_binning() -> None:
     rng = np.random.default_rng(0)
     preds = Predictions.from_probs(rng.dirichlet(np.ones(3), 200), rng.integers(0, 3, 200))
-    assert hs.classwise_ece(preds, hs.equal_range(15)) == pytest.approx(hs.classwise_ece(preds), abs=1e-12)
+    assert hs.classwise_ece(preds, hs.equal_range(15)) == pytest.approx(
+        hs.classwise_ece(preds), abs=1e-12
+    )
     expected = np.mean([hs.ece(hs.positive_tally(preds, c), hs.equal_size(10)) for c in range(3)])
     assert hs.classwise_ece(preds, hs.equal_size(10)) == pytest.approx(expected, abs=1e-12)

@@ -46,7 +46,9 @@ def test_a_clear_paired_difference_of_independent_samples(pair: dict[str, Predic
     assert 0 < behind["low"] < behind["value"] < behind["high"]
 
 
-def test_numbers_are_those_of_the_metrics(pair: dict[str, Predictions], data: dict[str, Any]) -> None:
+def test_numbers_are_those_of_the_metrics(
+    pair: dict[str, Predictions], data: dict[str, Any]
+) -> None:
     t = tally(pair["weak"].confidence, pair["weak"].correct)
     assert data["models"][1]["metrics"]["aurc"]["value"] == aurc(t)
 
@@ -91,7 +93,10 @@ def test_other_labels_mean_other_samples() -> None:
     [
         ({"a": Predictions.from_confidence([0.5], [1])}, "there is 1 model to compare"),
         (
-            {"a": Predictions.from_confidence([0.5], [1]), "b": Predictions.from_confidence([0.5, 0.6], [1, 0])},
+            {
+                "a": Predictions.from_confidence([0.5], [1]),
+                "b": Predictions.from_confidence([0.5, 0.6], [1, 0]),
+            },
             "a 1, b 2",
         ),
     ],
@@ -109,8 +114,12 @@ def test_the_worst_group_comes_first_and_is_marked(data: dict[str, Any]) -> None
     assert not night["strong"]["worse"]
 
 
-def test_groups_are_found_by_id_and_do_not_widen_the_intervals(pair: dict[str, Predictions]) -> None:
-    plain = {name: Predictions.from_logits(p.logits[0], p.labels, ids=p.ids) for name, p in pair.items()}
+def test_groups_are_found_by_id_and_do_not_widen_the_intervals(
+    pair: dict[str, Predictions],
+) -> None:
+    plain = {
+        name: Predictions.from_logits(p.logits[0], p.labels, ids=p.ids) for name, p in pair.items()
+    }
     table = dict(zip(range(600), pair["weak"].group.tolist(), strict=True))  # type: ignore[union-attr]
     found = compare(plain, by=table).data
     assert found["slices"][0]["group"] == "night"
@@ -131,16 +140,30 @@ def test_limits_of_many_groups_are_wider() -> None:
 
 
 def test_cost_names_who_is_beaten(data: dict[str, Any], pair: dict[str, Predictions]) -> None:
-    assert [(c["name"], c["beaten_by"]["aurc"]) for c in data["cost"]] == [("strong", None), ("weak", None)]
+    assert [(c["name"], c["beaten_by"]["aurc"]) for c in data["cost"]] == [
+        ("strong", None),
+        ("weak", None),
+    ]
     dear = compare(pair, cost={"weak": 3e6, "strong": 1e6}, cost_name="ece").data["cost"]
-    assert [(c["name"], c["beaten_by"]["aurc"]) for c in dear] == [("strong", None), ("weak", "strong")]
-    assert [(c["cost"], c["beaten_by"]["ece"]) for c in dear] == [(1e6, None), (3e6, None)]  # weak has the lower ECE
+    assert [(c["name"], c["beaten_by"]["aurc"]) for c in dear] == [
+        ("strong", None),
+        ("weak", "strong"),
+    ]
+    assert [(c["cost"], c["beaten_by"]["ece"]) for c in dear] == [
+        (1e6, None),
+        (3e6, None),
+    ]  # weak has the lower ECE
 
 
 def test_who_is_beaten_by_hand() -> None:
-    """b costs as much as a and is worse in both; c is dearest, worst by AURC and best by ECE; d has no ECE."""
+    """b costs as much as a and is worse in both; c is dearest, worst by AURC and best by ECE; d has
+    no ECE.
+    """
     numbers = {"a": (0.1, 0.2), "b": (0.2, 0.3), "c": (0.3, 0.1), "d": (0.05, None)}
-    rows = [{"name": n, "metrics": {"aurc": {"value": a}, "ece": {"value": e}}} for n, (a, e) in numbers.items()]
+    rows = [
+        {"name": n, "metrics": {"aurc": {"value": a}, "ece": {"value": e}}}
+        for n, (a, e) in numbers.items()
+    ]
     found = {c["name"]: c["beaten_by"] for c in pareto(rows, {"a": 1, "b": 1, "c": 2, "d": 9})}
     assert found["a"] == {"aurc": None, "ece": None}
     assert found["b"] == {"aurc": "a", "ece": "a"}
@@ -150,10 +173,14 @@ def test_who_is_beaten_by_hand() -> None:
 
 def test_in_and_out_by_hand() -> None:
     """Home 0.9, 0.7, 0.5 (the last wrong), outside 0.8, 0.1; all home samples are kept at 0.5."""
-    found = separation(np.array([0.9, 0.7, 0.5]), np.array([0.8, 0.1]), np.array([True, True, False]))
+    found = separation(
+        np.array([0.9, 0.7, 0.5]), np.array([0.8, 0.1]), np.array([True, True, False])
+    )
     assert found["auroc"]["value"] == pytest.approx(4 / 6)
     assert found["fpr_at_95"]["value"] == 0.5
-    assert found["fpr_at_95"]["low"] == pytest.approx(1 - 0.975**0.5)  # one of two, Clopper & Pearson
+    assert found["fpr_at_95"]["low"] == pytest.approx(
+        1 - 0.975**0.5
+    )  # one of two, Clopper & Pearson
     assert found["mix_aurc"]["value"] == pytest.approx((0 + 1 / 2 + 1 / 3 + 2 / 4 + 3 / 5) / 5)
     assert found["mix_auroc"]["value"] == pytest.approx(5 / 6)
 
@@ -163,7 +190,9 @@ def test_shifted_and_outside_sets_stand_beside_the_home_set(pair: dict[str, Pred
     noise = Predictions.from_logits(rng.normal(size=(100, 4)))
     y = rng.integers(0, 4, 200)
     fog = Predictions.from_logits(logits(rng, y, 1.0), y)
-    found = compare(pair, shifted={"fog": {"strong": fog}}, outside={"noise": {"strong": noise}}).data
+    found = compare(
+        pair, shifted={"fog": {"strong": fog}}, outside={"noise": {"strong": noise}}
+    ).data
     assert [(s["set"], s["model"]) for s in found["shifted"]] == [
         ("home", "weak"),
         ("home", "strong"),
@@ -177,7 +206,12 @@ def test_shifted_and_outside_sets_stand_beside_the_home_set(pair: dict[str, Pred
 
 
 def test_text_markdown_and_page_hold_the_ranking(pair: dict[str, Predictions]) -> None:
-    found = compare({"weak|<b>": replace(pair["weak"], group=None), "strong": replace(pair["strong"], group=None)})
+    found = compare(
+        {
+            "weak|<b>": replace(pair["weak"], group=None),
+            "strong": replace(pair["strong"], group=None),
+        }
+    )
     assert "strong ranks best by AURC, clearly ahead of the others." in found.to_text()
     assert "weak\\|\\<b\\>" in found.to_markdown()
     assert "<b>" not in found.to_html()
@@ -200,7 +234,9 @@ def test_dings_family_is_ordered_by_aurc_and_auroc_is_withheld(arrays: Any) -> N
     found = compare(family).data
     assert [row["name"] for row in found["models"]] == ["m = 0", "m = 10", "m = 50", "m = 150"]
     assert not found["comparable"]["auroc"]["fair"]
-    backwards = sorted(family, key=lambda name: auroc(tally(family[name].confidence, family[name].correct)))
+    backwards = sorted(
+        family, key=lambda name: auroc(tally(family[name].confidence, family[name].correct))
+    )
     assert backwards == ["m = 0", "m = 10", "m = 50", "m = 150"]
 
 
@@ -226,20 +262,26 @@ def test_three_networks_on_cifar_10(arrays: Any) -> None:
 
 
 def test_slices_count_clusters_and_all_models() -> None:
-    """A slice of few clusters has wider limits than its rows; limits of all groups and models hold together."""
+    """A slice of few clusters has wider limits than its rows; limits of all groups and models hold
+    together.
+    """
     rng = np.random.default_rng(0)
     cluster = np.repeat(np.arange(30), 20)
     right = rng.random(600) < np.repeat(rng.beta(4, 1, 30), 20)
     site = np.where(cluster % 2, "north", "south")
     made = {
         name: {
-            str(i): Predictions.from_confidence(np.full(600, 0.8), right, **({"group": cluster} if name else {}))
+            str(i): Predictions.from_confidence(
+                np.full(600, 0.8), right, **({"group": cluster} if name else {})
+            )
             for i in range(2)
         }
         for name in ("", "grouped")
     }
     rows = {name: compare(given, by=site).data["slices"] for name, given in made.items()}
-    widths = {name: [(r["high"] or 0) - (r["low"] or 0) for r in found] for name, found in rows.items()}
+    widths = {
+        name: [(r["high"] or 0) - (r["low"] or 0) for r in found] for name, found in rows.items()
+    }
     assert all(a < b for a, b in zip(widths[""], widths["grouped"], strict=True))
     low, high = clopper_pearson_interval(int(right[site == "north"].sum()), 300, 1 - 0.05 / 4)
     north = next(r for r in rows[""] if r["group"] == "north")

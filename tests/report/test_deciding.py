@@ -23,10 +23,18 @@ def test_for_any_costs_the_cheapest_corner_is_the_cheapest_threshold(digits: int
     preds = predictions(600, digits=digits)
     t, found = tally(preds.confidence, correct=preds.correct), deciding(Summary.of(preds), 0.95)
     corners, n, rng = found["corners"], found["n"], np.random.default_rng(1)
-    for error, deferral, expert in zip(10 ** rng.uniform(-2, 4, 300), rng.uniform(0, 5, 300), rng.random(300) / 5):  # noqa: B905
+    for error, deferral, expert in zip(
+        10 ** rng.uniform(-2, 4, 300),
+        rng.uniform(0, 5, 300),
+        rng.random(300) / 5,
+        strict=True,
+    ):
         best = threshold_for_cost(t, error=error, deferral=deferral, expert_error=expert)
         asked = deferral + error * expert
-        cost = [(error * w + asked * (n - k)) / n for k, w in zip(corners["kept"], corners["wrong"], strict=True)]
+        cost = [
+            (error * w + asked * (n - k)) / n
+            for k, w in zip(corners["kept"], corners["wrong"], strict=True)
+        ]
         least = min(cost) + 1e-12 * max(1.0, error, asked)
         row = max(i for i, c in enumerate(cost) if c <= least)
         assert (corners["threshold"][row] or inf) == best.threshold
@@ -36,7 +44,10 @@ def test_for_any_costs_the_cheapest_corner_is_the_cheapest_threshold(digits: int
 @pytest.mark.parametrize("n", [40, 500, 5000])
 def test_walking_along_the_steps_finds_the_guaranteed_threshold(n: int) -> None:
     preds = predictions(n, 2)
-    t, found = tally(preds.confidence, correct=preds.correct), deciding(Summary.of(preds), 0.95)["guarantee"]
+    t, found = (
+        tally(preds.confidence, correct=preds.correct),
+        deciding(Summary.of(preds), 0.95)["guarantee"],
+    )
     feasible = 0
     for delta in ("0.01", "0.05", "0.1"):
         for risk in (0.01, 0.02, 0.05, 0.1, 0.15, 0.2):
@@ -83,8 +94,14 @@ def test_the_anchors_of_the_aurc_are_those_of_random_and_perfect_order() -> None
     preds = predictions(300)
     entry = evaluate(preds).data["metrics"]["aurc"]
     right = preds.correct
-    assert entry["anchors"]["random"] == pytest.approx(metrics.aurc(tally(np.ones(300), correct=right)))
-    assert entry["anchors"]["best"] == pytest.approx(metrics.aurc(tally(right.astype(float), correct=right)), rel=0.05)
-    order = np.concatenate((np.linspace(1, 0.6, int(right.sum())), np.linspace(0.4, 0, int((~right).sum()))))
+    assert entry["anchors"]["random"] == pytest.approx(
+        metrics.aurc(tally(np.ones(300), correct=right))
+    )
+    assert entry["anchors"]["best"] == pytest.approx(
+        metrics.aurc(tally(right.astype(float), correct=right)), rel=0.05
+    )
+    order = np.concatenate(
+        (np.linspace(1, 0.6, int(right.sum())), np.linspace(0.4, 0, int((~right).sum())))
+    )
     ranked = tally(order, correct=np.sort(right)[::-1])
     assert entry["anchors"]["best"] == pytest.approx(metrics.aurc(ranked), rel=1e-9)

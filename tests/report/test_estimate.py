@@ -26,7 +26,9 @@ def test_two_scores_are_weighted_by_the_new_shares():
     )  # folds differ a little
 
 
-@pytest.mark.parametrize(("share", "hard"), [((0.5, 0.5), False), ((0.9, 0.1), False), ((0.5, 0.5), True)])
+@pytest.mark.parametrize(
+    ("share", "hard"), [((0.5, 0.5), False), ((0.9, 0.1), False), ((0.5, 0.5), True)]
+)
 def test_the_truth_lies_within_the_limits(share, hard):
     held = 0
     for seed in range(40):
@@ -45,7 +47,9 @@ def test_changed_class_shares_are_found():
 def test_a_row_that_occurs_in_groups_counts_once():
     past = drawn(300, 3)
     many = Predictions.from_logits(
-        np.repeat(past.values, 10, axis=0), np.repeat(past.labels, 10), group=np.repeat(np.arange(300), 10)
+        np.repeat(past.values, 10, axis=0),
+        np.repeat(past.labels, 10),
+        group=np.repeat(np.arange(300), 10),
     )
     later = without(drawn(5000, 4))
     alone, grouped = (estimate(p, later) for p in (past, many))
@@ -79,7 +83,9 @@ def test_scores_beyond_the_reference_widen_then_refuse():
 def test_an_answer_that_the_reference_never_gave_is_outside():
     rng = np.random.default_rng(0)
     p = rng.dirichlet([5, 1, 0.01], 500)
-    past = Predictions.from_probs(p[p.argmax(1) < 2], np.zeros(int((p.argmax(1) < 2).sum()), dtype=int))
+    past = Predictions.from_probs(
+        p[p.argmax(1) < 2], np.zeros(int((p.argmax(1) < 2).sum()), dtype=int)
+    )
     new = Predictions.from_probs(np.tile([0.1, 0.2, 0.7], (50, 1)))
     assert estimate(past, new).outside == 1.0
 
@@ -115,7 +121,10 @@ def test_parts_by_class_and_by_group():
     half = np.where(np.arange(2000) < 1990, "a", "b")
     found = estimate(past, without(later), by=half, reference_by=np.full(3000, "a"))
     assert [part.name for part in found.classes] == ["0", "1"]
-    assert {part.name: (part.n, part.borrowed) for part in found.groups} == {"a": (1990, False), "b": (10, True)}
+    assert {part.name: (part.n, part.borrowed) for part in found.groups} == {
+        "a": (1990, False),
+        "b": (10, True),
+    }
 
 
 def test_it_says_what_it_cannot_see():

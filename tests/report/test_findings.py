@@ -26,7 +26,9 @@ def drawn(confidence: Any, chance: Any, rng: np.random.Generator, **columns: Any
     return Predictions.from_confidence(confidence, rng.random(len(confidence)) < chance, **columns)
 
 
-def softmax_honest(rng: np.random.Generator, n: int, k: int = 10, scale: float = 3.0) -> tuple[Any, Any]:
+def softmax_honest(
+    rng: np.random.Generator, n: int, k: int = 10, scale: float = 3.0
+) -> tuple[Any, Any]:
     """Logits, and labels drawn from their softmax: calibrated by construction."""
     z = rng.normal(scale=scale, size=(n, k))
     p = np.exp(z - z.max(axis=1, keepdims=True))
@@ -49,7 +51,9 @@ def test_calibrated_confidences_earn_each_finding_at_most_5_percent_of_the_time(
 
 
 def test_calibrated_softmax_earns_each_finding_at_most_5_percent_of_the_time() -> None:
-    """1,000 to 6,000 samples of 2 to 60 classes, from hard tasks to easy ones: low bins are thin, top bins full."""
+    """1,000 to 6,000 samples of 2 to 60 classes, from hard tasks to easy ones: low bins are thin,
+    top bins full.
+    """
     rng = np.random.default_rng(2)
     found: Counter[str] = Counter()
     for _ in range(SETS):
@@ -64,7 +68,9 @@ def test_calibrated_clusters_do_not_look_over_confident() -> None:
     found: Counter[str] = Counter()
     for _ in range(SETS):
         c, luck = np.repeat(rng.uniform(0.3, 1, 150), 10), np.repeat(rng.random(150), 10)
-        found.update(names(Predictions.from_confidence(c, luck < c, group=np.repeat(np.arange(150), 10))))
+        found.update(
+            names(Predictions.from_confidence(c, luck < c, group=np.repeat(np.arange(150), 10)))
+        )
     about = ("over_confident", "over_confident_above_0.9", "under_confident")
     assert max(found[name] for name in about) <= MOST, found
 
@@ -87,7 +93,9 @@ def test_under_confident(rng: np.random.Generator) -> None:
 
 
 def test_an_error_hidden_in_a_wide_bin(rng: np.random.Generator) -> None:
-    """Most samples of the last bin are honest; a tenth of them, at its lower end, is far off (Ding 2020, figure 2)."""
+    """Most samples of the last bin are honest; a tenth of them, at its lower end, is far off (Ding
+    2020, figure 2).
+    """
     c = np.concatenate((rng.uniform(0.98, 1, 9000), rng.uniform(0.935, 0.94, 1000)))
     assert "hidden_error" in names(drawn(c, np.where(c < 0.95, 0.7, c), rng))
 
@@ -102,9 +110,13 @@ def test_internal_compensation(rng: np.random.Generator) -> None:
 def test_mce_from_a_handful_of_samples(rng: np.random.Generator) -> None:
     c = rng.uniform(0.7, 1, 3000)
     correct = rng.random(3000) < c
-    preds = Predictions.from_confidence(np.append(c, [0.01, 0.02]), np.append(correct, [True, True]))
+    preds = Predictions.from_confidence(
+        np.append(c, [0.01, 0.02]), np.append(correct, [True, True])
+    )
     assert "mce_from_few" in names(preds)
-    by_chance = Predictions.from_confidence(np.append(c, [0.3, 0.4]), np.append(correct, [False, False]))
+    by_chance = Predictions.from_confidence(
+        np.append(c, [0.3, 0.4]), np.append(correct, [False, False])
+    )
     assert "mce_from_few" not in names(by_chance)
 
 
@@ -132,7 +144,9 @@ def test_a_group_that_fares_worse(rng: np.random.Generator) -> None:
 
 
 def test_clusters_that_differ_by_chance_have_no_worse_group() -> None:
-    """40 clusters of 25 whose answers are lucky or unlucky together; single rows would fire in nearly every set."""
+    """40 clusters of 25 whose answers are lucky or unlucky together; single rows would fire in
+    nearly every set.
+    """
     rng = np.random.default_rng(5)
     found: Counter[str] = Counter()
     for _ in range(100):
@@ -175,10 +189,16 @@ def texts(preds: Predictions) -> dict[str, str]:
     [
         (5000, lambda c: 0.75 + 0 * c, "The score does not tell right from wrong"),
         (5000, lambda c: 1.4 - c, "The score ranks the wrong way round"),
-        (120, lambda c: 0.68 + 0 * c, "These answers are too few, or too much alike, to see whether"),
+        (
+            120,
+            lambda c: 0.68 + 0 * c,
+            "These answers are too few, or too much alike, to see whether",
+        ),
     ],
 )
-def test_what_is_said_of_a_score_depends_on_what_can_be_seen(n: int, chance: Any, says: str) -> None:
+def test_what_is_said_of_a_score_depends_on_what_can_be_seen(
+    n: int, chance: Any, says: str
+) -> None:
     rng = np.random.default_rng(5)
     c = rng.uniform(0.5, 1, n)
     assert texts(drawn(c, chance(c), rng))["does_not_rank"].startswith(says)
@@ -186,15 +206,23 @@ def test_what_is_said_of_a_score_depends_on_what_can_be_seen(n: int, chance: Any
 
 @pytest.mark.parametrize(
     ("right", "says"),
-    [(np.ones(100), "no errors."), (np.zeros(100), "no right answers."), (np.arange(100) > 0, "too few errors.")],
+    [
+        (np.ones(100), "no errors."),
+        (np.zeros(100), "no right answers."),
+        (np.arange(100) > 0, "too few errors."),
+    ],
 )
 def test_bins_without_errors_or_without_right_answers(right: Any, says: str) -> None:
     found = texts(Predictions.from_confidence(np.linspace(0.5, 0.99, 100), right))
     assert found["thin_bins"].endswith(says)
-    assert "mce_from_few" not in found  # no bin is full: there is nothing to hold the largest gap against
+    assert (
+        "mce_from_few" not in found
+    )  # no bin is full: there is nothing to hold the largest gap against
 
 
-def test_scores_that_are_no_probabilities_get_ranking_findings_only(rng: np.random.Generator) -> None:
+def test_scores_that_are_no_probabilities_get_ranking_findings_only(
+    rng: np.random.Generator,
+) -> None:
     c = rng.uniform(0.5, 1, 2000)
     preds = drawn(c, c - 0.2, rng)
     assert names(preds, score=10 * c) == []
@@ -212,7 +240,10 @@ def test_calibrated_data_are_rarely_made_worse_by_a_temperature_near_one() -> No
     for _ in range(SETS):
         z, y = softmax_honest(rng, 300)
         after = z / rng.normal(1, 0.01)
-        found.update(f["name"] for f in changes(Predictions.from_logits(z, y), Predictions.from_logits(after, y)))
+        found.update(
+            f["name"]
+            for f in changes(Predictions.from_logits(z, y), Predictions.from_logits(after, y))
+        )
     assert max(found.values(), default=0) <= MOST, found
 
 
@@ -232,7 +263,9 @@ def test_ranking_changed_for_the_worse(rng: np.random.Generator) -> None:
 
 
 def test_answers_flip_when_samples_are_scaled() -> None:
-    """A sharp pass against two soft ones: P(1) is (.953 + 2 · .269) / 3 = .497, scaled (.646 + 2 · .450) / 3 = .515."""
+    """A sharp pass against two soft ones: P(1) is (.953 + 2 · .269) / 3 = .497, scaled (.646 + 2 ·
+    .450) / 3 = .515.
+    """
     passes = np.array([[[0.0, 3.0]], [[1.0, 0.0]], [[1.0, 0.0]]])
     before = Predictions.from_samples(passes, [1])
     after = Predictions.from_samples(passes * 0.2, [1])
@@ -263,7 +296,9 @@ def test_verdict_of_one_answer_and_of_a_doubt() -> None:
     worth, _, _ = said(Predictions.from_confidence([0.9], [1]))
     assert worth == "It was right 1 time of 1: 100.0 % (2.5 to 100.0)."
     *_, reads = said(Predictions.from_confidence([0.9, 0.8], [0, 0]))
-    assert reads.startswith("Its confidence may be off as a probability of being right (ECE 0.850, 0.250 by chance")
+    assert reads.startswith(
+        "Its confidence may be off as a probability of being right (ECE 0.850, 0.250 by chance"
+    )
     assert reads.endswith("p = 0.022); more labels would tell.")
 
 
@@ -288,14 +323,20 @@ def test_the_promise_of_a_verdict_is_that_of_fixed_sequence(rng: np.random.Gener
 
 
 def test_groups_weaken_the_promise_of_a_verdict() -> None:
-    preds = Predictions.from_confidence(np.full(1000, 0.99), np.ones(1000), group=np.repeat(np.arange(40), 25))
+    preds = Predictions.from_confidence(
+        np.full(1000, 0.99), np.ones(1000), group=np.repeat(np.arange(40), 25)
+    )
     report = evaluate(preds, ["max_prob"])
-    assert report.data["verdict"][1].startswith("Too few groups for a promise: about 61 would show a share")
+    assert report.data["verdict"][1].startswith(
+        "Too few groups for a promise: about 61 would show a share"
+    )
     assert "1,000 predictions in 40 groups" in report.to_text()
 
 
 def test_weights_have_no_promise(rng: np.random.Generator) -> None:
-    preds = Predictions.from_confidence(np.full(900, 0.99), np.ones(900), weight=rng.uniform(1, 2, 900))
+    preds = Predictions.from_confidence(
+        np.full(900, 0.99), np.ones(900), weight=rng.uniform(1, 2, 900)
+    )
     assert "weights are refused" in said(preds)[1]
 
 
@@ -308,7 +349,9 @@ def test_few_groups_are_marked_on_screen(rng: np.random.Generator) -> None:
     assert " ".join(report.to_text(full=True).split()).count("nly 6 groups") == 1
 
 
-def test_few_groups_are_marked_once_where_models_are_compared_or_corrected(rng: np.random.Generator) -> None:
+def test_few_groups_are_marked_once_where_models_are_compared_or_corrected(
+    rng: np.random.Generator,
+) -> None:
     c = rng.uniform(0.5, 1, 300)
     group = np.arange(300) % 6
     one, two = (drawn(c, c, rng, group=group) for _ in range(2))
@@ -338,13 +381,20 @@ def test_chance_alone_stands_beside_a_calibration_error() -> None:
     assert np.mean(floor) == pytest.approx(np.mean(shown), rel=0.05)
 
 
-def test_claims_that_are_off_without_a_pattern_are_not_called_true(rng: np.random.Generator) -> None:
+def test_claims_that_are_off_without_a_pattern_are_not_called_true(
+    rng: np.random.Generator,
+) -> None:
     found = verdict(
-        {"accuracy": {"value": 0.7, "better": "higher"}, "ece": {"value": 0.02, "floor": 0.01, "better": "lower"}},
+        {
+            "accuracy": {"value": 0.7, "better": "higher"},
+            "ece": {"value": 0.02, "floor": 0.01, "better": "lower"},
+        },
         [],
         test={"statistic": 5.0, "p": 0.001},
     )
-    assert found[2].startswith("Its confidence is not a probability of being right (p = 0.001; ECE 0.020, 0.010 by")
+    assert found[2].startswith(
+        "Its confidence is not a probability of being right (p = 0.001; ECE 0.020, 0.010 by"
+    )
 
 
 def test_tails_of_the_binomial() -> None:
@@ -357,6 +407,8 @@ def test_tails_of_the_binomial() -> None:
 def test_design_effect_of_copies_is_their_number(rng: np.random.Generator) -> None:
     claim = rng.uniform(0.2, 0.8, 2000)
     residual = (rng.random(2000) < claim) - claim
-    five = design_effect(np.repeat(residual, 5), np.repeat(claim, 5), None, np.repeat(np.arange(2000), 5))
+    five = design_effect(
+        np.repeat(residual, 5), np.repeat(claim, 5), None, np.repeat(np.arange(2000), 5)
+    )
     assert five == pytest.approx(5, rel=0.1)
     assert design_effect(residual, claim, None, None) == 1

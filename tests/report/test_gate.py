@@ -86,12 +86,19 @@ def test_baseline_fails_only_where_it_is_certainly_worse(preds: hs.Predictions) 
     assert all(v.passed for v in check(preds, [], baseline=now))
     better = hs.evaluate(drawn(1, 400, accuracy=0.99)).data
     failed = [v for v in check(preds, [], baseline=better) if not v.passed]
-    assert [v.what for v in failed] == ["accuracy not worse than the baseline", "aurc not worse than the baseline"]
-    assert [v.other for v in failed] == [better["metrics"][name]["value"] for name in ("accuracy", "aurc")]
+    assert [v.what for v in failed] == [
+        "accuracy not worse than the baseline",
+        "aurc not worse than the baseline",
+    ]
+    assert [v.other for v in failed] == [
+        better["metrics"][name]["value"] for name in ("accuracy", "aurc")
+    ]
 
 
 def test_the_noise_of_the_baseline_counts_too() -> None:
-    """An accuracy that lies below the baseline's value, but not below its limits by more than its own."""
+    """An accuracy that lies below the baseline's value, but not below its limits by more than its
+    own.
+    """
     old, new = hs.evaluate(drawn(0, 100, accuracy=0.95)).data, drawn(3, 100, accuracy=0.9)
     accuracy, *_ = check(new, [], baseline=old)
     (alone,) = hs.each_interval([hs.accuracy], new)
@@ -102,7 +109,10 @@ def test_the_noise_of_the_baseline_counts_too() -> None:
 
 def test_limits_of_a_baseline_at_another_level_are_moved_to_this_one(preds: hs.Predictions) -> None:
     other = drawn(1, 400)
-    at = [check(preds, [], baseline=hs.evaluate(other, level=level).data)[0].compared for level in (0.8, 0.95, 0.99)]
+    at = [
+        check(preds, [], baseline=hs.evaluate(other, level=level).data)[0].compared
+        for level in (0.8, 0.95, 0.99)
+    ]
     assert at == pytest.approx([at[1]] * 3, abs=0.005)
 
 
@@ -131,8 +141,12 @@ def test_against_other_samples_is_refused() -> None:
 
 
 def test_few_groups_are_said_once(preds: hs.Predictions) -> None:
-    grouped = hs.Predictions.from_confidence(preds.confidence, preds.correct, group=np.arange(400) % 6)
-    verdicts = check(grouped, [Limit("accuracy", "min", 0.5), Limit("aurc", "max", 0.5)], against=grouped)
+    grouped = hs.Predictions.from_confidence(
+        preds.confidence, preds.correct, group=np.arange(400) % 6
+    )
+    verdicts = check(
+        grouped, [Limit("accuracy", "min", 0.5), Limit("aurc", "max", 0.5)], against=grouped
+    )
     assert {v.unsafe for v in verdicts} == {"only 6 groups, so these limits are unsafe"}
     screen = StringIO()
     Console(width=200, file=screen).print(table(verdicts))

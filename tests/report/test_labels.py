@@ -1,4 +1,6 @@
-"""Many labels per case: real files with published numbers, files and streams, promises, calibrators, bad input."""
+"""Many labels per case: real files with published numbers, files and streams, promises,
+calibrators, bad input.
+"""
 
 from __future__ import annotations
 
@@ -31,10 +33,16 @@ def made(n: int = 400, seed: int = 0, **columns: object) -> hs.Predictions:
 @real
 def test_published_aucs_of_thirteen_findings() -> None:
     said = json.loads((CHEXNET / "index.json").read_text())["recomputed"]
-    preds = hs.read(CHEXNET / "chexnet_nih14.npz", multilabel=True, names={"class_names": "names", "ids": "image"})
+    preds = hs.read(
+        CHEXNET / "chexnet_nih14.npz",
+        multilabel=True,
+        names={"class_names": "names", "ids": "image"},
+    )
     rows = {row["name"]: row for row in hs.evaluate(preds).data["labels"]["rows"]}
     for name, numbers in said.items():
-        close = 0.0003 if name != "Pneumonia" else 0.005  # whose labels are others than the authors'
+        close = (
+            0.0003 if name != "Pneumonia" else 0.005
+        )  # whose labels are others than the authors'
         assert rows[name]["auc"]["value"] == pytest.approx(numbers["published_auc"], abs=close)
         assert rows[name]["auc"]["value"] == pytest.approx(numbers["auroc"], abs=1e-12)
         assert rows[name]["ece"]["value"] == pytest.approx(numbers["ece15_positive"], abs=1e-9)
@@ -134,7 +142,9 @@ def test_a_promise_for_each_label_shares_delta() -> None:
     found = label_thresholds(preds, risk=0.1, delta=0.06)
     for name in NAMES:
         rows = preds.label(name)
-        alone = hs.policies.guaranteed_threshold(hs.tally(rows.confidence, correct=rows.correct), risk=0.1, delta=0.02)
+        alone = hs.policies.guaranteed_threshold(
+            hs.tally(rows.confidence, correct=rows.correct), risk=0.1, delta=0.02
+        )
         assert found[name] == alone
     policy = label_policy(preds, risk=0.1, delta=0.06)
     accept = policy.decide(preds).accept.reshape(-1, 3)
@@ -143,7 +153,9 @@ def test_a_promise_for_each_label_shares_delta() -> None:
 
 def test_policies_of_labels_are_saved_and_decide(tmp_path: Path, run: Run) -> None:
     hs.write(made(2000), tmp_path / "a.npz")
-    text = run("threshold", tmp_path / "a.npz", "--multilabel", "--risk", "0.1", "-o", tmp_path / "p.json")
+    text = run(
+        "threshold", tmp_path / "a.npz", "--multilabel", "--risk", "0.1", "-o", tmp_path / "p.json"
+    )
     assert "Accept a label where its max_prob reaches its own threshold" in text
     policy = hs.load(tmp_path / "p.json")
     assert isinstance(policy, Policy)
@@ -153,7 +165,9 @@ def test_policies_of_labels_are_saved_and_decide(tmp_path: Path, run: Run) -> No
 def test_calibrators_are_fitted_per_label(tmp_path: Path, run: Run) -> None:
     rng = np.random.default_rng(0)
     p = rng.uniform(0.02, 0.98, (3000, 2))
-    y = rng.random((3000, 2)) < np.stack([p[:, 0] ** 3, np.sqrt(p[:, 1])], axis=1)  # off in opposite directions
+    y = rng.random((3000, 2)) < np.stack(
+        [p[:, 0] ** 3, np.sqrt(p[:, 1])], axis=1
+    )  # off in opposite directions
     preds = hs.Predictions.from_multilabel(p, y, label_names=["a", "b"])
     fitted = PerLabel.fit(preds, Isotonic.fit)
     for name in ("a", "b"):
@@ -171,7 +185,11 @@ def test_calibrators_are_fitted_per_label(tmp_path: Path, run: Run) -> None:
 @pytest.mark.parametrize(
     ("probs", "labels", "said"),
     [
-        ([[0.9, 0.2], [0.4, 0.7]], [[1, 2], [0, 1]], r"labels\[0\] holds 2; with many labels each is 0"),
+        (
+            [[0.9, 0.2], [0.4, 0.7]],
+            [[1, 2], [0, 1]],
+            r"labels\[0\] holds 2; with many labels each is 0",
+        ),
         ([[0.9, 0.2], [0.4, 0.7]], [[1, 0]], "has shape"),
         ([[0.9, 0.1], [0.4, 0.6]], [[1, 0], [0, 1]], "2 rows that all sum to 1.*--sums-to-one"),
         ([[0.9, 3.0], [0.4, 0.6]], [[1, 0], [0, 1]], "outside .*Are these logits"),
@@ -191,7 +209,9 @@ def test_bad_input_is_one_sentence(
 
 def test_rows_that_sum_to_one_may_be_meant(tmp_path: Path, run: Run) -> None:
     np.savez(tmp_path / "a.npz", probs=[[0.9, 0.1], [0.4, 0.6]], labels=[[1, 0], [1, 1]])
-    assert "2 cases, 2 labels each" in run("evaluate", tmp_path / "a.npz", "--multilabel", "--sums-to-one")
+    assert "2 cases, 2 labels each" in run(
+        "evaluate", tmp_path / "a.npz", "--multilabel", "--sums-to-one"
+    )
 
 
 def test_a_matrix_of_labels_without_multilabel(tmp_path: Path) -> None:
@@ -224,7 +244,11 @@ def test_frames_with_many_labels(library: str) -> None:
     assert preds.ids[:2].tolist() == ["a cat", "a dog"]
     assert set(preds.attributes) == {"site"}
     named = hs.Predictions.from_frame(
-        table, multilabel=True, probs=["prob_dog", "prob_cat"], label=["label_dog", "label_cat"], class_names=["d", "c"]
+        table,
+        multilabel=True,
+        probs=["prob_dog", "prob_cat"],
+        label=["label_dog", "label_cat"],
+        class_names=["d", "c"],
     )
     assert named.layout.names == ("d", "c")
     assert np.array_equal(named.label("c").labels, preds.label("cat").labels)
@@ -261,14 +285,18 @@ def test_each_label_is_decided_by_its_own_threshold(tmp_path: Path, run: Run, na
     policy = label_policy(preds, risk=0.1, delta=0.06)
     hs.save(policy, tmp_path / "p.json")
     hs.write(preds, tmp_path / name)
-    text = run("decide", tmp_path / "p.json", tmp_path / name, "--multilabel", "-o", tmp_path / "out.jsonl")
+    text = run(
+        "decide", tmp_path / "p.json", tmp_path / name, "--multilabel", "-o", tmp_path / "out.jsonl"
+    )
     wanted = policy.decide(preds)
     assert f"1,800 decided: {wanted.accept.sum():,} accepted" in text
     rows = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text().splitlines()]
     assert [row["id"] for row in rows] == [f"x{i}" for i in range(600)]
     said = [row["labels"][label]["decision"] == "accept" for row in rows for label in NAMES]
     assert said == wanted.accept.tolist()
-    assert [row["labels"]["dog"]["confidence"] for row in rows] == preds.label("dog").confidence.tolist()
+    assert [row["labels"]["dog"]["confidence"] for row in rows] == preds.label(
+        "dog"
+    ).confidence.tolist()
 
 
 def test_deciding_many_labels_goes_on_after_a_crash(tmp_path: Path, run: Run) -> None:
@@ -278,19 +306,34 @@ def test_deciding_many_labels_goes_on_after_a_crash(tmp_path: Path, run: Run) ->
     run("decide", tmp_path / "p.json", tmp_path / "a.csv", "-o", tmp_path / "whole.jsonl")
     whole = (tmp_path / "whole.jsonl").read_bytes()
     (tmp_path / "torn.jsonl").write_bytes(whole[: len(whole) // 3])
-    run("decide", tmp_path / "p.json", tmp_path / "a.csv", "-o", tmp_path / "torn.jsonl", "--resume")
+    run(
+        "decide", tmp_path / "p.json", tmp_path / "a.csv", "-o", tmp_path / "torn.jsonl", "--resume"
+    )
     assert (tmp_path / "torn.jsonl").read_bytes() == whole
 
 
 def test_labels_that_a_policy_does_not_know(tmp_path: Path, run: Run) -> None:
     preds = made(600)
     hs.save(label_policy(preds, risk=0.1, delta=0.06), tmp_path / "p.json")
-    (tmp_path / "a.csv").write_text("prob_cat,prob_ox\n0.99,0.99\n0.5,0.5\n")  # a row that sums to 1 is meant
-    rows = [json.loads(line) for line in run("decide", tmp_path / "p.json", tmp_path / "a.csv", "-q").splitlines()]
+    (tmp_path / "a.csv").write_text(
+        "prob_cat,prob_ox\n0.99,0.99\n0.5,0.5\n"
+    )  # a row that sums to 1 is meant
+    rows = [
+        json.loads(line)
+        for line in run("decide", tmp_path / "p.json", tmp_path / "a.csv", "-q").splitlines()
+    ]
     assert [row["labels"]["ox"]["decision"] for row in rows] == ["defer", "defer"]
     (tmp_path / "b.csv").write_text("prob_ox,prob_emu\n0.99,0.99\n")
     assert "labels cat, dog, eel" in run("decide", tmp_path / "p.json", tmp_path / "b.csv", ok=2)
     hs.write(preds, tmp_path / "a.npz")
-    watched = ("threshold", tmp_path / "a.npz", "--multilabel", "--risk", "0.1", "--watch", tmp_path / "w.json")
+    watched = (
+        "threshold",
+        tmp_path / "a.npz",
+        "--multilabel",
+        "--risk",
+        "0.1",
+        "--watch",
+        tmp_path / "w.json",
+    )
     assert "independent decisions" in run(*watched, ok=2)
     assert not (tmp_path / "w.json").exists()

@@ -19,13 +19,19 @@ Run = Callable[..., str]
 
 
 def scans(n: int = 40, k: int = 2, seed: int = 0) -> dict[str, np.ndarray]:
-    """Squares of 8 × 8 pixels with a bright block, seen through noise that differs from image to image."""
+    """Squares of 8 × 8 pixels with a bright block, seen through noise that differs from image to
+    image.
+    """
     rng = np.random.default_rng(seed)
     labels = np.zeros((n, 8, 8), dtype=np.int64)
     labels[:, 2:6, 2:6] = rng.integers(1, k, (n, 1, 1)) if k > 2 else 1
     signal = 4 * (labels[:, None] == np.arange(k)[None, :, None, None])
     noise = rng.uniform(0.3, 4, (n, 1, 1, 1)) * rng.standard_normal((n, k, 8, 8))
-    return {"logits": signal + noise, "labels": labels, "image_ids": np.array([f"scan{i:03d}" for i in range(n)])}
+    return {
+        "logits": signal + noise,
+        "labels": labels,
+        "image_ids": np.array([f"scan{i:03d}" for i in range(n)]),
+    }
 
 
 def written(path: Path, **columns: np.ndarray) -> Path:
@@ -66,7 +72,11 @@ def test_images_and_pixels_are_told_apart(tmp_path: Path) -> None:
 def test_empty_masks() -> None:
     p = np.array([[0.9, 0.1]] * 4 + [[0.2, 0.8]] * 2)
     preds = hs.Predictions.from_probs(p, [0, 0, 0, 1, 0, 0], group=["a", "a", "b", "b", "c", "c"])
-    assert hs.images_of(preds).loss.tolist() == [0.0, 1.0, 1.0]  # both empty, nothing found, nothing there
+    assert hs.images_of(preds).loss.tolist() == [
+        0.0,
+        1.0,
+        1.0,
+    ]  # both empty, nothing found, nothing there
 
 
 def test_other_scores_of_images(tmp_path: Path) -> None:
@@ -99,7 +109,10 @@ def test_the_report_has_images_with_limits_over_images(tmp_path: Path) -> None:
 def test_streamed_and_loaded_images_agree(tmp_path: Path) -> None:
     files = [
         written(tmp_path / "a.npz", **scans(20)),
-        written(tmp_path / "b.npz", **{**scans(15, seed=1), "image_ids": np.array([f"other{i}" for i in range(15)])}),
+        written(
+            tmp_path / "b.npz",
+            **{**scans(15, seed=1), "image_ids": np.array([f"other{i}" for i in range(15)])},
+        ),
     ]
     loaded = hs.evaluate(hs.read(files), loss="dice")
     for _ in range(2):
@@ -119,7 +132,9 @@ def test_a_promise_on_images_from_the_command_line(tmp_path: Path, run: Run) -> 
     accepted = policy.decide(images.predictions()).accept
     assert images.loss[accepted].mean() < 0.2
     assert 0.2 < accepted.mean() < 1
-    assert "Images" not in run("evaluate", path, "--quiet", "--loss", "dice", "--html", tmp_path / "r.html")
+    assert "Images" not in run(
+        "evaluate", path, "--quiet", "--loss", "dice", "--html", tmp_path / "r.html"
+    )
     assert "Images as units" in (tmp_path / "r.html").read_text(encoding="utf-8")
 
 
@@ -127,10 +142,15 @@ def test_a_promise_on_images_from_the_command_line(tmp_path: Path, run: Run) -> 
     ("change", "said"),
     [
         (lambda d: d | {"labels": d["labels"][:, :7]}, "one value per pixel"),
-        (lambda d: {name: a[:1] for name, a in d.items()}, "there is 1 image; at least 2 are needed"),
+        (
+            lambda d: {name: a[:1] for name, a in d.items()},
+            "there is 1 image; at least 2 are needed",
+        ),
     ],
 )
-def test_bad_masks_are_one_sentence(tmp_path: Path, run: Run, change: Callable[..., dict], said: str) -> None:
+def test_bad_masks_are_one_sentence(
+    tmp_path: Path, run: Run, change: Callable[..., dict], said: str
+) -> None:
     path = written(tmp_path / "a.npz", **change(scans(6)))
     assert said in run("evaluate", path, "--loss", "dice", ok=2)
 
@@ -159,7 +179,9 @@ def test_limits_of_few_images_are_marked(tmp_path: Path) -> None:
 def test_limits_of_the_area_over_images_hold() -> None:
     rng = np.random.default_rng(0)
     share = rng.random(20_000)
-    loss = np.where(rng.random(20_000) < 0.1, rng.random(20_000), rng.beta(1, 12, 20_000))  # some images are lost
+    loss = np.where(
+        rng.random(20_000) < 0.1, rng.random(20_000), rng.beta(1, 12, 20_000)
+    )  # some images are lost
     truth, hits = hs.aurc(hs.tally(share, loss=loss)), []
     for _ in range(300):
         rows = rng.integers(0, 20_000, 60)
@@ -180,11 +202,26 @@ def test_a_column_orders_images(tmp_path: Path, run: Run) -> None:
     best = hs.aurc(hs.tally(good, loss=found.loss))
     assert loaded["image_aurc"] == pytest.approx(best)
     assert loaded.data["images"]["scores"][0]["aurc"]["value"] == pytest.approx(best)
-    streamed = hs.evaluate_files([path], loss="dice", image_score="quality", resume=tmp_path / "kept")
+    streamed = hs.evaluate_files(
+        [path], loss="dice", image_score="quality", resume=tmp_path / "kept"
+    )
     assert streamed.data["images"] == loaded.data["images"]
     run("evaluate", path, "--loss", "dice", "--image-score", "quality", "--json")
-    assert "quality from" in run("evaluate", path, "--loss", "dice", "--image-score", "quality", "--full")
-    run("threshold", path, "--loss", "dice", "--image-score", "quality", "--coverage", "0.5", "-o", tmp_path / "p.json")
+    assert "quality from" in run(
+        "evaluate", path, "--loss", "dice", "--image-score", "quality", "--full"
+    )
+    run(
+        "threshold",
+        path,
+        "--loss",
+        "dice",
+        "--image-score",
+        "quality",
+        "--coverage",
+        "0.5",
+        "-o",
+        tmp_path / "p.json",
+    )
     policy = hs.load(tmp_path / "p.json")
     assert policy.decide(found.predictions()).coverage == pytest.approx(0.5)
     assert policy.threshold == np.sort(good)[30]
@@ -215,11 +252,17 @@ def test_betting_is_a_choice_on_the_command_line(tmp_path: Path, run: Run) -> No
     turned = hs.policies.guaranteed_threshold(o[::-1], risk=0.15, delta=0.05, bound="betting")
     assert same.threshold == turned.threshold == bets["threshold"]
     np.savez(tmp_path / "b.npz", probs=[[0.9, 0.1], [0.2, 0.8]], labels=[0, 1])
-    assert "--bound" in run("threshold", tmp_path / "b.npz", "--risk", "0.1", "--bound", "betting", ok=2)
+    assert "--bound" in run(
+        "threshold", tmp_path / "b.npz", "--risk", "0.1", "--bound", "betting", ok=2
+    )
 
 
-def test_a_stream_of_images_holds_few_of_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(details, "LIMIT", 1000)  # as for pixels that are too many to be held for limits
+def test_a_stream_of_images_holds_few_of_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        details, "LIMIT", 1000
+    )  # as for pixels that are too many to be held for limits
     peaks: list[int] = []
     for images in (24, 96):
         path = masks_stream.written(tmp_path / f"{images}.npz", images, classes=8, side=96)
@@ -229,11 +272,15 @@ def test_a_stream_of_images_holds_few_of_them(tmp_path: Path, monkeypatch: pytes
         tracemalloc.stop()
         assert report.data["images"]["images"] == images
     assert peaks[1] < 1.6 * peaks[0]  # four times as many images
-    assert peaks[1] < 1.5 * path.stat().st_size  # where the sums of all images at once took nine times as much
+    assert (
+        peaks[1] < 1.5 * path.stat().st_size
+    )  # where the sums of all images at once took nine times as much
 
 
 @pytest.mark.parametrize("score", [None, "quality"])
-def test_images_are_decided_on_the_command_line(tmp_path: Path, run: Run, score: str | None) -> None:
+def test_images_are_decided_on_the_command_line(
+    tmp_path: Path, run: Run, score: str | None
+) -> None:
     rng = np.random.default_rng(0)
     path = written(tmp_path / "a.npz", **scans(40), quality=rng.random(40))
     named = () if score is None else ("--image-score", score)
@@ -245,16 +292,22 @@ def test_images_are_decided_on_the_command_line(tmp_path: Path, run: Run, score:
     decisions = policy.decide(preds)  # pixels: it puts them together itself
     assert [row["decision"] == "accept" for row in rows] == decisions.accept.tolist()
     assert [str(row["id"]) for row in rows] == [str(i) for i in decisions.ids]
-    assert [row["confidence"] for row in rows] == pytest.approx(hs.images_of(preds, score=score).score().tolist())
+    assert [row["confidence"] for row in rows] == pytest.approx(
+        hs.images_of(preds, score=score).score().tolist()
+    )
     (tmp_path / "b.csv").write_text("prob_0,prob_1\n0.9,0.1\n")
-    assert "images are decided from arrays" in run("decide", tmp_path / "p.json", tmp_path / "b.csv", ok=2)
+    assert "images are decided from arrays" in run(
+        "decide", tmp_path / "p.json", tmp_path / "b.csv", ok=2
+    )
     assert "not from a pipe" in run("decide", tmp_path / "p.json", "-", ok=2)
 
 
 def test_a_policy_of_images_is_fitted_on_pixels(tmp_path: Path) -> None:
     preds = hs.read(written(tmp_path / "a.npz", **scans(40)))
     choose = lambda t: hs.policies.threshold_for_coverage(t, 0.5)
-    policy, same = (Policy.fit(p, choose, by="image") for p in (preds, hs.images_of(preds).predictions()))
+    policy, same = (
+        Policy.fit(p, choose, by="image") for p in (preds, hs.images_of(preds).predictions())
+    )
     assert policy.to_text() == same.to_text()
     assert policy.decide(preds).coverage == 0.5
     assert "Accept where mean_confidence of an image" in policy.to_text()

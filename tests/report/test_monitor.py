@@ -35,7 +35,9 @@ def found() -> hs.Monitor:
 def test_the_third_month_fails(found):
     assert [limit["passed"] for limit in found.data["limits"]] == [True, True, False]
     assert not found.passed
-    drifted = {m["name"]: [d["column"] for d in m["drift"] if d["drifted"]] for m in found.data["months"]}
+    drifted = {
+        m["name"]: [d["column"] for d in m["drift"] if d["drifted"]] for m in found.data["months"]
+    }
     assert drifted == {"May": [], "June": [], "July": ["score", "accepted"]}
     assert found.data["tests"] == 9
 
@@ -52,11 +54,15 @@ def test_every_form_shows_the_months_and_what_cannot_be_seen(found):
         assert "three times" in " ".join(text.split())
     page = found.to_html()
     assert "<b>cat</b>" not in page
-    assert page.count("<svg") == 2  # the time line, and the distributions of all months beside the reference
+    assert (
+        page.count("<svg") == 2
+    )  # the time line, and the distributions of all months beside the reference
 
 
 def test_tables_and_pictures_serve_all_periods():
-    """However many months there are, the page has the same tables and pictures, and each month is a line in them."""
+    """However many months there are, the page has the same tables and pictures, and each month is a
+    line in them.
+    """
     past, names = named(drawn(2000, 0), 0), [f"m{i}" for i in range(1, 9)]
     one, two, many = (monitor(past, {name: month(6) for name in names[:n]}) for n in (1, 2, 8))
     pages, text = [m.to_html() for m in (one, two, many)], " ".join(many.to_text().split())
@@ -90,7 +96,9 @@ def test_labels_count_where_the_estimate_cannot_see():
 
 def test_groups_are_estimated_and_compared():
     past, hidden = named(drawn(2000, 0), 0), month(7)
-    found = monitor(past, hidden, by=np.repeat(["a", "b"], 500), reference_by=np.repeat(["a", "b"], [1800, 200]))
+    found = monitor(
+        past, hidden, by=np.repeat(["a", "b"], 500), reference_by=np.repeat(["a", "b"], [1800, 200])
+    )
     data = found.data["months"][0]
     assert {p["name"] for p in data["estimate"]["groups"]} == {"a", "b"}
     assert next(d for d in data["drift"] if d["column"] == "group")["drifted"]
@@ -109,7 +117,10 @@ def test_missing_answers_are_a_column_where_some_are_missing():
     drift = next(d for d in found.data["months"][0]["drift"] if d["column"] == "no answer")
     assert drift["effect"] == pytest.approx(40 / 540 - 20 / 2020)
     assert drift["drifted"]
-    assert (found.data["reference"]["unanswered"], found.data["months"][0]["unanswered"]) == (20 / 2020, 40 / 540)
+    assert (found.data["reference"]["unanswered"], found.data["months"][0]["unanswered"]) == (
+        20 / 2020,
+        40 / 540,
+    )
     assert "no answer 1.0 % to 7.4 %" in found.to_markdown()
 
 
@@ -118,14 +129,19 @@ def test_a_share_is_tested_exactly():
     assert share_drift("x", 3, 4, 1, 4).p == pytest.approx(34 / 70)
     assert share_drift("x", 0, 3000, 4, 1000).p == pytest.approx(0.25**4, rel=0.01)
     assert share_drift("x", 0, 10, 0, 20).p == 1.0
-    assert share_drift("x", 5_000_000, 10_000_000, 5_000_100, 10_000_000).p == pytest.approx(0.965, abs=0.002)
+    assert share_drift("x", 5_000_000, 10_000_000, 5_000_100, 10_000_000).p == pytest.approx(
+        0.965, abs=0.002
+    )
     assert share_drift("x", 0, 1_000_000, 1_000_000, 1_000_000).p == 0.0
 
 
 def test_rare_missing_answers_keep_the_level():
     rng = np.random.default_rng(0)
     some, later = rng.binomial(3000, 0.001, 3000).tolist(), rng.binomial(1000, 0.001, 3000).tolist()
-    small = [share_drift("no answer", a, 3000, b, 1000).p < 0.005 for a, b in zip(some, later, strict=True)]
+    small = [
+        share_drift("no answer", a, 3000, b, 1000).p < 0.005
+        for a, b in zip(some, later, strict=True)
+    ]
     assert sum(small) <= 15
 
 
@@ -139,7 +155,10 @@ def test_missing_answers_of_groups_count_as_many_rows_as_there_are_groups():
 
 def test_drift_tests_keep_their_level():
     rng = np.random.default_rng(0)
-    draws = [(rng.random(200), rng.random(300), rng.integers(0, 5, 200), rng.integers(0, 5, 300)) for _ in range(400)]
+    draws = [
+        (rng.random(200), rng.random(300), rng.integers(0, 5, 200), rng.integers(0, 5, 300))
+        for _ in range(400)
+    ]
     assert sum(numbers_drift("x", a, b).p < 0.05 for a, b, _, _ in draws) <= 30  # 20 expected
     assert sum(values_drift("x", c, d).p < 0.05 for _, _, c, d in draws) <= 30
 

@@ -1,4 +1,6 @@
-"""The section of the positive class in streams with compact tallies is that of the predictions in memory."""
+"""The section of the positive class in streams with compact tallies is that of the predictions in
+memory.
+"""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,7 +19,9 @@ N = 60_000  # more distinct probabilities than a compact tally has buckets
 def preds() -> hs.Predictions:
     rng = np.random.default_rng(4)
     p = rng.beta(0.7, 2.0, N)
-    return hs.Predictions.from_probs(p, (rng.random(N) < p**1.3).astype(int), class_names=["no", "yes"])
+    return hs.Predictions.from_probs(
+        p, (rng.random(N) < p**1.3).astype(int), class_names=["no", "yes"]
+    )
 
 
 def written(preds: hs.Predictions, folder: Path, parts: int) -> list[Path]:
@@ -46,7 +50,9 @@ def test_compact_streams_have_the_section_of_memory(
 ) -> None:
     if weighted:
         weight = np.random.default_rng(5).uniform(0.5, 2, N)
-        preds = hs.Predictions.from_probs(preds.probs, preds.labels, class_names=preds.class_names, weight=weight)
+        preds = hs.Predictions.from_probs(
+            preds.probs, preds.labels, class_names=preds.class_names, weight=weight
+        )
     paths = written(preds, tmp_path, 3)
     streamed = evaluate_files(paths, compact=True, positive=positive).data
     whole = dict(numbers(hs.evaluate(preds, positive=positive).data["binary"]))
@@ -56,8 +62,12 @@ def test_compact_streams_have_the_section_of_memory(
     assert list(found) == list(whole)
     for where, value in whole.items():
         if isinstance(value, float):
-            sums = where.startswith(".calling")  # differences of summed weights, which threads add in any order
-            assert found[where] == pytest.approx(value, rel=1e-12, abs=1e-15 * N if sums else 1e-12), where
+            sums = where.startswith(
+                ".calling"
+            )  # differences of summed weights, which threads add in any order
+            assert found[where] == pytest.approx(
+                value, rel=1e-12, abs=1e-15 * N if sums else 1e-12
+            ), where
         else:
             assert found[where] == value, where
 
@@ -66,12 +76,16 @@ def test_beyond_what_is_kept_it_is_close_and_says_so(
     preds: hs.Predictions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(summary, "EXACT", 30_000)
-    streamed = [evaluate_files(written(preds, tmp_path, parts), compact=True).data for parts in (1, 4)]
+    streamed = [
+        evaluate_files(written(preds, tmp_path, parts), compact=True).data for parts in (1, 4)
+    ]
     exact = hs.evaluate(preds).data["binary"]
     for data in streamed:  # four parts fit one by one, their sum does not
         assert "more than 30,000 distinct" in data["streamed"]["left_out"]["binary.exact"]
         for name, entry in exact["numbers"].items():
-            assert data["binary"]["numbers"][name]["value"] == pytest.approx(entry["value"], rel=1e-4)
+            assert data["binary"]["numbers"][name]["value"] == pytest.approx(
+                entry["value"], rel=1e-4
+            )
         for ours, whole in zip(data["binary"]["thresholds"], exact["thresholds"], strict=True):
             assert ours["net_benefit"] == pytest.approx(whole["net_benefit"], abs=1e-4)
         assert data["binary"]["calibration_slope"]["value"] == pytest.approx(
@@ -79,6 +93,8 @@ def test_beyond_what_is_kept_it_is_close_and_says_so(
         )
 
 
-def test_an_unknown_positive_class_is_refused_in_streams(preds: hs.Predictions, tmp_path: Path) -> None:
+def test_an_unknown_positive_class_is_refused_in_streams(
+    preds: hs.Predictions, tmp_path: Path
+) -> None:
     with pytest.raises(InputError, match="no class is called 'ill'; they are no, yes"):
         evaluate_files(written(preds[:100], tmp_path, 1), compact=True, positive="ill")

@@ -10,8 +10,17 @@ from tests.real_sets import SETS
 
 import howsure as hs
 
-NAMES = {"accuracy": "accuracy", "ece15": "ece", "mce15": "mce", "nll": "nll", "brier": "brier", "auroc_err": "auroc"}
-TOLERANCE = {"auroc": 5e-5}  # the index ranks by 1 − p of renormalised rows, which merges a few near ties
+NAMES = {
+    "accuracy": "accuracy",
+    "ece15": "ece",
+    "mce15": "mce",
+    "nll": "nll",
+    "brier": "brier",
+    "auroc_err": "auroc",
+}
+TOLERANCE = {
+    "auroc": 5e-5
+}  # the index ranks by 1 − p of renormalised rows, which merges a few near ties
 
 
 def test_images_are_not_predictions(shared: Path) -> None:

@@ -14,7 +14,9 @@ from howsure.render.model import curve_json
 def made_up(n: int = 300, k: int = 4, seed: int = 0, **columns: object) -> hs.Predictions:
     rng = np.random.default_rng(seed)
     labels = rng.integers(0, k, n)
-    return hs.Predictions.from_logits(3 * np.eye(k)[labels] + 2 * rng.standard_normal((n, k)), labels, **columns)
+    return hs.Predictions.from_logits(
+        3 * np.eye(k)[labels] + 2 * rng.standard_normal((n, k)), labels, **columns
+    )
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +88,9 @@ def test_a_group_widens_the_interval() -> None:
     rows = np.repeat(np.arange(60), 10)  # ten copies of each sample: no more information
     copies = hs.Predictions.from_logits(base.values[rows], base.labels[rows], group=rows)
     alone = hs.Predictions.from_logits(base.values[rows], base.labels[rows])
-    width = lambda p: np.diff([hs.evaluate(p).data["metrics"]["accuracy"][end] for end in ("low", "high")])[0]
+    width = lambda p: np.diff(
+        [hs.evaluate(p).data["metrics"]["accuracy"][end] for end in ("low", "high")]
+    )[0]
     assert width(copies) > 2 * width(alone)
 
 
@@ -121,12 +125,16 @@ def test_top_label_only() -> None:
 def test_binary_adds_the_positive_class() -> None:
     rng = np.random.default_rng(0)
     p = rng.random(500)
-    binary = hs.evaluate(hs.Predictions.from_probs(p, (rng.random(500) < p).astype(int))).data["binary"]
+    binary = hs.evaluate(hs.Predictions.from_probs(p, (rng.random(500) < p).astype(int))).data[
+        "binary"
+    ]
     slope = binary["calibration_slope"]
     assert slope["low"] < 1 < slope["high"]
     parts = binary["brier_decomposition"]
     total = parts["reliability"] - parts["resolution"] + parts["uncertainty"] + parts["within"]
-    assert total == pytest.approx(np.mean((p - (np.random.default_rng(0).random(1000)[500:] < p)) ** 2))
+    assert total == pytest.approx(
+        np.mean((p - (np.random.default_rng(0).random(1000)[500:] < p)) ** 2)
+    )
 
 
 def test_the_level_is_that_of_slope_and_intercept_too() -> None:
@@ -169,7 +177,11 @@ def test_unknown_metric_lists_what_there_is(report: hs.Report) -> None:
 
 @pytest.mark.parametrize(
     ("text", "why"),
-    [("{", "not JSON"), ("[]", "not a howsure report"), ('{"howsure": "9", "metrics": {}, "schema": 9}', "schema 9")],
+    [
+        ("{", "not JSON"),
+        ("[]", "not a howsure report"),
+        ('{"howsure": "9", "metrics": {}, "schema": 9}', "schema 9"),
+    ],
 )
 def test_what_is_not_a_report_is_refused(text: str, why: str) -> None:
     with pytest.raises(hs.InputError, match=why):

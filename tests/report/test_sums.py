@@ -45,7 +45,9 @@ def test_the_same_points_in_any_parts() -> None:
     order = rng.permutation(n)
     assert sample_points(score[order], loss[order], fate[order]).tolist() == whole.tolist()
     parts = np.array_split(np.arange(n), 7)
-    joined = least_points(np.concatenate([sample_points(score[i], loss[i], fate[i]) for i in parts]))
+    joined = least_points(
+        np.concatenate([sample_points(score[i], loss[i], fate[i]) for i in parts])
+    )
     assert joined.tolist() == whole.tolist()
 
 
@@ -54,6 +56,11 @@ def test_ranks_of_labels(k: int) -> None:
     """Ties count where their class has a lower number."""
     rng = np.random.default_rng(k)
     v, y = rng.integers(0, 6, (400, k)).astype(np.float32), rng.integers(0, k, 400)
-    slow = [sum(x > row[c] or (x == row[c] and j < c) for j, x in enumerate(row)) for row, c in zip(v, y, strict=True)]
+    slow = [
+        sum(x > row[c] or (x == row[c] and j < c) for j, x in enumerate(row))
+        for row, c in zip(v, y, strict=True)
+    ]
     assert label_rank(Values(v, True), y).tolist() == slow
-    assert hs.losses.top_k(2)(hs.Predictions.from_logits(v, y)).tolist() == [float(r >= 2) for r in slow]
+    assert hs.losses.top_k(2)(hs.Predictions.from_logits(v, y)).tolist() == [
+        float(r >= 2) for r in slow
+    ]

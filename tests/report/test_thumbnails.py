@@ -24,7 +24,9 @@ def test_large_pictures_are_thinned() -> None:
     assert 16 < height <= SIDE
 
 
-@pytest.mark.parametrize("image", [np.zeros((2, 2, 4)), np.zeros(3), np.full((2, 2), 7.0), np.zeros((2, 2), dtype=int)])
+@pytest.mark.parametrize(
+    "image", [np.zeros((2, 2, 4)), np.zeros(3), np.full((2, 2), 7.0), np.zeros((2, 2), dtype=int)]
+)
 def test_what_is_no_picture_is_refused(image: object) -> None:
     with pytest.raises(InputError, match="needed"):
         thumbnail(image)
@@ -41,7 +43,9 @@ def test_likely_label_errors_get_their_picture() -> None:
 
 
 def test_before_calibration_is_drawn_beside() -> None:
-    p = Predictions.from_logits([[2.0, 0.0, 1.0], [0.0, 3.0, 1.0], [1.0, 0.5, 0.0]] * 10, [0, 1, 1] * 10)
+    p = Predictions.from_logits(
+        [[2.0, 0.0, 1.0], [0.0, 3.0, 1.0], [1.0, 0.5, 0.0]] * 10, [0, 1, 1] * 10
+    )
     softer = Predictions.from_logits(p.logits[0] / 2, p.labels)
     report = evaluate(softer, ["max_prob"], before=p)
     assert '<path class="line before"' in report.to_html()

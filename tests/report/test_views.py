@@ -41,8 +41,14 @@ def test_at_most_201_operating_points() -> None:
 
 
 def test_limits_are_withheld_for_weights_and_groups() -> None:
-    assert of(Predictions.from_confidence([0.9, 0.8], [1, 0], weight=[1, 2]))["operating"]["low"] is None
-    assert of(Predictions.from_confidence([0.9, 0.8], [1, 0], group=["a", "a"]))["operating"]["low"] is None
+    assert (
+        of(Predictions.from_confidence([0.9, 0.8], [1, 0], weight=[1, 2]))["operating"]["low"]
+        is None
+    )
+    assert (
+        of(Predictions.from_confidence([0.9, 0.8], [1, 0], group=["a", "a"]))["operating"]["low"]
+        is None
+    )
 
 
 def test_the_histogram_counts_every_answer() -> None:
@@ -57,7 +63,9 @@ def test_the_histogram_counts_every_answer() -> None:
 
 
 def test_the_surest_wrong_answers_come_first() -> None:
-    found = of(Predictions.from_probs(PROBS, [1, 1, 1, 0], ids=["a", "b", "c", "d"]))["label_errors"]
+    found = of(Predictions.from_probs(PROBS, [1, 1, 1, 0], ids=["a", "b", "c", "d"]))[
+        "label_errors"
+    ]
     assert [(s["id"], s["row"], s["score"], s["prediction"], s["label"]) for s in found] == [
         ("a", 0, 0.9, "0", "1"),
         ("b", 1, 0.8, "0", "1"),
@@ -67,7 +75,10 @@ def test_the_surest_wrong_answers_come_first() -> None:
 
 def test_classes_worst_first() -> None:
     found = of(Predictions.from_probs(PROBS, [0, 1, 1, 1]))["classes"]
-    assert [(c["name"], c["count"], c["recall"], c["given"], c["precision"], c["confidence"]) for c in found] == [
+    assert [
+        (c["name"], c["count"], c["recall"], c["given"], c["precision"], c["confidence"])
+        for c in found
+    ] == [
         ("1", 3, 0.666667, 2, 1, 0.65),
         ("0", 1, 1, 2, 0.5, 0.85),
     ]
@@ -138,7 +149,9 @@ def test_the_confidence_of_confusions_is_that_of_their_rows_whatever_the_parts(k
     p = Predictions.from_logits(1.5 * np.eye(k)[y] + rng.normal(size=(900, k)), y)
     whole = confusion(Summary.of(p))
     pieces = [(p[:300], Place(0, 0)), (p[300:], Place(0, 300))]
-    parts = confusion(total([Summary.of_part(some, place, None, compact=False) for some, place in pieces]))
+    parts = confusion(
+        total([Summary.of_part(some, place, None, compact=False) for some, place in pieces])
+    )
     assert whole == parts
     assert whole is not None
     for row in whole["top"]:

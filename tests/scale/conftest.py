@@ -42,7 +42,9 @@ def prepared() -> Callable[..., tuple[Job, Any]]:
 
     def prepare(paths: Any, folder: Path | None = None, **how: Any) -> tuple[Job, Any]:
         settings = Settings(**how)
-        task = partial(summarised, settings=settings, folder=None if folder is None else str(folder))
+        task = partial(
+            summarised, settings=settings, folder=None if folder is None else str(folder)
+        )
         return planned(expanded(paths), settings), task
 
     return prepare
@@ -68,11 +70,25 @@ def plain(g: Gathered) -> Any:
     """A result in Python's own types, which compare exactly."""
     s = g.summary
     assert s is not None
-    tallies = {name: [c.tolist() for c in (t.score, t.count, t.loss)] for name, t in s.tallies.items()}
+    tallies = {
+        name: [c.tolist() for c in (t.score, t.count, t.loss)] for name, t in s.tallies.items()
+    }
     sums = [
-        {name: _listed(v) for name, v in vars(value).items()} for value in (s.classes, s.cells) if value is not None
+        {name: _listed(v) for name, v in vars(value).items()}
+        for value in (s.classes, s.cells)
+        if value is not None
     ]
-    return g.parts, g.skipped, s.shape, s.files, s.suspects, tallies, s.losses, _listed(s.sample), sums
+    return (
+        g.parts,
+        g.skipped,
+        s.shape,
+        s.files,
+        s.suspects,
+        tallies,
+        s.losses,
+        _listed(s.sample),
+        sums,
+    )
 
 
 def _listed(v: Any) -> Any:

@@ -1,4 +1,6 @@
-"""What is wrong with files is said in one sentence that names them; nothing is guessed, nothing is half-written."""
+"""What is wrong with files is said in one sentence that names them; nothing is guessed, nothing is
+half-written.
+"""
 
 from __future__ import annotations
 
@@ -26,7 +28,9 @@ Prepared = Callable[..., Any]
 
 
 @pytest.fixture
-def run(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Callable[..., tuple[int, str, str]]:
+def run(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., tuple[int, str, str]]:
     """The command: its exit code, what it prints, and what it says on standard error."""
 
     def call(*args: str) -> tuple[int, str, str]:
@@ -43,7 +47,9 @@ def damaged(path: Path, group: int, byte: int) -> None:
     column = pq.ParquetFile(path).metadata.row_group(group).column(0)
     start = column.dictionary_page_offset or column.data_page_offset
     data = bytearray(path.read_bytes())
-    data[start : start + column.total_compressed_size] = bytes([byte]) * column.total_compressed_size
+    data[start : start + column.total_compressed_size] = (
+        bytes([byte]) * column.total_compressed_size
+    )
     path.write_bytes(bytes(data))
 
 
@@ -53,7 +59,9 @@ BYTES = [0x00, 0x15, 0x4C, 0x80, 0xFF]  # some look like the header of a page, s
 @pytest.mark.parametrize("byte", BYTES)
 def test_a_damaged_row_group_is_named(tables: list[Path], prepared: Prepared, byte: int) -> None:
     damaged(tables[1], 2, byte)
-    with pytest.raises(InputError, match=r"part-1\.parquet, row group 2, from row 500 on: .*not a readable table"):
+    with pytest.raises(
+        InputError, match=r"part-1\.parquet, row group 2, from row 500 on: .*not a readable table"
+    ):
         gather(*prepared(tables), map)
 
 
@@ -66,10 +74,14 @@ def test_a_damaged_row_group_is_skipped_if_asked(
     assert found.summary is not None
     assert found.summary.files == {0: 1_000, 1: 750, 2: 1_000}
     assert len(found.parts) == len(whole.parts)
-    assert [("part-1.parquet" in note, "row group 2" in note) for note in found.skipped] == [(True, True)]
+    assert [("part-1.parquet" in note, "row group 2" in note) for note in found.skipped] == [
+        (True, True)
+    ]
 
 
-def test_a_file_without_a_footer_is_skipped_if_asked(tables: list[Path], run: Callable[..., Any]) -> None:
+def test_a_file_without_a_footer_is_skipped_if_asked(
+    tables: list[Path], run: Callable[..., Any]
+) -> None:
     tables[0].write_bytes(tables[0].read_bytes()[:-20])
     code, _, err = run(*map(str, tables), "--stream")
     assert (code, err.count("\n")) == (2, 1)
@@ -91,8 +103,14 @@ def test_bad_values_are_never_skipped(tables: list[Path], prepared: Prepared) ->
 @pytest.mark.parametrize(
     ("columns", "said"),
     [
-        ({"conf": [0.5], "correct": [True]}, "has conf for confidence, .*part-0.parquet has confidence"),
-        ({"confidence": [0.5], "correct": [True], "label": [1]}, "has label for labels, .* has nothing"),
+        (
+            {"conf": [0.5], "correct": [True]},
+            "has conf for confidence, .*part-0.parquet has confidence",
+        ),
+        (
+            {"confidence": [0.5], "correct": [True], "label": [1]},
+            "has label for labels, .* has nothing",
+        ),
         ({"probs": [[0.5, 0.5]], "label": [1]}, "has probs for the values, .* has confidence"),
     ],
 )
@@ -128,19 +146,38 @@ def test_a_file_that_changes_under_way_is_refused(tables: list[Path], prepared: 
     [
         (("none-*.parquet",), "no file matches 'none-*.parquet'."),
         (("none.parquet", "--stream"), "none.parquet does not exist."),
-        (("part-0.parquet", "--scheduler", "tcp://127.0.0.1:9"), "no scheduler answers at tcp://127.0.0.1:9"),
+        (
+            ("part-0.parquet", "--scheduler", "tcp://127.0.0.1:9"),
+            "no scheduler answers at tcp://127.0.0.1:9",
+        ),
         (("part-0.parquet", "--scheduler", "here"), "'here' is not the address of a scheduler"),
-        (("part-0.parquet", "--workers", "2", "--scheduler", "tcp://127.0.0.1:9"), "give one of them"),
-        (("part-0.parquet", "--resume", "part-1.parquet"), "part-1.parquet is a file; a folder is needed"),
+        (
+            ("part-0.parquet", "--workers", "2", "--scheduler", "tcp://127.0.0.1:9"),
+            "give one of them",
+        ),
+        (
+            ("part-0.parquet", "--resume", "part-1.parquet"),
+            "part-1.parquet is a file; a folder is needed",
+        ),
         (("part-0.parquet", "--resume", "no/where"), "no/where: no such file or directory"),
         (("part-0.parquet", "--no-stream", "--compact"), "--compact is for streams"),
-        (("part-0.parquet", "--stream", "--images", "x.npy"), "--images needs all predictions at once"),
-        (("part-0.parquet", "--compact", "--score", "log_max_prob"), "log_max_prob is not in [0, 1]"),
+        (
+            ("part-0.parquet", "--stream", "--images", "x.npy"),
+            "--images needs all predictions at once",
+        ),
+        (
+            ("part-0.parquet", "--compact", "--score", "log_max_prob"),
+            "log_max_prob is not in [0, 1]",
+        ),
         (("part-0.parquet", "--stream", "--score", "max_pob"), "Did you mean max_prob?"),
     ],
 )
 def test_mistakes_are_one_sentence(
-    tables: list[Path], run: Callable[..., Any], monkeypatch: pytest.MonkeyPatch, args: tuple[str, ...], said: str
+    tables: list[Path],
+    run: Callable[..., Any],
+    monkeypatch: pytest.MonkeyPatch,
+    args: tuple[str, ...],
+    said: str,
 ) -> None:
     if "--scheduler" in args:
         pytest.importorskip("distributed")
@@ -158,7 +195,9 @@ def test_a_full_disk_leaves_nothing_half_written(
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr(np, "savez", full)
-    code, out, err = run(*map(str, tables), "--resume", str(tmp_path / "done"), "-o", str(tmp_path / "report.json"))
+    code, out, err = run(
+        *map(str, tables), "--resume", str(tmp_path / "done"), "-o", str(tmp_path / "report.json")
+    )
     assert (code, out) == (2, "")
     assert "cannot be written: No space left on device" in err
     assert list((tmp_path / "done").iterdir()) == []
@@ -176,7 +215,9 @@ def test_large_files_are_streamed_and_this_is_announced(
     assert (code, err, "streamed" in json.loads(out)) == (0, "", False)
 
 
-def test_patterns_are_filled_in_without_a_stream_too(tables: list[Path], run: Callable[..., Any]) -> None:
+def test_patterns_are_filled_in_without_a_stream_too(
+    tables: list[Path], run: Callable[..., Any]
+) -> None:
     code, out, _ = run(str(tables[0].parent / "part-*.parquet"), "--no-stream", "--json")
     streamed = json.loads(run(str(tables[0].parent / "part-*.parquet"), "--json")[1])
     assert (code, json.loads(out)["metrics"]) == (0, streamed["metrics"])
@@ -185,7 +226,9 @@ def test_patterns_are_filled_in_without_a_stream_too(tables: list[Path], run: Ca
 def test_an_address_needs_a_stream(run: Callable[..., Any]) -> None:
     code, _, err = run("memory://a.parquet", "--no-stream")
     assert code == 2
-    assert "memory://a.parquet is an address, which can only be streamed; leave out --no-stream" in err
+    assert (
+        "memory://a.parquet is an address, which can only be streamed; leave out --no-stream" in err
+    )
 
 
 def test_an_interrupt_prints_what_there_is_and_exits_130(
@@ -206,7 +249,9 @@ def test_an_interrupt_prints_what_there_is_and_exits_130(
     assert "interrupted; this is the result of what was read by then" in err
 
 
-def test_addresses_go_through_fsspec(tables: list[Path], prepared: Prepared, whole: Gathered, equal: Any) -> None:
+def test_addresses_go_through_fsspec(
+    tables: list[Path], prepared: Prepared, whole: Gathered, equal: Any
+) -> None:
     fsspec = pytest.importorskip("fsspec")
     fs = fsspec.filesystem("memory")
     for path in tables:

@@ -1,4 +1,6 @@
-"""The same call on a real cluster: a scheduler and workers that are processes of their own, some of them killed."""
+"""The same call on a real cluster: a scheduler and workers that are processes of their own, some of
+them killed.
+"""
 
 from __future__ import annotations
 
@@ -46,7 +48,16 @@ def test_a_cluster_gives_the_same_bits_and_tells_of_each_part(
 
 
 def test_worker_processes_of_the_command(tables: list[Path]) -> None:
-    call = [sys.executable, "-m", "howsure.cli", "evaluate", *map(str, tables), "--workers", "2", "--json"]
+    call = [
+        sys.executable,
+        "-m",
+        "howsure.cli",
+        "evaluate",
+        *map(str, tables),
+        "--workers",
+        "2",
+        "--json",
+    ]
     done = subprocess.run(call, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
     assert json.loads(done.stdout)["metrics"] == hs.evaluate_files(tables).data["metrics"]
@@ -81,7 +92,9 @@ def test_an_interrupt_keeps_what_is_done(
     assert found.summary.n == 250 * len(found.parts)
 
 
-def test_mistakes_on_workers_arrive_as_they_are(cluster: Cluster, tables: list[Path], prepared: Prepared) -> None:
+def test_mistakes_on_workers_arrive_as_they_are(
+    cluster: Cluster, tables: list[Path], prepared: Prepared
+) -> None:
     job, task = prepared(tables)
     tables[1].unlink()
     with (
@@ -91,7 +104,9 @@ def test_mistakes_on_workers_arrive_as_they_are(cluster: Cluster, tables: list[P
         gather(job, task, mapped)
 
 
-def test_workers_of_another_version_are_refused(cluster: Cluster, tables: list[Path], prepared: Prepared) -> None:
+def test_workers_of_another_version_are_refused(
+    cluster: Cluster, tables: list[Path], prepared: Prepared
+) -> None:
     job, task = prepared(tables, version="0.0.1")
     with (
         workers.connected(cluster.address) as mapped,

@@ -1,4 +1,6 @@
-"""A stream gives what the whole gives: the same report, number by number, in any order of its parts."""
+"""A stream gives what the whole gives: the same report, number by number, in any order of its
+parts.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,11 @@ def test_the_report_of_a_stream_is_that_of_the_whole(tables: list[Path]) -> None
 def test_metrics_are_equal_for_other_scores_and_files(tmp_path: Path, how: str) -> None:
     rng = np.random.default_rng(1)
     score = rng.beta(4, 1, 1_200)
-    score = score.round(2) if how == "rounded" else score.astype(np.float64 if how == "float64" else np.float32)
+    score = (
+        score.round(2)
+        if how == "rounded"
+        else score.astype(np.float64 if how == "float64" else np.float32)
+    )
     suffix = {"npz": ".npz", "arrow": ".feather"}.get(how, ".parquet")
     correct = rng.random(1_200) < score
     paths = [tmp_path / f"{i}{suffix}" for i in range(2)]
@@ -55,7 +61,10 @@ def logits(tmp_path: Path) -> list[Path]:
     values = (3 * np.eye(30)[labels] + 2 * rng.standard_normal((1_500, 30))).astype(np.float32)
     paths = [tmp_path / f"{i}.parquet" for i in range(2)]
     for path, rows in zip(paths, np.array_split(np.arange(1_500), 2), strict=True):
-        hs.write(hs.Predictions.from_logits(values[rows], labels[rows], ids=[f"i{j}" for j in rows]), path)
+        hs.write(
+            hs.Predictions.from_logits(values[rows], labels[rows], ids=[f"i{j}" for j in rows]),
+            path,
+        )
         pq.write_table(pq.read_table(path), path, row_group_size=300)
     return paths
 
@@ -72,7 +81,9 @@ def test_logits_give_all_values(logits: list[Path]) -> None:
     )
     for name in ("nll", "brier", "top_5_accuracy"):  # normal limits, near those of the bootstrap
         a, b = one["metrics"][name], two["metrics"][name]
-        assert (b["low"], b["high"]) == pytest.approx((a["low"], a["high"]), abs=0.15 * (a["high"] - a["low"]))
+        assert (b["low"], b["high"]) == pytest.approx(
+            (a["low"], a["high"]), abs=0.15 * (a["high"] - a["low"])
+        )
     assert one["scores"] == two["scores"]
     assert one["curves"] == two["curves"]
     assert one["findings"] == two["findings"]
@@ -123,7 +134,11 @@ def test_an_interrupt_leaves_a_report_marked_partial(tables: list[Path]) -> None
 
     report = hs.evaluate_files(tables, map=interrupted)
     assert report.data["streamed"]["partial"]
-    assert (report.data["streamed"]["parts"], report.data["streamed"]["of"], report.data["n"]) == (5, 12, 1_250)
+    assert (report.data["streamed"]["parts"], report.data["streamed"]["of"], report.data["n"]) == (
+        5,
+        12,
+        1_250,
+    )
     assert report.data["findings"][0]["name"] == "partial"
     assert report.to_text().startswith("PARTIAL, 5 of 12 parts: 1,250 predictions")
     first = hs.read(tables)[:1_250]
@@ -147,9 +162,13 @@ def test_progress_reaches_the_end(tables: list[Path], prepared: Prepared) -> Non
     assert (last.rows, last.bytes) == (3_000, pytest.approx(last.of_bytes, abs=12))
 
 
-def test_beyond_the_limit_the_compact_tally_is_offered(tables: list[Path], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_beyond_the_limit_the_compact_tally_is_offered(
+    tables: list[Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("howsure.scale.gathered.LIMIT", 1_000)
-    with pytest.raises(InputError, match=r"more than 1,000 distinct scores.*compact=True, --compact"):
+    with pytest.raises(
+        InputError, match=r"more than 1,000 distinct scores.*compact=True, --compact"
+    ):
         hs.evaluate_files(tables)
 
 
@@ -172,7 +191,11 @@ def test_a_split_is_found_in_whatever_pieces_it_is(tmp_path: Path) -> None:
     score, correct = np.linspace(0.1, 1, 1_000), np.arange(1_000) % 3 > 0
     split = ["val"] * 500 + ["test"] * 500
     path = tmp_path / "a.parquet"
-    pq.write_table(pa.table({"confidence": score, "correct": correct, "split": split}), path, row_group_size=250)
+    pq.write_table(
+        pa.table({"confidence": score, "correct": correct, "split": split}),
+        path,
+        row_group_size=250,
+    )
     assert hs.evaluate_files(path, split="test").data["n"] == 500
     with pytest.raises(InputError, match="no rows of the split 'train'"):
         hs.evaluate_files(path, split="train")
@@ -180,10 +203,15 @@ def test_a_split_is_found_in_whatever_pieces_it_is(tmp_path: Path) -> None:
         hs.evaluate_files(path)
 
 
-def test_too_many_grouped_samples_say_why_they_have_no_limits(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_grouped_samples_say_why_they_have_no_limits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("howsure.report.details.LIMIT", 10)
     path = tmp_path / "a.npz"
-    hs.write(hs.Predictions.from_confidence([0.9, 0.8, 0.7] * 9, [1, 1, 0] * 9, group=list("abc") * 9), path)
+    hs.write(
+        hs.Predictions.from_confidence([0.9, 0.8, 0.7] * 9, [1, 1, 0] * 9, group=list("abc") * 9),
+        path,
+    )
     report = hs.evaluate_files(path).data
     assert report["metrics"]["aurc"]["value"] > 0
     assert "single samples" in report["metrics"]["aurc"]["why"]
@@ -195,7 +223,9 @@ def test_the_report_is_strict_json(tables: list[Path]) -> None:
     assert hs.Report.from_json(report.to_json()).data == json.loads(report.to_json())
 
 
-def test_an_interrupt_of_the_second_reading_leaves_out_what_it_would_have_told(logits: list[Path]) -> None:
+def test_an_interrupt_of_the_second_reading_leaves_out_what_it_would_have_told(
+    logits: list[Path],
+) -> None:
     readings: list[int] = []
 
     def interrupted(f: Any, items: Any) -> Iterator[Any]:
@@ -207,7 +237,10 @@ def test_an_interrupt_of_the_second_reading_leaves_out_what_it_would_have_told(l
 
     report = hs.evaluate_files(logits, map=interrupted).data
     assert not report["streamed"]["partial"]
-    assert set(report["streamed"]["left_out"]) == {"views.operating.classes", "views.histogram.top_5"}
+    assert set(report["streamed"]["left_out"]) == {
+        "views.operating.classes",
+        "views.histogram.top_5",
+    }
     assert report["views"]["operating"]["classes"] == []
     assert report["metrics"] == hs.evaluate_files(logits).data["metrics"]
 

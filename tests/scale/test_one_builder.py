@@ -1,4 +1,6 @@
-"""One builder: loaded, streamed and over workers, from every kind of file, the same report in every form."""
+"""One builder: loaded, streamed and over workers, from every kind of file, the same report in every
+form.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ def logits(n: int = 400, k: int = 24, **columns: Any) -> hs.Predictions:
 def two_classes() -> hs.Predictions:
     rng = np.random.default_rng(5)
     p = rng.random(400)
-    return hs.Predictions.from_probs(p, (rng.random(400) < p).astype(int), ids=[f"case {i}" for i in range(400)])
+    return hs.Predictions.from_probs(
+        p, (rng.random(400) < p).astype(int), ids=[f"case {i}" for i in range(400)]
+    )
 
 
 def words() -> hs.Predictions:
@@ -44,7 +48,13 @@ def weights() -> hs.Predictions:
     return logits(k=3, weight=np.random.default_rng(7).random(400))
 
 
-SETS = {"logits": logits, "two classes": two_classes, "words": words, "groups": groups, "weights": weights}
+SETS = {
+    "logits": logits,
+    "two classes": two_classes,
+    "words": words,
+    "groups": groups,
+    "weights": weights,
+}
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +72,9 @@ def saved(tmp_path: Path) -> Callable[[hs.Predictions, str], list[Path]]:
         if suffix == ".parquet":
             pytest.importorskip("pyarrow")
         paths = [tmp_path / f"{i}{suffix}" for i in range(3)]
-        for path, rows in zip(paths, (slice(0, 100), slice(100, 250), slice(250, None)), strict=True):
+        for path, rows in zip(
+            paths, (slice(0, 100), slice(100, 250), slice(250, None)), strict=True
+        ):
             hs.write(preds[rows], path)
         return paths
 
@@ -74,7 +86,9 @@ def backwards(f: Callable[[Any], Any], items: Any) -> Iterator[Any]:
 
 
 def same(a: Any, b: Any, where: str = "") -> Iterator[str]:
-    """The keys at which two reports differ by more than one in the twelfth digit, to which they are rounded."""
+    """The keys at which two reports differ by more than one in the twelfth digit, to which they are
+    rounded.
+    """
     if isinstance(a, dict) and isinstance(b, dict):
         for key in a.keys() | b.keys():
             if key not in TELLING or where:
@@ -82,7 +96,9 @@ def same(a: Any, b: Any, where: str = "") -> Iterator[str]:
     elif isinstance(a, list) and isinstance(b, list) and len(a) == len(b):
         for i, (x, y) in enumerate(zip(a, b, strict=True)):
             yield from same(x, y, f"{where}/{i}")
-    elif isinstance(a, int | float) and isinstance(b, int | float) and float in (type(a), type(b)):  # 400 or 400.0…06
+    elif (
+        isinstance(a, int | float) and isinstance(b, int | float) and float in (type(a), type(b))
+    ):  # 400 or 400.0…06
         if abs(a - b) > 1e-11 * max(1.0, abs(a)):
             yield f"{where}: {a!r} {b!r}"
     elif a != b:
@@ -111,13 +127,22 @@ def test_loaded_and_streamed_reports_are_equal_in_every_form(
         assert streamed.data["streamed"]["left_out"] == {}
         if name in ("logits", "words"):  # integer tallies and exact sums
             assert exactly(loaded.data) == exactly(streamed.data)
-        alike = hs.Report({key: {**streamed.data, "provenance": loaded.data["provenance"]}[key] for key in loaded.data})
-        for form in FORMS if name != "weights" else FORMS[:2]:  # weighted sums differ in the last digits
+        alike = hs.Report(
+            {
+                key: {**streamed.data, "provenance": loaded.data["provenance"]}[key]
+                for key in loaded.data
+            }
+        )
+        for form in (
+            FORMS if name != "weights" else FORMS[:2]
+        ):  # weighted sums differ in the last digits
             assert getattr(alike, form)() == getattr(loaded, form)()
             assert getattr(streamed, form)()  # with its own provenance
 
 
-def test_a_page_of_a_stream_names_its_files(saved: Callable[[hs.Predictions, str], list[Path]]) -> None:
+def test_a_page_of_a_stream_names_its_files(
+    saved: Callable[[hs.Predictions, str], list[Path]],
+) -> None:
     """It ended with KeyError: 'sha256'."""
     paths = saved(words(), ".csv")
     page = hs.evaluate_files(paths).to_html()
@@ -129,7 +154,10 @@ def test_a_report_of_a_sum_is_that_of_the_whole() -> None:
     from howsure.report.summary import Place, Summary
 
     preds = logits()
-    parts = [Summary.of_part(preds[i : i + 100], Place(0, i), None, compact=False) for i in (300, 0, 200, 100)]
+    parts = [
+        Summary.of_part(preds[i : i + 100], Place(0, i), None, compact=False)
+        for i in (300, 0, 200, 100)
+    ]
     one, two = Summary.of(preds), sum(parts[1:], parts[0])
     assert json.dumps(one.losses) == json.dumps(two.losses)
     assert one.suspects == two.suspects

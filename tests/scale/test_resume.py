@@ -1,4 +1,6 @@
-"""Summaries on disk: whole or not there, known by what they belong to, and enough to go on from after kill -9."""
+"""Summaries on disk: whole or not there, known by what they belong to, and enough to go on from
+after kill -9.
+"""
 
 from __future__ import annotations
 
@@ -52,7 +54,9 @@ def test_what_is_stored_is_not_read_again(
     assert log == list(range(12))
 
 
-def test_a_changed_file_and_other_settings_are_noticed(tables: list[Path], tmp_path: Path, prepared: Prepared) -> None:
+def test_a_changed_file_and_other_settings_are_noticed(
+    tables: list[Path], tmp_path: Path, prepared: Prepared
+) -> None:
     folder = tmp_path / "done"
     folder.mkdir()
     gather(*prepared(tables, folder), map)
@@ -92,7 +96,9 @@ def test_a_broken_summary_is_made_again(
     assert equal(gather(*prepared(tables, folder), map), whole)
 
 
-def test_vectors_and_compact_tallies_come_back_as_they_were(tmp_path: Path, prepared: Prepared, equal: Equal) -> None:
+def test_vectors_and_compact_tallies_come_back_as_they_were(
+    tmp_path: Path, prepared: Prepared, equal: Equal
+) -> None:
     rng = np.random.default_rng(0)
     logits = rng.standard_normal((900, 7))
     np.savez(tmp_path / "a.npz", logits=logits, labels=rng.integers(0, 7, 900))
@@ -105,7 +111,9 @@ def test_vectors_and_compact_tallies_come_back_as_they_were(tmp_path: Path, prep
         assert equal(Gathered(found.parts, back.summary, back.skipped), found)
 
 
-def test_nothing_in_a_summary_is_code(tables: list[Path], tmp_path: Path, prepared: Prepared) -> None:
+def test_nothing_in_a_summary_is_code(
+    tables: list[Path], tmp_path: Path, prepared: Prepared
+) -> None:
     folder = tmp_path / "done"
     folder.mkdir()
     gather(*prepared(tables, folder), map)
@@ -138,7 +146,9 @@ gather(job, partial(summarised, settings=settings, folder=folder), workers.threa
 """
 
 
-def test_after_kill_9_at_most_one_part_per_worker_is_repeated(tables: list[Path], tmp_path: Path) -> None:
+def test_after_kill_9_at_most_one_part_per_worker_is_repeated(
+    tables: list[Path], tmp_path: Path
+) -> None:
     folder, log = tmp_path / "done", tmp_path / "log"
     folder.mkdir()
     call = [sys.executable, "-c", DRIVER, str(folder), str(log), *map(str, tables)]

@@ -19,17 +19,26 @@ KS = [1, 2, 5, 9]
 def test_scores_of_the_probabilities(preds: Predictions) -> None:
     p = preds.probs
     np.testing.assert_allclose(scores.max_prob(preds), [max(row) for row in p], **close)
-    np.testing.assert_allclose(scores.neg_entropy(preds), [-answers.entropy(row) for row in p], **close)
-    np.testing.assert_allclose(scores.entropy(preds), [1 - answers.normalised_entropy(row) for row in p], **close)
+    np.testing.assert_allclose(
+        scores.neg_entropy(preds), [-answers.entropy(row) for row in p], **close
+    )
+    np.testing.assert_allclose(
+        scores.entropy(preds), [1 - answers.normalised_entropy(row) for row in p], **close
+    )
     np.testing.assert_allclose(scores.margin(preds), [answers.margin(row) for row in p], **close)
     for k in KS:
-        np.testing.assert_allclose(scores.top_k_mass(preds, k), [answers.top_mass(row, k) for row in p], **close)
+        np.testing.assert_allclose(
+            scores.top_k_mass(preds, k), [answers.top_mass(row, k) for row in p], **close
+        )
 
 
 @given(predictions())
 def test_probabilities_are_the_softmax_or_the_mean(preds: Predictions) -> None:
     members = preds.values if preds.values.ndim == 3 else preds.values[None]
-    rows = [[answers.softmax(z) if preds.kind == "logits" else z for z in m] for m in members.astype(np.float64)]
+    rows = [
+        [answers.softmax(z) if preds.kind == "logits" else z for z in m]
+        for m in members.astype(np.float64)
+    ]
     expected = [answers.mean([m[i] for m in rows]) for i in range(preds.n)]
     np.testing.assert_allclose(preds.probs, expected, rtol=1e-12, atol=1e-14)
 
@@ -39,7 +48,10 @@ def test_scores_of_samples(preds: Predictions) -> None:
     if preds.values.ndim < 3:
         return
     members = [
-        [answers.softmax(z) if preds.kind == "logits" else z for z in preds.values[:, i].astype(np.float64)]
+        [
+            answers.softmax(z) if preds.kind == "logits" else z
+            for z in preds.values[:, i].astype(np.float64)
+        ]
         for i in range(preds.n)
     ]
     total = [answers.entropy(answers.mean(m)) for m in members]
@@ -50,9 +62,13 @@ def test_scores_of_samples(preds: Predictions) -> None:
     information = np.maximum(0, np.subtract(total, inside))
     np.testing.assert_allclose(scores.mutual_information(preds), -information, **close)
     np.testing.assert_allclose(scores.variance(preds), -np.sum(spread, axis=1), **close)
-    np.testing.assert_allclose(scores.variance(preds, over="mean"), -np.mean(spread, axis=1), **close)
+    np.testing.assert_allclose(
+        scores.variance(preds, over="mean"), -np.mean(spread, axis=1), **close
+    )
     predicted = [s[j] for s, j in zip(spread, preds.prediction, strict=True)]
-    np.testing.assert_allclose(scores.variance(preds, over="predicted"), np.negative(predicted), **close)
+    np.testing.assert_allclose(
+        scores.variance(preds, over="predicted"), np.negative(predicted), **close
+    )
 
 
 @given(predictions())
@@ -61,7 +77,9 @@ def test_scores_of_logits(preds: Predictions) -> None:
         return
     z = preds.values.astype(np.float64)
     np.testing.assert_allclose(scores.max_logit(preds), [max(row) for row in z], **close)
-    np.testing.assert_allclose(scores.energy(preds), [answers.log_sum_exp(row) for row in z], **close)
+    np.testing.assert_allclose(
+        scores.energy(preds), [answers.log_sum_exp(row) for row in z], **close
+    )
     log_top = [max(row) - answers.log_sum_exp(row) for row in z]
     np.testing.assert_allclose(scores.log_max_prob(preds), log_top, atol=1e-9)
 
@@ -69,17 +87,22 @@ def test_scores_of_logits(preds: Predictions) -> None:
 class TestHugeLogits:
     """Logits of ±1e4: finite, and nothing warns."""
 
-    preds = Predictions.from_logits([[1e4, -1e4, 0.0], [-1e4, -1e4, -1e4], [1e4, 1e4, -1e4]], [1, 0, 1])
+    preds = Predictions.from_logits(
+        [[1e4, -1e4, 0.0], [-1e4, -1e4, -1e4], [1e4, 1e4, -1e4]], [1, 0, 1]
+    )
 
     @pytest.mark.parametrize(
-        "name", ["max_prob", "log_max_prob", "entropy", "neg_entropy", "margin", "energy", "max_logit"]
+        "name",
+        ["max_prob", "log_max_prob", "entropy", "neg_entropy", "margin", "energy", "max_logit"],
     )
     def test_score_is_finite(self, name: str) -> None:
         assert np.isfinite(getattr(scores, name)(self.preds)).all()
 
     def test_values(self) -> None:
         np.testing.assert_allclose(scores.max_prob(self.preds), [1, 1 / 3, 1 / 2])
-        np.testing.assert_allclose(scores.entropy(self.preds), [1, 0, 1 - np.log(2) / np.log(3)], atol=1e-15)
+        np.testing.assert_allclose(
+            scores.entropy(self.preds), [1, 0, 1 - np.log(2) / np.log(3)], atol=1e-15
+        )
         np.testing.assert_allclose(hs.losses.nll(self.preds), [2e4, np.log(3), np.log(2)])
         np.testing.assert_allclose(hs.losses.brier(self.preds), [2, 2 / 3, 1 / 2])
 
@@ -126,8 +149,11 @@ def test_higher_means_trust_more(name: str) -> None:
 def test_chunks_do_not_matter(monkeypatch: Any) -> None:
     z, y = np.random.default_rng(0).normal(size=(257, 7)), np.arange(257) % 7
     whole = {
-        name: getattr(scores, name)(Predictions.from_logits(z, y)) for name in ("max_prob", "entropy", "top_k_mass")
+        name: getattr(scores, name)(Predictions.from_logits(z, y))
+        for name in ("max_prob", "entropy", "top_k_mass")
     }
     monkeypatch.setattr("howsure.predictions.columns.CHUNK", 50)
     for name, expected in whole.items():
-        np.testing.assert_array_equal(getattr(scores, name)(Predictions.from_logits(z, y)), expected)
+        np.testing.assert_array_equal(
+            getattr(scores, name)(Predictions.from_logits(z, y)), expected
+        )

@@ -37,7 +37,12 @@ def test_only_what_follows_the_last_newline_is_cut(tmp_path: Path, size: int, to
 def test_bets_on_a_promise_by_a_slow_loop(risk: float, calls: tuple[int, ...]) -> None:
     right = np.random.default_rng(2).random(240) < 1 - 1.8 * risk
     above = [min(risk * times, (1 + risk) / 2) for times in TIMES]
-    purse, favour, broken, kept = np.zeros(len(TIMES)), np.full(len(LESS), 1 / len(LESS)), None, None
+    purse, favour, broken, kept = (
+        np.zeros(len(TIMES)),
+        np.full(len(LESS), 1 / len(LESS)),
+        None,
+        None,
+    )
     for i, ok in enumerate(right):
         if i % FRESH == 0:
             w = i // FRESH
@@ -59,13 +64,23 @@ def test_bets_on_a_promise_by_a_slow_loop(risk: float, calls: tuple[int, ...]) -
 def test_a_promise_that_is_kept_and_one_that_is_reset() -> None:
     good = WatchedPromise.start(risk=0.3, policy="abc").see(np.ones(200))
     assert good.kept is not None
-    first = next(n for n in range(1, 200) if sum((1 - 0.3 * x) ** n for x in LESS) / 4 / 0.7**n >= 100)
+    first = next(
+        n for n in range(1, 200) if sum((1 - 0.3 * x) ** n for x in LESS) / 4 / 0.7**n >= 100
+    )
     assert good.kept == first
     bad = WatchedPromise.start(risk=0.05, policy="abc").see(np.zeros(40))
     assert bad.alarms == {"promise": bad.broken}
     again = bad.reset("mended")
-    assert (again.labels, again.broken, again.alarms, again.resets, again.policy) == (0, None, {}, ("mended",), "abc")
-    assert again.see([1, 0]).against == pytest.approx(WatchedPromise.start(risk=0.05).see([1, 0]).against)
+    assert (again.labels, again.broken, again.alarms, again.resets, again.policy) == (
+        0,
+        None,
+        {},
+        ("mended",),
+        "abc",
+    )
+    assert again.see([1, 0]).against == pytest.approx(
+        WatchedPromise.start(risk=0.05).see([1, 0]).against
+    )
 
 
 def decisions(score: Any) -> Any:
@@ -92,14 +107,18 @@ def test_a_guard_tells_each_alarm_once_and_again_at_the_next_start(tmp_path: Pat
         guard.see(POLICY.decide(low), low)
     assert guard.raised
     assert sorted(json.loads(line)["alarm"] for line in lines) == ["coverage", "score"]
-    assert all(json.loads(line)["unit"] == "sample" and not json.loads(line)["again"] for line in lines)
+    assert all(
+        json.loads(line)["unit"] == "sample" and not json.loads(line)["again"] for line in lines
+    )
     assert all("(at sample" in text for text in told)
     guard.close()
     told.clear()
     again = Guard(watch=watch, tell=told.append, line=lines.append)
     assert again.raised
     assert len(told) == 2
-    assert all("(since sample" in text and "howsure watch reset watch.json" in text for text in told)
+    assert all(
+        "(since sample" in text and "howsure watch reset watch.json" in text for text in told
+    )
     assert json.loads(lines[-1])["again"]
 
 
@@ -107,7 +126,9 @@ def test_a_guard_learns_from_labels_and_saves(tmp_path: Path) -> None:
     _, promise = files(tmp_path)
     labels, told = tmp_path / "labels.jsonl", list[str]()
     guard = Guard(promise=promise, labels=labels, tell=told.append)
-    labels.write_text("".join(f'{{"line":{i},"decision":"accept","correct":0}}\n' for i in range(1, 41)))
+    labels.write_text(
+        "".join(f'{{"line":{i},"decision":"accept","correct":0}}\n' for i in range(1, 41))
+    )
     guard.learn()
     guard.close()
     found = load_watched(promise)
@@ -141,12 +162,17 @@ def test_lines_of_cases_hold_each_label_of_each_case() -> None:
     p = np.array([[0.99, 0.2], [0.4, 0.97], [0.6, 0.55]])
     preds = Predictions.from_multilabel(p, np.ones((3, 2)), label_names=["cat", "dog"])
     policy = label_policy(
-        Predictions.from_multilabel(np.full((300, 2), 0.95), np.ones((300, 2)), label_names=["cat", "dog"]),
+        Predictions.from_multilabel(
+            np.full((300, 2), 0.95), np.ones((300, 2)), label_names=["cat", "dog"]
+        ),
         risk=0.05,
         delta=0.05,
     )
     made = policy.decide(preds)
-    lines = [json.loads(x) for x in case_lines(made, ["cat", "dog"], [4, 7, 9], ["a", None, "c"], "s").splitlines()]
+    lines = [
+        json.loads(x)
+        for x in case_lines(made, ["cat", "dog"], [4, 7, 9], ["a", None, "c"], "s").splitlines()
+    ]
     assert [line["line"] for line in lines] == [4, 7, 9]
     assert [line.get("id") for line in lines] == ["a", None, "c"]
     for i, line in enumerate(lines):
@@ -166,7 +192,8 @@ def test_lines_of_decisions_without_a_stamp_or_ids() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ticket", "number"), [("12-abc", 12), ("9" * 18 + "-a", 10**18 - 1), ("9" * 19 + "-a", -1), ("x-1", -1), ("", -1)]
+    ("ticket", "number"),
+    [("12-abc", 12), ("9" * 18 + "-a", 10**18 - 1), ("9" * 19 + "-a", -1), ("x-1", -1), ("", -1)],
 )
 def test_the_number_of_a_ticket(ticket: str, number: int) -> None:
     assert Label(ticket, True, True, 0.5, True).number == number
@@ -175,7 +202,11 @@ def test_the_number_of_a_ticket(ticket: str, number: int) -> None:
 def test_a_level_is_the_log_of_the_rate() -> None:
     """Two errors in a row at a risk of 1 %: the boldest gambler has ten times his stake twice over."""
     promise = WatchedPromise.start(risk=0.01, false_alarms=0.1)
-    errors = next(n for n in range(1, 9) if sum(min(0.01 * t, 0.505) ** n for t in TIMES) / 0.01**n / 2 / 6 >= 10)
+    errors = next(
+        n
+        for n in range(1, 9)
+        if sum(min(0.01 * t, 0.505) ** n for t in TIMES) / 0.01**n / 2 / 6 >= 10
+    )
     assert promise.see(np.zeros(8)).broken == errors
 
 
@@ -194,11 +225,19 @@ def test_a_guard_catches_up_with_its_own_output_only(tmp_path: Path) -> None:
 
     assert after(out, resume=False) == ("out.jsonl", 0, 0)  # remembered before the first line
     out.write_bytes(decision_lines(made, range(1, 31), None) + b'{"line":31')
-    assert after(out, resume=False) == ("out.jsonl", 0, 0)  # it is refused, and nothing is forgotten
+    assert after(out, resume=False) == (
+        "out.jsonl",
+        0,
+        0,
+    )  # it is refused, and nothing is forgotten
     assert after(out, resume=True) == ("out.jsonl", 30, 30)  # the torn line is no decision
     assert after(out, resume=True) == ("out.jsonl", 30, 30)
     other = out.rename(tmp_path / "other.jsonl")
-    assert after(other, resume=True) == ("other.jsonl", 30, 30)  # what another watch saw of it is not known
+    assert after(other, resume=True) == (
+        "other.jsonl",
+        30,
+        30,
+    )  # what another watch saw of it is not known
     other.write_bytes(decision_lines(made[:10], range(1, 11), None))
     assert after(other, resume=True) == ("other.jsonl", 10, 30)  # another file of that name
     other.unlink()
@@ -212,7 +251,9 @@ def test_a_guard_catches_up_with_its_own_output_only(tmp_path: Path) -> None:
 def test_infinite_scores_of_an_output_are_known_by_their_decision(tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
     score = np.array([np.inf, -np.inf, 0.5])
-    made = Decisions(np.array([True, False, True]), np.array([0, 1, 0]), np.array([1.0, 0.5, 0.7]), score)
+    made = Decisions(
+        np.array([True, False, True]), np.array([0, 1, 0]), np.array([1.0, 0.5, 0.7]), score
+    )
     out.write_bytes(decision_lines(made, [1, 2, 3], None, bursts=["a", 'b"', "a"]))
     found = list(decided(out))
     assert [d.score for d in found] == score.tolist()

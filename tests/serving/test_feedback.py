@@ -1,4 +1,6 @@
-"""Labels count once and only for decisions of this policy; what is wrong with them is not the predictions' fault."""
+"""Labels count once and only for decisions of this policy; what is wrong with them is not the
+predictions' fault.
+"""
 
 import json
 from dataclasses import replace
@@ -44,7 +46,9 @@ def test_a_label_counts_once(decided: tuple, tmp_path: Path) -> None:
     assert (again.labels, said) == (3, ["labels.jsonl: 1 repeated labels were not learnt."])
 
 
-def test_labels_of_another_policy_or_of_changed_lines_are_unknown(decided: tuple, tmp_path: Path) -> None:
+def test_labels_of_another_policy_or_of_changed_lines_are_unknown(
+    decided: tuple, tmp_path: Path
+) -> None:
     state, lines = decided
     path = tmp_path / "labels.jsonl"
     other = json.loads(lines[1]) | {"score": 0.81}
@@ -56,7 +60,9 @@ def test_labels_of_another_policy_or_of_changed_lines_are_unknown(decided: tuple
     assert told(stranger, path)[0].labels == 0
 
 
-def test_a_late_label_is_not_learnt(decided: tuple, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_late_label_is_not_learnt(
+    decided: tuple, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     state, lines = decided
     monkeypatch.setattr(feedback, "WINDOW", 2)
     path = tmp_path / "labels.jsonl"
@@ -90,12 +96,20 @@ def test_a_bad_label_is_passed_over_or_ends_the_run(decided: tuple, tmp_path: Pa
 def test_one_bad_label_is_not_the_fault_of_the_predictions(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], on_bad: str, code: int, lines: int
 ) -> None:
-    """Through the command: every row is decided although a line of the labels is none, or none is and it says why."""
+    """Through the command: every row is decided although a line of the labels is none, or none is
+    and it says why.
+    """
     save(START, tmp_path / "online.json")
     (tmp_path / "labels.jsonl").write_text("oops\n")
     rows = "".join(f'{{"id": {i}, "confidence": {0.5 + i / 100}}}\n' for i in range(40))
     (tmp_path / "in.jsonl").write_text(rows)
-    call = ["decide", tmp_path / "online.json", tmp_path / "in.jsonl", "--labels", tmp_path / "labels.jsonl"]
+    call = [
+        "decide",
+        tmp_path / "online.json",
+        tmp_path / "in.jsonl",
+        "--labels",
+        tmp_path / "labels.jsonl",
+    ]
     with pytest.raises(SystemExit) as ended:
         main([str(arg) for arg in (*call, "--on-bad", on_bad, "-o", tmp_path / "out.jsonl")])
     said = " ".join(capsys.readouterr().err.split())
@@ -104,14 +118,18 @@ def test_one_bad_label_is_not_the_fault_of_the_predictions(
     assert len((tmp_path / "out.jsonl").read_text().splitlines()) == lines
 
 
-def test_a_state_that_cannot_be_saved_is_not_the_fault_of_the_predictions(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_state_that_cannot_be_saved_is_not_the_fault_of_the_predictions(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     def full(_: OnlinePolicy) -> None:
         raise InputError("online.json cannot be written: No space left on device.")
 
     monkeypatch.setattr(feedback, "EVERY", 0.0)
     learner, out = Learner(START, None, full), BytesIO()
     with pytest.raises(Elsewhere, match="No space left on device"):
-        decide_stream(learner.decide, BytesIO(b'{"confidence": 0.9}\n' * 3), out, how=Serving(on_bad="skip"))
+        decide_stream(
+            learner.decide, BytesIO(b'{"confidence": 0.9}\n' * 3), out, how=Serving(on_bad="skip")
+        )
     assert out.getvalue() == b""
 
 
@@ -125,6 +143,11 @@ def test_draws_and_levels_do_not_depend_on_the_pieces_in_which_rows_come() -> No
         state, part = state.decide(Predictions.from_confidence(piece))
         audit.append(part.audit)
     assert np.array_equal(np.concatenate(audit), made.audit)
-    assert (state.seen, state.accepted, state.idle, state.top) == (whole.seen, whole.accepted, whole.idle, whole.top)
+    assert (state.seen, state.accepted, state.idle, state.top) == (
+        whole.seen,
+        whole.accepted,
+        whole.idle,
+        whole.top,
+    )
     assert made.audit is not None
     assert made.audit.sum() / made.accept.sum() == pytest.approx(0.3, abs=0.03)

@@ -1,4 +1,6 @@
-"""`decide` reads what `evaluate` reads: the same names and units, the same faults at the same places."""
+"""`decide` reads what `evaluate` reads: the same names and units, the same faults at the same
+places.
+"""
 
 import gzip
 import json
@@ -18,7 +20,12 @@ from howsure.serving.resume import decide_path
 from howsure.serving.stream import Serving, decide_stream
 
 POLICY = Policy("max_prob", 0.8)
-TRUTH = ("label", "correct", "weight", "ids")  # what a decision does not need, so that it may be bad
+TRUTH = (
+    "label",
+    "correct",
+    "weight",
+    "ids",
+)  # what a decision does not need, so that it may be bad
 
 
 def lines(out: BytesIO) -> list[dict[str, Any]]:
@@ -79,12 +86,21 @@ def test_a_split_is_chosen_or_asked_for() -> None:
 
 @pytest.mark.parametrize("suffix", sorted(suffixes()))
 def test_every_format_that_is_written_is_decided(suffix: str, tmp_path: Path) -> None:
-    needs = {".pt": "torch", ".pth": "torch", ".npz": "numpy", ".npy": "numpy", ".safetensors": "numpy"}
+    needs = {
+        ".pt": "torch",
+        ".pth": "torch",
+        ".npz": "numpy",
+        ".npy": "numpy",
+        ".safetensors": "numpy",
+    }
     text = suffix.removesuffix(".gz") in (".csv", ".tsv", ".jsonl", ".ndjson")
     pytest.importorskip("numpy" if text else needs.get(suffix, "pyarrow"))
     preds = Predictions.from_probs([[0.875, 0.125], [0.5, 0.5]], ids=["a", "b"])
     write(preds, tmp_path / f"a{suffix}")
-    assert [(row["id"], row["decision"]) for row in filed(tmp_path / f"a{suffix}")] == [("a", "accept"), ("b", "defer")]
+    assert [(row["id"], row["decision"]) for row in filed(tmp_path / f"a{suffix}")] == [
+        ("a", "accept"),
+        ("b", "defer"),
+    ]
 
 
 @pytest.mark.parametrize("bad", CORPUS, ids=lambda bad: bad.name)
@@ -117,19 +133,25 @@ def refused(path: Path, bad: Bad) -> InputError | None:
 
 
 def test_what_a_line_means_does_not_depend_on_its_neighbours() -> None:
-    """Half-precision rows miss 1 by more than others may; classes in another order are the same classes."""
+    """Half-precision rows miss 1 by more than others may; classes in another order are the same
+    classes.
+    """
     half = np.array([0.3305, 0.3305, 0.3305], dtype=np.float16).astype(float).tolist()
     text = "".join(json.dumps({"probs": row}) + "\n" for row in (half, [0.2, 0.3, 0.5], half))
     whole = piped(text)
     assert [row["confidence"] for row in whole] == [max(half), 0.5, max(half)]
-    assert [piped(line)[0]["confidence"] for line in text.splitlines()] == [row["confidence"] for row in whole]
+    assert [piped(line)[0]["confidence"] for line in text.splitlines()] == [
+        row["confidence"] for row in whole
+    ]
 
 
 def test_the_first_good_line_says_how_many_numbers_there_are() -> None:
     told: list[str] = []
     text = '{"probs": [0.5, 0.6]}\n{"probs": [0.1, 0.9]}\n{"probs": [1.0]}\n{"probs": [0.2, 0.8]}\n'
     out = BytesIO()
-    total = decide_stream(POLICY.decide, BytesIO(text.encode()), out, how=Serving("skip", told.append))
+    total = decide_stream(
+        POLICY.decide, BytesIO(text.encode()), out, how=Serving("skip", told.append)
+    )
     assert (total.bad, [row["line"] for row in lines(out)]) == (2, [2, 4])
     assert "line 3, column 'probs': the value is [1.0]; a list of 2 numbers" in told[1]
 
@@ -138,12 +160,16 @@ def test_a_quote_that_stays_open_costs_one_line() -> None:
     told: list[str] = []
     out = BytesIO()
     text = 'confidence,note\n0.9,"open\n0.9,x\n0.5,y\n'
-    total = decide_stream(POLICY.decide, BytesIO(text.encode()), out, how=Serving("skip", told.append))
+    total = decide_stream(
+        POLICY.decide, BytesIO(text.encode()), out, how=Serving("skip", told.append)
+    )
     assert (total.decided, total.bad) == (2, 1)
     assert "unexpected end of data" in told[0]
 
 
-def test_a_packed_file_that_is_cut_or_too_large_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_packed_file_that_is_cut_or_too_large_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     raw = gzip.compress(b"confidence,correct\n" + b"0.9,1\n" * 100_000)
     (tmp_path / "cut.csv.gz").write_bytes(raw[:-20])
     with pytest.raises(InputError, match=r"cut\.csv\.gz is not a complete gzip file"):

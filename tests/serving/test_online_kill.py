@@ -1,4 +1,6 @@
-"""A killed stream with an online policy: the state is whole, no label is lost and none counts twice."""
+"""A killed stream with an online policy: the state is whole, no label is lost and none counts
+twice.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +19,17 @@ from howsure.policies.policy import Decisions
 from howsure.serving.feedback import identity, learnt, tickets
 from howsure.serving.stream import decision_lines
 
-COMMAND = [sys.executable, "-m", "howsure.cli", "decide", "online.json", "-", "--labels", "labels.jsonl", "-q"]
+COMMAND = [
+    sys.executable,
+    "-m",
+    "howsure.cli",
+    "decide",
+    "online.json",
+    "-",
+    "--labels",
+    "labels.jsonl",
+    "-q",
+]
 
 
 def lines(n: int) -> str:
@@ -34,12 +46,16 @@ def labelled(state: OnlinePolicy, n: int) -> str:
     made = replace(made, ticket=tickets(made, 0, identity(state)))
     lines = decision_lines(made, range(1, n + 1), None).decode().splitlines()
     right = (rng.random(n) < 0.9).tolist()
-    return "".join(f'{line[:-1]},"correct":{int(ok)}}}\n' for line, ok in zip(lines, right, strict=True))
+    return "".join(
+        f'{line[:-1]},"correct":{int(ok)}}}\n' for line, ok in zip(lines, right, strict=True)
+    )
 
 
 def killed_after(folder: Path, seconds: float) -> None:
     """Feed lines until the process is killed with SIGKILL."""
-    with subprocess.Popen(COMMAND, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True) as process:
+    with subprocess.Popen(
+        COMMAND, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
+    ) as process:
         assert process.stdin is not None
         stop = time.monotonic() + seconds
         try:
@@ -59,12 +75,16 @@ def test_kill_9_and_go_on(tmp_path: Path) -> None:
     text = labelled(start, 900)
     read = 0
     for part, seconds in enumerate((1.7, 2.3, 2.0), start=1):
-        (tmp_path / "labels.jsonl").write_text("".join(text.splitlines(keepends=True)[: 300 * part]))
+        (tmp_path / "labels.jsonl").write_text(
+            "".join(text.splitlines(keepends=True)[: 300 * part])
+        )
         killed_after(tmp_path, seconds)
         state = hs.load(tmp_path / "online.json")  # whole: its digest is checked
         assert read <= state.read <= (tmp_path / "labels.jsonl").stat().st_size
         read = state.read
-    subprocess.run(COMMAND, cwd=tmp_path, input=lines(10), stdout=subprocess.DEVNULL, text=True, check=True)
+    subprocess.run(
+        COMMAND, cwd=tmp_path, input=lines(10), stdout=subprocess.DEVNULL, text=True, check=True
+    )
     end, once = hs.load(tmp_path / "online.json"), learnt(start, tmp_path / "labels.jsonl")
     assert end.read == once.read == len(text.encode())
     assert end.level == pytest.approx(once.level, abs=1e-12)

@@ -1,4 +1,6 @@
-"""One process writes an output, whole lines only, and a reader that goes away is told what it was handed."""
+"""One process writes an output, whole lines only, and a reader that goes away is told what it was
+handed.
+"""
 
 import os
 import re
@@ -66,24 +68,34 @@ def test_a_full_disk_leaves_no_torn_line_from_a_pipe(tmp_path: Path) -> None:
 def test_an_output_of_a_pipe_that_exists_is_refused(tmp_path: Path) -> None:
     (tmp_path / "out.jsonl").write_text("mine\n")
     ran = subprocess.run(
-        command(tmp_path, "-", "-o", str(tmp_path / "out.jsonl")), input=LINE, capture_output=True, text=True
+        command(tmp_path, "-", "-o", str(tmp_path / "out.jsonl")),
+        input=LINE,
+        capture_output=True,
+        text=True,
     )
     assert ran.returncode == 2
     assert "exists; resume it" in ran.stderr
 
 
 def test_head_is_told_what_it_was_handed(tmp_path: Path) -> None:
-    """A reader that takes three lines and goes: the count is that of whole lines the pipe took, not of lines read."""
+    """A reader that takes three lines and goes: the count is that of whole lines the pipe took, not
+    of lines read.
+    """
     (tmp_path / "in.jsonl").write_text(LINE * 200_000)
     with subprocess.Popen(
-        command(tmp_path, str(tmp_path / "in.jsonl")), stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        command(tmp_path, str(tmp_path / "in.jsonl")),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
     ) as p:
         assert p.stdout is not None
         assert p.stderr is not None
         taken = [p.stdout.readline() for _ in range(3)]
         p.stdout.close()
         said = p.stderr.read().decode()
-    found = re.search(r"^([\d,]+) decided: \1 accepted, 0 deferred \(closed pipe: what the reader was handed\)", said)
+    found = re.search(
+        r"^([\d,]+) decided: \1 accepted, 0 deferred \(closed pipe: what the reader was handed\)",
+        said,
+    )
     assert found is not None
     assert 3 <= int(found[1].replace(",", "")) < 200_000
     assert all(line.endswith(b"}\n") for line in taken)

@@ -15,7 +15,9 @@ def test_null_streams_stay_within_the_lifetime_rate():
     start = Promise.start(risk=0.1, false_alarms=0.1)
     rng = np.random.default_rng(0)
     ended = [start.see(rng.random(600) >= 0.1) for _ in range(200)]
-    assert sum(p.broken is not None for p in ended) <= 29  # 20 expected at most; 30 or more have probability .02
+    assert (
+        sum(p.broken is not None for p in ended) <= 29
+    )  # 20 expected at most; 30 or more have probability .02
     assert sum(p.kept is not None for p in ended) <= 29
 
 
@@ -27,7 +29,9 @@ def test_a_doubled_risk_is_found_late_too():
 
 
 def test_a_good_risk_is_shown_to_be_kept():
-    p = Promise.start(risk=0.05, false_alarms=0.01).see(np.random.default_rng(2).random(2000) >= 0.01)
+    p = Promise.start(risk=0.05, false_alarms=0.01).see(
+        np.random.default_rng(2).random(2000) >= 0.01
+    )
     assert p.broken is None
     assert p.kept is not None
 
@@ -62,18 +66,31 @@ def test_state_on_disk(tmp_path):
     np.testing.assert_array_equal(back.favour, p.favour)
 
 
-def line(i: int, correct: object, *, decision: str = "accept", policy: str = "abc", **more: object) -> str:
-    return json.dumps({"line": i, "decision": decision, "policy": policy, "correct": correct, **more}) + "\n"
+def line(
+    i: int, correct: object, *, decision: str = "accept", policy: str = "abc", **more: object
+) -> str:
+    return (
+        json.dumps({"line": i, "decision": decision, "policy": policy, "correct": correct, **more})
+        + "\n"
+    )
 
 
 def test_labels_come_in_any_order_once_and_of_this_policy(tmp_path):
     file, said = tmp_path / "came.jsonl", []
-    file.write_text(line(9, 1) + line(2, 0) + line(2, 0) + line(5, 1, decision="defer") + line(6, 1, policy="other"))
+    file.write_text(
+        line(9, 1)
+        + line(2, 0)
+        + line(2, 0)
+        + line(5, 1, decision="defer")
+        + line(6, 1, policy="other")
+    )
     p = learnt_promise(Promise.start(risk=0.1, policy="abc"), file, report=said.append)
     assert (p.labels, p.wrong) == (2, 1)
     assert said == ["came.jsonl: labels not counted: 1 of another policy, 1 repeated."]
     with file.open("a") as more:
-        more.write(line(1, 1) + line(9, 1) + '{"line": 77')  # one new, one repeated, one not finished
+        more.write(
+            line(1, 1) + line(9, 1) + '{"line": 77'
+        )  # one new, one repeated, one not finished
     again = learnt_promise(p, file)
     assert (again.labels, again.wrong) == (3, 1)
 

@@ -23,7 +23,9 @@ DECIDE = Policy("max_prob", 0.9).decide
 def source(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("in") / "in.jsonl"
     confidence = np.random.default_rng(0).random(8_000).round(3).tolist()
-    path.write_text("".join(f'{{"id": "x{i}", "confidence": {c}}}\n' for i, c in enumerate(confidence)))
+    path.write_text(
+        "".join(f'{{"id": "x{i}", "confidence": {c}}}\n' for i, c in enumerate(confidence))
+    )
     return path
 
 
@@ -59,7 +61,9 @@ def test_killed_and_resumed(source: Path, whole: bytes, tmp_path: Path) -> None:
 
 
 def test_a_full_disk_loses_nothing(source: Path, whole: bytes, tmp_path: Path) -> None:
-    """A limit on the file size stands for a disk that is full; the child exits 3 where the message is right."""
+    """A limit on the file size stands for a disk that is full; the child exits 3 where the message
+    is right.
+    """
     out = tmp_path / "out.jsonl"
 
     def limited() -> int:
@@ -87,7 +91,12 @@ def in_child(work: Callable[[], int]) -> int:
 
 
 def test_bad_lines_before_the_cut_are_passed_over(tmp_path: Path) -> None:
-    lines = ['{"id": 1, "confidence": 0.9}', "oops", '{"id": 3, "confidence": 0.9}', '{"id": 4, "confidence": 0.2}']
+    lines = [
+        '{"id": 1, "confidence": 0.9}',
+        "oops",
+        '{"id": 3, "confidence": 0.9}',
+        '{"id": 4, "confidence": 0.2}',
+    ]
     (tmp_path / "in.jsonl").write_text("\n".join(lines))
     how = Serving("skip")
     decide_file(DECIDE, tmp_path / "in.jsonl", tmp_path / "whole.jsonl", how=how)
@@ -120,7 +129,13 @@ def test_another_policy_is_refused(tmp_path: Path) -> None:
     (tmp_path / "in.jsonl").write_text('{"confidence": 0.9}\n' * 3)
     decide_file(DECIDE, tmp_path / "in.jsonl", tmp_path / "out.jsonl", how=Serving(stamp="one"))
     with pytest.raises(InputError, match="another policy"):
-        decide_file(DECIDE, tmp_path / "in.jsonl", tmp_path / "out.jsonl", how=Serving(stamp="two"), resume=True)
+        decide_file(
+            DECIDE,
+            tmp_path / "in.jsonl",
+            tmp_path / "out.jsonl",
+            how=Serving(stamp="two"),
+            resume=True,
+        )
 
 
 def test_an_output_that_is_not_ours_is_refused(tmp_path: Path) -> None:
@@ -135,7 +150,10 @@ def test_an_output_that_is_not_ours_is_refused(tmp_path: Path) -> None:
 
 def test_other_formats_resume_too(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
-    write(Predictions.from_logits(rng.normal(0, 3, (40_000, 3)), ids=np.arange(40_000)), tmp_path / "in.npz")
+    write(
+        Predictions.from_logits(rng.normal(0, 3, (40_000, 3)), ids=np.arange(40_000)),
+        tmp_path / "in.npz",
+    )
     decide_file(DECIDE, tmp_path / "in.npz", tmp_path / "whole.jsonl")
     whole = (tmp_path / "whole.jsonl").read_bytes()
     assert whole.count(b"\n") == 40_000

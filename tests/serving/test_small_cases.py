@@ -31,7 +31,14 @@ from howsure.serving.feedback import Label, LabelError, Learner, learnt
 from howsure.serving.pipes import ClosedPipe, Stop, Stopped, blocks, stopping, write_all
 from howsure.serving.promise import WatchedPromise, learnt_promise
 from howsure.serving.resume import decide_file, decide_path
-from howsure.serving.stream import Served, Serving, decide_batches, decide_stream, decision_lines, ended
+from howsure.serving.stream import (
+    Served,
+    Serving,
+    decide_batches,
+    decide_stream,
+    decision_lines,
+    ended,
+)
 
 POLICY = Policy("max_prob", 0.8)
 START = OnlinePolicy.start(POLICY, np.linspace(0, 1, 101), risk=0.1, audit=1.0)
@@ -39,7 +46,9 @@ START = OnlinePolicy.start(POLICY, np.linspace(0, 1, 101), risk=0.1, audit=1.0)
 
 def batch(n: int, first: int = 1, ids: list[str] | None = None) -> Batch:
     """Lines whose confidence is .9, .7, .9, …"""
-    return Batch(Predictions.from_confidence(np.resize([0.9, 0.7], n)), range(first, first + n), ids)
+    return Batch(
+        Predictions.from_confidence(np.resize([0.9, 0.7], n)), range(first, first + n), ids
+    )
 
 
 def numbers(out: BytesIO) -> list[int]:
@@ -53,7 +62,9 @@ def numbers(out: BytesIO) -> list[int]:
 def test_a_run_that_may_halt_looks_every_hundred_lines(halts: bool, seen: list[int]) -> None:
     found: list[int] = []
     out = BytesIO()
-    how = Serving(see=lambda made, _: found.append(len(made)), halt=(lambda: False) if halts else None)
+    how = Serving(
+        see=lambda made, _: found.append(len(made)), halt=(lambda: False) if halts else None
+    )
     total = decide_batches(POLICY.decide, [batch(250)], out, how)
     assert (found, total) == (seen, Served(250, 125))
     assert numbers(out) == list(range(1, 251))
@@ -72,7 +83,9 @@ def test_an_alarm_ends_the_run_after_what_was_decided() -> None:
 def test_lines_that_were_decided_before_are_counted_as_skipped(ids: list[str] | None) -> None:
     out = BytesIO()
     given = [batch(3, 1, ids), batch(3, 4, ids), batch(3, 7, ids)]
-    total = decide_batches(POLICY.decide, given, out, Serving(), lambda line, name: line in (1, 2, 5) or name == "c")
+    total = decide_batches(
+        POLICY.decide, given, out, Serving(), lambda line, name: line in (1, 2, 5) or name == "c"
+    )
     left = [3, 4, 6, 7, 8, 9] if ids is None else [4, 7, 8]
     assert numbers(out) == left
     assert (total.decided, total.skipped) == (len(left), 9 - len(left))
@@ -90,10 +103,16 @@ def test_what_a_policy_refuses_is_told_line_by_line(n: int, refused: tuple[int, 
 
     confidence = np.full(n, 0.9)
     confidence[low] = 0.05
-    given, out, told = Batch(Predictions.from_confidence(confidence), range(11, 11 + n), None), BytesIO(), list[str]()
+    given, out, told = (
+        Batch(Predictions.from_confidence(confidence), range(11, 11 + n), None),
+        BytesIO(),
+        list[str](),
+    )
     total = decide_batches(decide, [given], out, Serving("skip", told.append))
     assert numbers(out) == [11 + i for i in range(n) if i not in low]
-    assert [int(text.partition("line ")[2].partition(":")[0].split()[0]) for text in told] == [11 + i for i in low]
+    assert [int(text.partition("line ")[2].partition(":")[0].split()[0]) for text in told] == [
+        11 + i for i in low
+    ]
     assert total == Served(n - len(low), n - len(low), bad=len(low))
 
 
@@ -123,9 +142,17 @@ def test_a_reader_that_goes_away_was_handed_whole_lines(each: int) -> None:
     whole = BytesIO()
     decide_batches(POLICY.decide, [Batch(preds, range(1, 4), None)], whole, Serving())
     ends = [i + 1 for i, byte in enumerate(whole.getvalue()) if byte == 10]
-    for most, handed in (ends[0] - 1, 0), (ends[0], 1), (ends[1] - 1, 1), (ends[1] + 3, 2), (ends[2] - 1, 2):
+    for most, handed in (
+        (ends[0] - 1, 0),
+        (ends[0], 1),
+        (ends[1] - 1, 1),
+        (ends[1] + 3, 2),
+        (ends[2] - 1, 2),
+    ):
         out = Closing(most)
-        total = decide_batches(POLICY.decide, [batch(2), Batch(preds, range(1, 4), None)], Skipping(out, 2), Serving())
+        total = decide_batches(
+            POLICY.decide, [batch(2), Batch(preds, range(1, 4), None)], Skipping(out, 2), Serving()
+        )
         n = handed * each
         assert total == Served(2 + n, 1 + int(made.accept[:n].sum()), ended="closed pipe")
         assert out.taken == whole.getvalue()[:most]
@@ -148,7 +175,11 @@ class Skipping:
 
 
 def test_the_signal_that_ended_a_run() -> None:
-    for number, name in (None, "end of input"), (signal.SIGTERM, "SIGTERM"), (signal.SIGINT, "interrupt"):
+    for number, name in (
+        (None, "end of input"),
+        (signal.SIGTERM, "SIGTERM"),
+        (signal.SIGINT, "interrupt"),
+    ):
         stop = Stop()
         if number is not None:
             stop.ask(number)
@@ -165,10 +196,14 @@ def test_the_signal_that_ended_a_run() -> None:
         (["a", "b", "c", "-1"], ("cat", "dog", "owl"), ["a", "b", "c", "-1"]),
     ],
 )
-def test_what_was_said(prediction: list[object], names: tuple[str, ...] | None, said: list[object]) -> None:
+def test_what_was_said(
+    prediction: list[object], names: tuple[str, ...] | None, said: list[object]
+) -> None:
     ones = np.ones(4)
     made = Decisions(ones > 0, np.array(prediction), ones, ones, class_names=names)
-    assert [json.loads(x)["prediction"] for x in decision_lines(made, range(4), None).splitlines()] == said
+    assert [
+        json.loads(x)["prediction"] for x in decision_lines(made, range(4), None).splitlines()
+    ] == said
 
 
 def test_audits_and_tickets_are_written_where_there_are_any() -> None:
@@ -178,7 +213,11 @@ def test_audits_and_tickets_are_written_where_there_are_any() -> None:
         '{"line":1,"decision":"accept","prediction":1,"confidence":1.0,"score":1.0,"audit":true}',
         '{"line":2,"decision":"accept","prediction":0,"confidence":1.0,"score":1.0,"audit":false}',
     ]
-    named = decision_lines(replace(made, ticket=("0-a", "1-b")), [1, 2], ["x", 7], "p").decode().splitlines()
+    named = (
+        decision_lines(replace(made, ticket=("0-a", "1-b")), [1, 2], ["x", 7], "p")
+        .decode()
+        .splitlines()
+    )
     assert named[0].startswith('{"line":1,"id":"x",')
     assert named[0].endswith(',"audit":true,"ticket":"0-a","policy":"p"}')
     assert named[1].startswith('{"line":2,"id":7,')
@@ -239,7 +278,9 @@ def test_signals_are_taken_inside_the_block_only() -> None:
 def test_a_stream_is_decided_in_another_thread_too() -> None:
     """Where no signal can be taken."""
     out, found = BytesIO(), list[Served]()
-    work = lambda: found.append(decide_stream(POLICY.decide, BytesIO(b'{"confidence": 0.9}\n'), out))
+    work = lambda: found.append(
+        decide_stream(POLICY.decide, BytesIO(b'{"confidence": 0.9}\n'), out)
+    )
     thread = threading.Thread(target=work)
     thread.start()
     thread.join()
@@ -274,7 +315,10 @@ def test_the_lock_names_its_holder_and_only_it(tmp_path: Path) -> None:
     with output.held(tmp_path / "out.jsonl"):
         assert lock.stat().st_mode & 0o777 == 0o644
         lock.write_text("x" * 300)
-        with pytest.raises(InputError, match=r"is being written by x{200};"), output.held(tmp_path / "out.jsonl"):
+        with (
+            pytest.raises(InputError, match=r"is being written by x{200};"),
+            output.held(tmp_path / "out.jsonl"),
+        ):
             pass
     os.umask(before)
     assert not lock.exists()
@@ -282,7 +326,10 @@ def test_the_lock_names_its_holder_and_only_it(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("error", "said"),
-    [(OSError(28, "No space left on device"), "no space left on device"), (OSError("It Is Gone"), "it is gone")],
+    [
+        (OSError(28, "No space left on device"), "no space left on device"),
+        (OSError("It Is Gone"), "it is gone"),
+    ],
 )
 def test_a_write_that_fails_says_why(tmp_path: Path, error: OSError, said: str) -> None:
     class Failing(BytesIO):
@@ -291,7 +338,9 @@ def test_a_write_that_fails_says_why(tmp_path: Path, error: OSError, said: str) 
 
     path = tmp_path / "out"
     path.write_bytes(b"whole\ntor")
-    with pytest.raises(InputError, match=rf"cannot be written: {said}\. What was decided so far is kept"):
+    with pytest.raises(
+        InputError, match=rf"cannot be written: {said}\. What was decided so far is kept"
+    ):
         output.Whole(Failing(), path).write(b"more")
     assert path.read_bytes() == b"whole\n"
 
@@ -330,10 +379,24 @@ def test_a_lock_that_went_away_meanwhile_is_taken_anew(
     assert not lock.exists()
 
 
-def test_a_torn_line_is_cut_and_nothing_else(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_torn_line_is_cut_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(output, "BLOCK", 4)
     path = tmp_path / "out"
-    for text in "", "\n", "a", "\nabc", "ab\n", "a\nbcdefgh", "abcdefghijk", "a\n\n", "abcd\n", "abc\nd", "\nabcdefgh":
+    for text in (
+        "",
+        "\n",
+        "a",
+        "\nabc",
+        "ab\n",
+        "a\nbcdefgh",
+        "abcdefghijk",
+        "a\n\n",
+        "abcd\n",
+        "abc\nd",
+        "\nabcdefgh",
+    ):
         path.write_text(text)
         output.cut_torn_line(path)
         assert path.read_text() == text[: text.rfind("\n") + 1]
@@ -362,13 +425,22 @@ def test_rows_without_ids_go_on_by_position(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("first", "then", "said"), [("a", "b", "(a, now b)"), ("", "b", "(none named, now b)"), ("a", "", "(a, now none)")]
+    ("first", "then", "said"),
+    [("a", "b", "(a, now b)"), ("", "b", "(none named, now b)"), ("a", "", "(a, now none)")],
 )
 def test_both_policies_are_named(tmp_path: Path, first: str, then: str, said: str) -> None:
     (tmp_path / "in.jsonl").write_text('{"confidence": 0.9}\n')
-    decide_file(POLICY.decide, tmp_path / "in.jsonl", tmp_path / "out.jsonl", how=Serving(stamp=first))
+    decide_file(
+        POLICY.decide, tmp_path / "in.jsonl", tmp_path / "out.jsonl", how=Serving(stamp=first)
+    )
     with pytest.raises(InputError, match=re.escape(f"was decided by another policy {said}")):
-        decide_file(POLICY.decide, tmp_path / "in.jsonl", tmp_path / "out.jsonl", resume=True, how=Serving(stamp=then))
+        decide_file(
+            POLICY.decide,
+            tmp_path / "in.jsonl",
+            tmp_path / "out.jsonl",
+            resume=True,
+            how=Serving(stamp=then),
+        )
 
 
 def test_only_ids_that_are_new_are_decided(tmp_path: Path) -> None:
@@ -379,10 +451,18 @@ def test_only_ids_that_are_new_are_decided(tmp_path: Path) -> None:
     total = decide_file(POLICY.decide, tmp_path / "in.jsonl", tmp_path / "out.jsonl", resume=True)
     assert total == Served(3, 3, skipped=2)
     rows = [json.loads(text) for text in (tmp_path / "out.jsonl").read_text().splitlines()]
-    assert [(row["line"], row["id"]) for row in rows] == [(1, "a"), (2, "b"), (1, "c"), (3, "d"), (5, "e")]
+    assert [(row["line"], row["id"]) for row in rows] == [
+        (1, "a"),
+        (2, "b"),
+        (1, "c"),
+        (3, "d"),
+        (5, "e"),
+    ]
 
 
-def test_decisions_of_an_earlier_output_as_a_watch_sees_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_decisions_of_an_earlier_output_as_a_watch_sees_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     path = tmp_path / "out.jsonl"
     lines = [
         '{"line":1,"decision":"accept","score":0.9,"burst":"a"}\n',
@@ -437,7 +517,9 @@ def test_cases_of_many_labels_keep_their_numbers_over_parts(
     assert (total.decided, total.accepted) == (21, int(POLICY.decide(preds).accept.sum()))
 
 
-def test_rows_of_arrays_keep_their_numbers_and_ids_over_parts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_rows_of_arrays_keep_their_numbers_and_ids_over_parts(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(resume, "ROWS", 3)
     p = np.random.default_rng(0).dirichlet(np.ones(4), 8)
     hs.write(Predictions.from_probs(p, ids=np.arange(8) * 10), tmp_path / "in.npz")
@@ -449,7 +531,9 @@ def test_rows_of_arrays_keep_their_numbers_and_ids_over_parts(tmp_path: Path, mo
 
 def test_images_are_decided_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(resume, "ROWS", 4)
-    p = np.random.default_rng(1).dirichlet(np.ones(2), (5, 2, 2)).transpose(0, 3, 1, 2)  # image, class, height, width
+    p = (
+        np.random.default_rng(1).dirichlet(np.ones(2), (5, 2, 2)).transpose(0, 3, 1, 2)
+    )  # image, class, height, width
     np.savez(tmp_path / "in.npz", probs=p)
     out = BytesIO()
     how = Serving(wanted=Wanted(image_score="mean_confidence"))
@@ -461,7 +545,9 @@ def test_images_are_decided_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert [row["confidence"] for row in rows] == pytest.approx(sure.tolist())
     assert (total.decided, total.accepted) == (5, int((sure >= 0.8).sum()))
     (tmp_path / "in.csv").write_text("prob_0,prob_1\n0.2,0.8\n")
-    with pytest.raises(InputError, match="has a pixel on every line; images are decided from arrays"):
+    with pytest.raises(
+        InputError, match="has a pixel on every line; images are decided from arrays"
+    ):
         decide_path(POLICY.decide, tmp_path / "in.csv", BytesIO(), how)
 
 
@@ -508,7 +594,9 @@ def delivered(n: int, state: OnlinePolicy = START) -> tuple[OnlinePolicy, list[s
     """A policy after n decisions, and their lines."""
     learner = Learner(state, None, lambda _: None)
     made = learner.decide(Predictions.from_confidence(np.resize([0.9, 0.85, 0.2], n)))
-    return learner.state, decision_lines(made, range(1, n + 1), None).decode().splitlines(keepends=True)
+    return learner.state, decision_lines(made, range(1, n + 1), None).decode().splitlines(
+        keepends=True
+    )
 
 
 def test_decisions_that_the_state_does_not_know_are_taken_from_the_output(tmp_path: Path) -> None:
@@ -533,7 +621,9 @@ def test_decisions_that_the_state_does_not_know_are_taken_from_the_output(tmp_pa
         learner.resume(out)
         assert learner.state.seen == seen
         if seen == 6:
-            assert (learner.state.accepted, learner.state.idle) == (end.accepted, end.idle) == (4, 1)
+            assert (
+                (learner.state.accepted, learner.state.idle) == (end.accepted, end.idle) == (4, 1)
+            )
     out.unlink()
     learner = Learner(half, None, lambda _: None)
     learner.resume(out)
@@ -571,7 +661,16 @@ def test_tickets_have_a_number_and_twelve_digits() -> None:
     first, same, audited = (feedback.tickets(x, 5, b"who")[0] for x in (made, no, yes))
     assert first == same != audited
     others = (replace(made, accept=~made.accept), replace(made, score=made.score + 0.01))
-    assert len({first, *(feedback.tickets(x, 5, b"who")[0] for x in others), feedback.tickets(made, 5, b"w")[0]}) == 4
+    assert (
+        len(
+            {
+                first,
+                *(feedback.tickets(x, 5, b"who")[0] for x in others),
+                feedback.tickets(made, 5, b"w")[0],
+            }
+        )
+        == 4
+    )
 
 
 def test_labels_at_the_edge_of_the_window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -585,16 +684,23 @@ def test_labels_at_the_edge_of_the_window(tmp_path: Path, monkeypatch: pytest.Mo
     after = learnt(state, path, report=said.append)
     assert (after.labels, said) == (1, ["labels.jsonl: 1 late labels were not learnt."])
     assert after.learnt == (json.loads(lines[3])["ticket"],)
-    known = replace(state, learnt=(f"8-{'0' * 12}",))  # of a decision that the saved count does not know yet
+    known = replace(
+        state, learnt=(f"8-{'0' * 12}",)
+    )  # of a decision that the saved count does not know yet
     path.write_text(label(4) + label(5))
     found = learnt(known, path, report=said.append)
-    assert (found.read, said[1:]) == (path.stat().st_size, ["labels.jsonl: 1 late labels were not learnt."])
+    assert (found.read, said[1:]) == (
+        path.stat().st_size,
+        ["labels.jsonl: 1 late labels were not learnt."],
+    )
     assert found.learnt == (f"8-{'0' * 12}", json.loads(lines[5])["ticket"])
     assert feedback._kept(("1-a", "2-b", "5-c", "4-d")) == ("2-b", "5-c", "4-d")
 
 
 @pytest.mark.parametrize("size", [30, 31, 32, 33])
-def test_a_line_longer_than_a_block_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+def test_a_line_longer_than_a_block_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
+) -> None:
     monkeypatch.setattr(feedback, "BLOCK", 32)
     path = tmp_path / "labels.jsonl"
     path.write_bytes(b"x" * size)
@@ -608,21 +714,29 @@ def test_a_line_longer_than_a_block_is_refused(tmp_path: Path, monkeypatch: pyte
         assert feedback.new_lines(0, path) == b"x" * (size - 1) + b"\n"
         assert feedback.new_lines(size, path) is None
     assert feedback.new_lines(size + 31, path) is None
-    with pytest.raises(LabelError, match=f"has {size + 31} bytes, and {size + 32} were read before"):
+    with pytest.raises(
+        LabelError, match=f"has {size + 31} bytes, and {size + 32} were read before"
+    ):
         feedback.new_lines(size + 32, path)
     with pytest.raises(LabelError, match="is not a file"):
         feedback.new_lines(0, tmp_path)
 
 
-@pytest.mark.parametrize("learn", [lambda path: learnt(START, path), lambda path: learnt_promise(PROMISE, path)])
-def test_a_bad_label_is_quoted_up_to_eighty_bytes(tmp_path: Path, learn: Callable[[Path], object]) -> None:
+@pytest.mark.parametrize(
+    "learn", [lambda path: learnt(START, path), lambda path: learnt_promise(PROMISE, path)]
+)
+def test_a_bad_label_is_quoted_up_to_eighty_bytes(
+    tmp_path: Path, learn: Callable[[Path], object]
+) -> None:
     path = tmp_path / "labels.jsonl"
     path.write_text("z" * 100 + "\n")
     with pytest.raises(LabelError, match=r"^labels\.jsonl: z{80} is not a decision with its label"):
         learn(path)
 
 
-@pytest.mark.parametrize(("correct", "labels"), [(0, 1), (1, 1), ("true", 1), (2, 0), (-1, 0), ('"1"', 0), ("null", 0)])
+@pytest.mark.parametrize(
+    ("correct", "labels"), [(0, 1), (1, 1), ("true", 1), (2, 0), (-1, 0), ('"1"', 0), ("null", 0)]
+)
 def test_what_counts_as_a_label(tmp_path: Path, correct: object, labels: int) -> None:
     state, lines = delivered(1)
     path, said = tmp_path / "labels.jsonl", list[str]()
@@ -668,7 +782,9 @@ def test_a_promise_at_its_limits() -> None:
 
 @pytest.mark.parametrize("right", [0, 1])
 def test_capital_equal_to_the_level_is_enough(right: int) -> None:
-    """The rate is chosen so that the capital after some labels is the level itself, to the last bit."""
+    """The rate is chosen so that the capital after some labels is the level itself, to the last
+    bit.
+    """
     found = 0
     for n in range(1, 40):
         seen = PROMISE.see([right] * n)
@@ -682,7 +798,9 @@ def test_capital_equal_to_the_level_is_enough(right: int) -> None:
 
 def test_labels_are_remembered_by_sixteen_digits(tmp_path: Path) -> None:
     path = tmp_path / "labels.jsonl"
-    path.write_text('{"line":1,"decision":"accept","correct":1}\n{"id":"a","line":1,"decision":"accept","correct":0}\n')
+    path.write_text(
+        '{"line":1,"decision":"accept","correct":1}\n{"id":"a","line":1,"decision":"accept","correct":0}\n'
+    )
     found = learnt_promise(PROMISE, path)
     assert (found.labels, found.wrong) == (2, 1)
     assert all(re.fullmatch("[0-9a-f]{16}", key) for key in found.seen)
@@ -691,9 +809,12 @@ def test_labels_are_remembered_by_sixteen_digits(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("guards", "made_for", "fine"), [("abc", "abc", True), ("abc", "", True), ("", "xyz", True), ("abc", "xyz", False)]
+    ("guards", "made_for", "fine"),
+    [("abc", "abc", True), ("abc", "", True), ("", "xyz", True), ("abc", "xyz", False)],
 )
-def test_a_guard_takes_states_of_its_own_policy(tmp_path: Path, guards: str, made_for: str, fine: bool) -> None:
+def test_a_guard_takes_states_of_its_own_policy(
+    tmp_path: Path, guards: str, made_for: str, fine: bool
+) -> None:
     path = tmp_path / "promise.json"
     hs.save(WatchedPromise.start(risk=0.1, policy=made_for), path)
     if fine:

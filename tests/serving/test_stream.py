@@ -22,7 +22,9 @@ POLICY = Policy("max_prob", 0.8)
 
 def decided(text: str | bytes, how: Serving = Serving(), policy: Policy = POLICY) -> list[dict]:  # noqa: B008
     out = BytesIO()
-    decide_stream(policy.decide, BytesIO(text if isinstance(text, bytes) else text.encode()), out, how=how)
+    decide_stream(
+        policy.decide, BytesIO(text if isinstance(text, bytes) else text.encode()), out, how=how
+    )
     return [json.loads(line) for line in out.getvalue().splitlines()]
 
 
@@ -43,7 +45,9 @@ def test_json_lines_of_every_kind() -> None:
 
 
 def test_answers_stay_what_they_were() -> None:
-    rows = decided('{"confidence": 0.9, "prediction": 1}\n{"confidence": 0.9, "prediction": "cat"}\n')
+    rows = decided(
+        '{"confidence": 0.9, "prediction": 1}\n{"confidence": 0.9, "prediction": "cat"}\n'
+    )
     assert [r["prediction"] for r in rows] == [1, "cat"]
 
 
@@ -119,7 +123,10 @@ def test_a_bad_line_is_reported_and_skipped(what: str) -> None:
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a,b\n1,2\n", r"^standard input has no logit_0…, prob_0… or confidence \(it holds 'a', 'b'\)"),
+        (
+            "a,b\n1,2\n",
+            r"^standard input has no logit_0…, prob_0… or confidence \(it holds 'a', 'b'\)",
+        ),
         ("logit_0,logit_2\n1,2\n", "gaps"),
         ("confidence\n0.5,0.6\n", "^standard input, line 2: 2 cells for 1 columns"),
         ("confidence\nhigh\n", "^standard input, line 2, column 'confidence': the value is 'high'"),
@@ -159,7 +166,9 @@ def process(tmp_path: Path):
     """`howsure decide policy.json -` as a process of its own."""
     save(POLICY, tmp_path / "policy.json")
     command = [sys.executable, "-m", "howsure.cli", "decide", str(tmp_path / "policy.json"), "-"]
-    p = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    p = subprocess.Popen(
+        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
     yield p
     p.kill()
     for stream in (p.stdin, p.stdout, p.stderr):

@@ -1,4 +1,6 @@
-"""`studies` is a folder of the repository, not part of the installed package. All of it is run once, at scale smoke."""
+"""`studies` is a folder of the repository, not part of the installed package. All of it is run
+once, at scale smoke.
+"""
 
 import os
 import sys
@@ -11,8 +13,8 @@ sys.path.insert(0, str(Path(__file__).parents[2]))
 
 @pytest.fixture(scope="session")
 def smoke(tmp_path_factory) -> Path:
-    """The output folder of every study at scale smoke; tests copy what they change. Test processes share it: each
-    trains what no other has claimed."""
+    """The output folder of every study at scale smoke; tests copy what they change. Test processes
+    share it: each trains what no other has claimed."""
     for name in ("torch", "sklearn", "PIL"):
         pytest.importorskip(name)
     from studies.__main__ import main

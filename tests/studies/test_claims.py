@@ -50,7 +50,13 @@ def test_a_side_is_decided_only_where_the_interval_excludes_zero(sign, low, high
 
 @pytest.mark.parametrize(
     ("sign", "low", "high", "word"),
-    [("-", -3, -2, AGREES), ("-", -0.5, 2, NOT), ("-", -2, -0.5, OPEN), ("+", 2, 3, AGREES), ("+", -3, 0.5, NOT)],
+    [
+        ("-", -3, -2, AGREES),
+        ("-", -0.5, 2, NOT),
+        ("-", -2, -0.5, OPEN),
+        ("+", 2, 3, AGREES),
+        ("+", -3, 0.5, NOT),
+    ],
 )
 def test_with_a_margin_a_small_difference_of_the_right_sign_is_not_enough(sign, low, high, word):
     assert sided(low, high, sign, 1) == word
@@ -62,21 +68,26 @@ def outcomes_with(accuracy):
 
 
 def test_the_mean_over_networks_decides_and_the_networks_are_listed():
-    pairs = {name: (outcomes_with(a), outcomes_with(0.5)) for name, a in (("a", 0.8), ("b", 0.78), ("c", 0.79))}
+    pairs = {
+        name: (outcomes_with(a), outcomes_with(0.5))
+        for name, a in (("a", 0.8), ("b", 0.78), ("c", 0.79))
+    }
     found = on_average("first against second", hs.ece, pairs, "-")
     assert [e.counts for e in found] == [True, False, False, False]
     assert found[0].word == AGREES
     assert found[0].found == "-29.00 points, one by one -30.00 to -28.00"
     assert found[0].case == "mean over 3 networks: first against second"
-    assert found[0].low == pytest.approx(estimates.mean([-0.3, -0.28, -0.29], over_images(hs.ece, pairs))[1])
+    assert found[0].low == pytest.approx(
+        estimates.mean([-0.3, -0.28, -0.29], over_images(hs.ece, pairs))[1]
+    )
     claim = Claim("x", "", [*found, Evidence("y", "", NAN, NAN, OPEN)])
     assert claim.counts() == "1 / 0 / 1"
     assert evidence_table([claim]).rows[1][-1] == "(agrees)"
 
 
 def test_draws_of_images_are_the_same_for_all_networks():
-    """Right 60 and 50 times of the same hundred: sqrt(0.1 * 0.9 / 100) for one network, and for three that answer
-    alike no less."""
+    """Right 60 and 50 times of the same hundred: sqrt(0.1 * 0.9 / 100) for one network, and for
+    three that answer alike no less."""
     one = {"a": (outcomes_with(0.6), outcomes_with(0.5))}
     three = one | {name: (outcomes_with(0.6), outcomes_with(0.5)) for name in "bc"}
     spread = over_images(hs.ece, one)
@@ -91,8 +102,13 @@ def test_two_networks_have_no_mean_and_count_one_by_one():
 
 
 def test_alike_on_average_needs_the_whole_interval_inside_the_margin():
-    pairs = {name: (outcomes_with(a), outcomes_with(0.7)) for name, a in (("a", 0.70), ("b", 0.71), ("c", 0.69))}
-    low, high = (getattr(alike_on_average("x", hs.ece, pairs, 1.0)[0], end) for end in ("low", "high"))
+    pairs = {
+        name: (outcomes_with(a), outcomes_with(0.7))
+        for name, a in (("a", 0.70), ("b", 0.71), ("c", 0.69))
+    }
+    low, high = (
+        getattr(alike_on_average("x", hs.ece, pairs, 1.0)[0], end) for end in ("low", "high")
+    )
     assert low == pytest.approx(-high)
     assert alike_on_average("x", hs.ece, pairs, 1.1 * high)[0].word == AGREES
     assert alike_on_average("x", hs.ece, pairs, 0.9 * high)[0].word == OPEN
@@ -100,7 +116,14 @@ def test_alike_on_average_needs_the_whole_interval_inside_the_margin():
 
 @pytest.mark.parametrize(
     ("low", "high", "word"),
-    [(-0.5, 0.5, AGREES), (1.5, 2, NOT), (-3, -2, NOT), (0.5, 1.5, OPEN), (-2, 2, OPEN), (NAN, NAN, OPEN)],
+    [
+        (-0.5, 0.5, AGREES),
+        (1.5, 2, NOT),
+        (-3, -2, NOT),
+        (0.5, 1.5, OPEN),
+        (-2, 2, OPEN),
+        (NAN, NAN, OPEN),
+    ],
 )
 def test_nearly_zero_needs_the_whole_interval_inside_the_margin(low, high, word):
     assert within(low, high, 1) == word
@@ -129,16 +152,20 @@ def test_limits_are_shown_in_per_cent_or_as_they_are():
 
 def test_mean_with_students_interval_by_hand():
     """2, 4, 6: mean 4, standard deviation 2, t(2) = 4.3027."""
-    assert estimates.mean([2, 4, 6]) == pytest.approx((4, 4 - 4.3027 * 2 / 3**0.5, 4 + 4.3027 * 2 / 3**0.5), abs=1e-3)
+    assert estimates.mean([2, 4, 6]) == pytest.approx(
+        (4, 4 - 4.3027 * 2 / 3**0.5, 4 + 4.3027 * 2 / 3**0.5), abs=1e-3
+    )
     assert np.isnan(estimates.mean([1.0])).all()
 
 
 def test_the_interval_of_a_mean_holds_trainings_and_images():
-    """Variances 4 / 3 of the trainings and 16 of the images: 17.33² / (1.333² / 2) = 338 degrees of freedom. Little
-    noise of images leaves Student's interval, which is never undercut."""
+    """Variances 4 / 3 of the trainings and 16 of the images: 17.33² / (1.333² / 2) = 338 degrees of
+    freedom. Little noise of images leaves Student's interval, which is never undercut."""
     _, low, high = estimates.mean([2, 4, 6], 4.0)
     assert (high - low) / 2 == pytest.approx(1.967007 * np.sqrt(52 / 3), abs=1e-5)
-    assert np.diff(estimates.mean([4, 4, 4], 2.0)[1:])[0] == pytest.approx(2 * 1.959964 * 2, abs=1e-5)
+    assert np.diff(estimates.mean([4, 4, 4], 2.0)[1:])[0] == pytest.approx(
+        2 * 1.959964 * 2, abs=1e-5
+    )
     assert estimates.mean([2, 4, 6], 0.2) == estimates.mean([2, 4, 6])
 
 
@@ -148,7 +175,9 @@ def test_slope_removes_the_level_of_each_family():
 
 
 def test_slope_and_its_interval_by_hand():
-    """y = 0, 1, 5 on x = -1, 0, 1: slope 2.5, residuals 0.5, -1, 0.5; its error is sqrt(1.5 / 1 / 2), t(1) = 12.706."""
+    """y = 0, 1, 5 on x = -1, 0, 1: slope 2.5, residuals 0.5, -1, 0.5; its error is sqrt(1.5 / 1 /
+    2), t(1) = 12.706.
+    """
     b, low, high = estimates.slope(["a"] * 3, [-1, 0, 1], [0, 1, 5])
     assert b == pytest.approx(2.5)
     assert (high - low) / 2 == pytest.approx(12.706 * 0.75**0.5, rel=1e-3)
@@ -156,7 +185,9 @@ def test_slope_and_its_interval_by_hand():
 
 @pytest.mark.parametrize("family", [["a", "b", "c"], ["a", "a"]])
 def test_too_few_networks_have_no_slope(family):
-    assert np.isnan(estimates.slope(family, list(range(len(family))), list(range(len(family))))).all()
+    assert np.isnan(
+        estimates.slope(family, list(range(len(family))), list(range(len(family))))
+    ).all()
 
 
 def grown(values):
@@ -165,7 +196,11 @@ def grown(values):
 
 def test_each_training_can_be_a_point_of_its_own():
     two = Grown(["a", "a"], [0.0, 1.0], {"one": [[0.4, 0.3], [0.1]]}).single
-    assert (two.family, two.doublings, two.means("one")) == (["a"] * 3, [0.0, 0.0, 1.0], [0.4, 0.3, 0.1])
+    assert (two.family, two.doublings, two.means("one")) == (
+        ["a"] * 3,
+        [0.0, 0.0, 1.0],
+        [0.4, 0.3, 0.1],
+    )
     assert two.text == "3 trainings of 2 networks in 1 family"
 
 
@@ -203,7 +238,9 @@ def test_paired_evidence_of_a_good_and_a_bad_network():
     sure = 3.0 * np.eye(3)[labels] + rng.normal(size=(400, 3))
     good, bad = (hs.Predictions.from_logits(z, labels) for z in (sure, rng.normal(size=(400, 3))))
     found = paired("x", hs.accuracy, good, bad, "+")
-    assert found.found.startswith(f"{100 * hs.accuracy(good):.2f} against {100 * hs.accuracy(bad):.2f}")
+    assert found.found.startswith(
+        f"{100 * hs.accuracy(good):.2f} against {100 * hs.accuracy(bad):.2f}"
+    )
     assert found.word == AGREES
     assert paired("x", hs.aurc, good, bad, "+").word == NOT
     assert alike("x", hs.accuracy, good, bad, 0.01).word == NOT
@@ -226,7 +263,9 @@ def test_overfitting_needs_a_rising_loss_and_an_error_that_does_not_rise():
 
 
 def test_methods_are_told_apart_by_what_they_know():
-    """One score that knows much, one that knows little, one copy: two of three pairs differ, in every metric."""
+    """One score that knows much, one that knows little, one copy: two of three pairs differ, in
+    every metric.
+    """
     rng = np.random.default_rng(0)
     correct = rng.random(3_000) < 0.7
     much, little = correct + rng.normal(size=3_000), correct + 9 * rng.normal(size=3_000)
@@ -279,14 +318,23 @@ def test_an_open_claim_needs_as_many_cases_as_make_a_majority():
     assert Claim("x", "", cases).times == 4
     assert Claim("x", "", cases[1:]).times == 16
     assert would_take(Claim("x", "", cases)) == "4 times as much"
-    assert would_take(Claim("x", "", [case(-2, 2, OPEN, edges=(0.0,))])) == "more than a hundred times as much"
+    assert (
+        would_take(Claim("x", "", [case(-2, 2, OPEN, edges=(0.0,))]))
+        == "more than a hundred times as much"
+    )
     assert would_take(Claim("x", "", [case(-2, 2, OPEN)])) == "more of everything"
     assert would_take(Claim("x", "", [])) == "its networks"
 
 
 @pytest.mark.parametrize(
     ("ece", "accuracy", "whole"),
-    [(AGREES, AGREES, AGREES), (AGREES, NOT, NOT), (NOT, OPEN, NOT), (AGREES, OPEN, OPEN), (OPEN, AGREES, OPEN)],
+    [
+        (AGREES, AGREES, AGREES),
+        (AGREES, NOT, NOT),
+        (NOT, OPEN, NOT),
+        (AGREES, OPEN, OPEN),
+        (OPEN, AGREES, OPEN),
+    ],
 )
 def test_another_setting_must_be_better_at_one_and_cost_the_other(ece, accuracy, whole):
     found = price(case(-2, -1, ece), case(-2, -1, accuracy))
@@ -308,7 +356,9 @@ def test_dropout_must_be_worth_half_as_much_again():
 
 
 def test_the_papers_own_areas_tell_its_errors():
-    """An error of 1/2 has the ideal area 1/2 + ln(1/2) / 2; a tenth of a per cent leaves no room for a fifth."""
+    """An error of 1/2 has the ideal area 1/2 + ln(1/2) / 2; a tenth of a per cent leaves no room
+    for a fifth.
+    """
     assert error_of(0.5 + 0.5 * np.log(0.5)) == pytest.approx(0.5)
     assert held_out().word == NOT
     assert held_out().found == (
@@ -317,7 +367,9 @@ def test_the_papers_own_areas_tell_its_errors():
 
 
 def test_binning_fitted_on_learnt_images_believes_in_them():
-    """All of 500 learnt images are right, whatever the confidence: every bin says 1, on new images too."""
+    """All of 500 learnt images are right, whatever the confidence: every bin says 1, on new images
+    too.
+    """
     rng = np.random.default_rng(0)
     logits = rng.normal(size=(500, 3)) * 3
     learnt = hs.Predictions.from_logits(logits, logits.argmax(1))

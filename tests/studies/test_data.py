@@ -58,7 +58,9 @@ def test_official_cifar_files(tmp_path, edition):
         (folder / name).write_bytes(rows.tobytes())
     found = cifar(tmp_path, edition)
     assert np.array_equal(found.test_y, rows[:, edition.label_bytes - 1])
-    assert np.array_equal(found.test_x[1, 2, 3], rows[1, edition.label_bytes + 2 * 1024 + 3 * 32 :][:32])
+    assert np.array_equal(
+        found.test_x[1, 2, 3], rows[1, edition.label_bytes + 2 * 1024 + 3 * 32 :][:32]
+    )
     assert len(found.train_y) == 4 * len(edition.train_files)
 
 
@@ -107,14 +109,21 @@ def test_png_of_another_size_is_refused():
 def test_digits_need_no_file(tmp_path):
     pytest.importorskip("sklearn")
     found = load("digits", tmp_path)
-    assert (len(found.train_y), len(found.test_y), found.size, found.channels) == (1200, 597, (8, 8), 1)
+    assert (len(found.train_y), len(found.test_y), found.size, found.channels) == (
+        1200,
+        597,
+        (8, 8),
+        1,
+    )
     assert found.train_x.max() == 255
 
 
 def test_labels_out_of_range_are_refused():
     images = np.zeros((2, 1, 4, 4), np.uint8)
     with pytest.raises(DataError, match=r"label 2 at row 1, but there are 2 classes"):
-        Dataset("x", images, np.array([0, 2], np.uint8), images, np.array([0, 1], np.uint8), ("a", "b"))
+        Dataset(
+            "x", images, np.array([0, 2], np.uint8), images, np.array([0, 1], np.uint8), ("a", "b")
+        )
 
 
 def test_split_is_fixed_nested_and_disjoint():
@@ -125,7 +134,10 @@ def test_split_is_fixed_nested_and_disjoint():
 
 
 def test_split_of_too_few_images():
-    with pytest.raises(DataError, match=r"900 training and 200 validation images asked for, but there are only 1,000"):
+    with pytest.raises(
+        DataError,
+        match=r"900 training and 200 validation images asked for, but there are only 1,000",
+    ):
         fixed_split(1000, train=900, val=200)
 
 
@@ -135,7 +147,9 @@ def test_masks_from_a_folder(tmp_path):
     picture = np.arange(256, dtype=np.uint8).reshape(16, 16)
     for i in range(2):
         (tmp_path / "images" / f"{i}.png").write_bytes(png(picture))
-        (tmp_path / "masks" / f"{i}.png").write_bytes(png(np.where(picture > 99, 255, 0).astype(np.uint8)))
+        (tmp_path / "masks" / f"{i}.png").write_bytes(
+            png(np.where(picture > 99, 255, 0).astype(np.uint8))
+        )
     found = masked_images(tmp_path)
     assert np.array_equal(found.images[1], picture)
     assert np.array_equal(found.masks[0], picture > 99)
@@ -169,8 +183,12 @@ def test_impossible_masks(images, masks, message):
 
 
 def test_damaged_gzip(tmp_path):
-    (tmp_path / "train-images-idx3-ubyte.gz").write_bytes(gzip.compress(idx(np.zeros((2, 28, 28))))[:-20])
-    with pytest.raises(DataError, match=r"damaged or not a gzip file.*apt-get install dataset-fashion-mnist"):
+    (tmp_path / "train-images-idx3-ubyte.gz").write_bytes(
+        gzip.compress(idx(np.zeros((2, 28, 28))))[:-20]
+    )
+    with pytest.raises(
+        DataError, match=r"damaged or not a gzip file.*apt-get install dataset-fashion-mnist"
+    ):
         load("fashion_mnist", tmp_path)
 
 
@@ -202,7 +220,9 @@ def test_a_missing_folder_names_a_source_for_every_data_set(tmp_path, name):
 
 
 def test_no_pickle_in_npz(tmp_path):
-    np.savez(tmp_path / "membrane_images.npz", images=np.array([{}], dtype=object), masks=np.zeros(1))
+    np.savez(
+        tmp_path / "membrane_images.npz", images=np.array([{}], dtype=object), masks=np.zeros(1)
+    )
     with pytest.raises(ValueError, match=r"allow_pickle"):
         masked_images(tmp_path)
 
@@ -217,7 +237,12 @@ def nuclei_file(folder, **changes):
 def test_nuclei_are_divided_as_their_file_says(tmp_path):
     nuclei_file(tmp_path)
     found = load("nuclei", tmp_path)
-    assert (len(found.train_y), len(found.test_y), found.keep_every, found.per_pixel) == (4, 2, 2, True)
+    assert (len(found.train_y), len(found.test_y), found.keep_every, found.per_pixel) == (
+        4,
+        2,
+        2,
+        True,
+    )
 
 
 def test_nuclei_without_a_split(tmp_path):

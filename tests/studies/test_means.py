@@ -1,7 +1,9 @@
-"""Whether the interval of a mean over networks holds: trainings and images are drawn from worlds whose truth is known.
+"""Whether the interval of a mean over networks holds: trainings and images are drawn from worlds
+whose truth is known.
 
-The worlds are made from the logits of a real network. A training changes how sure the network is and adds noise to
-each logit; the treatment divides the logits by a temperature. `python -m pytest -m long tests/studies/test_means.py`.
+The worlds are made from the logits of a real network. A training changes how sure the network is
+and adds noise to each logit; the treatment divides the logits by a temperature. `python -m pytest
+-m long tests/studies/test_means.py`.
 """
 
 from pathlib import Path
@@ -38,7 +40,9 @@ def real() -> tuple[np.ndarray, np.ndarray]:
 def trained(logits, labels, world: World, rng) -> tuple[hs.Outcomes, hs.Outcomes]:
     """One training on these images, with and without the treatment, which has a noise of its own."""
     _, _, sureness, noise, temperature = world
-    own = logits * np.exp(sureness * rng.standard_normal()) + noise * rng.standard_normal(logits.shape)
+    own = logits * np.exp(sureness * rng.standard_normal()) + noise * rng.standard_normal(
+        logits.shape
+    )
     treated = own / (temperature * np.exp(sureness * rng.standard_normal()))
     return outcomes(treated, labels), outcomes(own, labels)
 
@@ -54,7 +58,9 @@ def drawn(real, world: World, rng, networks: int):
 
 
 def held(real, world: World, metric) -> tuple[float, float]:
-    """How often the interval, and Student's alone, holds the mean that as many images have over all trainings."""
+    """How often the interval, and Student's alone, holds the mean that as many images have over all
+    trainings.
+    """
     rng = np.random.default_rng(0)
     singles = [drawn(real, world, rng, 1)["0"] for _ in range(TRUTHS)]
     truth = float(np.mean([value(metric, a) - value(metric, b) for a, b in singles]))
@@ -70,13 +76,19 @@ def held(real, world: World, metric) -> tuple[float, float]:
 
 
 @pytest.mark.parametrize("networks", [3, 5])
-@pytest.mark.parametrize(("shared", "own"), [(0.0, 0.0), (0.2, 0.2), (0.5, 0.5), (1.0, 1.0), (2.0, 0.0)])
+@pytest.mark.parametrize(
+    ("shared", "own"), [(0.0, 0.0), (0.2, 0.2), (0.5, 0.5), (1.0, 1.0), (2.0, 0.0)]
+)
 def test_the_rule_holds_for_normal_values(networks, shared, own):
-    """Trainings of variance 1; noise of the images that all networks share, and noise of its own in each. 95 % are
-    meant: between 93.5 and 97.5 of 2,000 draws."""
+    """Trainings of variance 1; noise of the images that all networks share, and noise of its own in
+    each. 95 % are meant: between 93.5 and 97.5 of 2,000 draws."""
     rng, images, inside = np.random.default_rng(0), np.sqrt(shared**2 + own**2 / networks), 0
     for _ in range(2_000):
-        values = rng.standard_normal(networks) + own * rng.standard_normal(networks) + shared * rng.standard_normal()
+        values = (
+            rng.standard_normal(networks)
+            + own * rng.standard_normal(networks)
+            + shared * rng.standard_normal()
+        )
         _, low, high = estimates.mean(values, images)
         inside += low <= 0 <= high
     assert 0.935 <= inside / 2_000 <= 0.975
@@ -92,6 +104,8 @@ def test_the_interval_of_a_mean_holds(real, world):
 
 @pytest.mark.long
 def test_trainings_alone_would_not_be_enough(real):
-    """What the images add is no ornament: without it the limits of a few hundred images miss too often."""
+    """What the images add is no ornament: without it the limits of a few hundred images miss too
+    often.
+    """
     both, student = held(real, WORLDS["few images"], hs.aurc)
     assert student < 0.85 < 0.9 <= both

@@ -31,7 +31,12 @@ def test_parameters_on_cifar_are_those_of_the_papers(name, millions):
 
 @pytest.mark.parametrize(
     ("name", "count"),
-    [("resnet-18", 11_689_512), ("resnet-101", 44_549_160), ("densenet-121", 7_978_856), ("densenet-169", 14_149_480)],
+    [
+        ("resnet-18", 11_689_512),
+        ("resnet-101", 44_549_160),
+        ("densenet-121", 7_978_856),
+        ("densenet-169", 14_149_480),
+    ],
 )
 def test_parameters_on_imagenet_are_those_of_the_reference_models(name, count):
     assert parameters(shapes_only(name, 1000, 3)) == count
@@ -55,7 +60,9 @@ def test_feature_maps_have_the_papers_widths_and_sides(name, stages):
     seen = []
     for module in network.modules():
         if type(module).__name__ == "Block":
-            module.register_forward_hook(lambda _m, _i, out: seen.append((out.shape[1], out.shape[2])))
+            module.register_forward_hook(
+                lambda _m, _i, out: seen.append((out.shape[1], out.shape[2]))
+            )
     network(torch.zeros(2, 3, 32, 32))
     assert list(dict.fromkeys(seen)) == stages
 
@@ -66,11 +73,15 @@ def test_densenet_40_ends_with_448_channels():
 
 def test_multiply_adds_of_resnets():
     """He 2016, table 1, gives 1.8e9 for ResNet-18; ResNet-20 has 41 million."""
-    assert multiply_adds(shapes_only("resnet-18", 1000, 3), 3, 224, 224) == pytest.approx(1.8e9, rel=0.02)
+    assert multiply_adds(shapes_only("resnet-18", 1000, 3), 3, 224, 224) == pytest.approx(
+        1.8e9, rel=0.02
+    )
     assert multiply_adds(shapes_only("resnet-20", 10, 3), 3, 32, 32) == 40_551_040
 
 
-@pytest.mark.parametrize("name", ["cnn", "resnet-8", "densenet-10", "densenet-bc-16", "wrn-10-1", "resnet-18"])
+@pytest.mark.parametrize(
+    "name", ["cnn", "resnet-8", "densenet-10", "densenet-bc-16", "wrn-10-1", "resnet-18"]
+)
 @pytest.mark.parametrize("shape", [(3, 32, 32), (1, 28, 28)])
 def test_one_output_per_class(name, shape):
     network = build(name, classes=7, channels=shape[0], dropout=0.5)
@@ -85,7 +96,11 @@ def test_unet_output_depends_on_every_level():
     """A skip that is lost would leave its weights without gradient."""
     network = build("unet-2", classes=2, channels=1)
     network(torch.randn(2, 1, 32, 32)).square().sum().backward()
-    assert all(p.grad is not None and p.grad.abs().sum() > 0 for n, p in network.named_parameters() if "weight" in n)
+    assert all(
+        p.grad is not None and p.grad.abs().sum() > 0
+        for n, p in network.named_parameters()
+        if "weight" in n
+    )
 
 
 @pytest.mark.parametrize(

@@ -36,7 +36,10 @@ def test_nothing_was_run_and_nothing_breaks(tmp_path):
     overview = found["README.md"].decode()
     assert verdicts(overview) <= WORDS
     assert "0 of " in overview
-    assert "Missing: resnet-8 digits (2 repeats), wrn-10-1 digits (2 repeats)." in found["complexity.md"].decode()
+    assert (
+        "Missing: resnet-8 digits (2 repeats), wrn-10-1 digits (2 repeats)."
+        in found["complexity.md"].decode()
+    )
 
 
 def test_pages_of_finished_runs(tmp_path, smoke):
@@ -45,7 +48,9 @@ def test_pages_of_finished_runs(tmp_path, smoke):
         text = once[f"{name}.md"].decode()
         assert verdicts(text) <= WORDS
         assert "all finished" in text
-        assert ("not at hand" in text) == (name in ("complexity", "calibration", "odds", "densenet_m", "promise"))
+        assert ("not at hand" in text) == (
+            name in ("complexity", "calibration", "odds", "densenet_m", "promise")
+        )
         assert f"]({next(n for n in once if n.startswith(name) and n.endswith('.svg'))})" in text
 
 
@@ -58,7 +63,10 @@ def test_the_committed_pages_show_every_network_of_the_plan(name):
     assert f" {count} network{'s' * (count > 1)}, all finished." in text.splitlines()[2]
     assert f"| {count} of {count} |" in next(
         line
-        for line in (docs / "README.md").read_text(encoding="utf-8").split("## The studies")[1].splitlines()
+        for line in (docs / "README.md")
+        .read_text(encoding="utf-8")
+        .split("## The studies")[1]
+        .splitlines()
         if line.startswith(f"| [{name}]")
     )
 

@@ -30,7 +30,9 @@ def test_defaults_do_not_enter_the_name():
 
 
 def test_merged_runs_keep_all_extras():
-    found = merged([Run("a", SOME, ("mc",)), Run("b", SOME, ("course",)), Run("c", replace(SOME, seed=1))])
+    found = merged(
+        [Run("a", SOME, ("mc",)), Run("b", SOME, ("course",)), Run("c", replace(SOME, seed=1))]
+    )
     assert [run.extras for run in found] == [("course", "mc"), ()]
 
 
@@ -55,7 +57,9 @@ def test_complexity_has_five_sizes_and_two_repeats():
 
 def test_small_networks_come_first_and_the_plan_fits():
     runs = runs_of(list(STUDIES), "cpu")
-    assert [(run.turn, predicted_hours(run)) for run in runs] == sorted((r.turn, predicted_hours(r)) for r in runs)
+    assert [(run.turn, predicted_hours(run)) for run in runs] == sorted(
+        (r.turn, predicted_hours(r)) for r in runs
+    )
     assert max(map(predicted_hours, runs)) < 2
     assert sum(map(predicted_hours, runs)) < 25
 
@@ -67,9 +71,17 @@ def test_a_turn_comes_before_the_length():
 
 
 def test_laves_settings():
-    """A.3: batch 256, AdamW, rate and weight decay 0.01, plateau schedule, 5,000 validation images, dropout 0.5."""
+    """A.3: batch 256, AdamW, rate and weight decay 0.01, plateau schedule, 5,000 validation images,
+    dropout 0.5.
+    """
     s = runs_of(["mc_temperature"], "paper")[0].settings
-    assert (s.batch, s.optimiser, s.lr, s.weight_decay, s.schedule) == (256, "adamw", 0.01, 0.01, "plateau")
+    assert (s.batch, s.optimiser, s.lr, s.weight_decay, s.schedule) == (
+        256,
+        "adamw",
+        0.01,
+        0.01,
+        "plateau",
+    )
     assert (s.val_size, s.dropout) == (5_000, 0.5)
 
 
@@ -92,7 +104,9 @@ def test_unknown_study_is_one_line(capsys):
 
 
 def test_missing_data_is_one_line(tmp_path, capsys):
-    code = main(["complexity", "--scale", "cpu", "--data", str(tmp_path / "no"), "--out", str(tmp_path)])
+    code = main(
+        ["complexity", "--scale", "cpu", "--data", str(tmp_path / "no"), "--out", str(tmp_path)]
+    )
     assert code == 2
     assert "studies: CIFAR-10 is not in" in capsys.readouterr().err
 

@@ -93,12 +93,16 @@ def test_chance_alone_makes_calibration_errors():
     seen, chance = by_chance(honest)
     assert chance["ECE"] > 0
     assert seen["ECE"] < 3 * chance["ECE"]
-    boasting = hs.Predictions.from_confidence(np.minimum(honest.confidence + 0.04, 1), honest.correct)
+    boasting = hs.Predictions.from_confidence(
+        np.minimum(honest.confidence + 0.04, 1), honest.correct
+    )
     assert by_chance(boasting)[0]["ECE"] > 0.03
 
 
 def test_the_bins_of_published_networks(shared, monkeypatch):
-    """The numbers of an audit: 15 and 17, 17, 16 bins as printed; those of the paper with its code's z."""
+    """The numbers of an audit: 15 and 17, 17, 16 bins as printed; those of the paper with its
+    code's z.
+    """
     monkeypatch.setenv("HOWSURE_SHARED", str(shared))
     assert [claim.word for claim in number_of_bins()] == [NOT, AGREES]
     assert bins_of(hs.adaptive())[0].found.startswith("15, 17, 17, 16 bins")
@@ -110,7 +114,12 @@ def test_the_bins_of_published_networks(shared, monkeypatch):
 
 def widths(dice, aupr, sure, aurc=None):
     aurc = [1 - d for d in dice] if aurc is None else aurc
-    columns = {"1 - Dice": [1 - d for d in dice], "AURC of 1 - Dice": aurc, "AUPR": aupr, "sure": sure}
+    columns = {
+        "1 - Dice": [1 - d for d in dice],
+        "AURC of 1 - Dice": aurc,
+        "AUPR": aupr,
+        "sure": sure,
+    }
     repeats = {name: [[v] for v in values] for name, values in columns.items()}
     return Grown(["unet"] * len(dice), list(map(float, range(len(dice)))), repeats)
 
@@ -127,8 +136,8 @@ def test_aupr_against_dice():
 
 
 def test_seeds_are_compared_one_by_one(tmp_path):
-    """Three seeds; the first side is right ten points less often in each. Student's interval has no width; the images
-    alone decide how sure that is."""
+    """Three seeds; the first side is right ten points less often in each. Student's interval has no
+    width; the images alone decide how sure that is."""
     store, runs = Store(tmp_path), {}
     for value, right in ((0.0, 70), (0.1, 80)):
         for seed in range(3):
@@ -137,7 +146,9 @@ def test_seeds_are_compared_one_by_one(tmp_path):
             runs.setdefault(value, []).append(run)
     whole, ece, accuracy = seed_by_seed(store, runs[0.0], runs[0.1], "x")
     assert accuracy.found == "-10.00 points, one by one -10.00 to -10.00"
-    assert accuracy.high - accuracy.low == pytest.approx(2 * 1.96 * np.sqrt(0.1 * 0.9 / 100), rel=0.2)
+    assert accuracy.high - accuracy.low == pytest.approx(
+        2 * 1.96 * np.sqrt(0.1 * 0.9 / 100), rel=0.2
+    )
     assert accuracy.word == AGREES
     assert (ece.word, whole.word) == (NOT, NOT)
     assert seed_by_seed(store, runs[0.0], runs[0.0], "x")[0].found == "one setting has both"

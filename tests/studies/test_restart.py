@@ -24,7 +24,9 @@ STUDY = "complexity"
 
 @pytest.fixture(scope="module")
 def killed(tmp_path_factory):
-    """A study killed while a network was half trained and others were finished, and what it had left by then."""
+    """A study killed while a network was half trained and others were finished, and what it had
+    left by then.
+    """
     out = tmp_path_factory.mktemp("killed")
     command = [sys.executable, "-m", "studies", STUDY, "--scale", "smoke", "--out", str(out)]
     victim = subprocess.Popen(command, cwd=ROOT)
@@ -69,7 +71,9 @@ def test_a_restart_finishes_the_study_and_leaves_finished_runs_alone(killed, smo
     out, left, _ = killed
     assert main([STUDY, "--scale", "smoke", "--out", str(out)]) == 0
     assert all(Store(out).finished(run) for run in runs_of([STUDY], "smoke"))
-    assert all((path.stat().st_mtime_ns, path.read_bytes()) == before for path, before in left.items())
+    assert all(
+        (path.stat().st_mtime_ns, path.read_bytes()) == before for path, before in left.items()
+    )
     for path in finished(out):
         mine, whole = arrays(path), arrays(smoke / "predictions" / path.name)
         assert mine.keys() == whole.keys()

@@ -38,11 +38,18 @@ def test_the_two_temperatures_differ():
 
 def test_the_page_has_the_shape_of_laves_table(tmp_path):
     text = write_story(STORE, tmp_path)
-    assert {path.name for path in tmp_path.iterdir()} == {"story.md", "story_reliability.svg", "story_rejection.svg"}
+    assert {path.name for path in tmp_path.iterdir()} == {
+        "story.md",
+        "story_reliability.svg",
+        "story_rejection.svg",
+    }
     table = laves_table(STORE)
     assert [len(row) for row in table.rows] == [8] * 4
     assert table.rows[0][2] == f"{100 * hs.ece(hs.Outcomes.of(one_pass(STORE, RUN)).tally()):.2f}"
-    assert all(title in text for title in ("UCE against the number of passes", "Error after rejection", "AUROC"))
+    assert all(
+        title in text
+        for title in ("UCE against the number of passes", "Error after rejection", "AUROC")
+    )
 
 
 def test_batches_are_normalised_and_in_order():

@@ -38,7 +38,9 @@ def test_rank_correlation_with_ties():
 
 
 def test_worsened_makes_the_least_confident_right_answers_wrong():
-    preds = hs.Predictions.from_probs([[0.9, 0.1], [0.6, 0.4], [0.8, 0.2], [0.55, 0.45]], [0, 0, 1, 0])
+    preds = hs.Predictions.from_probs(
+        [[0.9, 0.1], [0.6, 0.4], [0.8, 0.2], [0.55, 0.45]], [0, 0, 1, 0]
+    )
     tallies = [worsened(preds, m).tally() for m in (0, 1, 2)]
     assert [t.total for t in tallies] == [1, 2, 3]
     assert hs.aurc(tallies[1]) > hs.aurc(tallies[0])
@@ -54,7 +56,10 @@ def test_the_middle_delay_counts_streams_without_an_alarm():
 def test_what_is_seen_of_changed_images(smoke, capsys):
     """Blurred digits: the watch is quiet on images as they are and not on the strongest blur."""
     assert main(["shift", "--tables", "--out", str(smoke)]) == 0
-    rows = [line.split(" | ") for line in capsys.readouterr().out.partition("without labels")[2].splitlines()]
+    rows = [
+        line.split(" | ")
+        for line in capsys.readouterr().out.partition("without labels")[2].splitlines()
+    ]
     found = {cells[0].strip("| "): cells for cells in rows if len(cells) == 9}
     assert len(found) == 18  # header, line, as they are, three kinds in five strengths
     assert found["as they are"][3].endswith("yes")
@@ -81,11 +86,21 @@ def check_figures(out):
     for folder in ("one", "two"):
         assert main(["odds", "complexity", "--figures", str(out / folder), "--out", str(out)]) == 0
     names = {path.name for path in (out / "one").iterdir()}
-    assert {"odds.svg", "odds_ratio.svg", "odds_loss.svg", "complexity.svg", "complexity_hidden.svg"} <= names
-    assert all((out / "one" / name).read_bytes() == (out / "two" / name).read_bytes() for name in names)
+    assert {
+        "odds.svg",
+        "odds_ratio.svg",
+        "odds_loss.svg",
+        "complexity.svg",
+        "complexity_hidden.svg",
+    } <= names
+    assert all(
+        (out / "one" / name).read_bytes() == (out / "two" / name).read_bytes() for name in names
+    )
 
 
-@pytest.mark.parametrize("name", ["complexity", "segmentation", "regularisation", "calibration", "odds", "densenet_m"])
+@pytest.mark.parametrize(
+    "name", ["complexity", "segmentation", "regularisation", "calibration", "odds", "densenet_m"]
+)
 def test_a_study_that_was_not_run_has_empty_tables(name, tmp_path, capsys):
     assert main([name, "--tables", "--out", str(tmp_path)]) == 0
     assert name in capsys.readouterr().out

@@ -34,7 +34,9 @@ from studies.training import PRECISIONS, Task, logits_of, new_network, train  # 
 
 from studies import training  # noqa: E402
 
-QUICK = Settings(data="digits", network="resnet-8", train_size=300, val_size=100, epochs=3, batch=64, dropout=0.3)
+QUICK = Settings(
+    data="digits", network="resnet-8", train_size=300, val_size=100, epochs=3, batch=64, dropout=0.3
+)
 
 
 def weights(settings, folder, stop_after=None):
@@ -65,7 +67,9 @@ def test_an_interrupted_run_ends_with_the_same_weights(tmp_path, optimiser):
 
 @pytest.mark.parametrize("optimiser", ["sgd", "adamw"])
 def test_a_run_killed_inside_an_epoch_ends_with_the_same_weights(tmp_path, monkeypatch, optimiser):
-    """Saved after every batch and killed at the third of the second epoch; dropout and augmentation go on as before."""
+    """Saved after every batch and killed at the third of the second epoch; dropout and augmentation
+    go on as before.
+    """
     settings = replace(QUICK, optimiser=optimiser, lr=0.01)
     whole = weights(settings, tmp_path / "b")
     monkeypatch.setattr(training, "INSIDE", -1.0)
@@ -81,7 +85,9 @@ def test_a_run_killed_inside_an_epoch_ends_with_the_same_weights(tmp_path, monke
 
 
 def killed_at(*, len_of_epoch, batch):
-    """The loss until a batch, counted from 1 over all epochs; a kill there. An epoch of QUICK has five batches."""
+    """The loss until a batch, counted from 1 over all epochs; a kill there. An epoch of QUICK has
+    five batches.
+    """
     count = 0
 
     def loss(*args):
@@ -139,7 +145,9 @@ def test_passes_drawn_from_features_are_those_of_the_network(tmp_path):
 
 
 def test_files_are_packed_by_what_they_hold(tmp_path):
-    """howsure reads logits, which are deflated; other arrays are packed by bzip2. Equal arrays give equal bytes."""
+    """howsure reads logits, which are deflated; other arrays are packed by bzip2. Equal arrays give
+    equal bytes.
+    """
     logits, labels = np.eye(3, dtype=np.float16)[[0, 1, 2, 0]], np.array([0, 1, 2, 1])
     write({"test_logits": logits, "test_labels": labels}, tmp_path / "plain.npz")
     write({"test_features": logits}, tmp_path / "features.npz")
@@ -169,7 +177,9 @@ def test_dice_loss_by_hand():
 
 def test_the_late_selective_loss_begins_in_the_middle():
     late = replace(QUICK, loss="late_selective", epochs=5)
-    assert [in_epoch(late, epoch).loss for epoch in range(5)] == ["cross_entropy"] * 3 + ["selective"] * 2
+    assert [in_epoch(late, epoch).loss for epoch in range(5)] == ["cross_entropy"] * 3 + [
+        "selective"
+    ] * 2
     assert in_epoch(QUICK, 0) is QUICK
     assert late.name != replace(late, loss="selective").name
 
@@ -177,21 +187,30 @@ def test_the_late_selective_loss_begins_in_the_middle():
 def test_the_selective_loss_is_added_to_cross_entropy():
     from howsure.torch import selective_loss
 
-    logits, labels = torch.randn(8, 3, generator=torch.Generator().manual_seed(0)), torch.arange(8) % 3
+    logits, labels = (
+        torch.randn(8, 3, generator=torch.Generator().manual_seed(0)),
+        torch.arange(8) % 3,
+    )
     both = objective(logits, labels, replace(QUICK, loss="selective"))
-    assert both.item() == pytest.approx((objective(logits, labels, QUICK) + selective_loss(logits, labels)).item())
+    assert both.item() == pytest.approx(
+        (objective(logits, labels, QUICK) + selective_loss(logits, labels)).item()
+    )
 
 
 def test_dropout_in_blocks_is_for_cifar_residual_networks():
     network = new_network(replace(QUICK, block_dropout=0.1), load("digits", Path()))
     assert sum(isinstance(m, torch.nn.Dropout) and m.p == 0.1 for m in network.modules()) == 3
     with pytest.raises(ValueError, match="not for densenet-10"):
-        new_network(replace(QUICK, network="densenet-10", block_dropout=0.1), load("digits", Path()))
+        new_network(
+            replace(QUICK, network="densenet-10", block_dropout=0.1), load("digits", Path())
+        )
 
 
 @pytest.mark.parametrize("name", SHIFTS)
 def test_changed_images(name):
-    """Blur keeps the mean, darkness scales it, noise moves each pixel; strength grows with the number."""
+    """Blur keeps the mean, darkness scales it, noise moves each pixel; strength grows with the
+    number.
+    """
     images = np.random.default_rng(0).integers(60, 180, (4, 3, 32, 32)).astype(np.uint8)
     found = shifted(images, name)
     assert found.shape == images.shape
@@ -211,7 +230,9 @@ def test_distances_are_those_of_the_library_in_the_order_of_the_images():
     network = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(12, 2))
     images = np.random.default_rng(0).integers(0, 256, (700, 3, 2, 2)).astype(np.uint8)
     normalise = Normaliser.of(images)
-    found = distances(network, {"test": (images, np.zeros(700, int))}, normalise)["test_boundary_distance"]
+    found = distances(network, {"test": (images, np.zeros(700, int))}, normalise)[
+        "test_boundary_distance"
+    ]
     z, w = network(normalise(torch.from_numpy(images))).detach(), network[1].weight.detach()
     exact = (z[:, 0] - z[:, 1]).abs() / (w[0] - w[1]).norm()
     np.testing.assert_allclose(found, exact.numpy(), rtol=1e-5)
@@ -250,7 +271,9 @@ def test_rates_by_hand():
     steps = replace(QUICK, epochs=4, lr=0.1)
     assert [learning_rate(steps, e, []) for e in range(4)] == pytest.approx([0.1, 0.1, 0.01, 0.001])
     wide = replace(QUICK, epochs=10, lr=1.0, schedule="wide_steps")
-    assert [learning_rate(wide, e, []) for e in (2, 3, 6, 8)] == pytest.approx([1, 0.2, 0.04, 0.008])
+    assert [learning_rate(wide, e, []) for e in (2, 3, 6, 8)] == pytest.approx(
+        [1, 0.2, 0.04, 0.008]
+    )
     assert plateaus([1.0] + [2.0] * 10) == 0
     assert plateaus([1.0] + [2.0] * 22) == 2
     with pytest.raises(ValueError, match="'linear' is unknown"):
@@ -263,7 +286,9 @@ def test_mixed_precision_learns_nearly_the_same_and_predicts_in_float32(tmp_path
     courses = {}
     for precision in PRECISIONS:
         settings = replace(QUICK, precision=precision)
-        network, history = train(settings, task, Checkpoints(tmp_path / precision), lambda row: None)
+        network, history = train(
+            settings, task, Checkpoints(tmp_path / precision), lambda row: None
+        )
         courses[precision] = [row["train_loss"] for row in history]
         assert logits_of(network, task.dataset.test_x[:8], task.normalise).dtype == torch.float32
         assert {p.dtype for p in network.parameters()} == {torch.float32}
@@ -273,5 +298,7 @@ def test_mixed_precision_learns_nearly_the_same_and_predicts_in_float32(tmp_path
 
 def test_an_unknown_precision_is_refused(tmp_path):
     task = Task.of(QUICK, load("digits", Path()))
-    with pytest.raises(ValueError, match="precision 'float8' is unknown; use 'float32' or 'bfloat16'"):
+    with pytest.raises(
+        ValueError, match="precision 'float8' is unknown; use 'float32' or 'bfloat16'"
+    ):
         train(replace(QUICK, precision="float8"), task, Checkpoints(tmp_path), lambda row: None)

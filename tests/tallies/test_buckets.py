@@ -20,7 +20,11 @@ def awkward(edges: Any, kind: type) -> Any:
     at = edges.astype(kind)
     near = [np.nextafter(at, kind(end)) for end in (0, 1)]
     further = [np.nextafter(x, kind(end)) for x, end in zip(near, (0, 1), strict=True)]
-    crowded = [2.0 ** rng.uniform(-160, 0, 20_000), 1 - 2.0 ** rng.uniform(-60, 0, 20_000), rng.random(20_000)]
+    crowded = [
+        2.0 ** rng.uniform(-160, 0, 20_000),
+        1 - 2.0 ** rng.uniform(-60, 0, 20_000),
+        rng.random(20_000),
+    ]
     rest = np.concatenate([*crowded, [0.0, -0.0, 1.0, 5e-324]]).astype(kind)
     return np.clip(np.concatenate([at, *near, *further, rest]), 0, 1).astype(kind)
 
@@ -30,7 +34,9 @@ def awkward(edges: Any, kind: type) -> Any:
 def test_arithmetic_finds_the_bucket(buckets: int, kind: type) -> None:
     edges = grid(buckets)
     score = awkward(edges, kind)
-    found = _bucket_of_cell(buckets, score.itemsize)[cell_of(score, buckets, Room.of(len(score), score.dtype))]
+    found = _bucket_of_cell(buckets, score.itemsize)[
+        cell_of(score, buckets, Room.of(len(score), score.dtype))
+    ]
     assert np.array_equal(found, np.searchsorted(edges, score.astype(np.float64)))
 
 
@@ -38,7 +44,9 @@ def test_arithmetic_finds_the_bucket(buckets: int, kind: type) -> None:
 @pytest.mark.parametrize("buckets", [400, 25_000])
 def test_gives_the_rows_of_the_sorted_way(buckets: int, kind: type) -> None:
     score = awkward(grid(25_000), kind)
-    score = np.concatenate((score, np.random.default_rng(1).random(200_000).astype(kind)))  # several chunks
+    score = np.concatenate(
+        (score, np.random.default_rng(1).random(200_000).astype(kind))
+    )  # several chunks
     correct = np.random.default_rng(2).random(len(score)) < 0.8
     direct, sorted_ = (
         hs.tally(score, correct=correct, compact=buckets),
@@ -65,7 +73,10 @@ def test_gives_the_rows_of_the_sorted_way(buckets: int, kind: type) -> None:
 def test_sorts_where_it_must(score: Any) -> None:
     correct = np.arange(len(score)) % 3 > 0
     assert in_buckets(score, correct, 400) is None
-    direct, sorted_ = hs.tally(score, correct=correct, compact=400), hs.tally(score, correct=correct).compact(400)
+    direct, sorted_ = (
+        hs.tally(score, correct=correct, compact=400),
+        hs.tally(score, correct=correct).compact(400),
+    )
     assert repr(direct) == repr(sorted_)
     assert hs.aurc(direct) == hs.aurc(sorted_)
 
@@ -83,8 +94,15 @@ def test_parts_add_up() -> None:
 def test_weights_and_losses_are_compacted_too() -> None:
     rng = np.random.default_rng(0)
     score, loss, weight = rng.random((3, 5000))
-    for options in ({"loss": loss}, {"loss": loss, "weight": weight}, {"correct": loss < 0.5, "weight": weight}):
-        direct, sorted_ = hs.tally(score, compact=400, **options), hs.tally(score, **options).compact(400)
+    for options in (
+        {"loss": loss},
+        {"loss": loss, "weight": weight},
+        {"correct": loss < 0.5, "weight": weight},
+    ):
+        direct, sorted_ = (
+            hs.tally(score, compact=400, **options),
+            hs.tally(score, **options).compact(400),
+        )
         assert hs.aurc(direct) == hs.aurc(sorted_)
         assert direct.approximate
 
@@ -92,7 +110,9 @@ def test_weights_and_losses_are_compacted_too() -> None:
 def test_needs_less_than_ten_megabytes() -> None:
     rng = np.random.default_rng(0)
     score, correct = rng.random(2_000_000).astype(np.float32), rng.random(2_000_000) < 0.9
-    hs.tally(score[:100_001], correct=correct[:100_001], compact=25_000)  # what is kept for all tallies
+    hs.tally(
+        score[:100_001], correct=correct[:100_001], compact=25_000
+    )  # what is kept for all tallies
     tracemalloc.start()
     hs.tally(score, correct=correct, compact=25_000)
     peak = tracemalloc.get_traced_memory()[1]

@@ -71,7 +71,9 @@ def test_sums_stay_exact(exact: hs.Tally, compact: hs.Tally, metric: object) -> 
     assert metric(compact) == pytest.approx(metric(exact), abs=1e-13)  # type: ignore[operator]
 
 
-@pytest.mark.parametrize("metric", [hs.aurc, hs.e_aurc, hs.augrc, hs.auroc, hs.correctness_brier, hs.correctness_nll])
+@pytest.mark.parametrize(
+    "metric", [hs.aurc, hs.e_aurc, hs.augrc, hs.auroc, hs.correctness_brier, hs.correctness_nll]
+)
 def test_others_are_close(exact: hs.Tally, compact: hs.Tally, metric: object) -> None:
     assert metric(compact) == pytest.approx(metric(exact), rel=1e-3)  # type: ignore[operator]
     assert metric(compact) != metric(exact)  # type: ignore[operator]
@@ -107,7 +109,9 @@ def test_an_exact_tally_joins_the_buckets_of_a_compact_one(compact: hs.Tally) ->
 
 
 def test_different_buckets_do_not_add_up(exact: hs.Tally, compact: hs.Tally) -> None:
-    with pytest.raises(hs.InputError, match=r"different buckets .* add them first, then compact the sum"):
+    with pytest.raises(
+        hs.InputError, match=r"different buckets .* add them first, then compact the sum"
+    ):
         compact + exact.compact(1000)
 
 
@@ -153,11 +157,15 @@ def test_weights_are_summed() -> None:
 
 
 def test_too_few_buckets_are_refused(exact: hs.Tally) -> None:
-    with pytest.raises(hs.InputError, match="buckets is 10; a whole number of at least 400 is needed"):
+    with pytest.raises(
+        hs.InputError, match="buckets is 10; a whole number of at least 400 is needed"
+    ):
         exact.compact(10)
 
 
-@pytest.mark.parametrize("cuts", [[0, N], [0, 1, 2, N - 1, N], list(range(0, N + 1, 6)), [0, 65, N]])
+@pytest.mark.parametrize(
+    "cuts", [[0, N], [0, 1, 2, N - 1, N], list(range(0, N + 1, 6)), [0, 65, N]]
+)
 def test_packed_sums_between_cuts_are_those_of_the_rows(exact: hs.Tally, cuts: list[int]) -> None:
     at = np.array(cuts)
     s, c = scores()

@@ -20,7 +20,9 @@ def drawn(n: int, decimals: int | None) -> tuple[Any, Any]:
 
 
 @pytest.fixture(params=[(1, None), (2, 1), (1_000, 2), (200_000, None), (200_000, 3)], ids=str)
-def both(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> tuple[hs.Tally, hs.Tally, Any]:
+def both(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> tuple[hs.Tally, hs.Tally, Any]:
     """A packed tally of everything, and the sum of seven counted ones."""
     monkeypatch.setattr(module, "SLICE", 3_000)
     score, correct = drawn(*request.param)
@@ -53,7 +55,9 @@ def test_ranks_and_scores(both: Any) -> None:
     assert all(a.score_at(int(i)) == b.score_at(int(i)) for i in ranks if i < a.n)
 
 
-@pytest.mark.parametrize("bins", [hs.equal_range(15), hs.equal_size(15), hs.adaptive(), hs.unique()], ids=repr)
+@pytest.mark.parametrize(
+    "bins", [hs.equal_range(15), hs.equal_size(15), hs.adaptive(), hs.unique()], ids=repr
+)
 def test_sums_in_bins(both: Any, bins: Any) -> None:
     a, b, _ = both
     cuts = bins.cuts(a)
@@ -62,7 +66,9 @@ def test_sums_in_bins(both: Any, bins: Any) -> None:
         assert np.array_equal(getattr(a.between(cuts), name), getattr(b.between(cuts), name)), name
 
 
-def test_sums_of_very_many_samples_are_made_by_row(both: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_sums_of_very_many_samples_are_made_by_row(
+    both: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
     a, b, _ = both
     monkeypatch.setattr(module, "SINGLY", 0)
     cuts = hs.equal_size(15).cuts(a)
@@ -74,7 +80,9 @@ def test_float32_and_float64_parts_add_up() -> None:
     wide = score.astype(np.float64) / 3
     t = counted(score, ~correct) + counted(wide, ~correct)
     u = hs.tally(np.concatenate((score.astype(np.float64), wide)), correct=np.tile(correct, 2))
-    assert all(np.array_equal(getattr(t, name), getattr(u, name)) for name in ("score", "count", "loss"))
+    assert all(
+        np.array_equal(getattr(t, name), getattr(u, name)) for name in ("score", "count", "loss")
+    )
 
 
 def test_counts_beyond_32_bits() -> None:

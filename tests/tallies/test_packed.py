@@ -36,13 +36,25 @@ def test_scores_of_both_signs_are_those_of_rows(kind: str) -> None:
             continue
         found += 1
         pieces = [np.concatenate(column) for column in zip(*a.pieces(), strict=True)]
-        for x, y, z in zip((a.score, a.count, a.loss), (b.score, b.count, b.loss), pieces, strict=True):
+        for x, y, z in zip(
+            (a.score, a.count, a.loss), (b.score, b.count, b.loss), pieces, strict=True
+        ):
             np.testing.assert_array_equal(x, y)
             np.testing.assert_array_equal(z, y)
-        assert (a.n, a.total, a.distinct, a.score_range()) == (b.n, b.total, b.distinct, b.score_range())
+        assert (a.n, a.total, a.distinct, a.score_range()) == (
+            b.n,
+            b.total,
+            b.distinct,
+            b.score_range(),
+        )
         for name in ("before", "after", "loss"):
             np.testing.assert_array_equal(getattr(a.blocks(), name), getattr(b.blocks(), name))
-        near = [b.score, np.nextafter(b.score, 9), np.nextafter(b.score, -9), [-1e300, 1e300, 0.0, -0.0, -np.inf]]
+        near = [
+            b.score,
+            np.nextafter(b.score, 9),
+            np.nextafter(b.score, -9),
+            [-1e300, 1e300, 0.0, -0.0, -np.inf],
+        ]
         np.testing.assert_array_equal(a.above(np.concatenate(near)), b.above(np.concatenate(near)))
         ranks = np.arange(n + 1)
         np.testing.assert_array_equal(a.cut_at(ranks), b.cut_at(ranks))
@@ -52,7 +64,9 @@ def test_scores_of_both_signs_are_those_of_rows(kind: str) -> None:
         sums, rows = a.between(cuts), b.between(cuts)
         for name in ("count", "loss", "high", "low"):
             np.testing.assert_array_equal(getattr(sums, name), getattr(rows, name))
-        np.testing.assert_allclose(sums.claim, rows.claim, rtol=1e-12, atol=1e-12 * np.abs(b.score).max())
+        np.testing.assert_allclose(
+            sums.claim, rows.claim, rtol=1e-12, atol=1e-12 * np.abs(b.score).max()
+        )
     assert found or kind == "of any size"
 
 
@@ -76,7 +90,9 @@ def test_sums_of_tallies_with_signs_are_those_of_all_samples() -> None:
 
 
 @pytest.mark.parametrize("digits", [0, 1, 2, 12])
-def test_pieces_and_running_sums_do_without_rows(digits: int, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_pieces_and_running_sums_do_without_rows(
+    digits: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(room, "PIECE", 7)
     monkeypatch.setattr(room, "CHUNK", 16)
     for n, kind in ((1, np.float64), (5, np.float32), (200, np.float64), (300, np.float32)):
@@ -112,5 +128,7 @@ def test_tied_rows_are_those_of_more_than_one_sample(
         ends, many = np.cumsum(rows.count), rows.count > 1
         for found in (tally(score, correct=~wrong), rows, counted(score, wrong)):
             tie = found.tied()
-            for x, y in zip((tie.before, tie.after, tie.loss), (ends - rows.count, ends, rows.loss), strict=True):
+            for x, y in zip(
+                (tie.before, tie.after, tie.loss), (ends - rows.count, ends, rows.loss), strict=True
+            ):
                 np.testing.assert_array_equal(x, y[many])

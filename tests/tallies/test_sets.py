@@ -14,21 +14,29 @@ def dice(p: np.ndarray, t: np.ndarray) -> float:
 
 
 @given(st.integers(0, 10**6), st.integers(1, 40), st.sampled_from([None, [1], [1, 2], [2, 5]]))
-def test_risk_is_one_minus_mean_dice_of_the_kept(seed: int, n: int, classes: list[int] | None) -> None:
+def test_risk_is_one_minus_mean_dice_of_the_kept(
+    seed: int, n: int, classes: list[int] | None
+) -> None:
     rng = np.random.default_rng(seed)
     score, p, y = rng.integers(0, 6, n) / 5, rng.integers(0, 3, n), rng.integers(0, 3, n)
     t = hs.dice_tally(score, p, y, classes)
     for threshold, risk in zip(t.score, t.risk, strict=True):
         kept = score >= threshold
         parts = [(p != 0, y != 0)] if classes is None else [(p == c, y == c) for c in classes]
-        assert risk == pytest.approx(1 - np.mean([dice(a[kept], b[kept]) for a, b in parts]), abs=1e-12)
+        assert risk == pytest.approx(
+            1 - np.mean([dice(a[kept], b[kept]) for a, b in parts]), abs=1e-12
+        )
     width = np.diff(np.cumsum(t.count) / n, prepend=0)
     assert hs.aurc(t) == hs.aurc(t, "step") == pytest.approx(np.dot(width, t.risk))
 
 
 def test_merging_images() -> None:
     rng = np.random.default_rng(0)
-    score, p, y = rng.integers(0, 9, (2, 30)) / 8, rng.integers(0, 2, (2, 30)), rng.integers(0, 2, (2, 30))
+    score, p, y = (
+        rng.integers(0, 9, (2, 30)) / 8,
+        rng.integers(0, 2, (2, 30)),
+        rng.integers(0, 2, (2, 30)),
+    )
     parts = sum(hs.dice_tally(*arrays) for arrays in zip(score, p, y, strict=True))
     whole = hs.dice_tally(score, p, y)
     np.testing.assert_array_equal(parts.risk, whole.risk)
@@ -48,7 +56,9 @@ def test_both_empty_is_perfect() -> None:
 
 
 def test_expected_variant_is_refused() -> None:
-    with pytest.raises(hs.InputError, match="not defined for a set loss; use 'step' or 'trapezoid'"):
+    with pytest.raises(
+        hs.InputError, match="not defined for a set loss; use 'step' or 'trapezoid'"
+    ):
         hs.aurc(hs.dice_tally([0.9], [1], [1]), "expected")
 
 

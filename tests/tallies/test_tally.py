@@ -33,7 +33,9 @@ def test_blocks_are_the_rows_with_errors(r: Rows) -> None:
 
 @given(rows(ANY), st.lists(st.floats(-2, 2), min_size=1, max_size=5))
 def test_above_counts_strictly_more(r: Rows, more: list[float]) -> None:
-    asked = np.concatenate((np.asarray(more), np.arange(16) / 15, np.unique(r.score).astype(np.float64)))
+    asked = np.concatenate(
+        (np.asarray(more), np.arange(16) / 15, np.unique(r.score).astype(np.float64))
+    )
     asked = asked[np.isfinite(asked)]
     wide = r.score.astype(np.float64)
     assert r.tally().above(asked).tolist() == [int((wide > x).sum()) for x in asked]
@@ -64,7 +66,9 @@ def test_sums_between_cuts(r: Rows, parts: int) -> None:
     slices = [slice(a, b) for a, b in zip(cuts[:-1], cuts[1:], strict=True)]
     assert sums.count.tolist() == np.diff(cuts).tolist()
     assert sums.loss.tolist() == [int(wrong[s].sum()) for s in slices]
-    np.testing.assert_allclose(sums.claim, [score[s].sum() for s in slices], rtol=1e-12, atol=1e-300)
+    np.testing.assert_allclose(
+        sums.claim, [score[s].sum() for s in slices], rtol=1e-12, atol=1e-300
+    )
     assert sums.high.tolist() == [score[s][0] for s in slices]
     assert sums.low.tolist() == [score[s][-1] for s in slices]
 
@@ -120,7 +124,9 @@ def test_infinite_scores_rank() -> None:
     assert t.score.tolist() == [np.inf, 0.0, -np.inf]
 
 
-@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int8, np.int64, np.uint8, np.bool_])
+@pytest.mark.parametrize(
+    "dtype", [np.float16, np.float32, np.float64, np.int8, np.int64, np.uint8, np.bool_]
+)
 def test_any_number_is_a_score(dtype: Any) -> None:
     t = hs.tally(np.array([0, 1, 1], dtype=dtype), correct=np.array([0, 1, 0], dtype=dtype))
     assert t.score.tolist() == [1, 0]
@@ -150,7 +156,10 @@ def test_merged_weights_keep_their_ratios() -> None:
     score, correct = [0.9, 0.8, 0.7, 0.6, 0.5], [1, 0, 1, 0, 1]
     weight = np.array([10.0, 30.0, 1.0, 2.0, 3.0])
     whole = hs.tally(score, correct=correct, weight=weight)
-    parts = [hs.tally(score[s], correct=correct[s], weight=weight[s]) for s in (slice(0, 2), slice(2, None))]
+    parts = [
+        hs.tally(score[s], correct=correct[s], weight=weight[s])
+        for s in (slice(0, 2), slice(2, None))
+    ]
     merged = parts[0] + parts[1]
     assert merged.count == pytest.approx(whole.count)
     for metric in (hs.aurc, hs.e_aurc, hs.ece, hs.auroc):
@@ -167,7 +176,10 @@ def test_count_is_whole() -> None:
 
 
 def test_sum_of_tallies() -> None:
-    assert repr(sum(hs.tally([s], correct=[1]) for s in (0.1, 0.2))) == "<Tally: n=2, wrong=0, 2 distinct scores>"
+    assert (
+        repr(sum(hs.tally([s], correct=[1]) for s in (0.1, 0.2)))
+        == "<Tally: n=2, wrong=0, 2 distinct scores>"
+    )
 
 
 def test_different_kinds_do_not_add_up() -> None:
@@ -190,4 +202,6 @@ def test_bins_across_chunks() -> None:
     t = hs.tally(score, correct=rng.random(n) < score)
     table = hs.bin_table(t, hs.equal_range(15))
     where = np.ceil(score * 15).astype(int)
-    np.testing.assert_allclose(table.confidence * table.count, np.bincount(where, score)[1:], rtol=1e-12)
+    np.testing.assert_allclose(
+        table.confidence * table.count, np.bincount(where, score)[1:], rtol=1e-12
+    )

@@ -94,7 +94,9 @@ class TestClaims:
     """`calibration_test`: its level, its power, what it refuses."""
 
     def test_the_p_value_of_honest_claims_is_uniform(self) -> None:
-        p = np.array([hs.calibration_test(hs.tally(*honest(200, seed)), seed).p for seed in range(150)])
+        p = np.array(
+            [hs.calibration_test(hs.tally(*honest(200, seed)), seed).p for seed in range(150)]
+        )
         assert (p <= 0.05).mean() <= 0.12  # P(more) < 0.1 % at a level of 5 %
         assert 0.4 < p.mean() < 0.6
 
@@ -102,7 +104,11 @@ class TestClaims:
     def test_defects_are_found(self, what: str) -> None:
         rng = np.random.default_rng(0)
         p = rng.beta(4, 1, 5000)
-        true = {"smooth": p**1.3, "local": np.where((p > 0.8) & (p < 0.85), p - 0.2, p), "shift": p - 0.04}[what]
+        true = {
+            "smooth": p**1.3,
+            "local": np.where((p > 0.8) & (p < 0.85), p - 0.2, p),
+            "shift": p - 0.04,
+        }[what]
         found = hs.calibration_test(hs.tally(p, correct=rng.random(5000) < true))
         assert found.p == pytest.approx(0.001)
         assert found.statistic > 3
@@ -114,7 +120,9 @@ class TestClaims:
         assert hs.calibration_test(hs.Predictions.from_confidence(p, c)) == by_tally
 
     def test_few_skewed_groups_are_no_defect(self) -> None:
-        """15 groups, mostly a little too good and rarely far too bad: the sum of their signs alone refused 9 %."""
+        """15 groups, mostly a little too good and rarely far too bad: the sum of their signs alone
+        refused 9 %.
+        """
         refused = 0
         for seed in range(300):
             sums = np.zeros((15, 64))
@@ -128,7 +136,9 @@ class TestClaims:
             where = np.repeat(np.arange(60), 10)
             p = np.repeat(rng.beta(4, 1, 60), 10)
             c = np.repeat(rng.random(60) < p[::10], 10)
-            return hs.calibration_test(hs.Outcomes(p, correct=c, group=where if group else None), seed).p
+            return hs.calibration_test(
+                hs.Outcomes(p, correct=c, group=where if group else None), seed
+            ).p
 
         with_group = np.array([once(seed, True) for seed in range(100)])
         without = np.array([once(seed, False) for seed in range(20)])
@@ -140,18 +150,25 @@ class TestClaims:
         rng = np.random.default_rng(3)
         p, c = honest(3000, 3)
         off = rng.random(3000) < np.clip(p - 0.08, 0, 1)
-        group, few = np.arange(3000) // 2, np.arange(3000) // 75  # 1,500 groups, and 40 that stay as they are
+        group, few = (
+            np.arange(3000) // 2,
+            np.arange(3000) // 75,
+        )  # 1,500 groups, and 40 that stay as they are
         assert np.bincount(claims._pooled(group, 0)).tolist() == [76] * 20 + [74] * 20
         assert hs.calibration_test(hs.Outcomes(p, correct=c, group=group)).p > 0.05
         assert hs.calibration_test(hs.Outcomes(p, correct=off, group=group)).p <= 0.01
         np.testing.assert_array_equal(claims._pooled(few, 0), few)
 
     def test_claims_of_certainty_that_fail(self) -> None:
-        found = hs.calibration_test(hs.tally([1.0] * 20 + [0.5] * 20, correct=[1] * 19 + [0] + [1, 0] * 10))
+        found = hs.calibration_test(
+            hs.tally([1.0] * 20 + [0.5] * 20, correct=[1] * 19 + [0] + [1, 0] * 10)
+        )
         assert found.p == pytest.approx(0.001)
 
     def test_weights_and_scores_are_refused(self) -> None:
-        with pytest.raises(hs.InputError, match="calibration_test redraws the outcomes of single samples"):
+        with pytest.raises(
+            hs.InputError, match="calibration_test redraws the outcomes of single samples"
+        ):
             hs.calibration_test(hs.tally([0.9, 0.8], correct=[1, 0], weight=[1.0, 2.0]))
         with pytest.raises(hs.InputError, match=r"scores in \[0, 1\]"):
             hs.calibration_test(hs.tally([9.0, 0.8], correct=[1, 0]))

@@ -1,4 +1,6 @@
-"""Do the limits hold? A short version of `python -m benchmarks.coverage`: made-up worlds, few runs, and it can fail."""
+"""Do the limits hold? A short version of `python -m benchmarks.coverage`: made-up worlds, few runs,
+and it can fail.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ RUNS = 120
 EACH, ALL = 0.87, 0.93  # 0.95 less four standard errors of one cell; of all worlds together
 
 
-def population(a: float, b: float, *, power: float = 1.0, decimals: int = 9) -> Callable[[], Population]:
+def population(
+    a: float, b: float, *, power: float = 1.0, decimals: int = 9
+) -> Callable[[], Population]:
     """Answers that are right with probability Beta(a, b), which the claim tells up to a power."""
     p = np.random.default_rng(0).beta(a, b, 20_000).clip(1e-6, 1 - 1e-6)
     made = Population((p**power).round(decimals).clip(1e-6, 1 - 1e-6), p)
@@ -71,14 +75,20 @@ def found() -> dict[str, Found]:
         for i in range(RUNS):
             o = world.draw(np.random.default_rng([i, len(world.kind)]))
             truth = truths(p, o.tally(), fixed, list(metrics))
-            for name, limits in zip(metrics, hs.each_interval(list(metrics.values()), o), strict=True):
+            for name, limits in zip(
+                metrics, hs.each_interval(list(metrics.values()), o), strict=True
+            ):
                 count(here, name, limits, truth[name])
     return out
 
 
 @pytest.mark.parametrize("kind", [w.kind for w in WORLDS])
 def test_limits_hold_in_each_world(found: dict[str, Found], kind: str) -> None:
-    missed = {name: share(of) for name, of in found[kind].items() if of["none"] < RUNS and share(of) < EACH}
+    missed = {
+        name: share(of)
+        for name, of in found[kind].items()
+        if of["none"] < RUNS and share(of) < EACH
+    }
     assert not missed
 
 
@@ -104,10 +114,14 @@ def test_percentiles_would_fail() -> None:
 
 @pytest.mark.parametrize("name", ["nll", "brier"])
 def test_a_model_that_just_misses_a_limit_on_all_classes_seldom_passes(name: str) -> None:
-    """Over-confident answers, few of them wrong: a report keeps two sums of their losses, and no skewness."""
+    """Over-confident answers, few of them wrong: a report keeps two sums of their losses, and no
+    skewness.
+    """
     rng = np.random.default_rng(1)
     labels = rng.integers(0, 4, 4000)
-    whole = hs.Predictions.from_logits(9 * np.eye(4)[labels] + 4 * rng.standard_normal((4000, 4)), labels)
+    whole = hs.Predictions.from_logits(
+        9 * np.eye(4)[labels] + 4 * rng.standard_normal((4000, 4)), labels
+    )
     limit = Limit(name, "max", {"nll": hs.nll, "brier": hs.brier}[name](whole) - 1e-9)
     passed = [check(whole[rng.integers(0, 4000, 60)], [limit])[0].passed for _ in range(400)]
     assert np.mean(passed) <= 0.025 + 4 * np.sqrt(0.025 * 0.975 / 400)
@@ -117,7 +131,9 @@ def test_samples_that_weigh_almost_the_same_have_almost_the_limits_of_equal_ones
     rng = np.random.default_rng(2)
     score, right = rng.random(300), rng.random(300) < 0.9
     one = hs.interval(hs.accuracy, hs.Outcomes(score, correct=right))
-    other = hs.interval(hs.accuracy, hs.Outcomes(score, correct=right, weight=1 + 1e-6 * rng.random(300)))
+    other = hs.interval(
+        hs.accuracy, hs.Outcomes(score, correct=right, weight=1 + 1e-6 * rng.random(300))
+    )
     assert other == pytest.approx(one, abs=1e-5)
 
 
@@ -126,16 +142,23 @@ def test_a_few_groups_that_hold_the_errors_lower_the_limit_of_an_accuracy() -> N
     right[:40] = False
     score, together, apart = np.linspace(0, 1, 600), np.arange(600) // 20, np.arange(600) % 30
     low, apart_low = (
-        hs.interval(hs.accuracy, hs.Outcomes(score, correct=right, group=g))[0] for g in (together, apart)
+        hs.interval(hs.accuracy, hs.Outcomes(score, correct=right, group=g))[0]
+        for g in (together, apart)
     )
-    assert low < 0.79 < 0.88 < apart_low  # two groups of thirty are all wrong, and a third may not have been seen
+    assert (
+        low < 0.79 < 0.88 < apart_low
+    )  # two groups of thirty are all wrong, and a third may not have been seen
 
 
-@pytest.mark.parametrize(("metric", "most"), [(hs.ece, 0.30), (hs.over_confidence, 0.29), (hs.debiased_ece, 0.65)])
+@pytest.mark.parametrize(
+    ("metric", "most"), [(hs.ece, 0.30), (hs.over_confidence, 0.29), (hs.debiased_ece, 0.65)]
+)
 def test_a_few_groups_that_hold_the_errors_raise_the_limit_of_a_calibration_error(
     metric: Callable[..., float], most: float
 ) -> None:
-    """Design effects alone end at 0.29, 0.27 and 0.62: a third group as large as the first may not have been seen."""
+    """Design effects alone end at 0.29, 0.27 and 0.62: a third group as large as the first may not
+    have been seen.
+    """
     right = np.arange(600) >= 45
     together, apart = np.repeat(np.arange(30), [30, 15, *[20] * 27, 15]), np.arange(600) % 30
     high, apart_high = (

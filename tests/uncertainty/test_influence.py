@@ -30,7 +30,9 @@ def made(decimals: int, n: int = 2000) -> hs.Outcomes:
 
 
 @pytest.mark.parametrize("decimals", [1, 9])
-@pytest.mark.parametrize(("metric", "part", "close"), PARTS, ids=lambda x: getattr(x, "__name__", ""))
+@pytest.mark.parametrize(
+    ("metric", "part", "close"), PARTS, ids=lambda x: getattr(x, "__name__", "")
+)
 def test_it_is_what_leaving_a_sample_out_changes(metric, part, close: float, decimals: int) -> None:  # type: ignore[no-untyped-def]
     o = made(decimals)
     case = Case.of(o, singly=True)
@@ -41,11 +43,15 @@ def test_it_is_what_leaving_a_sample_out_changes(metric, part, close: float, dec
     assert found[chosen] == pytest.approx(np.array(left_out), abs=close)
 
 
-@pytest.mark.parametrize(("metric", "part", "close"), PARTS, ids=lambda x: getattr(x, "__name__", ""))
+@pytest.mark.parametrize(
+    ("metric", "part", "close"), PARTS, ids=lambda x: getattr(x, "__name__", "")
+)
 def test_sums_over_error_blocks_are_sums_over_samples(metric, part, close: float) -> None:  # type: ignore[no-untyped-def]
     case = Case.of(made(2), singly=True)
     of_blocks = part(case.ranks)
     single = case.single(case.spread(of_blocks))
     assert abs(single.mean()) < 1e-12
     assert (single**2).sum() == pytest.approx(of_blocks.squares(case.ranks), rel=1e-12)
-    assert case.squares(case.spread(of_blocks)) == pytest.approx(of_blocks.squares(case.ranks), rel=1e-12)
+    assert case.squares(case.spread(of_blocks)) == pytest.approx(
+        of_blocks.squares(case.ranks), rel=1e-12
+    )

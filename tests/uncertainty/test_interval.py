@@ -1,4 +1,6 @@
-"""Intervals: against the plain bootstrap where that is right, their laws, and the reasons for giving none."""
+"""Intervals: against the plain bootstrap where that is right, their laws, and the reasons for
+giving none.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ def data(n: int = 400, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
     return p, rng.random(n) < p
 
 
-def plain_bootstrap(metric: object, score: np.ndarray, correct: np.ndarray, draws: int = 500) -> tuple[float, float]:
+def plain_bootstrap(
+    metric: object, score: np.ndarray, correct: np.ndarray, draws: int = 500
+) -> tuple[float, float]:
     """Resample rows with replacement and measure again: what the fast way must agree with."""
     rng = np.random.default_rng(1)
     n = len(score)
@@ -57,7 +61,9 @@ def test_limits_are_near_those_of_the_plain_bootstrap_where_much_was_seen(metric
     near = (
         0.3 if isinstance(metric, partial) else 0.15
     )  # a share is sure by the whole tail over several cuts, and jumps
-    assert abs(low - plain_low) < near * width  # both ends are noisy by some hundredths of the width
+    assert (
+        abs(low - plain_low) < near * width
+    )  # both ends are noisy by some hundredths of the width
     assert abs(high - plain_high) < 0.15 * width
 
 
@@ -71,7 +77,17 @@ def test_a_metric_of_ones_own_is_drawn(metric: object) -> None:
     assert abs(high - plain_high) < 0.12 * width
 
 
-FAST = [hs.aurc, hs.aac, hs.e_aurc, hs.augrc, hs.auroc, hs.accuracy, hs.ece, hs.over_confidence, hs.under_confidence]
+FAST = [
+    hs.aurc,
+    hs.aac,
+    hs.e_aurc,
+    hs.augrc,
+    hs.auroc,
+    hs.accuracy,
+    hs.ece,
+    hs.over_confidence,
+    hs.under_confidence,
+]
 
 
 @pytest.mark.parametrize("metric", FAST, ids=lambda m: m.__name__)
@@ -107,7 +123,9 @@ def test_a_higher_level_is_wider() -> None:
 def test_row_order_does_not_matter() -> None:
     s, c = data()
     mixed = np.random.default_rng(5).permutation(len(s))
-    assert hs.interval(hs.aurc, hs.tally(s, correct=c)) == hs.interval(hs.aurc, hs.tally(s[mixed], correct=c[mixed]))
+    assert hs.interval(hs.aurc, hs.tally(s, correct=c)) == hs.interval(
+        hs.aurc, hs.tally(s[mixed], correct=c[mixed])
+    )
 
 
 def test_several_at_once_are_each_alone() -> None:
@@ -146,7 +164,9 @@ def test_groups_are_drawn_whole() -> None:
 def test_equal_weights_change_nothing(metric: Any) -> None:
     s, c = data(600)
     plain = hs.interval(metric, hs.Outcomes(s, correct=c))
-    assert hs.interval(metric, hs.Outcomes(s, correct=c, weight=np.full(600, 2.0))) == pytest.approx(plain, rel=1e-9)
+    assert hs.interval(
+        metric, hs.Outcomes(s, correct=c, weight=np.full(600, 2.0))
+    ) == pytest.approx(plain, rel=1e-9)
 
 
 @pytest.mark.parametrize("metric", [*METRICS, hs.ece, hs.over_confidence])
@@ -154,9 +174,13 @@ def test_equal_weights_change_nothing(metric: Any) -> None:
 def test_the_unit_of_weights_does_not_matter(metric: Any, unit: float) -> None:
     s, c = data(500)
     weight = np.random.default_rng(2).lognormal(0, 1, 500)
-    once, again = (hs.interval(metric, hs.Outcomes(s, correct=c, weight=w)) for w in (weight, unit * weight))
+    once, again = (
+        hs.interval(metric, hs.Outcomes(s, correct=c, weight=w)) for w in (weight, unit * weight)
+    )
     assert again == pytest.approx(once, rel=1e-12, abs=1e-12)
-    assert hs.interval(metric, hs.tally(s, correct=c, weight=unit * weight)) == pytest.approx(once, rel=1e-12)
+    assert hs.interval(metric, hs.tally(s, correct=c, weight=unit * weight)) == pytest.approx(
+        once, rel=1e-12
+    )
 
 
 def test_uneven_weights_make_it_less_sure() -> None:
@@ -172,7 +196,9 @@ def test_a_mean_loss_has_the_limits_of_its_standard_error() -> None:
     t = hs.tally(np.random.default_rng(1).random(4000), loss=loss)
     low, high = hs.interval(lambda x: x.total / x.n, t)
     error = loss.std() / np.sqrt(len(loss))
-    assert (low, high) == pytest.approx((loss.mean() - 1.96 * error, loss.mean() + 1.96 * error), abs=0.2 * error)
+    assert (low, high) == pytest.approx(
+        (loss.mean() - 1.96 * error, loss.mean() + 1.96 * error), abs=0.2 * error
+    )
 
 
 def test_aurc_of_losses() -> None:
@@ -194,7 +220,14 @@ class TestPredictions:
         y = np.array([rng.choice(7, p=row) for row in p])
         return hs.Predictions.from_logits(z, y, **columns)
 
-    MEANS = (hs.accuracy, hs.nll, hs.brier, hs.uce, partial(hs.top_k_accuracy, k=3), partial(hs.nll, eps=0.01))
+    MEANS = (
+        hs.accuracy,
+        hs.nll,
+        hs.brier,
+        hs.uce,
+        partial(hs.top_k_accuracy, k=3),
+        partial(hs.nll, eps=0.01),
+    )
 
     @pytest.mark.parametrize("metric", MEANS)
     def test_the_value_is_inside(self, metric: object) -> None:
@@ -205,9 +238,13 @@ class TestPredictions:
 
     @pytest.mark.parametrize("metric", MEANS)
     @pytest.mark.parametrize("weight", [None, np.linspace(0.5, 2, 800)])
-    def test_the_way_through_outcomes_gives_the_same_number(self, metric: object, weight: object) -> None:
+    def test_the_way_through_outcomes_gives_the_same_number(
+        self, metric: object, weight: object
+    ) -> None:
         preds = self.made(weight=weight)
-        plain, options = (metric.func, metric.keywords) if isinstance(metric, partial) else (metric, {})
+        plain, options = (
+            (metric.func, metric.keywords) if isinstance(metric, partial) else (metric, {})
+        )
         outcomes, number = plain.through(preds, **options)  # type: ignore[union-attr]
         assert number(outcomes.tally()) == pytest.approx(metric(preds), abs=1e-12)  # type: ignore[operator]
 
@@ -327,7 +364,8 @@ class TestFew:
     def test_few_groups_are_marked(self) -> None:
         s, c = data(90)
         few, many = (
-            hs.each_interval([hs.aurc], hs.Outcomes(s, correct=c, group=np.arange(90) % g))[0] for g in (9, 10)
+            hs.each_interval([hs.aurc], hs.Outcomes(s, correct=c, group=np.arange(90) % g))[0]
+            for g in (9, 10)
         )
         assert few.note == "only 9 groups, so these limits are unsafe"
         assert few.low < few.high
@@ -385,13 +423,17 @@ def test_draws_on_worker_processes() -> None:
         assert hs.interval(covered, t, map=mapped) == hs.interval(covered, t)
 
 
-@pytest.mark.parametrize("metric", [hs.signed_calibration_error, hs.correctness_brier, hs.correctness_nll])
+@pytest.mark.parametrize(
+    "metric", [hs.signed_calibration_error, hs.correctness_brier, hs.correctness_nll]
+)
 def test_an_error_that_was_not_seen_counts_in_means(metric: Any) -> None:
     """200 answers with 1 % errors: Student's limits of these means held in 83 to 85 %."""
     rng = np.random.default_rng(0)
     claim = 1 - rng.beta(0.3, 6, 20_000) * 0.5
     chance = np.where(rng.random(20_000) < 0.5, 0.0, 0.02)
-    true = np.mean([metric(hs.tally(claim, correct=rng.random(20_000) >= chance)) for _ in range(200)])
+    true = np.mean(
+        [metric(hs.tally(claim, correct=rng.random(20_000) >= chance)) for _ in range(200)]
+    )
     hits = 0
     for _ in range(200):
         i = rng.integers(0, 20_000, 200)
@@ -401,14 +443,20 @@ def test_an_error_that_was_not_seen_counts_in_means(metric: Any) -> None:
 
 
 @pytest.mark.parametrize("metric", [hs.aurc, hs.e_aurc])
-def test_errors_among_the_trusted_that_are_rarely_seen_do_not_pass(metric: Callable[..., float]) -> None:
-    """1 % of the surest 60 % are wrong and weigh most: where none was seen, the upper end still reaches the truth."""
+def test_errors_among_the_trusted_that_are_rarely_seen_do_not_pass(
+    metric: Callable[..., float],
+) -> None:
+    """1 % of the surest 60 % are wrong and weigh most: where none was seen, the upper end still
+    reaches the truth.
+    """
     rng = np.random.default_rng(0)
     score = rng.random(40_000)
     correct = rng.random(40_000) >= np.where(score > 0.4, 0.01, 0.35)
     true = metric(hs.tally(score, correct=correct))
     drawn = (np.random.default_rng(i).integers(0, 40_000, 300) for i in range(400))
-    missed = sum(true > hs.interval(metric, hs.tally(score[i], correct=correct[i]))[1] for i in drawn)
+    missed = sum(
+        true > hs.interval(metric, hs.tally(score[i], correct=correct[i]))[1] for i in drawn
+    )
     assert missed <= 5  # 10 are allowed
 
 
@@ -421,11 +469,17 @@ def test_few_heavy_weights_count_as_few() -> None:
     w = case.rows.weights
     assert w is not None
     kish = float(
-        (part.start**2 * w.square + 2 * part.start * part.slope * w.lost + part.slope**2 * w.lost_square).sum()
+        (
+            part.start**2 * w.square
+            + 2 * part.start * part.slope * w.lost
+            + part.slope**2 * w.lost_square
+        ).sum()
     )
     assert case.design(lambda: part, 0.025) > 1.2 * kish / case.squares(part)
     alike = hs.Outcomes(score, correct=correct, weight=np.full(200, 3.0))
-    assert hs.interval(hs.aupr, alike) == pytest.approx(hs.interval(hs.aupr, hs.tally(score, correct=correct)))
+    assert hs.interval(hs.aupr, alike) == pytest.approx(
+        hs.interval(hs.aupr, hs.tally(score, correct=correct))
+    )
 
 
 def test_a_few_claims_that_cost_most_make_a_mean_less_sure() -> None:
@@ -441,7 +495,9 @@ def test_a_few_claims_that_cost_most_make_a_mean_less_sure() -> None:
 
 
 def test_among_many_cuts_a_share_is_sure_only_by_the_whole_tail() -> None:
-    """Of 300 answers at a risk of 1 % none is wrong in 4.9 % of the cases: half of that does not make them sure."""
+    """Of 300 answers at a risk of 1 % none is wrong in 4.9 % of the cases: half of that does not
+    make them sure.
+    """
     t = hs.tally(np.linspace(1, 0.5, 400), correct=np.arange(400) < 300)
     assert hs.interval(partial(hs.coverage_at_risk, risk=0.01), t)[0] == 0
     surer = hs.tally(np.linspace(1, 0.5, 500), correct=np.arange(500) < 400)  # 1.8 %

@@ -38,7 +38,9 @@ def test_compare_allows_for_all_pairs() -> None:
     rng = np.random.default_rng(1)
     clear = 0
     for _ in range(TABLES // 3):
-        made = {str(i): hs.Predictions.from_confidence(*m) for i, m in enumerate(models(rng, 10, 200))}
+        made = {
+            str(i): hs.Predictions.from_confidence(*m) for i, m in enumerate(models(rng, 10, 200))
+        }
         pairs = hs.compare(made).data["pairs"]
         clear += any(p["accuracy"]["clear"] or p["aurc"]["clear"] for p in pairs)
     assert clear <= 4

@@ -11,7 +11,9 @@ import pytest
 import howsure as hs
 
 
-def sides(n: int = 600, seed: int = 0) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
+def sides(
+    n: int = 600, seed: int = 0
+) -> tuple[tuple[np.ndarray, np.ndarray], tuple[np.ndarray, np.ndarray]]:
     """Two models that find the same samples hard; the second is a little worse."""
     rng = np.random.default_rng(seed)
     hard = rng.normal(2, 1.5, n)
@@ -22,7 +24,9 @@ def sides(n: int = 600, seed: int = 0) -> tuple[tuple[np.ndarray, np.ndarray], t
     return made[0], made[1]
 
 
-@pytest.mark.parametrize("metric", [hs.accuracy, hs.aurc, hs.auroc, hs.ece, partial(hs.coverage_at_risk, risk=0.1)])
+@pytest.mark.parametrize(
+    "metric", [hs.accuracy, hs.aurc, hs.auroc, hs.ece, partial(hs.coverage_at_risk, risk=0.1)]
+)
 def test_the_difference_is_exact_and_inside(metric: object) -> None:
     a, b = sides()
     difference, low, high = hs.paired_difference(metric, a, b)  # type: ignore[arg-type]
@@ -37,10 +41,15 @@ def test_limits_are_those_of_the_plain_paired_bootstrap() -> None:
     found = []
     for _ in range(500):
         rows = rng.integers(0, n, n)
-        found.append(hs.aurc(hs.tally(s[rows], correct=c[rows])) - hs.aurc(hs.tally(z[rows], correct=d[rows])))
+        found.append(
+            hs.aurc(hs.tally(s[rows], correct=c[rows]))
+            - hs.aurc(hs.tally(z[rows], correct=d[rows]))
+        )
     plain_low, plain_high = np.quantile(found, [0.025, 0.975])
     _, low, high = hs.paired_difference(hs.aurc, (s, c), (z, d))
-    assert (low, high) == pytest.approx((plain_low, plain_high), abs=0.12 * (plain_high - plain_low))
+    assert (low, high) == pytest.approx(
+        (plain_low, plain_high), abs=0.12 * (plain_high - plain_low)
+    )
 
 
 def test_a_model_does_not_differ_from_itself() -> None:
@@ -76,7 +85,8 @@ def test_ids_join_the_sides() -> None:
     straight = hs.paired_difference(hs.aurc, (s, c), (z, d))
     assert hs.paired_difference(hs.aurc, a, b) == pytest.approx(straight, rel=0.1)
     (_, low, high), (_, apart_low, apart_high) = (
-        hs.paired_difference(hs.aurc, a, other) for other in (b, hs.Outcomes(z[mixed], correct=d[mixed]))
+        hs.paired_difference(hs.aurc, a, other)
+        for other in (b, hs.Outcomes(z[mixed], correct=d[mixed]))
     )
     assert high - low < apart_high - apart_low  # the wrong partners have less in common
 
@@ -114,7 +124,9 @@ def test_the_seed_decides_the_draws_of_ones_own_metric() -> None:
     own = lambda t: hs.aurc(t)
     assert hs.paired_difference(own, a, b, seed=1) == hs.paired_difference(own, a, b, seed=1)
     assert hs.paired_difference(own, a, b, seed=1) != hs.paired_difference(own, a, b, seed=2)
-    assert hs.paired_difference(hs.aurc, a, b, seed=1) == hs.paired_difference(hs.aurc, a, b, seed=2)
+    assert hs.paired_difference(hs.aurc, a, b, seed=1) == hs.paired_difference(
+        hs.aurc, a, b, seed=2
+    )
 
 
 def test_honest_claims_are_not_worse_than_a_constant() -> None:
@@ -140,11 +152,16 @@ def test_weights_count_on_both_sides() -> None:
     a, b = sides()
     weight = np.random.default_rng(1).lognormal(0, 1, 600)
     one, two = (hs.Outcomes(s, correct=c, weight=weight) for s, c in (a, b))
-    plain, weighted = hs.paired_difference(hs.accuracy, a, b), hs.paired_difference(hs.accuracy, one, two)
+    plain, weighted = (
+        hs.paired_difference(hs.accuracy, a, b),
+        hs.paired_difference(hs.accuracy, one, two),
+    )
     assert weighted[2] - weighted[1] > 1.2 * (plain[2] - plain[1])
     scaled = [hs.Outcomes(s, correct=c, weight=1e9 * weight) for s, c in (a, b)]
     for metric in (hs.accuracy, hs.aurc, hs.ece, hs.auroc):
-        assert hs.paired_difference(metric, *scaled) == pytest.approx(hs.paired_difference(metric, one, two), abs=1e-12)
+        assert hs.paired_difference(metric, *scaled) == pytest.approx(
+            hs.paired_difference(metric, one, two), abs=1e-12
+        )
 
 
 class TestRefused:
@@ -153,13 +170,17 @@ class TestRefused:
     def test_other_ids(self) -> None:
         a = hs.Outcomes([0.9, 0.8], correct=[1, 0], id=["x", "y"])
         b = hs.Outcomes([0.9, 0.8], correct=[1, 0], id=["x", "z"])
-        with pytest.raises(hs.InputError, match=r"id y is missing in the second set \(2 ids are in one set only\)"):
+        with pytest.raises(
+            hs.InputError, match=r"id y is missing in the second set \(2 ids are in one set only\)"
+        ):
             hs.paired_difference(hs.aurc, a, b)
 
     def test_repeated_ids(self) -> None:
         a = hs.Outcomes([0.9, 0.8, 0.7], correct=[1, 0, 1], id=[4, 5, 4])
         b = hs.Outcomes([0.9, 0.8, 0.7], correct=[1, 0, 1], id=[4, 5, 6])
-        with pytest.raises(hs.InputError, match=r"id 4 occurs twice in the first set \(rows 0 and 2\)"):
+        with pytest.raises(
+            hs.InputError, match=r"id 4 occurs twice in the first set \(rows 0 and 2\)"
+        ):
             hs.paired_difference(hs.aurc, a, b)
 
     def test_other_lengths(self) -> None:

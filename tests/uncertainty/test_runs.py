@@ -1,4 +1,6 @@
-"""Limits of very many rows are made from runs of neighbours; they must hardly differ from those of single rows."""
+"""Limits of very many rows are made from runs of neighbours; they must hardly differ from those of
+single rows.
+"""
 
 import numpy as np
 import pytest
@@ -16,7 +18,9 @@ def tally() -> hs.Tally:
     return hs.tally(score, correct=rng.random(400_000) < score)
 
 
-def test_runs_give_the_limits_of_single_rows(tally: hs.Tally, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_runs_give_the_limits_of_single_rows(
+    tally: hs.Tally, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(case, "RUNS", 1 << 16)
     some = hs.each_interval(METRICS, tally)
     monkeypatch.setattr(case, "RUNS", 1 << 30)

@@ -19,22 +19,34 @@ from howsure.uncertainty import calibration, claims, influence, limits, means, r
 from howsure.uncertainty.calibration import Bins
 from howsure.uncertainty.case import Case
 from howsure.uncertainty.clusters import Units, freedom, group_design, unit_sums
-from howsure.uncertainty.differences import accuracy_difference, correlation, hull, mover, student_difference
+from howsure.uncertainty.differences import (
+    accuracy_difference,
+    correlation,
+    hull,
+    mover,
+    student_difference,
+)
 from howsure.uncertainty.influence import Ranks
 
 HALF = 0.025
 Z = stats.norm.ppf(1 - HALF)
 
 
-def made(n: int = 60, decimals: int = 1, seed: int = 0, right: float = 0.0, **more: Any) -> Outcomes:
-    """Outcomes with ties, and with errors among the most trusted; `right` moves the share of right answers."""
+def made(
+    n: int = 60, decimals: int = 1, seed: int = 0, right: float = 0.0, **more: Any
+) -> Outcomes:
+    """Outcomes with ties, and with errors among the most trusted; `right` moves the share of right
+    answers.
+    """
     rng = np.random.default_rng(seed)
     score = rng.beta(2, 1, n).round(decimals).clip(0.01, 0.99)
     return Outcomes(score, correct=rng.random(n) < np.clip(score + right, 0.05, 0.95), **more)
 
 
 def rows_of(o: Outcomes) -> list[tuple[float, float, float, float]]:
-    """Count, errors, samples before and at the end of each distinct score, from the most trusted down."""
+    """Count, errors, samples before and at the end of each distinct score, from the most trusted
+    down.
+    """
     out, before = [], 0
     for score in sorted(set(o.score.tolist()), reverse=True):
         at = o.score == score
@@ -57,7 +69,9 @@ def slow_aurc(o: Outcomes, excess: bool = False) -> list[float]:
         x = 1 + log(n / end) - rise
         below = sum(w / size * log(a / b) for size, w, b, a in rows[j + 1 :])
         g = below + wrong / c * (1 - rise)
-        out.append((0 if ok else x) - g + (log(1 - e) * ((not ok) - e) if excess and e < 1 else 0.0))
+        out.append(
+            (0 if ok else x) - g + (log(1 - e) * ((not ok) - e) if excess and e < 1 else 0.0)
+        )
     return out
 
 
@@ -107,13 +121,19 @@ PARTS: list[tuple[Callable[[Ranks], Any], Callable[[Outcomes], list[float]], flo
     (influence.augrc, slow_augrc, 1e-9),
     (influence.auroc, slow_auroc, 1e-9),
     (influence.aupr_error, partial(slow_aupr, errors=True), 1e-9),
-    (influence.aupr_success, partial(slow_aupr, errors=False), 0.05),  # gaps are taken as free of ties
+    (
+        influence.aupr_success,
+        partial(slow_aupr, errors=False),
+        0.05,
+    ),  # gaps are taken as free of ties
 ]
 
 
 @pytest.mark.parametrize(("part", "slow", "close"), PARTS, ids=lambda x: getattr(x, "__name__", ""))
 @pytest.mark.parametrize(("decimals", "right"), [(1, 0.0), (6, 0.0), (1, -0.5), (2, 0.3)])
-def test_influences_sample_by_sample(part: Any, slow: Any, close: float, decimals: int, right: float) -> None:
+def test_influences_sample_by_sample(
+    part: Any, slow: Any, close: float, decimals: int, right: float
+) -> None:
     if close > 1e-3:
         decimals, close = 6, 0.05 if right >= 0 else 0.2  # nothing is tied, and few stand in a gap
     o = made(80, decimals, right=right)
@@ -121,8 +141,12 @@ def test_influences_sample_by_sample(part: Any, slow: Any, close: float, decimal
     expected = np.array(slow(o))
     expected = expected - expected.mean()
     found = part(case.ranks)
-    assert case.single(case.spread(found)) == pytest.approx(expected, abs=close * max(1.0, np.abs(expected).max()))
-    assert found.squares(case.ranks) == pytest.approx(float((expected**2).sum()), rel=max(close, 1e-9))
+    assert case.single(case.spread(found)) == pytest.approx(
+        expected, abs=close * max(1.0, np.abs(expected).max())
+    )
+    assert found.squares(case.ranks) == pytest.approx(
+        float((expected**2).sum()), rel=max(close, 1e-9)
+    )
 
 
 def test_nothing_is_to_be_gained_where_everything_is_wrong() -> None:
@@ -149,7 +173,9 @@ def test_what_an_error_adds_to_its_own_precision() -> None:
 @pytest.mark.parametrize("t", [-3.0, -1.0, 0.5, 2.2])
 def test_hall_s_transformation_is_inverted(t: float, skew: float) -> None:
     x = means.bent(t, skew)
-    assert claims._straight(np.array([x]), np.array([skew]))[0] == pytest.approx(t)  # the same forwards
+    assert claims._straight(np.array([x]), np.array([skew]))[0] == pytest.approx(
+        t
+    )  # the same forwards
     assert x + skew * (x * x / 3 + 1 / 6) + skew**2 * x**3 / 27 == pytest.approx(t)
     assert means.bent(t, 0.0) == t
 
@@ -164,7 +190,10 @@ def test_a_mean_without_skewness_is_student_s(n: float) -> None:
 
 
 def test_the_scale_of_losses_does_not_matter() -> None:
-    one, thousand = means.mean_limits(2.0, 5.0, 3.0, 20, HALF), means.mean_limits(2e3, 5e6, 3e9, 20, HALF)
+    one, thousand = (
+        means.mean_limits(2.0, 5.0, 3.0, 20, HALF),
+        means.mean_limits(2e3, 5e6, 3e9, 20, HALF),
+    )
     assert thousand == pytest.approx(tuple(1e3 * x for x in one))
     assert one[1] - 2 > 2 - one[0] > 0  # what is skewed upwards is surer downwards
 
@@ -251,7 +280,9 @@ def test_a_difference_of_shares_is_one_of_shares() -> None:
 
 
 @pytest.mark.parametrize("units", kinds())
-@pytest.mark.parametrize(("errors", "unseen", "extra"), [(12, 0.4, 0.0), (3, 0.0, 1e-3), (inf, 0.0, 0.0)])
+@pytest.mark.parametrize(
+    ("errors", "unseen", "extra"), [(12, 0.4, 0.0), (3, 0.0, 1e-3), (inf, 0.0, 0.0)]
+)
 def test_student_s_difference(units: Units, errors: float, unseen: float, extra: float) -> None:
     d = np.random.default_rng(1).normal(size=40)
     squares = unit_squares(d, units)
@@ -305,9 +336,18 @@ def test_the_hull_holds_both() -> None:
 
 # ---- calibration errors
 
-COLUMNS = np.array([40.0, 300.0, 25.0, 120.0]), np.array([12.0, 260.0, 24.0, 60.0]), np.array([30.0, 190.0, 23.0, 58.0])
+COLUMNS = (
+    np.array([40.0, 300.0, 25.0, 120.0]),
+    np.array([12.0, 260.0, 24.0, 60.0]),
+    np.array([30.0, 190.0, 23.0, 58.0]),
+)
 SQUARES = np.array([14.0, 80.0, 2.0, 33.0])
-KINDS = [Bins(*COLUMNS), Bins(*COLUMNS, design=2.5), Bins(*COLUMNS, squares=SQUARES), Bins(*COLUMNS, 2.0, SQUARES)]
+KINDS = [
+    Bins(*COLUMNS),
+    Bins(*COLUMNS, design=2.5),
+    Bins(*COLUMNS, squares=SQUARES),
+    Bins(*COLUMNS, 2.0, SQUARES),
+]
 
 
 class Slow:
@@ -320,7 +360,9 @@ class Slow:
         self.seen = accuracy * (1 - accuracy)
         if b.squares is not None:
             self.seen = max(0.0, float(b.squares[j]) / n - self.gap**2)
-        self.third = -p * (1 - p) * (1 - 2 * p) / self.n**2 * self.share**3 * (1 if self.gap > 0 else -1)
+        self.third = (
+            -p * (1 - p) * (1 - 2 * p) / self.n**2 * self.share**3 * (1 if self.gap > 0 else -1)
+        )
         self.differing = max(0.0, p * (1 - p) + self.seen - accuracy * (1 - accuracy))
         self.se = self.share * sqrt(self.differing / self.n)
         self.se0 = self.share * sqrt(max(claim / n * (1 - claim / n), p * (1 - p)) / self.n)
@@ -337,11 +379,17 @@ def test_limits_of_calibration_errors(b: Bins, part: str) -> None:
     out = {"all": None, "over": -1, "under": 1}[part]  # bins of this clear sign have no share
     size = [x.share * side(x.gap) for x in bins]
     value = sum(size)
-    spread = max(0.0, sum(s * s / x.share for s, x in zip(size, bins, strict=True)) - value**2) / sum(x.n for x in bins)
+    spread = max(
+        0.0, sum(s * s / x.share for s, x in zip(size, bins, strict=True)) - value**2
+    ) / sum(x.n for x in bins)
     known = [x for x in bins if x.sign not in (0, out)]
     unclear = [x for x in bins if x.sign == 0]
     variance = sum(x.se**2 for x in known) + spread
-    rare = inf if b.squares is None else max(1.0, min(b.right.sum(), (b.count - b.right).sum()) / b.design)
+    rare = (
+        inf
+        if b.squares is None
+        else max(1.0, min(b.right.sum(), (b.count - b.right).sum()) / b.design)
+    )
     wide = [x.se if b.squares is None else max(x.se, x.se0) for x in unclear]
     above = variance + sum(e * e for e in wide)
     bent = max(0.0, sum(x.third for x in bins if x.sign != out)) / above**1.5
@@ -351,25 +399,35 @@ def test_limits_of_calibration_errors(b: Bins, part: str) -> None:
     sd = sqrt(second + variance)
     skew = third / sd**3
     lower = value - first - sd * stats.pearson3.ppf(1 - HALF, skew)
-    limits = {"all": calibration.ece_limits, "over": calibration.over_limits, "under": calibration.under_limits}[part]
+    limits = {
+        "all": calibration.ece_limits,
+        "over": calibration.over_limits,
+        "under": calibration.under_limits,
+    }[part]
     assert limits(b, HALF) == pytest.approx((max(0.0, lower), min(1.0, upper)), abs=1e-9)
 
 
 def test_moments_of_one_sided_noise() -> None:
     half = stats.halfnorm.stats(moments="mvs")
-    for found, true in zip(calibration.HALF_NORMAL, (half[0], half[1], half[2] * half[1] ** 1.5), strict=True):
+    for found, true in zip(
+        calibration.HALF_NORMAL, (half[0], half[1], half[2] * half[1] ** 1.5), strict=True
+    ):
         assert found == pytest.approx(float(true), abs=1e-9)
     mean = 1 / sqrt(2 * np.pi)  # of max(0, Z); its square has mean 1/2, its cube 2/√(2π)
     third = 2 * mean - 3 * mean / 2 + 2 * mean**3
     assert pytest.approx((mean, 1 / 2 - mean**2, third), abs=1e-9) == calibration.POSITIVE_PART
 
 
-@pytest.mark.parametrize(("variance", "third"), [(2.0, 0.5), (0.3, 0.4), (4.0, 0.0), (0.0, 0.0), (1e-12, 1e-18)])
+@pytest.mark.parametrize(
+    ("variance", "third"), [(2.0, 0.5), (0.3, 0.4), (4.0, 0.0), (0.0, 0.0), (1e-12, 1e-18)]
+)
 @pytest.mark.parametrize("at", [0.025, 0.5, 0.975])
 def test_three_moments(variance: float, third: float, at: float) -> None:
     sd = sqrt(variance)
     expected = sd * stats.pearson3.ppf(at, third / sd**3) if sd else 0.0
-    assert calibration.three_moments(variance, third, at) == pytest.approx(expected, rel=1e-6, abs=1e-12)
+    assert calibration.three_moments(variance, third, at) == pytest.approx(
+        expected, rel=1e-6, abs=1e-12
+    )
 
 
 @pytest.mark.parametrize("b", KINDS)
@@ -397,7 +455,9 @@ def test_bins_of_one_sample_tell_no_noise() -> None:
     assert np.isfinite(calibration.rms_limits(Bins(*more), HALF)).all()
     flat = Bins(np.array([50.0, 50.0]), np.array([25.0, 40.0]), np.array([25.0, 40.0]))
     noise = sum(0.5 * p * (1 - p) / 50 for p in (26 / 52, 41 / 52))
-    assert calibration.rms_limits(flat, HALF) == pytest.approx((0.0, Z * sqrt(noise)))  # no gap at all
+    assert calibration.rms_limits(flat, HALF) == pytest.approx(
+        (0.0, Z * sqrt(noise))
+    )  # no gap at all
 
 
 @pytest.mark.parametrize("b", KINDS)
@@ -408,7 +468,9 @@ def test_what_is_left_without_noise(b: Bins, part: str) -> None:
         x = Slow(b, j)
         signed = x.share * (-x.gap if part == "under" else x.gap)
         z = signed / x.se0
-        mean = x.se0 * (1 if part == "all" else 0.5) * sqrt(2 / np.pi) * sqrt(2) * np.exp(-z * z / 2)
+        mean = (
+            x.se0 * (1 if part == "all" else 0.5) * sqrt(2 / np.pi) * sqrt(2) * np.exp(-z * z / 2)
+        )
         total += (abs(signed) if part == "all" else max(signed, 0.0)) - mean
     assert calibration.without_noise(b, part) == pytest.approx(max(0.0, total), abs=1e-9)  # type: ignore[arg-type]
 
@@ -461,36 +523,62 @@ def slow_high(
     beside: tuple[float, float],
     half: float,
 ) -> float:
-    """DEFINITIONS 13.2, with the weights of what is unseen: u alone, going over to `beside` with more errors."""
+    """DEFINITIONS 13.2, with the weights of what is unseen: u alone, going over to `beside` with
+    more errors.
+    """
     mean, square = ((u + k * b) / (k + 1) for u, b in zip(unit, beside, strict=True))
     m = value + (mean + 2 * n * value / (k + 1)) / n
     v = (squares + square + 2 * squares / (k + 1)) / n**2
     return float(stats.gamma.ppf(1 - half, m * m / v, scale=v / m))
 
 
-@pytest.mark.parametrize(("value", "k"), [(0.0, 0.0), (0.02, 5.0), (0.3, 35.5), (0.7, 80.0), (0.93, 99.0)])
+@pytest.mark.parametrize(
+    ("value", "k"), [(0.0, 0.0), (0.02, 5.0), (0.3, 35.5), (0.7, 80.0), (0.93, 99.0)]
+)
 def test_gamma_limits(value: float, k: float) -> None:
     n, squares = 100.0, 40 * value * (1 - value)
     s = ranking.Sample(value, n, k, squares)
     m = n - k
-    low = stats.gamma.ppf(HALF, value**2 * n**2 / squares, scale=squares / n**2 / value) if value else 0.0
+    low = (
+        stats.gamma.ppf(HALF, value**2 * n**2 / squares, scale=squares / n**2 / value)
+        if value
+        else 0.0
+    )
     high = slow_high(value, n, k, squares, (1, 2), (2, 6), HALF)
-    lower = 1 - min(1.0, slow_high(1 - value, n, m, squares, (1, 2), (0.5, 1), HALF)) if m < k else 1.0
-    assert ranking.gamma_limits(s, ranking.AREA, HALF) == pytest.approx((max(0.0, min(low, lower)), min(1.0, high)))
+    lower = (
+        1 - min(1.0, slow_high(1 - value, n, m, squares, (1, 2), (0.5, 1), HALF)) if m < k else 1.0
+    )
+    assert ranking.gamma_limits(s, ranking.AREA, HALF) == pytest.approx(
+        (max(0.0, min(low, lower)), min(1.0, high))
+    )
     a = log(n / (m + 1))
-    more = slow_high(value, n, m, squares, (a, a * a + 1), (a / 2, (a * a + 1) / 2), HALF) if m < k else 0.0
-    assert ranking.excess_limits(s, HALF) == pytest.approx((low, max(min(1.0, high), min(1.0, more))))
+    more = (
+        slow_high(value, n, m, squares, (a, a * a + 1), (a / 2, (a * a + 1) / 2), HALF)
+        if m < k
+        else 0.0
+    )
+    assert ranking.excess_limits(s, HALF) == pytest.approx(
+        (low, max(min(1.0, high), min(1.0, more)))
+    )
     if value <= 0.5:
         general = slow_high(value, n, k, squares, (1 / 2, 1 / 3), (1 / 4, 1 / 6), HALF)
         found = ranking.gamma_limits(s, ranking.GENERALISED, HALF)
         assert found[1] == pytest.approx(min(0.5, general))
     rare = ranking.rare_sum_limits(s, ranking.Unit(1.5, 3.0, inf), HALF)
-    assert rare == pytest.approx((low, slow_high(value, n, k, squares, (1.5, 3), (0.75, 1.5), HALF)))
+    assert rare == pytest.approx(
+        (low, slow_high(value, n, k, squares, (1.5, 3), (0.75, 1.5), HALF))
+    )
 
 
 @pytest.mark.parametrize("design", [1.0, 2.5])
 @pytest.mark.parametrize(
-    "o", [made(60), made(50, 3), made(40, right=-0.5), Outcomes([0.9, 0.8, 0.7, 0.1], correct=[1, 1, 1, 0])]
+    "o",
+    [
+        made(60),
+        made(50, 3),
+        made(40, right=-0.5),
+        Outcomes([0.9, 0.8, 0.7, 0.1], correct=[1, 1, 1, 0]),
+    ],
 )
 def test_auroc_limits(o: Outcomes, design: float) -> None:
     good, bad = o.score[o.right], o.score[~o.right]
@@ -502,11 +590,15 @@ def test_auroc_limits(o: Outcomes, design: float) -> None:
         mean = min(1.0, max(0.0, a + (h1 - a) * (1 / (k + 1) + 1 / (m + 1))))
         variance = 0.0
         for z, c in (v, k), (w, m):
-            variance += (((z**2).sum() / design + h2) / (c + 1) - ((z.sum() / design + h1) / (c + 1)) ** 2) / (c + 2)
+            variance += (
+                ((z**2).sum() / design + h2) / (c + 1) - ((z.sum() / design + h1) / (c + 1)) ** 2
+            ) / (c + 2)
         size = mean * (1 - mean) / variance - 1 if variance > 0 else 0
         ends.append(mean if not size else stats.beta.ppf(at, mean * size, (1 - mean) * size))
     case = Case.of(o)
-    assert ranking.auroc_limits(case.ranks, design, HALF) == pytest.approx((1 - ends[1], 1 - ends[0]))
+    assert ranking.auroc_limits(case.ranks, design, HALF) == pytest.approx(
+        (1 - ends[1], 1 - ends[0])
+    )
 
 
 def test_a_sample_with_a_design_effect() -> None:
@@ -515,7 +607,12 @@ def test_a_sample_with_a_design_effect() -> None:
 
 
 def test_right_answers_of_a_sample() -> None:
-    assert [ranking.Sample(0.5, 10.0, k, 1.0).m for k in (0.0, 9.5, 10.0, 10.0 + 1e-9)] == [10.0, 0.5, 0.0, 0.0]
+    assert [ranking.Sample(0.5, 10.0, k, 1.0).m for k in (0.0, 9.5, 10.0, 10.0 + 1e-9)] == [
+        10.0,
+        0.5,
+        0.0,
+        0.0,
+    ]
 
 
 def test_average_precision_of_a_majority_is_that_of_what_is_missing() -> None:
@@ -531,7 +628,9 @@ def test_average_precision_of_a_majority_is_that_of_what_is_missing() -> None:
 @pytest.mark.parametrize(
     ("value", "k", "own"), [(0.6, 20.0, 0.0), (0.6, 20.0, 0.05), (0.3, 1.0, 0.2), (0.55, 99.0, 0.0)]
 )
-def test_average_precision_of_a_minority_is_student_s_on_log_odds(value: float, k: float, own: float) -> None:
+def test_average_precision_of_a_minority_is_student_s_on_log_odds(
+    value: float, k: float, own: float
+) -> None:
     """The upper end; how much further the lower one lies is a matter of simulation."""
     s = ranking.Sample(value, 200.0, k, 30.0)
     found = ranking.average_precision_limits(s, HALF, own)
@@ -545,8 +644,12 @@ def test_average_precision_of_a_minority_is_student_s_on_log_odds(value: float, 
     assert 1 < below / reach < 1 + 3 / sqrt(k)
 
 
-def slow_last_below(kept: np.ndarray, missed: np.ndarray, risk: float, at: float, middle: bool) -> int | None:
-    tail = stats.binom.cdf(missed, kept, risk) - (stats.binom.pmf(missed, kept, risk) / 2 if middle else 0.0)
+def slow_last_below(
+    kept: np.ndarray, missed: np.ndarray, risk: float, at: float, middle: bool
+) -> int | None:
+    tail = stats.binom.cdf(missed, kept, risk) - (
+        stats.binom.pmf(missed, kept, risk) / 2 if middle else 0.0
+    )
     return max(np.flatnonzero((kept > 0) & (tail <= at)).tolist(), default=None)
 
 
@@ -555,11 +658,16 @@ def slow_last_below(kept: np.ndarray, missed: np.ndarray, risk: float, at: float
 @pytest.mark.parametrize("n", [1, 3, 12, 80, 1500])
 def test_the_last_cut_below_a_risk(n: int, risk: float, seed: int) -> None:
     rng = np.random.default_rng([seed, n])
-    wrong = rng.random(n) < np.linspace(0, rng.choice([2.5, 4.0]) * risk, n) + rng.choice([0.0, 0.02])
+    wrong = rng.random(n) < np.linspace(0, rng.choice([2.5, 4.0]) * risk, n) + rng.choice(
+        [0.0, 0.02]
+    )
     kept, missed = np.arange(n + 1.0), np.append(0.0, np.cumsum(wrong))
     for at, middle in (HALF, False), (1 - HALF, True), (0.3, False), (0.3, True):
         tail = ranking._mid_tail if middle else ranking._tail
-        found, slow = ranking._last_below(kept, missed, risk, at, tail), slow_last_below(kept, missed, risk, at, middle)
+        found, slow = (
+            ranking._last_below(kept, missed, risk, at, tail),
+            slow_last_below(kept, missed, risk, at, middle),
+        )
         assert (found or None) == (slow or None)
 
 
@@ -591,7 +699,9 @@ def test_binomial_tails() -> None:
 
 @pytest.mark.parametrize("wide", [False, True])
 def test_the_upper_end_of_a_share_that_may_be_accepted(wide: bool) -> None:
-    """U is the last cut that may be; it moves by the error of the share, or by all of it inside a wide row."""
+    """U is the last cut that may be; it moves by the error of the share, or by all of it inside a
+    wide row.
+    """
     n = 600
     score, wrong = np.linspace(1, 0, n), np.zeros(n, bool)
     wrong[100:142] = wrong[400:] = True  # 10.5 % of 400: more than the risk, and not clearly
@@ -635,8 +745,12 @@ def test_shares_at_the_ends() -> None:
     bad = hs.tally(np.linspace(0, 1, 200), correct=np.zeros(200))
     none = float(proportion_limits(0.0, 200.0, HALF)[1])
     assert hs.interval(partial(hs.coverage_at_risk, risk=0.001), bad) == pytest.approx((0.0, none))
-    up = float(proportion_limits(1.0, 200.0, HALF)[1]) - 1 / 200  # one error at the top may be by chance
-    assert hs.interval(partial(hs.coverage_at_risk, risk=0.1), bad) == pytest.approx((0.0, hypot(1 / 200, up)))
+    up = (
+        float(proportion_limits(1.0, 200.0, HALF)[1]) - 1 / 200
+    )  # one error at the top may be by chance
+    assert hs.interval(partial(hs.coverage_at_risk, risk=0.1), bad) == pytest.approx(
+        (0.0, hypot(1 / 200, up))
+    )
 
 
 def rows_beside_the_cut(before: bool, after: bool) -> Outcomes:
@@ -653,7 +767,10 @@ def rows_beside_the_cut(before: bool, after: bool) -> Outcomes:
 @pytest.mark.parametrize(
     "o",
     [made(60), made(300, 3), made(120, 1, right=-0.3), made(90, 2, right=0.3)]
-    + [rows_beside_the_cut(*wide) for wide in ((True, True), (True, False), (False, True), (False, False))],
+    + [
+        rows_beside_the_cut(*wide)
+        for wide in ((True, True), (True, False), (False, True), (False, False))
+    ],
 )
 @pytest.mark.parametrize("coverage", [0.1, 0.35, 0.8, 0.9, 1.0])
 def test_risk_at_a_coverage(o: Outcomes, coverage: float) -> None:
@@ -671,7 +788,8 @@ def test_risk_at_a_coverage(o: Outcomes, coverage: float) -> None:
     ranks = [coverage * n, share[0] * n, min(share[1] * n, n)]
     (kept, wrong), (less_kept, less), (more_kept, more) = (cut(rank) for rank in ranks)
     limits = [
-        proportion_limits(float(w), float(k), HALF) for k, w in ((kept, wrong), (less_kept, less), (more_kept, more))
+        proportion_limits(float(w), float(k), HALF)
+        for k, w in ((kept, wrong), (less_kept, less), (more_kept, more))
     ]
     value = wrong / kept
     low, high = float(limits[0][0]), float(limits[0][1])
@@ -690,14 +808,18 @@ def test_risk_at_a_coverage(o: Outcomes, coverage: float) -> None:
 
 
 def slow_mean(loss: np.ndarray, other: np.ndarray | None) -> tuple[float, float]:
-    """Hall's limits of a mean from single losses; `other` is how far each would be with the other outcome."""
+    """Hall's limits of a mean from single losses; `other` is how far each would be with the other
+    outcome.
+    """
     n, mean = len(loss), float(loss.mean())
     off = loss - mean
     squares, cubes = sum(x**2 for x in off.tolist()), sum(x**3 for x in off.tolist())
     t, skew, step = stats.t.ppf(1 - HALF, n - 1), cubes / squares**1.5, cubes / squares / 2
     more, more_square = max(0.0, step), 0.0
     if other is not None:
-        more, more_square = (sum(x**i for x in other.tolist()) / sum(other.tolist()) for i in (2, 3))
+        more, more_square = (
+            sum(x**i for x in other.tolist()) / sum(other.tolist()) for i in (2, 3)
+        )
     low = mean - means.bent(t, skew) * sqrt(squares / (n - 1) / n) - max(0.0, -step) / n
     return low, mean - means.bent(-t, skew) * sqrt((squares + more_square) / (n - 1) / n) + more / n
 
@@ -706,7 +828,9 @@ def slow_mean(loss: np.ndarray, other: np.ndarray | None) -> tuple[float, float]
 @pytest.mark.parametrize("metric", [hs.correctness_brier, hs.correctness_nll])
 def test_means_of_losses_of_claims(metric: Any, claims: str) -> None:
     rng = np.random.default_rng(3)
-    score = rng.beta(2, 2, 1500).clip(0.02, 0.98) if claims == "usual" else np.full(1500, 0.5 + 1e-4)
+    score = (
+        rng.beta(2, 2, 1500).clip(0.02, 0.98) if claims == "usual" else np.full(1500, 0.5 + 1e-4)
+    )
     right = rng.random(1500) < score
     if metric is hs.correctness_brier:
         good, bad = (1 - score) ** 2, score**2
@@ -729,7 +853,12 @@ def test_a_gap_may_be_skewed_to_either_side(side: int) -> None:
 @pytest.mark.parametrize("cubes", [0.02, -0.02])
 def test_small_deviations_are_skewed_too(cubes: float) -> None:
     low, high = means.mean_limits(0.1, 0.5, cubes, 50, HALF)
-    t, skew, step, error = stats.t.ppf(1 - HALF, 49), cubes / 0.5**1.5, cubes / 0.5 / 2, sqrt(0.5 / 49 / 50)
+    t, skew, step, error = (
+        stats.t.ppf(1 - HALF, 49),
+        cubes / 0.5**1.5,
+        cubes / 0.5 / 2,
+        sqrt(0.5 / 49 / 50),
+    )
     assert low == pytest.approx(0.1 - means.bent(t, skew) * error - max(0.0, -step) / 50)
     assert high == pytest.approx(0.1 - means.bent(-t, skew) * error + max(0.0, step) / 50)
 
@@ -738,7 +867,10 @@ def test_small_deviations_are_skewed_too(cubes: float) -> None:
 def test_means_of_losses_of_all_classes(kind: str) -> None:
     rng = np.random.default_rng(5)
     loss, n = rng.uniform(0.2, 0.3, 400), 400
-    columns = {"groups": {"group": np.arange(n) // 8}, "weights": {"weight": rng.uniform(0.5, 3, n)}}.get(kind, {})
+    columns = {
+        "groups": {"group": np.arange(n) // 8},
+        "weights": {"weight": rng.uniform(0.5, 3, n)},
+    }.get(kind, {})
     case = Case.of(Outcomes(-loss, loss=loss, **columns), singly=True)
     weight = columns.get("weight", np.ones(n)) / np.mean(columns.get("weight", np.ones(n)))
     value = float((weight * loss).mean())
@@ -760,7 +892,9 @@ def test_means_of_losses_of_all_classes(kind: str) -> None:
 
 
 def test_the_surprise_that_was_not_seen_is_that_of_an_easy_sample() -> None:
-    """Four losses of 6 among 60 decide: an easy sample is taken to lose 4/60 of the mean, and another label more."""
+    """Four losses of 6 among 60 decide: an easy sample is taken to lose 4/60 of the mean, and
+    another label more.
+    """
     loss, asked = np.repeat([0.001, 6.0], [56, 4]), list[float]()
     case = Case.of(Outcomes(-loss, loss=loss))
 
@@ -768,7 +902,9 @@ def test_the_surprise_that_was_not_seen_is_that_of_an_easy_sample() -> None:
         asked.append(x)
         return 3.0
 
-    with_it, without = (limits.limits_of(partial(mean_loss, other=o), case, HALF) for o in (other, lambda _: 0.0))
+    with_it, without = (
+        limits.limits_of(partial(mean_loss, other=o), case, HALF) for o in (other, lambda _: 0.0)
+    )
     assert with_it is not None
     assert without is not None
     assert asked == pytest.approx([loss.mean() * loss.sum() ** 2 / (loss**2).sum() / 60])
@@ -777,7 +913,9 @@ def test_the_surprise_that_was_not_seen_is_that_of_an_easy_sample() -> None:
 
 
 def test_few_groups_of_equal_losses_are_few_degrees_of_freedom() -> None:
-    """Four groups, all alike inside: Student's t with hardly more than none reaches further than rare surprises."""
+    """Four groups, all alike inside: Student's t with hardly more than none reaches further than
+    rare surprises.
+    """
     group = np.arange(40) // 10
     loss = np.where(group == 3, 0.8, 0.2)
     case, value = Case.of(Outcomes(-loss, loss=loss, group=group), singly=True), float(loss.mean())
@@ -785,7 +923,9 @@ def test_few_groups_of_equal_losses_are_few_degrees_of_freedom() -> None:
     squares = float(((loss - value) ** 2).sum()) * size / 40
     found = limits.limits_of(partial(mean_loss, other=lambda _: 0.0), case, HALF, value)
     assert found is not None
-    assert found.high == pytest.approx(value + stats.t.ppf(1 - HALF, max(1.0, size - 1)) * sqrt(squares / size))
+    assert found.high == pytest.approx(
+        value + stats.t.ppf(1 - HALF, max(1.0, size - 1)) * sqrt(squares / size)
+    )
 
 
 def test_one_loss_tells_nothing_of_others() -> None:

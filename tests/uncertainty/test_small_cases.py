@@ -1,4 +1,6 @@
-"""Rows, draws, tests of claims, pairs and many models: small cases by loops, and what does not matter."""
+"""Rows, draws, tests of claims, pairs and many models: small cases by loops, and what does not
+matter.
+"""
 
 from __future__ import annotations
 
@@ -9,15 +11,39 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import stats
-from tests.uncertainty.test_second_way import HALF, Z, made, slow_augrc, slow_aurc, slow_auroc, slow_freedom
+from tests.uncertainty.test_second_way import (
+    HALF,
+    Z,
+    made,
+    slow_augrc,
+    slow_aurc,
+    slow_auroc,
+    slow_freedom,
+)
 
 import howsure as hs
 from howsure import InputError, Outcomes, Predictions
-from howsure.uncertainty import claims, clusters, draws, intervals, limits, many, pairs, parts, positive
+from howsure.uncertainty import (
+    claims,
+    clusters,
+    draws,
+    intervals,
+    limits,
+    many,
+    pairs,
+    parts,
+    positive,
+)
 from howsure.uncertainty.calibration import ece_limits, noise_floor, without_noise
 from howsure.uncertainty.case import Case, Linear
 from howsure.uncertainty.clusters import Few, Units, group_design
-from howsure.uncertainty.differences import accuracy_difference, correlation, hull, mover, student_difference
+from howsure.uncertainty.differences import (
+    accuracy_difference,
+    correlation,
+    hull,
+    mover,
+    student_difference,
+)
 from howsure.uncertainty.limits import Interval
 from howsure.uncertainty.ranking import Sample, Unit, coverage_limits, rare_sum_limits
 
@@ -42,7 +68,10 @@ def singly(case: Case, part: Linear, score: np.ndarray, loss: np.ndarray) -> np.
     """The influence of each sample, looked up by its score."""
     where = {s: i for i, s in enumerate(case.rows.score.tolist())}
     return np.array(
-        [part.start[where[s]] + part.slope[where[s]] * x for s, x in zip(score.tolist(), loss, strict=True)]
+        [
+            part.start[where[s]] + part.slope[where[s]] * x
+            for s, x in zip(score.tolist(), loss, strict=True)
+        ]
     )
 
 
@@ -52,7 +81,11 @@ def singly(case: Case, part: Linear, score: np.ndarray, loss: np.ndarray) -> np.
 def test_sums_over_samples(decimals: int, losses: bool, weighted: bool) -> None:
     score = SCORE.round(decimals)
     weight = WEIGHT if weighted else None
-    o = Outcomes(score, loss=LOSS, weight=weight) if losses else Outcomes(score, correct=RIGHT, weight=weight)
+    o = (
+        Outcomes(score, loss=LOSS, weight=weight)
+        if losses
+        else Outcomes(score, correct=RIGHT, weight=weight)
+    )
     case = Case.of(o, singly=True)
     part, loss = linear(case), LOSS if losses else (~RIGHT).astype(float)
     each = singly(case, part, score, loss)
@@ -72,7 +105,9 @@ def test_cubes_of_forgotten_losses_are_none() -> None:
 
 
 def test_the_design_effect_of_weights() -> None:
-    """Squared weights over weights, times Student's t of as many as decide over that without weights."""
+    """Squared weights over weights, times Student's t of as many as decide over that without
+    weights.
+    """
     o = Outcomes(SCORE, correct=RIGHT, weight=WEIGHT)
     case = Case.of(o)
     part = linear(case)
@@ -117,9 +152,29 @@ def test_what_is_kept_of_outcomes() -> None:
 def test_ranks_and_cuts() -> None:
     case = Case.of(hs.tally([0.9, 0.9, 0.8, 0.5, 0.5, 0.5], correct=[1, 0, 1, 0, 1, 1]))
     r = case.ranks
-    assert (r.before.tolist(), r.after.tolist(), r.wrong.tolist(), r.n) == ([0, 3], [2, 6], [1, 1], 6)
-    assert (r.free.tolist(), r.tied.tolist(), r.upto.tolist(), r.k, r.m) == ([0, 1, 0], [1, 2], [1, 2], 2, 4)
-    assert case.cut_at(np.array([0.0, 0.5, 2.0, 2 + 1e-10, 2.1, 3.0, 3.5, 6.0])).tolist() == [0, 2, 2, 2, 3, 3, 6, 6]
+    assert (r.before.tolist(), r.after.tolist(), r.wrong.tolist(), r.n) == (
+        [0, 3],
+        [2, 6],
+        [1, 1],
+        6,
+    )
+    assert (r.free.tolist(), r.tied.tolist(), r.upto.tolist(), r.k, r.m) == (
+        [0, 1, 0],
+        [1, 2],
+        [1, 2],
+        2,
+        4,
+    )
+    assert case.cut_at(np.array([0.0, 0.5, 2.0, 2 + 1e-10, 2.1, 3.0, 3.5, 6.0])).tolist() == [
+        0,
+        2,
+        2,
+        2,
+        3,
+        3,
+        6,
+        6,
+    ]
     assert case.accepted(2.0).tolist() == [1, 0, 0]
     assert case.accepted(3.0 - 1e-12).tolist() == [1, 1, 0]
     assert case.accepted(5.9).tolist() == [1, 1, 0]
@@ -145,7 +200,9 @@ def test_gaps_of_single_samples(sign: Any) -> None:
     assert sorted(case.gap_squares(bins).tolist()) == pytest.approx(squares)
     b = case.binned(bins, sign, HALF)
     assert sorted(b.count.tolist()) == sorted(np.bincount(which).tolist())
-    assert sorted(b.gap.tolist()) == pytest.approx(sorted(float(gap[which == j].mean()) for j in range(5)))
+    assert sorted(b.gap.tolist()) == pytest.approx(
+        sorted(float(gap[which == j].mean()) for j in range(5))
+    )
     assert b.design == case.design(lambda: case.gaps(bins, sign), HALF)
     assert Case.of(o.tally()).binned(bins, sign, HALF).design == 1
 
@@ -233,7 +290,10 @@ def test_groups_are_drawn_whole() -> None:
     score = np.array([0.9, 0.9, 0.5, 0.5, 0.5])
     o = Outcomes(score, correct=[1, 0, 1, 1, 0], group=[0, 1, 0, 0, 1])
     stack = draws.draw_units(o, 0)
-    first, second = stack.count[:, 0] - stack.loss[:, 0], stack.loss[:, 0]  # how often each group was drawn
+    first, second = (
+        stack.count[:, 0] - stack.loss[:, 0],
+        stack.loss[:, 0],
+    )  # how often each group was drawn
     assert np.array_equal(stack.count[:, 1], 2 * first + second)
     assert np.array_equal(stack.loss[:, 1], second)
     some = 1 - exp(-2)  # draws without a sample are left out
@@ -297,7 +357,9 @@ def test_sums_of_neighbours_are_standardised() -> None:
         for line in range(3):
             for j in range(many):
                 at = slice(j * 64 // many, (j + 1) * 64 // many)
-                assert part[line, j] == pytest.approx(residual[line, at].sum() / sqrt(variance[at].sum()))
+                assert part[line, j] == pytest.approx(
+                    residual[line, at].sum() / sqrt(variance[at].sum())
+                )
 
 
 @pytest.mark.parametrize("count", [1, 40])
@@ -332,12 +394,18 @@ def test_many_rows_are_merged_at_their_mean_claim() -> None:
     assert len(found.claim) == 250
     assert found.count.tolist() == [sum(range(4 * i + 1, 4 * i + 5)) for i in range(250)]
     assert found.right[3] == pytest.approx(sum(rows.right[12:16]))
-    assert found.claim[3] == pytest.approx(np.dot(rows.count[12:16], rows.claim[12:16]) / rows.count[12:16].sum())
+    assert found.claim[3] == pytest.approx(
+        np.dot(rows.count[12:16], rows.claim[12:16]) / rows.count[12:16].sum()
+    )
     assert claims._merged(rows, 1000) is rows
 
 
-@pytest.mark.parametrize(("n", "scale", "scales"), [(100, 0.1, 1), (2000, 0.1, 4), (100_000, 0.1, 7), (2000, 0.03, 6)])
-def test_signs_of_groups_are_redrawn(monkeypatch: pytest.MonkeyPatch, n: int, scale: float, scales: int) -> None:
+@pytest.mark.parametrize(
+    ("n", "scale", "scales"), [(100, 0.1, 1), (2000, 0.1, 4), (100_000, 0.1, 7), (2000, 0.03, 6)]
+)
+def test_signs_of_groups_are_redrawn(
+    monkeypatch: pytest.MonkeyPatch, n: int, scale: float, scales: int
+) -> None:
     rng = np.random.default_rng(3)
     sums, variance = scale * rng.normal(0.1, 1, (25, 64)), rng.random(64) * 0.5
     design = max(1.0, (sums.sum(axis=1) ** 2).sum() / variance.sum())
@@ -350,11 +418,15 @@ def test_signs_of_groups_are_redrawn(monkeypatch: pytest.MonkeyPatch, n: int, sc
         shown = (part**2).sum(axis=0)
         spread = np.sqrt(np.maximum(shown, null[0]))
         wide = [stats.t.ppf(0.975, slow_freedom(column, 24)) / Z for column in (part**2).T]
-        seen.append(straight(part.sum(axis=0) / (spread * wide), (part**3).sum(axis=0) / shown**1.5)[None])
+        seen.append(
+            straight(part.sum(axis=0) / (spread * wide), (part**3).sum(axis=0) / shown**1.5)[None]
+        )
         drawn.append(straight(signs @ part / spread, signs @ part**3 / shown**1.5))
     asked: list[int] = []
     of_signs = claims._of_signs
-    monkeypatch.setattr(claims, "_of_signs", lambda *args: asked.append(args[0].shape[1]) or of_signs(*args))
+    monkeypatch.setattr(
+        claims, "_of_signs", lambda *args: asked.append(args[0].shape[1]) or of_signs(*args)
+    )
     found = claims.grouped_test(sums, variance, n, 5)
     assert asked == [2**i for i in range(scales)]
     statistic, nulls = claims._statistic(seen)[0], claims._statistic(drawn)
@@ -389,7 +461,9 @@ def test_the_best_order_follows_accuracy() -> None:
     for o in Outcomes(SCORE, correct=RIGHT), Outcomes(SCORE, correct=RIGHT, weight=WEIGHT):
         low, high = hs.interval(hs.accuracy, o)
         best = hs.metrics.optimal_aurc_asymptotic
-        assert hs.interval(hs.metrics.optimal_aurc, o) == pytest.approx((best(1 - high), best(1 - low)))
+        assert hs.interval(hs.metrics.optimal_aurc, o) == pytest.approx(
+            (best(1 - high), best(1 - low))
+        )
 
 
 def test_floors_stand_beside_calibration_errors() -> None:
@@ -400,7 +474,9 @@ def test_floors_stand_beside_calibration_errors() -> None:
     assert ece.floor == pytest.approx(floor)
     assert over.floor == under.floor == pytest.approx(floor / 2)
     assert adaptive.floor not in (None, ece.floor)
-    assert (ece.low, ece.high) == ece_limits(Case.of(t).binned(hs.equal_range(15), np.sign, HALF), HALF)
+    assert (ece.low, ece.high) == ece_limits(
+        Case.of(t).binned(hs.equal_range(15), np.sign, HALF), HALF
+    )
 
 
 def test_where_nothing_can_be_accepted_groups_count_as_for_all() -> None:
@@ -423,7 +499,9 @@ def test_equal_losses_leave_what_one_more_may_weigh() -> None:
 
 @pytest.mark.parametrize("few_wrong", [True, False])
 def test_means_where_one_outcome_is_rare(few_wrong: bool) -> None:
-    """What the rare outcome adds is a sum of rare events; what all have in common varies as a mean does."""
+    """What the rare outcome adds is a sum of rare events; what all have in common varies as a mean
+    does.
+    """
     rng = np.random.default_rng(4)
     score = rng.beta(5, 1, 120) if few_wrong else rng.beta(1, 5, 120)
     rare = np.zeros(120, bool)
@@ -434,7 +512,9 @@ def test_means_where_one_outcome_is_rare(few_wrong: bool) -> None:
     base, size = usual(score), np.abs(other(score) - usual(score))
     total = float(size[rare].sum()) / 120
     sample = Sample(total, 120.0, 6.0, float((size[rare] ** 2).sum()))
-    low, high = rare_sum_limits(sample, Unit(float(size.mean()), float((size**2).mean()), inf), HALF)
+    low, high = rare_sum_limits(
+        sample, Unit(float(size.mean()), float((size**2).mean()), inf), HALF
+    )
     reach = Z * sqrt(float(((base - base.mean()) ** 2).sum())) / 120
     down, up = (total - low, high - total) if few_wrong else (high - total, total - low)
     t = hs.tally(score, correct=correct)
@@ -464,7 +544,9 @@ def sides(n: int = 70, **more: Any) -> tuple[Outcomes, Outcomes]:
     ],
 )
 @pytest.mark.parametrize("grouped", [False, True])
-def test_differences_of_ranking_numbers(metric: Any, slow: Any, unseen: float, grouped: bool) -> None:
+def test_differences_of_ranking_numbers(
+    metric: Any, slow: Any, unseen: float, grouped: bool
+) -> None:
     a, b = sides(group=np.arange(70) // 5) if grouped else sides()
     units = Units.of(70, group=a.group)
     one, two = (np.array(slow(o)) for o in (a, b))
@@ -473,9 +555,13 @@ def test_differences_of_ranking_numbers(metric: Any, slow: Any, unseen: float, g
     errors = float((~a.right | ~b.right).sum())
     fewest = min((~o.right).sum() for o in (a, b))
     extra = 1 / (12 * (fewest + 1) ** 2) if metric is hs.auroc else 0.0
-    found = student_difference(values[0] - values[1], one - two, units, HALF, errors=errors, unseen=unseen, extra=extra)
+    found = student_difference(
+        values[0] - values[1], one - two, units, HALF, errors=errors, unseen=unseen, extra=extra
+    )
     single = [hs.interval(metric, o) for o in (a, b)]
-    expected = hull(found, mover(values[0], single[0], values[1], single[1], correlation(one, two, units)))
+    expected = hull(
+        found, mover(values[0], single[0], values[1], single[1], correlation(one, two, units))
+    )
     assert hs.paired_difference(metric, a, b) == pytest.approx((values[0] - values[1], *expected))
 
 
@@ -512,7 +598,9 @@ def test_differences_of_accuracies(kind: str) -> None:
 
 def test_two_samples_are_enough_for_a_difference() -> None:
     a, b = Outcomes([0.9, 0.8], correct=[1, 0]), Outcomes([0.9, 0.8], correct=[0, 1])
-    assert hs.paired_difference(hs.accuracy, a, b)[1:] == pytest.approx(accuracy_difference(1, 1, 2, HALF))
+    assert hs.paired_difference(hs.accuracy, a, b)[1:] == pytest.approx(
+        accuracy_difference(1, 1, 2, HALF)
+    )
     assert isnan(hs.paired_difference(hs.accuracy, a[[0]], b[[0]])[1])
 
 
@@ -544,7 +632,9 @@ def test_being_right_counts_for_accuracy_and_against_a_loss() -> None:
     assert case.outcomes is not None
     wrong = (~case.outcomes.right).astype(float)
     assert pairs.single_influence(hs.accuracy, case) == pytest.approx(wrong.mean() - wrong)
-    assert pairs.single_influence(hs.metrics.mean_loss.mean_loss, case) == pytest.approx(wrong - wrong.mean())
+    assert pairs.single_influence(hs.metrics.mean_loss.mean_loss, case) == pytest.approx(
+        wrong - wrong.mean()
+    )
     assert pairs.single_influence(hs.ece, case) is None
 
 
@@ -571,13 +661,17 @@ def test_samples_without_weight_are_none() -> None:
     some = weight > 0
     full = [Outcomes(o.score, correct=o.right, weight=weight) for o in (a, b)]
     left = [Outcomes(o.score[some], correct=o.right[some], weight=weight[some]) for o in (a, b)]
-    assert hs.paired_difference(hs.aurc, *full) == pytest.approx(hs.paired_difference(hs.aurc, *left))
+    assert hs.paired_difference(hs.aurc, *full) == pytest.approx(
+        hs.paired_difference(hs.aurc, *left)
+    )
     assert hs.interval(hs.aurc, full[0]) == pytest.approx(hs.interval(hs.aurc, left[0]))
 
 
 def test_groups_must_be_the_same() -> None:
     a, b = sides(50)
-    one, two = (Outcomes(o.score, correct=o.right, group=g) for o, g in ((a, GROUP), (b, GROUP[::-1])))
+    one, two = (
+        Outcomes(o.score, correct=o.right, group=g) for o, g in ((a, GROUP), (b, GROUP[::-1]))
+    )
     with pytest.raises(InputError, match="put the same samples into different groups"):
         hs.paired_difference(hs.aurc, one, two)
 
@@ -590,12 +684,15 @@ def test_ids_of_one_side_say_nothing() -> None:
     assert hs.paired_difference(hs.aurc, b, named) == hs.paired_difference(hs.aurc, b, a)
     order = np.argsort(ids)
     other = Outcomes(b.score[order], correct=b.right[order], id=np.arange(50))
-    assert hs.paired_difference(hs.aurc, named, other) == pytest.approx(hs.paired_difference(hs.aurc, a, b))
+    assert hs.paired_difference(hs.aurc, named, other) == pytest.approx(
+        hs.paired_difference(hs.aurc, a, b)
+    )
     for where in (0, 1), (48, 49), (3, 20):
         twice = np.arange(50)
         twice[where[1]] = twice[where[0]]
         with pytest.raises(
-            InputError, match=rf"id {where[0]} occurs twice in the first set \(rows {where[0]} and {where[1]}\)"
+            InputError,
+            match=rf"id {where[0]} occurs twice in the first set \(rows {where[0]} and {where[1]}\)",
         ):
             hs.paired_difference(hs.aurc, Outcomes(a.score, correct=a.right, id=twice), named)
 
@@ -623,13 +720,17 @@ def test_a_metric_of_ones_own_is_drawn_by_groups_where_there_are_any() -> None:
     a, b = Outcomes(score, correct=right), Outcomes(score, correct=np.roll(right, 6))
     _, low, high = hs.paired_difference(own, a, b)
     group = np.repeat(np.arange(50), 6)
-    _, lower, higher = hs.paired_difference(own, *(Outcomes(o.score, correct=o.right, group=group) for o in (a, b)))
+    _, lower, higher = hs.paired_difference(
+        own, *(Outcomes(o.score, correct=o.right, group=group) for o in (a, b))
+    )
     assert (higher - lower) / (high - low) == pytest.approx(sqrt(6), rel=0.15)
 
 
 def test_percentiles() -> None:
     found = np.arange(1, 1001.0)
-    assert intervals.percentiles(found, 0.9)[:2] == pytest.approx(np.quantile(found, [0.05, 0.95]).tolist())
+    assert intervals.percentiles(found, 0.9)[:2] == pytest.approx(
+        np.quantile(found, [0.05, 0.95]).tolist()
+    )
     some = np.append(np.full(30, nan), found[:970])
     assert (
         intervals.percentiles(some, 0.95).why
@@ -650,7 +751,9 @@ def test_a_metric_of_predictions_is_refused_for_tallies() -> None:
     assert low < loss.mean() < high
     other = Predictions.from_probs(p[:, ::-1], np.where(RIGHT, 0, 1))
     difference, low, high = hs.paired_difference(hs.metrics.nll, preds, other)
-    assert difference == pytest.approx(loss.mean() + np.log(np.where(RIGHT, 1 - SCORE, SCORE)).mean())
+    assert difference == pytest.approx(
+        loss.mean() + np.log(np.where(RIGHT, 1 - SCORE, SCORE)).mean()
+    )
     assert low < difference < high
 
 
@@ -663,7 +766,9 @@ def test_two_models_are_compared_as_by_a_normal_quantile() -> None:
         error = sqrt((4 + 3 - 2) * 1e-4 * (1 + 4 / (k + 1)) + extra)
         table = many._Table(c, k, 1.3, extra)
         for times, far in (0.98, False), (1.02, True), (-1.02, True), (-0.98, False):
-            assert many._beyond(table, np.array([times * 1.3 * Z * error]), [(0, 1)], 0.95, 0) == [far]
+            assert many._beyond(table, np.array([times * 1.3 * Z * error]), [(0, 1)], 0.95, 0) == [
+                far
+            ]
         assert many._beyond(table, np.array([nan]), [(0, 1)], 0.95, 0) == [False]
 
 
@@ -689,7 +794,9 @@ def test_the_covariance_of_models(metric: Any, grouped: bool) -> None:
     slow = {hs.accuracy: lambda o: o.right - o.right.mean(), hs.auroc: slow_auroc}[metric]
     psi = np.array([slow(o) for o in models], dtype=float)
     if grouped:
-        psi = np.array([[p[group == g].sum() / (1 - 5 / 70) for g in range(14)] for p in psi]) * sqrt(13 / 14)
+        psi = np.array(
+            [[p[group == g].sum() / (1 - 5 / 70) for g in range(14)] for p in psi]
+        ) * sqrt(13 / 14)
     found = many._influences(metric, models)
     fewest = min(int((~o.right).sum()) for o in models)
     assert found is not None
@@ -703,18 +810,24 @@ def test_the_covariance_of_models(metric: Any, grouped: bool) -> None:
 def test_limits_of_other_metrics_are_shared_out_among_pairs() -> None:
     risk = partial(hs.risk_at_coverage, coverage=0.9)
     rng = np.random.default_rng(0)
-    models = [Outcomes(rng.random(200), correct=rng.random(200) < p) for p in (0.95, 0.9, 0.82, 0.75)]
+    models = [
+        Outcomes(rng.random(200), correct=rng.random(200) < p) for p in (0.95, 0.9, 0.82, 0.75)
+    ]
     found = many.all_differences(risk, models)
     assert [(p.first, p.second) for p in found] == [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
     alone = 0
     for p in found:
         difference, low, high = hs.paired_difference(risk, models[p.first], models[p.second])
         assert (p.difference, p.low, p.high) == (difference, low, high)
-        _, lower, higher = hs.paired_difference(risk, models[p.first], models[p.second], 1 - 0.05 / 6)
+        _, lower, higher = hs.paired_difference(
+            risk, models[p.first], models[p.second], 1 - 0.05 / 6
+        )
         assert p.clear == (lower > 0 or higher < 0)
         alone += low > 0 or high < 0
     assert 0 < sum(p.clear for p in found) < alone
-    assert sum(p.clear for p in many.all_differences(risk, models[::-1])) == sum(p.clear for p in found)
+    assert sum(p.clear for p in many.all_differences(risk, models[::-1])) == sum(
+        p.clear for p in found
+    )
 
 
 def test_a_comparison_needs_two() -> None:
@@ -755,12 +868,18 @@ def test_observed_over_expected(kind: str) -> None:
     design = case.design(lambda: part, HALF)
     error = sqrt(float((w * psi**2).sum()) * design) / 50
     reach = exp(Z * error / value)
-    assert positive.observed_limits(o, 0.95) == Interval(pytest.approx(value / reach), pytest.approx(value * reach))
+    assert positive.observed_limits(o, 0.95) == Interval(
+        pytest.approx(value / reach), pytest.approx(value * reach)
+    )
 
 
 def test_nothing_observed_or_expected_has_no_limits() -> None:
-    assert "no positive cases" in str(positive.observed_limits(hs.tally([0.2, 0.4], correct=[0, 0]), 0.95).why)
-    assert "no positive cases" in str(positive.observed_limits(hs.tally([0.0, 0.0], correct=[0, 1]), 0.95).why)
+    assert "no positive cases" in str(
+        positive.observed_limits(hs.tally([0.2, 0.4], correct=[0, 0]), 0.95).why
+    )
+    assert "no positive cases" in str(
+        positive.observed_limits(hs.tally([0.0, 0.0], correct=[0, 1]), 0.95).why
+    )
     even = positive.observed_limits(hs.tally([0.5] * 10, correct=[1, 0] * 5), 0.95)
     assert even.why is None  # a ratio of 1 is one
 
@@ -788,7 +907,9 @@ def test_recalibration_by_newton(grouped: bool) -> None:
             psi = 120 * (x @ covariance[i]) * (y - 1 / (1 + np.exp(-x @ beta)))
             design = group_design(psi, Units.of(120, group=group), HALF)
         reach = Z * sqrt(covariance[i, i] * design)
-        assert (found.low, found.high) == pytest.approx((beta[i] - reach, beta[i] + reach), rel=1e-6)
+        assert (found.low, found.high) == pytest.approx(
+            (beta[i] - reach, beta[i] + reach), rel=1e-6
+        )
     why = positive.line_limits(hs.tally(score, correct=np.ones(120)), 0.95)[0].why
     assert "one class is missing" in str(why)
 
@@ -813,8 +934,15 @@ def test_a_curve_lies_between_its_outer_half_percents() -> None:
 
 
 def test_under_confidence_without_an_error_is_seen() -> None:
-    """Sixty right answers of sixty at claims of 0.95 have a chance of 0.046; thin intervals drown it."""
-    assert claims.calibration_test(Outcomes(np.linspace(0.9, 1, 60), correct=np.ones(60, dtype=bool))).p < 0.25
+    """Sixty right answers of sixty at claims of 0.95 have a chance of 0.046; thin intervals drown
+    it.
+    """
+    assert (
+        claims.calibration_test(
+            Outcomes(np.linspace(0.9, 1, 60), correct=np.ones(60, dtype=bool))
+        ).p
+        < 0.25
+    )
 
 
 # ---- where a few groups or heavy samples decide
@@ -829,7 +957,9 @@ def test_the_few_that_decide(kind: str) -> None:
     share = float((w * ~RIGHT).sum()) / 50
     if kind == "group":
         many = np.bincount(GROUP)
-        size = [(~RIGHT - share)[g == GROUP].sum() / (1 - many[g] / 50) * sqrt(7 / 8) for g in range(8)]
+        size = [
+            (~RIGHT - share)[g == GROUP].sum() / (1 - many[g] / 50) * sqrt(7 / 8) for g in range(8)
+        ]
         squares = sum(s * s for s in size)
         worse = [max(0.0, s) for s in size]
         largest = power(worse, 2) / sum(s * m for s, m in zip(worse, many, strict=True)) * max(many)
@@ -857,7 +987,9 @@ def power(sizes: Any, i: int) -> float:
 
 def test_where_nobody_is_wrong_nobody_decides() -> None:
     assert Few.of(8.0, np.zeros(3), np.ones(3), 0.5, 2.0) == Few(0.0, 8.0, 0.0, 0.5, 2.0)
-    assert Few.of(1.0, np.array([0.1]), np.array([2.0]), 0.2, 3.0) == pytest.approx((0.2, 1.0, 2.0, 0.2, 3.0))
+    assert Few.of(1.0, np.array([0.1]), np.array([2.0]), 0.2, 3.0) == pytest.approx(
+        (0.2, 1.0, 2.0, 0.2, 3.0)
+    )
     right = Case.of(Outcomes(SCORE, correct=np.ones(50, dtype=bool), group=GROUP))
     assert right.few(limits.wrong_share(right, 0.0)) == Few(0.0, 0.0, 0.0, 0.0, 0.0)
 

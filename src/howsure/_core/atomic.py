@@ -12,7 +12,8 @@ from howsure._core.check import InputError
 
 @contextmanager
 def replacing(path: str | os.PathLike[str]) -> Generator[Path, None, None]:
-    """A temporary path in the same folder, renamed to `path` when the block ends well and deleted when it fails.
+    """A temporary path in the same folder, renamed to `path` when the block ends well and deleted
+    when it fails.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
@@ -44,7 +45,9 @@ def check_target(target: Path) -> None:
     """Refuse a path that no file can be written to, before the work for it is done."""
     if target.is_dir():
         raise InputError(f"{target} is a folder; a file name is needed.")
-    if target.exists() and not target.is_file():  # a rename would put a file in the place of the device
+    if (
+        target.exists() and not target.is_file()
+    ):  # a rename would put a file in the place of the device
         raise InputError(f"{target} is a pipe or a device; a file name is needed.")
     if not target.parent.is_dir():
         raise InputError(f"the folder {target.parent} does not exist; make it first.")

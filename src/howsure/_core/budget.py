@@ -1,7 +1,8 @@
-"""How many bytes a file may unpack to: in proportion to its size, and never more than a limit that can be raised.
+"""How many bytes a file may unpack to: in proportion to its size, and never more than a limit that
+can be raised.
 
-Every reader counts what it is about to make, before it makes it. Text counts what it holds, numbers at least four
-bytes each: a truth value of a file becomes a number too.
+Every reader counts what it is about to make, before it makes it. Text counts what it holds, numbers
+at least four bytes each: a truth value of a file becomes a number too.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ def stated() -> int | None:
         return None
     found = re.fullmatch(r"(\d{1,18})([kmgt]?)(i?b)?", text, re.ASCII)
     if found is None:
-        raise InputError(VARIABLE, got=f"is {text!r}", need="a number of bytes such as 8G is needed")
+        raise InputError(
+            VARIABLE, got=f"is {text!r}", need="a number of bytes such as 8G is needed"
+        )
     return int(found[1]) << UNITS[found[2]]
 
 
@@ -57,12 +60,16 @@ class Budget:
     spent: int = 0
 
     def spend(self, amount: int, where: str = "", *, held: bool = True) -> None:
-        """Count so many bytes more; raise where they are too many. The limit is for what is `held` at once."""
+        """Count so many bytes more; raise where they are too many. The limit is for what is `held`
+        at once.
+        """
         self.spent += amount
         self._check(self.spent, where, held)
 
     def pass_by(self, amount: int, where: str = "") -> None:
-        """Raise where so many bytes at once are too many; they are gone again before the next ones come."""
+        """Raise where so many bytes at once are too many; they are gone again before the next ones
+        come.
+        """
         self._check(amount, where, held=True)
 
     def _check(self, amount: int, where: str, held: bool) -> None:
@@ -98,7 +105,8 @@ def fits(amount: int, what: str) -> None:
 
 
 def json_bytes(text: str) -> int:
-    """About what JSON text becomes: an empty list of two characters is 56 bytes, and has a place in another list.
+    """About what JSON text becomes: an empty list of two characters is 56 bytes, and has a place in
+    another list.
 
     >>> json_bytes("[[],[]]"), json_bytes('{"a": 0.5}')
     (303, 244)
@@ -107,7 +115,8 @@ def json_bytes(text: str) -> int:
 
 
 def text_bytes(cells: Sequence[str]) -> int:
-    """What a column of texts holds: a place for each, and an object for those that Python does not have already.
+    """What a column of texts holds: a place for each, and an object for those that Python does not
+    have already.
 
     >>> text_bytes(("0", "1")), text_bytes(("0.5", "1"))
     (16, 118)

@@ -20,11 +20,12 @@ Bools: TypeAlias = NDArray[np.bool_]
 
 
 class InputError(ValueError):
-    """A user's mistake as fields: what is at fault, where it stands, what it is, what is needed, what to do.
+    """A user's mistake as fields: what is at fault, where it stands, what it is, what is needed,
+    what to do.
 
-    `str` makes one sentence of them, here and nowhere else; code reads the fields. `row` is the position of `what`
-    in its array (`labels[3]`), `first` the first of several such rows; `line` is where a file holds that row. With
-    `what` alone it is the whole sentence.
+    `str` makes one sentence of them, here and nowhere else; code reads the fields. `row` is the
+    position of `what` in its array (`labels[3]`), `first` the first of several such rows; `line` is
+    where a file holds that row. With `what` alone it is the whole sentence.
 
     >>> from howsure import tally
     >>> tally([0.9], correct=[2])
@@ -56,7 +57,9 @@ class InputError(ValueError):
         return _sentence(self)
 
     def at(self, where: str, line: int | None = None, *, first: int = 0) -> Self:
-        """The same mistake, of something that stands in a larger whole: a batch, a file from row `first` on."""
+        """The same mistake, of something that stands in a larger whole: a batch, a file from row
+        `first` on.
+        """
         out = copy(self)
         out.row = None if self.row is None else self.row + first
         out.where = f"{where}: {self.where}" if self.where else where
@@ -80,7 +83,9 @@ def _sentence(e: InputError) -> str:
     text = f"{subject} {fact}" if fact else subject
     for part in filter(None, (need, hint)):
         text += f". {part}" if part[0].isupper() and text[-1] not in "?!" else f"; {part}"
-    closed = text if text[-1:] in (".", "?", "!", "…") or not (e.got or e.need or e.hint) else f"{text}."
+    closed = (
+        text if text[-1:] in (".", "?", "!", "…") or not (e.got or e.need or e.hint) else f"{text}."
+    )
     return f"{where}: {closed}" if where else closed
 
 
@@ -100,11 +105,15 @@ def unmasked(x: object, name: str) -> object:
 
 
 def array(x: object, name: str) -> Array:
-    """`x` as a numeric NumPy array; accepts anything with `__array__` (pandas, polars, xarray, torch)."""
+    """`x` as a numeric NumPy array; accepts anything with `__array__` (pandas, polars, xarray,
+    torch).
+    """
     detach = getattr(x, "detach", None)
     if callable(detach):  # a torch tensor that may require a gradient
         x = detach()
-    if str(getattr(x, "dtype", "")) == "torch.bfloat16":  # NumPy has no such numbers; float32 holds all of them
+    if (
+        str(getattr(x, "dtype", "")) == "torch.bfloat16"
+    ):  # NumPy has no such numbers; float32 holds all of them
         x = cast("Any", x).float()
     x = unmasked(x, name)
     try:
@@ -114,7 +123,9 @@ def array(x: object, name: str) -> Array:
     if a.dtype.kind not in "biuf":
         if a.dtype.kind in "OUS" and a.size == 0:
             raise InputError(name, got="is empty", need="at least one sample is needed")
-        raise InputError(name, got=f"has dtype {a.dtype}", need="numbers are needed", hint="Convert it first")
+        raise InputError(
+            name, got=f"has dtype {a.dtype}", need="numbers are needed", hint="Convert it first"
+        )
     return a
 
 
@@ -148,7 +159,9 @@ def no_nan(a: Array, name: str) -> Array:
 def one_dimensional(a: Array, name: str) -> Array:
     """Return `a`; raise if it is empty or not one-dimensional."""
     if a.ndim != 1:
-        raise InputError(name, got=f"has shape {a.shape}", need="one value per sample, shape (n,), is needed")
+        raise InputError(
+            name, got=f"has shape {a.shape}", need="one value per sample, shape (n,), is needed"
+        )
     if a.size == 0:
         raise InputError(name, got="is empty", need="at least one sample is needed")
     return a
@@ -158,7 +171,9 @@ def same_length(a: Array, name: str, n: int, other: str) -> Array:
     """Return `a`; raise if its length is not `n`."""
     if len(a) != n:
         raise InputError(
-            name, got=f"has {len(a):,} rows, {other} has {n:,}", need="they must belong to the same samples"
+            name,
+            got=f"has {len(a):,} rows, {other} has {n:,}",
+            need="they must belong to the same samples",
         )
     return a
 
@@ -200,7 +215,9 @@ def labels(x: object, k: int, name: str = "labels") -> Ints:
     bad = (a < 0) | (a >= k)
     if bad.any():
         i = first(bad)
-        raise InputError(name, row=i, got=f"is {a[i]}", need=f"with {k} classes labels run from 0 to {k - 1}")
+        raise InputError(
+            name, row=i, got=f"is {a[i]}", need=f"with {k} classes labels run from 0 to {k - 1}"
+        )
     return a.astype(np.int64)
 
 
@@ -210,7 +227,9 @@ def weights(x: object, n: int) -> Floats:
     bad = ~((w >= 0) & np.isfinite(w))
     if bad.any():
         i = first(bad)
-        raise InputError("weight", row=i, got=f"is {w[i]:g}", need="weights must be finite and not negative")
+        raise InputError(
+            "weight", row=i, got=f"is {w[i]:g}", need="weights must be finite and not negative"
+        )
     if not w.any():
         raise InputError("weight", got="is 0 everywhere", need="at least one sample must count")
     used = w[w > 0]
@@ -228,41 +247,54 @@ def counts(x: Any, n: int) -> Ints:
     bad = ~((c >= 0) & (c == np.floor(c)) & np.isfinite(c))
     if bad.any():
         i = first(bad)
-        raise InputError(f"count[{i}] is {c[i]:g}; counts are whole numbers, not negative. Use weight= for importance.")
+        raise InputError(
+            f"count[{i}] is {c[i]:g}; counts are whole numbers, not negative. Use weight= for importance."
+        )
     if not c.any():
         raise InputError("count is 0 everywhere; at least one sample must count.")
     if float(c.max()) >= 2.0**62:  # no int64
-        raise InputError("count", got=f"is up to {float(c.max()):g}", need="counts below 4.6e18 are needed")
+        raise InputError(
+            "count", got=f"is up to {float(c.max()):g}", need="counts below 4.6e18 are needed"
+        )
     return c.astype(np.int64)
 
 
 def logits(a: Array, name: str) -> Array:
-    """Return `a`; raise if it holds a nan, +inf, or a number so large that its square is none, or a row is all -inf.
+    """Return `a`; raise if it holds a nan, +inf, or a number so large that its square is none, or a
+    row is all -inf.
 
     A class of logit -inf has probability 0.
     """
     no_nan(a, name)
     if not a.size or (float(np.min(a)) >= -LARGEST and float(np.max(a)) <= LARGEST):
         return a
-    bad = (np.abs(a) > (LARGEST if a.dtype == np.float64 else np.finfo(a.dtype).max)) & (a != -np.inf)
+    bad = (np.abs(a) > (LARGEST if a.dtype == np.float64 else np.finfo(a.dtype).max)) & (
+        a != -np.inf
+    )
     if bad.any():
         where = bad.reshape(-1, a.shape[-1]) if a.ndim > 1 else bad
         row = first(where) % a.shape[-2] if a.ndim > 1 else first(where)
         need = f"finite numbers within ±{LARGEST:g} are needed"
         got = f"has {int(bad.sum()):,} {'infinite values' if np.isinf(a[bad]).any() else 'values beyond all bounds'}"
-        raise InputError(name, got=got, first=row, need=need, hint="For a class that is ruled out use -inf")
+        raise InputError(
+            name, got=got, first=row, need=need, hint="For a class that is ruled out use -inf"
+        )
     if a.ndim > 1 and a.shape[-1] > 1:  # the other class of a binary model has logit 0
         none: Bools = np.isneginf(a).all(axis=-1).reshape(-1)
         if none.any():
             need = "at least one class must be possible"
-            raise InputError(name, got="has rows of nothing but -inf", first=first(none) % a.shape[-2], need=need)
+            raise InputError(
+                name, got="has rows of nothing but -inf", first=first(none) % a.shape[-2], need=need
+            )
     return a
 
 
 def finite(a: Array, name: str) -> Array:
     """Return `a`; raise if it holds a nan or an infinity."""
     no_nan(a, name)
-    if a.size and not np.isfinite((np.min(a), np.max(a))).all():  # two reductions, no mask of the same size
+    if (
+        a.size and not np.isfinite((np.min(a), np.max(a))).all()
+    ):  # two reductions, no mask of the same size
         bad = ~np.isfinite(a)
         raise InputError(
             name,
@@ -302,4 +334,8 @@ LARGEST = 1e100  # of a parameter: products of two of them are still numbers
 def parameters(a: Array, name: str) -> None:
     """Raise where a parameter of a map is not a number of usual size."""
     if not (np.abs(a) <= LARGEST).all():
-        raise InputError(name, got="is not finite or beyond all bounds", need=f"numbers within ±{LARGEST:g} are needed")
+        raise InputError(
+            name,
+            got="is not finite or beyond all bounds",
+            need=f"numbers within ±{LARGEST:g} are needed",
+        )

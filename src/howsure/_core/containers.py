@@ -1,4 +1,6 @@
-"""isinstance for containers that come from outside: their items may be anything, and the type says so."""
+"""isinstance for containers that come from outside: their items may be anything, and the type says
+so.
+"""
 
 from __future__ import annotations
 

@@ -22,9 +22,13 @@ def exact_sum(x: Floats) -> int:
     fraction, exponent = np.frexp(x)
     whole = np.ldexp(fraction, 2 * HALF + 1).astype(np.int64)
     least = int(exponent.min(initial=0))
-    high, low = (np.bincount(exponent - least, part) for part in (whole >> HALF, whole & ((1 << HALF) - 1)))
+    high, low = (
+        np.bincount(exponent - least, part) for part in (whole >> HALF, whole & ((1 << HALF) - 1))
+    )
     shifts = range(UNIT + least - 2 * HALF - 1, UNIT + least - 2 * HALF - 1 + len(high))
-    return sum(((int(h) << HALF) + int(l)) << shift for h, l, shift in zip(high, low, shifts, strict=True))
+    return sum(
+        ((int(h) << HALF) + int(l)) << shift for h, l, shift in zip(high, low, shifts, strict=True)
+    )
 
 
 def as_float(total: int) -> float:
@@ -44,14 +48,18 @@ def mean(x: Floats) -> float:
 
 
 def fixed_sums(cell: Array, p: Floats, cells: int) -> Ints:
-    """Sums of numbers in [0, 1] per cell as integers of shape (2, cells): multiples of 2^-26, and of 2^-52 beyond.
+    """Sums of numbers in [0, 1] per cell as integers of shape (2, cells): multiples of 2^-26, and
+    of 2^-52 beyond.
 
-    A number is rounded to a multiple of 2^-52 before it is added, so sums of parts add up in any order.
+    A number is rounded to a multiple of 2^-52 before it is added, so sums of parts add up in any
+    order.
 
     >>> from_fixed(fixed_sums(np.array([0, 1, 0]), np.array([0.1, 1.0, 0.2]), 2))
     array([0.3, 1. ])
     """
-    return np.stack([np.bincount(cell, part, minlength=cells) for part in _halves(p)]).astype(np.int64)
+    return np.stack([np.bincount(cell, part, minlength=cells) for part in _halves(p)]).astype(
+        np.int64
+    )
 
 
 def fixed_columns(p: Floats) -> Ints:
@@ -66,7 +74,9 @@ def fixed_columns(p: Floats) -> Ints:
     )  # between 2^52 and 2^53 floats are whole numbers, and so are their bits beyond those of 2^52
     bits = whole.view(np.uint64)
     start = np.arange(0, len(p), SAFE)
-    some = bits.sum(axis=0)[None] if len(p) <= SAFE else np.add.reduceat(bits, start, axis=0)  # modulo 2^64
+    some = (
+        bits.sum(axis=0)[None] if len(p) <= SAFE else np.add.reduceat(bits, start, axis=0)
+    )  # modulo 2^64
     rows = np.minimum(SAFE, len(p) - start).astype(np.uint64)
     some = (some - (rows * ONE)[:, None]).view(np.int64)
     return np.stack([part.sum(axis=0) for part in (some >> HALF, some & ((1 << HALF) - 1))])

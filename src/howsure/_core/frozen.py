@@ -1,7 +1,9 @@
-"""Frozen dataclasses that cost a third to define, for a command defines a hundred before it does anything.
+"""Frozen dataclasses that cost a third to define, for a command defines a hundred before it does
+anything.
 
-`dataclass(frozen=True)` compiles six methods for each class. Here the first, `__init__`, is its own; the others are
-the same few functions for all classes. `fields`, `replace` and `asdict` work as ever.
+`dataclass(frozen=True)` compiles six methods for each class. Here the first, `__init__`, is its
+own; the others are the same few functions for all classes. `fields`, `replace` and `asdict` work as
+ever.
 """
 
 from __future__ import annotations
@@ -29,7 +31,9 @@ def _delete(self: _Record, name: str) -> None:  # noqa: ARG001
 
 
 def _repr(self: _Record) -> str:
-    shown = [f"{name}={getattr(self, name)!r}" for name, f in self.__dataclass_fields__.items() if f.repr]
+    shown = [
+        f"{name}={getattr(self, name)!r}" for name, f in self.__dataclass_fields__.items() if f.repr
+    ]
     return f"{type(self).__qualname__}({', '.join(shown)})"
 
 
@@ -50,7 +54,9 @@ def frozen(cls: type[C], /) -> type[C]: ...
 @overload
 def frozen(*, eq: bool = True) -> Callable[[type[C]], type[C]]: ...
 @dataclass_transform(frozen_default=True, field_specifiers=(field,))
-def frozen(cls: type[C] | None = None, /, *, eq: bool = True) -> type[C] | Callable[[type[C]], type[C]]:
+def frozen(
+    cls: type[C] | None = None, /, *, eq: bool = True
+) -> type[C] | Callable[[type[C]], type[C]]:
     """A class as a frozen dataclass; `eq=False` compares by identity, as values with arrays must.
 
     >>> @frozen

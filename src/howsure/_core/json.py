@@ -1,11 +1,13 @@
 """The one JSON encoder and decoder: strict text, typed reports, and frozen dataclasses bit for bit.
 
-Text is strict: no nan, no infinity, no key twice in one object. `typed` checks what was read against the types
-of `howsure.render.model`; keys that a type does not name are kept, for a later version may have added them.
+Text is strict: no nan, no infinity, no key twice in one object. `typed` checks what was read
+against the types of `howsure.render.model`; keys that a type does not name are kept, for a later
+version may have added them.
 
-`encode` and `decode` store None, bool, int, float, str, tuples and lists, dicts with string keys, NumPy arrays
-of bool, int64 or float64, and dataclasses that `find` knows by name. nan and infinity are written as
-`{"float": "inf"}`, a dataclass as `{"class": name, field: value, ...}`. No code comes from a file.
+`encode` and `decode` store None, bool, int, float, str, tuples and lists, dicts with string keys,
+NumPy arrays of bool, int64 or float64, and dataclasses that `find` knows by name. nan and infinity
+are written as `{"float": "inf"}`, a dataclass as `{"class": name, field: value, ...}`. No code
+comes from a file.
 """
 
 from __future__ import annotations
@@ -16,7 +18,18 @@ from dataclasses import MISSING, Field, fields, is_dataclass
 from functools import cache
 from math import isfinite
 from types import NoneType, UnionType
-from typing import Any, Literal, NotRequired, TypeAlias, TypeVar, Union, cast, get_args, get_origin, get_type_hints
+from typing import (
+    Any,
+    Literal,
+    NotRequired,
+    TypeAlias,
+    TypeVar,
+    Union,
+    cast,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 from typing import is_typeddict as is_typed_dict
 
 import numpy as np
@@ -66,8 +79,12 @@ def _lines(plain: Plain, start: str) -> str:
     if isinstance(plain, dict) and plain:
         rows = [f"{_text(key)}: {_lines(value, inner)}" for key, value in plain.items()]
         return "{" + inner + ("," + inner).join(rows) + start + "}"
-    if isinstance(plain, (list, tuple)) and any(isinstance(value, (dict, list, tuple)) for value in plain):
-        return "[" + inner + ("," + inner).join(_lines(value, inner) for value in plain) + start + "]"
+    if isinstance(plain, (list, tuple)) and any(
+        isinstance(value, (dict, list, tuple)) for value in plain
+    ):
+        return (
+            "[" + inner + ("," + inner).join(_lines(value, inner) for value in plain) + start + "]"
+        )
     return _text(plain)
 
 
@@ -76,7 +93,8 @@ def _text(plain: Plain) -> str:
 
 
 def loads(text: str | bytes) -> Plain:
-    """The value of strict JSON text; raises `InputError` for nan, infinity and a key that stands twice in one object.
+    """The value of strict JSON text; raises `InputError` for nan, infinity and a key that stands
+    twice in one object.
 
     >>> loads('{"a": [1, null]}')
     {'a': [1, None]}
@@ -94,7 +112,8 @@ def loads(text: str | bytes) -> Plain:
 
 
 def plain(value: object) -> Plain:
-    """`value` in JSON's own types: dataclasses as objects, NumPy scalars as numbers, null for nan and infinity.
+    """`value` in JSON's own types: dataclasses as objects, NumPy scalars as numbers, null for nan
+    and infinity.
 
     >>> plain({"share": np.float64(0.5), "bound": float("nan"), 3: (1, True)})
     {'share': 0.5, 'bound': None, '3': [1, True]}
@@ -115,7 +134,8 @@ def plain(value: object) -> Plain:
 
 
 def typed(read: Plain, kind: type[T]) -> T:
-    """Return what was read as the TypedDict `kind`; raise with the place and the value where it is not one.
+    """Return what was read as the TypedDict `kind`; raise with the place and the value where it is
+    not one.
 
     >>> from howsure.render.model import Fairness
     >>> typed({"fair": True, "why": "same answers"}, Fairness)["fair"]
@@ -131,7 +151,9 @@ def _constant(name: str) -> Plain:
 
 
 def _infinite(value: Plain) -> bool:
-    """Whether some number was too large for a float; long lists of numbers are not looked at one by one."""
+    """Whether some number was too large for a float; long lists of numbers are not looked at one by
+    one.
+    """
     if isinstance(value, float):
         return value in ENDS
     if isinstance(value, dict):
@@ -212,14 +234,18 @@ def _encode_dict(value: Mapping[object, object], find: Find) -> dict[str, Plain]
     out: dict[str, Plain] = {}
     for key, v in value.items():
         if not isinstance(key, str) or key in TAGS:
-            raise InputError(f"a dict to store needs string keys other than {sorted(TAGS)}; got {list(value)}.")
+            raise InputError(
+                f"a dict to store needs string keys other than {sorted(TAGS)}; got {list(value)}."
+            )
         out[key] = encode(v, find)
     return out
 
 
 def _encode_array(a: Array) -> dict[str, Plain]:
     if a.dtype.name not in DTYPES:
-        raise InputError(f"an array of dtype {a.dtype} cannot be stored; convert it to one of {list(DTYPES)}.")
+        raise InputError(
+            f"an array of dtype {a.dtype} cannot be stored; convert it to one of {list(DTYPES)}."
+        )
     flat: list[Plain] = a.ravel().tolist()
     if a.dtype.kind == "f" and not np.isfinite(a).all():
         flat = [_number(float(x)) for x in a.ravel()]
@@ -228,7 +254,11 @@ def _encode_array(a: Array) -> dict[str, Plain]:
 
 def _decode_array(plain: dict[str, Plain]) -> Array:
     dtype, shape, flat = plain.get("dtype"), plain.get("shape"), plain["array"]
-    if plain.keys() != {"array", "dtype", "shape"} or not isinstance(dtype, str) or dtype not in DTYPES:
+    if (
+        plain.keys() != {"array", "dtype", "shape"}
+        or not isinstance(dtype, str)
+        or dtype not in DTYPES
+    ):
         raise InputError("an array needs the keys array, dtype and shape")
     sizes = [s for s in shape if type(s) is int and s >= 0] if isinstance(shape, list) else None
     if sizes is None or sizes != shape:
@@ -252,7 +282,10 @@ def _encode_dataclass(value: object, find: Find) -> dict[str, Plain]:
     name = type(value).__name__
     if not is_dataclass(value) or find(name) is not type(value):
         raise InputError(f"a value of type {name} cannot be stored.")
-    return {"class": name, **{f.name: encode(getattr(value, f.name), find) for f in fields(value) if f.init}}
+    return {
+        "class": name,
+        **{f.name: encode(getattr(value, f.name), find) for f in fields(value) if f.init},
+    }
 
 
 def _decode_dataclass(plain: dict[str, Plain], find: Find) -> object:
@@ -263,7 +296,10 @@ def _decode_dataclass(plain: dict[str, Plain], find: Find) -> object:
     cls = find(name)
     known = {f.name: f for f in fields(cls) if f.init}
     values = {key: decode(v, find) for key, v in plain.items() if key != "class"}
-    odd = sorted(values.keys() - known.keys() | {key for key in known.keys() - values.keys() if _needed(known[key])})
+    odd = sorted(
+        values.keys() - known.keys()
+        | {key for key in known.keys() - values.keys() if _needed(known[key])}
+    )
     if odd:
         raise InputError(f"{name} has other fields than these: {', '.join(odd)} missing or unknown")
     hints = _hints(cls)
@@ -350,13 +386,17 @@ def _misfit_items(value: list[object], hint: Any, where: str) -> str:
     if len(args) != len(value):
         return _says(value, hint, where)
     pairs = zip(value, args, strict=True)
-    return next(filter(None, (misfit(v, arg, f"{where}[{i}]") for i, (v, arg) in enumerate(pairs))), "")
+    return next(
+        filter(None, (misfit(v, arg, f"{where}[{i}]") for i, (v, arg) in enumerate(pairs))), ""
+    )
 
 
 @cache
 def _plain_types(hint: Any) -> frozenset[type]:
     """The types of values that need no closer look: a column of numbers is long."""
-    kinds = frozenset(get_args(hint)) if get_origin(hint) in (Union, UnionType) else frozenset((hint,))
+    kinds = (
+        frozenset(get_args(hint)) if get_origin(hint) in (Union, UnionType) else frozenset((hint,))
+    )
     kinds &= {bool, int, float, str, NoneType}
     return kinds | {int} if float in kinds else kinds
 
@@ -379,11 +419,17 @@ def _is_a(value: object, cls: Any) -> bool:
         return any(type(value) is type(arg) and value == arg for arg in get_args(cls))
     if get_origin(cls) is np.ndarray:
         dtype = get_args(get_args(cls)[1])[0]
-        return isinstance(value, np.ndarray) and (dtype is Any or cast("Array", value).dtype == dtype)
+        return isinstance(value, np.ndarray) and (
+            dtype is Any or cast("Array", value).dtype == dtype
+        )
     if cls is float or cls is int:
-        return (type(value) is float and cls is float) or (type(value) is int and -WHOLE <= value < WHOLE)
+        return (type(value) is float and cls is float) or (
+            type(value) is int and -WHOLE <= value < WHOLE
+        )
     if cls in (bool, str):
         return type(value) is cls
-    if getattr(cls, "_is_protocol", False):  # its own fields were checked; here it must be able to play the role
+    if getattr(
+        cls, "_is_protocol", False
+    ):  # its own fields were checked; here it must be able to play the role
         return is_dataclass(value) and all(hasattr(value, name) for name in _role(cls))
     return isinstance(value, get_origin(cls) or cls)

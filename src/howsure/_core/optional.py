@@ -17,4 +17,6 @@ def need(package: str, *, for_: str, extra: str) -> ModuleType:
     except ModuleNotFoundError as e:
         if e.name is None or not package.startswith(e.name):
             raise  # the package is there, something that it needs is not
-        raise ModuleNotFoundError(f"{for_} needs {package}: pip install 'howsure[{extra}]'", name=package) from None
+        raise ModuleNotFoundError(
+            f"{for_} needs {package}: pip install 'howsure[{extra}]'", name=package
+        ) from None

@@ -1,4 +1,6 @@
-"""Which paths may be opened for reading: files, and no pipes or devices, which may wait or go on for ever."""
+"""Which paths may be opened for reading: files, and no pipes or devices, which may wait or go on
+for ever.
+"""
 
 from __future__ import annotations
 
@@ -18,7 +20,9 @@ def existing(path: str | os.PathLike[str]) -> Path:
         if stat.S_ISDIR(mode):
             raise InputError(str(p), got="is a folder", hint="name the files in it")
         if not stat.S_ISREG(mode):  # opening a pipe would wait for a writer, a device may never end
-            raise InputError(str(p), got="is a pipe or a device", need="a file is needed", hint="save it first")
+            raise InputError(
+                str(p), got="is a pipe or a device", need="a file is needed", hint="save it first"
+            )
         with p.open("rb"):
             return p
     except FileNotFoundError:

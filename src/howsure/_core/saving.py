@@ -1,17 +1,17 @@
 """save, load: calibrators, policies, reports and comparisons as versioned JSON.
 
-Reports and comparisons are their own JSON (`docs/schema`). Any other file is
-`{"howsure": version, "schema": 1, "digest": "sha256:...", "value": {"class": ..., field: ...}}`.
-The digest covers everything else in canonical form, so a file that was changed by accident is refused; so are unknown
-schemas, classes and fields, and values of the wrong type or outside their range. Loading executes nothing from the
-file: classes come from the fixed table below. Whoever changes a file on purpose can write the right digest too. Where
-the environment holds a secret in HOWSURE_KEY, the digest is a signature with that key (HMAC-SHA-256), and only files
-that carry it are loaded.
+Reports and comparisons are their own JSON (`docs/schema`). Any other file is `{"howsure": version,
+"schema": 1, "digest": "sha256:...", "value": {"class": ..., field: ...}}`. The digest covers
+everything else in canonical form, so a file that was changed by accident is refused; so are unknown
+schemas, classes and fields, and values of the wrong type or outside their range. Loading executes
+nothing from the file: classes come from the fixed table below. Whoever changes a file on purpose
+can write the right digest too. Where the environment holds a secret in HOWSURE_KEY, the digest is a
+signature with that key (HMAC-SHA-256), and only files that carry it are loaded.
 
-To make a class savable: write it as a `frozen` class whose fields are None, bool, int, float, str, tuples,
-dicts with string keys, NumPy arrays (bool, int64, float64) or other savable classes, annotated with types
-that exist at run time (not under `if TYPE_CHECKING`); check the values in `__post_init__`; add its name and
-module to `SAVABLE`. Fields with `init=False` are left out.
+To make a class savable: write it as a `frozen` class whose fields are None, bool, int, float, str,
+tuples, dicts with string keys, NumPy arrays (bool, int64, float64) or other savable classes,
+annotated with types that exist at run time (not under `if TYPE_CHECKING`); check the values in
+`__post_init__`; add its name and module to `SAVABLE`. Fields with `init=False` are left out.
 """
 
 from __future__ import annotations
@@ -65,7 +65,8 @@ DOCUMENTS = {
 
 
 def save(value: Any, path: str | os.PathLike[str]) -> None:
-    """Write a fitted calibrator, a policy, a report or a comparison as JSON that `load` reads back bit for bit.
+    """Write a fitted calibrator, a policy, a report or a comparison as JSON that `load` reads back
+    bit for bit.
 
     The file appears whole or not at all: it is written under a temporary name and renamed.
 
@@ -80,12 +81,19 @@ def save(value: Any, path: str | os.PathLike[str]) -> None:
     if name in DOCUMENTS and type(value) is _document(name):
         value.to_json(path)
         return
-    content: dict[str, json.Plain] = {"howsure": _version(), "schema": SCHEMA, "value": json.encode(value, _find)}
-    write_text(path, json.pretty({**content, "digest": _digest(content), "value": content["value"]}))
+    content: dict[str, json.Plain] = {
+        "howsure": _version(),
+        "schema": SCHEMA,
+        "value": json.encode(value, _find),
+    }
+    write_text(
+        path, json.pretty({**content, "digest": _digest(content), "value": content["value"]})
+    )
 
 
 def load(path: str | os.PathLike[str]) -> Any:
-    """Return what `save` wrote; raise where the file was changed, is of another schema or is not ours.
+    """Return what `save` wrote; raise where the file was changed, is of another schema or is not
+    ours.
 
     >>> load("nowhere.json")
     Traceback (most recent call last):
@@ -102,13 +110,19 @@ def load(path: str | os.PathLike[str]) -> Any:
 def saved_as(path: str | os.PathLike[str]) -> tuple[str, str]:
     """The class of a saved value and its digest, which names this very value."""
     document = json.loads(_text(Path(path)))
-    if not isinstance(document, dict) or document.keys() != KEYS or not isinstance(document["value"], dict):
+    if (
+        not isinstance(document, dict)
+        or document.keys() != KEYS
+        or not isinstance(document["value"], dict)
+    ):
         raise InputError(f"{os.fspath(path)} is not a file that howsure saved.")
     return str(document["value"].get("class")), str(document["digest"]).rpartition(":")[2]
 
 
 def _version() -> str:
-    return import_module("howsure").__version__  # by name: the package itself stands above this module
+    return import_module(
+        "howsure"
+    ).__version__  # by name: the package itself stands above this module
 
 
 def _document(name: str) -> Any:
@@ -125,17 +139,24 @@ def _find(name: str) -> type:
 def _digest(content: dict[str, json.Plain]) -> str:
     text, key = json.canonical(content).encode("ascii"), os.environ.get(KEY, "")
     if key:
-        return SIGNED + hmac.new(key.encode("utf-8", "surrogateescape"), text, hashlib.sha256).hexdigest()
+        return (
+            SIGNED
+            + hmac.new(key.encode("utf-8", "surrogateescape"), text, hashlib.sha256).hexdigest()
+        )
     return "sha256:" + hashlib.sha256(text).hexdigest()
 
 
 def _check_digest(found: json.Plain, content: dict[str, json.Plain]) -> None:
     signed, key = isinstance(found, str) and found.startswith(SIGNED), bool(os.environ.get(KEY))
     if key and not signed:
-        raise InputError(f"it is not signed, and {KEY} is set. Save it again with the key, or unset {KEY}")
+        raise InputError(
+            f"it is not signed, and {KEY} is set. Save it again with the key, or unset {KEY}"
+        )
     if signed and not key:
         raise InputError(f"it is signed. Set {KEY} to the key that it was saved with")
-    if not isinstance(found, str) or not hmac.compare_digest(found.encode(), _digest(content).encode()):
+    if not isinstance(found, str) or not hmac.compare_digest(
+        found.encode(), _digest(content).encode()
+    ):
         what = "its signature does not belong to its content and this key" if key else DIFFERS
         raise InputError(f"{what}. Save it again")
 

@@ -1,4 +1,6 @@
-"""What is being worked on, told to whoever listens: the page in the browser, which shows it while it waits."""
+"""What is being worked on, told to whoever listens: the page in the browser, which shows it while
+it waits.
+"""
 
 from __future__ import annotations
 

@@ -1,7 +1,8 @@
 """Text that comes from strangers: shown so that it cannot act, and held in bounded memory.
 
-Class names, ids, names of columns and files reach terminals, text files, Markdown, the logs of CI and spreadsheets.
-Each of these obeys some characters. `printable` is the one function that every sink of text goes through.
+Class names, ids, names of columns and files reach terminals, text files, Markdown, the logs of CI
+and spreadsheets. Each of these obeys some characters. `printable` is the one function that every
+sink of text goes through.
 """
 
 from __future__ import annotations
@@ -14,9 +15,16 @@ from math import floor, log10
 import numpy as np
 from numpy.typing import NDArray
 
-HIDDEN = {"Cc", "Cf", "Cs", "Zl", "Zp"}  # controls, marks of direction, halves of characters, ends of lines
+HIDDEN = {
+    "Cc",
+    "Cf",
+    "Cs",
+    "Zl",
+    "Zp",
+}  # controls, marks of direction, halves of characters, ends of lines
 JOINERS = "\u200c\u200d"  # without which some scripts and pictures are written wrong
-# What the log of a CI run takes for a command at the beginning of a line; a line may be broken anywhere.
+# What the log of a CI run takes for a command at the beginning of a line; a line may be broken
+# anywhere.
 BEGIN = r"(?:add-|remove-|save-|set-|stop-|internal-|debug|echo|end|error|group|notice|warning)"
 WORKFLOW = rf"(?i)(?<=:)(?=:{BEGIN})|(?<=#)(?=#\[)"  # compiled where it is met, which is rare
 WORKFLOW_SIGN = rf"(?i)(?<=:):(?={BEGIN})|(?<=#)#(?=\[)"
@@ -40,7 +48,8 @@ def printable(text: str) -> str:
 
 
 def is_count(text: str) -> bool:
-    """Whether `int` reads the text, and 64 bits hold it: at most 18 digits. `str.isdigit` says so of ² too.
+    """Whether `int` reads the text, and 64 bits hold it: at most 18 digits. `str.isdigit` says so
+    of ² too.
 
     >>> is_count("12"), is_count("²"), is_count("-1"), is_count("9" * 19)
     (True, False, False, False)
@@ -67,7 +76,8 @@ def json_safe(text: str) -> str:
 
 
 def page_safe(html: str) -> str:
-    r"""A page with every character that could act as its escape; what marks mean in HTML is escaped before.
+    r"""A page with every character that could act as its escape; what marks mean in HTML is escaped
+    before.
 
     >>> print(page_safe("<b>a\x1b[31m\u202eb</b>"))
     <b>a\x1b[31m\u202eb</b>
@@ -86,7 +96,9 @@ def _json_escape(found: re.Match[str]) -> str:
     c = found[0]
     if _kind(c) not in HIDDEN or c in JOINERS:
         return c
-    units = c.encode("utf-16-be", "surrogatepass")  # JSON writes characters beyond 16 bits as two halves
+    units = c.encode(
+        "utf-16-be", "surrogatepass"
+    )  # JSON writes characters beyond 16 bits as two halves
     return "".join(f"\\u{units[i : i + 2].hex()}" for i in range(0, len(units), 2))
 
 
@@ -96,7 +108,9 @@ def _escaped(c: str) -> str:
     code = ord(c)
     if c in "\n\r\t":
         return {"\n": r"\n", "\r": r"\r", "\t": r"\t"}[c]
-    return f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}"
+    return (
+        f"\\x{code:02x}" if code < 256 else f"\\u{code:04x}" if code < 65536 else f"\\U{code:08x}"
+    )
 
 
 def shortened(text: str, most: int) -> str:
@@ -105,11 +119,14 @@ def shortened(text: str, most: int) -> str:
     >>> shortened("abcdefghij", 7)
     'abc…hij'
     """
-    return text if len(text) <= most else f"{text[: most // 2]}…{text[len(text) - (most - 1) // 2 :]}"
+    return (
+        text if len(text) <= most else f"{text[: most // 2]}…{text[len(text) - (most - 1) // 2 :]}"
+    )
 
 
 def spreadsheet_cell(value: object) -> object:
-    """A cell of a table for people: text that a spreadsheet would run is led by an apostrophe, numbers stay.
+    """A cell of a table for people: text that a spreadsheet would run is led by an apostrophe,
+    numbers stay.
 
     >>> spreadsheet_cell("=1+2"), spreadsheet_cell(-0.5)
     ("'=1+2", -0.5)
@@ -122,7 +139,9 @@ def spreadsheet_cell(value: object) -> object:
 def array_of(texts: Sequence[str]) -> NDArray[np.str_] | NDArray[np.object_]:
     """A text array, of fixed width where that is not wasteful."""
     longest = max(map(len, texts), default=0)
-    even = longest <= SHORT or (longest <= WIDTH and longest * len(texts) <= UNEVEN * sum(map(len, texts)))
+    even = longest <= SHORT or (
+        longest <= WIDTH and longest * len(texts) <= UNEVEN * sum(map(len, texts))
+    )
     return np.array(texts, dtype=np.str_) if even else np.array(texts, dtype=np.object_)
 
 

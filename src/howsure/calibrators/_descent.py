@@ -1,4 +1,6 @@
-"""Down to the least loss of a softmax regression: L-BFGS with a second derivative that is made anew where it fails."""
+"""Down to the least loss of a softmax regression: L-BFGS with a second derivative that is made anew
+where it fails.
+"""
 
 from __future__ import annotations
 
@@ -15,12 +17,21 @@ from howsure.calibrators._softmax import EXACT, LARGE, Point, Problem, Products,
 GOAL = 1e-7  # no part of the gradient is larger at the end
 NEAR = 5e-7  # where single precision shows the way: one more step follows
 ROUGH = 1e-4  # and for a place to start from
-ENOUGH, EXACTLY = 4e-10, 1e-13  # twice how much lower the loss may still be, of many and of few samples
+ENOUGH, EXACTLY = (
+    4e-10,
+    1e-13,
+)  # twice how much lower the loss may still be, of many and of few samples
 STEPS = 400
 MEMORY = 20  # steps whose change of the gradient is remembered
-MANY, SOME = 50, 30  # samples for each parameter that a second derivative is made from, SOME where the start is near
+MANY, SOME = (
+    50,
+    30,
+)  # samples for each parameter that a second derivative is made from, SOME where the start is near
 FEW = 200  # samples for each parameter that show where to start, an eighth of all at most
-NOISE, PATIENCE = 3e-5, 4  # below this, or so many times in a row, a step that leaves most of it meets only rounding
+NOISE, PATIENCE = (
+    3e-5,
+    4,
+)  # below this, or so many times in a row, a step that leaves most of it meets only rounding
 
 
 class Minimum(NamedTuple):
@@ -34,8 +45,8 @@ class Minimum(NamedTuple):
 def minimise(problem: Problem, start: Floats, *, near: bool = False, goal: float = GOAL) -> Minimum:
     """Go down from `start` until no part of the gradient exceeds `goal`; never end above the start.
 
-    `near` says that the start is the minimum of almost the same samples. Otherwise an eighth of many samples shows
-    the way first.
+    `near` says that the start is the minimum of almost the same samples. Otherwise an eighth of
+    many samples shows the way first.
     """
     v, n, large = start, problem.data.x.shape[1], problem.data.x.size >= LARGE
     if not near and n // 8 >= FEW * v.size:
@@ -63,7 +74,9 @@ def _sharpened(problem: Problem, found: Minimum, model: _Model) -> Minimum:
 
 
 def _descend(problem: Problem, v: Floats, model: _Model, dtype: DTypeLike, goal: float) -> Minimum:
-    """L-BFGS from v (Nocedal 1980), with the second derivative as a first guess that is made anew where it fails."""
+    """L-BFGS from v (Nocedal 1980), with the second derivative as a first guess that is made anew
+    where it fails.
+    """
     here, enough = measured(problem, v, dtype), ENOUGH if problem.data.x.size >= LARGE else EXACTLY
     slow, left = 0, 1.0
     for _ in range(STEPS):
@@ -94,7 +107,8 @@ def _descend(problem: Problem, v: Floats, model: _Model, dtype: DTypeLike, goal:
 def _search(
     problem: Problem, v: Floats, step: Floats, fall: float, dtype: DTypeLike
 ) -> tuple[Floats, Point, float] | None:
-    """The first of the steps 1, 1/2, ... after which the slope is at most half as steep upwards as it was downwards.
+    """The first of the steps 1, 1/2, ... after which the slope is at most half as steep upwards as
+    it was downwards.
 
     The loss is convex, so slopes tell what losses would, and rounding hides them later.
     """
@@ -109,7 +123,9 @@ def _search(
 
 
 class _Model:
-    """The inverse second derivative as far as it is known: that of one point, corrected by the steps since."""
+    """The inverse second derivative as far as it is known: that of one point, corrected by the
+    steps since.
+    """
 
     def __init__(self, problem: Problem, v: Floats, every: int):
         self.every = every
@@ -148,9 +164,13 @@ class _Model:
         return r
 
     def fall(self, g: Floats) -> float:
-        """About twice how much lower the loss may still be; by the guess where a product is a pass over the samples."""
+        """About twice how much lower the loss may still be; by the guess where a product is a pass
+        over the samples.
+        """
         inverse = self.inverse()
-        return float(np.vdot(g, inverse.guess(g) if isinstance(inverse, Products) else self.times(g)))
+        return float(
+            np.vdot(g, inverse.guess(g) if isinstance(inverse, Products) else self.times(g))
+        )
 
     def add(self, s: Floats, y: Floats) -> None:
         """A step and the change of the gradient along it; rounding may hide that it is positive."""
@@ -159,6 +179,8 @@ class _Model:
             self.pairs.append((s, y, sy))
 
     def slow(self, ratio: float) -> bool:
-        """Whether the last steps did not shrink the gradient as they should; `ratio` is what the last one left."""
+        """Whether the last steps did not shrink the gradient as they should; `ratio` is what the
+        last one left.
+        """
         self.rate = 0.5 * self.rate + 0.5 * min(ratio, 2.0)
         return self.rate > 0.8

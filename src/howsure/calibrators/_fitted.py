@@ -16,8 +16,9 @@ from howsure.predictions import Predictions
 class Fitted:
     """How a calibrator came to be: on what, and how the fit ended.
 
-    `status` is "converged" or says what else happened; `nll` is the mean negative log-likelihood of the n samples
-    with the calibrator. `kind` is "logits" or "probs" where the map would be another one for the other kind.
+    `status` is "converged" or says what else happened; `nll` is the mean negative log-likelihood of
+    the n samples with the calibrator. `kind` is "logits" or "probs" where the map would be another
+    one for the other kind.
     """
 
     status: str
@@ -34,7 +35,9 @@ class Fitted:
         if self.k is not None:
             within(self.k, 1, 2**31, "k")
             if self.class_names is not None and len(self.class_names) != self.k:
-                raise InputError("class_names", got=f"has {len(self.class_names)} names for {self.k} classes")
+                raise InputError(
+                    "class_names", got=f"has {len(self.class_names)} names for {self.k} classes"
+                )
 
 
 class Calibrator(Protocol):
@@ -51,7 +54,9 @@ class Calibrator(Protocol):
 
 
 def needs_classes(preds: Predictions, what: str) -> None:
-    """Refuse to fit where there is nothing to learn: top labels only, one class, or all samples of one class."""
+    """Refuse to fit where there is nothing to learn: top labels only, one class, or all samples of
+    one class.
+    """
     if preds.kind == "confidence":
         raise InputError(
             f"{what} needs logits or probabilities of all classes, only the top label is known; "
@@ -80,7 +85,9 @@ def needs_samples(preds: Predictions, what: str) -> None:
 def same_classes(preds: Predictions, k: int | None, fitted: Fitted | None, what: str) -> None:
     """Refuse predictions over other classes than those of the fit."""
     if preds.kind != "confidence" and k is not None and preds.k != k:
-        raise InputError(f"this {what} was fitted for {k} classes, these predictions have {preds.k}.")
+        raise InputError(
+            f"this {what} was fitted for {k} classes, these predictions have {preds.k}."
+        )
     ours, theirs = fitted.class_names if fitted else None, preds.class_names
     if ours is None or theirs is None or ours == theirs:
         return

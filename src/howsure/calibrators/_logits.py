@@ -1,4 +1,6 @@
-"""Predictions with a row for each class, some samples at a time: sums over classes become sums of long rows."""
+"""Predictions with a row for each class, some samples at a time: sums over classes become sums of
+long rows.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +27,12 @@ def members(preds: Predictions) -> Array:
     return preds.values if preds.values.ndim == 3 else preds.values[None]
 
 
-def parts(preds: Predictions, every: int = 1, dtype: DTypeLike = np.float64) -> Iterator[tuple[slice, Array]]:
-    """Chunks of samples with the logits of all members, shape (s, k, samples); `every` n-th sample only."""
+def parts(
+    preds: Predictions, every: int = 1, dtype: DTypeLike = np.float64
+) -> Iterator[tuple[slice, Array]]:
+    """Chunks of samples with the logits of all members, shape (s, k, samples); `every` n-th sample
+    only.
+    """
     values = members(preds)
     s, n, k = values.shape
     for rows in chunks(-(-n // every), s * k):
@@ -64,10 +70,12 @@ def by_class(preds: Predictions) -> Floats:
 
 
 def single(preds: Predictions, *, log_probs: bool = False) -> Iterator[tuple[slice, Floats]]:
-    """Chunks of samples with their logits, (k, samples): `log_probs` normalises, and several members are averaged as
-    probabilities first."""
+    """Chunks of samples with their logits, (k, samples): `log_probs` normalises, and several
+    members are averaged as probabilities first."""
     if preds.samples > 1:
-        yield from ((rows, np.log(np.maximum(p, SMALLEST, out=p))) for rows, p in probabilities(preds))
+        yield from (
+            (rows, np.log(np.maximum(p, SMALLEST, out=p))) for rows, p in probabilities(preds)
+        )
         return
     for rows, z in parts(preds):
         finite(z)
@@ -80,5 +88,8 @@ def single(preds: Predictions, *, log_probs: bool = False) -> Iterator[tuple[sli
 def finite(z: Array) -> None:
     """Raise where classes are ruled out by -inf."""
     if z.min(initial=0.0) == -np.inf:
-        got, need = "hold -inf (classes that are ruled out)", "linear maps of the logits need finite numbers"
+        got, need = (
+            "hold -inf (classes that are ruled out)",
+            "linear maps of the logits need finite numbers",
+        )
         raise InputError("logits", got=got, need=need, hint="Use Temperature")

@@ -1,4 +1,6 @@
-"""The loss of a temperature, its derivatives in the inverse temperature b = 1/T, and where it is least."""
+"""The loss of a temperature, its derivatives in the inverse temperature b = 1/T, and where it is
+least.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ from howsure.predictions import Predictions
 CLOSE = 3e-4  # a step this short leaves an error of about its cube
 LONGEST = 2.0  # in log b: where the loss is almost flat, a step means little
 PASSES = 200
-PATIENCE = 8  # passes in one direction before steps double: the tail of a loss falls ever more slowly
+PATIENCE = (
+    8  # passes in one direction before steps double: the tail of a loss falls ever more slowly
+)
 
 
 class Slope(NamedTuple):
@@ -43,7 +47,9 @@ def per_pass(preds: Predictions, b: float, *, every: int = 1, quick: bool = Fals
 
 
 def averaged(preds: Predictions, b: float) -> tuple[float, float]:
-    """Negative log-likelihood of the mean over members of softmax(b z), which is not convex, and its derivative."""
+    """Negative log-likelihood of the mean over members of softmax(b z), which is not convex, and
+    its derivative.
+    """
     weight, total = shares(preds), np.zeros(2)
     for rows, z in parts(preds):
         each = np.stack([_moments(member, preds.labels[rows], b)[:2] for member in z])
@@ -56,7 +62,9 @@ def averaged(preds: Predictions, b: float) -> tuple[float, float]:
 
 
 def _moments(z: Array, y: Ints, b: float) -> Floats:
-    """Loss and three derivatives of each sample: the cumulants of z under softmax(b z). `z` is overwritten."""
+    """Loss and three derivatives of each sample: the cumulants of z under softmax(b z). `z` is
+    overwritten.
+    """
     z -= z.max(axis=0)
     own = z[y, np.arange(len(y))]
     e = z * z.dtype.type(b)
@@ -74,7 +82,9 @@ def _moments(z: Array, y: Ints, b: float) -> Floats:
 
 
 class Least(NamedTuple):
-    """The place of the least loss, the loss there, and whether it lies inside the bounds or at one of them."""
+    """The place of the least loss, the loss there, and whether it lies inside the bounds or at one
+    of them.
+    """
 
     b: float
     loss: float
@@ -82,9 +92,16 @@ class Least(NamedTuple):
 
 
 def least(
-    slope: Callable[[float], Slope], low: float, high: float, start: float = 1.0, *, close: float = CLOSE
+    slope: Callable[[float], Slope],
+    low: float,
+    high: float,
+    start: float = 1.0,
+    *,
+    close: float = CLOSE,
 ) -> Least:
-    """Minimum in [low, high] of a convex loss. Each pass halves the bracket or takes a step inside it."""
+    """Minimum in [low, high] of a convex loss. Each pass halves the bracket or takes a step inside
+    it.
+    """
     u, left, right = min(max(log(start), log(low)), log(high)), -inf, inf
     new, s = u, slope(exp(u))
     for i in range(PASSES):
@@ -95,7 +112,9 @@ def least(
         else:
             left = u
         one_sided = not isfinite(right - left)
-        new, plain = _next(u, s, (left, right), (log(low), log(high)), 2.0 ** (i - PATIENCE) if one_sided else 1.0)
+        new, plain = _next(
+            u, s, (left, right), (log(low), log(high)), 2.0 ** (i - PATIENCE) if one_sided else 1.0
+        )
         if new == u or (plain and abs(new - u) < close):
             break
         u, s = new, slope(exp(new))
@@ -117,8 +136,12 @@ def _next(
 
 
 def _step(b: float, s: Slope) -> float:
-    """Halley's step in log b towards the zero of the first derivative; Newton's where that would turn round."""
-    if s.first == 0:  # flat to the right, by underflow: every answer is right and can only become surer
+    """Halley's step in log b towards the zero of the first derivative; Newton's where that would
+    turn round.
+    """
+    if (
+        s.first == 0
+    ):  # flat to the right, by underflow: every answer is right and can only become surer
         return inf
     slope, bend = b * s.second, b * s.second + b * b * s.third
     if slope <= 0:

@@ -1,8 +1,8 @@
 """Softmax regression: the mean loss of softmax(W z + b), W diagonal or full, and its derivatives.
 
-Parameters are one array with a row for each class: (weight, intercept) for a diagonal W, a row of W and the
-intercept for a full one. The penalty is the sum of ridge · (v − v₀)², v₀ being W = I, b = 0. Logits have a row for each
-class too, which makes sums over classes sums of long rows.
+Parameters are one array with a row for each class: (weight, intercept) for a diagonal W, a row of W
+and the intercept for a full one. The penalty is the sum of ridge · (v − v₀)², v₀ being W = I, b =
+0. Logits have a row for each class too, which makes sums over classes sums of long rows.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ Inverse: TypeAlias = Callable[[Floats], Floats]
 
 @frozen(eq=False)
 class Samples:
-    """Logits with a row for each class, labels, and what each sample counts; None where all count the same."""
+    """Logits with a row for each class, labels, and what each sample counts; None where all count
+    the same.
+    """
 
     x: Array
     y: Ints
@@ -40,7 +42,9 @@ class Samples:
     def parts(
         self, width: int, dtype: DTypeLike = np.float64, every: int = 1
     ) -> Iterator[tuple[Array, Ints, Array | float]]:
-        """Logits, labels and shares of `every` n-th sample, some at a time: about CHUNK / width in double precision."""
+        """Logits, labels and shares of `every` n-th sample, some at a time: about CHUNK / width in
+        double precision.
+        """
         n = self.x.shape[1]
         for part in chunks(-(-n // every), width * np.dtype(dtype).itemsize // 8):
             pick = slice(part.start * every, min(part.stop * every, n), every)
@@ -76,7 +80,9 @@ class Samples:
         return np.maximum(self.x.max(axis=1), -self.x.min(axis=1)).astype(np.float64)
 
     def bounded(self, v: Floats, dtype: DTypeLike) -> bool:
-        """Whether exponentials of all scores are surely neither infinite nor 0, so that none must be subtracted."""
+        """Whether exponentials of all scores are surely neither infinite nor 0, so that none must
+        be subtracted.
+        """
         size = np.abs(v[:, :-1])
         most = size[:, 0] * self._largest if size.shape[1] == 1 else size @ self._largest
         return bool((most + np.abs(v[:, -1])).max() <= BOUNDED[np.dtype(dtype).itemsize])
@@ -119,12 +125,14 @@ class Problem(Protocol):
         ...
 
     def pull(self, r: Array, scale: Array, x: Array) -> Floats:
-        """The derivative by the parameters from the derivative by the scores, r · scale; r is overwritten."""
+        """The derivative by the parameters from the derivative by the scores, r · scale; r is
+        overwritten.
+        """
         ...
 
     def level(self, gradient: Floats) -> None:
-        """Take out what rounding left along directions that add the same to all classes: they change no probability,
-        so nothing would hold a step along them."""
+        """Take out what rounding left along directions that add the same to all classes: they
+        change no probability, so nothing would hold a step along them."""
         ...
 
     def inverse(self, v: Floats, every: int) -> Inverse:
@@ -133,7 +141,9 @@ class Problem(Protocol):
 
 
 def measured(problem: Problem, v: Floats, dtype: DTypeLike = np.float64) -> Point:
-    """Loss and gradient at v in one pass over the samples, of which only the exponentials depend on v."""
+    """Loss and gradient at v in one pass over the samples, of which only the exponentials depend on
+    v.
+    """
     nll, gradient, narrow = 0.0, np.zeros_like(v), v.astype(dtype)
     small, room = problem.data.bounded(v, dtype), None
     lift = np.exp(narrow[:, -1]) if small else np.ones(len(v), dtype)
@@ -194,7 +204,9 @@ class Diagonal:
         return np.multiply(x, v[:, :1], out=out)
 
     def pull(self, r: Array, scale: Array, x: Array) -> Floats:
-        """The derivative by the parameters from the derivative by the scores, r · scale; r is overwritten."""
+        """The derivative by the parameters from the derivative by the scores, r · scale; r is
+        overwritten.
+        """
         out = np.empty((len(r), 2), r.dtype)
         out[:, 1] = r @ scale
         r *= x
@@ -240,7 +252,9 @@ class Full:
         return np.matmul(np.ascontiguousarray(v[:, :-1]), x, out=out)
 
     def pull(self, r: Array, scale: Array, x: Array) -> Floats:
-        """The derivative by the parameters from the derivative by the scores, r · scale; r is overwritten."""
+        """The derivative by the parameters from the derivative by the scores, r · scale; r is
+        overwritten.
+        """
         intercept = r @ scale
         r *= scale
         return np.concatenate((r @ x.T, intercept[:, None]), axis=1)
@@ -250,15 +264,17 @@ class Full:
         gradient -= gradient.mean(axis=0)
 
     def inverse(self, v: Floats, every: int) -> Inverse:
-        """With few parameters the inverse itself, else a guess; where that is not enough (`every` is 0), conjugate
-        gradients after it."""
+        """With few parameters the inverse itself, else a guess; where that is not enough (`every`
+        is 0), conjugate gradients after it."""
         if v.size <= EXACT:
             return self._exact(v, max(every, 1))
         guess = self._guess(v, every or SOME_OF)
         return guess if every else Products(self._product(v), guess)
 
     def _product(self, v: Floats) -> Inverse:
-        """The product with the second derivative, in single precision: a step of Newton's method does not notice."""
+        """The product with the second derivative, in single precision: a step of Newton's method
+        does not notice.
+        """
         narrow, k = v.astype(np.float32), len(v)
         parts = [
             (_softmax(scores(self, narrow, x)), x, np.broadcast_to(np.float32(share), x.shape[1]))
@@ -279,9 +295,16 @@ class Full:
 
     def _exact(self, v: Floats, every: int) -> Inverse:
         k, quick = len(v), self.data.quick
-        second, own, narrow = np.zeros((v.size, v.size)), np.zeros((k, k + 1, k + 1)), v.astype(quick)
+        second, own, narrow = (
+            np.zeros((v.size, v.size)),
+            np.zeros((k, k + 1, k + 1)),
+            v.astype(quick),
+        )
         for x, y, share in self.data.parts(v.size, quick, every):
-            p, one = _softmax(scores(self, narrow, x)), np.concatenate((x, np.ones((1, len(y)), quick)))
+            p, one = (
+                _softmax(scores(self, narrow, x)),
+                np.concatenate((x, np.ones((1, len(y)), quick))),
+            )
             root = np.sqrt(np.asarray(share, quick))
             each = (p * root)[:, None, :] * one
             own += each @ (one * root).T
@@ -309,11 +332,12 @@ class Full:
 
 @frozen(eq=False)
 class _Guess:
-    """The inverse of a Kronecker product, but of the true second derivative by the diagonal of W and by b.
+    """The inverse of a Kronecker product, but of the true second derivative by the diagonal of W
+    and by b.
 
-    The product is how classes vary together, times how logits vary where the answer is unsure. That is close but where
-    a class's own logit meets its own probability: there it was ten times too much and five times too little, elsewhere
-    at most a quarter off (10⁵ × 100).
+    The product is how classes vary together, times how logits vary where the answer is unsure. That
+    is close but where a class's own logit meets its own probability: there it was ten times too
+    much and five times too little, elsewhere at most a quarter off (10⁵ × 100).
     """
 
     of_classes: Floats  # eigenvectors
@@ -323,11 +347,16 @@ class _Guess:
 
     @classmethod
     def of(cls, own: Floats, logits: Floats, ridge: Floats) -> _Guess:
-        """From the second derivative by the diagonal and b, and the second moments of the logits with a 1."""
+        """From the second derivative by the diagonal and b, and the second moments of the logits
+        with a 1.
+        """
         k = len(ridge)
         classes = own[k:, k:]
         there = np.block(
-            [[classes * logits[:k, :k], classes * logits[:k, k:]], [classes * logits[k:, :k], classes * logits[k, k]]]
+            [
+                [classes * logits[:k, :k], classes * logits[:k, k:]],
+                [classes * logits[k:, :k], classes * logits[k, k]],
+            ]
         )
         (a, of_classes), (g, of_logits) = np.linalg.eigh(classes), np.linalg.eigh(logits)
         curve = np.maximum(np.outer(a, g), 0.0)
@@ -340,7 +369,11 @@ class _Guess:
 
     def __call__(self, r: Floats) -> Floats:
         i = np.arange(len(r))
-        z = self.of_classes @ ((self.of_classes.T @ r @ self.of_logits) / self.curve) @ self.of_logits.T
+        z = (
+            self.of_classes
+            @ ((self.of_classes.T @ r @ self.of_logits) / self.curve)
+            @ self.of_logits.T
+        )
         weight, intercept = (self.change @ np.concatenate((r[i, i], r[:, -1]))).reshape(2, -1)
         z[i, i] += weight
         z[:, -1] += intercept
@@ -359,7 +392,9 @@ class Products:
 
 
 def _conjugate(product: Inverse, guess: Inverse, g: Floats) -> Floats:
-    """The solution of product(d) = g by preconditioned conjugate gradients, to CLOSE of the first residual."""
+    """The solution of product(d) = g by preconditioned conjugate gradients, to CLOSE of the first
+    residual.
+    """
     d, rest = np.zeros_like(g), g
     z = guess(rest)
     way, size = z, float(np.vdot(rest, z))
@@ -379,7 +414,9 @@ def _conjugate(product: Inverse, guess: Inverse, g: Floats) -> Floats:
 
 
 class _Curves:
-    """Second derivatives by the weight and the intercept of each class: its own, and those of pairs of classes."""
+    """Second derivatives by the weight and the intercept of each class: its own, and those of pairs
+    of classes.
+    """
 
     def __init__(self, k: int, pairs: bool = True):
         self.own = np.zeros((k, 3))  # by the weight, by both, by the intercept
@@ -389,14 +426,18 @@ class _Curves:
         """Some samples: probabilities, logits, what they count."""
         bent = (p if self.pairs is not None else p - p * p) * share
         bent_x = bent * x
-        self.own += np.stack((np.einsum("ij,ij->i", bent_x, x), bent_x.sum(axis=1), bent.sum(axis=1)), axis=1)
+        self.own += np.stack(
+            (np.einsum("ij,ij->i", bent_x, x), bent_x.sum(axis=1), bent.sum(axis=1)), axis=1
+        )
         if self.pairs is not None:
             both = np.concatenate((p * x, p))
             both *= np.sqrt(share)
             self.pairs -= both @ both.T
 
     def matrix(self) -> Floats:
-        """All of them, weights first; what rounding left along equal intercepts, which change nothing, is taken out."""
+        """All of them, weights first; what rounding left along equal intercepts, which change
+        nothing, is taken out.
+        """
         assert self.pairs is not None
         k, out = len(self.own), self.pairs.copy()
         i = np.arange(k)
@@ -408,7 +449,9 @@ class _Curves:
 
 
 def _level(problem: Problem, inverse: Inverse) -> Inverse:
-    """Steps without what changes no probability, where no penalty holds it: it would grow and cost digits."""
+    """Steps without what changes no probability, where no penalty holds it: it would grow and cost
+    digits.
+    """
     if problem.ridge.any():
         return inverse
 
@@ -431,4 +474,7 @@ def _of_blocks(xx: Floats, xb: Floats, bb: Floats) -> Inverse:
     """The inverse of 2 × 2 blocks."""
     xx, bb = xx + 1e-10 * (xx.max() or 1.0), bb + 1e-10 * (bb.max() or 1.0)
     scale = np.maximum(xx * bb - xb * xb, 1e-10 * xx * bb)
-    return lambda r: np.stack((bb * r[:, 0] - xb * r[:, 1], xx * r[:, 1] - xb * r[:, 0]), axis=1) / scale[:, None]
+    return lambda r: (
+        np.stack((bb * r[:, 0] - xb * r[:, 1], xx * r[:, 1] - xb * r[:, 0]), axis=1)
+        / scale[:, None]
+    )

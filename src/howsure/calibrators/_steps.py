@@ -15,7 +15,9 @@ Step: TypeAlias = tuple[Literal["Div", "Mul", "MatMul", "Add"], Floats]
 
 
 def steps(calibrator: object, where: str) -> list[Step]:
-    """Operators, by their ONNX names, with one constant each; a softmax follows them. `where` is for the error."""
+    """Operators, by their ONNX names, with one constant each; a softmax follows them. `where` is
+    for the error.
+    """
     if isinstance(calibrator, Identity):
         return []
     if isinstance(calibrator, Temperature):
@@ -23,7 +25,10 @@ def steps(calibrator: object, where: str) -> list[Step]:
     if isinstance(calibrator, VectorScaling):
         return [("Mul", calibrator.weight), ("Add", calibrator.intercept)]
     if isinstance(calibrator, MatrixScaling):
-        return [("MatMul", np.ascontiguousarray(calibrator.weight.T)), ("Add", calibrator.intercept)]
+        return [
+            ("MatMul", np.ascontiguousarray(calibrator.weight.T)),
+            ("Add", calibrator.intercept),
+        ]
     raise InputError(
         f"{type(calibrator).__name__} cannot be put into {where}; "
         "Temperature, VectorScaling, MatrixScaling and Identity can."

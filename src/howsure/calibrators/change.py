@@ -25,10 +25,11 @@ OF_TOP_LABEL = ("ece", "aece", "mce", "correctness_nll", "correctness_brier", "a
 
 @frozen
 class Change:
-    """One metric on the test set before and after, each with its limits, and the paired difference after − before.
+    """One metric on the test set before and after, each with its limits, and the paired difference
+    after − before.
 
-    Limits are nan where a number has none. `verdict` is "better" or "worse" where the limits of the difference exclude
-    0, "same" where it is exactly 0, else "unclear".
+    Limits are nan where a number has none. `verdict` is "better" or "worse" where the limits of the
+    difference exclude 0, "same" where it is exactly 0, else "unclear".
     """
 
     metric: str
@@ -38,7 +39,9 @@ class Change:
     verdict: str
 
 
-def changes_of(before: Predictions, after: Predictions, level: float = 0.95, seed: int = 0) -> tuple[Change, ...]:
+def changes_of(
+    before: Predictions, after: Predictions, level: float = 0.95, seed: int = 0
+) -> tuple[Change, ...]:
     """What became of each metric; both hold the same samples in the same order.
 
     >>> p = Predictions.from_confidence([0.9, 0.9, 0.6], [1, 0, 1])
@@ -51,10 +54,13 @@ def changes_of(before: Predictions, after: Predictions, level: float = 0.95, see
     finite = [m for m, a, b in zip(chosen, one, two, strict=True) if isfinite(b[0] - a[0])]
     means = [m for m in finite if m in MEANS and before.n > MANY and before.weight is None]
     drawn = [m for m in finite if m not in means]
-    paired = dict(zip(drawn, each_paired_difference(drawn, after, before, level, seed), strict=True))
+    paired = dict(
+        zip(drawn, each_paired_difference(drawn, after, before, level, seed), strict=True)
+    )
     paired |= {m: _mean_difference(MEANS[m], after, before, level) for m in means}
     return tuple(
-        _change(m, a, b, paired.get(m, (b[0] - a[0], nan, nan))) for m, a, b in zip(chosen, one, two, strict=True)
+        _change(m, a, b, paired.get(m, (b[0] - a[0], nan, nan)))
+        for m, a, b in zip(chosen, one, two, strict=True)
     )
 
 
@@ -68,11 +74,15 @@ def _mean_difference(loss: Any, a: Predictions, b: Predictions, level: float) ->
 def _measured(chosen: list[Any], preds: Predictions, level: float, seed: int) -> list[Number]:
     """Each metric with its limits, nan where it has none."""
     limits = each_interval(chosen, preds, level, seed)
-    return [(value_of(m, preds), low, high) for m, (low, high, *_) in zip(chosen, limits, strict=True)]
+    return [
+        (value_of(m, preds), low, high) for m, (low, high, *_) in zip(chosen, limits, strict=True)
+    ]
 
 
 def _change(metric: Any, before: Number, after: Number, difference: Number) -> Change:
     lower = metric.better == "lower"
     better, worse = is_real(difference, lower), is_real(difference, not lower)
-    verdict = "same" if difference[0] == 0 else "better" if better else "worse" if worse else "unclear"
+    verdict = (
+        "same" if difference[0] == 0 else "better" if better else "worse" if worse else "unclear"
+    )
     return Change(metric.__name__, before, after, difference, verdict)

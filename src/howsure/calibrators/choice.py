@@ -64,12 +64,14 @@ STEPPED: dict[str, Fit] = {
 
 @frozen
 class Contender:
-    """One calibrator on samples it has not seen: the criterion and how it differs from doing nothing.
+    """One calibrator on samples it has not seen: the criterion and how it differs from doing
+    nothing.
 
-    `low`, `high` and the limits of the gain are nan where there are none; `gain` below 0 is better where lower is
-    better. `real` says that the limits of the gain exclude 0 on the better side, `behind` that those of the difference
-    from the best contender exclude 0 on the worse side. `changed` counts the answers that are not those of "none".
-    `note` says why a calibrator was left out or not fitted.
+    `low`, `high` and the limits of the gain are nan where there are none; `gain` below 0 is better
+    where lower is better. `real` says that the limits of the gain exclude 0 on the better side,
+    `behind` that those of the difference from the best contender exclude 0 on the worse side.
+    `changed` counts the answers that are not those of "none". `note` says why a calibrator was left
+    out or not fitted.
     """
 
     name: str
@@ -87,7 +89,8 @@ class Contender:
 
 @frozen
 class Choice:
-    """The outcome of `choose_calibrator`: the table, the winner's name and the winner fitted on all samples.
+    """The outcome of `choose_calibrator`: the table, the winner's name and the winner fitted on all
+    samples.
 
     `fitted` has every contender fitted on all samples.
 
@@ -108,9 +111,13 @@ class Choice:
     fitted: Mapping[str, Calibrator]
 
     def __str__(self) -> str:
-        head = f"{'calibrator':<12} {self.criterion:>9}   {self.level:.0%} interval      against none"
+        head = (
+            f"{'calibrator':<12} {self.criterion:>9}   {self.level:.0%} interval      against none"
+        )
         lines = [f"{head:<66}  changed"]
-        lines += [_line(row, "  <- chosen" if row.name == self.winner else "") for row in self.table]
+        lines += [
+            _line(row, "  <- chosen" if row.name == self.winner else "") for row in self.table
+        ]
         return "\n".join(lines)
 
     def to_text(self) -> str:
@@ -122,11 +129,15 @@ class Choice:
 
     def frame(self, library: str = "pandas") -> Any:
         """The table as a data frame of pandas or polars, one row for each calibrator."""
-        return frame([asdict(row) | {"chosen": row.name == self.winner} for row in self.table], library)
+        return frame(
+            [asdict(row) | {"chosen": row.name == self.winner} for row in self.table], library
+        )
 
 
 def _line(row: Contender, mark: str) -> str:
-    pair: Callable[[float, float], str] = lambda a, b: f"[{a:.4f}, {b:.4f}]" if isfinite(a) and isfinite(b) else ""
+    pair: Callable[[float, float], str] = lambda a, b: (
+        f"[{a:.4f}, {b:.4f}]" if isfinite(a) and isfinite(b) else ""
+    )
     if row.note and not isfinite(row.value):
         return f"{row.name:<12} {'':9}   {'':<16}  {row.note}{mark}"
     gain = "" if row.name == "none" else f"{row.gain:+.4f} {pair(row.gain_low, row.gain_high)}"
@@ -144,20 +155,23 @@ def choose_calibrator(
     level: float = 0.95,
     seed: int = 0,
 ) -> Choice:
-    """Fit every calibrator on all folds but one, judge it on the one left out, and take the simplest of the best.
+    """Fit every calibrator on all folds but one, judge it on the one left out, and take the
+    simplest of the best.
 
-    Each sample is judged by a fit that has not seen it. A calibrator beats "none" only if the paired interval of the
-    difference excludes 0, at a level shared among the calibrators (1 − (1 − level)/m for m of them), so that trying
-    many does not make a gain. Of those, the best value sets the mark, and the simplest wins whose difference from it,
-    judged in the same way, does not exclude 0; none of them: "none". The order of `calibrators` is that of simplicity,
-    simplest first. `criterion` is any metric, by default `nll` (`correctness_nll` for top labels), whose differences
-    have Student's limits; `ece`, `aece` and `aurc` are usual too. Folds keep whole groups together, else they spread
-    each class evenly.
+    Each sample is judged by a fit that has not seen it. A calibrator beats "none" only if the
+    paired interval of the difference excludes 0, at a level shared among the calibrators (1 − (1 −
+    level)/m for m of them), so that trying many does not make a gain. Of those, the best value sets
+    the mark, and the simplest wins whose difference from it, judged in the same way, does not
+    exclude 0; none of them: "none". The order of `calibrators` is that of simplicity, simplest
+    first. `criterion` is any metric, by default `nll` (`correctness_nll` for top labels), whose
+    differences have Student's limits; `ece`, `aece` and `aurc` are usual too. Folds keep whole
+    groups together, else they spread each class evenly.
 
-    All calibrators are fitted on all samples as well: a fit that takes `start=` begins from there in every fold. Its
-    minimum is the same; where there is none it begins anew, so that nothing of the fold left out stays in it. Histogram
-    and isotonic maps are kept half a sample away from 0 and 1 (`floor`). Calibrators with more parameters than samples
-    are left out, with a note. The protocol of Vemuri 2020, figure 6.3, made robust.
+    All calibrators are fitted on all samples as well: a fit that takes `start=` begins from there
+    in every fold. Its minimum is the same; where there is none it begins anew, so that nothing of
+    the fold left out stays in it. Histogram and isotonic maps are kept half a sample away from 0
+    and 1 (`floor`). Calibrators with more parameters than samples are left out, with a note. The
+    protocol of Vemuri 2020, figure 6.3, made robust.
 
     >>> rng = np.random.default_rng(0)
     >>> labels = rng.integers(0, 3, 600)
@@ -182,10 +196,18 @@ def choose_calibrator(
 
 def contenders(preds: Predictions) -> dict[str, Fit]:
     """The calibrators that can be fitted on such predictions, by name, the simplest first."""
-    names = TOP_LABEL if preds.kind == "confidence" else [n for n in CALIBRATORS if n not in left_out(preds)]
+    names = (
+        TOP_LABEL
+        if preds.kind == "confidence"
+        else [n for n in CALIBRATORS if n not in left_out(preds)]
+    )
     found = {name: STEPPED.get(name, CALIBRATORS[name]) for name in names}
     many = preds.layout is not None and preds.layout.parts == "labels"
-    return {name: per_label(fit) if name != "none" else fit for name, fit in found.items()} if many else found
+    return (
+        {name: per_label(fit) if name != "none" else fit for name, fit in found.items()}
+        if many
+        else found
+    )
 
 
 def left_out(preds: Predictions) -> dict[str, str]:
@@ -197,7 +219,9 @@ def left_out(preds: Predictions) -> dict[str, str]:
 
 
 class _Tried(NamedTuple):
-    """A calibrator fitted on all samples, and what it made of samples it had not seen; or why there is neither."""
+    """A calibrator fitted on all samples, and what it made of samples it had not seen; or why there
+    is neither.
+    """
 
     whole: Calibrator | None
     value: float
@@ -220,15 +244,21 @@ def _tried(val: Predictions, fit: Fit, fold: Ints, judge: _Judge) -> _Tried:
 
 def _unseen(val: Predictions, fit: Fit, whole: Calibrator, fold: Ints) -> Predictions:
     """Predictions of every sample by a fit without its fold."""
-    parts = [_refitted(fit, val[fold != j], whole)(val[fold == j]) for j in range(int(fold.max()) + 1)]
+    parts = [
+        _refitted(fit, val[fold != j], whole)(val[fold == j]) for j in range(int(fold.max()) + 1)
+    ]
     axis = 0 if val.kind == "confidence" else -2
-    place = np.argsort(np.argsort(fold, kind="stable"), kind="stable")  # folds in turn → the order of the samples
+    place = np.argsort(
+        np.argsort(fold, kind="stable"), kind="stable"
+    )  # folds in turn → the order of the samples
     values = np.take(np.concatenate([part.values for part in parts], axis=axis), place, axis=axis)
     return replace(val, kind=parts[0].kind, values=values)
 
 
 def _refitted(fit: Fit, part: Predictions, whole: Calibrator) -> Calibrator:
-    """A fit on some of the samples, from the fit on all of them where it can start there and has a minimum to go to."""
+    """A fit on some of the samples, from the fit on all of them where it can start there and has a
+    minimum to go to.
+    """
     if "start" in signature(fit).parameters:
         warm: Callable[..., Calibrator] = fit
         made = warm(part, start=whole)
@@ -239,7 +269,9 @@ def _refitted(fit: Fit, part: Predictions, whole: Calibrator) -> Calibrator:
 
 @frozen(eq=False)
 class _Judge:
-    """How contenders are compared: a mean loss by the losses of the samples, other criteria by their predictions."""
+    """How contenders are compared: a mean loss by the losses of the samples, other criteria by
+    their predictions.
+    """
 
     metric: Metric
     val: Predictions
@@ -265,15 +297,21 @@ class _Judge:
         if name == "none":
             return Contender(name, one.value, low, high, 0.0, nan, nan, False)
         gain = self._difference(one, none)
-        return Contender(name, one.value, low, high, *gain, is_real(gain, self.lower), changed=one.changed)
+        return Contender(
+            name, one.value, low, high, *gain, is_real(gain, self.lower), changed=one.changed
+        )
 
     def behind(self, row: Contender, rows: list[Contender], tried: Mapping[str, _Tried]) -> bool:
-        """Whether a contender is clearly worse than the best of those that are truly better than none."""
+        """Whether a contender is clearly worse than the best of those that are truly better than
+        none.
+        """
         real = [r for r in rows if r.real]
         if not row.real:
             return bool(real)
         best = min(real, key=lambda r: r.value if self.lower else -r.value)
-        return row.name != best.name and is_real(self._difference(tried[row.name], tried[best.name]), not self.lower)
+        return row.name != best.name and is_real(
+            self._difference(tried[row.name], tried[best.name]), not self.lower
+        )
 
     def _limits(self, kept: Any) -> tuple[float, float]:
         if isinstance(kept, Predictions):
@@ -291,21 +329,30 @@ class _Judge:
 
 
 def _mean_limits(values: Floats, preds: Predictions, level: float) -> tuple[float, float]:
-    """Student's limits of a mean; samples of a group count as one, and unequal shares lower the degrees of freedom."""
-    share = np.full(len(values), 1 / len(values)) if preds.weight is None else preds.weight / preds.weight.sum()
+    """Student's limits of a mean; samples of a group count as one, and unequal shares lower the
+    degrees of freedom.
+    """
+    share = (
+        np.full(len(values), 1 / len(values))
+        if preds.weight is None
+        else preds.weight / preds.weight.sum()
+    )
     values, share = values[share > 0], share[share > 0]
     mean = float(share @ values)
     rest = share * (values - mean)
     if preds.group is not None:
-        where = np.unique(preds.group if preds.weight is None else preds.group[preds.weight > 0], return_inverse=True)[
-            1
-        ]
+        where = np.unique(
+            preds.group if preds.weight is None else preds.group[preds.weight > 0],
+            return_inverse=True,
+        )[1]
         rest, share = (np.bincount(where.reshape(-1), a) for a in (rest, share))
     units = len(rest)
     if units < 2:
         return nan, nan
     freedom = max(1.0, 1 / float(share @ share) - 1)
-    reach = float(stdtrit(freedom, (1 + level) / 2)) * sqrt(float(rest @ rest) * units / (units - 1))
+    reach = float(stdtrit(freedom, (1 + level) / 2)) * sqrt(
+        float(rest @ rest) * units / (units - 1)
+    )
     return mean - reach, mean + reach
 
 
@@ -348,7 +395,9 @@ def _folds(val: Predictions, folds: int, seed: int) -> Ints:
 
 def _enough(n: int, folds: int, what: str) -> None:
     if n < folds:
-        raise InputError(f"{n} {what} cannot be dealt into {folds} folds; take fewer folds or more {what}.")
+        raise InputError(
+            f"{n} {what} cannot be dealt into {folds} folds; take fewer folds or more {what}."
+        )
 
 
 def value_of(metric: Metric, preds: Predictions) -> float:
@@ -358,9 +407,13 @@ def value_of(metric: Metric, preds: Predictions) -> float:
 
 
 def is_real(gain: tuple[float, float, float], lower: bool) -> bool:
-    """Whether a difference is on the better side for certain: its limits exclude 0, or it is infinite."""
+    """Whether a difference is on the better side for certain: its limits exclude 0, or it is
+    infinite.
+    """
     difference, low, high = gain
-    if isinf(difference):  # one side claims 0 for what happened: no resampling is needed to tell them apart
+    if isinf(
+        difference
+    ):  # one side claims 0 for what happened: no resampling is needed to tell them apart
         return (difference < 0) == lower
     return high < 0 if lower else low > 0
 

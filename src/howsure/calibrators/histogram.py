@@ -16,7 +16,8 @@ from howsure.predictions import Predictions, needs_predictions
 
 @frozen(eq=False)
 class HistogramBinning:
-    r"""For each class, M equal bins of its probability; each bin answers with the share of that class in it.
+    r"""For each class, M equal bins of its probability; each bin answers with the share of that
+    class in it.
 
     .. math:: \theta_{km} = \frac{\sum_i 1[y_i = k,\ p_{ik} \in B_m]}{\sum_i 1[p_{ik} \in B_m]}
 
@@ -35,15 +36,19 @@ class HistogramBinning:
     fitted: Fitted | None = None
 
     def __post_init__(self) -> None:
-        if self.share.ndim != 2 or not self.share.size or not ((self.share >= 0) & (self.share <= 1)).all():
+        if (
+            self.share.ndim != 2
+            or not self.share.size
+            or not ((self.share >= 0) & (self.share <= 1)).all()
+        ):
             raise InputError("share needs one row of numbers in [0, 1] for each class.")
 
     @classmethod
     def fit(cls, preds: Predictions, *, bins: int = 15, floor: float = 0.0) -> HistogramBinning:
         """Count, bin by bin, all classes in one pass.
 
-        `floor` bounds the shares away from 0 and 1: a bin of c samples counts at least `floor` of them as the class and
-        as another one. 0.5 is half a sample.
+        `floor` bounds the shares away from 0 and 1: a bin of c samples counts at least `floor` of
+        them as the class and as another one. 0.5 is half a sample.
         """
         needs_predictions(preds, "HistogramBinning.fit")
         check.at_least(bins, 1, "the number of bins")
@@ -53,7 +58,9 @@ class HistogramBinning:
         for rows, p in probabilities(preds):
             w = None if preds.weight is None else preds.weight[rows]
             place, y = _place(p, bins), preds.labels[rows]
-            total += np.bincount(place.ravel(), None if w is None else np.tile(w, k), minlength=k * bins)
+            total += np.bincount(
+                place.ravel(), None if w is None else np.tile(w, k), minlength=k * bins
+            )
             right += np.bincount(place[y, np.arange(len(y))], w, minlength=k * bins)
         made = cls(_shares(total.reshape(k, bins), right.reshape(k, bins), least))
         return cls(made.share, record(preds, made(preds)))

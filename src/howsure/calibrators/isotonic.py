@@ -18,7 +18,8 @@ from howsure.tallies.tally import Counts, Tally
 
 @frozen(eq=False)
 class Isotonic:
-    r"""For each class, the non-decreasing map of its probability that fits best, by pool adjacent violators.
+    r"""For each class, the non-decreasing map of its probability that fits best, by pool adjacent
+    violators.
 
     .. math:: \min_{f \uparrow} \sum_i (f(p_{ik}) - 1[y_i = k])^2
 
@@ -40,10 +41,17 @@ class Isotonic:
 
     def __post_init__(self) -> None:
         size = np.diff(self.start)
-        if self.start.ndim != 1 or len(self.start) < 2 or self.start[0] != 0 or not (size > 0).all():
+        if (
+            self.start.ndim != 1
+            or len(self.start) < 2
+            or self.start[0] != 0
+            or not (size > 0).all()
+        ):
             raise InputError("start must rise from 0, one step for each map.")
         if self.x.shape != self.y.shape or self.x.shape != (int(self.start[-1]),):
-            raise InputError(f"x has shape {self.x.shape} and y {self.y.shape}; {self.start[-1]} points are needed.")
+            raise InputError(
+                f"x has shape {self.x.shape} and y {self.y.shape}; {self.start[-1]} points are needed."
+            )
         for j in range(len(size)):
             x, y = self.points(j)
             if not ((np.diff(x) > 0).all() and (np.diff(y) >= 0).all() and 0 <= y[0] <= y[-1] <= 1):
@@ -51,19 +59,26 @@ class Isotonic:
 
     @classmethod
     def fit(cls, preds: Predictions, *, floor: float = 0.0) -> Isotonic:
-        """Pool adjacent violators for each class: one sort, then time linear in the number of errors.
+        """Pool adjacent violators for each class: one sort, then time linear in the number of
+        errors.
 
-        `floor` bounds the two end steps away from 0 and 1, where a single new sample may cost an infinite loss: a step
-        of c samples counts at least `floor` of them as right and as wrong. 0.5 is half a sample.
+        `floor` bounds the two end steps away from 0 and 1, where a single new sample may cost an
+        infinite loss: a step of c samples counts at least `floor` of them as right and as wrong.
+        0.5 is half a sample.
         """
         needs_predictions(preds, "Isotonic.fit")
         least = samples_of(preds, floor)
         given, came = asked(preds, "Isotonic")
-        steps = [_steps(tally(p, correct=came == j, weight=preds.weight), least) for j, p in enumerate(given)]
+        steps = [
+            _steps(tally(p, correct=came == j, weight=preds.weight), least)
+            for j, p in enumerate(given)
+        ]
         maps = [step.points() for step in steps]
         x, y = (np.concatenate([m[i] for m in maps]) for i in (0, 1))
         made = cls(x, y, np.cumsum([0, *(len(m[0]) for m in maps)]), preds.kind == "confidence")
-        return replace(made, fitted=_loss_of(steps[0], preds) if made.top_label else record(preds, made(preds)))
+        return replace(
+            made, fitted=_loss_of(steps[0], preds) if made.top_label else record(preds, made(preds))
+        )
 
     def points(self, j: int) -> tuple[Floats, Floats]:
         """Points and values of the map of class j."""
@@ -81,18 +96,26 @@ class Isotonic:
         return np.stack(rows)
 
 
-def steps_of_scores(scores: Floats, came: Ints, weight: Floats | None = None) -> list[tuple[Floats, Floats]]:
-    """Points and values of the best rising map of each row of any scores; `came` is the row that came true.
+def steps_of_scores(
+    scores: Floats, came: Ints, weight: Floats | None = None
+) -> list[tuple[Floats, Floats]]:
+    """Points and values of the best rising map of each row of any scores; `came` is the row that
+    came true.
 
     >>> steps_of_scores(np.array([[-2.0, 0.5, 3.0, 7.0]]), np.array([1, 0, 1, 0]))
     [(array([-2. ,  0.5,  3. ,  7. ]), array([0. , 0.5, 0.5, 1. ]))]
     """
-    return [_steps(tally(row, correct=came == j, weight=weight), 0.0).points() for j, row in enumerate(scores)]
+    return [
+        _steps(tally(row, correct=came == j, weight=weight), 0.0).points()
+        for j, row in enumerate(scores)
+    ]
 
 
 @frozen(eq=False)
 class _Steps:
-    """The steps of one map, lowest first: its ends, its samples, those that came true, and its value."""
+    """The steps of one map, lowest first: its ends, its samples, those that came true, and its
+    value.
+    """
 
     low: Floats
     high: Floats
@@ -119,8 +142,15 @@ def _steps(t: Tally, least: float) -> _Steps:
 
 
 def _loss_of(step: _Steps, preds: Predictions) -> Fitted:
-    """The record of a map of the confidence, whose loss its steps tell without being asked sample by sample."""
+    """The record of a map of the confidence, whose loss its steps tell without being asked sample
+    by sample.
+    """
     wrong = step.count - step.right
     with np.errstate(divide="ignore"):
-        lost = [np.dot(n[n > 0], np.log(p[n > 0])) for n, p in ((step.right, step.value), (wrong, 1 - step.value))]
-    return Fitted("converged", preds.n, None, preds.class_names, -float(sum(lost) / step.count.sum()))
+        lost = [
+            np.dot(n[n > 0], np.log(p[n > 0]))
+            for n, p in ((step.right, step.value), (wrong, 1 - step.value))
+        ]
+    return Fitted(
+        "converged", preds.n, None, preds.class_names, -float(sum(lost) / step.count.sum())
+    )

@@ -18,9 +18,11 @@ from howsure.predictions import Predictions, needs_predictions
 
 @frozen
 class PerLabel:
-    """Each label of multilabel predictions has a calibrator of its own: rare labels are often off in their own way.
+    """Each label of multilabel predictions has a calibrator of its own: rare labels are often off
+    in their own way.
 
-    A label whose calibrator cannot be fitted, for it has no positive case, stays as it is; `fitted.status` names it.
+    A label whose calibrator cannot be fitted, for it has no positive case, stays as it is;
+    `fitted.status` names it.
 
     >>> p = np.tile([[0.8, 0.3], [0.6, 0.1]], (50, 1))
     >>> y = np.stack([np.arange(100) % 2 == 0, np.arange(100) % 5 == 0], axis=1)
@@ -38,7 +40,9 @@ class PerLabel:
             raise InputError(f"{len(self.names)} labels have {len(self.parts)} calibrators.")
 
     @classmethod
-    def fit(cls, preds: Predictions, method: Callable[[Predictions], Calibrator] = Platt.fit) -> PerLabel:
+    def fit(
+        cls, preds: Predictions, method: Callable[[Predictions], Calibrator] = Platt.fit
+    ) -> PerLabel:
         """Fit `method`, such as `Isotonic.fit`, on every label by itself."""
         needs_predictions(preds, "PerLabel.fit")
         layout = preds.needs_labels("PerLabel")
@@ -51,11 +55,15 @@ class PerLabel:
                 parts.append(Identity())
                 left.append(name)
         if len(left) == layout.size:
-            raise InputError("no label can be calibrated: none has both positive and negative cases.")
+            raise InputError(
+                "no label can be calibrated: none has both positive and negative cases."
+            )
         known = [nan if p.fitted is None else p.fitted.nll for p in parts]
         status = f"left as they are: {', '.join(left)}" if left else "converged"
         return cls(
-            layout.names, tuple(parts), Fitted(status, preds.n, preds.k, preds.class_names, float(np.mean(known)))
+            layout.names,
+            tuple(parts),
+            Fitted(status, preds.n, preds.k, preds.class_names, float(np.mean(known))),
         )
 
     def __call__(self, preds: Predictions) -> Predictions:
@@ -63,7 +71,9 @@ class PerLabel:
         needs_predictions(preds, "PerLabel")
         layout = preds.needs_labels("PerLabel")
         if layout.names != self.names:
-            raise InputError(f"this calibrator was fitted for the labels {', '.join(self.names[:20])}.")
+            raise InputError(
+                f"this calibrator was fitted for the labels {', '.join(self.names[:20])}."
+            )
         found = [part(preds.label(i)) for i, part in enumerate(self.parts)]
         same = len({p.kind for p in found}) == 1
         values = np.empty(preds.values.shape, dtype=np.float64)

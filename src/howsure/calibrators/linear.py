@@ -48,7 +48,9 @@ class VectorScaling:
         _checked(self.weight, self.intercept, 1)
 
     @classmethod
-    def fit(cls, preds: Predictions, *, l2: float = 0.0, start: VectorScaling | None = None) -> VectorScaling:
+    def fit(
+        cls, preds: Predictions, *, l2: float = 0.0, start: VectorScaling | None = None
+    ) -> VectorScaling:
         """Start from the best temperature, so the likelihood is never below that of `Temperature`.
 
         From `start` it needs fewer steps to the same minimum.
@@ -101,7 +103,8 @@ class MatrixScaling:
         intercept: float = 0.0,
         start: MatrixScaling | None = None,
     ) -> MatrixScaling:
-        """Start from the best vector scaling, so the likelihood is never below that of `VectorScaling`.
+        """Start from the best vector scaling, so the likelihood is never below that of
+        `VectorScaling`.
 
         From `start` it needs fewer steps to the same minimum.
         """
@@ -171,7 +174,9 @@ class Dirichlet:
 def _checked(weight: Floats, intercept: Floats, dimensions: int) -> None:
     k = len(intercept)
     if intercept.ndim != 1 or weight.shape != (k,) * dimensions:
-        raise InputError(f"weight has shape {weight.shape} and intercept {intercept.shape}; they do not fit together.")
+        raise InputError(
+            f"weight has shape {weight.shape} and intercept {intercept.shape}; they do not fit together."
+        )
     parameters(weight, "weight")
     parameters(intercept, "intercept")
 
@@ -226,7 +231,9 @@ def _turned(values: Array) -> Array:
     return x
 
 
-def _stacked(start: VectorScaling | MatrixScaling | Dirichlet | None, preds: Predictions) -> Floats | None:
+def _stacked(
+    start: VectorScaling | MatrixScaling | Dirichlet | None, preds: Predictions
+) -> Floats | None:
     """The parameters to start from, as one array."""
     if start is None:
         return None
@@ -245,7 +252,9 @@ def _fit_diagonal(
     if start is None:
         some = slice(None, None, max(1, preds.n // ENOUGH) if data.x.size >= LARGE else 1)
         weight = None if preds.weight is None else preds.weight[some]
-        logits = Predictions("logits", data.x.T[some], k, known_labels=preds.labels[some], weight=weight)
+        logits = Predictions(
+            "logits", data.x.T[some], k, known_labels=preds.labels[some], weight=weight
+        )
         start = centre / [Temperature.fit(logits).temperature, 1.0]
         start = start if not any(price) else _cheaper(problem, start, centre)
         return minimise(problem, start, goal=goal)
@@ -274,24 +283,35 @@ def _record(preds: Predictions, data: Samples, found: Minimum, what: str, price:
     if not any(price) and _separated(data, found.v):
         status = "separable"
         text = f"{what} gets all {preds.n:,} samples of the fit right, so its likelihood has no maximum"
-        warnings.warn(f"{text} and it will be too sure elsewhere. Use l2, more samples or Temperature.", stacklevel=3)
+        warnings.warn(
+            f"{text} and it will be too sure elsewhere. Use l2, more samples or Temperature.",
+            stacklevel=3,
+        )
     elif not found.converged:
         text = f"{what} was stopped before it converged; its loss is {found.at.nll:.6g}. Use l2."
         warnings.warn(text, stacklevel=3)
     return Fitted(
-        status, preds.n, preds.k, preds.class_names, found.at.nll, None if what == "Dirichlet" else _kind(preds)
+        status,
+        preds.n,
+        preds.k,
+        preds.class_names,
+        found.at.nll,
+        None if what == "Dirichlet" else _kind(preds),
     )
 
 
 def _kind(preds: Predictions) -> str:
-    """What a linear map gets: logits as they are, or logs of probabilities; those of several members are averaged."""
+    """What a linear map gets: logits as they are, or logs of probabilities; those of several
+    members are averaged.
+    """
     return "logits" if preds.kind == "logits" and preds.samples == 1 else "probs"
 
 
 def _same_kind(preds: Predictions, fitted: Fitted | None, what: str) -> None:
     """Refuse logits where it was fitted on logs of probabilities, and the reverse.
 
-    They differ by one number in each row, which a softmax does not see and a weight for each class does.
+    They differ by one number in each row, which a softmax does not see and a weight for each class
+    does.
     """
     if fitted is None or fitted.kind is None or fitted.kind == (here := _kind(preds)):
         return
@@ -314,7 +334,9 @@ def _separated(data: Samples, v: Floats) -> bool:
     return True
 
 
-def _affine(preds: Predictions, weight: Floats, intercept: Floats, *, log_probs: bool = False) -> Predictions:
+def _affine(
+    preds: Predictions, weight: Floats, intercept: Floats, *, log_probs: bool = False
+) -> Predictions:
     """Predictions with logits W z + b; `weight` is the diagonal or the whole of W."""
     stay = preds.kind == "logits" and preds.samples == 1
     out = np.empty((preds.n, len(intercept)))

@@ -48,7 +48,9 @@ class Platt:
 
     @classmethod
     def fit(cls, preds: Predictions, *, start: Platt | None = None) -> Platt:
-        """Newton's method for all classes at once; from `start` it needs fewer steps to the same curves."""
+        """Newton's method for all classes at once; from `start` it needs fewer steps to the same
+        curves.
+        """
         needs_predictions(preds, "Platt.fit")
         begin = None if start is None else np.stack((start.slope, start.intercept), axis=1)
         found = _curves(preds, "Platt", _log_odds, np.array([1.0, 0.0]) if begin is None else begin)
@@ -58,8 +60,12 @@ class Platt:
     def __call__(self, preds: Predictions) -> Predictions:
         """The predictions through the curves, as probabilities or as a confidence."""
         needs_predictions(preds, "Platt")
-        answer: Map = lambda p: _expit(self.slope[:, None] * _log_odds(p)[0] + self.intercept[:, None])
-        return answered(preds, None if self.top_label else len(self.slope), self.fitted, "Platt", answer)
+        answer: Map = lambda p: _expit(
+            self.slope[:, None] * _log_odds(p)[0] + self.intercept[:, None]
+        )
+        return answered(
+            preds, None if self.top_label else len(self.slope), self.fitted, "Platt", answer
+        )
 
 
 @frozen(eq=False)
@@ -89,7 +95,8 @@ class Beta:
 
     @classmethod
     def fit(cls, preds: Predictions, *, start: Beta | None = None) -> Beta:
-        """Newton's method for all classes at once; where a or b would be negative, the best fit that keeps it 0.
+        """Newton's method for all classes at once; where a or b would be negative, the best fit
+        that keeps it 0.
 
         From `start` it needs fewer steps to the same maps.
         """
@@ -132,31 +139,44 @@ def _expit(s: Floats) -> Floats:
 
 
 def _curves(preds: Predictions, what: str, features: Features, start: Floats) -> Floats:
-    """Coefficients of the features and the intercept, a row for each map; as many maps at a time as fit in memory."""
+    """Coefficients of the features and the intercept, a row for each map; as many maps at a time as
+    fit in memory.
+    """
     given, came = asked(preds, what)
     if start.ndim == 2 and len(start) != len(given):
-        raise InputError(f"start has maps for {len(start)} classes, these predictions need {len(given)}.")
+        raise InputError(
+            f"start has maps for {len(start)} classes, these predictions need {len(given)}."
+        )
     begin = np.broadcast_to(start, (len(given), start.shape[-1]))
     size = max(1, TOGETHER // preds.n)
     parts = [slice(i, i + size) for i in range(0, len(given), size)]
     share = None if preds.weight is None else shares(preds)
-    made = [_Regression.of(features(given[rows].astype(np.float64)), came - rows.start, share) for rows in parts]
-    return np.concatenate([_signed(one, begin[rows]) for one, rows in zip(made, parts, strict=True)])
+    made = [
+        _Regression.of(features(given[rows].astype(np.float64)), came - rows.start, share)
+        for rows in parts
+    ]
+    return np.concatenate(
+        [_signed(one, begin[rows]) for one, rows in zip(made, parts, strict=True)]
+    )
 
 
 def curves_of_scores(scores: Floats, came: Ints, weight: Floats | None = None) -> Floats:
     """Slope and intercept of a logistic curve of each row of any scores, to Platt's targets.
 
-    `came` is the row that came true for each sample, or a number that is none of them. A weight is repetition here:
-    the targets count it. A row that never came true, or always, has a curve too.
+    `came` is the row that came true for each sample, or a number that is none of them. A weight is
+    repetition here: the targets count it. A row that never came true, or always, has a curve too.
 
     >>> curves_of_scores(np.array([[5.0, -4.0, 1.0]]), np.array([0, 1, 1])).round(3)  # LibSVM: 0.2026, -0.6524
     array([[ 0.203, -0.652]])
     """
     total = float(scores.shape[1] if weight is None else weight.sum())
-    scale = np.maximum(np.abs(scores).max(axis=1), 1.0)  # slopes of large scores are small: none is lost to rounding
+    scale = np.maximum(
+        np.abs(scores).max(axis=1), 1.0
+    )  # slopes of large scores are small: none is lost to rounding
     share = None if weight is None else weight / total
-    found = _Regression.of([scores / scale[:, None]], came, share, total).solved(np.zeros((len(scores), 2)))
+    found = _Regression.of([scores / scale[:, None]], came, share, total).solved(
+        np.zeros((len(scores), 2))
+    )
     return found / np.stack((scale, np.ones(len(scale))), axis=1)
 
 
@@ -183,10 +203,11 @@ def _signed(regression: _Regression, start: Floats) -> Floats:
 
 @frozen(eq=False)
 class _Regression:
-    """Logistic regressions of the same samples, one for each class: features with a row for each, and an intercept.
+    """Logistic regressions of the same samples, one for each class: features with a row for each,
+    and an intercept.
 
-    The targets are Platt's, (n₊+1)/(n₊+2) and 1/(n₋+2), with which a fit is finite even where all is separable. They
-    enter the loss only through `pull`, the mean of target · feature.
+    The targets are Platt's, (n₊+1)/(n₊+2) and 1/(n₋+2), with which a fit is finite even where all
+    is separable. They enter the loss only through `pull`, the mean of target · feature.
     """
 
     x: list[Floats]  # at least one; those that have no coefficient are left alone
@@ -194,7 +215,9 @@ class _Regression:
     share: Floats | None
 
     @classmethod
-    def of(cls, x: list[Floats], came: Ints, share: Floats | None, total: float | None = None) -> _Regression:
+    def of(
+        cls, x: list[Floats], came: Ints, share: Floats | None, total: float | None = None
+    ) -> _Regression:
         """`came` is the row that came true for each sample; other numbers are none of these rows.
 
         The targets count `total` samples, or as many as there are.
@@ -203,7 +226,9 @@ class _Regression:
         n = size if total is None else total
         here = np.flatnonzero((came >= 0) & (came < m))
         row, w = came[here], 1 / size if share is None else share[here]
-        sums: Callable[[Array], Floats] = lambda values: np.bincount(row, w * values, minlength=m).astype(np.float64)
+        sums: Callable[[Array], Floats] = lambda values: np.bincount(
+            row, w * values, minlength=m
+        ).astype(np.float64)
         reached = sums(np.ones(len(row)))
         high, low = (n * reached + 1) / (n * reached + 2), 1 / (n - n * reached + 2)
         mean: Callable[[Floats], Floats] = lambda f: f.mean(axis=1) if share is None else f @ share
@@ -212,13 +237,18 @@ class _Regression:
 
     def only(self, rows: Ints, features: Sequence[int]) -> _Regression:
         """Some of the regressions, with some of the features."""
-        return _Regression([self.x[f][rows] for f in features or [0]], self.pull[rows][:, [*features, -1]], self.share)
+        return _Regression(
+            [self.x[f][rows] for f in features or [0]],
+            self.pull[rows][:, [*features, -1]],
+            self.share,
+        )
 
     def solved(self, v: Floats) -> Floats:
         """Newton's method from v.
 
-        A step is halved until the slope along it is at most half as steep upwards as it was downwards: the loss is
-        convex, so its slope says what its value would, and costs no logarithm.
+        A step is halved until the slope along it is at most half as steep upwards as it was
+        downwards: the loss is convex, so its slope says what its value would, and costs no
+        logarithm.
         """
         gradient, second = self._at(v)
         length = np.ones(len(v))
@@ -233,7 +263,9 @@ class _Regression:
             there = self._at(new)
             better = move & (_sum(there[0], step) <= fall / 2)
             length = np.where(better, 1.0, length / 2)
-            v, gradient = (np.where(better[:, None], a, b) for a, b in ((new, v), (there[0], gradient)))
+            v, gradient = (
+                np.where(better[:, None], a, b) for a, b in ((new, v), (there[0], gradient))
+            )
             second = np.where(better[:, None, None], there[1], second)
         return v
 

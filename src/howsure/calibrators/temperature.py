@@ -50,7 +50,9 @@ class Temperature:
 
     def __post_init__(self) -> None:
         if not (isfinite(self.temperature) and self.temperature > 0):
-            raise InputError(f"temperature is {self.temperature:g}; a finite number above 0 is needed.")
+            raise InputError(
+                f"temperature is {self.temperature:g}; a finite number above 0 is needed."
+            )
 
     @classmethod
     def fit(
@@ -63,21 +65,28 @@ class Temperature:
     ) -> Temperature:
         """The temperature with the least mean negative log-likelihood.
 
-        One pass: convex in 1/T, solved to 1e-8 of T. Samples: `objective="averaged"` is the likelihood of the mean
-        probability, which is not convex and searched within [1e-3, 1e3]; `"per_pass"` is the mean over the passes
-        (Laves' released code), convex again. `grid` takes the best of the given temperatures instead, as Ding does.
+        One pass: convex in 1/T, solved to 1e-8 of T. Samples: `objective="averaged"` is the
+        likelihood of the mean probability, which is not convex and searched within [1e-3, 1e3];
+        `"per_pass"` is the mean over the passes (Laves' released code), convex again. `grid` takes
+        the best of the given temperatures instead, as Ding does.
 
-        `fitted.status` is "interior"; "lower" or "upper" where the likelihood still grows at that bound (all answers
-        right; answers worse than chance); "flat" where all logits of each row are equal, with T = 1; or "grid".
+        `fitted.status` is "interior"; "lower" or "upper" where the likelihood still grows at that
+        bound (all answers right; answers worse than chance); "flat" where all logits of each row
+        are equal, with T = 1; or "grid".
         """
         needs_predictions(preds, "Temperature.fit")
         needs_classes(preds, "Temperature")
         found = _search(_possible(preds), objective, grid, bounds)
         _warn_of_flips(preds, found.temperature)
-        return cls(float(found.temperature), Fitted(found.status, preds.n, preds.k, preds.class_names, found.loss))
+        return cls(
+            float(found.temperature),
+            Fitted(found.status, preds.n, preds.k, preds.class_names, found.loss),
+        )
 
     def __call__(self, preds: Predictions) -> Predictions:
-        """The predictions at this temperature: logits stay logits, probabilities stay probabilities."""
+        """The predictions at this temperature: logits stay logits, probabilities stay
+        probabilities.
+        """
         needs_predictions(preds, "Temperature")
         preds.needs_vector("temperature")
         same_classes(preds, self.fitted and self.fitted.k, self.fitted, "Temperature")
@@ -86,7 +95,9 @@ class Temperature:
 
 
 def _possible(preds: Predictions) -> Predictions:
-    """The same with far below the others what is ruled out by -inf, so that it adds nothing and is a number."""
+    """The same with far below the others what is ruled out by -inf, so that it adds nothing and is
+    a number.
+    """
     v = preds.values
     if preds.kind != "logits" or v.min() > -inf:
         return preds
@@ -96,7 +107,9 @@ def _possible(preds: Predictions) -> Predictions:
     if len(wrong):
         i = int(wrong[0])
         need = "the likelihood is 0 at every temperature"
-        raise InputError("labels", row=i, got="is a class of logit -inf", need=need, hint="Leave out these rows")
+        raise InputError(
+            "labels", row=i, got="is a class of logit -inf", need=need, hint="Leave out these rows"
+        )
     low = v.max(axis=-1, keepdims=True).astype(np.float64) - FAR
     return replace(preds, values=np.where(out, low, v))
 
@@ -140,14 +153,19 @@ class Found(NamedTuple):
 
 
 def _search(
-    preds: Predictions, objective: str, grid: Sequence[float] | Floats | None, bounds: tuple[float, float]
+    preds: Predictions,
+    objective: str,
+    grid: Sequence[float] | Floats | None,
+    bounds: tuple[float, float],
 ) -> Found:
     """The temperature with the least loss under `objective`."""
     if objective not in ("averaged", "per_pass"):
         raise InputError(f"objective is {objective!r}; 'averaged' or 'per_pass' is needed.")
     low, high = bounds
     if not (0 < low <= high and isfinite(high)):
-        raise InputError(f"bounds are {bounds}; two finite temperatures above 0, the lower first, are needed.")
+        raise InputError(
+            f"bounds are {bounds}; two finite temperatures above 0, the lower first, are needed."
+        )
     one_valley = preds.samples == 1 or objective == "per_pass"
     if grid is not None:
         return _best_of(partial(per_pass if one_valley else averaged, preds), grid)
@@ -174,7 +192,9 @@ def _best_of(loss_at: Callable[[float], Sequence[float]], grid: Sequence[float] 
 
 
 def _convex(preds: Predictions, low: float, high: float) -> Found:
-    """Some samples, then all in single precision, show where to look: then one exact pass is mostly enough."""
+    """Some samples, then all in single precision, show where to look: then one exact pass is mostly
+    enough.
+    """
     at, start, every = partial(per_pass, preds), 1.0, preds.n // FIRST
     if every > 1:
         start = least(partial(at, every=every), 1 / high, 1 / low).b
@@ -185,7 +205,9 @@ def _convex(preds: Predictions, low: float, high: float) -> Found:
 
 
 def _valleys(preds: Predictions, low: float, high: float) -> Found:
-    """The mean over passes has a loss of several valleys: look on a grid, then go down the best one."""
+    """The mean over passes has a loss of several valleys: look on a grid, then go down the best
+    one.
+    """
     t = VALLEYS[(low <= VALLEYS) & (high >= VALLEYS)]
     t = np.unique(np.concatenate((t, np.clip([low, high], VALLEYS[0], VALLEYS[-1]))))
     loss = np.array([averaged(preds, 1 / x)[0] for x in t.tolist()])
@@ -203,7 +225,9 @@ def _turns(preds: Predictions, left: float, right: float) -> bool:
 
 
 def _root(f: Callable[[float], float], low: float, high: float) -> float:
-    """Where f crosses 0 between two places of different sign: the ITP method (Oliveira & Takahashi 2021)."""
+    """Where f crosses 0 between two places of different sign: the ITP method (Oliveira & Takahashi
+    2021).
+    """
     at_low, at_high = f(low), f(high)
     if at_low == 0 or at_high == 0:
         return low if at_low == 0 else high

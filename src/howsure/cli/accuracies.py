@@ -69,22 +69,30 @@ def _accuracy(log: Log, rows: Bools, level: float, seed: int) -> Accuracy:
 
     grade, group = log.grade[rows], None if log.group is None else log.group[rows]
     if np.isin(grade, (0, 1)).all():
-        limits = interval(accuracy, Outcomes(np.zeros(len(grade)), correct=grade == 1, group=group), level, seed)
+        limits = interval(
+            accuracy, Outcomes(np.zeros(len(grade)), correct=grade == 1, group=group), level, seed
+        )
     else:
-        worst, best = interval(mean_loss, Outcomes(np.zeros(len(grade)), loss=1 - grade, group=group), level, seed)
+        worst, best = interval(
+            mean_loss, Outcomes(np.zeros(len(grade)), loss=1 - grade, group=group), level, seed
+        )
         limits = 1 - best, 1 - worst
     low, high = (float(x) if np.isfinite(x) else None for x in limits)
     return {"value": float(grade.mean()), "low": low, "high": high, "n": len(grade)}
 
 
-def _table(metrics: dict[str, Accuracy], slices: dict[str, dict[str, Accuracy]], level: float) -> Any:
+def _table(
+    metrics: dict[str, Accuracy], slices: dict[str, dict[str, Accuracy]], level: float
+) -> Any:
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, padding=(0, 2))
     for column in ("accuracy", "value", f"{level:.0%} interval", "answers"):
         table.add_column(column, justify="left" if column == "accuracy" else "right")
-    parts = {f"{name} {value}": one for name, values in slices.items() for value, one in values.items()}
+    parts = {
+        f"{name} {value}": one for name, values in slices.items() for value, one in values.items()
+    }
     for name, one in {**{NAMES[name]: one for name, one in metrics.items()}, **parts}.items():
         limits = "–" if one["low"] is None else f"{one['low']:.4g} … {one['high']:.4g}"
         table.add_row(Text(printable(name)), f"{one['value']:.4g}", limits, f"{one['n']:,}")

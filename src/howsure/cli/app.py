@@ -15,13 +15,17 @@ from howsure.cli.common import note, say
     envvar="HOWSURE_PYODIDE",
     help="A folder with Pyodide's files; without it (or HOWSURE_PYODIDE) they are downloaded from its release.",
 )
-@click.option("--mirror", metavar="URL", help="Download Pyodide from here instead; hashes are checked all the same.")
+@click.option(
+    "--mirror",
+    metavar="URL",
+    help="Download Pyodide from here instead; hashes are checked all the same.",
+)
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 def command(to: str, pyodide: str | None, mirror: str | None, quiet: bool) -> None:
     """Write the page that evaluates files in the browser, where no byte leaves the machine.
 
-    The folder holds static files only; any web server will do. The package itself runs there, in WebAssembly, in a
-    frame that may connect to nothing.
+    The folder holds static files only; any web server will do. The package itself runs there, in
+    WebAssembly, in a frame that may connect to nothing.
 
     \b
     Examples:

@@ -10,29 +10,76 @@ import click
 
 from howsure._core import json
 from howsure._core.check import InputError
-from howsure.cli.common import command_line, measuring, note, read_again, read_files, reading, say, working
+from howsure.cli.common import (
+    command_line,
+    measuring,
+    note,
+    read_again,
+    read_files,
+    reading,
+    say,
+    working,
+)
 
 if TYPE_CHECKING:
     from howsure.predictions import Predictions
     from howsure.report.calibration import CalibrationReport
 
-METHODS = ["all", "temperature", "vector", "matrix", "dirichlet", "histogram", "isotonic", "platt", "beta", "none"]
+METHODS = [
+    "all",
+    "temperature",
+    "vector",
+    "matrix",
+    "dirichlet",
+    "histogram",
+    "isotonic",
+    "platt",
+    "beta",
+    "none",
+]
 CRITERIA = ["nll", "ece", "aece", "aurc"]
 
 
 @click.command()
-@click.option("--fit", "fit", multiple=True, required=True, type=click.Path(), help="Validation data; repeatable.")
-@click.option("--on", "on", multiple=True, type=click.Path(), help="Test data; without it --on-split of the same file.")
+@click.option(
+    "--fit",
+    "fit",
+    multiple=True,
+    required=True,
+    type=click.Path(),
+    help="Validation data; repeatable.",
+)
+@click.option(
+    "--on",
+    "on",
+    multiple=True,
+    type=click.Path(),
+    help="Test data; without it --on-split of the same file.",
+)
 @click.option("--on-split", help="Which split to judge on, where the file holds several.")
 @click.option(
-    "--method", type=click.Choice(METHODS), default="all", show_default=True, help="all: chosen by cross-fitting."
+    "--method",
+    type=click.Choice(METHODS),
+    default="all",
+    show_default=True,
+    help="all: chosen by cross-fitting.",
 )
 @click.option(
-    "--criterion", type=click.Choice(CRITERIA), help="What --method all minimises; nll unless told otherwise."
+    "--criterion",
+    type=click.Choice(CRITERIA),
+    help="What --method all minimises; nll unless told otherwise.",
 )
-@click.option("--folds", type=int, default=5, show_default=True, help="Folds of the validation data for --method all.")
+@click.option(
+    "--folds",
+    type=int,
+    default=5,
+    show_default=True,
+    help="Folds of the validation data for --method all.",
+)
 @click.option("-o", "--out", type=click.Path(), help="Write the fitted calibrator (JSON).")
-@click.option("--html", type=click.Path(), help="Write the interactive report of the corrected test data.")
+@click.option(
+    "--html", type=click.Path(), help="Write the interactive report of the corrected test data."
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 @reading
@@ -54,14 +101,14 @@ def command(
 ) -> None:
     """Correct the confidence: fit on validation data, judge on test data.
 
-    All calibrators are tried on folds of the validation data, and doing nothing wins unless a gain is real. The test
-    data are only used to show before and after.
+    All calibrators are tried on folds of the validation data, and doing nothing wins unless a gain
+    is real. The test data are only used to show before and after.
 
     \b
     Examples:
-      howsure calibrate --fit val.npz --on test.npz -o calibrator.json
-      howsure calibrate --fit both.npz --split val --on-split test --method temperature --html after.html
-      howsure evaluate test.npz --calibrator calibrator.json
+      howsure calibrate --fit val.npz --on test.npz -o calibrator.json howsure calibrate --fit
+      both.npz --split val --on-split test --method temperature --html after.html howsure evaluate
+      test.npz --calibrator calibrator.json
     """
     from howsure.cli.evaluate import writer
     from howsure.report.calibration import calibration_report
@@ -71,7 +118,9 @@ def command(
     val, test = _both(fit, on, on_split, **how)
     settings: dict[str, Any] = {"level": level, "seed": seed}
     with working("fitting"):
-        report = calibration_report(val, test, method, criterion=_metric(criterion), folds=folds, **settings)
+        report = calibration_report(
+            val, test, method, criterion=_metric(criterion), folds=folds, **settings
+        )
     judged = {**how, "split": on_split}
     again = {
         "on": read_again(on or fit, judged),
@@ -93,7 +142,9 @@ def _both(
 ) -> tuple[Predictions, Predictions]:
     """Validation and test data."""
     if not on and on_split is None:
-        raise InputError("say what to judge on: --on TEST, or --on-split test for another split of the same file.")
+        raise InputError(
+            "say what to judge on: --on TEST, or --on-split test for another split of the same file."
+        )
     return read_files(fit, split, **how), _judged(on or fit, on_split, how)
 
 
@@ -113,7 +164,9 @@ def _write(
     settings: dict[str, Any],
     again: dict[str, str],
 ) -> list[str]:
-    """The calibrator, and the page of the corrected test data with what changed; returns what was written."""
+    """The calibrator, and the page of the corrected test data with what changed; returns what was
+    written.
+    """
     if out:
         from howsure._core.saving import save
 
@@ -126,7 +179,10 @@ def _write(
         page.data["provenance"]["reading"] = again["on"]
         page.data["provenance"]["inputs"] = [
             {"file": f"fitted on {again['fit name']}"},
-            {"file": f"judged on {again['on name']}", "sha256": page.data["provenance"]["inputs"][0].get("sha256", "")},
+            {
+                "file": f"judged on {again['on name']}",
+                "sha256": page.data["provenance"]["inputs"][0].get("sha256", ""),
+            },
         ]
         page.to_html(html)
     return [target for target in (out, html) if target]

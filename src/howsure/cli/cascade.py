@@ -22,12 +22,36 @@ if TYPE_CHECKING:
 
 @click.command()
 @FILES
-@click.option("--costs", required=True, metavar="A,B,...", help="What one answer of each model costs, in order.")
-@click.option("--person", required=True, type=float, metavar="X", help="What asking a person costs.")
-@click.option("--person-error", type=float, default=0.0, show_default=True, help="How often the person is wrong.")
-@click.option("--error", type=float, default=0.0, show_default=True, help="What a wrong answer costs.")
-@click.option("--accuracy", type=float, help="Only thresholds whose own answers are right that often.")
-@click.option("--on", "on", multiple=True, type=click.Path(), metavar="FILE", help="Judge on these; one per model.")
+@click.option(
+    "--costs",
+    required=True,
+    metavar="A,B,...",
+    help="What one answer of each model costs, in order.",
+)
+@click.option(
+    "--person", required=True, type=float, metavar="X", help="What asking a person costs."
+)
+@click.option(
+    "--person-error",
+    type=float,
+    default=0.0,
+    show_default=True,
+    help="How often the person is wrong.",
+)
+@click.option(
+    "--error", type=float, default=0.0, show_default=True, help="What a wrong answer costs."
+)
+@click.option(
+    "--accuracy", type=float, help="Only thresholds whose own answers are right that often."
+)
+@click.option(
+    "--on",
+    "on",
+    multiple=True,
+    type=click.Path(),
+    metavar="FILE",
+    help="Judge on these; one per model.",
+)
 @click.option("-o", "--out", type=click.Path(), help="Write the cascade (JSON).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
@@ -38,9 +62,9 @@ def command(
 ) -> int:  # fmt: skip
     """A small model first, then a large one, then a person: which thresholds cost least?
 
-    Each FILE holds one model's answers to the same questions, the cheapest first; they are joined by ids. A question
-    that a model did not answer goes to the next one. Nothing is promised: judge the thresholds on new data with --on.
-    Exit code 1 where everything goes to the person.
+    Each FILE holds one model's answers to the same questions, the cheapest first; they are joined
+    by ids. A question that a model did not answer goes to the next one. Nothing is promised: judge
+    the thresholds on new data with --on. Exit code 1 where everything goes to the person.
 
     \b
     Examples:
@@ -51,7 +75,9 @@ def command(
 
     prices = _prices(costs, files)
     if on and len(on) != len(files):
-        raise InputError(f"--on is given {len(on)} times for {len(files)} models; name one file for each, in order.")
+        raise InputError(
+            f"--on is given {len(on)} times for {len(files)} models; name one file for each, in order."
+        )
     stages = _stages(files, how)
     rest: dict[str, Any] = {"human_cost": person, "human_error": person_error, "error_cost": error}
     with working("choosing"):
@@ -73,9 +99,13 @@ def _prices(costs: str, files: Sequence[str]) -> list[float]:
     try:
         prices = [float(cost) for cost in costs.split(",")]
     except ValueError:
-        raise InputError(f"--costs {costs!r} is not a list of numbers, as in --costs 1,10.") from None
+        raise InputError(
+            f"--costs {costs!r} is not a list of numbers, as in --costs 1,10."
+        ) from None
     if len(prices) != len(files):
-        raise InputError(f"--costs has {len(prices)} numbers for {len(files)} models; give one for each, in order.")
+        raise InputError(
+            f"--costs has {len(prices)} numbers for {len(files)} models; give one for each, in order."
+        )
     return prices
 
 
@@ -106,5 +136,9 @@ def _table(found: Cascade, judged: CascadeResult | None, files: Sequence[str]) -
 
 
 def _sentence(r: CascadeResult, where: str) -> str:
-    own = f"{r.accuracy:.4g} of the models' own answers are right" if r.accuracy == r.accuracy else "no model answers"
+    own = (
+        f"{r.accuracy:.4g} of the models' own answers are right"
+        if r.accuracy == r.accuracy
+        else "no model answers"
+    )
     return f"{where}: mean cost {r.cost:.4g}; {own}; {r.system_accuracy:.4g} with the person's."

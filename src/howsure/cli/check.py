@@ -27,20 +27,34 @@ def _limit_options(f: Callable[..., Any]) -> Callable[..., Any]:
     for item in reversed(CATALOGUE):
         if item.option is not None:
             f = click.option(item.option, type=float, metavar="X")(f)
-    f = click.option("--max-risk-at-coverage", multiple=True, metavar="COVERAGE:X", help="e.g. 0.8:0.02")(f)
-    return click.option("--min-coverage-at-risk", multiple=True, metavar="RISK:X", help="e.g. 0.01:0.8")(f)
+    f = click.option(
+        "--max-risk-at-coverage", multiple=True, metavar="COVERAGE:X", help="e.g. 0.8:0.02"
+    )(f)
+    return click.option(
+        "--min-coverage-at-risk", multiple=True, metavar="RISK:X", help="e.g. 0.01:0.8"
+    )(f)
 
 
 @click.command()
 @FILES
 @_limit_options
 @click.option(
-    "--baseline", type=click.Path(), help="A report (JSON) on other samples: must not be worse beyond chance."
+    "--baseline",
+    type=click.Path(),
+    help="A report (JSON) on other samples: must not be worse beyond chance.",
 )
-@click.option("--against", type=click.Path(), help="Predictions of the same samples: must not be worse beyond chance.")
+@click.option(
+    "--against",
+    type=click.Path(),
+    help="Predictions of the same samples: must not be worse beyond chance.",
+)
 @click.option("--point", is_flag=True, help="Compare values instead of limits; promises nothing.")
 @click.option("--junit", type=click.Path(), help="Write the verdicts as JUnit XML.")
-@click.option("--github", is_flag=True, help="Print GitHub annotations; fill the step summary where there is one.")
+@click.option(
+    "--github",
+    is_flag=True,
+    help="Print GitHub annotations; fill the step summary where there is one.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 @reading
@@ -66,12 +80,13 @@ def command(
 ) -> None:
     """A gate for CI: exit 1 where a limit is not met.
 
-    A limit is compared with the unfavourable end of the interval (upper for --max, lower for --min), so a model
-    passes only where the data say that it is good enough, not where it may be by luck. A number without an interval
-    does not pass; --point compares the values themselves.
+    A limit is compared with the unfavourable end of the interval (upper for --max, lower for
+    --min), so a model passes only where the data say that it is good enough, not where it may be by
+    luck. A number without an interval does not pass; --point compares the values themselves.
 
-    --baseline compares accuracy, AURC and ECE with a report on other samples, --against with another model on the
-    same ones (joined by ids). An equally good model fails either in 5 % of cases at most (1 - level).
+    --baseline compares accuracy, AURC and ECE with a report on other samples, --against with
+    another model on the same ones (joined by ids). An equally good model fails either in 5 % of
+    cases at most (1 - level).
 
     \b
     Examples:
@@ -87,7 +102,9 @@ def command(
     preds = read_files(files, split, mc, renormalise, names, **log)
     other = None if against is None else read_files([against], split, mc, renormalise, names, **log)
     with working("measuring"):
-        verdicts = check(preds, wanted, baseline=old, against=other, point=point, level=level, seed=seed)
+        verdicts = check(
+            preds, wanted, baseline=old, against=other, point=point, level=level, seed=seed
+        )
     passed = all(v.passed for v in verdicts)
     if junit:
         write_text(junit, junit_xml(verdicts))
@@ -166,7 +183,9 @@ def sentence(v: Verdict) -> str:
     """A verdict in one line."""
     other = "" if v.other is None else f", other side {number(v.other)}"
     unsafe = f"; {v.unsafe}" if v.unsafe else ""
-    return printable(f"{v.what}: {number(v.compared)} ({v.note}{unsafe}; value {number(v.value)}{other})")
+    return printable(
+        f"{v.what}: {number(v.compared)} ({v.note}{unsafe}; value {number(v.value)}{other})"
+    )
 
 
 def junit_xml(verdicts: Sequence[Verdict]) -> str:
@@ -178,7 +197,9 @@ def junit_xml(verdicts: Sequence[Verdict]) -> str:
     ]
     for v in verdicts:
         failure = "" if v.passed else f"<failure message={quoteattr(sentence(v))}/>"
-        lines.append(f'  <testcase classname="howsure" name={quoteattr(printable(v.what))}>{failure}</testcase>')
+        lines.append(
+            f'  <testcase classname="howsure" name={quoteattr(printable(v.what))}>{failure}</testcase>'
+        )
     return "\n".join([*lines, "</testsuite>", ""])
 
 
@@ -191,6 +212,9 @@ def github_output(verdicts: Sequence[Verdict]) -> None:
     if summary:
         from howsure.render.tables import escape
 
-        rows = [f"| {'pass' if v.passed else '**FAIL**'} | {escape(v.what)} | {number(v.compared)} |" for v in verdicts]
+        rows = [
+            f"| {'pass' if v.passed else '**FAIL**'} | {escape(v.what)} | {number(v.compared)} |"
+            for v in verdicts
+        ]
         with open(summary, "a", encoding="utf-8") as f:
             f.write("\n".join(["| | limit | compared |", "|---|---|---:|", *rows, ""]))

@@ -22,7 +22,11 @@ F = TypeVar("F", bound=Callable[..., Any])
 LOG_OPTIONS = ("format", "percent", "no_answer", "drop_outside")
 MANY_OPTIONS = ("multilabel", "sums_to_one")
 DEFAULTS = {"no_answer": "apart"}  # options that are not given have this value
-TRIM_THRESHOLD, MMAP_THRESHOLD, LARGEST = -1, -3, 1 << 25  # of mallopt(3); the largest threshold it takes
+TRIM_THRESHOLD, MMAP_THRESHOLD, LARGEST = (
+    -1,
+    -3,
+    1 << 25,
+)  # of mallopt(3); the largest threshold it takes
 COLUMNS, NAME = 12, 60  # columns of a sentence, letters of each
 WIDTH = 110  # of what is printed into a file or a pipe
 FILES = click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE...")
@@ -32,8 +36,12 @@ def reading(f: F) -> F:
     """Options that say how a file is read."""
     options = [
         click.option("--split", help="Which split, where a file holds several (val, test, ...)."),
-        click.option("--mc", is_flag=True, help="Use the Monte-Carlo or ensemble samples (mc_logits)."),
-        click.option("--renormalise", is_flag=True, help="Divide rows of probabilities by their sum."),
+        click.option(
+            "--mc", is_flag=True, help="Use the Monte-Carlo or ensemble samples (mc_logits)."
+        ),
+        click.option(
+            "--renormalise", is_flag=True, help="Divide rows of probabilities by their sum."
+        ),
         click.option(
             "--name",
             "names",
@@ -41,7 +49,12 @@ def reading(f: F) -> F:
             metavar="WHAT=NAME",
             help="What the file calls differently: --name labels=target --name probs=cat,dog (or 'probs=p_*').",
         ),
-        click.option("--format", "format", metavar="TOOL", help="The tool that wrote a log (lm-eval, inspect, ...)."),
+        click.option(
+            "--format",
+            "format",
+            metavar="TOOL",
+            help="The tool that wrote a log (lm-eval, inspect, ...).",
+        ),
         click.option("--percent", is_flag=True, help="The confidence is in percent."),
         click.option(
             "--no-answer",
@@ -51,9 +64,13 @@ def reading(f: F) -> F:
             show_default=True,
             help="Questions without an answer: counted apart, or kept as wrong where they have a confidence.",
         ),
-        click.option("--drop-outside", is_flag=True, help="A confidence outside [0, 1] counts as missing."),
+        click.option(
+            "--drop-outside", is_flag=True, help="A confidence outside [0, 1] counts as missing."
+        ),
         click.option("--multilabel", is_flag=True, help="Many labels per case, each 0 or 1."),
-        click.option("--sums-to-one", is_flag=True, help="With --multilabel: rows that sum to 1 are meant."),
+        click.option(
+            "--sums-to-one", is_flag=True, help="With --multilabel: rows that sum to 1 are meant."
+        ),
     ]
     for option in reversed(options):
         f = option(f)
@@ -72,7 +89,12 @@ def showing(f: F) -> F:
             type=click.Path(),
             help="Also write .json, .md, .html or .txt; repeatable.",
         ),
-        click.option("--html", "html", type=click.Path(), help="Write the interactive report, one offline file."),
+        click.option(
+            "--html",
+            "html",
+            type=click.Path(),
+            help="Write the interactive report, one offline file.",
+        ),
         click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors."),
     ]
     for option in reversed(options):
@@ -83,8 +105,16 @@ def showing(f: F) -> F:
 def measuring(f: F) -> F:
     """Options of everything that has intervals."""
     options = [
-        click.option("--level", type=float, default=0.95, show_default=True, help="Level of the intervals."),
-        click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the bootstrap."),
+        click.option(
+            "--level", type=float, default=0.95, show_default=True, help="Level of the intervals."
+        ),
+        click.option(
+            "--seed",
+            type=click.IntRange(min=0),
+            default=0,
+            show_default=True,
+            help="Seed of the bootstrap.",
+        ),
     ]
     for option in reversed(options):
         f = option(f)
@@ -111,14 +141,18 @@ def read_files(
     tell: Callable[[str], None] = lambda line: note(f"howsure: {line}", quiet)
     with working(f"reading {', '.join(Path(f).name for f in files)}"):
         table = name_table(names)
-        preds = read(list(files), split=split, mc=mc, renormalise=renormalise, names=table, tell=tell, **log)
+        preds = read(
+            list(files), split=split, mc=mc, renormalise=renormalise, names=table, tell=tell, **log
+        )
     if labelled and preds.kind != "confidence" and preds.known_labels is None:
         raise _no_labels(preds, Path(files[0]), set(table.values()))
     return preds
 
 
 def _no_labels(preds: Predictions, path: Path, named: set[str]) -> InputError:
-    """What to do with a file that does not say what is right: name the column that does, or do without."""
+    """What to do with a file that does not say what is right: name the column that does, or do
+    without.
+    """
     from howsure.formats.files import label_columns
 
     n = preds.n if preds.layout is None else preds.n // preds.layout.size
@@ -128,7 +162,9 @@ def _no_labels(preds: Predictions, path: Path, named: set[str]) -> InputError:
     return InputError(
         path.name,
         got="has no labels",
-        need=f"if {listed} holds them, say --name labels=…" if free else "add an array or a column of labels",
+        need=f"if {listed} holds them, say --name labels=…"
+        if free
+        else "add an array or a column of labels",
         hint="Without labels howsure monitor REFERENCE NEW estimates the accuracy",
     )
 
@@ -136,8 +172,9 @@ def _no_labels(preds: Predictions, path: Path, named: set[str]) -> InputError:
 def reuse_memory() -> None:
     """Let the columns that one number leaves behind hold those of the next.
 
-    The C library of Linux gives large blocks back to the system at once, and new pages cost as much as the sums that
-    are made in them. Only a command does this: a library leaves its host's memory alone.
+    The C library of Linux gives large blocks back to the system at once, and new pages cost as much
+    as the sums that are made in them. Only a command does this: a library leaves its host's memory
+    alone.
     """
     if sys.platform != "linux":
         return
@@ -166,7 +203,9 @@ def name_table(names: Sequence[str]) -> dict[str, str]:
 
 @contextmanager
 def working(what: str) -> Generator[None]:
-    """A spinner on the terminal while something takes its time; where there is none only `hearer` is told."""
+    """A spinner on the terminal while something takes its time; where there is none only `hearer`
+    is told.
+    """
     hearer.get()(what)
     if not sys.stderr.isatty():
         yield
@@ -211,7 +250,9 @@ def read_again(files: Sequence[str], options: Mapping[str, Any]) -> str:
     words = list(files)
     for name, value in options.items():
         option = "--name" if name == "names" else f"--{name.replace('_', '-')}"
-        given = list(cast("Sequence[object]", value)) if isinstance(value, (tuple, list)) else [value]
+        given = (
+            list(cast("Sequence[object]", value)) if isinstance(value, (tuple, list)) else [value]
+        )
         for one in given:
             if one is True:
                 words.append(option)

@@ -28,7 +28,9 @@ ALARM = 3  # exit code
 @click.command()
 @click.argument("policy", type=click.Path(exists=True, dir_okay=False))
 @click.argument("file", metavar="FILE|-", type=click.Path())
-@click.option("-o", "--out", type=click.Path(), help="Write decisions here instead of standard output.")
+@click.option(
+    "-o", "--out", type=click.Path(), help="Write decisions here instead of standard output."
+)
 @click.option("--resume", is_flag=True, help="Go on where an earlier run into --out ended.")
 @click.option(
     "--on-bad",
@@ -53,8 +55,13 @@ ALARM = 3  # exit code
     type=click.Path(),
     help='Decisions with "correct" added, for --promise or an online policy; may grow meanwhile.',
 )
-@click.option("--burst", help="Rows with the same value in this column share their fate: --watch takes the first.")
-@click.option("--alarms", type=click.Path(), help="Append one JSON line for each alarm to this file.")
+@click.option(
+    "--burst",
+    help="Rows with the same value in this column share their fate: --watch takes the first.",
+)
+@click.option(
+    "--alarms", type=click.Path(), help="Append one JSON line for each alarm to this file."
+)
 @click.option(
     "--stop-on-alarm",
     is_flag=True,
@@ -78,26 +85,31 @@ def command(
 ) -> int:
     """Accept or defer each prediction by a saved policy.
 
-    Reads JSON lines or CSV from standard input (-) as they arrive, or any file, and writes one JSON line per
-    sample: accept or defer, prediction, confidence. SIGTERM, Ctrl-C and a closed pipe end it cleanly. With
-    an online policy (howsure threshold --online) the threshold follows --labels and its file is updated.
-    Exit code 3 where an alarm of --watch or --promise stands, until howsure watch reset. With a policy for many
-    labels (howsure threshold --multilabel) each line has a case and the decision about each of its labels, with one
-    for masks (howsure threshold --loss dice) an image.
+    Reads JSON lines or CSV from standard input (-) as they arrive, or any file, and writes one JSON
+    line per sample: accept or defer, prediction, confidence. SIGTERM, Ctrl-C and a closed pipe end
+    it cleanly. With an online policy (howsure threshold --online) the threshold follows --labels
+    and its file is updated. Exit code 3 where an alarm of --watch or --promise stands, until
+    howsure watch reset. With a policy for many labels (howsure threshold --multilabel) each line
+    has a case and the decision about each of its labels, with one for masks (howsure threshold
+    --loss dice) an image.
 
     \b
     Examples:
-      model | howsure decide policy.json - | act
-      howsure decide policy.json new.parquet -o decisions.jsonl
-      howsure decide policy.json new.jsonl -o decisions.jsonl --resume
-      howsure decide tags_policy.json tags.csv --multilabel
-      howsure decide online.json - --labels labelled.jsonl --watch watch.json
-      howsure decide policy.json - --promise promise.json --labels came.jsonl --alarms alarms.jsonl --stop-on-alarm
+      model | howsure decide policy.json - | act howsure decide policy.json new.parquet -o
+      decisions.jsonl howsure decide policy.json new.jsonl -o decisions.jsonl --resume howsure
+      decide tags_policy.json tags.csv --multilabel howsure decide online.json - --labels
+      labelled.jsonl --watch watch.json howsure decide policy.json - --promise promise.json --labels
+      came.jsonl --alarms alarms.jsonl --stop-on-alarm
     """
     _belong(watch, promise, labels, burst, policy)
     _apart(alarms, (policy, file, out, watch, promise, labels))
     how |= _many(policy, file, watch, promise)
-    with _alone(policy if _learns(policy) else None), _alone(watch), _alone(promise), _lines(alarms) as line:
+    with (
+        _alone(policy if _learns(policy) else None),
+        _alone(watch),
+        _alone(promise),
+        _lines(alarms) as line,
+    ):
         decide, learner = _decider(policy, None if promise else labels, how["on_bad"])
         stamp = _stamp(policy, None if promise else labels)
         guard = _guard(watch, promise, labels, burst, line, how["on_bad"], stamp)
@@ -122,12 +134,16 @@ def command(
     return ALARM if guard.raised else 0
 
 
-def _belong(watch: str | None, promise: str | None, labels: str | None, burst: str | None, policy: str) -> None:
+def _belong(
+    watch: str | None, promise: str | None, labels: str | None, burst: str | None, policy: str
+) -> None:
     """Refuse options that mean nothing without another one."""
     if burst is not None and watch is None:
         raise InputError("--burst says which rows --watch takes; give --watch too.")
     if promise is not None and labels is None:
-        raise InputError('--promise is judged by labels; give --labels, a file of decisions with "correct" added.')
+        raise InputError(
+            '--promise is judged by labels; give --labels, a file of decisions with "correct" added.'
+        )
     if promise is not None and _learns(policy):
         raise InputError(
             f"{policy} is an online policy, which learns from --labels itself; --promise is for a fixed one."
@@ -139,8 +155,12 @@ def _apart(alarms: str | None, others: Sequence[str | None]) -> None:
     if alarms is None:
         return
     check_target(Path(alarms))
-    if os.path.realpath(alarms) in {os.path.realpath(other) for other in others if other is not None}:
-        raise InputError(f"--alarms {alarms} is named for something else too; give alarms a file of their own.")
+    if os.path.realpath(alarms) in {
+        os.path.realpath(other) for other in others if other is not None
+    }:
+        raise InputError(
+            f"--alarms {alarms} is named for something else too; give alarms a file of their own."
+        )
 
 
 def _many(path: str, file: str, watch: str | None, promise: str | None) -> dict[str, Any]:
@@ -152,13 +172,17 @@ def _many(path: str, file: str, watch: str | None, promise: str | None) -> dict[
     value = load(path)
     if isinstance(value, Policy) and value.by == "image":
         if _piped(file):
-            raise InputError("images are decided from a file of arrays (image, class, height, width), not from a pipe.")
+            raise InputError(
+                "images are decided from a file of arrays (image, class, height, width), not from a pipe."
+            )
         score = value.keys[0]
         return {"image_score": score, "attributes": () if score in SCORES else (score,)}
     if not isinstance(value, Policy) or value.by != "label":
         return {}
     if watch is not None or promise is not None:
-        raise InputError("--watch and --promise count independent decisions; the labels of one case are not.")
+        raise InputError(
+            "--watch and --promise count independent decisions; the labels of one case are not."
+        )
     return {"multilabel": True, "sums_to_one": True}
 
 
@@ -175,7 +199,9 @@ def _guard(
 
     path: Callable[[str | None], Path | None] = lambda name: None if name is None else Path(name)
     came = path(labels) if promise else None
-    return Guard(path(watch), path(promise), came, burst is not None, note, line, note, on_bad, policy=stamp)
+    return Guard(
+        path(watch), path(promise), came, burst is not None, note, line, note, on_bad, policy=stamp
+    )
 
 
 @contextmanager
@@ -222,7 +248,9 @@ def _serving(
 
     table = name_table(names) if burst is None else {**name_table(names), "group": burst}
     wanted = Wanted(names=table, beside=UNLABELLED, **how)
-    return Serving(on_bad, note, stamp, guard.see if guard.states else None, wanted, halt, burst is not None)
+    return Serving(
+        on_bad, note, stamp, guard.see if guard.states else None, wanted, halt, burst is not None
+    )
 
 
 def _summary(total: Served) -> str:
@@ -244,7 +272,11 @@ def _run(decide: Decide, file: str, out: str | None, resume: bool, how: Serving)
     if resume:
         raise InputError("--resume goes on with a file into a file; give FILE and --out.")
     with _source(file) if pipe else nullcontext() as source, _sink(out) as sink:
-        total = decide_path(decide, file, sink, how) if source is None else decide_stream(decide, source, sink, how=how)
+        total = (
+            decide_path(decide, file, sink, how)
+            if source is None
+            else decide_stream(decide, source, sink, how=how)
+        )
     if total.ended == "closed pipe":  # nothing may be flushed into it at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return total
@@ -267,7 +299,9 @@ def _source(file: str) -> Generator[IO[bytes]]:
 def _sink(out: str | None) -> Generator[Sink]:
     if out is None:
         buffer = sys.stdout.buffer
-        yield getattr(buffer, "raw", buffer)  # unbuffered, so that it is known what a reader was handed
+        yield getattr(
+            buffer, "raw", buffer
+        )  # unbuffered, so that it is known what a reader was handed
         return
     from howsure.serving.output import new
 
@@ -289,9 +323,13 @@ def _decider(path: str, labels: str | None, on_bad: Any) -> tuple[Decide, Learne
         learner = Learner(value, file, lambda state: save(state, path), on_bad=on_bad, report=note)
         return learner.decide, learner
     if not isinstance(value, Policy):
-        raise InputError(f"{path} holds a saved {type(value).__name__}, not a policy; make one with howsure threshold.")
+        raise InputError(
+            f"{path} holds a saved {type(value).__name__}, not a policy; make one with howsure threshold."
+        )
     if labels is not None:
-        raise InputError(f"{path} is a fixed policy; --labels needs one from howsure threshold --online.")
+        raise InputError(
+            f"{path} is a fixed policy; --labels needs one from howsure threshold --online."
+        )
     return value.decide, None
 
 

@@ -29,12 +29,18 @@ LONGEST = 2000  # letters of a problem
 @reading
 @click.pass_context
 def command(
-    ctx: click.Context, files: Sequence[str], as_json: bool, quiet: bool, names: Sequence[str], **how: Any
+    ctx: click.Context,
+    files: Sequence[str],
+    as_json: bool,
+    quiet: bool,
+    names: Sequence[str],
+    **how: Any,
 ) -> None:
     """What is in this file, and what is wrong with it?
 
-    Lists every array or column with the part it plays, then every problem with its place, its repair, and what can
-    be evaluated anyway. Exit 0 where `howsure evaluate` would read the file, else 2.
+    Lists every array or column with the part it plays, then every problem with its place, its
+    repair, and what can be evaluated anyway. Exit 0 where `howsure evaluate` would read the file,
+    else 2.
 
     \b
     Examples:
@@ -62,7 +68,9 @@ def examine(path: str, **how: Any) -> tuple[Description | None, list[Problem]]:
         return description, problems(path, **how)
 
 
-def _as_dict(path: str, description: Description | None, problems: Sequence[Problem]) -> dict[str, Any]:
+def _as_dict(
+    path: str, description: Description | None, problems: Sequence[Problem]
+) -> dict[str, Any]:
     known = None if description is None else asdict(description)
     return {"file": path, "holds": known, "problems": [asdict(p) for p in problems]}
 
@@ -73,18 +81,23 @@ def picture(path: str, description: Description | None, problems: Sequence[Probl
     from rich.text import Text
 
     parts: list[Any] = [
-        Text(printable(path), style="bold") + Text("" if description is None else f"  {description.format}")
+        Text(printable(path), style="bold")
+        + Text("" if description is None else f"  {description.format}")
     ]
     if description is not None:
         parts.append(_items(description))
     parts.append(Text(""))
     if not problems:
-        parts.append(Text(printable("No problems. Next: " + _next(path, description)), style="green"))
+        parts.append(
+            Text(printable("No problems. Next: " + _next(path, description)), style="green")
+        )
     for p in problems:
         mark = Text("stops   ", style="bold red") if p.stops else Text("doubtful", style="yellow")
         parts.append(mark + Text(f"  {printable(shortened(str(p), LONGEST))}", style="default"))
         if p.anyway:
-            parts.append(Text(f"          can be evaluated anyway: {printable(p.anyway)}", style="dim"))
+            parts.append(
+                Text(f"          can be evaluated anyway: {printable(p.anyway)}", style="dim")
+            )
     return Group(*parts, Text(""))
 
 

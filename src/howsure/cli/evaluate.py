@@ -35,8 +35,17 @@ WRITERS = {".json": "to_json", ".md": "to_markdown", ".html": "to_html", ".txt":
 
 @click.command()
 @FILES
-@click.option("--score", "scores", multiple=True, help="Scores to look at; the first is the one the report is about.")
-@click.option("--positive", metavar="NAME", help="The class that counts as positive; class 1 of two unless given.")
+@click.option(
+    "--score",
+    "scores",
+    multiple=True,
+    help="Scores to look at; the first is the one the report is about.",
+)
+@click.option(
+    "--positive",
+    metavar="NAME",
+    help="The class that counts as positive; class 1 of two unless given.",
+)
 @click.option(
     "--at",
     "at",
@@ -46,14 +55,32 @@ WRITERS = {".json": "to_json", ".md": "to_markdown", ".html": "to_html", ".txt":
     help="Call cases positive from this probability on; repeatable.",
 )
 @click.option(
-    "--by", "by", multiple=True, metavar="COLUMN", help="Compare slices: hospital, age:4 (bins), age:40,60; repeatable."
+    "--by",
+    "by",
+    multiple=True,
+    metavar="COLUMN",
+    help="Compare slices: hospital, age:4 (bins), age:40,60; repeatable.",
 )
-@click.option("--threshold", type=float, help="The score from which on samples of a slice are accepted.")
-@click.option("--loss", type=click.Choice(["dice"]), help="Masks: the image as the unit, its loss 1 - Dice.")
-@click.option("--image-score", metavar="NAME", help="With --loss dice: a column or array by which images are ordered.")
+@click.option(
+    "--threshold", type=float, help="The score from which on samples of a slice are accepted."
+)
+@click.option(
+    "--loss", type=click.Choice(["dice"]), help="Masks: the image as the unit, its loss 1 - Dice."
+)
+@click.option(
+    "--image-score",
+    metavar="NAME",
+    help="With --loss dice: a column or array by which images are ordered.",
+)
 @click.option("--calibrator", type=click.Path(), help="Apply a saved calibrator first.")
-@click.option("--full", is_flag=True, help="Print all numbers and tables, not only those that matter most.")
-@click.option("--images", type=click.Path(), help="One picture per sample (.npy), for thumbnails in the HTML report.")
+@click.option(
+    "--full", is_flag=True, help="Print all numbers and tables, not only those that matter most."
+)
+@click.option(
+    "--images",
+    type=click.Path(),
+    help="One picture per sample (.npy), for thumbnails in the HTML report.",
+)
 @reading
 @streaming
 @measuring
@@ -82,8 +109,9 @@ def command(
 ) -> None:
     """How sure is this classifier, and should you believe it?
 
-    Reads logits, probabilities, Monte-Carlo samples or a confidence with right/wrong. Prints a verdict, what stands
-    out, the numbers that matter with their intervals, and what to do next. Several FILEs are read as one data set.
+    Reads logits, probabilities, Monte-Carlo samples or a confidence with right/wrong. Prints a
+    verdict, what stands out, the numbers that matter with their intervals, and what to do next.
+    Several FILEs are read as one data set.
 
     \b
     Examples:
@@ -102,7 +130,9 @@ def command(
         writer(target)
     given = {name: how.pop(name) for name in ("stream", *OPTIONS)}
     again = read_again(files, how)
-    held = [option for option, value in (("--calibrator", calibrator), ("--images", images)) if value]
+    held = [
+        option for option, value in (("--calibrator", calibrator), ("--images", images)) if value
+    ]
     asked: dict[str, Any] = {
         "level": level,
         "seed": seed,
@@ -131,13 +161,20 @@ def command(
 
 
 def loaded(
-    files: Sequence[str], scores: Sequence[str], calibrator: str | None, images: str | None, how: Any, **asked: Any
+    files: Sequence[str],
+    scores: Sequence[str],
+    calibrator: str | None,
+    images: str | None,
+    how: Any,
+    **asked: Any,
 ) -> Report:
     """The report of predictions that are in memory as a whole."""
     from howsure.report import evaluate
 
     files = local(files)
-    preds = read_files(files, **how, attributes=columns(asked["by"], asked["loss"], asked["image_score"]))
+    preds = read_files(
+        files, **how, attributes=columns(asked["by"], asked["loss"], asked["image_score"])
+    )
     _tell_unanswered(preds)
     before = None
     if calibrator:
@@ -156,7 +193,9 @@ def loaded(
         )
 
 
-def columns(by: Sequence[str], loss: str | None = None, image_score: str | None = None) -> list[str]:
+def columns(
+    by: Sequence[str], loss: str | None = None, image_score: str | None = None
+) -> list[str]:
     """The columns that slices and a score of images are made of."""
     from howsure.report.focus import Focus
 
@@ -198,21 +237,29 @@ def local(paths: Sequence[str]) -> list[str]:
 
 
 def pictures(path: str) -> Any:
-    """Pictures of shape (n, height, width) or (n, height, width, channels), opened without loading them all."""
+    """Pictures of shape (n, height, width) or (n, height, width, channels), opened without loading
+    them all.
+    """
     import numpy as np
 
     try:
-        found = np.lib.format.open_memmap(existing(path), mode="r")  # npy alone, and never Python objects
+        found = np.lib.format.open_memmap(
+            existing(path), mode="r"
+        )  # npy alone, and never Python objects
     except (ValueError, EOFError) as e:
         raise InputError(
             f"{path} cannot be read as pictures: {str(e).splitlines()[0]}; save an array as .npy."
         ) from None
     if found.ndim not in (3, 4):
-        raise InputError(f"{path} holds no pictures; an array (n, height, width[, channels]) saved as .npy is needed.")
+        raise InputError(
+            f"{path} holds no pictures; an array (n, height, width[, channels]) saved as .npy is needed."
+        )
     return found
 
 
-def show(report: Report, *, as_json: bool, targets: Sequence[str], quiet: bool, full: bool = False) -> None:
+def show(
+    report: Report, *, as_json: bool, targets: Sequence[str], quiet: bool, full: bool = False
+) -> None:
     """Print a report and write it wherever it was asked for."""
     for target in targets:
         with working(f"writing {Path(target).name}"):
@@ -227,10 +274,14 @@ def show(report: Report, *, as_json: bool, targets: Sequence[str], quiet: bool, 
 
 
 def writer(path: str) -> str:
-    """The method that writes this kind of file; refused before anything is computed where there is none."""
+    """The method that writes this kind of file; refused before anything is computed where there is
+    none.
+    """
     suffix = Path(path).suffix.lower()
     if suffix not in WRITERS:
-        raise InputError(f"{path}: reports are written as {', '.join(WRITERS)}; '{suffix}' is none of them.")
+        raise InputError(
+            f"{path}: reports are written as {', '.join(WRITERS)}; '{suffix}' is none of them."
+        )
     if not (parent := Path(path).absolute().parent).is_dir():
         raise InputError(f"{path}: the folder {parent} does not exist.")
     return WRITERS[suffix]

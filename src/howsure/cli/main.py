@@ -68,7 +68,9 @@ def _exists(name: str) -> bool:
     return os.path.exists(os.path.join(os.path.dirname(__file__), f"{name}.py"))
 
 
-@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.group(
+    cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+)
 @click.version_option(__version__, "-V", "--version", prog_name="howsure")
 def howsure() -> None:
     """How sure is your classifier, and should you believe it?
@@ -81,8 +83,8 @@ def howsure() -> None:
       howsure calibrate --fit val.npz --on test.npz
       howsure threshold val.npz --risk 0.02  when may the model decide alone?
 
-    Exit codes: 0 good, 1 a stated limit is not met, 2 a mistake in the call or the data, 3 an alarm, 70 a bug of ours,
-    130 stopped.
+    Exit codes: 0 good, 1 a stated limit is not met, 2 a mistake in the call or the data, 3 an
+    alarm, 70 a bug of ours, 130 stopped.
     """
 
 
@@ -105,12 +107,18 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     except OSError as e:
         code = _fail(_os_error(e), USER_MISTAKE)
     except MemoryError:
-        code = _fail("these data do not fit into memory. Evaluate fewer rows, or split the file.", USER_MISTAKE)
+        code = _fail(
+            "these data do not fit into memory. Evaluate fewer rows, or split the file.",
+            USER_MISTAKE,
+        )
     except Exception as e:
         if os.environ.get("HOWSURE_DEBUG"):
             raise
         what = f"{type(e).__name__}: {e}".splitlines()[0]
-        code = _fail(f"this is a bug in howsure ({what}). Set HOWSURE_DEBUG=1 to see where, and report it.", OUR_BUG)
+        code = _fail(
+            f"this is a bug in howsure ({what}). Set HOWSURE_DEBUG=1 to see where, and report it.",
+            OUR_BUG,
+        )
     sys.exit(code if isinstance(code, int) else 0)
 
 

@@ -12,7 +12,16 @@ import numpy as np
 
 from howsure._core.check import Array, Bools, InputError
 from howsure._core.frozen import frozen
-from howsure.cli.common import command_line, name_table, note, read_files, reading, say, showing, working
+from howsure.cli.common import (
+    command_line,
+    name_table,
+    note,
+    read_files,
+    reading,
+    say,
+    showing,
+    working,
+)
 
 if TYPE_CHECKING:
     from howsure.policies.policy import Policy
@@ -24,18 +33,38 @@ LABELS = ("label", "labels", "y", "target", "targets")
 @click.command()
 @click.argument("reference", type=click.Path())
 @click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="NEW...")
-@click.option("--policy", type=click.Path(exists=True, dir_okay=False), help="What would this policy accept?")
-@click.option("--labels", type=click.Path(), help="Labels that have come since: a file with ids and labels.")
-@click.option("--on", "on", default="id", show_default=True, help="The column of ids by which --labels are joined.")
+@click.option(
+    "--policy", type=click.Path(exists=True, dir_okay=False), help="What would this policy accept?"
+)
+@click.option(
+    "--labels", type=click.Path(), help="Labels that have come since: a file with ids and labels."
+)
+@click.option(
+    "--on",
+    "on",
+    default="id",
+    show_default=True,
+    help="The column of ids by which --labels are joined.",
+)
 @click.option("--by", help="Also estimate by this column (hospital, device, …).")
 @click.option("--month", help="NEW is one file: months are the values of this column.")
 @click.option("--chunk", type=int, help="NEW is one file: months are runs of so many rows.")
-@click.option("--max-drop", type=float, help="Exit 1 unless accuracy is at most this far below the reference's.")
+@click.option(
+    "--max-drop",
+    type=float,
+    help="Exit 1 unless accuracy is at most this far below the reference's.",
+)
 @click.option("--level", type=float, default=0.95, show_default=True, help="Level of the limits.")
 @click.option(
-    "--drift-level", type=float, default=0.01, show_default=True, help="False-alarm rate of all drift tests together."
+    "--drift-level",
+    type=float,
+    default=0.01,
+    show_default=True,
+    help="False-alarm rate of all drift tests together.",
 )
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the folds.")
+@click.option(
+    "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the folds."
+)
 @reading
 @showing
 def command(
@@ -59,8 +88,9 @@ def command(
 ) -> int:
     """Is it still as good? New data beside a labelled reference.
 
-    REFERENCE is labelled data of the same model, NEW one file per month (labels in it are not looked at). Estimates the
-    accuracy without labels, says what a policy would accept and what drifted. Exit code 1 where --max-drop is not met.
+    REFERENCE is labelled data of the same model, NEW one file per month (labels in it are not
+    looked at). Estimates the accuracy without labels, says what a policy would accept and what
+    drifted. Exit code 1 where --max-drop is not met.
 
     \b
     Examples:
@@ -112,14 +142,18 @@ def _policy(path: str) -> Policy:
     found = load(path)
     if not isinstance(found, Policy):
         raise InputError(
-            path, got=f"holds a saved {type(found).__name__}, not a policy", hint="howsure threshold makes one"
+            path,
+            got=f"holds a saved {type(found).__name__}, not a policy",
+            hint="howsure threshold makes one",
         )
     return found
 
 
 @frozen
 class _Rows:
-    """The rows of a file: why each has no answer, "" where it has one and so stands among the predictions."""
+    """The rows of a file: why each has no answer, "" where it has one and so stands among the
+    predictions.
+    """
 
     path: str
     why: Array
@@ -131,11 +165,15 @@ class _Rows:
         if preds.unanswered is None or not preds.unanswered.total:
             return cls(path, np.full(preds.n, ""))
         name = name_table(how["names"]).get("no_answer", "no_answer")
-        why = np.array(["" if cell == "None" else cell.strip().lower() for cell in read_column(path, name)])
+        why = np.array(
+            ["" if cell == "None" else cell.strip().lower() for cell in read_column(path, name)]
+        )
         if (why == "").sum() != preds.n:
             got = f"has rows without a confidence that column {name!r} does not explain"
             raise InputError(
-                Path(path).name, got=got, need="--by, --month and --chunk need to know which rows they are"
+                Path(path).name,
+                got=got,
+                need="--by, --month and --chunk need to know which rows they are",
             )
         return cls(path, why)
 
@@ -154,19 +192,28 @@ class _Rows:
         from howsure.predictions import Unanswered
 
         return Unanswered(
-            **{word: int((self.why[mine] == word).sum()) for word in ("unparseable", "refused", "missing")}
+            **{
+                word: int((self.why[mine] == word).sum())
+                for word in ("unparseable", "refused", "missing")
+            }
         )
 
 
 def _months(
-    files: Sequence[str], by: str | None, month: str | None, chunk: int | None, how: Mapping[str, Any]
+    files: Sequence[str],
+    by: str | None,
+    month: str | None,
+    chunk: int | None,
+    how: Mapping[str, Any],
 ) -> tuple[dict[str, Predictions], dict[str, Any] | None, dict[str, list[str]]]:
     """The new data by month, the column to slice by, and the files, all by the month's name."""
     from howsure.formats.location import together
 
     files = list(together(files))
     if (month is not None or chunk is not None) and len(files) > 1:
-        raise InputError("--month and --chunk cut one file into months; several files are months already.")
+        raise InputError(
+            "--month and --chunk cut one file into months; several files are months already."
+        )
     read = {_name(f, files): _unlabelled(f, how) for f in files}
     cut = by is not None or month is not None or chunk is not None
     rows = {_name(f, files): _Rows.of(f, read[_name(f, files)], how) for f in files if cut}
@@ -175,23 +222,36 @@ def _months(
     if month is None and chunk is None:
         return read, columns or None, sources
     name, whole = next(iter(read.items()))
-    of = _by_column(rows[name], month) if month is not None else _by_rows(len(rows[name].why), chunk or 0)
+    of = (
+        _by_column(rows[name], month)
+        if month is not None
+        else _by_rows(len(rows[name].why), chunk or 0)
+    )
     answered = rows[name].why == ""
     mine = {key: np.flatnonzero(there[answered]) for key, there in of.items()}
     for key in of:
         if not len(mine[key]):
-            raise InputError(f"month {key!r}", got="has no row with an answer", need="at least one is needed")
+            raise InputError(
+                f"month {key!r}", got="has no row with an answer", need="at least one is needed"
+            )
     parts = {key: columns[name][at] for key, at in mine.items()} if columns else None
-    months = {key: replace(whole[at], unanswered=rows[name].unanswered(of[key])) for key, at in mine.items()}
+    months = {
+        key: replace(whole[at], unanswered=rows[name].unanswered(of[key]))
+        for key, at in mine.items()
+    }
     return months, parts, dict.fromkeys(mine, sources[name])
 
 
 def _by_column(rows: _Rows, month: str) -> dict[str, Bools]:
-    """The rows of each month: numbers by size, dates by their digits, names in the order of the file."""
+    """The rows of each month: numbers by size, dates by their digits, names in the order of the
+    file.
+    """
     value = rows.every(month)
     empty = int(np.isin(value, ("", "None", "nan")).sum())
     if empty:
-        raise InputError(Path(rows.path).name, got=f"has {empty:,} rows without a {month}", need="each needs one")
+        raise InputError(
+            Path(rows.path).name, got=f"has {empty:,} rows without a {month}", need="each needs one"
+        )
     names: list[str] = list(dict.fromkeys(value.tolist()))
     if all(name[:1].isdigit() for name in names):
         names.sort(key=_when)
@@ -218,12 +278,16 @@ def _name(path: str, files: Sequence[str]) -> str:
 
 
 def _unlabelled(path: str, how: Mapping[str, Any]) -> Predictions:
-    """New data; names that say where the reference keeps its truth are left out where this file has none."""
+    """New data; names that say where the reference keeps its truth are left out where this file has
+    none.
+    """
     from howsure.formats.files import column_names
 
     there = column_names(path) if how["names"] else []
     names = [
-        n for n in how["names"] if n.partition("=")[0] not in ("labels", "correct") or n.partition("=")[2] in there
+        n
+        for n in how["names"]
+        if n.partition("=")[0] not in ("labels", "correct") or n.partition("=")[2] in there
     ]
     rest = {key: value for key, value in how.items() if key != "names"}
     return read_files([path], names=names, labelled=False, **rest)
@@ -236,16 +300,25 @@ def _came(path: str, on: str, label: str | None) -> dict[str, str]:
 
     there = column_names(path)
     rest = [name for name in there if name != on]
-    column = label if label in rest else next((n for n in rest if n in LABELS), rest[0] if len(rest) == 1 else None)
+    column = (
+        label
+        if label in rest
+        else next((n for n in rest if n in LABELS), rest[0] if len(rest) == 1 else None)
+    )
     if column is None:
         hint = "name it with --name labels=COLUMN"
         raise InputError(
-            Path(path).name, got=f"has the columns {', '.join(there)}", need="a column of labels is needed", hint=hint
+            Path(path).name,
+            got=f"has the columns {', '.join(there)}",
+            need="a column of labels is needed",
+            hint=hint,
         )
     ids, labels = read_column(path, on), read_column(path, column)
     found = dict(zip(ids, labels, strict=True))
     if len(found) < len(ids):
         raise InputError(
-            Path(path).name, got=f"has {len(ids) - len(found):,} ids more than once", need="one label each"
+            Path(path).name,
+            got=f"has {len(ids) - len(found):,} ids more than once",
+            need="one label each",
         )
     return found

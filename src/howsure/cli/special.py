@@ -1,8 +1,10 @@
-"""scipy.special as a command needs it: its functions of NumPy arrays, loaded in 25 ms instead of 160.
+"""scipy.special as a command needs it: its functions of NumPy arrays, loaded in 25 ms instead of
+160.
 
-The package spends its import on other array libraries, which it dresses its functions for, and with that on all of
-NumPy's own development tools. The functions themselves are one compiled module. Only a command does this, in a process
-of its own; whoever asks for any other name gets the whole package, in the same module.
+The package spends its import on other array libraries, which it dresses its functions for, and with
+that on all of NumPy's own development tools. The functions themselves are one compiled module. Only
+a command does this, in a process of its own; whoever asks for any other name gets the whole
+package, in the same module.
 """
 
 from __future__ import annotations

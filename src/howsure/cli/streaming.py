@@ -1,4 +1,6 @@
-"""How `evaluate` runs over files that need not fit into memory: its options, where it runs, its progress bar."""
+"""How `evaluate` runs over files that need not fit into memory: its options, where it runs, its
+progress bar.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,15 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from howsure._core.check import InputError
-from howsure.cli.common import MANY_OPTIONS, F, command_line, name_table, note, of_logs, reuse_memory
+from howsure.cli.common import (
+    MANY_OPTIONS,
+    F,
+    command_line,
+    name_table,
+    note,
+    of_logs,
+    reuse_memory,
+)
 
 if TYPE_CHECKING:
     from howsure.report import Report
@@ -30,13 +40,30 @@ def streaming(f: F) -> F:
             default=None,
             help="Read part by part in bounded memory, or load everything; large files are streamed by default.",
         ),
-        click.option("--workers", type=click.IntRange(1), metavar="N", help="Stream over N worker processes."),
-        click.option("--scheduler", metavar="ADDRESS", help="Stream on a Dask cluster, e.g. tcp://10.0.0.1:8786."),
         click.option(
-            "--resume", type=click.Path(), metavar="FOLDER", help="Keep what is done here, and go on from it."
+            "--workers", type=click.IntRange(1), metavar="N", help="Stream over N worker processes."
         ),
-        click.option("--skip-corrupt", is_flag=True, help="Leave out row groups and files that cannot be read."),
-        click.option("--compact", is_flag=True, help="Tallies of fixed size: bounds instead of exact numbers."),
+        click.option(
+            "--scheduler",
+            metavar="ADDRESS",
+            help="Stream on a Dask cluster, e.g. tcp://10.0.0.1:8786.",
+        ),
+        click.option(
+            "--resume",
+            type=click.Path(),
+            metavar="FOLDER",
+            help="Keep what is done here, and go on from it.",
+        ),
+        click.option(
+            "--skip-corrupt",
+            is_flag=True,
+            help="Leave out row groups and files that cannot be read.",
+        ),
+        click.option(
+            "--compact",
+            is_flag=True,
+            help="Tallies of fixed size: bounds instead of exact numbers.",
+        ),
     ]
     for option in reversed(options):
         f = option(f)
@@ -44,12 +71,16 @@ def streaming(f: F) -> F:
 
 
 def streams(files: Sequence[str], given: dict[str, Any], held: Sequence[str], quiet: bool) -> bool:
-    """Whether to stream: because it was asked for, or because the data are large, which is announced."""
+    """Whether to stream: because it was asked for, or because the data are large, which is
+    announced.
+    """
     asked = [name for name in OPTIONS if given[name]]
     if asked and given["stream"] is False:
         raise InputError(f"--{asked[0].replace('_', '-')} is for streams; leave out --no-stream.")
     if (asked or given["stream"]) and held:
-        raise InputError(f"{held[0]} needs all predictions at once; leave it out, or the options of a stream.")
+        raise InputError(
+            f"{held[0]} needs all predictions at once; leave it out, or the options of a stream."
+        )
     if asked or given["stream"] is not None:
         return bool(asked or given["stream"])
     if held:
@@ -66,7 +97,11 @@ def streams(files: Sequence[str], given: dict[str, Any], held: Sequence[str], qu
 
 
 def streamed(
-    files: Sequence[str], scores: Sequence[str], given: dict[str, Any], how: dict[str, Any], **asked: Any
+    files: Sequence[str],
+    scores: Sequence[str],
+    given: dict[str, Any],
+    how: dict[str, Any],
+    **asked: Any,
 ) -> Report:
     """The report of a stream."""
     from howsure.scale import evaluate_files
@@ -101,7 +136,9 @@ def streamed(
 def _where(number: int | None, scheduler: str | None) -> Generator[Map | None]:
     """Threads of this process, worker processes, or a cluster."""
     if number is not None and scheduler is not None:
-        raise InputError("--workers starts processes here and --scheduler uses a cluster; give one of them.")
+        raise InputError(
+            "--workers starts processes here and --scheduler uses a cluster; give one of them."
+        )
     if number is None and scheduler is None:
         yield None
         return

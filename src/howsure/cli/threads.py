@@ -1,7 +1,8 @@
-"""One thread for linear algebra unless the environment says otherwise; imported before NumPy, which reads it once.
+"""One thread for linear algebra unless the environment says otherwise; imported before NumPy, which
+reads it once.
 
-The sums of a report are short: threads that wait for each other take more time than they save (`evaluate` of 10⁶ × 10
-took 4.2 CPU s instead of 2.5 on two busy cores).
+The sums of a report are short: threads that wait for each other take more time than they save
+(`evaluate` of 10⁶ × 10 took 4.2 CPU s instead of 2.5 on two busy cores).
 """
 
 from __future__ import annotations

@@ -48,21 +48,50 @@ def _rules(f: Callable[..., Any]) -> Callable[..., Any]:
 @FILES
 @_rules
 @click.option("--score", default="max_prob", show_default=True, help="Which score to threshold.")
-@click.option("--loss", type=click.Choice(["dice"]), help="Masks: a threshold on images, whose loss is 1 - Dice.")
-@click.option("--image-score", metavar="NAME", help="With --loss dice: a column or array in [0, 1] to threshold.")
-@click.option("--by", type=click.Choice(["class", "group"]), help="Own thresholds by predicted class or by group.")
-@click.option("--minimum", default=100, show_default=True, help="Samples below which --by uses the common threshold.")
+@click.option(
+    "--loss",
+    type=click.Choice(["dice"]),
+    help="Masks: a threshold on images, whose loss is 1 - Dice.",
+)
+@click.option(
+    "--image-score",
+    metavar="NAME",
+    help="With --loss dice: a column or array in [0, 1] to threshold.",
+)
+@click.option(
+    "--by",
+    type=click.Choice(["class", "group"]),
+    help="Own thresholds by predicted class or by group.",
+)
+@click.option(
+    "--minimum",
+    default=100,
+    show_default=True,
+    help="Samples below which --by uses the common threshold.",
+)
 @click.option("--calibrator", type=click.Path(), help="Apply a saved calibrator first.")
 @click.option("--on", "on", type=click.Path(), help="Check the result on this file.")
 @click.option("--on-split", help="... or on this split (of FILE, where --on is not given).")
 @click.option("-o", "--out", type=click.Path(), help="Write the policy (JSON) for howsure decide.")
 @click.option("--watch", type=click.Path(), help="Write a drift watch for howsure decide --watch.")
-@click.option("--promise", type=click.Path(), help="Write a promise of --risk for howsure decide --promise.")
 @click.option(
-    "--false-alarms", default=0.01, show_default=True, help="Lifetime false-alarm rate of --watch and of --promise."
+    "--promise", type=click.Path(), help="Write a promise of --risk for howsure decide --promise."
 )
-@click.option("--online", type=click.Path(), help="Write an online policy that keeps --risk under drift.")
-@click.option("--audit", default=0.1, show_default=True, help="Share of accepted that --online asks labels for.")
+@click.option(
+    "--false-alarms",
+    default=0.01,
+    show_default=True,
+    help="Lifetime false-alarm rate of --watch and of --promise.",
+)
+@click.option(
+    "--online", type=click.Path(), help="Write an online policy that keeps --risk under drift."
+)
+@click.option(
+    "--audit",
+    default=0.1,
+    show_default=True,
+    help="Share of accepted that --online asks labels for.",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 @reading
@@ -74,9 +103,9 @@ def command(
 ) -> int:  # fmt: skip
     """Above which confidence may the model decide alone?
 
-    Chooses a threshold on labelled data (that trained neither the model nor the calibrator), says what to
-    expect on new data, what would be deferred, and writes a policy. Exit code 1 where nothing can be
-    accepted, or where the data of --on contradict the promise.
+    Chooses a threshold on labelled data (that trained neither the model nor the calibrator), says
+    what to expect on new data, what would be deferred, and writes a policy. Exit code 1 where
+    nothing can be accepted, or where the data of --on contradict the promise.
 
     \b
     Examples:
@@ -102,21 +131,33 @@ def command(
     test = _test(on, on_split, files, mc=mc, renormalise=renormalise, names=names, **log)
     if loss is not None:
         if by is not None or log["multilabel"] or calibrator or online:
-            raise InputError("--loss dice is about whole images: leave out --by, --multilabel, --calibrator, --online.")
+            raise InputError(
+                "--loss dice is about whole images: leave out --by, --multilabel, --calibrator, --online."
+            )
         preds = images_of(preds, score=image_score).predictions()
         test = None if test is None else images_of(test, score=image_score).predictions()
     if rule["bound"] is not None and not preds.graded:
-        raise InputError("--bound is for losses in [0, 1], such as --loss dice; right and wrong are counted exactly.")
+        raise InputError(
+            "--bound is for losses in [0, 1], such as --loss dice; right and wrong are counted exactly."
+        )
     correct = load(calibrator) if calibrator else None
     with working("choosing"):
-        how: dict[str, Any] = {"score": score, "calibrator": correct, "by": by, "costs": costs, "minimum": minimum}
+        how: dict[str, Any] = {
+            "score": score,
+            "calibrator": correct,
+            "by": by,
+            "costs": costs,
+            "minimum": minimum,
+        }
         policy = (
             _of_labels(preds, rule, how, _source(files), (watch, promise, online))
             if log["multilabel"]
             else Policy.fit(preds, chosen, source=_source(files), **how)
         )
         if loss is not None:
-            policy = replace(policy, by="image", keys=(image_score or SCORES[0],), thresholds=(policy.threshold,))
+            policy = replace(
+                policy, by="image", keys=(image_score or SCORES[0],), thresholds=(policy.threshold,)
+            )
         found = plan(policy, chosen, preds, test=test)
     extras = {
         "watch": watch,
@@ -138,24 +179,38 @@ def command(
 
 
 def _of_labels(
-    preds: Predictions, rule: dict[str, Any], how: dict[str, Any], source: tuple[str, str], more: Sequence[str | None]
+    preds: Predictions,
+    rule: dict[str, Any],
+    how: dict[str, Any],
+    source: tuple[str, str],
+    more: Sequence[str | None],
 ) -> Policy:
     """A threshold for each of many labels, which needs a promise."""
     from howsure.policies import label_policy
 
     if any(more):
-        raise InputError("--watch, --promise and --online count independent decisions; the labels of one case are not.")
+        raise InputError(
+            "--watch, --promise and --online count independent decisions; the labels of one case are not."
+        )
     if rule["risk"] is None or how["by"] is not None or how["costs"] is not None:
-        raise InputError("--multilabel gives each label a threshold with a promise: say --risk, and leave out --by.")
+        raise InputError(
+            "--multilabel gives each label a threshold with a promise: say --risk, and leave out --by."
+        )
     asked = {name: rule[name] for name in ("risk", "delta", "method")}
-    return label_policy(preds, **asked, score=how["score"], calibrator=how["calibrator"], source=source)
+    return label_policy(
+        preds, **asked, score=how["score"], calibrator=how["calibrator"], source=source
+    )
 
 
 def _choose(rule: dict[str, Any], score: str, costs: Any) -> tuple[Callable[..., Any], str]:
     """The rule as a function of a tally, and the score it goes with."""
     from howsure import policies as p
 
-    asked = [name for name in ("accuracy", "coverage", "risk", "error_cost", "uncertainty") if rule[name] is not None]
+    asked = [
+        name
+        for name in ("accuracy", "coverage", "risk", "error_cost", "uncertainty")
+        if rule[name] is not None
+    ]
     if len(asked) + (costs is not None) != 1:
         rules = "--accuracy, --coverage, --risk, --error-cost, --costs, --uncertainty"
         raise InputError(f"say what the threshold is for: exactly one of {rules}.")
@@ -167,9 +222,15 @@ def _choose(rule: dict[str, Any], score: str, costs: Any) -> tuple[Callable[...,
         "accuracy": partial(p.threshold_for_accuracy, accuracy=x),
         "coverage": partial(p.threshold_for_coverage, coverage=x),
         "risk": partial(
-            p.guaranteed_threshold, risk=x, delta=rule["delta"], method=rule["method"], bound=rule["bound"]
+            p.guaranteed_threshold,
+            risk=x,
+            delta=rule["delta"],
+            method=rule["method"],
+            bound=rule["bound"],
         ),
-        "error_cost": partial(p.threshold_for_cost, error=x, deferral=deferral, expert_error=rule["expert_error"]),
+        "error_cost": partial(
+            p.threshold_for_cost, error=x, deferral=deferral, expert_error=rule["expert_error"]
+        ),
         "uncertainty": partial(p.threshold_at, value=1.0 - x),
     }
     return choices[asked[0]], "entropy" if asked == ["uncertainty"] else score
@@ -179,12 +240,18 @@ def _matrix(path: str | None) -> list[list[float]] | None:
     if path is None:
         return None
     try:
-        return [[float(x) for x in line.split(",")] for line in existing(path).read_text().splitlines() if line.strip()]
+        return [
+            [float(x) for x in line.split(",")]
+            for line in existing(path).read_text().splitlines()
+            if line.strip()
+        ]
     except ValueError as e:
         raise InputError(f"{path} is not a matrix of numbers: {e}.") from None
 
 
-def _test(on: str | None, split: str | None, files: Sequence[str], **how: Any) -> Predictions | None:
+def _test(
+    on: str | None, split: str | None, files: Sequence[str], **how: Any
+) -> Predictions | None:
     if on is None and split is None:
         return None
     return read_files([on] if on else files, split, **how)
@@ -225,7 +292,9 @@ def _write(policy: Policy, preds: Predictions, out: str | None, quiet: bool, **m
             policy, policy.decide(preds).score, risk=more["risk"], audit=more["audit"]
         )
     if more["promise"]:
-        parts[more["promise"]] = Promise.start(risk=more["risk"], false_alarms=more["false_alarms"], policy=stamp)
+        parts[more["promise"]] = Promise.start(
+            risk=more["risk"], false_alarms=more["false_alarms"], policy=stamp
+        )
     for path, value in parts.items():
         save(value, path)
         note(f"wrote {path}", quiet)

@@ -32,7 +32,13 @@ def command() -> None:
 
 
 @command.command()
-@click.argument("states", nargs=-1, required=True, type=click.Path(exists=True, dir_okay=False), metavar="STATE...")
+@click.argument(
+    "states",
+    nargs=-1,
+    required=True,
+    type=click.Path(exists=True, dir_okay=False),
+    metavar="STATE...",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON line for each.")
 def status(states: Sequence[str], as_json: bool) -> int:
     """What a watch or a promise has seen, and whether an alarm stands: exit code 3."""
@@ -40,7 +46,11 @@ def status(states: Sequence[str], as_json: bool) -> int:
 
     found = [(path, load_watched(path)) for path in states]
     for path, state in found:
-        click.echo(json.line({"state": path, **_facts(state)}) if as_json else printable(f"{path}: {_words(state)}"))
+        click.echo(
+            json.line({"state": path, **_facts(state)})
+            if as_json
+            else printable(f"{path}: {_words(state)}")
+        )
     return ALARM if any(state.alarms for _, state in found) else 0
 
 
@@ -65,7 +75,11 @@ def reset(state: str, reason: str, quiet: bool) -> int:
 def _facts(state: Watch | WatchedPromise) -> dict[str, object]:
     from howsure.policies.watch import Watch
 
-    common: dict[str, object] = {"false_alarms": state.false_alarms, "alarms": state.alarms, "resets": state.resets}
+    common: dict[str, object] = {
+        "false_alarms": state.false_alarms,
+        "alarms": state.alarms,
+        "resets": state.resets,
+    }
     if isinstance(state, Watch):
         return {"kind": "watch", "seen": state.seen, **common}
     counts = {"labels": state.labels, "wrong": state.wrong, "risk": state.risk, "kept": state.kept}
@@ -82,7 +96,9 @@ def _words(state: Watch | WatchedPromise) -> str:
     else:
         shown = f", shown to be kept at label {state.kept:,}" if state.kept is not None else ""
         seen = f"{state.wrong:,} of {state.labels:,} labels wrong, {state.risk:g} promised{shown}"
-    stand = "; ".join(f"ALARM: {SAYS[name]} (since {unit} {at:,})" for name, at in state.alarms.items())
+    stand = "; ".join(
+        f"ALARM: {SAYS[name]} (since {unit} {at:,})" for name, at in state.alarms.items()
+    )
     times = "once" if len(state.resets) == 1 else f"{len(state.resets)} times, last"
     again = f"; reset {times}: {state.resets[-1]}" if state.resets else ""
     return f"{seen}; {stand or 'no alarm'}{again}"

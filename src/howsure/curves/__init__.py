@@ -3,7 +3,13 @@
 from howsure.curves.corp import Corp, corp
 from howsure.curves.curve import Curve
 from howsure.curves.histograms import odds_by_quantile, odds_ratio
-from howsure.curves.ranking import precision_recall, rejection, risk_coverage, roc, threshold_diagram
+from howsure.curves.ranking import (
+    precision_recall,
+    rejection,
+    risk_coverage,
+    roc,
+    threshold_diagram,
+)
 from howsure.curves.reliability import BinTable, bin_table, reliability, uncertainty_reliability
 
 __all__ = [

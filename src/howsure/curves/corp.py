@@ -20,8 +20,8 @@ DRAWS = 120
 class Corp:
     """The curve, and the parts of the Brier score of the confidence:
 
-    score = miscalibration − discrimination + uncertainty. Miscalibration is what the isotonic map would save,
-    discrimination what the map then gains over saying the accuracy every time.
+    score = miscalibration − discrimination + uncertainty. Miscalibration is what the isotonic map
+    would save, discrimination what the map then gains over saying the accuracy every time.
 
     >>> from howsure import tally
     >>> found = corp(tally([0.9, 0.8, 0.6, 0.6], correct=[1, 1, 0, 1]))
@@ -37,16 +37,17 @@ class Corp:
 
 
 def corp(t: Tally, *, band: bool = True, seed: int = 0) -> Corp:
-    r"""The isotonic reliability curve: accuracy as the best map of the confidence that never falls, without bins.
+    r"""The isotonic reliability curve: accuracy as the best map of the confidence that never falls,
+    without bins.
 
     .. math:: S = \underbrace{S - S_{\mathrm{iso}}}_{\mathrm{MCB}}
         - \underbrace{(S_{\bar y} - S_{\mathrm{iso}})}_{\mathrm{DSC}} + \underbrace{S_{\bar y}}_{\mathrm{UNC}},
         \quad S \text{ the Brier score of the confidence}
 
-    The curve has both ends of every step, lowest confidence first; `.weight` counts the samples of the step. The band
-    holds 5 % and 95 % quantiles, point by point, of the same curve were every claim true: outcomes drawn as claimed,
-    neighbours in 200 groups, 120 times; none for samples with different weights.
-    Dimitriadis, Gneiting & Jordan 2021, equations 2 to 4.
+    The curve has both ends of every step, lowest confidence first; `.weight` counts the samples of
+    the step. The band holds 5 % and 95 % quantiles, point by point, of the same curve were every
+    claim true: outcomes drawn as claimed, neighbours in 200 groups, 120 times; none for samples
+    with different weights. Dimitriadis, Gneiting & Jordan 2021, equations 2 to 4.
 
     >>> from howsure import tally
     >>> c = corp(tally([0.9, 0.8, 0.7, 0.6], correct=[1, 0, 1, 0]), band=False).curve
@@ -59,7 +60,9 @@ def corp(t: Tally, *, band: bool = True, seed: int = 0) -> Corp:
     value = ((found.count - found.loss) / found.count)[::-1]
     ends = low < high
     keep = np.stack((np.ones(len(value), dtype=bool), ends), axis=1)
-    x, y, weight = (np.stack(pair, axis=1)[keep] for pair in ((low, high), (value, value), (count, count)))
+    x, y, weight = (
+        np.stack(pair, axis=1)[keep] for pair in ((low, high), (value, value), (count, count))
+    )
     below, above = _band(t, x, seed) if band and t.equal_weights else (None, None)
     accuracy, n = float((t.n - t.total) / t.n), float(t.n)
     score = _brier(t)
@@ -78,7 +81,11 @@ def _brier(t: Tally) -> float:
 def _band(t: Tally, x: Floats, seed: int) -> tuple[Floats, Floats]:
     """Quantiles of the curve at x were every claim true."""
     n = float(t.n)
-    ranks = np.unique(t.cut_at(np.unique(np.ceil(np.linspace(0, n, min(GROUPS, int(n)) + 1)[1:]).astype(np.int64))))
+    ranks = np.unique(
+        t.cut_at(
+            np.unique(np.ceil(np.linspace(0, n, min(GROUPS, int(n)) + 1)[1:]).astype(np.int64))
+        )
+    )
     sums = t.between(np.concatenate(([0], ranks)))
     size, claim = np.round(sums.count).astype(np.int64), np.clip(sums.claim / sums.count, 0.0, 1.0)
     wrong = np.random.default_rng(seed).binomial(size, 1 - claim, (DRAWS, len(size)))

@@ -10,7 +10,8 @@ __all__ = ["Curve"]
 
 @frozen(eq=False)
 class Curve:
-    """Points (x, y) with what belongs to them: sample counts, thresholds, and a band (low, high) around y.
+    """Points (x, y) with what belongs to them: sample counts, thresholds, and a band (low, high)
+    around y.
 
     >>> from howsure import risk_coverage, tally
     >>> c = risk_coverage(tally([0.9, 0.8], correct=[1, 0]))

@@ -1,4 +1,6 @@
-"""Histograms of correctness: bins with a weight and a probability of being right (Finlay & Oberman)."""
+"""Histograms of correctness: bins with a weight and a probability of being right (Finlay &
+Oberman).
+"""
 
 from __future__ import annotations
 
@@ -25,9 +27,9 @@ SUM_TOLERANCE = 1e-9
 class Histogram:
     """Bins of weight w_i in which the answer is right with probability p_i.
 
-    Weights are divided by their sum and empty bins are dropped. Histograms made from data also keep their
-    counts, so that a bin can be compared with the base rate exactly.
-    Finlay & Oberman, definition 1.
+    Weights are divided by their sum and empty bins are dropped. Histograms made from data also keep
+    their counts, so that a bin can be compared with the base rate exactly. Finlay & Oberman,
+    definition 1.
 
     >>> Histogram(weight=[1, 1], p=[0.5, 0.9]).base
     0.7
@@ -38,7 +40,13 @@ class Histogram:
     count: Counts | None
     right: Counts | None
 
-    def __init__(self, weight: ArrayLike, p: ArrayLike, count: Counts | None = None, right: Counts | None = None):
+    def __init__(
+        self,
+        weight: ArrayLike,
+        p: ArrayLike,
+        count: Counts | None = None,
+        right: Counts | None = None,
+    ):
         w = check.weights(weight, len(np.atleast_1d(np.asarray(weight))))
         q = check.column(p, "p").astype(np.float64)
         check.same_length(q, "p", len(w), "weight")
@@ -47,7 +55,12 @@ class Histogram:
             i = check.first(bad)
             raise InputError(f"p[{i}] is {q[i]:g}; a probability lies in [0, 1].")
         keep = w > 0
-        for name, column in (("weight", w[keep] / w.sum()), ("p", q[keep]), ("count", count), ("right", right)):
+        for name, column in (
+            ("weight", w[keep] / w.sum()),
+            ("p", q[keep]),
+            ("count", count),
+            ("right", right),
+        ):
             object.__setattr__(self, name, column)
 
     @classmethod
@@ -75,14 +88,18 @@ class Histogram:
         check.same_length(bins, "bins", len(c), "correct")
         _, where = np.unique(bins, axis=0, return_inverse=True)
         where = where.reshape(-1)
-        return cls.from_counts(np.bincount(where), np.bincount(where[c], minlength=int(where.max()) + 1))
+        return cls.from_counts(
+            np.bincount(where), np.bincount(where[c], minlength=int(where.max()) + 1)
+        )
 
     @property
     def base(self) -> float:
         """Overall probability of being right."""
         if self.count is not None and self.right is not None:
             return float(self.right.sum() / self.count.sum())
-        return float(np.clip(np.dot(self.weight, self.p), self.p.min(), self.p.max()))  # a mean, also when rounded
+        return float(
+            np.clip(np.dot(self.weight, self.p), self.p.min(), self.p.max())
+        )  # a mean, also when rounded
 
     @property
     def at_base(self) -> Bools:
@@ -93,7 +110,8 @@ class Histogram:
 
     @property
     def relative_variance(self) -> Floats:
-        """sqrt(p (1-p) / n) / min(p, 1-p) of each bin, inf at 0 or 1; above 0.5 a bin is too fine to read.
+        """sqrt(p (1-p) / n) / min(p, 1-p) of each bin, inf at 0 or 1; above 0.5 a bin is too fine
+        to read.
 
         Finlay & Oberman, section 2.1.
         """
@@ -191,4 +209,6 @@ def odds_by_quantile(t: Tally, m: int = 100) -> Curve:
     y = np.where(h.at_base, 1.0, odds_ratio(h.p, h.base))
     assert h.count is None or len(h.count) == len(y)
     middle = np.cumsum(h.weight) - h.weight / 2
-    return Curve(middle, y, h.weight * float(t.n), labels=("quantile, most trusted first", "odds ratio"))
+    return Curve(
+        middle, y, h.weight * float(t.n), labels=("quantile, most trusted first", "odds ratio")
+    )

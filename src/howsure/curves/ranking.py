@@ -24,8 +24,8 @@ __all__ = ["precision_recall", "rejection", "risk_coverage", "roc", "threshold_d
 def risk_coverage(t: Tally | SetTally) -> Curve:
     r"""Risk of the accepted against the share accepted, one point per distinct threshold.
 
-    A sample is accepted where its score is at least the threshold; ties are accepted together, the last point
-    has coverage 1, and coverage 0 is no point. Ding et al. 2020, eq. 5–6.
+    A sample is accepted where its score is at least the threshold; ties are accepted together, the
+    last point has coverage 1, and coverage 0 is no point. Ding et al. 2020, eq. 5–6.
 
     >>> c = risk_coverage(tally([0.9, 0.8, 0.8], correct=[1, 0, 1]))
     >>> c.x, c.y
@@ -35,15 +35,17 @@ def risk_coverage(t: Tally | SetTally) -> Curve:
         needs_tally(t, "risk_coverage")
     kept = np.cumsum(t.count)
     risk = t.risk if isinstance(t, SetTally) else np.cumsum(t.loss) / kept
-    return Curve(kept / kept[-1], risk, kept.astype(np.float64), t.score, labels=("coverage", "risk"))
+    return Curve(
+        kept / kept[-1], risk, kept.astype(np.float64), t.score, labels=("coverage", "risk")
+    )
 
 
 def threshold_diagram(t: Tally, *, ideal: bool = False) -> Curve:
     r"""Accuracy of the kept against the share deferred, one point per distinct threshold.
 
-    `ideal=True` gives the diagram of a score that knows which answers are right: every wrong answer is
-    deferred first, one point for each (2^20 points, spread evenly, where there are more). Vemuri 2020, chapter 4.
-    See also: `aac`.
+    `ideal=True` gives the diagram of a score that knows which answers are right: every wrong answer
+    is deferred first, one point for each (2^20 points, spread evenly, where there are more). Vemuri
+    2020, chapter 4. See also: `aac`.
 
     >>> threshold_diagram(tally([0.9, 0.8], correct=[1, 0])).y
     array([1. , 0.5])
@@ -52,20 +54,30 @@ def threshold_diagram(t: Tally, *, ideal: bool = False) -> Curve:
     if ideal:
         right, wrong = int(t.n - t.total), int(t.total)
         first, last = max(right, 1), right + wrong
-        kept = np.arange(first, last + 1) if last - first < MOST else np.linspace(first, last, MOST).round()
+        kept = (
+            np.arange(first, last + 1)
+            if last - first < MOST
+            else np.linspace(first, last, MOST).round()
+        )
         return ideal_at(kept.astype(np.float64), right, wrong)
     c = risk_coverage(t)
-    return Curve(1 - c.x, 1 - c.y, c.weight, c.threshold, labels=("deferred", "accuracy of the kept"))
+    return Curve(
+        1 - c.x, 1 - c.y, c.weight, c.threshold, labels=("deferred", "accuracy of the kept")
+    )
 
 
 def ideal_at(kept: Floats, right: int, wrong: int) -> Curve:
     """The ideal threshold diagram at these numbers of kept samples."""
     y = np.minimum(right / kept, 1.0)
-    return Curve(1 - kept / (right + wrong), y, kept, None, labels=("deferred", "accuracy of the kept"))
+    return Curve(
+        1 - kept / (right + wrong), y, kept, None, labels=("deferred", "accuracy of the kept")
+    )
 
 
 def _found(t: Tally, positive: str) -> tuple[Array, Array, Floats]:
-    """Running true and false positives over thresholds, with the scores; errors are found from the bottom up."""
+    """Running true and false positives over thresholds, with the scores; errors are found from the
+    bottom up.
+    """
     if positive not in ("error", "success"):
         raise InputError(f"positive={positive!r}; 'error' or 'success' is needed.")
     wrong, right, score = t.loss, t.count - t.loss, t.score
@@ -84,7 +96,9 @@ def roc(t: Tally, positive: str = "error") -> Curve:
     """
     needs_zero_one(t, "roc")
     tp, fp, score = _found(t, positive)
-    rate: Callable[[Floats], Floats] = lambda c: np.concatenate(([0.0], c / c[-1] if c[-1] else np.full(len(c), nan)))
+    rate: Callable[[Floats], Floats] = lambda c: np.concatenate(
+        ([0.0], c / c[-1] if c[-1] else np.full(len(c), nan))
+    )
     start = [-inf if positive == "error" else inf]
     return Curve(
         rate(fp),
@@ -96,7 +110,8 @@ def roc(t: Tally, positive: str = "error") -> Curve:
 
 
 def precision_recall(t: Tally, positive: str = "error") -> Curve:
-    """Precision against recall, one point per distinct threshold; errors are the positives by default.
+    """Precision against recall, one point per distinct threshold; errors are the positives by
+    default.
 
     See also: `aupr`, and the warning at `auroc`.
 
@@ -106,14 +121,17 @@ def precision_recall(t: Tally, positive: str = "error") -> Curve:
     needs_zero_one(t, "precision_recall")
     tp, fp, score = _found(t, positive)
     recall = tp / tp[-1] if tp[-1] else np.full(len(tp), nan)
-    return Curve(recall, tp / (tp + fp), (tp + fp).astype(np.float64), score, labels=("recall", "precision"))
+    return Curve(
+        recall, tp / (tp + fp), (tp + fp).astype(np.float64), score, labels=("recall", "precision")
+    )
 
 
 def rejection(preds: Predictions, thresholds: ArrayLike | None = None) -> Curve:
-    r"""Error of the kept against the largest normalised entropy that is kept, :math:`\tilde H \le H_\max`.
+    r"""Error of the kept against the largest normalised entropy that is kept, :math:`\tilde H \le
+    H_\max`.
 
-    All distinct entropies by default; a threshold that keeps nothing has error nan. `.weight` counts the
-    kept. Laves et al. 2019, figure 3.
+    All distinct entropies by default; a threshold that keeps nothing has error nan. `.weight`
+    counts the kept. Laves et al. 2019, figure 3.
 
     >>> c = rejection(Predictions.from_probs([[0.9, 0.1], [0.5, 0.5]], [0, 1]))
     >>> c.y, c.weight

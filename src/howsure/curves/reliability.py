@@ -21,7 +21,8 @@ Z95 = 1.6448536269514722
 
 @frozen(eq=False)
 class BinTable:
-    """One row per non-empty bin, lowest scores first. gap = confidence − accuracy, positive: over-confident.
+    """One row per non-empty bin, lowest scores first. gap = confidence − accuracy, positive:
+    over-confident.
 
     >>> bin_table(tally([0.9, 0.9, 0.3], correct=[1, 0, 0])).accuracy
     array([0. , 0.5])
@@ -49,13 +50,16 @@ def bin_table(t: Tally, bins: Binning | None = None) -> BinTable:
     return BinTable(*(np.ascontiguousarray(column[::-1]) for column in table))
 
 
-def reliability(t: Tally, bins: Binning | None = None, *, consistency: bool = False, seed: int = 0) -> Curve:
-    r"""Accuracy against mean confidence per non-empty bin, lowest confidence first; `.weight` is the count.
+def reliability(
+    t: Tally, bins: Binning | None = None, *, consistency: bool = False, seed: int = 0
+) -> Curve:
+    r"""Accuracy against mean confidence per non-empty bin, lowest confidence first; `.weight` is
+    the count.
 
-    With `consistency=True` the band holds 5 % and 95 % quantiles of what the bin's accuracy would be were
-    every claim true: outcomes drawn as Bernoulli(score) 1,000 times, or their normal limit with skewness in
-    bins of more than 300 samples (Bröcker & Smith 2007).
-    `.threshold` is the lowest score in the bin. Ding et al. 2020, figure 2.
+    With `consistency=True` the band holds 5 % and 95 % quantiles of what the bin's accuracy would
+    be were every claim true: outcomes drawn as Bernoulli(score) 1,000 times, or their normal limit
+    with skewness in bins of more than 300 samples (Bröcker & Smith 2007). `.threshold` is the
+    lowest score in the bin. Ding et al. 2020, figure 2.
 
     >>> reliability(tally([0.9, 0.8], correct=[1, 0])).y
     array([0., 1.])
@@ -71,16 +75,24 @@ def reliability(t: Tally, bins: Binning | None = None, *, consistency: bool = Fa
 def _consistency(t: Tally, bins: Binning, seed: int) -> tuple[Floats, Floats]:
     """Quantiles of a bin's accuracy under the claims, lowest bin first."""
     rng = np.random.default_rng(seed)
-    score, count = t.score, t.count if t.equal_weights else np.maximum(t.count, 1)  # at least one sample in a row
+    score, count = (
+        t.score,
+        t.count if t.equal_weights else np.maximum(t.count, 1),
+    )  # at least one sample in a row
     start = np.searchsorted(t.ends, cuts_of(bins, t)[:-1], side="right")
     rows = [slice(a, b) for a, b in zip(start, [*start[1:], len(score)], strict=True)]
-    found = [_claimed_quantiles(score[r], np.round(count[r]).astype(np.int64), rng) for r in reversed(rows)]
+    found = [
+        _claimed_quantiles(score[r], np.round(count[r]).astype(np.int64), rng)
+        for r in reversed(rows)
+    ]
     low, high = np.transpose(found)
     return low, high
 
 
 def _claimed_quantiles(claim: Floats, count: Ints, rng: np.random.Generator) -> tuple[float, float]:
-    """5 % and 95 % quantiles of the mean of Bernoulli(claim): by drawing, for many samples by three moments."""
+    """5 % and 95 % quantiles of the mean of Bernoulli(claim): by drawing, for many samples by three
+    moments.
+    """
     n = max(1, int(count.sum()))
     if n <= DRAWN:
         draws = (rng.random((1000, n)) < np.repeat(claim, count)[:n]).mean(axis=1)
@@ -90,7 +102,9 @@ def _claimed_quantiles(claim: Floats, count: Ints, rng: np.random.Generator) -> 
     variance = float((count * (claim * (1 - claim))).sum())
     third = float((count * (claim * (1 - claim) * (1 - 2 * claim))).sum())
     skew = third / variance**1.5 if variance > 0 else 0.0
-    spread = np.sqrt(variance) * (np.array([-Z95, Z95]) + (Z95**2 - 1) / 6 * skew)  # Cornish and Fisher
+    spread = np.sqrt(variance) * (
+        np.array([-Z95, Z95]) + (Z95**2 - 1) / 6 * skew
+    )  # Cornish and Fisher
     low, high = np.clip(mean + spread / n, 0.0, 1.0)
     return float(low), float(high)
 
@@ -101,7 +115,8 @@ def uncertain_tally(preds: Predictions) -> Tally:
 
 
 def uncertainty_reliability(preds: Predictions, bins: int = 15) -> Curve:
-    """Error rate against normalised entropy per non-empty bin of equal range. Laves et al. 2019, figure 1.
+    """Error rate against normalised entropy per non-empty bin of equal range. Laves et al. 2019,
+    figure 1.
 
     >>> uncertainty_reliability(Predictions.from_probs([[0.5, 0.5]], [1])).y
     array([1.])

@@ -21,7 +21,8 @@ REASONS = ("unparseable", "refused", "missing")
 def answered(data: Fields, no_answer: NoAnswer = "apart") -> Fields:
     """The rows with an answer and a confidence, and the count of the others by reason.
 
-    `no_answer="wrong"` keeps rows without an answer that have a confidence, and counts them as wrong.
+    `no_answer="wrong"` keeps rows without an answer that have a confidence, and counts them as
+    wrong.
     """
     reasons = data.arrays.get("no_answer")
     if reasons is None:
@@ -38,11 +39,15 @@ def answered(data: Fields, no_answer: NoAnswer = "apart") -> Fields:
     arrays = _wrong(arrays, silent)
     counted = _counted(arrays, reasons, unstated & ~silent, keep)
     lines = None if data.lines is None else data.lines[keep]
-    return replace(data, arrays={p: a[keep] for p, a in arrays.items()}, lines=lines, unanswered=counted)
+    return replace(
+        data, arrays={p: a[keep] for p, a in arrays.items()}, lines=lines, unanswered=counted
+    )
 
 
 def in_runs(runs: Iterable[Fields]) -> Iterator[Fields]:
-    """Runs that hold an answer; the counts of those that hold none go to the one before, or to the first that does."""
+    """Runs that hold an answer; the counts of those that hold none go to the one before, or to the
+    first that does.
+    """
     held: Fields | None = None
     before: Unanswered | None = None
     path: Path | None = None
@@ -72,12 +77,17 @@ def _check_range(value: Array, data: Fields) -> None:
     bad = (value < 0) | (value > 1)
     if bad.any():
         error = outside(np.where(np.isnan(value), 0, value), bad)
-        raise error.at(data.path.name, None if data.lines is None else int(data.lines[check.first(bad)]))
+        raise error.at(
+            data.path.name, None if data.lines is None else int(data.lines[check.first(bad)])
+        )
 
 
 def _wrong(arrays: dict[str, Array], silent: Bools) -> dict[str, Array]:
     """No answer is not a right one."""
-    return {part: np.where(silent, 0, a) if part in ("correct", "grade") else a for part, a in arrays.items()}
+    return {
+        part: np.where(silent, 0, a) if part in ("correct", "grade") else a
+        for part, a in arrays.items()
+    }
 
 
 def _counted(arrays: dict[str, Array], reasons: Array, unstated: Bools, keep: Bools) -> Unanswered:
@@ -102,4 +112,11 @@ def without_outside(data: Fields) -> Fields:
     value: Floats = data.arrays["confidence"].astype(np.float64)
     outside = ~((value >= 0) & (value <= 1))
     reasons = data.arrays.get("no_answer", np.full(len(value), "", dtype=np.str_))
-    return replace(data, arrays={**data.arrays, "confidence": np.where(outside, np.nan, value), "no_answer": reasons})
+    return replace(
+        data,
+        arrays={
+            **data.arrays,
+            "confidence": np.where(outside, np.nan, value),
+            "no_answer": reasons,
+        },
+    )

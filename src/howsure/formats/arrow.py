@@ -42,9 +42,11 @@ def read(path: Path, rows: int | None, piece: int | None = None) -> Iterator[Con
 
 @frozen
 class Outline:
-    """What a file says of itself: its columns without rows, and the rows of each piece that can be read alone.
+    """What a file says of itself: its columns without rows, and the rows of each piece that can be
+    read alone.
 
-    A piece is a row group of Parquet or a batch of an Arrow file; None where the layout has to be read in one go.
+    A piece is a row group of Parquet or a batch of an Arrow file; None where the layout has to be
+    read in one go.
     """
 
     contents: Contents
@@ -79,7 +81,9 @@ def _parquet_pieces(path: Path, file: Any, budget: Budget) -> tuple[Any, tuple[i
 
 
 class State(NamedTuple):
-    """A file as it is now: headers that were read of it once need not be read again for each of its row groups."""
+    """A file as it is now: headers that were read of it once need not be read again for each of its
+    row groups.
+    """
 
     path: Path
     size: int
@@ -118,7 +122,9 @@ def _groups(table: Any, file: Any, path: Path) -> tuple[packed.Group, ...]:
 
 
 def _planned_bytes(group: packed.Group, path: Path) -> int:
-    """The same before anything is read: a damaged row group is refused where it is read, not with its whole file."""
+    """The same before anything is read: a damaged row group is refused where it is read, not with
+    its whole file.
+    """
     try:
         return _group_bytes(group, path)
     except ValueError:
@@ -126,7 +132,9 @@ def _planned_bytes(group: packed.Group, path: Path) -> int:
 
 
 def _group_bytes(group: packed.Group, path: Path) -> int:
-    """What a row group of Parquet unpacks to: by its footer, and where the file is at hand by its pages too."""
+    """What a row group of Parquet unpacks to: by its footer, and where the file is at hand by its
+    pages too.
+    """
     return group.bytes if _is_remote(path) else max(group.bytes, _page_bytes(State.of(path), group))
 
 
@@ -145,9 +153,13 @@ def _pyarrow() -> Any:
     return need("pyarrow", for_="a Parquet or Arrow file", extra="files")
 
 
-def _batches(path: Path, rows: int, piece: int | None, budget: Budget, *, held: bool) -> Iterator[Any]:
+def _batches(
+    path: Path, rows: int, piece: int | None, budget: Budget, *, held: bool
+) -> Iterator[Any]:
     parquet = path.suffix.lower() in PARQUET
-    source = _parquet(path, rows, piece, budget, held) if parquet else _ipc(path, piece, budget, held)
+    source = (
+        _parquet(path, rows, piece, budget, held) if parquet else _ipc(path, piece, budget, held)
+    )
     while True:
         with _decoding(path):
             batch = next(source, None)
@@ -177,17 +189,24 @@ def _parquet(path: Path, rows: int, piece: int | None, budget: Budget, held: boo
         groups = range(len(found)) if piece is None else [piece]
         budget.spend(sum(_group_bytes(found[i], path) for i in groups), held=held)
         if not names:
-            yield from table.iter_batches(batch_size=rows, row_groups=list(groups), use_threads=False)
+            yield from table.iter_batches(
+                batch_size=rows, row_groups=list(groups), use_threads=False
+            )
             return
     # a text that stands in many rows is held once
-    with path.open("rb") as file, parquet.ParquetFile(file, pre_buffer=False, read_dictionary=names) as table:
+    with (
+        path.open("rb") as file,
+        parquet.ParquetFile(file, pre_buffer=False, read_dictionary=names) as table,
+    ):
         yield from table.iter_batches(batch_size=rows, row_groups=list(groups), use_threads=False)
 
 
 def _texts(metadata: Any) -> list[str]:
     """The columns of Parquet that hold text."""
     columns = [metadata.schema.column(i) for i in range(metadata.num_columns)]
-    return [c.path for c in columns if c.physical_type == "BYTE_ARRAY" and c.logical_type.type in FLAT]
+    return [
+        c.path for c in columns if c.physical_type == "BYTE_ARRAY" and c.logical_type.type in FLAT
+    ]
 
 
 def _ipc(path: Path, piece: int | None, budget: Budget, held: bool) -> Iterator[Any]:
@@ -196,7 +215,9 @@ def _ipc(path: Path, piece: int | None, budget: Budget, held: bool) -> Iterator[
     with path.open("rb") as file:
         found = packed.layout(file)
         wanted = range(len(found.batches)) if piece is None else [piece]
-        here = sum(found.batches[i].bytes for i in wanted) + sum(d.bytes for d in found.dictionaries)
+        here = sum(found.batches[i].bytes for i in wanted) + sum(
+            d.bytes for d in found.dictionaries
+        )
         budget.spend(here, held=held)
         file.seek(0)
         if file.read(6) != packed.MAGIC:
@@ -213,7 +234,9 @@ def _contents(batch: Any, path: Path, before: int, budget: Budget) -> Contents:
         names = batch.schema.names
     if len(set(names)) < len(names):
         raise InputError(path.name, got="has two columns of the same name", hint="rename one")
-    entries = {name: _entry(batch.column(i), name, path, before, budget) for i, name in enumerate(names)}
+    entries = {
+        name: _entry(batch.column(i), name, path, before, budget) for i, name in enumerate(names)
+    }
     return Contents(path, entries, table=True, class_names=_class_names(batch.schema.metadata))
 
 
@@ -236,7 +259,9 @@ def _entry(column: Any, name: str, path: Path, before: int, budget: Budget) -> E
 
 
 def _values(column: Any, where: str, before: int, budget: Budget) -> Array | Cells:
-    """Numbers and lists of numbers as an array; everything else as cells, like those of a text table."""
+    """Numbers and lists of numbers as an array; everything else as cells, like those of a text
+    table.
+    """
     _check_full(column, where, before)
     kind = column.type
     if _pyarrow().types.is_dictionary(kind) and not _is_text(kind.value_type):
@@ -249,7 +274,9 @@ def _values(column: Any, where: str, before: int, budget: Budget) -> Array | Cel
     if _is_number(column.type):
         return _numbers(column)
     plain = (str, int, float, list, dict)
-    return [cell if isinstance(cell, plain) else str(cell) for cell in _cells(column, where, budget)]
+    return [
+        cell if isinstance(cell, plain) else str(cell) for cell in _cells(column, where, budget)
+    ]
 
 
 def _decoded_bytes(column: Any) -> int:
@@ -257,9 +284,13 @@ def _decoded_bytes(column: Any) -> int:
     words = column.dictionary
     sizes = np.full(len(words), packed.VALUE, dtype=np.int64)
     if _is_list(words.type):
-        length = need("pyarrow.compute", for_="a dictionary of lists", extra="files").list_value_length(words)
+        length = need(
+            "pyarrow.compute", for_="a dictionary of lists", extra="files"
+        ).list_value_length(words)
         sizes = packed.VALUE * np.nan_to_num(length.to_numpy(zero_copy_only=False)).astype(np.int64)
-    used = np.bincount(column.indices.to_numpy(zero_copy_only=False).astype(np.int64), minlength=len(words))
+    used = np.bincount(
+        column.indices.to_numpy(zero_copy_only=False).astype(np.int64), minlength=len(words)
+    )
     deeper = max(1, words.nbytes // max(1, int(sizes.sum())))  # lists of lists
     return int((used * sizes).sum()) * deeper
 
@@ -269,7 +300,11 @@ def _cells(column: Any, where: str, budget: Budget) -> list[Any]:
     types, kind = _pyarrow().types, column.type
     if types.is_dictionary(kind):
         words, rows = _cells(column.dictionary, where, budget), column.indices.to_pylist()
-        long = {i: len(word) for i, word in enumerate(words) if isinstance(word, str) and len(word) > WIDTH}
+        long = {
+            i: len(word)
+            for i, word in enumerate(words)
+            if isinstance(word, str) and len(word) > WIDTH
+        }
         if long:  # each row works on its text, though all of them hold the same one
             budget.spend(sum(long.get(i, 0) for i in rows), where, held=False)
         return [None if i is None else words[i] for i in rows]
@@ -281,29 +316,45 @@ def _cells(column: Any, where: str, budget: Budget) -> list[Any]:
             start += length or 0
         return out
     if types.is_struct(kind):
-        fields = {field.name: _cells(part, where, budget) for field, part in zip(kind, column.flatten(), strict=True)}
+        fields = {
+            field.name: _cells(part, where, budget)
+            for field, part in zip(kind, column.flatten(), strict=True)
+        }
         there = column.is_valid().to_pylist()
-        return [{name: cells[i] for name, cells in fields.items()} if there[i] else None for i in range(len(column))]
+        return [
+            {name: cells[i] for name, cells in fields.items()} if there[i] else None
+            for i in range(len(column))
+        ]
     if types.is_nested(kind) or types.is_run_end_encoded(kind):
-        raise InputError(where, got=f"has type {str(kind)[:60]}", need="numbers, text or lists of them are needed")
+        raise InputError(
+            where,
+            got=f"has type {str(kind)[:60]}",
+            need="numbers, text or lists of them are needed",
+        )
     if str(kind).endswith("_view"):
         budget.spend(_viewed_bytes(column), where)
     return column.to_pylist()
 
 
 def _viewed_bytes(column: Any) -> int:
-    """The bytes of all texts, though many rows may look at the same ones; a view of 16 bytes begins with a length."""
+    """The bytes of all texts, though many rows may look at the same ones; a view of 16 bytes begins
+    with a length.
+    """
     views = np.frombuffer(column.buffers()[1], np.int32).reshape(-1, 4)
     length = views[column.offset : column.offset + len(column), 0].astype(np.int64)
     return int(length[column.is_valid().to_numpy(zero_copy_only=False)].sum())
 
 
 def _lengths(column: Any) -> list[int | None]:
-    return need("pyarrow.compute", for_="lists", extra="files").list_value_length(column).to_pylist()
+    return (
+        need("pyarrow.compute", for_="lists", extra="files").list_value_length(column).to_pylist()
+    )
 
 
 def _numbers(column: Any) -> Array:
-    """Numbers without gaps as an array; `column.to_numpy()` gives the same and imports pandas where it is installed."""
+    """Numbers without gaps as an array; `column.to_numpy()` gives the same and imports pandas where
+    it is installed.
+    """
     types, n, first = _pyarrow().types, len(column), column.offset
     values = column.buffers()[1]
     if values is None:
@@ -317,9 +368,15 @@ def _numbers(column: Any) -> Array:
 
 def _check_full(column: Any, where: str, before: int, width: int = 1) -> None:
     if column.null_count:
-        row = before + int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0]) // width
+        row = (
+            before
+            + int(np.flatnonzero(column.is_null().to_numpy(zero_copy_only=False))[0]) // width
+        )
         raise InputError(
-            where, got=f"has {column.null_count:,} empty values", first=row, hint="fill or remove these rows"
+            where,
+            got=f"has {column.null_count:,} empty values",
+            first=row,
+            hint="fill or remove these rows",
         )
 
 
@@ -333,7 +390,9 @@ def _nested(column: Any, inner: Any, where: str, before: int, budget: Budget) ->
     _check_full(inner, where, before, max(1, width))
     values = _values(inner, where, before, budget)
     if not isinstance(values, np.ndarray) or not width:
-        raise InputError(where, got="has lists without numbers", need="one number per class is needed")
+        raise InputError(
+            where, got="has lists without numbers", need="one number per class is needed"
+        )
     return values.reshape(len(column), width, *values.shape[1:])
 
 
@@ -344,7 +403,12 @@ def _is_list(kind: Any) -> bool:
 
 def _is_text(kind: Any) -> bool:
     types = _pyarrow().types
-    return types.is_string(kind) or types.is_large_string(kind) or types.is_binary(kind) or types.is_large_binary(kind)
+    return (
+        types.is_string(kind)
+        or types.is_large_string(kind)
+        or types.is_binary(kind)
+        or types.is_large_binary(kind)
+    )
 
 
 def _is_number(kind: Any) -> bool:
@@ -358,7 +422,9 @@ def write(arrays: dict[str, Array], path: Path, *, suffix: str) -> None:
     columns = {column_name(n): _column(pa, a) for n, a in arrays.items() if n != "class_names"}
     table = pa.table(columns)
     if "class_names" in arrays:
-        table = table.replace_schema_metadata({"class_names": json.dumps(arrays["class_names"].tolist())})
+        table = table.replace_schema_metadata(
+            {"class_names": json.dumps(arrays["class_names"].tolist())}
+        )
     if suffix in PARQUET:
         need("pyarrow.parquet", for_="writing Parquet", extra="files").write_table(table, path)
     else:

@@ -17,11 +17,21 @@ from howsure.predictions import Predictions
 from howsure.predictions.layout import Layout, regular
 from howsure.predictions.layout import together as laid_out
 
-BESIDE = ("known_labels", "known_correct", "known_prediction", "known_loss", "ids", "group", "weight")
+BESIDE = (
+    "known_labels",
+    "known_correct",
+    "known_prediction",
+    "known_loss",
+    "ids",
+    "group",
+    "weight",
+)
 
 
 def assembled(data: Fields, wanted: Wanted | None = None, *, first_image: int = 0) -> Predictions:
-    """The predictions that the parts describe; every complaint names the file. Images and cases have numbers."""
+    """The predictions that the parts describe; every complaint names the file. Images and cases
+    have numbers.
+    """
     how = wanted or Wanted()
     try:
         if how.multilabel:
@@ -37,7 +47,11 @@ def assembled(data: Fields, wanted: Wanted | None = None, *, first_image: int = 
 def located(error: InputError, data: Fields) -> InputError:
     """The error with the file's name, and with the line and the number of its row in the file."""
     known = data.lines is not None and error.row is not None and error.row < len(data.lines)
-    line = int(data.lines[error.row]) if known and data.lines is not None and error.row is not None else None
+    line = (
+        int(data.lines[error.row])
+        if known and data.lines is not None and error.row is not None
+        else None
+    )
     return error.at(data.path.name, line, first=data.first)
 
 
@@ -52,7 +66,9 @@ def _made(data: Fields, renormalise: bool) -> Predictions:
     labels = a.get("labels")
     if kind.startswith("mc_"):
         sort = kind.removeprefix("mc_")
-        return Predictions.from_samples(labels=labels, **{sort: values}, renormalise=renormalise, **beside)
+        return Predictions.from_samples(
+            labels=labels, **{sort: values}, renormalise=renormalise, **beside
+        )
     if kind == "probs":
         return Predictions.from_probs(values, labels, renormalise=renormalise, **beside)
     if values.ndim == 3:
@@ -62,7 +78,11 @@ def _made(data: Fields, renormalise: bool) -> Predictions:
 
 
 def _attributes(a: dict[str, Array]) -> dict[str, dict[str, Array]]:
-    further = {part.removeprefix(ATTRIBUTE): column for part, column in a.items() if part.startswith(ATTRIBUTE)}
+    further = {
+        part.removeprefix(ATTRIBUTE): column
+        for part, column in a.items()
+        if part.startswith(ATTRIBUTE)
+    }
     return {"attributes": further} if further else {}
 
 
@@ -93,7 +113,12 @@ def _top_label(data: Fields, beside: dict[str, Any]) -> Predictions:
         correct = llm.same_answer(said, true)
     confidence = values if data.kind == "confidence" else llm.from_logprob(values)
     return Predictions.from_confidence(
-        confidence, correct, prediction=said, labels=true, loss=_loss(a, known=correct is not None), **beside
+        confidence,
+        correct,
+        prediction=said,
+        labels=true,
+        loss=_loss(a, known=correct is not None),
+        **beside,
     )
 
 
@@ -106,22 +131,32 @@ def _loss(a: dict[str, Array], *, known: bool) -> Array | None:
     if bad.any():
         i = check.first(bad)
         hint = "For anything else give a loss"
-        raise InputError("grade", row=i, got=f"is {grade[i]:g}", need="a grade lies in [0, 1]", hint=hint)
+        raise InputError(
+            "grade", row=i, got=f"is {grade[i]:g}", need="a grade lies in [0, 1]", hint=hint
+        )
     return 1 - grade
 
 
 def by_pixel(data: Fields, first_image: int) -> Fields:
-    """Segmentation: arrays (image, class, height, width) become one row per pixel, with the image as group."""
+    """Segmentation: arrays (image, class, height, width) become one row per pixel, with the image
+    as group.
+    """
     value = data.arrays[data.kind]
     space = _space(value, data)
     if space is None:
         return data
     images = (value.shape[1] if data.kind.startswith("mc_") else value.shape[0], *space)
-    named: Array | None = next((data.arrays[p] for p in ("images", "group", "ids") if p in data.arrays), None)
+    named: Array | None = next(
+        (data.arrays[p] for p in ("images", "group", "ids") if p in data.arrays), None
+    )
     counted: Ints = np.arange(first_image, first_image + images[0], dtype=np.int64)
     group: Array = counted if named is None else named
     check.same_length(group, "group", images[0], "the images")
-    arrays = {part: _flat(a, part, images) for part, a in data.arrays.items() if part not in ("ids", "images", "group")}
+    arrays = {
+        part: _flat(a, part, images)
+        for part, a in data.arrays.items()
+        if part not in ("ids", "images", "group")
+    }
     arrays["group"] = np.repeat(group, int(np.prod(space)))
     return Fields(data.path, data.kind, arrays, data.class_names)  # a pixel has no line
 
@@ -139,7 +174,9 @@ def _space(value: Array, data: Fields) -> tuple[int, ...] | None:
     if data.kind in ("confidence", "logprob"):
         return value.shape[1:] or None
     labels = data.arrays.get("labels")
-    pixels = value.ndim > 3 or (value.ndim == 3 and labels is not None and labels.shape == (len(value), value.shape[2]))
+    pixels = value.ndim > 3 or (
+        value.ndim == 3 and labels is not None and labels.shape == (len(value), value.shape[2])
+    )
     return value.shape[2:] if pixels else None
 
 
@@ -152,7 +189,9 @@ def _flat(a: Array, part: str, images: tuple[int, ...]) -> Array:
         return np.repeat(a, int(np.prod(images[1:])))
     if a.shape != images:
         shape = " × ".join(map(str, images))
-        raise InputError(part, got=f"has shape {a.shape}", need=f"one value per pixel, {shape}, is needed")
+        raise InputError(
+            part, got=f"has shape {a.shape}", need=f"one value per pixel, {shape}, is needed"
+        )
     return a.reshape(-1)
 
 
@@ -182,14 +221,21 @@ def joined(parts: Sequence[Predictions], names: Sequence[str]) -> Predictions:
     beside = {column: _column(parts, column, names) for column in BESIDE}
     counted = [p.unanswered for p in parts if p.unanswered is not None]
     total = sum(counted[1:], counted[0]) if counted else None
-    values, layout = np.concatenate([p.values for p in parts], axis=axis), laid_out([p.layout for p in parts])
-    return replace(first, values=values, unanswered=total, layout=layout, attributes=_further(parts), **beside)
+    values, layout = (
+        np.concatenate([p.values for p in parts], axis=axis),
+        laid_out([p.layout for p in parts]),
+    )
+    return replace(
+        first, values=values, unanswered=total, layout=layout, attributes=_further(parts), **beside
+    )
 
 
 def _further(parts: Sequence[Predictions]) -> dict[str, Array] | None:
     """The further columns, which all files have: they were asked for by name."""
     every = [p.attributes for p in parts if p.attributes is not None]
-    return {name: together([found[name] for found in every]) for name in every[0]} if every else None
+    return (
+        {name: together([found[name] for found in every]) for name in every[0]} if every else None
+    )
 
 
 def _check_alike(a: Predictions, b: Predictions, name_a: str, name_b: str) -> None:

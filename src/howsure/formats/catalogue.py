@@ -1,4 +1,6 @@
-"""Which module reads which file. To add a format: one file with `suffixes`, `title`, `read`, `write`, named here."""
+"""Which module reads which file. To add a format: one file with `suffixes`, `title`, `read`,
+`write`, named here.
+"""
 
 from __future__ import annotations
 
@@ -51,7 +53,9 @@ def suffixes() -> dict[str, str]:
 def suffix_of(path: Path) -> str:
     """How the name of a file ends: `.csv`, or `.csv.gz`."""
     last = path.suffix.lower()
-    return f"{path.suffixes[-2].lower()}{last}" if last == ".gz" and len(path.suffixes) > 1 else last
+    return (
+        f"{path.suffixes[-2].lower()}{last}" if last == ".gz" and len(path.suffixes) > 1 else last
+    )
 
 
 def format_of(path: Path) -> Format:
@@ -69,7 +73,9 @@ def format_of(path: Path) -> Format:
 
 
 def found(path: Path) -> tuple[Format, Path]:
-    """The module and the file for a path; the beginning of `x_logits.npy`, `x`, stands for the whole family."""
+    """The module and the file for a path; the beginning of `x_logits.npy`, `x`, stands for the
+    whole family.
+    """
     if path.suffix.lower() in ("", ".npy") and not path.exists() and npy.family(path):
         return npy, path
     there = existing(path)

@@ -16,8 +16,19 @@ from howsure._core.frozen import frozen
 from howsure._core.text import array_of, is_count
 from howsure.formats.contents import Cells, Contents, Problem, Report, as_list, as_record
 
-TRUTH = {"1": 1.0, "0": 0.0, "true": 1.0, "false": 0.0, "yes": 1.0, "no": 0.0, "1.0": 1.0, "0.0": 0.0}
-DECIMAL = re.compile(r"\s*[+-]?\d+(?:,\d+)?(?:[eE][+-]?\d+)?\s*(?:%\s*)?", re.ASCII)  # a number that has no point
+TRUTH = {
+    "1": 1.0,
+    "0": 0.0,
+    "true": 1.0,
+    "false": 0.0,
+    "yes": 1.0,
+    "no": 0.0,
+    "1.0": 1.0,
+    "0.0": 0.0,
+}
+DECIMAL = re.compile(
+    r"\s*[+-]?\d+(?:,\d+)?(?:[eE][+-]?\d+)?\s*(?:%\s*)?", re.ASCII
+)  # a number that has no point
 REASONS = ("", "unparseable", "refused", "missing")
 
 
@@ -36,11 +47,20 @@ class Column:
         shown = "empty" if cell is None or cell == "" else repr(cell)[:60]
         where = f"{self.contents.path.name}, {self.contents.place(row)}, column {self.name!r}"
         line = self.contents.line(row)
-        self.report(Problem(where, f"the value is {shown}", fix or f"{need} is needed", "the other rows", line=line))
+        self.report(
+            Problem(
+                where,
+                f"the value is {shown}",
+                fix or f"{need} is needed",
+                "the other rows",
+                line=line,
+            )
+        )
 
 
 def decimal_mark(cell: str) -> str:
-    """What stands before the fraction of a number; nothing where it has none, or where this is no number.
+    """What stands before the fraction of a number; nothing where it has none, or where this is no
+    number.
 
     >>> decimal_mark("0,5"), decimal_mark("0.5"), decimal_mark("12"), decimal_mark("[0.5, 0.5]")
     (',', '.', '', '')
@@ -56,7 +76,10 @@ def with_points(cells: Cells) -> Cells:
     >>> with_points(("0,5", "0.5", "1,2,3", " 85,5 % "))
     ('0.5', '0.5', '1,2,3', ' 85.5 % ')
     """
-    return tuple(cell.replace(",", ".") if "," in cell and DECIMAL.fullmatch(cell) else cell for cell in cells)
+    return tuple(
+        cell.replace(",", ".") if "," in cell and DECIMAL.fullmatch(cell) else cell
+        for cell in cells
+    )
 
 
 def all_with_points(cells: Cells) -> Cells:
@@ -101,7 +124,9 @@ def reasons(column: Column) -> Array:
 
 
 def names(column: Column) -> Array:
-    """Whole numbers where all cells are, else text. "007" is text: as a number it would lose its zeros."""
+    """Whole numbers where all cells are, else text. "007" is text: as a number it would lose its
+    zeros.
+    """
     quick = _quick_whole(column.cells)
     if quick is not None:
         return quick
@@ -113,7 +138,9 @@ def names(column: Column) -> Array:
 
 
 def anything(column: Column) -> Array:
-    """Whole numbers or numbers where all cells are (nan for missing ones), else text (empty for missing ones)."""
+    """Whole numbers or numbers where all cells are (nan for missing ones), else text (empty for
+    missing ones).
+    """
     texts = ["" if cell is None else str(cell).strip() for cell in column.cells]
     known = [t for t in texts if t]
     if known and all(map(is_whole, known)) and len(known) == len(texts):
@@ -133,11 +160,16 @@ def whole(texts: list[str]) -> Array:
 
 def is_number(column: Column) -> bool:
     """Whether the first cell that holds something holds a number: the column is no column of lists."""
-    return _number(next((cell for cell in column.cells if cell is not None and cell != ""), None)) is not None
+    return (
+        _number(next((cell for cell in column.cells if cell is not None and cell != ""), None))
+        is not None
+    )
 
 
 def lists(column: Column) -> tuple[Array, tuple[str, ...] | None]:
-    """Lists of equal shape, one per row, or one object {class: number} per row; with the class names of the latter."""
+    """Lists of equal shape, one per row, or one object {class: number} per row; with the class
+    names of the latter.
+    """
     cells = _documents(column)
     first = as_record(cells[0])
     if first is not None:
@@ -178,7 +210,9 @@ def texts(column: Column) -> list[list[str]]:
 
 
 def narrow(a: Floats, *, half: bool) -> Array:
-    """The same numbers in half the bytes where none changes: a text file of float32 numbers is read as float32."""
+    """The same numbers in half the bytes where none changes: a text file of float32 numbers is read
+    as float32.
+    """
     for dtype in (np.float16, np.float32) if half else (np.float32,):
         with np.errstate(over="ignore"):
             small = a.astype(dtype)
@@ -257,7 +291,9 @@ def is_whole(t: str) -> bool:
 
 
 def _documents(column: Column) -> list[Any]:
-    """What the cells hold as JSON. A packed file may hold far more of it than its size lets one think."""
+    """What the cells hold as JSON. A packed file may hold far more of it than its size lets one
+    think.
+    """
     path = column.contents.path
     if (budget := of_file(path)) is not None:
         size = sum(json_bytes(cell) for cell in column.cells if isinstance(cell, str))
@@ -277,15 +313,22 @@ def _parsed(cell: Any) -> Any:
 
 def _slow_lists(column: Column, cells: list[Any]) -> Array:
     """Find the rows that do not fit; the shape is that of the first row that is a list of numbers."""
-    rows = [None if c is None or isinstance(c, int | float) else _quick(c) if len(c) else None for c in cells]
+    rows = [
+        None if c is None or isinstance(c, int | float) else _quick(c) if len(c) else None
+        for c in cells
+    ]
     known = next((r.shape for r in rows if r is not None), None)
     shape = known or (1,)
     like = "" if known is None else f" of {' × '.join(map(str, shape))}"
     there = sum(row.nbytes for row in rows if row is not None)
     for row, a in enumerate(rows):
         if a is None or a.shape != shape:
-            column.bad(row, f"a list{like} numbers, as in the other rows," if like else "a list of numbers")
-    Budget(f"{column.contents.path.name}, column {column.name[:60]!r}", there).spend(len(rows) * math.prod(shape) * 8)
+            column.bad(
+                row, f"a list{like} numbers, as in the other rows," if like else "a list of numbers"
+            )
+    Budget(f"{column.contents.path.name}, column {column.name[:60]!r}", there).spend(
+        len(rows) * math.prod(shape) * 8
+    )
     out = np.full((len(rows), *shape), np.nan)
     for row, a in enumerate(rows):
         if a is not None and a.shape == shape:

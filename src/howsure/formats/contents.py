@@ -1,4 +1,6 @@
-"""What a file holds, before anything is known about what it means, and one thing that may be wrong with it."""
+"""What a file holds, before anything is known about what it means, and one thing that may be wrong
+with it.
+"""
 
 from __future__ import annotations
 
@@ -60,9 +62,11 @@ class Contents:
 
 @frozen
 class Problem:
-    """One thing that is wrong with a file: where, what, how to repair it, and what can be evaluated without a repair.
+    """One thing that is wrong with a file: where, what, how to repair it, and what can be evaluated
+    without a repair.
 
-    `stops` tells a problem that `read` refuses from one that only makes some numbers undefined or doubtful.
+    `stops` tells a problem that `read` refuses from one that only makes some numbers undefined or
+    doubtful.
     """
 
     where: str
@@ -82,7 +86,13 @@ class Problem:
         fix = "; ".join(part.removesuffix(".") for part in (error.need, error.hint) if part)
         what = f"{error.what} {error.got}".strip().removesuffix(".")
         what = what.removeprefix(f"{path.name} ") if fix else what
-        return cls(f"{error.where or path.name}{line}", what, fix or "repair the file", "nothing", line=error.line)
+        return cls(
+            f"{error.where or path.name}{line}",
+            what,
+            fix or "repair the file",
+            "nothing",
+            line=error.line,
+        )
 
 
 Report: TypeAlias = Callable[[Problem], None]

@@ -1,4 +1,6 @@
-"""Tables with a header line, separated by commas or tabs, or by semicolons as spreadsheets write them beside 0,5."""
+"""Tables with a header line, separated by commas or tabs, or by semicolons as spreadsheets write
+them beside 0,5.
+"""
 
 from __future__ import annotations
 
@@ -23,7 +25,9 @@ suffixes = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
 title = "comma- or tab-separated table"
 SEPARATORS = ",;\t"
 CELLS = 1 << 18  # cells held as text at a time
-Row: TypeAlias = tuple[int, list[str] | InputError]  # the line that it ends on, and its cells or what is wrong
+Row: TypeAlias = tuple[
+    int, list[str] | InputError
+]  # the line that it ends on, and its cells or what is wrong
 
 
 def read(path: Path, rows: int | None) -> Iterator[Contents]:
@@ -34,8 +38,8 @@ def read(path: Path, rows: int | None) -> Iterator[Contents]:
 class Table:
     """A parser of lines. The first row is the header; a quoted cell may go on over several lines.
 
-    The suffix names the separator; where the header has none of it, the one that it has. With `exact` rows wait until
-    there are so many of them.
+    The suffix names the separator; where the header has none of it, the one that it has. With
+    `exact` rows wait until there are so many of them.
     """
 
     def __init__(self, path: Path, exact: int | None = None):
@@ -64,14 +68,18 @@ class Table:
         """The row whose quotes are still open is a bad one; what it swallowed is read again."""
         while self._held:
             held, self._held, self._size = self._held, [], 0
-            yield from self._runs([(held[0][0], self._error("unexpected end of data", held[-1][0]))])
+            yield from self._runs(
+                [(held[0][0], self._error("unexpected end of data", held[-1][0]))]
+            )
             yield from self._runs(self._joined(deque(held[1:])))
         yield from self._runs((), end=True)
 
     def nothing(self) -> InputError:
         """What to say where there was no row."""
         if self.header:
-            return InputError(self.path.name, got="has a header but no rows", need="at least one sample is needed")
+            return InputError(
+                self.path.name, got="has a header but no rows", need="at least one sample is needed"
+            )
         need = "a header line and at least one row are needed"
         return InputError(self.path.name, got="is empty", need=need)
 
@@ -81,7 +89,9 @@ class Table:
         if self._held or not self.header or b'"' in raw:
             return None
         try:
-            cells = list(csv.reader(raw.decode("utf-8").split("\n"), delimiter=self.delimiter, strict=True))
+            cells = list(
+                csv.reader(raw.decode("utf-8").split("\n"), delimiter=self.delimiter, strict=True)
+            )
         except (csv.Error, UnicodeDecodeError):
             return None
         if len(cells) != len(lines):  # a carriage return inside a line
@@ -118,11 +128,17 @@ class Table:
         try:
             return next(csv.reader(texts, delimiter=self.delimiter, strict=True), list[str]())
         except csv.Error as e:
-            why = "a carriage return stands inside the line" if "new-line character" in str(e) else str(e)
+            why = (
+                "a carriage return stands inside the line"
+                if "new-line character" in str(e)
+                else str(e)
+            )
             return self._error(why, lines[-1][0])
 
     def _error(self, why: str, line: int) -> InputError:
-        return InputError(why, where=f"{self.path.name}, line {line}", hint="repair the quotes or the cell")
+        return InputError(
+            why, where=f"{self.path.name}, line {line}", hint="repair the quotes or the cell"
+        )
 
     def _runs(self, rows: Iterable[Row], *, end: bool = False) -> Iterator[Contents | BadLine]:
         full = (row for row in rows if row[1])
@@ -141,7 +157,9 @@ class Table:
         checked = ((number, self._checked(number, cells)) for number, cells in rows)
         for good, run in groupby(checked, key=lambda row: isinstance(row[1], list)):
             if good:
-                yield self._contents([(number, cells) for number, cells in run if isinstance(cells, list)])
+                yield self._contents(
+                    [(number, cells) for number, cells in run if isinstance(cells, list)]
+                )
             else:
                 yield from (BadLine(number, e) for number, e in run if isinstance(e, InputError))
 
@@ -171,7 +189,9 @@ class Table:
         entries = {name: in_cells(cells) for name, cells in zip(self.header, columns, strict=True)}
         lines = np.array([number for number, _ in rows], dtype=np.int64)
         size = sum(map(text_bytes, columns)) if is_packed(self.path) else 0
-        return Contents(self.path, entries, table=True, lines=lines, commas=self.delimiter == ";", size=size)
+        return Contents(
+            self.path, entries, table=True, lines=lines, commas=self.delimiter == ";", size=size
+        )
 
     def _name(self, row: Row | None) -> None:
         """Take the header, which cannot be skipped where it is bad."""
@@ -184,17 +204,22 @@ class Table:
             raise self.nothing()
         twice = next((name for name, times in Counter(names).items() if times > 1), None)
         if twice is not None:
-            raise InputError(f"column {twice[:60]!r}", got="stands there twice", where=where, hint="rename one")
+            raise InputError(
+                f"column {twice[:60]!r}", got="stands there twice", where=where, hint="rename one"
+            )
         if len(names) == 1 and any(mark in names[0] for mark in f"{SEPARATORS}|"):
             got = f"{names[0][:60]!r} is one column"
-            raise InputError(got, where=where, hint="separate the columns by commas, semicolons or tabs")
+            raise InputError(
+                got, where=where, hint="separate the columns by commas, semicolons or tabs"
+            )
         self.header = names
         self._numbers = [i for i, name in enumerate(names) if holds_numbers(name)]
         self.columns = Contents(self.path, {n: in_cells(()) for n in names}, table=True)
 
 
 def separator(lines: Iterable[bytes], usual: str) -> str:
-    """What separates the columns of a header: the usual mark, or another one that stands there where it does not.
+    """What separates the columns of a header: the usual mark, or another one that stands there
+    where it does not.
 
     >>> separator([b'"id";"claim, in %"'], ","), separator([b"id,a;b"], ","), separator([b"id"], ",")
     (';', ',', ',')
@@ -246,11 +271,16 @@ def _columns(name: str, array: Array, names: Array | None) -> dict[str, list[Any
     if array.dtype.kind == "f":
         array = array.astype(np.float64)  # the digits of a float32 would be read as another float64
     if array.ndim == 1:
-        return {name: array.astype(np.int64).tolist() if array.dtype == np.bool_ else array.tolist()}
+        return {
+            name: array.astype(np.int64).tolist() if array.dtype == np.bool_ else array.tolist()
+        }
     if array.ndim == 3:
         return {name: [json.dumps(row) for row in array.transpose(1, 0, 2).tolist()]}
     ends = [str(i) for i in range(array.shape[1])] if names is None else _headings(names)
-    return {f"{name.removesuffix('s')}_{end}": column for end, column in zip(ends, array.T.tolist(), strict=True)}
+    return {
+        f"{name.removesuffix('s')}_{end}": column
+        for end, column in zip(ends, array.T.tolist(), strict=True)
+    }
 
 
 def _headings(names: Array) -> list[str]:

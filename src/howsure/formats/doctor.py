@@ -40,7 +40,9 @@ class Item:
 
 @frozen
 class Description:
-    """What a file holds: its format, its arrays or columns, and its splits ("" for arrays without a prefix)."""
+    """What a file holds: its format, its arrays or columns, and its splits ("" for arrays without a
+    prefix).
+    """
 
     path: str
     format: str
@@ -49,7 +51,8 @@ class Description:
 
 
 def describe(path: str | os.PathLike[str], *, format: str | None = None) -> Description:
-    """What a file holds, without reading more of it than needed; `format` names the tool that wrote a log.
+    """What a file holds, without reading more of it than needed; `format` names the tool that wrote
+    a log.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "a.csv"
@@ -59,7 +62,10 @@ def describe(path: str | os.PathLike[str], *, format: str | None = None) -> Desc
     """
     title, runs = _held(Path(path), Wanted(format=format))
     parts, shapes = parts_of(runs[0]), _shapes(runs)
-    items = [Item(name, shapes[name], entry.dtype, parts.get(name, "")) for name, entry in runs[0].entries.items()]
+    items = [
+        Item(name, shapes[name], entry.dtype, parts.get(name, ""))
+        for name, entry in runs[0].entries.items()
+    ]
     return Description(str(path), title, tuple(items), tuple(_splits(runs)))
 
 
@@ -86,7 +92,9 @@ def _splits(runs: Sequence[Contents]) -> list[str]:
     column = next((name for name, part in parts_of(runs[0]).items() if part == "split"), None)
     if column is None or not runs[0].table:
         return splits(runs[0])
-    return sorted({str(cell) for run in runs if column in run.entries for cell in run.entries[column].load()})
+    return sorted(
+        {str(cell) for run in runs if column in run.entries for cell in run.entries[column].load()}
+    )
 
 
 def _shapes(runs: Sequence[Contents]) -> dict[str, tuple[int, ...]]:
@@ -115,8 +123,8 @@ def problems(
 ) -> list[Problem]:
     """Everything that is wrong with a file, not only the first thing; empty where all is well.
 
-    Every split is looked at where none is named. A problem says where it is, what it is, how to repair it, and what
-    can be evaluated anyway; `stops` tells those that `read` refuses.
+    Every split is looked at where none is named. A problem says where it is, what it is, how to
+    repair it, and what can be evaluated anyway; `stops` tells those that `read` refuses.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "a.csv"
@@ -127,7 +135,16 @@ def problems(
     a.csv, line 3: labels are 2, with 2 classes they run from 0 to 1; number them from 0.
     """
     wanted = Wanted(
-        split, mc, names or {}, renormalise, format, percent, no_answer, drop_outside, multilabel, sums_to_one
+        split,
+        mc,
+        names or {},
+        renormalise,
+        format,
+        percent,
+        no_answer,
+        drop_outside,
+        multilabel,
+        sums_to_one,
     )
     try:
         runs, wanted, doubts = _examined(Path(path), wanted)
@@ -147,7 +164,13 @@ def _too_many(splits: Sequence[str], path: Path) -> Iterator[Problem]:
     """Each split is looked for among all rows, so that not every one of many can be examined."""
     if len(splits) > SPLITS:
         what = f"has {len(splits):,} splits, of which the first {SPLITS} are examined"
-        yield Problem(path.name, what, "name another one with split= (--split)", "each split by itself", stops=False)
+        yield Problem(
+            path.name,
+            what,
+            "name another one with split= (--split)",
+            "each split by itself",
+            stops=False,
+        )
 
 
 def _examined(path: Path, wanted: Wanted) -> tuple[list[Contents], Wanted, list[Problem]]:
@@ -156,7 +179,8 @@ def _examined(path: Path, wanted: Wanted) -> tuple[list[Contents], Wanted, list[
         return _held(path, wanted)[1], wanted, []
     log = log_of(path, wanted)
     doubts = [
-        Problem(path.name, doubt, "read the numbers with care", "everything", stops=False) for doubt in log.doubts
+        Problem(path.name, doubt, "read the numbers with care", "everything", stops=False)
+        for doubt in log.doubts
     ]
     return [columns.contents(log, path)], columns.wanted_of(log, wanted, path), doubts
 
@@ -166,7 +190,9 @@ def _of_split(runs: Sequence[Contents], wanted: Wanted) -> list[Problem]:
     path = runs[0].path
     try:
         data = whole(runs, wanted, out.append)
-        out += () if wanted.multilabel else _of_parts(data, wanted)  # labels of many are checked as they are assembled
+        out += (
+            () if wanted.multilabel else _of_parts(data, wanted)
+        )  # labels of many are checked as they are assembled
         if not any(problem.stops for problem in out):
             assembled(data, wanted)
     except InputError as e:
@@ -200,7 +226,9 @@ def _in_row(bad: Array) -> Bools:
 
 
 def _untold(bad: Array, a: Array, data: Fields) -> Bools:
-    """Bad values less those of a text file that stand for a cell which its reader has complained about already."""
+    """Bad values less those of a text file that stand for a cell which its reader has complained
+    about already.
+    """
     return bad & ~np.isnan(a) if data.lines is not None else bad
 
 
@@ -208,7 +236,9 @@ def _found(data: Fields, wanted: Wanted) -> Iterator[Problem]:
     """All problems of the parts, in the order in which a reader would meet them."""
     values = data.arrays[data.kind]
     if values.dtype.kind not in "biuf" or values.ndim == 0:
-        what = f"{data.kind} holds {values.dtype} of shape {values.shape}, not numbers for each sample"
+        what = (
+            f"{data.kind} holds {values.dtype} of shape {values.shape}, not numbers for each sample"
+        )
         yield Problem(data.path.name, what, "convert it", "nothing")
         return
     yield from _lengths(data)
@@ -223,17 +253,25 @@ def _per_row(data: Fields) -> Array:
     """The values with samples as the first axis, and everything else flattened behind it."""
     values = data.arrays[data.kind]
     turned = values.swapaxes(0, 1) if data.kind.startswith("mc_") and values.ndim > 1 else values
-    return np.asarray(turned, dtype=np.float64).reshape(len(turned), -1) if turned.size else turned.reshape(0, 1)
+    return (
+        np.asarray(turned, dtype=np.float64).reshape(len(turned), -1)
+        if turned.size
+        else turned.reshape(0, 1)
+    )
 
 
 def _lengths(data: Fields) -> Iterator[Problem]:
     n = len(_per_row(data))
     if n == 0:
-        yield Problem(data.path.name, f"{data.kind} has no rows", "at least one sample is needed", "nothing")
+        yield Problem(
+            data.path.name, f"{data.kind} has no rows", "at least one sample is needed", "nothing"
+        )
     for part, a in data.arrays.items():
         if part != data.kind and (a.ndim != 1 or len(a) != n):
             what = f"{part} has shape {a.shape}, {data.kind} has {n:,} rows"
-            yield Problem(data.path.name, what, "give one value per sample", f"{data.kind} without {part}")
+            yield Problem(
+                data.path.name, what, "give one value per sample", f"{data.kind} without {part}"
+            )
 
 
 def _not_finite(data: Fields) -> Iterator[Problem]:
@@ -249,14 +287,21 @@ def _vector(data: Fields, wanted: Wanted) -> Iterator[Problem]:
     values = data.arrays[data.kind]
     if values.ndim == 3 and not data.kind.startswith("mc_"):
         yield Problem(
-            data.path.name, f"{data.kind} has shape {values.shape}", f"name samples mc_{data.kind}", "nothing"
+            data.path.name,
+            f"{data.kind} has shape {values.shape}",
+            f"name samples mc_{data.kind}",
+            "nothing",
         )
     elif data.kind.endswith("probs") and data.kind != "logprobs":
         yield from _distributions(data, wanted)
     elif values.ndim == 2 and values.shape[1] > 1 and data.kind == "logits" and _like_probs(values):
         fix = "if they are probabilities, name them probs"
         yield Problem(
-            data.path.name, "logits are all in [0, 1] with rows that sum to 1", fix, "everything", stops=False
+            data.path.name,
+            "logits are all in [0, 1] with rows that sum to 1",
+            fix,
+            "everything",
+            stops=False,
         )
 
 
@@ -272,7 +317,10 @@ def _distributions(data: Fields, wanted: Wanted) -> Iterator[Problem]:
     outside = _in_row((flat < -tolerance) | (flat > 1 + tolerance))
     if outside.any():
         yield Problem(
-            _rows(outside, data), "probs lie outside [0, 1]", "if these are logits, name them so", _rest(outside)
+            _rows(outside, data),
+            "probs lie outside [0, 1]",
+            "if these are logits, name them so",
+            _rest(outside),
         )
     if values.ndim < 2 or values.shape[-1] == 1 or wanted.renormalise:
         return
@@ -291,13 +339,19 @@ def _top(data: Fields) -> Iterator[Problem]:
     if bad.any():
         what = f"{data.kind} is {values[bad][0]:g}"
         fix = (
-            'a confidence lies in [0, 1], or is a percentage such as "85%"' if top else "a log-probability is at most 0"
+            'a confidence lies in [0, 1], or is a percentage such as "85%"'
+            if top
+            else "a log-probability is at most 0"
         )
         yield Problem(_rows(bad, data), what, fix, _rest(bad))
     elif len(values) > 1 and (values == values[0]).all():
         fix = "give a score that differs between samples"
         yield Problem(
-            data.path.name, f"every {data.kind} is {values[0]:g}", fix, "accuracy and calibration", stops=False
+            data.path.name,
+            f"every {data.kind} is {values[0]:g}",
+            fix,
+            "accuracy and calibration",
+            stops=False,
         )
 
 
@@ -308,7 +362,11 @@ def _truth(data: Fields) -> Iterator[Problem]:
         yield from _labels(data)
     else:
         yield Problem(
-            data.path.name, "there are no labels", "add a column label", "decisions, not metrics", stops=False
+            data.path.name,
+            "there are no labels",
+            "add a column label",
+            "decisions, not metrics",
+            stops=False,
         )
 
 
@@ -318,21 +376,32 @@ def _right_or_wrong(data: Fields) -> Iterator[Problem]:
     if correct is None and not known:
         fix = "add a column correct, or prediction and label"
         yield Problem(
-            data.path.name, "nothing says which answers are right", fix, "decisions, not metrics", stops=False
+            data.path.name,
+            "nothing says which answers are right",
+            fix,
+            "decisions, not metrics",
+            stops=False,
         )
     if correct is None or correct.dtype.kind not in "biuf" or correct.ndim != 1:
         return
     bad = _untold((correct != 0) & (correct != 1), correct, data)
     if bad.any():
         yield Problem(
-            _rows(bad, data), f"correct is {correct[bad][0]:g}", "use 0 for wrong and 1 for right", _rest(bad)
+            _rows(bad, data),
+            f"correct is {correct[bad][0]:g}",
+            "use 0 for wrong and 1 for right",
+            _rest(bad),
         )
     elif known and said is not None and true is not None and len(said) == len(correct):
         differ = llm.same_answer(said, true) != correct.astype(np.bool_)
         if differ.any():
             fix = "correct is what counts; check these rows"
             yield Problem(
-                _rows(differ, data), "correct disagrees with prediction and label", fix, "everything", stops=False
+                _rows(differ, data),
+                "correct disagrees with prediction and label",
+                fix,
+                "everything",
+                stops=False,
             )
 
 
@@ -361,7 +430,12 @@ def _identity(data: Fields) -> Iterator[Problem]:
         again = np.ones(len(ids), dtype=np.bool_)
         again[first] = False
         fix = "give every sample an id of its own, and use group for what several share"
-        yield Problem(_rows(again, data), f"ids repeat (first: {ids[again][0]})", fix, "everything without ids")
+        yield Problem(
+            _rows(again, data),
+            f"ids repeat (first: {ids[again][0]})",
+            fix,
+            "everything without ids",
+        )
 
 
 def _weights(data: Fields) -> Iterator[Problem]:
@@ -370,8 +444,16 @@ def _weights(data: Fields) -> Iterator[Problem]:
         return
     bad = _untold(~((weight >= 0) & np.isfinite(weight)), weight, data)
     if bad.any():
-        yield Problem(_rows(bad, data), f"weight is {weight[bad][0]:g}", "use finite weights of at least 0", _rest(bad))
+        yield Problem(
+            _rows(bad, data),
+            f"weight is {weight[bad][0]:g}",
+            "use finite weights of at least 0",
+            _rest(bad),
+        )
     elif not weight.any():
         yield Problem(
-            data.path.name, "every weight is 0", "at least one sample must count", "everything without weight"
+            data.path.name,
+            "every weight is 0",
+            "at least one sample must count",
+            "everything without weight",
         )

@@ -44,7 +44,9 @@ TYPED: dict[str, Callable[[Column], Array]] = {
 
 @frozen
 class Fields:
-    """Arrays by part, of one file or of a run of its rows from `first` on. `kind` says which part holds the values."""
+    """Arrays by part, of one file or of a run of its rows from `first` on. `kind` says which part
+    holds the values.
+    """
 
     path: Path
     kind: str
@@ -73,14 +75,18 @@ def fields(contents: Contents, wanted: Wanted, report: Report = refuse) -> Field
     """Find the parts by name and load them."""
     found = plan(contents, wanted)
     value = kind(found, wanted)
-    beside = [part for part in wanted.beside if part != "split" or contents.table]  # arrays have splits by name
+    beside = [
+        part for part in wanted.beside if part != "split" or contents.table
+    ]  # arrays have splits by name
     parts = {part: found[part] for part in (value, *beside, "class_names") if part in found}
     parts |= attributes(contents, wanted)
     vectors = (*VECTORS, "labels") if wanted.multilabel else VECTORS
     how = _Load(contents, report, wanted.narrow, vectors, _silent(parts, contents))
     loaded = {p: _load(p, names, how) for p, names in parts.items() if p != "samples"}
     if value == "samples":
-        loaded |= _sampled(Column(cells_of(contents, parts[value][0]), parts[value][0], contents, report), loaded)
+        loaded |= _sampled(
+            Column(cells_of(contents, parts[value][0]), parts[value][0], contents, report), loaded
+        )
     arrays = {part: one.array for part, one in loaded.items() if part != "class_names"}
     value = "confidence" if value == "samples" else value
     names = given_classes(wanted) or _classes(loaded, parts, contents)
@@ -115,15 +121,22 @@ def _silent(parts: Plan, contents: Contents) -> frozenset[int]:
     if isinstance(stated, np.ndarray):
         return frozenset()
     both = zip(_as_cells(why), stated, strict=True)
-    return frozenset(row for row, (reason, cell) in enumerate(both) if reason and cell in ("", None))
+    return frozenset(
+        row for row, (reason, cell) in enumerate(both) if reason and cell in ("", None)
+    )
 
 
 def _filled(part: str, column: Column, silent: frozenset[int]) -> Column:
-    """The column with something in the empty cells of rows that are not answered: they are left out later."""
+    """The column with something in the empty cells of rows that are not answered: they are left out
+    later.
+    """
     if not silent or part == "no_answer":
         return column
     given = next((cell for row, cell in enumerate(column.cells) if row not in silent), "0")
-    cells = [given if row in silent and cell in ("", None) else cell for row, cell in enumerate(column.cells)]
+    cells = [
+        given if row in silent and cell in ("", None) else cell
+        for row, cell in enumerate(column.cells)
+    ]
     return replace(column, cells=cells)
 
 
@@ -132,7 +145,10 @@ def _load(part: str, names: tuple[str, ...], how: _Load) -> _Loaded:
     arrays = [v for _, v in values if isinstance(v, np.ndarray)]
     if len(arrays) == len(values):
         return _Loaded(_stacked(arrays, part, names, how.contents))
-    columns = [Column(_pointed(part, _as_cells(v), how), name, how.contents, how.report) for name, v in values]
+    columns = [
+        Column(_pointed(part, _as_cells(v), how), name, how.contents, how.report)
+        for name, v in values
+    ]
     if part.startswith(ATTRIBUTE):
         return _Loaded(cells.anything(columns[0]))
     if part in how.vectors:
@@ -153,19 +169,25 @@ def _pointed(part: str, values: Cells, how: _Load) -> Cells:
 
 
 def _columns(names: tuple[str, ...], contents: Contents) -> Iterator[tuple[str, Array | Cells]]:
-    """The columns one after the other; where one after the other has gaps, the rows do not have the same classes."""
+    """The columns one after the other; where one after the other has gaps, the rows do not have the
+    same classes.
+    """
     gaps = 0
     for name in names:
         cells = contents.entries[name].load()
         gaps += not isinstance(cells, np.ndarray) and len(names) > GAPS and None in cells
         if gaps > GAPS:
             got = f"lacks values in more than {GAPS} of the columns {names[0]!r} to {names[-1]!r}"
-            raise InputError(contents.path.name, got=got, need="every row needs a value for every class")
+            raise InputError(
+                contents.path.name, got=got, need="every row needs a value for every class"
+            )
         yield name, cells
 
 
 def _stacked(arrays: list[Array], part: str, names: tuple[str, ...], contents: Contents) -> Array:
-    """One array as it is; the columns of a table side by side; the samples of a table's rows as (s, n, k)."""
+    """One array as it is; the columns of a table side by side; the samples of a table's rows as (s,
+    n, k).
+    """
     if len(arrays) == 1:
         turned = contents.table and part.startswith("mc_") and arrays[0].ndim == 3
         return arrays[0].swapaxes(0, 1) if turned else arrays[0]
@@ -189,10 +211,16 @@ def _vectors(part: str, columns: list[Column], narrow: bool) -> _Loaded:
 
 
 def _sampled(column: Column, loaded: dict[str, _Loaded]) -> dict[str, _Loaded]:
-    """The share of samples that agree with the answer, which is the most frequent one where none is given."""
+    """The share of samples that agree with the answer, which is the most frequent one where none is
+    given.
+    """
     samples = cells.texts(column)
     given = loaded.get("prediction")
-    answers = [llm.majority(row) for row in samples] if given is None else [str(a) for a in given.array.tolist()]
+    answers = (
+        [llm.majority(row) for row in samples]
+        if given is None
+        else [str(a) for a in given.array.tolist()]
+    )
     if len(answers) != len(samples):
         where = column.contents.path.name
         raise InputError("prediction and samples", where=where, got="have different lengths")
@@ -218,10 +246,21 @@ def joined(runs: Sequence[Fields]) -> Fields:
     if len(runs) == 1:
         return first
     for run in runs[1:]:
-        if run.kind != first.kind or set(run.arrays) != set(first.arrays) or run.class_names != first.class_names:
+        if (
+            run.kind != first.kind
+            or set(run.arrays) != set(first.arrays)
+            or run.class_names != first.class_names
+        ):
             raise _changed(first, run)
-    arrays = {part: _concatenated([run.arrays[part] for run in runs], part, first) for part in first.arrays}
-    lines = None if first.lines is None else np.concatenate([run.lines for run in runs if run.lines is not None])
+    arrays = {
+        part: _concatenated([run.arrays[part] for run in runs], part, first)
+        for part in first.arrays
+    }
+    lines = (
+        None
+        if first.lines is None
+        else np.concatenate([run.lines for run in runs if run.lines is not None])
+    )
     return replace(first, arrays=arrays, lines=lines)
 
 
@@ -237,7 +276,9 @@ def _concatenated(arrays: list[Array], part: str, first: Fields) -> Array:
         return together(arrays, axis=1 if part.startswith("mc_") else 0)
     except ValueError:
         shapes = ", ".join(sorted({str(a.shape[1:]) for a in arrays}))
-        raise InputError(part, where=first.path.name, got=f"changes its shape between rows ({shapes})") from None
+        raise InputError(
+            part, where=first.path.name, got=f"changes its shape between rows ({shapes})"
+        ) from None
 
 
 def together(arrays: Sequence[Array], axis: int = 0) -> Array:
@@ -282,7 +323,9 @@ def _words(column: Array, run: Fields) -> Array:
 
 
 def picked(run: Fields, wanted: Bools) -> Fields:
-    """The wanted rows of every array of the same length; others are left for the checks to complain about."""
+    """The wanted rows of every array of the same length; others are left for the checks to complain
+    about.
+    """
     arrays = {part: a for part, a in run.arrays.items() if part != "split"}
     if wanted.all():
         return replace(run, arrays=arrays)

@@ -55,22 +55,26 @@ def read(
     sums_to_one: bool = False,
     tell: Callable[[str], None] | None = None,
 ) -> Predictions:
-    """The predictions of a file, or of several files as one data set. The format follows from the suffix.
+    """The predictions of a file, or of several files as one data set. The format follows from the
+    suffix.
 
-    Arrays and columns are found by name (docs/formats.md): `logits`, `probs` or `confidence` say what the numbers
-    are; nothing is guessed from their range. `split="test"` takes `test_logits`, `test_labels`, …; it is needed
-    where a file has several splits. `mc=True` takes the samples `mc_logits` instead of `logits`.
-    `names={"labels": "gold"}` says which array plays which part where names differ from the convention.
-    `renormalise=True` divides probabilities by their row sum. `attributes=["hospital", "age"]` keeps further columns,
-    for slices. No pickle is ever loaded.
+    Arrays and columns are found by name (docs/formats.md): `logits`, `probs` or `confidence` say
+    what the numbers are; nothing is guessed from their range. `split="test"` takes `test_logits`,
+    `test_labels`, …; it is needed where a file has several splits. `mc=True` takes the samples
+    `mc_logits` instead of `logits`. `names={"labels": "gold"}` says which array plays which part
+    where names differ from the convention. `renormalise=True` divides probabilities by their row
+    sum. `attributes=["hospital", "age"]` keeps further columns, for slices. No pickle is ever
+    loaded.
 
-    Logs of language-model harnesses (docs/language_models.md) are found by their structure; `format="inspect"` says
-    it, and `tell` is called with one line about each. `percent=True` divides a confidence by 100. Questions without
-    an answer are counted and left out, or kept as wrong with `no_answer="wrong"`; `drop_outside=True` counts a
-    confidence outside [0, 1] as missing.
+    Logs of language-model harnesses (docs/language_models.md) are found by their structure;
+    `format="inspect"` says it, and `tell` is called with one line about each. `percent=True`
+    divides a confidence by 100. Questions without an answer are counted and left out, or kept as
+    wrong with `no_answer="wrong"`; `drop_outside=True` counts a confidence outside [0, 1] as
+    missing.
 
-    `multilabel=True` reads many labels per case: `probs` or `logits` (n, labels) with `labels` of the same shape, 0 or
-    1 (tables: `prob_cat, …` with `label_cat, …`); `sums_to_one=True` says that rows which sum to 1 are meant.
+    `multilabel=True` reads many labels per case: `probs` or `logits` (n, labels) with `labels` of
+    the same shape, 0 or 1 (tables: `prob_cat, …` with `label_cat, …`); `sums_to_one=True` says that
+    rows which sum to 1 are meant.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "a.csv"
@@ -79,7 +83,18 @@ def read(
     <Predictions: n=2, k=2, probs, accuracy 0.5>
     """
     wanted = Wanted(
-        *(split, mc, names or {}, renormalise, format, percent, no_answer, drop_outside, multilabel, sums_to_one),
+        *(
+            split,
+            mc,
+            names or {},
+            renormalise,
+            format,
+            percent,
+            no_answer,
+            drop_outside,
+            multilabel,
+            sums_to_one,
+        ),
         attributes=tuple(attributes),
     )
     files = _listed(paths)
@@ -112,7 +127,8 @@ def _beginning(path: PathLike, rows: int) -> Contents:
 
 
 def read_column(paths: PathLike | Iterable[PathLike], name: str) -> list[str]:
-    """One column of a file, or of several one after the other, as text: a group to slice by, a month, an id.
+    """One column of a file, or of several one after the other, as text: a group to slice by, a
+    month, an id.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "a.csv"
@@ -124,7 +140,11 @@ def read_column(paths: PathLike | Iterable[PathLike], name: str) -> list[str]:
     for path in _listed(paths):
         for run in opened(path, Wanted(), None)[0]:
             if name not in run.entries:
-                raise InputError(path.name, got=f"has no column {name!r}", need=f"it has {', '.join(run.entries)}")
+                raise InputError(
+                    path.name,
+                    got=f"has no column {name!r}",
+                    need=f"it has {', '.join(run.entries)}",
+                )
             out.extend(str(cell) for cell in cells_of(run, name))
     return out
 
@@ -140,10 +160,12 @@ def scan(
     multilabel: bool = False,
     sums_to_one: bool = False,
 ) -> Iterator[Predictions]:
-    """The same as `read`, in parts of at most `rows` samples (one image at least), one after the other.
+    """The same as `read`, in parts of at most `rows` samples (one image at least), one after the
+    other.
 
-    Memory stays bounded for tables, JSON lines, record batches and arrays stored row by row; samples (`mc=True`)
-    are loaded whole and handed out in parts. Ids are checked for repetition within a part only.
+    Memory stays bounded for tables, JSON lines, record batches and arrays stored row by row;
+    samples (`mc=True`) are loaded whole and handed out in parts. Ids are checked for repetition
+    within a part only.
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "a.csv"
@@ -152,7 +174,9 @@ def scan(
     [2, 1]
     """
     check.at_least(rows, 1, "rows")
-    wanted = Wanted(split, mc, names or {}, renormalise, multilabel=multilabel, sums_to_one=sums_to_one)
+    wanted = Wanted(
+        split, mc, names or {}, renormalise, multilabel=multilabel, sums_to_one=sums_to_one
+    )
     return scan_wanted(_listed(paths), wanted, rows)
 
 
@@ -185,7 +209,9 @@ def log_of(path: Path, wanted: Wanted) -> logs.Log:
     """The log in a file, with the metric that was asked for as `correct`."""
     metric = wanted.names.get("correct")
     there = path if path.is_dir() else existing(path)
-    return logs.read_log(there, tool=wanted.format, metric=metric if isinstance(metric, str) else None)
+    return logs.read_log(
+        there, tool=wanted.format, metric=metric if isinstance(metric, str) else None
+    )
 
 
 def whole(runs: Iterable[Contents], wanted: Wanted, report: Report = refuse) -> Fields:
@@ -210,7 +236,9 @@ def scan_piece(path: Path, wanted: Wanted, rows: int, piece: int | None) -> Iter
         images += len(data.arrays[data.kind])
 
 
-def _runs(contents: Iterable[Contents], wanted: Wanted, rows: int, *, whole: bool = True) -> Iterator[Fields]:
+def _runs(
+    contents: Iterable[Contents], wanted: Wanted, rows: int, *, whole: bool = True
+) -> Iterator[Fields]:
     parts = (part for run in contents for part in _slices(run, wanted, rows))
     data = of_runs((fields(part, wanted) for part in parts), wanted.split, whole=whole)
     return answers.in_runs(_answers(one, wanted) for one in data)
@@ -221,7 +249,10 @@ def _parts(data: Fields, wanted: Wanted, first_image: int, rows: int) -> Iterato
     size = 1 if preds.layout is None else preds.layout.size
     step = max(1, rows // size) * size  # cases and images stay whole
     parts = (preds[i : i + step] for i in range(0, preds.n, step))
-    return (replace(part, unanswered=preds.unanswered) if i == 0 else part for i, part in enumerate(parts))
+    return (
+        replace(part, unanswered=preds.unanswered) if i == 0 else part
+        for i, part in enumerate(parts)
+    )
 
 
 def _listed(paths: PathLike | Iterable[PathLike]) -> list[Path]:
@@ -253,15 +284,18 @@ def _in_step(contents: Contents, used: dict[str, Entry], step: int) -> Iterator[
     for run in zip(*streams.values(), strict=True):
         there: dict[str, Array] = dict(zip(streams, run, strict=True))
         yield Contents(
-            contents.path, {**contents.entries, **{n: in_memory(a) for n, a in there.items()}}, contents.table
+            contents.path,
+            {**contents.entries, **{n: in_memory(a) for n, a in there.items()}},
+            contents.table,
         )
 
 
 def write(preds: Predictions, path: str | os.PathLike[str]) -> None:
-    """Write predictions so that `read` gives the same scores, bit for bit. The format follows from the suffix.
+    """Write predictions so that `read` gives the same scores, bit for bit. The format follows from
+    the suffix.
 
-    The file appears whole or not at all. Values, labels, ids, groups, weights and class names are kept where the
-    format can hold them (docs/formats.md).
+    The file appears whole or not at all. Values, labels, ids, groups, weights and class names are
+    kept where the format can hold them (docs/formats.md).
 
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "a.npz"

@@ -59,7 +59,9 @@ class Objects:
         yield from self._runs(good, held)
 
     def _size(self, text: str, held: int) -> int:
-        """What one more line of a packed file becomes; raises where it would be too much beside those that are held."""
+        """What one more line of a packed file becomes; raises where it would be too much beside
+        those that are held.
+        """
         if self.budget is None:
             return 0
         size = json_bytes(text)
@@ -72,7 +74,9 @@ class Objects:
 
     def nothing(self) -> InputError:
         """What to say where there was no row."""
-        return InputError(self.path.name, got="is empty", need="at least one JSON object on a line is needed")
+        return InputError(
+            self.path.name, got="is empty", need="at least one JSON object on a line is needed"
+        )
 
     def _runs(self, rows: list[tuple[int, Record]], size: int) -> Iterator[Contents]:
         if not rows:
@@ -116,7 +120,9 @@ def _contents(rows: list[tuple[int, Record]], path: Path, size: int) -> Contents
     records = [record for _, record in rows]
     names = dict.fromkeys(name for keys in dict.fromkeys(map(tuple, records)) for name in keys)
     lines = np.array([number for number, _ in rows], dtype=np.int64)
-    return Contents(path, {name: _entry(records, name) for name in names}, table=True, lines=lines, size=size)
+    return Contents(
+        path, {name: _entry(records, name) for name in names}, table=True, lines=lines, size=size
+    )
 
 
 def _entry(records: list[Record], name: str) -> Entry:
@@ -125,11 +131,20 @@ def _entry(records: list[Record], name: str) -> Entry:
 
 
 def write(arrays: dict[str, Array], path: Path, *, suffix: str) -> None:
-    """One object per sample, its vector as a list, or as an object by class where the classes have names."""
-    columns = {column_name(n): _column(a, arrays.get("class_names")) for n, a in arrays.items() if n != "class_names"}
+    """One object per sample, its vector as a list, or as an object by class where the classes have
+    names.
+    """
+    columns = {
+        column_name(n): _column(a, arrays.get("class_names"))
+        for n, a in arrays.items()
+        if n != "class_names"
+    }
     with written(path, suffix) as file:
         for values in zip(*columns.values(), strict=True):
-            file.write(json_safe(json.dumps(dict(zip(columns, values, strict=True)), ensure_ascii=False)) + "\n")
+            file.write(
+                json_safe(json.dumps(dict(zip(columns, values, strict=True)), ensure_ascii=False))
+                + "\n"
+            )
 
 
 def _column(array: Array, names: Array | None) -> list[Any]:

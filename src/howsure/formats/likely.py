@@ -1,4 +1,6 @@
-"""What the columns of a table may be, for the sentence that says why it cannot be read: a proposal, never a guess."""
+"""What the columns of a table may be, for the sentence that says why it cannot be read: a proposal,
+never a guess.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,11 @@ def proposal(contents: Contents) -> str:
     "The texts of 'animal' are names of columns: try --name probs=cat,dog --name labels=animal"
     """
     few = dict(list(contents.entries.items())[:COLUMNS]) if contents.table else {}
-    found = {name: numbers for name, entry in few.items() if (numbers := _numbers(entry, contents.commas)) is not None}
+    found = {
+        name: numbers
+        for name, entry in few.items()
+        if (numbers := _numbers(entry, contents.commas)) is not None
+    }
     shares = [name for name, numbers in found.items() if _is_share(numbers)]
     for name in (name for name in few if name not in found):
         if classes := _named(few[name], list(found)):
@@ -66,7 +72,8 @@ def _numbers(entry: Entry, commas: bool) -> Floats | None:
     try:
         cells = entry.load()[:ROWS]
         found = np.array(
-            cells if isinstance(cells, np.ndarray) or not commas else all_with_points(cells), dtype=np.float64
+            cells if isinstance(cells, np.ndarray) or not commas else all_with_points(cells),
+            dtype=np.float64,
         )
     except (ValueError, TypeError, OverflowError):
         return None
@@ -80,14 +87,17 @@ def _is_share(numbers: Floats) -> bool:
 
 
 def _named(entry: Entry, columns: Sequence[str]) -> list[str]:
-    """The columns of numbers that the texts of a column name, in the order of the table; all of its texts must."""
+    """The columns of numbers that the texts of a column name, in the order of the table; all of its
+    texts must.
+    """
     texts = _values(entry) if len(entry.shape) == 1 else set[str]()
     known = [name for name in columns if name.strip() in texts]
     return known if len(known) == len(texts) > 1 else []
 
 
 def may_be_labels(contents: Contents, k: int, n: int) -> list[str]:
-    """What may hold the labels of n samples: columns with two to k different values, arrays of whole numbers.
+    """What may hold the labels of n samples: columns with two to k different values, arrays of
+    whole numbers.
 
     >>> from pathlib import Path
     >>> from howsure.formats.contents import in_cells, in_memory
@@ -99,8 +109,14 @@ def may_be_labels(contents: Contents, k: int, n: int) -> list[str]:
     """
     few = list(contents.entries.items())[:COLUMNS]
     if contents.table:
-        return [name for name, entry in few if len(entry.shape) == 1 and 2 <= len(_values(entry)) <= k]
-    return [name for name, e in few if e.shape[:1] == (n,) and len(e.shape) <= 2 and e.dtype.startswith(WHOLE)]
+        return [
+            name for name, entry in few if len(entry.shape) == 1 and 2 <= len(_values(entry)) <= k
+        ]
+    return [
+        name
+        for name, e in few
+        if e.shape[:1] == (n,) and len(e.shape) <= 2 and e.dtype.startswith(WHOLE)
+    ]
 
 
 def _values(entry: Entry) -> set[str]:

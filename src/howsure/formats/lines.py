@@ -1,4 +1,6 @@
-"""Bytes → numbered lines, in bounded memory, and lines → the rows of a text table, each with its fault or without."""
+"""Bytes → numbered lines, in bounded memory, and lines → the rows of a text table, each with its
+fault or without.
+"""
 
 from __future__ import annotations
 
@@ -32,7 +34,9 @@ class BadLine:
 
 
 class Parser(Protocol):
-    """Takes the lines of one source as they come. `rows` is how many lines it wants at a time, at most."""
+    """Takes the lines of one source as they come. `rows` is how many lines it wants at a time, at
+    most.
+    """
 
     @property
     def rows(self) -> int: ...
@@ -43,7 +47,9 @@ class Parser(Protocol):
         ...
 
     def take(self, lines: Sequence[Numbered]) -> Iterator[Contents | BadLine]:
-        """Runs of rows and bad lines, in order; the lines of a row that is not complete yet are kept."""
+        """Runs of rows and bad lines, in order; the lines of a row that is not complete yet are
+        kept.
+        """
         ...
 
     def close(self) -> Iterator[Contents | BadLine]:
@@ -74,7 +80,9 @@ def _every_run(path: Path, rows: int | None, parser: Parser) -> Iterator[Content
     yield from parser.close()
 
 
-def _regrouped(batches: Iterable[list[Numbered]], step: Callable[[], int]) -> Iterator[list[Numbered]]:
+def _regrouped(
+    batches: Iterable[list[Numbered]], step: Callable[[], int]
+) -> Iterator[list[Numbered]]:
     """The same lines in groups of `step()`, which may change while it runs."""
     held: list[Numbered] = []
     for batch in batches:
@@ -117,14 +125,16 @@ def _block(file: gzip.GzipFile, path: Path) -> bytes:
     try:
         return file.read(BLOCK)
     except (EOFError, gzip.BadGzipFile, zlib.error) as e:
-        raise Damaged(path.name, got=f"is not a complete gzip file ({reason(e)})", hint=AGAIN) from None
+        raise Damaged(
+            path.name, got=f"is not a complete gzip file ({reason(e)})", hint=AGAIN
+        ) from None
 
 
 def numbered(blocks: Iterable[bytes], name: str) -> Iterator[list[Numbered]]:
     """Complete lines with their numbers, as many as each block brought; a last line needs no end.
 
-    A file whose first line ends with a carriage return alone is split there. No byte is copied more than twice,
-    however small the blocks and however long the line.
+    A file whose first line ends with a carriage return alone is split there. No byte is copied more
+    than twice, however small the blocks and however long the line.
     """
     number, held, size, end = 1, list[bytes](), 0, b""
     for block in blocks:
@@ -156,12 +166,16 @@ def decoded(line: Numbered, name: str) -> str:
     try:
         return (raw.removeprefix(MARK) if number == 1 else raw).decode("utf-8")
     except UnicodeDecodeError:
-        raise InputError(f"{name}, line {number}", got="is not UTF-8 text", hint="save it as UTF-8") from None
+        raise InputError(
+            f"{name}, line {number}", got="is not UTF-8 text", hint="save it as UTF-8"
+        ) from None
 
 
 @contextmanager
 def written(path: Path, suffix: str) -> Generator[IO[str]]:
-    """A text file to write, packed where the suffix ends with .gz; the same rows give the same bytes."""
+    """A text file to write, packed where the suffix ends with .gz; the same rows give the same
+    bytes.
+    """
     with path.open("wb") as raw:
         packed = gzip.GzipFile("", "wb", fileobj=raw, mtime=0) if suffix.endswith(".gz") else raw
         with TextIOWrapper(packed, encoding="utf-8", newline="") as file:

@@ -40,7 +40,8 @@ def from_logprob(logprob: Array) -> Floats:
 
 
 def majority(samples: Sequence[str]) -> str:
-    """The most frequent answer; of several, the one that comes first in the alphabet, whatever the order.
+    """The most frequent answer; of several, the one that comes first in the alphabet, whatever the
+    order.
 
     >>> majority(["Paris", "paris ", "Lyon"]), majority(["b", "a"])
     ('Paris', 'a')
@@ -56,12 +57,16 @@ def agreement(samples: Sequence[Sequence[str]], answers: Sequence[str]) -> Float
     >>> agreement([["Paris", "paris ", "Lyon"], ["b", "a"]], ["Paris", "c"])
     array([0.66666667, 0. ])
     """
-    shares = [sum(_plain(s) == _plain(a) for s in row) / len(row) for row, a in zip(samples, answers, strict=True)]
+    shares = [
+        sum(_plain(s) == _plain(a) for s in row) / len(row)
+        for row, a in zip(samples, answers, strict=True)
+    ]
     return np.array(shares, dtype=np.float64)
 
 
 def same_answer(prediction: Array, labels: Array) -> Bools:
-    """Whether prediction and label are the same: numbers as numbers, texts without regard to case and white space.
+    """Whether prediction and label are the same: numbers as numbers, texts without regard to case
+    and white space.
 
     >>> same_answer(np.array(["Paris", "42"]), np.array([" paris", "41"]))
     array([ True, False])

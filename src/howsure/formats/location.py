@@ -32,9 +32,13 @@ def together(files: Sequence[str]) -> dict[str, list[str]]:
     seen: set[str] = set()
     groups: dict[str, list[str]] = {}
     for file in files:
-        real = file if is_remote(file) or "\0" in file else os.path.realpath(file)  # \0: refused when it is opened
+        real = (
+            file if is_remote(file) or "\0" in file else os.path.realpath(file)
+        )  # \0: refused when it is opened
         if real in seen:
-            raise InputError(f"{file} is given twice; its rows would count twice, so name every file once.")
+            raise InputError(
+                f"{file} is given twice; its rows would count twice, so name every file once."
+            )
         seen.add(real)
         groups.setdefault(_first_of_all(file, real), []).append(file)
     return {group[0]: group for group in groups.values()}
@@ -49,13 +53,21 @@ def _first_of_all(file: str, real: str) -> str:
 
 
 def large(paths: Sequence[str]) -> str | None:
-    """Why these files are streamed unless told otherwise: where they are, their bytes or their rows; None: they fit."""
-    if any(is_remote(path) or (not os.path.exists(path) and glob.has_magic(path)) for path in paths):
+    """Why these files are streamed unless told otherwise: where they are, their bytes or their
+    rows; None: they fit.
+    """
+    if any(
+        is_remote(path) or (not os.path.exists(path) and glob.has_magic(path)) for path in paths
+    ):
         return "a pattern or an address"
     size = sum(os.path.getsize(path) for path in paths if os.path.isfile(path))
     if size >= LARGE_BYTES:
         return f"{size / 2**30:.1f} GiB"
-    tables = [Path(path) for path in paths if Path(path).suffix.lower() in arrow.suffixes and os.path.isfile(path)]
+    tables = [
+        Path(path)
+        for path in paths
+        if Path(path).suffix.lower() in arrow.suffixes and os.path.isfile(path)
+    ]
     try:
         rows = sum(sum(arrow.outline(path).pieces or ()) for path in tables)
     except (InputError, ModuleNotFoundError):  # reading them will say it better

@@ -25,7 +25,19 @@ NUMBERS = (*VECTORS, "confidence", "logprob", "weight", "correct", "grade", "los
 CLASSES = "classes"  # among names: what the classes are called, in their order
 PARTS = (*ALIASES, *SAMPLES, CLASSES)
 NoAnswer: TypeAlias = Literal["apart", "wrong"]
-BESIDE = ("labels", "correct", "prediction", "grade", "loss", "no_answer", "ids", "weight", "group", "images", "split")
+BESIDE = (
+    "labels",
+    "correct",
+    "prediction",
+    "grade",
+    "loss",
+    "no_answer",
+    "ids",
+    "weight",
+    "group",
+    "images",
+    "split",
+)
 UNLABELLED = (
     "prediction",
     "no_answer",
@@ -37,13 +49,16 @@ UNLABELLED = (
 BETWEEN = "_-. :/"  # between what columns have in common and the name of a class
 ATTRIBUTE = "attribute "  # before the name of a further column
 MANY = 1000  # names among which a similar one is looked for
-_BY_ALIAS = {alias: (part, rank) for part, aliases in ALIASES.items() for rank, alias in enumerate(aliases)}
+_BY_ALIAS = {
+    alias: (part, rank) for part, aliases in ALIASES.items() for rank, alias in enumerate(aliases)
+}
 _LONGEST = sorted(_BY_ALIAS, key=len, reverse=True)
 
 
 @frozen
 class Wanted:
-    """How a file is read: what the caller asked for, and the parts beside the values that are loaded.
+    """How a file is read: what the caller asked for, and the parts beside the values that are
+    loaded.
 
     `narrow` reads text whose numbers are all float32 (or float16) numbers as such.
     """
@@ -73,7 +88,9 @@ def kind(plan: Plan, wanted: Wanted) -> str:
 
 
 def plan(contents: Contents, wanted: Wanted) -> Plan:
-    """Names for every part that the file has; refuses when there are no values or when a split must be chosen."""
+    """Names for every part that the file has; refuses when there are no values or when a split must
+    be chosen.
+    """
     given = _given(contents, wanted)
     by_split = _by_split(contents)
     chosen = _chosen(by_split, contents, wanted, given)
@@ -89,12 +106,20 @@ def plan(contents: Contents, wanted: Wanted) -> Plan:
 
 def attributes(contents: Contents, wanted: Wanted) -> Plan:
     """The further columns that are wanted, which must be there."""
-    return {f"{ATTRIBUTE}{name}": (_present(name, contents, wanted.split),) for name in wanted.attributes}
+    return {
+        f"{ATTRIBUTE}{name}": (_present(name, contents, wanted.split),)
+        for name in wanted.attributes
+    }
 
 
 def parts_of(contents: Contents) -> dict[str, str]:
     """The part that each entry plays, over all splits."""
-    return {n: part for parts in _by_split(contents).values() for part, names in parts.items() for n in names}
+    return {
+        n: part
+        for parts in _by_split(contents).values()
+        for part, names in parts.items()
+        for n in names
+    }
 
 
 def plays(name: str, wanted: Wanted) -> bool:
@@ -106,7 +131,8 @@ def plays(name: str, wanted: Wanted) -> bool:
 
 
 def columns_named(names: str | Sequence[str], there: Collection[str]) -> tuple[str, ...]:
-    """The columns that a caller names: one, several with commas between, or with a star all that begin alike.
+    """The columns that a caller names: one, several with commas between, or with a star all that
+    begin alike.
 
     >>> columns_named("cat, dog", ["cat", "dog", "a,b"]), columns_named("p_*", ["p_cat", "id", "p_dog"])
     (('cat', 'dog'), ('p_cat', 'p_dog'))
@@ -145,9 +171,15 @@ def _has_values(parts: Plan) -> bool:
 
 def _by_split(contents: Contents) -> dict[str, Plan]:
     look = _table_part if contents.table else array_part
-    found = [(known, name) for name in contents.entries if (known := look(name.strip().lower())) is not None]
+    found = [
+        (known, name)
+        for name in contents.entries
+        if (known := look(name.strip().lower())) is not None
+    ]
     out: dict[str, Plan] = {}
-    for (split, part, _), name in sorted(found, key=lambda f: f[0][2]):  # of several aliases the first counts
+    for (split, part, _), name in sorted(
+        found, key=lambda f: f[0][2]
+    ):  # of several aliases the first counts
         out.setdefault(split, {}).setdefault(part, (name,))
     if contents.table and contents.numbered:
         out.setdefault("", {}).update(_numbered(contents))
@@ -161,7 +193,9 @@ def _table_part(name: str) -> tuple[str, str, int] | None:
 
 
 def array_part(name: str) -> tuple[str, str, int] | None:
-    """Split, part and rank among the aliases of an array name such as `test_logits` or `mc_test_logits`."""
+    """Split, part and rank among the aliases of an array name such as `test_logits` or
+    `mc_test_logits`.
+    """
     alias = next((a for a in _LONGEST if name == a or name.endswith("_" + a)), None)
     if alias is None:
         return None
@@ -184,7 +218,9 @@ def _numbered(contents: Contents) -> Plan:
 
 
 def _labels(contents: Contents) -> Plan:
-    """The columns `label_0, label_1, …` or `label_cat, label_dog, …` of a table, in the order of the probabilities."""
+    """The columns `label_0, label_1, …` or `label_cat, label_dog, …` of a table, in the order of
+    the probabilities.
+    """
     names = [n for n in contents.entries if n.strip().lower().startswith(MANY_LABELS)]
     if not names:
         return {}
@@ -194,7 +230,9 @@ def _labels(contents: Contents) -> Plan:
     if sorted(wanted) != sorted(ends):
         odd = sorted(set(wanted) ^ set(ends))
         got = f"has columns of values and of labels that do not belong together ({_listed(odd)})"
-        raise InputError(contents.path.name, got=got, need="with many labels each prob_x has a label_x")
+        raise InputError(
+            contents.path.name, got=got, need="with many labels each prob_x has a label_x"
+        )
     return {"labels": tuple(ends[end] for end in wanted)}
 
 
@@ -207,10 +245,14 @@ def _in_order(names: list[str], prefix: str, contents: Contents) -> tuple[str, .
     if numbers == [0]:
         need = f"a binary model gives class 1 alone, {prefix}1"
         raise InputError(contents.path.name, got=f"has only {names[0]!r}", need=need)
-    if numbers != list(range(len(numbers))) and numbers != [1]:  # prob_1 alone is P(y=1) of a binary model
+    if numbers != list(range(len(numbers))) and numbers != [
+        1
+    ]:  # prob_1 alone is P(y=1) of a binary model
         missing = min(set(range(len(numbers) + 1)) - set(numbers))
         got = f"has {len(names)} columns {prefix}… but no {prefix}{missing} (or one twice)"
-        raise InputError(contents.path.name, got=got, need="classes are numbered from 0 without gaps")
+        raise InputError(
+            contents.path.name, got=got, need="classes are numbered from 0 without gaps"
+        )
     return tuple(name for _, name in sorted(zip(map(int, ends), names, strict=True)))
 
 
@@ -225,12 +267,15 @@ def given_classes(wanted: Wanted) -> tuple[str, ...] | None:
         return None
     found = tuple(name.strip() for name in (given.split(",") if isinstance(given, str) else given))
     if not all(found) or len(set(found)) < len(found):
-        raise InputError("classes", got=f"are {', '.join(map(repr, found))}", need="different names are needed")
+        raise InputError(
+            "classes", got=f"are {', '.join(map(repr, found))}", need="different names are needed"
+        )
     return found
 
 
 def class_names(names: tuple[str, ...]) -> tuple[str, ...] | None:
-    """The classes that columns name, such as `prob_cat`, or `cat` itself; None where they are numbered.
+    """The classes that columns name, such as `prob_cat`, or `cat` itself; None where they are
+    numbered.
 
     >>> class_names(("prob_cat", "prob_dog")), class_names(("p.no", "p.yes")), class_names(("x1", "x2"))
     (('cat', 'dog'), ('no', 'yes'), ('x1', 'x2'))
@@ -246,7 +291,9 @@ def class_names(names: tuple[str, ...]) -> tuple[str, ...] | None:
 
 def _common(names: Sequence[str]) -> int:
     """How many letters all names begin with, up to the last sign between words."""
-    same = next((i for i, letters in enumerate(zip(*names, strict=False)) if len(set(letters)) > 1), 0)
+    same = next(
+        (i for i, letters in enumerate(zip(*names, strict=False)) if len(set(letters)) > 1), 0
+    )
     return max(names[0].rfind(sign, 0, same) for sign in BETWEEN) + 1
 
 
@@ -278,14 +325,18 @@ def _chosen(by_split: dict[str, Plan], contents: Contents, wanted: Wanted, given
 def choose(path: Path, there: list[str]) -> InputError:
     """What to say where there are several splits."""
     return InputError(
-        path.name, got=f"has {len(there)} splits ({_listed(there)})", hint="choose one with split= (--split)"
+        path.name,
+        got=f"has {len(there)} splits ({_listed(there)})",
+        hint="choose one with split= (--split)",
     )
 
 
 def no_split(split: str, there: list[str], path: Path) -> InputError:
     """What to say where a split is not there."""
     need = f"its splits are: {_listed(there) or 'none'}"
-    return InputError(path.name, got=f"has no split {split!r}", need=need, hint=_meant(split, there))
+    return InputError(
+        path.name, got=f"has no split {split!r}", need=need, hint=_meant(split, there)
+    )
 
 
 def _given(contents: Contents, wanted: Wanted) -> Plan:
@@ -301,17 +352,33 @@ def _given(contents: Contents, wanted: Wanted) -> Plan:
     return out
 
 
-def _columns_of(part: str, value: str | Sequence[str], contents: Contents, wanted: Wanted) -> tuple[str, ...]:
-    names = tuple(_present(name, contents, wanted.split) for name in columns_named(value, contents.entries))
+def _columns_of(
+    part: str, value: str | Sequence[str], contents: Contents, wanted: Wanted
+) -> tuple[str, ...]:
+    names = tuple(
+        _present(name, contents, wanted.split) for name in columns_named(value, contents.entries)
+    )
     if not names and isinstance(value, str) and value.endswith("*"):
-        raise InputError(contents.path.name, got=f"has nothing that begins with {value[:-1]!r}", need=_there(contents))
+        raise InputError(
+            contents.path.name,
+            got=f"has nothing that begins with {value[:-1]!r}",
+            need=_there(contents),
+        )
     if not names:
-        raise InputError("names", got=f"gives nothing for {part!r}", hint="leave it out or name a column")
+        raise InputError(
+            "names", got=f"gives nothing for {part!r}", hint="leave it out or name a column"
+        )
     many = part in VECTORS or (part == "labels" and wanted.multilabel)
     if len(names) > 1 and not many:
         got = f"gives {len(names):,} columns for {part!r}"
-        raise InputError("names", got=got, need=f"one is needed; several go with {', '.join(VECTORS)}")
-    return _in_order(list(names), value[:-1], contents) if isinstance(value, str) and value.endswith("*") else names
+        raise InputError(
+            "names", got=got, need=f"one is needed; several go with {', '.join(VECTORS)}"
+        )
+    return (
+        _in_order(list(names), value[:-1], contents)
+        if isinstance(value, str) and value.endswith("*")
+        else names
+    )
 
 
 def _present(name: str, contents: Contents, split: str | None) -> str:
@@ -319,7 +386,10 @@ def _present(name: str, contents: Contents, split: str | None) -> str:
         if candidate in contents.entries:
             return candidate
     raise InputError(
-        contents.path.name, got=f"has no {name!r}", need=_there(contents), hint=_meant(name, contents.entries)
+        contents.path.name,
+        got=f"has no {name!r}",
+        need=_there(contents),
+        hint=_meant(name, contents.entries),
     )
 
 
@@ -345,7 +415,9 @@ def _there(contents: Contents) -> str:
 
 
 def _listed(names: list[str]) -> str:
-    """The first twelve names, none of them longer than a word should be, and how many more there are."""
+    """The first twelve names, none of them longer than a word should be, and how many more there
+    are.
+    """
     shown = ", ".join(repr(n if len(n) <= 60 else f"{n[:57]}...") for n in names[:12])
     return shown + (f" and {len(names) - 12:,} more" if len(names) > 12 else "")
 

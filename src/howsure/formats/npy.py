@@ -1,6 +1,8 @@
-"""NumPy files that belong together: `x_logits.npy` with `x_labels.npy`, and `x_ids.npy`, … where there are more.
+"""NumPy files that belong together: `x_logits.npy` with `x_labels.npy`, and `x_ids.npy`, … where
+there are more.
 
-The npy layout is a small header, then the numbers. It is read without pickle and without trusting the header.
+The npy layout is a small header, then the numbers. It is read without pickle and without trusting
+the header.
 """
 
 from __future__ import annotations
@@ -33,8 +35,12 @@ DTYPES = re.compile(r"[<>|=]?(?:b1|[iu][1248]|f[248]|[US]\d{1,9})")
 
 
 def family(path: Path) -> dict[str, Path]:
-    """The files with the same beginning as `path`, by their part of the name; `path` may be that beginning itself."""
-    known = array_part(path.stem.lower()) if path.suffix.lower() == ".npy" and path.exists() else None
+    """The files with the same beginning as `path`, by their part of the name; `path` may be that
+    beginning itself.
+    """
+    known = (
+        array_part(path.stem.lower()) if path.suffix.lower() == ".npy" and path.exists() else None
+    )
     name = path.stem if path.suffix.lower() == ".npy" else path.name
     begin = name.lower() if known is None else known[0]
     try:
@@ -50,7 +56,9 @@ def read(path: Path, rows: int | None) -> Iterator[Contents]:  # noqa: ARG001 - 
     files = family(path)
     if not files or (path.exists() and path not in files.values()):
         raise InputError(
-            path.name, got="does not say what it holds", hint="name it x_logits.npy, its labels x_labels.npy"
+            path.name,
+            got="does not say what it holds",
+            hint="name it x_logits.npy, its labels x_labels.npy",
         )
     yield Contents(path, {part: _file_entry(file) for part, file in files.items()})
 
@@ -99,14 +107,22 @@ class Header:
 
 
 def header(stream: IO[bytes], size: int, where: str) -> Header:
-    """Read the header; `size` is the number of bytes of the whole, and shape × dtype must account for all of them."""
+    """Read the header; `size` is the number of bytes of the whole, and shape × dtype must account
+    for all of them.
+    """
     start = stream.read(8)
     if start[:6] != MAGIC or len(start) < 8 or start[6] not in (1, 2):
-        raise InputError(where, got="is not a NumPy array (version 1 or 2)", hint="write it with np.save or np.savez")
+        raise InputError(
+            where,
+            got="is not a NumPy array (version 1 or 2)",
+            hint="write it with np.save or np.savez",
+        )
     wide = 2 if start[6] == 1 else 4
     length = int.from_bytes(stream.read(wide), "little")
     if length > HEADER:
-        raise InputError(where, got=f"has a header of {length:,} bytes", need=f"at most {HEADER:,} are read")
+        raise InputError(
+            where, got=f"has a header of {length:,} bytes", need=f"at most {HEADER:,} are read"
+        )
     shape, fortran, dtype = _fields(stream.read(length), where)
     offset = 8 + wide + length
     _check_size(shape, dtype, size - offset, where)
@@ -118,8 +134,13 @@ def _fields(text: bytes, where: str) -> tuple[tuple[int, ...], bool, np.dtype[An
         found = ast.literal_eval(text.decode("latin1").strip())
         descr, fortran, shape = found["descr"], found["fortran_order"], found["shape"]
     except (ValueError, SyntaxError, TypeError, KeyError, MemoryError, RecursionError):
-        raise InputError(where, got="has a header that is not readable", hint="save it again") from None
-    shown, sizes = str(shape)[:60], cast("tuple[Any, ...]", shape) if isinstance(shape, tuple) else (-1,)
+        raise InputError(
+            where, got="has a header that is not readable", hint="save it again"
+        ) from None
+    shown, sizes = (
+        str(shape)[:60],
+        cast("tuple[Any, ...]", shape) if isinstance(shape, tuple) else (-1,),
+    )
     if not all(type(s) is int and s >= 0 for s in sizes) or len(sizes) > 32:
         raise InputError(where, got=f"has a header with shape {shown}", hint="save it again")
     return sizes, bool(fortran), _dtype(descr, where)
@@ -133,9 +154,15 @@ def _dtype(descr: Any, where: str) -> np.dtype[Any]:
             dtype = None
         if dtype is not None and dtype.itemsize:
             return dtype
-    kind = "Python objects (pickled), which are never loaded" if "O" in str(descr) else f"dtype {str(descr)[:60]!r}"
+    kind = (
+        "Python objects (pickled), which are never loaded"
+        if "O" in str(descr)
+        else f"dtype {str(descr)[:60]!r}"
+    )
     raise InputError(
-        where, got=f"holds {kind}", need="numbers or plain text are needed, so convert with .astype and save again"
+        where,
+        got=f"holds {kind}",
+        need="numbers or plain text are needed, so convert with .astype and save again",
     )
 
 
@@ -145,7 +172,9 @@ def _check_size(shape: tuple[int, ...], dtype: np.dtype[Any], present: int, wher
         got = f"claims shape {shape} of {dtype} ({claimed:,} bytes) but holds {present:,} bytes"
         raise InputError(where, got=got, hint=f"it is truncated or damaged, so {AGAIN}")
     if claimed == 0:
-        raise InputError(where, got=f"has shape {shape}, so it is empty", need="at least one sample is needed")
+        raise InputError(
+            where, got=f"has shape {shape}, so it is empty", need="at least one sample is needed"
+        )
 
 
 def entry(opened: Opener, head: Header, where: str, budget: Budget) -> Entry:
@@ -187,7 +216,9 @@ def blocks(stream: IO[bytes], head: Header, step: int, where: str) -> Iterator[A
 def _numbers(stream: IO[bytes], count: int, head: Header, where: str) -> Array:
     wanted, there = count * head.dtype.itemsize, 0
     raw = np.empty(wanted, np.uint8)
-    while there < wanted and (part := stream.read(min(BLOCK, wanted - there))):  # at once, zip would join two copies
+    while there < wanted and (
+        part := stream.read(min(BLOCK, wanted - there))
+    ):  # at once, zip would join two copies
         raw[there : there + len(part)] = np.frombuffer(part, np.uint8)
         there += len(part)
     if there != wanted:
@@ -197,11 +228,15 @@ def _numbers(stream: IO[bytes], count: int, head: Header, where: str) -> Array:
 
 
 def text(a: Array, where: str) -> Array:
-    """Text of which every character exists: NumPy takes any number for one, and Python stumbles over it later."""
+    """Text of which every character exists: NumPy takes any number for one, and Python stumbles
+    over it later.
+    """
     try:
         return np.char.decode(a, "utf-8") if a.dtype.kind == "S" else _encodable(a)
     except UnicodeError:
-        raise InputError(where, got="holds text with characters that do not exist", hint="save it again") from None
+        raise InputError(
+            where, got="holds text with characters that do not exist", hint="save it again"
+        ) from None
 
 
 def _encodable(a: Array) -> Array:

@@ -23,9 +23,15 @@ def read(path: Path, rows: int | None) -> Iterator[Contents]:  # noqa: ARG001 - 
     """The arrays of the archive; they stay in the file until they are loaded."""
     with zipped.reading(path), zipfile.ZipFile(path) as archive:
         members = zipped.members(archive, path)
-        headers = {name: _header(archive, path, info) for name, info in members.items() if name.endswith(".npy")}
+        headers = {
+            name: _header(archive, path, info)
+            for name, info in members.items()
+            if name.endswith(".npy")
+        }
     budget = Budget(path.name, path.stat().st_size)
-    yield Contents(path, {name[:-4]: _entry(path, name, head, budget) for name, head in headers.items()})
+    yield Contents(
+        path, {name[:-4]: _entry(path, name, head, budget) for name, head in headers.items()}
+    )
 
 
 def write(arrays: dict[str, Array], path: Path, *, suffix: str) -> None:  # noqa: ARG001 - one layout

@@ -1,7 +1,9 @@
-"""How many bytes Parquet and Arrow files unpack to, from the headers of pages and buffers, before any is unpacked.
+"""How many bytes Parquet and Arrow files unpack to, from the headers of pages and buffers, before
+any is unpacked.
 
-The footers of both say it too, but a footer may lie; what is counted here is what a decoder would go by. A value
-counts at least eight bytes: columns of nothing, of one value or of truth values take next to none in a file.
+The footers of both say it too, but a footer may lie; what is counted here is what a decoder would
+go by. A value counts at least eight bytes: columns of nothing, of one value or of truth values take
+next to none in a file.
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ FOOTER: Shape = {4: {1: {3: {5: {}, 6: {}, 7: {}, 9: {}, 11: {}}}, 3: {}}}
 
 @frozen
 class Chunk:
-    """Where the pages of a Parquet column stand, how many values there are, and their bytes when unpacked."""
+    """Where the pages of a Parquet column stand, how many values there are, and their bytes when
+    unpacked.
+    """
 
     start: int
     length: int
@@ -61,7 +65,9 @@ def row_groups(file: IO[bytes]) -> tuple[Group, ...]:
         footer = _Compact(file.read(length)).fields(FOOTER)
     except IndexError:
         raise ValueError("its footer is not complete") from None
-    return tuple(Group(_count(group, 3), tuple(map(_chunk, _parts(group, 1)))) for group in _parts(footer, 4))
+    return tuple(
+        Group(_count(group, 3), tuple(map(_chunk, _parts(group, 1)))) for group in _parts(footer, 4)
+    )
 
 
 def _chunk(column: Fields) -> Chunk:
@@ -85,12 +91,16 @@ def _count(fields: Fields, key: int) -> int:
 
 
 def of_pages(file: IO[bytes], chunk: Chunk) -> int:
-    """Bytes of a column chunk of Parquet when unpacked. Raises `ValueError` where a header makes no sense."""
+    """Bytes of a column chunk of Parquet when unpacked. Raises `ValueError` where a header makes no
+    sense.
+    """
     at, end, total = chunk.start, chunk.start + chunk.length, 0
     while at < end:
         head, length = _page(file, at)
         size, packed = _count(head, 2), _count(head, 3)
-        parts = (head.get(field) for field in (5, 7, 8))  # data, dictionary, data of the second version
+        parts = (
+            head.get(field) for field in (5, 7, 8)
+        )  # data, dictionary, data of the second version
         values = max((_count(part, 1) for part in parts if isinstance(part, dict)), default=0)
         total += max(size, VALUE * values)
         at += length + packed
@@ -118,7 +128,9 @@ def _page(file: IO[bytes], at: int) -> tuple[Fields, int]:
 
 
 class _Compact:
-    """Thrift's compact protocol, as far as whole numbers, structures and lists of them go; the rest is passed over."""
+    """Thrift's compact protocol, as far as whole numbers, structures and lists of them go; the rest
+    is passed over.
+    """
 
     def __init__(self, raw: bytes):
         self.raw, self.at = raw, 0

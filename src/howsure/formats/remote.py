@@ -11,7 +11,14 @@ from howsure._core.frozen import frozen
 from howsure._core.optional import need
 from howsure.formats.contents import reason
 
-STAMPS = ("ETag", "etag", "LastModified", "mtime", "updated", "created")  # what file systems call a file's version
+STAMPS = (
+    "ETag",
+    "etag",
+    "LastModified",
+    "mtime",
+    "updated",
+    "created",
+)  # what file systems call a file's version
 
 
 class Size(NamedTuple):
@@ -79,7 +86,9 @@ def is_remote(path: str) -> bool:
 
 
 def file_system(address: str) -> tuple[Any, str]:
-    """The file system and the key of an address; whatever it raises while connecting is one sentence."""
+    """The file system and the key of an address; whatever it raises while connecting is one
+    sentence.
+    """
     fsspec = need("fsspec", for_=address, extra="dask")
     try:
         return fsspec.core.url_to_fs(address)

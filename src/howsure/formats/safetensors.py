@@ -1,4 +1,6 @@
-"""Safetensors: a JSON header with shapes and offsets, then the numbers. Small enough to need no package."""
+"""Safetensors: a JSON header with shapes and offsets, then the numbers. Small enough to need no
+package.
+"""
 
 from __future__ import annotations
 
@@ -43,19 +45,25 @@ def read(path: Path, rows: int | None) -> Iterator[Contents]:  # noqa: ARG001 - 
     header, start = _header(path)
     metadata = as_record(header.pop("__metadata__", None)) or {}
     entries = {name: _entry(path, name, facts, start) for name, facts in header.items()}
-    yield Contents(path, {**{name: in_memory(a) for name, a in _texts(metadata).items()}, **entries})
+    yield Contents(
+        path, {**{name: in_memory(a) for name, a in _texts(metadata).items()}, **entries}
+    )
 
 
 def _header(path: Path) -> tuple[dict[str, Any], int]:
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
         if not 2 <= length <= min(HEADER, path.stat().st_size - 8):
-            raise InputError(path.name, got="is not a safetensors file, or is truncated", hint=AGAIN)
+            raise InputError(
+                path.name, got="is not a safetensors file, or is truncated", hint=AGAIN
+            )
         raw = file.read(length)
     marks = (b"{", b"[", b",")
     quoted = sum(found[0].count(mark) for found in TEXT.finditer(raw) for mark in marks)
     if (parts := sum(map(raw.count, marks)) - quoted) > PARTS:
-        raise InputError(path.name, got=f"has a header of {parts:,} parts", need=f"at most {PARTS:,} are read")
+        raise InputError(
+            path.name, got=f"has a header of {parts:,} parts", need=f"at most {PARTS:,} are read"
+        )
     try:
         header = as_record(json.loads(raw))
     except (ValueError, RecursionError):
@@ -73,9 +81,14 @@ def _entry(path: Path, name: str, facts: Any, start: int) -> Entry:
         raise InputError(where, got=f"has dtype {kind[:20]!r}", need=need)
     dtype = np.dtype(DTYPES[kind])
     if math.prod(shape) * dtype.itemsize != end - begin or start + end > path.stat().st_size:
-        raise InputError(where, got=f"claims shape {shape} of {kind} in {end - begin:,} bytes, which is not there")
+        raise InputError(
+            where,
+            got=f"claims shape {shape} of {kind} in {end - begin:,} bytes, which is not there",
+        )
     if begin == end:
-        raise InputError(where, got=f"has shape {shape}, so it is empty", need="at least one sample is needed")
+        raise InputError(
+            where, got=f"has shape {shape}, so it is empty", need="at least one sample is needed"
+        )
 
     def load() -> Array:
         return _widened(_read(path, start + begin, end - begin, dtype), kind).reshape(shape)
@@ -84,16 +97,22 @@ def _entry(path: Path, name: str, facts: Any, start: int) -> Entry:
         row = math.prod(shape[1:]) * dtype.itemsize
         for i in range(0, shape[0], step):
             n = min(step, shape[0] - i)
-            yield _widened(_read(path, start + begin + i * row, n * row, dtype), kind).reshape(n, *shape[1:])
+            yield _widened(_read(path, start + begin + i * row, n * row, dtype), kind).reshape(
+                n, *shape[1:]
+            )
 
-    return Entry(shape, str(dtype) if kind != "BF16" else "bfloat16", load, blocks if shape else None)
+    return Entry(
+        shape, str(dtype) if kind != "BF16" else "bfloat16", load, blocks if shape else None
+    )
 
 
 def _facts(facts: Any, where: str) -> tuple[str, tuple[int, ...], int, int]:
     try:
         kind, shape, (begin, end) = facts["dtype"], tuple(facts["shape"]), facts["data_offsets"]
     except (TypeError, KeyError, ValueError):
-        raise InputError(where, got="has a header entry that is not readable", hint="save it again") from None
+        raise InputError(
+            where, got="has a header entry that is not readable", hint="save it again"
+        ) from None
     whole = all(type(x) is int and x >= 0 for x in (*shape, begin, end))
     if not whole or begin > end or len(shape) > 32 or not isinstance(kind, str):
         raise InputError(where, got="has a header entry that makes no sense", hint="save it again")
@@ -131,15 +150,23 @@ def write(arrays: dict[str, Array], path: Path, *, suffix: str) -> None:  # noqa
     """Tensors in the order given; columns of text as JSON lists in the metadata."""
     codes = {np.dtype(code): kind for kind, code in DTYPES.items() if kind != "BF16"}
     tensors = {
-        n: np.ascontiguousarray(a.astype(a.dtype.newbyteorder("<"))) for n, a in arrays.items() if a.dtype.kind != "U"
+        n: np.ascontiguousarray(a.astype(a.dtype.newbyteorder("<")))
+        for n, a in arrays.items()
+        if a.dtype.kind != "U"
     }
     texts = {n: json.dumps(a.tolist()) for n, a in arrays.items() if a.dtype.kind == "U"}
     header: dict[str, Any] = {"__metadata__": texts} if texts else {}
     end = 0
     for name, a in tensors.items():
-        header[name] = {"dtype": codes[a.dtype], "shape": list(a.shape), "data_offsets": [end, end + a.nbytes]}
+        header[name] = {
+            "dtype": codes[a.dtype],
+            "shape": list(a.shape),
+            "data_offsets": [end, end + a.nbytes],
+        }
         end += a.nbytes
     front = json.dumps(header).encode()
     front += b" " * (-len(front) % 8)
     with path.open("wb") as file:
-        file.writelines([len(front).to_bytes(8, "little"), front, *(a.tobytes() for a in tensors.values())])
+        file.writelines(
+            [len(front).to_bytes(8, "little"), front, *(a.tobytes() for a in tensors.values())]
+        )

@@ -1,7 +1,8 @@
-"""Lines that arrive one after the other → predictions, by the same rules as a file; a line at fault is told apart.
+"""Lines that arrive one after the other → predictions, by the same rules as a file; a line at fault
+is told apart.
 
-What a line means does not depend on the lines that happened to arrive with it: numbers are float64, ids and answers
-stay what they were, and lines with other fields go apart.
+What a line means does not depend on the lines that happened to arrive with it: numbers are float64,
+ids and answers stay what they were, and lines with other fields go apart.
 """
 
 from __future__ import annotations
@@ -78,10 +79,13 @@ def is_lines(path: Path) -> bool:
 def batches(blocks: Iterable[bytes], path: Path, wanted: Wanted) -> Iterator[Batch | BadLine]:
     """Predictions of lines as the blocks bring them, and bad lines, in order.
 
-    The suffix of `path` says the format; without one the first line does: JSON begins with a brace. A header that
-    makes no sense is refused at once.
+    The suffix of `path` says the format; without one the first line does: JSON begins with a brace.
+    A header that makes no sense is refused at once.
     """
-    kept = ("ids", "no_answer")  # ids stay as they were given, and a line with a confidence has an answer
+    kept = (
+        "ids",
+        "no_answer",
+    )  # ids stay as they were given, and a line with a confidence has an answer
     beside = tuple(part for part in wanted.beside if part not in kept)
     how, seen, shapes = replace(wanted, narrow=False, beside=beside), dict[str, None](), _Shapes()
     for run in _runs(blocks, path, wanted):
@@ -94,7 +98,9 @@ def batches(blocks: Iterable[bytes], path: Path, wanted: Wanted) -> Iterator[Bat
 
 
 def _runs(blocks: Iterable[bytes], path: Path, wanted: Wanted) -> Iterator[Contents | BadLine]:
-    """Runs of rows, each with the number of its first; a header is checked before the first of them."""
+    """Runs of rows, each with the number of its first; a header is checked before the first of
+    them.
+    """
     row = 0
     for run, columns in _parsed(blocks, path, wanted):
         if not row and columns is not None:
@@ -137,7 +143,11 @@ def _by_suffix(path: Path, wanted: Wanted) -> Parser | None:
     """The parser of a file; None where it has no suffix, as a pipe."""
     if not path.suffix:
         return None
-    return jsonl.Objects(path, _apart(wanted)) if suffix_of(path) in jsonl.suffixes else delimited.Table(path)
+    return (
+        jsonl.Objects(path, _apart(wanted))
+        if suffix_of(path) in jsonl.suffixes
+        else delimited.Table(path)
+    )
 
 
 def _apart(wanted: Wanted) -> Callable[[tuple[str, ...]], frozenset[str]]:
@@ -185,7 +195,9 @@ def _rows_of(entry: Entry, keep: Sequence[int]) -> Entry:
 
 
 class _Shapes:
-    """What the first good line of each kind looks like: how many numbers, and for which classes in which order."""
+    """What the first good line of each kind looks like: how many numbers, and for which classes in
+    which order.
+    """
 
     def __init__(self) -> None:
         self.first: dict[str, tuple[tuple[int, ...], tuple[str, ...] | None]] = {}
@@ -204,7 +216,9 @@ class _Shapes:
         if data.class_names is None or classes is None or data.class_names == classes:
             return data
         order = [data.class_names.index(one) for one in classes]
-        return replace(data, arrays=data.arrays | {data.kind: values[..., order]}, class_names=classes)
+        return replace(
+            data, arrays=data.arrays | {data.kind: values[..., order]}, class_names=classes
+        )
 
 
 def _made(run: Contents, wanted: Wanted, shapes: _Shapes) -> Iterator[Batch | BadLine]:
@@ -234,14 +248,20 @@ def _batch(run: Contents, lines: list[int], wanted: Wanted, shapes: _Shapes) -> 
         preds = replace(narrow, values=narrow.values.astype(np.float64))
     if preds.n != len(lines) * rows_of_a_case(preds):
         what = kind(found, wanted)
-        raise InputError(what, got=f"gives {preds.n:,} samples", need="one sample per line is needed").at(run.path.name)
+        raise InputError(
+            what, got=f"gives {preds.n:,} samples", need="one sample per line is needed"
+        ).at(run.path.name)
     shapes.keep(data)
     return Batch(preds, lines, ids)
 
 
-def _predictions(run: Contents, found: Plan, wanted: Wanted, shapes: _Shapes) -> tuple[Predictions, Fields]:
+def _predictions(
+    run: Contents, found: Plan, wanted: Wanted, shapes: _Shapes
+) -> tuple[Predictions, Fields]:
     data = fields(run, wanted)
-    data = shapes.alike(in_percent(data) if wanted.percent else data, run, found[kind(found, wanted)][0])
+    data = shapes.alike(
+        in_percent(data) if wanted.percent else data, run, found[kind(found, wanted)][0]
+    )
     if "prediction" in data.arrays and "prediction" in found:
         said = np.empty(len(data.arrays["prediction"]), dtype=object)  # 1 beside "cat" stays 1
         said[:] = run.entries[found["prediction"][0]].load()

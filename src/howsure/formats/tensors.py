@@ -1,4 +1,6 @@
-"""Torch files of tensors: a dictionary of named tensors, or one tensor named by its file. Loaded with weights_only."""
+"""Torch files of tensors: a dictionary of named tensors, or one tensor named by its file. Loaded
+with weights_only.
+"""
 
 from __future__ import annotations
 
@@ -26,19 +28,26 @@ def read(path: Path, rows: int | None) -> Iterator[Contents]:  # noqa: ARG001 - 
     loaded = _loaded(torch, path)
     named = as_record(loaded)
     pairs = {path.stem: loaded}.items() if named is None else named.items()
-    entries = {str(name): _entry(torch, value, size, f"{path.name}, {str(name)[:60]!r}") for name, value in pairs}
+    entries = {
+        str(name): _entry(torch, value, size, f"{path.name}, {str(name)[:60]!r}")
+        for name, value in pairs
+    }
     yield Contents(path, entries)
 
 
 def _size(path: Path) -> int:
-    """The bytes of the members, which are checked before torch allocates; none may ask for memory by itself."""
+    """The bytes of the members, which are checked before torch allocates; none may ask for memory
+    by itself.
+    """
     with zipped.reading(path), zipfile.ZipFile(path) as archive:
         members = zipped.members(archive, path)
         size = sum(info.file_size for info in members.values())
         Budget(path.name, path.stat().st_size).spend(size)
         pickles = [archive.read(name) for name in members if name.endswith(".pkl")]
     if any(b"bytearray" in raw for raw in pickles):  # weights_only would make one of any length
-        raise InputError(path.name, got="asks for memory that it does not fill", hint="save a dict of tensors")
+        raise InputError(
+            path.name, got="asks for memory that it does not fill", hint="save a dict of tensors"
+        )
     return size
 
 
@@ -58,7 +67,9 @@ def _entry(torch: Any, value: Any, size: int, where: str) -> Entry:
     if isinstance(value, torch.Tensor):
         dtype = str(value.dtype).removeprefix("torch.")
         return Entry(tuple(value.shape), dtype, lambda: _array(torch, value, size, where))
-    words = as_list(value) or (list(cast("tuple[Any, ...]", value)) if isinstance(value, tuple) else None)
+    words = as_list(value) or (
+        list(cast("tuple[Any, ...]", value)) if isinstance(value, tuple) else None
+    )
     if words and all(isinstance(word, str) for word in words):
         return in_memory(array_of(words))
 
@@ -77,10 +88,14 @@ def _array(torch: Any, tensor: Any, size: int, where: str) -> Array:
         wide = tensor.float() if tensor.dtype == torch.bfloat16 else tensor
         return wide.detach().numpy(force=True)
     except (TypeError, RuntimeError, NotImplementedError) as e:
-        raise InputError(where, got=f"is not a plain tensor ({reason(e)})", hint="save a dense tensor") from None
+        raise InputError(
+            where, got=f"is not a plain tensor ({reason(e)})", hint="save a dense tensor"
+        ) from None
 
 
 def write(arrays: dict[str, Array], path: Path, *, suffix: str) -> None:  # noqa: ARG001 - one layout
     """A dictionary of tensors, with columns of text as lists."""
     torch = need("torch", for_="writing .pt files", extra="torch")
-    torch.save({n: a.tolist() if a.dtype.kind == "U" else torch.tensor(a) for n, a in arrays.items()}, path)
+    torch.save(
+        {n: a.tolist() if a.dtype.kind == "U" else torch.tensor(a) for n, a in arrays.items()}, path
+    )

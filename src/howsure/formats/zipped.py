@@ -14,7 +14,16 @@ from howsure.formats.contents import AGAIN, Damaged, reason
 MEMBERS = 10_000
 DEFLATE = 1032  # the most that deflate can shrink anything
 STORED, DEFLATED = zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED
-TROUBLE = (OSError, ValueError, RuntimeError, NotImplementedError, EOFError, OverflowError, KeyError, IndexError)
+TROUBLE = (
+    OSError,
+    ValueError,
+    RuntimeError,
+    NotImplementedError,
+    EOFError,
+    OverflowError,
+    KeyError,
+    IndexError,
+)
 
 
 @contextmanager
@@ -32,14 +41,18 @@ def reading(path: Path) -> Generator[None, None, None]:
     except InputError:
         raise
     except (*TROUBLE, zipfile.BadZipFile, zlib.error) as e:
-        raise Damaged(path.name, got=f"is damaged or not complete ({reason(e)})", hint=AGAIN) from None
+        raise Damaged(
+            path.name, got=f"is damaged or not complete ({reason(e)})", hint=AGAIN
+        ) from None
 
 
 def members(archive: zipfile.ZipFile, path: Path) -> dict[str, zipfile.ZipInfo]:
     """The checked members by name."""
     infos = archive.infolist()
     if len(infos) > MEMBERS:
-        raise InputError(path.name, got=f"has {len(infos):,} members", need=f"at most {MEMBERS:,} are read")
+        raise InputError(
+            path.name, got=f"has {len(infos):,} members", need=f"at most {MEMBERS:,} are read"
+        )
     for info in infos:
         _check_member(info, path)
     _check_overlap(infos, path)
@@ -57,7 +70,9 @@ def _check_member(info: zipfile.ZipInfo, path: Path) -> None:
         raise InputError(where, got="is encrypted", hint="save it without a password")
     if info.compress_type not in (STORED, DEFLATED):
         raise InputError(
-            where, got=f"is packed by method {info.compress_type}", hint="use np.savez or np.savez_compressed"
+            where,
+            got=f"is packed by method {info.compress_type}",
+            hint="use np.savez or np.savez_compressed",
         )
     if size > (packed if info.compress_type == STORED else DEFLATE * (packed + 1)):
         got = f"claims {size:,} bytes, which {packed:,} packed bytes cannot hold"

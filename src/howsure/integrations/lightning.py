@@ -1,4 +1,5 @@
-"""For Lightning: a callback that logs how sure the model is, and whether it should be, after each validation epoch.
+"""For Lightning: a callback that logs how sure the model is, and whether it should be, after each
+validation epoch.
 
 Needs the extra `lightning`.
 """
@@ -28,10 +29,11 @@ Read: TypeAlias = Callable[..., tuple[object, object]]
 class ConfidenceMonitor(Callback):
     """Logs ECE, AURC and NLL of the validation data as `val_ece`, `val_aurc` and `val_nll`.
 
-    `outputs` says what the model gives, "logits" or "probs". `validation_step` returns a dict that holds it under this
-    name, and `labels`; or `read(step, batch)` gives both from what the step returned and from the batch. `metrics` is a
-    torchmetrics collection to log instead. Memory is constant, several processes give the value of one, and each
-    of several loaders is logged under its own name, as Lightning does. The sanity check is left out.
+    `outputs` says what the model gives, "logits" or "probs". `validation_step` returns a dict that
+    holds it under this name, and `labels`; or `read(step, batch)` gives both from what the step
+    returned and from the batch. `metrics` is a torchmetrics collection to log instead. Memory is
+    constant, several processes give the value of one, and each of several loaders is logged under
+    its own name, as Lightning does. The sanity check is left out.
 
     >>> ConfidenceMonitor(outputs="logits").names
     ['val_aurc', 'val_ece', 'val_nll']
@@ -47,7 +49,11 @@ class ConfidenceMonitor(Callback):
     ) -> None:
         self.outputs: Outputs = checked_outputs(outputs)
         self.read = self._from_step if read is None else read
-        usual = {"aurc": AURC(outputs=outputs), "ece": ECE(outputs=outputs), "nll": NLL(outputs=outputs)}
+        usual = {
+            "aurc": AURC(outputs=outputs),
+            "ece": ECE(outputs=outputs),
+            "nll": NLL(outputs=outputs),
+        }
         self.metrics = MetricCollection(usual) if metrics is None else metrics
         self.prefix = prefix
         self._counted: dict[int, MetricCollection] = {}
@@ -74,7 +80,9 @@ class ConfidenceMonitor(Callback):
         if trainer.sanity_checking:
             return
         if dataloader_idx not in self._counted:
-            self._counted[dataloader_idx] = self.metrics.clone(prefix=self.prefix).to(pl_module.device)
+            self._counted[dataloader_idx] = self.metrics.clone(prefix=self.prefix).to(
+                pl_module.device
+            )
         self._counted[dataloader_idx].update(*self.read(outputs, batch))
 
     def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:  # noqa: ARG002
@@ -87,7 +95,9 @@ class ConfidenceMonitor(Callback):
     def _from_step(self, step: object, batch: object) -> tuple[object, object]:  # noqa: ARG002
         if is_mapping(step) and self.outputs in step and "labels" in step:
             return step[self.outputs], step["labels"]
-        found = f"a dict with {', '.join(map(repr, step))}" if is_mapping(step) else type(step).__name__
+        found = (
+            f"a dict with {', '.join(map(repr, step))}" if is_mapping(step) else type(step).__name__
+        )
         raise InputError(
             f"validation_step returned {found}; a dict with {self.outputs!r} and 'labels' is needed. "
             "Return both, or give read= to take them from elsewhere."

@@ -9,12 +9,15 @@ from howsure.report.scalars import scalars
 __all__ = ["log_report"]
 
 
-def log_report(report: Report, *, step: int | None = None, prefix: str = "", folder: str = "howsure") -> None:
+def log_report(
+    report: Report, *, step: int | None = None, prefix: str = "", folder: str = "howsure"
+) -> None:
     """Log a report to the active MLflow run.
 
-    Metrics are `ece` and, where there is an interval, `ece_low` and `ece_high`, each after `prefix`; numbers that
-    are undefined are left out. The page and the JSON become `report.html` and `report.json` in `folder`, and
-    `howsure.Report.from_json` reads the latter back. Without an active run MLflow starts one.
+    Metrics are `ece` and, where there is an interval, `ece_low` and `ece_high`, each after
+    `prefix`; numbers that are undefined are left out. The page and the JSON become `report.html`
+    and `report.json` in `folder`, and `howsure.Report.from_json` reads the latter back. Without an
+    active run MLflow starts one.
     """
     mlflow = need("mlflow", for_="mlflow.log_report", extra="mlflow")
     mlflow.log_metrics({prefix + name: value for name, value in scalars(report).items()}, step=step)

@@ -27,24 +27,31 @@ class Writer(Protocol):
     def add_text(self, tag: str, text_string: str, global_step: int) -> object: ...
 
 
-def log_report(report: Report, to: Writer | str | PathLike[str], *, step: int = 0, tag: str = "howsure") -> None:
+def log_report(
+    report: Report, to: Writer | str | PathLike[str], *, step: int = 0, tag: str = "howsure"
+) -> None:
     """Write a report to TensorBoard at a step; `to` is a SummaryWriter, or the folder of a run.
 
-    Scalars are `tag/ece` and, where there is an interval, `tag/ece_low` and `tag/ece_high`; numbers that are
-    undefined are left out. The main curves become an image, the tables and findings a text.
+    Scalars are `tag/ece` and, where there is an interval, `tag/ece_low` and `tag/ece_high`; numbers
+    that are undefined are left out. The main curves become an image, the tables and findings a
+    text.
     """
     if isinstance(to, (str, PathLike)):
         with _writer(to) as writer:
             return _write(report, writer, step, tag)
     if not callable(getattr(to, "add_scalar", None)):
-        raise InputError(f"cannot write to a {type(to).__name__}; a SummaryWriter or the folder of a run is needed.")
+        raise InputError(
+            f"cannot write to a {type(to).__name__}; a SummaryWriter or the folder of a run is needed."
+        )
     return _write(report, to, step, tag)
 
 
 def _writer(folder: str | PathLike[str]) -> AbstractContextManager[Writer]:
     for package in ("torch", "tensorboard"):
         need(package, for_="tensorboard.log_report", extra="tensorboard")
-    return need("torch.utils.tensorboard", for_="tensorboard.log_report", extra="tensorboard").SummaryWriter(folder)
+    return need(
+        "torch.utils.tensorboard", for_="tensorboard.log_report", extra="tensorboard"
+    ).SummaryWriter(folder)
 
 
 def _write(report: Report, writer: Writer, step: int, tag: str) -> None:

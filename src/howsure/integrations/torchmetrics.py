@@ -1,10 +1,11 @@
 """For torchmetrics: metrics in constant memory that give the same bits for any number of processes.
 
-The state of a ranking or calibration metric is the grid of a compact tally: for each of some 25,000 fixed buckets of
-the confidence how many answers fell into it, how many of them were wrong, and how far they lie below its upper edge,
-all in whole numbers. Sums of whole numbers do not depend on their order, so two processes that share the data compute
-what one process computes, bit for bit. Up to 10,000 samples the confidences themselves are kept as well, and the value
-is that of all of them, exactly. Needs the extra `torchmetrics`.
+The state of a ranking or calibration metric is the grid of a compact tally: for each of some 25,000
+fixed buckets of the confidence how many answers fell into it, how many of them were wrong, and how
+far they lie below its upper edge, all in whole numbers. Sums of whole numbers do not depend on
+their order, so two processes that share the data compute what one process computes, bit for bit. Up
+to 10,000 samples the confidences themselves are kept as well, and the value is that of all of them,
+exactly. Needs the extra `torchmetrics`.
 
 >>> import torch
 >>> metric = ECE(outputs="probs")
@@ -74,16 +75,20 @@ class Portions(NamedTuple):
 
 
 class PredictionMetric(Metric):
-    """What all metrics here share: `outputs` says whether a batch holds "logits" or "probs"; nothing is guessed.
+    """What all metrics here share: `outputs` says whether a batch holds "logits" or "probs";
+    nothing is guessed.
 
-    `update(preds, target)` takes (n, k) with labels (n,), for pixels (n, k, ...) with (n, ...), and for two classes
-    also the number of class 1 alone, (n,). Labels equal to `ignore_index` do not count.
+    `update(preds, target)` takes (n, k) with labels (n,), for pixels (n, k, ...) with (n, ...), and
+    for two classes also the number of class 1 alone, (n,). Labels equal to `ignore_index` do not
+    count.
     """
 
     is_differentiable = False
     full_state_update = False
 
-    def __init__(self, *, outputs: Outputs, ignore_index: int | None = None, **kwargs: object) -> None:
+    def __init__(
+        self, *, outputs: Outputs, ignore_index: int | None = None, **kwargs: object
+    ) -> None:
         super().__init__(**kwargs)
         self.outputs: Outputs = checked_outputs(outputs)
         self.ignore_index = ignore_index
@@ -99,7 +104,9 @@ class PredictionMetric(Metric):
         """A tensor as an array; everything else unchanged, for the checks that follow."""
         if not isinstance(given, torch.Tensor):
             return given
-        if given.dtype == torch.bfloat16:  # NumPy has none. float16 keeps its digits in [0, 1], and its tolerance.
+        if (
+            given.dtype == torch.bfloat16
+        ):  # NumPy has none. float16 keeps its digits in [0, 1], and its tolerance.
             given = given.to(torch.float16 if self.outputs == "probs" else torch.float32)
         return given.detach().cpu().numpy()
 
@@ -114,7 +121,9 @@ class PredictionMetric(Metric):
         return [getattr(self, name).cpu().numpy() for name in names]
 
     def _result(self, value: float) -> torch.Tensor:
-        dtype = torch.float32 if self.device.type == "mps" else torch.float64  # mps knows no float64
+        dtype = (
+            torch.float32 if self.device.type == "mps" else torch.float64
+        )  # mps knows no float64
         return torch.tensor(value, dtype=dtype, device=self.device)
 
     def set_dtype(self, dst_type: str | torch.dtype) -> Self:  # noqa: ARG002  the name is given by torchmetrics
@@ -123,31 +132,46 @@ class PredictionMetric(Metric):
 
 
 class TallyMetric(PredictionMetric):
-    """A metric of the tally of confidences; a subclass names it: `class MyMetric(TallyMetric, measure=function)`.
+    """A metric of the tally of confidences; a subclass names it: `class MyMetric(TallyMetric,
+    measure=function)`.
 
-    Options of `measure` are given by name, as in `ECE(outputs="logits", bins=equal_size(15))`; the other names are
-    torchmetrics' own. Up to 10,000 samples of all processes together the value is exact. With more, confidences of one
-    bucket count as ties, so the value is that of `Tally.compact`: calibration errors of the usual equal-range bins are
-    exact, AURC is good to about 1e-6. It costs 680 KB for 25,000 `buckets`, whatever the number of samples. Before the
+    Options of `measure` are given by name, as in `ECE(outputs="logits", bins=equal_size(15))`; the
+    other names are torchmetrics' own. Up to 10,000 samples of all processes together the value is
+    exact. With more, confidences of one bucket count as ties, so the value is that of
+    `Tally.compact`: calibration errors of the usual equal-range bins are exact, AURC is good to
+    about 1e-6. It costs 680 KB for 25,000 `buckets`, whatever the number of samples. Before the
     first `update` the value is not a number.
     """
 
     measure: ClassVar[Callable[..., float]]
     STATES = ("count", "wrong", "below")
-    if TYPE_CHECKING:  # an annotation at run time would stop `torch.jit.script`, which reads no postponed ones
+    if (
+        TYPE_CHECKING
+    ):  # an annotation at run time would stop `torch.jit.script`, which reads no postponed ones
         single: torch.Tensor
 
-    def __init_subclass__(cls, *, measure: Callable[..., float] | None = None, **kwargs: object) -> None:
+    def __init_subclass__(
+        cls, *, measure: Callable[..., float] | None = None, **kwargs: object
+    ) -> None:
         super().__init_subclass__(**kwargs)
         if measure is not None:
             cls.measure = staticmethod(measure)
             cls.higher_is_better = getattr(measure, "better", None) == "higher"
             cls.plot_lower_bound, cls.plot_upper_bound = getattr(measure, "bounds", (None, None))
 
-    def __init__(self, *, outputs: Outputs, buckets: int = 25_000, ignore_index: int | None = None, **kwargs: object):
+    def __init__(
+        self,
+        *,
+        outputs: Outputs,
+        buckets: int = 25_000,
+        ignore_index: int | None = None,
+        **kwargs: object,
+    ):
         known = signature(self.measure).parameters
         super().__init__(
-            outputs=outputs, ignore_index=ignore_index, **{k: v for k, v in kwargs.items() if k not in known}
+            outputs=outputs,
+            ignore_index=ignore_index,
+            **{k: v for k, v in kwargs.items() if k not in known},
         )
         self.options = {name: value for name, value in kwargs.items() if name in known}
         self.buckets = buckets
@@ -165,7 +189,9 @@ class TallyMetric(PredictionMetric):
             setattr(self, name, added)
 
     def tally(self) -> Tally | None:
-        """What has been counted, for any other metric or curve: exact where few, else compact; None before `update`."""
+        """What has been counted, for any other metric or curve: exact where few, else compact; None
+        before `update`.
+        """
         (single,) = self._states(("single",))
         count, wrong, below = self._states(self.STATES)
         held = single[single >= 0]
@@ -212,7 +238,9 @@ class AUROC(TallyMetric, measure=metrics.auroc):
 
 
 class AUPR(TallyMetric, measure=metrics.aupr):
-    """Area under precision and recall of finding errors: `howsure.aupr`, options `positive`, `method`."""
+    """Area under precision and recall of finding errors: `howsure.aupr`, options `positive`,
+    `method`.
+    """
 
 
 class CoverageAtRisk(TallyMetric, measure=metrics.coverage_at_risk):
@@ -220,21 +248,27 @@ class CoverageAtRisk(TallyMetric, measure=metrics.coverage_at_risk):
 
 
 class LossMetric(PredictionMetric):
-    """A mean loss of whole predictions; a subclass names it: `class MyLoss(LossMetric, loss=function)`.
+    """A mean loss of whole predictions; a subclass names it: `class MyLoss(LossMetric,
+    loss=function)`.
 
-    Whole numbers and parts of 2^-32 are summed apart as integers, so this too is the same for any number of processes.
+    Whole numbers and parts of 2^-32 are summed apart as integers, so this too is the same for any
+    number of processes.
     """
 
     loss: ClassVar[Callable[[Predictions], Floats]]
     higher_is_better = False
     STATES = Portions._fields
 
-    def __init_subclass__(cls, *, loss: Callable[[Predictions], Floats] | None = None, **kwargs: object) -> None:
+    def __init_subclass__(
+        cls, *, loss: Callable[[Predictions], Floats] | None = None, **kwargs: object
+    ) -> None:
         super().__init_subclass__(**kwargs)
         if loss is not None:
             cls.loss = staticmethod(loss)
 
-    def __init__(self, *, outputs: Outputs, ignore_index: int | None = None, **kwargs: object) -> None:
+    def __init__(
+        self, *, outputs: Outputs, ignore_index: int | None = None, **kwargs: object
+    ) -> None:
         super().__init__(outputs=outputs, ignore_index=ignore_index, **kwargs)
         self._add_states(self.STATES)
 
@@ -280,7 +314,9 @@ def joined(stacked: torch.Tensor) -> torch.Tensor:
 
 
 def _kept(held: torch.Tensor, of: int) -> torch.Tensor:
-    """All `of` samples, sorted, in a fixed number of slots, -1 where free; none where some are missing or too many."""
+    """All `of` samples, sorted, in a fixed number of slots, -1 where free; none where some are
+    missing or too many.
+    """
     out = torch.full((EXACT,), -1, dtype=torch.int64, device=held.device)
     if len(held) == of <= EXACT:
         out[:of] = held.sort().values
@@ -288,7 +324,9 @@ def _kept(held: torch.Tensor, of: int) -> torch.Tensor:
 
 
 class Cells(NamedTuple):
-    """For each sample the bucket of its score, whether it is wrong, and how far the score is below the upper edge."""
+    """For each sample the bucket of its score, whether it is wrong, and how far the score is below
+    the upper edge.
+    """
 
     bucket: Ints
     wrong: Ints
@@ -296,10 +334,12 @@ class Cells(NamedTuple):
 
 
 def cells(score: Floats, correct: Bools, buckets: int) -> Cells:
-    """Where each score in [0, 1] falls on the grid of compact tallies; `below` counts steps of 1/2^30 of its bucket.
+    """Where each score in [0, 1] falls on the grid of compact tallies; `below` counts steps of
+    1/2^30 of its bucket.
 
-    Summed claims in floating point would depend on the order of the batches; whole steps do not. A step is at most
-    1/2^30 of the width of a bucket, so the mean claim is off by less than 1e-13 with the default 25,000 buckets.
+    Summed claims in floating point would depend on the order of the batches; whole steps do not. A
+    step is at most 1/2^30 of the width of a bucket, so the mean claim is off by less than 1e-13
+    with the default 25,000 buckets.
 
     >>> cells(np.array([1.0, 0.5]), np.array([True, False]), 400).wrong
     array([0, 1])
@@ -316,7 +356,8 @@ def _widths(edges: Floats) -> Floats:
 
 
 def grid_tally(count: Ints, wrong: Ints, below: Ints, buckets: int) -> Tally | None:
-    """The compact tally of summed cells, as `Tally.compact` makes it; None where nothing was counted.
+    """The compact tally of summed cells, as `Tally.compact` makes it; None where nothing was
+    counted.
 
     >>> one = np.eye(1, len(grid(400)), k=50, dtype=np.int64)[0]
     >>> grid_tally(one, one, 0 * one, 400)
@@ -328,7 +369,9 @@ def grid_tally(count: Ints, wrong: Ints, below: Ints, buckets: int) -> Tally | N
         return None
     n, high, lower = count[rows], edges[rows], np.concatenate(([0.0], edges))[rows]
     mean = high - _widths(edges)[rows] * (below[rows] / n / STEPS)
-    score: Floats = np.minimum(np.maximum(mean, np.nextafter(lower, 1)), high)  # rounding must not leave the bucket
+    score: Floats = np.minimum(
+        np.maximum(mean, np.nextafter(lower, 1)), high
+    )  # rounding must not leave the bucket
     return on_grid(score, n, wrong[rows], score * n, edges)
 
 
@@ -341,10 +384,14 @@ def portions(loss: Floats) -> Portions:
     finite = loss[np.isfinite(loss)]
     if (finite > MOST).any():
         i = check.first(np.isfinite(loss) & (loss > MOST))
-        raise InputError(f"the loss of row {i} is {loss[i]:g}, more than {MOST:g}: these are not sensible logits.")
+        raise InputError(
+            f"the loss of row {i} is {loss[i]:g}, more than {MOST:g}: these are not sensible logits."
+        )
     whole = np.floor(finite)
     parts = np.rint((finite - whole) * PARTS)
-    return Portions(len(loss), len(loss) - len(finite), int(whole.sum()), int(parts.astype(np.int64).sum()))
+    return Portions(
+        len(loss), len(loss) - len(finite), int(whole.sum()), int(parts.astype(np.int64).sum())
+    )
 
 
 def mean(total: Portions) -> float:

@@ -26,10 +26,12 @@ class Evaluated(Protocol):
 
 
 def compute_metrics(*measures: Callable[..., float]) -> Callable[[Evaluated], dict[str, float]]:
-    """The function that a Trainer takes as `compute_metrics=`: accuracy, NLL, ECE and AURC, or `measures` instead.
+    """The function that a Trainer takes as `compute_metrics=`: accuracy, NLL, ECE and AURC, or
+    `measures` instead.
 
-    The model's output counts as logits, classes last: (n, k), or (n, tokens, k) with a label for each token.
-    Labels of -100 do not count. A measure is any metric of howsure; `functools.partial` sets its options.
+    The model's output counts as logits, classes last: (n, k), or (n, tokens, k) with a label for
+    each token. Labels of -100 do not count. A measure is any metric of howsure; `functools.partial`
+    sets its options.
 
     >>> from types import SimpleNamespace
     >>> compute_metrics(metrics.accuracy)(SimpleNamespace(predictions=[[2.0, 0.5]], label_ids=[0]))
@@ -46,10 +48,14 @@ def _computed(measures: dict[str, Callable[..., float]], given: Evaluated) -> di
             "preprocess_logits_for_metrics=lambda outputs, labels: outputs[0]."
         )
     if given.label_ids is None:
-        raise InputError("the evaluation data have no labels; without them no answer is right or wrong.")
+        raise InputError(
+            "the evaluation data have no labels; without them no answer is right or wrong."
+        )
     preds = predictions(given.predictions, given.label_ids, "logits", ignore=IGNORED)
     if preds is None:
-        raise InputError(f"every label is {IGNORED}, which does not count; at least one label is needed.")
+        raise InputError(
+            f"every label is {IGNORED}, which does not count; at least one label is needed."
+        )
     return {name: value_of(measure, preds) for name, measure in measures.items()}
 
 

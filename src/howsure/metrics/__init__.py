@@ -40,7 +40,12 @@ from howsure.metrics.odds import (
     histogram_brier,
 )
 from howsure.metrics.oracle import oracle_accuracy
-from howsure.metrics.recalibration import Recalibration, calibration_intercept, calibration_slope, recalibration
+from howsure.metrics.recalibration import (
+    Recalibration,
+    calibration_intercept,
+    calibration_slope,
+    recalibration,
+)
 from howsure.metrics.risk_coverage import (
     aac,
     augrc,

@@ -21,7 +21,8 @@ from howsure.tallies.tally import Tally, is_tally
 
 
 def positive_class(preds: Predictions, positive: str | int | None = None) -> int:
-    """The number of the positive class: the one that is named or numbered, class 1 of two where none is.
+    """The number of the positive class: the one that is named or numbered, class 1 of two where
+    none is.
 
     >>> positive_class(Predictions.from_probs([[0.9, 0.1]], [0], class_names=["healthy", "ill"]), "ill")
     1
@@ -30,7 +31,9 @@ def positive_class(preds: Predictions, positive: str | int | None = None) -> int
     k = preds.needs_vector("a positive class")
     if positive is None:
         if k != 2:
-            raise InputError(f"these predictions have {k} classes; say which one is positive (positive=).")
+            raise InputError(
+                f"these predictions have {k} classes; say which one is positive (positive=)."
+            )
         return 1
     names = preds.class_names or ()
     if isinstance(positive, str) and positive in names:
@@ -47,7 +50,8 @@ def positive_class(preds: Predictions, positive: str | int | None = None) -> int
 
 
 def positive_tally(preds: Predictions, positive: str | int | None = None) -> Tally:
-    """P(y = positive) as the score, y = positive as the outcome: any metric of it speaks of the positive class.
+    """P(y = positive) as the score, y = positive as the outcome: any metric of it speaks of the
+    positive class.
 
     >>> positive_tally(Predictions.from_probs([0.9, 0.2], [1, 0]))
     <Tally: n=2, wrong=1, 2 distinct scores>
@@ -72,13 +76,16 @@ def positive_outcomes(preds: Predictions, positive: str | int | None = None) -> 
     return Outcomes.of(preds, preds.probs[:, c], correct=preds.labels == c)
 
 
-def _class_order(preds: Predictions, positive: str | int | None = None) -> tuple[Outcomes, Callable[[Tally], float]]:
+def _class_order(
+    preds: Predictions, positive: str | int | None = None
+) -> tuple[Outcomes, Callable[[Tally], float]]:
     return positive_outcomes(preds, positive), auroc
 
 
 @metric(better="higher", bounds=(0, 1), takes="predictions", through=_class_order)
 def class_auroc(preds: Predictions, positive: str | int | None = None) -> float:
-    r"""The AUC of the class: the probability that a positive case has a higher P(positive) than a negative one.
+    r"""The AUC of the class: the probability that a positive case has a higher P(positive) than a
+    negative one.
 
     .. math:: P(p_+ > p_-) + \tfrac12 P(p_+ = p_-)
 
@@ -97,12 +104,19 @@ Part = Literal["positive", "negative", "called", "cleared"]
 
 
 def _part(preds: Predictions, threshold: float, positive: str | int | None, part: Part) -> Outcomes:
-    """The cases of one denominator, right where the call is: called positive iff P(positive) >= threshold."""
+    """The cases of one denominator, right where the call is: called positive iff P(positive) >=
+    threshold.
+    """
     if not 0 <= threshold <= 1:
         raise InputError(f"threshold is {threshold:g}; a probability between 0 and 1 is needed.")
     o = positive_outcomes(preds, positive)
     called, is_positive = o.score >= threshold, o.right
-    rows = {"positive": is_positive, "negative": ~is_positive, "called": called, "cleared": ~called}[part]
+    rows = {
+        "positive": is_positive,
+        "negative": ~is_positive,
+        "called": called,
+        "cleared": ~called,
+    }[part]
     if not rows.any():
         raise Empty(part)
     return replace(o, correct=called == is_positive)[rows]
@@ -121,7 +135,9 @@ def _share(part: Part) -> Callable[..., tuple[Outcomes, Callable[[Tally], float]
     return through
 
 
-def _called_right(preds: Predictions, threshold: float, positive: str | int | None, part: Part) -> float:
+def _called_right(
+    preds: Predictions, threshold: float, positive: str | int | None, part: Part
+) -> float:
     try:
         return accuracy(_part(preds, threshold, positive, part).tally())
     except Empty:
@@ -130,7 +146,8 @@ def _called_right(preds: Predictions, threshold: float, positive: str | int | No
 
 @metric(better="higher", bounds=(0, 1), takes="predictions", through=_share("positive"))
 def sensitivity(preds: Predictions, threshold: float, positive: str | int | None = None) -> float:
-    """The share of positive cases that are called positive, that is whose P(positive) is at least `threshold`.
+    """The share of positive cases that are called positive, that is whose P(positive) is at least
+    `threshold`.
 
     nan without positive cases. Range [0, 1]. Yerushalmy 1947.
 
@@ -156,7 +173,8 @@ def specificity(preds: Predictions, threshold: float, positive: str | int | None
 
 @metric(better="higher", bounds=(0, 1), takes="predictions", through=_share("called"))
 def ppv(preds: Predictions, threshold: float, positive: str | int | None = None) -> float:
-    """Positive predictive value: the share of those called positive who are. nan where none is called positive.
+    """Positive predictive value: the share of those called positive who are. nan where none is
+    called positive.
 
     Range [0, 1]; it depends on the prevalence. Vecchio 1966.
 
@@ -169,7 +187,8 @@ def ppv(preds: Predictions, threshold: float, positive: str | int | None = None)
 
 @metric(better="higher", bounds=(0, 1), takes="predictions", through=_share("cleared"))
 def npv(preds: Predictions, threshold: float, positive: str | int | None = None) -> float:
-    """Negative predictive value: the share of those not called positive who are not. nan where all are called.
+    """Negative predictive value: the share of those not called positive who are not. nan where all
+    are called.
 
     Range [0, 1]; it depends on the prevalence. Vecchio 1966.
 
@@ -181,10 +200,11 @@ def npv(preds: Predictions, threshold: float, positive: str | int | None = None)
 
 
 def observed_expected(preds: Predictions | Tally, positive: str | int | None = None) -> float:
-    r"""Positive cases over the sum of P(positive): observed over expected, :math:`\sum_i y_i / \sum_i p_i`.
+    r"""Positive cases over the sum of P(positive): observed over expected, :math:`\sum_i y_i /
+    \sum_i p_i`.
 
-    Of predictions, or of their `positive_tally`. 1 is perfect; below 1 risks are overestimated on the whole. nan where
-    all probabilities are 0. Debray et al. 2017.
+    Of predictions, or of their `positive_tally`. 1 is perfect; below 1 risks are overestimated on
+    the whole. nan where all probabilities are 0. Debray et al. 2017.
 
     >>> observed_expected(Predictions.from_probs([0.9, 0.4, 0.3, 0.4], [1, 0, 0, 0]))
     0.5
@@ -208,7 +228,8 @@ class BrierParts(NamedTuple):
 
 
 def brier_decomposition(preds: Predictions | Tally, bins: Binning = equal_size(10)) -> BrierParts:
-    r"""The Brier score, taken apart over bins: of the positive class where there are two, else summed over classes.
+    r"""The Brier score, taken apart over bins: of the positive class where there are two, else
+    summed over classes.
 
     .. math:: \sum_j w_j (\bar p_j - \bar y_j)^2 - \sum_j w_j (\bar y_j - \bar y)^2 + \bar y (1 - \bar y)
 
@@ -253,7 +274,9 @@ def net_benefit(
     q = np.arange(1, 100) / 100 if thresholds is None else np.asarray(thresholds, dtype=np.float64)
     t = as_positive(preds, positive)
     rows = np.searchsorted(-t.score, -q, side="right")
-    sums = np.concatenate(([[0.0, 0.0]], np.cumsum(np.stack((t.count - t.loss, t.loss), axis=1), axis=0)))
+    sums = np.concatenate(
+        ([[0.0, 0.0]], np.cumsum(np.stack((t.count - t.loss, t.loss), axis=1), axis=0))
+    )
     odds = q / (1 - q)
     treated = (sums[rows, 0] - sums[rows, 1] * odds) / t.n
     everyone = (sums[-1, 0] - sums[-1, 1] * odds) / t.n

@@ -9,7 +9,13 @@ import numpy as np
 from howsure._core.check import Floats
 from howsure.binning import Binning, adaptive, equal_range, equal_size, sums_in
 from howsure.curves import bin_table
-from howsure.metrics.binned_bounds import debiased_bounds, ece_bounds, mce_bounds, over_bounds, under_bounds
+from howsure.metrics.binned_bounds import (
+    debiased_bounds,
+    ece_bounds,
+    mce_bounds,
+    over_bounds,
+    under_bounds,
+)
 from howsure.metrics.facts import metric
 from howsure.tallies.tally import Sums, Tally, needs_claims, needs_whole_counts
 
@@ -87,10 +93,11 @@ def rms_calibration_error(t: Tally, bins: Binning = equal_size(15)) -> float:
 
 @metric(better="lower", bounds=(0, 1), smooth=False, certify=mce_bounds)
 def mce(t: Tally, bins: Binning = equal_range(15)) -> float:
-    r"""Maximum calibration error: the largest gap, :math:`\max_j |\mathrm{conf}_j - \mathrm{acc}_j|`.
+    r"""Maximum calibration error: the largest gap, :math:`\max_j |\mathrm{conf}_j -
+    \mathrm{acc}_j|`.
 
-    Over non-empty bins. Range [0, 1], 0 is perfect. One nearly empty bin can decide it: prefer `amce`.
-    Ding et al. 2019, eq. 2.
+    Over non-empty bins. Range [0, 1], 0 is perfect. One nearly empty bin can decide it: prefer
+    `amce`. Ding et al. 2019, eq. 2.
 
     >>> from howsure import tally
     >>> round(mce(tally([0.9, 0.9, 0.6, 0.6], correct=[1, 1, 1, 0])), 1)
@@ -144,9 +151,11 @@ def signed_calibration_error(t: Tally) -> float:
 
 @metric(better="lower", bounds=(0, 1), of_bins=_over, certify=over_bounds)
 def over_confidence(t: Tally, bins: Binning = equal_range(15)) -> float:
-    r"""The part of `ece` from bins that claim too much, :math:`\sum_j \frac{n_j}{n} \max(\mathrm{gap}_j, 0)`.
+    r"""The part of `ece` from bins that claim too much, :math:`\sum_j \frac{n_j}{n}
+    \max(\mathrm{gap}_j, 0)`.
 
-    over − under is the signed error, over + under the ECE. Range [0, 1], 0 is perfect. Ding et al. 2020, figure 2.
+    over − under is the signed error, over + under the ECE. Range [0, 1], 0 is perfect. Ding et al.
+    2020, figure 2.
 
     >>> from howsure import tally
     >>> over_confidence(tally([0.9, 0.9], correct=[1, 0]))
@@ -157,7 +166,8 @@ def over_confidence(t: Tally, bins: Binning = equal_range(15)) -> float:
 
 @metric(better="lower", bounds=(0, 1), of_bins=_under, certify=under_bounds)
 def under_confidence(t: Tally, bins: Binning = equal_range(15)) -> float:
-    r"""The part of `ece` from bins that claim too little, :math:`\sum_j \frac{n_j}{n} \max(-\mathrm{gap}_j, 0)`.
+    r"""The part of `ece` from bins that claim too little, :math:`\sum_j \frac{n_j}{n}
+    \max(-\mathrm{gap}_j, 0)`.
 
     Range [0, 1], 0 is perfect. Ding et al. 2020, figure 2. See also: `over_confidence`.
 

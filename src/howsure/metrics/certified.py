@@ -10,14 +10,19 @@ from howsure._core.check import InputError
 from howsure.metrics.facts import options, plain, positional
 from howsure.tallies.tally import Tally, needs_tally
 
-RELATIVE, ABSOLUTE = 1e-9, 1e-13  # room for the rounding of both computations, far more than either needs
+RELATIVE, ABSOLUTE = (
+    1e-9,
+    1e-13,
+)  # room for the rounding of both computations, far more than either needs
 
 
 Certify: TypeAlias = Callable[..., tuple[float, float]] | str | None
 
 
 class Bounds(TypedDict, total=False):
-    """What a compact tally adds to a number: bounds that contain the exact value, or why there are none."""
+    """What a compact tally adds to a number: bounds that contain the exact value, or why there are
+    none.
+    """
 
     bounds: list[float | None] | None
     bounds_why: str
@@ -38,13 +43,15 @@ class Measured(Protocol):
 
 
 def certified(metric: Callable[..., float], t: Tally) -> tuple[float, float]:
-    """The least and the greatest value that `metric` can have had before `t` was compacted: (low, high).
+    """The least and the greatest value that `metric` can have had before `t` was compacted: (low,
+    high).
 
-    An exact tally gives its value twice. Of a compact one the counts of right and wrong answers in every bucket are
-    exact and the order inside a bucket is lost, so the bounds are the metric's values at the extreme orders and
-    ties; `howsure.metrics.extremes` and `._loose_bins` hold the proofs. They contain the exact value whatever the
-    data were, and are widened by a part in 10^9 for rounding. Options go in with `functools.partial`. Raises for
-    metrics without a proof (adaptive bins, `smooth_ece`) and for tallies made with `loss=`.
+    An exact tally gives its value twice. Of a compact one the counts of right and wrong answers in
+    every bucket are exact and the order inside a bucket is lost, so the bounds are the metric's
+    values at the extreme orders and ties; `howsure.metrics.extremes` and `._loose_bins` hold the
+    proofs. They contain the exact value whatever the data were, and are widened by a part in 10^9
+    for rounding. Options go in with `functools.partial`. Raises for metrics without a proof
+    (adaptive bins, `smooth_ece`) and for tallies made with `loss=`.
 
     >>> import numpy as np
     >>> from howsure import aurc, tally
@@ -61,16 +68,22 @@ def certified(metric: Callable[..., float], t: Tally) -> tuple[float, float]:
     low, high = _extremes(metric, t, value)
     least, most = getattr(plain(metric), "bounds")  # noqa: B009 - metrics are functions with facts attached
     low, high = max(low, least), min(high, most)
-    return (_room(low, -1) if low else 0.0), _room(high, 1)  # nothing that is never negative is rounded below 0
+    return (_room(low, -1) if low else 0.0), _room(
+        high, 1
+    )  # nothing that is never negative is rounded below 0
 
 
 def _extremes(metric: Callable[..., float], t: Tally, value: float) -> tuple[float, float]:
     function = plain(metric)
     name = getattr(function, "__name__", "this function")
     if not hasattr(function, "certify"):
-        raise InputError(f"{name} has no certified bounds on a compact tally: it is not a metric of howsure.")
+        raise InputError(
+            f"{name} has no certified bounds on a compact tally: it is not a metric of howsure."
+        )
     if not t.zero_one:
-        raise InputError(f"{name} has no certified bounds here: this tally no longer knows the losses inside a bucket.")
+        raise InputError(
+            f"{name} has no certified bounds here: this tally no longer knows the losses inside a bucket."
+        )
     certify: Certify = getattr(function, "certify", None)
     if isinstance(certify, str):
         raise InputError(f"{name} has no certified bounds on a compact tally: {certify}.")
@@ -84,9 +97,11 @@ def _room(end: float, side: int) -> float:
 
 
 def bounds_of(items: Iterable[Measured], t: Tally) -> dict[str, Bounds]:
-    """What a report adds to the entry of each item measured on a compact tally; nothing where the tally is exact.
+    """What a report adds to the entry of each item measured on a compact tally; nothing where the
+    tally is exact.
 
-    `{"bounds": [low, high]}` with null for an end that is not finite, or `{"bounds": null, "bounds_why": text}`.
+    `{"bounds": [low, high]}` with null for an end that is not finite, or `{"bounds": null,
+    "bounds_why": text}`.
 
     >>> from howsure import tally
 

@@ -13,7 +13,12 @@ from howsure.tallies.tally import Tally, needs_claims
 GRID = 1 << 13
 
 
-@metric(better="lower", bounds=(0, 1), smooth=False, certify="its bandwidth is a fixed point of all single scores")
+@metric(
+    better="lower",
+    bounds=(0, 1),
+    smooth=False,
+    certify="its bandwidth is a fixed point of all single scores",
+)
 def smooth_ece(t: Tally) -> float:
     r"""Calibration error without bins: residuals smoothed by a reflected Gaussian kernel.
 
@@ -50,7 +55,8 @@ def smooth_ece(t: Tally) -> float:
 def correctness_brier(t: Tally) -> float:
     r"""Mean squared distance between claim and outcome, :math:`\frac1n \sum_i (r_i - c_i)^2`.
 
-    A proper score of the confidence alone. Range [0, 1], 0 is perfect. Brier 1950. See also: `brier`.
+    A proper score of the confidence alone. Range [0, 1], 0 is perfect. Brier 1950. See also:
+    `brier`.
 
     >>> from howsure import tally
     >>> correctness_brier(tally([0.9, 0.6], correct=[1, 0]))
@@ -65,9 +71,11 @@ def correctness_brier(t: Tally) -> float:
 
 @metric(better="lower", bounds=(0, inf), certify=nll_bounds)
 def correctness_nll(t: Tally) -> float:
-    r"""Mean log loss of the confidence: :math:`-\log r` where right, :math:`-\log(1-r)` where wrong.
+    r"""Mean log loss of the confidence: :math:`-\log r` where right, :math:`-\log(1-r)` where
+    wrong.
 
-    inf where a claim of exactly 1 is wrong or of exactly 0 is right. Range [0, inf), 0 is perfect. Good 1952.
+    inf where a claim of exactly 1 is wrong or of exactly 0 is right. Range [0, inf), 0 is perfect.
+    Good 1952.
 
     >>> from howsure import tally
     >>> round(correctness_nll(tally([0.5], correct=[1])), 3)
@@ -78,7 +86,9 @@ def correctness_nll(t: Tally) -> float:
     for r, count, wrong in t.pieces():
         right = count - wrong
         with np.errstate(divide="ignore", invalid="ignore"):
-            cost = np.where(right > 0, -right * np.log(r), 0.0) + np.where(wrong > 0, -wrong * np.log1p(-r), 0.0)
+            cost = np.where(right > 0, -right * np.log(r), 0.0) + np.where(
+                wrong > 0, -wrong * np.log1p(-r), 0.0
+            )
         total += float(cost.sum())
     return total / t.n
 

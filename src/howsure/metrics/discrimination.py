@@ -19,7 +19,9 @@ TIED = 8  # up to one sample in so many may share its score with another before 
 
 
 def _right_before_wrong(block: Blocks, n: Counts) -> Floats:
-    """The share of pairs in the right order; blocks along the last axis, so that many drawn tables go at once."""
+    """The share of pairs in the right order; blocks along the last axis, so that many drawn tables
+    go at once.
+    """
     wrong = np.asarray(block.loss.sum(axis=-1), dtype=np.float64)
     right = n - wrong
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -27,7 +29,9 @@ def _right_before_wrong(block: Blocks, n: Counts) -> Floats:
             wrong * right
         )  # what stands before a wrong answer, without the wrong
     some = right > 1e-12 * n  # sums of weights are rounded: what remains of nothing is not a sample
-    return np.where(some, np.clip(share, 0.0, 1.0), nan)  # for the same reason a share may leave the range
+    return np.where(
+        some, np.clip(share, 0.0, 1.0), nan
+    )  # for the same reason a share may leave the range
 
 
 def _certified_order(t: Tally) -> Pair:
@@ -38,9 +42,16 @@ def _certified_precision(t: Tally, positive: str = "error", method: str = "step"
     return precision_area(retrieved(t, positive), method)
 
 
-@metric(better="higher", bounds=(0, 1), rank_only=True, of_blocks=_right_before_wrong, certify=_certified_order)
+@metric(
+    better="higher",
+    bounds=(0, 1),
+    rank_only=True,
+    of_blocks=_right_before_wrong,
+    certify=_certified_order,
+)
 def auroc(t: Tally) -> float:
-    r"""The probability that a right answer is trusted more than a wrong one, ties counting one half.
+    r"""The probability that a right answer is trusted more than a wrong one, ties counting one
+    half.
 
     .. math:: P(r_+ > r_-) + \tfrac12 P(r_+ = r_-)
 
@@ -125,23 +136,28 @@ def _error_precision(t: Tally) -> float:
 
 
 def _success_precision(t: Tally) -> float:
-    """Average precision of finding right answers: of few ties from the risks that the AURC sums, else row by row."""
+    """Average precision of finding right answers: of few ties from the risks that the AURC sums,
+    else row by row.
+    """
     few = not t.weighted and t.n >= MANY and TIED * (t.n - t.distinct) < t.n
     return _precision_by_risks(t) if few else _precision_by_rows(t)
 
 
 def _precision_by_risks(t: Tally) -> float:
-    """1 - the risk up to a right answer, on average: all risks less those at wrong answers and inside ties.
+    """1 - the risk up to a right answer, on average: all risks less those at wrong answers and
+    inside ties.
 
-    A tie block of c samples, l of them wrong, from rank B to A adds e (H(A) - H(B)) + l share to the sum of risks,
-    with e errors before it, and should add (c - l)(e + l)/A.
+    A tie block of c samples, l of them wrong, from rank B to A adds e (H(A) - H(B)) + l share to
+    the sum of risks, with e errors before it, and should add (c - l)(e + l)/A.
     """
     right, block, tie = float(t.n - t.total), t.blocks(), t.tied()
     if right <= 0:
         return nan
     errors = np.concatenate(([0.0], np.cumsum(block.loss, dtype=np.float64)))
     at_wrong = ((errors[1:] / block.after)[block.after - block.before == 1]).sum()
-    before, after, loss = (np.asarray(c, dtype=np.float64) for c in (tie.before, tie.after, tie.loss))
+    before, after, loss = (
+        np.asarray(c, dtype=np.float64) for c in (tie.before, tie.after, tie.loss)
+    )
     e = errors[np.searchsorted(block.after, tie.before, side="right")]
     summed = e * harmonic_rise(before, after) + loss * mean_rank_share(before, after)
     inside = (summed - (after - before - loss) * (e + loss) / after).sum()
@@ -177,7 +193,9 @@ def _davis_goadrich(recall: Floats, precision: Floats, kept: Floats) -> float:  
     a, b, before, after = a[step], b[step], before[step], kept[step]
     per_hit = (after - before) / (b - a)  # samples kept per true positive
     offset = before - per_hit * a
-    with np.errstate(divide="ignore", invalid="ignore"):  # before = 0 is the flat start, chosen below
+    with np.errstate(
+        divide="ignore", invalid="ignore"
+    ):  # before = 0 is the flat start, chosen below
         curved = offset / per_hit**2 * np.log1p((after - before) / before)
     area = (b - a) / per_hit - np.where(before > 0, curved, 0.0)
     return float(area.sum() / tp[-1])

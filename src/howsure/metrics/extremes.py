@@ -1,14 +1,17 @@
-"""The least and the greatest value of a ranking metric when only the counts of each bucket are known.
+"""The least and the greatest value of a ranking metric when only the counts of each bucket are
+known.
 
-Of a compact tally we know for every bucket how many samples stand before it and how many right and wrong answers
-are in it. Their order inside the bucket, and which of them were tied, is lost, but for a bucket that holds a single
-score, such as exactly 1, or a single sample: that is one tie. The ends of a bucket are cuts of the exact data all the
-same, for scores of two buckets differ. Each function here states what order and which ties are the extreme ones and
-why, so the pair holds for whatever the data were. Weights are masses on the same axis: sums over ranks become
-integrals, and everything said holds for them too.
+Of a compact tally we know for every bucket how many samples stand before it and how many right and
+wrong answers are in it. Their order inside the bucket, and which of them were tied, is lost, but
+for a bucket that holds a single score, such as exactly 1, or a single sample: that is one tie. The
+ends of a bucket are cuts of the exact data all the same, for scores of two buckets differ. Each
+function here states what order and which ties are the extreme ones and why, so the pair holds for
+whatever the data were. Weights are masses on the same axis: sums over ranks become integrals, and
+everything said holds for them too.
 
-Words: a bucket has `hits` (what is counted: wrong answers, or the positives of precision) and `misses`; `before` it
-stand so many samples with `found` hits. B = before + hits + misses is its end.
+Words: a bucket has `hits` (what is counted: wrong answers, or the positives of precision) and
+`misses`; `before` it stand so many samples with `found` hits. B = before + hits + misses is its
+end.
 """
 
 from __future__ import annotations
@@ -64,7 +67,9 @@ class Buckets:
 
     def but_ties(self, low: Floats, high: Floats, tied: Floats) -> tuple[float, float]:
         """Sums of two limits over the buckets, and of the value itself where a bucket is one tie."""
-        return float(np.where(self.tied, tied, low).sum()), float(np.where(self.tied, tied, high).sum())
+        return float(np.where(self.tied, tied, low).sum()), float(
+            np.where(self.tied, tied, high).sum()
+        )
 
     def rise(self, a: Floats, b: Floats) -> Floats:
         """The sum of 1/rank from a to b."""
@@ -101,11 +106,12 @@ def retrieved(t: Tally, positive: str) -> Buckets:
 def of_order(t: Tally, number: Callable[[Blocks, Counts], Floats]) -> Pair:
     r"""Bounds of a number that falls (or rises) whenever a wrong answer moves down the ranks.
 
-    AURC, E-AURC, AUGRC and AUROC are :math:`\int \varphi(x)\,dW(x)` with W the wrong mass at rank x, spread evenly
-    over its tie block, and a monotone :math:`\varphi`: :math:`-x` for AUGRC, :math:`x` for AUROC, and for AURC the
-    derivative of :math:`x + x (H(n) - H(x))`, which falls because its own is :math:`-\sum_k 2k/(x+k)^3`. So in
-    every bucket right answers first and wrong answers first are the extremes, both without mixed ties, and any
-    other order or tie lies between them.
+    AURC, E-AURC, AUGRC and AUROC are :math:`\int \varphi(x)\,dW(x)` with W the wrong mass at rank
+    x, spread evenly over its tie block, and a monotone :math:`\varphi`: :math:`-x` for AUGRC,
+    :math:`x` for AUROC, and for AURC the derivative of :math:`x + x (H(n) - H(x))`, which falls
+    because its own is :math:`-\sum_k 2k/(x+k)^3`. So in every bucket right answers first and wrong
+    answers first are the extremes, both without mixed ties, and any other order or tie lies between
+    them.
     """
     b = wrong_from_top(t)
     keep = b.hits > 0
@@ -118,10 +124,11 @@ def of_order(t: Tally, number: Callable[[Blocks, Counts], Floats]) -> Pair:
 def step_area(b: Buckets) -> Pair:
     """Bounds of the step AURC: each sample has the risk at the end of its tie block.
 
-    At a cut c inside a bucket at least max(0, c - late) and at most min(hits, c - before) hits are in. The
-    least risk (found + max(0, c - late)) / c falls until c = late and rises from there, so a sample before that
-    has at least the risk there, reached when all misses are one tie, and a later one the risk at its own rank.
-    The greatest risk rises until c = early and falls from there: all hits are one tie, the misses follow singly.
+    At a cut c inside a bucket at least max(0, c - late) and at most min(hits, c - before) hits are
+    in. The least risk (found + max(0, c - late)) / c falls until c = late and rises from there, so
+    a sample before that has at least the risk there, reached when all misses are one tie, and a
+    later one the risk at its own rank. The greatest risk rises until c = early and falls from
+    there: all hits are one tie, the misses follow singly.
     """
     risen, total = b.late - b.found, b.found + b.hits
     low = b.misses * share(b.found, b.late) + b.hits - risen * b.rise(b.late, b.end)
@@ -133,10 +140,11 @@ def step_area(b: Buckets) -> Pair:
 def trapezoid_area(b: Buckets) -> Pair:
     """Bounds of the trapezoid AURC: points of the curve joined by lines.
 
-    The points obey the limits of `step_area`, and both ends of a bucket are points, so the line stays above the
-    convex envelope of the least risk and below the concave envelope of the greatest. The first is found / x up to
-    `late`, convex and falling, and from there the chord; the second is 1 - (before - found) / x up to `early`,
-    concave and rising, and from there the chord. The flat start obeys both: the first bucket has no falling part.
+    The points obey the limits of `step_area`, and both ends of a bucket are points, so the line
+    stays above the convex envelope of the least risk and below the concave envelope of the
+    greatest. The first is found / x up to `late`, convex and falling, and from there the chord; the
+    second is 1 - (before - found) / x up to `early`, concave and rising, and from there the chord.
+    The flat start obeys both: the first bucket has no falling part.
     """
     total, at_end = b.found + b.hits, (b.found + b.hits) / b.end
     fall = b.found * log_rise(b.before, b.late)
@@ -151,12 +159,14 @@ def trapezoid_area(b: Buckets) -> Pair:
 def precision_area(b: Buckets, method: str) -> Pair:
     """Bounds of the area under the precision–recall curve.
 
-    Where f hits are found, between before + f - found and late + f - found samples have been taken, so precision
-    lies between f / (f + negatives up to the bucket's end) and f / (f + negatives before the bucket), both rising
-    and concave in f. `step`: the j-th hit has the precision of a cut with at least j hits. The least is that of
-    misses first and single hits; the greatest is that of all hits in one tie. `trapezoid`: the line through such
-    points stays below the concave greatest and above the chord of the least. `davis_goadrich`: the negatives, being
-    interpolated, stay between those before and those up to the end; so does the flat start. nan without positives.
+    Where f hits are found, between before + f - found and late + f - found samples have been taken,
+    so precision lies between f / (f + negatives up to the bucket's end) and f / (f + negatives
+    before the bucket), both rising and concave in f. `step`: the j-th hit has the precision of a
+    cut with at least j hits. The least is that of misses first and single hits; the greatest is
+    that of all hits in one tie. `trapezoid`: the line through such points stays below the concave
+    greatest and above the chord of the least. `davis_goadrich`: the negatives, being interpolated,
+    stay between those before and those up to the end; so does the flat start. nan without
+    positives.
     """
     positives = b.hits.sum()
     if positives <= 0:
@@ -179,16 +189,19 @@ def _tied_precision(b: Buckets, method: str) -> Floats:
         return b.hits * at_end
     if method == "trapezoid":
         return b.hits * (share(b.found, b.before, 1.0) + at_end) / 2
-    rate = share(b.hits, b.hits + b.misses)  # hits per sample, so `found` hits lag behind by the rest
+    rate = share(
+        b.hits, b.hits + b.misses
+    )  # hits per sample, so `found` hits lag behind by the rest
     return rate * b.hits + (rate * b.found - rate**2 * b.before) * log_rise(b.before, b.end)
 
 
 def widest(b: Buckets, accuracy: float) -> Pair:
     """Bounds of the largest share that can be kept at this accuracy.
 
-    Ends of buckets are cuts of the exact data, so the best of them is reached. Inside a bucket most is kept with
-    its right answers first; accuracy then rises to their end and falls from there, so either that point is good
-    enough, and wrong answers may follow until the accuracy is used up, or no point of the bucket is.
+    Ends of buckets are cuts of the exact data, so the best of them is reached. Inside a bucket most
+    is kept with its right answers first; accuracy then rises to their end and falls from there, so
+    either that point is good enough, and wrong answers may follow until the accuracy is used up, or
+    no point of the bucket is.
     """
     right = b.late - b.found  # up to the end of the bucket
     sure = b.end[right >= accuracy * b.end - 1e-9]
@@ -202,8 +215,8 @@ def widest(b: Buckets, accuracy: float) -> Pair:
 def at_coverage(b: Buckets, coverage: float) -> Pair:
     """Bounds of the risk at the first cut that keeps at least this share.
 
-    That cut lies in the bucket that this coverage falls into, at k samples or later; its risk is at least the
-    least one of `step_area` from k on, and at most the greatest.
+    That cut lies in the bucket that this coverage falls into, at k samples or later; its risk is at
+    least the least one of `step_area` from k on, and at most the greatest.
     """
     share_of_all = coverage - 1e-12  # the tolerance of `risk_at_coverage`
     i = int(np.searchsorted(b.end / b.end[-1], share_of_all))

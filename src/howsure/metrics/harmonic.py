@@ -51,7 +51,9 @@ def mean_rank_share(before: Counts, after: Counts) -> Floats:
     >>> mean_rank_share(np.array([0.0, 9.0]), np.array([4.0, 10.0]))
     array([1. , 0.1])
     """
-    a, b = (np.asarray(x, dtype=np.float64, order="C") for x in (before, after))  # so that flat views are views
+    a, b = (
+        np.asarray(x, dtype=np.float64, order="C") for x in (before, after)
+    )  # so that flat views are views
     out = np.asarray(1.0 / b)  # blocks of one sample
     many = np.flatnonzero(b - a != 1)
     if len(many):
@@ -96,8 +98,8 @@ def harmonic_rise(a: Floats, b: Floats) -> Floats:
 def risk_sum(block: Blocks, n: Counts) -> Floats:
     """The risks at 1..n samples, summed: each loss counts in all of them from its own rank on.
 
-    A loss in a block adds H(n) - H(after) and, inside the block, its `mean_rank_share`. Blocks stand along the
-    last axis; other axes are other tables.
+    A loss in a block adds H(n) - H(after) and, inside the block, its `mean_rank_share`. Blocks
+    stand along the last axis; other axes are other tables.
 
     >>> round(float(risk_sum(Blocks(np.array([1]), np.array([2]), np.array([1])), np.array(4))), 8)  # 1/2 + 1/3 + 1/4
     1.08333333
@@ -126,8 +128,8 @@ def _risk_sum(block: Blocks, n: Floats) -> Floats:
 
 
 def _log_sum(x: Floats, weight: Floats) -> Floats:
-    """The sum of weight log(x) along the last axis. Of one table, most weights being 1, many x are multiplied
-    before a logarithm is taken, which costs far more than a product."""
+    """The sum of weight log(x) along the last axis. Of one table, most weights being 1, many x are
+    multiplied before a logarithm is taken, which costs far more than a product."""
     odd = np.flatnonzero(weight != 1)
     if x.ndim > 1 or 2 * len(odd) > len(x):
         return (weight * np.log(x)).sum(axis=-1)

@@ -1,10 +1,12 @@
-"""The least and the greatest value of a binned metric when bins may cut through the buckets of a compact tally.
+"""The least and the greatest value of a binned metric when bins may cut through the buckets of a
+compact tally.
 
-A bin that ends where buckets end has exact sums. Where a cut goes through a bucket, any part of its samples may be
-in the bin above and the rest below. So each bin has `sure` rows, those wholly inside, and `touched` rows, those that
-may add something. A part of a bucket with scores in [low, high] and r right and w wrong answers has a count between
-0 and r + w, a loss between 0 and w, and a surplus (claims minus right answers) between -r (1 - low) and w high. All
-bounds are interval arithmetic on these sums: never too narrow, and a point where no bucket is cut.
+A bin that ends where buckets end has exact sums. Where a cut goes through a bucket, any part of its
+samples may be in the bin above and the rest below. So each bin has `sure` rows, those wholly
+inside, and `touched` rows, those that may add something. A part of a bucket with scores in [low,
+high] and r right and w wrong answers has a count between 0 and r + w, a loss between 0 and w, and a
+surplus (claims minus right answers) between -r (1 - low) and w high. All bounds are interval
+arithmetic on these sums: never too narrow, and a point where no bucket is cut.
 """
 
 from __future__ import annotations
@@ -30,7 +32,9 @@ class Span:
     @property
     def size(self) -> Span:
         """Its absolute value."""
-        return Span(np.maximum(0.0, np.maximum(self.low, -self.high)), np.maximum(-self.low, self.high))
+        return Span(
+            np.maximum(0.0, np.maximum(self.low, -self.high)), np.maximum(-self.low, self.high)
+        )
 
     def clip(self, low: float, high: float) -> Span:
         """Kept between two numbers."""
@@ -62,7 +66,9 @@ class LooseBins:
     @property
     def accuracy(self) -> Span:
         """Right answers per sample: least with few right and many wrong."""
-        return Span(_share(self.right.low, self.loss.high), 1.0 - _share(self.loss.low, self.right.high))
+        return Span(
+            _share(self.right.low, self.loss.high), 1.0 - _share(self.loss.low, self.right.high)
+        )
 
 
 def _share(part: Floats, other: Floats) -> Floats:
@@ -78,18 +84,29 @@ def claims_of(t: RowTally) -> tuple[Floats, Floats]:
 
 
 def rows_at(bins: Binning, t: RowTally) -> tuple[Ints, Ints]:
-    """For each inner cut the rows surely above it, and those that may be; they differ where it cuts a bucket."""
+    """For each inner cut the rows surely above it, and those that may be; they differ where it cuts
+    a bucket.
+    """
     if isinstance(bins, equal_range):
         low, high = claims_of(t)
         edge = -bins.edges()[-2:0:-1]
         return np.searchsorted(-low, edge), np.searchsorted(-high, edge)
     if isinstance(bins, equal_size):
-        rank = np.array([i * t.n / bins.m if t.weighted else -(-i * int(t.n) // bins.m) for i in range(1, bins.m)])
-        near = 1e-9 * t.n if t.weighted else 0  # sums of weights are rounded, so a rank may miss the end of a row
+        rank = np.array(
+            [
+                i * t.n / bins.m if t.weighted else -(-i * int(t.n) // bins.m)
+                for i in range(1, bins.m)
+            ]
+        )
+        near = (
+            1e-9 * t.n if t.weighted else 0
+        )  # sums of weights are rounded, so a rank may miss the end of a row
         possible = np.minimum(np.searchsorted(t.ends, rank + near) + 1, len(t.ends))
         sure = np.searchsorted(t.ends, rank - near, side="right")
         low, high = score_ends(t)
-        whole = (possible == sure + 1) & (low == high)[np.minimum(sure, len(t.ends) - 1)]  # a tie is never split
+        whole = (possible == sure + 1) & (low == high)[
+            np.minimum(sure, len(t.ends) - 1)
+        ]  # a tie is never split
         return np.where(whole, possible, sure), possible
     kind = type(bins).__name__
     raise InputError(
@@ -107,10 +124,14 @@ def loose(t: Tally, bins: Binning) -> LooseBins:
     low, high = claims_of(rows)
     right = rows.count - rows.loss
     surplus = _between(rows.claim - right, inner)
-    lack, excess = (_between(c, outer) - _between(c, inner) for c in (right * (1 - low), rows.loss * high))
+    lack, excess = (
+        _between(c, outer) - _between(c, inner) for c in (right * (1 - low), rows.loss * high)
+    )
     sums = [Span(_between(c, inner), _between(c, outer)) for c in (rows.count, rows.loss, right)]
     some = sums[0].high > 0
-    spans = (Span(s.low[some], s.high[some]) for s in (*sums, Span(surplus - lack, surplus + excess)))
+    spans = (
+        Span(s.low[some], s.high[some]) for s in (*sums, Span(surplus - lack, surplus + excess))
+    )
     return LooseBins(float(t.n), *spans)
 
 

@@ -21,10 +21,14 @@ def _mean(values: Floats, preds: Predictions) -> float:
     return mean(values) if preds.weight is None else float(np.average(values, weights=preds.weight))
 
 
-Other = Callable[[float], float]  # a mean loss → what a sample of that loss would lose if another class were true
+Other = Callable[
+    [float], float
+]  # a mean loss → what a sample of that loss would lose if another class were true
 
 
-def _through_loss(of: Callable[..., Floats], other: Other) -> Callable[..., tuple[Outcomes, Callable[[Tally], float]]]:
+def _through_loss(
+    of: Callable[..., Floats], other: Other
+) -> Callable[..., tuple[Outcomes, Callable[[Tally], float]]]:
     """Outcomes ordered by the loss itself: samples of about the same loss end up in the same rows."""
 
     def through(preds: Predictions, **options: object) -> tuple[Outcomes, Callable[[Tally], float]]:
@@ -35,7 +39,8 @@ def _through_loss(of: Callable[..., Floats], other: Other) -> Callable[..., tupl
 
 
 def mean_loss(t: Tally, other: Other | None = None) -> float:
-    """The risk at full coverage; its limits allow for what `other` says, where it is given: a surprise not yet seen.
+    """The risk at full coverage; its limits allow for what `other` says, where it is given: a
+    surprise not yet seen.
 
     >>> from howsure import tally
     >>> mean_loss(tally([0.9, 0.8], loss=[1.0, 3.0]))
@@ -46,7 +51,8 @@ def mean_loss(t: Tally, other: Other | None = None) -> float:
 
 
 def other_nll(loss: float) -> float:
-    """The least that a label loses where another one, which is true, loses this much: -log(1 - exp(-loss)).
+    """The least that a label loses where another one, which is true, loses this much: -log(1 -
+    exp(-loss)).
 
     >>> round(other_nll(log(2)), 6)
     0.693147
@@ -77,7 +83,8 @@ def _correct_top_k(preds: Predictions, k: int = 5) -> tuple[Outcomes, Callable[[
 
 @metric(better="higher", bounds=(0, 1), takes="predictions", through=_correct, of_blocks=_right)
 def accuracy(preds: Predictions | Tally) -> float:
-    r"""The share of right answers, :math:`\frac1n \sum_i 1[\hat y_i = y_i]`, of predictions or of a tally.
+    r"""The share of right answers, :math:`\frac1n \sum_i 1[\hat y_i = y_i]`, of predictions or of a
+    tally.
 
     Ties in the argmax go to the smaller class number. Range [0, 1], 1 is perfect. Ding et al. 2019.
 
@@ -113,12 +120,17 @@ def _clipped_nll(preds: Predictions, eps: float | None = None) -> Floats:
     return np.clip(loss, -np.log1p(-eps), -np.log(eps))
 
 
-@metric(better="lower", bounds=(0, inf), takes="predictions", through=_through_loss(_clipped_nll, other_nll))
+@metric(
+    better="lower",
+    bounds=(0, inf),
+    takes="predictions",
+    through=_through_loss(_clipped_nll, other_nll),
+)
 def nll(preds: Predictions, eps: float | None = None) -> float:
     r"""Mean negative log likelihood, :math:`-\frac1n \sum_i \log p_{i,y_i}`, in nats.
 
-    From logits always finite. From probabilities a label of probability 0 gives inf; nothing is clipped unless
-    `eps` asks for it. Range [0, inf), 0 is perfect. Good 1952.
+    From logits always finite. From probabilities a label of probability 0 gives inf; nothing is
+    clipped unless `eps` asks for it. Range [0, inf), 0 is perfect. Good 1952.
 
     >>> round(nll(Predictions.from_probs([[0.5, 0.5]], [0])), 3)
     0.693
@@ -127,11 +139,18 @@ def nll(preds: Predictions, eps: float | None = None) -> float:
     return _mean(_clipped_nll(preds, eps), preds)
 
 
-@metric(better="lower", bounds=(0, 2), takes="predictions", through=_through_loss(losses.brier, other_brier))
+@metric(
+    better="lower",
+    bounds=(0, 2),
+    takes="predictions",
+    through=_through_loss(losses.brier, other_brier),
+)
 def brier(preds: Predictions) -> float:
-    r"""Mean squared distance to the one-hot label, :math:`\frac1n \sum_i \sum_k (p_{ik} - 1[y_i = k])^2`.
+    r"""Mean squared distance to the one-hot label, :math:`\frac1n \sum_i \sum_k (p_{ik} - 1[y_i =
+    k])^2`.
 
-    Range [0, 2], 0 is perfect. Brier 1950. See also: `correctness_brier`, which looks at the top label alone.
+    Range [0, 2], 0 is perfect. Brier 1950. See also: `correctness_brier`, which looks at the top
+    label alone.
 
     >>> brier(Predictions.from_probs([[0.5, 0.5]], [0]))
     0.5

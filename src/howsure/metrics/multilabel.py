@@ -32,10 +32,14 @@ def wrong_labels(preds: Predictions) -> Bools:
 
 
 def case_outcomes(preds: Predictions, *, exact: bool = False) -> Outcomes:
-    """One row per case: the share of wrong labels as its loss, or with `exact` whether all labels are right."""
+    """One row per case: the share of wrong labels as its loss, or with `exact` whether all labels
+    are right.
+    """
     layout = preds.needs_labels("this number")
     wrong = wrong_labels(preds)
-    pick: Callable[[Array | None], Array | None] = lambda a: None if a is None else a[:: layout.size]
+    pick: Callable[[Array | None], Array | None] = lambda a: (
+        None if a is None else a[:: layout.size]
+    )
     weight, group = pick(preds.weight), None if layout.alone else pick(preds.group)
     share: Floats = wrong.mean(axis=1)
     if exact:
@@ -53,10 +57,12 @@ def _exact(preds: Predictions) -> tuple[Outcomes, Callable[[Tally], float]]:
 
 @metric(better="lower", bounds=(0, 1), takes="multilabel", through=_shares)
 def hamming_loss(preds: Predictions) -> float:
-    r"""The share of wrong labels, :math:`\frac1{nL} \sum_i \sum_l 1[\hat y_{il} \ne y_{il}]`, of many per case.
+    r"""The share of wrong labels, :math:`\frac1{nL} \sum_i \sum_l 1[\hat y_{il} \ne y_{il}]`, of
+    many per case.
 
-    A label is called present where its probability is at least 1/2. Range [0, 1], 0 is perfect; a model that calls
-    nothing reaches the mean prevalence. Limits are over cases. Schapire & Singer 1999.
+    A label is called present where its probability is at least 1/2. Range [0, 1], 0 is perfect; a
+    model that calls nothing reaches the mean prevalence. Limits are over cases. Schapire & Singer
+    1999.
 
     >>> hamming_loss(Predictions.from_multilabel([[0.9, 0.2], [0.4, 0.7]], [[1, 0], [1, 1]]))
     0.25
@@ -79,10 +85,12 @@ def exact_match(preds: Predictions) -> float:
 
 
 def pseudo_aucs(preds: Predictions) -> Floats:
-    """(cases, labels): the AUC of each label plus what each case adds to n times it; the mean over cases is the AUC.
+    """(cases, labels): the AUC of each label plus what each case adds to n times it; the mean over
+    cases is the AUC.
 
-    nan for a label that is everywhere or nowhere. The limits of any mean of AUCs are those of a mean of these: they are
-    spread as far as the unbiased variance of an AUC, with one more case of either side that may stand anywhere.
+    nan for a label that is everywhere or nowhere. The limits of any mean of AUCs are those of a
+    mean of these: they are spread as far as the unbiased variance of an AUC, with one more case of
+    either side that may stand anywhere.
 
     >>> pseudo_aucs(Predictions.from_multilabel([[0.9, 0.2], [0.4, 0.7]], [[1, 0], [0, 0]])).mean(axis=0)
     array([ 1., nan])
@@ -102,11 +110,17 @@ def _pseudo_auc(p: Floats, positive: Bools, w: Floats) -> Floats:
     sides = {side: float(w[positive == side].sum()) for side in (True, False)}
     if not all(sides.values()):
         return share
-    for side in (True, False):  # the share of the other side that a case is on the right side of, ties half
+    for side in (
+        True,
+        False,
+    ):  # the share of the other side that a case is on the right side of, ties half
         other = positive != side
         order = np.argsort(p[other], kind="stable")
         below = np.concatenate(([0.0], np.cumsum(w[other][order])))
-        left, right = (below[np.searchsorted(p[other][order], p[positive == side], s)] for s in ("left", "right"))
+        left, right = (
+            below[np.searchsorted(p[other][order], p[positive == side], s)]
+            for s in ("left", "right")
+        )
         lower = (left + right) / 2 / sides[not side]
         share[positive == side] = lower if side else 1 - lower
     area = float(np.average(share[positive], weights=w[positive]))
@@ -115,10 +129,12 @@ def _pseudo_auc(p: Floats, positive: Bools, w: Floats) -> Floats:
 
 
 def _widened(area: float, off: Floats, positive: Bools, w: Floats) -> float:
-    """What the deviations of the cases of one label lack: few positive cases hardly tell how much they differ.
+    """What the deviations of the cases of one label lack: few positive cases hardly tell how much
+    they differ.
 
-    Each side's sum of squares is that of m values around their own mean, so m − 1 count; and of one more case nothing
-    is known but that it is right with probability `area`, which has the variance area · (1 − area).
+    Each side's sum of squares is that of m values around their own mean, so m − 1 count; and of one
+    more case nothing is known but that it is right with probability `area`, which has the variance
+    area · (1 − area).
     """
     seen = float(np.dot(w, off**2))
     if seen <= 0:
@@ -136,17 +152,21 @@ def case_aucs(preds: Predictions) -> tuple[Outcomes, Callable[[Tally], float]]:
     layout, found = preds.needs_labels("macro_auroc"), pseudo_aucs(preds)
     known = ~np.isnan(found).any(axis=0)
     value: Floats = found[:, known].mean(axis=1)
-    pick: Callable[[Array | None], Array | None] = lambda a: None if a is None else a[:: layout.size]
+    pick: Callable[[Array | None], Array | None] = lambda a: (
+        None if a is None else a[:: layout.size]
+    )
     group = None if layout.alone else pick(preds.group)
     return Outcomes(-value, loss=value, weight=pick(preds.weight), group=group), mean_loss
 
 
 @metric(better="higher", bounds=(0, 1), takes="multilabel", through=case_aucs)
 def macro_auroc(preds: Predictions) -> float:
-    """The mean of `class_auroc` over the labels that have both positive and negative cases; nan where none has.
+    """The mean of `class_auroc` over the labels that have both positive and negative cases; nan
+    where none has.
 
-    Every label counts alike, however rare it is. Range [0, 1], 1/2 is a coin. Limits are over cases: Student's, from
-    what each case adds to all AUCs. Hanley & McNeil 1982; DeLong et al. 1988.
+    Every label counts alike, however rare it is. Range [0, 1], 1/2 is a coin. Limits are over
+    cases: Student's, from what each case adds to all AUCs. Hanley & McNeil 1982; DeLong et al.
+    1988.
 
     >>> macro_auroc(Predictions.from_multilabel([[0.9, 0.2], [0.4, 0.7]], [[1, 0], [0, 1]]))
     1.0

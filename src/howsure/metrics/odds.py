@@ -24,7 +24,10 @@ Degenerate = Literal["inf", "smooth", "drop", "cap", "merge"]
 
 @metric(better="higher", bounds=(1, inf), rank_only=True, smooth=False, certify=eor_bounds)
 def eor(
-    h: Histogram | Tally, degenerate: Degenerate = "inf", cap: float | None = None, base: float | None = None
+    h: Histogram | Tally,
+    degenerate: Degenerate = "inf",
+    cap: float | None = None,
+    base: float | None = None,
 ) -> float:
     r"""Expected odds ratio: what knowing the bin of a sample is worth to a bettor.
 
@@ -41,7 +44,9 @@ def eor(
     if is_tally(h):
         h = histogram(h)
     if degenerate not in _TREATMENTS and degenerate != "cap":
-        raise InputError(f"degenerate={degenerate!r}; eor knows 'inf', 'smooth', 'drop', 'cap' and 'merge'.")
+        raise InputError(
+            f"degenerate={degenerate!r}; eor knows 'inf', 'smooth', 'drop', 'cap' and 'merge'."
+        )
     if degenerate == "cap":
         if cap is None or not cap >= 1:
             raise InputError("degenerate='cap' needs cap=, a number of at least 1.")
@@ -108,7 +113,8 @@ def expected_score(h: Histogram, score: Callable[[Floats, float], Floats]) -> fl
 
 
 def conditional_entropy(h: Histogram) -> float:
-    r"""What is still unknown about being right once the bin is known, in bits: :math:`\sum_i w_i H_2(p_i)`.
+    r"""What is still unknown about being right once the bin is known, in bits: :math:`\sum_i w_i
+    H_2(p_i)`.
 
     Range [0, 1], 0 is perfect. Finlay & Oberman, section 3.3 (the printed H lost its minus sign).
 
@@ -122,10 +128,12 @@ def conditional_entropy(h: Histogram) -> float:
 
 
 def histogram_auroc(h: Histogram) -> float:
-    r"""AUROC of finding errors with the bins in the given order, later bins claiming more; ties in a bin count 1/2.
+    r"""AUROC of finding errors with the bins in the given order, later bins claiming more; ties in
+    a bin count 1/2.
 
-    It depends on the order, the odds ratio does not. nan where all are right or all wrong. Range [0, 1].
-    A histogram of a tally has its most trusted bin first: pass `h.reversed()`. Finlay & Oberman, examples 5 and 6.
+    It depends on the order, the odds ratio does not. nan where all are right or all wrong. Range
+    [0, 1]. A histogram of a tally has its most trusted bin first: pass `h.reversed()`. Finlay &
+    Oberman, examples 5 and 6.
 
     >>> round(histogram_auroc(Histogram([1, 1, 1, 1], [1/16, 1/2, 1/2, 15/16])), 2)
     0.83
@@ -140,8 +148,8 @@ def histogram_auroc(h: Histogram) -> float:
 def histogram_brier(h: Histogram) -> float:
     r"""The Brier score left once the bin is known, :math:`\sum_i w_i p_i (1 - p_i)`.
 
-    The mean squared distance between a bin's accuracy and the outcomes in it. Range [0, 1/4], 0 is perfect.
-    Finlay & Oberman, table 2.
+    The mean squared distance between a bin's accuracy and the outcomes in it. Range [0, 1/4], 0 is
+    perfect. Finlay & Oberman, table 2.
 
     >>> histogram_brier(Histogram([1], [0.5]))
     0.25
@@ -151,10 +159,11 @@ def histogram_brier(h: Histogram) -> float:
 
 @frozen(eq=False)
 class Bands:
-    """Shares of samples in bands of promised accuracy, most trusted first; the last band is the rest.
+    """Shares of samples in bands of promised accuracy, most trusted first; the last band is the
+    rest.
 
-    `threshold[i]` is the lowest score that belongs to band i: accept it where score >= threshold. An empty band
-    has the threshold of the one before it, inf for the first, and accuracy nan.
+    `threshold[i]` is the lowest score that belongs to band i: accept it where score >= threshold.
+    An empty band has the threshold of the one before it, inf for the first, and accuracy nan.
 
     >>> from howsure import tally
     >>> bands(tally([0.9, 0.8], correct=[1, 0]), levels=(0.99,)).accuracy
@@ -168,10 +177,11 @@ class Bands:
 
 
 def bands(t: Tally, levels: Sequence[float] = (0.99, 0.95)) -> Bands:
-    """The widest band that keeps the first level of accuracy, then the next one below it, then the rest.
+    """The widest band that keeps the first level of accuracy, then the next one below it, then the
+    rest.
 
-    Each band is as wide as it can be given those before it. Counts are compared, so 99 of 100 reach 0.99.
-    Finlay & Oberman, tables 3 to 5.
+    Each band is as wide as it can be given those before it. Counts are compared, so 99 of 100 reach
+    0.99. Finlay & Oberman, tables 3 to 5.
 
     >>> from howsure import tally
     >>> bands(tally([0.9, 0.8, 0.7, 0.6], correct=[1, 0, 1, 0]), levels=(1.0, 0.5)).weight

@@ -14,13 +14,18 @@ from howsure.predictions import Predictions
 from howsure.tallies.tally import Tally
 
 CLIP = 1e-12  # a probability of exactly 0 or 1 has no logit
-QUANTILES = {3: (0.1, 0.5, 0.9), 4: (0.05, 0.35, 0.65, 0.95), 5: (0.05, 0.275, 0.5, 0.725, 0.95)}  # Harrell 2015
+QUANTILES = {
+    3: (0.1, 0.5, 0.9),
+    4: (0.05, 0.35, 0.65, 0.95),
+    5: (0.05, 0.275, 0.5, 0.725, 0.95),
+}  # Harrell 2015
 CASES = 10  # of the rarer outcome for each knot
 ENDS = 3  # of each outcome beyond the inner knots
 
 
 class Recalibration(NamedTuple):
-    """Logistic recalibration: outcome log odds = intercept + slope × logit(p), with standard errors.
+    """Logistic recalibration: outcome log odds = intercept + slope × logit(p), with standard
+    errors.
 
     >>> round(recalibration(Predictions.from_probs([0.5, 0.5, 0.8, 0.8, 0.8], [0, 1, 1, 1, 0])).slope, 1)
     0.5
@@ -34,7 +39,8 @@ class Recalibration(NamedTuple):
 
 @frozen(eq=False)
 class LogOdds:
-    """Outcome log odds as a spline of logit(p), linear beyond the outer knots; a straight line without knots.
+    """Outcome log odds as a spline of logit(p), linear beyond the outer knots; a straight line
+    without knots.
 
     `covariance` is that of the coefficients for independent cases.
     """
@@ -49,12 +55,14 @@ class LogOdds:
 
 
 def recalibration(preds: Predictions | Tally, positive: str | int | None = None) -> Recalibration:
-    r"""Slope and intercept of the outcome's log odds against the logit of P(y = 1), by Newton's method.
+    r"""Slope and intercept of the outcome's log odds against the logit of P(y = 1), by Newton's
+    method.
 
     Of predictions, or of their `positive_tally`.
 
-    Slope 1 and intercept 0 are perfect; a slope below 1 means predictions that are too extreme. Probabilities
-    are kept 1e-12 away from 0 and 1. nan where one class is missing or the classes separate. Cox 1958.
+    Slope 1 and intercept 0 are perfect; a slope below 1 means predictions that are too extreme.
+    Probabilities are kept 1e-12 away from 0 and 1. nan where one class is missing or the classes
+    separate. Cox 1958.
 
     >>> r = recalibration(Predictions.from_probs([0.5, 0.5, 0.8, 0.8, 0.8, 0.8, 0.8], [0, 1, 1, 1, 1, 1, 0]))
     >>> round(r.slope, 2), round(abs(r.intercept), 2)
@@ -68,7 +76,8 @@ def recalibration(preds: Predictions | Tally, positive: str | int | None = None)
 
 
 def log_odds(t: Tally, knots: tuple[float, ...] = ()) -> LogOdds | None:
-    """The maximum-likelihood fit; None where one outcome is missing, claims are constant or outcomes separate.
+    """The maximum-likelihood fit; None where one outcome is missing, claims are constant or
+    outcomes separate.
 
     >>> from howsure import tally
     >>> log_odds(tally([0.5, 0.5, 0.8, 0.8, 0.8], correct=[0, 1, 1, 1, 0])).coefficients.round(2) + 0.0
@@ -81,14 +90,19 @@ def log_odds(t: Tally, knots: tuple[float, ...] = ()) -> LogOdds | None:
     y = np.repeat([1.0, 0.0], len(z))
     w = np.concatenate((t.count - t.loss, t.loss)).astype(np.float64)
     found = _newton(x, y, w)
-    return None if found is None else LogOdds(knots, found[0], np.asarray(np.linalg.inv(found[1]), dtype=np.float64))
+    return (
+        None
+        if found is None
+        else LogOdds(knots, found[0], np.asarray(np.linalg.inv(found[1]), dtype=np.float64))
+    )
 
 
 def flexible(t: Tally) -> LogOdds | None:
-    """A restricted cubic spline with 5 knots, fewer where the rarer outcome has fewer than 50 cases (Harrell 2015).
+    """A restricted cubic spline with 5 knots, fewer where the rarer outcome has fewer than 50 cases
+    (Harrell 2015).
 
-    Fewer also until both outcomes occur on either side of the inner knots: where one is missing at an end, nothing
-    holds the curve there.
+    Fewer also until both outcomes occur on either side of the inner knots: where one is missing at
+    an end, nothing holds the curve there.
 
     >>> from howsure import tally
     >>> tuple(round(x, 1) for x in flexible(tally(np.arange(1, 100) / 100, correct=np.arange(99) % 3 > 0)).knots)
@@ -103,7 +117,9 @@ def _held(t: Tally, knots: tuple[float, ...]) -> bool:
     """Whether some of both outcomes lie below the second knot and above the last but one."""
     z = logit(t.score)
     ends = (z < knots[1], z > knots[-2])
-    return all(float(part[end].sum()) >= ENDS for part in (t.loss, t.count - t.loss) for end in ends)
+    return all(
+        float(part[end].sum()) >= ENDS for part in (t.loss, t.count - t.loss) for end in ends
+    )
 
 
 def _knots(t: Tally, many: int) -> tuple[float, ...]:
@@ -126,7 +142,9 @@ def basis(z: Floats, knots: tuple[float, ...]) -> Floats:
     if knots:
         *inner, last, end = knots
         for at in inner:
-            bent = _cube(z, at) - (_cube(z, last) * (end - at) - _cube(z, end) * (last - at)) / (end - last)
+            bent = _cube(z, at) - (_cube(z, last) * (end - at) - _cube(z, end) * (last - at)) / (
+                end - last
+            )
             columns.append(bent / (end - knots[0]) ** 2)
     return np.stack(columns, axis=1)
 
@@ -136,7 +154,9 @@ def _cube(z: Floats, at: float) -> Floats:
 
 
 def _newton(x: Floats, y: Floats, w: Floats) -> tuple[Floats, Floats] | None:
-    """Coefficients of a logistic regression and their information; None where they run away: outcomes separate."""
+    """Coefficients of a logistic regression and their information; None where they run away:
+    outcomes separate.
+    """
     width = int(x.shape[1])
     beta: Floats = np.zeros(width, dtype=np.float64)
     for _ in range(100):
@@ -160,7 +180,8 @@ def _likelihood(z: Floats, y: Floats, w: Floats) -> float:
 
 
 def calibration_intercept(preds: Predictions | Tally, positive: str | int | None = None) -> float:
-    """Intercept of `recalibration`: 0 is perfect, negative means that risks are overestimated. Cox 1958.
+    """Intercept of `recalibration`: 0 is perfect, negative means that risks are overestimated. Cox
+    1958.
 
     >>> round(abs(calibration_intercept(Predictions.from_probs([0.5, 0.5, 0.8, 0.8, 0.8], [0, 1, 1, 1, 0]))), 2)
     0.0

@@ -11,7 +11,15 @@ import numpy as np
 from howsure._core import check
 from howsure._core.check import Floats, InputError
 from howsure.curves import risk_coverage
-from howsure.metrics.extremes import Pair, at_coverage, of_order, step_area, trapezoid_area, widest, wrong_from_top
+from howsure.metrics.extremes import (
+    Pair,
+    at_coverage,
+    of_order,
+    step_area,
+    trapezoid_area,
+    widest,
+    wrong_from_top,
+)
 from howsure.metrics.facts import metric
 from howsure.metrics.harmonic import mean_rank_share, risk_sum
 from howsure.tallies.sets import SetTally
@@ -21,11 +29,14 @@ Variant = Literal["expected", "trapezoid", "step"]
 STRETCH = 1 << 10  # rows that are looked at together
 
 
-# Numbers of tie blocks, blocks along the last axis, so that they also take many drawn tables at once.
+# Numbers of tie blocks, blocks along the last axis, so that they also take many drawn tables at
+# once.
 
 
 def _expected(block: Blocks, n: Counts) -> Floats:
-    """Each loss counts in every risk from its own rank on: harmonic numbers of the ranks of the errors."""
+    """Each loss counts in every risk from its own rank on: harmonic numbers of the ranks of the
+    errors.
+    """
     return risk_sum(block, n) / n
 
 
@@ -39,7 +50,9 @@ def _excess(block: Blocks, n: Counts) -> Floats:
 
 
 def _generalised(block: Blocks, n: Counts) -> Floats:
-    total = np.asarray(block.loss.sum(axis=-1), dtype=np.float64)  # its product with n may leave int64
+    total = np.asarray(
+        block.loss.sum(axis=-1), dtype=np.float64
+    )  # its product with n may leave int64
     return (n * total - block.middle_sum) / n / n
 
 
@@ -79,7 +92,9 @@ def aurc(t: Tally | SetTally, variant: Variant | None = None) -> float:
         variant = "step" if isinstance(t, SetTally) else "expected"
     if variant == "expected":
         if isinstance(t, SetTally):
-            raise InputError("variant='expected' is not defined for a set loss; use 'step' or 'trapezoid'.")
+            raise InputError(
+                "variant='expected' is not defined for a set loss; use 'step' or 'trapezoid'."
+            )
         needs_tally(t, "aurc")
         return float(_expected(t.blocks(), np.array(t.n)))
     if variant not in ("step", "trapezoid"):
@@ -94,7 +109,8 @@ def aurc(t: Tally | SetTally, variant: Variant | None = None) -> float:
 
 @metric(better="lower", bounds=(0, 1), rank_only=True, of_blocks=_expected, certify=_certified_area)
 def aac(t: Tally, variant: Variant | None = None) -> float:
-    r"""Area above the threshold diagram: between accuracy 1 and the accuracy of the kept, over the deferred share.
+    r"""Area above the threshold diagram: between accuracy 1 and the accuracy of the kept, over the
+    deferred share.
 
     It is `aurc` with the 0/1 loss and the same variants; the mirrored axis does not change an area.
     Range [0, 1], 0 is perfect. Vemuri 2020, chapter 4. See also: `threshold_diagram`.
@@ -109,7 +125,9 @@ def aac(t: Tally, variant: Variant | None = None) -> float:
 
 def _certified_excess(t: Tally, variant: Variant | None = None) -> Pair:
     if variant not in (None, "expected"):
-        raise InputError(f"e_aurc has certified bounds for variant='expected', not for {variant!r}.")
+        raise InputError(
+            f"e_aurc has certified bounds for variant='expected', not for {variant!r}."
+        )
     return of_order(t, _excess)
 
 
@@ -128,11 +146,17 @@ def optimal_aurc(t: Tally | SetTally, variant: Variant | None = None) -> float:
     0.111
     """
     if isinstance(t, SetTally):
-        raise InputError("the loss of a set is not a sum over its units, so no order of them is known to be the best.")
+        raise InputError(
+            "the loss of a set is not a sum over its units, so no order of them is known to be the best."
+        )
     if variant not in (None, "expected", "step", "trapezoid"):
-        raise InputError(f"variant={variant!r}; optimal_aurc knows 'expected', 'trapezoid' and 'step'.")
+        raise InputError(
+            f"variant={variant!r}; optimal_aurc knows 'expected', 'trapezoid' and 'step'."
+        )
     least, area = _ideal(t)
-    return area + (least - float(t.total / t.n)) / (2 * float(t.n)) if variant == "trapezoid" else area
+    return (
+        area + (least - float(t.total / t.n)) / (2 * float(t.n)) if variant == "trapezoid" else area
+    )
 
 
 def _ideal(t: Tally) -> tuple[float, float]:
@@ -162,11 +186,12 @@ def optimal_aurc_asymptotic(error: float) -> float:
 
 @metric(better="lower", bounds=(0, 1), rank_only=True, of_blocks=_excess, certify=_certified_excess)
 def e_aurc(t: Tally | SetTally, variant: Variant | None = None) -> float:
-    r"""Excess AURC: how much worse than the best possible order, :math:`\mathrm{AURC} - \mathrm{AURC}^*`.
+    r"""Excess AURC: how much worse than the best possible order, :math:`\mathrm{AURC} -
+    \mathrm{AURC}^*`.
 
-    Range [0, 1], 0 means that every right answer is trusted more than every wrong one. It ignores accuracy,
-    so it must not rank different models by itself. `variant` is that of `aurc`; not for set losses. Geifman et al.
-    2019; Ding et al. 2020, section 2.
+    Range [0, 1], 0 means that every right answer is trusted more than every wrong one. It ignores
+    accuracy, so it must not rank different models by itself. `variant` is that of `aurc`; not for
+    set losses. Geifman et al. 2019; Ding et al. 2020, section 2.
 
     >>> from howsure import tally
     >>> round(e_aurc(tally([0.9, 0.8, 0.7], correct=[1, 0, 1])), 4)
@@ -184,7 +209,8 @@ def e_aurc(t: Tally | SetTally, variant: Variant | None = None) -> float:
     certify=partial(of_order, number=_generalised),
 )
 def augrc(t: Tally) -> float:
-    r"""Area under the generalised risk–coverage curve: mean loss *per sample of the whole*, over all coverages.
+    r"""Area under the generalised risk–coverage curve: mean loss *per sample of the whole*, over
+    all coverages.
 
     .. math:: \mathrm{AUGRC} = e (1 - e) (1 - \mathrm{AUROC}) + e^2 / 2
 
@@ -200,7 +226,8 @@ def augrc(t: Tally) -> float:
 
 @metric(better="higher", bounds=(0, 1), rank_only=True, certify=_certified_coverage)
 def coverage_at_risk(t: Tally, risk: float) -> float:
-    r"""The largest share that can be accepted at this risk or less; 0 where no threshold reaches it.
+    r"""The largest share that can be accepted at this risk or less; 0 where no threshold reaches
+    it.
 
     Every threshold is tried, for the curve is not monotone. Range [0, 1].
     Geifman & El-Yaniv 2017. See also: `risk_at_coverage`, `policies.threshold_for_accuracy`.
@@ -218,9 +245,11 @@ def coverage_at_risk(t: Tally, risk: float) -> float:
 
 
 def error_cuts(t: Tally) -> tuple[Counts, Counts]:
-    """The cut before each row with errors, and the last: samples kept there, and right ones among them.
+    """The cut before each row with errors, and the last: samples kept there, and right ones among
+    them.
 
-    Right answers only raise the accuracy of what is kept, so the widest set of an accuracy ends at one of these.
+    Right answers only raise the accuracy of what is kept, so the widest set of an accuracy ends at
+    one of these.
     """
     b = t.blocks()
     kept = np.append(b.before, t.n)
@@ -228,7 +257,9 @@ def error_cuts(t: Tally) -> tuple[Counts, Counts]:
 
 
 def widest_row(t: Tally, accuracy: float) -> int | None:
-    """The last row down to which the kept reach this accuracy, in counts and with room for rounding."""
+    """The last row down to which the kept reach this accuracy, in counts and with room for
+    rounding.
+    """
     needs_zero_one(t, "a target accuracy")
     kept = np.cumsum(t.count)
     return last_reaching(kept - np.cumsum(t.loss), kept, accuracy)
@@ -245,7 +276,9 @@ def last_reaching(right: Counts, kept: Counts, share: float, after: int = -1) ->
     before, of = (0, 0) if after < 0 else (right[after], kept[after])
     start = np.arange(after + 1, len(kept), STRETCH)
     end = np.minimum(start + STRETCH, len(kept))
-    for i in np.flatnonzero(right[end - 1] - before >= share * (kept[start] - of) - 1e-9)[::-1].tolist():
+    for i in np.flatnonzero(right[end - 1] - before >= share * (kept[start] - of) - 1e-9)[
+        ::-1
+    ].tolist():
         rows = slice(int(start[i]), int(end[i]))
         good = np.flatnonzero(right[rows] - before >= share * (kept[rows] - of) - 1e-9)
         if len(good):
@@ -255,7 +288,8 @@ def last_reaching(right: Counts, kept: Counts, share: float, after: int = -1) ->
 
 @metric(better="lower", bounds=(0, 1), rank_only=True, certify=_certified_risk)
 def risk_at_coverage(t: Tally | SetTally, coverage: float) -> float:
-    r"""The risk at the first threshold that accepts at least this share. Range [0, 1] for the 0/1 loss.
+    r"""The risk at the first threshold that accepts at least this share. Range [0, 1] for the 0/1
+    loss.
 
     Geifman & El-Yaniv 2017. See also: `coverage_at_risk`.
 
@@ -271,8 +305,9 @@ def risk_at_coverage(t: Tally | SetTally, coverage: float) -> float:
 def dominates(a: Tally, b: Tally) -> bool:
     """Whether `a` makes no more errors than `b` at every coverage.
 
-    Counts are interpolated inside tie blocks, not risks. Needs equal numbers of samples and of errors, and is
-    then the same as dominance in ROC and precision–recall space. Ding et al. 2019, theorem 2.
+    Counts are interpolated inside tie blocks, not risks. Needs equal numbers of samples and of
+    errors, and is then the same as dominance in ROC and precision–recall space. Ding et al. 2019,
+    theorem 2.
 
     >>> from howsure import tally
     >>> dominates(tally([0.9, 0.1], correct=[1, 0]), tally([0.5, 0.5], correct=[1, 0]))

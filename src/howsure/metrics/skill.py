@@ -26,7 +26,9 @@ def skill(metric: Callable[[Predictions], float], preds: Predictions) -> float:
     k = preds.needs_vector("skill")
     weight = np.ones(preds.n) if preds.weight is None else preds.weight
     share = np.bincount(preds.labels, weights=weight, minlength=k) / weight.sum()
-    constant = Predictions.from_probs(np.tile(share, (preds.n, 1)), preds.labels, weight=preds.weight, renormalise=True)
+    constant = Predictions.from_probs(
+        np.tile(share, (preds.n, 1)), preds.labels, weight=preds.weight, renormalise=True
+    )
     value, base = metric(preds), metric(constant)
     if base == 0:
         return nan if value == 0 else -np.inf

@@ -30,7 +30,8 @@ def _uncertain(preds: Predictions, bins: int = 15) -> tuple[Outcomes, Callable[[
 
 @metric(better="lower", bounds=(0, 1), takes="predictions", through=_uncertain)
 def uce(preds: Predictions, bins: int = 15) -> float:
-    r"""Uncertainty calibration error: mean gap between error rate and normalised entropy, in M equal bins.
+    r"""Uncertainty calibration error: mean gap between error rate and normalised entropy, in M
+    equal bins.
 
     .. math:: \mathrm{UCE} = \sum_m \frac{n_m}{n} \, |\mathrm{err}_m - \mathrm{uncert}_m|
 
@@ -46,7 +47,8 @@ def uce(preds: Predictions, bins: int = 15) -> float:
 
 @metric(better="lower", bounds=(0, 1), takes="predictions", smooth=False)
 def muce(preds: Predictions, bins: int = 15) -> float:
-    r"""The largest gap of `uce`, :math:`\max_m |\mathrm{err}_m - \mathrm{uncert}_m|` over non-empty bins.
+    r"""The largest gap of `uce`, :math:`\max_m |\mathrm{err}_m - \mathrm{uncert}_m|` over non-empty
+    bins.
 
     Range [0, 1], 0 is perfect. Laves et al. 2019.
 
@@ -59,10 +61,11 @@ def muce(preds: Predictions, bins: int = 15) -> float:
 
 @metric(better="lower", bounds=(0, 1), takes="predictions", smooth=False)
 def classwise_ece(preds: Predictions, bins: int | Binning = 15) -> float:
-    r"""`ece` of each class's probability against that class, in M equal bins, averaged over the classes.
+    r"""`ece` of each class's probability against that class, in M equal bins, averaged over the
+    classes.
 
-    Equal bins take one pass of bin sums, no sort; another binning (`equal_size(15)`, `adaptive()`) sorts each class.
-    Range [0, 1], 0 is perfect. Kull et al. 2019.
+    Equal bins take one pass of bin sums, no sort; another binning (`equal_size(15)`, `adaptive()`)
+    sorts each class. Range [0, 1], 0 is perfect. Kull et al. 2019.
 
     >>> round(classwise_ece(Predictions.from_probs([[0.8, 0.2]] * 5, [0] * 4 + [1])), 1)
     0.0
@@ -76,10 +79,11 @@ def classwise_ece(preds: Predictions, bins: int | Binning = 15) -> float:
 
 @frozen(eq=False)
 class Cells:
-    """Summed probabilities, and samples of the class, in every bin of every class; sums of parts add up.
+    """Summed probabilities, and samples of the class, in every bin of every class; sums of parts
+    add up.
 
-    Without weights probabilities are summed in fixed point (shape (2, k · bins)) and samples are counted, so the sum
-    of parts is the same to the last bit in any order.
+    Without weights probabilities are summed in fixed point (shape (2, k · bins)) and samples are
+    counted, so the sum of parts is the same to the last bit in any order.
     """
 
     claim: Array
@@ -88,7 +92,9 @@ class Cells:
     k: int
 
     def __add__(self, other: Cells) -> Cells:
-        return Cells(self.claim + other.claim, self.true + other.true, self.weight + other.weight, self.k)
+        return Cells(
+            self.claim + other.claim, self.true + other.true, self.weight + other.weight, self.k
+        )
 
     def mean_gap(self) -> float:
         """The class-wise ECE."""
@@ -110,7 +116,9 @@ def class_cells(preds: Predictions, bins: int = 15) -> Cells:
 
 
 def _cells(preds: Predictions, part: slice, edges: Floats) -> Cells:
-    """The sums of some rows. Of many classes most probabilities are in the first bin: those are summed as columns."""
+    """The sums of some rows. Of many classes most probabilities are in the first bin: those are
+    summed as columns.
+    """
     k, bins, weight = preds.values.shape[-1], len(edges) - 1, preds.weight
     cells, offset, labels = k * bins, np.arange(k, dtype=np.int64) * bins, preds.labels[part]
     own, where, later, of = (list[Array]() for _ in range(4))
@@ -130,13 +138,20 @@ def _cells(preds: Predictions, part: slice, edges: Floats) -> Cells:
             claim[::bins] += w @ p
     at, p, mine = np.concatenate(where), np.concatenate(later), np.concatenate(own)
     if weight is None:
-        return Cells(claim + fixed_sums(at, p, cells), np.bincount(mine, minlength=cells), float(len(labels)), k)
+        return Cells(
+            claim + fixed_sums(at, p, cells),
+            np.bincount(mine, minlength=cells),
+            float(len(labels)),
+            k,
+        )
     claim += np.bincount(at, p * np.concatenate(of), cells)
     return Cells(claim, np.bincount(mine, weight[part], cells), float(weight[part].sum()), k)
 
 
 def _probs(preds: Predictions, rows: slice) -> Floats:
-    """The probabilities of some rows, in [0, 1]; those of logits without a second sum over the classes."""
+    """The probabilities of some rows, in [0, 1]; those of logits without a second sum over the
+    classes.
+    """
     values = preds.values
     if preds.kind == "logits" and values.ndim == 2:
         p = values[rows].astype(np.float64)
@@ -149,7 +164,9 @@ def _probs(preds: Predictions, rows: slice) -> Floats:
 
 
 def _bins(p: Floats, edges: Floats) -> Ints:
-    """The number of the bin (edge, next edge] of each p, 0 in the first: a guess that is a rounding off at most."""
+    """The number of the bin (edge, next edge] of each p, 0 in the first: a guess that is a rounding
+    off at most.
+    """
     guess = (p * (len(edges) - 1)).astype(np.int64)
     np.minimum(guess, len(edges) - 2, out=guess)
     guess += p > edges[1:][guess]

@@ -2,7 +2,13 @@
 
 from howsure.policies.cascade import Cascade, CascadeDecisions, CascadeResult
 from howsure.policies.costs import cost_outcomes
-from howsure.policies.deployment import Deferral, Expected, Share, deferral_table, expected_on_new_data
+from howsure.policies.deployment import (
+    Deferral,
+    Expected,
+    Share,
+    deferral_table,
+    expected_on_new_data,
+)
 from howsure.policies.guarantee import Guaranteed, guaranteed_threshold, label_budget
 from howsure.policies.labels import label_policy, label_thresholds
 from howsure.policies.online import OnlinePolicy

@@ -17,12 +17,16 @@ from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
 
 MOST = 1_000_000  # combinations of thresholds that are tried
-Model: TypeAlias = Predictions | Callable[[Ints], Predictions]  # answers, or how to get them for some rows
+Model: TypeAlias = (
+    Predictions | Callable[[Ints], Predictions]
+)  # answers, or how to get them for some rows
 
 
 @frozen
 class CascadeResult:
-    """What a cascade does on data: mean cost, accuracy of what it answers by itself, and of the whole system."""
+    """What a cascade does on data: mean cost, accuracy of what it answers by itself, and of the
+    whole system.
+    """
 
     cost: float
     accuracy: float
@@ -32,7 +36,9 @@ class CascadeResult:
 
 @frozen(eq=False)
 class CascadeDecisions:
-    """The answering stage of each sample (the number of models: the person) and its answer, -1 for the person."""
+    """The answering stage of each sample (the number of models: the person) and its answer, -1 for
+    the person.
+    """
 
     stage: Ints
     prediction: Ints
@@ -40,10 +46,12 @@ class CascadeDecisions:
 
 @frozen
 class Cascade:
-    """Ask the models in turn; each answers where its score reaches its threshold, the rest goes to a person.
+    """Ask the models in turn; each answers where its score reaches its threshold, the rest goes to
+    a person.
 
-    `costs` are paid for every sample that reaches a model, `human_cost` for every sample that reaches the person,
-    who is wrong with rate `human_error`, and `error_cost` for every wrong answer. Wang et al. 2018 (IDK cascades).
+    `costs` are paid for every sample that reaches a model, `human_cost` for every sample that
+    reaches the person, who is wrong with rate `human_error`, and `error_cost` for every wrong
+    answer. Wang et al. 2018 (IDK cascades).
 
     >>> cheap = Outcomes([0.9, 0.8, 0.4, 0.3], correct=[1, 1, 0, 0])
     >>> dear = Outcomes([0.9, 0.9, 0.9, 0.2], correct=[1, 1, 1, 0])
@@ -61,7 +69,9 @@ class Cascade:
 
     def __post_init__(self) -> None:
         if len(self.thresholds) != len(self.costs) or not self.costs:
-            raise InputError(f"{len(self.thresholds)} thresholds for {len(self.costs)} costs; one of each is needed.")
+            raise InputError(
+                f"{len(self.thresholds)} thresholds for {len(self.costs)} costs; one of each is needed."
+            )
         for threshold in self.thresholds:
             check.within(threshold, -inf, inf, "a threshold")
         for cost in (*self.costs, self.human_cost, self.error_cost):
@@ -79,15 +89,22 @@ class Cascade:
         error_cost: float = 0.0,
         accuracy: float | None = None,
     ) -> Cascade:
-        """All thresholds together, on outcomes of each model for the same samples in the same order.
+        """All thresholds together, on outcomes of each model for the same samples in the same
+        order.
 
-        Without `accuracy`: the least mean cost. With it: the least mean cost among those whose own answers are
-        right that often (the errors of the person do not count). Up to a million combinations of thresholds
-        are tried, on the score quantiles where there are more scores. Nothing is guaranteed: judge it on new
-        data with `evaluate`. Where no combination reaches the accuracy, everything goes to the person.
+        Without `accuracy`: the least mean cost. With it: the least mean cost among those whose own
+        answers are right that often (the errors of the person do not count). Up to a million
+        combinations of thresholds are tried, on the score quantiles where there are more scores.
+        Nothing is guaranteed: judge it on new data with `evaluate`. Where no combination reaches
+        the accuracy, everything goes to the person.
         """
         _checked(stages, costs)
-        money = (tuple(float(c) for c in costs), float(human_cost), float(human_error), float(error_cost))
+        money = (
+            tuple(float(c) for c in costs),
+            float(human_cost),
+            float(human_error),
+            float(error_cost),
+        )
         nobody = cls((inf,) * len(stages), *money)
         n, size = len(stages[0]), max(2, int(MOST ** (1 / len(stages))) - 1)
         grids = [_candidates(np.asarray(o.score, dtype=np.float64), size) for o in stages]
@@ -100,7 +117,9 @@ class Cascade:
             good = answered - wrong >= accuracy * answered - 1e-9
             cost = np.where(good, cost, inf)
         at = np.unravel_index(int(cost.argmin()), cost.shape)
-        found = replace(nobody, thresholds=tuple(float(grid[i]) for grid, i in zip(grids, at, strict=True)))
+        found = replace(
+            nobody, thresholds=tuple(float(grid[i]) for grid, i in zip(grids, at, strict=True))
+        )
         return replace(found, expected=found.evaluate(stages))
 
     def evaluate(self, stages: Sequence[Outcomes]) -> CascadeResult:
@@ -116,7 +135,11 @@ class Cascade:
         own = float(right.sum())
         answered = float((stage < people).sum())
         missed = (answered - own) / n + self.human_error * shares[people]
-        cost = float(np.dot(self.costs, reached) + self.human_cost * shares[people] + self.error_cost * missed)
+        cost = float(
+            np.dot(self.costs, reached)
+            + self.human_cost * shares[people]
+            + self.error_cost * missed
+        )
         accuracy = own / answered if answered else float("nan")
         return CascadeResult(cost, accuracy, float(1 - missed), tuple(shares.tolist()))
 
@@ -125,10 +148,14 @@ class Cascade:
         takes = np.stack([*(s >= x for s, x in zip(scores, self.thresholds, strict=True)), person])
         return takes.argmax(axis=0)
 
-    def decide(self, models: Sequence[Model], policies: Sequence[Policy] | None = None) -> CascadeDecisions:
-        """Answers stage by stage. A model given as a function is asked only for the rows that reach it.
+    def decide(
+        self, models: Sequence[Model], policies: Sequence[Policy] | None = None
+    ) -> CascadeDecisions:
+        """Answers stage by stage. A model given as a function is asked only for the rows that reach
+        it.
 
-        `policies` bring the score and calibrator of each stage (default: `max_prob`); the thresholds are ours.
+        `policies` bring the score and calibrator of each stage (default: `max_prob`); the
+        thresholds are ours.
 
         >>> c = Cascade((0.8, 0.5), (1, 5), 20)
         >>> first = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4]])
@@ -137,10 +164,14 @@ class Cascade:
         (array([0, 1]), array([0, 1]))
         """
         if len(models) != len(self.thresholds):
-            raise InputError(f"this cascade has {len(self.thresholds)} models, {len(models)} are given.")
+            raise InputError(
+                f"this cascade has {len(self.thresholds)} models, {len(models)} are given."
+            )
         first = models[0]
         if not isinstance(first, Predictions):
-            raise InputError("the first model answers every sample; give its predictions, not a function.")
+            raise InputError(
+                "the first model answers every sample; give its predictions, not a function."
+            )
         n, people = first.n, len(models)
         stage, answer, rows = np.full(n, people), np.full(n, -1), np.arange(n)
         for i, model in enumerate(models):
@@ -158,7 +189,8 @@ class Cascade:
 def stages_of(models: Sequence[Predictions]) -> list[Outcomes]:
     """The outcomes of each model for the same samples, joined by ids: what a cascade is fitted on.
 
-    A sample that a model did not answer has the score -inf there, which no threshold accepts: it goes to the next.
+    A sample that a model did not answer has the score -inf there, which no threshold accepts: it
+    goes to the next.
 
     >>> small = Predictions.from_confidence([0.9, 0.6], [1, 0], ids=["a", "b"])
     >>> large = Predictions.from_confidence([0.7], [1], ids=["b"])
@@ -171,8 +203,13 @@ def stages_of(models: Sequence[Predictions]) -> list[Outcomes]:
         if known or len({p.n for p in models}) > 1:
             raise InputError("the models' samples cannot be joined; give each of them ids.")
         return [Outcomes.of(p) for p in models]
-    order = {i: place for place, i in enumerate(dict.fromkeys(i for column in known for i in column))}
-    return [_placed(p, [order[i] for i in column], list(order)) for p, column in zip(models, known, strict=True)]
+    order = {
+        i: place for place, i in enumerate(dict.fromkeys(i for column in known for i in column))
+    }
+    return [
+        _placed(p, [order[i] for i in column], list(order))
+        for p, column in zip(models, known, strict=True)
+    ]
 
 
 def _placed(preds: Predictions, places: Sequence[int], ids: Sequence[str]) -> Outcomes:
@@ -190,15 +227,21 @@ def _asked(model: Callable[[Ints], Predictions], rows: Ints) -> Predictions:
 
 def _checked(stages: Sequence[Outcomes], costs: Sequence[float]) -> None:
     if not stages or len(stages) != len(costs):
-        raise InputError(f"{len(stages)} models have {len(costs)} costs; one cost per model is needed.")
+        raise InputError(
+            f"{len(stages)} models have {len(costs)} costs; one cost per model is needed."
+        )
     if len({len(o) for o in stages}) > 1:
-        raise InputError("the models answered different numbers of samples; they must answer the same ones.")
+        raise InputError(
+            "the models answered different numbers of samples; they must answer the same ones."
+        )
     if any(o.correct is None for o in stages):
         raise InputError("a cascade needs right or wrong for each model; give correct=.")
 
 
 def _candidates(score: Floats, size: int) -> Floats:
-    """Thresholds to try, inf (never answer) first, then downwards; -inf is no answer and no threshold accepts it."""
+    """Thresholds to try, inf (never answer) first, then downwards; -inf is no answer and no
+    threshold accepts it.
+    """
     score = score[score > -inf]
     distinct = np.unique(score)
     if len(distinct) > size:
@@ -206,27 +249,42 @@ def _candidates(score: Floats, size: int) -> Floats:
     return np.concatenate(([inf], distinct[::-1]))
 
 
-def _tables(stages: Sequence[Outcomes], grids: Sequence[Floats]) -> tuple[list[Floats], Floats, Floats]:
-    """Samples that reach each model, samples answered and answered wrong, for every combination of thresholds."""
+def _tables(
+    stages: Sequence[Outcomes], grids: Sequence[Floats]
+) -> tuple[list[Floats], Floats, Floats]:
+    """Samples that reach each model, samples answered and answered wrong, for every combination of
+    thresholds.
+    """
     shape = tuple(len(g) for g in grids)
     n = len(stages[0])
     # the position of the first threshold that a sample passes: it is answered from there on
-    places = [np.searchsorted(-g, -np.asarray(o.score, dtype=np.float64)) for o, g in zip(stages, grids, strict=True)]
+    places = [
+        np.searchsorted(-g, -np.asarray(o.score, dtype=np.float64))
+        for o, g in zip(stages, grids, strict=True)
+    ]
     reached: list[Floats] = [np.full((1,) * len(shape), float(n))]
     answered, wrong = np.zeros(shape), np.zeros(shape)
     for i, o in enumerate(stages):
         takes = _count(places[: i + 1], shape[: i + 1], np.ones(n), len(shape))
         answered = answered + takes
-        wrong = wrong + _count(places[: i + 1], shape[: i + 1], (~np.asarray(o.correct)).astype(np.float64), len(shape))
+        wrong = wrong + _count(
+            places[: i + 1], shape[: i + 1], (~np.asarray(o.correct)).astype(np.float64), len(shape)
+        )
         reached.append(reached[-1] - takes)
     return reached[:-1], answered, wrong
 
 
 def _count(places: Sequence[Ints], shape: tuple[int, ...], weight: Floats, axes: int) -> Floats:
-    """Summed weight of the samples that all models but the last of `places` pass on and the last one answers."""
+    """Summed weight of the samples that all models but the last of `places` pass on and the last
+    one answers.
+    """
     inside = tuple(s + 1 for s in shape)  # one more place for scores below every threshold
     flat = np.ravel_multi_index(tuple(places), inside)
-    table: Floats = np.bincount(flat, weights=weight, minlength=int(np.prod(inside))).reshape(inside).astype(np.float64)
+    table: Floats = (
+        np.bincount(flat, weights=weight, minlength=int(np.prod(inside)))
+        .reshape(inside)
+        .astype(np.float64)
+    )
     for axis in range(len(shape) - 1):  # passed on: the sample's place lies beyond the threshold
         table = np.flip(np.cumsum(np.flip(table, axis), axis=axis), axis)
         table = np.take(table, range(1, shape[axis] + 1), axis=axis)

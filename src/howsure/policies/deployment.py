@@ -48,15 +48,22 @@ class Expected:
 
 
 def expected_on_new_data(
-    o: Outcomes, choose: Callable[[Tally], Chosen], *, folds: int = 5, level: float = 0.95, seed: int = 0
+    o: Outcomes,
+    choose: Callable[[Tally], Chosen],
+    *,
+    folds: int = 5,
+    level: float = 0.95,
+    seed: int = 0,
 ) -> Expected:
-    """Coverage and accuracy that a chosen threshold will have on data it has not seen, as prediction intervals.
+    """Coverage and accuracy that a chosen threshold will have on data it has not seen, as
+    prediction intervals.
 
-    Choosing and judging on the same data flatters. Here each fold is judged by the threshold that the other folds
-    chose, and the counts are pooled (clusters stay whole where `group` is given). The intervals are for a new sample of
-    as many answers (and groups): they hold its own noise, that of these data, and that of the choice (the
-    jackknife over folds), at an effective number of samples. docs/act.md shows how often they hold.
-    Vemuri 2020, chapter 7, asks for it; Stone 1974 for the method.
+    Choosing and judging on the same data flatters. Here each fold is judged by the threshold that
+    the other folds chose, and the counts are pooled (clusters stay whole where `group` is given).
+    The intervals are for a new sample of as many answers (and groups): they hold its own noise,
+    that of these data, and that of the choice (the jackknife over folds), at an effective number of
+    samples. docs/act.md shows how often they hold. Vemuri 2020, chapter 7, asks for it; Stone 1974
+    for the method.
 
     >>> from howsure.policies import threshold_for_accuracy
     >>> rng = np.random.default_rng(0); s = rng.random(2000)
@@ -65,17 +72,23 @@ def expected_on_new_data(
     (0.798, 0.414)
     """
     if o.correct is None or o.weight is not None:
-        raise InputError("expected_on_new_data counts right and wrong answers; give correct= and no weight.")
+        raise InputError(
+            "expected_on_new_data counts right and wrong answers; give correct= and no weight."
+        )
     check.at_least(folds, 2, "folds")
     fold, score = folds_of(len(o), o.group, folds, seed), np.asarray(o.score)
     kept = np.zeros(len(o), dtype=np.bool_)
-    trials: list[tuple[float, float]] = []  # coverage and accuracy of every fold's threshold on all data
+    trials: list[
+        tuple[float, float]
+    ] = []  # coverage and accuracy of every fold's threshold on all data
     for i in range(folds):
         mine = fold == i
         if mine.any() and not mine.all():
             accepted = score >= choose(o[~mine].tally()).threshold
             kept[mine] = accepted[mine]
-            trials.append((float(accepted.mean()), float(o.right[accepted].mean()) if accepted.any() else nan))
+            trials.append(
+                (float(accepted.mean()), float(o.right[accepted].mean()) if accepted.any() else nan)
+            )
     return _predicted(kept, o, np.array(trials).reshape(len(trials), 2), level)
 
 
@@ -85,12 +98,16 @@ def _predicted(kept: Bools, o: Outcomes, trials: Floats, level: float) -> Expect
     n, k = float(len(kept)), float(accepted.sum())
     accuracy = float(right.sum()) / k if k else 0.0
     coverage = _prediction(k, n, accepted - k / n, units, _jackknife(trials[:, 0]), level)
-    among = _prediction(float(right.sum()), k, right - accuracy * accepted, units, _jackknife(trials[:, 1]), level)
+    among = _prediction(
+        float(right.sum()), k, right - accuracy * accepted, units, _jackknife(trials[:, 1]), level
+    )
     return Expected(coverage, among, int(k), int(n))
 
 
 def _jackknife(found: Floats) -> float:
-    """Variance of a number that depends on a choice, from the choices without one fold each, widened by Student's t."""
+    """Variance of a number that depends on a choice, from the choices without one fold each,
+    widened by Student's t.
+    """
     known = found[np.isfinite(found)]
     if len(known) < 2:
         return 0.0
@@ -98,7 +115,9 @@ def _jackknife(found: Floats) -> float:
     return float(((known - known.mean()) ** 2).sum()) * (1 - 1 / len(known)) * wider
 
 
-def _prediction(count: float, n: float, influence: Floats, units: Units, choice: float, level: float) -> Share:
+def _prediction(
+    count: float, n: float, influence: Floats, units: Units, choice: float, level: float
+) -> Share:
     """count / n with the limits of what another sample of the same size will show."""
     if n == 0:
         return Share(nan, 0.0, 1.0)
@@ -135,7 +154,9 @@ def share(count: int, n: int, level: float = 0.95) -> Share:
 
 @frozen
 class Deferral:
-    """One class or group at the operating point: its size, share deferred, and accuracy of both sides."""
+    """One class or group at the operating point: its size, share deferred, and accuracy of both
+    sides.
+    """
 
     name: str
     n: int
@@ -147,10 +168,11 @@ class Deferral:
 def deferral_table(
     accept: ArrayLike, correct: ArrayLike, key: ArrayLike, *, level: float = 0.95
 ) -> tuple[Deferral, ...]:
-    """What would be deferred: rate and accuracy of each class or group, and of all together (first row).
+    """What would be deferred: rate and accuracy of each class or group, and of all together (first
+    row).
 
-    `key` is the predicted class, the true class or a group, one per sample. The most deferred come first.
-    Vemuri 2020, chapter 7.
+    `key` is the predicted class, the true class or a group, one per sample. The most deferred come
+    first. Vemuri 2020, chapter 7.
 
     >>> rows = deferral_table([1, 0, 1, 1], [1, 0, 1, 0], ["cat", "cat", "dog", "dog"])
     >>> [(r.name, r.deferred.value, round(r.accuracy_accepted.value, 3)) for r in rows]
@@ -159,7 +181,9 @@ def deferral_table(
     a, c = check.zero_one(accept, "accept"), check.zero_one(correct, "correct")
     keys = check.same_length(np.asarray(key), "key", len(a), "accept")
     check.same_length(c, "correct", len(a), "accept")
-    rows = [_deferral(str(name), a[keys == name], c[keys == name], level) for name in np.unique(keys)]
+    rows = [
+        _deferral(str(name), a[keys == name], c[keys == name], level) for name in np.unique(keys)
+    ]
     rows.sort(key=lambda r: -r.deferred.value)
     return (_deferral("all", a, c, level), *rows)
 
@@ -167,10 +191,20 @@ def deferral_table(
 def _deferral(name: str, accept: Bools, correct: Bools, level: float) -> Deferral:
     away, n = int((~accept).sum()), len(accept)
     kept_right, away_right = int((accept & correct).sum()), int((~accept & correct).sum())
-    return Deferral(name, n, share(away, n, level), share(kept_right, n - away, level), share(away_right, away, level))
+    return Deferral(
+        name,
+        n,
+        share(away, n, level),
+        share(kept_right, n - away, level),
+        share(away_right, away, level),
+    )
 
 
 def named(keys: ArrayLike, class_names: tuple[str, ...] | None) -> Array:
     """Class numbers as their names, where there are names."""
     numbers = np.asarray(keys)
-    return numbers.astype(str) if class_names is None else np.array(class_names)[numbers.astype(np.int64)]
+    return (
+        numbers.astype(str)
+        if class_names is None
+        else np.array(class_names)[numbers.astype(np.int64)]
+    )

@@ -23,12 +23,13 @@ CALLED = {"sgr": "SGR", "fixed_sequence": "fixed-sequence testing", "fallback": 
 
 @frozen
 class Guaranteed:
-    """A threshold whose true risk is above `risk` with probability at most `delta`, or the word that none is known.
+    """A threshold whose true risk is above `risk` with probability at most `delta`, or the word
+    that none is known.
 
-    `bound` is the upper bound at the threshold, `coverage`, `accuracy` and `observed` (risk) are those of the data.
-    Where nothing can be promised, feasible is False, threshold inf, coverage 0, the rest nan, and
-    `labels_needed` says how many labels with this same risk–coverage curve would do (None: more labels alone
-    will not help, or more than a thousand times as many).
+    `bound` is the upper bound at the threshold, `coverage`, `accuracy` and `observed` (risk) are
+    those of the data. Where nothing can be promised, feasible is False, threshold inf, coverage 0,
+    the rest nan, and `labels_needed` says how many labels with this same risk–coverage curve would
+    do (None: more labels alone will not help, or more than a thousand times as many).
     """
 
     feasible: bool
@@ -44,7 +45,9 @@ class Guaranteed:
     method: Method
     loss_bound: Bound
     labels_needed: int | None = None
-    groups: int | None = None  # independent groups that the promise rests on, where samples come in groups
+    groups: int | None = (
+        None  # independent groups that the promise rests on, where samples come in groups
+    )
 
     @property
     def rule(self) -> str:
@@ -65,7 +68,8 @@ def guaranteed_threshold(
     largest_group: int | None = None,
     seed: int = 0,
 ) -> Guaranteed:
-    r"""A threshold whose accepted answers have true risk at most `risk`, with probability 1 − `delta` over the data.
+    r"""A threshold whose accepted answers have true risk at most `risk`, with probability 1 −
+    `delta` over the data.
 
     .. math:: P\big( R(\theta) > \mathrm{risk} \big) \le \delta, \quad R(\theta) = E[\ell \mid s \ge \theta]
 
@@ -75,17 +79,19 @@ def guaranteed_threshold(
     of its log2 n steps. The labels must be independent of the fitting of the model and of its calibrator; weights are
     refused.
 
-    Samples that come in groups (`Outcomes` with `group`) are not independent: the promise then rests on one row of each
-    group, drawn with `seed`, and `labels_needed` counts groups; `bound="groups"` bets on the sums of whole groups
-    instead (`bounds.group_betting`), which accepts more where groups are large and have many errors. Either is about a
-    random answer of a random group: a random answer, where the size of a group has nothing to do with its errors. Where
-    it has, `bound="groups"` with `largest_group`, how large a group can be, is about a random answer.
+    Samples that come in groups (`Outcomes` with `group`) are not independent: the promise then
+    rests on one row of each group, drawn with `seed`, and `labels_needed` counts groups;
+    `bound="groups"` bets on the sums of whole groups instead (`bounds.group_betting`), which
+    accepts more where groups are large and have many errors. Either is about a random answer of a
+    random group: a random answer, where the size of a group has nothing to do with its errors.
+    Where it has, `bound="groups"` with `largest_group`, how large a group can be, is about a random
+    answer.
 
-    Losses other than right and wrong must lie in [0, 1] and exclude `sgr`; they have the Hoeffding–Bentkus bound or,
-    for `Outcomes`, `bound="betting"`, which gains where losses vary little: it takes them one after the other, in an
-    order drawn with `seed`. Their sequence starts where half the risk would pass. Infeasible is an answer: see
-    `Guaranteed`.
-    Angelopoulos et al. 2021 (fixed sequence); Wiens 2003 (fallback); Geifman & El-Yaniv 2017, algorithm 1 (SGR).
+    Losses other than right and wrong must lie in [0, 1] and exclude `sgr`; they have the
+    Hoeffding–Bentkus bound or, for `Outcomes`, `bound="betting"`, which gains where losses vary
+    little: it takes them one after the other, in an order drawn with `seed`. Their sequence starts
+    where half the risk would pass. Infeasible is an answer: see `Guaranteed`. Angelopoulos et al.
+    2021 (fixed sequence); Wiens 2003 (fallback); Geifman & El-Yaniv 2017, algorithm 1 (SGR).
 
     >>> from howsure import tally
     >>> t = tally([0.9] * 300 + [0.5] * 100, correct=[1] * 300 + [0] * 100)
@@ -106,13 +112,19 @@ def guaranteed_threshold(
         if thresholds is not None or method == "sgr" or groups
         else kept_at_steps(t, bound)
     )
-    kept = kept_counts(one_of_each(t, seed)) if isinstance(t, Outcomes) and groups and bound != "groups" else whole
+    kept = (
+        kept_counts(one_of_each(t, seed))
+        if isinstance(t, Outcomes) and groups and bound != "groups"
+        else whole
+    )
     how = _bound_for(kept, method, bound)
     grid = None if thresholds is None else given(kept, thresholds, method)
     row, upper = search(kept, risk, delta, method, how, grid)
     if row is None:
         more = _labels_needed(kept, risk, delta, method, how)
-        return Guaranteed(False, inf, 0.0, nan, nan, nan, 0, int(whole.n), risk, delta, method, how, more, groups)
+        return Guaranteed(
+            False, inf, 0.0, nan, nan, nan, 0, int(whole.n), risk, delta, method, how, more, groups
+        )
     where = float(kept.score[row])
     n, k, loss = whole.n, *whole.at_score(where)
     accuracy = (k - loss) / k if kept.zero_one else nan
@@ -121,10 +133,12 @@ def guaranteed_threshold(
 
 
 def label_budget(error: float, *, risk: float, delta: float, coverage: float = 1.0) -> int | None:
-    r"""How many labels to collect so that accepted answers with this error rate can be promised to stay below `risk`.
+    r"""How many labels to collect so that accepted answers with this error rate can be promised to
+    stay below `risk`.
 
-    The smallest n with :math:`B(\mathrm{error} \cdot m, m, \delta) < \mathrm{risk}`, the Clopper–Pearson bound,
-    for m = coverage · n accepted; None where error >= risk. Even a perfect model needs ln(delta)/ln(1 − risk).
+    The smallest n with :math:`B(\mathrm{error} \cdot m, m, \delta) < \mathrm{risk}`, the
+    Clopper–Pearson bound, for m = coverage · n accepted; None where error >= risk. Even a perfect
+    model needs ln(delta)/ln(1 − risk).
 
     >>> label_budget(0.0, risk=0.05, delta=0.05), label_budget(0.03, risk=0.05, delta=0.05)
     (59, 343)
@@ -154,12 +168,24 @@ def kept_counts(t: Tally | Outcomes, largest_group: int | None = None) -> Kept:
         _check_largest(rows, largest_group)
     table = t.tally() if isinstance(t, Outcomes) else t
     if table.weighted:
-        raise InputError("a guarantee counts independent labels, so weights are refused; drop weight=.")
+        raise InputError(
+            "a guarantee counts independent labels, so weights are refused; drop weight=."
+        )
     if table.approximate:
-        raise InputError(f"a guarantee needs the exact scores, this tally is {table.approximate}; use the full one.")
+        raise InputError(
+            f"a guarantee needs the exact scores, this tally is {table.approximate}; use the full one."
+        )
     count, loss = table.ends.astype(np.float64), np.cumsum(table.loss).astype(np.float64)
     ideal = table.ideal
-    return Kept(table.score, count, loss, table.zero_one, rows, None if ideal is None else ideal.loss, largest_group)
+    return Kept(
+        table.score,
+        count,
+        loss,
+        table.zero_one,
+        rows,
+        None if ideal is None else ideal.loss,
+        largest_group,
+    )
 
 
 def kept_at_steps(t: Tally | Outcomes, bound: Bound | None) -> Kept:
@@ -169,7 +195,12 @@ def kept_at_steps(t: Tally | Outcomes, bound: Bound | None) -> Kept:
         return kept_counts(t)
     ranks = -(-np.arange(1, STEPS + 1, dtype=np.int64) * int(table.n) // STEPS)
     sums = table.between(np.unique(np.append(0, table.cut_at(ranks))))
-    return Kept(sums.low, np.cumsum(sums.count).astype(np.float64), np.cumsum(sums.loss).astype(np.float64), True)
+    return Kept(
+        sums.low,
+        np.cumsum(sums.count).astype(np.float64),
+        np.cumsum(sums.loss).astype(np.float64),
+        True,
+    )
 
 
 def shuffled(o: Outcomes, seed: int) -> Outcomes:
@@ -180,7 +211,9 @@ def shuffled(o: Outcomes, seed: int) -> Outcomes:
 
 
 def one_of_each(o: Outcomes, seed: int) -> Outcomes:
-    """One row of each group at random; rows are numbered by what they hold, so their order does not matter."""
+    """One row of each group at random; rows are numbered by what they hold, so their order does not
+    matter.
+    """
     unit, outcome = o.units, o.right if o.loss is None else o.loss
     order = np.lexsort((outcome, o.score, unit))
     _, first, size = np.unique(unit[order], return_index=True, return_counts=True)
@@ -190,10 +223,14 @@ def one_of_each(o: Outcomes, seed: int) -> Outcomes:
 
 def _check_largest(rows: Outcomes | None, stated: int) -> None:
     if rows is None or rows.group is None:
-        raise InputError("largest_group is about groups; give Outcomes with a group for each sample.")
+        raise InputError(
+            "largest_group is about groups; give Outcomes with a group for each sample."
+        )
     largest = int(np.unique(rows.group, return_counts=True)[1].max())
     if stated < largest:
-        raise InputError(f"largest_group is {stated:,}, but a group has {largest:,} samples; state a larger one.")
+        raise InputError(
+            f"largest_group is {stated:,}, but a group has {largest:,} samples; state a larger one."
+        )
 
 
 def _bound_for(kept: Kept, method: str, bound: str | None) -> Bound:
@@ -204,13 +241,21 @@ def _bound_for(kept: Kept, method: str, bound: str | None) -> Bound:
         return _bound_for_groups(kept, method)
     bound = bound or ("clopper_pearson" if kept.zero_one else "hoeffding_bentkus")
     if bound not in ("clopper_pearson", "hoeffding_bentkus", "betting"):
-        raise InputError(f"bound={bound!r}; 'clopper_pearson', 'hoeffding_bentkus', 'betting' or 'groups' is needed.")
+        raise InputError(
+            f"bound={bound!r}; 'clopper_pearson', 'hoeffding_bentkus', 'betting' or 'groups' is needed."
+        )
     if bound == "clopper_pearson" and not kept.zero_one:
-        raise InputError("clopper_pearson counts right and wrong; for loss= use bound='hoeffding_bentkus'.")
+        raise InputError(
+            "clopper_pearson counts right and wrong; for loss= use bound='hoeffding_bentkus'."
+        )
     if method == "sgr" and bound != "clopper_pearson":
-        raise InputError("sgr is defined for right and wrong; use method='fixed_sequence' for other losses.")
+        raise InputError(
+            "sgr is defined for right and wrong; use method='fixed_sequence' for other losses."
+        )
     if bound == "betting" and kept.rows is None:
-        raise InputError("betting needs each loss in its order, a tally has only sums; pass Outcomes(score, ...).")
+        raise InputError(
+            "betting needs each loss in its order, a tally has only sums; pass Outcomes(score, ...)."
+        )
     if kept.losses is not None and (kept.losses[0] < 0 or kept.losses[-1] > 1):
         raise InputError(
             f"losses run from {kept.losses[0]:g} to {kept.losses[-1]:g}; a guarantee needs them in [0, 1]. "
@@ -221,9 +266,13 @@ def _bound_for(kept: Kept, method: str, bound: str | None) -> Bound:
 
 def _bound_for_groups(kept: Kept, method: str) -> Bound:
     if kept.rows is None or kept.rows.group is None:
-        raise InputError("bound='groups' bets on groups; give Outcomes with a group for each sample.")
+        raise InputError(
+            "bound='groups' bets on groups; give Outcomes with a group for each sample."
+        )
     if method == "sgr":
-        raise InputError("sgr is defined for single samples; use method='fixed_sequence' or 'fallback' for groups.")
+        raise InputError(
+            "sgr is defined for single samples; use method='fixed_sequence' or 'fallback' for groups."
+        )
     return "groups"
 
 

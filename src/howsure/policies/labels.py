@@ -1,4 +1,6 @@
-"""Many labels per case: which label may be decided alone, above which confidence, with one promise for all."""
+"""Many labels per case: which label may be decided alone, above which confidence, with one promise
+for all.
+"""
 
 from __future__ import annotations
 
@@ -16,9 +18,15 @@ from howsure.predictions.outcomes import Outcomes
 
 
 def label_thresholds(
-    preds: Predictions, *, risk: float, delta: float, method: Method = "fixed_sequence", score: str = "max_prob"
+    preds: Predictions,
+    *,
+    risk: float,
+    delta: float,
+    method: Method = "fixed_sequence",
+    score: str = "max_prob",
 ) -> dict[str, Guaranteed]:
-    r"""A guaranteed threshold for each label of multilabel predictions, all of them true with probability 1 − `delta`.
+    r"""A guaranteed threshold for each label of multilabel predictions, all of them true with
+    probability 1 − `delta`.
 
     .. math:: P\big( \exists\, l : R_l(\theta_l) > \mathrm{risk} \big) \le \delta
 
@@ -40,7 +48,9 @@ def label_thresholds(
 
     def one(name: str) -> Guaranteed:
         rows = preds.label(name)
-        return guaranteed_threshold(rows_or_tally(Outcomes.of(rows, of(rows))), risk=risk, delta=share, method=method)
+        return guaranteed_threshold(
+            rows_or_tally(Outcomes.of(rows, of(rows))), risk=risk, delta=share, method=method
+        )
 
     return {name: one(name) for name in layout.names}
 
@@ -55,7 +65,8 @@ def label_policy(
     calibrator: Calibrator | None = None,
     source: tuple[str, str] = ("", ""),
 ) -> Policy:
-    """The policy of `label_thresholds`: every label has a threshold of its own, and an unknown label is deferred.
+    """The policy of `label_thresholds`: every label has a threshold of its own, and an unknown
+    label is deferred.
 
     >>> p = np.repeat([[0.99, 0.6]], 300, axis=0)
     >>> preds = Predictions.from_multilabel(p, np.ones((300, 2)), label_names=["cat", "dog"])
@@ -83,6 +94,13 @@ def label_policy(
         None,
         preds.k,
         preds.class_names,
-        Promise(rule, risk, delta, max(known, default=nan), bool(known), None if known or not needed else min(needed)),
+        Promise(
+            rule,
+            risk,
+            delta,
+            max(known, default=nan),
+            bool(known),
+            None if known or not needed else min(needed),
+        ),
         Basis(preds.n, float(accept.mean()), float(right.mean()) if len(right) else nan, *source),
     )

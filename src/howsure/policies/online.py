@@ -1,4 +1,6 @@
-"""OnlinePolicy: the threshold follows the labels that come back, so the long-run risk stays at its target."""
+"""OnlinePolicy: the threshold follows the labels that come back, so the long-run risk stays at its
+target.
+"""
 
 from __future__ import annotations
 
@@ -28,8 +30,8 @@ TICKET = re.compile(r"\d{1,18}-[0-9a-f]{12}", re.ASCII)
 class OnlinePolicy:
     r"""A policy whose threshold moves with every audited label.
 
-    The threshold is kept as a `level`, the share of the calibration scores below it. A random share `audit` of
-    the accepted samples is marked for labelling; each such label moves the level,
+    The threshold is kept as a `level`, the share of the calibration scores below it. A random share
+    `audit` of the accepted samples is marked for labelling; each such label moves the level,
 
     .. math:: q \leftarrow \max(0,\; q + \eta (\ell - \mathrm{risk})),
 
@@ -72,23 +74,42 @@ class OnlinePolicy:
         check.within(self.level, -1e9, 1e9, "level")
         for name in ("seed", "seen", "accepted", "idle", "labels", "wrong", "read"):
             check.within(getattr(self, name), 0, 2**62, name)
-        if self.grid.ndim != 1 or not self.grid.size or not (np.diff(check.no_nan(self.grid, "grid")) >= 0).all():
-            raise InputError("grid", got="is not a rising list of scores", hint="make the policy again")
+        if (
+            self.grid.ndim != 1
+            or not self.grid.size
+            or not (np.diff(check.no_nan(self.grid, "grid")) >= 0).all()
+        ):
+            raise InputError(
+                "grid", got="is not a rising list of scores", hint="make the policy again"
+            )
         if self.accepted > self.seen or self.wrong > self.labels:
-            raise InputError("the counts of an online policy", got="contradict each other", hint="make it again")
+            raise InputError(
+                "the counts of an online policy", got="contradict each other", hint="make it again"
+            )
         if not all(TICKET.fullmatch(ticket) for ticket in self.learnt):
-            raise InputError("learnt", got="holds something that is no ticket", hint="make the policy again")
+            raise InputError(
+                "learnt", got="holds something that is no ticket", hint="make the policy again"
+            )
 
     @classmethod
     def start(
-        cls, policy: Policy, score: ArrayLike, *, risk: float, step: float = 0.02, audit: float = 0.1, seed: int = 0
+        cls,
+        policy: Policy,
+        score: ArrayLike,
+        *,
+        risk: float,
+        step: float = 0.02,
+        audit: float = 0.1,
+        seed: int = 0,
     ) -> OnlinePolicy:
         """Begin at the policy's threshold; `score` are the scores of the calibration data."""
         proportion(risk, "risk")
         check.fraction(audit, "audit")
         check.fraction(step, "step")
         if policy.by is not None:
-            raise InputError("an online policy moves one threshold; this policy has thresholds by class or group.")
+            raise InputError(
+                "an online policy moves one threshold; this policy has thresholds by class or group."
+            )
         s = check.column(score, "score").astype(np.float64)
         grid = np.quantile(s, np.linspace(0, 1, 201), method="inverted_cdf")
         return cls(policy, risk, grid, float((s < policy.threshold).mean()), step, audit, seed)
@@ -108,7 +129,9 @@ class OnlinePolicy:
         return self.wrong / self.labels if self.labels else float("nan")
 
     def decide(self, preds: Predictions) -> tuple[OnlinePolicy, Decisions]:
-        """The next state, and decisions at the present threshold with `.audit` marking the labels asked for."""
+        """The next state, and decisions at the present threshold with `.audit` marking the labels
+        asked for.
+        """
         needs_predictions(preds, "OnlinePolicy.decide")
         made = replace(self.policy, threshold=self.threshold).decide(preds)
         drawn = _draws(self.seed, self.seen, len(made)) < self.audit
@@ -122,16 +145,27 @@ class OnlinePolicy:
         return replace(self, seen=seen, accepted=accepted, idle=idle, top=self._top(made.score))
 
     def learn(self, made: Decisions, correct: ArrayLike) -> OnlinePolicy:
-        """The state after labels for some of the decisions made earlier (`made[rows]`), in any order."""
-        right = check.same_length(check.zero_one(correct, "correct"), "correct", len(made), "the decisions")
+        """The state after labels for some of the decisions made earlier (`made[rows]`), in any
+        order.
+        """
+        right = check.same_length(
+            check.zero_one(correct, "correct"), "correct", len(made), "the decisions"
+        )
         if made.audit is None:
-            raise InputError("these decisions are not of an online policy; learn must know which were audited.")
+            raise InputError(
+                "these decisions are not of an online policy; learn must know which were audited."
+            )
         loss = (~right).astype(np.float64)
         level = self.level
         for x in loss[made.audit].tolist():
             level = max(0.0, level + self.step * (x - self.risk))
         asked = int(made.audit.sum())
-        state = replace(self, labels=self.labels + asked, wrong=self.wrong + int(loss[made.audit].sum()), level=level)
+        state = replace(
+            self,
+            labels=self.labels + asked,
+            wrong=self.wrong + int(loss[made.audit].sum()),
+            level=level,
+        )
         return state if self.idle < PATIENCE else state._reopened(made, loss)
 
     def _reopened(self, made: Decisions, loss: Floats) -> OnlinePolicy:
@@ -153,7 +187,9 @@ class OnlinePolicy:
 
 
 def _draws(seed: int, first: int, n: int) -> Floats:
-    """Uniform numbers that belong to the samples `first`, `first` + 1, ...: the same in whatever pieces they come."""
+    """Uniform numbers that belong to the samples `first`, `first` + 1, ...: the same in whatever
+    pieces they come.
+    """
     start = first % BLOCK
     blocks = range(first - start, first + n, BLOCK)
     drawn: list[Floats] = [np.random.default_rng([seed, block]).random(BLOCK) for block in blocks]

@@ -1,4 +1,6 @@
-"""Everything to know before a threshold goes live, as one plain value: what `howsure threshold` prints."""
+"""Everything to know before a threshold goes live, as one plain value: what `howsure threshold`
+prints.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +13,14 @@ import numpy as np
 
 from howsure._core import json
 from howsure._core.check import Bools, InputError
-from howsure.policies.deployment import Deferral, Expected, count_kept, deferral_table, expected_on_new_data, named
+from howsure.policies.deployment import (
+    Deferral,
+    Expected,
+    count_kept,
+    deferral_table,
+    expected_on_new_data,
+    named,
+)
 from howsure.policies.guarantee import Guaranteed
 from howsure.policies.policy import Decisions, Policy, keys_of
 from howsure.policies.threshold import Threshold
@@ -74,7 +83,9 @@ class TrialData(TypedDict):
 
 
 class AllData(TypedDict):
-    """All questions that were asked, those without an answer by reason, and the share of all that is accepted."""
+    """All questions that were asked, those without an answer by reason, and the share of all that
+    is accepted.
+    """
 
     asked: int
     answered: float
@@ -104,12 +115,19 @@ class PlanData(TypedDict):
 
 
 def plan(
-    policy: Policy, choose: Choose, preds: Predictions, *, test: Predictions | None = None, level: float = 0.95
+    policy: Policy,
+    choose: Choose,
+    preds: Predictions,
+    *,
+    test: Predictions | None = None,
+    level: float = 0.95,
 ) -> PlanData:
-    """What a fitted policy promises, what to expect of it, what it defers, and how it did on test data.
+    """What a fitted policy promises, what to expect of it, what it defers, and how it did on test
+    data.
 
-    Values are plain JSON types; nan and infinite ones are None. `expected` is cross-fitted on `preds`
-    (`expected_on_new_data`) for a single threshold; `test` compares with data that chose nothing.
+    Values are plain JSON types; nan and infinite ones are None. `expected` is cross-fitted on
+    `preds` (`expected_on_new_data`) for a single threshold; `test` compares with data that chose
+    nothing.
 
     >>> from howsure.policies import threshold_for_coverage
     >>> preds = Predictions.from_confidence(np.linspace(0.5, 1, 100), [1] * 100)
@@ -124,7 +142,11 @@ def plan(
         "threshold": policy.threshold,
         "feasible": policy.threshold < np.inf or any(x < np.inf for x in policy.thresholds),
         **({} if promise is None else {"promise": promise}),
-        **({} if basis is None else {"n": basis.n, "coverage": basis.coverage, "accuracy": basis.accuracy}),
+        **(
+            {}
+            if basis is None
+            else {"n": basis.n, "coverage": basis.coverage, "accuracy": basis.accuracy}
+        ),
         **_questions(made, preds),
         "by": policy.by,
         "thresholds": dict(zip(policy.keys, policy.thresholds, strict=True)),
@@ -145,13 +167,19 @@ def plan(
 
 
 def _questions(made: Decisions, preds: Predictions) -> dict[str, object]:
-    """How many questions were asked and answered at all, and the share of all of them that is accepted."""
+    """How many questions were asked and answered at all, and the share of all of them that is
+    accepted.
+    """
     if preds.unanswered is None or not preds.unanswered.total:
         return {}
-    counts = {name: count for name, count in asdict(preds.unanswered).items() if name != "unstated_right"}
+    counts = {
+        name: count for name, count in asdict(preds.unanswered).items() if name != "unstated_right"
+    }
     accepted = made.coverage * preds.answered
     asked = preds.n + preds.unanswered.total
-    return {"questions": {"asked": asked, "answered": preds.answered, "coverage": accepted, **counts}}
+    return {
+        "questions": {"asked": asked, "answered": preds.answered, "coverage": accepted, **counts}
+    }
 
 
 def _right(policy: Policy, preds: Predictions) -> tuple[Decisions, Bools]:
@@ -165,10 +193,14 @@ def _deferral(policy: Policy, preds: Predictions, level: float) -> dict[str, tup
     made, right = _right(policy, preds)
     tables: dict[str, tuple[Deferral, ...]] = {}
     if preds.kind != "confidence" or preds.known_prediction is not None:
-        keys = named(made.prediction, made.class_names if made.prediction.dtype.kind in "iu" else None)
+        keys = named(
+            made.prediction, made.class_names if made.prediction.dtype.kind in "iu" else None
+        )
         tables["predicted class"] = deferral_table(made.accept, right, keys, level=level)
     if preds.layout is not None and preds.layout.parts == "labels":
-        tables["label"] = deferral_table(made.accept, right, keys_of(preds, "label", made.prediction), level=level)
+        tables["label"] = deferral_table(
+            made.accept, right, keys_of(preds, "label", made.prediction), level=level
+        )
     elif preds.group is not None:
         tables["group"] = deferral_table(made.accept, right, preds.group, level=level)
     return tables

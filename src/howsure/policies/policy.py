@@ -42,7 +42,9 @@ class Basis:
 
 @frozen
 class Promise:
-    """How the threshold was chosen. With `delta`: the risk exceeds `risk` with probability at most delta."""
+    """How the threshold was chosen. With `delta`: the risk exceeds `risk` with probability at most
+    delta.
+    """
 
     rule: str
     risk: float = nan
@@ -54,7 +56,9 @@ class Promise:
 
 @frozen(eq=False)
 class Decisions:
-    """One decision per sample. `accept` False is the answer "I don't know": the case goes to somebody else."""
+    """One decision per sample. `accept` False is the answer "I don't know": the case goes to
+    somebody else.
+    """
 
     accept: Bools
     prediction: Array
@@ -88,12 +92,13 @@ class Decisions:
 
 @frozen
 class Policy:
-    """When the model may decide alone: calibrate, score, accept where score >= threshold, else defer.
+    """When the model may decide alone: calibrate, score, accept where score >= threshold, else
+    defer.
 
-    `score` is the name of a score in `howsure.scores` (or, with `costs`, "cost": minus the least expected
-    cost, whose class is then the answer). With `by`, the classes or groups in `keys` have `thresholds` of
-    their own and all others take `threshold`. `promise` and `basis` say what was promised and on which data.
-    Saved with `howsure.save`, read with `howsure.load`.
+    `score` is the name of a score in `howsure.scores` (or, with `costs`, "cost": minus the least
+    expected cost, whose class is then the answer). With `by`, the classes or groups in `keys` have
+    `thresholds` of their own and all others take `threshold`. `promise` and `basis` say what was
+    promised and on which data. Saved with `howsure.save`, read with `howsure.load`.
 
     >>> policy = Policy("max_prob", 0.75)
     >>> preds = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4]], class_names=["cat", "dog"])
@@ -117,21 +122,33 @@ class Policy:
         if isnan(self.threshold) or any(isnan(x) for x in self.thresholds):
             raise InputError("a threshold is nan; a number or inf (defer everything) is needed.")
         if (self.score == "cost") != (self.costs is not None):
-            raise InputError("the score 'cost' and a matrix costs= belong together; give both or none.")
+            raise InputError(
+                "the score 'cost' and a matrix costs= belong together; give both or none."
+            )
         if self.score != "cost":
             score_named(self.score)
         if self.by not in (None, "class", "group", "label", "image"):
-            raise InputError(f"by={self.by!r}; 'class', 'group', 'label', 'image' or None is needed.")
+            raise InputError(
+                f"by={self.by!r}; 'class', 'group', 'label', 'image' or None is needed."
+            )
         if self.by == "image" and len(self.keys) != 1:
             raise InputError("by='image' needs one key, the score of an image.")
         if len(self.keys) != len(self.thresholds) or (self.keys and self.by is None):
-            raise InputError(f"{len(self.keys)} keys have {len(self.thresholds)} thresholds with by={self.by!r}.")
+            raise InputError(
+                f"{len(self.keys)} keys have {len(self.thresholds)} thresholds with by={self.by!r}."
+            )
         if self.calibrator is not None and not callable(self.calibrator):
-            raise InputError("calibrator", got=f"is a {type(self.calibrator).__name__}", need="a calibrator is needed")
+            raise InputError(
+                "calibrator",
+                got=f"is a {type(self.calibrator).__name__}",
+                need="a calibrator is needed",
+            )
         if self.k is not None:
             check.within(self.k, 1, 2**31, "k")
         if self.class_names is not None and self.k is not None and len(self.class_names) != self.k:
-            raise InputError("class_names", got=f"has {len(self.class_names)} names for {self.k} classes")
+            raise InputError(
+                "class_names", got=f"has {len(self.class_names)} names for {self.k} classes"
+            )
         if self.costs is not None:
             cost_matrix(self.costs, self.k)
 
@@ -148,14 +165,15 @@ class Policy:
         minimum: int = 100,
         source: tuple[str, str] = ("", ""),
     ) -> Policy:
-        """Choose thresholds on labelled predictions with a rule such as `lambda t: threshold_for_accuracy(t, 0.99)`.
+        """Choose thresholds on labelled predictions with a rule such as `lambda t:
+        threshold_for_accuracy(t, 0.99)`.
 
-        With `by` every predicted class or every group with at least `minimum` samples gets a threshold of its
-        own (inf where the rule finds none); smaller and new ones take the threshold of all together. A
-        guarantee then holds for each of them by itself; divide delta by their number for all at once. With
-        `by="image"` whole images are accepted or deferred by the mean confidence of their pixels, with 1 − Dice as
-        loss: `preds` are pixels with an image as group, or `Images.predictions`.
-        `source` names the data and its hash.
+        With `by` every predicted class or every group with at least `minimum` samples gets a
+        threshold of its own (inf where the rule finds none); smaller and new ones take the
+        threshold of all together. A guarantee then holds for each of them by itself; divide delta
+        by their number for all at once. With `by="image"` whole images are accepted or deferred by
+        the mean confidence of their pixels, with 1 − Dice as loss: `preds` are pixels with an image
+        as group, or `Images.predictions`. `source` names the data and its hash.
 
         >>> from howsure.policies import guaranteed_threshold
         >>> p = np.repeat([[0.99, 0.01]], 200, axis=0)
@@ -200,10 +218,16 @@ class Policy:
         Accept where max_prob >= 0.75, defer the rest.
         """
         which = self.score if self.by != "image" else f"{self.keys[0]} of an image"
-        where = "Defer everything." if self.threshold == inf else f"Accept where {which} >= {self.threshold:.6g}, "
+        where = (
+            "Defer everything."
+            if self.threshold == inf
+            else f"Accept where {which} >= {self.threshold:.6g}, "
+        )
         lines = [where if self.threshold == inf else f"{where}defer the rest."]
         if self.by not in (None, "image"):
-            lines.append(f"Own thresholds by {self.by}: {len(self.keys):,}; all others take this one.")
+            lines.append(
+                f"Own thresholds by {self.by}: {len(self.keys):,}; all others take this one."
+            )
         if self.calibrator is not None:
             lines.append(f"After {type(self.calibrator).__name__}.")
         if self.promise is not None:
@@ -217,10 +241,14 @@ class Policy:
         return "\n".join(lines) + "\n"
 
     def frame(self, library: str = "pandas") -> Any:
-        """Its thresholds as a data frame of pandas or polars: that of all, then the own ones of classes or groups."""
+        """Its thresholds as a data frame of pandas or polars: that of all, then the own ones of
+        classes or groups.
+        """
         own = zip(self.keys, self.thresholds, strict=True)
         rows = [("all" if self.by is None else "others", self.threshold), *own]
-        return frame([{"key": key, "score": self.score, "threshold": at} for key, at in rows], library)
+        return frame(
+            [{"key": key, "score": self.score, "threshold": at} for key, at in rows], library
+        )
 
     def _repr_html_(self) -> str:
         return preformatted(self.to_text())
@@ -235,8 +263,12 @@ class Policy:
             preds = image_confidences(preds, self.keys[0])
         said, score = self.read(preds)
         accept = score >= self.limits(preds, said)
-        confidence = preds.confidence if self.costs is None else preds.probs[np.arange(preds.n), said]
-        return Decisions(accept, said, confidence, score, preds.ids, preds.class_names or self.class_names)
+        confidence = (
+            preds.confidence if self.costs is None else preds.probs[np.arange(preds.n), said]
+        )
+        return Decisions(
+            accept, said, confidence, score, preds.ids, preds.class_names or self.class_names
+        )
 
     def read(self, preds: Predictions) -> tuple[Array, Floats]:
         """Answer and score of each (calibrated) sample."""
@@ -256,14 +288,22 @@ class Policy:
                 got = f"this policy is for the labels {', '.join(self.keys[:20])}"
                 raise InputError(f"{got}; these predictions have {', '.join(here[:20])}.")
         own = dict(zip(self.keys, self.thresholds, strict=True))
-        return np.array([own.get(key, self.threshold) for key in keys_of(preds, self.by, said).tolist()])
+        return np.array(
+            [own.get(key, self.threshold) for key in keys_of(preds, self.by, said).tolist()]
+        )
 
     def check_classes(self, preds: Predictions) -> None:
         """Refuse predictions over other classes than the policy was made for."""
         if self.k is not None and preds.k is not None and preds.k != self.k:
-            raise InputError(f"this policy was made for {self.k} classes, these predictions have {preds.k}.")
+            raise InputError(
+                f"this policy was made for {self.k} classes, these predictions have {preds.k}."
+            )
         if self.class_names and preds.class_names and self.class_names != preds.class_names:
-            i = next(i for i, (a, b) in enumerate(zip(self.class_names, preds.class_names, strict=True)) if a != b)
+            i = next(
+                i
+                for i, (a, b) in enumerate(zip(self.class_names, preds.class_names, strict=True))
+                if a != b
+            )
             raise InputError(
                 f"this policy was made for other classes: class {i} is {self.class_names[i]!r} there and "
                 f"{preds.class_names[i]!r} here."
@@ -278,7 +318,9 @@ def score_named(name: str) -> Callable[[Predictions], Floats]:
 
 
 def keys_of(preds: Predictions, by: By, said: Array) -> Array:
-    """What a sample's own threshold is looked up by: its predicted class, its group or its label, as text."""
+    """What a sample's own threshold is looked up by: its predicted class, its group or its label,
+    as text.
+    """
     if by == "group":
         if preds.group is None:
             raise InputError("thresholds by group need a group for each sample; give group=.")
@@ -304,17 +346,25 @@ def _outcomes(preds: Predictions, score: str, costs: Floats | None) -> Outcomes:
 
 
 def _by_key(
-    o: Outcomes, keys: Array, choose: Callable[[Tally | Outcomes], Threshold | Guaranteed], minimum: int
+    o: Outcomes,
+    keys: Array,
+    choose: Callable[[Tally | Outcomes], Threshold | Guaranteed],
+    minimum: int,
 ) -> dict[str, float]:
     check.at_least(minimum, 1, "minimum")
     names, counts = np.unique(keys, return_counts=True)
-    return {str(name): choose(rows_or_tally(o[keys == name])).threshold for name in names[counts >= minimum]}
+    return {
+        str(name): choose(rows_or_tally(o[keys == name])).threshold
+        for name in names[counts >= minimum]
+    }
 
 
 def _promise(found: Threshold | Guaranteed) -> Promise:
     if isinstance(found, Threshold):
         return Promise(found.rule, feasible=found.feasible)
-    return Promise(found.rule, found.risk, found.delta, found.bound, found.feasible, found.labels_needed)
+    return Promise(
+        found.rule, found.risk, found.delta, found.bound, found.feasible, found.labels_needed
+    )
 
 
 __all__ = ["DONT_KNOW", "Basis", "Decisions", "Policy", "Promise"]

@@ -18,12 +18,19 @@ from howsure.predictions.outcomes import Outcomes
 
 Bound = Literal["clopper_pearson", "hoeffding_bentkus", "betting", "groups"]
 STEPS = 50  # coverages that the fixed sequence tests
-STARTS = {0.0: 0.5, 0.25: 0.1, 0.5: 0.15, 1.0: 0.25}  # coverage at which the fallback begins anew → its share of delta
+STARTS = {
+    0.0: 0.5,
+    0.25: 0.1,
+    0.5: 0.15,
+    1.0: 0.25,
+}  # coverage at which the fallback begins anew → its share of delta
 
 
 @frozen(eq=False)
 class Kept:
-    """Running counts over thresholds, strictest first. Losses stand in their own order for the betting bound."""
+    """Running counts over thresholds, strictest first. Losses stand in their own order for the
+    betting bound.
+    """
 
     score: Floats
     kept: Floats
@@ -76,7 +83,9 @@ def search(
 
 
 def _sgr(kept: Kept, risk: float, delta: float, how: Bound) -> tuple[int | None, float]:
-    """Bisection over the sorted scores; the widest step that passed, by the union bound over all steps."""
+    """Bisection over the sorted scores; the widest step that passed, by the union bound over all
+    steps.
+    """
     n = ceil(kept.n)
     steps = max(1, (n - 1).bit_length())  # ceil(log2 n), in integers
     low, high, best = 1, n, (None, nan)
@@ -91,7 +100,9 @@ def _sgr(kept: Kept, risk: float, delta: float, how: Bound) -> tuple[int | None,
     return best
 
 
-def _fixed_sequence(kept: Kept, risk: float, delta: float, how: Bound, grid: Sequence[int]) -> tuple[int | None, float]:
+def _fixed_sequence(
+    kept: Kept, risk: float, delta: float, how: Bound, grid: Sequence[int]
+) -> tuple[int | None, float]:
     """Test at full delta along the sequence; the last success before the first failure."""
     best = (None, nan)
     for row in grid:
@@ -102,8 +113,11 @@ def _fixed_sequence(kept: Kept, risk: float, delta: float, how: Bound, grid: Seq
     return best
 
 
-def _fallback(kept: Kept, risk: float, delta: float, how: Bound, grid: Sequence[int]) -> tuple[int | None, float]:
-    """Test along the sequence, which begins anew at some coverages; a success hands its share of delta on.
+def _fallback(
+    kept: Kept, risk: float, delta: float, how: Bound, grid: Sequence[int]
+) -> tuple[int | None, float]:
+    """Test along the sequence, which begins anew at some coverages; a success hands its share of
+    delta on.
 
     Wiens 2003: the chance of any wrong promise is at most delta, so the widest success counts.
     """
@@ -122,7 +136,9 @@ def _fallback(kept: Kept, risk: float, delta: float, how: Bound, grid: Sequence[
 
 
 def _grid(kept: Kept, risk: float, delta: float, how: Bound) -> list[int]:
-    """Rows that keep j/50 of the samples, ties closed, from the first with enough samples to succeed upwards."""
+    """Rows that keep j/50 of the samples, ties closed, from the first with enough samples to
+    succeed upwards.
+    """
     x = log(delta) / log1p(-risk) if risk < 1 else 0.0
     n, units = ceil(kept.n), ceil(kept.n)
     if how == "groups" and kept.rows is not None:
@@ -141,7 +157,9 @@ def step_rows(kept: Kept) -> Ints:
 
 @cache
 def _enough(risk: float, delta: float) -> int:
-    """Samples, to a tenth, at which a mean loss of half the risk passes; other losses than 0/1 are rarely 0."""
+    """Samples, to a tenth, at which a mean loss of half the risk passes; other losses than 0/1 are
+    rarely 0.
+    """
     n = 8.0
     while bounds.hoeffding_bentkus(risk / 2, ceil(n), delta) >= risk:
         n *= 1.1
@@ -152,6 +170,8 @@ def given(kept: Kept, thresholds: Sequence[float], method: str) -> list[int]:
     """Rows of thresholds fixed in advance, strictest first; those that keep nothing are left out."""
     if method == "sgr":
         raise InputError("thresholds= are tested in sequence; use method='fixed_sequence'.")
-    wanted: list[float] = np.sort(check.column(thresholds, "thresholds").astype(np.float64))[::-1].tolist()
+    wanted: list[float] = np.sort(check.column(thresholds, "thresholds").astype(np.float64))[
+        ::-1
+    ].tolist()
     rows = (int(np.searchsorted(-kept.score, -x, side="right")) - 1 for x in wanted)
     return [row for row in rows if row >= 0]

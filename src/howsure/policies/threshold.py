@@ -1,4 +1,6 @@
-"""Choosing a threshold on data: by accuracy, coverage, cost or uncertainty. Nothing is guaranteed here."""
+"""Choosing a threshold on data: by accuracy, coverage, cost or uncertainty. Nothing is guaranteed
+here.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +20,12 @@ from howsure.tallies.tally import Tally
 
 @frozen
 class Threshold:
-    """Accept where score >= threshold, and what that gave on the data; (inf, 0, nan) accepts nothing.
+    """Accept where score >= threshold, and what that gave on the data; (inf, 0, nan) accepts
+    nothing.
 
-    `risk` is the mean loss of the kept, `accuracy` 1 − risk where the loss is right or wrong (else nan),
-    `rule` how the threshold was chosen, `cost` the mean cost per sample where costs were given.
+    `risk` is the mean loss of the kept, `accuracy` 1 − risk where the loss is right or wrong (else
+    nan), `rule` how the threshold was chosen, `cost` the mean cost per sample where costs were
+    given.
     """
 
     threshold: float
@@ -46,7 +50,9 @@ def table(t: Tally | Outcomes) -> Tally:
 
 
 def rows_or_tally(o: Outcomes) -> Tally | Outcomes:
-    """What a rule for choosing is given: the rows where they come in groups or have losses, else their tally."""
+    """What a rule for choosing is given: the rows where they come in groups or have losses, else
+    their tally.
+    """
     return o if o.group is not None or o.loss is not None else o.tally()
 
 
@@ -61,7 +67,8 @@ def at_row(t: Tally, row: int | None, rule: str, cost: float = nan) -> Threshold
 
 
 def threshold_for_accuracy(t: Tally | Outcomes, accuracy: float) -> Threshold:
-    r"""The threshold that keeps most among those whose kept answers reach this accuracy on the data.
+    r"""The threshold that keeps most among those whose kept answers reach this accuracy on the
+    data.
 
     .. math:: \max \{ \mathrm{coverage}(\theta) : \mathrm{right}(\theta) \ge a \cdot \mathrm{kept}(\theta) \}
 
@@ -95,7 +102,9 @@ def threshold_for_coverage(t: Tally | Outcomes, coverage: float) -> Threshold:
     return at_row(t, row, f"coverage at least {coverage:g}")
 
 
-def threshold_for_cost(t: Tally | Outcomes, *, error: float, deferral: float, expert_error: float = 0.0) -> Threshold:
+def threshold_for_cost(
+    t: Tally | Outcomes, *, error: float, deferral: float, expert_error: float = 0.0
+) -> Threshold:
     r"""The threshold with the least mean cost per sample.
 
     .. math:: \mathrm{error} \cdot \frac{\mathrm{loss\ kept}}{n}
@@ -133,12 +142,16 @@ def threshold_at(t: Tally | Outcomes, value: float) -> Threshold:
     """
     t = table(t)
     row = int(np.searchsorted(-t.score, -value, side="right")) - 1
-    return replace(at_row(t, row if row >= 0 else None, f"score at least {value:g}"), threshold=float(value))
+    return replace(
+        at_row(t, row if row >= 0 else None, f"score at least {value:g}"), threshold=float(value)
+    )
 
 
 @frozen(eq=False)
 class Rejection:
-    """Which answers an uncertainty limit keeps, and the error of both sides (nan where a side is empty)."""
+    """Which answers an uncertainty limit keeps, and the error of both sides (nan where a side is
+    empty).
+    """
 
     kept: Bools
     coverage: float

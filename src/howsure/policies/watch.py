@@ -1,4 +1,6 @@
-"""Watch: alarms on drift of scores and coverage, without labels, with a stated lifetime false-alarm rate."""
+"""Watch: alarms on drift of scores and coverage, without labels, with a stated lifetime false-alarm
+rate.
+"""
 
 from __future__ import annotations
 
@@ -31,7 +33,9 @@ LARGEST = 1e15  # of the log of a stake
 
 @frozen(eq=False)
 class Evidence:
-    """Counts of categories so far, and the log capital of each gambler who bets against exchangeability."""
+    """Counts of categories so far, and the log capital of each gambler who bets against
+    exchangeability.
+    """
 
     counts: Ints
     capital: Floats  # log; -inf before the first bets
@@ -39,8 +43,14 @@ class Evidence:
     start: Ints | None = None  # the counts of the reference
 
     def __post_init__(self) -> None:
-        if self.counts.ndim != 1 or not self.counts.size or not ((self.counts >= 0) & (self.counts < 2**53)).all():
-            raise InputError("counts", got="are not numbers of samples", hint="make the watch again")
+        if (
+            self.counts.ndim != 1
+            or not self.counts.size
+            or not ((self.counts >= 0) & (self.counts < 2**53)).all()
+        ):
+            raise InputError(
+                "counts", got="are not numbers of samples", hint="make the watch again"
+            )
         if self.capital.ndim != 1 or not self.capital.size or not (self.capital <= LARGEST).all():
             raise InputError("capital", got="is not a list of logs", hint="make the watch again")
         if self.first is not None:
@@ -49,17 +59,19 @@ class Evidence:
 
 @frozen(eq=False)
 class Watch:
-    r"""Whether the stream still looks like the reference data, judged at any time, as often as you like.
+    r"""Whether the stream still looks like the reference data, judged at any time, as often as you
+    like.
 
-    Each sample is ranked among the reference and all samples before it; under no change these ranks are
-    independent and uniform (conformal p-values, smoothed at ties), and no gambler who bets on them can
-    multiply his stake by 1/rate with more than probability `rate` *over the whole lifetime* (Ville). Half of
-    `false_alarms` is spent on the score (20 bins and a finer low end, where some gamblers look for outliers), half
-    on the coverage. Fresh bets start every 100 samples with weights that sum to 1. Memory is constant, and how the
-    stream is cut into calls changes no bit. Stated for exchangeable streams: where rows come in bursts that share their
-    fate, give `bursts`, and the first row of each is looked at. The scores of the reference must be new to the model.
-    `alarms` names what was raised and when.
-    Vovk, Gammerman & Shafer 2005, chapter 7; Vovk 2021.
+    Each sample is ranked among the reference and all samples before it; under no change these ranks
+    are independent and uniform (conformal p-values, smoothed at ties), and no gambler who bets on
+    them can multiply his stake by 1/rate with more than probability `rate` *over the whole
+    lifetime* (Ville). Half of `false_alarms` is spent on the score (20 bins and a finer low end,
+    where some gamblers look for outliers), half on the coverage. Fresh bets start every 100 samples
+    with weights that sum to 1. Memory is constant, and how the stream is cut into calls changes no
+    bit. Stated for exchangeable streams: where rows come in bursts that share their fate, give
+    `bursts`, and the first row of each is looked at. The scores of the reference must be new to the
+    model. `alarms` names what was raised and when. Vovk, Gammerman & Shafer 2005, chapter 7; Vovk
+    2021.
 
     >>> from howsure.policies import Policy
     >>> from howsure.predictions import Predictions
@@ -80,7 +92,9 @@ class Watch:
     seen: int = 0
     bursts: tuple[str, ...] = ()  # those that were looked at lately
     resets: tuple[str, ...] = ()  # reasons
-    policy: str = ""  # the start of the digest of the policy whose decisions it watches; empty: of any
+    policy: str = (
+        ""  # the start of the digest of the policy whose decisions it watches; empty: of any
+    )
     output: str = ""  # the file of decisions that it follows
     written: int = 0  # lines of that file that it has seen
 
@@ -92,14 +106,22 @@ class Watch:
         if self.edges.ndim != 1 or not (np.diff(check.no_nan(self.edges, "edges")) > 0).all():
             raise InputError("edges", got="do not rise", hint="make the watch again")
         if len(self.score.counts) != len(self.edges) + 1 or len(self.coverage.counts) != 2:
-            raise InputError("counts", got="do not belong to the edges", hint="make the watch again")
+            raise InputError(
+                "counts", got="do not belong to the edges", hint="make the watch again"
+            )
 
     @classmethod
-    def start(cls, reference: Decisions, *, false_alarms: float = 0.01, bins: int = 20, seed: int = 0) -> Watch:
-        """Watch against these decisions. One half sets the bins, the other counts, so that ranks stay exact."""
+    def start(
+        cls, reference: Decisions, *, false_alarms: float = 0.01, bins: int = 20, seed: int = 0
+    ) -> Watch:
+        """Watch against these decisions. One half sets the bins, the other counts, so that ranks
+        stay exact.
+        """
         check.at_least(bins, 2, "bins")
         if len(reference) < 20:
-            raise InputError(f"the reference has {len(reference)} samples; at least 20 are needed to watch against.")
+            raise InputError(
+                f"the reference has {len(reference)} samples; at least 20 are needed to watch against."
+            )
         order = np.random.default_rng(seed).permutation(len(reference))
         shape, counted = np.array_split(reference.score[order], 2)
         levels = np.sort([*TAIL, *(np.arange(1, bins) / bins)])
@@ -112,7 +134,9 @@ class Watch:
         return cls(edges, score, Evidence(both, idle, start=both), false_alarms, seed)
 
     def see(self, made: Decisions, *, bursts: Sequence[str] | None = None) -> Watch:
-        """The watch after these decisions; with `bursts`, one name per row, after the first row of each burst."""
+        """The watch after these decisions; with `bursts`, one name per row, after the first row of
+        each burst.
+        """
         if bursts is not None:
             return self._first_of(made, bursts)
         u = _ties(self.seed, self.seen, len(made))
@@ -134,10 +158,21 @@ class Watch:
     def reset(self, reason: str) -> Watch:
         """Begin again from the reference with the next sample; the reason is kept."""
         score, coverage = (
-            Evidence(e.counts if e.start is None else e.start, np.full_like(e.capital, -np.inf), start=e.start)
+            Evidence(
+                e.counts if e.start is None else e.start,
+                np.full_like(e.capital, -np.inf),
+                start=e.start,
+            )
             for e in (self.score, self.coverage)
         )
-        return replace(self, score=score, coverage=coverage, seen=0, seed=self.seed + 1, resets=(*self.resets, reason))
+        return replace(
+            self,
+            score=score,
+            coverage=coverage,
+            seen=0,
+            seed=self.seed + 1,
+            resets=(*self.resets, reason),
+        )
 
     @property
     def alarms(self) -> dict[str, int]:
@@ -147,7 +182,9 @@ class Watch:
 
 
 def _ties(seed: int, seen: int, n: int) -> Floats:
-    """How ties of the next n samples are broken, for score and coverage: by the number of the sample alone."""
+    """How ties of the next n samples are broken, for score and coverage: by the number of the
+    sample alone.
+    """
     blocks = range(seen // BLOCK, -(-(seen + n) // BLOCK))
     drawn = [np.random.default_rng([BLOCK, seed, block]).random((2, BLOCK)) for block in blocks]
     return np.concatenate([np.empty((2, 0)), *drawn], axis=1)[:, seen % BLOCK :][:, :n]
@@ -161,12 +198,16 @@ def _after(e: Evidence, category: Ints, u: Floats, seen: int, level: float) -> E
         if (seen + at) % WINDOW == 0:
             capital = np.logaddexp(capital, _fresh((seen + at) // WINDOW, len(capital)))
         stop = min(len(p), at + WINDOW - (seen + at) % WINDOW)
-        path = np.cumsum(np.vstack((capital, _gains(p[at:stop])[:, : len(capital)])), axis=0)[1:]  # one after another
+        path = np.cumsum(np.vstack((capital, _gains(p[at:stop])[:, : len(capital)])), axis=0)[
+            1:
+        ]  # one after another
         over = np.flatnonzero(np.logaddexp.reduce(path, axis=1) >= level)
         if first is None and len(over):
             first = seen + at + int(over[0]) + 1
         capital, at = path[-1], stop
-    return Evidence(e.counts + np.bincount(category, minlength=len(e.counts)), capital, first, e.start)
+    return Evidence(
+        e.counts + np.bincount(category, minlength=len(e.counts)), capital, first, e.start
+    )
 
 
 def _fresh(window: int, gamblers: int) -> float:
@@ -175,7 +216,9 @@ def _fresh(window: int, gamblers: int) -> float:
 
 
 def _gains(p: Floats) -> Floats:
-    """Log gain of each gambler: on the side, on the spread, and at the end those who bet on the low tail alone."""
+    """Log gain of each gambler: on the side, on the spread, and at the end those who bet on the low
+    tail alone.
+    """
     side, spread = 2 * p - 1, 2 * np.abs(2 * p - 1) - 1
     tails = [np.where(p <= tail, share / tail, (1 - share) / (1 - tail)) for tail, share in LOW]
     both = np.concatenate((np.outer(side, STAKES), np.outer(spread, STAKES)), axis=1)
@@ -183,7 +226,9 @@ def _gains(p: Floats) -> Floats:
 
 
 def conformal_p(counts: Ints, category: Ints, u: Floats) -> Array:
-    """Smoothed rank of each sample among the counts and the samples before it; uniform under exchangeability."""
+    """Smoothed rank of each sample among the counts and the samples before it; uniform under
+    exchangeability.
+    """
     one: Bools = category[:, None] == np.arange(len(counts))
     before = counts + np.cumsum(one, axis=0) - one
     less = np.where(np.arange(len(counts)) < category[:, None], before, 0).sum(axis=1)

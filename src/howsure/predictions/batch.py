@@ -17,12 +17,19 @@ Outputs: TypeAlias = Literal["logits", "probs"]
 def checked_outputs(outputs: Outputs) -> Outputs:
     """Return `outputs`; raise unless it says what the numbers are."""
     if outputs not in ("logits", "probs"):
-        raise InputError(f"outputs is {outputs!r}; say 'logits' or 'probs', whichever the model returns.")
+        raise InputError(
+            f"outputs is {outputs!r}; say 'logits' or 'probs', whichever the model returns."
+        )
     return outputs
 
 
 def predictions(
-    preds: object, target: object, outputs: Outputs, *, class_axis: int = -1, ignore: int | None = None
+    preds: object,
+    target: object,
+    outputs: Outputs,
+    *,
+    class_axis: int = -1,
+    ignore: int | None = None,
 ) -> Predictions | None:
     """Predictions of one row per label that is not `ignore`; None where there is no such label.
 
@@ -44,7 +51,9 @@ def predictions(
 
 def _array(given: object, name: str) -> Array:
     if is_row(given) or is_dict(given):
-        raise InputError(f"{name} is a {type(given).__name__} of {len(given)}; pass the one array that is meant.")
+        raise InputError(
+            f"{name} is a {type(given).__name__} of {len(given)}; pass the one array that is meant."
+        )
     return check.array(given, name)
 
 

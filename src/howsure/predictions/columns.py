@@ -1,7 +1,7 @@
 """One chunked pass over logits or probabilities for everything that scores and losses need.
 
-All arithmetic is float64, whatever the input. A chunk is small enough to stay in the processor's cache, so
-no second n × k array ever exists.
+All arithmetic is float64, whatever the input. A chunk is small enough to stay in the processor's
+cache, so no second n × k array ever exists.
 """
 
 from __future__ import annotations
@@ -30,8 +30,9 @@ class Values(NamedTuple):
 
 @frozen
 class Columns:
-    """One number per sample. `log_top` is the log of the top probability, kept apart because it stays exact
-    where the probability itself rounds to 1. The loss columns are nan without labels."""
+    """One number per sample. `log_top` is the log of the top probability, kept apart because it
+    stays exact where the probability itself rounds to 1. The loss columns are nan without
+    labels."""
 
     prediction: Ints
     max_prob: Floats
@@ -83,7 +84,8 @@ def _chunk(values: Values, rows: slice, y: Ints | None) -> dict[str, Array]:
 class Turned(NamedTuple):
     """A chunk in float64 with its classes along `axis`.
 
-    Few classes stand one below the other: NumPy reduces many short rows ten times as slowly as a few long columns.
+    Few classes stand one below the other: NumPy reduces many short rows ten times as slowly as a
+    few long columns.
     """
 
     array: Floats
@@ -114,8 +116,9 @@ class Turned(NamedTuple):
 
 @frozen(eq=False)
 class Sums:
-    """What one pass over logits z leaves of each row, with p the largest: over the other classes the sums of
-    e = exp(z - p), of e · (z - p) and of e², and the largest e; and z - p of the label, where that is known."""
+    """What one pass over logits z leaves of each row, with p the largest: over the other classes
+    the sums of e = exp(z - p), of e · (z - p) and of e², and the largest e; and z - p of the label,
+    where that is known."""
 
     top: Ints
     peak: Floats
@@ -127,10 +130,22 @@ class Sums:
 
 
 def _sums(logits: Array, labels: Ints | None) -> Sums:
-    """The sums of all rows. The two arrays of a chunk serve the next one too, so that they stay near the processor."""
+    """The sums of all rows. The two arrays of a chunk serve the next one too, so that they stay
+    near the processor.
+    """
     n, k = len(logits), int(logits.shape[1])
-    peak, rest, weighted, squares, second, label = np.empty((6, n))  # one large block costs less than six
-    out = Sums(np.empty(n, np.intp), peak, rest, weighted, squares, second, None if labels is None else label)
+    peak, rest, weighted, squares, second, label = np.empty(
+        (6, n)
+    )  # one large block costs less than six
+    out = Sums(
+        np.empty(n, np.intp),
+        peak,
+        rest,
+        weighted,
+        squares,
+        second,
+        None if labels is None else label,
+    )
     space = np.empty((2, min(n, max(1, LARGE // k)) * k))
     begin = np.arange(space.shape[1] // k)
     add = _add_columns if k < FEW else _add_rows
@@ -138,7 +153,9 @@ def _sums(logits: Array, labels: Ints | None) -> Sums:
         for rows in chunks(n, k, LARGE):
             m = rows.stop - rows.start
             z, e = (buffer[: m * k] for buffer in space)
-            y = None if labels is None else labels[rows].astype(np.intp, copy=False)  # 32 bits in a browser
+            y = (
+                None if labels is None else labels[rows].astype(np.intp, copy=False)
+            )  # 32 bits in a browser
             add(logits[rows], y, (z, e), begin[:m], out, rows)
     return replace(out, top=out.top.astype(np.int64, copy=False))
 
@@ -168,7 +185,9 @@ def _add_rows(part: Array, y: Ints | None, space: Space, row: Ints, out: Sums, r
         np.vecdot(e, z, out=out.weighted[rows])
 
 
-def _add_columns(part: Array, y: Ints | None, space: Space, row: Ints, out: Sums, rows: slice) -> None:
+def _add_columns(
+    part: Array, y: Ints | None, space: Space, row: Ints, out: Sums, rows: slice
+) -> None:
     """The sums of a chunk of few classes, which stand one below the other.
 
     NumPy reduces many short rows ten times as slowly as a few long columns.
@@ -215,7 +234,10 @@ def _finished(sums: Sums) -> dict[str, Array]:
         brier += 1.0
         out["brier"] = np.maximum(0.0, brier, out=brier)
         out["nll"] = np.subtract(log_total, sums.label, out=sums.label)
-    return out | {"max_prob": np.divide(1.0, total, out=total), "log_top": np.negative(log_total, out=log_total)}
+    return out | {
+        "max_prob": np.divide(1.0, total, out=total),
+        "log_top": np.negative(log_total, out=log_total),
+    }
 
 
 def _from_probs(part: Array, y: Ints | None) -> dict[str, Array]:
@@ -226,7 +248,12 @@ def _from_probs(part: Array, y: Ints | None) -> dict[str, Array]:
     np.clip(p, 0.0, 1.0, out=p)
     peak = p[turned.at(top)]
     with np.errstate(divide="ignore"):
-        out = {"prediction": top, "max_prob": peak, "log_top": np.log(peak), "entropy": entropy(p, axis)}
+        out = {
+            "prediction": top,
+            "max_prob": peak,
+            "log_top": np.log(peak),
+            "entropy": entropy(p, axis),
+        }
         if y is not None:
             p_label = p[turned.at(y)]
             out["nll"] = 0.0 - np.log(p_label)
@@ -296,19 +323,27 @@ def top_mass(values: Values, k: int) -> Floats:
 
 
 def _complement(q: Floats, rest: Floats, normalised: bool) -> Floats:
-    """1 minus a small rest keeps more digits than a sum close to 1; given rows may not sum to 1 exactly."""
+    """1 minus a small rest keeps more digits than a sum close to 1; given rows may not sum to 1
+    exactly.
+    """
     if normalised:
         return np.clip(1.0 - rest.sum(axis=1), 0.0, 1.0)
     return np.clip(q.sum(axis=1) - rest.sum(axis=1), 0.0, 1.0)
 
 
 def label_rank(values: Values, labels: Ints) -> Ints:
-    """How many classes rank before the label: those with a higher value, and lower numbers among equals."""
+    """How many classes rank before the label: those with a higher value, and lower numbers among
+    equals.
+    """
     n, k = values.array.shape[-2:]
     out = np.empty(n, dtype=np.int64)
     single = values.array.ndim == 2
     for rows in chunks(n, k * (1 if single else len(values.array))):
-        v = values.array[rows] if single else mean_probs(Values(values.array[:, rows], values.logits))
+        v = (
+            values.array[rows]
+            if single
+            else mean_probs(Values(values.array[:, rows], values.logits))
+        )
         out[rows] = _ahead(v.astype(np.float32) if v.dtype == np.float16 else v, labels[rows])
     return out
 
@@ -326,7 +361,9 @@ def _ahead(v: Array, y: Ints) -> Ints:
 
 
 def _true(found: Bools, few: bool) -> Ints:
-    """How many are true for each sample: NumPy counts bytes and bits ten times as fast as truth values."""
+    """How many are true for each sample: NumPy counts bytes and bits ten times as fast as truth
+    values.
+    """
     if few:
         return np.add.reduce(found.view(np.uint8), axis=0, dtype=np.uint8).astype(np.int64)
     return np.bitwise_count(np.packbits(found, axis=1)).sum(axis=1, dtype=np.int64)

@@ -1,4 +1,6 @@
-"""Tables of pandas, polars and arrow, and fitted classifiers: what they hold, as arrays. None of them is imported."""
+"""Tables of pandas, polars and arrow, and fitted classifiers: what they hold, as arrays. None of
+them is imported.
+"""
 
 from __future__ import annotations
 
@@ -58,11 +60,15 @@ def asked(model: object, X: object) -> Answers:
         if answer is not None:
             found = check.array(_answered(answer, X, name), method)
             return Answers(found, np.asarray(classes), method == "decision_function")
-    raise InputError(f"{name} has neither predict_proba nor decision_function; its confidence is not known.")
+    raise InputError(
+        f"{name} has neither predict_proba nor decision_function; its confidence is not known."
+    )
 
 
 def _answered(answer: Callable[[object], object], X: object, name: str) -> object:
-    """What it says; what a classifier objects to in the samples is the user's mistake, in its first sentence."""
+    """What it says; what a classifier objects to in the samples is the user's mistake, in its first
+    sentence.
+    """
     try:
         return answer(X)
     except ValueError as error:
@@ -77,14 +83,19 @@ def known_classes(given: object, classes: Array) -> Ints:
     absent = missing(a)
     if absent.any():
         got = f"has {int(absent.sum()):,} missing values"
-        raise InputError("y", got=got, first=check.first(absent), need="every sample needs its label")
+        raise InputError(
+            "y", got=got, first=check.first(absent), need="every sample needs its label"
+        )
     place = {label: i for i, label in enumerate(classes.tolist())}
     found = [place.get(label, -1) for label in a.tolist()]
     if -1 in found:
         i = found.index(-1)
         shown = ", ".join(repr(c) for c in classes.tolist()[:6])
         raise InputError(
-            "y", row=i, got=f"is {str(a[i])!r}, which the classifier has never seen", need=f"its classes: {shown}"
+            "y",
+            row=i,
+            got=f"is {str(a[i])!r}, which the classifier has never seen",
+            need=f"its classes: {shown}",
         )
     return np.array(found, dtype=np.int64)
 
@@ -107,11 +118,15 @@ class Parts:
         """What many labels are called: the columns, or what follows `prob_` in all of them."""
         if len(self.names) < 2:
             return None
-        short = tuple(name.partition("_")[2] for name in self.names if name.startswith(tuple(NUMBERED)))
+        short = tuple(
+            name.partition("_")[2] for name in self.names if name.startswith(tuple(NUMBERED))
+        )
         return short if len(short) == len(self.names) else self.names
 
     def agreed(self, given: Iterable[object]) -> tuple[object, ...]:
-        """The class names that were given; refused where the columns are called so, in another order."""
+        """The class names that were given; refused where the columns are called so, in another
+        order.
+        """
         names = tuple(given)
         said = tuple(str(name) for name in names)
         short = tuple(name.partition("_")[2] for name in self.names)
@@ -125,10 +140,14 @@ class Parts:
         return names
 
     def class_names(self, labels: Array | None) -> tuple[str, ...] | None:
-        """What the columns are called after `prob_`; their names, or what follows `p_`, where all labels are these."""
+        """What the columns are called after `prob_`; their names, or what follows `p_`, where all
+        labels are these.
+        """
         if len(self.names) < 2:
             return None
-        short = tuple(name.partition("_")[2] for name in self.names if name.startswith(tuple(NUMBERED)))
+        short = tuple(
+            name.partition("_")[2] for name in self.names if name.startswith(tuple(NUMBERED))
+        )
         if len(short) == len(self.names):
             return None if all(map(is_count, short)) else short
         if labels is None or labels.dtype.kind not in "OU":
@@ -143,7 +162,10 @@ def is_frame(data: object) -> bool:
     return (
         isinstance(data, Mapping)
         or _waiting(data)
-        or (hasattr(data, "__getitem__") and (hasattr(data, "column_names") or hasattr(data, "columns")))
+        or (
+            hasattr(data, "__getitem__")
+            and (hasattr(data, "column_names") or hasattr(data, "columns"))
+        )
     )
 
 
@@ -152,13 +174,19 @@ def _waiting(data: object) -> bool:
     return hasattr(data, "collect") and not hasattr(data, "to_dict")
 
 
-def parts_of(frame: object, given: Mapping[str, str | Sequence[str]], *, many: bool = False) -> Parts:
-    """Find the columns by the names that were given, else by convention, and take them out of the table.
+def parts_of(
+    frame: object, given: Mapping[str, str | Sequence[str]], *, many: bool = False
+) -> Parts:
+    """Find the columns by the names that were given, else by convention, and take them out of the
+    table.
 
-    With `many` labels per case the labels are as many columns as the values, or one column of lists.
+    With `many` labels per case the labels are as many columns as the values, or one column of
+    lists.
     """
     if not is_frame(frame):
-        raise InputError(f"a {type(frame).__name__} is no table; a frame of pandas, polars or arrow is needed.")
+        raise InputError(
+            f"a {type(frame).__name__} is no table; a frame of pandas, polars or arrow is needed."
+        )
     if _waiting(frame):
         raise InputError(f"a {type(frame).__name__} has no rows yet; collect() it first.")
     keys = _keys(frame)
@@ -168,15 +196,21 @@ def parts_of(frame: object, given: Mapping[str, str | Sequence[str]], *, many: b
     for part, names in given.items():
         for name in (names,) if isinstance(names, str) else names:
             if name not in there:
-                raise InputError(f"the table has no column {name!r} for {part}; it has {_listed(there)}.")
+                raise InputError(
+                    f"the table has no column {name!r} for {part}; it has {_listed(there)}."
+                )
     kind, names = _values(given, there)
     labels = _many_labels(given, there, names) if many else ()
     single = BESIDE[1:] if labels else BESIDE
-    beside = {part: name for part in single if (name := _named(part, given, there, names)) is not None}
+    beside = {
+        part: name for part in single if (name := _named(part, given, there, names)) is not None
+    }
     used = {*names, *labels, *beside.values()}
     twice = next((name for name in used if times[name] > 1), None)
     if twice is not None:
-        raise InputError(f"the table has {times[twice]} columns {twice!r}; one is needed. Rename the others.")
+        raise InputError(
+            f"the table has {times[twice]} columns {twice!r}; one is needed. Rename the others."
+        )
     take: Callable[[str], Array] = lambda name: _taken(frame, key[name], name)
     columns = {part: take(name) for part, name in beside.items()}
     if many and (labels or "labels" in beside):
@@ -187,14 +221,20 @@ def parts_of(frame: object, given: Mapping[str, str | Sequence[str]], *, many: b
         _stacked([take(name) for name in names], names),
         names,
         columns,
-        {name: plain(_column(frame, key[name])) for name in there if name not in used and times[name] == 1},
+        {
+            name: plain(_column(frame, key[name]))
+            for name in there
+            if name not in used and times[name] == 1
+        },
     )
 
 
 def _many_labels(
     given: Mapping[str, str | Sequence[str]], there: Sequence[str], values: Sequence[str]
 ) -> tuple[str, ...]:
-    """The columns with the labels: those given, else the `label_x` of each `prob_x`; none where a column has lists."""
+    """The columns with the labels: those given, else the `label_x` of each `prob_x`; none where a
+    column has lists.
+    """
     said = given.get("labels")
     if said is not None:
         return () if isinstance(said, str) else tuple(said)
@@ -203,7 +243,9 @@ def _many_labels(
     wanted = tuple(f"{MANY_LABELS}{name.partition('_')[2]}" for name in values)
     absent = [name for name in wanted if name not in there]
     if absent:
-        raise InputError(f"the table has no column {absent[0]!r}; with many labels each prob_x has a label_x.")
+        raise InputError(
+            f"the table has no column {absent[0]!r}; with many labels each prob_x has a label_x."
+        )
     return wanted
 
 
@@ -226,7 +268,9 @@ def _column(frame: object, key: object) -> object:
     return check.unmasked(cast("Mapping[object, object]", frame)[key], f"column {str(key)!r}")
 
 
-def _values(given: Mapping[str, str | Sequence[str]], there: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+def _values(
+    given: Mapping[str, str | Sequence[str]], there: Sequence[str]
+) -> tuple[str, tuple[str, ...]]:
     """Which columns hold the values, and what they are."""
     said = [part for part in VALUES if part in given]
     if len(said) > 1:
@@ -251,7 +295,11 @@ def _values(given: Mapping[str, str | Sequence[str]], there: Sequence[str]) -> t
 def _in_order(names: Sequence[str]) -> list[str]:
     """By number where all are numbered, else as they stand."""
     ends = [name.partition("_")[2] for name in names]
-    return [n for _, n in sorted(zip(map(int, ends), names, strict=True))] if all(map(is_count, ends)) else [*names]
+    return (
+        [n for _, n in sorted(zip(map(int, ends), names, strict=True))]
+        if all(map(is_count, ends))
+        else [*names]
+    )
 
 
 def _named(
@@ -270,7 +318,13 @@ def _taken(frame: object, key: object, name: str) -> Array:
     if absent.any():
         got = f"has {int(absent.sum()):,} missing values"
         hint = "Remove these rows or fill them"
-        raise InputError(f"column {name!r}", got=got, first=check.first(absent), need="none may be missing", hint=hint)
+        raise InputError(
+            f"column {name!r}",
+            got=got,
+            first=check.first(absent),
+            need="none may be missing",
+            hint=hint,
+        )
     return found
 
 
@@ -280,11 +334,15 @@ def _stacked(columns: Sequence[Array], names: Sequence[str]) -> Array:
         try:
             return np.array([np.asarray(row, dtype=np.float64) for row in columns[0].tolist()])
         except (TypeError, ValueError):
-            raise InputError(f"column {names[0]!r} holds no lists of numbers of equal length.") from None
+            raise InputError(
+                f"column {names[0]!r} holds no lists of numbers of equal length."
+            ) from None
     for column, name in zip(columns, names, strict=True):
         if column.dtype.kind not in "biuf":
             got, i = f"has dtype {column.dtype}", _first_text(column)
-            got = got if i is None else f"holds the text {shortened(str(column[i]), 40)!r} in row {i}"
+            got = (
+                got if i is None else f"holds the text {shortened(str(column[i]), 40)!r} in row {i}"
+            )
             raise InputError(f"column {name!r}", got=got, need="numbers are needed")
     return columns[0] if len(columns) == 1 else np.stack(columns, axis=1)
 

@@ -1,4 +1,6 @@
-"""Segmentation with the image as the unit: pixels → one loss, 1 − Dice, and a few scores for each image."""
+"""Segmentation with the image as the unit: pixels → one loss, 1 − Dice, and a few scores for each
+image.
+"""
 
 from __future__ import annotations
 
@@ -20,10 +22,11 @@ SCORES = ("mean_confidence", "mean_certainty", "sure_pixels")
 
 @frozen(eq=False)
 class Images:
-    """One row per image: Dice of each foreground class (images, classes), and scores by name, higher = trust more.
+    """One row per image: Dice of each foreground class (images, classes), and scores by name,
+    higher = trust more.
 
-    `loss` is 1 minus the mean Dice over the classes; `predicted` and `true` are the shares of foreground pixels. `unit`
-    numbers the images, `names` are their groups.
+    `loss` is 1 minus the mean Dice over the classes; `predicted` and `true` are the shares of
+    foreground pixels. `unit` numbers the images, `names` are their groups.
 
     >>> half = np.array([0.5])
     >>> Images(np.array([0]), np.array(["scan"]), (1,), np.array([[0.75]]), {}, half, half).loss
@@ -47,7 +50,8 @@ class Images:
         return 1.0 - self.dice.mean(axis=1)
 
     def predictions(self, score: str | None = None) -> Predictions:
-        """One row per image: its score as confidence, 1 − Dice as its loss, its name as id: what a policy is fitted on.
+        """One row per image: its score as confidence, 1 − Dice as its loss, its name as id: what a
+        policy is fitted on.
 
         The first score unless named: the given one, or the mean confidence of the pixels.
         """
@@ -64,11 +68,14 @@ class Images:
         return Outcomes(self.score(score), loss=self.loss, id=self.names)
 
 
-def images_of(preds: Predictions, classes: Sequence[int] | None = None, score: str | None = None) -> Images:
+def images_of(
+    preds: Predictions, classes: Sequence[int] | None = None, score: str | None = None
+) -> Images:
     """Each image of pixel predictions. Both masks empty: Dice 1; one of them empty: Dice 0.
 
-    `score` names a further column of the predictions (`attributes`), higher = trust more, that is averaged over the
-    pixels of an image and becomes its first score; or one of the usual scores, which then comes first.
+    `score` names a further column of the predictions (`attributes`), higher = trust more, that is
+    averaged over the pixels of an image and becomes its first score; or one of the usual scores,
+    which then comes first.
 
     >>> p = [[0.9, 0.1], [0.2, 0.8], [0.7, 0.3], [0.6, 0.4]]
     >>> found = images_of(Predictions.from_probs(p, [0, 1, 0, 1], group=["a", "a", "b", "b"]))
@@ -82,7 +89,9 @@ def images_of(preds: Predictions, classes: Sequence[int] | None = None, score: s
     mean: Callable[[Array], Floats] = lambda a: np.bincount(unit, a) / size
     said, true = preds.prediction, preds.labels
     return Images(
-        np.arange(len(names), dtype=np.int64) if preds.layout is None else np.unique(preds.layout.unit),
+        np.arange(len(names), dtype=np.int64)
+        if preds.layout is None
+        else np.unique(preds.layout.unit),
         names,
         fore,
         np.stack([_dice(unit, said == f, true == f) for f in fore], axis=1),
@@ -93,7 +102,8 @@ def images_of(preds: Predictions, classes: Sequence[int] | None = None, score: s
 
 
 def image_confidences(preds: Predictions, score: str | None = None) -> Predictions:
-    """One row per image, with its score as confidence and its name as id; true masks are not needed.
+    """One row per image, with its score as confidence and its name as id; true masks are not
+    needed.
 
     >>> p = [[0.9, 0.1], [0.2, 0.8], [0.7, 0.3], [0.6, 0.4]]
     >>> image_confidences(Predictions.from_probs(p, group=["a", "a", "b", "b"])).confidence
@@ -119,7 +129,9 @@ def _scores(preds: Predictions, unit: Ints, first: str | None) -> dict[str, Floa
 
 
 def _given(preds: Predictions, name: str, unit: Ints) -> Floats:
-    """A further column, averaged over the pixels of each image; what is the same in all of them stays what it is."""
+    """A further column, averaged over the pixels of each image; what is the same in all of them
+    stays what it is.
+    """
     known = preds.attributes or {}
     if name not in known:
         there = ", ".join([*SCORES, *known])
@@ -135,7 +147,9 @@ def _units(preds: Predictions) -> tuple[Ints, Array]:
     if preds.weight is not None:
         raise InputError("pixels have weights; images count alike, so leave out weight.")
     if preds.group is None:
-        raise InputError("an image is a group of pixels; give group=, the image that each pixel belongs to.")
+        raise InputError(
+            "an image is a group of pixels; give group=, the image that each pixel belongs to."
+        )
     if preds.layout is not None and preds.layout.parts == "pixels":
         _, first, unit = np.unique(preds.layout.unit, return_index=True, return_inverse=True)
         return unit.reshape(-1).astype(np.int64), preds.group[first]
@@ -149,7 +163,9 @@ def _foreground(preds: Predictions, classes: Sequence[int] | None) -> tuple[int,
     bad = next((c for c in found if not 0 <= c < k), None)
     if not found or bad is not None:
         raise InputError(
-            "classes", got=f"is {list(found)}", need=f"foreground classes between 0 and {k - 1} are needed"
+            "classes",
+            got=f"is {list(found)}",
+            need=f"foreground classes between 0 and {k - 1} are needed",
         )
     return found
 
@@ -161,8 +177,11 @@ def _dice(unit: Ints, said: Array, true: Array) -> Floats:
     return np.where(size > 0, 2 * both / np.maximum(size, 1), 1.0)
 
 
-def image_tally(preds: Predictions, score: ArrayLike | None = None, classes: Sequence[int] | None = None) -> Tally:
-    r"""A tally of images: the loss is 1 − Dice of each image, the score its mean `max_prob` over pixels unless given.
+def image_tally(
+    preds: Predictions, score: ArrayLike | None = None, classes: Sequence[int] | None = None
+) -> Tally:
+    r"""A tally of images: the loss is 1 − Dice of each image, the score its mean `max_prob` over
+    pixels unless given.
 
     .. math:: \ell_i = 1 - \frac{2 |P_i \cap T_i|}{|P_i| + |T_i|}
 

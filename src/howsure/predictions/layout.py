@@ -19,8 +19,9 @@ Parts = Literal["labels", "pixels"]
 class Layout:
     """Which unit and which place in it each row stands for.
 
-    `unit` numbers the cases or images, `place` the labels, or the pixels row by row; `shape` is (labels,) or that of an
-    image. `names` are those of the labels. `alone` says that units are independent: their group is the unit itself.
+    `unit` numbers the cases or images, `place` the labels, or the pixels row by row; `shape` is
+    (labels,) or that of an image. `names` are those of the labels. `alone` says that units are
+    independent: their group is the unit itself.
 
     >>> both = regular("labels", 2, (3,), names=("a", "b", "c"))
     >>> both.unit, both.place
@@ -79,16 +80,25 @@ def case_ids(ids: Array, layout: Layout) -> Array:
     >>> case_ids(np.array(["x1 cat", "x1 dog"]), regular("labels", 1, (2,), names=("cat", "dog")))
     array(['x1'], dtype='<U2')
     """
-    return np.array([str(i).removesuffix(f" {layout.names[0]}") for i in ids[:: layout.size].tolist()])
+    return np.array(
+        [str(i).removesuffix(f" {layout.names[0]}") for i in ids[:: layout.size].tolist()]
+    )
 
 
 def together(layouts: Sequence[Layout | None]) -> Layout | None:
-    """Layouts behind each other; None where one of them is missing or of another kind. Units keep their numbers."""
+    """Layouts behind each other; None where one of them is missing or of another kind. Units keep
+    their numbers.
+    """
     known = [x for x in layouts if x is not None]
     first = known[0] if known else None
     if first is None or len(known) < len(layouts):
         return None
-    if any((x.parts, x.shape, x.names, x.alone) != (first.parts, first.shape, first.names, first.alone) for x in known):
+    if any(
+        (x.parts, x.shape, x.names, x.alone) != (first.parts, first.shape, first.names, first.alone)
+        for x in known
+    ):
         return None
-    columns: list[Array] = [np.concatenate([getattr(x, name) for x in known]) for name in ("unit", "place")]
+    columns: list[Array] = [
+        np.concatenate([getattr(x, name) for x in known]) for name in ("unit", "place")
+    ]
     return replace(first, unit=columns[0], place=columns[1])

@@ -29,9 +29,10 @@ class Outcome(TypedDict, total=False):
 class Outcomes:
     """Aligned columns: score, correct or loss, and where known weight, id and group.
 
-    A `weight` is importance, of which only the ratios matter; a `count` is repetition, the same as that many rows.
-    A tally forgets which sample was which. Paired comparisons, clusters (patient, image, question) and
-    slices need to know, so they work on outcomes. `outcomes[rows]` selects rows.
+    A `weight` is importance, of which only the ratios matter; a `count` is repetition, the same as
+    that many rows. A tally forgets which sample was which. Paired comparisons, clusters (patient,
+    image, question) and slices need to know, so they work on outcomes. `outcomes[rows]` selects
+    rows.
 
     >>> o = Outcomes([0.9, 0.8, 0.7], correct=[1, 0, 1], group=["a", "a", "b"])
     >>> o.tally()
@@ -60,7 +61,9 @@ class Outcomes:
         given = check.column(score, "score")
         n = len(given)
         if (correct is None) == (loss is None):
-            raise InputError("give either correct= (0/1 per sample) or loss= (a number per sample), exactly one.")
+            raise InputError(
+                "give either correct= (0/1 per sample) or loss= (a number per sample), exactly one."
+            )
         columns = {
             "score": given,
             "correct": None if correct is None else check.zero_one(correct, "correct"),
@@ -75,11 +78,13 @@ class Outcomes:
             object.__setattr__(self, name, held)
 
     @classmethod
-    def of(cls, preds: Predictions, score: ArrayLike | None = None, **outcome: Unpack[Outcome]) -> Outcomes:
+    def of(
+        cls, preds: Predictions, score: ArrayLike | None = None, **outcome: Unpack[Outcome]
+    ) -> Outcomes:
         """The outcomes of predictions, with their weights, ids and groups.
 
-        The score is the confidence unless given; `correct=` or `loss=` replaces right and wrong. Graded answers have
-        their loss.
+        The score is the confidence unless given; `correct=` or `loss=` replaces right and wrong.
+        Graded answers have their loss.
 
         >>> Outcomes.of(Predictions.from_probs([[0.7, 0.3]], [0], group=["a"])).group
         array(['a'], dtype='<U1')
@@ -93,12 +98,16 @@ class Outcomes:
     def right(self) -> Bools:
         """Which answers are right; raise where only a loss is known."""
         if self.correct is None:
-            raise InputError("these outcomes have a loss instead of right and wrong; give correct=.")
+            raise InputError(
+                "these outcomes have a loss instead of right and wrong; give correct=."
+            )
         return self.correct
 
     @property
     def units(self) -> Ints:
-        """The number of each row's group, in sorted order of the groups; its own number where there are none."""
+        """The number of each row's group, in sorted order of the groups; its own number where there
+        are none.
+        """
         if self.group is None:
             return np.arange(len(self))
         return np.unique(self.group, return_inverse=True)[1].reshape(-1)
@@ -132,4 +141,6 @@ def needs_outcomes(x: object, what: str) -> None:
     make = "make one with tally(score, correct=...)"
     if isinstance(x, Predictions):
         make = "make one with tally(preds.confidence, correct=preds.correct), or Outcomes.of(preds), which keeps groups"
-    raise InputError(what, got=f"needs a tally or Outcomes, this is a {type(x).__name__}", need=make)
+    raise InputError(
+        what, got=f"needs a tally or Outcomes, this is a {type(x).__name__}", need=make
+    )

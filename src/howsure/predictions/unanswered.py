@@ -11,9 +11,10 @@ from howsure._core.frozen import frozen
 class Unanswered:
     """How many questions have no answer, and why; `+` merges two data sets.
 
-    `unparseable`: text that is none of the possible answers. `refused`: the model declined. `missing`: nothing came
-    back. `unstated`: answered, but without the confidence that is looked at; `unstated_right` of these are right
-    (the sum of their grades). Metrics and curves are over the answered; coverage counts all questions.
+    `unparseable`: text that is none of the possible answers. `refused`: the model declined.
+    `missing`: nothing came back. `unstated`: answered, but without the confidence that is looked
+    at; `unstated_right` of these are right (the sum of their grades). Metrics and curves are over
+    the answered; coverage counts all questions.
 
     >>> both = Unanswered(refused=2) + Unanswered(refused=1, missing=4)
     >>> both.total, str(both)
@@ -41,4 +42,6 @@ class Unanswered:
             "missing": "missing",
             "unstated": "without confidence",
         }
-        return ", ".join(f"{getattr(self, name):,} {word}" for name, word in words.items() if getattr(self, name))
+        return ", ".join(
+            f"{getattr(self, name):,} {word}" for name, word in words.items() if getattr(self, name)
+        )

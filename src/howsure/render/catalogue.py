@@ -1,7 +1,7 @@
 """Every number of a report, one entry each: function, side that is better, place, and what it says.
 
-Reports, terminal, Markdown, page, gate and docs read this list and nothing else. It stands here, below the reports,
-because renderers read its words. To add a number, add its entry.
+Reports, terminal, Markdown, page, gate and docs read this list and nothing else. It stands here,
+below the reports, because renderers read its words. To add a number, add its entry.
 """
 
 from __future__ import annotations
@@ -25,23 +25,50 @@ UNCERTAINTY = equal_range(15)  # bins of the entropy
 
 Needs = Literal["answers", "many classes", "classes", "order", "claim", "labels", "images"]
 On = Literal[
-    "score", "uncertainty", "classes", "positive", "nll", "brier", "top_5", "cases", "exact", "macro", "images"
+    "score",
+    "uncertainty",
+    "classes",
+    "positive",
+    "nll",
+    "brier",
+    "top_5",
+    "cases",
+    "exact",
+    "macro",
+    "images",
 ]
 MAIN = (
-    *("accuracy", "nll", "brier", "aurc", "e_aurc", "auroc", "coverage_at_risk_0.01", "coverage_at_risk_0.05"),
+    *(
+        "accuracy",
+        "nll",
+        "brier",
+        "aurc",
+        "e_aurc",
+        "auroc",
+        "coverage_at_risk_0.01",
+        "coverage_at_risk_0.05",
+    ),
     *("ece", "aece", "signed_calibration_error", "debiased_ece"),
     *("hamming_loss", "exact_match", "macro_auroc", "dice_loss", "image_aurc"),
 )  # the dozen that a terminal shows unless asked for all
 # In percent everywhere; all other numbers as they are, which is how options take them.
-SHARES = ("accuracy", "exact_match", f"top_{TOP_K}_accuracy", "coverage_at_risk_0.01", "coverage_at_risk_0.05")
+SHARES = (
+    "accuracy",
+    "exact_match",
+    f"top_{TOP_K}_accuracy",
+    "coverage_at_risk_0.01",
+    "coverage_at_risk_0.05",
+)
 
 
 @frozen
 class Item:
-    """One number: its name in the JSON, the question it answers, its title and what it says in one line.
+    """One number: its name in the JSON, the question it answers, its title and what it says in one
+    line.
 
-    `needs` says which data allow it. `measure` is applied `on` the tally of the score, the tally of the entropy, the
-    sums per class, or the mean of a loss, and gives what `metric`, the public function, gives of the predictions.
+    `needs` says which data allow it. `measure` is applied `on` the tally of the score, the tally of
+    the entropy, the sums per class, or the mean of a loss, and gives what `metric`, the public
+    function, gives of the predictions.
     """
 
     name: str
@@ -61,7 +88,9 @@ class Item:
 
     @property
     def option(self) -> str | None:
-        """Its option in `howsure check`; None where neither side is better, or where it has an argument."""
+        """Its option in `howsure check`; None where neither side is better, or where it has an
+        argument.
+        """
         if self.better == "zero" or self.name.startswith("coverage_at_risk"):
             return None
         return f"--{'max' if self.better == 'lower' else 'min'}-{self.name.replace('_', '-')}"
@@ -86,7 +115,11 @@ def item(
 
 
 def _order(
-    name: str, title: str, says: str, metric: Callable[..., float] | None = None, **options: float | str
+    name: str,
+    title: str,
+    says: str,
+    metric: Callable[..., float] | None = None,
+    **options: float | str,
 ) -> Item:
     made = item(name, RANK, title, says, "order", metric)
     return replace(made, measure=partial(made.metric, **options)) if options else made
@@ -96,7 +129,9 @@ def _claim(name: str, title: str, says: str) -> Item:
     return item(name, READ, title, says, "claim")
 
 
-def _classes(name: str, place: int, title: str, says: str, on: On, measure: Callable[..., float]) -> Item:
+def _classes(
+    name: str, place: int, title: str, says: str, on: On, measure: Callable[..., float]
+) -> Item:
     return item(name, place, title, says, "classes", on=on, measure=measure)
 
 
@@ -139,7 +174,15 @@ CATALOGUE: tuple[Item, ...] = (
         on="macro",
         measure=mean_loss,
     ),
-    item("dice_loss", WORTH, "1 − Dice", "mean over images; 0 is perfect", "images", on="images", measure=mean_loss),
+    item(
+        "dice_loss",
+        WORTH,
+        "1 − Dice",
+        "mean over images; 0 is perfect",
+        "images",
+        on="images",
+        measure=mean_loss,
+    ),
     item(
         "image_aurc",
         RANK,
@@ -150,7 +193,12 @@ CATALOGUE: tuple[Item, ...] = (
         measure=metrics.aurc,
     ),
     _classes(
-        "nll", WORTH, "NLL", "mean -log probability of the label, nats", "nll", partial(mean_loss, other=other_nll)
+        "nll",
+        WORTH,
+        "NLL",
+        "mean -log probability of the label, nats",
+        "nll",
+        partial(mean_loss, other=other_nll),
     ),
     _classes(
         "brier",
@@ -168,15 +216,33 @@ CATALOGUE: tuple[Item, ...] = (
         "uncertainty",
         partial(metrics.ece, bins=UNCERTAINTY),
     ),
-    _classes("muce", READ, "MUCE", "largest such gap", "uncertainty", partial(metrics.mce, bins=UNCERTAINTY)),
     _classes(
-        "classwise_ece", READ, "class-wise ECE", "mean ECE of every class's probability", "classes", Cells.mean_gap
+        "muce",
+        READ,
+        "MUCE",
+        "largest such gap",
+        "uncertainty",
+        partial(metrics.mce, bins=UNCERTAINTY),
+    ),
+    _classes(
+        "classwise_ece",
+        READ,
+        "class-wise ECE",
+        "mean ECE of every class's probability",
+        "classes",
+        Cells.mean_gap,
     ),
     _order("aurc", "AURC", "mean error over all coverages; compares models"),
     _order("e_aurc", "E-AURC", "above the best possible order; one model"),
     _order("augrc", "AUGRC", "mean share of accepted errors"),
     _order("auroc", "AUROC of finding errors", "a right answer outranks a wrong one; one model"),
-    _order("aupr_error", "AUPR (errors)", "precision of finding errors; one model", metrics.aupr, positive="error"),
+    _order(
+        "aupr_error",
+        "AUPR (errors)",
+        "precision of finding errors; one model",
+        metrics.aupr,
+        positive="error",
+    ),
     _order(
         "aupr_success",
         "AUPR (successes)",

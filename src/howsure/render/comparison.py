@@ -71,7 +71,14 @@ def verdict(data: ComparisonData) -> str:
 def _ranking(data: ComparisonData) -> Table:
     """AURC, how far each model is behind the best, and what else is read from the order."""
     others = [name for name in RANKED if name in data["comparable"]]
-    head = ["model", _title(data, "aurc"), "interval", "behind", "interval", *(_title(data, m) for m in others)]
+    head = [
+        "model",
+        _title(data, "aurc"),
+        "interval",
+        "behind",
+        "interval",
+        *(_title(data, m) for m in others),
+    ]
     rows = [
         [
             row["name"],
@@ -82,24 +89,48 @@ def _ranking(data: ComparisonData) -> Table:
         ]
         for row in data["models"]
     ]
-    entries = [row["metrics"][m] for row in data["models"] for m in ("aurc", *others) if m in row["metrics"]]
+    entries = [
+        row["metrics"][m]
+        for row in data["models"]
+        for m in ("aurc", *others)
+        if m in row["metrics"]
+    ]
     behind = [row["behind"] for row in data["models"][1:]]
-    notes = sentence(dict.fromkeys(text for row in data["models"] for text in shared(row["metrics"])))
-    alone = ", each interval for itself: among so many pairs a few miss 0 by chance" if len(data["models"]) > 2 else ""
-    said = (f"Behind: the paired difference to the best{alone}.", reasons([*entries, *behind]), notes)
+    notes = sentence(
+        dict.fromkeys(text for row in data["models"] for text in shared(row["metrics"]))
+    )
+    alone = (
+        ", each interval for itself: among so many pairs a few miss 0 by chance"
+        if len(data["models"]) > 2
+        else ""
+    )
+    said = (
+        f"Behind: the paired difference to the best{alone}.",
+        reasons([*entries, *behind]),
+        notes,
+    )
     return Table(RANKING, head, rows, " ".join(filter(None, said)))
 
 
 def _numbers(data: ComparisonData, title: str, names: Sequence[str]) -> Table:
     """Further numbers with their limits; those that would be unfair are left out."""
-    shown = [name for name in names if name in data["comparable"] and data["comparable"][name]["fair"]]
-    rows = [[row["name"], *(_both(m, row["metrics"].get(m)) for m in shown)] for row in data["models"]] if shown else []
+    shown = [
+        name for name in names if name in data["comparable"] and data["comparable"][name]["fair"]
+    ]
+    rows = (
+        [[row["name"], *(_both(m, row["metrics"].get(m)) for m in shown)] for row in data["models"]]
+        if shown
+        else []
+    )
     entries = [row["metrics"][m] for row in data["models"] for m in shown if m in row["metrics"]]
     return Table(title, ["model", *(_title(data, m) for m in shown)], rows, reasons(entries))
 
 
 def _title(data: ComparisonData, metric: str) -> str:
-    return heading(metric, next(r["metrics"][metric]["better"] for r in data["models"] if metric in r["metrics"]))
+    return heading(
+        metric,
+        next(r["metrics"][metric]["better"] for r in data["models"] if metric in r["metrics"]),
+    )
 
 
 def _value(metrics: Metrics, name: str) -> str:
@@ -131,10 +162,19 @@ def _pairs(data: ComparisonData) -> Table:
         *((p, "aurc", p["aurc"]) for p in data["pairs"]),
         *((p, "accuracy", p["accuracy"]) for p in data["pairs"]),
         *((p, "ece", p["ece"]) for p in data["pairs"] if "ece" in p),
-        *((p, "correctness_brier", p["correctness_brier"]) for p in data["pairs"] if "correctness_brier" in p),
+        *(
+            (p, "correctness_brier", p["correctness_brier"])
+            for p in data["pairs"]
+            if "correctness_brier" in p
+        ),
     ]
     rows = [
-        [f"{p['a']} − {p['b']}", meaning(name).title, *_difference(d), "clear" if d["clear"] else ""]
+        [
+            f"{p['a']} − {p['b']}",
+            meaning(name).title,
+            *_difference(d),
+            "clear" if d["clear"] else "",
+        ]
         for p, name, d in found
     ]
     head = ["models", "number", "difference", "interval", ""]
@@ -146,47 +186,76 @@ def _fair(data: ComparisonData) -> Table:
     reasons: dict[tuple[bool, str], list[str]] = {}
     for metric, fact in data["comparable"].items():
         reasons.setdefault((fact["fair"], fact["why"]), []).append(meaning(metric).title)
-    rows = [[", ".join(titles), "yes" if fair else "no", why] for (fair, why), titles in reasons.items()]
+    rows = [
+        [", ".join(titles), "yes" if fair else "no", why] for (fair, why), titles in reasons.items()
+    ]
     return Table("May these models be compared by it?", ["number", "fair", "why"], rows)
 
 
 def _cost(data: ComparisonData) -> Table:
     what = data["cost_name"]
     rows = [
-        [c["name"], svg.short(c["cost"]), number(c["aurc"]), number(c["ece"]), *(b or "nobody" for b in _beaten(c))]
+        [
+            c["name"],
+            svg.short(c["cost"]),
+            number(c["aurc"]),
+            number(c["ece"]),
+            *(b or "nobody" for b in _beaten(c)),
+        ]
         for c in data["cost"]
     ]
     head = ["model", what, "AURC ↓", "ECE ↓", "beaten in AURC by", "beaten in ECE by"]
-    return Table(f"What does it cost ({what})?", head, rows, "Beaten: by a model that costs no more.")
+    return Table(
+        f"What does it cost ({what})?", head, rows, "Beaten: by a model that costs no more."
+    )
 
 
 def _beaten(c: CostRow) -> list[str | None]:
-    return [c["beaten_by"]["aurc"], c["beaten_by"]["ece"] if c["ece"] is not None else "it has no ECE"]
+    return [
+        c["beaten_by"]["aurc"],
+        c["beaten_by"]["ece"] if c["ece"] is not None else "it has no ECE",
+    ]
 
 
 def _shifted(data: ComparisonData) -> Table:
     names = ("accuracy", "aurc", "ece")
     rows = [
-        [s["set"], s["model"], f"{s['n']:,}", *(_both(m, s["metrics"].get(m)) for m in names)] for s in data["shifted"]
+        [s["set"], s["model"], f"{s['n']:,}", *(_both(m, s["metrics"].get(m)) for m in names)]
+        for s in data["shifted"]
     ]
-    return Table("Shifted data beside the home set", ["set", "model", "samples", "accuracy ↑", "AURC ↓", "ECE ↓"], rows)
+    return Table(
+        "Shifted data beside the home set",
+        ["set", "model", "samples", "accuracy ↑", "AURC ↓", "ECE ↓"],
+        rows,
+    )
 
 
 def _outside(data: ComparisonData) -> list[Table]:
     """In or out, and finding errors on the mix of both."""
     kept = "FPR: outside samples kept where 95 % of the home samples are."
-    mix = (
-        "Every answer to an outside sample counts as wrong. AUROC of finding errors compares scores of one model only."
-    )
+    mix = "Every answer to an outside sample counts as wrong. AUROC of finding errors compares scores of one model only."
     split, found = "AUROC of in or out ↑", "AUROC of finding errors ↑"
     return [
-        _further(data, "Samples from outside: in or out?", {"auroc": split, "fpr_at_95": "FPR at 95 % ↓"}, kept),
-        _further(data, "Finding errors on the mix of both", {"mix_aurc": "AURC ↓", "mix_auroc": found}, mix),
+        _further(
+            data,
+            "Samples from outside: in or out?",
+            {"auroc": split, "fpr_at_95": "FPR at 95 % ↓"},
+            kept,
+        ),
+        _further(
+            data,
+            "Finding errors on the mix of both",
+            {"mix_aurc": "AURC ↓", "mix_auroc": found},
+            mix,
+        ),
     ]
 
 
 def _further(data: ComparisonData, title: str, names: dict[str, str], note: str) -> Table:
-    rows = [[o["set"], o["model"], f"{o['n']:,}", *(_both(m, o["metrics"][m]) for m in names)] for o in data["outside"]]
+    rows = [
+        [o["set"], o["model"], f"{o['n']:,}", *(_both(m, o["metrics"][m]) for m in names)]
+        for o in data["outside"]
+    ]
     return Table(title, ["set", "model", "samples", *names.values()], rows, note)
 
 
@@ -204,13 +273,25 @@ def _slices(data: ComparisonData) -> Table:
         ]
         for s in data["slices"]
     ]
-    head = ["group", "model", "samples", "accuracy ↑", "limits", "AURC ↓", "confidence − accuracy", ""]
+    head = [
+        "group",
+        "model",
+        "samples",
+        "accuracy ↑",
+        "limits",
+        "AURC ↓",
+        "confidence − accuracy",
+        "",
+    ]
     return Table("Groups, worst first", head, rows, "The limits of all groups hold together.")
 
 
 def _classes(data: ComparisonData) -> Table:
     names = [row["name"] for row in data["models"]]
-    rows = [[c["name"], f"{c['count']:,}", *(percent(c["recall"][m]) for m in names)] for c in data["classes"]]
+    rows = [
+        [c["name"], f"{c['count']:,}", *(percent(c["recall"][m]) for m in names)]
+        for c in data["classes"]
+    ]
     return Table("Recall by class, worst first", ["class", "samples", *names], rows)
 
 
@@ -233,7 +314,10 @@ def page(data: ComparisonData) -> str:
         pictures=pictures,
         drawn_data=drawn_json(pictures),
         origin=[
-            *((name, ", ".join(identity(i) for i in p["inputs"])) for name, p in data["provenance"].items()),
+            *(
+                (name, ", ".join(identity(i) for i in p["inputs"]))
+                for name, p in data["provenance"].items()
+            ),
             *origin(data["howsure"], {**first, "inputs": []}),
         ],
     )
@@ -257,5 +341,7 @@ def matrix(data: ComparisonData) -> Table:
         signs = ("=", "=") if not p["aurc"]["clear"] else ("+", "−") if better else ("−", "+")
         found[p["a"], p["b"]], found[p["b"], p["a"]] = signs
     rows = [[a, *("" if a == b else found[a, b] for b in names)] for a in names]
-    note = "The row against the column, by AURC: + clearly better, − clearly worse, = not told apart."
+    note = (
+        "The row against the column, by AURC: + clearly better, − clearly worse, = not told apart."
+    )
     return Table("Clearly better, or not told apart?", ["", *names], rows, note)

@@ -1,4 +1,5 @@
-"""Curves → matplotlib, for papers: each function takes and returns Axes and leaves the style to the caller.
+"""Curves → matplotlib, for papers: each function takes and returns Axes and leaves the style to the
+caller.
 
 Displays in the manner of scikit-learn have `from_predictions`, `from_estimator` and `.plot(ax=)`:
 
@@ -44,7 +45,9 @@ def figure(report: ReportData) -> Figure:
     """Risk–coverage, threshold diagram, reliability and histogram of a report side by side."""
     plt = need("matplotlib.pyplot", for_="Report.figure", extra="plot")
     drawn = report["curves"]
-    fig, axes = plt.subplots(1, 4 if "reliability_adaptive" in drawn else 3, figsize=(14, 3.4), layout="constrained")
+    fig, axes = plt.subplots(
+        1, 4 if "reliability_adaptive" in drawn else 3, figsize=(14, 3.4), layout="constrained"
+    )
     risk_coverage(drawn["risk_coverage"], axes[0])
     threshold_diagram(drawn["threshold_diagram"], axes[1], ideal=drawn["ideal_threshold_diagram"])
     confidence_histogram(report["views"]["histogram"], axes[2], label=report["score"])
@@ -68,7 +71,9 @@ def risk_coverage(curve: CurveData, ax: Axes = None, **style: Style) -> Axes:
     return ax
 
 
-def threshold_diagram(curve: CurveData, ax: Axes = None, *, ideal: CurveData | None = None, **style: Style) -> Axes:
+def threshold_diagram(
+    curve: CurveData, ax: Axes = None, *, ideal: CurveData | None = None, **style: Style
+) -> Axes:
     """Accuracy of the kept against the share deferred, with the ideal where given."""
     ax = line(curve, ax, **style)
     if ideal is not None:
@@ -89,14 +94,22 @@ def reliability(curve: CurveData, ax: Axes = None, **style: Style) -> Axes:
     ax = _axes(ax)
     ax.plot([0, 1], [0, 1], linestyle="--", color="0.5")
     if "low" in curve and "high" in curve:
-        ax.vlines(_known(curve["x"]), _known(curve["low"]), _known(curve["high"]), color="0.75", linewidth=4)
+        ax.vlines(
+            _known(curve["x"]),
+            _known(curve["low"]),
+            _known(curve["high"]),
+            color="0.75",
+            linewidth=4,
+        )
     line(curve, ax, **{"marker": "o", **style})
     ax.set(xlim=(0, 1), ylim=(0, 1))
     return ax
 
 
 def gaps(curve: Gaps, ax: Axes = None, **style: Style) -> Axes:
-    """Confidence minus accuracy of each bin, as Ding et al. 2020 draw it; positive is over-confident."""
+    """Confidence minus accuracy of each bin, as Ding et al. 2020 draw it; positive is
+    over-confident.
+    """
     ax = _axes(ax)
     ax.bar(curve["x"], curve["gap"], width=curve["width"], **style)
     ax.axhline(0, color="0.3", linewidth=0.8)
@@ -104,7 +117,9 @@ def gaps(curve: Gaps, ax: Axes = None, **style: Style) -> Axes:
     return ax
 
 
-def confidence_histogram(histogram: HistogramData, ax: Axes = None, *, label: str = "score") -> Axes:
+def confidence_histogram(
+    histogram: HistogramData, ax: Axes = None, *, label: str = "score"
+) -> Axes:
     """Stacked counts of right, top-5 and wrong answers."""
     ax = _axes(ax)
     bars = len(histogram["right"])
@@ -112,13 +127,17 @@ def confidence_histogram(histogram: HistogramData, ax: Axes = None, *, label: st
     left = [histogram["low"] + width * i for i in range(bars)]
     base = [0.0] * bars
     for name in ("wrong", "top_5", "right"):
-        ax.bar(left, histogram[name], width, bottom=base, align="edge", label=name.replace("_", "-"))
+        ax.bar(
+            left, histogram[name], width, bottom=base, align="edge", label=name.replace("_", "-")
+        )
         base = [a + b for a, b in zip(base, histogram[name], strict=True)]
     ax.set(xlabel=label, ylabel="answers")
     return ax
 
 
-def overlaid(named: Mapping[str, CurveData], ax: Axes = None, draw: Callable[..., Axes] = line) -> Axes:
+def overlaid(
+    named: Mapping[str, CurveData], ax: Axes = None, draw: Callable[..., Axes] = line
+) -> Axes:
     """Several curves of one kind, by name, with a legend."""
     ax = _axes(ax)
     for name, curve in named.items():
@@ -128,7 +147,11 @@ def overlaid(named: Mapping[str, CurveData], ax: Axes = None, draw: Callable[...
 
 
 def _axes(ax: Axes) -> Axes:
-    return need("matplotlib.pyplot", for_="howsure.render.figure", extra="plot").gca() if ax is None else ax
+    return (
+        need("matplotlib.pyplot", for_="howsure.render.figure", extra="plot").gca()
+        if ax is None
+        else ax
+    )
 
 
 def _known(values: Column) -> list[float]:
@@ -172,25 +195,38 @@ class Displays:
     ) -> Display:
         """From labels and class probabilities of shape (n, k), or P(y = 1) of shape (n,).
 
-        Options go to the curve: `bins=` and `consistency=` of a reliability diagram, `positive=` of a ROC.
+        Options go to the curve: `bins=` and `consistency=` of a reliability diagram, `positive=` of
+        a ROC.
         """
         preds = Predictions.from_probs(np.asarray(y_prob), np.asarray(y_true))
         t = tally(preds.confidence, correct=preds.correct)
         return Display(curve_json(self.curve(t, **options)), self.draw, name)
 
     def from_estimator(
-        self, estimator: Probable, X: object, y: ArrayLike, *, name: str | None = None, **options: object
+        self,
+        estimator: Probable,
+        X: object,
+        y: ArrayLike,
+        *,
+        name: str | None = None,
+        **options: object,
     ) -> Display:
         """From a fitted classifier with `predict_proba` and `classes_`; labels may be of any type."""
         kind = type(estimator).__name__
         if not hasattr(estimator, "predict_proba"):
-            raise InputError(f"{kind} has no predict_proba; a classifier with probabilities is needed.")
+            raise InputError(
+                f"{kind} has no predict_proba; a classifier with probabilities is needed."
+            )
         classes: Array = np.asarray(estimator.classes_)
         found: Ints = np.searchsorted(classes, np.asarray(y))
         known = np.minimum(found, len(classes) - 1)
         if (classes[known] != np.asarray(y)).any():
-            raise InputError("y holds a label that the classifier has never seen; remove these samples.")
-        return self.from_predictions(known, estimator.predict_proba(X), name=name or kind, **options)
+            raise InputError(
+                "y holds a label that the classifier has never seen; remove these samples."
+            )
+        return self.from_predictions(
+            known, estimator.predict_proba(X), name=name or kind, **options
+        )
 
 
 ReliabilityDisplay = Displays(curves.reliability, reliability)

@@ -1,4 +1,6 @@
-"""A report → one offline HTML file: inline SVG, a little script, and a policy that lets nothing else run."""
+"""A report → one offline HTML file: inline SVG, a little script, and a policy that lets nothing
+else run.
+"""
 
 from __future__ import annotations
 
@@ -58,7 +60,9 @@ BINS = {"equal_range": "equal range", "equal_size": "equal size", "adaptive": "a
 
 
 def page(report: ReportData) -> str:
-    """The whole page; everything on it comes from the report. One that grows too large is drawn more coarsely."""
+    """The whole page; everything on it comes from the report. One that grows too large is drawn
+    more coarsely.
+    """
     whole = render("report.html.j2", report=report, **_parts(report))
     if len(whole.encode()) <= LIMIT:
         return whole
@@ -69,13 +73,21 @@ def page(report: ReportData) -> str:
 def frame(html: str) -> str:
     """A page in a frame for notebooks; sandboxed, so it can reach nothing of the notebook."""
     rights = "allow-scripts allow-downloads"
-    return str(Markup('<iframe srcdoc="{}" sandbox="{}" width="100%" height="900"></iframe>').format(html, rights))
+    return str(
+        Markup('<iframe srcdoc="{}" sandbox="{}" width="100%" height="900"></iframe>').format(
+            html, rights
+        )
+    )
 
 
 def render(template: str, **parts: object) -> str:
     """A template with the shared style, script and policy."""
     css, js = map(Markup, assets())
-    page = _environment().get_template(template).render(css=css, js=js, policy=policy(css, js), **parts)
+    page = (
+        _environment()
+        .get_template(template)
+        .render(css=css, js=js, policy=policy(css, js), **parts)
+    )
     return f"{page_safe(page)}\n"
 
 
@@ -94,8 +106,12 @@ def source(name: str) -> str:
 @cache
 def _environment() -> Environment:
     folder = files("howsure.render").joinpath("templates")
-    found = {f.name: f.read_text(encoding="utf-8") for f in folder.iterdir() if f.name.endswith(".j2")}
-    return Environment(autoescape=True, loader=DictLoader(found), undefined=StrictUndefined, trim_blocks=False)
+    found = {
+        f.name: f.read_text(encoding="utf-8") for f in folder.iterdir() if f.name.endswith(".j2")
+    }
+    return Environment(
+        autoescape=True, loader=DictLoader(found), undefined=StrictUndefined, trim_blocks=False
+    )
 
 
 def policy(css: str, js: str) -> str:
@@ -136,12 +152,17 @@ def _parts(report: ReportData) -> dict[str, object]:
         "title": _title(report),
         "headline": " · ".join([headline(report), *told]),
         "level": level(report["provenance"]["level"]),
-        "tiles": [_tile(name, report["metrics"][name]) for name in _tiles(report) if name in report["metrics"]],
+        "tiles": [
+            _tile(name, report["metrics"][name])
+            for name in _tiles(report)
+            if name in report["metrics"]
+        ],
         **_operating(report),
         **_pictures(report),
         "evidence": evidence,
         "questions": [
-            (q, [_metric(name, e, told) for name, e in found.items()]) for q, found in by_question(report["metrics"])
+            (q, [_metric(name, e, told) for name, e in found.items()])
+            for q, found in by_question(report["metrics"])
         ],
         "told": about_limits(report["metrics"]),
         "heat": pictures.heat(views.get("confusion")),
@@ -152,7 +173,9 @@ def _parts(report: ReportData) -> dict[str, object]:
         "overlays": _overlays(report),
         "tables": _tables(report),
         "changed": _known(
-            sections.changes(calibration), sections.candidates(calibration), sections.methods(calibration)
+            sections.changes(calibration),
+            sections.candidates(calibration),
+            sections.methods(calibration),
         ),
         "lead": [] if calibration is None or "lead" not in calibration else calibration["lead"],
         "notes": calibration["notes"] if calibration is not None and "notes" in calibration else [],
@@ -162,7 +185,10 @@ def _parts(report: ReportData) -> dict[str, object]:
         ),
         "classes": sections.classes(views["classes"][:LISTED]),
         "unlisted": len(views["classes"]) > LISTED,
-        "origin": [*origin(report["howsure"], report["provenance"]), *streamed(report.get("streamed"))],
+        "origin": [
+            *origin(report["howsure"], report["provenance"]),
+            *streamed(report.get("streamed")),
+        ],
     }
 
 
@@ -191,7 +217,11 @@ def _tables(report: ReportData) -> list[Table]:
 
 def _taken(found: Confusion | None) -> list[Table]:
     """The commonest wrong answers; of two classes the table of all answers says it."""
-    return [] if found is None or not found["top"] or len(found["classes"]) == 2 else [sections.taken(found)]
+    return (
+        []
+        if found is None or not found["top"] or len(found["classes"]) == 2
+        else [sections.taken(found)]
+    )
 
 
 def _title(report: ReportData) -> str:
@@ -229,14 +259,18 @@ class MetricRow(NamedTuple):
 
 def _metric(name: str, e: Entry, told: Sequence[str]) -> MetricRow:
     said = note(name, e, told)
-    return MetricRow(name, meaning(name).title, ARROWS[e["better"]], value(name, e), limits(name, e), said)
+    return MetricRow(
+        name, meaning(name).title, ARROWS[e["better"]], value(name, e), limits(name, e), said
+    )
 
 
 def _operating(report: ReportData) -> dict[str, object]:
     """The operating points in words, and what the script needs to move between them."""
     o, start = report["views"]["operating"], pictures.opening(report).row
     shown = sections.operating(o, report["n"])
-    deferred = [(c["name"], c["deferred"][start], percent(c["deferred"][start])) for c in o["classes"]]
+    deferred = [
+        (c["name"], c["deferred"][start], percent(c["deferred"][start])) for c in o["classes"]
+    ]
     some = len(deferred) < (report["k"] or len(report["views"]["classes"]))
     names = ("coverage", "threshold", "accuracy", "low", "high", "asked", "kept", "wrong")
     columns = {name: o.get(name) for name in names}
@@ -251,7 +285,12 @@ def _operating(report: ReportData) -> dict[str, object]:
         if some
         else "Share of each true class that is deferred at this threshold.",
         "rows": safe_json(
-            {**columns, "n": report["n"], "classes": [c["deferred"] for c in o["classes"]], "decide": _decide(report)}
+            {
+                **columns,
+                "n": report["n"],
+                "classes": [c["deferred"] for c in o["classes"]],
+                "decide": _decide(report),
+            }
         ),
     }
 
@@ -279,13 +318,29 @@ def _decide(report: ReportData) -> dict[str, object]:
 
 def _pictures(report: ReportData) -> dict[str, object]:
     """All pictures, and what is drawn in them for the pointer and for files."""
-    linked = [pictures.risk_coverage(report), pictures.threshold_diagram(report), pictures.histogram(report)]
+    linked = [
+        pictures.risk_coverage(report),
+        pictures.threshold_diagram(report),
+        pictures.histogram(report),
+    ]
     bins, more = _reliability(report), pictures.more(report)
     found = report["views"].get("corp")
     corp = None if found is None else pictures.corp(report, found)
-    positive = [p for p in (pictures.decision_curve(report), pictures.positive_reliability(report)) if p is not None]
+    positive = [
+        p
+        for p in (pictures.decision_curve(report), pictures.positive_reliability(report))
+        if p is not None
+    ]
     sliced, confused = pictures.slices(report.get("slices")), _confused(report)
-    every = [*linked, *(b.picture for b in bins), *more, *([corp] if corp else []), *positive, *sliced, *confused]
+    every = [
+        *linked,
+        *(b.picture for b in bins),
+        *more,
+        *([corp] if corp else []),
+        *positive,
+        *sliced,
+        *confused,
+    ]
     binary = report["binary"]
     calling = None if binary is None else binary.get("calling")
     return {
@@ -307,7 +362,9 @@ def _pictures(report: ReportData) -> dict[str, object]:
 def _confused(report: ReportData) -> list[pictures.Picture]:
     """The commonest wrong answers, where there are too many classes for a table of all."""
     found = report["views"].get("confusion")
-    few = found is None or (found["counts"] is not None and len(found["classes"]) <= pictures.HEATED)
+    few = found is None or (
+        found["counts"] is not None and len(found["classes"]) <= pictures.HEATED
+    )
     picture = None if few else pictures.confusions(report)
     return [] if picture is None else [picture]
 

@@ -1,4 +1,6 @@
-"""A report with less to draw, for pages that would grow too large: fewer points, dots, small pictures and classes."""
+"""A report with less to draw, for pages that would grow too large: fewer points, dots, small
+pictures and classes.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,12 @@ def _views(views: Views) -> Views:
 def _dots(s: Scatter | None) -> Scatter | None:
     if s is None:
         return None
-    return {"score": s["score"][:DOTS], "loss": s["loss"][:DOTS], "fate": s["fate"][:DOTS], "of": s["of"]}
+    return {
+        "score": s["score"][:DOTS],
+        "loss": s["loss"][:DOTS],
+        "fate": s["fate"][:DOTS],
+        "of": s["of"],
+    }
 
 
 def _pictures(found: Sequence[Suspect]) -> list[Suspect]:

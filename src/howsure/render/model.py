@@ -1,6 +1,8 @@
-"""What reports, comparisons and calibration reports hold: their types, from which `docs/schema` is generated.
+"""What reports, comparisons and calibration reports hold: their types, from which `docs/schema` is
+generated.
 
-Schema 1. Keys may be added; none is removed or changes its meaning. nan and infinity are null (None).
+Schema 1. Keys may be added; none is removed or changes its meaning. nan and infinity are null
+(None).
 """
 
 from __future__ import annotations
@@ -23,7 +25,9 @@ Value = str | int | float | bool | list[int] | list[float] | list[str] | None  #
 
 
 class Number(TypedDict):
-    """A number with its limits; `why` says why the number or its limits are missing, `note` what makes them unsafe."""
+    """A number with its limits; `why` says why the number or its limits are missing, `note` what
+    makes them unsafe.
+    """
 
     value: float | None
     low: NotRequired[float | None]
@@ -33,9 +37,11 @@ class Number(TypedDict):
 
 
 class Entry(TypedDict):
-    """A metric: a `Number`, which side is better, and bounds that contain the exact value of compacted data.
+    """A metric: a `Number`, which side is better, and bounds that contain the exact value of
+    compacted data.
 
-    `note` says what makes the limits unsafe; `floor` is what a calibrated model would show of a calibration error.
+    `note` says what makes the limits unsafe; `floor` is what a calibrated model would show of a
+    calibration error.
     """
 
     value: float | None
@@ -45,7 +51,9 @@ class Entry(TypedDict):
     note: NotRequired[str]
     floor: NotRequired[float]
     better: Better
-    anchors: NotRequired[dict[str, float]]  # what this number is where the order is "random" and where it is "best"
+    anchors: NotRequired[
+        dict[str, float]
+    ]  # what this number is where the order is "random" and where it is "best"
     bounds: NotRequired[list[float | None] | None]
     bounds_why: NotRequired[str]
 
@@ -54,7 +62,9 @@ Metrics = dict[str, Entry]
 
 
 class CurveData(TypedDict):
-    """A curve as columns, thinned to at most 300 of its `points`; `labels` are the names of both axes."""
+    """A curve as columns, thinned to at most 300 of its `points`; `labels` are the names of both
+    axes.
+    """
 
     labels: list[str]
     points: int
@@ -67,7 +77,9 @@ class CurveData(TypedDict):
 
 
 class Band(TypedDict):
-    """The surest answers that keep an accuracy of `level`, null for the rest; `threshold` is their lowest score."""
+    """The surest answers that keep an accuracy of `level`, null for the rest; `threshold` is their
+    lowest score.
+    """
 
     level: float | None
     share: float | None
@@ -92,7 +104,8 @@ class ClassDeferral(TypedDict):
 
 
 class Operating(TypedDict):
-    """Operating points, most trusted first: columns of equal length; errors and deferred are per 1,000 cases.
+    """Operating points, most trusted first: columns of equal length; errors and deferred are per
+    1,000 cases.
 
     `low` and `high` are limits of the accuracy, null where samples are weighted or grouped.
     """
@@ -105,13 +118,16 @@ class Operating(TypedDict):
     errors: list[float]
     deferred: list[float]
     classes: list[ClassDeferral]
-    asked: NotRequired[list[float]]  # the coverage by which `howsure threshold --coverage` finds this point
+    asked: NotRequired[
+        list[float]
+    ]  # the coverage by which `howsure threshold --coverage` finds this point
     kept: NotRequired[list[float]]
     wrong: NotRequired[list[float]]
 
 
 class Points(TypedDict):
-    """Thresholds with what they accept: columns, most trusted first; a threshold of null accepts nothing.
+    """Thresholds with what they accept: columns, most trusted first; a threshold of null accepts
+    nothing.
 
     `low` and `high` are limits of the accuracy, null where samples are weighted or grouped.
     """
@@ -133,8 +149,8 @@ class TestedSteps(TypedDict):
 class Deciding(TypedDict):
     """What thresholds cost and promise.
 
-    `corners` are those of the convex hull of (kept, wrong): for any costs the cheapest threshold is one of them.
-    `guarantee` is null where `why` says that none can rest on these samples.
+    `corners` are those of the convex hull of (kept, wrong): for any costs the cheapest threshold is
+    one of them. `guarantee` is null where `why` says that none can rest on these samples.
     """
 
     n: float
@@ -157,7 +173,9 @@ class CorpData(TypedDict):
 
 
 class HistogramData(TypedDict):
-    """Counts in bars of equal width from `low` to `high`: right, wrong but near the label, and other wrong answers."""
+    """Counts in bars of equal width from `low` to `high`: right, wrong but near the label, and
+    other wrong answers.
+    """
 
     low: float
     high: float
@@ -187,7 +205,9 @@ class Suspect(TypedDict):
 
 
 class ClassRow(TypedDict):
-    """A class: its samples, its recall with limits, how often it was the answer, precision and confidence then."""
+    """A class: its samples, its recall with limits, how often it was the answer, precision and
+    confidence then.
+    """
 
     name: str
     count: int
@@ -200,7 +220,8 @@ class ClassRow(TypedDict):
 
 
 class Confused(TypedDict):
-    """How often samples of class `label` were answered with class `prediction`; `share` is that of the class.
+    """How often samples of class `label` were answered with class `prediction`; `share` is that of
+    the class.
 
     `confidence` is the mean confidence of these answers.
     """
@@ -215,8 +236,8 @@ class Confused(TypedDict):
 class Confusion(TypedDict):
     """Counts of labels (rows) and answers (columns) of `classes`, and the commonest wrong answers.
 
-    `confidence` is the mean confidence in each cell, null where the cell is empty. Both tables are null where there are
-    too many classes for them; `top` is there all the same.
+    `confidence` is the mean confidence in each cell, null where the cell is empty. Both tables are
+    null where there are too many classes for them; `top` is there all the same.
     """
 
     classes: list[str]
@@ -257,9 +278,11 @@ class BrierData(TypedDict):
 
 
 class CallRow(TypedDict):
-    """Cases are called positive where their probability reaches `threshold`; `called` is their share.
+    """Cases are called positive where their probability reaches `threshold`; `called` is their
+    share.
 
-    `net_benefit` is that of treating those, `treat_all` that of treating everyone; treating none has 0.
+    `net_benefit` is that of treating those, `treat_all` that of treating everyone; treating none
+    has 0.
     """
 
     threshold: float
@@ -283,11 +306,13 @@ class Calling(TypedDict):
 
 
 class Binary(TypedDict):
-    """The probability of the positive class, against all other classes where there are more than two.
+    """The probability of the positive class, against all other classes where there are more than
+    two.
 
-    `numbers` with limits: `class_auroc` (the AUC of the class), `prevalence`, `observed_expected`, `brier` (squared
-    distance of this one probability to the outcome) and `ece`. `flexible` is a calibration curve without bins, with a
-    band, null where there is none. In `net_benefit` `low` is the net benefit of treating all.
+    `numbers` with limits: `class_auroc` (the AUC of the class), `prevalence`, `observed_expected`,
+    `brier` (squared distance of this one probability to the outcome) and `ece`. `flexible` is a
+    calibration curve without bins, with a band, null where there is none. In `net_benefit` `low` is
+    the net benefit of treating all.
     """
 
     positive_class: str
@@ -305,7 +330,8 @@ class Binary(TypedDict):
 
 
 class Slice(TypedDict):
-    """The samples of one value, or of one bin, of a column; `coverage` is the share accepted at the threshold.
+    """The samples of one value, or of one bin, of a column; `coverage` is the share accepted at the
+    threshold.
 
     `worse`: less accurate than all samples together, beyond chance.
     """
@@ -321,7 +347,8 @@ class Slice(TypedDict):
 
 
 class Slices(TypedDict):
-    """Slices, the least accurate first; their limits hold at `level` for all `of` slices together (Bonferroni).
+    """Slices, the least accurate first; their limits hold at `level` for all `of` slices together
+    (Bonferroni).
 
     Samples are accepted where the score reaches `threshold`; `rule` says why there.
     """
@@ -342,7 +369,9 @@ class ImageScore(TypedDict):
 
 
 class ImagePromise(TypedDict):
-    """Images accepted above a threshold have a mean 1 - Dice of at most `risk`; null where that cannot be promised."""
+    """Images accepted above a threshold have a mean 1 - Dice of at most `risk`; null where that
+    cannot be promised.
+    """
 
     risk: float
     sure: float
@@ -354,7 +383,9 @@ class ImagePromise(TypedDict):
 
 
 class ImageClass(TypedDict):
-    """The mean Dice of one class over images; in how many it is 0 (`missed`) and 1 (`perfect`, both empty included)."""
+    """The mean Dice of one class over images; in how many it is 0 (`missed`) and 1 (`perfect`, both
+    empty included).
+    """
 
     name: str
     dice: Number
@@ -363,7 +394,9 @@ class ImageClass(TypedDict):
 
 
 class ImageRow(TypedDict):
-    """An image: its score, its Dice, the predicted and true share of foreground; `overlay` is a small picture."""
+    """An image: its score, its Dice, the predicted and true share of foreground; `overlay` is a
+    small picture.
+    """
 
     name: str
     score: float
@@ -384,8 +417,9 @@ class ImagesData(TypedDict):
 
 
 class LabelPromise(TypedDict):
-    """What a label may decide alone: `wrong` of these on the data, `bound` is promised; `missed` is the share of its
-    positive cases that are called absent then. Without a threshold `why` says why."""
+    """What a label may decide alone: `wrong` of these on the data, `bound` is promised; `missed` is
+    the share of its positive cases that are called absent then. Without a threshold `why` says
+    why."""
 
     threshold: float | None
     coverage: float
@@ -396,7 +430,9 @@ class LabelPromise(TypedDict):
 
 
 class LabelRow(TypedDict):
-    """A label as a question of two answers: its positive cases, AUC and ECE of its probability, accuracy at 1/2."""
+    """A label as a question of two answers: its positive cases, AUC and ECE of its probability,
+    accuracy at 1/2.
+    """
 
     name: str
     positives: int
@@ -407,7 +443,9 @@ class LabelRow(TypedDict):
 
 
 class LabelPair(TypedDict):
-    """Two labels that are wrong together: `share` of the cases wrong on a that are wrong on b, and of all cases."""
+    """Two labels that are wrong together: `share` of the cases wrong on a that are wrong on b, and
+    of all cases.
+    """
 
     a: str
     b: str
@@ -419,7 +457,9 @@ class LabelPair(TypedDict):
 
 
 class LabelsData(TypedDict):
-    """Many labels per case. All promises, at most `risk` wrong, hold at once with probability `sure`."""
+    """Many labels per case. All promises, at most `risk` wrong, hold at once with probability
+    `sure`.
+    """
 
     cases: int
     risk: float
@@ -438,7 +478,9 @@ class FindingData(TypedDict):
 
 
 class Input(TypedDict):
-    """What was read: a file with its hash, arrays with theirs, or a streamed file with its size and date."""
+    """What was read: a file with its hash, arrays with theirs, or a streamed file with its size and
+    date.
+    """
 
     file: NotRequired[str]
     arrays: NotRequired[str]
@@ -459,7 +501,9 @@ class Provenance(TypedDict):
 
 
 class Streamed(TypedDict):
-    """How a report was read in parts: how many of how many, what was skipped, and what it leaves out and why."""
+    """How a report was read in parts: how many of how many, what was skipped, and what it leaves
+    out and why.
+    """
 
     files: int
     parts: int
@@ -490,7 +534,8 @@ class Changes(TypedDict):
 class Candidate(TypedDict):
     """A calibrator on held-out folds: the criterion, and its gain over doing nothing.
 
-    `behind`: clearly worse than the best; `changed` counts the answers that are not those of doing nothing.
+    `behind`: clearly worse than the best; `changed` counts the answers that are not those of doing
+    nothing.
     """
 
     value: float | None
@@ -515,7 +560,9 @@ class ChoiceData(TypedDict):
 
 @final
 class CalibrationData(TypedDict):
-    """What a calibrator changed on test data, what the others would have done, and how it was chosen."""
+    """What a calibrator changed on test data, what the others would have done, and how it was
+    chosen.
+    """
 
     method: str
     status: str | None
@@ -533,11 +580,13 @@ class CalibrationData(TypedDict):
 
 
 class Guarantee(TypedDict):
-    """The surest share whose risk is promised to be at most `risk`, `sure` that much, by fixed-sequence testing.
+    """The surest share whose risk is promised to be at most `risk`, `sure` that much, by
+    fixed-sequence testing.
 
-    Where nothing can be promised `coverage` is 0, and `labels_needed` says how many labels of the same kind would do
-    (null: more labels alone do not help). `why` says what kept it from being looked for. Where samples come in groups
-    the promise rests on one sample of each of `groups`, and `labels_needed` counts groups.
+    Where nothing can be promised `coverage` is 0, and `labels_needed` says how many labels of the
+    same kind would do (null: more labels alone do not help). `why` says what kept it from being
+    looked for. Where samples come in groups the promise rests on one sample of each of `groups`,
+    and `labels_needed` counts groups.
     """
 
     risk: float
@@ -599,7 +648,9 @@ class Fairness(TypedDict):
 
 
 class Difference(TypedDict):
-    """A paired difference; `clear` where it is beyond chance although all pairs of models were looked at."""
+    """A paired difference; `clear` where it is beyond chance although all pairs of models were
+    looked at.
+    """
 
     value: float
     low: float | None
@@ -618,7 +669,9 @@ class ModelRow(TypedDict):
 
 
 class Pair(TypedDict):
-    """The paired differences a - b of two models; that of the Brier score shows what a better ECE may have lost."""
+    """The paired differences a - b of two models; that of the Brier score shows what a better ECE
+    may have lost.
+    """
 
     a: str
     b: str
@@ -655,7 +708,9 @@ class FurtherRow(TypedDict):
 
 
 class SliceRow(TypedDict):
-    """A model on one group; `gap` is confidence minus accuracy, `worse`: below the model's accuracy beyond chance."""
+    """A model on one group; `gap` is confidence minus accuracy, `worse`: below the model's accuracy
+    beyond chance.
+    """
 
     model: str
     group: str
@@ -707,7 +762,9 @@ class ComparisonData(TypedDict):
 
 
 class PartData(TypedDict):
-    """Some of the new data: the estimate, the same part of the reference, and whether all of it had to serve."""
+    """Some of the new data: the estimate, the same part of the reference, and whether all of it had
+    to serve.
+    """
 
     name: str
     n: int
@@ -720,8 +777,9 @@ class PartData(TypedDict):
 class EstimateData(TypedDict):
     """What to expect without labels; `cannot_see` says what no number here would show.
 
-    `coverage` and `risk` are those of the policy, `outside` the share of rows beyond what the reference has shown,
-    `effective` the reference rows that look like these, `shares` by which factor each class became likelier.
+    `coverage` and `risk` are those of the policy, `outside` the share of rows beyond what the
+    reference has shown, `effective` the reference rows that look like these, `shares` by which
+    factor each class became likelier.
     """
 
     accuracy: Number
@@ -737,7 +795,8 @@ class EstimateData(TypedDict):
 
 
 class DriftData(TypedDict):
-    """A column beside the reference: effect size, p-value, and whether it is below the level of all columns together.
+    """A column beside the reference: effect size, p-value, and whether it is below the level of all
+    columns together.
 
     `moved` are the values whose shares changed most, with their shares in the reference and now.
     """
@@ -759,7 +818,9 @@ class Moved(TypedDict):
 
 
 class LabelledData(TypedDict):
-    """The rows whose labels came: their accuracy with limits, and what was estimated for these very rows."""
+    """The rows whose labels came: their accuracy with limits, and what was estimated for these very
+    rows.
+    """
 
     n: int
     accuracy: Number
@@ -824,17 +885,23 @@ class MonitorData(TypedDict):
 
 
 def monitor_data(text: str | bytes) -> MonitorData:
-    """A monitor from its JSON text; raise `InputError` where it is none, or where a key has another type."""
+    """A monitor from its JSON text; raise `InputError` where it is none, or where a key has another
+    type.
+    """
     return json.typed(_document(text, "monitor", "monitor"), MonitorData)
 
 
 def report_data(text: str | bytes) -> ReportData:
-    """A report from its JSON text; raise `InputError` where it is none, or where a key has another type."""
+    """A report from its JSON text; raise `InputError` where it is none, or where a key has another
+    type.
+    """
     return json.typed(_document(text, "metrics", "report"), ReportData)
 
 
 def comparison_data(text: str | bytes) -> ComparisonData:
-    """A comparison from its JSON text; raise `InputError` where it is none, or where a key has another type."""
+    """A comparison from its JSON text; raise `InputError` where it is none, or where a key has
+    another type.
+    """
     return json.typed(_document(text, "comparison", "comparison"), ComparisonData)
 
 
@@ -844,14 +911,21 @@ def _document(text: str | bytes, mark: str, what: str) -> json.Plain:
     if not isinstance(data, dict) or mark not in data or "howsure" not in data:
         raise InputError(f"this JSON is not a howsure {what}; it lacks 'howsure' or {mark!r}.")
     if data.get("schema") != SCHEMA:
-        raise InputError(f"this {what} has schema {data.get('schema')}; this version reads schema {SCHEMA}.")
+        raise InputError(
+            f"this {what} has schema {data.get('schema')}; this version reads schema {SCHEMA}."
+        )
     return data
 
 
 def curve_json(curve: Curve) -> CurveData:
     """A curve as lists, thinned to rows that are evenly spread; nan and infinity become null."""
     pick = np.unique(np.linspace(0, len(curve) - 1, min(len(curve), POINTS)).round().astype(int))
-    data = CurveData(labels=list(curve.labels), points=len(curve), x=_column(curve.x[pick]), y=_column(curve.y[pick]))
+    data = CurveData(
+        labels=list(curve.labels),
+        points=len(curve),
+        x=_column(curve.x[pick]),
+        y=_column(curve.y[pick]),
+    )
     for name in ("weight", "threshold", "low", "high"):
         column: Floats | None = getattr(curve, name)
         if column is not None:

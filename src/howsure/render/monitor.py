@@ -9,7 +9,16 @@ from markupsafe import Markup
 
 from howsure.render import svg
 from howsure.render.html import drawn_json, render
-from howsure.render.model import Column, DriftData, EstimateData, MonitorData, MonthData, Number, PartData, PastData
+from howsure.render.model import (
+    Column,
+    DriftData,
+    EstimateData,
+    MonitorData,
+    MonthData,
+    Number,
+    PartData,
+    PastData,
+)
 from howsure.render.pictures import Picture, drawn, edges, middles, top
 from howsure.render.tables import Sheet, Table
 from howsure.render.words import NONE, between_percent, level, number, origin, percent, points
@@ -30,22 +39,34 @@ def sheet(data: MonitorData) -> Sheet:
 
 
 def verdict(data: MonitorData) -> list[str]:
-    """What a reader should know first: stated limits, the last month beside the reference, labels, and drift."""
+    """What a reader should know first: stated limits, the last month beside the reference, labels,
+    and drift.
+    """
     out: list[str] = []
     failed = [limit for limit in data["limits"] if not limit["passed"]]
     if data["limits"]:
         names = ", ".join(limit["month"] for limit in failed)
-        out.append(f"NOT PASSED: {names}: {failed[0]['what']} is not shown." if failed else "The stated limit is met.")
+        out.append(
+            f"NOT PASSED: {names}: {failed[0]['what']} is not shown."
+            if failed
+            else "The stated limit is met."
+        )
     last, past = data["months"][-1], data["reference"]["accuracy"]
     now = last["estimate"]["accuracy"]
     if now["value"] is None:
-        out.append(f"In {last['name']}: the accuracy cannot be estimated; the reference has {_share(past)}.")
+        out.append(
+            f"In {last['name']}: the accuracy cannot be estimated; the reference has {_share(past)}."
+        )
     else:
         said = f"accuracy {_share(now)}, estimated without labels; the reference has {_share(past)}"
         out.append(f"In {last['name']}: {said}{_beside(now, past)}.")
     if (come := last["labelled"]) is not None:
         within = "within" if come["held"] else "outside"
-        who = "The one label that came says" if come["n"] == 1 else f"The {come['n']:,} labels that came say"
+        who = (
+            "The one label that came says"
+            if come["n"] == 1
+            else f"The {come['n']:,} labels that came say"
+        )
         out.append(f"{who} {_share(come['accuracy'])}, {within} the estimate's limits.")
     out.append(_drifted(data["months"]))
     return out
@@ -57,7 +78,13 @@ def _beside(now: Number, past: Number) -> str:
     if low is None or high is None or then is None:
         return ""
     below, above = past.get("low") or then, past.get("high") or then
-    return ": clearly less" if high < below else ": clearly more" if low > above else ": no clear change"
+    return (
+        ": clearly less"
+        if high < below
+        else ": clearly more"
+        if low > above
+        else ": no clear change"
+    )
 
 
 def _drifted(months: list[MonthData]) -> str:
@@ -71,7 +98,10 @@ def _drifted(months: list[MonthData]) -> str:
         return "Nothing drifted beyond chance."
     if len(months) == 1:
         return f"Drift beyond chance: {', '.join(found)}."
-    said = (f"{column} in {len(names)} of {len(months)}, first {names[0]}" for column, names in found.items())
+    said = (
+        f"{column} in {len(names)} of {len(months)}, first {names[0]}"
+        for column, names in found.items()
+    )
     return f"Drift beyond chance: {'; '.join(said)}."
 
 
@@ -88,7 +118,9 @@ def _months(data: MonitorData) -> Table:
     """The time line."""
     past = data["reference"]
     silent = any(side["unanswered"] for side in (past, *data["months"]))
-    missing: Callable[[PastData | MonthData], list[str]] = lambda m: [percent(m["unanswered"])] if silent else []
+    missing: Callable[[PastData | MonthData], list[str]] = lambda m: (
+        [percent(m["unanswered"])] if silent else []
+    )
     rows = [["reference", f"{past['n']:,}", *_both(past["accuracy"]), *missing(past), NONE, NONE]]
     rows += [
         [
@@ -101,7 +133,15 @@ def _months(data: MonitorData) -> Table:
         ]
         for m in data["months"]
     ]
-    head = ["", "rows", "accuracy", "interval", *(["no answer"] if silent else []), "never seen", "drift"]
+    head = [
+        "",
+        "rows",
+        "accuracy",
+        "interval",
+        *(["no answer"] if silent else []),
+        "never seen",
+        "drift",
+    ]
     note = "Estimated without labels; the limits are those of the accuracy that labels would show."
     return Table("Accuracy", head, rows, note)
 
@@ -115,9 +155,17 @@ def _policy(data: MonitorData) -> Table:
     if data["threshold"] is None:
         return Table("", [], [])
     rows = [["reference", percent(past["coverage"]), percent(past["risk"], 2), "observed"]]
-    rows += [[m["name"], percent(m["estimate"]["coverage"]), *_both(m["estimate"]["risk"])] for m in data["months"]]
+    rows += [
+        [m["name"], percent(m["estimate"]["coverage"]), *_both(m["estimate"]["risk"])]
+        for m in data["months"]
+    ]
     title = f"What the policy does (accepts {data['score']} >= {number(data['threshold'], 6)})"
-    return Table(title, ["", "accepted", "risk", "interval"], rows, "Risk: expected share of wrong among the accepted.")
+    return Table(
+        title,
+        ["", "accepted", "risk", "interval"],
+        rows,
+        "Risk: expected share of wrong among the accepted.",
+    )
 
 
 def _labelled(data: MonitorData) -> Table:
@@ -133,7 +181,16 @@ def _labelled(data: MonitorData) -> Table:
         for m in data["months"]
         if (come := m["labelled"]) is not None
     ]
-    head = ["", "labels", "accuracy", "interval", "estimated", "interval", "off by", "within its limits"]
+    head = [
+        "",
+        "labels",
+        "accuracy",
+        "interval",
+        "estimated",
+        "interval",
+        "off by",
+        "within its limits",
+    ]
     return Table("Where labels came", head, rows)
 
 
@@ -174,17 +231,26 @@ def _test(d: DriftData, *more: str) -> list[str]:
 
 
 def _moved(d: DriftData) -> str:
-    shares = [f"{m['name']} {percent(m['reference'])} to {percent(m['new'])}" for m in d["moved"][:3]]
+    shares = [
+        f"{m['name']} {percent(m['reference'])} to {percent(m['new'])}" for m in d["moved"][:3]
+    ]
     return ", ".join(shares) if d["drifted"] else ""
 
 
-def estimated(data: EstimateData, n: int, reference_n: int, past: float | None, sure: float) -> Sheet:
+def estimated(
+    data: EstimateData, n: int, reference_n: int, past: float | None, sure: float
+) -> Sheet:
     """An estimate without a monitor around it."""
     row = [percent(past, 2), f"{reference_n:,}", percent(data["outside"])]
     rows = [["new data", f"{n:,}", *_both(data["accuracy"]), *row]]
     note, unseen = "Limits of the accuracy that labels would show.", "rows beyond the reference"
     tables = [
-        Table("Accuracy", ["", "rows", "accuracy", "interval", "in the reference", "its rows", unseen], rows, note),
+        Table(
+            "Accuracy",
+            ["", "rows", "accuracy", "interval", "in the reference", "its rows", unseen],
+            rows,
+            note,
+        ),
         Table("What the policy would do", ["accepted", "risk", "interval"], _accepted(data)),
         _parts(data["classes"], "answer"),
         _parts(data["groups"], "group"),
@@ -212,7 +278,11 @@ def _parts(parts: list[PartData], what: str, of: str = "") -> Table:
         ]
         for p in parts[:SHOWN]
     ]
-    some = f", the {SHOWN} that fell most of {len(parts)}" if len(parts) > SHOWN else ", largest fall first"
+    some = (
+        f", the {SHOWN} that fell most of {len(parts)}"
+        if len(parts) > SHOWN
+        else ", largest fall first"
+    )
     head = [what, "rows", "accuracy", "interval", "in the reference", "its rows", "estimated from"]
     return Table(f"By {what}{of}{some}", head, rows)
 
@@ -225,22 +295,36 @@ def _groups(month: MonthData) -> list[PartData]:
     return month["estimate"]["groups"]
 
 
-def _over_time(months: list[MonthData], what: str, of: Callable[[MonthData], list[PartData]]) -> Table:
+def _over_time(
+    months: list[MonthData], what: str, of: Callable[[MonthData], list[PartData]]
+) -> Table:
     """The same parts as in the table of the last period, beside those before it."""
     if len(months) == 1:
         return Table("", [], [])
     shown, last = months[-BESIDE:], of(months[-1])[:SHOWN]
     columns = [{p["name"]: percent(p["accuracy"]["value"], 2) for p in of(m)} for m in shown]
-    rows = [[p["name"], percent(p["reference"], 2), *(c.get(p["name"], NONE) for c in columns)] for p in last]
-    some = f", the last {BESIDE} of {len(months)} periods" if len(months) > BESIDE else " in each period"
-    return Table(f"Accuracy by {what}{some}", [what, "in the reference", *(m["name"] for m in shown)], rows)
+    rows = [
+        [p["name"], percent(p["reference"], 2), *(c.get(p["name"], NONE) for c in columns)]
+        for p in last
+    ]
+    some = (
+        f", the last {BESIDE} of {len(months)} periods"
+        if len(months) > BESIDE
+        else " in each period"
+    )
+    return Table(
+        f"Accuracy by {what}{some}", [what, "in the reference", *(m["name"] for m in shown)], rows
+    )
 
 
 def _remarks(data: MonitorData) -> list[str]:
     """What no number here would show, and what is odd about the data."""
     out = [f"{m['name']}: {note}" for m in data["months"] for note in m["estimate"]["notes"]]
     last = data["months"][-1]
-    return [*out, *(f"Cannot be seen ({last['name']}): {text}" for text in last["estimate"]["cannot_see"])]
+    return [
+        *out,
+        *(f"Cannot be seen ({last['name']}): {text}" for text in last["estimate"]["cannot_see"]),
+    ]
 
 
 def page(data: MonitorData) -> str:
@@ -296,16 +380,29 @@ def _below(v: float) -> float:
 
 
 def _distributions(data: MonitorData) -> Picture:
-    """Scores of the reference as bars, of the last period as a line, of those before it as thin ones; the threshold."""
+    """Scores of the reference as bars, of the last period as a line, of those before it as thin
+    ones; the threshold.
+    """
     bars, (*before, last) = data["reference"]["bars"], data["months"]
     most = top([*bars, *(share for m in data["months"] for share in m["bars"])])
-    f = svg.frame((data["low"], data["high"]), (0, most), (data["score"], "share of rows"), (svg.plain, svg.percent))
+    f = svg.frame(
+        (data["low"], data["high"]),
+        (0, most),
+        (data["score"], "share of rows"),
+        (svg.plain, svg.percent),
+    )
     cuts = edges(data["low"], data["high"], len(bars))
     across = [x for both in pairwise(cuts) for x in both]
     marks = [svg.bars(f, cuts, [0.0] * len(bars), bars, "right")]
     for month, kind in (*((m, "thin") for m in before), (last, "main")):
-        marks.append(svg.line(f, across, [y for share in month["bars"] for y in (share, share)], kind))
-    legend = [("reference", "right"), *([("earlier periods", "thin")] if before else []), (last["name"], "main")]
+        marks.append(
+            svg.line(f, across, [y for share in month["bars"] for y in (share, share)], kind)
+        )
+    legend = [
+        ("reference", "right"),
+        *([("earlier periods", "thin")] if before else []),
+        (last["name"], "main"),
+    ]
     if data["threshold"] is not None:
         marks.append(_threshold(f, data["threshold"]))
         legend.append(("threshold", "ideal"))

@@ -1,4 +1,6 @@
-"""Pictures of a comparison: many models on one paper, told apart by colour, dashes and direct labels."""
+"""Pictures of a comparison: many models on one paper, told apart by colour, dashes and direct
+labels.
+"""
 
 from __future__ import annotations
 
@@ -29,12 +31,25 @@ def colour(model: int) -> str:
 
 def overlaid(data: ComparisonData) -> Picture:
     """Risk against coverage of every model."""
-    curves = {row["name"]: thin(data["curves"][row["name"]], _points(len(data["models"]))) for row in data["models"]}
+    curves = {
+        row["name"]: thin(data["curves"][row["name"]], _points(len(data["models"])))
+        for row in data["models"]
+    }
     ends = (0, top(v for c in curves.values() for v in c["y"]))
-    f = svg.frame(UNIT, ends, ("share accepted", "wrong among the accepted"), right=ROOM, width=WIDTH)
+    f = svg.frame(
+        UNIT, ends, ("share accepted", "wrong among the accepted"), right=ROOM, width=WIDTH
+    )
     read = "A lower curve is better. Curves that cross: better for one coverage, worse for another."
     said = "Risk against coverage of every model"
-    return drawn("risk", "Risk and coverage", read, f, _lines(f, list(curves), curves), _series(curves), said=said)
+    return drawn(
+        "risk",
+        "Risk and coverage",
+        read,
+        f,
+        _lines(f, list(curves), curves),
+        _series(curves),
+        said=said,
+    )
 
 
 def claimed(data: ComparisonData) -> list[Picture]:
@@ -43,7 +58,9 @@ def claimed(data: ComparisonData) -> list[Picture]:
     curves = {name: data["reliability"][name] for name in names if name in data["reliability"]}
     if not curves:
         return []
-    told = len(curves) <= NAMED  # lines that end in one corner cannot be named there, the list above does it
+    told = (
+        len(curves) <= NAMED
+    )  # lines that end in one corner cannot be named there, the list above does it
     right, width = (ROOM, WIDTH) if told else (svg.RIGHT, svg.WIDTH)
     f = svg.frame(UNIT, UNIT, ("confidence", "accuracy"), right=right, width=width)
     marks = [svg.line(f, UNIT, UNIT, "ideal"), *_lines(f, names, curves, told=told)]
@@ -57,22 +74,30 @@ def priced(data: ComparisonData) -> list[Picture]:
     kind = {row["name"]: colour(i) for i, row in enumerate(data["models"])}
     found: list[Picture] = []
     for name in ("aurc", "ece"):
-        dots = {c["name"]: (c["cost"], value) for c in data["cost"] if (value := c[name]) is not None}
+        dots = {
+            c["name"]: (c["cost"], value) for c in data["cost"] if (value := c[name]) is not None
+        }
         if dots:
             found.append(_dots(dots, kind, data["cost_name"], name))
     return found
 
 
-def _dots(dots: dict[str, tuple[float, float]], kind: dict[str, str], what: str, name: str) -> Picture:
+def _dots(
+    dots: dict[str, tuple[float, float]], kind: dict[str, str], what: str, name: str
+) -> Picture:
     title, costs = meaning(name).title, [cost for cost, _ in dots.values()]
     log = min(costs) > 0 and max(costs) > DECADE * min(costs)
     ends = (min(costs) / 1.5, max(costs) * 1.5) if log else (0.0, top(costs))
     labels = (f"{what} (log scale)" if log else what, title)
     high = top(value for _, value in dots.values())
     f = svg.frame(ends, (0, high), labels, (svg.short, svg.plain), log=(log, False))
-    marks = [_of(who, svg.dots(f, [cost], [value], kind[who])) for who, (cost, value) in dots.items()]
+    marks = [
+        _of(who, svg.dots(f, [cost], [value], kind[who])) for who, (cost, value) in dots.items()
+    ]
     places = {who: (f.x(cost), f.y(value)) for who, (cost, value) in dots.items()}
-    series: dict[str, dict[str, Column]] = {who: {"x": [cost], "y": [value]} for who, (cost, value) in dots.items()}
+    series: dict[str, dict[str, Column]] = {
+        who: {"x": [cost], "y": [value]} for who, (cost, value) in dots.items()
+    }
     marks += _beside(f, places)
     read, said = "Lower and further left is better.", f"{title} against {what}"
     return drawn(f"cost-{name}", f"Cost and {title}", read, f, marks, series, said=said)
@@ -87,7 +112,9 @@ def _points(models: int) -> int:
     return 300 if models <= 4 else 120 if models <= 12 else 60
 
 
-def _lines(f: Frame, order: Sequence[str], curves: Mapping[str, CurveData], *, told: bool = True) -> list[Markup]:
+def _lines(
+    f: Frame, order: Sequence[str], curves: Mapping[str, CurveData], *, told: bool = True
+) -> list[Markup]:
     """A line for each model, the best on top, with its name at the end."""
     kind = {name: colour(i) for i, name in enumerate(order)}
     lines = [_of(name, svg.line(f, c["x"], c["y"], kind[name])) for name, c in curves.items()]
@@ -104,8 +131,12 @@ def _end(f: Frame, c: CurveData) -> tuple[float, float] | None:
     return (f.x(known[-1][0]), f.y(known[-1][1])) if known else None
 
 
-def _names(f: Frame, places: Mapping[str, tuple[float, float]], kind: Mapping[str, str]) -> list[Markup]:
-    """Names beside their ends, as many as there is room for, best models first; none lies on another."""
+def _names(
+    f: Frame, places: Mapping[str, tuple[float, float]], kind: Mapping[str, str]
+) -> list[Markup]:
+    """Names beside their ends, as many as there is room for, best models first; none lies on
+    another.
+    """
     room = int((f.y.start - f.y.end) / LINE) + 1
     chosen = sorted(list(places.items())[:room], key=lambda item: item[1][1])
     rows = _apart([at[1] for _, at in chosen], f.y.end, f.y.start)
@@ -119,22 +150,38 @@ def _names(f: Frame, places: Mapping[str, tuple[float, float]], kind: Mapping[st
 
 
 def _beside(f: Frame, places: Mapping[str, tuple[float, float]]) -> list[Markup]:
-    """Names right beside their dots, best models first; where there is no free place, the dot stays without."""
+    """Names right beside their dots, best models first; where there is no free place, the dot stays
+    without.
+    """
     taken = [Box(x - DOT, y - DOT, x + DOT, y + DOT) for x, y in places.values()]
     found: list[Markup] = []
     for name, (x, y) in places.items():
         said = name if len(name) <= LETTERS else f"{name[: LETTERS - 1]}…"
         wide = svg.LETTER * len(said)
         right, left = x + DOT + 2, x - DOT - 2 - wide
-        corners = [(right, y + 4.5), (left, y + 4.5), (right, y - 5), (right, y + 14), (left, y - 5), (left, y + 14)]
+        corners = [
+            (right, y + 4.5),
+            (left, y + 4.5),
+            (right, y - 5),
+            (right, y + 14),
+            (left, y - 5),
+            (left, y + 14),
+        ]
         for at, base in corners:
             box = Box(at, base - 10, at + wide, base + 2)
-            inside = f.x.start <= box.left and box.right <= f.width and f.y.end <= box.top and box.bottom <= f.y.start
+            inside = (
+                f.x.start <= box.left
+                and box.right <= f.width
+                and f.y.end <= box.top
+                and box.bottom <= f.y.start
+            )
             start = (at if at > x else at + wide, base - 4.5)
             mine = all(dist(start, (x, y)) <= dist(start, other) for other in places.values())
             if inside and mine and not any(box.meets(other) for other in taken):
                 taken.append(box)
-                text = Markup('<text x="{}" y="{}">{}</text>').format(svg.number(at), svg.number(base), said)
+                text = Markup('<text x="{}" y="{}">{}</text>').format(
+                    svg.number(at), svg.number(base), said
+                )
                 found.append(_of(name, text))
                 break
     return found

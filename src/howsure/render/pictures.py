@@ -29,17 +29,28 @@ START = 0.9  # the coverage at which the page opens
 COLOURS = 8  # of curves; further ones have dashes
 CHANGED = (("after calibration", "main"), ("before", "before"))
 FATES = (("right", "right"), ("label among the top 5", "near"), ("wrong", "wrong"))
-DOTS, FINE, FEWER = 600, 180, 120  # points of the scatter, of curves, and of curves before calibration
+DOTS, FINE, FEWER = (
+    600,
+    180,
+    120,
+)  # points of the scatter, of curves, and of curves before calibration
 SHOWN = 45_000  # letters of small pictures on a page, so that it stays small
 HEATED = 12  # classes whose labels and answers are shown cell by cell
 CHANCE = "by chance"
-SLICES, ROW, LETTERS, BRIEF = 20, 22, 22, 9  # rows of a picture, their height, letters of a name, of half a name
+SLICES, ROW, LETTERS, BRIEF = (
+    20,
+    22,
+    22,
+    9,
+)  # rows of a picture, their height, letters of a name, of half a name
 Legend = tuple[tuple[str, str], ...]
 UNITS: dict[svg.Format, str] = {svg.percent: "percent", svg.plain: "plain", svg.short: "short"}
 
 
 class Series(TypedDict):
-    """A line or a set of points: columns by name; `x` and `y` are drawn, in the first panel unless told otherwise."""
+    """A line or a set of points: columns by name; `x` and `y` are drawn, in the first panel unless
+    told otherwise.
+    """
 
     name: str
     columns: dict[str, Column]
@@ -47,9 +58,11 @@ class Series(TypedDict):
 
 
 class Data(TypedDict):
-    """What is drawn, for the pointer and for the file: names and units of both axes, and the series.
+    """What is drawn, for the pointer and for the file: names and units of both axes, and the
+    series.
 
-    `names` are those of the values 1, 2, … of an axis without numbers; `band` says what `low` and `high` are.
+    `names` are those of the values 1, 2, … of an axis without numbers; `band` says what `low` and
+    `high` are.
     """
 
     labels: list[str]
@@ -84,7 +97,8 @@ def drawn(
     panels: Mapping[str, int] = MappingProxyType({}),
     band: str = "limits",
 ) -> Picture:
-    """A picture with what is drawn; `said` is for screen readers, `band` is what `low` and `high` are.
+    """A picture with what is drawn; `said` is for screen readers, `band` is what `low` and `high`
+    are.
 
     `more` are further panels, `panels` says which series stand in them.
     """
@@ -97,7 +111,9 @@ def drawn(
         data["names"] = [list(names) for names in f.names]
     if any("low" in found or "left" in found for found in series.values()):
         data["band"] = band
-    return Picture(name, title, read, svg.svg(f, marks, title=said, name=name, more=more), data, legend)
+    return Picture(
+        name, title, read, svg.svg(f, marks, title=said, name=name, more=more), data, legend
+    )
 
 
 def _series(name: str, found: Mapping[str, Sequence[float | None]], panel: int) -> Series:
@@ -128,7 +144,11 @@ def risk_coverage(report: ReportData) -> Picture:
     c, at = thin(report["curves"]["risk_coverage"], FINE), opening(report)
     f = svg.frame(UNIT, (0, top(c["y"])), ("share accepted", "wrong among the accepted"))
     before = _past(report, "risk_coverage")
-    marks = [*_before(f, before), svg.line(f, c["x"], c["y"], "main"), _marker(f, at.coverage, 1 - at.accuracy)]
+    marks = [
+        *_before(f, before),
+        svg.line(f, c["x"], c["y"], "main"),
+        _marker(f, at.coverage, 1 - at.accuracy),
+    ]
     return drawn(
         "risk",
         "Risk and coverage",
@@ -143,7 +163,10 @@ def risk_coverage(report: ReportData) -> Picture:
 
 def threshold_diagram(report: ReportData) -> Picture:
     """Accuracy of the kept against the share deferred, with the ideal curve."""
-    c, ideal = (thin(report["curves"][name], FINE) for name in ("threshold_diagram", "ideal_threshold_diagram"))
+    c, ideal = (
+        thin(report["curves"][name], FINE)
+        for name in ("threshold_diagram", "ideal_threshold_diagram")
+    )
     at = opening(report)
     f = svg.frame(UNIT, (_bottom(c["y"]), 1.0), ("share deferred", "right among the kept"))
     before = _past(report, "threshold_diagram")
@@ -219,16 +242,24 @@ def reliability(report: ReportData, c: CurveData, name: str) -> Picture:
         svg.line(f, c["x"], c["y"], "thin"),
         svg.dots(f, c["x"], c["y"], "main"),
     ]
-    series: dict[str, Mapping[str, Column]] = {name: {**_columns(c), "answers": c.get("weight", none)}}
+    series: dict[str, Mapping[str, Column]] = {
+        name: {**_columns(c), "answers": c.get("weight", none)}
+    }
     if before:
-        series["before"] = {"x": before["x"], "y": before["y"], "answers": before.get("weight", none)}
+        series["before"] = {
+            "x": before["x"],
+            "y": before["y"],
+            "answers": before.get("weight", none),
+        }
     legend, said = CHANGED if before else (), _said(c, "Accuracy")
     title = f"reliability-{name}"
     return drawn(title, "Reliability", "", f, marks, series, said=said, legend=legend, band=CHANCE)
 
 
 def corp(report: ReportData, found: CorpData) -> Picture:
-    """The isotonic reliability curve with its band; before calibration too where the report knows it."""
+    """The isotonic reliability curve with its band; before calibration too where the report knows
+    it.
+    """
     c = thin(found["curve"], FEWER)
     f = svg.frame(UNIT, UNIT, ("confidence", "accuracy"))
     none: Column = [None] * len(c["x"])
@@ -244,11 +275,23 @@ def corp(report: ReportData, found: CorpData) -> Picture:
     if before:
         series["before"] = _columns(before)
     legend, said = CHANGED if before else (), _said(c, "Isotonic accuracy")
-    return drawn("corp", "Reliability without bins", "", f, marks, series, said=said, legend=legend, band=CHANCE)
+    return drawn(
+        "corp",
+        "Reliability without bins",
+        "",
+        f,
+        marks,
+        series,
+        said=said,
+        legend=legend,
+        band=CHANCE,
+    )
 
 
 def histogram(report: ReportData) -> Picture:
-    """How often each score is given, right answers above and wrong ones below, each on a scale of its own."""
+    """How often each score is given, right answers above and wrong ones below, each on a scale of
+    its own.
+    """
     h, past = report["views"]["histogram"], report["views"].get("before")
     old = None if past is None else past["histogram"]
     cuts, name = edges(h["low"], h["high"], len(h["right"])), report["score"]
@@ -268,7 +311,10 @@ def histogram(report: ReportData) -> Picture:
         svg.bars(g, cuts, [0] * len(wrong), h["wrong"], "wrong"),
         *_outlines(f, g, old),
     ]
-    series = {**_counted(h), **({} if old is None else {f"{who}, before": c for who, c in _counted(old).items()})}
+    series = {
+        **_counted(h),
+        **({} if old is None else {f"{who}, before": c for who, c in _counted(old).items()}),
+    }
     return drawn(
         "histogram",
         "Confidence histogram",
@@ -317,12 +363,17 @@ def scatter(report: ReportData) -> Picture | None:
     high = top([*s["loss"], *([] if old is None else old["loss"])])
     panels = [("loss (NLL)", s, "", (svg.HEIGHT - svg.BOTTOM, svg.TOP))]
     if old is not None:
-        panels = [("loss after", s, "", (208.0, 142.0)), ("loss before (NLL)", old, ", before", (98.0, 28.0))]
+        panels = [
+            ("loss after", s, "", (208.0, 142.0)),
+            ("loss before (NLL)", old, ", before", (98.0, 28.0)),
+        ]
     most = DOTS // len(panels)
     frames, marks = list[Frame](), list[Markup]()
     series, where = dict[str, dict[str, Column]](), dict[str, int]()
     for i, (label, shown, when, rows) in enumerate(panels):
-        frames.append(svg.frame(span, (0, high), (report["score"], label), (svg.plain, svg.plain), rows=rows))
+        frames.append(
+            svg.frame(span, (0, high), (report["score"], label), (svg.plain, svg.plain), rows=rows)
+        )
         points = {FATES[fate][0]: _chosen(shown, fate, most) for fate in range(3)}
         marks += [svg.dots(frames[-1], *points[what], kind) for what, kind in FATES]
         found = {f"{what}{when}": {"x": [*x], "y": [*y]} for what, (x, y) in points.items() if x}
@@ -333,12 +384,26 @@ def scatter(report: ReportData) -> Picture | None:
     said = f"Scatter of loss against {report['score']} for {many}"
     legend, more = _fates(report), frames[1:]
     title = "Loss and score"
-    return drawn("scatter", title, read, frames[0], marks, series, said=said, legend=legend, more=more, panels=where)
+    return drawn(
+        "scatter",
+        title,
+        read,
+        frames[0],
+        marks,
+        series,
+        said=said,
+        legend=legend,
+        more=more,
+        panels=where,
+    )
 
 
 def uncertainty_reliability(report: ReportData) -> Picture | None:
     """Error rate against normalised entropy."""
-    c, before = report["curves"].get("uncertainty_reliability"), _past(report, "uncertainty_reliability")
+    c, before = (
+        report["curves"].get("uncertainty_reliability"),
+        _past(report, "uncertainty_reliability"),
+    )
     if c is None:
         return None
     f = svg.frame(UNIT, UNIT, ("normalised entropy", "error rate"), (svg.plain, svg.percent))
@@ -354,11 +419,16 @@ def uncertainty_reliability(report: ReportData) -> Picture | None:
     return drawn("uncertainty", title, read, f, marks, series, said=said, legend=legend)
 
 
-def _both(name: str, c: CurveData, before: CurveData | None) -> tuple[dict[str, dict[str, Column]], Legend]:
+def _both(
+    name: str, c: CurveData, before: CurveData | None
+) -> tuple[dict[str, dict[str, Column]], Legend]:
     """A curve as it is drawn, beside the one before calibration where the report knows it."""
     if before is None:
         return {name: {"x": c["x"], "y": c["y"]}}, ()
-    return {when: {"x": one["x"], "y": one["y"]} for (when, _), one in zip(CHANGED, (c, before), strict=True)}, CHANGED
+    return {
+        when: {"x": one["x"], "y": one["y"]}
+        for (when, _), one in zip(CHANGED, (c, before), strict=True)
+    }, CHANGED
 
 
 def rejection(report: ReportData) -> Picture | None:
@@ -368,11 +438,18 @@ def rejection(report: ReportData) -> Picture | None:
         return None
     c = thin(c, FINE)
     high = top([*c["y"], *(before["y"] if before else [])])
-    f = svg.frame(UNIT, (0, high), ("largest normalised entropy kept", "error of the kept"), (svg.plain, svg.percent))
+    f = svg.frame(
+        UNIT,
+        (0, high),
+        ("largest normalised entropy kept", "error of the kept"),
+        (svg.plain, svg.percent),
+    )
     marks = [*_before(f, before), svg.line(f, c["x"], c["y"], "main")]
     series, legend = _both(report["score"], c, before)
     read, said = "Reject what is less sure than this.", _said(c, "Error of the kept")
-    return drawn("rejection", "Rejection by entropy", read, f, marks, series, said=said, legend=legend)
+    return drawn(
+        "rejection", "Rejection by entropy", read, f, marks, series, said=said, legend=legend
+    )
 
 
 def odds(report: ReportData) -> Picture | None:
@@ -391,7 +468,11 @@ def odds(report: ReportData) -> Picture | None:
         svg.dots(f, infinite, [high] * len(infinite), "small hollow c0"),
         svg.dots(f, c["x"], c["y"], "small c0"),
     ]
-    lost = f" Hollow, at the top: {len(infinite)} that are infinite, all right or all wrong." if infinite else ""
+    lost = (
+        f" Hollow, at the top: {len(infinite)} that are infinite, all right or all wrong."
+        if infinite
+        else ""
+    )
     read = f"How much better a bet becomes when the score is known: one dot per hundredth of the answers.{lost}"
     series, legend = _both(report["score"], c, before)
     said = _said(c, "Odds ratio")
@@ -406,7 +487,9 @@ def decision_curve(report: ReportData) -> Picture | None:
     c = found["net_benefit"]
     everyone = c.get("low", [None] * len(c["x"]))
     high = top([*c["y"], found["prevalence"]])
-    f = svg.frame(UNIT, (-high / 4, high), ("threshold probability", "net benefit"), (svg.percent, svg.plain))
+    f = svg.frame(
+        UNIT, (-high / 4, high), ("threshold probability", "net benefit"), (svg.percent, svg.plain)
+    )
     shown = [None if v is None or v < -high / 4 else v for v in everyone]
     marks = [
         svg.line(f, UNIT, (0.0, 0.0), "ideal"),
@@ -416,8 +499,20 @@ def decision_curve(report: ReportData) -> Picture | None:
     name = found["positive_class"]
     read = f"Worth of acting on the probability of {name}, in true positives per case; act where the line is highest."
     legend = (("by this probability", "main"), ("treat all", "before"), ("treat none", "ideal"))
-    series = {"by this probability": {"x": c["x"], "y": c["y"]}, "treat all": {"x": c["x"], "y": everyone}}
-    return drawn("decision", "Decision curve", read, f, marks, series, said=_said(c, "Net benefit"), legend=legend)
+    series = {
+        "by this probability": {"x": c["x"], "y": c["y"]},
+        "treat all": {"x": c["x"], "y": everyone},
+    }
+    return drawn(
+        "decision",
+        "Decision curve",
+        read,
+        f,
+        marks,
+        series,
+        said=_said(c, "Net benefit"),
+        legend=legend,
+    )
 
 
 def positive_reliability(report: ReportData) -> Picture | None:
@@ -434,7 +529,15 @@ def positive_reliability(report: ReportData) -> Picture | None:
     ]
     read = "On the dashed line the probability is kept. Shaded: limits of the curve."
     title = "Calibration of the positive class"
-    return drawn("positive", title, read, f, marks, {"flexible": _columns(c)}, said=_said(c, "Share that came true"))
+    return drawn(
+        "positive",
+        title,
+        read,
+        f,
+        marks,
+        {"flexible": _columns(c)},
+        said=_said(c, "Share that came true"),
+    )
 
 
 def rate(report: ReportData, name: str, title: str) -> Picture | None:
@@ -447,7 +550,9 @@ def rate(report: ReportData, name: str, title: str) -> Picture | None:
     marks = [*_before(f, before), svg.line(f, c["x"], c["y"], "main")]
     if name == "roc":
         marks.insert(0, svg.line(f, UNIT, UNIT, "ideal"))
-    read = "Finding errors by low confidence. Compare scores of one model with it, never two models."
+    read = (
+        "Finding errors by low confidence. Compare scores of one model with it, never two models."
+    )
     series, legend = _both(report["score"], c, before)
     return drawn(name, title, read, f, marks, series, said=_said(c, c["labels"][1]), legend=legend)
 
@@ -457,10 +562,17 @@ def slices(found: Slices | None) -> list[Picture]:
     if found is None or not found["rows"]:
         return []
     many = len(found["columns"]) > 1
-    names = [f"{row['column']}: {row['value']}" if many else row["value"] for row in found["rows"][:SLICES]]
+    names = [
+        f"{row['column']}: {row['value']}" if many else row["value"]
+        for row in found["rows"][:SLICES]
+    ]
     rows = found["rows"][: len(names)]
     kinds = ["worse" if row["worse"] else "main" for row in rows]
-    only = "" if len(names) == len(found["rows"]) else f" The {len(names)} least accurate of {len(found['rows'])}."
+    only = (
+        ""
+        if len(names) == len(found["rows"])
+        else f" The {len(names)} least accurate of {len(found['rows'])}."
+    )
     accuracy = "Bars: limits that hold for all slices together. Orange: less accurate than all samples, beyond chance."
     accepted = f"Share with a score of at least {number(found['threshold'])}: {found['rule']}."
     return [
@@ -500,20 +612,30 @@ class Cell(NamedTuple):
 
 
 def heat(found: Confusion | None) -> list[tuple[str, list[Cell]]]:
-    """Labels against answers with the confidence in each cell, where the classes are few: a name and cells per row."""
+    """Labels against answers with the confidence in each cell, where the classes are few: a name
+    and cells per row.
+    """
     if found is None or found["counts"] is None or len(found["classes"]) > HEATED:
         return []
     empty: list[Column] = [[None] * len(found["classes"])] * len(found["classes"])
     sure = found.get("confidence") or empty
     table = zip(found["classes"], found["counts"], sure, strict=True)
     return [
-        (name, [_cell(n, p, sum(counts), right=i == j) for j, (n, p) in enumerate(zip(counts, means, strict=True))])
+        (
+            name,
+            [
+                _cell(n, p, sum(counts), right=i == j)
+                for j, (n, p) in enumerate(zip(counts, means, strict=True))
+            ],
+        )
         for i, (name, counts, means) in enumerate(table)
     ]
 
 
 def _cell(count: int, confidence: float | None, of: int, *, right: bool) -> Cell:
-    """Darker where a larger share of the label has this answer; steps are finer where shares are small."""
+    """Darker where a larger share of the label has this answer; steps are finer where shares are
+    small.
+    """
     step = sum(count > share * of for share in (0, 0.01, 0.03, 0.1, 0.3, 0.6)) if of else 0
     said = "" if confidence is None else percent(confidence, 0)
     return Cell(f"{count:,}", said, f"{'hit' if right else 'miss'}{step}" if step else "")
@@ -530,10 +652,16 @@ def rowed(
     *,
     beside: tuple[str, Sequence[Number]] | None = None,
 ) -> Picture:
-    """Shares as one row each, with their names to the left and their limits as bars; `beside`, a second dot."""
+    """Shares as one row each, with their names to the left and their limits as bars; `beside`, a
+    second dot.
+    """
     height = svg.TOP + ROW * len(names) + svg.BOTTOM
     said = [text if len(text) <= LETTERS else f"{text[: LETTERS - 1]}…" for text in names]
-    ends, rows, left = (len(names) + 0.5, 0.5), (height - svg.BOTTOM, svg.TOP - 8), 14 + 7.9 * max(map(len, said))
+    ends, rows, left = (
+        (len(names) + 0.5, 0.5),
+        (height - svg.BOTTOM, svg.TOP - 8),
+        14 + 7.9 * max(map(len, said)),
+    )
     f = svg.frame(UNIT, ends, (what, ""), rows=rows, left=left, height=height, names=((), said))
     y = [float(i) for i in range(1, len(names) + 1)]
     x, low, high = ([v.get(key) for v in values] for key in ("value", "low", "high"))
@@ -580,13 +708,17 @@ def _marker(f: Frame, x: float, y: float) -> Markup:
     """The operating point; the script moves it."""
     low, high, across, up = (svg.number(v) for v in (f.y.start, f.y.end, f.x(x), f.y(y)))
     line = f'<path d="M0 {low}V{high}"/>'
-    return Markup(f'<g class="point" transform="translate({across} 0)">{line}<circle cy="{up}" r="6"/></g>')
+    return Markup(
+        f'<g class="point" transform="translate({across} 0)">{line}<circle cy="{up}" r="6"/></g>'
+    )
 
 
 def _shade(f: Frame, threshold: float) -> Markup:
     """What is deferred; the script changes its width."""
     width, height = svg.number(f.x(threshold) - f.x.start), svg.number(f.y.start - f.y.end)
-    return Markup(f'<rect class="deferred" x="{f.x.start}" y="{f.y.end}" width="{width}" height="{height}"/>')
+    return Markup(
+        f'<rect class="deferred" x="{f.x.start}" y="{f.y.end}" width="{width}" height="{height}"/>'
+    )
 
 
 def _said(c: CurveData, what: str) -> str:
@@ -613,7 +745,9 @@ def _shares(weight: Column) -> list[float]:
 
 
 def shown(pictures: Iterable[str], room: int = SHOWN) -> list[str]:
-    """The first pictures, given as data addresses, that there is room for; empty texts for the others."""
+    """The first pictures, given as data addresses, that there is room for; empty texts for the
+    others.
+    """
     return [one if size <= room else "" for one, size in _sizes(pictures)]
 
 

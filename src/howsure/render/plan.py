@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from howsure.policies.planning import AllData, DeferralData, ExpectedData, PlanData, ShareData, TrialData
+from howsure.policies.planning import (
+    AllData,
+    DeferralData,
+    ExpectedData,
+    PlanData,
+    ShareData,
+    TrialData,
+)
 from howsure.render.tables import Sheet, Table
 from howsure.render.words import percent
 
@@ -17,7 +24,9 @@ def sheet(plan: PlanData) -> Sheet:
 
 def _headline(plan: PlanData) -> str:
     if plan["by"] == "label" and plan["feasible"]:
-        return f"Accept a label where its {plan['score']} reaches its own threshold, defer the rest."
+        return (
+            f"Accept a label where its {plan['score']} reaches its own threshold, defer the rest."
+        )
     if plan["threshold"] is None:
         return "Nothing can be accepted: defer everything."
     if plan["by"] == "image":
@@ -50,9 +59,13 @@ def _promised(plan: PlanData) -> list[str]:
     if promise and promise["delta"] is not None:
         sure = percent(1 - promise["delta"], 2)
         if promise["bound"] is not None:
-            out.append(f"bound      risk below {percent(promise['bound'], 2)} with probability {sure}")
+            out.append(
+                f"bound      risk below {percent(promise['bound'], 2)} with probability {sure}"
+            )
         if not promise["feasible"]:
-            out.append(f"infeasible {n} labels do not allow this promise; {_needed(promise['labels_needed'])}")
+            out.append(
+                f"infeasible {n} labels do not allow this promise; {_needed(promise['labels_needed'])}"
+            )
     return out
 
 
@@ -69,7 +82,11 @@ def _all(q: AllData) -> str:
 
 
 def _needed(labels: int | None) -> str:
-    return "more labels alone would not help" if labels is None else f"about {labels:,} labels like these would do"
+    return (
+        "more labels alone would not help"
+        if labels is None
+        else f"about {labels:,} labels like these would do"
+    )
 
 
 def _found(name: str, e: ExpectedData | TrialData) -> str:

@@ -3,7 +3,17 @@
 from __future__ import annotations
 
 from types import NoneType, UnionType
-from typing import Any, Literal, NotRequired, TypeAlias, Union, get_args, get_origin, get_type_hints, is_typeddict
+from typing import (
+    Any,
+    Literal,
+    NotRequired,
+    TypeAlias,
+    Union,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
 from howsure._core.json import Plain
 
@@ -15,7 +25,8 @@ Schema: TypeAlias = dict[str, Plain]
 def schema_of(kind: type, *, closed: bool = False) -> Schema:
     """The JSON schema (2020-12) of a TypedDict; `closed` refuses keys that it does not name.
 
-    Docstrings become descriptions. Published schemas are open, because a later version may add keys.
+    Docstrings become descriptions. Published schemas are open, because a later version may add
+    keys.
 
     >>> from howsure.render.model import Fairness
     >>> found = schema_of(Fairness)
@@ -24,13 +35,20 @@ def schema_of(kind: type, *, closed: bool = False) -> Schema:
     """
     defined: Schema = {}
     top = _object(kind, defined, closed)
-    return {"$schema": DIALECT, "title": f"howsure {kind.__name__}", **top, "$defs": dict(sorted(defined.items()))}
+    return {
+        "$schema": DIALECT,
+        "title": f"howsure {kind.__name__}",
+        **top,
+        "$defs": dict(sorted(defined.items())),
+    }
 
 
 def _object(kind: type, defined: Schema, closed: bool) -> Schema:
     """A TypedDict; the types that it refers to go into `defined`."""
     hints = get_type_hints(kind, include_extras=True)
-    required: list[Plain] = [key for key, hint in hints.items() if get_origin(hint) is not NotRequired]
+    required: list[Plain] = [
+        key for key, hint in hints.items() if get_origin(hint) is not NotRequired
+    ]
     return {
         "type": "object",
         "description": " ".join((kind.__doc__ or "").split()),

@@ -129,7 +129,13 @@ def sheet(report: ReportData, *, full: bool = False, page: bool = False) -> Shee
 
 def _metrics(question: str, metrics: Metrics, told: Sequence[str]) -> Table:
     rows = [
-        [meaning(name).title, ARROWS[e["better"]], value(name, e), limits(name, e), note(name, e, told)]
+        [
+            meaning(name).title,
+            ARROWS[e["better"]],
+            value(name, e),
+            limits(name, e),
+            note(name, e, told),
+        ]
         for name, e in metrics.items()
     ]
     return Table(question, ["", "", "value", "interval", "what it says"], rows)
@@ -139,7 +145,10 @@ def scores(report: ReportData) -> Table | None:
     """Ranking metrics of all scores side by side: the same predictions, so all of them compare."""
     if not report["scores"]:
         return None
-    found = {report["score"]: report["metrics"], **{name: s["metrics"] for name, s in report["scores"].items()}}
+    found = {
+        report["score"]: report["metrics"],
+        **{name: s["metrics"] for name, s in report["scores"].items()},
+    }
     head = ["score", *(heading(m, report["metrics"][m]["better"]) for m in SCORES)]
     rows = [[name, *(value(m, metrics[m]) for m in SCORES)] for name, metrics in found.items()]
     return Table("Which score ranks best?", head, rows)
@@ -149,8 +158,15 @@ def binary(found: Binary | None) -> Table | None:
     """The numbers of the positive class."""
     if found is None:
         return None
-    slope, intercept, brier = found["calibration_slope"], found["calibration_intercept"], found["brier_decomposition"]
-    alone: dict[str, Number] = {"prevalence": {"value": found["prevalence"]}, "ece": {"value": found["ece"]}}
+    slope, intercept, brier = (
+        found["calibration_slope"],
+        found["calibration_intercept"],
+        found["brier_decomposition"],
+    )
+    alone: dict[str, Number] = {
+        "prevalence": {"value": found["prevalence"]},
+        "ece": {"value": found["ece"]},
+    }
     numbers = found.get("numbers", alone)
     why = reasons([slope, intercept, *numbers.values()])
     rows = [
@@ -162,7 +178,12 @@ def binary(found: Binary | None) -> Table | None:
         ["Brier, uncertainty", number(brier["uncertainty"]), ""],
         ["Brier, within", number(brier["within"]), ""],
     ]
-    return Table(f"The probability of {called(found['positive_class'])}", ["number", "value", "interval"], rows, why)
+    return Table(
+        f"The probability of {called(found['positive_class'])}",
+        ["number", "value", "interval"],
+        rows,
+        why,
+    )
 
 
 def called(name: str) -> str:
@@ -186,7 +207,10 @@ def calls(found: Binary | None) -> Table | None:
     if found is None or not rows:
         return None
     head = ["threshold", "called", *(cell for name in CALLED for cell in (name, "interval"))]
-    title, thresholds = f"Who is called {called(found['positive_class'])}?", found.get("thresholds", [])
+    title, thresholds = (
+        f"Who is called {called(found['positive_class'])}?",
+        found.get("thresholds", []),
+    )
     why = reasons(share for row in thresholds for share in _shares(row))
     return Table(title, [*head, "net benefit", "of treating all"], rows, f"{CALLS} {why}".strip())
 
@@ -220,9 +244,16 @@ def slices(found: Slices | None) -> Table | None:
         f"least {number(found['threshold'])} ({found['rule']})."
     )
     rows = found["rows"]
-    why = reasons(entry for row in rows for entry in (row["accuracy"], row["aurc"], row["ece"], row["coverage"]))
+    why = reasons(
+        entry
+        for row in rows
+        for entry in (row["accuracy"], row["aurc"], row["ece"], row["coverage"])
+    )
     return Table(
-        f"Slices by {', '.join(found['columns'])}", head, [_slice(row) for row in rows], f"{said} {why}".strip()
+        f"Slices by {', '.join(found['columns'])}",
+        head,
+        [_slice(row) for row in rows],
+        f"{said} {why}".strip(),
     )
 
 
@@ -230,7 +261,14 @@ def _slice(row: Slice) -> list[str]:
     numbers = [cell for entry in (row["aurc"], row["ece"]) for cell in _brief(entry)]
     name = f"{row['column']}: {row['value']}"
     mark = "worse than all" if row["worse"] else ""
-    return [name, f"{row['n']:,}", *_percents(row["accuracy"]), *numbers, *_percents(row["coverage"]), mark]
+    return [
+        name,
+        f"{row['n']:,}",
+        *_percents(row["accuracy"]),
+        *numbers,
+        *_percents(row["coverage"]),
+        mark,
+    ]
 
 
 def _brief(entry: Number) -> tuple[str, str]:
@@ -243,7 +281,10 @@ def confusions(found: Confusion | None) -> list[Table]:
         return []
     tables: list[Table] = []
     if found["counts"] is not None and len(found["classes"]) <= CONFUSED:
-        rows = [[name, *(f"{n:,}" for n in row)] for name, row in zip(found["classes"], found["counts"], strict=True)]
+        rows = [
+            [name, *(f"{n:,}" for n in row)]
+            for name, row in zip(found["classes"], found["counts"], strict=True)
+        ]
         tables.append(Table("Labels and answers", ["label", *found["classes"]], rows))
     if found["top"] and len(found["classes"]) != 2:
         tables.append(taken(found))
@@ -254,24 +295,46 @@ def taken(found: Confusion) -> Table:
     """The commonest wrong answers."""
     head = ["label", "answer", "samples", "share of the label", "mean confidence"]
     rows = [
-        [c["label"], c["prediction"], f"{c['count']:,}", percent(c["share"]), percent(c.get("confidence"))]
+        [
+            c["label"],
+            c["prediction"],
+            f"{c['count']:,}",
+            percent(c["share"]),
+            percent(c.get("confidence")),
+        ]
         for c in found["top"]
     ]
     return Table("What is taken for what", head, rows)
 
 
 def images(report: ReportData) -> list[Table]:
-    """Images as units: which may be accepted, which score orders them, each class, and the worst of them."""
+    """Images as units: which may be accepted, which score orders them, each class, and the worst of
+    them.
+    """
     found = report.get("images")
     if found is None:
         return []
     first = found["scores"][0]["name"]
-    trusted = "mean confidence" if first == "mean_confidence" else SCORES_OF_IMAGES.get(first, first)
+    trusted = (
+        "mean confidence" if first == "mean_confidence" else SCORES_OF_IMAGES.get(first, first)
+    )
     promises = [[number(p["risk"]), *_accepted(p)] for p in found["promises"]]
-    scores = [[SCORES_OF_IMAGES.get(s["name"], s["name"]), *_with_limits(s["aurc"])] for s in found["scores"]]
-    classes = [[c["name"], *_with_limits(c["dice"]), f"{c['missed']:,}", f"{c['perfect']:,}"] for c in found["classes"]]
+    scores = [
+        [SCORES_OF_IMAGES.get(s["name"], s["name"]), *_with_limits(s["aurc"])]
+        for s in found["scores"]
+    ]
+    classes = [
+        [c["name"], *_with_limits(c["dice"]), f"{c['missed']:,}", f"{c['perfect']:,}"]
+        for c in found["classes"]
+    ]
     worst = [
-        [r["name"], number(r["dice"]), number(r["score"]), percent(r["predicted"]), percent(r["true"])]
+        [
+            r["name"],
+            number(r["dice"]),
+            number(r["score"]),
+            percent(r["predicted"]),
+            percent(r["true"]),
+        ]
         for r in found["rows"]
     ]
     tables = [
@@ -301,22 +364,49 @@ def images(report: ReportData) -> list[Table]:
 def _accepted(p: ImagePromise) -> list[str]:
     if p["threshold"] is None:
         needed = p["images_needed"]
-        return ["no threshold" if needed is None else f"about {needed:,} images are needed", "none", "", ""]
-    return [number(p["threshold"], 6), percent(p["coverage"]), number(p["observed"]), number(p["bound"])]
+        return [
+            "no threshold" if needed is None else f"about {needed:,} images are needed",
+            "none",
+            "",
+            "",
+        ]
+    return [
+        number(p["threshold"], 6),
+        percent(p["coverage"]),
+        number(p["observed"]),
+        number(p["bound"]),
+    ]
 
 
 def labels(report: ReportData) -> list[Table]:
-    """Each of many labels: what its probability is worth, what it may decide alone, and errors that come together."""
+    """Each of many labels: what its probability is worth, what it may decide alone, and errors that
+    come together.
+    """
     found = report.get("labels")
     if found is None:
         return []
-    head = ["label", "positive", "AUC\N{NO-BREAK SPACE}↑", "interval", "ECE\N{NO-BREAK SPACE}↓", "interval"]
-    told = [[r["name"], f"{r['positives']:,}", *_with_limits(r["auc"]), *_with_limits(r["ece"])] for r in found["rows"]]
+    head = [
+        "label",
+        "positive",
+        "AUC\N{NO-BREAK SPACE}↑",
+        "interval",
+        "ECE\N{NO-BREAK SPACE}↓",
+        "interval",
+    ]
+    told = [
+        [r["name"], f"{r['positives']:,}", *_with_limits(r["auc"]), *_with_limits(r["ece"])]
+        for r in found["rows"]
+    ]
     sure = f"all {len(found['rows'])} at once, {level(found['sure'])} sure"
     alone = ["label", "alone above", "decided alone", "wrong", "at most", "positives missed"]
     pairs = [[f"{p['a']}, {p['b']}", f"{p['cases']:,}", *_together(p)] for p in found["together"]]
     tables = [
-        Table("Label by label", head, told, _unsafe([n for r in found["rows"] for n in (r["auc"], r["ece"])])),
+        Table(
+            "Label by label",
+            head,
+            told,
+            _unsafe([n for r in found["rows"] for n in (r["auc"], r["ece"])]),
+        ),
         Table(
             f"Which label may it decide alone, at most {percent(found['risk'], 0)} wrong? ({sure})",
             alone,
@@ -324,14 +414,21 @@ def labels(report: ReportData) -> list[Table]:
             "Positives missed: positive cases that are then called absent and that nobody looks at.",
         ),
         Table(
-            "Wrong together", ["labels", "cases", "wrong on the second then", "interval", "otherwise"], pairs, TOGETHER
+            "Wrong together",
+            ["labels", "cases", "wrong on the second then", "interval", "otherwise"],
+            pairs,
+            TOGETHER,
         ),
     ]
     return [table for table in tables if table.rows]
 
 
 def _with_limits(n: Number) -> tuple[str, str]:
-    return (number(n["value"]), interval(n)) if n["value"] is not None else ("none", n.get("why", "none"))
+    return (
+        (number(n["value"]), interval(n))
+        if n["value"] is not None
+        else ("none", n.get("why", "none"))
+    )
 
 
 def _unsafe(numbers: Sequence[Number]) -> str:
@@ -347,7 +444,12 @@ def _together(p: LabelPair) -> list[str]:
 def _alone(p: LabelPromise) -> list[str]:
     if p["threshold"] is None:
         return ["none", p.get("why", "none"), "", "", ""]
-    shares = (percent(p["coverage"]), percent(p["wrong"]), percent(p["bound"]), percent(p["missed"]))
+    shares = (
+        percent(p["coverage"]),
+        percent(p["wrong"]),
+        percent(p["bound"]),
+        percent(p["missed"]),
+    )
     return [number(p["threshold"]), *shares]
 
 
@@ -356,8 +458,12 @@ def changes(found: Changes | CalibrationData | None) -> Table | None:
     if found is None:
         return None
     head = ["number", "before", "after", "difference", "interval", "verdict"]
-    rows = [[meaning(name).title, *_change(name, change)] for name, change in found["metrics"].items()]
-    return Table("What calibration changed", head, rows, UNLIMITED if any(not row[4] for row in rows) else "")
+    rows = [
+        [meaning(name).title, *_change(name, change)] for name, change in found["metrics"].items()
+    ]
+    return Table(
+        "What calibration changed", head, rows, UNLIMITED if any(not row[4] for row in rows) else ""
+    )
 
 
 def _change(name: str, c: ChangeData) -> list[str]:
@@ -365,7 +471,13 @@ def _change(name: str, c: ChangeData) -> list[str]:
     low, high = d.get("low"), d.get("high")
     write, both = (points, between_points) if name in SHARES else (signed, between_signed)
     limits = "" if low is None or high is None else both(low, high)
-    return [value(name, c["before"]), value(name, c["after"]), write(d["value"]), limits, c["verdict"]]
+    return [
+        value(name, c["before"]),
+        value(name, c["after"]),
+        write(d["value"]),
+        limits,
+        c["verdict"],
+    ]
 
 
 def methods(found: Changes | CalibrationData | None) -> Table | None:
@@ -373,12 +485,19 @@ def methods(found: Changes | CalibrationData | None) -> Table | None:
     if found is None or "methods" not in found or len(found["methods"]) <= 2:
         return None
     names = list(found["metrics"])
-    rows = [[name, *(value(m, {"value": values[m]}) for m in names)] for name, values in found["methods"].items()]
-    return Table("All calibrators on the same data", ["calibrator", *(meaning(m).title for m in names)], rows)
+    rows = [
+        [name, *(value(m, {"value": values[m]}) for m in names)]
+        for name, values in found["methods"].items()
+    ]
+    return Table(
+        "All calibrators on the same data", ["calibrator", *(meaning(m).title for m in names)], rows
+    )
 
 
 def candidates(found: Changes | CalibrationData | None) -> Table | None:
-    """How the calibrator was chosen: each one on held-out folds, and what it costs in changed answers."""
+    """How the calibrator was chosen: each one on held-out folds, and what it costs in changed
+    answers.
+    """
     if found is None or "choice" not in found or found["choice"] is None:
         return None
     choice = found["choice"]
@@ -387,7 +506,9 @@ def candidates(found: Changes | CalibrationData | None) -> Table | None:
             name,
             number(c["value"]),
             signed(c["gain"]["value"]),
-            "" if c["gain"].get("low") is None else between_signed(c["gain"].get("low"), c["gain"].get("high")),
+            ""
+            if c["gain"].get("low") is None
+            else between_signed(c["gain"].get("low"), c["gain"].get("high")),
             f"{c['changed']:,}" if "changed" in c else "none",
             "chosen" if name == choice["winner"] else _standing(c),
         ]
@@ -398,7 +519,14 @@ def candidates(found: Changes | CalibrationData | None) -> Table | None:
         f"Fitted on {found['n_fit']:,} samples that the test data have nothing to do with; doing nothing is none. "
         "Chosen is the simplest with a real gain that is not clearly worse than the best."
     )
-    head = ["calibrator", meaning(choice["criterion"]).title, "gain", "interval", "answers changed", ""]
+    head = [
+        "calibrator",
+        meaning(choice["criterion"]).title,
+        "gain",
+        "interval",
+        "answers changed",
+        "",
+    ]
     return Table(title, head, rows, note)
 
 
@@ -409,18 +537,30 @@ def _standing(c: Candidate) -> str:
 
 
 def calibrated(data: CalibrationData) -> Sheet:
-    """What `howsure calibrate` prints: the change first, then how it was chosen and what each would have done."""
+    """What `howsure calibrate` prints: the change first, then how it was chosen and what each would
+    have done.
+    """
     tables = [changes(data), candidates(data), methods(data)]
     groups = f" in {data['groups']:,} groups" if "groups" in data else ""
     title = f"{data['method']}, fitted on {data['n_fit']:,} and judged on {data['n_test']:,} predictions{groups}"
     remarks = [*(f["text"] for f in data["findings"]), *data["notes"]]
-    return Sheet(title, ["", *data.get("lead", [])], [table for table in tables if table is not None], remarks)
+    return Sheet(
+        title,
+        ["", *data.get("lead", [])],
+        [table for table in tables if table is not None],
+        remarks,
+    )
 
 
 def bands(report: ReportData) -> Table:
     """Bands of promised accuracy, one row per score."""
-    found = {report["score"]: report["views"]["bands"], **{name: s["bands"] for name, s in report["scores"].items()}}
-    rows = [[name, *map(_band, rows), percent(rows[-1]["accuracy"])] for name, rows in found.items()]
+    found = {
+        report["score"]: report["views"]["bands"],
+        **{name: s["bands"] for name, s in report["scores"].items()},
+    }
+    rows = [
+        [name, *map(_band, rows), percent(rows[-1]["accuracy"])] for name, rows in found.items()
+    ]
     head = ["score", "99 % right", "95 % right", "the rest", "right among the rest"]
     return Table("Bands of trust", head, rows, BANDS)
 
@@ -462,7 +602,9 @@ class Doubt(NamedTuple):
 def doubts(found: list[Suspect], images: Sequence[str]) -> list[Doubt]:
     """Sure and wrong answers with their pictures; an empty text is none."""
     return [
-        Doubt(s["id"], number(s["score"], 6), s["prediction"] or UNKNOWN, s["label"] or UNKNOWN, image)
+        Doubt(
+            s["id"], number(s["score"], 6), s["prediction"] or UNKNOWN, s["label"] or UNKNOWN, image
+        )
         for s, image in zip(found, images, strict=True)
     ]
 
@@ -487,9 +629,21 @@ def bins(curve: CurveData) -> list[list[str]]:
 def corp(found: CorpData) -> list[tuple[str, str, str]]:
     """The parts of the Brier score of the confidence, with what each says."""
     return [
-        ("Brier of the confidence", number(found["score"]), "= miscalibration − discrimination + uncertainty"),
-        ("miscalibration", number(found["miscalibration"]), "what the isotonic map would save; 0 is perfect"),
-        ("discrimination", number(found["discrimination"]), "what telling cases apart gains; more is better"),
+        (
+            "Brier of the confidence",
+            number(found["score"]),
+            "= miscalibration − discrimination + uncertainty",
+        ),
+        (
+            "miscalibration",
+            number(found["miscalibration"]),
+            "what the isotonic map would save; 0 is perfect",
+        ),
+        (
+            "discrimination",
+            number(found["discrimination"]),
+            "what telling cases apart gains; more is better",
+        ),
         ("uncertainty", number(found["uncertainty"]), "of always saying the accuracy"),
     ]
 
@@ -507,7 +661,9 @@ def operating(o: Operating, n: int) -> dict[str, list[str]]:
     """The operating points in words, column by column."""
     shown = {
         "coverage": [percent(v) for v in o["coverage"]],
-        "threshold": [number(v, 7 if v is not None and 0.99 <= v < 1 else 4) for v in o["threshold"]],
+        "threshold": [
+            number(v, 7 if v is not None and 0.99 <= v < 1 else 4) for v in o["threshold"]
+        ],
         "accuracy": [percent(v, 2) for v in o["accuracy"]],
         "errors": [cases(v) for v in o["errors"]],
         "deferred": [cases(v) for v in o["deferred"]],
@@ -517,9 +673,13 @@ def operating(o: Operating, n: int) -> dict[str, list[str]]:
         shown["wrong"] = [f"{wrong:,.0f} of {kept:,.0f}" for wrong, kept in pairs]
         shown["of"] = [f"{n:,}"] * len(o["kept"])
     if o["low"] is not None and o["high"] is not None:
-        shown["limits"] = [between_percent(*limits, 2) for limits in zip(o["low"], o["high"], strict=True)]
+        shown["limits"] = [
+            between_percent(*limits, 2) for limits in zip(o["low"], o["high"], strict=True)
+        ]
     pairs = zip(shown["coverage"], shown["accuracy"], strict=True)
-    shown["said"] = [f"{coverage} decided alone, {accuracy} of these right" for coverage, accuracy in pairs]
+    shown["said"] = [
+        f"{coverage} decided alone, {accuracy} of these right" for coverage, accuracy in pairs
+    ]
     return shown
 
 

@@ -6,7 +6,13 @@ from typing import NamedTuple
 
 from howsure.render.model import ImagesData, ReportData
 
-OFF = ("over_confident_above_0.9", "over_confident", "under_confident", "hidden_error", "internal_compensation")
+OFF = (
+    "over_confident_above_0.9",
+    "over_confident",
+    "under_confident",
+    "hidden_error",
+    "internal_compensation",
+)
 
 
 class Step(NamedTuple):
@@ -25,7 +31,11 @@ def steps(report: ReportData, *, page: bool = False, full: bool = False) -> list
     Step(run="report.to_html('report.html')", why='the page: drag the threshold, price errors, download the policy')
     """
     reading = report["provenance"].get("reading")
-    return _in_python(page=page, full=full) if reading is None else _commands(report, reading, page=page, full=full)
+    return (
+        _in_python(page=page, full=full)
+        if reading is None
+        else _commands(report, reading, page=page, full=full)
+    )
 
 
 def _commands(report: ReportData, reading: str, *, page: bool, full: bool) -> list[Step]:
@@ -35,7 +45,9 @@ def _commands(report: ReportData, reading: str, *, page: bool, full: bool) -> li
     unit = " --loss dice" if "images" in report else ""
     if "does_not_rank" in names and report["scores"]:
         others = " ".join(f"--score {name}" for name in (report["score"], *report["scores"]))
-        found.append(Step(f"howsure compare {reading} {others}", "whether another score ranks better"))
+        found.append(
+            Step(f"howsure compare {reading} {others}", "whether another score ranks better")
+        )
     if names & set(OFF) and report["calibration"] is None:
         found.append(
             Step(
@@ -45,7 +57,12 @@ def _commands(report: ReportData, reading: str, *, page: bool, full: bool) -> li
         )
     if "images" in report:
         promise = f"--loss dice --risk {_image_risk(report['images'])} --bound betting"
-        found.append(Step(f"howsure threshold {reading} {promise} -o policy.json", "which images need no reader"))
+        found.append(
+            Step(
+                f"howsure threshold {reading} {promise} -o policy.json",
+                "which images need no reader",
+            )
+        )
     elif "does_not_rank" not in names:
         found.append(
             Step(
@@ -55,7 +72,10 @@ def _commands(report: ReportData, reading: str, *, page: bool, full: bool) -> li
         )
     if not full:
         found.append(
-            Step(f"howsure evaluate {reading}{unit}{corrected} --full", f"all {len(report['metrics'])} numbers")
+            Step(
+                f"howsure evaluate {reading}{unit}{corrected} --full",
+                f"all {len(report['metrics'])} numbers",
+            )
         )
     if not page:
         found.append(
@@ -86,6 +106,9 @@ def _in_python(*, page: bool, full: bool) -> list[Step]:
     found = [] if full else [Step("print(report.to_text(full=True))", "all numbers")]
     if not page:
         found.append(
-            Step("report.to_html('report.html')", "the page: drag the threshold, price errors, download the policy")
+            Step(
+                "report.to_html('report.html')",
+                "the page: drag the threshold, price errors, download the policy",
+            )
         )
     return found

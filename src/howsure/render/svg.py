@@ -37,7 +37,9 @@ def short(v: float) -> str:
 
 @frozen
 class Scale:
-    """Values from low to high on the pixels from start to end; `log` draws logarithms of positive values."""
+    """Values from low to high on the pixels from start to end; `log` draws logarithms of positive
+    values.
+    """
 
     low: float
     high: float
@@ -65,7 +67,10 @@ class Frame:
     write: tuple[Format, Format] = (percent, percent)
     width: float = WIDTH
     height: float = HEIGHT
-    names: tuple[Sequence[str], Sequence[str]] = ((), ())  # of the values 1, 2, … of an axis that has no numbers
+    names: tuple[Sequence[str], Sequence[str]] = (
+        (),
+        (),
+    )  # of the values 1, 2, … of an axis that has no numbers
 
 
 def frame(
@@ -82,7 +87,8 @@ def frame(
     height: float = HEIGHT,
     names: tuple[Sequence[str], Sequence[str]] = ((), ()),
 ) -> Frame:
-    """A frame of the usual size; `log` axes, other pixels of its bottom and top `rows`, or more room at the sides.
+    """A frame of the usual size; `log` axes, other pixels of its bottom and top `rows`, or more
+    room at the sides.
 
     An axis with `names` has these instead of numbers, at 1, 2, 3 and so on.
     """
@@ -118,14 +124,20 @@ def number(v: float) -> str:
 
 def axes(f: Frame) -> Markup:
     """Grid, numbers and names."""
-    whole = f.y.start > f.height / 2  # the lower of two panels, or the only one, has the numbers of x
+    whole = (
+        f.y.start > f.height / 2
+    )  # the lower of two panels, or the only one, has the numbers of x
     marks = [*_across(f, whole), *_up(f)]
     left, bottom = number(f.x.start), number(f.y.start)
     marks.append(Markup(f'<path class="axis" d="M{left} {bottom}H{number(f.x.end)}"/>'))
     x, y = (escape(label) for label in f.labels)
     middle = number((f.x.start + f.x.end) / 2)
     if whole:
-        marks.append(Markup('<text x="{}" y="{}" text-anchor="middle">{}</text>').format(middle, f.height - 6, x))
+        marks.append(
+            Markup('<text x="{}" y="{}" text-anchor="middle">{}</text>').format(
+                middle, f.height - 6, x
+            )
+        )
     if y:
         marks.append(Markup('<text x="2" y="{}">{}</text>').format(number(f.y.end - 16), y))
     return Markup("").join(marks)
@@ -135,7 +147,10 @@ def marked(f: Frame, axis: int, most: int = 5) -> list[tuple[float, str]]:
     """What is written beside an axis, and where: names that there is room for, or round numbers."""
     scale, names = (f.x, f.y)[axis], f.names[axis]
     if not names:
-        return [(v, f.write[axis](v)) for v in (log_ticks if scale.log else ticks)(scale.low, scale.high, most)]
+        return [
+            (v, f.write[axis](v))
+            for v in (log_ticks if scale.log else ticks)(scale.low, scale.high, most)
+        ]
     if axis:
         return [(float(i), said) for i, said in enumerate(names, start=1)]
     room = scale.end - scale.start
@@ -146,7 +161,8 @@ def marked(f: Frame, axis: int, most: int = 5) -> list[tuple[float, str]]:
 
 
 def numbered(names: Sequence[str], room: float = WIDTH - LEFT - RIGHT) -> bool:
-    """Whether names are too long for two of them to stand side by side, so that numbers stand for them.
+    """Whether names are too long for two of them to stand side by side, so that numbers stand for
+    them.
 
     >>> numbered(["May", "June"]), numbered(["rows 1 to 5,000", "rows 5,001 to 10,000"])
     (False, True)
@@ -232,7 +248,9 @@ def band(f: Frame, x: Numbers, low: Numbers, high: Numbers, kind: str = "band") 
     there, back = places(f, x, low), places(f, x, high)[::-1]
     if not there or not back:
         return Markup("")
-    return Markup(f'<path class="{kind}" d="M{"L".join(f"{a} {b}" for a, b in [*there, *back])}z"/>')
+    return Markup(
+        f'<path class="{kind}" d="M{"L".join(f"{a} {b}" for a, b in [*there, *back])}z"/>'
+    )
 
 
 def stairs(f: Frame, edges: Sequence[float], top: Sequence[float], kind: str) -> Markup:
@@ -242,7 +260,9 @@ def stairs(f: Frame, edges: Sequence[float], top: Sequence[float], kind: str) ->
     return line(f, x, y, kind)
 
 
-def bars(f: Frame, edges: Sequence[float], base: Sequence[float], top: Sequence[float], kind: str) -> Markup:
+def bars(
+    f: Frame, edges: Sequence[float], base: Sequence[float], top: Sequence[float], kind: str
+) -> Markup:
     """Upright bars between edges, from base to top."""
     path = "".join(
         f"M{number(f.x(a))} {number(f.y(low))}V{number(f.y(high))}H{number(f.x(b) - 0.4)}V{number(f.y(low))}z"
@@ -252,8 +272,12 @@ def bars(f: Frame, edges: Sequence[float], base: Sequence[float], top: Sequence[
     return Markup(f'<path class="{kind}" d="{path}"/>') if path else Markup("")
 
 
-def svg(f: Frame, marks: Sequence[Markup], *, title: str, name: str = "", more: Sequence[Frame] = ()) -> Markup:
-    """The picture; `title` is what a screen reader says, `more` are further panels. The script finds it by its name."""
+def svg(
+    f: Frame, marks: Sequence[Markup], *, title: str, name: str = "", more: Sequence[Frame] = ()
+) -> Markup:
+    """The picture; `title` is what a screen reader says, `more` are further panels. The script
+    finds it by its name.
+    """
     ends = [v for g in (f, *more) for s in (g.x, g.y) for v in (s.low, s.high, s.start, s.end)]
     kinds = "".join("log " if scale.log else "linear " for scale in (f.x, f.y)).strip()
     data = Markup(' data-picture="{}" data-scales="{}" data-kinds="{}"').format(

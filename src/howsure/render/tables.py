@@ -26,7 +26,9 @@ BELONGS = ("", "interval")  # headings of columns that say more about the one to
 
 @frozen
 class Table:
-    """Rows of text under their headings; the first cell of a row is its name. `note` explains the table."""
+    """Rows of text under their headings; the first cell of a row is its name. `note` explains the
+    table.
+    """
 
     title: str
     head: Sequence[str]
@@ -41,7 +43,8 @@ class Table:
     def numeric(self, column: int) -> bool:
         """Whether all cells of a column are numbers, which stand to the right and are not wrapped."""
         return column > 0 and all(
-            not row[column] or row[column][0] in "0123456789+-–−" or row[column] in WORDS for row in self.rows
+            not row[column] or row[column][0] in "0123456789+-–−" or row[column] in WORDS
+            for row in self.rows
         )
 
     def markdown(self) -> str:
@@ -52,8 +55,12 @@ class Table:
         table = "\n".join("| " + " | ".join(cells) + " |" for cells in lines)
         return "\n\n".join(filter(None, (f"### {escape(self.title)}", table, escape(self.note))))
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
-        """Columns for which the terminal is too narrow go on below, beside the first column once more."""
+    def __rich_console__(
+        self, console: Console, options: ConsoleOptions
+    ) -> Iterator[RenderableType]:
+        """Columns for which the terminal is too narrow go on below, beside the first column once
+        more.
+        """
         heads = [head if i == 0 else _heading(head) for i, head in enumerate(self.head)]
         shown = parts(self.head, self._widths(heads), options.max_width)
         more = len(self.rows) - MOST
@@ -61,7 +68,9 @@ class Table:
         for i, columns in enumerate(shown):
             if i:
                 yield Text("")
-            yield self._grid(heads, columns, "" if i else self.title, caption if columns is shown[-1] else "")
+            yield self._grid(
+                heads, columns, "" if i else self.title, caption if columns is shown[-1] else ""
+            )
         if self.note:
             yield Text(self.note, style="dim")
 
@@ -92,7 +101,9 @@ class Table:
 
 @frozen
 class Sheet:
-    """A headline, sentences, remarks, tables and what to do next: what a terminal and a Markdown file show."""
+    """A headline, sentences, remarks, tables and what to do next: what a terminal and a Markdown
+    file show.
+    """
 
     headline: str
     sentences: Sequence[str] = ()
@@ -102,11 +113,17 @@ class Sheet:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "headline", printable_lines(self.headline))
-        object.__setattr__(self, "sentences", [printable_lines(sentence) for sentence in self.sentences])
+        object.__setattr__(
+            self, "sentences", [printable_lines(sentence) for sentence in self.sentences]
+        )
         object.__setattr__(self, "remarks", [printable(remark) for remark in self.remarks])
-        object.__setattr__(self, "steps", [(printable(run), printable(why)) for run, why in self.steps])
+        object.__setattr__(
+            self, "steps", [(printable(run), printable(why)) for run, why in self.steps]
+        )
 
-    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+    def __rich_console__(
+        self, console: Console, options: ConsoleOptions
+    ) -> Iterator[RenderableType]:
         yield Text(self.headline, style="bold")
         yield from map(Text, self.sentences)
         if self.remarks:
@@ -120,7 +137,9 @@ class Sheet:
             yield from self._steps(options.max_width)
 
     def _steps(self, room: int) -> Iterator[RenderableType]:
-        """Command and purpose side by side where there is room for all, else the purpose below; no word is broken."""
+        """Command and purpose side by side where there is room for all, else the purpose below; no
+        word is broken.
+        """
         longest = max(cell_len(run) for run, _ in self.steps)
         beside = longest + GAP + 2 + max(cell_len(why) for _, why in self.steps) <= room
         for run, why in self.steps:
@@ -128,7 +147,9 @@ class Sheet:
                 yield Text(f"  {run:{longest}}  {why}")
             else:
                 lines = [f"  {line}" for line in broken(run, room, indent=2)]
-                yield Text("\n".join(lines), no_wrap=True, overflow="ignore")  # a long path goes past the edge
+                yield Text(
+                    "\n".join(lines), no_wrap=True, overflow="ignore"
+                )  # a long path goes past the edge
                 yield Padding(Text(why), (0, 0, 0, 6))
 
     def text(self, width: int = 110) -> str:
@@ -144,7 +165,10 @@ class Sheet:
             blocks.append("\n".join(f"- {escape(remark)}" for remark in self.remarks))
         blocks += [table.markdown() for table in self.tables]
         if self.steps:
-            blocks += ["### What to do next", *(f"{escape(why)}:\n\n{_code(run)}" for run, why in self.steps)]
+            blocks += [
+                "### What to do next",
+                *(f"{escape(why)}:\n\n{_code(run)}" for run, why in self.steps),
+            ]
         return "\n\n".join(blocks) + "\n"
 
 
@@ -156,7 +180,8 @@ def _item(remark: str) -> Grid:
 
 
 def broken(run: str, room: int, indent: int = 0) -> list[str]:
-    """A command on lines of this width, which a shell reads as one; a word that is longer keeps a line of its own.
+    """A command on lines of this width, which a shell reads as one; a word that is longer keeps a
+    line of its own.
 
     `indent` letters of each line are taken already.
 
@@ -186,7 +211,8 @@ def _heading(head: str) -> str:
 
 
 def parts(head: Sequence[str], widths: Sequence[int], room: int) -> list[list[int]]:
-    """Which columns stand side by side: the first one always, the others in order, as many as there is room for.
+    """Which columns stand side by side: the first one always, the others in order, as many as there
+    is room for.
 
     >>> parts(["model", "AURC", "interval", "ECE"], [5, 6, 12, 6], 40)
     [[0, 1, 2, 3]]

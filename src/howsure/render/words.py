@@ -8,7 +8,17 @@ from typing import NamedTuple
 
 from howsure._core.text import no_finer
 from howsure.render.catalogue import BY_NAME, QUESTIONS, READ, SHARES
-from howsure.render.model import Difference, Entry, Input, Metrics, Number, Provenance, ReportData, Streamed, Value
+from howsure.render.model import (
+    Difference,
+    Entry,
+    Input,
+    Metrics,
+    Number,
+    Provenance,
+    ReportData,
+    Streamed,
+    Value,
+)
 
 NONE = "none"  # stands for a number that there is not; `reasons` says why
 WIDE = "Where errors are few or a gap may be chance, intervals are wide: they hold the truth more often than stated."
@@ -24,9 +34,13 @@ class Meaning(NamedTuple):
 
 
 def meaning(name: str) -> Meaning:
-    """What a metric means; one that is not in the catalogue stands under the last question by its name."""
+    """What a metric means; one that is not in the catalogue stands under the last question by its
+    name.
+    """
     known = BY_NAME.get(name)
-    return Meaning(READ, name, "") if known is None else Meaning(known.place, known.title, known.says)
+    return (
+        Meaning(READ, name, "") if known is None else Meaning(known.place, known.title, known.says)
+    )
 
 
 def heading(name: str, better: str) -> str:
@@ -63,7 +77,8 @@ def points(difference: float | None) -> str:
 
 
 def value(name: str, entry: Number) -> str:
-    """A metric in its one unit: shares in percent, everything else as it is; or the word for why there is none.
+    """A metric in its one unit: shares in percent, everything else as it is; or the word for why
+    there is none.
 
     >>> value("accuracy", {"value": 0.912}), value("ece", {"value": 0.0123})
     ('91.20 %', '0.0123')
@@ -91,12 +106,18 @@ def level(share: float) -> str:
 
 def between(low: float | None, high: float | None, digits: int = 4) -> str:
     """Two limits, or "none"."""
-    return NONE if low is None or high is None else f"{number(low, digits)} … {number(high, digits)}"
+    return (
+        NONE if low is None or high is None else f"{number(low, digits)} … {number(high, digits)}"
+    )
 
 
 def between_percent(low: float | None, high: float | None, digits: int = 1) -> str:
     """Limits of a share in percent, or "none"."""
-    return NONE if low is None or high is None else f"{low * 100:.{digits}f} … {high * 100:.{digits}f} %"
+    return (
+        NONE
+        if low is None or high is None
+        else f"{low * 100:.{digits}f} … {high * 100:.{digits}f} %"
+    )
 
 
 def between_signed(low: float | None, high: float | None) -> str:
@@ -110,7 +131,11 @@ def between_points(low: float | None, high: float | None) -> str:
     >>> between_points(-0.0023, 0.0011)
     '-0.23 … +0.11 points'
     """
-    return NONE if low is None or high is None else f"{points(low).removesuffix(' points')} … {points(high)}"
+    return (
+        NONE
+        if low is None or high is None
+        else f"{points(low).removesuffix(' points')} … {points(high)}"
+    )
 
 
 def interval(entry: Number) -> str:
@@ -119,7 +144,8 @@ def interval(entry: Number) -> str:
 
 
 def measured(entry: Number) -> str:
-    """A number, no finer than a thousandth of the width of its limits: 4e-08 between -0.3 and 0.3 is 0.
+    """A number, no finer than a thousandth of the width of its limits: 4e-08 between -0.3 and 0.3
+    is 0.
 
     >>> measured({"value": 4e-8, "low": -0.34, "high": 0.34}), measured({"value": 4e-8})
     ('0', '4e-08')
@@ -162,7 +188,8 @@ def sentence(texts: Iterable[str]) -> str:
 
 
 def about_limits(metrics: Metrics) -> str:
-    """What is said once of all limits: what makes them unsafe, else where they hold the truth more often than stated.
+    """What is said once of all limits: what makes them unsafe, else where they hold the truth more
+    often than stated.
 
     >>> about_limits({"aurc": {"value": 0.1, "better": "lower"}})
     ''
@@ -173,13 +200,22 @@ def about_limits(metrics: Metrics) -> str:
 
 
 def note(name: str, entry: Entry, told: Iterable[str] = ()) -> str:
-    """What the number says, why it has no limits, or why there is none; `told` are notes that stand elsewhere."""
+    """What the number says, why it has no limits, or why there is none; `told` are notes that stand
+    elsewhere.
+    """
     why = entry.get("why", "")
     if entry["value"] is None:
         return why
     bare = "" if limits(name, entry) or not why else f"no limits: {why}"
     own = entry.get("note", "")
-    said = (meaning(name).says, anchors(entry), floor(entry), certain(entry), bare, "" if own in told else own)
+    said = (
+        meaning(name).says,
+        anchors(entry),
+        floor(entry),
+        certain(entry),
+        bare,
+        "" if own in told else own,
+    )
     return "; ".join(filter(None, said))
 
 
@@ -240,7 +276,9 @@ def headline(report: ReportData) -> str:
     limits = f"{level(report['provenance']['level'])} intervals"
     coarse = f" · {report['approximate']}" if "approximate" in report else ""
     read = report.get("streamed")
-    partial = f"PARTIAL, {read['parts']:,} of {read['of']:,} parts: " if read and read["partial"] else ""
+    partial = (
+        f"PARTIAL, {read['parts']:,} of {read['of']:,} parts: " if read and read["partial"] else ""
+    )
     what = f"{report['n']:,} prediction{'' if report['n'] == 1 else 's'}{groups}{k}"
     if "labels" in report:
         what = f"{report['labels']['cases']:,} cases, {len(report['labels']['rows'])} labels each"
@@ -263,9 +301,20 @@ def origin(version: str, p: Provenance) -> list[tuple[str, str]]:
     inputs = [(i.get("file") or f"arrays ({i.get('arrays')})", identity(i)) for i in p["inputs"]]
     versions = ", ".join(f"{name} {v}" for name, v in p["versions"].items())
     command = [("command", p["command"])] if p["command"] else []
-    return [*inputs, *command, ("seed", str(p["seed"])), ("made with", f"howsure {version}, {versions}")]
+    return [
+        *inputs,
+        *command,
+        ("seed", str(p["seed"])),
+        ("made with", f"howsure {version}, {versions}"),
+    ]
 
 
 def identity(i: Input) -> str:
     """What tells an input from another one: its hash, or the size of a streamed file."""
-    return f"sha256 {i['sha256']}" if "sha256" in i else f"{i['bytes']:,} bytes" if "bytes" in i else "not recorded"
+    return (
+        f"sha256 {i['sha256']}"
+        if "sha256" in i
+        else f"{i['bytes']:,} bytes"
+        if "bytes" in i
+        else "not recorded"
+    )

@@ -41,9 +41,9 @@ MEANT = ("ece", "nll", "correctness_nll")  # what calibration is for
 class CalibrationReport:
     """The outcome of `calibration_report`.
 
-    `methods` has the value of every metric for every calibrator fitted on the validation set, on the test set;
-    `choice` says how the method was chosen, None where it was given; `findings` and `notes` say in words what changed.
-    `rows()` is the table as text, `to_dict()` all of it as JSON.
+    `methods` has the value of every metric for every calibrator fitted on the validation set, on
+    the test set; `choice` says how the method was chosen, None where it was given; `findings` and
+    `notes` say in words what changed. `rows()` is the table as text, `to_dict()` all of it as JSON.
 
     >>> preds = Predictions.from_confidence([0.9, 0.9, 0.9, 0.6] * 20, [1, 0, 1, 0] * 20)
     >>> report = calibration_report(preds, preds, "isotonic")
@@ -103,13 +103,19 @@ class CalibrationReport:
         head = ("metric", "before", f"after {self.method}", "difference", "")
         return [
             head,
-            *((c.metric, _cell(c.before), _cell(c.after), _cell(c.difference, "+"), c.verdict) for c in self.changes),
+            *(
+                (c.metric, _cell(c.before), _cell(c.after), _cell(c.difference, "+"), c.verdict)
+                for c in self.changes
+            ),
         ]
 
     def method_rows(self) -> list[tuple[str, ...]]:
         """Header and one row for each calibrator with its metrics on the test set."""
         names = [c.metric for c in self.changes]
-        values = [(name, *(_number(row[metric]) for metric in names)) for name, row in self.methods.items()]
+        values = [
+            (name, *(_number(row[metric]) for metric in names))
+            for name, row in self.methods.items()
+        ]
         return [("calibrator", *names), *values]
 
     def to_dict(self) -> CalibrationData:
@@ -123,7 +129,8 @@ class CalibrationReport:
             "level": self.level,
             "metrics": change_data(self.changes),
             "methods": {
-                name: {m: v if isfinite(v) else None for m, v in row.items()} for name, row in self.methods.items()
+                name: {m: v if isfinite(v) else None for m, v in row.items()}
+                for name, row in self.methods.items()
             },
             "choice": None if self.choice is None else _choice(self.choice),
             "findings": list(self.findings),
@@ -146,8 +153,9 @@ def calibration_report(
 ) -> CalibrationReport:
     """Fit on `val`, compare before and after on `test`, and say so where calibration does harm.
 
-    `method` is the name of a calibrator in `calibrators.choice.CALIBRATORS`, or "all": then `choose_calibrator` chooses
-    on `val` alone, with `criterion` and `folds`. The test set is never fitted to.
+    `method` is the name of a calibrator in `calibrators.choice.CALIBRATORS`, or "all": then
+    `choose_calibrator` chooses on `val` alone, with `criterion` and `folds`. The test set is never
+    fitted to.
 
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
@@ -159,9 +167,13 @@ def calibration_report(
     """
     needs_predictions(val, "calibration_report")
     if method != "all" and method not in CALIBRATORS:
-        raise InputError(f"there is no calibrator {method!r}; known: all, {', '.join(CALIBRATORS)}.")
+        raise InputError(
+            f"there is no calibrator {method!r}; known: all, {', '.join(CALIBRATORS)}."
+        )
     choice = (
-        choose_calibrator(val, criterion=criterion, folds=folds, level=level, seed=seed) if method == "all" else None
+        choose_calibrator(val, criterion=criterion, folds=folds, level=level, seed=seed)
+        if method == "all"
+        else None
     )
     made = choice.calibrator if choice else per_label(CALIBRATORS[method])(val)
     name = choice.winner if choice else method
@@ -180,7 +192,9 @@ def calibration_report(
     )
     ordered = {n: methods[n] for n in CALIBRATORS if n in methods}
     moved = answers_changed(test, after)
-    return CalibrationReport(name, made, val.n, test.n, level, changes, ordered, choice, found, notes, moved, groups)
+    return CalibrationReport(
+        name, made, val.n, test.n, level, changes, ordered, choice, found, notes, moved, groups
+    )
 
 
 def answers_changed(before: Predictions, after: Predictions) -> int:
@@ -194,8 +208,14 @@ def lead(method: str, changes: Sequence[Change], changed: int, n: int) -> list[s
     """What a calibrator changed, for those who read nothing else."""
     if method == "none":
         return ["Nothing was corrected: no calibrator is clearly better than doing nothing."]
-    who = f"{method.replace('_', ' ').capitalize()} scaling" if method in SCALING else method.capitalize()
-    answers = f"{changed:,} of {n:,} answers changed" if changed else f"none of {n:,} answers changed"
+    who = (
+        f"{method.replace('_', ' ').capitalize()} scaling"
+        if method in SCALING
+        else method.capitalize()
+    )
+    answers = (
+        f"{changed:,} of {n:,} answers changed" if changed else f"none of {n:,} answers changed"
+    )
     c = next((c for c in changes if c.metric == "ece"), None)
     if c is None:
         return [f"{who} was fitted; {answers}."]
@@ -208,7 +228,9 @@ def lead(method: str, changes: Sequence[Change], changed: int, n: int) -> list[s
     order = next((c for c in changes if c.metric == "aurc"), None)
     if order is None:
         return [first]
-    said = {"better": "a better order", "worse": "a worse order"}.get(order.verdict, "no clear change of the order")
+    said = {"better": "a better order", "worse": "a worse order"}.get(
+        order.verdict, "no clear change of the order"
+    )
     return [first, f"AURC was {order.before[0]:.4g} and is {order.after[0]:.4g}: {said}."]
 
 
@@ -217,7 +239,9 @@ def _values(preds: Predictions, names: tuple[str, ...]) -> dict[str, float]:
 
 
 def _harm(name: str, changes: tuple[Change, ...], found: tuple[FindingData, ...]) -> list[str]:
-    """What became worse for certain and no finding tells, and what calibration is for and did not achieve."""
+    """What became worse for certain and no finding tells, and what calibration is for and did not
+    achieve.
+    """
     told = [f["evidence"].get("loss") for f in found]
     failed = [
         f"{name} did not lower {c.metric} on the test set: {c.before[0]:.4g} became {c.after[0]:.4g}, "
@@ -234,18 +258,28 @@ def _harm(name: str, changes: tuple[Change, ...], found: tuple[FindingData, ...]
 
 
 def _choice_notes(
-    name: str, changes: tuple[Change, ...], choice: Choice | None, val: Predictions, made: Calibrator
+    name: str,
+    changes: tuple[Change, ...],
+    choice: Choice | None,
+    val: Predictions,
+    made: Calibrator,
 ) -> list[str]:
     """Doing nothing, and a validation set that does not speak for the test set."""
     if choice and name == "none":
-        return ["no calibrator is truly better than doing nothing on the validation set, so nothing is changed."]
-    worse = next((c.metric for c in changes if c.metric.endswith("nll") and c.verdict == "worse"), None)
+        return [
+            "no calibrator is truly better than doing nothing on the validation set, so nothing is changed."
+        ]
+    worse = next(
+        (c.metric for c in changes if c.metric.endswith("nll") and c.verdict == "worse"), None
+    )
     if worse is None:
         return []
     metric = getattr(metrics, worse)
     if not value_of(metric, made(val)) < value_of(metric, val):
         return []
-    return [f"{worse} fell on the validation set and rose on the test set: the two sets are not alike."]
+    return [
+        f"{worse} fell on the validation set and rose on the test set: the two sets are not alike."
+    ]
 
 
 def change_data(changes: tuple[Change, ...]) -> dict[str, ChangeData]:
@@ -302,5 +336,9 @@ def _number(x: float, sign: str = "") -> str:
 
 def _cell(number: Number, sign: str = "") -> str:
     value, low, high = number
-    limits = f" [{_number(low, sign)}, {_number(high, sign)}]" if isfinite(low) and isfinite(high) else ""
+    limits = (
+        f" [{_number(low, sign)}, {_number(high, sign)}]"
+        if isfinite(low) and isfinite(high)
+        else ""
+    )
     return "" if value is nan else _number(value, sign) + limits

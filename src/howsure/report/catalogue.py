@@ -1,4 +1,6 @@
-"""Which numbers and scores belong to which data; the numbers themselves are listed in `render.catalogue`."""
+"""Which numbers and scores belong to which data; the numbers themselves are listed in
+`render.catalogue`.
+"""
 
 from __future__ import annotations
 
@@ -45,7 +47,9 @@ def whole(preds: Described) -> list[Item]:
     """Numbers of the predictions themselves: what are they worth?"""
     needs = ["answers"]
     if preds.kind != "confidence":
-        needs += ["classes", "many classes"] if preds.k is not None and preds.k > TOP_K else ["classes"]
+        needs += (
+            ["classes", "many classes"] if preds.k is not None and preds.k > TOP_K else ["classes"]
+        )
     return [item for item in CATALOGUE if item.needs in needs]
 
 
@@ -59,7 +63,9 @@ def of_cases() -> list[Item]:
     return [item for item in CATALOGUE if item.needs == "labels"]
 
 
-def possible(preds: Described, t: Tally, *, many_labels: bool = False, images: bool = False) -> list[Item]:
+def possible(
+    preds: Described, t: Tally, *, many_labels: bool = False, images: bool = False
+) -> list[Item]:
     """Every number that the predictions and a score of them allow."""
     units = [*(of_cases() if many_labels else []), *(of_images() if images else [])]
     return [*units, *whole(preds), *ranking(), *(claims() if is_claim(t) else [])]
@@ -72,13 +78,23 @@ def is_claim(t: Tally) -> bool:
 
 
 def default_scores(preds: Predictions) -> list[str]:
-    """The scores worth comparing on this kind of predictions; the first is the one that a report is about."""
+    """The scores worth comparing on this kind of predictions; the first is the one that a report is
+    about.
+    """
     if preds.kind == "confidence":
         return ["max_prob"]
     if preds.samples > 1:
-        return ["max_prob", "predictive_entropy", "expected_entropy", "mutual_information", "variance"]
+        return [
+            "max_prob",
+            "predictive_entropy",
+            "expected_entropy",
+            "mutual_information",
+            "variance",
+        ]
     of_logits = ["max_logit", "energy"] if preds.kind == "logits" else []
-    of_many = ["entropy", "margin"] if preds.k != 2 else []  # with two classes they rank as max_prob does
+    of_many = (
+        ["entropy", "margin"] if preds.k != 2 else []
+    )  # with two classes they rank as max_prob does
     return ["max_prob", *of_many, *of_logits]
 
 

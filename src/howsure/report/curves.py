@@ -1,4 +1,6 @@
-"""The curves of a report, thinned before they are computed: a drawn curve needs few of the rows of a tally."""
+"""The curves of a report, thinned before they are computed: a drawn curve needs few of the rows of
+a tally.
+"""
 
 from __future__ import annotations
 
@@ -36,7 +38,10 @@ def drawn(s: Summary) -> dict[str, CurveData]:
         for name, bins in usable.items():
             found[f"reliability_{name}"] = _whole(curves.reliability(t, bins, consistency=True))
     if s.uncertainty is not None:
-        found |= {"uncertainty_reliability": _uncertainty(s.uncertainty), "rejection": rejection(s.uncertainty)}
+        found |= {
+            "uncertainty_reliability": _uncertainty(s.uncertainty),
+            "rejection": rejection(s.uncertainty),
+        }
     return {name: written(*pair) for name, pair in found.items()}
 
 
@@ -55,11 +60,15 @@ def shown(points: int) -> Ints:
 
 
 def thinned(t: Tally, rows: Ints, *, bottom_up: bool = False) -> Tally:
-    """A tally whose curve is that of `t` at these rows: each row with all before it, counted from the top or bottom."""
+    """A tally whose curve is that of `t` at these rows: each row with all before it, counted from
+    the top or bottom.
+    """
     step = -1 if bottom_up else 1
     score, kept, lost = t.running(rows, bottom_up=bottom_up)
     count, loss = (np.diff(column, prepend=0)[::step] for column in (kept, lost))
-    with np.errstate(invalid="ignore", over="ignore"):  # infinite scores rank; their claim is never read
+    with np.errstate(
+        invalid="ignore", over="ignore"
+    ):  # infinite scores rank; their claim is never read
         return from_rows(score[::step], count, loss)
 
 
@@ -76,11 +85,19 @@ def _uncertainty(t: Tally) -> tuple[Curve, int]:
 
 
 def rejection(t: Tally) -> tuple[Curve, int]:
-    """Error of the kept against the largest entropy that is kept, from the same tally, and how many points it has."""
+    """Error of the kept against the largest entropy that is kept, from the same tally, and how many
+    points it has.
+    """
     kept = thinned(t, shown(t.distinct), bottom_up=True)  # small entropies are kept first
     wrong = (kept.count - kept.loss)[::-1]
     cumulated = np.cumsum(kept.count[::-1])
     entropy = kept.score[::-1]
     labels = ("largest normalised entropy kept", "error of the kept")
-    curve = Curve(entropy, np.cumsum(wrong) / cumulated, cumulated.astype(np.float64), 0.0 - entropy, labels=labels)
+    curve = Curve(
+        entropy,
+        np.cumsum(wrong) / cumulated,
+        cumulated.astype(np.float64),
+        0.0 - entropy,
+        labels=labels,
+    )
     return curve, t.distinct

@@ -1,4 +1,6 @@
-"""What a page needs to decide: what every threshold costs and promises, and what the numbers are held against."""
+"""What a page needs to decide: what every threshold costs and promises, and what the numbers are
+held against.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +11,15 @@ from howsure._core.check import Floats, InputError, Ints
 from howsure.bounds import proportion_limits
 from howsure.policies.guarantee import kept_at_steps
 from howsure.policies.sequences import Kept, step_rows, upper_bound
-from howsure.render.model import Calling, CorpData, Deciding, Metrics, Points, TestedSteps, curve_json
+from howsure.render.model import (
+    Calling,
+    CorpData,
+    Deciding,
+    Metrics,
+    Points,
+    TestedSteps,
+    curve_json,
+)
 from howsure.report.catalogue import is_claim
 from howsure.report.summary import Summary
 from howsure.tallies.pooling import pooled
@@ -73,7 +83,10 @@ def _guarantee(s: Summary, level: float) -> tuple[TestedSteps | None, str | None
         return None, str(e)
     rows = step_rows(kept)
     found = points(kept.score[rows], kept.kept[rows], kept.loss[rows], _half(s, level))
-    return {"points": found, "bounds": {f"{delta:g}": _bounds(kept, rows, delta) for delta in DELTAS}}, None
+    return {
+        "points": found,
+        "bounds": {f"{delta:g}": _bounds(kept, rows, delta) for delta in DELTAS},
+    }, None
 
 
 def _bounds(kept: Kept, rows: Ints, delta: float) -> list[float]:
@@ -95,7 +108,8 @@ def corp_data(s: Summary) -> CorpData | None:
 
 
 def calling(t: Tally) -> Calling:
-    """Counts where cases are called positive from each hundredth on; `t` is the tally of the positive probability.
+    """Counts where cases are called positive from each hundredth on; `t` is the tally of the
+    positive probability.
 
     >>> from howsure import tally
     >>> found = calling(tally([0.9, 0.6, 0.2], correct=[1, 0, 0]))
@@ -116,7 +130,9 @@ def calling(t: Tally) -> Calling:
 
 
 def anchored(numbers: Metrics, t: Tally) -> Metrics:
-    """The same numbers; the AURC with what a random and what the best order of these answers would give."""
+    """The same numbers; the AURC with what a random and what the best order of these answers would
+    give.
+    """
     if numbers["aurc"]["value"] is None:
         return numbers
     anchors = {"random": float(t.total / t.n), "best": metrics.optimal_aurc(t)}

@@ -1,4 +1,6 @@
-"""What only single samples tell once the tally of the score is known: in memory, or by reading the parts again."""
+"""What only single samples tell once the tally of the score is known: in memory, or by reading the
+parts again.
+"""
 
 from __future__ import annotations
 
@@ -18,13 +20,17 @@ from howsure.tallies.tally import Tally
 POINTS = 200  # operating points: steps of half a percent
 BARS = 50  # of the histogram
 FOLLOWED = 20_000  # classes whose deferral can be followed: a table of classes and thresholds
-LIMIT = 50_000_000  # numbers of single samples that are held for limits of groups or weights: 400 MB
+LIMIT = (
+    50_000_000  # numbers of single samples that are held for limits of groups or weights: 400 MB
+)
 ROUNDING = 1e-12  # of summed weights
 
 
 @frozen(eq=False)
 class Question:
-    """What is asked of every sample: thresholds and bars of the first score, classes, and whether to hold it."""
+    """What is asked of every sample: thresholds and bars of the first score, classes, and whether
+    to hold it.
+    """
 
     thresholds: Floats
     low: float
@@ -63,7 +69,9 @@ class Held:
 
 @frozen(eq=False)
 class Details:
-    """The answers: wrong answers near the truth per bar, deferred samples per class and threshold, single samples."""
+    """The answers: wrong answers near the truth per bar, deferred samples per class and threshold,
+    single samples.
+    """
 
     near: Array
     deferred: Ints | None
@@ -71,7 +79,11 @@ class Details:
     samples: Samples | None = None  # while they are in memory
 
     def __add__(self, other: Details) -> Details:
-        deferred = None if self.deferred is None or other.deferred is None else self.deferred + other.deferred
+        deferred = (
+            None
+            if self.deferred is None or other.deferred is None
+            else self.deferred + other.deferred
+        )
         return Details(self.near + other.near, deferred, (*self.held, *other.held))
 
     @property
@@ -86,7 +98,9 @@ class Details:
 
 
 def question_of(t: Tally, shape: Shape, keys: Array | None, numbers: int) -> Question:
-    """What must be asked for a report on this tally; `numbers` is how many columns of a sample the report reads."""
+    """What must be asked for a report on this tally; `numbers` is how many columns of a sample the
+    report reads.
+    """
     hold = not shape.alike and numbers * float(t.n) <= LIMIT
     near = shape.vectors and (shape.k or 0) > MANY_CLASSES
     followed = None if keys is None or len(keys) > FOLLOWED else keys
@@ -96,7 +110,9 @@ def question_of(t: Tally, shape: Shape, keys: Array | None, numbers: int) -> Que
 def operating_rows(t: Tally) -> Ints:
     """Rows of at most 200 thresholds, spread evenly over coverage, most trusted first."""
     kept = t.ends
-    at: Floats = np.linspace(0, float(kept[-1]), POINTS + 1)[1:] - (ROUNDING * float(t.n) if t.weighted else 0)
+    at: Floats = np.linspace(0, float(kept[-1]), POINTS + 1)[1:] - (
+        ROUNDING * float(t.n) if t.weighted else 0
+    )
     rows: Ints = np.searchsorted(kept, at)
     return np.unique(rows.clip(max=len(kept) - 1))
 
@@ -105,12 +121,16 @@ def asked_coverages(t: Tally) -> Floats:
     """For each of these rows, the smallest of the 200 coverages that leads to it."""
     kept = t.ends
     at = np.arange(1, POINTS + 1) / POINTS
-    found = np.searchsorted(kept, at * float(kept[-1]) - ROUNDING * float(t.n)).clip(max=len(kept) - 1)
+    found = np.searchsorted(kept, at * float(kept[-1]) - ROUNDING * float(t.n)).clip(
+        max=len(kept) - 1
+    )
     return at[np.unique(found, return_index=True)[1]]
 
 
 def span(t: Tally) -> tuple[float, float]:
-    """Where the bars of a histogram begin and end: [0, 1] for claims, else the range of the finite scores."""
+    """Where the bars of a histogram begin and end: [0, 1] for claims, else the range of the finite
+    scores.
+    """
     low, high = t.score_range()
     if low >= 0 and high <= 1:
         return 0.0, 1.0
@@ -145,7 +165,9 @@ def part_details(samples: Samples, question: Question, file: int, row: int) -> D
     values = {f"score {name}": score for name, score in samples.scores.items()}
     values |= {on: samples.value(on, "") for on in beside}
     happened = samples.correct if shape.positive is None else samples.happened
-    held = Held(file, row, samples.correct, samples.weight, samples.group, happened, samples.slices, values)
+    held = Held(
+        file, row, samples.correct, samples.weight, samples.group, happened, samples.slices, values
+    )
     return Details(found.near, found.deferred, (held,))
 
 
@@ -154,7 +176,9 @@ def _near(samples: Samples, question: Question) -> Array:
         return np.zeros(BARS, np.int64)
     near = samples.fate == 1
     weight = None if samples.weight is None else samples.weight[near]
-    return np.histogram(samples.scores[samples.first][near], BARS, (question.low, question.high), weights=weight)[0]
+    return np.histogram(
+        samples.scores[samples.first][near], BARS, (question.low, question.high), weights=weight
+    )[0]
 
 
 def _deferred(samples: Samples, question: Question) -> Ints | None:
@@ -173,7 +197,9 @@ def joined(held: tuple[Held, ...]) -> Held:
     """All columns, in the order of files and rows."""
     ordered = sorted(held, key=lambda h: (h.file, h.row))
     first = ordered[0]
-    weights, groups = ([c for h in ordered if (c := getattr(h, name)) is not None] for name in ("weight", "group"))
+    weights, groups = (
+        [c for h in ordered if (c := getattr(h, name)) is not None] for name in ("weight", "group")
+    )
     return Held(
         first.file,
         first.row,

@@ -1,4 +1,6 @@
-"""evaluate(): predictions → summary → report; `report` is the one builder, of loaded and of streamed data."""
+"""evaluate(): predictions → summary → report; `report` is the one builder, of loaded and of
+streamed data.
+"""
 
 from __future__ import annotations
 
@@ -48,7 +50,9 @@ from howsure.uncertainty.claims import calibration_test
 
 @frozen(eq=False)
 class Asked:
-    """What a caller asks of a report beside the numbers: limits, and what it says of where the data come from."""
+    """What a caller asks of a report beside the numbers: limits, and what it says of where the data
+    come from.
+    """
 
     sure: Sureness
     origin: Provenance
@@ -84,16 +88,19 @@ def evaluate(
     A table of pandas, polars or arrow whose columns are called as in files is taken as it is
     (`Predictions.from_frame`).
 
-    The report is about the first score, `max_prob` unless told otherwise; further scores get the ranking metrics.
+    The report is about the first score, `max_prob` unless told otherwise; further scores get the
+    ranking metrics.
 
-    `positive` names the class that a clinician asks about (class 1 of two unless given); its section says what happens
-    where cases are called positive from each of `thresholds` on. `by` names columns whose values are compared:
-    `"hospital"`, `["hospital", "age:40,60"]`, `["age:4"]` for four bins of equal size, or a mapping of names to values;
-    `threshold` is the score from which on samples count as accepted there. `images`, one per sample, make thumbnails of
-    likely label errors; `before`, the same samples before calibration, adds what changed. `files` and `command` are
-    only recorded. `loss="dice"` adds images as units to a report on pixels (`image_tally`), `images` being one picture
-    for each, and `image_score` a column that orders them (`images_of`). Limits hold at `level`; where the predictions
-    have a `group`, its samples count as one.
+    `positive` names the class that a clinician asks about (class 1 of two unless given); its
+    section says what happens where cases are called positive from each of `thresholds` on. `by`
+    names columns whose values are compared: `"hospital"`, `["hospital", "age:40,60"]`, `["age:4"]`
+    for four bins of equal size, or a mapping of names to values; `threshold` is the score from
+    which on samples count as accepted there. `images`, one per sample, make thumbnails of likely
+    label errors; `before`, the same samples before calibration, adds what changed. `files` and
+    `command` are only recorded. `loss="dice"` adds images as units to a report on pixels
+    (`image_tally`), `images` being one picture for each, and `image_score` a column that orders
+    them (`images_of`). Limits hold at `level`; where the predictions have a `group`, its samples
+    count as one.
 
     >>> from howsure import Predictions
     >>> evaluate(Predictions.from_probs([[0.9, 0.1], [0.2, 0.8]], [0, 1]))
@@ -105,7 +112,9 @@ def evaluate(
     preds, columns = sliced(preds, by)
     focus = focused(Focus(positive, loss=loss, image_score=image_score), cuts_known(preds, columns))
     first: Score = scores[0] if scores else "max_prob"
-    asked = Asked(sure, origin, images, before, first, preds, thresholds=thresholds, threshold=threshold)
+    asked = Asked(
+        sure, origin, images, before, first, preds, thresholds=thresholds, threshold=threshold
+    )
     return report(Summary.of(preds, scores, focus), asked)
 
 
@@ -114,7 +123,9 @@ def report(s: Summary, asked: Asked) -> Report:
     sure, t, further = asked.sure, s.tally, list(s.tallies)[1:]
     part = told("measuring", ["numbers", "findings", "promises", *further, "pictures", "parts"])
     next(part)
-    items = catalogue.possible(s.shape, t, many_labels=s.labels is not None, images=s.images is not None)
+    items = catalogue.possible(
+        s.shape, t, many_labels=s.labels is not None, images=s.images is not None
+    )
     numbers = anchored(measured(items, s, s.first, sure), t)
     next(part)
     found = [*asked.notices, *findings(case_of(s)), *_changes(asked)]
@@ -135,7 +146,12 @@ def report(s: Summary, asked: Asked) -> Report:
         "class_names": None if names is None else list(names),
         "score": s.first,
         "verdict": verdict(
-            numbers, found, promised, test, None if s.shape.weighted else s.n, calibrated=asked.before is not None
+            numbers,
+            found,
+            promised,
+            test,
+            None if s.shape.weighted else s.n,
+            calibrated=asked.before is not None,
         ),
         "guarantees": promised,
         "metrics": numbers,
@@ -161,7 +177,9 @@ def report(s: Summary, asked: Asked) -> Report:
         data["approximate"] = t.approximate
     if s.labels is not None:
         samples = None if s.details is None else s.details.samples
-        data["labels"] = label_section(s.labels, None if samples is None else samples.preds, sure.level)
+        data["labels"] = label_section(
+            s.labels, None if samples is None else samples.preds, sure.level
+        )
     if s.images is not None:
         data["images"] = image_section(s.images, sure.level, s.shape.names, asked.images)
         last = data["verdict"][-1]
@@ -173,7 +191,9 @@ def report(s: Summary, asked: Asked) -> Report:
 
 
 def _claims_test(source: Tally | Outcomes | str, seed: int) -> ClaimsTest | None:
-    """The test of calibration; None where the score is no claim, or where the test has no null distribution."""
+    """The test of calibration; None where the score is no claim, or where the test has no null
+    distribution.
+    """
     if isinstance(source, str):
         return None
     try:
@@ -186,7 +206,11 @@ def _further(s: Summary, score: str, sure: Sureness) -> ScoreData:
     """What is said of the order of a further score."""
     t = s.tallies[score]
     odds = curve_json(curves.odds_by_quantile(t))
-    return {"metrics": measured(catalogue.ranking(), s, score, sure), "bands": band_rows(t), "odds_by_quantile": odds}
+    return {
+        "metrics": measured(catalogue.ranking(), s, score, sure),
+        "bands": band_rows(t),
+        "odds_by_quantile": odds,
+    }
 
 
 def _changes(asked: Asked) -> list[FindingData]:
@@ -207,7 +231,9 @@ def _curves_before(past: Summary | None) -> dict[str, CurveData]:
     """Every curve before calibration."""
     if past is None:
         return {}
-    found = {f"{name}_before": c for name, c in drawn(past).items() if name != "ideal_threshold_diagram"}
+    found = {
+        f"{name}_before": c for name, c in drawn(past).items() if name != "ideal_threshold_diagram"
+    }
     if is_claim(past.tally):
         found["reliability_before"] = curve_json(curves.corp(past.tally, band=False).curve)
     return found

@@ -26,7 +26,9 @@ By = str | Sequence[str] | Mapping[str, ArrayLike]
 
 @frozen
 class Cut:
-    """A column whose values are slices; numbers fall into bins between `edges`, or into `bins` of equal size."""
+    """A column whose values are slices; numbers fall into bins between `edges`, or into `bins` of
+    equal size.
+    """
 
     column: str
     edges: tuple[float, ...] = ()
@@ -70,14 +72,16 @@ class Cut:
             )
         found = _texts(values)
         if (many := len(np.unique(found))) > MOST:
-            raise InputError(f"{self.column} has {many:,} different values; slices need at most {MOST:,}.")
+            raise InputError(
+                f"{self.column} has {many:,} different values; slices need at most {MOST:,}."
+            )
         return found
 
 
 @frozen
 class Focus:
-    """The class that counts as positive (None: class 1 of two), the columns that are cut into slices, and with
-    `loss="dice"` images beside their pixels."""
+    """The class that counts as positive (None: class 1 of two), the columns that are cut into
+    slices, and with `loss="dice"` images beside their pixels."""
 
     positive: str | int | None = None
     by: tuple[Cut, ...] = ()
@@ -86,13 +90,21 @@ class Focus:
 
     def __post_init__(self) -> None:
         if self.loss not in (None, "dice"):
-            raise InputError(f"loss is {self.loss!r}; 'dice' (images with masks) or nothing is needed.")
+            raise InputError(
+                f"loss is {self.loss!r}; 'dice' (images with masks) or nothing is needed."
+            )
         if self.image_score is not None and self.loss is None:
-            raise InputError("a score of images is given without images; say loss='dice' (--loss dice) too.")
+            raise InputError(
+                "a score of images is given without images; say loss='dice' (--loss dice) too."
+            )
 
     @classmethod
     def of(
-        cls, positive: str | int | None, by: Iterable[str], loss: str | None = None, image_score: str | None = None
+        cls,
+        positive: str | int | None,
+        by: Iterable[str],
+        loss: str | None = None,
+        image_score: str | None = None,
     ) -> Focus:
         """From what a caller wrote."""
         return cls(positive, tuple(Cut.of(text) for text in dict.fromkeys(by)), loss, image_score)
@@ -103,7 +115,10 @@ class Focus:
         own = self.image_score is not None and self.image_score not in SCORES
         return [
             *dict.fromkeys(
-                [*(cut.column for cut in self.by), *([self.image_score] if own and self.image_score else [])]
+                [
+                    *(cut.column for cut in self.by),
+                    *([self.image_score] if own and self.image_score else []),
+                ]
             )
         ]
 
@@ -136,13 +151,21 @@ def column_of(preds: Predictions, column: str) -> Array:
     if preds.group is not None:
         known.setdefault("group", preds.group)
     if column not in known:
-        there = f"there are {', '.join(map(repr, known))}" if known else "there are none beside the predictions"
-        raise InputError(f"there is no column {column!r}; {there}. Give it by name, as by={{{column!r}: values}}.")
+        there = (
+            f"there are {', '.join(map(repr, known))}"
+            if known
+            else "there are none beside the predictions"
+        )
+        raise InputError(
+            f"there is no column {column!r}; {there}. Give it by name, as by={{{column!r}: values}}."
+        )
     return known[column]
 
 
 def cuts_known(preds: Predictions, by: Sequence[str]) -> list[Cut]:
-    """How columns are cut; the name of a column that is there is taken as it is, whatever it looks like."""
+    """How columns are cut; the name of a column that is there is taken as it is, whatever it looks
+    like.
+    """
     known = preds.attributes or {}
     return [Cut(text) if text in known else Cut.of(text) for text in dict.fromkeys(by)]
 
@@ -154,13 +177,17 @@ def focused(focus: Focus, cuts: Sequence[Cut]) -> Focus:
 
 def _whole(text: str, given: str) -> int:
     if not is_count(text) or int(text) < 2:
-        raise InputError(f"{given!r}: a number of bins of at least 2 is needed, or edges as in age:40,60.")
+        raise InputError(
+            f"{given!r}: a number of bins of at least 2 is needed, or edges as in age:40,60."
+        )
     return int(text)
 
 
 def _numbers(values: Array, column: str) -> Floats:
     try:
-        return np.array([np.nan if _absent(v) else float(v) for v in values.tolist()], dtype=np.float64)
+        return np.array(
+            [np.nan if _absent(v) else float(v) for v in values.tolist()], dtype=np.float64
+        )
     except (TypeError, ValueError):
         bad = next(v for v in values.tolist() if not _absent(v) and not _is_number(v))
         raise InputError(
@@ -187,7 +214,11 @@ def _equal(number: Floats, bins: int, column: str) -> tuple[float, ...]:
 def _binned(number: Floats, edges: tuple[float, ...]) -> Array:
     ends = [f"{e:.6g}" for e in edges]
     middle = [f"{a} to {b}" for a, b in pairwise(ends)]
-    names = np.array([f"below {ends[0]}", *middle, f"{ends[-1]} and above", MISSING] if ends else ["all", MISSING])
+    names = np.array(
+        [f"below {ends[0]}", *middle, f"{ends[-1]} and above", MISSING]
+        if ends
+        else ["all", MISSING]
+    )
     at = np.where(np.isnan(number), len(names) - 1, np.searchsorted(edges, number, side="right"))
     return names[at]
 
@@ -199,4 +230,9 @@ def _absent(v: object) -> bool:
 def _texts(values: Array) -> Array:
     if values.dtype.kind in "iub":
         return values.astype(np.str_)
-    return np.array([MISSING if _absent(v) else f"{v:g}" if isinstance(v, float) else str(v) for v in values.tolist()])
+    return np.array(
+        [
+            MISSING if _absent(v) else f"{v:g}" if isinstance(v, float) else str(v)
+            for v in values.tolist()
+        ]
+    )

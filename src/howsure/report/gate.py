@@ -27,7 +27,9 @@ WATCHED = ("accuracy", "aurc", "ece")
 
 @frozen
 class Limit:
-    """`name` must stay below (`max`) or above (`min`) `limit`; an argument such as the risk where it needs one."""
+    """`name` must stay below (`max`) or above (`min`) `limit`; an argument such as the risk where
+    it needs one.
+    """
 
     name: str
     side: Literal["max", "min"]
@@ -42,7 +44,8 @@ class Limit:
 
 @frozen
 class Verdict:
-    """What was asked, what was found, and whether it is good enough; `other` is the number of the other side.
+    """What was asked, what was found, and whether it is good enough; `other` is the number of the
+    other side.
 
     `unsafe` says what makes the limits hold less often than they say.
     """
@@ -72,15 +75,18 @@ def check(
     level: float = 0.95,
     seed: int = 0,
 ) -> list[Verdict]:
-    """Compare each limit with the unfavourable end of the metric's interval; without an interval nothing passes.
+    """Compare each limit with the unfavourable end of the metric's interval; without an interval
+    nothing passes.
 
-    The upper end counts for a maximum, the lower end for a minimum, so a model that is not good enough passes with
-    probability (1 − level)/2 at most. `point` compares the values instead and promises nothing.
+    The upper end counts for a maximum, the lower end for a minimum, so a model that is not good
+    enough passes with probability (1 − level)/2 at most. `point` compares the values instead and
+    promises nothing.
 
-    With a `baseline` (the JSON of an earlier report, of other samples) or `against` (another model's predictions of the
-    same samples, joined by ids where both have them) accuracy, AURC and ECE must not be worse by more than chance: a
-    number fails where the limits of the difference lie on the worse side of 0. The limits of the three are shared out,
-    so that an equally good model fails in 1 − level of the cases at most.
+    With a `baseline` (the JSON of an earlier report, of other samples) or `against` (another
+    model's predictions of the same samples, joined by ids where both have them) accuracy, AURC and
+    ECE must not be worse by more than chance: a number fails where the limits of the difference lie
+    on the worse side of 0. The limits of the three are shared out, so that an equally good model
+    fails in 1 − level of the cases at most.
 
     >>> preds = Predictions.from_confidence([0.9, 0.8, 0.7], [1, 1, 0])
     >>> [v.passed for v in check(preds, [Limit("accuracy", "min", 0.99)])]
@@ -90,7 +96,9 @@ def check(
     (True, True)
     """
     if not limits and baseline is None and against is None:
-        raise InputError("there is nothing to check; give a limit such as --max-ece 0.05, or a baseline.")
+        raise InputError(
+            "there is nothing to check; give a limit such as --max-ece 0.05, or a baseline."
+        )
     sure = Sureness(level, seed).check()
     samples = Samples.of(preds, ["max_prob"])
     known = limitable(preds)
@@ -99,7 +107,9 @@ def check(
     found = measured([*{**items, **watched}.values()], samples, samples.first, sure)
     verdicts = [_limit_verdict(limit, found[limit.key], point=point) for limit in limits]
     if baseline is not None:
-        verdicts += [_baseline_verdict(name, found[name], baseline, level, point=point) for name in watched]
+        verdicts += [
+            _baseline_verdict(name, found[name], baseline, level, point=point) for name in watched
+        ]
     return verdicts + ([] if against is None else _against(preds, against, sure, point=point))
 
 
@@ -109,7 +119,9 @@ def _item(limit: Limit, known: Mapping[str, Item]) -> Item:
         how = partial(metric, **{WITH_ARGUMENT[limit.name]: limit.argument})
         return item(limit.key, RANK, limit.key, "", "order", metric, measure=how)
     if limit.name not in known:
-        raise InputError(f"{limit.name} cannot be measured on these predictions; possible: {', '.join(known)}.")
+        raise InputError(
+            f"{limit.name} cannot be measured on these predictions; possible: {', '.join(known)}."
+        )
     return known[limit.name]
 
 
@@ -120,15 +132,21 @@ def _limit_verdict(limit: Limit, entry: Entry, *, point: bool) -> Verdict:
         return Verdict(what, None, None, limit.limit, False, entry.get("why", ""))
     end = value if point else entry.get("high") if limit.side == "max" else entry.get("low")
     if end is None:
-        note = f"no limits, no pass: {entry.get('why', 'there are none')}; --point compares the value"
+        note = (
+            f"no limits, no pass: {entry.get('why', 'there are none')}; --point compares the value"
+        )
         return Verdict(what, value, None, limit.limit, False, note)
     good = end <= limit.limit if limit.side == "max" else end >= limit.limit
     note = "value" if point else f"{'upper' if limit.side == 'max' else 'lower'} end"
-    return Verdict(what, value, end, limit.limit, good, note, unsafe="" if point else entry.get("note", ""))
+    return Verdict(
+        what, value, end, limit.limit, good, note, unsafe="" if point else entry.get("note", "")
+    )
 
 
 class Change(NamedTuple):
-    """How far a number is from that of the other side: its difference, and the limits of it where there are some."""
+    """How far a number is from that of the other side: its difference, and the limits of it where
+    there are some.
+    """
 
     difference: float
     low: float | None
@@ -144,25 +162,49 @@ def _changed(what: str, entry: Entry, other: float, change: Change, *, point: bo
     value, higher = entry["value"], entry["better"] == "higher"
     end = change.difference if point else change.worse(higher=higher)
     if end is None:
-        return Verdict(what, value, None, 0.0, False, "no limits, no pass; --point compares the values", other)
+        return Verdict(
+            what, value, None, 0.0, False, "no limits, no pass; --point compares the values", other
+        )
     good = end >= 0 if higher else end <= 0
     note = f"{change.difference:+.4g}" if point else f"{change.difference:+.4g}, at best {end:+.4g}"
-    return Verdict(what, value, end, 0.0, good, f"difference {note}", other, "" if point else entry.get("note", ""))
+    return Verdict(
+        what,
+        value,
+        end,
+        0.0,
+        good,
+        f"difference {note}",
+        other,
+        "" if point else entry.get("note", ""),
+    )
 
 
-def _baseline_verdict(name: str, entry: Entry, baseline: ReportData, level: float, *, point: bool) -> Verdict:
+def _baseline_verdict(
+    name: str, entry: Entry, baseline: ReportData, level: float, *, point: bool
+) -> Verdict:
     """Two independent samples: the limits of either side are combined (MOVER)."""
     old = baseline["metrics"].get(name)
     before, value = None if old is None else old["value"], entry["value"]
     if old is None or before is None or value is None:
-        raise InputError(f"{name} has no value in the baseline or here, so the two cannot be compared.")
+        raise InputError(
+            f"{name} has no value in the baseline or here, so the two cannot be compared."
+        )
     here, there = _reach(entry, level, level), _reach(old, baseline["provenance"]["level"], level)
-    limits = (None, None) if here is None or there is None else mover(value, here, before, there, 0.0)
-    return _changed(f"{name} not worse than the baseline", entry, before, Change(value - before, *limits), point=point)
+    limits = (
+        (None, None) if here is None or there is None else mover(value, here, before, there, 0.0)
+    )
+    return _changed(
+        f"{name} not worse than the baseline",
+        entry,
+        before,
+        Change(value - before, *limits),
+        point=point,
+    )
 
 
 def _reach(entry: Entry, at: float, level: float) -> tuple[float, float] | None:
-    """Limits that hold at `at`, moved to a third of 1 − level at either end: three numbers are looked at.
+    """Limits that hold at `at`, moved to a third of 1 − level at either end: three numbers are
+    looked at.
 
     Limits of a biased number, such as a small ECE, may lie on one side of its value.
     """
@@ -174,14 +216,23 @@ def _reach(entry: Entry, at: float, level: float) -> tuple[float, float] | None:
     return value - wider * max(0.0, value - low), value + wider * max(0.0, high - value)
 
 
-def _against(preds: Predictions, other: Predictions, sure: Sureness, *, point: bool) -> list[Verdict]:
+def _against(
+    preds: Predictions, other: Predictions, sure: Sureness, *, point: bool
+) -> list[Verdict]:
     """The same samples: paired differences."""
     mine, theirs = align({"the model": preds, "the other": other}, common=False).values()
     a, b = (Samples.of(p, ["max_prob"]) for p in (mine, theirs))
     items = [limitable(mine)[name] for name in WATCHED]
     shared = 1 - 2 * (1 - sure.level) / len(WATCHED)
     pair = a.outcomes("score", a.first), b.outcomes("score", b.first)
-    unsafe = next((said for o in pair if o.group is not None and (said := few_groups(int(o.units.max()) + 1))), None)
+    unsafe = next(
+        (
+            said
+            for o in pair
+            if o.group is not None and (said := few_groups(int(o.units.max()) + 1))
+        ),
+        None,
+    )
     found = each_paired_difference([i.metric for i in items], *pair, shared, sure.seed)
     out: list[Verdict] = []
     for i, (difference, low, high) in zip(items, found, strict=True):

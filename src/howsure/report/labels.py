@@ -33,10 +33,11 @@ ALONE = "limits of cases with groups or weights need single cases, which are not
 
 @frozen(eq=False)
 class LabelSums:
-    """Of each label the tally of P(present) against the label, and of its confidence against right and wrong.
+    """Of each label the tally of P(present) against the label, and of its confidence against right
+    and wrong.
 
-    `by_wrong` counts cases (or their weights) by the number of labels that are wrong, `both` those wrong on two
-    labels. `a + b` has the cases of both.
+    `by_wrong` counts cases (or their weights) by the number of labels that are wrong, `both` those
+    wrong on two labels. `a + b` has the cases of both.
 
     >>> preds = Predictions.from_multilabel([[0.9, 0.2], [0.4, 0.7]], [[1, 0], [1, 1]])
     >>> LabelSums.of(preds).by_wrong
@@ -86,7 +87,9 @@ class LabelSums:
         return tally(-share, loss=share, weight=self.by_wrong)
 
     def single_cases(self) -> Outcomes:
-        """The same case by case, for limits that see how skewed they are; cases that count alike only."""
+        """The same case by case, for limits that see how skewed they are; cases that count alike
+        only.
+        """
         share = np.arange(len(self.by_wrong)) / len(self.names)
         return Outcomes(-share, loss=share, count=self.by_wrong)
 
@@ -120,11 +123,16 @@ def _present(preds: Predictions) -> Tally:
 
 
 def _trusted(preds: Predictions) -> Tally:
-    return Outcomes.of(preds).tally() if preds.weight is not None else counted(preds.confidence, ~preds.correct)
+    return (
+        Outcomes.of(preds).tally()
+        if preds.weight is not None
+        else counted(preds.confidence, ~preds.correct)
+    )
 
 
 def label_section(s: LabelSums, preds: Predictions | None, level: float) -> LabelsData:
-    """Each label in its own right; `preds`, where they are in memory, give limits to cases with groups or weights.
+    """Each label in its own right; `preds`, where they are in memory, give limits to cases with
+    groups or weights.
 
     >>> preds = Predictions.from_multilabel([[0.9, 0.2], [0.4, 0.7]], [[1, 0], [1, 1]], label_names=["cat", "dog"])
     >>> found = label_section(LabelSums.of(preds), preds, 0.95)
@@ -151,7 +159,9 @@ def _row(s: LabelSums, i: int, preds: Predictions | None, level: float) -> Label
     (right,) = _numbers([metrics.accuracy], trusted, of_answer, level)
     positives = float(present.n - present.total)
     if positives in (0, float(present.n)):
-        auc = Number(value=None, why=f"undefined: no {'positive' if positives == 0 else 'negative'} case")
+        auc = Number(
+            value=None, why=f"undefined: no {'positive' if positives == 0 else 'negative'} case"
+        )
     return {
         "name": s.names[i],
         "positives": round(positives),
@@ -167,12 +177,21 @@ def _numbers(
 ) -> list[Number]:
     if isinstance(source, str):
         return [with_limits(f(t), Interval(nan, nan, source)) for f in wanted]
-    return [with_limits(f(t), found) for f, found in zip(wanted, each_interval(wanted, source, level), strict=True)]
+    return [
+        with_limits(f(t), found)
+        for f, found in zip(wanted, each_interval(wanted, source, level), strict=True)
+    ]
 
 
 def _promise(present: Tally, source: Tally | Outcomes | str, delta: float) -> LabelPromise:
     """What this label may decide alone, and which share of its positive cases that misses."""
-    none: LabelPromise = {"threshold": None, "coverage": 0.0, "wrong": None, "bound": None, "missed": None}
+    none: LabelPromise = {
+        "threshold": None,
+        "coverage": 0.0,
+        "wrong": None,
+        "bound": None,
+        "missed": None,
+    }
     if isinstance(source, str):
         return {**none, "why": source}
     try:
@@ -180,7 +199,11 @@ def _promise(present: Tally, source: Tally | Outcomes | str, delta: float) -> La
     except InputError as e:  # weights: a promise counts independent labels
         return {**none, "why": str(e)}
     if not found.feasible:
-        more = "" if found.labels_needed is None else f", about {found.labels_needed:,} cases like these would do"
+        more = (
+            ""
+            if found.labels_needed is None
+            else f", about {found.labels_needed:,} cases like these would do"
+        )
         return {**none, "why": f"{found.n:,} cases do not allow it{more}"}
     absent = present.score <= np.minimum(0.5, 1 - found.threshold + ROUNDING)
     positive = present.count - present.loss
@@ -195,9 +218,11 @@ def _promise(present: Tally, source: Tally | Outcomes | str, delta: float) -> La
 
 
 def together(s: LabelSums, level: float) -> list[LabelPair]:
-    """Pairs of labels that are wrong together more often than apart, beyond chance, the clearest first.
+    """Pairs of labels that are wrong together more often than apart, beyond chance, the clearest
+    first.
 
-    Listed where the lower limit of P(b wrong | a wrong), at a level shared by all pairs, lies above P(b wrong).
+    Listed where the lower limit of P(b wrong | a wrong), at a level shared by all pairs, lies above
+    P(b wrong).
     """
     many = len(s.names)
     wrong = np.diag(s.both).astype(np.float64)
@@ -207,7 +232,9 @@ def together(s: LabelSums, level: float) -> list[LabelPair]:
     low, high = proportion_limits(s.both[a, b], wrong[a], (1 - level) / 2 / len(a))
     base = wrong[b] / s.cases
     clear = np.flatnonzero((s.both[a, b] >= LEAST) & (low > base))
-    order = clear[np.lexsort((b[clear], a[clear], -(low / np.maximum(base, 1e-300))[clear]))][:SHOWN]
+    order = clear[np.lexsort((b[clear], a[clear], -(low / np.maximum(base, 1e-300))[clear]))][
+        :SHOWN
+    ]
     return [
         {
             "a": s.names[a[i]],

@@ -1,4 +1,6 @@
-"""Segmentation with the image as the unit: rows that add up, and the section of a report about images."""
+"""Segmentation with the image as the unit: rows that add up, and the section of a report about
+images.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,8 @@ WORTH = 0.05  # a share below this is not worth a sentence, where a larger one c
 
 @frozen(eq=False)
 class ImageSums:
-    """One row per image, with the place of its first pixel, and the masks of the worst; `a + b` has the images of both.
+    """One row per image, with the place of its first pixel, and the masks of the worst; `a + b` has
+    the images of both.
 
     >>> p = Predictions.from_probs([[0.9, 0.1], [0.2, 0.8]], [0, 1], group=["a", "b"])
     >>> len(ImageSums.of(p, (0, 0)).images)
@@ -37,7 +40,9 @@ class ImageSums:
 
     images: Images
     place: Array  # (images, 2): file and row
-    maps: dict[tuple[int, int], Array]  # by place: predicted + 2 · true foreground, of the worst images
+    maps: dict[
+        tuple[int, int], Array
+    ]  # by place: predicted + 2 · true foreground, of the worst images
 
     @classmethod
     def of(cls, preds: Predictions, place: tuple[int, int], score: str | None = None) -> ImageSums:
@@ -49,7 +54,9 @@ class ImageSums:
 
     @property
     def outcomes(self) -> Outcomes:
-        """Images by their first score, the mean confidence unless another is given, with 1 − Dice as loss."""
+        """Images by their first score, the mean confidence unless another is given, with 1 − Dice
+        as loss.
+        """
         return self.images.outcomes()
 
 
@@ -67,7 +74,9 @@ def _maps(preds: Predictions, found: Images, where: Array) -> dict[tuple[int, in
     out: dict[tuple[int, int], Array] = {}
     for i in worst(found.loss, found.names)[:PICTURED].tolist():
         rows = slice(i * layout.size, (i + 1) * layout.size)
-        code = np.isin(preds.prediction[rows], found.classes) + 2 * np.isin(preds.labels[rows], found.classes)
+        code = np.isin(preds.prediction[rows], found.classes) + 2 * np.isin(
+            preds.labels[rows], found.classes
+        )
         out[_key(where, i)] = code.reshape(layout.shape)[::step, ::step].astype(np.uint8)
     return out
 
@@ -94,7 +103,9 @@ def sum_images(every: Sequence[ImageSums]) -> ImageSums:
         np.concatenate([getattr(s.images, name) for s in every])[order]
         for name in ("names", "dice", "predicted", "true")
     )
-    scores = {name: np.concatenate([s.images.scores[name] for s in every])[order] for name in first.scores}
+    scores = {
+        name: np.concatenate([s.images.scores[name] for s in every])[order] for name in first.scores
+    }
     images = Images(np.arange(len(order)), names, first.classes, dice, scores, predicted, true)
     place = place[order]
     kept = [_key(place, i) for i in worst(images.loss, images.names)[:PICTURED].tolist()]
@@ -109,14 +120,22 @@ def in_file(s: ImageSums, file: int) -> ImageSums:
     return ImageSums(s.images, place, {(file, row): a for (_, row), a in s.maps.items()})
 
 
-def image_section(s: ImageSums, level: float, names: Sequence[str], pictures: Sequence[ArrayLike] | None) -> ImagesData:
-    """What is said of images: their mean loss, scores, promises, classes, and the worst of them with overlays."""
+def image_section(
+    s: ImageSums, level: float, names: Sequence[str], pictures: Sequence[ArrayLike] | None
+) -> ImagesData:
+    """What is said of images: their mean loss, scores, promises, classes, and the worst of them
+    with overlays.
+    """
     images = s.images
     if len(images) < FEW:
-        got = f"there is {len(images)} image; at least {FEW} are needed to ask which images to trust"
+        got = (
+            f"there is {len(images)} image; at least {FEW} are needed to ask which images to trust"
+        )
         raise InputError(f"{got}. Leave out the loss to evaluate its pixels.")
     if pictures is not None and len(pictures) != len(images):
-        raise InputError(f"images has {len(pictures):,} pictures for {len(images):,} images; one for each is needed.")
+        raise InputError(
+            f"images has {len(pictures):,} pictures for {len(images):,} images; one for each is needed."
+        )
     return {
         "images": len(images),
         "scores": [_score(name, images, level) for name in images.scores],
@@ -127,7 +146,8 @@ def image_section(s: ImageSums, level: float, names: Sequence[str], pictures: Se
 
 
 def image_verdict(loss: Entry, found: ImagesData) -> list[str]:
-    """Two sentences for those who read nothing else: how good the masks are, and which may be used as they are.
+    """Two sentences for those who read nothing else: how good the masks are, and which may be used
+    as they are.
 
     >>> image_verdict({"value": 0.2, "low": 0.1, "high": 0.3, "better": "lower"}, {"images": 9, "promises": []})[0]
     'The mean Dice of 9 images is 0.800 (0.700 to 0.900).'
@@ -140,11 +160,15 @@ def image_verdict(loss: Entry, found: ImagesData) -> list[str]:
     if p is None:
         last = found["promises"][-1:]
         if last and last[0]["images_needed"] is not None:
-            wish = (
-                f"would show a share with a mean 1 − Dice of at most {last[0]['risk']:g}, if it stays as good as here."
-            )
-            return [first, f"Too few images for a promise: about {last[0]['images_needed']:,} {wish}"]
-        return [first, "No share of its masks can be promised to be good enough; all go to a reader."]
+            wish = f"would show a share with a mean 1 − Dice of at most {last[0]['risk']:g}, if it stays as good as here."
+            return [
+                first,
+                f"Too few images for a promise: about {last[0]['images_needed']:,} {wish}",
+            ]
+        return [
+            first,
+            "No share of its masks can be promised to be good enough; all go to a reader.",
+        ]
     if p["coverage"] == 1:
         which = "All masks may be used as they are: their mean 1 − Dice is"
     else:
@@ -155,7 +179,10 @@ def image_verdict(loss: Entry, found: ImagesData) -> list[str]:
 
 def _score(name: str, images: Images, level: float) -> ImageScore:
     o = images.outcomes(name)
-    return {"name": name, "aurc": with_limits(metrics.aurc(o.tally()), each_interval([metrics.aurc], o, level)[0])}
+    return {
+        "name": name,
+        "aurc": with_limits(metrics.aurc(o.tally()), each_interval([metrics.aurc], o, level)[0]),
+    }
 
 
 def _promise(o: Outcomes, risk: float, level: float) -> ImagePromise:

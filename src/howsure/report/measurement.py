@@ -72,9 +72,13 @@ def measured(items: Sequence[Item], data: Measurable, score: str, sure: Sureness
         here = [item for item in items if item.on == on]
         values = {item.name: _value(item, data.data(on, score)) for item in here}
         known = [item for item in here if isinstance(values[item.name], float)]
-        limits = _limits(known, [v for v in values.values() if isinstance(v, float)], on, data, score, sure)
+        limits = _limits(
+            known, [v for v in values.values() if isinstance(v, float)], on, data, score, sure
+        )
         pairs = dict(zip((item.name for item in known), limits, strict=True))
-        found |= {item.name: _entry(item, values[item.name], pairs.get(item.name), t) for item in here}
+        found |= {
+            item.name: _entry(item, values[item.name], pairs.get(item.name), t) for item in here
+        }
     return {item.name: found[item.name] for item in items}
 
 
@@ -87,7 +91,12 @@ def _value(item: Item, data: Tally | Cells) -> float | str:
 
 
 def _limits(
-    items: Sequence[Item], values: Sequence[float], on: On, data: Measurable, score: str, sure: Sureness
+    items: Sequence[Item],
+    values: Sequence[float],
+    on: On,
+    data: Measurable,
+    score: str,
+    sure: Sureness,
 ) -> list[Interval]:
     source = data.source("score" if on == "classes" else on, score)
     if isinstance(source, str):
@@ -120,9 +129,19 @@ def with_limits(value: float, limits: Interval) -> Number:
 def entry(item: Item, value: float, limits: Interval, t: Tally) -> Entry:
     """A number as it stands in a report on a score with this tally."""
     if not isfinite(value):
-        found: Entry = {"value": None, "why": why_undefined(item.name, value, t), "better": item.better}
+        found: Entry = {
+            "value": None,
+            "why": why_undefined(item.name, value, t),
+            "better": item.better,
+        }
     elif limits.why:
-        found = {"value": value, "low": None, "high": None, "better": item.better, "why": limits.why}
+        found = {
+            "value": value,
+            "low": None,
+            "high": None,
+            "better": item.better,
+            "why": limits.why,
+        }
     else:
         found = {"value": value, "low": limits.low, "high": limits.high, "better": item.better}
         if limits.note is not None:

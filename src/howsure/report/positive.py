@@ -33,7 +33,9 @@ MEASURED = {
 }
 
 
-def binary(s: Summary, level: float, seed: int = 0, thresholds: Sequence[float] = THRESHOLDS) -> Binary | None:
+def binary(
+    s: Summary, level: float, seed: int = 0, thresholds: Sequence[float] = THRESHOLDS
+) -> Binary | None:
     """What is asked of the probability of the positive class; None where there is no such class.
 
     >>> from howsure import Predictions
@@ -45,7 +47,9 @@ def binary(s: Summary, level: float, seed: int = 0, thresholds: Sequence[float] 
     if t is None or s.shape.positive is None:
         return None
     source, parts, fit = s.source("positive", ""), brier_decomposition(t), recalibration(t)
-    intercept, slope = (_alone(source),) * 2 if isinstance(source, str) else line_limits(source, level)
+    intercept, slope = (
+        (_alone(source),) * 2 if isinstance(source, str) else line_limits(source, level)
+    )
     curve = None if isinstance(source, str) else smooth_calibration(source, level)
     return {
         "positive_class": s.shape.names[s.shape.positive],
@@ -76,16 +80,25 @@ def _alone(why: str) -> Interval:
     return Interval(nan, nan, why)
 
 
-def _numbers(t: Tally, source: Tally | Outcomes | str, level: float, seed: int) -> dict[str, Number]:
+def _numbers(
+    t: Tally, source: Tally | Outcomes | str, level: float, seed: int
+) -> dict[str, Number]:
     if isinstance(source, str):
         limits, ratio = [_alone(source)] * len(MEASURED), _alone(source)
     else:
-        limits, ratio = each_interval(list(MEASURED.values()), source, level, seed), observed_limits(source, level)
-    found = {name: number(f(t), limit) for (name, f), limit in zip(MEASURED.items(), limits, strict=True)}
+        limits, ratio = (
+            each_interval(list(MEASURED.values()), source, level, seed),
+            observed_limits(source, level),
+        )
+    found = {
+        name: number(f(t), limit) for (name, f), limit in zip(MEASURED.items(), limits, strict=True)
+    }
     return {**found, "observed_expected": number(observed_expected(t), ratio)}
 
 
-def calls(t: Tally, source: Tally | Outcomes | str, thresholds: Sequence[float], level: float) -> list[CallRow]:
+def calls(
+    t: Tally, source: Tally | Outcomes | str, thresholds: Sequence[float], level: float
+) -> list[CallRow]:
     """What happens where cases are called positive from each threshold on.
 
     >>> from howsure import tally
@@ -93,10 +106,14 @@ def calls(t: Tally, source: Tally | Outcomes | str, thresholds: Sequence[float],
     >>> calls(t, t, [0.5], 0.95)[0]["sensitivity"]["value"]
     0.5
     """
-    at = np.unique(check.floats(np.atleast_1d(np.asarray(thresholds)), "thresholds").astype(np.float64))
+    at = np.unique(
+        check.floats(np.atleast_1d(np.asarray(thresholds)), "thresholds").astype(np.float64)
+    )
     for q in at.tolist():
         if not 0 < q < 1:
-            raise InputError(f"the threshold {q:g} is none; probabilities between 0 and 1 are needed.")
+            raise InputError(
+                f"the threshold {q:g} is none; probabilities between 0 and 1 are needed."
+            )
     curve = net_benefit(t, at)
     everyone = curve.y if curve.low is None else curve.low
     benefits = zip(at.tolist(), curve.y.tolist(), everyone.tolist(), strict=True)
@@ -106,7 +123,9 @@ def calls(t: Tally, source: Tally | Outcomes | str, thresholds: Sequence[float],
 def _call(t: Tally, case: _Case, benefit: float, everyone: float) -> CallRow:
     called = t.score >= case.threshold
     yes, no = t.count - t.loss, t.loss
-    hits, alarms, missed, cleared = (float(c.sum()) for c in (yes[called], no[called], yes[~called], no[~called]))
+    hits, alarms, missed, cleared = (
+        float(c.sum()) for c in (yes[called], no[called], yes[~called], no[~called])
+    )
     return {
         "threshold": case.threshold,
         "called": (hits + alarms) / float(t.n),
@@ -146,7 +165,12 @@ def _share(k: float, n: float, part: str, case: _Case) -> Number:
         low, high = proportion_limits(k, n, (1 - level) / 2)
         return number(k / n, Interval(float(low), float(high)))
     called: Bools = source.score >= q
-    rows = {"positive": source.right, "negative": ~source.right, "called": called, "cleared": ~called}[part]
+    rows = {
+        "positive": source.right,
+        "negative": ~source.right,
+        "called": called,
+        "cleared": ~called,
+    }[part]
     cases = replace(source, correct=called == source.right)[rows]
     return number(k / n, each_interval([metrics.accuracy], cases, level)[0])
 

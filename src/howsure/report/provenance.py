@@ -35,14 +35,25 @@ def array_digest(preds: Predictions) -> str:
 
 
 def provenance(
-    preds: Predictions, files: Sequence[str | Path] = (), command: str | None = None, *, seed: int, level: float
+    preds: Predictions,
+    files: Sequence[str | Path] = (),
+    command: str | None = None,
+    *,
+    seed: int,
+    level: float,
 ) -> Provenance:
     """What must be known to make the same report again."""
     if files:
         inputs: list[Input] = [{"file": Path(f).name, "sha256": file_digest(f)} for f in files]
     else:
         inputs = [{"arrays": preds.kind, "sha256": array_digest(preds)}]
-    return {"inputs": inputs, "command": command, "seed": seed, "level": level, "versions": versions()}
+    return {
+        "inputs": inputs,
+        "command": command,
+        "seed": seed,
+        "level": level,
+        "versions": versions(),
+    }
 
 
 def versions() -> dict[str, str]:

@@ -30,15 +30,21 @@ class Report:
     def __getitem__(self, metric: str) -> float | None:
         """The value of a metric of the first score."""
         if metric not in self.data["metrics"]:
-            raise KeyError(f"{metric} is not in this report; it has {', '.join(self.data['metrics'])}")
+            raise KeyError(
+                f"{metric} is not in this report; it has {', '.join(self.data['metrics'])}"
+            )
         return self.data["metrics"][metric]["value"]
 
     def to_json(self, path: str | Path | None = None) -> str:
         """The report as JSON text, strict (no NaN); written to `path` where given."""
         return written(json.pretty(self.data), path)
 
-    def to_text(self, path: str | Path | None = None, *, width: int = 110, full: bool = False) -> str:
-        """What the command line prints: verdict, findings, the numbers that matter or, with `full`, all of them."""
+    def to_text(
+        self, path: str | Path | None = None, *, width: int = 110, full: bool = False
+    ) -> str:
+        """What the command line prints: verdict, findings, the numbers that matter or, with `full`,
+        all of them.
+        """
         from howsure.render.sections import sheet
 
         return written(sheet(self.data, full=full).text(width), path)
@@ -63,8 +69,18 @@ class Report:
 
     def frame(self, library: str = "pandas") -> Any:
         """All metrics of all scores as a data frame of pandas or polars, one row each."""
-        found = {self.data["score"]: self.data["metrics"], **{n: s["metrics"] for n, s in self.data["scores"].items()}}
-        return frame([metric_row(m, e) | {"score": name} for name, ms in found.items() for m, e in ms.items()], library)
+        found = {
+            self.data["score"]: self.data["metrics"],
+            **{n: s["metrics"] for n, s in self.data["scores"].items()},
+        }
+        return frame(
+            [
+                metric_row(m, e) | {"score": name}
+                for name, ms in found.items()
+                for m, e in ms.items()
+            ],
+            library,
+        )
 
     def figure(self) -> Figure:
         """The main curves as a matplotlib figure (extra `plot`)."""
@@ -83,7 +99,13 @@ class Report:
 
 def metric_row(name: str, e: Entry) -> dict[str, object]:
     """A metric as a row of a table."""
-    return {"metric": name, "value": e["value"], "low": e.get("low"), "high": e.get("high"), "why": e.get("why")}
+    return {
+        "metric": name,
+        "value": e["value"],
+        "low": e.get("low"),
+        "high": e.get("high"),
+        "why": e.get("why"),
+    }
 
 
 def written(text: str, path: str | Path | None) -> str:

@@ -1,4 +1,6 @@
-"""Predictions in memory: scores, losses and tallies of their samples, each made once, when first asked for."""
+"""Predictions in memory: scores, losses and tallies of their samples, each made once, when first
+asked for.
+"""
 
 from __future__ import annotations
 
@@ -48,9 +50,22 @@ class Shape(NamedTuple):
     @classmethod
     def of(cls, p: Predictions, positive: str | int | None = None) -> Shape:
         """The shape of predictions; without a name the positive class is class 1 of two."""
-        number = positive_class(p, positive) if positive is not None or (p.kind != "confidence" and p.k == 2) else None
+        number = (
+            positive_class(p, positive)
+            if positive is not None or (p.kind != "confidence" and p.k == 2)
+            else None
+        )
         labels = p.layout.names if p.layout is not None and p.layout.parts == "labels" else None
-        return cls(p.kind, p.k, p.samples, p.class_names, p.group is not None, p.weight is not None, number, labels)
+        return cls(
+            p.kind,
+            p.k,
+            p.samples,
+            p.class_names,
+            p.group is not None,
+            p.weight is not None,
+            number,
+            labels,
+        )
 
     @property
     def alike(self) -> bool:
@@ -75,7 +90,9 @@ class Shape(NamedTuple):
 
 
 def known_classes(c: ClassSums | None, shape: Shape, n: int) -> ClassSums | None:
-    """The classes of n samples; where only the top answer is known, those that occur, unless they hardly repeat."""
+    """The classes of n samples; where only the top answer is known, those that occur, unless they
+    hardly repeat.
+    """
     if c is None or c.crowded or (not shape.vectors and len(c.keys) * LEAST_OF_CLASS > n):
         return None
     return c
@@ -118,7 +135,9 @@ class Columns(Protocol):
         ...
 
     def value(self, on: On, score: str) -> Floats:
-        """The score, the entropy, the probability of the positive class, or the loss of each sample."""
+        """The score, the entropy, the probability of the positive class, or the loss of each
+        sample.
+        """
         ...
 
     def outcomes(self, on: On, score: str) -> Outcomes:
@@ -156,7 +175,9 @@ class Samples:
     lost: dict[str, Floats] = field(default_factory=dict[str, Floats])
 
     @classmethod
-    def of(cls, preds: Predictions, scores: Sequence[Score] | None = None, focus: Focus = WHOLE) -> Samples:
+    def of(
+        cls, preds: Predictions, scores: Sequence[Score] | None = None, focus: Focus = WHOLE
+    ) -> Samples:
         """The samples with these scores, those of an ordinary report unless given."""
         pairs = [named(score) for score in (scores or default_scores(preds))]
         return cls(preds, {name: np.asarray(f(preds)) for name, f in pairs}, focus)
@@ -240,7 +261,9 @@ class Samples:
         return class_sums(answer, p.k if self.shape.vectors else None)
 
     def cases(self, on: On) -> Outcomes:
-        """One row per case, where a case has many labels: what numbers of whole cases are measured on."""
+        """One row per case, where a case has many labels: what numbers of whole cases are measured
+        on.
+        """
         if on == "macro":
             return case_aucs(self.preds)[0]
         return case_outcomes(self.preds, exact=on == "exact")
@@ -261,7 +284,9 @@ class Samples:
         return self.outcomes(on, score).tally()
 
     def source(self, on: On, score: str) -> Tally | Outcomes | str:
-        """What limits are made from: a tally where all samples are alike, else the samples themselves."""
+        """What limits are made from: a tally where all samples are alike, else the samples
+        themselves.
+        """
         if self.shape.alike:
             found = self.data(on, score)
             assert not isinstance(found, Cells)

@@ -1,4 +1,6 @@
-"""Slices: the samples of each value of a column, the least accurate first, with limits that allow for many."""
+"""Slices: the samples of each value of a column, the least accurate first, with limits that allow
+for many.
+"""
 
 from __future__ import annotations
 
@@ -34,8 +36,9 @@ class Line(NamedTuple):
 def slices(s: Summary, sure: Sureness, threshold: float | None = None) -> Slices | None:
     """Every slice of every column; None where no column was asked for.
 
-    With G slices each limit holds at 1 − (1 − level)/G, so that all hold together (Bonferroni). `worse` marks a slice
-    of at least 20 samples whose upper limit of the accuracy is below the accuracy of all samples.
+    With G slices each limit holds at 1 − (1 − level)/G, so that all hold together (Bonferroni).
+    `worse` marks a slice of at least 20 samples whose upper limit of the accuracy is below the
+    accuracy of all samples.
 
     >>> from howsure import Predictions
     >>> from howsure.report.focus import Focus
@@ -62,7 +65,9 @@ def slices(s: Summary, sure: Sureness, threshold: float | None = None) -> Slices
 
 
 def _line(t: Tally, threshold: float | None) -> Line:
-    """The threshold that was given; else where 95 % of all accepted are right; else the middle of the scores."""
+    """The threshold that was given; else where 95 % of all accepted are right; else the middle of
+    the scores.
+    """
     if threshold is not None:
         if not np.isfinite(threshold):
             raise InputError(f"threshold is {threshold:g}; a finite score is needed.")
@@ -96,7 +101,9 @@ def _slice(s: Summary, column: str, value: str, threshold: float, sure: Sureness
         "ece": number(metrics.ece(t), limits[2])
         if claims
         else {"value": None, "why": "the score is no probability: it leaves [0, 1]"},
-        "coverage": number(metrics.accuracy(accepted if is_tally(accepted) else accepted.tally()), covered),
+        "coverage": number(
+            metrics.accuracy(accepted if is_tally(accepted) else accepted.tally()), covered
+        ),
         "worse": bool(limits[0].high < metrics.accuracy(whole) and n >= LEAST),
     }
 

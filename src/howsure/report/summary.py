@@ -1,4 +1,6 @@
-"""Summary: everything that a report needs of one data set; summaries of its parts add up in any order."""
+"""Summary: everything that a report needs of one data set; summaries of its parts add up in any
+order.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +30,12 @@ from howsure.tallies.counted import merged
 from howsure.tallies.packed import PackedTally, pack
 from howsure.tallies.tally import Tally
 
-BOUNDED = ("max_prob", "entropy", "margin", "top_k_mass")  # scores in [0, 1], which a compact tally can add up
+BOUNDED = (
+    "max_prob",
+    "entropy",
+    "margin",
+    "top_k_mass",
+)  # scores in [0, 1], which a compact tally can add up
 SUSPECTS = 30
 EXACT = 1 << 20  # distinct probabilities of the positive class that are kept beside compact tallies
 DIFFER = {
@@ -46,7 +53,9 @@ ALONE = "limits of samples with groups or weights need single samples, which are
 
 
 class Suspect(NamedTuple):
-    """A wrong answer; the surest of them are kept. Sorts as it is listed: highest score first, then by place."""
+    """A wrong answer; the surest of them are kept. Sorts as it is listed: highest score first, then
+    by place.
+    """
 
     minus_score: float
     file: int
@@ -57,7 +66,9 @@ class Suspect(NamedTuple):
 
 
 class Place(NamedTuple):
-    """Where a run of rows stands: the number of its file, and the row of the file that it begins with."""
+    """Where a run of rows stands: the number of its file, and the row of the file that it begins
+    with.
+    """
 
     file: int
     row: int
@@ -67,7 +78,8 @@ class Place(NamedTuple):
 class Summary:
     """All sums and tallies of one data set. `a + b` is the summary of the rows of both.
 
-    `details`, what needs single samples, is there while they are in memory, and after a second reading of the parts.
+    `details`, what needs single samples, is there while they are in memory, and after a second
+    reading of the parts.
 
     >>> p = Predictions.from_confidence([0.9, 0.8, 0.7], [1, 0, 1])
     >>> (Summary.of(p[:2]) + Summary.of(p[2:])).tallies
@@ -91,14 +103,18 @@ class Summary:
     images: ImageSums | None = None  # where images are asked about, not only their pixels
 
     @classmethod
-    def of(cls, preds: Predictions, scores: Sequence[Score] | None = None, focus: Focus = WHOLE) -> Summary:
+    def of(
+        cls, preds: Predictions, scores: Sequence[Score] | None = None, focus: Focus = WHOLE
+    ) -> Summary:
         """The summary of predictions in memory."""
         samples = Samples.of(preds, scores, focus)
         shape = samples.shape
         tallies = {name: samples.outcomes("score", name).tally() for name in samples.scores}
         uncertain = samples.outcomes("uncertainty", "").tally() if shape.vectors else None
         positive = None if shape.positive is None else samples.outcomes("positive", "").tally()
-        found = _summed(samples, Place(0, 0), Tallies(tallies, uncertain, positive, _slices(samples)))
+        found = _summed(
+            samples, Place(0, 0), Tallies(tallies, uncertain, positive, _slices(samples))
+        )
         return replace(found, details=details_of(samples, found.question()))
 
     @classmethod
@@ -121,16 +137,21 @@ class Summary:
         shape = samples.shape
         tallies = {name: _exact(samples, "score", name, samples.correct) for name in samples.scores}
         uncertain = _exact(samples, "uncertainty", "", ~samples.correct) if shape.vectors else None
-        positive = None if shape.positive is None else _exact(samples, "positive", "", samples.happened)
+        positive = (
+            None if shape.positive is None else _exact(samples, "positive", "", samples.happened)
+        )
         slices = _slices(samples)
         if compact:
             slices = {
-                c: {name: compacted(t, samples.first) for name, t in found.items()} for c, found in slices.items()
+                c: {name: compacted(t, samples.first) for name, t in found.items()}
+                for c, found in slices.items()
             }
             tallies = {name: compacted(t, name) for name, t in tallies.items()}
             uncertain = None if uncertain is None else compacted(uncertain, "the entropy")
             positive = None if positive is None else _within(positive)
-        return replace(_summed(samples, place, Tallies(tallies, uncertain, positive, slices)), compact=compact)
+        return replace(
+            _summed(samples, place, Tallies(tallies, uncertain, positive, slices)), compact=compact
+        )
 
     @property
     def n(self) -> int:
@@ -140,7 +161,10 @@ class Summary:
     @property
     def size(self) -> int:
         """Rows of all tallies, which is what takes memory."""
-        every = [*self.tallies.values(), *(t for t in (self.uncertainty, self.positive) if t is not None)]
+        every = [
+            *self.tallies.values(),
+            *(t for t in (self.uncertainty, self.positive) if t is not None),
+        ]
         every += [t for found in self.slices.values() for t in found.values()]
         return sum(t.distinct for t in every) + (0 if self.labels is None else self.labels.size)
 
@@ -156,7 +180,9 @@ class Summary:
 
     @property
     def known_classes(self) -> ClassSums | None:
-        """The classes; where only the top answer is known, those that occur, unless they hardly repeat."""
+        """The classes; where only the top answer is known, those that occur, unless they hardly
+        repeat.
+        """
         return known_classes(self.classes, self.shape, self.n)
 
     def left_out(self) -> dict[str, str]:
@@ -179,7 +205,9 @@ class Summary:
         """What must be asked of the single samples."""
         keys = None if self.known_classes is None else self.known_classes.keys
         beside = 2 + len(self.slices) + (self.positive is not None)
-        return question_of(self.tally, self.shape, keys, len(self.tallies) + len(self.losses) + beside)
+        return question_of(
+            self.tally, self.shape, keys, len(self.tallies) + len(self.losses) + beside
+        )
 
     def data(self, on: On, score: str) -> Tally | Cells:
         """What the numbers `on` it read."""
@@ -188,7 +216,9 @@ class Summary:
         if self.images is not None and on == "images":
             return self.images.outcomes.tally()
         if self.labels is not None and on in CASES:
-            return {"cases": self.labels.wrong_shares, "exact": self.labels.all_right}.get(on, self.labels.mean_auc)()
+            return {"cases": self.labels.wrong_shares, "exact": self.labels.all_right}.get(
+                on, self.labels.mean_auc
+            )()
         kept = {"uncertainty": self.uncertainty, "classes": self.cells, "positive": self.positive}
         found = kept.get(on)
         return self.losses[on].tally(zero_one=on == "top_5") if found is None else found
@@ -203,7 +233,13 @@ class Summary:
             return found
         if on in ("cases", "exact") and self.labels is not None and self.labels.alone:
             return self.labels.single_cases() if on == "cases" else self.labels.all_right()
-        columns = None if self.details is None else self.details.samples if on in CASES else self.details.columns
+        columns = (
+            None
+            if self.details is None
+            else self.details.samples
+            if on in CASES
+            else self.details.columns
+        )
         return ALONE if columns is None else columns.outcomes(on, score)
 
     def __add__(self, other: Summary) -> Summary:
@@ -251,7 +287,9 @@ def _summed(samples: Samples, place: Place, tallies: Tallies) -> Summary:
         suspects(samples, place),
         tallies.slices,
         labels=None if shape.labels is None else LabelSums.of(p),
-        images=ImageSums.of(p, place, samples.focus.image_score) if samples.focus.loss == "dice" else None,
+        images=ImageSums.of(p, place, samples.focus.image_score)
+        if samples.focus.loss == "dice"
+        else None,
     )
 
 
@@ -270,7 +308,9 @@ def _exact(samples: Samples, on: On, score: str, correct: Bools) -> Tally:
 def narrow(score: Array, wrong: Bools) -> Tally:
     """The tally of scores that are not negative, as float32 where nothing is lost by it."""
     short = score.astype(np.float32, copy=False)
-    return PackedTally(pack(short if short is score or np.array_equal(short, score) else score, wrong))
+    return PackedTally(
+        pack(short if short is score or np.array_equal(short, score) else score, wrong)
+    )
 
 
 def default_scores(preds: Predictions, compact: bool) -> list[str]:
@@ -283,12 +323,16 @@ def compacted(t: Tally, name: str) -> Tally:
     """A tally of fixed size."""
     low, high = t.score_range()
     if low < 0 or high > 1:
-        raise InputError(f"{name} is not in [0, 1], so compact tallies of it do not add up; leave out this score.")
+        raise InputError(
+            f"{name} is not in [0, 1], so compact tallies of it do not add up; leave out this score."
+        )
     return t if t.approximate else t.compact()
 
 
 def suspects(samples: Samples, place: Place) -> tuple[Suspect, ...]:
-    """The wrong answers that are trusted most: wrong labels are found here first (Finlay & Oberman, section 7.2)."""
+    """The wrong answers that are trusted most: wrong labels are found here first (Finlay & Oberman,
+    section 7.2).
+    """
     p, score = samples.preds, samples.scores[samples.first]
     wrong = np.flatnonzero(~samples.correct)
     names = samples.shape.names if samples.shape.vectors else None
@@ -336,19 +380,31 @@ def total(every: Sequence[Summary]) -> Summary:
         _merged_positive([s.positive for s in every], compact),
         {name: reduce(Moments.__add__, [s.losses[name] for s in every]) for name in first.losses},
         sum_classes(classes) if len(classes) == len(every) else None,
-        None if first.cells is None else reduce(Cells.__add__, [s.cells for s in every if s.cells is not None]),
+        None
+        if first.cells is None
+        else reduce(Cells.__add__, [s.cells for s in every if s.cells is not None]),
         least_points(np.concatenate(samples)) if samples else None,
         tuple(sorted(suspect for s in every for suspect in s.suspects)[:SUSPECTS]),
-        {column: _merged_slices([s.slices[column] for s in every], compact) for column in first.slices},
+        {
+            column: _merged_slices([s.slices[column] for s in every], compact)
+            for column in first.slices
+        },
         compact,
-        labels=None if first.labels is None else sum_labels([s.labels for s in every if s.labels is not None]),
-        images=None if first.images is None else sum_images([s.images for s in every if s.images is not None]),
+        labels=None
+        if first.labels is None
+        else sum_labels([s.labels for s in every if s.labels is not None]),
+        images=None
+        if first.images is None
+        else sum_images([s.images for s in every if s.images is not None]),
     )
 
 
 def _merged_slices(every: Sequence[dict[str, Tally]], compact: bool) -> dict[str, Tally]:
     names = dict.fromkeys(name for found in every for name in found)
-    return {name: _merged([found[name] for found in every if name in found], "the score", compact) for name in names}
+    return {
+        name: _merged([found[name] for found in every if name in found], "the score", compact)
+        for name in names
+    }
 
 
 def _merged_known(tallies: Sequence[Tally | None], name: str, compact: bool) -> Tally | None:
@@ -357,12 +413,16 @@ def _merged_known(tallies: Sequence[Tally | None], name: str, compact: bool) -> 
 
 
 def _merged_positive(tallies: Sequence[Tally | None], compact: bool) -> Tally | None:
-    """Exact up to a number of rows that depends on the data alone, not on how they are cut into parts."""
+    """Exact up to a number of rows that depends on the data alone, not on how they are cut into
+    parts.
+    """
     known = [t for t in tallies if t is not None]
     if len(known) < len(tallies):
         return None
     if any(t.approximate for t in known):
-        return _merged([compacted(t, "the probability of the positive class") for t in known], "", compact)
+        return _merged(
+            [compacted(t, "the probability of the positive class") for t in known], "", compact
+        )
     return _within(merged(known)) if compact else merged(known)
 
 
@@ -386,4 +446,6 @@ def _files(counts: Iterable[dict[int, int]]) -> dict[int, int]:
 def _check_alike(a: Shape, b: Shape) -> None:
     for name, x, y in zip(Shape._fields, a, b, strict=True):
         if x != y:
-            raise InputError(f"the files differ in {DIFFER[name]} ({x} and {y}); evaluate them separately.")
+            raise InputError(
+                f"the files differ in {DIFFER[name]} ({x} and {y}); evaluate them separately."
+            )

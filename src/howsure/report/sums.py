@@ -1,4 +1,6 @@
-"""Sums over samples that add up in any order: of losses, of classes, and a sample of single answers."""
+"""Sums over samples that add up in any order: of losses, of classes, and a sample of single
+answers.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ EMPTY = np.zeros(0, dtype=np.int64)
 
 
 class Moments(NamedTuple):
-    """Exact sums of weights, of a loss and of its square, in units of 2^-1127, and how often it is infinite."""
+    """Exact sums of weights, of a loss and of its square, in units of 2^-1127, and how often it is
+    infinite.
+    """
 
     weight: int
     first: int
@@ -38,7 +42,9 @@ class Moments(NamedTuple):
         """One row that holds all samples: its mean loss is that of the data."""
         n, total, square = (as_float(x) for x in self[:3])
         whole = self.weight % (1 << UNIT) == 0
-        return of_moments(int(n) if whole else n, inf if self.infinite else total, square, zero_one=zero_one)
+        return of_moments(
+            int(n) if whole else n, inf if self.infinite else total, square, zero_one=zero_one
+        )
 
 
 def moments(loss: Floats, weight: Floats | None = None) -> Moments:
@@ -51,7 +57,9 @@ def moments(loss: Floats, weight: Floats | None = None) -> Moments:
     """
     parts = (slice(i, i + MANY) for i in range(0, len(loss), MANY))
     return reduce(
-        Moments.__add__, (_moments(loss[i], None if weight is None else weight[i]) for i in parts), Moments(0, 0, 0, 0)
+        Moments.__add__,
+        (_moments(loss[i], None if weight is None else weight[i]) for i in parts),
+        Moments(0, 0, 0, 0),
     )
 
 
@@ -71,10 +79,12 @@ def _moments(loss: Floats, weight: Floats | None) -> Moments:
 
 @frozen(eq=False)
 class ClassSums:
-    """Per class: samples, answers, right answers, summed confidence and summed score of its answers (fixed point).
+    """Per class: samples, answers, right answers, summed confidence and summed score of its answers
+    (fixed point).
 
-    `keys` are the classes in order: numbers or text. None of them: too many to be classes. `pairs` are the pairs of
-    label and answer that occur, sorted: their class numbers, counts, and summed confidence (fixed point, two rows).
+    `keys` are the classes in order: numbers or text. None of them: too many to be classes. `pairs`
+    are the pairs of label and answer that occur, sorted: their class numbers, counts, and summed
+    confidence (fixed point, two rows).
     """
 
     keys: Array
@@ -96,12 +106,20 @@ class ClassSums:
 
 COLUMNS = ("count", "given", "hits", "claim", "scored")
 CROWDED = ClassSums(
-    EMPTY, EMPTY, EMPTY, EMPTY, np.zeros((2, 0), np.int64), np.zeros((2, 0), np.int64), np.zeros((5, 0), np.int64)
+    EMPTY,
+    EMPTY,
+    EMPTY,
+    EMPTY,
+    np.zeros((2, 0), np.int64),
+    np.zeros((2, 0), np.int64),
+    np.zeros((5, 0), np.int64),
 )
 
 
 class Answer(NamedTuple):
-    """What class sums are made of: labels, answers where known, right or wrong, confidence and score in [0, 1]."""
+    """What class sums are made of: labels, answers where known, right or wrong, confidence and
+    score in [0, 1].
+    """
 
     label: Array
     said: Array | None
@@ -118,7 +136,9 @@ def class_sums(a: Answer, k: int | None) -> ClassSums:
     label = class_number(keys, a.label)
     said = EMPTY if a.said is None else class_number(keys, a.said)
     rows = len(said)
-    count, given, hits = (np.bincount(which, minlength=len(keys)) for which in (label, said, label[a.correct]))
+    count, given, hits = (
+        np.bincount(which, minlength=len(keys)) for which in (label, said, label[a.correct])
+    )
     pairs = _pairs(label[:rows], said, a.confidence[:rows], len(keys))
     claim = _summed(pairs[3:], pairs[1], len(keys))
     scored = fixed_sums(said, np.clip(a.score[:rows], 0.0, 1.0), len(keys))
@@ -181,7 +201,9 @@ def sum_classes(every: Sequence[ClassSums]) -> ClassSums:
         return CROWDED
     if all(np.array_equal(s.keys, first.keys) for s in every):
         sums = (np.sum([getattr(s, name) for s in every], axis=0) for name in COLUMNS)
-        return ClassSums(first.keys, *sums, pairs=_summed_pairs([s.pairs for s in every], len(first.keys)))
+        return ClassSums(
+            first.keys, *sums, pairs=_summed_pairs([s.pairs for s in every], len(first.keys))
+        )
     keys = np.unique(np.concatenate([s.keys for s in every]))
     if len(keys) > MOST_CLASSES:
         return CROWDED
@@ -198,15 +220,17 @@ def sum_classes(every: Sequence[ClassSums]) -> ClassSums:
 def sample_points(score: Floats, loss: Floats, fate: Ints) -> Array:
     """At most 1,500 of the distinct points (score, loss, fate), after an order that looks random.
 
-    The order belongs to the point itself, so the same points are chosen in whatever parts and order samples come.
-    Columns: order, score, loss, fate. Points that are not finite are left out.
+    The order belongs to the point itself, so the same points are chosen in whatever parts and order
+    samples come. Columns: order, score, loss, fate. Points that are not finite are left out.
 
     >>> sample_points(np.array([0.5, 0.5]), np.array([0.7, 0.7]), np.array([0, 0]))[:, 1:]
     array([[0.5, 0.7, 0. ]])
     """
     if len(score) > MANY:  # some at a time: all columns of a part stay near the processor
         parts = (slice(i, i + MANY) for i in range(0, len(score), MANY))
-        return least_points(np.concatenate([sample_points(score[i], loss[i], fate[i]) for i in parts]))
+        return least_points(
+            np.concatenate([sample_points(score[i], loss[i], fate[i]) for i in parts])
+        )
     shown = np.isfinite(score) & np.isfinite(loss)
     columns = [c[shown].astype(np.float64) + 0.0 for c in (score, loss, fate)]
     order = np.zeros(len(columns[0]), dtype=np.uint64)
@@ -215,7 +239,11 @@ def sample_points(score: Floats, loss: Floats, fate: Ints) -> Array:
     unit = (order >> np.uint64(11)).astype(np.float64) * 2.0**-53
     size = DOTS
     while True:
-        near = np.arange(len(unit)) if size >= len(unit) else np.flatnonzero(unit <= np.partition(unit, size)[size])
+        near = (
+            np.arange(len(unit))
+            if size >= len(unit)
+            else np.flatnonzero(unit <= np.partition(unit, size)[size])
+        )
         found = near[np.unique(unit[near], return_index=True)[1][:DOTS]]
         if len(found) == DOTS or len(near) == len(unit):
             return np.stack([unit[found], *(c[found] for c in columns)], axis=1)

@@ -14,7 +14,8 @@ SIDE = 32  # pixels; larger pictures are thinned
 
 
 def thumbnail(image: Array) -> str:
-    """A picture (h, w) or (h, w, 3), uint8 or floats in [0, 1], as a data address of at most 32 × 32 pixels.
+    """A picture (h, w) or (h, w, 3), uint8 or floats in [0, 1], as a data address of at most 32 ×
+    32 pixels.
 
     >>> thumbnail(np.zeros((2, 2)))[:22]
     'data:image/png;base64,'
@@ -24,11 +25,14 @@ def thumbnail(image: Array) -> str:
     return "data:image/png;base64," + b64encode(png(a[::step, ::step])).decode()
 
 
-PAINT = np.array([[0, 0, 0], [213, 94, 0], [0, 114, 178], [0, 158, 115]])  # nothing, false alarm, missed, found
+PAINT = np.array(
+    [[0, 0, 0], [213, 94, 0], [0, 114, 178], [0, 158, 115]]
+)  # nothing, false alarm, missed, found
 
 
 def overlay(code: Array, image: Array | None) -> str:
-    """Masks over a grey picture as a data address: 1 false alarm (orange), 2 missed (blue), 3 found (green).
+    """Masks over a grey picture as a data address: 1 false alarm (orange), 2 missed (blue), 3 found
+    (green).
 
     >>> overlay(np.array([[0, 1], [2, 3]]), None)[:22]
     'data:image/png;base64,'
@@ -52,7 +56,9 @@ def _pixels(image: Array) -> Array:
     if a.ndim == 3 and a.shape[2] == 1:
         a = a[:, :, 0]
     if a.ndim not in (2, 3) or (a.ndim == 3 and a.shape[2] != 3) or 0 in a.shape:
-        raise InputError(f"an image has shape {a.shape}; (height, width) or (height, width, 3) is needed.")
+        raise InputError(
+            f"an image has shape {a.shape}; (height, width) or (height, width, 3) is needed."
+        )
     if a.dtype == np.uint8:
         return a
     if a.dtype.kind != "f" or a.min() < 0 or a.max() > 1:

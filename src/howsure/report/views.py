@@ -1,4 +1,6 @@
-"""What a page shows beside metrics and curves: operating points, histogram, scatter, label errors, classes, bands."""
+"""What a page shows beside metrics and curves: operating points, histogram, scatter, label errors,
+classes, bands.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,8 @@ DIGITS = 6
 
 
 def views(s: Summary, level: float, images: Sequence[ArrayLike] | None = None) -> Views:
-    """All views of the first score; `images` (one per sample) make thumbnails of the likely label errors.
+    """All views of the first score; `images` (one per sample) make thumbnails of the likely label
+    errors.
 
     >>> from howsure import Predictions
     >>> sorted(views(Summary.of(Predictions.from_probs([[0.9, 0.1], [0.2, 0.8]], [0, 0])), 0.95))
@@ -60,10 +63,11 @@ def views(s: Summary, level: float, images: Sequence[ArrayLike] | None = None) -
 
 
 def operating(s: Summary, level: float) -> Operating:
-    """What happens at each of at most 200 thresholds, spread evenly over coverage, most trusted first.
+    """What happens at each of at most 200 thresholds, spread evenly over coverage, most trusted
+    first.
 
-    Columns: coverage, threshold, accuracy of the accepted with its limits (Clopper & Pearson), errors and deferred
-    per 1,000 cases, and the deferred share of each class.
+    Columns: coverage, threshold, accuracy of the accepted with its limits (Clopper & Pearson),
+    errors and deferred per 1,000 cases, and the deferred share of each class.
     """
     t = s.tally
     rows = operating_rows(t)
@@ -86,7 +90,9 @@ def operating(s: Summary, level: float) -> Operating:
 
 
 def deferral(s: Summary) -> list[ClassDeferral]:
-    """The share of each class that is deferred, for the classes that are deferred most over all thresholds."""
+    """The share of each class that is deferred, for the classes that are deferred most over all
+    thresholds.
+    """
     classes, below = s.known_classes, None if s.details is None else s.details.deferred
     if classes is None or below is None:
         return []
@@ -96,11 +102,16 @@ def deferral(s: Summary) -> list[ClassDeferral]:
     if len(names) > SHOWN_CLASSES:
         most = np.argsort(share.mean(axis=1), kind="stable")[::-1][:SHOWN_CLASSES]
         present = np.intersect1d(most, present)
-    return [{"name": names[c], "count": int(count[c]), "deferred": finite(share[c], 3)} for c in present.tolist()]
+    return [
+        {"name": names[c], "count": int(count[c]), "deferred": finite(share[c], 3)}
+        for c in present.tolist()
+    ]
 
 
 def histogram(s: Summary) -> HistogramData:
-    """Counts of right, top-5 and wrong answers in 50 bars; [0, 1] for claims, else the range of the scores."""
+    """Counts of right, top-5 and wrong answers in 50 bars; [0, 1] for claims, else the range of the
+    scores.
+    """
     t = s.tally
     low, high = span(t)
     count, wrong = _bars(t, low, high)
@@ -108,11 +119,19 @@ def histogram(s: Summary) -> HistogramData:
     near = np.zeros(BARS, np.int64) if s.details is None else s.details.near
     if s.shape.weighted and s.losses:  # a tally may have weights of mean 1
         near = near * (float(t.n) / as_float(s.losses["nll"].weight))
-    return {"low": low, "high": high, "right": finite(right), "top_5": finite(near), "wrong": finite(wrong - near)}
+    return {
+        "low": low,
+        "high": high,
+        "right": finite(right),
+        "top_5": finite(near),
+        "wrong": finite(wrong - near),
+    }
 
 
 def _bars(t: Tally, low: float, high: float) -> tuple[Counts, Counts]:
-    """`np.histogram` of the samples and of their loss, without looking at every row: infinite scores are in no bar."""
+    """`np.histogram` of the samples and of their loss, without looking at every row: infinite
+    scores are in no bar.
+    """
     edges = np.histogram_bin_edges(np.empty(0), BARS, (low, high))
     below = np.nextafter(edges, -np.inf)
     below[-1] = edges[-1]  # the last bar has both its ends
@@ -129,11 +148,18 @@ def scatter(s: Summary) -> Scatter | None:
     if s.sample is None:
         return None
     _, score, loss, fate = s.sample.T
-    return {"score": finite(score, 4), "loss": finite(loss, 4), "fate": fate.astype(int).tolist(), "of": s.n}
+    return {
+        "score": finite(score, 4),
+        "loss": finite(loss, 4),
+        "fate": fate.astype(int).tolist(),
+        "of": s.n,
+    }
 
 
 def label_errors(s: Summary) -> list[Suspect]:
-    """The wrong answers that are trusted most: wrong labels are found here first (Finlay & Oberman, section 7.2)."""
+    """The wrong answers that are trusted most: wrong labels are found here first (Finlay & Oberman,
+    section 7.2).
+    """
     before = {file: sum(n for other, n in s.files.items() if other < file) for file in s.files}
     return [
         {
@@ -147,27 +173,46 @@ def label_errors(s: Summary) -> list[Suspect]:
     ]
 
 
-def with_images(suspects: list[Suspect], images: Sequence[ArrayLike] | None, n: int) -> list[Suspect]:
+def with_images(
+    suspects: list[Suspect], images: Sequence[ArrayLike] | None, n: int
+) -> list[Suspect]:
     """The first 12 suspects with a small picture each."""
     if images is None:
         return suspects
     if len(images) != n:
-        raise InputError(f"images has {len(images):,} pictures for {n:,} samples; one per sample is needed.")
-    pictured: list[Suspect] = [{**s, "image": thumbnail(np.asarray(images[s["row"]]))} for s in suspects[:PICTURED]]
+        raise InputError(
+            f"images has {len(images):,} pictures for {n:,} samples; one per sample is needed."
+        )
+    pictured: list[Suspect] = [
+        {**s, "image": thumbnail(np.asarray(images[s["row"]]))} for s in suspects[:PICTURED]
+    ]
     return [*pictured, *suspects[PICTURED:]]
 
 
 def class_rows(s: Summary, level: float) -> list[ClassRow]:
-    """Per true class: count, recall with limits; per answer: how often given, confidence and accuracy then."""
+    """Per true class: count, recall with limits; per answer: how often given, confidence and
+    accuracy then.
+    """
     if (classes := s.known_classes) is None:
         return []
-    names, count, given, hits = class_names(classes, s.shape), classes.count, classes.given, classes.hits
+    names, count, given, hits = (
+        class_names(classes, s.shape),
+        classes.count,
+        classes.given,
+        classes.hits,
+    )
     low, high = proportion_limits(hits, count, (1 - level) / 2)
     with np.errstate(invalid="ignore", divide="ignore"):
-        recall, precision, confidence = hits / count, hits / given, from_fixed(classes.claim) / given
+        recall, precision, confidence = (
+            hits / count,
+            hits / given,
+            from_fixed(classes.claim) / given,
+        )
     columns = [rounded(np.where(count, c, np.nan)) for c in (recall, low, high)]
     columns += [rounded(precision), rounded(confidence)]
-    worst = np.lexsort((np.arange(len(count)), np.where(count, hits / np.maximum(count, 1), 2)))[:LISTED_CLASSES]
+    worst = np.lexsort((np.arange(len(count)), np.where(count, hits / np.maximum(count, 1), 2)))[
+        :LISTED_CLASSES
+    ]
     return [
         {
             "name": names[c],
@@ -204,7 +249,9 @@ def confusion(s: Summary) -> Confusion | None:
     return {
         "classes": names if few else [],
         "counts": _table(label, said, count, len(names)).tolist() if few else None,
-        "confidence": [rounded(row, 4) for row in _means(label, said, confidence, len(names))] if few else None,
+        "confidence": [rounded(row, 4) for row in _means(label, said, confidence, len(names))]
+        if few
+        else None,
         "top": [
             {
                 "label": names[label[i]],

@@ -32,7 +32,9 @@ THREADS = 8  # more do not help: the driver adds up
 
 @frozen
 class Progress:
-    """How far a job is: parts, bytes and rows that are done, and of how many; `seconds` since it began."""
+    """How far a job is: parts, bytes and rows that are done, and of how many; `seconds` since it
+    began.
+    """
 
     parts: int
     of_parts: int
@@ -69,14 +71,16 @@ def evaluate_files(
 ) -> Report:
     """`evaluate` over files that need not fit into memory, read as one data set.
 
-    `paths` may be patterns and addresses that fsspec knows (`s3://bucket/*.parquet`). Each part of a file becomes a
-    small summary, summaries add up in any order to the same bits, and the sum gives the same numbers as the whole.
-    `positive`, `thresholds`, `by` and `threshold` are those of `evaluate`; bins of a column need edges.
-    `map` says where the parts are worked on: any function like the built-in `map`, `workers.threads(n)` unless told
-    otherwise, or a cluster's (`workers.connected`, `workers.processes`). `resume` names a folder for the summaries of
-    parts, so that a job that died goes on where it was. `skip_corrupt` leaves out what cannot be read and says so;
-    `compact` keeps tallies of fixed size, with bounds instead of exact numbers. An interrupt (Ctrl-C) gives a report on
-    what was read by then, marked partial. Details: docs/scale.md.
+    `paths` may be patterns and addresses that fsspec knows (`s3://bucket/*.parquet`). Each part of
+    a file becomes a small summary, summaries add up in any order to the same bits, and the sum
+    gives the same numbers as the whole. `positive`, `thresholds`, `by` and `threshold` are those of
+    `evaluate`; bins of a column need edges. `map` says where the parts are worked on: any function
+    like the built-in `map`, `workers.threads(n)` unless told otherwise, or a cluster's
+    (`workers.connected`, `workers.processes`). `resume` names a folder for the summaries of parts,
+    so that a job that died goes on where it was. `skip_corrupt` leaves out what cannot be read and
+    says so; `compact` keeps tallies of fixed size, with bounds instead of exact numbers. An
+    interrupt (Ctrl-C) gives a report on what was read by then, marked partial. Details:
+    docs/scale.md.
 
     >>> import tempfile
     >>> folder = Path(tempfile.mkdtemp())
@@ -88,18 +92,32 @@ def evaluate_files(
     sure = Sureness(level, seed).check()
     columns = (by,) if isinstance(by, str) else tuple(by)
     settings = Settings(
-        *(_scores(scores, compact), split, mc, renormalise, _names(names), compact, skip_corrupt, positive, columns),
+        *(
+            _scores(scores, compact),
+            split,
+            mc,
+            renormalise,
+            _names(names),
+            compact,
+            skip_corrupt,
+            positive,
+            columns,
+        ),
         *(multilabel, sums_to_one, loss, image_score),
     )
     settings.focus.streamed()
     job = planned(expanded(paths), settings)
     folder = _folder(resume)
-    resumed = 0 if folder is None else sum(stored(part, settings, folder).exists() for part in job.parts)
+    resumed = (
+        0 if folder is None else sum(stored(part, settings, folder).exists() for part in job.parts)
+    )
     task = partial(summarised, settings=settings, folder=folder)
     mapped = map or workers.threads(min(THREADS, os.cpu_count() or 1))
     found = gather(job, task, mapped, progress)
     if found.summary is None:
-        raise InputError(f"there are no rows{_of(split)} in {len(job.files):,} file{'s' * (len(job.files) > 1)}.")
+        raise InputError(
+            f"there are no rows{_of(split)} in {len(job.files):,} file{'s' * (len(job.files) > 1)}."
+        )
     again = partial(answered, settings=settings)
     summary = replace(found.summary, details=_second(found, job, again, mapped, progress))
     streamed = _streamed(found, job, resumed, summary.left_out())
@@ -121,8 +139,14 @@ def _second(
     mapped: Map,
     progress: Callable[[Progress], None] | None,
 ) -> Details | None:
-    """What a second reading of the parts tells; nothing where there is nothing to ask, or where the user interrupts."""
-    if g.summary is None or len(g.parts) < len(job.parts) or not (question := g.summary.question()).asks:
+    """What a second reading of the parts tells; nothing where there is nothing to ask, or where the
+    user interrupts.
+    """
+    if (
+        g.summary is None
+        or len(g.parts) < len(job.parts)
+        or not (question := g.summary.question()).asks
+    ):
         return None
     try:
         found = gather(job, partial(again, question=question), mapped, progress)
@@ -163,18 +187,28 @@ def _origin(job: Job, sure: Sureness, command: str | None) -> Provenance:
         for path in job.files
         if path in state
     ]
-    return {"inputs": inputs, "command": command, "seed": sure.seed, "level": sure.level, "versions": versions()}
+    return {
+        "inputs": inputs,
+        "command": command,
+        "seed": sure.seed,
+        "level": sure.level,
+        "versions": versions(),
+    }
 
 
 def _scores(scores: Sequence[str] | None, compact: bool) -> tuple[str, ...] | None:
     for name in scores or ():
         catalogue.score_named(name)
         if compact and name not in BOUNDED:
-            raise InputError(f"{name} is not in [0, 1], so compact tallies of it do not add up; leave out this score.")
+            raise InputError(
+                f"{name} is not in [0, 1], so compact tallies of it do not add up; leave out this score."
+            )
     return tuple(scores) if scores else None
 
 
-def _names(names: Mapping[str, str | Sequence[str]] | None) -> tuple[tuple[str, str | tuple[str, ...]], ...]:
+def _names(
+    names: Mapping[str, str | Sequence[str]] | None,
+) -> tuple[tuple[str, str | tuple[str, ...]], ...]:
     given = (names or {}).items()
     return tuple((part, name if isinstance(name, str) else tuple(name)) for part, name in given)
 
@@ -224,7 +258,9 @@ def gather(
 def _check_complete(job: Job, done: frozenset[int]) -> None:
     """A map that loses parts would give a wrong result that looks right."""
     if len(done) < len(job.parts):
-        raise InputError(f"{len(done):,} of {len(job.parts):,} parts came back; the map= lost the others.")
+        raise InputError(
+            f"{len(done):,} of {len(job.parts):,} parts came back; the map= lost the others."
+        )
 
 
 def done_in(held: Sequence[Gathered]) -> frozenset[int]:

@@ -17,7 +17,9 @@ LIMIT = 32_000_000  # distinct scores of all tallies together; about 400 MB of f
 
 @frozen(eq=False)
 class Gathered:
-    """Which parts, their summary or, of a second reading, their details, and what of them could not be read."""
+    """Which parts, their summary or, of a second reading, their details, and what of them could not
+    be read.
+    """
 
     parts: frozenset[int]
     summary: Summary | None
@@ -27,7 +29,9 @@ class Gathered:
     @property
     def size(self) -> int:
         """Numbers that take memory and become fewer by adding up."""
-        return (0 if self.summary is None else self.summary.size) + (0 if self.details is None else self.details.size)
+        return (0 if self.summary is None else self.summary.size) + (
+            0 if self.details is None else self.details.size
+        )
 
     def __add__(self, other: Gathered) -> Gathered:
         return gathered([self, other])
@@ -37,7 +41,9 @@ def gathered(every: Sequence[Gathered]) -> Gathered:
     """All parts of all of them; a part that is in two of them is refused, for it would count twice."""
     parts = frozenset[int]().union(*(g.parts for g in every))
     if len(parts) < sum(len(g.parts) for g in every):
-        raise InputError("some part of the data is in two overlapping sums; run the evaluation again.")
+        raise InputError(
+            "some part of the data is in two overlapping sums; run the evaluation again."
+        )
     found = [g.summary for g in every if g.summary is not None]
     details = [g.details for g in every if g.details is not None]
     return Gathered(

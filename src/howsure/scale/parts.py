@@ -87,7 +87,9 @@ class Partition:
 
 @frozen
 class Job:
-    """All parts, the files in the order in which they were given, and the files that could not be opened."""
+    """All parts, the files in the order in which they were given, and the files that could not be
+    opened.
+    """
 
     files: tuple[str, ...]
     parts: tuple[Partition, ...]
@@ -145,7 +147,9 @@ def planned(files: Sequence[str], settings: Settings) -> Job:
         if file is not None:
             parts += _parts(file, i, len(parts), rows)
     if not parts:
-        raise InputError("none of the files has rows that can be read; at least one sample is needed.")
+        raise InputError(
+            "none of the files has rows that can be read; at least one sample is needed."
+        )
     return Job(tuple(files), tuple(parts), tuple(skipped))
 
 
@@ -157,7 +161,9 @@ def _opened(path: str, settings: Settings) -> _File:
     found = arrow.outline(place)
     parts = plan(found.contents, settings.wanted)
     if "split" in parts and settings.split is None:
-        raise InputError(f"{place.name} has a column split; say which one is wanted with split= or --split.")
+        raise InputError(
+            f"{place.name} has a column split; say which one is wanted with split= or --split."
+        )
     used = {part: names for part, names in parts.items() if part != "class_names"}
     return _File(path, size, stamp, found.pieces, {"": (kind(parts, settings.wanted),), **used})
 

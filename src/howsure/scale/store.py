@@ -1,4 +1,6 @@
-"""Summaries on disk: arrays and JSON in one npz file that appears whole or not at all. Nothing in it is code."""
+"""Summaries on disk: arrays and JSON in one npz file that appears whole or not at all. Nothing in
+it is code.
+"""
 
 from __future__ import annotations
 
@@ -34,14 +36,19 @@ BROKEN = (OSError, ValueError, KeyError, TypeError, zipfile.BadZipFile, zlib.err
 def save(g: Gathered, path: Path) -> None:
     """Write one part."""
     arrays: dict[str, Array] = {}
-    plain = {"skipped": g.skipped, "summary": None if g.summary is None else _plain(g.summary, arrays)}
+    plain = {
+        "skipped": g.skipped,
+        "summary": None if g.summary is None else _plain(g.summary, arrays),
+    }
     with replacing(path) as temporary, temporary.open("wb") as file:
         arrays["json"] = np.frombuffer(json.line(json.encode(plain, _no_class)).encode(), np.uint8)
         np.savez(file, allow_pickle=False, **arrays)
 
 
 def load(path: Path) -> Gathered | None:
-    """What was written; None where there is nothing or where it is not whole, so that the part is done again."""
+    """What was written; None where there is nothing or where it is not whole, so that the part is
+    done again.
+    """
     if not path.exists():
         return None
     try:
@@ -64,15 +71,23 @@ def _plain(s: Summary, arrays: dict[str, Array]) -> dict[str, Any]:
     slices = [(column, name, t) for column, found in s.slices.items() for name, t in found.items()]
     tallies |= {f"slice.{i}": t for i, (_, _, t) in enumerate(slices)}
     for name, columns, value in (("classes", CLASSES, s.classes), ("cells", CELLS, s.cells)):
-        arrays |= {} if value is None else {f"{name}.{column}": getattr(value, column) for column in columns}
+        arrays |= (
+            {}
+            if value is None
+            else {f"{name}.{column}": getattr(value, column) for column in columns}
+        )
     arrays |= {} if s.sample is None else {"sample": s.sample}
     if s.labels is not None:
-        tallies |= {f"{name}.{i}": t for name in LABELS for i, t in enumerate(getattr(s.labels, name))}
+        tallies |= {
+            f"{name}.{i}": t for name in LABELS for i, t in enumerate(getattr(s.labels, name))
+        }
         arrays |= {"labels.by_wrong": s.labels.by_wrong, "labels.both": s.labels.both}
     if s.images is not None:
         found = s.images.images
         arrays |= {f"images.{name}": getattr(found, name) for name in IMAGES}
-        arrays |= {f"images.score.{name}": a for name, a in found.scores.items()} | {"images.place": s.images.place}
+        arrays |= {f"images.score.{name}": a for name, a in found.scores.items()} | {
+            "images.place": s.images.place
+        }
         arrays["images.names"] = found.names.astype(str)
         arrays |= {f"images.map.{file}.{row}": a for (file, row), a in s.images.maps.items()}
     return {
@@ -85,7 +100,9 @@ def _plain(s: Summary, arrays: dict[str, Array]) -> dict[str, Any]:
         "foreground": None if s.images is None else s.images.images.classes,
         "alone": None if s.labels is None else s.labels.alone,
         "cells": None if s.cells is None else [s.cells.weight, s.cells.k],
-        "tallies": {name: _plain_tally(t, name, arrays) for name, t in tallies.items() if t is not None},
+        "tallies": {
+            name: _plain_tally(t, name, arrays) for name, t in tallies.items() if t is not None
+        },
         "moments": {name: [str(number) for number in m] for name, m in s.losses.items()},
     }
 
@@ -99,12 +116,20 @@ def _summary(plain: dict[str, Any], file: Mapping[str, Array]) -> Summary:
     kind, k, samples, names, grouped, weighted, positive, labels = plain["shape"]
     classes_of, labels_of = (None if given is None else tuple(given) for given in (names, labels))
     tallies = {name: _tally(how, name, file) for name, how in plain["tallies"].items()}
-    of_scores = {name.removeprefix("score."): t for name, t in tallies.items() if name.startswith("score.")}
-    classes = ClassSums(*(file[f"classes.{c}"] for c in CLASSES)) if "classes.keys" in file else None
+    of_scores = {
+        name.removeprefix("score."): t for name, t in tallies.items() if name.startswith("score.")
+    }
+    classes = (
+        ClassSums(*(file[f"classes.{c}"] for c in CLASSES)) if "classes.keys" in file else None
+    )
     slices: dict[str, dict[str, Tally]] = {column: {} for column in plain["columns"]}
     for i, (column, name) in enumerate(plain["slices"]):
         slices[column][name] = tallies[f"slice.{i}"]
-    cells = None if plain["cells"] is None else Cells(file["cells.claim"], file["cells.true"], *plain["cells"])
+    cells = (
+        None
+        if plain["cells"] is None
+        else Cells(file["cells.claim"], file["cells.true"], *plain["cells"])
+    )
     return Summary(
         Shape(kind, k, samples, classes_of, grouped, weighted, positive, labels_of),
         {0: plain["n"]},
@@ -133,7 +158,9 @@ def _images(classes: tuple[int, ...], file: Mapping[str, Array]) -> ImageSums:
     return ImageSums(found, file["images.place"], kept)
 
 
-def _labels(names: tuple[str, ...], tallies: dict[str, Tally], file: Mapping[str, Array], alone: bool) -> LabelSums:
+def _labels(
+    names: tuple[str, ...], tallies: dict[str, Tally], file: Mapping[str, Array], alone: bool
+) -> LabelSums:
     present, trusted = (tuple(tallies[f"{kind}.{i}"] for i in range(len(names))) for kind in LABELS)
     return LabelSums(names, present, trusted, file["labels.by_wrong"], file["labels.both"], alone)
 

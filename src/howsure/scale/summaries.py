@@ -30,9 +30,13 @@ ROWS = {True: 1 << 20, False: 1 << 14}  # rows looked at together: of a confiden
 
 
 def summarised(part: Partition, settings: Settings, folder: str | None = None) -> Gathered:
-    """The summary of a part, taken from `folder` where it is there already and stored there where it is not."""
+    """The summary of a part, taken from `folder` where it is there already and stored there where
+    it is not.
+    """
     if settings.version != __version__:
-        raise InputError(f"a worker runs howsure {__version__}, the driver {settings.version}; install the same.")
+        raise InputError(
+            f"a worker runs howsure {__version__}, the driver {settings.version}; install the same."
+        )
     if folder is None:
         return summarise(part, settings)
     file = stored(part, settings, folder)
@@ -61,7 +65,9 @@ def answered(part: Partition, settings: Settings, question: Question) -> Gathere
     """Read a part again, and answer what only single samples tell."""
 
     def make(preds: Predictions, place: Place) -> Details:
-        samples = Samples.of(preds, settings.scores or default_scores(preds, settings.compact), settings.focus)
+        samples = Samples.of(
+            preds, settings.scores or default_scores(preds, settings.compact), settings.focus
+        )
         return part_details(samples, question, *place)
 
     found, skipped = _made(part, settings, make, lambda every: reduce(Details.__add__, every))
@@ -69,7 +75,9 @@ def answered(part: Partition, settings: Settings, question: Question) -> Gathere
 
 
 class _Pile(Generic[T]):
-    """Values that add up, a few of each size at a time, so that a long file does not pile up the sums of its runs."""
+    """Values that add up, a few of each size at a time, so that a long file does not pile up the
+    sums of its runs.
+    """
 
     def __init__(self, add: Callable[[Sequence[T]], T]):
         self.add = add
@@ -91,11 +99,16 @@ class _Pile(Generic[T]):
 
 
 def _made(
-    part: Partition, settings: Settings, make: Callable[[Predictions, Place], T], add: Callable[[Sequence[T]], T]
+    part: Partition,
+    settings: Settings,
+    make: Callable[[Predictions, Place], T],
+    add: Callable[[Sequence[T]], T],
 ) -> tuple[T | None, tuple[str, ...]]:
     """The sum of what is made of each run of rows of a part, and what could not be read."""
     if identity(part.path) != (part.size, part.stamp):
-        raise InputError(f"{part.path} changed while it was being evaluated; start again when it is complete.")
+        raise InputError(
+            f"{part.path} changed while it was being evaluated; start again when it is complete."
+        )
     pieces = [None] if part.start is None or part.stop is None else range(part.start, part.stop)
     found = _Pile(add)
     skipped: list[str] = []
@@ -140,7 +153,9 @@ def _called(path: Path) -> str:
 
 @contextmanager
 def _local(path: str) -> Generator[Path]:
-    """A path that can be read: tables are opened where they are, other remote files are copied first."""
+    """A path that can be read: tables are opened where they are, other remote files are copied
+    first.
+    """
     place = source(path)
     if not is_remote(path) or format_of(place) is arrow:
         yield place

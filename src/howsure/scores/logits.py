@@ -18,7 +18,8 @@ def max_logit(preds: Predictions) -> Floats:
 
 
 def energy(preds: Predictions) -> Floats:
-    r"""The log-sum-exp of the logits, :math:`\log \sum_k e^{z_k}` (minus the free energy). Liu et al. 2020.
+    r"""The log-sum-exp of the logits, :math:`\log \sum_k e^{z_k}` (minus the free energy). Liu et
+    al. 2020.
 
     >>> energy(Predictions.from_logits([[0.0, 0.0]]))
     array([0.69314718])

@@ -11,7 +11,8 @@ from howsure.predictions import Predictions, needs_predictions
 
 
 def predictive_entropy(preds: Predictions) -> Floats:
-    r"""Minus the entropy of the mean probability, :math:`-H(\bar q)`, in nats. All uncertainty together.
+    r"""Minus the entropy of the mean probability, :math:`-H(\bar q)`, in nats. All uncertainty
+    together.
 
     >>> predictive_entropy(Predictions.from_samples(probs=[[[1.0, 0.0]], [[0.0, 1.0]]]))
     array([-0.69314718])
@@ -21,7 +22,8 @@ def predictive_entropy(preds: Predictions) -> Floats:
 
 
 def expected_entropy(preds: Predictions) -> Floats:
-    r"""Minus the mean entropy of the members, :math:`-\frac1S \sum_s H(q_s)`. What no further pass can remove.
+    r"""Minus the mean entropy of the members, :math:`-\frac1S \sum_s H(q_s)`. What no further pass
+    can remove.
 
     >>> expected_entropy(Predictions.from_samples(probs=[[[1.0, 0.0]], [[0.0, 1.0]]]))
     array([0.])
@@ -31,7 +33,8 @@ def expected_entropy(preds: Predictions) -> Floats:
 
 
 def mutual_information(preds: Predictions) -> Floats:
-    r"""Minus what the members disagree by, :math:`-(H(\bar q) - \frac1S \sum_s H(q_s))`, never above 0.
+    r"""Minus what the members disagree by, :math:`-(H(\bar q) - \frac1S \sum_s H(q_s))`, never
+    above 0.
 
     0 where all members agree. Houlsby et al. 2011; Gal 2016.
 
@@ -46,8 +49,8 @@ def mutual_information(preds: Predictions) -> Floats:
 def variance(preds: Predictions, over: Literal["sum", "mean", "predicted"] = "sum") -> Floats:
     """Minus the population variance of the members' probabilities.
 
-    Summed over the classes (as Finlay & Oberman's Table 3 implies), their mean, or that of the predicted
-    class. 0 where all members agree.
+    Summed over the classes (as Finlay & Oberman's Table 3 implies), their mean, or that of the
+    predicted class. 0 where all members agree.
 
     >>> variance(Predictions.from_samples(probs=[[[1.0, 0.0]], [[0.0, 1.0]]]))
     array([-0.5])
@@ -62,7 +65,8 @@ def variance(preds: Predictions, over: Literal["sum", "mean", "predicted"] = "su
 
 
 def variation_ratio(preds: Predictions) -> Floats:
-    r"""Minus the share of the members that do not give the commonest answer, :math:`-(1 - \max_c f_c)`.
+    r"""Minus the share of the members that do not give the commonest answer, :math:`-(1 - \max_c
+    f_c)`.
 
     0 where all members agree. Freeman 1965; Gal 2016.
 

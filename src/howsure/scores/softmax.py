@@ -40,7 +40,8 @@ def log_max_prob(preds: Predictions) -> Floats:
 
 
 def top_k_mass(preds: Predictions, k: int = 5) -> Floats:
-    r"""The probability of the k most probable classes together, :math:`\sum p_{1:k}`; its -log is :math:`U_k`.
+    r"""The probability of the k most probable classes together, :math:`\sum p_{1:k}`; its -log is
+    :math:`U_k`.
 
     With fewer than k classes it is 1. Range [k/K, 1]. Finlay & Oberman, section 6.1.
 
@@ -54,7 +55,8 @@ def top_k_mass(preds: Predictions, k: int = 5) -> Floats:
 
 
 def neg_entropy(preds: Predictions) -> Floats:
-    r"""Minus the entropy of the (mean) probabilities in nats, :math:`\sum_k p_k \log p_k`, with 0 log 0 = 0.
+    r"""Minus the entropy of the (mean) probabilities in nats, :math:`\sum_k p_k \log p_k`, with 0
+    log 0 = 0.
 
     Range [-log K, 0]. Finlay & Oberman, section 6.1.
 
@@ -68,8 +70,9 @@ def neg_entropy(preds: Predictions) -> Floats:
 def entropy(preds: Predictions) -> Floats:
     r"""One minus the normalised entropy, :math:`1 - H(p) / \log K`.
 
-    A ranking score in [0, 1]: 0 for the uniform distribution, 1 for certainty. It is not a probability of
-    being right, so a calibration error of it means nothing. Vemuri 2020, chapter 6; Laves 2019, eq. 3.
+    A ranking score in [0, 1]: 0 for the uniform distribution, 1 for certainty. It is not a
+    probability of being right, so a calibration error of it means nothing. Vemuri 2020, chapter 6;
+    Laves 2019, eq. 3.
 
     >>> entropy(Predictions.from_probs([[0.5, 0.5], [1.0, 0.0]]))
     array([0., 1.])

@@ -1,4 +1,6 @@
-"""A policy and a stream of predictions come in; decisions go out, one line each, and survive a crash."""
+"""A policy and a stream of predictions come in; decisions go out, one line each, and survive a
+crash.
+"""
 
 from howsure.serving.promise import WatchedPromise
 from howsure.serving.promise import WatchedPromise as Promise

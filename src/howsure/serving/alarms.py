@@ -37,18 +37,24 @@ def load_watched(path: str | Path) -> Watch | WatchedPromise:
     found = load(path)
     if not isinstance(found, Watch | WatchedPromise):
         hint = "howsure threshold --watch and --promise make them"
-        raise InputError(str(path), got=f"holds a saved {type(found).__name__}, not a watch or a promise", hint=hint)
+        raise InputError(
+            str(path),
+            got=f"holds a saved {type(found).__name__}, not a watch or a promise",
+            hint=hint,
+        )
     return found
 
 
 @dataclass
 class Guard:
-    """A watch and a promise that are shown every decision, speak once for each alarm, and are saved as they go.
+    """A watch and a promise that are shown every decision, speak once for each alarm, and are saved
+    as they go.
 
-    `tell` gets each alarm in words and `line` as a line of JSON, also those that were raised before this run began.
-    `policy` is the start of the digest of the policy that decides; states made for another one are refused. A watch
-    knows how many lines of the `output` it has seen: where a run is resumed (`follow`) it looks first at those that a
-    kill kept from it, so that it ends as in an undisturbed run.
+    `tell` gets each alarm in words and `line` as a line of JSON, also those that were raised before
+    this run began. `policy` is the start of the digest of the policy that decides; states made for
+    another one are refused. A watch knows how many lines of the `output` it has seen: where a run
+    is resumed (`follow`) it looks first at those that a kill kept from it, so that it ends as in an
+    undisturbed run.
     """
 
     watch: Path | None = None
@@ -59,7 +65,9 @@ class Guard:
     line: Callable[[str], None] = lambda _: None
     report: Callable[[str], None] = lambda _: None
     on_bad: Literal["stop", "skip"] = "stop"
-    states: dict[Path, Watch | WatchedPromise] = field(default_factory=dict[Path, Watch | WatchedPromise])
+    states: dict[Path, Watch | WatchedPromise] = field(
+        default_factory=dict[Path, Watch | WatchedPromise]
+    )
     saved: float = field(default_factory=monotonic)
     policy: str = ""
     output: Path | None = None  # a file that can be resumed
@@ -69,7 +77,9 @@ class Guard:
             if path is not None:
                 found = load_watched(path)
                 if isinstance(found, Watch) != (what == "a drift watch"):
-                    raise InputError(str(path), got=f"is not {what}", hint="make one with howsure threshold")
+                    raise InputError(
+                        str(path), got=f"is not {what}", hint="make one with howsure threshold"
+                    )
                 if self.policy and found.policy not in ("", self.policy):
                     hint = "use the one that howsure threshold wrote beside the policy"
                     raise InputError(str(path), got="was made for another policy", hint=hint)
@@ -116,7 +126,9 @@ class Guard:
         state = self._watching()
         if state is not None:
             after = state.see(made, bursts=bursts)
-            self._keep(after if self.output is None else replace(after, written=state.written + len(made)))
+            self._keep(
+                after if self.output is None else replace(after, written=state.written + len(made))
+            )
 
     def learn(self) -> None:
         """Look at labels that have come."""
@@ -132,7 +144,9 @@ class Guard:
             before, self.states[path] = self.states[path], after
             self._say(path, after, before.alarms, again=False)
 
-    def _say(self, path: Path, state: Watch | WatchedPromise, known: dict[str, int], *, again: bool) -> None:
+    def _say(
+        self, path: Path, state: Watch | WatchedPromise, known: dict[str, int], *, again: bool
+    ) -> None:
         unit = "label" if isinstance(state, WatchedPromise) else "sample"
         for name, at in state.alarms.items():
             if name not in known:
@@ -161,5 +175,8 @@ def _made(rows: Sequence[Decided]) -> Decisions:
 
 def _bursts(rows: Sequence[Decided]) -> list[str]:
     if any(row.burst is None for row in rows):
-        raise InputError("the output does not say which burst its rows belong to", hint="resume it without --burst")
+        raise InputError(
+            "the output does not say which burst its rows belong to",
+            hint="resume it without --burst",
+        )
     return [str(row.burst) for row in rows]

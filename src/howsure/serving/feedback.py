@@ -1,7 +1,9 @@
-"""Labels that come back: lines of earlier decisions with `correct` added, read as far as they are complete.
+"""Labels that come back: lines of earlier decisions with `correct` added, read as far as they are
+complete.
 
-Every decision of an online policy carries a ticket, its number and a digest of what was decided. A label counts once,
-and only with a ticket of this policy: repeated, unknown and late labels are reported and not learnt.
+Every decision of an online policy carries a ticket, its number and a digest of what was decided. A
+label counts once, and only with a ticket of this policy: repeated, unknown and late labels are
+reported and not learnt.
 """
 
 from __future__ import annotations
@@ -56,13 +58,15 @@ class Label:
 
 
 class Learner:
-    """Decides by an online policy, learns from a growing file of labels, and saves its state as it goes.
+    """Decides by an online policy, learns from a growing file of labels, and saves its state as it
+    goes.
 
-    The state holds how many bytes of the label file it has learnt from and which tickets, so after a crash no label
-    counts twice and none is lost. `save` must write whole or not at all, as `howsure.save` does. What is saved knows no
-    decision that may not have been delivered; those that were delivered after it was saved are taken from the output
-    (`resume`), so going on gives the decisions of an undisturbed run. A line that is no label ends the run, or is
-    passed to `report` and left out where `on_bad` is "skip".
+    The state holds how many bytes of the label file it has learnt from and which tickets, so after
+    a crash no label counts twice and none is lost. `save` must write whole or not at all, as
+    `howsure.save` does. What is saved knows no decision that may not have been delivered; those
+    that were delivered after it was saved are taken from the output (`resume`), so going on gives
+    the decisions of an undisturbed run. A line that is no label ends the run, or is passed to
+    `report` and left out where `on_bad` is "skip".
     """
 
     def __init__(
@@ -100,7 +104,9 @@ class Learner:
         self.state = self._before
 
     def resume(self, output: Path) -> None:
-        """Count the decisions of an earlier run that its last state does not know, whole lines of its output."""
+        """Count the decisions of an earlier run that its last state does not know, whole lines of
+        its output.
+        """
         if not output.is_file():
             return
         self._learn()
@@ -108,7 +114,11 @@ class Learner:
         with output.open("rb") as lines:
             for line in lines:
                 made = _delivered(line) if line.endswith(b"\n") else None
-                if made is not None and made.number == self.state.seen + len(found) and self._mine(made):
+                if (
+                    made is not None
+                    and made.number == self.state.seen + len(found)
+                    and self._mine(made)
+                ):
                     found.append(made)
         if found:
             self.state = self.state.passed(_decisions(found))
@@ -124,7 +134,14 @@ class Learner:
 
 def identity(state: OnlinePolicy) -> bytes:
     """What stays the same of an online policy while it learns."""
-    fixed = (state.risk, state.step, state.audit, state.seed, state.policy.score, state.policy.threshold)
+    fixed = (
+        state.risk,
+        state.step,
+        state.audit,
+        state.seed,
+        state.policy.score,
+        state.policy.threshold,
+    )
     return hashlib.sha256(repr(fixed).encode() + state.grid.tobytes()).digest()
 
 
@@ -156,7 +173,9 @@ def learnt(
             report(f"{path.name}: {counts} labels were not learnt.")
         if fresh:
             state = state.learn(_decisions(fresh), [label.correct for label in fresh])
-            state = replace(state, learnt=_kept((*state.learnt, *(label.ticket for label in fresh))))
+            state = replace(
+                state, learnt=_kept((*state.learnt, *(label.ticket for label in fresh)))
+            )
         state = replace(state, read=state.read + len(data))
     return state
 
@@ -166,7 +185,9 @@ def new_lines(read: int, path: Path) -> bytes | None:
     if not path.exists():
         return None
     if not path.is_file():
-        raise LabelError(str(path), got="is not a file", hint="labels are read from a file that may grow")
+        raise LabelError(
+            str(path), got="is not a file", hint="labels are read from a file that may grow"
+        )
     size = path.stat().st_size
     if size < read:
         got = f"has {size:,} bytes, and {read:,} were read before, so it was cut or replaced"
@@ -176,7 +197,9 @@ def new_lines(read: int, path: Path) -> bytes | None:
         data = file.read(BLOCK)
     whole = data[: data.rfind(b"\n") + 1]
     if not whole and len(data) == BLOCK:
-        raise LabelError(path.name, got=f"has a line of more than {BLOCK:,} bytes", hint="is this a text file?")
+        raise LabelError(
+            path.name, got=f"has a line of more than {BLOCK:,} bytes", hint="is this a text file?"
+        )
     return whole or None
 
 
@@ -219,7 +242,9 @@ def _label(line: bytes, path: Path, on_bad: str, report: Callable[[str], None]) 
     except (ValueError, KeyError, TypeError, RecursionError):
         text = line[:80].decode("utf-8", "replace")
         hint = 'add "correct": 0 or 1 to the lines of decide'
-        error = LabelError(f"{path.name}: {text}", got="is not a decision with its label", hint=hint)
+        error = LabelError(
+            f"{path.name}: {text}", got="is not a decision with its label", hint=hint
+        )
         if on_bad == "stop":
             raise error from None
         report(str(error))
@@ -231,7 +256,13 @@ def _delivered(line: bytes) -> Label | None:
     try:
         row = as_record(json.loads(line)) or {}
         score = float("nan") if row["score"] is None else float(row["score"])
-        return Label(str(row["ticket"]), row["decision"] == "accept", bool(row["audit"]), score, correct=False)
+        return Label(
+            str(row["ticket"]),
+            row["decision"] == "accept",
+            bool(row["audit"]),
+            score,
+            correct=False,
+        )
     except (ValueError, KeyError, TypeError):
         return None
 
@@ -243,5 +274,7 @@ def _truth(x: Any) -> bool:
 
 
 def _decisions(rows: Sequence[Label]) -> Decisions:
-    accept, audit, score = (np.array([getattr(row, name) for row in rows]) for name in ("accept", "audit", "score"))
+    accept, audit, score = (
+        np.array([getattr(row, name) for row in rows]) for name in ("accept", "audit", "score")
+    )
     return Decisions(accept, np.full(len(rows), -1), score, score, audit=accept & audit)

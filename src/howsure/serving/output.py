@@ -57,12 +57,15 @@ def new(path: Path) -> Generator[Whole]:
 def refuse_if_there(path: Path) -> None:
     """Refuse an output that holds something."""
     if path.exists() and path.stat().st_size:
-        raise InputError(str(path), got="exists", hint="resume it (--resume), remove it or give another name")
+        raise InputError(
+            str(path), got="exists", hint="resume it (--resume), remove it or give another name"
+        )
 
 
 @contextmanager
 def held(path: Path) -> Generator[None]:
-    """A lock on `path` that ends with the process, however it ends; where another has it, it is named.
+    """A lock on `path` that ends with the process, however it ends; where another has it, it is
+    named.
 
     Where the system has no such locks (Windows, a browser) nothing is locked.
     """

@@ -22,7 +22,9 @@ class Sink(Protocol):
 
 
 class Stopped(Exception):
-    """The end was asked for while something waited for input; a line that had not arrived whole is none."""
+    """The end was asked for while something waited for input; a line that had not arrived whole is
+    none.
+    """
 
 
 class Stop:
@@ -102,7 +104,9 @@ class ClosedPipe(Exception):
 
 
 def write_all(out: Sink, data: bytes) -> None:
-    """Write everything, also where the system takes it in pieces; `ClosedPipe` where nobody takes it any more."""
+    """Write everything, also where the system takes it in pieces; `ClosedPipe` where nobody takes
+    it any more.
+    """
     view = memoryview(data)
     try:
         while len(view):

@@ -1,8 +1,9 @@
 """Deciding a file into a file, and going on after a crash: nothing lost, nothing twice, order kept.
 
-The output holds one complete line per decision, in the order of the input, each with the number of its input
-line. So whatever a kill, a full disk or a power cut left behind is a prefix of the whole plus at most one torn
-line, and going on means: cut the torn line off, check that the input still starts the same way, continue.
+The output holds one complete line per decision, in the order of the input, each with the number of
+its input line. So whatever a kill, a full disk or a power cut left behind is a prefix of the whole
+plus at most one torn line, and going on means: cut the torn line off, check that the input still
+starts the same way, continue.
 """
 
 from __future__ import annotations
@@ -41,11 +42,12 @@ def decide_file(
     resume: bool = False,
     how: Serving = PLAIN,
 ) -> Served:
-    """Decide every row of a file into a file of JSON lines; `resume=True` goes on where an earlier run ended.
+    """Decide every row of a file into a file of JSON lines; `resume=True` goes on where an earlier
+    run ended.
 
-    JSON lines and CSV are decided line by line, other formats row by row. With `resume` rows that the output holds
-    are not decided again: as long as the input still begins with them they are passed over by position, else by
-    their ids. Without it an output that exists is refused.
+    JSON lines and CSV are decided line by line, other formats row by row. With `resume` rows that
+    the output holds are not decided again: as long as the input still begins with them they are
+    passed over by position, else by their ids. Without it an output that exists is refused.
 
     >>> import tempfile
     >>> from howsure.policies import Policy
@@ -64,12 +66,16 @@ def decide_file(
             return _decide_path(decide, source, sink, how, done)
 
 
-def decide_path(decide: Decide, path: str | os.PathLike[str], out: Sink, how: Serving = PLAIN) -> Served:
+def decide_path(
+    decide: Decide, path: str | os.PathLike[str], out: Sink, how: Serving = PLAIN
+) -> Served:
     """Decide every row of a file into a stream."""
     return _decide_path(decide, Path(path), out, how, None)
 
 
-def _decide_path(decide: Decide, source: Path, out: Sink, how: Serving, done: Skip | None) -> Served:
+def _decide_path(
+    decide: Decide, source: Path, out: Sink, how: Serving, done: Skip | None
+) -> Served:
     with stopping() as stop:
         found = _unless(stop, _rows(source, how.wanted))
         total = decide_batches(decide, found, out, how, done)
@@ -101,11 +107,17 @@ def _images(source: Path, wanted: Wanted, score: str) -> Iterator[Batch | BadLin
     """The images of a file of arrays; a part holds whole ones."""
     if is_lines(found(source)[1]):
         got = "has a pixel on every line"
-        raise InputError(str(source), got=got, need="images are decided from arrays (image, class, height, width)")
+        raise InputError(
+            str(source),
+            got=got,
+            need="images are decided from arrays (image, class, height, width)",
+        )
     row = 1
     for part in scan_wanted([source], wanted, ROWS):
         images = image_confidences(part, score)
-        yield Batch(images, range(row, row + images.n), None if images.ids is None else images.ids.tolist())
+        yield Batch(
+            images, range(row, row + images.n), None if images.ids is None else images.ids.tolist()
+        )
         row += images.n
 
 
@@ -127,7 +139,9 @@ class Decided:
     id: Any
     policy: str
     accept: bool
-    score: float  # infinite ones stand as null, and are accepted where they are above every threshold
+    score: (
+        float  # infinite ones stand as null, and are accepted where they are above every threshold
+    )
     burst: str | None
 
 
@@ -139,7 +153,9 @@ def _done(source: Path, target: Path, how: Serving) -> Skip:
         return lambda number, _: number <= last
     known = {d.id for d in decided(target)}
     if None in known:
-        got = f"no longer begins with the rows of {target}, and rows without ids cannot be told apart"
+        got = (
+            f"no longer begins with the rows of {target}, and rows without ids cannot be told apart"
+        )
         raise InputError(str(source), got=got)
     return lambda _, name: name in known
 
@@ -163,10 +179,19 @@ def decided(path: Path) -> Iterator[Decided]:
                 row = json.typed(json.loads(line), DecisionLine)
                 accept, score = row.get("decision") == "accept", row.get("score")
                 score = (inf if accept else -inf) if score is None else score
-                yield Decided(row["line"], row.get("id"), row.get("policy", ""), accept, score, row.get("burst"))
+                yield Decided(
+                    row["line"],
+                    row.get("id"),
+                    row.get("policy", ""),
+                    accept,
+                    score,
+                    row.get("burst"),
+                )
             except ValueError:
                 raise InputError(
-                    f"{path}, line {number}", got="is not a decision of howsure", need="resume needs its own output"
+                    f"{path}, line {number}",
+                    got="is not a decision of howsure",
+                    need="resume needs its own output",
                 ) from None
 
 
@@ -178,12 +203,16 @@ def whole_lines(path: Path | None) -> int:
         return sum(block.count(b"\n") for block in iter(lambda: file.read(BLOCK), b""))
 
 
-def _prefix(done: Iterator[Decided], rows: Iterator[tuple[int, Any]], stamp: str, target: Path) -> int | None:
+def _prefix(
+    done: Iterator[Decided], rows: Iterator[tuple[int, Any]], stamp: str, target: Path
+) -> int | None:
     """The last decided input line if the input still begins with the decided rows, else None."""
     last = 0
     for d in done:
         if d.policy != stamp:
-            got = f"was decided by another policy ({d.policy or 'none named'}, now {stamp or 'none'})"
+            got = (
+                f"was decided by another policy ({d.policy or 'none named'}, now {stamp or 'none'})"
+            )
             raise InputError(str(target), got=got)
         if next((row for row in rows if row[0] >= d.line), None) != (d.line, d.id):
             return None

@@ -32,7 +32,9 @@ LOOKED = 100  # lines between two looks at whether to go on
 
 @frozen
 class Served:
-    """What happened to a stream: decisions made, of which accepted, lines refused, and why it ended."""
+    """What happened to a stream: decisions made, of which accepted, lines refused, and why it
+    ended.
+    """
 
     decided: int = 0
     accepted: int = 0
@@ -43,9 +45,9 @@ class Served:
 
 @frozen
 class Serving:
-    """How to serve: what to do about a bad line and whom to tell, the name of the policy in each line, who is shown
-    all decisions (a `Watch`, say), how the input is read, what ends the run after the decisions so far, and whether
-    each line names the burst of its row."""
+    """How to serve: what to do about a bad line and whom to tell, the name of the policy in each
+    line, who is shown all decisions (a `Watch`, say), how the input is read, what ends the run
+    after the decisions so far, and whether each line names the burst of its row."""
 
     on_bad: Literal["stop", "skip"] = "stop"
     report: Callable[[str], None] | None = None
@@ -67,10 +69,11 @@ PLAIN = Serving()
 def decide_stream(decide: Decide, source: IO[bytes], out: Sink, *, how: Serving = PLAIN) -> Served:
     """Decide each line of JSON or CSV as it arrives and write one JSON line for it at once.
 
-    `decide` is `policy.decide`. A line is read by the rules of files (docs/formats.md); only what tells the truth
-    (label, correct, weight) is not looked at. A first line that is no JSON object is a CSV header. A bad line is
-    reported with its number and skipped, or ends the stream with an `InputError` after the lines before it were
-    written. SIGTERM, Ctrl-C and a reader that goes away end it cleanly.
+    `decide` is `policy.decide`. A line is read by the rules of files (docs/formats.md); only what
+    tells the truth (label, correct, weight) is not looked at. A first line that is no JSON object
+    is a CSV header. A bad line is reported with its number and skipped, or ends the stream with an
+    `InputError` after the lines before it were written. SIGTERM, Ctrl-C and a reader that goes away
+    end it cleanly.
 
     >>> from io import BytesIO
     >>> from howsure.policies import Policy
@@ -87,9 +90,15 @@ def decide_stream(decide: Decide, source: IO[bytes], out: Sink, *, how: Serving 
 
 
 def decide_batches(
-    decide: Decide, found: Iterable[Batch | BadLine], out: Sink, how: Serving, done: Skip | None = None
+    decide: Decide,
+    found: Iterable[Batch | BadLine],
+    out: Sink,
+    how: Serving,
+    done: Skip | None = None,
 ) -> Served:
-    """Decide what is read, in order; `done` says which lines to leave out. Ends at `Stopped` and at a closed pipe."""
+    """Decide what is read, in order; `done` says which lines to leave out. Ends at `Stopped` and at
+    a closed pipe.
+    """
     total = Served()
     try:
         for batch in found if how.halt is None else _small(found):
@@ -110,12 +119,17 @@ def decide_batches(
 
 
 def _small(found: Iterable[Batch | BadLine]) -> Iterator[Batch | BadLine]:
-    """The same in batches of at most `LOOKED` lines, so that little is decided after what ends the run."""
+    """The same in batches of at most `LOOKED` lines, so that little is decided after what ends the
+    run.
+    """
     for batch in found:
         if isinstance(batch, BadLine):
             yield batch
         else:
-            yield from (batch.rows(range(i, min(i + LOOKED, len(batch)))) for i in range(0, len(batch), LOOKED))
+            yield from (
+                batch.rows(range(i, min(i + LOOKED, len(batch))))
+                for i in range(0, len(batch), LOOKED)
+            )
 
 
 class _Undelivered(Exception):
@@ -129,7 +143,11 @@ class _Undelivered(Exception):
 def _left(batch: Batch, done: Skip) -> list[int]:
     """Positions in the batch that are not decided yet."""
     ids = [None] * len(batch) if batch.ids is None else batch.ids
-    return [i for i, (line, name) in enumerate(zip(batch.lines, ids, strict=True)) if not done(line, name)]
+    return [
+        i
+        for i, (line, name) in enumerate(zip(batch.lines, ids, strict=True))
+        if not done(line, name)
+    ]
 
 
 def _refused(bad: BadLine, total: Served, how: Serving) -> Served:
@@ -168,7 +186,9 @@ def _decided(batch: Batch, total: Served, decide: Decide, out: Sink, how: Servin
 
 
 def _counted(total: Served, made: Decisions, n: int) -> Served:
-    return replace(total, decided=total.decided + n, accepted=total.accepted + int(made.accept[:n].sum()))
+    return replace(
+        total, decided=total.decided + n, accepted=total.accepted + int(made.accept[:n].sum())
+    )
 
 
 def ended(total: Served, stop: Stop) -> Served:
@@ -181,7 +201,9 @@ def ended(total: Served, stop: Stop) -> Served:
 def bursts_of(preds: Predictions) -> list[str]:
     """The burst of each row."""
     if preds.group is None:
-        raise InputError("the rows do not say which burst they belong to", hint="check the name in --burst")
+        raise InputError(
+            "the rows do not say which burst they belong to", hint="check the name in --burst"
+        )
     return [str(name) for name in preds.group.tolist()]
 
 
@@ -199,7 +221,11 @@ def decision_lines(
 
 
 def case_lines(
-    made: Decisions, names: Sequence[str], numbers: Sequence[int], ids: Sequence[Any] | None, stamp: str = ""
+    made: Decisions,
+    names: Sequence[str],
+    numbers: Sequence[int],
+    ids: Sequence[Any] | None,
+    stamp: str = "",
 ) -> bytes:
     """One JSON line for each case, with the decision about each of its labels."""
     tail, each, many = _tail(stamp), _each(made), len(names)
@@ -207,7 +233,8 @@ def case_lines(
     lines: list[str] = []
     for i, (n, name) in enumerate(zip(numbers, _named(ids, len(numbers)), strict=True)):
         labels = ",".join(
-            f"{label}:{{{one}}}" for label, one in zip(called, each[i * many : (i + 1) * many], strict=True)
+            f"{label}:{{{one}}}"
+            for label, one in zip(called, each[i * many : (i + 1) * many], strict=True)
         )
         lines.append(f'{{"line":{n},{name}"labels":{{{labels}}}{tail}\n')
     return "".join(lines).encode()
@@ -227,9 +254,19 @@ def _each(made: Decisions, bursts: Sequence[str] | None = None) -> list[str]:
     if bursts is not None:
         extra = [f'{x},"burst":{json.line(name)}' for x, name in zip(extra, bursts, strict=True)]
     columns = zip(
-        *(made.accept.tolist(), _said(made), _numbers(made.confidence), _numbers(made.score), extra), strict=True
+        *(
+            made.accept.tolist(),
+            _said(made),
+            _numbers(made.confidence),
+            _numbers(made.score),
+            extra,
+        ),
+        strict=True,
     )
-    return [f'"decision":{WORD[a]},"prediction":{p},"confidence":{c},"score":{s}{x}' for a, p, c, s, x in columns]
+    return [
+        f'"decision":{WORD[a]},"prediction":{p},"confidence":{c},"score":{s}{x}'
+        for a, p, c, s, x in columns
+    ]
 
 
 def _plain(value: Any) -> str:
@@ -256,5 +293,12 @@ def _extra(made: Decisions) -> Iterable[str]:
     """Whether a label is asked for, where an online policy audits."""
     if made.audit is None:
         return [""] * len(made)
-    named = [""] * len(made) if made.ticket is None else [f',"ticket":"{ticket}"' for ticket in made.ticket]
-    return [f',"audit":{"true" if a else "false"}{t}' for a, t in zip(made.audit.tolist(), named, strict=True)]
+    named = (
+        [""] * len(made)
+        if made.ticket is None
+        else [f',"ticket":"{ticket}"' for ticket in made.ticket]
+    )
+    return [
+        f',"audit":{"true" if a else "false"}{t}'
+        for a, t in zip(made.audit.tolist(), named, strict=True)
+    ]

@@ -1,4 +1,6 @@
-"""Scores and outcomes come in, sorted tables go out: one row per distinct score, most trusted first; `+` merges two."""
+"""Scores and outcomes come in, sorted tables go out: one row per distinct score, most trusted
+first; `+` merges two.
+"""
 
 from howsure.tallies.build import tally
 from howsure.tallies.sets import SetTally, dice_tally, set_tally

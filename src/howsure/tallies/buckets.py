@@ -1,10 +1,12 @@
-"""Scores in [0, 1] straight into the buckets of a compact tally: one pass, no sort, a few megabytes.
+"""Scores in [0, 1] straight into the buckets of a compact tally: one pass, no sort, a few
+megabytes.
 
-The edges of the grid are evenly spaced, or lie at even parts between powers of two counted from 0 or from 1. So the
-bucket follows from arithmetic: `score * even`, and the bits of the score and of its distance to 1, for the bits of a
-float rise evenly between powers of two. The sum of the three whole numbers rises by at least 1 at every edge and
-nowhere else. A float32 that is not on an edge is so far from it that nothing is rounded across; float64 scores are
-compared with the edges of the bucket found and moved where they are a rounding away.
+The edges of the grid are evenly spaced, or lie at even parts between powers of two counted from 0
+or from 1. So the bucket follows from arithmetic: `score * even`, and the bits of the score and of
+its distance to 1, for the bits of a float rise evenly between powers of two. The sum of the three
+whole numbers rises by at least 1 at every edge and nowhere else. A float32 that is not on an edge
+is so far from it that nothing is rounded across; float64 scores are compared with the edges of the
+bucket found and moved where they are a rounding away.
 """
 
 from __future__ import annotations
@@ -30,7 +32,8 @@ FAR, NEAR, ONE = 2.0 ** -OCTAVES[0], 2.0 ** -(OCTAVES[-1] + 1), 2.0 ** -(OCTAVES
 def in_buckets(score: Array, right: Bools, buckets: int) -> Tally | None:
     """The compact tally of right and wrong answers; None where only a sort can tell what it is.
 
-    That is the case for scores outside [0, 1], and where so few are distinct that the exact tally may be small enough.
+    That is the case for scores outside [0, 1], and where so few are distinct that the exact tally
+    may be small enough.
     """
     sums = bucket_sums(score, right, buckets) if _many(score, buckets) else None
     if sums is None:
@@ -38,7 +41,9 @@ def in_buckets(score: Array, right: Bools, buckets: int) -> Tally | None:
     (wrong, count, claim), edges = sums, grid(buckets)
     some = np.flatnonzero(count)[::-1]
     low = np.where(some > 0, np.nextafter(edges[some - 1], inf), 0.0)
-    mean = np.clip(claim[some] / count[some], low, edges[some])  # a mean may be rounded out of its bucket
+    mean = np.clip(
+        claim[some] / count[some], low, edges[some]
+    )  # a mean may be rounded out of its bucket
     return on_grid(mean, count[some], wrong[some], claim[some], edges)
 
 
@@ -63,7 +68,11 @@ def bucket_sums(score: Array, right: Bools, buckets: int) -> tuple[Ints, Ints, F
 def _cell_sums(score: Array, right: Bools, buckets: int) -> Sequence[Array]:
     """Wrong answers, samples and summed scores of each cell."""
     cells = len(_bucket_of_cell(buckets, score.itemsize))
-    wrong, count, claim = np.zeros(cells, dtype=np.int64), np.zeros(cells, dtype=np.int64), np.zeros(cells)
+    wrong, count, claim = (
+        np.zeros(cells, dtype=np.int64),
+        np.zeros(cells, dtype=np.int64),
+        np.zeros(cells),
+    )
     room = Room.of(min(CHUNK, len(score)), score.dtype)
     for i in range(0, len(score), CHUNK):
         part, good = score[i : i + CHUNK], right[i : i + CHUNK]
@@ -96,7 +105,9 @@ class Room(NamedTuple):
 
 
 def cell_of(score: Array, buckets: int, room: Room) -> Ints:
-    """A whole number per score that tells its bucket: a code of float32 scores, the bucket itself of float64 ones."""
+    """A whole number per score that tells its bucket: a code of float32 scores, the bucket itself
+    of float64 ones.
+    """
     room = room.first(len(score))
     room.cell[:] = _code(score, layout(buckets), room)
     if score.itemsize == 4:
@@ -134,7 +145,9 @@ def _parts_from_one(score: Array, of: Layout, room: Room) -> Array:
 
 
 def _parts_to_far(score: Array, of: Layout) -> Ints:
-    """How many parts of octaves lie between each score and FAR, and 1 at FAR; exactly 0 has one more than any."""
+    """How many parts of octaves lie between each score and FAR, and 1 at FAR; exactly 0 has one
+    more than any.
+    """
     first, last = (_bits(end, score.dtype) for end in (NEAR, FAR))
     plain = score + score.dtype.type(0)  # -0.0 + 0.0 is 0.0
     bits = last - np.clip(plain.view(BITS[score.itemsize]), first, last)
@@ -162,7 +175,9 @@ def _bucket_of_code(buckets: int, itemsize: int) -> Ints:
     edges, kind = grid(buckets), {4: np.float32, 8: np.float64}[itemsize]
     top = edges.astype(kind)
     top = np.where(top > edges, np.nextafter(top, kind(-1)), top)
-    held = np.flatnonzero(np.concatenate(([True], top[1:] > edges[:-1])))  # some buckets hold no float of this width
+    held = np.flatnonzero(
+        np.concatenate(([True], top[1:] > edges[:-1]))
+    )  # some buckets hold no float of this width
     code = _code(top[held], layout(buckets), Room.of(len(held), top.dtype))
     table = np.zeros(_most(layout(buckets)) + layout(buckets).even + 1, dtype=np.int64)
     np.maximum.at(table, code, held)

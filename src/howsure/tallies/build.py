@@ -25,12 +25,13 @@ def tally(
 ) -> Tally:
     """Sort scores with their outcomes into the table that every metric reads.
 
-    `score` ranks: higher means trust more. Give either `correct` (0/1 or bool) or any finite per-sample
-    `loss`. A `weight` is importance: only the ratios of weights matter, and columns are in weights of mean 1.
-    A `count` is repetition: whole numbers, the same as that many rows. Equal scores (in value; -0.0 is 0.0) form
-    one row, so nothing computed from a tally depends on the order of the samples. `a + b` merges two tallies.
-    `compact=25_000` gives what `tally(...).compact(25_000)` gives, for right and wrong in [0, 1] without a sort
-    and in a few megabytes.
+    `score` ranks: higher means trust more. Give either `correct` (0/1 or bool) or any finite
+    per-sample `loss`. A `weight` is importance: only the ratios of weights matter, and columns are
+    in weights of mean 1. A `count` is repetition: whole numbers, the same as that many rows. Equal
+    scores (in value; -0.0 is 0.0) form one row, so nothing computed from a tally depends on the
+    order of the samples. `a + b` merges two tallies. `compact=25_000` gives what
+    `tally(...).compact(25_000)` gives, for right and wrong in [0, 1] without a sort and in a few
+    megabytes.
 
     >>> tally([0.9, 0.8, 0.8], correct=[1, 0, 1])
     <Tally: n=3, wrong=1, 2 distinct scores>
@@ -43,7 +44,9 @@ def tally(
         check.at_least(compact, LEAST, "buckets")
     s = check.column(score, "score")
     if (correct is None) == (loss is None):
-        raise InputError("give either correct= (0/1 per sample) or loss= (a number per sample), exactly one of them.")
+        raise InputError(
+            "give either correct= (0/1 per sample) or loss= (a number per sample), exactly one of them."
+        )
     times = None if count is None else check.counts(count, len(s))
     if correct is not None:
         right = check.same_length(check.zero_one(correct, "correct"), "correct", len(s), "score")
@@ -71,7 +74,9 @@ def _exact(score: Array, wrong: Array) -> Tally:
     return packed(wide, wrong) or count_rows(wide, wrong)
 
 
-def _summed(score: Array, loss: Floats, weight: ArrayLike | None, times: Ints | None, *, zero_one: bool) -> Tally:
+def _summed(
+    score: Array, loss: Floats, weight: ArrayLike | None, times: Ints | None, *, zero_one: bool
+) -> Tally:
     """Rows of what counts at all."""
     s = score.astype(np.float64) + 0.0
     w = None if weight is None else check.weights(weight, len(s))

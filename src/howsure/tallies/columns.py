@@ -30,7 +30,9 @@ def columns_of(t: Tally) -> dict[str, Array]:
     return {name: getattr(rows, name) for name in ROWS} | edges
 
 
-def from_columns(columns: Mapping[str, Array], approximate: str | None = None, *, weighted: bool = False) -> Tally:
+def from_columns(
+    columns: Mapping[str, Array], approximate: str | None = None, *, weighted: bool = False
+) -> Tally:
     """The tally of such arrays.
 
     >>> from howsure import tally
@@ -43,4 +45,6 @@ def from_columns(columns: Mapping[str, Array], approximate: str | None = None, *
         return CountedTally(*(columns[name] for name in COUNTED))
     score, count, loss, claim, square = (columns[name] for name in ROWS)
     edges = columns.get("edges")
-    return RowTally(score, count, loss, claim, square, approximate=approximate, edges=edges, weighted=weighted)
+    return RowTally(
+        score, count, loss, claim, square, approximate=approximate, edges=edges, weighted=weighted
+    )

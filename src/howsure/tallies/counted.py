@@ -1,8 +1,9 @@
-"""The exact tally in counted form: distinct scores with integer counts, for data that arrive in parts.
+"""The exact tally in counted form: distinct scores with integer counts, for data that arrive in
+parts.
 
-The bits of a non-negative float order like the float itself. A float32 score takes 12 bytes here, however often it
-occurs, and there are fewer than 3 · 10^7 of them in [0.1, 1]. All columns are integers, so sums of parts are the same
-to the last bit in any order.
+The bits of a non-negative float order like the float itself. A float32 score takes 12 bytes here,
+however often it occurs, and there are fewer than 3 · 10^7 of them in [0.1, 1]. All columns are
+integers, so sums of parts are the same to the last bit in any order.
 """
 
 from __future__ import annotations
@@ -25,14 +26,27 @@ from howsure.tallies.packed import (
     widen,
 )
 from howsure.tallies.rows import as_rows, compacted, group, run_lengths
-from howsure.tallies.tally import PIECE, Blocks, Counts, Sums, Tally, added_to, described, running_sums
+from howsure.tallies.tally import (
+    PIECE,
+    Blocks,
+    Counts,
+    Sums,
+    Tally,
+    added_to,
+    described,
+    running_sums,
+)
 
 SLICE = 1 << 20  # rows merged at a time; bounds the extra memory
-SINGLY = 1 << 30  # up to this many samples claims are summed one by one, in the same order as a packed tally's
+SINGLY = (
+    1 << 30
+)  # up to this many samples claims are summed one by one, in the same order as a packed tally's
 
 
 class CountedTally:
-    """A tally of right and wrong: the bits of its distinct scores, ascending, how often each occurs and is wrong."""
+    """A tally of right and wrong: the bits of its distinct scores, ascending, how often each occurs
+    and is wrong.
+    """
 
     zero_one = True
     weighted = False
@@ -98,7 +112,9 @@ class CountedTally:
         after = self._ends[rows].astype(np.int64)
         before = self.n - after
         after -= self.times[rows]
-        np.subtract(self.n, after, out=after)  # in place: these columns are as long as the rows with errors
+        np.subtract(
+            self.n, after, out=after
+        )  # in place: these columns are as long as the rows with errors
         return Blocks(before[::-1], after[::-1], self.missed[rows].astype(np.int64)[::-1])
 
     def above(self, scores: Floats) -> Ints:
@@ -128,7 +144,9 @@ class CountedTally:
         return Sums(np.diff(at)[::-1], claim[::-1], loss[::-1], high[::-1], low[::-1])
 
     def _claims(self, start: Ints) -> Floats:
-        """Summed scores of the bins that start at these positions; equal to the last bit to a packed tally's."""
+        """Summed scores of the bins that start at these positions; equal to the last bit to a
+        packed tally's.
+        """
         return claim_sums(start, self.n, self._sums, self._samples)
 
     @cached_property
@@ -165,7 +183,11 @@ class CountedTally:
         return compacted(self, buckets)
 
     def __add__(self, other: Tally) -> Tally:
-        return _merged_counts([self, other]) if isinstance(other, CountedTally) else as_rows(self) + other
+        return (
+            _merged_counts([self, other])
+            if isinstance(other, CountedTally)
+            else as_rows(self) + other
+        )
 
     def __radd__(self, other: object) -> Tally:
         return added_to(self, other)
@@ -191,7 +213,8 @@ def _counted(keys: Array) -> CountedTally:
 
 
 def merged(parts: Sequence[Tally]) -> Tally:
-    """All samples of all parts: faster than adding one after the other, and with little in memory beside the result.
+    """All samples of all parts: faster than adding one after the other, and with little in memory
+    beside the result.
 
     >>> merged([counted(np.array([s], np.float32), np.array([False])) for s in (0.5, 0.25, 0.5)])
     <Tally: n=3, wrong=0, 2 distinct scores>
@@ -199,13 +222,17 @@ def merged(parts: Sequence[Tally]) -> Tally:
     packed = [t.keys for t in parts if isinstance(t, PackedTally) and t.signs is None]
     if len(packed) == len(parts):
         return _merged_keys(packed)
-    counts = [_counted(t.keys) if isinstance(t, PackedTally) and t.signs is None else t for t in parts]
+    counts = [
+        _counted(t.keys) if isinstance(t, PackedTally) and t.signs is None else t for t in parts
+    ]
     exact = [t for t in counts if isinstance(t, CountedTally)]
     return _merged_counts(exact) if len(exact) == len(parts) else sum(parts[1:], parts[0])
 
 
 def _merged_keys(every: Sequence[Array]) -> Tally:
-    """The samples one by one while that is no more than twice as large as counting them: sorting keys is faster."""
+    """The samples one by one while that is no more than twice as large as counting them: sorting
+    keys is faster.
+    """
     if any(keys.itemsize == 8 for keys in every):
         every = [widen(keys) for keys in every]
     keys = np.concatenate(every)
@@ -222,13 +249,20 @@ def _merged_counts(parts: Sequence[CountedTally]) -> CountedTally:
     bits = [_widened(p.bits, width) for p in parts]
     kind = np.uint32 if sum(p.n for p in parts) < 1 << 32 else np.int64
     size = sum(map(len, bits))
-    out = np.empty(size, UNSIGNED[width]), np.empty(size, kind), np.empty(size, kind)  # pages count when written to
+    out = (
+        np.empty(size, UNSIGNED[width]),
+        np.empty(size, kind),
+        np.empty(size, kind),
+    )  # pages count when written to
     at = 0
     for rows in _in_step(bits):
         key = np.concatenate([b[r] for b, r in zip(bits, rows, strict=True)])
         order = np.argsort(key, kind="stable")  # sorted runs: merged, not sorted again
         columns = ("times", "missed")
-        pairs = [np.concatenate([getattr(p, c)[r] for p, r in zip(parts, rows, strict=True)]) for c in columns]
+        pairs = [
+            np.concatenate([getattr(p, c)[r] for p, r in zip(parts, rows, strict=True)])
+            for c in columns
+        ]
         found, sums = group(key[order], *(p[order].astype(kind, copy=False) for p in pairs))
         for target, column in zip(out, (found, *sums), strict=True):
             target[at : at + len(found)] = column
@@ -245,7 +279,9 @@ def _widened(bits: Array, width: int) -> Array:
 
 
 def _in_step(columns: Sequence[Array]) -> Iterator[list[slice]]:
-    """Slices of sorted columns between the same values, about SLICE rows in all; the longest column sets the pace."""
+    """Slices of sorted columns between the same values, about SLICE rows in all; the longest column
+    sets the pace.
+    """
     longest = max(columns, key=len)
     step = max(1, SLICE * len(longest) // sum(map(len, columns)))
     edges = longest[step::step]

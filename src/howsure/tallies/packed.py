@@ -1,9 +1,10 @@
 """The exact tally of right and wrong: one sorted integer per sample.
 
-The bits of a non-negative float order like the float itself and leave the sign bit free, so
-`bits << 1 | wrong` sorts as an unsigned integer of the same width. The keys ascend: least trusted first,
-and inside a tie block the right answers come before the wrong ones. Scores of both signs have no free bit, but the
-floats between the smallest and the largest of each sign, counted from the lowest on, do.
+The bits of a non-negative float order like the float itself and leave the sign bit free, so `bits
+<< 1 | wrong` sorts as an unsigned integer of the same width. The keys ascend: least trusted first,
+and inside a tie block the right answers come before the wrong ones. Scores of both signs have no
+free bit, but the floats between the smallest and the largest of each sign, counted from the lowest
+on, do.
 """
 
 from __future__ import annotations
@@ -17,7 +18,16 @@ import numpy as np
 
 from howsure._core.check import Array, Bools, Floats, Ints
 from howsure.tallies.rows import as_rows, compacted, run_lengths
-from howsure.tallies.tally import PIECE, Blocks, Counts, Sums, Tally, added_to, described, row_pieces
+from howsure.tallies.tally import (
+    PIECE,
+    Blocks,
+    Counts,
+    Sums,
+    Tally,
+    added_to,
+    described,
+    row_pieces,
+)
 
 CHUNK = 1 << 16  # scores decoded at a time; bounds the extra memory
 SOME = 1 << 15  # tie blocks widened at a time
@@ -31,7 +41,9 @@ REACH = (16, 8, 4, 2, 1)  # together the longest run of equal keys that steps al
 
 def pack(score: Array, wrong: Bools) -> Array:
     """Sorted keys of non-negative scores."""
-    return _sorted((score + score.dtype.type(0)).view(UNSIGNED[score.itemsize]), wrong)  # -0.0 + 0.0 is 0.0
+    return _sorted(
+        (score + score.dtype.type(0)).view(UNSIGNED[score.itemsize]), wrong
+    )  # -0.0 + 0.0 is 0.0
 
 
 def _sorted(bits: Array, wrong: Bools) -> Array:
@@ -43,10 +55,11 @@ def _sorted(bits: Array, wrong: Bools) -> Array:
 
 
 class Signs(NamedTuple):
-    """float64 scores of both signs, numbered from the lowest on; the floats between the two smallest are left out.
+    """float64 scores of both signs, numbered from the lowest on; the floats between the two
+    smallest are left out.
 
-    The bits of the negative score nearest to 0 and of the lowest one, both without their sign, and of the smallest
-    score that is not negative.
+    The bits of the negative score nearest to 0 and of the lowest one, both without their sign, and
+    of the smallest score that is not negative.
     """
 
     near: int
@@ -56,7 +69,10 @@ class Signs(NamedTuple):
     @classmethod
     def of(cls, score: Floats, negative: Bools) -> Signs:
         """What scores span, some of them negative."""
-        near, least = np.where(negative, score, -np.inf).max(), np.where(negative, np.inf, score).min()
+        near, least = (
+            np.where(negative, score, -np.inf).max(),
+            np.where(negative, np.inf, score).min(),
+        )
         ends = np.array([-near, -score.min(), least if least < np.inf else 0.0])
         return cls(*ends.view(np.uint64).tolist())
 
@@ -79,7 +95,9 @@ class Signs(NamedTuple):
     def scores(self, number: Array) -> Floats:
         """The scores of numbers."""
         negative, wide = number < self.zero, np.uint64
-        bits = np.where(negative, wide(self.far) - number, number - wide(self.zero) + wide(self.least))
+        bits = np.where(
+            negative, wide(self.far) - number, number - wide(self.zero) + wide(self.least)
+        )
         return np.where(negative, -bits.view(np.float64), bits.view(np.float64))
 
     def up_to(self, scores: Floats) -> tuple[Array, Bools]:
@@ -92,7 +110,8 @@ class Signs(NamedTuple):
 
 
 def packed(score: Floats, wrong: Bools) -> PackedTally | None:
-    """The tally of float64 scores, some of them negative; None where numbering them takes more than 63 bits.
+    """The tally of float64 scores, some of them negative; None where numbering them takes more than
+    63 bits.
 
     >>> found = packed(np.array([-1.5, 2.0, 0.0]), np.array([True, False, False]))
     >>> found.score, found.loss
@@ -133,14 +152,20 @@ def bits_at_most(scores: Floats, itemsize: int) -> Array:
     return np.maximum(floor, kind(0)).view(UNSIGNED[itemsize])
 
 
-def claim_sums(start: Ints, n: int, sums: Sequence[float], samples: Callable[[int], Array]) -> Floats:
-    """Summed scores of the bins that start at these ascending positions, the first at 0, of n ascending scores.
+def claim_sums(
+    start: Ints, n: int, sums: Sequence[float], samples: Callable[[int], Array]
+) -> Floats:
+    """Summed scores of the bins that start at these ascending positions, the first at 0, of n
+    ascending scores.
 
-    `sums` are those of each CHUNK, and `samples` gives the scores of the one that begins at a position: only chunks
-    that belong to several bins are looked at. The order of the additions depends on the bin alone.
+    `sums` are those of each CHUNK, and `samples` gives the scores of the one that begins at a
+    position: only chunks that belong to several bins are looked at. The order of the additions
+    depends on the bin alone.
     """
     total = [0.0] * len(start)
-    begins = np.searchsorted(start, np.arange(0, n + CHUNK, CHUNK)).tolist()  # bins that begin before each chunk
+    begins = np.searchsorted(
+        start, np.arange(0, n + CHUNK, CHUNK)
+    ).tolist()  # bins that begin before each chunk
     for number, i in enumerate(range(0, n, CHUNK)):
         first, last = begins[number], begins[number + 1]
         if first == len(start) or start[first] != i:
@@ -149,7 +174,9 @@ def claim_sums(start: Ints, n: int, sums: Sequence[float], samples: Callable[[in
             total[first] += sums[number]
             continue
         inside = np.maximum(start[first:last] - i, 0)
-        for b, part in enumerate(np.add.reduceat(samples(i), inside, dtype=np.float64).tolist(), first):
+        for b, part in enumerate(
+            np.add.reduceat(samples(i), inside, dtype=np.float64).tolist(), first
+        ):
             total[b] += part
     return np.array(total)
 
@@ -223,7 +250,9 @@ class PackedTally:
     @cached_property
     def _rows_before(self) -> Ints:
         """How many rows begin before each run of 2^16 samples, and before the end."""
-        return np.cumsum([0, *(int(np.count_nonzero(self._begins(i))) for i in range(0, self.n, CHUNK))])
+        return np.cumsum(
+            [0, *(int(np.count_nonzero(self._begins(i))) for i in range(0, self.n, CHUNK))]
+        )
 
     def _begins(self, at: int) -> Bools:
         """Which of 2^16 samples from a position on are the first of their score."""
@@ -239,7 +268,10 @@ class PackedTally:
         start = np.full(len(rows), self.n)
         for c in np.unique(chunk[rows < self.distinct]).tolist():
             here = chunk == c
-            start[here] = c * CHUNK + np.flatnonzero(self._begins(c * CHUNK))[rows[here] - self._rows_before[c]]
+            start[here] = (
+                c * CHUNK
+                + np.flatnonzero(self._begins(c * CHUNK))[rows[here] - self._rows_before[c]]
+            )
         return start
 
     def running(self, rows: Ints, *, bottom_up: bool = False) -> tuple[Floats, Ints, Ints]:
@@ -256,7 +288,9 @@ class PackedTally:
         found = 1
         for i in range(0, self.n - 1, CHUNK):  # often decided by the first chunk
             part = self.keys[i : i + CHUNK + 1]
-            found += int(np.count_nonzero((part[1:] ^ part[:-1]) > 1))  # more than the lowest bit: another score
+            found += int(
+                np.count_nonzero((part[1:] ^ part[:-1]) > 1)
+            )  # more than the lowest bit: another score
             if found > enough:
                 break
         return found
@@ -282,9 +316,19 @@ class PackedTally:
         while stop:
             start = self._last_runs(stop)
             part, start = self.keys[start[0] : stop], start - start[0]
-            loss = np.add.reduceat((part & 1).astype(np.int64), start) if len(start) < len(part) else part & 1
-            score = self._scores(part[start] if len(start) < len(part) else part).astype(np.float64, copy=False)
-            yield score[::-1], run_lengths(start, len(part))[::-1], loss.astype(np.int64, copy=False)[::-1]
+            loss = (
+                np.add.reduceat((part & 1).astype(np.int64), start)
+                if len(start) < len(part)
+                else part & 1
+            )
+            score = self._scores(part[start] if len(start) < len(part) else part).astype(
+                np.float64, copy=False
+            )
+            yield (
+                score[::-1],
+                run_lengths(start, len(part))[::-1],
+                loss.astype(np.int64, copy=False)[::-1],
+            )
             stop -= len(part)
 
     def _last_runs(self, stop: int) -> Ints:
@@ -306,7 +350,9 @@ class PackedTally:
         if not len(wrong):
             return Blocks(wrong, wrong, wrong)
         key = self.keys[wrong]
-        first = np.flatnonzero(np.concatenate(([True], key[1:] != key[:-1])))  # equal keys: wrong and tied
+        first = np.flatnonzero(
+            np.concatenate(([True], key[1:] != key[:-1]))
+        )  # equal keys: wrong and tied
         loss = np.diff(first, append=len(wrong))
         start, key = wrong[first], key[first]
         del first  # columns as long as the errors are what the panel's memory goes to
@@ -335,7 +381,9 @@ class PackedTally:
 
     def _first_equal(self, at: Ints, key: Array) -> Ints:
         """Where the run of equal keys that holds each position begins."""
-        for width in REACH:  # short runs by steps of falling width, which is faster than a search of all keys
+        for width in (
+            REACH
+        ):  # short runs by steps of falling width, which is faster than a search of all keys
             at -= width * (self.keys.take(at - width, mode="clip") == key)
         at = np.maximum(at, 0)
         long = np.flatnonzero(self.keys.take(at - 1, mode="clip") == key)
@@ -348,13 +396,17 @@ class PackedTally:
             last, some = bits_at_most(given, self.keys.itemsize), given >= 0
         else:
             last, some = self.signs.up_to(given)
-        found = np.searchsorted(self.keys, last << 1 | 1, side="right")  # the last key that is not above
+        found = np.searchsorted(
+            self.keys, last << 1 | 1, side="right"
+        )  # the last key that is not above
         return self.n - np.where(some, found, 0)
 
     def cut_at(self, ranks: Counts) -> Ints:
         cuts: Ints = np.array(ranks, dtype=np.int64)
         inside = (cuts > 0) & (cuts < self.n)
-        here = self.keys[np.where(inside, self.n - cuts, 0)] >> 1  # the last sample before the cut ...
+        here = (
+            self.keys[np.where(inside, self.n - cuts, 0)] >> 1
+        )  # the last sample before the cut ...
         below = self.keys[np.where(inside, self.n - 1 - cuts, 0)] >> 1  # ... and the first after it
         split = inside & (here == below)
         cuts[split] = self.n - np.searchsorted(self.keys, below[split] << 1)
@@ -372,7 +424,10 @@ class PackedTally:
 
     def between(self, cuts: Counts) -> Sums:
         if self._last is None or not np.array_equal(self._last[0], cuts):
-            self._last = (np.array(cuts), self._between(cuts))  # ece, mce and reliability ask for the same bins
+            self._last = (
+                np.array(cuts),
+                self._between(cuts),
+            )  # ece, mce and reliability ask for the same bins
         return self._last[1]
 
     def _between(self, cuts: Counts) -> Sums:
@@ -389,7 +444,10 @@ class PackedTally:
     @cached_property
     def _sums(self) -> list[float]:
         """The summed scores of each run of 2^16 samples."""
-        return [float(np.add.reduceat(self._samples(i), [0], dtype=np.float64)[0]) for i in range(0, self.n, CHUNK)]
+        return [
+            float(np.add.reduceat(self._samples(i), [0], dtype=np.float64)[0])
+            for i in range(0, self.n, CHUNK)
+        ]
 
     def _samples(self, start: int) -> Array:
         """2^16 scores, ascending, from a position on."""

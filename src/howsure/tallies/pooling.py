@@ -36,8 +36,8 @@ def _of_rows(t: Tally) -> Sums:
 def _of_errors(t: Tally) -> Sums:
     """The steps of counted samples.
 
-    A step can only start at an error: a right answer directly below another answer is pooled with it, whatever follows.
-    So the errors alone are looked at, with their ties.
+    A step can only start at an error: a right answer directly below another answer is pooled with
+    it, whatever follows. So the errors alone are looked at, with their ties.
     """
     block = t.blocks()
     cuts, loss = block.before, block.loss
@@ -50,14 +50,19 @@ def _of_errors(t: Tally) -> Sums:
 def steps(count: Counts, loss: Counts) -> Ints:
     """The first row of every step, where the loss rate must rise from step to step.
 
-    Neighbours that do not rise belong to one step, and so do all of a falling run: each pass pools every run at once
-    and leaves a fraction of the steps. What several passes do not settle is little, and is pooled one by one.
+    Neighbours that do not rise belong to one step, and so do all of a falling run: each pass pools
+    every run at once and leaves a fraction of the steps. What several passes do not settle is
+    little, and is pooled one by one.
     """
     first, size = np.arange(len(count)), inf
     while len(first) < SHRINK * size:
         rate, size = loss / count, len(first)
         start = np.flatnonzero(np.concatenate(([True], rate[1:] > rate[:-1])))
-        first, count, loss = first[start], np.add.reduceat(count, start), np.add.reduceat(loss, start)
+        first, count, loss = (
+            first[start],
+            np.add.reduceat(count, start),
+            np.add.reduceat(loss, start),
+        )
     return first if len(first) == size else _one_by_one(first, count, loss)
 
 

@@ -13,15 +13,25 @@ from howsure._core import check
 from howsure._core.check import Bools, Floats, InputError, Ints
 from howsure._core.frozen import frozen
 from howsure.tallies.grid import LEAST, even_ranks, grid
-from howsure.tallies.tally import Blocks, Counts, Ideal, Sums, Tally, added_to, described, row_pieces, running_sums
+from howsure.tallies.tally import (
+    Blocks,
+    Counts,
+    Ideal,
+    Sums,
+    Tally,
+    added_to,
+    described,
+    row_pieces,
+    running_sums,
+)
 
 ROUNDING = 1e-12  # of sums of weights, relative to the whole
 
 
 @frozen(eq=False)
 class Weights:
-    """What a weighted tally keeps of the single weights, which it scales to mean 1: the mean as given, and for each row
-    the sums of w², of w² times the loss and of w² times its square."""
+    """What a weighted tally keeps of the single weights, which it scales to mean 1: the mean as
+    given, and for each row the sums of w², of w² times the loss and of w² times its square."""
 
     unit: float
     square: Floats
@@ -50,7 +60,9 @@ def group(key: Floats, *columns: Counts) -> tuple[Floats, list[Counts]]:
 
 @frozen(eq=False)
 class RowTally:
-    """One row per distinct score. `claim` is the summed score of a row, `square` its summed squared loss."""
+    """One row per distinct score. `claim` is the summed score of a row, `square` its summed squared
+    loss.
+    """
 
     score: Floats
     count: Counts
@@ -62,7 +74,9 @@ class RowTally:
     weighted: bool = False
     approximate: str | None = None
     edges: Floats | None = None  # upper ends of the buckets, ascending, where it was compacted
-    weights: Weights | None = None  # where samples have weights; the columns are in weights of mean 1
+    weights: Weights | None = (
+        None  # where samples have weights; the columns are in weights of mean 1
+    )
 
     @property
     def n(self) -> int | float:
@@ -87,7 +101,9 @@ class RowTally:
     @property
     def equal_weights(self) -> bool:
         w = self.weights
-        return not self.weighted or (w is not None and bool(np.allclose(w.square, self.count, rtol=1e-12, atol=0)))
+        return not self.weighted or (
+            w is not None and bool(np.allclose(w.square, self.count, rtol=1e-12, atol=0))
+        )
 
     def blocks(self) -> Blocks:
         return self._blocks
@@ -109,7 +125,9 @@ class RowTally:
     def cut_at(self, ranks: Counts) -> Counts:
         ends = self._cuts
         if self.weighted:
-            ranks = ranks - ROUNDING * self.n  # sums of weights are rounded: a rank may miss the end of a row by that
+            ranks = (
+                ranks - ROUNDING * self.n
+            )  # sums of weights are rounded: a rank may miss the end of a row by that
         return ends[np.minimum(np.searchsorted(ends, ranks), len(ends) - 1)]
 
     def score_at(self, rank: int) -> float:
@@ -126,8 +144,12 @@ class RowTally:
     def between(self, cuts: Counts) -> Sums:
         edge = self.first_rows(cuts)
         last = np.concatenate((edge[1:], [len(self.score)])) - 1
-        with np.errstate(invalid="ignore", over="ignore"):  # inf - inf: infinite scores rank; their claim is never read
-            count, claim, loss = (np.add.reduceat(c, edge) for c in (self.count, self.claim, self.loss))
+        with np.errstate(
+            invalid="ignore", over="ignore"
+        ):  # inf - inf: infinite scores rank; their claim is never read
+            count, claim, loss = (
+                np.add.reduceat(c, edge) for c in (self.count, self.claim, self.loss)
+            )
         return Sums(count, claim, loss, self.score[edge], self.score[last])
 
     @property
@@ -169,12 +191,15 @@ def from_rows(score: Floats, count: Counts, wrong: Counts) -> RowTally:
 
 
 def of_moments(n: int | float, total: float, square: float, *, zero_one: bool) -> RowTally:
-    """All samples in one row: what is known where only their number, summed loss and summed squared loss are.
+    """All samples in one row: what is known where only their number, summed loss and summed squared
+    loss are.
 
     >>> of_moments(4, 2.0, 2.5, zero_one=False)
     <Tally: n=4, loss=2, 1 distinct scores>
     """
-    whole = isinstance(n, int) and n < 1 << 63  # whole weights may sum up to more than an int64 holds
+    whole = (
+        isinstance(n, int) and n < 1 << 63
+    )  # whole weights may sum up to more than an int64 holds
     loss = np.array([int(total) if zero_one and whole else float(total)])
     count = np.array([n if whole else float(n)])
     return RowTally(np.zeros(1), count, loss, np.zeros(1), np.array([square]), zero_one=zero_one)
@@ -186,7 +211,9 @@ def on_grid(score: Floats, count: Ints, wrong: Ints, claim: Floats, edges: Float
 
 
 def score_ends(t: RowTally) -> tuple[Floats, Floats]:
-    """The lowest and the highest score that each row can hold; they are equal where all its samples are tied."""
+    """The lowest and the highest score that each row can hold; they are equal where all its samples
+    are tied.
+    """
     if t.edges is None:
         return t.score, t.score
     i = np.searchsorted(t.edges[:-1], t.score)
@@ -197,33 +224,56 @@ def score_ends(t: RowTally) -> tuple[Floats, Floats]:
 def merge(a: RowTally, b: RowTally) -> RowTally:
     """All rows of both, equal scores summed."""
     if a.zero_one != b.zero_one:
-        raise InputError("one tally counts right and wrong, the other sums a loss; only tallies of one kind add up.")
+        raise InputError(
+            "one tally counts right and wrong, the other sums a loss; only tallies of one kind add up."
+        )
     edges = shared_edges(a, b)
     if a.weighted or b.weighted:
         a, b = shared_unit(a, b)
     score = np.concatenate((a.score, b.score))
     order = np.argsort(-score, kind="stable")
     score, sums = group(
-        score[order], *(np.concatenate(pair)[order] for pair in zip(_columns(a), _columns(b), strict=True))
+        score[order],
+        *(np.concatenate(pair)[order] for pair in zip(_columns(a), _columns(b), strict=True)),
     )
     count, loss, claim, square, *double = sums
     weights = None if a.weights is None else Weights(a.weights.unit, *double)
     both = RowTally(
-        score, count, loss, claim, square, merge_ideal(a.ideal, b.ideal), a.zero_one, a.weighted, weights=weights
+        score,
+        count,
+        loss,
+        claim,
+        square,
+        merge_ideal(a.ideal, b.ideal),
+        a.zero_one,
+        a.weighted,
+        weights=weights,
     )
     if edges is None:
         return both
-    return replace(bucketed(both, edge_cuts(both, edges)), approximate=a.approximate or b.approximate, edges=edges)
+    return replace(
+        bucketed(both, edge_cuts(both, edges)),
+        approximate=a.approximate or b.approximate,
+        edges=edges,
+    )
 
 
 def _columns(t: RowTally) -> tuple[Counts, ...]:
     w = t.weights
-    return (t.count, t.loss, t.claim, t.square, *(() if w is None else (w.square, w.lost, w.lost_square)))
+    return (
+        t.count,
+        t.loss,
+        t.claim,
+        t.square,
+        *(() if w is None else (w.square, w.lost, w.lost_square)),
+    )
 
 
 def shared_unit(a: RowTally, b: RowTally) -> tuple[RowTally, RowTally]:
     """Both with weights whose common mean is 1; samples without weights weigh 1."""
-    sides = [(t, t.weights or Weights(1.0, t.count * 1.0, t.loss * 1.0, t.square * 1.0)) for t in (a, b)]
+    sides = [
+        (t, t.weights or Weights(1.0, t.count * 1.0, t.loss * 1.0, t.square * 1.0)) for t in (a, b)
+    ]
     unit = sum(t.n * w.unit for t, w in sides) / (a.n + b.n)
     first, second = (_rescaled(t, w, w.unit / unit, unit) for t, w in sides)
     return first, second
@@ -233,7 +283,9 @@ def _rescaled(t: RowTally, w: Weights, by: float, unit: float) -> RowTally:
     count, loss, claim, square = (column * by for column in (t.count, t.loss, t.claim, t.square))
     ideal = None if t.ideal is None else Ideal(t.ideal.loss, t.ideal.count * by)
     double = Weights(unit, *(column * by**2 for column in (w.square, w.lost, w.lost_square)))
-    return RowTally(t.score, count, loss, claim, square, ideal, t.zero_one, True, t.approximate, t.edges, double)
+    return RowTally(
+        t.score, count, loss, claim, square, ideal, t.zero_one, True, t.approximate, t.edges, double
+    )
 
 
 def shared_edges(a: RowTally, b: RowTally) -> Floats | None:
@@ -247,14 +299,20 @@ def shared_edges(a: RowTally, b: RowTally) -> Floats | None:
 
 
 def edge_cuts(t: Tally, edges: Floats) -> Counts:
-    """The cuts of a tally at bucket edges, empty buckets dropped; scores beyond the last edge join its bucket."""
+    """The cuts of a tally at bucket edges, empty buckets dropped; scores beyond the last edge join
+    its bucket.
+    """
     return np.unique(np.concatenate(([0], t.above(edges[:-1]), [t.n])))
 
 
 def bucketed(t: Tally, cuts: Counts) -> RowTally:
-    """One row per bucket between cuts, scored by the mean of its scores; `edges` are the highest scores found."""
+    """One row per bucket between cuts, scored by the mean of its scores; `edges` are the highest
+    scores found.
+    """
     sums = t.between(cuts)
-    with np.errstate(invalid="ignore", over="ignore"):  # infinite scores have no mean; any score of the bucket will do
+    with np.errstate(
+        invalid="ignore", over="ignore"
+    ):  # infinite scores have no mean; any score of the bucket will do
         score = np.fmax(sums.low, np.fmin(sums.claim / sums.count, sums.high))
     rows = RowTally(score, sums.count, sums.loss, sums.claim, sums.loss, edges=sums.high[::-1])
     if not isinstance(t, RowTally):
@@ -262,7 +320,14 @@ def bucketed(t: Tally, cuts: Counts) -> RowTally:
     start = t.first_rows(cuts)
     square = np.add.reduceat(t.square, start)
     weights = None if t.weights is None else t.weights.within(start)
-    return replace(rows, square=square, ideal=t.ideal, zero_one=t.zero_one, weighted=t.weighted, weights=weights)
+    return replace(
+        rows,
+        square=square,
+        ideal=t.ideal,
+        zero_one=t.zero_one,
+        weighted=t.weighted,
+        weights=weights,
+    )
 
 
 def compacted(t: Tally, buckets: int) -> RowTally:
@@ -270,15 +335,21 @@ def compacted(t: Tally, buckets: int) -> RowTally:
     check.at_least(buckets, LEAST, "buckets")
     if t.has_at_most(buckets):
         return as_rows(t)
-    if t.approximate:  # its buckets may straddle the new ones, whose ends would then be no cuts of the data
-        raise InputError(f"this tally is already {t.approximate}; compact the exact tally, or keep this one.")
+    if (
+        t.approximate
+    ):  # its buckets may straddle the new ones, whose ends would then be no cuts of the data
+        raise InputError(
+            f"this tally is already {t.approximate}; compact the exact tally, or keep this one."
+        )
     low, high = t.score_range()
     if low >= 0 and high <= 1:
         edges = grid(buckets)
         rows = replace(bucketed(t, edge_cuts(t, edges)), edges=edges)
         note = fixed_note(edges)
     else:
-        rows = bucketed(t, np.unique(np.concatenate(([0], t.cut_at(even_ranks(t.n, buckets)), [t.n]))))
+        rows = bucketed(
+            t, np.unique(np.concatenate(([0], t.cut_at(even_ranks(t.n, buckets)), [t.n])))
+        )
         note = f"compacted to {len(rows.score):,} equally full buckets"
     ideal = None if rows.ideal is None else thinned(rows.ideal, buckets)
     return replace(rows, ideal=ideal, approximate=note)
@@ -318,18 +389,29 @@ def count_rows(score: Floats, wrong: Bools) -> RowTally:
     start = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
     distinct = ordered[start] if len(start) < len(ordered) else ordered
     count = run_lengths(start, len(ordered))[::-1]
-    loss = np.bincount(np.searchsorted(distinct, missed), minlength=len(distinct)).astype(np.int64, copy=False)[::-1]
+    loss = np.bincount(np.searchsorted(distinct, missed), minlength=len(distinct)).astype(
+        np.int64, copy=False
+    )[::-1]
     distinct = distinct[::-1]
-    with np.errstate(invalid="ignore", over="ignore"):  # infinite scores rank; their claim is never read
+    with np.errstate(
+        invalid="ignore", over="ignore"
+    ):  # infinite scores rank; their claim is never read
         return RowTally(distinct, count, loss, distinct * count, loss)
 
 
 def sum_rows(
-    score: Floats, loss: Floats, *, weight: Floats | None = None, times: Ints | None = None, zero_one: bool
+    score: Floats,
+    loss: Floats,
+    *,
+    weight: Floats | None = None,
+    times: Ints | None = None,
+    zero_one: bool,
 ) -> RowTally:
-    """Rows for general losses, weights or repeated samples. Sorting by loss too makes the sums free of row order.
+    """Rows for general losses, weights or repeated samples. Sorting by loss too makes the sums free
+    of row order.
 
-    `times` says how often each sample counts. Weights are scaled to mean 1, so that their unit never matters.
+    `times` says how often each sample counts. Weights are scaled to mean 1, so that their unit
+    never matters.
     """
     one = np.ones(len(score), dtype=np.int64) if times is None else times
     w = np.ones(len(score)) if weight is None else weight
@@ -346,4 +428,6 @@ def sum_rows(
         total, square = total.astype(np.int64), square.astype(np.int64)
     ideal = None if zero_one else ideal_order(loss, many.astype(np.float64))
     weights = None if weight is None else Weights(unit, *rest)
-    return RowTally(distinct, count, total, claim, square, ideal, zero_one, weight is not None, weights=weights)
+    return RowTally(
+        distinct, count, total, claim, square, ideal, zero_one, weight is not None, weights=weights
+    )

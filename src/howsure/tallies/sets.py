@@ -16,7 +16,8 @@ from howsure.tallies.rows import group
 
 @frozen(eq=False)
 class SetTally:
-    """One row per distinct score with additive `parts`; `risk_of` turns their running sums into the risk.
+    """One row per distinct score with additive `parts`; `risk_of` turns their running sums into the
+    risk.
 
     Goes where a tally goes for risk–coverage curves and for the step and trapezoid AURC.
 
@@ -43,7 +44,9 @@ class SetTally:
 
     def __add__(self, other: SetTally) -> SetTally:
         if self.risk_of != other.risk_of or self.parts.shape[1] != other.parts.shape[1]:
-            raise InputError("these tallies measure different set losses; only tallies of one kind add up.")
+            raise InputError(
+                "these tallies measure different set losses; only tallies of one kind add up."
+            )
         score = np.concatenate((self.score, other.score))
         return _sorted(
             score,
@@ -71,7 +74,9 @@ def set_tally(score: ArrayLike, parts: ArrayLike, risk_of: Callable[[Array], Flo
     s = check.column(score, "score").astype(np.float64) + 0.0
     p = check.finite(check.array(parts, "parts"), "parts")
     if p.ndim != 2:
-        raise InputError(f"parts has shape {p.shape}; one row per unit and one column per sum is needed.")
+        raise InputError(
+            f"parts has shape {p.shape}; one row per unit and one column per sum is needed."
+        )
     check.same_length(p, "parts", len(s), "score")
     return _sorted(s, np.ones(len(s), dtype=np.int64), p, risk_of)
 
@@ -96,7 +101,11 @@ def dice_tally(
         p, t, classes = p != 0, t != 0, [1]
     if len(classes) == 0:
         raise InputError("classes is empty; name at least one foreground class.")
-    parts = [part for c in classes for part in (2 * ((p == c) & (t == c)), (p == c).astype(int) + (t == c))]
+    parts = [
+        part
+        for c in classes
+        for part in (2 * ((p == c) & (t == c)), (p == c).astype(int) + (t == c))
+    ]
     return set_tally(s, np.stack(parts, axis=1).astype(np.int64), dice_risk)
 
 
@@ -110,11 +119,15 @@ def dice_risk(sums: Array) -> Floats:
 def _mask(a: ArrayLike, name: str, n: int) -> Array:
     m = check.array(a, name).ravel()
     if m.dtype.kind == "f":
-        raise InputError(f"{name} has dtype {m.dtype}; whole class numbers are needed. Use {name}.astype(int).")
+        raise InputError(
+            f"{name} has dtype {m.dtype}; whole class numbers are needed. Use {name}.astype(int)."
+        )
     return check.same_length(m, name, n, "score")
 
 
-def _sorted(score: Floats, count: Ints, parts: Array, risk_of: Callable[[Array], Floats]) -> SetTally:
+def _sorted(
+    score: Floats, count: Ints, parts: Array, risk_of: Callable[[Array], Floats]
+) -> SetTally:
     order = np.argsort(-score, kind="stable")
     distinct, (total, sums) = group(score[order], count[order], parts[order])
     return SetTally(distinct, total.astype(np.int64), sums, risk_of)

@@ -34,8 +34,14 @@ class Blocks:
 
     @cached_property
     def middle_sum(self) -> Floats:
-        """Each loss times the middle rank of its block, summed along the last axis; exact for up to 10^9 samples."""
-        loss = self.loss if self.after.max(initial=0) < WHOLE else np.asarray(self.loss, dtype=np.float64)
+        """Each loss times the middle rank of its block, summed along the last axis; exact for up to
+        10^9 samples.
+        """
+        loss = (
+            self.loss
+            if self.after.max(initial=0) < WHOLE
+            else np.asarray(self.loss, dtype=np.float64)
+        )
         return (loss * (self.before + self.after)).sum(axis=-1) / 2
 
 
@@ -60,11 +66,13 @@ class Ideal:
 
 @runtime_checkable
 class Tally(Protocol):
-    """Scores and losses, sorted, most trusted first, one row per distinct score; `a + b` merges two.
+    """Scores and losses, sorted, most trusted first, one row per distinct score; `a + b` merges
+    two.
 
     Make one with `howsure.tally`. `.score`, `.count` and `.loss` are its rows; `.n` samples with
-    `.total` loss in all. Ranks count samples from the most trusted down, so a *cut* at rank k separates
-    the k most trusted from the rest, and only cuts between two rows exist: ties are never split.
+    `.total` loss in all. Ranks count samples from the most trusted down, so a *cut* at rank k
+    separates the k most trusted from the rest, and only cuts between two rows exist: ties are never
+    split.
 
     >>> from howsure import tally
     >>> t = tally([0.8, 0.9, 0.8], correct=[1, 1, 0])
@@ -72,7 +80,9 @@ class Tally(Protocol):
     (array([0.9, 0.8]), array([1, 2]), array([0, 1]))
     """
 
-    if TYPE_CHECKING:  # Python 3.11's isinstance() would evaluate each of these, and columns are made on demand
+    if (
+        TYPE_CHECKING
+    ):  # Python 3.11's isinstance() would evaluate each of these, and columns are made on demand
 
         @property
         def n(self) -> int | float:
@@ -131,7 +141,9 @@ class Tally(Protocol):
 
         @property
         def ideal(self) -> Ideal | None:
-            """The losses in the order of a perfect score; None for the 0/1 loss, where the totals suffice."""
+            """The losses in the order of a perfect score; None for the 0/1 loss, where the totals
+            suffice.
+            """
             ...
 
     def blocks(self) -> Blocks:
@@ -163,11 +175,15 @@ class Tally(Protocol):
         ...
 
     def running(self, rows: Ints, *, bottom_up: bool = False) -> tuple[Floats, Counts, Counts]:
-        """The scores of these rows, and the samples and loss up to each and with it, from the top or the bottom."""
+        """The scores of these rows, and the samples and loss up to each and with it, from the top
+        or the bottom.
+        """
         ...
 
     def pieces(self) -> Iterator[tuple[Floats, Counts, Counts]]:
-        """Scores, counts and losses of some rows at a time, most trusted first, for sums in bounded memory."""
+        """Scores, counts and losses of some rows at a time, most trusted first, for sums in bounded
+        memory.
+        """
         ...
 
     def has_at_most(self, rows: int) -> bool:
@@ -175,13 +191,15 @@ class Tally(Protocol):
         ...
 
     def compact(self, buckets: int = 25_000) -> Tally:
-        """The same samples in about `buckets` rows: a tally of fixed size, for data that outgrow memory.
+        """The same samples in about `buckets` rows: a tally of fixed size, for data that outgrow
+        memory.
 
-        Nothing is lost where there are fewer distinct scores than that. Otherwise scores in one bucket become
-        ties, with their exact counts, losses and summed claims, and `.approximate` says so. Scores in [0, 1] share
-        one fixed grid that holds the edges j/M of the usual equal-range bins (M = 10, 15, 20, 25, 100, ...), so
-        those bins stay exact and compact tallies add up. Other scores get buckets of equally many samples. A compact
-        tally cannot be compacted again to fewer buckets. `certified` bounds the values that the exact data have.
+        Nothing is lost where there are fewer distinct scores than that. Otherwise scores in one
+        bucket become ties, with their exact counts, losses and summed claims, and `.approximate`
+        says so. Scores in [0, 1] share one fixed grid that holds the edges j/M of the usual
+        equal-range bins (M = 10, 15, 20, 25, 100, ...), so those bins stay exact and compact
+        tallies add up. Other scores get buckets of equally many samples. A compact tally cannot be
+        compacted again to fewer buckets. `certified` bounds the values that the exact data have.
 
         >>> from howsure import tally
         >>> tally([0.25, 0.5, 0.75], correct=[0, 1, 1]).compact()
@@ -195,7 +213,9 @@ class Tally(Protocol):
 
 
 def is_tally(x: object) -> TypeIs[Tally]:
-    """Whether `x` is a tally; isinstance() of a protocol takes as long as a metric of a small tally."""
+    """Whether `x` is a tally; isinstance() of a protocol takes as long as a metric of a small
+    tally.
+    """
     return hasattr(type(x), "between")
 
 
@@ -229,15 +249,23 @@ def described(t: Tally) -> str:
 def needs_tally(t: object, what: str) -> None:
     """Raise if `t` is not a tally, such as predictions."""
     if not is_tally(t):
-        known = "preds.confidence, correct=preds.correct" if hasattr(t, "confidence") else "score, correct=..."
-        raise InputError(f"{what} needs a tally, this is a {type(t).__name__}. Make one with tally({known}).")
+        known = (
+            "preds.confidence, correct=preds.correct"
+            if hasattr(t, "confidence")
+            else "score, correct=..."
+        )
+        raise InputError(
+            f"{what} needs a tally, this is a {type(t).__name__}. Make one with tally({known})."
+        )
 
 
 def needs_zero_one(t: Tally, what: str) -> None:
     """Raise if `t` was made with `loss=`, where right and wrong are needed."""
     needs_tally(t, what)
     if not t.zero_one:
-        raise InputError(f"{what} needs right or wrong, this tally was made with loss=. Use tally(score, correct=...).")
+        raise InputError(
+            f"{what} needs right or wrong, this tally was made with loss=. Use tally(score, correct=...)."
+        )
 
 
 def needs_whole_counts(t: Tally, what: str, instead: str) -> None:

@@ -1,4 +1,5 @@
-"""For PyTorch: predictions, MC dropout passes and ensembles of networks, losses, calibration inside the network.
+"""For PyTorch: predictions, MC dropout passes and ensembles of networks, losses, calibration inside
+the network.
 
 Needs the extra `torch`.
 """

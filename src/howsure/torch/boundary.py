@@ -18,7 +18,8 @@ from howsure.torch.run import Kind, Options, Run, are_probs, evaluating, picked,
 def boundary_distance(
     model: nn.Module, loader: Iterable[object], *, norm: float = 2, **options: Unpack[Options]
 ) -> Floats:
-    r"""Distance of each input to the boundary between its two most likely classes i and j, to first order.
+    r"""Distance of each input to the boundary between its two most likely classes i and j, to first
+    order.
 
     .. math:: d = \frac{h_i - h_j}{\|\nabla_x h_i - \nabla_x h_j\|_q}, \qquad \frac1p + \frac1q = 1
 
@@ -38,7 +39,12 @@ def boundary_distance(
     if not norm >= 1:
         raise InputError(f"norm is {norm}; a number of at least 1, or math.inf, is needed.")
     run, dual = Run(**options), _dual(norm)
-    with evaluating(model), torch.enable_grad(), torch.inference_mode(False), random_state(None, None):
+    with (
+        evaluating(model),
+        torch.enable_grad(),
+        torch.inference_mode(False),
+        random_state(None, None),
+    ):
         batches = watched(loader, "distances") if run.progress else loader
         parts = [_distances(model, parsed(batch).inputs, run, dual) for batch in batches]
     if not parts:
@@ -56,7 +62,9 @@ def _distances(model: nn.Module, inputs: object, run: Run, dual: float) -> Float
         raise InputError(f"the inputs are {found}; a distance needs one tensor of floats.")
     place = run.place(model)
     x = (inputs if place is None else inputs.to(place)).detach().clone().requires_grad_()
-    h = _heights(picked(model(x.clone()), run.output), run.outputs)  # a first layer may change the clone in place
+    h = _heights(
+        picked(model(x.clone()), run.output), run.outputs
+    )  # a first layer may change the clone in place
     gap = _gap(h)
     (slope,) = torch.autograd.grad(gap.sum(), x, allow_unused=True)
     return _ratio(gap.detach().double(), _steepness(slope, dual))
@@ -79,7 +87,9 @@ def _heights(z: Tensor, kind: Kind) -> Tensor:
 
 
 def _gap(h: Tensor) -> Tensor:
-    """The largest output minus the second largest; among equals the smaller class number comes first."""
+    """The largest output minus the second largest; among equals the smaller class number comes
+    first.
+    """
     i = h.argmax(dim=1, keepdim=True)
     j = h.detach().scatter(1, i, -inf).argmax(dim=1, keepdim=True)
     return (h.gather(1, i) - h.gather(1, j)).squeeze(1)

@@ -57,7 +57,9 @@ class CalibratedModule(nn.Module):
         self.run = Run(outputs, output)
         self.passes = check.at_least(passes, 1, "passes")
         models = [model] if isinstance(model, nn.Module) else list(model)
-        self.models = nn.ModuleList(_with_masks(models, passes, seed, example) if passes > 1 else models)
+        self.models = nn.ModuleList(
+            _with_masks(models, passes, seed, example) if passes > 1 else models
+        )
         self.inside = isinstance(calibrator, (Temperature, Identity))
         self.classes = None if calibrator.fitted is None else calibrator.fitted.k
         self.operators = [name for name, _ in made]
@@ -66,7 +68,13 @@ class CalibratedModule(nn.Module):
 
     def forward(self, *inputs: object, **named: object) -> Tensor:
         """Calibrated probabilities."""
-        z = self._logits([self._pass(number, m, inputs, named) for number in range(self.passes) for m in self.models])
+        z = self._logits(
+            [
+                self._pass(number, m, inputs, named)
+                for number in range(self.passes)
+                for m in self.models
+            ]
+        )
         if z.ndim == 3 and not self.inside:
             z = z.softmax(dim=-1).mean(dim=0).clamp(min=SMALLEST).log()
         for i, name in enumerate(self.operators):
@@ -74,7 +82,9 @@ class CalibratedModule(nn.Module):
         p = z.softmax(dim=-1)
         return p.mean(dim=0) if p.ndim == 3 else p
 
-    def _pass(self, number: int, model: nn.Module, inputs: tuple[object, ...], named: dict[str, object]) -> Tensor:
+    def _pass(
+        self, number: int, model: nn.Module, inputs: tuple[object, ...], named: dict[str, object]
+    ) -> Tensor:
         for module in model.modules():
             if isinstance(module, FixedDropout):
                 module.begin(number)
@@ -82,28 +92,42 @@ class CalibratedModule(nn.Module):
 
     def _logits(self, answers: list[Tensor]) -> Tensor:
         """(n, k), or (s, n, k) where there are several answers."""
-        rows = [columns(z.float() if z.element_size() < 4 else z, self.run.outputs) for z in answers]
+        rows = [
+            columns(z.float() if z.element_size() < 4 else z, self.run.outputs) for z in answers
+        ]
         z = rows[0] if len(rows) == 1 else torch.stack(rows)
         if self.classes is not None and z.shape[-1] != self.classes:
-            raise InputError(f"the model gives {z.shape[-1]} classes; the calibrator was fitted for {self.classes}.")
+            raise InputError(
+                f"the model gives {z.shape[-1]} classes; the calibrator was fitted for {self.classes}."
+            )
         return z if self.run.outputs == "logits" else z.clamp(min=SMALLEST).log()
 
 
-def _with_masks(models: Sequence[nn.Module], passes: int, seed: int, example: object) -> list[nn.Module]:
+def _with_masks(
+    models: Sequence[nn.Module], passes: int, seed: int, example: object
+) -> list[nn.Module]:
     if example is None:
-        raise InputError("passes needs example=, one batch of inputs: the masks have the shape of what is dropped.")
+        raise InputError(
+            "passes needs example=, one batch of inputs: the masks have the shape of what is dropped."
+        )
     sources = np.random.SeedSequence(check.at_least(seed, 0, "seed")).spawn(len(models))
-    return [fixed(model, passes, source, example) for model, source in zip(models, sources, strict=True)]
+    return [
+        fixed(model, passes, source, example) for model, source in zip(models, sources, strict=True)
+    ]
 
 
 def _tensor(constant: Floats, models: nn.Module) -> Tensor:
     """In the precision of the models, but not below float32."""
     wide = any(p.dtype == torch.float64 for p in models.parameters())
-    return torch.tensor(constant, dtype=torch.float64 if wide else torch.float32, device=device_of(models))
+    return torch.tensor(
+        constant, dtype=torch.float64 if wide else torch.float32, device=device_of(models)
+    )
 
 
 class FixedDropout(nn.Module):
-    """One mask for each pass and call, the same for all samples. Every kind of dropout is x · scale + shift."""
+    """One mask for each pass and call, the same for all samples. Every kind of dropout is x · scale
+    + shift.
+    """
 
     def __init__(self, masks: Sequence[tuple[Tensor, Tensor]]) -> None:
         super().__init__()
@@ -118,13 +142,19 @@ class FixedDropout(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """The input with what this pass leaves out."""
-        scale, shift = (self.get_buffer(f"{name}_{self.call}")[self.number] for name in ("scale", "shift"))
+        scale, shift = (
+            self.get_buffer(f"{name}_{self.call}")[self.number] for name in ("scale", "shift")
+        )
         self.call += 1
         return x * scale + shift
 
 
-def fixed(model: nn.Module, passes: int, source: np.random.SeedSequence, example: object) -> nn.Module:
-    """A copy of `model` that shares its weights and has fixed dropout, for inputs of the shape of `example`."""
+def fixed(
+    model: nn.Module, passes: int, source: np.random.SeedSequence, example: object
+) -> nn.Module:
+    """A copy of `model` that shares its weights and has fixed dropout, for inputs of the shape of
+    `example`.
+    """
     held = {id(t): t for t in (*model.parameters(), *model.buffers())}
     made: nn.Module = deepcopy(model, held)
     layers = dropout_layers(made)
@@ -132,7 +162,10 @@ def fixed(model: nn.Module, passes: int, source: np.random.SeedSequence, example
     seeds = iter(source.generate_state(sum(map(len, calls.values())), np.uint64).tolist())
     swapped: dict[nn.Module, FixedDropout] = {}
     for layer in layers:
-        masks = [_masks(layer, like.expand(passes, *like.shape[1:]), next(seeds)) for like in calls[layer]]
+        masks = [
+            _masks(layer, like.expand(passes, *like.shape[1:]), next(seeds))
+            for like in calls[layer]
+        ]
         swapped[layer] = FixedDropout(masks)
     named = cast("Iterable[tuple[str, nn.Module]]", made.named_modules(remove_duplicate=False))
     for name, module in list(named):
@@ -141,7 +174,9 @@ def fixed(model: nn.Module, passes: int, source: np.random.SeedSequence, example
     return made
 
 
-def _calls(model: nn.Module, layers: Sequence[Dropout], example: object) -> dict[nn.Module, list[Tensor]]:
+def _calls(
+    model: nn.Module, layers: Sequence[Dropout], example: object
+) -> dict[nn.Module, list[Tensor]]:
     """The first row of what each layer is given, for each of its calls."""
     calls: dict[nn.Module, list[Tensor]] = {layer: [] for layer in layers}
 
@@ -155,7 +190,9 @@ def _calls(model: nn.Module, layers: Sequence[Dropout], example: object) -> dict
         hook.remove()
     unused = sum(not own for own in calls.values())
     if unused:
-        raise InputError(f"{unused} of {len(layers)} dropout layers were not called, so their masks cannot be drawn.")
+        raise InputError(
+            f"{unused} of {len(layers)} dropout layers were not called, so their masks cannot be drawn."
+        )
     return calls
 
 

@@ -34,10 +34,10 @@ PATIENCE = 1.0  # seconds without a bar
 def collect(model: nn.Module, loader: Iterable[object], **options: Unpack[Options]) -> Predictions:
     """The predictions of `model` for all samples of `loader`.
 
-    A batch is (inputs, labels), (inputs, labels, ids) or a dict with `labels` and perhaps `ids`, whose other entries
-    go to the model by name. The model runs in evaluation mode on the device of its parameters; afterwards each
-    submodule is back in its own mode, and the random state is untouched. Options, shared by `mc_dropout`,
-    `ensemble` and `snapshot_ensemble`:
+    A batch is (inputs, labels), (inputs, labels, ids) or a dict with `labels` and perhaps `ids`,
+    whose other entries go to the model by name. The model runs in evaluation mode on the device of
+    its parameters; afterwards each submodule is back in its own mode, and the random state is
+    untouched. Options, shared by `mc_dropout`, `ensemble` and `snapshot_ensemble`:
 
     - `outputs="logits"` or `"probs"`: what the model returns. It is never guessed, and probabilities that are called
       logits are an error.
@@ -60,10 +60,16 @@ def collect(model: nn.Module, loader: Iterable[object], **options: Unpack[Option
 
 
 def gather(loader: Iterable[object], answer: Answer, run: Run) -> Predictions:
-    """The predictions of all batches; `answer(inputs, number)` gives (n, k), or (s, n, k) for several answers."""
+    """The predictions of all batches; `answer(inputs, number)` gives (n, k), or (s, n, k) for
+    several answers.
+    """
     target = checked_target(run)
     beside = _Beside(run)
-    with Store(run.memory, target and target.parent) as values, torch.no_grad(), random_state(None, None):
+    with (
+        Store(run.memory, target and target.parent) as values,
+        torch.no_grad(),
+        random_state(None, None),
+    ):
         for number, batch in enumerate(watched(loader, "predicting") if run.progress else loader):
             values.add(beside.checked(parsed(batch), number, answer))
         preds = _predictions(values.array(), run.outputs, joined(beside.labels), joined(beside.ids))
@@ -82,7 +88,9 @@ class _Beside:
         self.ids: list[Array] = []
 
     def checked(self, batch: Batch, number: int, answer: Answer) -> Array:
-        """The answers with the samples first, (n, k) or (n, s, k), if they and the labels are what they should be."""
+        """The answers with the samples first, (n, k) or (n, s, k), if they and the labels are what
+        they should be.
+        """
         if self.labelled:
             needs_labels(batch, number)
         values = numbers(answer(batch.inputs, number), self.kind)
@@ -106,7 +114,9 @@ def joined(parts: list[Array]) -> Array | None:
 
 
 def numbers(z: Tensor, kind: Kind) -> Array:
-    """A tensor as an array; half precision widens where nothing depends on knowing that it was half."""
+    """A tensor as an array; half precision widens where nothing depends on knowing that it was
+    half.
+    """
     if z.dtype == torch.bfloat16 or (z.dtype == torch.float16 and kind == "logits"):
         z = z.float()
     return z.numpy(force=True)
@@ -119,7 +129,9 @@ def _predictions(values: Array, kind: Kind, labels: Array | None, ids: Array | N
         if kind == "logits":
             return Predictions.from_samples(samples, labels, ids=ids)
         return Predictions.from_samples(labels=labels, probs=samples, ids=ids)
-    return (Predictions.from_logits if kind == "logits" else Predictions.from_probs)(values, labels, ids=ids)
+    return (Predictions.from_logits if kind == "logits" else Predictions.from_probs)(
+        values, labels, ids=ids
+    )
 
 
 def _host(x: object) -> object:
@@ -145,7 +157,9 @@ class Batch(NamedTuple):
 
 
 def parsed(batch: object) -> Batch:
-    """(inputs, labels), (inputs, labels, ids), a mapping with `labels` and `ids` among its keys, or inputs alone."""
+    """(inputs, labels), (inputs, labels, ids), a mapping with `labels` and `ids` among its keys, or
+    inputs alone.
+    """
     if is_mapping(batch):
         return _from_mapping(batch)
     if isinstance(batch, Tensor):
@@ -153,21 +167,31 @@ def parsed(batch: object) -> Batch:
     if is_row(batch) and 1 <= len(batch) <= 3:
         return Batch(*batch)
     found = f"{type(batch).__name__} of {len(batch)}" if is_row(batch) else type(batch).__name__
-    raise InputError(f"the loader gives a {found}; (inputs, labels), (inputs, labels, ids) or a dict is needed.")
+    raise InputError(
+        f"the loader gives a {found}; (inputs, labels), (inputs, labels, ids) or a dict is needed."
+    )
 
 
 def _from_mapping(batch: Mapping[object, object]) -> Batch:
     labels, ids = (next((name for name in names if name in batch), None) for names in (LABELS, IDS))
     inputs = {key: value for key, value in batch.items() if key not in (labels, ids)}
     if not inputs:
-        raise InputError(f"a batch of the loader has the keys {', '.join(map(repr, batch))}; there is no input in it.")
-    return Batch(inputs, None if labels is None else batch[labels], None if ids is None else batch[ids])
+        raise InputError(
+            f"a batch of the loader has the keys {', '.join(map(repr, batch))}; there is no input in it."
+        )
+    return Batch(
+        inputs, None if labels is None else batch[labels], None if ids is None else batch[ids]
+    )
 
 
 def needs_labels(batch: Batch, number: int) -> None:
     """Refuse a batch without labels."""
     if batch.labels is None:
-        keys = f" with the keys {', '.join(map(repr, batch.inputs))}" if is_mapping(batch.inputs) else ""
+        keys = (
+            f" with the keys {', '.join(map(repr, batch.inputs))}"
+            if is_mapping(batch.inputs)
+            else ""
+        )
         raise InputError(
             f"batch {number} of the loader has inputs{keys} but no labels; give (inputs, labels) or a dict with "
             "'labels', or pass labels=False where only the answers matter."

@@ -20,10 +20,15 @@ from howsure.predictions.columns import chunks
 from howsure.torch.collection import gather
 from howsure.torch.run import Options, Run, device_of, evaluating, random_state, rows
 
-DROPOUTS = (nn.Dropout, nn.Dropout1d, nn.Dropout2d, nn.Dropout3d, nn.AlphaDropout, nn.FeatureAlphaDropout)
-Dropout: TypeAlias = (
-    "nn.Dropout | nn.Dropout1d | nn.Dropout2d | nn.Dropout3d | nn.AlphaDropout | nn.FeatureAlphaDropout"
+DROPOUTS = (
+    nn.Dropout,
+    nn.Dropout1d,
+    nn.Dropout2d,
+    nn.Dropout3d,
+    nn.AlphaDropout,
+    nn.FeatureAlphaDropout,
 )
+Dropout: TypeAlias = "nn.Dropout | nn.Dropout1d | nn.Dropout2d | nn.Dropout3d | nn.AlphaDropout | nn.FeatureAlphaDropout"
 
 
 def mc_dropout(
@@ -75,7 +80,9 @@ class _Draw:
     def __call__(self, inputs: object, number: int) -> Tensor:
         """Pass t of batch b has a seed of its own, so both ways of running a pass give the same."""
         device = device_of(self.model)
-        seeds = np.random.SeedSequence(self.seed, spawn_key=(number,)).generate_state(self.passes, np.uint64)
+        seeds = np.random.SeedSequence(self.seed, spawn_key=(number,)).generate_state(
+            self.passes, np.uint64
+        )
         with recording(self.model, self.layers) as calls, random_state(int(seeds[0]), device):
             first = self.run.answer(self.model, inputs)
         again = self._again(calls, first, int(seeds[0]))
@@ -85,8 +92,12 @@ class _Draw:
                 out.append(again() if again else self.run.answer(self.model, inputs))
         return torch.stack([rows(z, self.run.outputs) for z in out])
 
-    def _again(self, calls: Sequence[Call], first: Tensor, seed: int) -> Callable[[], Tensor] | None:
-        """A pass without what comes before the first dropout, if that repeats the first pass to the last bit."""
+    def _again(
+        self, calls: Sequence[Call], first: Tensor, seed: int
+    ) -> Callable[[], Tensor] | None:
+        """A pass without what comes before the first dropout, if that repeats the first pass to the
+        last bit.
+        """
         rest = tail(calls, first) if self.passes > 1 else None
         if rest is None:
             return None
@@ -96,7 +107,9 @@ class _Draw:
 
 def _check_varied(preds: Predictions) -> None:
     v = preds.values
-    if preds.samples > 1 and not any((v[1:, rows] != v[:1, rows]).any() for rows in chunks(preds.n, v[:, 0].size)):
+    if preds.samples > 1 and not any(
+        (v[1:, rows] != v[:1, rows]).any() for rows in chunks(preds.n, v[:, 0].size)
+    ):
         raise InputError(
             f"all {preds.samples} passes are equal, so the dropout layers had no effect: their p is 0, or forward "
             "does not call them. Pass p=, or call nn.Dropout layers in forward."
@@ -116,12 +129,16 @@ def dropout_layers(model: nn.Module) -> list[Dropout]:
 
 @contextmanager
 def stochastic(layers: Sequence[Dropout], p: float | None) -> Generator[None]:
-    """`layers` drop with probability p, or with their own; the rest of the model stays in evaluation mode."""
+    """`layers` drop with probability p, or with their own; the rest of the model stays in
+    evaluation mode.
+    """
     if p is not None and not 0 < p < 1:
         raise InputError(f"p is {p:g}; a probability above 0 and below 1 is needed.")
     before = [(layer, layer.p, layer.inplace, layer.training) for layer in layers]
     fast = torch.backends.mha.get_fastpath_enabled()
-    torch.backends.mha.set_fastpath_enabled(False)  # the fast path of transformers leaves their dropout layers out
+    torch.backends.mha.set_fastpath_enabled(
+        False
+    )  # the fast path of transformers leaves their dropout layers out
     try:
         for layer in layers:
             layer.p = layer.p if p is None else p
@@ -135,7 +152,9 @@ def stochastic(layers: Sequence[Dropout], p: float | None) -> Generator[None]:
 
 
 class Call(NamedTuple):
-    """A layer that ran: what it was given, if that was one tensor and nothing else, and what it made."""
+    """A layer that ran: what it was given, if that was one tensor and nothing else, and what it
+    made.
+    """
 
     layer: nn.Module
     given: Tensor | None
@@ -144,11 +163,15 @@ class Call(NamedTuple):
 
 @contextmanager
 def recording(model: nn.Module, droppers: Sequence[nn.Module]) -> Generator[list[Call]]:
-    """The calls of all layers without parts, from the first dropout layer on; nothing earlier is kept alive."""
+    """The calls of all layers without parts, from the first dropout layer on; nothing earlier is
+    kept alive.
+    """
     calls: list[Call] = []
     starts = set(droppers)
 
-    def note(layer: nn.Module, args: tuple[object, ...], kwargs: dict[str, object], made: object) -> None:
+    def note(
+        layer: nn.Module, args: tuple[object, ...], kwargs: dict[str, object], made: object
+    ) -> None:
         if calls or layer in starts:
             given = args[0] if len(args) == 1 and not kwargs else None
             calls.append(Call(layer, given if isinstance(given, Tensor) else None, made))
@@ -163,7 +186,9 @@ def recording(model: nn.Module, droppers: Sequence[nn.Module]) -> Generator[list
 
 
 def tail(calls: Sequence[Call], output: Tensor) -> Callable[[], Tensor] | None:
-    """All from the first dropout on as a function, if each layer takes what the one before made and nothing else."""
+    """All from the first dropout on as a function, if each layer takes what the one before made and
+    nothing else.
+    """
     start = calls[0].given if calls else None
     if start is None or calls[-1].made is not output:
         return None

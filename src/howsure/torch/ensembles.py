@@ -24,11 +24,13 @@ from howsure.torch.run import Options, Run, evaluating
 Checkpoint: TypeAlias = Mapping[str, object] | str | os.PathLike[str]
 
 
-def ensemble(models: Sequence[nn.Module], loader: Iterable[object], **options: Unpack[Options]) -> Predictions:
+def ensemble(
+    models: Sequence[nn.Module], loader: Iterable[object], **options: Unpack[Options]
+) -> Predictions:
     """The predictions of several networks as samples: their mean probability is the answer.
 
-    The loader is run once and each batch goes to all models, each on its own device. Batches, modes and options as
-    for `collect`. Lakshminarayanan et al. 2017.
+    The loader is run once and each batch goes to all models, each on its own device. Batches, modes
+    and options as for `collect`. Lakshminarayanan et al. 2017.
 
     >>> import torch
     >>> models = [torch.nn.Linear(2, 3) for _ in range(5)]
@@ -36,7 +38,9 @@ def ensemble(models: Sequence[nn.Module], loader: Iterable[object], **options: U
     5
     """
     if isinstance(models, nn.Module) or not len(models):
-        raise InputError("models must hold at least one torch.nn.Module; pass a list such as [model_a, model_b].")
+        raise InputError(
+            "models must hold at least one torch.nn.Module; pass a list such as [model_a, model_b]."
+        )
     run = Run(**options)
     with ExitStack() as stack:
         for model in models:
@@ -52,11 +56,13 @@ def snapshot_ensemble(
     key: str | None = None,
     **options: Unpack[Options],
 ) -> Predictions:
-    """The predictions of one network in several states, such as those at the end of each cycle of the learning rate.
+    """The predictions of one network in several states, such as those at the end of each cycle of
+    the learning rate.
 
-    A checkpoint is a state dict, or a file of one (`.pt`, `.pth`, loaded with weights_only, or `.safetensors`); `key`
-    names the entry of the file that holds it. One state is in `model` at a time, and its own is put back at the end.
-    The loader is run once for each, so it must give the same samples in the same order. Huang et al. 2017.
+    A checkpoint is a state dict, or a file of one (`.pt`, `.pth`, loaded with weights_only, or
+    `.safetensors`); `key` names the entry of the file that holds it. One state is in `model` at a
+    time, and its own is put back at the end. The loader is run once for each, so it must give the
+    same samples in the same order. Huang et al. 2017.
 
     >>> import torch
     >>> model = torch.nn.Linear(2, 3)
@@ -67,10 +73,16 @@ def snapshot_ensemble(
     if not len(checkpoints):
         raise InputError("checkpoints is empty; at least one state dict or file is needed.")
     if isinstance(loader, Iterator):
-        raise InputError("loader is an iterator, which can be run once only; pass a DataLoader or a list of batches.")
+        raise InputError(
+            "loader is an iterator, which can be run once only; pass a DataLoader or a list of batches."
+        )
     run = Run(**options)
     target, single = checked_target(run), replace(run, path=None)
-    with keeping_state(model), evaluating(model), Store(run.memory, target and target.parent) as values:
+    with (
+        keeping_state(model),
+        evaluating(model),
+        Store(run.memory, target and target.parent) as values,
+    ):
         runs = (_collected(model, checkpoint, key, loader, single) for checkpoint in checkpoints)
         preds = _stacked(runs, values)
     if target is not None:
@@ -82,7 +94,9 @@ def _members(models: Sequence[nn.Module], run: Run, inputs: object) -> Tensor:
     rows = [run.rows(model, inputs).cpu() for model in models]
     shapes = {tuple(z.shape) for z in rows}
     if len(shapes) > 1:
-        raise InputError(f"the models return different shapes, {sorted(shapes)}; they must know the same classes.")
+        raise InputError(
+            f"the models return different shapes, {sorted(shapes)}; they must know the same classes."
+        )
     return torch.stack(rows)
 
 
@@ -98,7 +112,11 @@ def _stacked(runs: Iterator[Predictions], values: Store) -> Predictions:
     first = next(runs)
     values.add(first.values)
     for run in runs:
-        if not (_same(run.known_labels, first.known_labels) and _same(run.ids, first.ids) and run.n == first.n):
+        if not (
+            _same(run.known_labels, first.known_labels)
+            and _same(run.ids, first.ids)
+            and run.n == first.n
+        ):
             raise InputError(
                 "the loader gave other samples, or another order, the second time; use shuffle=False and no sampling."
             )
@@ -112,7 +130,9 @@ def _same(a: Array | None, b: Array | None) -> bool:
 
 @contextmanager
 def keeping_state(model: nn.Module) -> Generator[None]:
-    """Whatever is loaded inside, `model` has its own weights again afterwards; they wait in main memory."""
+    """Whatever is loaded inside, `model` has its own weights again afterwards; they wait in main
+    memory.
+    """
     own = {
         name: value.detach().to("cpu", copy=True) if isinstance(value, Tensor) else value
         for name, value in model.state_dict().items()
@@ -133,8 +153,14 @@ def load(model: nn.Module, checkpoint: Checkpoint, key: str | None) -> None:
         given = _entry(given, key, where)
     state = {str(name): value for name, value in given.items()} if is_mapping(given) else None
     if state is None or not all(isinstance(value, Tensor) for value in state.values()):
-        found = type(given).__name__ if state is None else f"the keys {', '.join(map(repr, list(state)[:6]))}"
-        raise InputError(f"{where} holds {found}; a state dict of tensors is needed. Name its entry with key=.")
+        found = (
+            type(given).__name__
+            if state is None
+            else f"the keys {', '.join(map(repr, list(state)[:6]))}"
+        )
+        raise InputError(
+            f"{where} holds {found}; a state dict of tensors is needed. Name its entry with key=."
+        )
     try:
         model.load_state_dict(state)
     except RuntimeError as e:
@@ -144,12 +170,20 @@ def load(model: nn.Module, checkpoint: Checkpoint, key: str | None) -> None:
 
 def _read(path: Path) -> object:
     """Tensors only: nothing that a pickle asks for is run."""
-    safe = path.suffix == ".safetensors" and need("safetensors.torch", for_=f"reading {path.name}", extra="files")
+    safe = path.suffix == ".safetensors" and need(
+        "safetensors.torch", for_=f"reading {path.name}", extra="files"
+    )
     try:
-        return safe.load_file(path) if safe else torch.load(path, map_location="cpu", weights_only=True)
+        return (
+            safe.load_file(path)
+            if safe
+            else torch.load(path, map_location="cpu", weights_only=True)
+        )
     except Exception as e:
         reason = type(e).__name__ if not str(e) else str(e).splitlines()[0][:120].rstrip(".")
-        raise InputError(f"{path.name} is not a checkpoint of tensors ({reason}); save model.state_dict().") from None
+        raise InputError(
+            f"{path.name} is not a checkpoint of tensors ({reason}); save model.state_dict()."
+        ) from None
 
 
 def _entry(state: object, key: str, where: str) -> object:

@@ -29,11 +29,12 @@ Row: TypeAlias = dict[str, int | float | str]
 class EpochLog:
     """Accuracy, NLL, ECE and AURC of a network after each epoch, on as many sets as you like.
 
-    `loaders` names the sets: {"train": ..., "val": ...}. Call `record()` at the end of an epoch; it changes neither
-    the network nor the random state, so training is the same with and without it. `rows` are plain dicts, one for each
-    epoch and set; with `path` (.csv or .json) all of them are written after each epoch, whole or not at all. A training
-    loader that augments is measured on what it gives. ECE has 15 equal bins, AURC ranks by the top probability.
-    `outputs`, `output` and `device` as for `collect`.
+    `loaders` names the sets: {"train": ..., "val": ...}. Call `record()` at the end of an epoch; it
+    changes neither the network nor the random state, so training is the same with and without it.
+    `rows` are plain dicts, one for each epoch and set; with `path` (.csv or .json) all of them are
+    written after each epoch, whole or not at all. A training loader that augments is measured on
+    what it gives. ECE has 15 equal bins, AURC ranks by the top probability. `outputs`, `output` and
+    `device` as for `collect`.
 
     >>> data = [(torch.eye(2), torch.tensor([0, 1]))]
     >>> log = EpochLog(torch.nn.Linear(2, 2), {"train": data, "val": data})
@@ -60,22 +61,37 @@ class EpochLog:
     def record(self, **beside: float | str) -> list[Row]:
         """The rows of this epoch, measured now; `beside` is added to each of them."""
         return self.add(
-            {name: collect(self.model, loader, **self.options) for name, loader in self.loaders.items()}, **beside
+            {
+                name: collect(self.model, loader, **self.options)
+                for name, loader in self.loaders.items()
+            },
+            **beside,
         )
 
     def add(self, predictions: Mapping[str, Predictions], **beside: float | str) -> list[Row]:
         """The same from predictions that are already there."""
         epoch = int(self.rows[-1]["epoch"]) + 1 if self.rows else 1
-        made: list[Row] = [{"epoch": epoch, "split": name, **beside, **_measured(p)} for name, p in predictions.items()]
+        made: list[Row] = [
+            {"epoch": epoch, "split": name, **beside, **_measured(p)}
+            for name, p in predictions.items()
+        ]
         self.rows += made
         if self.path is not None:
-            write_text(self.path, (_csv if self.path.suffix.lower() == ".csv" else _json)(self.rows))
+            write_text(
+                self.path, (_csv if self.path.suffix.lower() == ".csv" else _json)(self.rows)
+            )
         return made
 
 
 def _measured(preds: Predictions) -> Row:
     t = tally(max_prob(preds), correct=preds.correct)
-    return {"n": preds.n, "accuracy": accuracy(preds), "nll": nll(preds), "ece": ece(t), "aurc": aurc(t)}
+    return {
+        "n": preds.n,
+        "accuracy": accuracy(preds),
+        "nll": nll(preds),
+        "ece": ece(t),
+        "aurc": aurc(t),
+    }
 
 
 def _checked(path: Path) -> Path:

@@ -1,4 +1,6 @@
-"""How a model is run: its mode and device, what it is given, and what it returns as rows of logits or probabilities."""
+"""How a model is run: its mode and device, what it is given, and what it returns as rows of logits
+or probabilities.
+"""
 
 from __future__ import annotations
 
@@ -45,10 +47,14 @@ class Run:
 
     def __post_init__(self) -> None:
         if self.outputs not in ("logits", "probs"):
-            raise InputError(f"outputs is {self.outputs!r}; say 'logits' or 'probs', whichever the model returns.")
+            raise InputError(
+                f"outputs is {self.outputs!r}; say 'logits' or 'probs', whichever the model returns."
+            )
 
     def answer(self, model: nn.Module, inputs: object) -> Tensor:
-        """The tensor that the model returns; a dict of inputs is passed by name, a tuple by position."""
+        """The tensor that the model returns; a dict of inputs is passed by name, a tuple by
+        position.
+        """
         x = moved(inputs, self.place(model))
         if is_dict(x):
             return picked(model(**x), self.output)
@@ -129,7 +135,9 @@ def _part(raw: object, key: str | int) -> object:
             return raw[key]
         return raw[int(key)] if is_row(raw) and isinstance(key, int) else getattr(raw, str(key))
     except (KeyError, IndexError, TypeError, AttributeError):
-        raise InputError(f"the model returned {_described(raw)}; there is no part {key!r} in it.") from None
+        raise InputError(
+            f"the model returned {_described(raw)}; there is no part {key!r} in it."
+        ) from None
 
 
 def _described(raw: object) -> str:
@@ -185,7 +193,9 @@ def is_plain_row(x: object) -> TypeGuard[list[object] | tuple[object, ...]]:
 
 @contextmanager
 def random_state(seed: int | None, device: torch.device | None) -> Generator[None]:
-    """Draws inside follow from `seed`, or continue the present state where it is None; those outside are unchanged."""
+    """Draws inside follow from `seed`, or continue the present state where it is None; those
+    outside are unchanged.
+    """
     if device is not None and device.type != "cpu":
         # Both are declared without the types of their parameters.
         with torch.random.fork_rng(devices=[device], device_type=device.type):  # pyright: ignore[reportUnknownMemberType]
@@ -196,7 +206,9 @@ def random_state(seed: int | None, device: torch.device | None) -> Generator[Non
     before = torch.get_rng_state()
     try:
         if seed is not None:
-            torch.default_generator.manual_seed(seed)  # torch.manual_seed seeds all devices, in 25 times the time
+            torch.default_generator.manual_seed(
+                seed
+            )  # torch.manual_seed seeds all devices, in 25 times the time
         yield
     finally:
         torch.set_rng_state(before)

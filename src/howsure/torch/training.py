@@ -44,7 +44,8 @@ def confidence_penalty(logits: Tensor, labels: Tensor, *, beta: float = 0.1) -> 
 
 
 def selective_loss(logits: Tensor, labels: Tensor, *, width: float = 0.05) -> Tensor:
-    r"""A differentiable stand-in for AURC: the mean risk over all coverages of the batch, with soft ranks.
+    r"""A differentiable stand-in for AURC: the mean risk over all coverages of the batch, with soft
+    ranks.
 
     .. math:: \sum_i w(r_i)\, \ell_i, \quad w(r) = \frac{\psi(n + 1) - \psi(r)}{n}, \quad
         r_i = 1 + \sum_{j \ne i} \sigma\Big(\frac{c_j - c_i}{\mathrm{width}}\Big)
@@ -67,7 +68,9 @@ def selective_loss(logits: Tensor, labels: Tensor, *, width: float = 0.05) -> Te
     log_p = F.log_softmax(logits, dim=1)
     trust = log_p.amax(dim=1).exp()
     n = torch.tensor(float(len(trust)), dtype=trust.dtype, device=trust.device)
-    ahead = torch.sigmoid((trust[None, :] - trust[:, None]) / width).sum(dim=1) - 0.5  # each is half ahead of itself
+    ahead = (
+        torch.sigmoid((trust[None, :] - trust[:, None]) / width).sum(dim=1) - 0.5
+    )  # each is half ahead of itself
     weight = (torch.digamma(n + 1) - torch.digamma(1 + ahead)) / n
     return (weight * F.nll_loss(log_p, labels, reduction="none")).sum()
 
@@ -90,8 +93,12 @@ def mixup(
     if not alpha > 0:
         raise InputError(f"alpha is {alpha:g}; a number above 0 is needed.")
     if len(inputs) != len(labels):
-        raise InputError(f"inputs has {len(inputs):,} rows, labels has {len(labels):,}; they must belong together.")
+        raise InputError(
+            f"inputs has {len(inputs):,} rows, labels has {len(labels):,}; they must belong together."
+        )
     share = float(rng.beta(alpha, alpha))
     other = torch.as_tensor(rng.permutation(len(labels)), device=inputs.device)
     soft = F.one_hot(labels, classes).to(inputs.dtype)
-    return share * inputs + (1 - share) * inputs[other], share * soft + (1 - share) * soft[other.to(soft.device)]
+    return share * inputs + (1 - share) * inputs[other], share * soft + (1 - share) * soft[
+        other.to(soft.device)
+    ]

@@ -3,4 +3,11 @@
 from howsure.uncertainty.claims import CalibrationTest, calibration_test
 from howsure.uncertainty.intervals import Interval, each_interval, interval, paired_difference
 
-__all__ = ["CalibrationTest", "Interval", "calibration_test", "each_interval", "interval", "paired_difference"]
+__all__ = [
+    "CalibrationTest",
+    "Interval",
+    "calibration_test",
+    "each_interval",
+    "interval",
+    "paired_difference",
+]

@@ -1,8 +1,9 @@
-"""Limits of calibration errors: sums in bins → both ends, and what a perfectly calibrated model would show.
+"""Limits of calibration errors: sums in bins → both ends, and what a perfectly calibrated model
+would show.
 
-A bin's gap is mean claim minus accuracy. Every bin adds the size of its noise to an ECE, so plain resampling lies above
-the truth. Here the noise is bounded from both sides: upwards |g + eps| >= |g| + sign(g) eps holds for any noise, and
-downwards a bin whose sign is not clear may be all noise.
+A bin's gap is mean claim minus accuracy. Every bin adds the size of its noise to an ECE, so plain
+resampling lies above the truth. Here the noise is bounded from both sides: upwards |g + eps| >= |g|
++ sign(g) eps holds for any noise, and downwards a bin whose sign is not clear may be all noise.
 """
 
 from __future__ import annotations
@@ -17,18 +18,31 @@ from howsure._core.check import Bools, Floats
 from howsure._core.frozen import frozen
 from howsure.uncertainty.means import bent, student
 
-__all__ = ["Bins", "ece_limits", "noise_floor", "over_limits", "rms_limits", "under_limits", "without_noise"]
+__all__ = [
+    "Bins",
+    "ece_limits",
+    "noise_floor",
+    "over_limits",
+    "rms_limits",
+    "under_limits",
+    "without_noise",
+]
 
 Limits = tuple[float, float]
 Part = Literal["all", "over", "under"]
 CLEAR = 3.5  # standard errors from which on the sign of a gap is taken as known
-HALF_NORMAL = (0.7978845608, 0.3633802276, 0.2180136146)  # mean, variance and third central moment of |Z|
+HALF_NORMAL = (
+    0.7978845608,
+    0.3633802276,
+    0.2180136146,
+)  # mean, variance and third central moment of |Z|
 POSITIVE_PART = (0.3989422804, 0.3408450569, 0.3264584121)  # of max(0, Z)
 
 
 @frozen(eq=False)
 class Bins:
-    """Samples, summed claims and right answers of each bin; `design` as many times fewer samples count.
+    """Samples, summed claims and right answers of each bin; `design` as many times fewer samples
+    count.
 
     `squares` are the squared gaps of single samples, summed in each bin, where they are known.
     """
@@ -56,7 +70,9 @@ class Bins:
 
     @cached_property
     def claimed(self) -> Floats:
-        """Variance of an outcome if claims are true, at the mean claim of the bin, which is never too small."""
+        """Variance of an outcome if claims are true, at the mean claim of the bin, which is never
+        too small.
+        """
         mean = np.clip(self.claim / self.count, 0.0, 1.0)
         return mean * (1 - mean)
 
@@ -68,7 +84,9 @@ class Bins:
 
     @cached_property
     def seen(self) -> Floats:
-        """Variance of the gap of single samples, as it was seen: that of outcomes alone where claims are forgotten."""
+        """Variance of the gap of single samples, as it was seen: that of outcomes alone where
+        claims are forgotten.
+        """
         accuracy = np.clip(self.right / self.count, 0.0, 1.0)
         if self.squares is None:
             return accuracy * (1 - accuracy)
@@ -116,25 +134,36 @@ def ece_limits(b: Bins, half: float) -> Limits:
 
 def over_limits(b: Bins, half: float) -> Limits:
     """Limits of the over-confident part; bins that are clearly under-confident have no share in it."""
-    return _limits(b, b.share * np.maximum(b.gap, 0.0), b.sign >= 0, b.sign == 0, POSITIVE_PART, half)
+    return _limits(
+        b, b.share * np.maximum(b.gap, 0.0), b.sign >= 0, b.sign == 0, POSITIVE_PART, half
+    )
 
 
 def under_limits(b: Bins, half: float) -> Limits:
     """Limits of the under-confident part."""
-    return _limits(b, b.share * np.maximum(-b.gap, 0.0), b.sign <= 0, b.sign == 0, POSITIVE_PART, half)
+    return _limits(
+        b, b.share * np.maximum(-b.gap, 0.0), b.sign <= 0, b.sign == 0, POSITIVE_PART, half
+    )
 
 
-def _limits(b: Bins, size: Floats, counts: Bools, unclear: Bools, noise: Moments, half: float) -> Limits:
-    """Of many bins some are noise, which makes up for what is unseen; bins that follow the sample may be few.
+def _limits(
+    b: Bins, size: Floats, counts: Bools, unclear: Bools, noise: Moments, half: float
+) -> Limits:
+    """Of many bins some are noise, which makes up for what is unseen; bins that follow the sample
+    may be few.
 
     The upper end is bent by the skewness of the accuracies (Hall 1992).
     """
     value, n = float(size.sum()), float(b.size.sum())
-    spread = max(0.0, float((size**2 / b.share).sum()) - value**2) / n  # shares of the bins are observed, not known
+    spread = (
+        max(0.0, float((size**2 / b.share).sum()) - value**2) / n
+    )  # shares of the bins are observed, not known
     clear = counts & ~unclear
     variance = float((b.error[clear] ** 2).sum()) + spread
     right = float(b.right.sum())
-    rare = inf if b.squares is None else max(1.0, min(right, float(b.count.sum()) - right) / b.design)
+    rare = (
+        inf if b.squares is None else max(1.0, min(right, float(b.count.sum()) - right) / b.design)
+    )
     error = b.error if b.squares is None else np.maximum(b.error, b.null_error)
     above = variance + float((error[unclear] ** 2).sum())
     third = float((np.sign(b.gap) * b.share**3 * b.third)[counts].sum())
@@ -148,13 +177,16 @@ Moments = tuple[float, float, float]
 
 
 def _upper_quantile(scale: Floats, noise: Moments, variance: float, half: float) -> float:
-    """Upper quantile of a sum of scaled one-sided noises and one normal, by three moments (a shifted gamma)."""
+    """Upper quantile of a sum of scaled one-sided noises and one normal, by three moments (a
+    shifted gamma).
+    """
     first, second, third = (m * float((scale**i).sum()) for i, m in enumerate(noise, start=1))
     return first + three_moments(second + variance, third, 1 - half)
 
 
 def three_moments(variance: float, third: float, at: float) -> float:
-    """Quantile of the shifted gamma distribution with mean 0, this variance and this third central moment.
+    """Quantile of the shifted gamma distribution with mean 0, this variance and this third central
+    moment.
 
     >>> round(three_moments(1.0, 0.0, 0.975), 2)
     1.96
@@ -172,15 +204,20 @@ def three_moments(variance: float, third: float, at: float) -> float:
 def rms_limits(b: Bins, half: float) -> Limits:
     """Limits of the root mean squared gap at these bins (`debiased_ece`, `rms_calibration_error`).
 
-    The lower end is that of the unbiased estimate of its square. The upper end is the root of the plain square, plus
-    the noise along the gaps that were seen: |g + eps| >= |g| + eps·g/|g| holds for any noise.
+    The lower end is that of the unbiased estimate of its square. The upper end is the root of the
+    plain square, plus the noise along the gaps that were seen: |g + eps| >= |g| + eps·g/|g| holds
+    for any noise.
     """
     from scipy.special import ndtri
 
     w, g, noise = b.share, b.gap, b.differing / b.size
     square = float((w * g**2).sum())
     spread = max(0.0, float((w * g**4).sum()) - square**2) / float(b.size.sum())
-    along = (float((w**2 * g**2 * noise).sum()) + spread / 4) / square if square > 0 else float((w * noise).sum())
+    along = (
+        (float((w**2 * g**2 * noise).sum()) + spread / 4) / square
+        if square > 0
+        else float((w * noise).sum())
+    )
     high = sqrt(square) - float(ndtri(half)) * sqrt(along)
     many = b.size >= 2  # one sample does not tell its noise
     w, g, noise = w[many], g[many], noise[many]
@@ -193,7 +230,9 @@ def rms_limits(b: Bins, half: float) -> Limits:
 
 
 def without_noise(b: Bins, part: Part) -> float:
-    """The error with the expected noise of each bin taken off: all of it at a gap of 0, none at a clear one."""
+    """The error with the expected noise of each bin taken off: all of it at a gap of 0, none at a
+    clear one.
+    """
     first = (HALF_NORMAL if part == "all" else POSITIVE_PART)[0]
     signed = b.share * (-b.gap if part == "under" else b.gap)
     size = np.abs(signed) if part == "all" else np.maximum(signed, 0.0)
@@ -206,7 +245,8 @@ def without_noise(b: Bins, part: Part) -> float:
 
 
 def noise_floor(b: Bins) -> float:
-    """The ECE that a perfectly calibrated model shows on average with these claims and so many samples.
+    """The ECE that a perfectly calibrated model shows on average with these claims and so many
+    samples.
 
     The mean absolute deviation of a binomial number (De Moivre) at the mean claim of each bin.
 
@@ -217,5 +257,7 @@ def noise_floor(b: Bins) -> float:
 
     n, p = b.size, np.clip(b.claim / b.count, 0.0, 1.0)
     v = np.minimum(np.floor(n * p) + 1, n)
-    log = gammaln(n + 1) - gammaln(v + 1) - gammaln(n - v + 1) + xlogy(v, p) + xlogy(n - v + 1, 1 - p)
+    log = (
+        gammaln(n + 1) - gammaln(v + 1) - gammaln(n - v + 1) + xlogy(v, p) + xlogy(n - v + 1, 1 - p)
+    )
     return float((b.share * 2 * v * np.exp(log) / n).sum())

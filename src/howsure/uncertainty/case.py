@@ -1,4 +1,6 @@
-"""One set of answers as its limits see it: rows of a tally, and single samples where groups or a partner need them."""
+"""One set of answers as its limits see it: rows of a tally, and single samples where groups or a
+partner need them.
+"""
 
 from __future__ import annotations
 
@@ -36,14 +38,18 @@ class Linear(NamedTuple):
 
 @frozen(eq=False)
 class Case:
-    """A tally; with `outcomes`, which it is the tally of, where samples belong to groups or are paired."""
+    """A tally; with `outcomes`, which it is the tally of, where samples belong to groups or are
+    paired.
+    """
 
     tally: Tally
     outcomes: Outcomes | None = None
 
     @classmethod
     def of(cls, source: Tally | Outcomes, *, singly: bool = False) -> Case:
-        """Outcomes are kept where they have groups or losses, or where `singly` asks for single samples."""
+        """Outcomes are kept where they have groups or losses, or where `singly` asks for single
+        samples.
+        """
         if is_tally(source):
             return cls(source)
         if not singly and source.group is None and source.loss is None:
@@ -81,7 +87,8 @@ class Case:
 
     @cached_property
     def runs(self) -> Ranks:
-        """The same for sums of squared influences: of very many rows, runs of neighbours count as one row.
+        """The same for sums of squared influences: of very many rows, runs of neighbours count as
+        one row.
 
         Where single rows are asked for, because of groups or weights, they stay single.
         """
@@ -114,14 +121,24 @@ class Case:
     def squares(self, part: Linear) -> float:
         """Squared influence, summed over all samples."""
         r = self.rows
-        return float((part.start**2 * r.count + 2 * part.start * part.slope * r.loss + part.slope**2 * r.square).sum())
+        return float(
+            (
+                part.start**2 * r.count
+                + 2 * part.start * part.slope * r.loss
+                + part.slope**2 * r.square
+            ).sum()
+        )
 
     def cubes(self, part: Linear) -> float:
         """Cubed influence, summed over all samples; 0 where single losses are forgotten."""
         r = self.rows
         if r.zero_one:
             right, wrong = part.start, part.start + part.slope
-            return float(((r.count - r.loss) * (right * right * right) + r.loss * (wrong * wrong * wrong)).sum())
+            return float(
+                (
+                    (r.count - r.loss) * (right * right * right) + r.loss * (wrong * wrong * wrong)
+                ).sum()
+            )
         if self.outcomes is None:
             return 0.0
         each = self.single(part)
@@ -130,8 +147,8 @@ class Case:
     def design(self, part: Callable[[], Linear], half: float) -> float:
         """The design effect of a number with this influence: groups, weights, or 1.
 
-        Weights widen it further where a few heavy samples decide: Student's t of as many as decide, over that without
-        weights.
+        Weights widen it further where a few heavy samples decide: Student's t of as many as decide,
+        over that without weights.
         """
         if self.groups is not None:
             return group_design(self.single(part()), self.units, half)
@@ -140,7 +157,11 @@ class Case:
             return 1.0
         start, slope = part()
         double = start**2 * w.square + 2 * start * slope * w.lost + slope**2 * w.lost_square
-        single = start**2 * self.rows.count + 2 * start * slope * self.rows.loss + slope**2 * self.rows.square
+        single = (
+            start**2 * self.rows.count
+            + 2 * start * slope * self.rows.loss
+            + slope**2 * self.rows.square
+        )
         if single.sum() <= 1e-12 * double.sum():
             return max(1.0, float(w.square.sum()) / self.n)
         few, many = (student(freedom(each, self.n), half) for each in (double, single))
@@ -149,32 +170,48 @@ class Case:
     def few(self, part: Linear) -> Few:
         """Groups, or weighted samples that are wrong, which raise the number with this influence.
 
-        What was not seen may be a group as large as the largest and as bad as those that decide; among weighted samples
-        it may weigh as any of them. Where samples of a row differ in weight, each counts with their mean.
+        What was not seen may be a group as large as the largest and as bad as those that decide;
+        among weighted samples it may weigh as any of them. Where samples of a row differ in weight,
+        each counts with their mean.
         """
         if self.groups is None:
             return self._few_heavy(part)
         each, units = self.single(part), self.units
         assert units.group is not None
         sums, size = unit_sums(each, units), np.bincount(units.group, units.weight)
-        worse, alone = np.maximum(sums, 0.0), np.maximum(each if units.weight is None else units.weight * each, 0.0)
+        worse, alone = (
+            np.maximum(sums, 0.0),
+            np.maximum(each if units.weight is None else units.weight * each, 0.0),
+        )
         square = float(np.dot(worse, worse))
         largest = square / float(np.dot(worse, size)) * float(size.max()) if square > 0 else 0.0
-        return Few.of(float(np.dot(sums, sums)), worse, np.ones(len(worse)), largest, deciding(alone))
+        return Few.of(
+            float(np.dot(sums, sums)), worse, np.ones(len(worse)), largest, deciding(alone)
+        )
 
     def _few_heavy(self, part: Linear) -> Few:
         r, w = self.rows, self.rows.weights
         assert w is not None
         start, slope = part
         bad, wrong = r.loss > 0, np.maximum(start + slope, 0.0)
-        squares = float((start**2 * w.square + 2 * start * slope * w.lost + slope**2 * w.lost_square).sum())
+        squares = float(
+            (start**2 * w.square + 2 * start * slope * w.lost + slope**2 * w.lost_square).sum()
+        )
         size = w.lost[bad] / r.loss[bad]
         largest = float((wrong * w.square / r.count).max())
-        return Few.of(squares, wrong[bad] * size, r.loss[bad] / size, largest, deciding(wrong[bad], r.loss[bad]))
+        return Few.of(
+            squares,
+            wrong[bad] * size,
+            r.loss[bad] / size,
+            largest,
+            deciding(wrong[bad], r.loss[bad]),
+        )
 
     def centred(self, start: Floats, slope: Floats) -> Linear:
         """Minus the mean over all samples."""
-        return Linear(start - float((start * self.rows.count + slope * self.rows.loss).sum()) / self.n, slope)
+        return Linear(
+            start - float((start * self.rows.count + slope * self.rows.loss).sum()) / self.n, slope
+        )
 
     def spread(self, part: Influence) -> Linear:
         """An influence on the rows with losses as one on all rows."""
@@ -188,7 +225,10 @@ class Case:
         r = self.rows
         with np.errstate(divide="ignore"):
             a, b = right(r.score), wrong(r.score)
-        a, b = np.where(r.count > r.loss, a, b), np.where(r.loss > 0, b, a)  # what did not happen may be infinite
+        a, b = (
+            np.where(r.count > r.loss, a, b),
+            np.where(r.loss > 0, b, a),
+        )  # what did not happen may be infinite
         return Linear(a - value, b - a)
 
     def accepted(self, end: float) -> Floats:
@@ -202,13 +242,17 @@ class Case:
         return Bins(plain.count, plain.claim, plain.right, design)
 
     def gaps(self, bins: Binning, sign: Loss) -> Linear:
-        """The influence on a sum of gaps: claim minus outcome, with the sign that the gap of its bin counts with."""
+        """The influence on a sum of gaps: claim minus outcome, with the sign that the gap of its
+        bin counts with.
+        """
         plain, low = self._bins(bins)
         side = sign(plain.gap)[np.searchsorted(-low, -self.rows.score)]
         return self.centred(side * (self.rows.score - 1), side)
 
     def root_gaps(self, bins: Binning) -> Linear:
-        """The influence on the root of the mean squared gap, at these bins; 0 where there is no gap."""
+        """The influence on the root of the mean squared gap, at these bins; 0 where there is no
+        gap.
+        """
         plain, low = self._bins(bins)
         gap = plain.gap[np.searchsorted(-low, -self.rows.score)]
         root = float(np.sqrt((plain.share * plain.gap**2).sum()))
@@ -216,7 +260,9 @@ class Case:
         return self.centred(side * (self.rows.score - 1 - gap / 2), side)
 
     def gap_squares(self, bins: Binning) -> Floats:
-        """Squared gaps of single samples, summed in each bin; a loss counts as that share of a wrong answer."""
+        """Squared gaps of single samples, summed in each bin; a loss counts as that share of a
+        wrong answer.
+        """
         low = self._bins(bins)[1]
         total = np.zeros(len(low))
         for score, count, loss in self.tally.pieces():
@@ -230,7 +276,9 @@ class Case:
 
     def _bins(self, bins: Binning) -> tuple[Bins, Floats]:
         sums = sums_in(bins, self.tally)
-        count, claim, loss = (np.asarray(c, dtype=np.float64) for c in (sums.count, sums.claim, sums.loss))
+        count, claim, loss = (
+            np.asarray(c, dtype=np.float64) for c in (sums.count, sums.claim, sums.loss)
+        )
         return Bins(count, claim, count - loss), sums.low
 
     def cut_at(self, ranks: Floats) -> Floats:

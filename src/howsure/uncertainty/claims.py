@@ -1,4 +1,6 @@
-"""Are the claims true? A test of calibration whose null distribution is exact: outcomes redrawn as claimed."""
+"""Are the claims true? A test of calibration whose null distribution is exact: outcomes redrawn as
+claimed.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,9 @@ __all__ = ["CalibrationTest", "calibration_test"]
 DRAWS = 999
 SCALES = 7  # 1, 2, 4, ..., 64 intervals of equal information
 SINGLY = 2048  # up to so many samples each is drawn by itself
-ROWS = 512  # rows whose numbers of right answers are drawn; beyond, neighbours share their mean claim
+ROWS = (
+    512  # rows whose numbers of right answers are drawn; beyond, neighbours share their mean claim
+)
 CHUNK = 1 << 22  # numbers drawn at a time
 TELLING = 1.0  # null variance of an interval whose residual tells something
 GROUPS = 4096  # whose signs are redrawn; 999 signs of each are 8 kB
@@ -32,7 +36,8 @@ LEAST, LEAST_VARIANCE = 1e-300, 1e-12
 class CalibrationTest(NamedTuple):
     """How far the outcomes are from the claims, and how often true claims look as bad or worse.
 
-    `statistic` is −log10 of the smallest nominal p-value over all scales; `p` corrects for the choice among them.
+    `statistic` is −log10 of the smallest nominal p-value over all scales; `p` corrects for the
+    choice among them.
 
     >>> CalibrationTest(statistic=0.4, p=0.7).p
     0.7
@@ -54,10 +59,11 @@ class Residuals:
 def redrawn_test(rows: Residuals, seed: int) -> CalibrationTest:
     """Outcomes of every row are redrawn as binomial numbers at the row's claim, 999 times.
 
-    The statistic looks at 1, 2, 4, ..., 64 neighbouring intervals of equal null variance: at the sum of their squared
-    standardised residuals, which sees smooth defects, and at the largest of them, which sees local ones. Only as many
-    intervals as leave a null variance of 1 to each: in thinner ones a single wrong answer among sure ones looks worse
-    than all that whole data can show.
+    The statistic looks at 1, 2, 4, ..., 64 neighbouring intervals of equal null variance: at the
+    sum of their squared standardised residuals, which sees smooth defects, and at the largest of
+    them, which sees local ones. Only as many intervals as leave a null variance of 1 to each: in
+    thinner ones a single wrong answer among sure ones looks worse than all that whole data can
+    show.
     """
     few = rows.count.sum() <= SINGLY
     rows = rows if few else _merged(rows, ROWS)
@@ -65,27 +71,36 @@ def redrawn_test(rows: Residuals, seed: int) -> CalibrationTest:
     leaf = _leaves(variance)
     null: Floats = np.bincount(leaf, variance, minlength=1 << (SCALES - 1)).astype(np.float64)
     rng = np.random.default_rng(seed)
-    seen: Floats = np.bincount(leaf, rows.right - rows.count * rows.claim, minlength=len(null)).astype(np.float64)
+    seen: Floats = np.bincount(
+        leaf, rows.right - rows.count * rows.claim, minlength=len(null)
+    ).astype(np.float64)
     if few:  # single outcomes are drawn much faster than binomial numbers
         rows, leaf = _single(rows), np.repeat(leaf, rows.count.astype(np.int64))
     step = max(1, CHUNK // len(leaf))
-    drawn = [_drawn(rows, leaf, min(step, DRAWS - i), len(null), rng) for i in range(0, DRAWS, step)]
+    drawn = [
+        _drawn(rows, leaf, min(step, DRAWS - i), len(null), rng) for i in range(0, DRAWS, step)
+    ]
     scales = _fine(float(null.sum()) / TELLING)
-    return _judged(_standard(seen[None], null, scales), _standard(np.concatenate(drawn), null, scales))
+    return _judged(
+        _standard(seen[None], null, scales), _standard(np.concatenate(drawn), null, scales)
+    )
 
 
 def grouped_test(leaf_sums: Floats, variance: Floats, n: int, seed: int) -> CalibrationTest:
-    """The same where n samples come in groups, a line of residual sums each: signs of whole groups are redrawn.
+    """The same where n samples come in groups, a line of residual sums each: signs of whole groups
+    are redrawn.
 
-    Not exact: it takes residual sums to be as likely of either sign, which needs many samples in an interval; so there
-    are only as many intervals as leave 60 effective samples to each, the skewness of the groups is taken out of the
-    seen and of the drawn sums (Hall 1992), and what was seen is held against Student's t of so many groups. `variance`
-    are the null variances of independent samples; the standardisation takes the larger of these and of what the groups
-    show.
+    Not exact: it takes residual sums to be as likely of either sign, which needs many samples in an
+    interval; so there are only as many intervals as leave 60 effective samples to each, the
+    skewness of the groups is taken out of the seen and of the drawn sums (Hall 1992), and what was
+    seen is held against Student's t of so many groups. `variance` are the null variances of
+    independent samples; the standardisation takes the larger of these and of what the groups show.
     """
     rng = np.random.default_rng(seed)
     signs = rng.choice(np.array([-1.0, 1.0]), (DRAWS, len(leaf_sums)))
-    design = max(1.0, float((leaf_sums.sum(axis=1) ** 2).sum()) / max(float(variance.sum()), LEAST_VARIANCE))
+    design = max(
+        1.0, float((leaf_sums.sum(axis=1) ** 2).sum()) / max(float(variance.sum()), LEAST_VARIANCE)
+    )
     scales = _fine(n / design / ENOUGH)
     parts = zip(_scales(leaf_sums, scales), _scales(variance[None], scales), strict=True)
     found = [_of_signs(part, null, signs) for part, null in parts]
@@ -111,14 +126,18 @@ def _of_signs(part: Floats, null: Floats, signs: Floats) -> tuple[Floats, Floats
 
 
 def _straight(t: Floats, skew: Floats) -> Floats:
-    """Hall's transformation: a studentised sum without its skewness, `skew` over the root of the number of groups."""
+    """Hall's transformation: a studentised sum without its skewness, `skew` over the root of the
+    number of groups.
+    """
     return t + skew * (t * t / 3 + 1 / 6) + skew**2 * t**3 / 27
 
 
 def _judged(seen: list[Floats], drawn: list[Floats]) -> CalibrationTest:
     """Standardised residuals of every scale, one line for each set of outcomes."""
     found, null = _statistic(seen)[0], _statistic(drawn)
-    return CalibrationTest(float(found), float((1 + (null >= found - 1e-12).sum()) / (len(null) + 1)))
+    return CalibrationTest(
+        float(found), float((1 + (null >= found - 1e-12).sum()) / (len(null) + 1))
+    )
 
 
 def _standard(residual: Floats, variance: Floats, scales: int) -> list[Floats]:
@@ -157,11 +176,17 @@ def _leaves(variance: Floats) -> Ints:
     return np.minimum((middle * many).astype(np.int64), many - 1)
 
 
-def _drawn(rows: Residuals, leaf: Ints, draws: int, leaves: int, rng: np.random.Generator) -> Floats:
+def _drawn(
+    rows: Residuals, leaf: Ints, draws: int, leaves: int, rng: np.random.Generator
+) -> Floats:
     """Residual sums of the leaves for so many redrawn data sets, one line each."""
     singly = bool((rows.count == 1).all())
     shape = (draws, len(leaf))
-    right = rng.random(shape) < rows.claim if singly else rng.binomial(rows.count.astype(np.int64), rows.claim, shape)
+    right = (
+        rng.random(shape) < rows.claim
+        if singly
+        else rng.binomial(rows.count.astype(np.int64), rows.claim, shape)
+    )
     start = np.flatnonzero(np.concatenate(([True], leaf[1:] != leaf[:-1])))
     out = np.zeros((draws, leaves))
     claimed = np.add.reduceat(rows.count * rows.claim, start)
@@ -177,7 +202,9 @@ def _single(rows: Residuals) -> Residuals:
 
 
 def _merged(rows: Residuals, most: int) -> Residuals:
-    """At most so many rows, neighbours merged at their mean claim: a binomial number there varies no less."""
+    """At most so many rows, neighbours merged at their mean claim: a binomial number there varies
+    no less.
+    """
     if len(rows.claim) <= most:
         return rows
     start = np.arange(0, len(rows.claim), -(-len(rows.claim) // most))
@@ -187,13 +214,15 @@ def _merged(rows: Residuals, most: int) -> Residuals:
 
 
 def calibration_test(data: Tally | Outcomes | Predictions, seed: int = 0) -> CalibrationTest:
-    r"""Whether outcomes fall as the claims say: a test of perfect calibration, exact for independent samples.
+    r"""Whether outcomes fall as the claims say: a test of perfect calibration, exact for
+    independent samples.
 
-    Outcomes are redrawn as :math:`c_i \sim \mathrm{Bernoulli}(r_i)` 999 times. The statistic is the smallest nominal
-    p-value over 1, 2, 4, ..., 64 intervals of equal null variance (at least 1 each), of the sum of their squared
-    standardised residuals (smooth defects) and of the largest of them (local ones). With a `group`, signs of whole
-    groups are redrawn instead, which holds for many groups; more than 4,096 are pooled at random. Unequal weights are
-    refused. Bröcker & Smith 2007 for redrawn outcomes.
+    Outcomes are redrawn as :math:`c_i \sim \mathrm{Bernoulli}(r_i)` 999 times. The statistic is the
+    smallest nominal p-value over 1, 2, 4, ..., 64 intervals of equal null variance (at least 1
+    each), of the sum of their squared standardised residuals (smooth defects) and of the largest of
+    them (local ones). With a `group`, signs of whole groups are redrawn instead, which holds for
+    many groups; more than 4,096 are pooled at random. Unequal weights are refused. Bröcker & Smith
+    2007 for redrawn outcomes.
 
     >>> from howsure import tally
     >>> calibration_test(tally([0.9] * 50 + [0.6] * 50, correct=[1] * 45 + [0] * 5 + [1] * 30 + [0] * 20)).p > 0.5
@@ -205,8 +234,12 @@ def calibration_test(data: Tally | Outcomes | Predictions, seed: int = 0) -> Cal
     t = source.tally() if isinstance(source, Outcomes) else source
     needs_claims(t, "calibration_test")
     if not t.equal_weights:
-        raise InputError("calibration_test redraws the outcomes of single samples; unequal weights are refused.")
-    claim, count, right = (np.asarray(c, dtype=np.float64)[::-1] for c in (t.score, t.count, t.count - t.loss))
+        raise InputError(
+            "calibration_test redraws the outcomes of single samples; unequal weights are refused."
+        )
+    claim, count, right = (
+        np.asarray(c, dtype=np.float64)[::-1] for c in (t.score, t.count, t.count - t.loss)
+    )
     if not isinstance(source, Outcomes) or source.group is None:
         return redrawn_test(Residuals(claim, count, right), seed)
     return _of_groups(source, claim, count, seed)
@@ -221,13 +254,19 @@ def _of_groups(o: Outcomes, claim: Floats, count: Floats, seed: int) -> Calibrat
     if many < 2:
         raise InputError("calibration_test needs more than one group to tell how groups differ.")
     where = group * leaves + leaf[np.searchsorted(claim, o.score.astype(np.float64) + 0.0)]
-    sums = np.bincount(where, o.right - o.score, minlength=many * leaves).reshape(many, leaves).astype(np.float64)
+    sums = (
+        np.bincount(where, o.right - o.score, minlength=many * leaves)
+        .reshape(many, leaves)
+        .astype(np.float64)
+    )
     null: Floats = np.bincount(leaf, variance, minlength=leaves).astype(np.float64)
     return grouped_test(sums, null, len(o), seed)
 
 
 def _pooled(group: Ints, seed: int) -> Ints:
-    """Groups, put together at random where there are very many: sums of independent groups are independent too."""
+    """Groups, put together at random where there are very many: sums of independent groups are
+    independent too.
+    """
     many = int(group.max()) + 1
     if many <= GROUPS:
         return group

@@ -1,8 +1,9 @@
 """Design effects: how many times fewer independent samples weights and clusters leave.
 
-Every limit of this folder is a function of counts and of sums over samples. Unequal weights, and samples that belong
-together, make the same number of samples worth less; dividing all counts and sums by the design effect of the number in
-question carries that through. It depends on the number: weights on answers without influence cost nothing.
+Every limit of this folder is a function of counts and of sums over samples. Unequal weights, and
+samples that belong together, make the same number of samples worth less; dividing all counts and
+sums by the design effect of the number in question carries that through. It depends on the number:
+weights on answers without influence cost nothing.
 """
 
 from __future__ import annotations
@@ -17,7 +18,16 @@ from howsure._core.check import Floats, Ints
 from howsure._core.frozen import frozen
 from howsure.uncertainty.means import student
 
-__all__ = ["FEW_GROUPS", "Few", "Units", "deciding", "few_groups", "freedom", "group_design", "unit_sums"]
+__all__ = [
+    "FEW_GROUPS",
+    "Few",
+    "Units",
+    "deciding",
+    "few_groups",
+    "freedom",
+    "group_design",
+    "unit_sums",
+]
 
 FEW_GROUPS = 10  # with fewer groups limits are unsafe, and are marked so
 
@@ -47,7 +57,11 @@ class Units:
         if w is not None:
             w = w / w.max()
             w = w / w.mean()
-        g = None if group is None else np.unique(np.asarray(group), return_inverse=True)[1].reshape(-1)
+        g = (
+            None
+            if group is None
+            else np.unique(np.asarray(group), return_inverse=True)[1].reshape(-1)
+        )
         return cls(n, w, g)
 
     @cached_property
@@ -63,8 +77,8 @@ class Units:
 def unit_sums(influence: Floats, units: Units) -> Floats:
     """Summed influence of each unit that is drawn whole: a group, or a sample.
 
-    The share of a group in the mean is taken out of it, as a jackknife does; the squares add up to the variance of n
-    times the number.
+    The share of a group in the mean is taken out of it, as a jackknife does; the squares add up to
+    the variance of n times the number.
     """
     weighted = influence if units.weight is None else units.weight * influence
     if units.group is None:
@@ -75,7 +89,8 @@ def unit_sums(influence: Floats, units: Units) -> Floats:
 
 
 def group_design(influence: Floats, units: Units, half: float) -> float:
-    """The design effect of groups for a number with this influence per sample (mean 0), widened by Student's t.
+    """The design effect of groups for a number with this influence per sample (mean 0), widened by
+    Student's t.
 
     n over the number of groups where nothing varies.
 
@@ -93,9 +108,11 @@ def group_design(influence: Floats, units: Units, half: float) -> float:
 
 
 class Few(NamedTuple):
-    """Units that raise a number, groups or weighted samples: what they add, and how many of them decide.
+    """Units that raise a number, groups or weighted samples: what they add, and how many of them
+    decide.
 
-    `squares` are those of all units. `largest` is what one more may add. `alone` is how many single samples decide.
+    `squares` are those of all units. `largest` is what one more may add. `alone` is how many single
+    samples decide.
     """
 
     total: float
@@ -127,7 +144,9 @@ def deciding(sizes: Floats, times: Floats | None = None) -> float:
 
 
 def freedom(squares: Floats, most: float) -> float:
-    """Degrees of freedom of a sum of squares, by its fourth moments: units that decide everything count as few."""
+    """Degrees of freedom of a sum of squares, by its fourth moments: units that decide everything
+    count as few.
+    """
     total = float(squares.sum())
     rest = float((squares**2).sum()) - total**2 / len(squares)
     return max(1.0, min(most, 2 * total**2 / rest)) if rest > 1e-12 * total**2 else max(1.0, most)

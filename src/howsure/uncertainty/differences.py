@@ -39,9 +39,9 @@ def student_difference(
 ) -> Limits:
     """Student's limits of a difference whose influence per sample is known.
 
-    `errors` samples are wrong on either side; `unseen` is what one error that was not seen may add to the squares,
-    `extra` to the variance. The degrees of freedom follow from the fourth powers, so that a few samples that decide
-    everything count as few.
+    `errors` samples are wrong on either side; `unseen` is what one error that was not seen may add
+    to the squares, `extra` to the variance. The degrees of freedom follow from the fourth powers,
+    so that a few samples that decide everything count as few.
     """
     squares = unit_sums(influence, units) ** 2
     total = float(squares.sum())
@@ -52,7 +52,9 @@ def student_difference(
 
 
 def correlation(a: Floats, b: Floats, units: Units) -> float:
-    """Correlation of the influences of both sides, over groups where there are some; 0 where undefined."""
+    """Correlation of the influences of both sides, over groups where there are some; 0 where
+    undefined.
+    """
     one, two = unit_sums(a, units), unit_sums(b, units)
     size = sqrt(float(one @ one) * float(two @ two))
     return min(1.0, max(-1.0, float(one @ two) / size)) if size > 0 else 0.0

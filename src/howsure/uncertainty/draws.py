@@ -1,7 +1,8 @@
 """Poisson bootstrap: tables as they might have been, drawn from one that was observed.
 
-A unit (a sample, a cluster, a pair of answers) is drawn Poisson(1) times. Units with the same effect are drawn
-together, m of them Poisson(m) times, so the cost depends on the number of rows and not on the number of samples.
+A unit (a sample, a cluster, a pair of answers) is drawn Poisson(1) times. Units with the same
+effect are drawn together, m of them Poisson(m) times, so the cost depends on the number of rows and
+not on the number of samples.
 """
 
 from __future__ import annotations
@@ -23,7 +24,9 @@ from howsure.tallies.tally import Blocks, Counts, Sums, Tally
 DRAWS = 1000
 ROWS = 300  # cuts at the ranks of samples, and as many at the ranks of losses
 MANY = 50_000  # from here on pairs share fewer rows, so that more of them are alike
-USUAL = np.unique(np.concatenate([np.arange(1, m) / m for m in (10, 12, 15, 20, 25, 50)]))  # edges of the usual bins
+USUAL = np.unique(
+    np.concatenate([np.arange(1, m) / m for m in (10, 12, 15, 20, 25, 50)])
+)  # edges of the usual bins
 CHUNK = 1 << 22  # numbers drawn at a time
 LINES = 64  # draws measured at a time
 FEW = 32  # up to here Poisson counts are looked up, which is ten times as fast as drawing them
@@ -32,19 +35,24 @@ FEW = 32  # up to here Poisson counts are looked up, which is ten times as fast 
 def coarse(t: Tally, parts: int = ROWS) -> RowTally:
     """About twice `parts` rows: exact where there are no more, else cut where the metrics look.
 
-    Some cuts follow the samples and some the rows that carry loss, so that with few errors each error keeps
-    its own rank; the edges of the usual bins are cuts as well. `.edges` are the upper ends of the rows.
+    Some cuts follow the samples and some the rows that carry loss, so that with few errors each
+    error keeps its own rank; the edges of the usual bins are cuts as well. `.edges` are the upper
+    ends of the rows.
     """
     if t.has_at_most(2 * parts):
         rows = as_rows(t)
         return replace(rows, edges=rows.score[::-1])
     usual = t.above(USUAL)
     ranks = t.cut_at(even_ranks(t.n, parts))
-    return bucketed(t, np.unique(np.concatenate(([0], ranks, _loss_cuts(t.blocks(), parts), usual, [t.n]))))
+    return bucketed(
+        t, np.unique(np.concatenate(([0], ranks, _loss_cuts(t.blocks(), parts), usual, [t.n])))
+    )
 
 
 def _loss_cuts(block: Blocks, parts: int) -> Counts:
-    """Cuts on both sides of each row that bears loss; before some of them, evenly chosen, where there are many."""
+    """Cuts on both sides of each row that bears loss; before some of them, evenly chosen, where
+    there are many.
+    """
     if 2 * len(block.loss) <= parts:
         return np.concatenate((block.before, block.after))
     return block.before[np.linspace(0, len(block.loss) - 1, parts).astype(np.int64)]
@@ -52,7 +60,9 @@ def _loss_cuts(block: Blocks, parts: int) -> Counts:
 
 @frozen(eq=False)
 class Table:
-    """Rows, and the entries that make them up: what one draw of a unit adds to a row. Entries are sorted by row."""
+    """Rows, and the entries that make them up: what one draw of a unit adds to a row. Entries are
+    sorted by row.
+    """
 
     rows: RowTally
     row: Ints  # the row of each entry ...
@@ -62,20 +72,28 @@ class Table:
     spread: Floats | None = None  # standard deviation of the loss inside an entry
 
     def sums(self, drawn: Array, rng: np.random.Generator) -> tuple[Counts, Counts]:
-        """Counts and losses of the rows, one line per draw; `drawn` has a line per unit and a column per draw."""
+        """Counts and losses of the rows, one line per draw; `drawn` has a line per unit and a
+        column per draw.
+        """
         times = drawn[self.unit]
         bears = np.flatnonzero(self.loss if self.spread is None else self.count)
         loss = times[bears] * self.loss[bears, None]
         if self.spread is not None:
             loss += np.sqrt(times) * self.spread[:, None] * rng.standard_normal(loss.shape)
-        return self._by_row(times * self.count[:, None], self.row), self._by_row(loss, self.row[bears])
+        return self._by_row(times * self.count[:, None], self.row), self._by_row(
+            loss, self.row[bears]
+        )
 
     def _by_row(self, entries: Array, row: Ints) -> Counts:
-        out = np.zeros((len(self.rows.score), entries.shape[1]), dtype=np.result_type(entries, np.int64))
+        out = np.zeros(
+            (len(self.rows.score), entries.shape[1]), dtype=np.result_type(entries, np.int64)
+        )
         if len(row):
             start = np.flatnonzero(np.concatenate(([True], row[1:] != row[:-1])))
             alone = len(start) == len(row)
-            out[row[start]] = entries if alone else np.add.reduceat(entries, start, axis=0, dtype=out.dtype)
+            out[row[start]] = (
+                entries if alone else np.add.reduceat(entries, start, axis=0, dtype=out.dtype)
+            )
         return np.ascontiguousarray(out.T)
 
 
@@ -89,9 +107,13 @@ class Stack:
 
     @cached_property
     def parts(self) -> list[Stack]:
-        """The same draws, some at a time: arrays that stay near the processor are read twice as fast."""
+        """The same draws, some at a time: arrays that stay near the processor are read twice as
+        fast.
+        """
         lines = range(0, len(self.count), LINES)
-        return [Stack(self.rows, self.count[i : i + LINES], self.loss[i : i + LINES]) for i in lines]
+        return [
+            Stack(self.rows, self.count[i : i + LINES], self.loss[i : i + LINES]) for i in lines
+        ]
 
     @cached_property
     def n(self) -> Counts:
@@ -100,9 +122,13 @@ class Stack:
 
     @cached_property
     def blocks(self) -> Blocks:
-        """Tie blocks of every table; those that drew no loss stand as blocks of one at the end, where they weigh 0."""
+        """Tie blocks of every table; those that drew no loss stand as blocks of one at the end,
+        where they weigh 0.
+        """
         bears = np.flatnonzero(self.rows.loss)
-        after, count, loss = (a.take(bears, axis=1) for a in (np.cumsum(self.count, axis=1), self.count, self.loss))
+        after, count, loss = (
+            a.take(bears, axis=1) for a in (np.cumsum(self.count, axis=1), self.count, self.loss)
+        )
         some, n = loss != 0, self.n[:, None]
         return Blocks(np.where(some, after - count, n - 1), np.where(some, after, n), loss)
 
@@ -113,7 +139,13 @@ class Stack:
         start = r.first_rows(cuts)
         add: Callable[[Array], Array] = lambda a: np.add.reduceat(a, start, axis=1)
         whole = r.between(cuts)
-        return Sums(add(self.count), add(self.count * (r.claim / r.count)), add(self.loss), whole.high, whole.low)
+        return Sums(
+            add(self.count),
+            add(self.count * (r.claim / r.count)),
+            add(self.loss),
+            whole.high,
+            whole.low,
+        )
 
     def tallies(self) -> Iterator[RowTally]:
         """The drawn tables one by one."""
@@ -124,11 +156,22 @@ class Stack:
                 keep = count > 0
                 count, loss = count[keep], loss[keep]
                 square = loss if r.zero_one else loss * 0
-                yield RowTally(r.score[keep], count, loss, claim[keep] * count, square, None, r.zero_one, r.weighted)
+                yield RowTally(
+                    r.score[keep],
+                    count,
+                    loss,
+                    claim[keep] * count,
+                    square,
+                    None,
+                    r.zero_one,
+                    r.weighted,
+                )
 
 
 def draw_rows(t: Tally, seed: int) -> Stack:
-    """Draws of a tally: its samples are alike within a row, right ones and wrong ones, or of one mean loss."""
+    """Draws of a tally: its samples are alike within a row, right ones and wrong ones, or of one
+    mean loss.
+    """
     rows = coarse(t)
     table, times = _cells(rows) if rows.zero_one else _means(rows)
     return _stacks([table], times, seed)[0]
@@ -137,14 +180,18 @@ def draw_rows(t: Tally, seed: int) -> Stack:
 def _cells(rows: RowTally) -> tuple[Table, Ints]:
     cells = np.stack((rows.count - rows.loss, rows.loss), axis=1)
     row, wrong = np.nonzero(cells)
-    return Table(rows, row, np.arange(len(row)), np.ones(len(row), np.uint8), wrong), cells[row, wrong]
+    return Table(rows, row, np.arange(len(row)), np.ones(len(row), np.uint8), wrong), cells[
+        row, wrong
+    ]
 
 
 def _means(rows: RowTally) -> tuple[Table, Ints]:
     mean = rows.loss / rows.count
     spread = np.sqrt(np.maximum(rows.square / rows.count - mean**2, 0.0))
     row = np.arange(len(mean))
-    return Table(rows, row, row, np.ones(len(mean)), mean, spread), np.round(rows.count).astype(np.int64)
+    return Table(rows, row, row, np.ones(len(mean)), mean, spread), np.round(rows.count).astype(
+        np.int64
+    )
 
 
 def draw_units(o: Outcomes, seed: int) -> Stack:
@@ -163,12 +210,16 @@ def draw_pair(a: Outcomes, b: Outcomes, seed: int) -> tuple[Stack, Stack]:
     else:
         unit = _units(b.group if a.group is None else a.group, len(a))
         times = _once(unit)
-    one, two = _stacks([_entries(o, unit, r) for o, r in zip((a, b), rows, strict=True)], times, seed)
+    one, two = _stacks(
+        [_entries(o, unit, r) for o, r in zip((a, b), rows, strict=True)], times, seed
+    )
     return one, two
 
 
 def _alike(rows: Sequence[RowTally], sides: Sequence[Outcomes]) -> tuple[Ints, Ints]:
-    """One sample of each kind, and how many there are: the same rows and the same outcomes on both sides."""
+    """One sample of each kind, and how many there are: the same rows and the same outcomes on both
+    sides.
+    """
     kind = np.zeros(len(sides[0]), dtype=np.int64)
     for r, o in zip(rows, sides, strict=True):
         kind = (kind * len(r.score) + _row_of(r, o.score)) * 2 + o.right
@@ -209,18 +260,27 @@ def _row_of(rows: RowTally, score: Array) -> Ints:
 
 
 def _stacks(tables: Sequence[Table], times: Ints, seed: int) -> list[Stack]:
-    """Every table drawn as often as is asked for, all with the same units; draws without a sample are left out."""
+    """Every table drawn as often as is asked for, all with the same units; draws without a sample
+    are left out.
+    """
     rng = np.random.default_rng(seed)
     step = max(1, CHUNK // max(len(times), *(len(t.unit) for t in tables)))
     parts: list[list[tuple[Counts, Counts]]] = []
     for i in range(0, DRAWS, step):
         drawn = _poisson(times, min(step, DRAWS - i), rng)
         parts.append([t.sums(drawn, rng) for t in tables])
-    joined: Callable[[Sequence[Array]], Array] = lambda a: a[0] if len(a) == 1 else np.concatenate(a)
-    lines = [[joined(column) for column in zip(*part, strict=True)] for part in zip(*parts, strict=True)]
+    joined: Callable[[Sequence[Array]], Array] = lambda a: (
+        a[0] if len(a) == 1 else np.concatenate(a)
+    )
+    lines = [
+        [joined(column) for column in zip(*part, strict=True)] for part in zip(*parts, strict=True)
+    ]
     some = np.logical_and.reduce([count.any(axis=1) for count, _ in lines])
     kept: Callable[[Array], Array] = lambda a: a if some.all() else a[some]
-    return [Stack(t.rows, kept(count), kept(loss)) for t, (count, loss) in zip(tables, lines, strict=True)]
+    return [
+        Stack(t.rows, kept(count), kept(loss))
+        for t, (count, loss) in zip(tables, lines, strict=True)
+    ]
 
 
 def _poisson(times: Ints, draws: int, rng: np.random.Generator) -> Array:
@@ -230,7 +290,9 @@ def _poisson(times: Ints, draws: int, rng: np.random.Generator) -> Array:
     drawn[many] = rng.poisson(times[many, None], size=(int(many.sum()), draws))
     for mean in np.unique(times[~many]):
         lines = np.flatnonzero(times == mean)
-        drawn[lines] = _looked_up(int(mean)).take(rng.integers(0, 1 << 16, (len(lines), draws), dtype=np.uint16))
+        drawn[lines] = _looked_up(int(mean)).take(
+            rng.integers(0, 1 << 16, (len(lines), draws), dtype=np.uint16)
+        )
     return drawn
 
 

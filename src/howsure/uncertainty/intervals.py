@@ -30,15 +30,20 @@ __all__ = ["Interval", "each_interval", "interval", "paired_difference"]
 Data: TypeAlias = Tally | SetTally | Outcomes | Predictions
 
 
-def interval(metric: Metric, data: Data, level: float = 0.95, seed: int = 0, *, map: Map = map) -> tuple[float, float]:
-    """Limits of a metric that contain the truth with this probability; (nan, nan) where it has none.
+def interval(
+    metric: Metric, data: Data, level: float = 0.95, seed: int = 0, *, map: Map = map
+) -> tuple[float, float]:
+    """Limits of a metric that contain the truth with this probability; (nan, nan) where it has
+    none.
 
-    `data` is a tally, outcomes or predictions. The metrics of howsure have closed forms: gamma limits for areas under
-    risk curves (Fay & Feuer 1997), beta limits for `auroc`, Clopper & Pearson for proportions, Student's t for means,
-    and limits of calibration errors that allow for their noise; docs/intervals.md shows how often they hold. A `group`
-    and unequal weights widen them by their design effect. `each_interval` says why there are no limits: a metric that
-    jumps (`mce`), an infinite value. A metric of your own gets percentiles of 1,000 Poisson bootstrap draws, with
-    `seed`; `map` says where it is worked on (`howsure.workers`). Efron & Tibshirani 1993; Hanley & MacGibbon 2006.
+    `data` is a tally, outcomes or predictions. The metrics of howsure have closed forms: gamma
+    limits for areas under risk curves (Fay & Feuer 1997), beta limits for `auroc`, Clopper &
+    Pearson for proportions, Student's t for means, and limits of calibration errors that allow for
+    their noise; docs/intervals.md shows how often they hold. A `group` and unequal weights widen
+    them by their design effect. `each_interval` says why there are no limits: a metric that jumps
+    (`mce`), an infinite value. A metric of your own gets percentiles of 1,000 Poisson bootstrap
+    draws, with `seed`; `map` says where it is worked on (`howsure.workers`). Efron & Tibshirani
+    1993; Hanley & MacGibbon 2006.
 
     >>> from howsure import auroc, tally
     >>> t = tally([0.9, 0.8, 0.7, 0.6, 0.5, 0.4] * 20, correct=[1, 1, 0, 1, 0, 0] * 20)
@@ -53,7 +58,8 @@ def interval(metric: Metric, data: Data, level: float = 0.95, seed: int = 0, *, 
 def each_interval(
     metrics: Sequence[Metric], data: Data, level: float = 0.95, seed: int = 0, *, map: Map = map
 ) -> list[Interval]:
-    """`interval` of several metrics, each with the reason where it has no limits and a note where they are unsafe.
+    """`interval` of several metrics, each with the reason where it has no limits and a note where
+    they are unsafe.
 
     >>> from howsure import aurc, mce, tally
     >>> each_interval([aurc, mce], tally([0.9, 0.8, 0.7, 0.6] * 9, correct=[1, 1, 0, 0] * 9))[1].why
@@ -66,7 +72,9 @@ def each_interval(
     return [_limits(metric, data, whole, level) for metric in metrics]
 
 
-def limits_around(values: Sequence[float], metrics: Sequence[Metric], t: Tally, level: float) -> list[Interval]:
+def limits_around(
+    values: Sequence[float], metrics: Sequence[Metric], t: Tally, level: float
+) -> list[Interval]:
     """`each_interval` of metrics of a tally whose values are known already.
 
     >>> from howsure import accuracy, tally
@@ -75,12 +83,19 @@ def limits_around(values: Sequence[float], metrics: Sequence[Metric], t: Tally, 
     True
     """
     whole = _Whole(t, 0, map)
-    return [_limits(metric, t, whole, level, value) for metric, value in zip(metrics, values, strict=True)]
+    return [
+        _limits(metric, t, whole, level, value)
+        for metric, value in zip(metrics, values, strict=True)
+    ]
 
 
-def _limits(metric: Metric, data: Data, whole: _Whole, level: float, value: float | None = None) -> Interval:
+def _limits(
+    metric: Metric, data: Data, whole: _Whole, level: float, value: float | None = None
+) -> Interval:
     if not _fact(metric, "smooth", True):
-        return none(f"{_name(metric)} jumps when single samples change, so resampling gives it no valid limits")
+        return none(
+            f"{_name(metric)} jumps when single samples change, so resampling gives it no valid limits"
+        )
     if not isinstance(data, Predictions):
         _takes_tally(metric)
     elif _fact(metric, "through", None) is not None:
@@ -93,7 +108,9 @@ def _through(metric: Metric, preds: Predictions, whole: _Whole, level: float) ->
     if not isfinite(value):
         return none(_not_finite(value))
     outcomes, number = _reduced(metric, preds)
-    return (whole if number is metric else _Whole(outcomes, whole.seed, whole.map)).limits(number, level)
+    return (whole if number is metric else _Whole(outcomes, whole.seed, whole.map)).limits(
+        number, level
+    )
 
 
 class _Whole:
@@ -124,7 +141,11 @@ class _Whole:
 
     def _drawn(self, t: Tally) -> Stack:
         if self.stack is None:
-            units = self.source if isinstance(self.source, Outcomes) and not _alike(self.source) else None
+            units = (
+                self.source
+                if isinstance(self.source, Outcomes) and not _alike(self.source)
+                else None
+            )
             self.stack = draw_rows(t, self.seed) if units is None else draw_units(units, self.seed)
         return self.stack
 
@@ -135,7 +156,9 @@ def _alike(o: Outcomes) -> bool:
 
 
 def values(number: Metric, stack: Stack, map: Map = map) -> Floats:
-    """The number of every drawn table; all at once where the metric can, else one by one through `map`."""
+    """The number of every drawn table; all at once where the metric can, else one by one through
+    `map`.
+    """
     chosen = options(number)
     of_blocks, of_bins = _fact(number, "of_blocks", None), _fact(number, "of_bins", None)
     if of_blocks is not None and not chosen and stack.rows.zero_one:
@@ -161,19 +184,24 @@ def percentiles(found: Floats, level: float) -> Interval:
     if lost > (1 - level) / 2:
         return none(f"undefined in {lost:.1%} of the draws: too few right or too few wrong answers")
     if known.min() == known.max():
-        return none("every draw gives the same value, so resampling cannot tell how uncertain it is")
+        return none(
+            "every draw gives the same value, so resampling cannot tell how uncertain it is"
+        )
     low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
     return Interval(float(low), float(high))
 
 
-def paired_difference(metric: Metric, a: Any, b: Any, level: float = 0.95, seed: int = 0) -> tuple[float, float, float]:
+def paired_difference(
+    metric: Metric, a: Any, b: Any, level: float = 0.95, seed: int = 0
+) -> tuple[float, float, float]:
     """metric(a) − metric(b) on the same samples, with limits: (difference, low, high).
 
-    `a` and `b` are predictions, outcomes or pairs (score, correct). Where both have ids they are joined by them,
-    else row by row; what is hard for both cancels. Accuracy: Bonett & Price 2012. Other metrics: the hull of Student's
-    limits of the difference of influences and of the limits of both sides combined (Zou & Donner 2008). Calibration
-    errors: the noise of every bin is taken off first. A `group` makes whole groups count. A metric of your own gets
-    percentiles over 1,000 Poisson draws of the same samples for both. Limits are nan where `interval` has none.
+    `a` and `b` are predictions, outcomes or pairs (score, correct). Where both have ids they are
+    joined by them, else row by row; what is hard for both cancels. Accuracy: Bonett & Price 2012.
+    Other metrics: the hull of Student's limits of the difference of influences and of the limits of
+    both sides combined (Zou & Donner 2008). Calibration errors: the noise of every bin is taken off
+    first. A `group` makes whole groups count. A metric of your own gets percentiles over 1,000
+    Poisson draws of the same samples for both. Limits are nan where `interval` has none.
 
     >>> a = Outcomes([0.9, 0.8, 0.7, 0.6] * 25, correct=[1, 1, 1, 0] * 25)
     >>> b = Outcomes([0.9, 0.8, 0.7, 0.6] * 25, correct=[1, 0, 1, 0] * 25)
@@ -188,7 +216,8 @@ def paired_difference(metric: Metric, a: Any, b: Any, level: float = 0.95, seed:
 def each_paired_difference(
     metrics: Sequence[Metric], a: Any, b: Any, level: float = 0.95, seed: int = 0
 ) -> list[tuple[float, float, float]]:
-    """`paired_difference` of several metrics; those that look at the same outcomes share their draws.
+    """`paired_difference` of several metrics; those that look at the same outcomes share their
+    draws.
 
     >>> from howsure import accuracy, aurc
     >>> pair = Outcomes([0.9, 0.8] * 9, correct=[1, 0] * 9), Outcomes([0.8, 0.9] * 9, correct=[1, 0] * 9)
@@ -229,9 +258,13 @@ def paired_sides(metric: Metric, a: Any, b: Any) -> tuple[tuple[Case, Metric], t
 
 def _cases(a: Outcomes, b: Outcomes) -> tuple[Case, Case]:
     """Both sides sample by sample; a group or weight that only one side has holds for both."""
-    group, weight = a.group if b.group is None else b.group, a.weight if b.weight is None else b.weight
+    group, weight = (
+        a.group if b.group is None else b.group,
+        a.weight if b.weight is None else b.weight,
+    )
     left, right = (
-        o if o.group is group and o.weight is weight else replace(o, group=group, weight=weight) for o in (a, b)
+        o if o.group is group and o.weight is weight else replace(o, group=group, weight=weight)
+        for o in (a, b)
     )
     return Case.of(left, singly=True), Case.of(right, singly=True)
 
@@ -243,12 +276,16 @@ def _is_pair(data: object) -> bool:
 def _reduced(metric: Metric, data: Any) -> tuple[Outcomes, Metric]:
     """Outcomes, and the metric as a function of their tally."""
     if is_tally(data) or isinstance(data, SetTally):
-        raise InputError("a tally has forgotten which sample is which; give Predictions, Outcomes or (score, correct).")
+        raise InputError(
+            "a tally has forgotten which sample is which; give Predictions, Outcomes or (score, correct)."
+        )
     if not isinstance(data, Predictions):
         _takes_tally(metric)
         if not _is_pair(data):
             got = f"of a {type(data).__name__} cannot be told"
-            raise InputError("a difference", got=got, need="give Predictions, Outcomes or (score, correct)")
+            raise InputError(
+                "a difference", got=got, need="give Predictions, Outcomes or (score, correct)"
+            )
         return (data if isinstance(data, Outcomes) else Outcomes(*data)), metric
     through = _fact(metric, "through", None)
     return (Outcomes.of(data), metric) if through is None else through(data, **options(metric))
@@ -278,7 +315,9 @@ def _joined(a: Outcomes, b: Outcomes) -> tuple[Outcomes, Outcomes]:
 def _alike_grouped(a: Outcomes, b: Outcomes) -> tuple[Outcomes, Outcomes]:
     """Both, where they put the same samples into the same groups."""
     if a.group is not None and b.group is not None and not np.array_equal(a.group, b.group):
-        raise InputError("the two sides put the same samples into different groups; give both the same group.")
+        raise InputError(
+            "the two sides put the same samples into different groups; give both the same group."
+        )
     return a, b
 
 
@@ -294,9 +333,13 @@ def _sorted_ids(ids: Array, side: str) -> Array:
 
 
 def _takes_tally(metric: Metric) -> None:
-    """Refuse a metric of predictions where only a tally or outcomes are at hand; `accuracy` reads both."""
+    """Refuse a metric of predictions where only a tally or outcomes are at hand; `accuracy` reads
+    both.
+    """
     if _fact(metric, "takes", "tally") != "tally" and _fact(metric, "of_blocks", None) is None:
-        raise InputError(f"{_name(metric)} needs Predictions; a tally or outcomes do not hold what it measures.")
+        raise InputError(
+            f"{_name(metric)} needs Predictions; a tally or outcomes do not hold what it measures."
+        )
 
 
 def _check_level(level: float) -> None:

@@ -17,7 +17,14 @@ from howsure.bounds import proportion_limits
 from howsure.metrics.facts import Metric, options, plain, positional
 from howsure.metrics.mean_loss import Other, mean_loss
 from howsure.uncertainty import influence
-from howsure.uncertainty.calibration import Bins, ece_limits, noise_floor, over_limits, rms_limits, under_limits
+from howsure.uncertainty.calibration import (
+    Bins,
+    ece_limits,
+    noise_floor,
+    over_limits,
+    rms_limits,
+    under_limits,
+)
 from howsure.uncertainty.case import Case, Linear, Loss
 from howsure.uncertainty.clusters import FEW_GROUPS, few_groups
 from howsure.uncertainty.differences import hull
@@ -44,10 +51,11 @@ __all__ = ["RECIPES", "Interval", "limits_of"]
 
 
 class Interval(NamedTuple):
-    """Limits of a number, or nan twice and `why` it has none; `note` says what makes given limits unsafe.
+    """Limits of a number, or nan twice and `why` it has none; `note` says what makes given limits
+    unsafe.
 
-    `floor` stands beside a calibration error: what a perfectly calibrated model would show on average with the same
-    claims and so many samples.
+    `floor` stands beside a calibration error: what a perfectly calibrated model would show on
+    average with the same claims and so many samples.
 
     >>> Interval(0.2, 0.4).why is None
     True
@@ -65,8 +73,11 @@ def none(why: str) -> Interval:
     return Interval(nan, nan, why)
 
 
-def limits_of(metric: Metric, case: Case, half: float, value: float | None = None) -> Interval | None:
-    """Limits of a metric, given as such or as a partial with options; None where there is no recipe for it.
+def limits_of(
+    metric: Metric, case: Case, half: float, value: float | None = None
+) -> Interval | None:
+    """Limits of a metric, given as such or as a partial with options; None where there is no recipe
+    for it.
 
     `value` is the metric of the case, where it is known already.
     """
@@ -83,7 +94,9 @@ def limits_of(metric: Metric, case: Case, half: float, value: float | None = Non
         return none(found)
     high = max(float(found[1]), _of_groups(metric, case, value, half))
     floor = FLOORS.get(plain(metric))
-    return Interval(float(found[0]), high, None, _unsafe(case), floor and floor(case, half, **options(metric)))
+    return Interval(
+        float(found[0]), high, None, _unsafe(case), floor and floor(case, half, **options(metric))
+    )
 
 
 def _unsafe(case: Case) -> str | None:
@@ -99,7 +112,9 @@ OTHER_LOSS = "this number has limits for right and wrong only, not for other los
 
 def _sample(case: Case, value: float, part: Influence, half: float) -> Sample:
     r = case.runs
-    return Sample(value, r.n, r.k, part.squares(r)).over(case.design(lambda: case.spread(part), half))
+    return Sample(value, r.n, r.k, part.squares(r)).over(
+        case.design(lambda: case.spread(part), half)
+    )
 
 
 def _aurc(case: Case, value: float, half: float, variant: str | None = None) -> Found:
@@ -126,8 +141,9 @@ def _augrc(case: Case, value: float, half: float) -> Found:
 def _of_losses(case: Case, value: float, part: Linear, half: float, rank: float = 0.0) -> Found:
     """Limits from the influence as of a mean, for losses that are no counts.
 
-    An area depends much on the few samples at the top, where a large loss may not have been seen: the upper limit
-    allows for one more sample with the largest loss, at a rank drawn at random; `rank` is its squared weight there.
+    An area depends much on the few samples at the top, where a large loss may not have been seen:
+    the upper limit allows for one more sample with the largest loss, at a rank drawn at random;
+    `rank` is its squared weight there.
     """
     if case.n < 2:
         return ONE
@@ -152,14 +168,20 @@ def _auroc(case: Case, value: float, half: float) -> Found:
     return auroc_limits(case.runs, design, half)
 
 
-def _aupr(case: Case, value: float, half: float, positive: str = "error", method: str = "step") -> Found:
+def _aupr(
+    case: Case, value: float, half: float, positive: str = "error", method: str = "step"
+) -> Found:
     del method  # all of them vary alike
     r, errors = case.runs, positive == "error"
     part = influence.aupr_error(r) if errors else influence.aupr_success(r)
     design = case.design(lambda: case.spread(part), half)
     sample = Sample(value, r.n, r.k if errors else r.m, part.squares(r)).over(design)
     found = average_precision_limits(sample, half, influence.own_precision(r) if errors else 0.0)
-    return "all positives come first, so nothing tells how far the truth is" if found is None else found
+    return (
+        "all positives come first, so nothing tells how far the truth is"
+        if found is None
+        else found
+    )
 
 
 def _accuracy(case: Case, value: float, half: float) -> Found:
@@ -172,7 +194,9 @@ def _accuracy(case: Case, value: float, half: float) -> Found:
 
 
 def _of_groups(metric: Metric, case: Case, value: float, half: float) -> float:
-    """The least upper end of a number that is better the lower it is, where samples belong to groups."""
+    """The least upper end of a number that is better the lower it is, where samples belong to
+    groups.
+    """
     if case.groups is None or getattr(plain(metric), "better", "lower") != "lower":
         return -inf
     part = part_of(metric, case, value)
@@ -183,17 +207,22 @@ def _of_groups(metric: Metric, case: Case, value: float, half: float) -> float:
 def _few_decide(case: Case, part: Linear, value: float, half: float) -> float:
     """The upper end of a number where a few groups, or heavy samples, decide.
 
-    They are rare events, as in `rare_sum_limits`, and those that were not seen are missed by a design effect as well.
-    One of them is allowed for, the largest that there may be, and the share of one among those that decide.
+    They are rare events, as in `rare_sum_limits`, and those that were not seen are missed by a
+    design effect as well. One of them is allowed for, the largest that there may be, and the share
+    of one among those that decide.
     """
     seen = case.few(part)
-    some = sqrt(max(0.0, 1 - seen.deciding / max(1.0, seen.alone)))  # none where every single sample decides as much
+    some = sqrt(
+        max(0.0, 1 - seen.deciding / max(1.0, seen.alone))
+    )  # none where every single sample decides as much
     mean, square = (
         some * (one + every / (seen.deciding + 1))
         for one, every in ((seen.largest, seen.total), (seen.largest**2, seen.squares))
     )
     wider = 1.0 if case.groups is None else student(case.groups - 1, half) / student(inf, half)
-    return gamma_quantile(value + mean / case.n, (seen.squares * wider**2 + square) / case.n**2, 1 - half)
+    return gamma_quantile(
+        value + mean / case.n, (seen.squares * wider**2 + square) / case.n**2, 1 - half
+    )
 
 
 def _optimal(case: Case, value: float, half: float) -> Found:
@@ -267,11 +296,13 @@ MANY = 300  # errors, and right answers, of which hardly ever so few decide
 ONE = "one sample does not tell how much samples differ"
 
 
-def _mean(case: Case, value: float, half: float, right: Loss, wrong: Loss, *, loss: bool = True) -> Limits | None:
+def _mean(
+    case: Case, value: float, half: float, right: Loss, wrong: Loss, *, loss: bool = True
+) -> Limits | None:
     """Limits of a mean whose values depend on claim and outcome; None of a single sample.
 
-    The upper end of a loss allows for one outcome that was not seen, drawn in proportion to what it would add: a claim
-    of almost 1 that is wrong is rare, and weighs much.
+    The upper end of a loss allows for one outcome that was not seen, drawn in proportion to what it
+    would add: a claim of almost 1 that is wrong is rare, and weighs much.
     """
     if case.n < 2:
         return None
@@ -282,7 +313,10 @@ def _mean(case: Case, value: float, half: float, right: Loss, wrong: Loss, *, lo
             sizes += _powers(count, np.abs(bad - good)) if loss else 0.0
             for many, off in ((count - missed, good - value), (missed, bad - value)):
                 off = np.where(many > 0, off, 0.0)
-                times, square = many.astype(np.float64), off * off  # a cube by np.power takes ten times as long
+                times, square = (
+                    many.astype(np.float64),
+                    off * off,
+                )  # a cube by np.power takes ten times as long
                 squares += float(np.dot(times, square))
                 cubes += float(np.dot(times, square * off))
     if case.groups is not None or case.tally.weighted:
@@ -296,14 +330,19 @@ def _mean(case: Case, value: float, half: float, right: Loss, wrong: Loss, *, lo
 
 
 def _powers(count: Floats, size: Floats) -> Floats:
-    """Sums of what the other outcome would have added, of its square and of its cube; nothing where it is infinite."""
+    """Sums of what the other outcome would have added, of its square and of its cube; nothing where
+    it is infinite.
+    """
     size = np.where(np.isfinite(size), size, 0.0)
     first = count * size
     return np.array([first.sum(), np.dot(first, size), np.dot(first * size, size)])
 
 
-def _of_rare(case: Case, value: float, half: float, right: Loss, wrong: Loss, design: float) -> Limits | None:
-    """Limits of a mean where one outcome is rare: what it adds is a sum of rare events, and one may be unseen.
+def _of_rare(
+    case: Case, value: float, half: float, right: Loss, wrong: Loss, design: float
+) -> Limits | None:
+    """Limits of a mean where one outcome is rare: what it adds is a sum of rare events, and one may
+    be unseen.
 
     None where both outcomes are many, and not a few of them decide.
     """
@@ -336,7 +375,9 @@ def _clipped(found: Limits | None, low: float, high: float) -> Found:
 
 
 def _signed(case: Case, value: float, half: float) -> Found:
-    return _clipped(_mean(case, value, half, *LOSSES[metrics.signed_calibration_error], loss=False), -1.0, 1.0)
+    return _clipped(
+        _mean(case, value, half, *LOSSES[metrics.signed_calibration_error], loss=False), -1.0, 1.0
+    )
 
 
 def _correctness_brier(case: Case, value: float, half: float) -> Found:
@@ -350,8 +391,9 @@ def _correctness_nll(case: Case, value: float, half: float) -> Found:
 def _mean_loss(case: Case, value: float, half: float, other: Other | None = None) -> Found:
     """Of losses of all classes: a sum of rare surprises, and one may be unseen.
 
-    It weighs what those weigh that were seen, drawn in proportion to their loss, and what another label would lose
-    where the loss is small: as much smaller than the mean as those that decide are fewer than all.
+    It weighs what those weigh that were seen, drawn in proportion to their loss, and what another
+    label would lose where the loss is small: as much smaller than the mean as those that decide are
+    fewer than all.
     """
     part = wrong_share(case, value)
     if other is None or case.n < 2:
@@ -361,8 +403,12 @@ def _mean_loss(case: Case, value: float, half: float, other: Other | None = None
     deciding = first * first / second if second > 0 else 0.0
     seen, more = second / first if first > 0 else 0.0, other(value * deciding / case.n)
     unit = (seen + more, seen**2 + more**2)
-    found = rare_sum_limits(Sample(value, case.n, deciding, squares).over(design), Unit(*unit, inf, unit), half)
-    return found[0], max(found[1], mean_limits(value, squares / design, 0.0, case.n / design, half)[1])
+    found = rare_sum_limits(
+        Sample(value, case.n, deciding, squares).over(design), Unit(*unit, inf, unit), half
+    )
+    return found[0], max(
+        found[1], mean_limits(value, squares / design, 0.0, case.n / design, half)[1]
+    )
 
 
 RECIPES: Mapping[Metric, Callable[..., Found]] = {

@@ -24,7 +24,9 @@ DRAWS = 20_000
 
 
 class PairDifference(NamedTuple):
-    """Two of several models by number: metric(first) − metric(second), its own limits, and whether it is clear."""
+    """Two of several models by number: metric(first) − metric(second), its own limits, and whether
+    it is clear.
+    """
 
     first: int
     second: int
@@ -34,12 +36,16 @@ class PairDifference(NamedTuple):
     clear: bool
 
 
-def all_differences(metric: Metric, models: Sequence[Any], level: float = 0.95, seed: int = 0) -> list[PairDifference]:
-    """Every pair of models on the same samples; in 1 − level of tables of equal models some pair is called clear.
+def all_differences(
+    metric: Metric, models: Sequence[Any], level: float = 0.95, seed: int = 0
+) -> list[PairDifference]:
+    """Every pair of models on the same samples; in 1 − level of tables of equal models some pair is
+    called clear.
 
-    Where the influence of single samples is known, a pair is clear where its difference exceeds the `level` quantile of
-    the largest standardised difference among equal models (max-t; Hothorn et al. 2008) and its own limits exclude 0.
-    For other metrics limits are shared out among the pairs (Bonferroni). `models` as in `paired_difference`.
+    Where the influence of single samples is known, a pair is clear where its difference exceeds the
+    `level` quantile of the largest standardised difference among equal models (max-t; Hothorn et
+    al. 2008) and its own limits exclude 0. For other metrics limits are shared out among the pairs
+    (Bonferroni). `models` as in `paired_difference`.
 
     >>> rng = np.random.default_rng(0)
     >>> right = rng.random((3, 400)) < np.array([[0.95], [0.9], [0.7]])
@@ -55,7 +61,10 @@ def all_differences(metric: Metric, models: Sequence[Any], level: float = 0.95, 
     table = _influences(metric, models)
     if table is None:
         strict = 1 - (1 - level) / len(pairs)
-        held = [each_paired_difference([metric], models[i], models[j], strict, seed)[0] for i, j in pairs]
+        held = [
+            each_paired_difference([metric], models[i], models[j], strict, seed)[0]
+            for i, j in pairs
+        ]
         beyond = [low > 0 or high < 0 for _, low, high in held]
     else:
         beyond = _beyond(table, np.array([d for d, _, _ in own]), pairs, level, seed)
@@ -66,7 +75,9 @@ def all_differences(metric: Metric, models: Sequence[Any], level: float = 0.95, 
 
 
 class _Table(NamedTuple):
-    """Covariance of the numbers of all models, the fewest errors of any, and what a quantile must be multiplied by."""
+    """Covariance of the numbers of all models, the fewest errors of any, and what a quantile must
+    be multiplied by.
+    """
 
     covariance: Floats
     errors: float
@@ -88,7 +99,9 @@ def _influences(metric: Metric, models: Sequence[Any]) -> _Table | None:
     return _Table(sums @ sums.T / units.n**2, errors, wider, extra)
 
 
-def _beyond(table: _Table, difference: Floats, pairs: Sequence[tuple[int, int]], level: float, seed: int) -> list[bool]:
+def _beyond(
+    table: _Table, difference: Floats, pairs: Sequence[tuple[int, int]], level: float, seed: int
+) -> list[bool]:
     """Which differences are larger than the largest of equal models."""
     c = table.covariance
     i, j = np.array(pairs).T
@@ -101,8 +114,15 @@ def _beyond(table: _Table, difference: Floats, pairs: Sequence[tuple[int, int]],
         return [False] * len(pairs)
     x = rng.standard_normal((DRAWS, len(c))) @ root.T
     largest = reduce(
-        np.maximum, (np.abs(x[:, a] - x[:, b]) / e for a, b, e in zip(i[some], j[some], error[some], strict=True))
+        np.maximum,
+        (
+            np.abs(x[:, a] - x[:, b]) / e
+            for a, b, e in zip(i[some], j[some], error[some], strict=True)
+        ),
     )
     unseen = np.sqrt(error**2 * (1 + 4 / (table.errors + 1)) + table.extra)
     limit = table.wider * float(np.quantile(largest, level)) * unseen
-    return [bool(s and isfinite(d) and abs(d) > far) for d, far, s in zip(difference, limit, some, strict=True)]
+    return [
+        bool(s and isfinite(d) and abs(d) > far)
+        for d, far, s in zip(difference, limit, some, strict=True)
+    ]

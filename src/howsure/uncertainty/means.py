@@ -41,9 +41,10 @@ def mean_limits(
 ) -> tuple[float, float]:
     """Limits of a mean from the sums of squared and cubed deviations; n may be an effective size.
 
-    Student's t, bent by the skewness (Hall 1992): the mean of losses that are mostly small is more often too low than
-    too high. Where nothing is known of what is `unseen`, the end that the skewness points to lies further out by half
-    a deviation, drawn in proportion to its square: what exact limits of a count have over those of half its tails.
+    Student's t, bent by the skewness (Hall 1992): the mean of losses that are mostly small is more
+    often too low than too high. Where nothing is known of what is `unseen`, the end that the
+    skewness points to lies further out by half a deviation, drawn in proportion to its square: what
+    exact limits of a count have over those of half its tails.
 
     >>> low, high = mean_limits(0.5, 25.0, 0.0, 100, 0.025)
     >>> round(low, 3), round(high, 3)
@@ -54,13 +55,17 @@ def mean_limits(
     skew = cubes / squares**1.5 if squares > 0 else 0.0
     step = cubes / squares / 2 if squares > 0 else 0.0
     more = Unseen(max(0.0, step), 0.0) if unseen is None else unseen
-    below, above = sqrt(max(0.0, squares) / df / n), sqrt((max(0.0, squares) + more.square) / df / n)
+    below, above = (
+        sqrt(max(0.0, squares) / df / n),
+        sqrt((max(0.0, squares) + more.square) / df / n),
+    )
     low = mean - below * bent(reach, skew) - max(0.0, -step) / n
     return low, mean - above * bent(-reach, skew) + more.mean / n
 
 
 def bent(t: float, skew: float) -> float:
-    """Hall's transformation, inverted: a quantile of a studentised mean; `skew` is the skewness over the root of n.
+    """Hall's transformation, inverted: a quantile of a studentised mean; `skew` is the skewness
+    over the root of n.
 
     >>> bent(1.96, 0.0), bent(-1.96, 0.1) < -1.96
     (1.96, True)

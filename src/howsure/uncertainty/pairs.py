@@ -17,7 +17,14 @@ from howsure.metrics.mean_loss import mean_loss
 from howsure.uncertainty.calibration import Part, without_noise
 from howsure.uncertainty.case import Case, Loss
 from howsure.uncertainty.clusters import group_design
-from howsure.uncertainty.differences import Limits, accuracy_difference, correlation, hull, mover, student_difference
+from howsure.uncertainty.differences import (
+    Limits,
+    accuracy_difference,
+    correlation,
+    hull,
+    mover,
+    student_difference,
+)
 from howsure.uncertainty.limits import limits_of
 from howsure.uncertainty.parts import over_sign, part_of, under_sign
 
@@ -25,7 +32,9 @@ __all__ = ["PAIRED", "difference_of", "single_influence"]
 
 
 class Pair(NamedTuple):
-    """A metric on both sides: the sets, the metric of either, its value there, and the limits of either."""
+    """A metric on both sides: the sets, the metric of either, its value there, and the limits of
+    either.
+    """
 
     a: Case
     b: Case
@@ -40,7 +49,9 @@ class Pair(NamedTuple):
 
     def influences(self) -> tuple[Floats, Floats]:
         """Of each sample, on either side."""
-        one, two = (single_influence(m, c) for m, c in zip(self.metrics, (self.a, self.b), strict=True))
+        one, two = (
+            single_influence(m, c) for m, c in zip(self.metrics, (self.a, self.b), strict=True)
+        )
         assert one is not None
         assert two is not None
         return one, two
@@ -85,7 +96,11 @@ def _accuracy(pair: Pair, half: float) -> Limits:
         design = group_design(rest, units, half)
     elif units.weight is not None:
         single, double = np.dot(units.weight, d * d), np.dot(units.weight**2, d * d)
-        design = max(1.0, float(double / single)) if single > 0 else float((units.weight**2).sum()) / units.n
+        design = (
+            max(1.0, float(double / single))
+            if single > 0
+            else float((units.weight**2).sum()) / units.n
+        )
     only_a, only_b = (units.total((d == sign).astype(np.float64)) for sign in (1, -1))
     return accuracy_difference(only_a / design, only_b / design, units.n / design, half)
 
@@ -102,12 +117,22 @@ def few_errors(errors: float) -> float:
 
 
 def _ranking(pair: Pair, half: float, *, unseen: float = 0.0, **options: object) -> Limits:
-    """The hull of Student's limits of the difference of influences and of those combined from both sides."""
+    """The hull of Student's limits of the difference of influences and of those combined from both
+    sides.
+    """
     del options
     one, two = pair.influences()
-    extra = few_errors(min(pair.a.ranks.k, pair.b.ranks.k)) if pair.metrics[0] is metrics.auroc else 0.0
+    extra = (
+        few_errors(min(pair.a.ranks.k, pair.b.ranks.k)) if pair.metrics[0] is metrics.auroc else 0.0
+    )
     found = student_difference(
-        pair.difference, one - two, pair.a.units, half, errors=pair.errors(), unseen=unseen, extra=extra
+        pair.difference,
+        one - two,
+        pair.a.units,
+        half,
+        errors=pair.errors(),
+        unseen=unseen,
+        extra=extra,
     )
     if pair.limits[0] is None or pair.limits[1] is None:
         return found
@@ -122,16 +147,20 @@ def _mean(pair: Pair, half: float, **options: object) -> Limits:
 
 
 def _apart(pair: Pair, half: float, **options: object) -> Limits:
-    """Limits of either side combined as if they were independent, for cuts whose influences are not comparable."""
+    """Limits of either side combined as if they were independent, for cuts whose influences are not
+    comparable.
+    """
     del half, options
     one, two = pair.both_limits()
     return mover(pair.values[0], one, pair.values[1], two, 0.0)
 
 
 def _gaps(pair: Pair, half: float, part: Part, bins: Binning, sign: Loss) -> Limits:
-    """Differences of calibration errors: noise is taken off bin by bin, then the limits of both sides are combined.
+    """Differences of calibration errors: noise is taken off bin by bin, then the limits of both
+    sides are combined.
 
-    The limits of either side allow for a gap that is all noise, so honest claims are not worse than a constant one.
+    The limits of either side allow for a gap that is all noise, so honest claims are not worse than
+    a constant one.
     """
     fair: list[float] = []
     for case, (low, high) in zip((pair.a, pair.b), pair.both_limits(), strict=True):

@@ -27,7 +27,8 @@ Whose: TypeAlias = Callable[[Ranks], Influence]
 def part_of(metric: Metric, case: Case, value: float, *, smooth: bool = False) -> Linear | None:
     """The influence on a metric with this value; None where it is not known.
 
-    Signs of gaps and cuts are taken as those seen, which is enough for an upper end; `smooth` leaves such metrics out.
+    Signs of gaps and cuts are taken as those seen, which is enough for an upper end; `smooth`
+    leaves such metrics out.
     """
     found = SMOOTH.get(plain(metric)) or (None if smooth else AS_SEEN.get(plain(metric)))
     return None if found is None else found(case, value, **options(metric))
@@ -55,7 +56,9 @@ def _ranked(whose: Whose, case: Case, value: float, **options: object) -> Linear
 
 def _precision(case: Case, value: float, positive: str = "error", method: str = "step") -> Linear:
     del method
-    return _ranked(influence.aupr_error if positive == "error" else influence.aupr_success, case, value)
+    return _ranked(
+        influence.aupr_error if positive == "error" else influence.aupr_success, case, value
+    )
 
 
 def _right_share(case: Case, value: float) -> Linear:
@@ -72,7 +75,9 @@ def _mean(losses: tuple[Loss, Loss], case: Case, value: float) -> Linear:
     return case.mean(*losses, value)
 
 
-def _gaps(sign: Loss, usual: Binning, case: Case, value: float, bins: Binning | None = None) -> Linear:
+def _gaps(
+    sign: Loss, usual: Binning, case: Case, value: float, bins: Binning | None = None
+) -> Linear:
     del value
     return case.gaps(usual if bins is None else bins, sign)
 

@@ -1,4 +1,6 @@
-"""How sure are numbers of the positive class that are no means: recalibration, observed over expected, a curve."""
+"""How sure are numbers of the positive class that are no means: recalibration, observed over
+expected, a curve.
+"""
 
 from __future__ import annotations
 
@@ -17,13 +19,17 @@ from howsure.uncertainty.limits import Interval, none
 from howsure.uncertainty.means import student
 
 POINTS = 101  # of a curve
-RANGE = (0.005, 0.995)  # quantiles of the claims between which a curve is drawn: nothing is known beyond
+RANGE = (
+    0.005,
+    0.995,
+)  # quantiles of the claims between which a curve is drawn: nothing is known beyond
 
 __all__ = ["flexible_calibration", "line_limits", "observed_limits", "smooth_calibration"]
 
 
 def line_limits(source: Tally | Outcomes, level: float) -> tuple[Interval, Interval]:
-    """Normal limits of the intercept and the slope of `recalibration`; groups and weights widen them.
+    """Normal limits of the intercept and the slope of `recalibration`; groups and weights widen
+    them.
 
     >>> from howsure import tally
     >>> t = tally([0.2, 0.4, 0.6, 0.8] * 50, correct=[0, 0, 1, 1, 0, 1, 0, 1] * 25)
@@ -83,11 +89,11 @@ def flexible_calibration(
 ) -> Curve:
     """Observed against predicted probability of the positive class, without bins, with a band.
 
-    Outcome log odds as a restricted cubic spline of the log odds of P(positive): 5 knots, 4 or 3 where the rarer
-    outcome has fewer than 50 or 40 cases or an end has cases of one outcome only, a straight line below 30. `.low` and
-    `.high` hold at `level` at each point; a `group` and unequal weights widen them. Drawn between the outer half
-    percents of the predictions. On the diagonal a prediction is right. Harrell 2015, section 2.4; Van Calster et al.
-    2016.
+    Outcome log odds as a restricted cubic spline of the log odds of P(positive): 5 knots, 4 or 3
+    where the rarer outcome has fewer than 50 or 40 cases or an end has cases of one outcome only, a
+    straight line below 30. `.low` and `.high` hold at `level` at each point; a `group` and unequal
+    weights widen them. Drawn between the outer half percents of the predictions. On the diagonal a
+    prediction is right. Harrell 2015, section 2.4; Van Calster et al. 2016.
 
     >>> c = flexible_calibration(Predictions.from_probs(np.arange(1, 100) / 100, np.arange(99) % 3 > 0))
     >>> c.labels, bool((c.low < c.y).all() and (c.y < c.high).all())
@@ -97,7 +103,9 @@ def flexible_calibration(
     needs_outcomes(source, "flexible_calibration")
     found = smooth_calibration(source, level)
     if found is None:
-        raise InputError("one class is missing, the score is constant, or the classes separate; there is no curve.")
+        raise InputError(
+            "one class is missing, the score is constant, or the classes separate; there is no curve."
+        )
     return found
 
 
@@ -110,9 +118,19 @@ def smooth_calibration(source: Tally | Outcomes, level: float) -> Curve | None:
     x = _drawn(case)
     columns = fit.basis(x)
     middle = columns @ fit.coefficients
-    reach = student(float("inf"), half) * np.array([_error(fit, row, case, half) for row in columns])
+    reach = student(float("inf"), half) * np.array(
+        [_error(fit, row, case, half) for row in columns]
+    )
     y, low, high = (_share(z) for z in (middle, middle - reach, middle + reach))
-    return Curve(x, y, np.full(len(x), nan), x, low=low, high=high, labels=("predicted probability", "observed share"))
+    return Curve(
+        x,
+        y,
+        np.full(len(x), nan),
+        x,
+        low=low,
+        high=high,
+        labels=("predicted probability", "observed share"),
+    )
 
 
 def _drawn(case: Case) -> Floats:

@@ -1,10 +1,12 @@
 """Limits of the ranking numbers: value, counts and influence → both ends, closed form, no draws.
 
-All functions take `half`, the probability of missing at either end, and counts that may be effective sizes: weights and
-clusters divide every count and every sum by a design effect first (`clusters.py`).
+All functions take `half`, the probability of missing at either end, and counts that may be
+effective sizes: weights and clusters divide every count and every sum by a design effect first
+(`clusters.py`).
 
-Fay & Feuer 1997 and Tiwari et al. 2006 for gamma limits of weighted sums of rare events: a large part of the risk of
-missing is what was not seen, so the upper end adds what the next error might weigh.
+Fay & Feuer 1997 and Tiwari et al. 2006 for gamma limits of weighted sums of rare events: a large
+part of the risk of missing is what was not seen, so the upper end adds what the next error might
+weigh.
 """
 
 from __future__ import annotations
@@ -38,16 +40,20 @@ __all__ = [
 
 Limits = tuple[float, float]
 Cuts = Callable[[Floats], Floats]  # ranks → the first cut at or after each
-Tail = Callable[[Floats, Floats, float], Floats]  # samples, errors and risk → the chance of no more errors
+Tail = Callable[
+    [Floats, Floats, float], Floats
+]  # samples, errors and risk → the chance of no more errors
 CHUNK = 512  # candidates whose exact tails are looked at together
 
 
 @frozen
 class Unit:
-    """Mean and mean square of what one unseen error may add to n times a number, and the largest value.
+    """Mean and mean square of what one unseen error may add to n times a number, and the largest
+    value.
 
-    `beside` is the same beside many errors that were seen: half of it, where these tell enough of what is unseen. Where
-    a few errors that are rarely seen weigh most, it is what an error weighs that is drawn in proportion to its weight.
+    `beside` is the same beside many errors that were seen: half of it, where these tell enough of
+    what is unseen. Where a few errors that are rarely seen weigh most, it is what an error weighs
+    that is drawn in proportion to its weight.
     """
 
     mean: float
@@ -58,17 +64,24 @@ class Unit:
     def unseen(self, k: float) -> tuple[float, float]:
         """Mean and mean square beside k errors."""
         many = self.beside or (self.mean / 2, self.square / 2)
-        mean, square = ((one + k * later) / (k + 1) for one, later in zip((self.mean, self.square), many, strict=True))
+        mean, square = (
+            (one + k * later) / (k + 1)
+            for one, later in zip((self.mean, self.square), many, strict=True)
+        )
         return mean, square
 
 
-AREA = Unit(1.0, 2.0, beside=(2.0, 6.0))  # AURC family: 1 + ln(n/A) over all ranks A; beside others, as they weigh
+AREA = Unit(
+    1.0, 2.0, beside=(2.0, 6.0)
+)  # AURC family: 1 + ln(n/A) over all ranks A; beside others, as they weigh
 GENERALISED = Unit(1 / 2, 1 / 3, 1 / 2)  # AUGRC: uniform
 
 
 @frozen
 class Sample:
-    """A number with what its limits need: n samples, k of them wrong, and the sum of squared influences."""
+    """A number with what its limits need: n samples, k of them wrong, and the sum of squared
+    influences.
+    """
 
     value: float
     n: float
@@ -86,7 +99,9 @@ class Sample:
 
 
 def gamma_quantile(mean: float, variance: float, at: float) -> float:
-    """Quantile of the gamma distribution with these moments; the mean itself where there is no variance."""
+    """Quantile of the gamma distribution with these moments; the mean itself where there is no
+    variance.
+    """
     from scipy.special import gammaincinv
 
     if mean <= 0 or variance <= 0:
@@ -116,7 +131,8 @@ def rare_sum_limits(s: Sample, unit: Unit, half: float) -> Limits:
 
 
 def gamma_limits(s: Sample, unit: Unit, half: float) -> Limits:
-    """AURC and AUGRC. Where wrong answers are the majority, the lower end is the upper end of what is missing.
+    """AURC and AUGRC. Where wrong answers are the majority, the lower end is the upper end of what
+    is missing.
 
     >>> low, high = gamma_limits(Sample(0.0, 1000, 0, 0.0), AREA, 0.025)  # no error seen: at most 5.02/n
     >>> low, round(high, 5)
@@ -124,7 +140,11 @@ def gamma_limits(s: Sample, unit: Unit, half: float) -> Limits:
     """
     low, high = _low(s, half), _high(s, s.k, unit, half)
     if s.m < s.k:
-        low = min(low, unit.top - _high(replace(s, value=unit.top - s.value), s.m, replace(unit, beside=None), half))
+        low = min(
+            low,
+            unit.top
+            - _high(replace(s, value=unit.top - s.value), s.m, replace(unit, beside=None), half),
+        )
     return max(0.0, low), high
 
 
@@ -138,21 +158,31 @@ def excess_limits(s: Sample, half: float) -> Limits:
 
 
 def auroc_limits(r: Ranks, design: float, half: float) -> Limits:
-    """Beta limits: DeLong's variance of the placements, with half a placement unseen on either side at the far end."""
+    """Beta limits: DeLong's variance of the placements, with half a placement unseen on either side
+    at the far end.
+    """
     missed, free, tied = placements(r)
     k, m = r.k / design, r.m / design
     share = float(np.dot(r.wrong, missed)) / r.k
     of_wrong = float(np.dot(r.wrong, missed**2)) / design
     of_right = float(np.dot(r.free, free**2) + np.dot(r.tied, tied**2)) / design
-    ends = [_misplaced(share, k, m, of_wrong, of_right, *unseen) for unseen in ((0.0, 0.0), (1 / 2, 1 / 3))]
+    ends = [
+        _misplaced(share, k, m, of_wrong, of_right, *unseen)
+        for unseen in ((0.0, 0.0), (1 / 2, 1 / 3))
+    ]
     low, high = (_beta_quantile(*end, at) for end, at in zip(ends, (half, 1 - half), strict=True))
     return 1.0 - high, 1.0 - low
 
 
-def _misplaced(a: float, k: float, m: float, wrong: float, right: float, h1: float, h2: float) -> tuple[float, float]:
+def _misplaced(
+    a: float, k: float, m: float, wrong: float, right: float, h1: float, h2: float
+) -> tuple[float, float]:
     """Mean and variance of 1 − AUROC with one more placement of moments h1 and h2 on either side."""
     mean = min(1.0, max(0.0, a + (h1 - a) * (1 / (k + 1) + 1 / (m + 1))))
-    spread = [((z + h2) / (c + 1) - ((a * c + h1) / (c + 1)) ** 2) / (c + 2) for z, c in ((wrong, k), (right, m))]
+    spread = [
+        ((z + h2) / (c + 1) - ((a * c + h1) / (c + 1)) ** 2) / (c + 2)
+        for z, c in ((wrong, k), (right, m))
+    ]
     return mean, max(0.0, sum(spread))
 
 
@@ -169,10 +199,12 @@ def _beta_quantile(mean: float, variance: float, at: float) -> float:
 
 
 def average_precision_limits(s: Sample, half: float, own: float = 0.0) -> Limits | None:
-    """AUPR with k positives: Student on the log odds where they are the minority, else gamma limits of what is missing.
+    """AUPR with k positives: Student on the log odds where they are the minority, else gamma limits
+    of what is missing.
 
-    `own` is what each positive adds to its own precision; without it the value lies a third of a standard error too
-    high. None at a value of 1 with few positives: nothing was seen that could tell how far the truth is.
+    `own` is what each positive adds to its own precision; without it the value lies a third of a
+    standard error too high. None at a value of 1 with few positives: nothing was seen that could
+    tell how far the truth is.
     """
     if s.k >= s.n / 2:
         low, high = gamma_limits(Sample(1 - s.value, s.n, s.m, s.squares), AREA, half)
@@ -183,19 +215,27 @@ def average_precision_limits(s: Sample, half: float, own: float = 0.0) -> Limits
 
     fair = max(s.value - own, s.value / 2)
     wider = 1 + max(2 / s.k, 1 / sqrt(s.k))  # precisions are noisy themselves where few were shown
-    reach = student(max(1.0, s.k - 1), half) * sqrt(max(0.0, s.squares * wider)) / (s.n * fair * (1 - fair))
+    reach = (
+        student(max(1.0, s.k - 1), half)
+        * sqrt(max(0.0, s.squares * wider))
+        / (s.n * fair * (1 - fair))
+    )
     centre, below = float(logit(fair)), 1 + 1.5 / sqrt(s.k)  # and the lower the fewer there are
     return float(expit(centre - below * reach)), max(s.value, float(expit(centre + reach)))
 
 
-def coverage_limits(r: Ranks, risk: float, point: float, cut_at: Cuts, design: float, half: float) -> Limits:
+def coverage_limits(
+    r: Ranks, risk: float, point: float, cut_at: Cuts, design: float, half: float
+) -> Limits:
     """Largest share accepted at a risk: the last cut surely below it, and the last one that may be.
 
-    Binomial tails: the whole one for the former, mid-p for the latter. Where a score ranks little, many cuts between
-    the two are almost as good, and the best of them looks too good: the risk of missing is shared out among as many
-    looks as the logarithm of their range counts (boundary crossings; Siegmund 1985).
+    Binomial tails: the whole one for the former, mid-p for the latter. Where a score ranks little,
+    many cuts between the two are almost as good, and the best of them looks too good: the risk of
+    missing is shared out among as many looks as the logarithm of their range counts (boundary
+    crossings; Siegmund 1985).
 
-    `cut_at` gives the first cut at or after a rank: ends inside a wide row of ties move by the whole of its error.
+    `cut_at` gives the first cut at or after a rank: ends inside a wide row of ties move by the
+    whole of its error.
     """
     kept, missed = (
         np.append(r.before, r.n),
@@ -218,7 +258,9 @@ def coverage_limits(r: Ranks, risk: float, point: float, cut_at: Cuts, design: f
 
 
 def _share_error(share: float, n: float, half: float, side: int) -> float:
-    """How far the share itself may be from the truth, to one side; nothing at 1, where everything is accepted."""
+    """How far the share itself may be from the truth, to one side; nothing at 1, where everything
+    is accepted.
+    """
     if share >= 1:
         return 0.0
     return abs(float(proportion_limits(share * n, n, half)[side]) - share)
@@ -234,14 +276,17 @@ def _wide(cut_at: Cuts, share: float, error: float, n: float) -> bool:
 def _last_below(kept: Floats, missed: Floats, risk: float, at: float, tail: Tail) -> int | None:
     """The last cut whose number of errors has a binomial tail (at this risk) of at most `at`.
 
-    Searched from the end; a normal screen leaves out what is far from it, exact tails decide the rest.
+    Searched from the end; a normal screen leaves out what is far from it, exact tails decide the
+    rest.
     """
     from scipy.special import ndtri
 
     reach = float(ndtri(at))
     start = np.arange(0, len(kept), CHUNK)
     end = np.minimum(start + CHUNK, len(kept))
-    over = np.maximum(missed[start] - kept[end - 1] * risk, 0.0)  # at least so many too many in the whole stretch
+    over = np.maximum(
+        missed[start] - kept[end - 1] * risk, 0.0
+    )  # at least so many too many in the whole stretch
     may = over <= max(reach + 1.5, 0.0) * np.sqrt(kept[end - 1] * risk * (1 - risk))
     for i in np.flatnonzero(may)[::-1].tolist():
         every: Ints = np.arange(int(start[i]), int(end[i]))
@@ -257,7 +302,9 @@ def _screened(kept: Floats, missed: Floats, risk: float, reach: float) -> Bools:
     spread = kept * risk * (1 - risk)
     with np.errstate(divide="ignore", invalid="ignore"):
         z = np.where(spread > 0, (missed - kept * risk) / np.sqrt(spread), 0.0)
-    slack = np.where(spread > 100, 0.2, np.where(spread > 1, 1.5, inf))  # no normal tail where errors are rare
+    slack = np.where(
+        spread > 100, 0.2, np.where(spread > 1, 1.5, inf)
+    )  # no normal tail where errors are rare
     return (z <= reach + slack) & (kept > 0)
 
 
@@ -279,15 +326,21 @@ def _mid_tail(n: Floats, k: Floats, risk: float) -> Floats:
 
 
 def risk_limits(r: Ranks, coverage: float, cut_at: Cuts, design: float, half: float) -> Limits:
-    """Risk at a coverage: Clopper & Pearson, widened by the risks at the cuts that the true share may fall on.
+    """Risk at a coverage: Clopper & Pearson, widened by the risks at the cuts that the true share
+    may fall on.
 
-    Where the row of such a cut holds more samples than the share is off, it is as likely as the one seen, and its own
-    limits count.
+    Where the row of such a cut holds more samples than the share is off, it is as likely as the one
+    seen, and its own limits count.
     """
-    near = [coverage, *(float(s) for s in proportion_limits(coverage * r.n / design, r.n / design, half))]
+    near = [
+        coverage,
+        *(float(s) for s in proportion_limits(coverage * r.n / design, r.n / design, half)),
+    ]
     rank = np.minimum(np.array(near) * r.n, r.n)
     kept = np.maximum(cut_at(rank), 1e-300)
-    wrong = np.concatenate(([0.0], r.upto))[np.searchsorted(r.after, kept * (1 + 1e-12) + 1e-12, side="right")]
+    wrong = np.concatenate(([0.0], r.upto))[
+        np.searchsorted(r.after, kept * (1 + 1e-12) + 1e-12, side="right")
+    ]
     value, less, more = wrong / kept
     low, high = proportion_limits(np.minimum(wrong, kept) / design, kept / design, half)
     if coverage >= 1:

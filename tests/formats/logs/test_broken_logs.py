@@ -12,11 +12,34 @@ from benchmarks.attack.logs import LOGS, SAMPLE, archive
 
 import howsure as hs
 
-ODD: list[Any] = [None, True, 0, -1, 1e400, "", "x", [], {}, [1], {"a": 1}, "1_0", [[]], 10**400, "nan", -5.5]
+ODD: list[Any] = [
+    None,
+    True,
+    0,
+    -1,
+    1e400,
+    "",
+    "x",
+    [],
+    {},
+    [1],
+    {"a": 1},
+    "1_0",
+    [[]],
+    10**400,
+    "nan",
+    -5.5,
+]
 
 
 def places(value: Any, path: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    below = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    below = (
+        value.items()
+        if isinstance(value, dict)
+        else enumerate(value)
+        if isinstance(value, list)
+        else ()
+    )
     return [path, *(place for key, one in below for place in places(one, (*path, key)))]
 
 
@@ -67,7 +90,9 @@ def test_broken_archive(tmp_path: Path) -> None:
     rng, refused = random.Random(0), list[str]()
     for i in range(200):
         samples = [broken(SAMPLE, rng), {**SAMPLE, "id": ODD[i % len(ODD)]}]
-        path = archive(tmp_path / "log.eval", {**LOGS["inspect"], "results": {}, "samples": samples})
+        path = archive(
+            tmp_path / "log.eval", {**LOGS["inspect"], "results": {}, "samples": samples}
+        )
         try:
             assert hs.read(path).n > 0
         except hs.InputError as error:

@@ -1,4 +1,6 @@
-"""Logs written for one question each: what the real ones do not hold, and what is wrong with a file."""
+"""Logs written for one question each: what the real ones do not hold, and what is wrong with a
+file.
+"""
 
 import json
 import struct
@@ -19,10 +21,18 @@ def written(tmp_path: Path, content: Any, name: str = "log.json") -> Path:
     return path
 
 
-def sample(target: Any, likelihoods: list[float], options: list[str], **fields: Any) -> dict[str, Any]:
+def sample(
+    target: Any, likelihoods: list[float], options: list[str], **fields: Any
+) -> dict[str, Any]:
     arguments = {f"gen_args_{i}": {"arg_0": "Q", "arg_1": f" {o}"} for i, o in enumerate(options)}
     pairs = [[str(v), "False"] for v in likelihoods]
-    row = {"doc_id": 0, "doc": {}, "target": target, "arguments": arguments, "filtered_resps": pairs}
+    row = {
+        "doc_id": 0,
+        "doc": {},
+        "target": target,
+        "arguments": arguments,
+        "filtered_resps": pairs,
+    }
     return {**row, "resps": [[p] for p in pairs], **fields}
 
 
@@ -32,13 +42,17 @@ def sample(target: Any, likelihoods: list[float], options: list[str], **fields: 
     ids=["text", "letter", "number", "letter in brackets", "digit", "first"],
 )
 def test_target_as_text_letter_or_number(target: Any, gold: int, tmp_path: Path) -> None:
-    log = read_log(written(tmp_path, [sample(target, [-1, -2, -3], ["27", "38", "30"], acc=float(gold == 0))]))
+    log = read_log(
+        written(tmp_path, [sample(target, [-1, -2, -3], ["27", "38", "30"], acc=float(gold == 0))])
+    )
     assert log.gold is not None
     assert log.gold.tolist() == [gold]
 
 
 def test_a_target_that_is_text_and_number_follows_the_metric(tmp_path: Path) -> None:
-    """ "1" is the text of option 0 and the number of option 1; the log's own right and wrong decides."""
+    """ "1" is the text of option 0 and the number of option 1; the log's own right and wrong
+    decides.
+    """
     for right, gold in ((1.0, 0), (0.0, 1)):
         log = read_log(written(tmp_path, [sample("1", [-1, -2], ["1", "2"], acc=right)]))
         assert log.gold is not None
@@ -61,7 +75,10 @@ def test_length_of_an_option(tmp_path: Path) -> None:
 
 
 def test_options_of_different_number(tmp_path: Path) -> None:
-    rows = [sample("A", [-1, -2, -3], ["A", "B", "C"], acc=1.0), sample("B", [-1, -2], ["A", "B"], acc=0.0, doc_id=1)]
+    rows = [
+        sample("A", [-1, -2, -3], ["A", "B", "C"], acc=1.0),
+        sample("B", [-1, -2], ["A", "B"], acc=0.0, doc_id=1),
+    ]
     log = read_log(written(tmp_path, rows))
     assert log.title.endswith("2 questions, 2 to 3 options")
     assert log.options is not None
@@ -70,12 +87,18 @@ def test_options_of_different_number(tmp_path: Path) -> None:
 
 def test_metric_that_disagrees_gives_both_numbers(tmp_path: Path) -> None:
     rows = [sample("A", [-1, -2], ["A", "B"], acc=a, doc_id=i) for i, a in enumerate((1.0, 0.0))]
-    with pytest.raises(InputError, match=r"counts 0\.5 of its answers as right, its most likely options give 1;"):
+    with pytest.raises(
+        InputError, match=r"counts 0\.5 of its answers as right, its most likely options give 1;"
+    ):
         read_log(written(tmp_path, rows))
 
 
 def test_results_beside_that_disagree_give_both_numbers(tmp_path: Path) -> None:
-    path = written(tmp_path, [sample("A", [-1, -2], ["A", "B"], acc=1.0)], "samples_t_2024-01-01T00-00-00.1.json")
+    path = written(
+        tmp_path,
+        [sample("A", [-1, -2], ["A", "B"], acc=1.0)],
+        "samples_t_2024-01-01T00-00-00.1.json",
+    )
     written(tmp_path, {"results": {"t": {"acc,none": 0.9}}}, "results_2024-01-01T00-00-00.1.json")
     with pytest.raises(InputError, match=r"says acc 0\.9, its rows give 1;"):
         read_log(path)
@@ -114,7 +137,12 @@ def inspect(*samples: dict[str, Any], accuracy: float | None = None, **top: Any)
 
 
 def answered(value: Any, number: int = 1, epoch: int = 1, **more: Any) -> dict[str, Any]:
-    return {"id": number, "epoch": epoch, "scores": {"match": {"value": value, "answer": "x"}}, **more}
+    return {
+        "id": number,
+        "epoch": epoch,
+        "scores": {"match": {"value": value, "answer": "x"}},
+        **more,
+    }
 
 
 def test_inspect_grades(tmp_path: Path) -> None:
@@ -128,13 +156,18 @@ def test_inspect_epochs_are_one_group(tmp_path: Path) -> None:
     samples = [answered(v, i, e) for i in (1, 2) for e, v in ((1, "C"), (2, "I"))]
     log = read_log(written(tmp_path, inspect(*samples, accuracy=0.5)))
     assert log.group is not None
-    assert (log.group.tolist(), log.ids.tolist()) == (["1", "1", "2", "2"], ["1/1", "1/2", "2/1", "2/2"])
+    assert (log.group.tolist(), log.ids.tolist()) == (
+        ["1", "1", "2", "2"],
+        ["1/1", "1/2", "2/1", "2/2"],
+    )
     assert log.title == "Inspect log, 2 questions, 4 answers"
 
 
 def test_inspect_token_probabilities(tmp_path: Path) -> None:
     tokens = {"content": [{"logprob": -0.1}, {"logprob": -0.2}]}
-    log = read_log(written(tmp_path, inspect(answered("C", output={"choices": [{"logprobs": tokens}]}))))
+    log = read_log(
+        written(tmp_path, inspect(answered("C", output={"choices": [{"logprobs": tokens}]})))
+    )
     assert [(c.name, c.kind) for c in log.confidences] == [
         ("sequence_probability", Kind.SEQUENCE),
         ("mean_token_probability", Kind.SEQUENCE),
@@ -148,7 +181,10 @@ def test_inspect_token_probabilities(tmp_path: Path) -> None:
         ({"accuracy": 0.9}, r"its header says accuracy 0\.9, its rows give 1;"),
         ({"version": 7}, "of version 7; up to 2 are read"),
         ({"samples": [], "status": "cancelled"}, "was cancelled before a sample was finished"),
-        ({"samples": [{"id": 1, "scores": {"a": {"value": 1}, "b": {"value": 0}}}]}, r"2 scorers \(a, b\); choose one"),
+        (
+            {"samples": [{"id": 1, "scores": {"a": {"value": 1}, "b": {"value": 0}}}]},
+            r"2 scorers \(a, b\); choose one",
+        ),
         ({"samples": [{"id": 1, "scores": {"a": {"value": 7}}}]}, "sample '1': a gives '7'"),
     ],
 )
@@ -181,7 +217,9 @@ def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
     path.write_bytes(data.replace(size, struct.pack("<I", 3_000_000_000)))
     with pytest.raises(InputError, match="claims 3,000,000,000 bytes"):
         read_log(path)
-    path = archive(tmp_path, **{"header.json": "{}", "samples/1_epoch_1.json": " " * (1 << 28) + "{}"})
+    path = archive(
+        tmp_path, **{"header.json": "{}", "samples/1_epoch_1.json": " " * (1 << 28) + "{}"}
+    )
     with pytest.raises(InputError, match="would unpack to 268,435,460 bytes"):
         read_log(path)
 
@@ -196,8 +234,16 @@ def test_a_bomb_is_refused_before_it_is_unpacked(tmp_path: Path) -> None:
         ("[" * 100_000, "log.json", "nested too deeply|ends in the middle"),
         ('{"a": 1}', "log.json", "no log of a known tool .* it holds 'a'"),
         ("[1, 2]", "log.json", "it holds no objects"),
-        ("grade confidence_level\nPerhaps 0.5\n", "log.txt", "line 2, column 'grade': the value is 'Perhaps'"),
-        ("grade confidence_level\nCorrect high\n", "log.txt", "line 2, column 'confidence_level': the value is 'high'"),
+        (
+            "grade confidence_level\nPerhaps 0.5\n",
+            "log.txt",
+            "line 2, column 'grade': the value is 'Perhaps'",
+        ),
+        (
+            "grade confidence_level\nCorrect high\n",
+            "log.txt",
+            "line 2, column 'confidence_level': the value is 'high'",
+        ),
         ("grade confidence_level\nCorrect\n", "log.txt", "line 2 has 1 values, the header 2"),
         ("words and more\n", "log.txt", "has the columns words, and, more"),
     ],
@@ -219,19 +265,28 @@ def test_tool_that_is_named(tmp_path: Path) -> None:
 
 def test_openai_evals(tmp_path: Path) -> None:
     spec = {"spec": {"completion_fns": ["gpt"], "eval_name": "e"}}
-    events = [{"sample_id": f"s{i}", "type": "match", "data": {"correct": c}} for i, c in enumerate((True, False))]
+    events = [
+        {"sample_id": f"s{i}", "type": "match", "data": {"correct": c}}
+        for i, c in enumerate((True, False))
+    ]
     lines = [spec, *events, {"final_report": {"accuracy": 0.5}}]
     log = read_log(written(tmp_path, "\n".join(map(json.dumps, lines)), "log.jsonl"))
     assert (log.title, log.accuracy) == ("OpenAI evals log, 2 questions", 0.5)
     lines[-1] = {"final_report": {"accuracy": 0.75}}
-    with pytest.raises(InputError, match=r"its final report says accuracy 0\.75, its rows give 0\.5"):
+    with pytest.raises(
+        InputError, match=r"its final report says accuracy 0\.75, its rows give 0\.5"
+    ):
         read_log(written(tmp_path, "\n".join(map(json.dumps, lines)), "log.jsonl"))
 
 
 def test_openai_responses(tmp_path: Path) -> None:
     said = {"type": "output_text", "text": "yes", "logprobs": [{"logprob": -0.5}]}
     response = {"object": "response", "id": "a", "output": [{"content": [said]}]}
-    refused = {"object": "response", "id": "b", "output": [{"content": [{"type": "refusal", "refusal": "no"}]}]}
+    refused = {
+        "object": "response",
+        "id": "b",
+        "output": [{"content": [{"type": "refusal", "refusal": "no"}]}],
+    }
     chat = {
         "object": "chat.completion",
         "id": "c",
@@ -246,9 +301,19 @@ def test_openai_responses(tmp_path: Path) -> None:
 
 
 def test_promptfoo_counts_and_errors(tmp_path: Path) -> None:
-    rows = [{"success": True, "response": {"output": "a"}, "testIdx": 0, "vars": {}, "failureReason": 0}]
-    rows.append({"success": False, "response": {"output": ""}, "testIdx": 1, "vars": {}, "failureReason": 2})
-    top = {"results": {"version": 3, "results": rows, "stats": {"successes": 1, "failures": 0, "errors": 1}}}
+    rows = [
+        {"success": True, "response": {"output": "a"}, "testIdx": 0, "vars": {}, "failureReason": 0}
+    ]
+    rows.append(
+        {"success": False, "response": {"output": ""}, "testIdx": 1, "vars": {}, "failureReason": 2}
+    )
+    top = {
+        "results": {
+            "version": 3,
+            "results": rows,
+            "stats": {"successes": 1, "failures": 0, "errors": 1},
+        }
+    }
     assert read_log(written(tmp_path, top)).counts == {"right": 1, "missing": 1}
     top["results"]["stats"]["successes"] = 2
     with pytest.raises(InputError, match="its table of counts says successes 2, its rows give 1"):

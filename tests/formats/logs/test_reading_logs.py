@@ -63,23 +63,36 @@ def run(capsys: pytest.CaptureFixture[str]) -> Callable[..., tuple[int, str, str
         ),
         (
             "llm_verbalised_mmlu_pro/mmlu_pro_gemma-2b-it_eval_all_None.csv",
-            ("--name", "confidence=verbal_numerical_confidence", "--drop-outside", "--no-answer", "wrong"),
+            (
+                "--name",
+                "confidence=verbal_numerical_confidence",
+                "--drop-outside",
+                "--no-answer",
+                "wrong",
+            ),
             (0.13473739866055692, 0.5052014383826661),
         ),
     ],
 )
-def test_evaluate(path: str, options: tuple[str, ...], expected: tuple[float, float], run: Callable[..., Any]) -> None:
+def test_evaluate(
+    path: str, options: tuple[str, ...], expected: tuple[float, float], run: Callable[..., Any]
+) -> None:
     code, out, err = run("evaluate", str(data(path)), "--json", *options)
     metrics = json.loads(out)["metrics"]
     assert code == 0
-    assert (metrics["accuracy"]["value"], metrics["auroc"]["value"]) == pytest.approx(expected, **EXACT)
+    assert (metrics["accuracy"]["value"], metrics["auroc"]["value"]) == pytest.approx(
+        expected, **EXACT
+    )
     assert "questions" in err
 
 
 def test_the_kind_of_log_is_said_in_one_line(run: Callable[..., Any]) -> None:
     path = data("llm_lmeval_winogrande_old/winogrande_llama2-7b_write_out_info.json")
     err = run("evaluate", str(path))[2]
-    assert err == f"howsure: {path.name}: lm-evaluation-harness write_out, 1,267 questions, 2 options\n"
+    assert (
+        err
+        == f"howsure: {path.name}: lm-evaluation-harness write_out, 1,267 questions, 2 options\n"
+    )
     assert run("evaluate", str(path), "-q")[2] == ""
     assert run("evaluate", str(path), "-q", "--format", "lm-eval-write-out")[0] == 0
 
@@ -87,7 +100,9 @@ def test_the_kind_of_log_is_said_in_one_line(run: Callable[..., Any]) -> None:
 @pytest.mark.filterwarnings("default::UserWarning")
 def test_a_constant_confidence_is_warned_about(run: Callable[..., Any]) -> None:
     path = data("llm_helm/bbq_openai_gpt-4o-2024-05-13")
-    with pytest.warns(UserWarning, match="sequence_probability is 1 for all 100 answers, so it ranks nothing"):
+    with pytest.warns(
+        UserWarning, match="sequence_probability is 1 for all 100 answers, so it ranks nothing"
+    ):
         preds = hs.read(path)
     assert (preds.n, float(preds.correct.mean())) == (100, 0.95)
     code, _, err = run("evaluate", str(path), "--json")
@@ -106,7 +121,9 @@ def test_splits_are_kept_apart() -> None:
 
 def test_several_confidences_ask_for_a_choice() -> None:
     path = data("llm_verbalised_mmlu_pro/mmlu_pro_Llama-3.2-3B-Instruct_eval_all_None.csv")
-    with pytest.raises(hs.InputError, match=r"3 confidences: verbal_numerical_confidence \(verbalised\)"):
+    with pytest.raises(
+        hs.InputError, match=r"3 confidences: verbal_numerical_confidence \(verbalised\)"
+    ):
         hs.read(path)
     preds = hs.read(path, names={"confidence": "verbal_numerical_confidence", "group": "category"})
     assert preds.unanswered is not None
@@ -122,12 +139,17 @@ def test_values_outside_are_named_by_row_and_line(run: Callable[..., Any]) -> No
     path = data("llm_verbalised_mmlu_pro/mmlu_pro_gemma-2b-it_eval_all_None.csv")
     code, _, err = run("evaluate", str(path), "--name", "confidence=verbal_numerical_confidence")
     assert code == 2
-    assert "confidence[3715] (line 3717) is 950 (16 such values, the furthest 362880 in row 8215)" in err
+    assert (
+        "confidence[3715] (line 3717) is 950 (16 such values, the furthest 362880 in row 8215)"
+        in err
+    )
     assert err.count("\n") == 2
 
 
 def test_raw_logits_are_no_confidence(run: Callable[..., Any]) -> None:
-    code, _, err = run("evaluate", str(data("llm_msp_maxlogit_qa/mmlu_Mixtral_raw_logits_first_prompt.txt")))
+    code, _, err = run(
+        "evaluate", str(data("llm_msp_maxlogit_qa/mmlu_Mixtral_raw_logits_first_prompt.txt"))
+    )
     assert code == 2
     assert "is 45.25 (5,991 such values" in err
 
@@ -149,7 +171,9 @@ def test_no_confidence_says_what_can_still_be_told(run: Callable[..., Any]) -> N
 
 
 def test_accuracy_by_category_without_a_confidence(run: Callable[..., Any]) -> None:
-    told = json.loads(run("evaluate", str(data("llm_promptfoo/llama4-scout_output.json")), "--json")[1])
+    told = json.loads(
+        run("evaluate", str(data("llm_promptfoo/llama4-scout_output.json")), "--json")[1]
+    )
     assert (told["n"], told["questions"]) == (10, 5)
     assert {value: one["n"] for value, one in told["slices"]["prompt"].items()} == {"0": 5, "1": 5}
 
@@ -167,26 +191,42 @@ def test_percent(tmp_path: Path, run: Callable[..., Any]) -> None:
 
 def test_no_answer_is_a_column_of_any_table(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
-    path.write_text("id,confidence,correct,no_answer\na,0.9,1,\nb,0.8,0,refused\nc,0.7,0,\nd,0.1,1,missing\n")
+    path.write_text(
+        "id,confidence,correct,no_answer\na,0.9,1,\nb,0.8,0,refused\nc,0.7,0,\nd,0.1,1,missing\n"
+    )
     preds = hs.read(path)
     assert (preds.n, str(preds.unanswered), preds.answered) == (2, "1 refused, 1 missing", 0.5)
-    assert repr(preds) == "<Predictions: n=2, k=None, confidence, accuracy 0.5, 1 refused, 1 missing>"
+    assert (
+        repr(preds) == "<Predictions: n=2, k=None, confidence, accuracy 0.5, 1 refused, 1 missing>"
+    )
     wrong = hs.read(path, no_answer="wrong")
-    assert (wrong.n, wrong.correct.tolist(), wrong.answered) == (4, [True, False, False, False], 1.0)
+    assert (wrong.n, wrong.correct.tolist(), wrong.answered) == (
+        4,
+        [True, False, False, False],
+        1.0,
+    )
     parts = list(hs.scan(path, rows=1))
     assert [p.unanswered.total for p in parts if p.unanswered is not None] == [1, 1]
     path.write_text("confidence,correct,no_answer\n0.9,1,perhaps\n")
-    with pytest.raises(hs.InputError, match="the value is 'perhaps'; unparseable, refused, missing"):
+    with pytest.raises(
+        hs.InputError, match="the value is 'perhaps'; unparseable, refused, missing"
+    ):
         hs.read(path)
 
 
 def test_two_files_add_what_was_not_answered(tmp_path: Path) -> None:
     for name in "ab":
-        (tmp_path / f"{name}.csv").write_text(f"id,confidence,correct,no_answer\n{name},0.9,1,\n{name}2,,0,\n")
-    with pytest.raises(hs.InputError, match="the value is empty"):  # an empty cell without a reason is a mistake
+        (tmp_path / f"{name}.csv").write_text(
+            f"id,confidence,correct,no_answer\n{name},0.9,1,\n{name}2,,0,\n"
+        )
+    with pytest.raises(
+        hs.InputError, match="the value is empty"
+    ):  # an empty cell without a reason is a mistake
         hs.read([tmp_path / "a.csv", tmp_path / "b.csv"])
     for name in "ab":
-        (tmp_path / f"{name}.csv").write_text(f"id,confidence,correct,no_answer\n{name},0.9,1,\n{name}2,,,refused\n")
+        (tmp_path / f"{name}.csv").write_text(
+            f"id,confidence,correct,no_answer\n{name},0.9,1,\n{name}2,,,refused\n"
+        )
     preds = hs.read([tmp_path / "a.csv", tmp_path / "b.csv"])
     assert preds.unanswered is not None
     assert preds.unanswered.refused == 2
@@ -197,7 +237,9 @@ def test_graded_answers_are_losses(tmp_path: Path) -> None:
     path.write_text("grade,stated_confidence\n0.5,0.9\n1,0.8\nrefused,\n0,0.1\n")
     preds = hs.read(path)
     np.testing.assert_allclose(preds.loss, [0.5, 0.0, 1.0])
-    with pytest.raises(hs.InputError, match=r"have a loss instead of right and wrong; use preds\.loss"):
+    with pytest.raises(
+        hs.InputError, match=r"have a loss instead of right and wrong; use preds\.loss"
+    ):
         _ = preds.correct
     assert "mean loss 0.5, 1 refused" in repr(preds)
     assert hs.predictions.Outcomes.of(preds).loss.tolist() == preds.loss.tolist()
@@ -213,7 +255,9 @@ def test_loss_beside_right_and_wrong(tmp_path: Path) -> None:
 def test_doctor_of_a_log(run: Callable[..., Any]) -> None:
     code, out, _ = run("doctor", str(data("llm_lmeval_samples_mc/_qnli.jsonl")))
     assert code == 0
-    assert "lm-evaluation-harness samples, 16 questions, 2 options" in " ".join(out.split())  # a long path wraps
+    assert "lm-evaluation-harness samples, 16 questions, 2 options" in " ".join(
+        out.split()
+    )  # a long path wraps
 
 
 @pytest.mark.parametrize("name", ["log.eval", "log.json", "log.txt"])
@@ -229,7 +273,10 @@ def test_compare_the_confidences_of_a_log(run: Callable[..., Any]) -> None:
     assert code == 0
     assert len(models) == 3
     assert {name: len(m) > 0 for name, m in models.items()} == dict.fromkeys(models, True)
-    assert "verbal_numerical_confidence is verbalised, logit_perplexity_confidence is sequence probability" in err
+    assert (
+        "verbal_numerical_confidence is verbalised, logit_perplexity_confidence is sequence probability"
+        in err
+    )
     assert err.count("12,032 questions") == 1
     two = ("verbal_numerical_confidence", "verbal_linguistic_confidence")
     out = run("compare", str(path), "--json", "--score", two[0], "--score", two[1])[1]
@@ -287,11 +334,17 @@ def test_threshold_of_graded_answers(tmp_path: Path, run: Callable[..., Any]) ->
     assert plan["feasible"]
     assert plan["promise"]["bound"] <= 0.8
     assert (plan["accuracy"], plan["expected"], plan["deferral"]) == (None, None, {})
-    code, _, err = run("threshold", str(tmp_path / "log.csv"), "--risk", "0.8", "--on", str(tmp_path / "log.csv"))
+    code, _, err = run(
+        "threshold", str(tmp_path / "log.csv"), "--risk", "0.8", "--on", str(tmp_path / "log.csv")
+    )
     assert (code, "graded" in err) == (2, True)
 
 
 def test_both_accuracies_are_said(run: Callable[..., Any]) -> None:
-    err = run("evaluate", str(data("llm_msp_maxlogit_qa/mmlu_Mixtral_norm_logits_first_prompt.txt")), "--json")[2]
+    err = run(
+        "evaluate",
+        str(data("llm_msp_maxlogit_qa/mmlu_Mixtral_norm_logits_first_prompt.txt")),
+        "--json",
+    )[2]
     assert "5,991 of 6,000 questions are answered (9 unparseable)" in err
     assert "accuracy 0.6466 when answering, 0.6457 with no answer counted as wrong" in err

@@ -42,14 +42,19 @@ def auroc(log: Log, confidence: np.ndarray, rows: np.ndarray) -> float:
 @pytest.mark.parametrize("model", ["llama2-7b", "llama2-13b"])
 def test_write_out(model: str) -> None:
     name = f"winogrande_{model}_write_out_info.json"
-    log, known = read("llm_lmeval_winogrande_old", name), index("llm_lmeval_winogrande_old")["files"][name]
+    log, known = (
+        read("llm_lmeval_winogrande_old", name),
+        index("llm_lmeval_winogrande_old")["files"][name],
+    )
     assert log.title == "lm-evaluation-harness write_out, 1,267 questions, 2 options"
     assert log.accuracy == pytest.approx(known["recomputed"]["accuracy_argmax"], **EXACT)
     assert round(log.accuracy, 4) == known["log_aggregate"]["acc"]
     everything = np.ones(log.n, dtype=bool)
     value = log.confidences[0].value
     assert ece15(log, value, everything) == pytest.approx(known["recomputed"]["ece15"], **EXACT)
-    assert auroc(log, value, everything) == pytest.approx(known["recomputed"]["auroc_conf_vs_correct"], **EXACT)
+    assert auroc(log, value, everything) == pytest.approx(
+        known["recomputed"]["auroc_conf_vs_correct"], **EXACT
+    )
 
 
 @pytest.mark.parametrize("stamp", ["2024-06-17T15-44-37.867068", "2024-06-17T12-20-26.826621"])
@@ -67,7 +72,9 @@ def test_multiple_choice_with_ties(stamp: str, metric: str | None) -> None:
     assert int((log.options[:, 0] == log.options[:, 1]).sum()) == known["recomputed"]["ties"]
     assert np.bincount(log.gold).tolist() == known["recomputed"]["class_counts"]
     everything = np.ones(log.n, dtype=bool)
-    assert ece15(log, log.confidences[0].value, everything) == pytest.approx(known["recomputed"]["ece15"], **EXACT)
+    assert ece15(log, log.confidences[0].value, everything) == pytest.approx(
+        known["recomputed"]["ece15"], **EXACT
+    )
 
 
 @pytest.mark.parametrize("name", ["_mathqa.jsonl", "_qnli.jsonl"])
@@ -76,7 +83,9 @@ def test_targets_that_are_texts_of_options_that_are_not_there(name: str) -> None
     assert log.accuracy == pytest.approx(known["recomputed"]["accuracy_argmax"], **EXACT)
     assert log.gold is None  # "38" is not option 38
     everything = np.ones(log.n, dtype=bool)
-    assert ece15(log, log.confidences[0].value, everything) == pytest.approx(known["recomputed"]["ece15"], **EXACT)
+    assert ece15(log, log.confidences[0].value, everything) == pytest.approx(
+        known["recomputed"]["ece15"], **EXACT
+    )
 
 
 def test_generated_answers_have_no_confidence() -> None:
@@ -106,7 +115,9 @@ def test_helm_splits_are_checked_apart() -> None:
     log = read("llm_helm", "mmlu-subject_philosophy_eee")
     theirs = {c.name: c.theirs for c in log.claims}
     assert theirs == {"exact_match of split test": 1 / 9, "exact_match of split valid": 0.0}
-    assert read("llm_helm", "commonsense-dataset_hellaswag_eee").accuracy == pytest.approx(0.3, **EXACT)
+    assert read("llm_helm", "commonsense-dataset_hellaswag_eee").accuracy == pytest.approx(
+        0.3, **EXACT
+    )
 
 
 @pytest.mark.parametrize("name", ["match", "choice", "model_graded_fact"])
@@ -118,7 +129,9 @@ def test_inspect(name: str) -> None:
         log = read("llm_inspect", file)
         assert log.accuracy == pytest.approx(known[file]["recomputed"][name], **EXACT)
         assert [c.theirs for c in log.claims] == [known[file]["log_aggregate"][f"{name}/accuracy"]]
-        assert any("cancelled" in doubt for doubt in log.doubts) == (known[file]["status"] == "cancelled")
+        assert any("cancelled" in doubt for doubt in log.doubts) == (
+            known[file]["status"] == "cancelled"
+        )
 
 
 def test_inspect_unscored_and_empty_are_told_apart() -> None:
@@ -151,7 +164,9 @@ def test_verbalised_confidences() -> None:
 def test_text_logs_count_the_unparseable() -> None:
     for name, one in index("llm_msp_maxlogit_qa")["files"].items():
         log = read("llm_msp_maxlogit_qa", name)
-        assert log.counts == {k.lower().replace("correct", "right"): v for k, v in sorted(one["grades"].items())}
+        assert log.counts == {
+            k.lower().replace("correct", "right"): v for k, v in sorted(one["grades"].items())
+        }
         assert log.accuracy == pytest.approx(one["accuracy"], **EXACT)
         assert log.accuracy_of_all == pytest.approx(one["accuracy_all_rows"], **EXACT)
         value = log.confidences[0].value
@@ -159,7 +174,9 @@ def test_text_logs_count_the_unparseable() -> None:
         assert metric(log.outcomes().tally()) == pytest.approx(one["auroc"], **EXACT)
         everything = metric(log.outcomes(no_answer="wrong").tally())
         assert everything == pytest.approx(one["auroc_all_rows"], **EXACT)
-        assert everything == pytest.approx(one.get("published", {}).get("sample_auroc", everything), **EXACT)
+        assert everything == pytest.approx(
+            one.get("published", {}).get("sample_auroc", everything), **EXACT
+        )
 
 
 def test_promptfoo_and_deepeval() -> None:
@@ -167,7 +184,9 @@ def test_promptfoo_and_deepeval() -> None:
         log = read("llm_promptfoo", name)
         assert log.counts == {"right": one["recomputed"]["successes"]}
         assert {c.name: c.ours for c in log.claims}["successes"] == one["n"]
-    assert read("llm_promptfoo", "config-multishot_output.json").questions == 4  # of two prompts each
+    assert (
+        read("llm_promptfoo", "config-multishot_output.json").questions == 4
+    )  # of two prompts each
     log = read("llm_deepeval", "test_run_sample.json")
     assert (log.n, log.accuracy, log.confidences[0].kind) == (1, 0.0, Kind.JUDGE)
 

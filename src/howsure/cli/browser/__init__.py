@@ -1,1 +1,3 @@
-"""The page that evaluates in the browser: what `howsure app` writes, and the part of it that runs there."""
+"""The page that evaluates in the browser: what `howsure app` writes, and the part of it that runs
+there.
+"""

@@ -20,15 +20,26 @@ PACKAGES = ("howsure", "click", "jinja2", "markupsafe", "rich")
 KEPT = (".py", ".j2", ".css", ".js", ".html", ".json", ".npz", ".typed")
 SPECIAL = ("scipy/special/", "scipy/_lib/")
 TOP = ("scipy/__init__.py", "scipy/__config__.py", "scipy/version.py", "scipy/_distributor_init.py")
-NOT_USED = ("/tests/", "cython_special", "_test_", "array_api_compat/torch", "array_api_compat/dask")
+NOT_USED = (
+    "/tests/",
+    "cython_special",
+    "_test_",
+    "array_api_compat/torch",
+    "array_api_compat/dask",
+)
 DATE = (1980, 1, 1, 0, 0, 0)
-# scipy.special imports scipy.linalg for the roots of polynomials alone, which nothing here asks for.
+# scipy.special imports scipy.linalg for the roots of polynomials alone, which nothing here asks
+# for.
 LINALG = '"""Left out: the page needs scipy.special only."""\n'
 OUTSIDE = "default-src 'none'; img-src data: blob:; base-uri 'none'; form-action 'none'; worker-src 'self' blob:; "
 
 
-def write(to: str, pyodide: str | None, mirror: str | None, tell: Callable[[str], object]) -> dict[str, int]:
-    """Write the page into a folder; returns the size of every file. Nothing is written unless everything is there."""
+def write(
+    to: str, pyodide: str | None, mirror: str | None, tell: Callable[[str], object]
+) -> dict[str, int]:
+    """Write the page into a folder; returns the size of every file. Nothing is written unless
+    everything is there.
+    """
     made = page(runtime(pyodide, mirror, tell))
     if Path(to).is_file():
         raise InputError(f"{to} is a file; --to names a folder.")
@@ -53,7 +64,9 @@ def page(pyodide: Mapping[str, bytes]) -> dict[str, bytes]:
         "python.zip": _packed(_pure()),
         "worker.js": _static("worker.js"),
     }
-    listed = [{"name": n, "bytes": len(c), "sha256": sha256(c).hexdigest()} for n, c in parts.items()]
+    listed = [
+        {"name": n, "bytes": len(c), "sha256": sha256(c).hexdigest()} for n, c in parts.items()
+    ]
     manifest = json.line({"howsure": __version__, "files": listed}).encode()
     made = {f"runtime/{name}": content for name, content in parts.items()}
     made |= _pages() | {"manifest.json": manifest}
@@ -64,21 +77,39 @@ def page(pyodide: Mapping[str, bytes]) -> dict[str, bytes]:
 
 
 def _pages() -> dict[str, bytes]:
-    """The outer page, which may load and sees no data, and the inner one, which sees data and may not load."""
+    """The outer page, which may load and sees no data, and the inner one, which sees data and may
+    not load.
+    """
     from howsure.render.html import assets, digest
 
-    style, script, guard = (_static(name).decode() for name in ("frame.css", "frame.js", "guard.js"))
+    style, script, guard = (
+        _static(name).decode() for name in ("frame.css", "frame.js", "guard.js")
+    )
     report_style, report_script = assets()
-    scripts, styles = ([digest(text) for text in of] for of in ((guard, script, report_script), (style, report_style)))
-    inner = " ".join(["script-src 'wasm-unsafe-eval' blob:", *scripts]) + "; " + " ".join(["style-src", *styles])
+    scripts, styles = (
+        [digest(text) for text in of]
+        for of in ((guard, script, report_script), (style, report_style))
+    )
+    inner = (
+        " ".join(["script-src 'wasm-unsafe-eval' blob:", *scripts])
+        + "; "
+        + " ".join(["style-src", *styles])
+    )
     both = inner.replace("script-src", "script-src 'self'").replace("style-src", "style-src 'self'")
     closed = "default-src 'none'; connect-src 'none'; frame-src 'none'; img-src data: blob:; worker-src blob:; "
     frame = _static("frame.html").decode()
     frame = frame.replace("POLICY", closed + "base-uri 'none'; form-action 'none'; " + inner)
     frame = (
-        frame.replace("STYLE", style).replace("GUARD", guard).replace("SCRIPT", script).replace("RELEASE", __version__)
+        frame.replace("STYLE", style)
+        .replace("GUARD", guard)
+        .replace("SCRIPT", script)
+        .replace("RELEASE", __version__)
     )
-    outer = _static("index.html").decode().replace("POLICY", f"{OUTSIDE}connect-src 'self'; frame-src 'none'; {both}")
+    outer = (
+        _static("index.html")
+        .decode()
+        .replace("POLICY", f"{OUTSIDE}connect-src 'self'; frame-src 'none'; {both}")
+    )
     return {
         "index.html": outer.encode(),
         "frame.html": frame.encode(),
@@ -106,7 +137,9 @@ def _pure() -> dict[str, bytes]:
 def _numpy(wheel: dict[str, bytes]) -> dict[str, bytes]:
     """NumPy without what only its developers use."""
     unused = ("/tests/", "/include/", "_tests.cpython", "/_core/lib/", ".pyi", ".pyx", ".pxd")
-    return {name: content for name, content in wheel.items() if not any(part in name for part in unused)}
+    return {
+        name: content for name, content in wheel.items() if not any(part in name for part in unused)
+    }
 
 
 def _special(wheel: dict[str, bytes]) -> dict[str, bytes]:

@@ -1,4 +1,6 @@
-"""NumPy where a pointer has 32 bits, as in the browser: indices of 64 bits are taken, counts come back with 64 bits."""
+"""NumPy where a pointer has 32 bits, as in the browser: indices of 64 bits are taken, counts come
+back with 64 bits.
+"""
 
 from __future__ import annotations
 
@@ -24,7 +26,9 @@ class _Add:
 
 
 def widen() -> None:
-    """Replace the three functions of NumPy that refuse indices of 64 bits on a machine of 32; nothing on others."""
+    """Replace the three functions of NumPy that refuse indices of 64 bits on a machine of 32;
+    nothing on others.
+    """
     if np.intp().itemsize == 8:
         return
     count, again = np.bincount, np.repeat

@@ -1,4 +1,6 @@
-"""Pyodide, the Python of the browser: found in a folder, or taken from its release; checked by hash either way."""
+"""Pyodide, the Python of the browser: found in a folder, or taken from its release; checked by hash
+either way.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +29,9 @@ FILES = {
 }
 
 
-def runtime(folder: str | None, mirror: str | None, tell: Callable[[str], object]) -> dict[str, bytes]:
+def runtime(
+    folder: str | None, mirror: str | None, tell: Callable[[str], object]
+) -> dict[str, bytes]:
     """The files of the runtime by name, each with the hash of the release."""
     return {name: _checked(name, _content(name, folder, mirror or RELEASE, tell)) for name in FILES}
 
@@ -36,12 +40,16 @@ def _content(name: str, folder: str | None, address: str, tell: Callable[[str], 
     if folder is not None:
         path = Path(folder) / name
         if not path.is_file():
-            raise InputError(f"{folder} holds no {name}; it must hold the files of Pyodide {VERSION}.")
+            raise InputError(
+                f"{folder} holds no {name}; it must hold the files of Pyodide {VERSION}."
+            )
         return path.read_bytes()
     tell(f"downloading {name} …")
     where = address.rstrip("/") + "/" + name
     if not where.startswith(("https://", "http://")):
-        raise InputError(f"{address} is no address that files can be downloaded from; it starts with https://.")
+        raise InputError(
+            f"{address} is no address that files can be downloaded from; it starts with https://."
+        )
     try:
         with urllib.request.urlopen(where, timeout=60) as answer:
             return answer.read()
@@ -55,5 +63,7 @@ def _content(name: str, folder: str | None, address: str, tell: Callable[[str], 
 def _checked(name: str, content: bytes) -> bytes:
     found = sha256(content).hexdigest()
     if found != FILES[name]:
-        raise InputError(f"{name} is not that of Pyodide {VERSION}: its sha256 is {found}, expected {FILES[name]}.")
+        raise InputError(
+            f"{name} is not that of Pyodide {VERSION}: its sha256 is {found}, expected {FILES[name]}."
+        )
     return content

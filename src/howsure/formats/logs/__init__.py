@@ -1,4 +1,6 @@
-"""Logs of evaluation tools → one typed value: questions, what came of them, and how sure the model was."""
+"""Logs of evaluation tools → one typed value: questions, what came of them, and how sure the model
+was.
+"""
 
 from howsure.formats.logs.log import Claim, Confidence, Kind, Log, Outcome
 from howsure.formats.logs.reading import is_log, read_log

@@ -29,14 +29,18 @@ class NoConfidence(InputError):
 
 
 def contents(log: Log, path: Path) -> Contents:
-    """The columns: id, what came of each question, every confidence by its name, and what to slice by."""
+    """The columns: id, what came of each question, every confidence by its name, and what to slice
+    by.
+    """
     entries = {"id": in_memory(log.ids), **{c.name: in_memory(c.value) for c in log.confidences}}
     entries |= _outcomes(log)
     if log.options is not None and log.gold is not None and has_options(log):
         entries |= {"option_logprobs": in_memory(log.options), "label": in_memory(log.gold)}
     beside = {"answer": log.answer, "group": log.group, "split": log.split, **log.slices}
     entries |= {name: in_memory(values) for name, values in beside.items() if values is not None}
-    return Contents(path, entries, table=True, lines=log.lines, numbered=False, class_names=log.option_names)
+    return Contents(
+        path, entries, table=True, lines=log.lines, numbered=False, class_names=log.option_names
+    )
 
 
 def has_options(log: Log) -> bool:
@@ -45,7 +49,9 @@ def has_options(log: Log) -> bool:
 
 
 def _outcomes(log: Log) -> dict[str, Entry]:
-    """Right or wrong, or the grade; and why there is no answer, where an answer or a confidence is missing."""
+    """Right or wrong, or the grade; and why there is no answer, where an answer or a confidence is
+    missing.
+    """
     graded = bool((log.outcome == Outcome.GRADED).any())
     found = {"grade" if graded else "correct": in_memory(log.grade)}
     if not log.answered.all() or any(c.missing for c in log.confidences):
@@ -55,15 +61,21 @@ def _outcomes(log: Log) -> dict[str, Entry]:
 
 
 def wanted_of(log: Log, wanted: Wanted, path: Path) -> Wanted:
-    """What was asked for, with the confidence that is meant; which metric counts was settled when the log was read."""
+    """What was asked for, with the confidence that is meant; which metric counts was settled when
+    the log was read.
+    """
     names = {part: name for part, name in wanted.names.items() if part != "correct"}
     asked = names.get("confidence")
     confidence = chosen(log, asked if isinstance(asked, str) else None, path)
-    return replace(wanted, names=names if confidence is None else {**names, "confidence": confidence})
+    return replace(
+        wanted, names=names if confidence is None else {**names, "confidence": confidence}
+    )
 
 
 def chosen(log: Log, asked: str | None, path: Path) -> str | None:
-    """The confidence to use: the one asked for, or the only one; None where the options of each question are known."""
+    """The confidence to use: the one asked for, or the only one; None where the options of each
+    question are known.
+    """
     names = [c.name for c in log.confidences]
     if asked is not None or has_options(log):
         return asked

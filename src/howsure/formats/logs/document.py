@@ -19,7 +19,8 @@ def document(path: Path) -> Json:
 
 
 def parsed(data: bytes, name: str, budget: Budget | None = None, *, lines: bool = False) -> Json:
-    """The JSON of some bytes; `name` stands for them in messages, `budget` is that of the packed file they come from.
+    """The JSON of some bytes; `name` stands for them in messages, `budget` is that of the packed
+    file they come from.
 
     >>> parsed(b'{"a": 1}\\n{"a": 2}\\n', "log.jsonl", lines=True)
     [{'a': 1}, {'a': 2}]
@@ -42,8 +43,12 @@ def _whole(content: str, name: str) -> Json:
         if e.msg == "Extra data":  # several objects, one after the other
             return _lines(content, name)
         if e.pos >= len(content.rstrip()) or e.msg.startswith("Unterminated"):
-            raise InputError(f"{name} ends in the middle, after {len(content):,} characters; copy it again.") from None
-        raise InputError(f"{name} is not JSON ({e.msg} at character {e.pos:,}); save the log again.") from None
+            raise InputError(
+                f"{name} ends in the middle, after {len(content):,} characters; copy it again."
+            ) from None
+        raise InputError(
+            f"{name} is not JSON ({e.msg} at character {e.pos:,}); save the log again."
+        ) from None
     except (ValueError, RecursionError) as e:
         raise InputError(f"{name} cannot be read ({_reason(e)}); save the log again.") from None
 
@@ -57,9 +62,13 @@ def _lines(content: str, name: str) -> Json:
         except json.JSONDecodeError as e:
             last = i == numbered[-1][0] and not content.endswith("\n")
             what = "ends in the middle" if last else f"is not JSON ({e.msg} at character {e.pos:,})"
-            raise InputError(f"{name}, line {i} {what}; copy the log again, one object per line.") from None
+            raise InputError(
+                f"{name}, line {i} {what}; copy the log again, one object per line."
+            ) from None
         except (ValueError, RecursionError) as e:
-            raise InputError(f"{name}, line {i} cannot be read ({_reason(e)}); save the log again.") from None
+            raise InputError(
+                f"{name}, line {i} cannot be read ({_reason(e)}); save the log again."
+            ) from None
     return found
 
 

@@ -1,4 +1,6 @@
-"""lm-evaluation-harness 0.4 and later: `samples_*.json` (a list) and `samples_*.jsonl` (one object per line)."""
+"""lm-evaluation-harness 0.4 and later: `samples_*.json` (a list) and `samples_*.jsonl` (one object
+per line).
+"""
 
 from __future__ import annotations
 
@@ -12,7 +14,17 @@ import numpy as np
 from howsure._core.check import Array, Floats, InputError, Ints
 from howsure.formats.logs import options as of_options
 from howsure.formats.logs.document import document as load
-from howsure.formats.logs.log import Claim, Confidence, Kind, Log, Outcome, categories, claimed, column, outcomes
+from howsure.formats.logs.log import (
+    Claim,
+    Confidence,
+    Kind,
+    Log,
+    Outcome,
+    categories,
+    claimed,
+    column,
+    outcomes,
+)
 from howsure.formats.logs.tree import Json, Record, at, items, number, record, rows_of, text
 
 TOOL = "lm-evaluation-harness samples"
@@ -32,8 +44,8 @@ def recognised(document: Json) -> bool:
 def log(document: Json, path: Path, *, metric: str | None = None) -> Log:
     """The samples of a file.
 
-    `metric` says which field tells right from wrong: `acc`, `exact_match`, or what else the task logs. `acc_norm`
-    divides the log-likelihood of an option by its length, as the harness does.
+    `metric` says which field tells right from wrong: `acc`, `exact_match`, or what else the task
+    logs. `acc_norm` divides the log-likelihood of an option by its length, as the harness does.
     """
     rows = rows_of(document, path.name)
     chosen = _metric(rows, metric, path)
@@ -50,30 +62,47 @@ def log(document: Json, path: Path, *, metric: str | None = None) -> Log:
 
 def _metric(rows: Sequence[Record], asked: str | None, path: Path) -> str:
     """The field that says right or wrong."""
-    there = [name for name, value in rows[0].items() if name != "doc_id" and number(value) is not None]
+    there = [
+        name for name, value in rows[0].items() if name != "doc_id" and number(value) is not None
+    ]
     logged = [text(name) for name in items(rows[0].get("metrics"))]
-    known = [*(name for name in METRICS if name in there), *(name for name in logged if name in there)]
+    known = [
+        *(name for name in METRICS if name in there),
+        *(name for name in logged if name in there),
+    ]
     if asked is not None and asked not in there:
         shown = ", ".join(known) or "none"
-        raise InputError(f"{path.name} has no metric {asked!r} for each sample; its metrics are: {shown}.")
+        raise InputError(
+            f"{path.name} has no metric {asked!r} for each sample; its metrics are: {shown}."
+        )
     if asked is None and not known:
-        raise InputError(f"{path.name} says of no sample whether it is right; log a metric such as acc or exact_match.")
+        raise InputError(
+            f"{path.name} says of no sample whether it is right; log a metric such as acc or exact_match."
+        )
     return asked or known[0]
 
 
 def _likelihoods(rows: Sequence[Record], path: Path) -> Floats | None:
     """The log-likelihoods of the options of each sample; None where answers were generated."""
     pairs = [items(row.get("filtered_resps")) for row in rows]
-    if not all(pair and all(isinstance(one, list) and len(one) == 2 for one in pair) for pair in pairs):
+    if not all(
+        pair and all(isinstance(one, list) and len(one) == 2 for one in pair) for pair in pairs
+    ):
         return None
     values = [[number(at(one, 0)) for one in pair] for pair in pairs]
     numbers = [[v for v in row if v is not None] for row in values]
-    return of_options.matrix(numbers, path.name) if list(map(len, numbers)) == list(map(len, values)) else None
+    return (
+        of_options.matrix(numbers, path.name)
+        if list(map(len, numbers)) == list(map(len, values))
+        else None
+    )
 
 
 def _texts(rows: Sequence[Record], sizes: Ints) -> list[list[str]] | None:
     """The texts of the options, where the log has the arguments of every request."""
-    found = [[text(at(args, "arg_1")) for args in record(row.get("arguments")).values()] for row in rows]
+    found = [
+        [text(at(args, "arg_1")) for args in record(row.get("arguments")).values()] for row in rows
+    ]
     return found if [len(f) for f in found] == sizes.tolist() else None
 
 
@@ -88,7 +117,9 @@ def _multiple_choice(
                 f"{path.name} does not hold the texts of its options, whose lengths acc_norm needs; use acc."
             )
         values = of_options.by_length(values, texts, path.name)
-    gold = of_options.gold([row.get("target") for row in rows], texts, values, grades, where=path.name)
+    gold = of_options.gold(
+        [row.get("target") for row in rows], texts, values, grades, where=path.name
+    )
     best = np.argmax(values, axis=1)
     known = _known(grades, path, metric) if gold is None else (gold == best).astype(np.float64)
     note = () if gold is not None else ("the right option is not known, only right or wrong",)
@@ -130,16 +161,28 @@ def _known(grades: Sequence[float | None], path: Path, metric: str) -> Floats:
     return np.array(grades, dtype=np.float64)
 
 
-def _targets_only(rows: Sequence[Record], grades: Sequence[float | None], metric: str, path: Path) -> Log:
-    """One request per sample: the likelihood of the right answer, which is no confidence of the model's own answer."""
+def _targets_only(
+    rows: Sequence[Record], grades: Sequence[float | None], metric: str, path: Path
+) -> Log:
+    """One request per sample: the likelihood of the right answer, which is no confidence of the
+    model's own answer.
+    """
     known = _known(grades, path, metric)
     note = "the log-probabilities are those of the right answer, not of the model's: they are no confidence"
     return Log(
-        TOOL, _ids(rows), outcomes(known.tolist()), known, split=_filters(rows), slices=_slices(rows), notes=(note,)
+        TOOL,
+        _ids(rows),
+        outcomes(known.tolist()),
+        known,
+        split=_filters(rows),
+        slices=_slices(rows),
+        notes=(note,),
     )
 
 
-def _generated(rows: Sequence[Record], grades: Sequence[float | None], metric: str, path: Path) -> Log:
+def _generated(
+    rows: Sequence[Record], grades: Sequence[float | None], metric: str, path: Path
+) -> Log:
     known = _known(grades, path, metric)
     answers = [_answer(row) for row in rows]
     unanswered = [_unanswered(answer) for answer in answers]
@@ -190,7 +233,11 @@ def _claims(found: Log, metric: str, path: Path) -> list[Claim]:
     claims: list[Claim] = []
     for name in filters:
         rows = np.ones(found.n, dtype=np.bool_) if found.split is None else found.split == name
-        values = [number(v) for key, v in results.items() if key == f"{metric},{name or key.partition(',')[2]}"]
+        values = [
+            number(v)
+            for key, v in results.items()
+            if key == f"{metric},{name or key.partition(',')[2]}"
+        ]
         ours = float(found.grade[rows].mean())
         claims += [
             claimed(metric, theirs, ours, source=beside.name, where=path.name)

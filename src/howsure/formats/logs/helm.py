@@ -11,7 +11,17 @@ import numpy as np
 
 from howsure._core.check import InputError
 from howsure.formats.logs.document import document as load
-from howsure.formats.logs.log import Claim, Confidence, Kind, Log, Outcome, claimed, column, constant, outcomes
+from howsure.formats.logs.log import (
+    Claim,
+    Confidence,
+    Kind,
+    Log,
+    Outcome,
+    claimed,
+    column,
+    constant,
+    outcomes,
+)
 from howsure.formats.logs.tokens import sequence
 from howsure.formats.logs.tree import Json, Record, at, items, number, record, records, text
 
@@ -29,13 +39,17 @@ def folder_of(path: Path) -> Path | None:
 
 
 def log(folder: Path, *, metric: str | None = None) -> Log:
-    """The requests of a run; `metric` is the statistic that says right or wrong, `exact_match` unless given."""
+    """The requests of a run; `metric` is the statistic that says right or wrong, `exact_match`
+    unless given.
+    """
     name = metric or METRIC
     states = _requests(folder)
     grades = _grades(folder, name)
     rows = [(state, grades[key]) for state in states if (key := _key(state)) in grades]
     if not rows:
-        raise InputError(f"{folder.name} has no {name!r} for any request; name a statistic of {PER_INSTANCE}.")
+        raise InputError(
+            f"{folder.name} has no {name!r} for any request; name a statistic of {PER_INSTANCE}."
+        )
     kept = [state for state, _ in rows]
     found = _confidences(kept)
     grade = np.array([g for _, g in rows])
@@ -59,35 +73,52 @@ def log(folder: Path, *, metric: str | None = None) -> Log:
 def _part(folder: Path, name: str) -> Json:
     path = folder / name
     if not path.is_file():
-        raise InputError(f"{folder.name} has no {name}, so it is no complete HELM run; copy the whole run folder.")
+        raise InputError(
+            f"{folder.name} has no {name}, so it is no complete HELM run; copy the whole run folder."
+        )
     return load(path)
 
 
 def _requests(folder: Path) -> list[Record]:
     states = records(at(_part(folder, STATE), "request_states"))
     if not states:
-        raise InputError(f"{folder.name}: {STATE} has no request_states; copy the whole run folder.")
+        raise InputError(
+            f"{folder.name}: {STATE} has no request_states; copy the whole run folder."
+        )
     return [s for s in states if s.get("request_mode") in (None, "original")]
 
 
 def _key(state: Record) -> Key:
     instance = record(state.get("instance"))
-    return text(instance.get("id")), text(state.get("train_trial_index")), text(at(instance, "perturbation", "name"))
+    return (
+        text(instance.get("id")),
+        text(state.get("train_trial_index")),
+        text(at(instance, "perturbation", "name")),
+    )
 
 
 def _grades(folder: Path, metric: str) -> dict[Key, float]:
     found: dict[Key, float] = {}
     for row in records(_part(folder, PER_INSTANCE)):
-        key = text(row.get("instance_id")), text(row.get("train_trial_index")), text(at(row, "perturbation", "name"))
+        key = (
+            text(row.get("instance_id")),
+            text(row.get("train_trial_index")),
+            text(at(row, "perturbation", "name")),
+        )
         for stat in records(row.get("stats")):
-            if at(stat, "name", "name") == metric and (value := number(stat.get("mean"))) is not None:
+            if (
+                at(stat, "name", "name") == metric
+                and (value := number(stat.get("mean"))) is not None
+            ):
                 found[key] = _checked(value, metric, folder)
     return found
 
 
 def _checked(value: float, metric: str, folder: Path) -> float:
     if not 0 <= value <= 1:
-        raise InputError(f"{folder.name}: {metric} is {value:g} for an instance; a grade from 0 to 1 is needed.")
+        raise InputError(
+            f"{folder.name}: {metric} is {value:g} for an instance; a grade from 0 to 1 is needed."
+        )
     return value
 
 
@@ -112,7 +143,9 @@ def _confidences(states: Sequence[Record]) -> tuple[Confidence, ...]:
     return tuple(Confidence(c.name, Kind.SEQUENCE, c.value) for c in tokens[:1])
 
 
-def _claims(folder: Path, metric: str, log: Log, splits: Sequence[str], states: Sequence[Record]) -> tuple[Claim, ...]:
+def _claims(
+    folder: Path, metric: str, log: Log, splits: Sequence[str], states: Sequence[Record]
+) -> tuple[Claim, ...]:
     """The run's own mean per split, over unperturbed instances."""
     if not (folder / STATS).is_file():
         return ()
@@ -129,5 +162,7 @@ def _claims(folder: Path, metric: str, log: Log, splits: Sequence[str], states: 
         theirs = number(stat.get("mean"))
         if theirs is not None and rows.any():
             ours = float(log.grade[rows].mean())
-            found.append(claimed(f"{metric} of split {split}", theirs, ours, source=STATS, where=folder.name))
+            found.append(
+                claimed(f"{metric} of split {split}", theirs, ours, source=STATS, where=folder.name)
+            )
     return tuple(found)

@@ -12,7 +12,16 @@ from howsure._core.budget import Budget
 from howsure._core.check import Array, InputError
 from howsure.formats import zipped
 from howsure.formats.logs.document import parsed
-from howsure.formats.logs.log import Claim, Confidence, Log, Outcome, categories, claimed, column, outcomes
+from howsure.formats.logs.log import (
+    Claim,
+    Confidence,
+    Log,
+    Outcome,
+    categories,
+    claimed,
+    column,
+    outcomes,
+)
 from howsure.formats.logs.tokens import sequence
 from howsure.formats.logs.tree import Json, Record, at, items, number, record, records, text
 
@@ -30,27 +39,38 @@ def recognised(document: Json) -> bool:
 
 
 def document(path: Path) -> Json:
-    """An `.eval` file as the object that a `.json` log holds, its samples in the order of their ids and epochs."""
+    """An `.eval` file as the object that a `.json` log holds, its samples in the order of their ids
+    and epochs.
+    """
     with zipped.reading(path):  # looking for the end of an archive may fail too
         if not zipfile.is_zipfile(path):
-            raise InputError(f"{path.name} is no zip archive, so no Inspect log; copy it again or export it as .json.")
+            raise InputError(
+                f"{path.name} is no zip archive, so no Inspect log; copy it again or export it as .json."
+            )
     with zipped.reading(path), zipfile.ZipFile(path) as archive:
         members = zipped.members(archive, path)
         budget = Budget(path.name, path.stat().st_size)
         budget.spend(sum(info.file_size for info in members.values()))
         wanted = filter(_wanted, members)
-        return _joined({name: parsed(archive.read(name), f"{path.name}, {name}", budget) for name in wanted}, path)
+        return _joined(
+            {name: parsed(archive.read(name), f"{path.name}, {name}", budget) for name in wanted},
+            path,
+        )
 
 
 def _wanted(name: str) -> bool:
-    return name in ("header.json", "_journal/start.json") or (name.startswith("samples/") and name.endswith(".json"))
+    return name in ("header.json", "_journal/start.json") or (
+        name.startswith("samples/") and name.endswith(".json")
+    )
 
 
 def _joined(members: dict[str, Json], path: Path) -> Json:
     header = members.pop("header.json", None)
     start = members.pop("_journal/start.json", None)
     if header is None and start is None:
-        raise InputError(f"{path.name} has no header.json, so it is no Inspect log; name a log that Inspect wrote.")
+        raise InputError(
+            f"{path.name} has no header.json, so it is no Inspect log; name a log that Inspect wrote."
+        )
     top = record(header) or {**record(start), "status": "started"}
     samples = sorted((record(m) for m in members.values()), key=_order)
     return {**top, "samples": list[Json](samples)}
@@ -68,7 +88,9 @@ def log(document: Json, path: Path, *, metric: str | None = None) -> Log:
     top = record(document)
     version = number(top.get("version"))
     if version is not None and version > VERSION:
-        raise InputError(f"{path.name} is an Inspect log of version {version:g}; up to {VERSION} are read.")
+        raise InputError(
+            f"{path.name} is an Inspect log of version {version:g}; up to {VERSION} are read."
+        )
     samples = records(top.get("samples"))
     if not samples:
         raise InputError(_empty(top, path))
@@ -80,7 +102,10 @@ def log(document: Json, path: Path, *, metric: str | None = None) -> Log:
     return Log(
         TOOL,
         column([_id(s, several) for s in samples]),
-        outcomes(grades.tolist(), [_unanswered(s, scorer, v) for s, v in zip(samples, values, strict=True)]),
+        outcomes(
+            grades.tolist(),
+            [_unanswered(s, scorer, v) for s, v in zip(samples, values, strict=True)],
+        ),
         grades,
         found,
         answer=column([text(at(s, "scores", scorer, "answer")) for s in samples]),
@@ -112,7 +137,9 @@ def _scorer(samples: Sequence[Record], asked: str | None, path: Path) -> str:
             "score it first: inspect score LOG --scorer match."
         )
     if asked is not None and asked not in there:
-        raise InputError(f"{path.name} has no scorer {asked!r}; its scorers are: {', '.join(there)}.")
+        raise InputError(
+            f"{path.name} has no scorer {asked!r}; its scorers are: {', '.join(there)}."
+        )
     if asked is None and len(there) > 1:
         shown = ", ".join(there)
         raise InputError(
@@ -126,7 +153,11 @@ def _value(value: Json, path: Path, sample: Record, scorer: str) -> float | None
     """The grade; None where the sample was not scored."""
     if value is None:
         return None
-    found = VALUES.get(value.strip(), VALUES.get(value.strip().lower())) if isinstance(value, str) else None
+    found = (
+        VALUES.get(value.strip(), VALUES.get(value.strip().lower()))
+        if isinstance(value, str)
+        else None
+    )
     found = number(value) if found is None else found
     if found is None or not 0 <= found <= 1:
         raise InputError(
@@ -171,7 +202,11 @@ def _claims(
     for sample, value in zip(samples, values, strict=True):
         if value is not None:
             by_question.setdefault(text(sample.get("id")), []).append(value)
-    if own is None or not by_question or (reducers != ["mean"] and max(map(len, by_question.values())) > 1):
+    if (
+        own is None
+        or not by_question
+        or (reducers != ["mean"] and max(map(len, by_question.values())) > 1)
+    ):
         return ()
     mean = float(np.mean([float(np.mean(v)) for v in by_question.values()]))
     return (claimed("accuracy", own, mean, source="its header", where=path.name),)

@@ -72,10 +72,11 @@ class Claim:
 class Log:
     """One row per answer.
 
-    `grade` is 1 for right, 0 for wrong and for no answer, anything between for a graded answer. `options` are the
-    log-likelihoods of the answer options, minus infinity where a question has fewer; `option_names` are their texts
-    where every question has the same; `gold` is the number of the right option. `group` holds the question of each
-    answer where there are several answers to one. `notes` say what the log lacks, `doubts` what to be careful about.
+    `grade` is 1 for right, 0 for wrong and for no answer, anything between for a graded answer.
+    `options` are the log-likelihoods of the answer options, minus infinity where a question has
+    fewer; `option_names` are their texts where every question has the same; `gold` is the number of
+    the right option. `group` holds the question of each answer where there are several answers to
+    one. `notes` say what the log lacks, `doubts` what to be careful about.
     """
 
     tool: str
@@ -145,15 +146,23 @@ class Log:
             parts.append(_counted(self.n, "answer"))
         if self.options is not None:
             parts.append(_options(self.options))
-        parts += [f"{count:,} {name}" for name, count in self.counts.items() if name not in ("right", "wrong")]
+        parts += [
+            f"{count:,} {name}"
+            for name, count in self.counts.items()
+            if name not in ("right", "wrong")
+        ]
         if len(self.confidences) > 1:
             parts.append(f"{len(self.confidences)} confidences")
         return ", ".join(parts)
 
-    def outcomes(self, confidence: str | None = None, *, no_answer: Literal["apart", "wrong"] = "apart") -> Outcomes:
-        """Score and outcome of each answer by one of the confidences, which may be any number, such as a logit.
+    def outcomes(
+        self, confidence: str | None = None, *, no_answer: Literal["apart", "wrong"] = "apart"
+    ) -> Outcomes:
+        """Score and outcome of each answer by one of the confidences, which may be any number, such
+        as a logit.
 
-        Questions without an answer are left out, or with `no_answer="wrong"` kept as wrong where they have a score.
+        Questions without an answer are left out, or with `no_answer="wrong"` kept as wrong where
+        they have a score.
 
         >>> scores = (Confidence("logit", Kind.SCORE, np.array([45.2, 21.4, 0.0])),)
         >>> log = Log("a tool", np.arange(3), np.array([1, 0, 3]), np.array([1.0, 0.0, 0.0]), scores)
@@ -163,7 +172,9 @@ class Log:
         there = {c.name: c for c in self.confidences}
         name = confidence if confidence is not None else next(iter(there), "")
         if name not in there or (confidence is None and len(there) > 1):
-            raise InputError(f"the log has {len(there)} confidences ({', '.join(there) or 'none'}); name one of them.")
+            raise InputError(
+                f"the log has {len(there)} confidences ({', '.join(there) or 'none'}); name one of them."
+            )
         score = there[name].value
         rows = ~np.isnan(score) & (self.answered | (no_answer == "wrong"))
         graded = bool((self.outcome == Outcome.GRADED).any())
@@ -177,7 +188,12 @@ class Log:
         names = ("ids", "outcome", "grade", "options", "gold", "answer", "group", "split", "lines")
         confidences = tuple(replace(c, value=c.value[rows]) for c in self.confidences)
         slices = {name: column[rows] for name, column in self.slices.items()}
-        return replace(self, confidences=confidences, slices=slices, **{n: pick(getattr(self, n)) for n in names})
+        return replace(
+            self,
+            confidences=confidences,
+            slices=slices,
+            **{n: pick(getattr(self, n)) for n in names},
+        )
 
 
 def _counted(n: int, what: str) -> str:
@@ -191,7 +207,8 @@ def _options(values: Floats) -> str:
 
 
 def outcomes(grades: Sequence[float], unanswered: Sequence[Outcome | None] | None = None) -> Ints:
-    """Right, wrong or graded by the grade; where `unanswered` names a reason and the grade is 0, that.
+    """Right, wrong or graded by the grade; where `unanswered` names a reason and the grade is 0,
+    that.
 
     >>> outcomes([1.0, 0.0, 0.5, 0.0], [None, None, None, Outcome.REFUSED]).tolist()
     [1, 0, 2, 4]
@@ -203,7 +220,9 @@ def outcomes(grades: Sequence[float], unanswered: Sequence[Outcome | None] | Non
     return np.array(out, dtype=np.int64)
 
 
-def claimed(name: str, theirs: float, ours: float, *, source: str, where: str, tolerance: float = TOLERANCE) -> Claim:
+def claimed(
+    name: str, theirs: float, ours: float, *, source: str, where: str, tolerance: float = TOLERANCE
+) -> Claim:
     """The claim, unless the log's own number is not the one that its rows give."""
     if not abs(theirs - ours) <= tolerance:
         raise InputError(
@@ -214,7 +233,9 @@ def claimed(name: str, theirs: float, ours: float, *, source: str, where: str, t
 
 
 def fits(rows: int, columns: int, there: int, where: str) -> None:
-    """Raise where a table with a place for every number would be far larger than the numbers that are there."""
+    """Raise where a table with a place for every number would be far larger than the numbers that
+    are there.
+    """
     Budget(f"{where}, as a table of {rows:,} rows and {columns:,} columns,", NUMBER * there).spend(
         NUMBER * rows * columns
     )
@@ -244,5 +265,7 @@ def categories(found: Mapping[str, Sequence[Json]]) -> dict[str, Array]:
     >>> list(categories({"subject": ["law", "art"], "topic": [None, None]}))
     ['subject']
     """
-    full = {name: cells for name, cells in found.items() if all(isinstance(cell, str) for cell in cells)}
+    full = {
+        name: cells for name, cells in found.items() if all(isinstance(cell, str) for cell in cells)
+    }
     return {name: column([text(cell) for cell in cells]) for name, cells in full.items()}

@@ -29,7 +29,11 @@ def is_evals(document: Json) -> bool:
 
 def log(document: Json, path: Path, *, metric: str | None = None) -> Log:
     """The samples of a run, or the responses of a file."""
-    return _evals(document, path, metric) if is_evals(document) else _responses(_listed(document), path, metric)
+    return (
+        _evals(document, path, metric)
+        if is_evals(document)
+        else _responses(_listed(document), path, metric)
+    )
 
 
 def _evals(document: Json, path: Path, metric: str | None) -> Log:
@@ -95,7 +99,10 @@ def _responses(rows: Sequence[Record], path: Path, metric: str | None) -> Log:
     known = [g for g in grades if g is not None and 0 <= g <= 1]
     if len(known) < len(rows):
         raise InputError(_no_outcome(rows, found, path, name))
-    ids = [text(row.get("custom_id")) or text(body.get("id")) for row, body in zip(rows, bodies, strict=True)]
+    ids = [
+        text(row.get("custom_id")) or text(body.get("id"))
+        for row, body in zip(rows, bodies, strict=True)
+    ]
     return Log(
         RESPONSES,
         column(ids),
@@ -107,7 +114,9 @@ def _responses(rows: Sequence[Record], path: Path, metric: str | None) -> Log:
     )
 
 
-def _no_outcome(rows: Sequence[Record], found: tuple[Confidence, ...], path: Path, name: str) -> str:
+def _no_outcome(
+    rows: Sequence[Record], found: tuple[Confidence, ...], path: Path, name: str
+) -> str:
     shown = ", ".join(f"{c.name} {c.value[0]:.6g}" for c in found)
     first = f" (the first: {shown})" if found else " without logprobs"
     return (
@@ -119,8 +128,14 @@ def _no_outcome(rows: Sequence[Record], found: tuple[Confidence, ...], path: Pat
 def _content(body: Record) -> list[Record]:
     """The parts of the message, in either interface."""
     if body.get("object") == "chat.completion":
-        return records([at(body, "choices", 0, "message")]) if at(body, "choices", 0, "message") else []
-    return [part for message in records(body.get("output")) for part in records(message.get("content"))]
+        return (
+            records([at(body, "choices", 0, "message")])
+            if at(body, "choices", 0, "message")
+            else []
+        )
+    return [
+        part for message in records(body.get("output")) for part in records(message.get("content"))
+    ]
 
 
 def _tokens(body: Record) -> list[Json]:

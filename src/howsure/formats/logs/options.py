@@ -33,8 +33,12 @@ def matrix(rows: Sequence[Sequence[float]], where: str) -> Floats:
 
 
 def by_length(values: Floats, options: Sequence[Sequence[str]], where: str) -> Floats:
-    """Log-likelihood per character, as in the harness's `acc_norm`: the space before an option does not count."""
-    lengths = matrix([[float(max(1, len(option.removeprefix(" ")))) for option in row] for row in options], where)
+    """Log-likelihood per character, as in the harness's `acc_norm`: the space before an option does
+    not count.
+    """
+    lengths = matrix(
+        [[float(max(1, len(option.removeprefix(" ")))) for option in row] for row in options], where
+    )
     return np.where(np.isfinite(values), values / lengths, -np.inf)
 
 
@@ -57,9 +61,10 @@ def gold(
 ) -> Ints | None:
     """The number of the right option, from targets that are option texts, numbers or letters.
 
-    A text that is one of the options is that option, whatever else it could be: "38" is not option 38. Of the
-    readings that fit every row, the first that agrees with the log's own right and wrong is taken. None where no
-    reading fits and the log says right or wrong: then that is all there is to know.
+    A text that is one of the options is that option, whatever else it could be: "38" is not option
+    38. Of the readings that fit every row, the first that agrees with the log's own right and wrong
+    is taken. None where no reading fits and the log says right or wrong: then that is all there is
+    to know.
     """
     best = np.argmax(values, axis=1)  # of equal ones the first, as the harness does
     sizes = np.isfinite(values).sum(axis=1)
@@ -80,14 +85,20 @@ def gold(
     return None
 
 
-def _candidates(targets: Sequence[Json], options: Sequence[Sequence[str]] | None, sizes: Ints) -> list[Ints | None]:
+def _candidates(
+    targets: Sequence[Json], options: Sequence[Sequence[str]] | None, sizes: Ints
+) -> list[Ints | None]:
     texts = [text(t) for t in targets]
     known: Sequence[Sequence[str]] = [[""] * int(k) for k in sizes] if options is None else options
-    readings: tuple[Reading, ...] = (_as_number, _as_letter) if options is None else (_as_text, _as_number, _as_letter)
+    readings: tuple[Reading, ...] = (
+        (_as_number, _as_letter) if options is None else (_as_text, _as_number, _as_letter)
+    )
     return [_read(reading, texts, known) for reading in readings]
 
 
-def _read(reading: Reading, targets: Sequence[str], options: Sequence[Sequence[str]]) -> Ints | None:
+def _read(
+    reading: Reading, targets: Sequence[str], options: Sequence[Sequence[str]]
+) -> Ints | None:
     found = [reading(target, row) for target, row in zip(targets, options, strict=True)]
     numbers = [f for f in found if f is not None]
     return np.array(numbers, dtype=np.int64) if len(numbers) == len(found) else None

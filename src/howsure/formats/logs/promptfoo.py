@@ -31,7 +31,9 @@ def _top(document: Json) -> Record:
 
 
 def log(document: Json, path: Path, *, metric: str | None = None) -> Log:
-    """The results of a file; right is what passed its assertions, or by `metric` a named score from 0 to 1."""
+    """The results of a file; right is what passed its assertions, or by `metric` a named score from
+    0 to 1.
+    """
     top = _top(document)
     version = number(top.get("version"))
     rows = records(top.get("results"))
@@ -40,13 +42,17 @@ def log(document: Json, path: Path, *, metric: str | None = None) -> Log:
             f"{path.name} is promptfoo output of version {top.get('version')}; 1 to {VERSIONS[-1]} are read."
         )
     if not rows:
-        raise InputError(f"{path.name} is promptfoo output without results; run promptfoo eval first.")
+        raise InputError(
+            f"{path.name} is promptfoo output without results; run promptfoo eval first."
+        )
     grades = [_grade(row, metric, path) for row in rows]
     tests = [_test(row) for row in rows]
     repeated = len(set(tests)) < len(tests)
     return Log(
         TOOL,
-        column([f"{test}/{i}" for i, test in enumerate(_short(tests))] if repeated else _short(tests)),
+        column(
+            [f"{test}/{i}" for i, test in enumerate(_short(tests))] if repeated else _short(tests)
+        ),
         outcomes(grades, [_unanswered(row) for row in rows]),
         np.array(grades),
         sequence([items(at(row, "response", "logProbs")) for row in rows]),
@@ -54,7 +60,9 @@ def log(document: Json, path: Path, *, metric: str | None = None) -> Log:
         group=column(_short(tests)) if repeated else None,
         slices={"prompt": column(_short([_prompt(row) for row in rows]))},
         claims=_claims(top, rows, path),
-        notes=() if any(at(row, "response", "logProbs") for row in rows) else ("the log holds no log-probabilities",),
+        notes=()
+        if any(at(row, "response", "logProbs") for row in rows)
+        else ("the log holds no log-probabilities",),
     )
 
 
@@ -62,7 +70,9 @@ def _grade(row: Record, metric: str | None, path: Path) -> float:
     found = number(row.get("success") if metric is None else at(row, "namedScores", metric))
     if found is None or not 0 <= found <= 1:
         what = "success" if metric is None else f"the named score {metric!r}"
-        raise InputError(f"{path.name}: {what} of a result is {found}; a number from 0 to 1 is needed.")
+        raise InputError(
+            f"{path.name}: {what} of a result is {found}; a number from 0 to 1 is needed."
+        )
     return found
 
 
@@ -86,7 +96,10 @@ def _short(texts: Sequence[str]) -> list[str]:
 def _prompt(row: Record) -> str:
     prompt = record(row.get("prompt"))
     return (
-        text(row.get("promptId")) or text(prompt.get("label")) or text(prompt.get("display")) or text(prompt.get("raw"))
+        text(row.get("promptId"))
+        or text(prompt.get("label"))
+        or text(prompt.get("display"))
+        or text(prompt.get("raw"))
     )
 
 

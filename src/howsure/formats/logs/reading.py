@@ -7,7 +7,17 @@ from pathlib import Path
 from typing import Protocol
 
 from howsure._core.check import InputError
-from howsure.formats.logs import deepeval, harness, helm, inspect_ai, openai, promptfoo, tables, uqlm, write_out
+from howsure.formats.logs import (
+    deepeval,
+    harness,
+    helm,
+    inspect_ai,
+    openai,
+    promptfoo,
+    tables,
+    uqlm,
+    write_out,
+)
 from howsure.formats.logs.document import LINES, document, parsed
 from howsure.formats.logs.log import Log
 from howsure.formats.logs.tree import Json, at, items, record
@@ -32,13 +42,21 @@ def is_log(path: Path, tool: str | None = None) -> bool:
 def _looks_like_a_log(path: Path, tool: str | None) -> bool:
     if path.exists() and not path.is_dir() and not path.is_file():  # a pipe or a device is no log
         return False
-    if tool is not None or path.suffix.lower() in SUFFIXES or (path.is_dir() and helm.folder_of(path) is not None):
+    if (
+        tool is not None
+        or path.suffix.lower() in SUFFIXES
+        or (path.is_dir() and helm.folder_of(path) is not None)
+    ):
         return True
     if not path.is_file():
         return False
     if path.suffix.lower() in LINES:
         return _begins_like_a_log(path)
-    return path.suffix.lower() in TABLES and tables.recognised(tables.header(path)) and not _by_convention(path)
+    return (
+        path.suffix.lower() in TABLES
+        and tables.recognised(tables.header(path))
+        and not _by_convention(path)
+    )
 
 
 def _begins_like_a_log(path: Path) -> bool:
@@ -77,13 +95,19 @@ TOOLS: dict[str, Tool] = {
 }
 
 
-def read_log(path: str | os.PathLike[str], *, tool: str | None = None, metric: str | None = None) -> Log:
-    """The log in a file or a run folder; the tool that wrote it is found by the file's own structure unless named."""
+def read_log(
+    path: str | os.PathLike[str], *, tool: str | None = None, metric: str | None = None
+) -> Log:
+    """The log in a file or a run folder; the tool that wrote it is found by the file's own
+    structure unless named.
+    """
     path = Path(path)
     folder = helm.folder_of(path)
     if tool == "helm" or (tool is None and folder is not None):
         if folder is None:
-            raise InputError(f"{path} is no HELM run: {helm.STATE} is not there; name the run folder.")
+            raise InputError(
+                f"{path} is no HELM run: {helm.STATE} is not there; name the run folder."
+            )
         return helm.log(folder, metric=metric)
     if tool == "table" or (tool is None and path.suffix.lower() in TABLES):
         return _table(path, metric)
@@ -108,9 +132,13 @@ def _table(path: Path, metric: str | None) -> Log:
 
 def _named(content: Json, tool: str, path: Path, metric: str | None) -> Log:
     if tool not in TOOLS:
-        raise InputError(f"{tool!r} is no known log; known are {', '.join([*TOOLS, 'helm', 'table'])}.")
+        raise InputError(
+            f"{tool!r} is no known log; known are {', '.join([*TOOLS, 'helm', 'table'])}."
+        )
     if not TOOLS[tool].recognised(content):
-        raise InputError(f"{path.name} is no log of {tool}, or one of another version; {_holds(content)}.")
+        raise InputError(
+            f"{path.name} is no log of {tool}, or one of another version; {_holds(content)}."
+        )
     return TOOLS[tool].log(content, path, metric=metric)
 
 

@@ -23,10 +23,19 @@ Columns: TypeAlias = dict[str, list[str]]
 TITLES = {".csv": "CSV log", ".tsv": "TSV log", ".txt": "text log"}
 GRADES = ("grade", "is_correct", "correctness", "correct", "acc", "verdict")
 GOLD = ("correct_answer", "gold_answer", "gold", "ground_truth", "expected", "reference")
-ANSWER = ("extracted_answer", "parsed_answer", "model_answer", "predicted_answer", "answer", "prediction")
+ANSWER = (
+    "extracted_answer",
+    "parsed_answer",
+    "model_answer",
+    "predicted_answer",
+    "answer",
+    "prediction",
+)
 CATEGORIES = ("category", "subject", "topic", "task")
 IDS = ("id", "question_id", "doc_id")
-CONFIDENCE = re.compile(r"(^|_)conf(idence)?(_|$)|logprob|perplexity|probability$|^judge", re.IGNORECASE)
+CONFIDENCE = re.compile(
+    r"(^|_)conf(idence)?(_|$)|logprob|perplexity|probability$|^judge", re.IGNORECASE
+)
 KINDS = (
     (re.compile(r"verbal|stated|self_report"), Kind.VERBALISED),
     (re.compile(r"perplexity|logprob|token|sequence|probability"), Kind.SEQUENCE),
@@ -51,7 +60,10 @@ def recognised(header: Sequence[str]) -> bool:
     (True, False)
     """
     names = _plain(header)
-    graded = any(name in names for name in GRADES) or (_first(GOLD, names) and _first(ANSWER, names)) is not None
+    graded = (
+        any(name in names for name in GRADES)
+        or (_first(GOLD, names) and _first(ANSWER, names)) is not None
+    )
     return graded and any(CONFIDENCE.search(name) for name in names)
 
 
@@ -67,7 +79,9 @@ def log(path: Path, *, metric: str | None = None) -> Log:
     found, lines = _columns(path)
     names = _plain(list(found))
     grades, unanswered, answers = _outcomes(found, names, metric, path)
-    confidences = tuple(_confidence(name, found[name], path) for name in found if CONFIDENCE.search(name))
+    confidences = tuple(
+        _confidence(name, found[name], path) for name in found if CONFIDENCE.search(name)
+    )
     n = len(grades)
     ids = _first(IDS, names)
     return Log(
@@ -77,7 +91,11 @@ def log(path: Path, *, metric: str | None = None) -> Log:
         np.array(grades),
         tuple(c for c in confidences if c.missing < n),
         answer=None if answers is None else column(answers),
-        slices={name: column(found[where]) for name in CATEGORIES if (where := names.get(name)) is not None},
+        slices={
+            name: column(found[where])
+            for name in CATEGORIES
+            if (where := names.get(name)) is not None
+        },
         lines=lines,
         doubts=(*_absent(confidences, n), *constant(confidences)),
     )
@@ -93,7 +111,9 @@ def _first(names: Sequence[str], there: dict[str, str]) -> str | None:
 
 
 def _absent(confidences: Sequence[Confidence], n: int) -> tuple[str, ...]:
-    return tuple(f"{c.name} is empty in all rows and left out" for c in confidences if c.missing == n)
+    return tuple(
+        f"{c.name} is empty in all rows and left out" for c in confidences if c.missing == n
+    )
 
 
 def _columns(path: Path) -> tuple[Columns, Ints]:
@@ -105,9 +125,13 @@ def _columns(path: Path) -> tuple[Columns, Ints]:
     if len(rows) < 2:
         raise InputError(f"{path.name} has no answers; a header and at least one line are needed.")
     width = len(rows[0])
-    for i, row in zip(numbers, rows, strict=False):  # a quoted line break joins lines, which is found by its width
+    for i, row in zip(
+        numbers, rows, strict=False
+    ):  # a quoted line break joins lines, which is found by its width
         if len(row) != width:
-            raise InputError(f"{path.name}, line {i} has {len(row)} values, the header {width}; repair the line.")
+            raise InputError(
+                f"{path.name}, line {i} has {len(row)} values, the header {width}; repair the line."
+            )
     where = np.array(numbers[1 : len(rows)], dtype=np.int64)
     twice = next((name for name, times in Counter(rows[0]).items() if times > 1), None)
     if twice is not None:
@@ -143,7 +167,11 @@ def _split(lines: Sequence[str], path: Path) -> list[list[str]]:
 def _mark(lines: Sequence[str], path: Path) -> str:
     """What separates the columns of a table; nothing in plain text."""
     suffix = path.suffix.lower()
-    return separator((line.encode() for line in lines), "\t" if suffix == ".tsv" else ",") if suffix != ".txt" else ""
+    return (
+        separator((line.encode() for line in lines), "\t" if suffix == ".tsv" else ",")
+        if suffix != ".txt"
+        else ""
+    )
 
 
 def _outcomes(
@@ -152,14 +180,22 @@ def _outcomes(
     """Grades, reasons for no answer, and the answers where they are there."""
     graded = names.get(metric.lower()) if metric else _first(GRADES, names)
     if metric and graded is None:
-        raise InputError(f"{path.name} has no column {metric!r}; its columns are: {', '.join(found)}.")
+        raise InputError(
+            f"{path.name} has no column {metric!r}; its columns are: {', '.join(found)}."
+        )
     answer = _first(ANSWER, names)
     if graded is not None:
         read = [_graded(cell, i, graded, path) for i, cell in enumerate(found[graded])]
-        return [g for g, _ in read], [why for _, why in read], None if answer is None else found[answer]
+        return (
+            [g for g, _ in read],
+            [why for _, why in read],
+            None if answer is None else found[answer],
+        )
     gold = _first(GOLD, names)
     if gold is None or answer is None:
-        raise InputError(f"{path.name} says of no answer whether it is right; add a column 'correct' of 0 and 1.")
+        raise InputError(
+            f"{path.name} says of no answer whether it is right; add a column 'correct' of 0 and 1."
+        )
     right = same_answer(np.array(found[answer]), np.array(found[gold]))
     unanswered = [None if cell.strip() else Outcome.UNPARSEABLE for cell in found[answer]]
     return right.astype(np.float64).tolist(), unanswered, found[answer]
@@ -180,7 +216,9 @@ def _graded(cell: str, row: int, name: str, path: Path) -> tuple[float, Outcome 
 
 def _confidence(name: str, cells: Sequence[str], path: Path) -> Confidence:
     kind = next((k for pattern, k in KINDS if pattern.search(name.lower())), Kind.STATED)
-    values = [np.nan if cell.strip().lower() in WORDS[Outcome.MISSING] else number(cell) for cell in cells]
+    values = [
+        np.nan if cell.strip().lower() in WORDS[Outcome.MISSING] else number(cell) for cell in cells
+    ]
     for i, value in enumerate(values):
         if value is None:
             raise InputError(

@@ -18,7 +18,9 @@ KINDS = (
     (re.compile(r"judge|self_reflection|^sr_"), Kind.JUDGE),
     (re.compile(r"probability|perplexity|logprob"), Kind.SEQUENCE),
     (
-        re.compile(r"exact_match|noncontradiction|negentropy|semantic|cosine|bert|bleurt|oc_scores|density"),
+        re.compile(
+            r"exact_match|noncontradiction|negentropy|semantic|cosine|bert|bleurt|oc_scores|density"
+        ),
         Kind.AGREEMENT,
     ),
 )
@@ -44,17 +46,28 @@ def _is_table(table: Record) -> bool:
 
 
 def log(document: Json, path: Path, *, metric: str | None = None) -> Log:
-    """The answers of a table; several tables are splits. `metric` names the list that says right or wrong."""
+    """The answers of a table; several tables are splits. `metric` names the list that says right or
+    wrong.
+    """
     tables = _tables(document)
     there = {name: _scores(table, metric) for name, table in tables.items()}
     names = list(dict.fromkeys(name for scores in there.values() for name in scores))
     sizes = {name: len(items(table["responses"])) for name, table in tables.items()}
-    fits(sum(sizes.values()), len(names), sum(sizes[name] * len(scores) for name, scores in there.items()), path.name)
+    fits(
+        sum(sizes.values()),
+        len(names),
+        sum(sizes[name] * len(scores) for name, scores in there.items()),
+        path.name,
+    )
     right = [grade for table in tables.values() for grade in _grades(table, metric)]
     if None in right or not right:
         raise InputError(_no_outcome(tables, names, path))
     grades = [g for g in right if g is not None]
-    rows = [(name, table, i) for name, table in tables.items() for i in range(len(items(table["responses"])))]
+    rows = [
+        (name, table, i)
+        for name, table in tables.items()
+        for i in range(len(items(table["responses"])))
+    ]
     answers = [text(at(table["responses"], i)) for _, table, i in rows]
     return Log(
         TOOL,
@@ -83,12 +96,16 @@ def _scores(table: Record, metric: str | None) -> list[str]:
     """The lists of numbers that are as long as the responses."""
     size = len(items(table["responses"]))
     known = {
-        n: [number(v) for v in items(cells)] for n, cells in table.items() if n not in (*CORRECT, *NOT_SCORES, metric)
+        n: [number(v) for v in items(cells)]
+        for n, cells in table.items()
+        if n not in (*CORRECT, *NOT_SCORES, metric)
     }
     return [
         n
         for n, found in known.items()
-        if len(found) == size and any(v is not None for v in found) and n not in ("prompts", "responses")
+        if len(found) == size
+        and any(v is not None for v in found)
+        and n not in ("prompts", "responses")
     ]
 
 
@@ -100,7 +117,11 @@ def _confidence(name: str, rows: Sequence[tuple[str, Record, int]]) -> Confidenc
 
 def _no_outcome(tables: dict[str, Record], names: Sequence[str], path: Path) -> str:
     size = sum(len(items(table["responses"])) for table in tables.values())
-    held = f"{len(names)} confidence{'s' if len(names) != 1 else ''} ({', '.join(names)})" if names else "no confidence"
+    held = (
+        f"{len(names)} confidence{'s' if len(names) != 1 else ''} ({', '.join(names)})"
+        if names
+        else "no confidence"
+    )
     return (
         f"{path.name} is a {TOOL} of {size:,} answers with {held}, "
         "but nothing says which answers are right; add a list 'correct' of 0 and 1, one for each response."

@@ -1,4 +1,6 @@
-"""lm-evaluation-harness up to 0.3, `--write_out`: one object per document, its options as `logit_0`, `logit_1`, …"""
+"""lm-evaluation-harness up to 0.3, `--write_out`: one object per document, its options as
+`logit_0`, `logit_1`, …
+"""
 
 from __future__ import annotations
 
@@ -25,16 +27,30 @@ def log(document: Json, path: Path, *, metric: str | None = None) -> Log:
     rows = rows_of(document, path.name)
     name = metric or "acc"
     if metric is not None and metric not in rows[0]:
-        raise InputError(f"{path.name} has no field {metric!r}; its fields are: {', '.join(rows[0])}.")
+        raise InputError(
+            f"{path.name} has no field {metric!r}; its fields are: {', '.join(rows[0])}."
+        )
     values = _values(rows, path)
     grades = [number(row.get(name)) for row in rows]
-    gold = of_options.gold([row.get("truth") for row in rows], None, values, grades, where=path.name)
+    gold = of_options.gold(
+        [row.get("truth") for row in rows], None, values, grades, where=path.name
+    )
     best = np.argmax(values, axis=1)
     if gold is None:
-        raise InputError(f"{path.name}: truth is not the number of an option; save the log of a multiple-choice task.")
+        raise InputError(
+            f"{path.name}: truth is not the number of an option; save the log of a multiple-choice task."
+        )
     right = (gold == best).astype(np.float64)
     said = [g for g in grades if g is not None]
-    claims = [claimed(name, float(np.mean(said)), float(right.mean()), source=f"its field {name}", where=path.name)]
+    claims = [
+        claimed(
+            name,
+            float(np.mean(said)),
+            float(right.mean()),
+            source=f"its field {name}",
+            where=path.name,
+        )
+    ]
     return Log(
         TOOL,
         column([text(row.get("doc_id")) for row in rows]),

@@ -18,7 +18,15 @@ from howsure._core.stages import told
 from howsure._core.version import __version__
 from howsure.binning import equal_size
 from howsure.predictions import Predictions
-from howsure.render.model import SCHEMA, ComparisonData, CurveData, Groups, SliceRow, comparison_data, curve_json
+from howsure.render.model import (
+    SCHEMA,
+    ComparisonData,
+    CurveData,
+    Groups,
+    SliceRow,
+    comparison_data,
+    curve_json,
+)
 from howsure.report.catalogue import Score, is_claim
 from howsure.report.comparison import ranking, shift
 from howsure.report.comparison import slices as parts
@@ -72,7 +80,11 @@ class Comparison:
     def frame(self, library: str = "pandas") -> Any:
         """All metrics of all models as a data frame of pandas or polars, one row each."""
         return frame(
-            [metric_row(m, e) | {"model": r["name"]} for r in self.data["models"] for m, e in r["metrics"].items()],
+            [
+                metric_row(m, e) | {"model": r["name"]}
+                for r in self.data["models"]
+                for m, e in r["metrics"].items()
+            ],
             library,
         )
 
@@ -110,13 +122,15 @@ def compare(
     seed: int = 0,
     command: str | None = None,
 ) -> Comparison:
-    """Rank models, scores or calibrators by AURC with paired differences; what would be unfair is withheld.
+    """Rank models, scores or calibrators by AURC with paired differences; what would be unfair is
+    withheld.
 
-    `given` maps names to predictions of the same samples, or to (predictions, score). They are joined by ids where
-    all have them (`common=True`: on the ids that all share), else row by row. AUROC and AUPR of finding errors and
-    E-AURC are shown only where all answers are the same. `by` is a value per sample to slice by, a table from id to
-    value, or True for the predictions' own group, whose samples are also drawn together; `cost` a number per model;
-    `shifted` and `outside` map the name of a further set to predictions by model, with labels and without. Ding et al.
+    `given` maps names to predictions of the same samples, or to (predictions, score). They are
+    joined by ids where all have them (`common=True`: on the ids that all share), else row by row.
+    AUROC and AUPR of finding errors and E-AURC are shown only where all answers are the same. `by`
+    is a value per sample to slice by, a table from id to value, or True for the predictions' own
+    group, whose samples are also drawn together; `cost` a number per model; `shifted` and `outside`
+    map the name of a further set to predictions by model, with labels and without. Ding et al.
     2020, section 4.1.
 
     >>> import howsure as hs
@@ -139,7 +153,9 @@ def compare(
             "howsure": __version__,
             "schema": SCHEMA,
             "comparison": True,
-            "provenance": {m.name: provenance(m.preds, (), command, seed=seed, level=level) for m in found},
+            "provenance": {
+                m.name: provenance(m.preds, (), command, seed=seed, level=level) for m in found
+            },
             "n": found[0].preds.n,
             "level": level,
             "same_answers": fair,
@@ -167,7 +183,9 @@ def _groups(found: list[Model]) -> Groups:
 
 def _reliability(found: list[Model]) -> dict[str, CurveData]:
     bins = equal_size(BINS)
-    return {m.name: curve_json(curves.reliability(m.tally, bins)) for m in found if is_claim(m.tally)}
+    return {
+        m.name: curve_json(curves.reliability(m.tally, bins)) for m in found if is_claim(m.tally)
+    }
 
 
 def _slices(found: list[Model], by: Any, level: float) -> list[SliceRow]:

@@ -15,7 +15,9 @@ from howsure.report.catalogue import Score
 from howsure.report.samples import Samples
 from howsure.tallies.tally import Tally
 
-Given = Predictions | tuple[Predictions, Score]  # a model, or a model with the score that is looked at
+Given = (
+    Predictions | tuple[Predictions, Score]
+)  # a model, or a model with the score that is looked at
 
 
 @frozen(eq=False)
@@ -81,7 +83,9 @@ def align(given: Mapping[str, Predictions], *, common: bool) -> dict[str, Predic
     sizes = {name: p.n for name, p in given.items()}
     if len(set(sizes.values())) > 1:
         listed = ", ".join(f"{name} {n:,}" for name, n in sizes.items())
-        raise InputError(f"these are not the same samples ({listed}); give ids, so that they can be joined.")
+        raise InputError(
+            f"these are not the same samples ({listed}); give ids, so that they can be joined."
+        )
     return _same_labels(dict(given))
 
 

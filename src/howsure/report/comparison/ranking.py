@@ -46,7 +46,9 @@ def same_answers(models: Sequence[Model]) -> bool:
 def _same(a: Predictions, b: Predictions) -> bool:
     one, two = (p.known_prediction if p.kind == "confidence" else p.prediction for p in (a, b))
     right = bool((a.correct == b.correct).all())
-    return right and (a.values is b.values if one is None or two is None else bool((one == two).all()))
+    return right and (
+        a.values is b.values if one is None or two is None else bool((one == two).all())
+    )
 
 
 def table(models: Sequence[Model], differences: Differences, sure: Sureness) -> list[ModelRow]:
@@ -78,7 +80,9 @@ def _behind(i: int, best: int, differences: Differences) -> Difference:
 def _numbers(m: Model, fair: bool, sure: Sureness) -> Metrics:
     found = numbers_of(m, (*FAIR, *(ONE_MODEL if fair else ())), sure)
     withheld = [item for item in catalogue.ranking() if item.name in ONE_MODEL and not fair]
-    hidden: Metrics = {item.name: {"value": None, "why": WITHHELD, "better": item.better} for item in withheld}
+    hidden: Metrics = {
+        item.name: {"value": None, "why": WITHHELD, "better": item.better} for item in withheld
+    }
     return {**found, **hidden}
 
 
@@ -101,11 +105,17 @@ def comparable(rows: Sequence[ModelRow], fair: bool) -> dict[str, Fairness]:
 
 
 def paired(models: Sequence[Model], sure: Sureness) -> Differences:
-    """The paired differences of every two models, by their places; positive: the first has the higher number.
+    """The paired differences of every two models, by their places; positive: the first has the
+    higher number.
 
-    All pairs are looked at together: among equal models some pair is called clear in 1 − level of the tables at most.
+    All pairs are looked at together: among equal models some pair is called clear in 1 − level of
+    the tables at most.
     """
-    names = [*PAIRED, LOST] if all(is_claim(m.tally) for m in models) else [n for n in PAIRED if n != "ece"]
+    names = (
+        [*PAIRED, LOST]
+        if all(is_claim(m.tally) for m in models)
+        else [n for n in PAIRED if n != "ece"]
+    )
     outcomes = [m.outcomes for m in models]
     found: Differences = {pair: {} for pair in combinations(range(len(models)), 2)}
     for name in names:
@@ -116,13 +126,22 @@ def paired(models: Sequence[Model], sure: Sureness) -> Differences:
 
 def pairs(models: Sequence[Model], differences: Differences) -> list[Pair]:
     """Every pair with its paired differences."""
-    return [cast(Pair, {"a": models[i].name, "b": models[j].name, **found}) for (i, j), found in differences.items()]
+    return [
+        cast(Pair, {"a": models[i].name, "b": models[j].name, **found})
+        for (i, j), found in differences.items()
+    ]
 
 
 def _difference(pair: PairDifference) -> Difference:
     """A difference with its own limits; `clear` allows for all the pairs that were looked at."""
     if not (isfinite(pair.low) and isfinite(pair.high)):
-        return {"value": pair.difference, "low": None, "high": None, "clear": False, "why": "it has no limits"}
+        return {
+            "value": pair.difference,
+            "low": None,
+            "high": None,
+            "clear": False,
+            "why": "it has no limits",
+        }
     return {"value": pair.difference, "low": pair.low, "high": pair.high, "clear": pair.clear}
 
 
@@ -135,7 +154,10 @@ def pareto(rows: Sequence[ModelRow], cost: Mapping[str, float]) -> list[CostRow]
             "cost": float(cost[row["name"]]),
             "aurc": _value(row, "aurc"),
             "ece": _value(row, "ece"),
-            "beaten_by": {"aurc": _beaten(row, priced, cost, "aurc"), "ece": _beaten(row, priced, cost, "ece")},
+            "beaten_by": {
+                "aurc": _beaten(row, priced, cost, "aurc"),
+                "ece": _beaten(row, priced, cost, "ece"),
+            },
         }
         for row in priced
     ]
@@ -146,7 +168,9 @@ def _value(row: ModelRow, name: str) -> float | None:
     return None if entry is None else entry["value"]
 
 
-def _beaten(row: ModelRow, rows: Sequence[ModelRow], cost: Mapping[str, float], metric: str) -> str | None:
+def _beaten(
+    row: ModelRow, rows: Sequence[ModelRow], cost: Mapping[str, float], metric: str
+) -> str | None:
     """The first model that costs no more and is no worse, and better in one of the two."""
     price, here = cost[row["name"]], _value(row, metric)
     for other in rows:

@@ -21,12 +21,25 @@ KEEP = 0.95  # share of home samples kept where the false positive rate is read
 
 
 def shifted(
-    home: Sequence[Model], sets: Mapping[str, Mapping[str, Predictions]], score: Score, level: float, seed: int
+    home: Sequence[Model],
+    sets: Mapping[str, Mapping[str, Predictions]],
+    score: Score,
+    level: float,
+    seed: int,
 ) -> list[FurtherRow]:
     """Accuracy, AURC and ECE of each model on each further labelled set, beside the home set."""
-    further = [(name, model(who, preds, score)) for name, by in sets.items() for who, preds in _known(by, home)]
+    further = [
+        (name, model(who, preds, score))
+        for name, by in sets.items()
+        for who, preds in _known(by, home)
+    ]
     return [
-        {"set": name, "model": m.name, "n": m.preds.n, "metrics": numbers_of(m, PAIRED, Sureness(level, seed))}
+        {
+            "set": name,
+            "model": m.name,
+            "n": m.preds.n,
+            "metrics": numbers_of(m, PAIRED, Sureness(level, seed)),
+        }
         for name, m in [*(("home", m) for m in home), *further]
     ]
 
@@ -40,14 +53,23 @@ def _known(by: Mapping[str, Predictions], home: Sequence[Model]) -> list[tuple[s
 
 
 def outside(
-    home: Sequence[Model], sets: Mapping[str, Mapping[str, Predictions]], score: Score, level: float, seed: int
+    home: Sequence[Model],
+    sets: Mapping[str, Mapping[str, Predictions]],
+    score: Score,
+    level: float,
+    seed: int,
 ) -> list[FurtherRow]:
-    """Can the score tell home samples from others? And does it still find errors on the mix of both?
+    """Can the score tell home samples from others? And does it still find errors on the mix of
+    both?
 
     In the mix every answer to an outside sample counts as wrong, for no answer to it is right.
     """
     at = {m.name: m for m in home}
-    found = [(name, at[who], model(who, preds, score)) for name, by in sets.items() for who, preds in _known(by, home)]
+    found = [
+        (name, at[who], model(who, preds, score))
+        for name, by in sets.items()
+        for who, preds in _known(by, home)
+    ]
     return [
         {
             "set": name,
@@ -59,8 +81,11 @@ def outside(
     ]
 
 
-def separation(inside: Floats, out: Floats, correct: Bools, level: float = 0.95, seed: int = 0) -> Metrics:
-    """In or out: AUROC, false positive rate at 95 % of home samples kept. On the mix: AURC, AUROC of finding errors.
+def separation(
+    inside: Floats, out: Floats, correct: Bools, level: float = 0.95, seed: int = 0
+) -> Metrics:
+    """In or out: AUROC, false positive rate at 95 % of home samples kept. On the mix: AURC, AUROC
+    of finding errors.
 
     >>> separation(np.array([0.9, 0.8]), np.array([0.1]), np.array([True, False]))["auroc"]["value"]
     1.0

@@ -25,11 +25,13 @@ SHOWN = 200
 
 
 def slices(models: Sequence[Model], by: Array, level: float) -> list[SliceRow]:
-    """Each group of each model: accuracy with limits, AURC, confidence minus accuracy; the worst groups first.
+    """Each group of each model: accuracy with limits, AURC, confidence minus accuracy; the worst
+    groups first.
 
-    With G groups and M models each limit holds at 1 − (1 − level)/(GM), so that all hold together (Bonferroni). `worse`
-    marks a group whose upper limit is below the model's accuracy. Where samples come in clusters that are not the
-    groups themselves, limits count clusters; a group within one cluster has none and is not marked.
+    With G groups and M models each limit holds at 1 − (1 − level)/(GM), so that all hold together
+    (Bonferroni). `worse` marks a group whose upper limit is below the model's accuracy. Where
+    samples come in clusters that are not the groups themselves, limits count clusters; a group
+    within one cluster has none and is not marked.
     """
     if len(by) != models[0].preds.n:
         raise InputError(f"by has {len(by):,} values for {models[0].preds.n:,} samples.")
@@ -38,12 +40,16 @@ def slices(models: Sequence[Model], by: Array, level: float) -> list[SliceRow]:
         raise InputError("there is one group only; nothing can be compared.")
     each = Parts(names, where.reshape(-1), (1 - level) / (len(names) * len(models)) / 2)
     rows = [row for m in models for row in _of_model(m, each)]
-    worst = {g: min(r["accuracy"] for r in rows if r["group"] == g) for g in {r["group"] for r in rows}}
+    worst = {
+        g: min(r["accuracy"] for r in rows if r["group"] == g) for g in {r["group"] for r in rows}
+    }
     return sorted(rows, key=lambda r: (worst[r["group"]], r["group"]))[: SHOWN * len(models)]
 
 
 class Parts(NamedTuple):
-    """Names of the groups, the group of each sample, and the probability of missing at either end of a limit."""
+    """Names of the groups, the group of each sample, and the probability of missing at either end
+    of a limit.
+    """
 
     names: Array
     where: Ints
@@ -75,7 +81,9 @@ def _of_model(m: Model, parts: Parts) -> list[SliceRow]:
 def _limits(m: Model, parts: Parts, k: Floats, n: Ints) -> tuple[Floats, Floats]:
     """Limits of the accuracy of each group: of clusters where they are not the groups themselves."""
     cluster = m.preds.group
-    if cluster is None or _finer(parts.where, np.unique(cluster, return_inverse=True)[1].reshape(-1)):
+    if cluster is None or _finer(
+        parts.where, np.unique(cluster, return_inverse=True)[1].reshape(-1)
+    ):
         low, high = proportion_limits(k, n, parts.half)
         return np.asarray(low), np.asarray(high)
     o = m.outcomes
@@ -86,7 +94,9 @@ def _limits(m: Model, parts: Parts, k: Floats, n: Ints) -> tuple[Floats, Floats]
 
 
 def _finer(group: Ints, cluster: Ints) -> bool:
-    """Whether every group lies within one cluster of its own, so that its samples are all there is of it."""
+    """Whether every group lies within one cluster of its own, so that its samples are all there is
+    of it.
+    """
     pairs = np.unique(np.stack((group, cluster), axis=1), axis=0)
     return len(pairs) == len(np.unique(group)) == len(np.unique(cluster))
 
@@ -96,11 +106,22 @@ def classes(models: Sequence[Model]) -> list[RecallRow]:
     first = models[0].samples
     if (found := known_classes(first.classes, first.shape, first.preds.n)) is None:
         return []
-    names, y, count = class_names(found, first.shape), class_number(found.keys, first.preds.labels), found.count
-    recall = {m.name: np.bincount(y[m.preds.correct], minlength=len(names)) / np.maximum(count, 1) for m in models}
+    names, y, count = (
+        class_names(found, first.shape),
+        class_number(found.keys, first.preds.labels),
+        found.count,
+    )
+    recall = {
+        m.name: np.bincount(y[m.preds.correct], minlength=len(names)) / np.maximum(count, 1)
+        for m in models
+    }
     worst = np.min(list(recall.values()), axis=0)
     order = [c for c in np.lexsort((np.arange(len(names)), worst)) if count[c]][:SHOWN]
     return [
-        {"name": names[c], "count": int(count[c]), "recall": {who: rounded(r[[c]])[0] for who, r in recall.items()}}
+        {
+            "name": names[c],
+            "count": int(count[c]),
+            "recall": {who: rounded(r[[c]])[0] for who, r in recall.items()},
+        }
         for c in order
     ]

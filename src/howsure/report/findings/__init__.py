@@ -1,7 +1,7 @@
 """Findings: what the numbers say, in words; one small function each.
 
-Each takes a `Case` and returns a `Finding` or None. A finding needs statistical evidence, so that a calibrated model
-rarely earns one by chance, and an effect that is large enough to matter.
+Each takes a `Case` and returns a `Finding` or None. A finding needs statistical evidence, so that a
+calibrated model rarely earns one by chance, and an effect that is large enough to matter.
 """
 
 from howsure.report.findings.changes import changes

@@ -15,7 +15,11 @@ from howsure.uncertainty.intervals import paired_difference
 from howsure.uncertainty.means import standard_error
 
 Z = 2.326  # one side of 99 %
-WORDS = {"nll": "NLL", "brier": "the Brier score", "correctness_brier": "the Brier score of the confidence"}
+WORDS = {
+    "nll": "NLL",
+    "brier": "the Brier score",
+    "correctness_brier": "the Brier score of the confidence",
+}
 
 
 def changes(before: Predictions, after: Predictions) -> list[FindingData]:
@@ -25,7 +29,11 @@ def changes(before: Predictions, after: Predictions) -> list[FindingData]:
     >>> [f["name"] for f in changes(p, p)]
     ['ranking_unchanged']
     """
-    looks: tuple[Callable[[Predictions, Predictions], Finding | None], ...] = (made_worse, ranking_changed, flips)
+    looks: tuple[Callable[[Predictions, Predictions], Finding | None], ...] = (
+        made_worse,
+        ranking_changed,
+        flips,
+    )
     found = [look(before, after) for look in looks]
     return [finding.json() for finding in found if finding is not None]
 
@@ -38,12 +46,19 @@ def made_worse(before: Predictions, after: Predictions) -> Finding | None:
     if not more.mean() > Z * spread or more.mean() < 1e-3 * max(float(a.mean()), 1e-9):
         return None
     text = f"Calibration made it worse: {WORDS[name]} rose from {a.mean():.4g} to {b.mean():.4g} on these data."
-    evidence = {"loss": name, "before": float(a.mean()), "after": float(b.mean()), "standard_error": spread}
+    evidence = {
+        "loss": name,
+        "before": float(a.mean()),
+        "after": float(b.mean()),
+        "standard_error": spread,
+    }
     return Finding("calibration_made_it_worse", text, evidence, "Vemuri 2020, chapter 5")
 
 
 def _losses(before: Predictions, after: Predictions) -> tuple[str, Floats, Floats]:
-    """The name of a proper loss, and its value per sample of both: NLL where it is finite, else Brier."""
+    """The name of a proper loss, and its value per sample of both: NLL where it is finite, else
+    Brier.
+    """
     if before.kind == "confidence" or after.kind == "confidence":
         a, b = ((p.confidence - p.correct) ** 2 for p in (before, after))
         return "correctness_brier", a, b
@@ -55,7 +70,10 @@ def _losses(before: Predictions, after: Predictions) -> tuple[str, Floats, Float
 
 def ranking_changed(before: Predictions, after: Predictions) -> Finding | None:
     """Whether the order of the samples is another one, and what that does to AURC."""
-    one, two = (Outcomes(p.confidence, correct=p.correct, weight=p.weight, group=p.group) for p in (before, after))
+    one, two = (
+        Outcomes(p.confidence, correct=p.correct, weight=p.weight, group=p.group)
+        for p in (before, after)
+    )
     a, b = metrics.aurc(one.tally()), metrics.aurc(two.tally())
     if _same_order(before.confidence, after.confidence) and (before.correct == after.correct).all():
         text = f"The ranking is unchanged by calibration: AURC stays {a:.4g}."
@@ -86,9 +104,7 @@ def flips(before: Predictions, after: Predictions) -> Finding | None:
     if n == 0:
         return None
     right = [float(p.correct.mean()) for p in (before, after)]
-    text = (
-        f"{n:,} of {before.n:,} answers changed; accuracy went from {percent(right[0], 2)} to {percent(right[1], 2)}."
-    )
+    text = f"{n:,} of {before.n:,} answers changed; accuracy went from {percent(right[0], 2)} to {percent(right[1], 2)}."
     paper = "Guo et al. 2017, section 4.2: a temperature of single passes changes no answer, other maps may"
     if before.samples > 1:
         text += " Scaling each pass before the mean is taken may change the largest mean."

@@ -1,4 +1,6 @@
-"""What findings see of a data set, what a finding is, and how evidence is weighed against what the claims promise."""
+"""What findings see of a data set, what a finding is, and how evidence is weighed against what the
+claims promise.
+"""
 
 from __future__ import annotations
 
@@ -40,16 +42,24 @@ class Finding:
 
     def json(self) -> FindingData:
         """As it stands in a report."""
-        return {"name": self.name, "text": self.text, "evidence": dict(self.evidence), "paper": self.paper}
+        return {
+            "name": self.name,
+            "text": self.text,
+            "evidence": dict(self.evidence),
+            "paper": self.paper,
+        }
 
 
 def more_than(k: ArrayLike, n: ArrayLike, q: ArrayLike) -> Floats:
     """P(at least k of n) when each has chance q.
 
-    Also an upper bound where the chances differ and average q, for k of at least nq + 1 (Hoeffding 1956).
+    Also an upper bound where the chances differ and average q, for k of at least nq + 1 (Hoeffding
+    1956).
     """
     k, n, q = np.broadcast_arrays(*(np.asarray(a, dtype=np.float64) for a in (k, n, q)))
-    return np.where(k <= 0, 1.0, betainc(np.maximum(k, 1e-300), np.maximum(n - k, 0) + 1, np.clip(q, 0, 1)))
+    return np.where(
+        k <= 0, 1.0, betainc(np.maximum(k, 1e-300), np.maximum(n - k, 0) + 1, np.clip(q, 0, 1))
+    )
 
 
 def fewer_than(k: ArrayLike, n: ArrayLike, q: ArrayLike) -> Floats:
@@ -59,11 +69,14 @@ def fewer_than(k: ArrayLike, n: ArrayLike, q: ArrayLike) -> Floats:
     return np.where(k >= n, 1.0, inside)
 
 
-def design_effect(residual: Floats, claim: Floats, weight: Floats | None, group: Array | None) -> float:
-    """How many times wider sums scatter because samples come in clusters or carry weights; at least 1.
+def design_effect(
+    residual: Floats, claim: Floats, weight: Floats | None, group: Array | None
+) -> float:
+    """How many times wider sums scatter because samples come in clusters or carry weights; at least
+    1.
 
-    Counts divided by it may be tested as if samples were independent (Kish 1965); with clusters it is widened by
-    Student's t of as many clusters as count.
+    Counts divided by it may be tested as if samples were independent (Kish 1965); with clusters it
+    is widened by Student's t of as many clusters as count.
     """
     if weight is None and group is None:
         return 1.0
@@ -100,8 +113,8 @@ class Groups(NamedTuple):
 class Case:
     """One score with right and wrong, in sums: findings do not look at single samples.
 
-    `effect` says how many times less the samples tell than as many independent ones. `answers` and `groups` are
-    there where classes or groups are known and all samples count alike.
+    `effect` says how many times less the samples tell than as many independent ones. `answers` and
+    `groups` are there where classes or groups are known and all samples count alike.
     """
 
     tally: Tally
@@ -129,7 +142,9 @@ def case_of(s: Summary) -> Case:
         return Case(s.tally, 1.0, names, _answers(s))
     effect, score = 1.0, columns.value("score", s.first)
     if is_claim(s.tally):
-        effect = design_effect((~columns.correct) - (1.0 - score), score, columns.weight, columns.group)
+        effect = design_effect(
+            (~columns.correct) - (1.0 - score), score, columns.weight, columns.group
+        )
     return Case(s.tally, effect, names, _answers(s), _groups(columns))
 
 

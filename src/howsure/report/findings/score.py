@@ -1,4 +1,6 @@
-"""Findings about one score, one small function each: what it claims, what bins hide, classes and groups, its order."""
+"""Findings about one score, one small function each: what it claims, what bins hide, classes and
+groups, its order.
+"""
 
 from __future__ import annotations
 
@@ -77,7 +79,9 @@ def under_confident(case: Case) -> Finding | None:
 
 
 def mce_from_few(case: Case) -> Finding | None:
-    """The largest gap stems from a handful of samples, more than chance gives so few, and is far from all others."""
+    """The largest gap stems from a handful of samples, more than chance gives so few, and is far
+    from all others.
+    """
     table = bin_table(case.tally)
     gap = np.abs(table.gap)
     i = int(np.argmax(gap))
@@ -93,8 +97,15 @@ def mce_from_few(case: Case) -> Finding | None:
         f"The MCE of {gap[i]:.3g} comes from {few} around {table.confidence[i]:.3g}; among bins of {LEAST} samples "
         f"and more the largest gap is {solid:.3g}. Look at these few, and judge the model by the others."
     )
-    evidence = {"mce": float(gap[i]), "samples": float(table.count[i]), "largest_solid_gap": float(solid), "p_value": p}
-    return Finding("mce_from_few", text, evidence, f"{DING}, section 4.2, inaccurate accuracy estimation")
+    evidence = {
+        "mce": float(gap[i]),
+        "samples": float(table.count[i]),
+        "largest_solid_gap": float(solid),
+        "p_value": p,
+    }
+    return Finding(
+        "mce_from_few", text, evidence, f"{DING}, section 4.2, inaccurate accuracy estimation"
+    )
 
 
 def _chance(case: Case, n: float, claim: float, right: float) -> float:
@@ -130,7 +141,9 @@ def saturated(case: Case) -> Finding | None:
         f"{percent(share)} of the confidences are exactly 1, {t.loss[0]:,.0f} of these answers are wrong. Rounding has "
         "erased their order; keep logits, or rank by log_max_prob."
     )
-    return Finding("saturated", text, {"share": share, "wrong": t.loss[0].item()}, f"{DING}, figure 2")
+    return Finding(
+        "saturated", text, {"share": share, "wrong": t.loss[0].item()}, f"{DING}, figure 2"
+    )
 
 
 @frozen(eq=False)
@@ -166,7 +179,9 @@ def _inside(s: Sums, every: Counts, cuts: Counts) -> Sums:
 
 def _pieces(t: Tally, a: float, b: float) -> Counts:
     m = int(min(PIECES, (b - a) // LEAST))
-    return np.unique([a, b]) if m < 2 else np.unique(np.clip(t.cut_at(np.linspace(a, b, m + 1)), a, b))
+    return (
+        np.unique([a, b]) if m < 2 else np.unique(np.clip(t.cut_at(np.linspace(a, b, m + 1)), a, b))
+    )
 
 
 def _measured(case: Case, s: Sums, alpha: float) -> Parts:
@@ -176,7 +191,9 @@ def _measured(case: Case, s: Sums, alpha: float) -> Parts:
     p = np.where(gaps > 0, more_than(k, m, q), fewer_than(k, m, q))
     off = (p < alpha) & (np.abs(gaps) >= 0.03)
     whole = float(claim.sum() / n.sum() - (1 - wrong.sum() / n.sum()))
-    return Parts(whole, float(low[-1]), float(high[0]), gaps, list(zip(low, high, strict=True)), p, off)
+    return Parts(
+        whole, float(low[-1]), float(high[0]), gaps, list(zip(low, high, strict=True)), p, off
+    )
 
 
 def internal_compensation(case: Case) -> Finding | None:
@@ -189,8 +206,14 @@ def internal_compensation(case: Case) -> Finding | None:
                 f"Errors cancel inside a bin: between {part.low:.3g} and {part.high:.3g} the gap is only "
                 f"{part.gap:+.3f}, but {_where(part, i)} and {_where(part, j)}. The ECE does not see this."
             )
-            evidence = {"bin": [part.low, part.high], "gap": part.gap, "gaps": [float(g) for g in part.gaps]}
-            return Finding("internal_compensation", text, evidence, f"{DING}, section 4.2 and proposition 1")
+            evidence = {
+                "bin": [part.low, part.high],
+                "gap": part.gap,
+                "gaps": [float(g) for g in part.gaps],
+            }
+            return Finding(
+                "internal_compensation", text, evidence, f"{DING}, section 4.2 and proposition 1"
+            )
     return None
 
 
@@ -216,7 +239,12 @@ def hidden_error(case: Case) -> Finding | None:
         f"An error hides in a wide bin: between {part.low:.3g} and {part.high:.3g} confidence and accuracy differ by "
         f"{part.gap:+.3f} on the whole, but by {_where(part, i)}. Adaptive bins show it."
     )
-    evidence = {"bin": [part.low, part.high], "gap": part.gap, "piece": list(part.ends[i]), "p_value": float(part.p[i])}
+    evidence = {
+        "bin": [part.low, part.high],
+        "gap": part.gap,
+        "piece": list(part.ends[i]),
+        "p_value": float(part.p[i]),
+    }
     return Finding("hidden_error", text, evidence, f"{DING}, section 4.2, undetectable error")
 
 
@@ -237,22 +265,30 @@ def worse_class(case: Case) -> Finding | None:
         f"Answers of class {case.names[c]} are right {percent(1 - wrong[c] / n[c])} of the time and claim "
         f"{percent(claim[c] / n[c])}: over-confident beyond the rest ({n[c]:,.0f} answers)."
     )
-    evidence = {"class": case.names[c], "n": int(n[c]), "gap": float(gap[c]), "p_value": float(chance[c])}
+    evidence = {
+        "class": case.names[c],
+        "n": int(n[c]),
+        "gap": float(gap[c]),
+        "p_value": float(chance[c]),
+    }
     return Finding("worse_class", text, evidence, "Kull et al. 2019, class-wise calibration")
 
 
 def worse_group(case: Case) -> Finding | None:
-    """One group is answered wrongly far more often than the others; at most 100 groups, or they are clusters.
+    """One group is answered wrongly far more often than the others; at most 100 groups, or they are
+    clusters.
 
-    Of five groups and more it must also stand out from how much the other groups differ among themselves: clusters
-    differ by chance. Fewer are taken as parts that somebody named.
+    Of five groups and more it must also stand out from how much the other groups differ among
+    themselves: clusters differ by chance. Fewer are taken as parts that somebody named.
     """
     groups = case.groups
     if groups is None or not 2 <= len(groups.names) <= 100:
         return None
     names, n, k = groups
     others = (k.sum() - k) / np.maximum(n.sum() - n, 1)
-    margin = np.sqrt(others * (1 - others) / np.maximum(n.sum() - n, 1))  # the others are a sample too
+    margin = np.sqrt(
+        others * (1 - others) / np.maximum(n.sum() - n, 1)
+    )  # the others are a sample too
     p = np.where(n >= LEAST, more_than(k, n, others + margin), 1.0)
     if len(names) >= TELLING:
         p = np.maximum(p, [_stands_out(n, k, g) for g in range(len(names))])
@@ -260,15 +296,23 @@ def worse_group(case: Case) -> Finding | None:
     if p[g] > ALPHA / len(names) or k[g] / n[g] < others[g] + 0.05:
         return None
     text = f"Group {names[g]} is answered wrongly {percent(k[g] / n[g])} of the time, the others {percent(others[g])}."
-    evidence = {"group": str(names[g]), "n": int(n[g]), "error": float(k[g] / n[g]), "p_value": float(p[g])}
-    return Finding("worse_group", text, evidence, "binomial test and the spread of groups, for so many groups")
+    evidence = {
+        "group": str(names[g]),
+        "n": int(n[g]),
+        "error": float(k[g] / n[g]),
+        "p_value": float(p[g]),
+    }
+    return Finding(
+        "worse_group", text, evidence, "binomial test and the spread of groups, for so many groups"
+    )
 
 
 def _stands_out(n: Array, k: Array, g: int) -> float:
-    """P-value of a group's errors among groups that differ as much as the others do (beta-binomial moments).
+    """P-value of a group's errors among groups that differ as much as the others do (beta-binomial
+    moments).
 
-    Error rates of groups are skewed, and their spread is known from few groups: the tail is that of the beta
-    distribution with the spread widened by Student's t of so many groups.
+    Error rates of groups are skewed, and their spread is known from few groups: the tail is that of
+    the beta distribution with the spread widened by Student's t of so many groups.
     """
     rest, wrong = np.delete(n, g).astype(np.float64), np.delete(k, g).astype(np.float64)
     mean = float(wrong.sum() / rest.sum())
@@ -292,9 +336,13 @@ def thin_bins(case: Case) -> Finding | None:
     if share < HARDLY_ONE or case.tally.weighted:
         return None
     fewer = next((m for m in (50, 20, 10, 5, 3) if _thin(case, m) <= 0.2), None)
-    text = f"{percent(share, 0)} of the bins behind the expected odds ratio are too thin to be read; "
+    text = (
+        f"{percent(share, 0)} of the bins behind the expected odds ratio are too thin to be read; "
+    )
     text = f"{text}read {fewer} bins instead." if fewer else _no_odds(case)
-    return Finding("thin_bins", text, {"share": share, "bins": fewer}, "Finlay & Oberman, section 2.1")
+    return Finding(
+        "thin_bins", text, {"share": share, "bins": fewer}, "Finlay & Oberman, section 2.1"
+    )
 
 
 def _no_odds(case: Case) -> str:
@@ -320,7 +368,12 @@ def does_not_rank(case: Case) -> Finding | None:
     if auroc - 2.33 * spread > 0.5:
         return None
     text = f"{_ranks(auroc, 2.33 * spread)}: a right answer outranks a wrong one in {percent(auroc)} of pairs."
-    return Finding("does_not_rank", text, {"auroc": auroc, "standard_error": spread}, "Ding et al. 2020, section 3")
+    return Finding(
+        "does_not_rank",
+        text,
+        {"auroc": auroc, "standard_error": spread},
+        "Ding et al. 2020, section 3",
+    )
 
 
 def _ranks(auroc: float, margin: float) -> str:

@@ -1,4 +1,6 @@
-"""The verdict: three sentences on what it is worth, what it may decide, and whether it can be read as a probability."""
+"""The verdict: three sentences on what it is worth, what it may decide, and whether it can be read
+as a probability.
+"""
 
 from __future__ import annotations
 
@@ -12,10 +14,18 @@ from howsure.predictions.outcomes import Outcomes
 from howsure.render.model import ClaimsTest, Entry, FindingData, Guarantee, Metrics
 from howsure.tallies.tally import Tally
 
-OFF = ("over_confident_above_0.9", "over_confident", "under_confident", "hidden_error", "internal_compensation")
+OFF = (
+    "over_confident_above_0.9",
+    "over_confident",
+    "under_confident",
+    "hidden_error",
+    "internal_compensation",
+)
 RISKS = {0.01: "1 in 100 of these is", 0.05: "5 in 100 of these are"}
 WORTH = 0.05  # a share below this is not worth a sentence, where a larger one can be promised at the next risk
-SURPRISING = 0.01  # p-value below which claims are said to be off although no single finding says where
+SURPRISING = (
+    0.01  # p-value below which claims are said to be off although no single finding says where
+)
 DOUBTFUL = 0.05  # and below which it is said that they may be
 
 
@@ -29,13 +39,24 @@ def guarantees(source: Tally | Outcomes | str, n: int, level: float) -> list[Gua
     """
     if isinstance(source, str):
         return [{**_none(risk, level, None), "why": source} for risk in RISKS]
-    groups = None if not isinstance(source, Outcomes) or source.group is None else int(source.units.max()) + 1
-    drawn = one_of_each(source, 0) if groups is not None and isinstance(source, Outcomes) else source
+    groups = (
+        None
+        if not isinstance(source, Outcomes) or source.group is None
+        else int(source.units.max()) + 1
+    )
+    drawn = (
+        one_of_each(source, 0) if groups is not None and isinstance(source, Outcomes) else source
+    )
     return [_guarantee(source, drawn, risk, n, level, groups) for risk in RISKS]
 
 
 def _guarantee(
-    source: Tally | Outcomes, drawn: Tally | Outcomes, risk: float, n: int, level: float, groups: int | None
+    source: Tally | Outcomes,
+    drawn: Tally | Outcomes,
+    risk: float,
+    n: int,
+    level: float,
+    groups: int | None,
 ) -> Guarantee:
     """The promise that rests on what was drawn, with its share of all samples."""
     try:
@@ -86,7 +107,11 @@ def verdict(
     >>> verdict({"accuracy": entry}, [], n=1000)[0]
     'It was right 900 times of 1,000: 90.0 % (88.0 to 92.0).'
     """
-    return [_worth(metrics["accuracy"], n), _decides(promised, findings), _reads(metrics, findings, test, calibrated)]
+    return [
+        _worth(metrics["accuracy"], n),
+        _decides(promised, findings),
+        _reads(metrics, findings, test, calibrated),
+    ]
 
 
 def _worth(accuracy: Entry, n: int | None) -> str:
@@ -134,26 +159,34 @@ def _decides(promised: Sequence[Guarantee], findings: Sequence[FindingData]) -> 
     )
 
 
-def _reads(metrics: Metrics, findings: Sequence[FindingData], test: ClaimsTest | None, calibrated: bool) -> str:
+def _reads(
+    metrics: Metrics, findings: Sequence[FindingData], test: ClaimsTest | None, calibrated: bool
+) -> str:
     entry = metrics.get("ece")
     if entry is None or entry["value"] is None:
         return "Its score is not a probability, so it can rank but not promise."
-    ece = f"ECE {entry['value']:.3f}" + (f", {entry['floor']:.3f} by chance alone" if "floor" in entry else "")
+    ece = f"ECE {entry['value']:.3f}" + (
+        f", {entry['floor']:.3f} by chance alone" if "floor" in entry else ""
+    )
     signed = _value(metrics, "signed_calibration_error") or 0.0
     off = [f["name"] for f in findings if f["name"] in OFF]
     if not off and test is not None and test["p"] < SURPRISING:
-        return (
-            f"Its confidence is not a probability of being right (p = {test['p']:.3g}; {ece}), without a plain pattern."
-        )
+        return f"Its confidence is not a probability of being right (p = {test['p']:.3g}; {ece}), without a plain pattern."
     if not off and test is not None and test["p"] < DOUBTFUL:
         doubt = f"Its confidence may be off as a probability of being right ({ece}; p = {test['p']:.2g})"
         return f"{doubt}; more labels would tell."
     if not off:
         p = "" if test is None else f"; p = {test['p']:.2g}"
-        return f"Nothing here contradicts its confidence as a probability of being right ({ece}{p})."
+        return (
+            f"Nothing here contradicts its confidence as a probability of being right ({ece}{p})."
+        )
     if off[0] in OFF[:3] and abs(signed) > 0.002:
         direction = "more" if signed > 0 else "less"
-        so = "still so after calibration" if calibrated else "calibrate it before reading it as a probability"
+        so = (
+            "still so after calibration"
+            if calibrated
+            else "calibrate it before reading it as a probability"
+        )
         return (
             f"Its confidence claims {abs(signed) * 100:.1f} points {direction} than it delivers on average "
             f"({ece}); {so}."

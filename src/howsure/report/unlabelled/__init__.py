@@ -1,1 +1,3 @@
-"""Labelled data of a model and new data without labels come in; estimates, drift and monitors go out."""
+"""Labelled data of a model and new data without labels come in; estimates, drift and monitors go
+out.
+"""

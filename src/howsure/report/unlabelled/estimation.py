@@ -38,7 +38,9 @@ REFUSED = 0.5  # share of new rows beyond what the reference has shown, above wh
 
 @frozen
 class Part:
-    """The estimate for some of the new data: a class that was answered, a group, what a policy accepts."""
+    """The estimate for some of the new data: a class that was answered, a group, what a policy
+    accepts.
+    """
 
     name: str
     n: int
@@ -47,16 +49,20 @@ class Part:
     high: float
     reference: float  # accuracy of the same part of the reference; nan where it has no such rows
     reference_n: int
-    borrowed: bool = False  # estimated from all of the reference, which has too few rows of this part
+    borrowed: bool = (
+        False  # estimated from all of the reference, which has too few rows of this part
+    )
     error: float = nan
 
 
 @frozen
 class Estimate:
-    """What to expect of data without labels; `low` and `high` are limits of the accuracy that labels would show.
+    """What to expect of data without labels; `low` and `high` are limits of the accuracy that
+    labels would show.
 
-    `coverage` and `risk` are those of the policy: the share that it accepts, and the expected share of wrong answers
-    among them (without a policy everything is accepted). `cannot_see` says what no number here would show.
+    `coverage` and `risk` are those of the policy: the share that it accepts, and the expected share
+    of wrong answers among them (without a policy everything is accepted). `cannot_see` says what no
+    number here would show.
 
     >>> s = np.tile([0.55, 0.95], 500)
     >>> past = Predictions.from_confidence(s, np.arange(1000) % 20 != 0)
@@ -80,7 +86,9 @@ class Estimate:
     reference_risk: float
     outside: float  # share of new rows beyond what the reference has shown
     effective: float  # reference rows that look like the new data
-    shares: dict[str, float]  # by which factor each class became likelier; empty where it is not known
+    shares: dict[
+        str, float
+    ]  # by which factor each class became likelier; empty where it is not known
     classes: tuple[Part, ...] = ()
     groups: tuple[Part, ...] = ()
     notes: tuple[str, ...] = ()
@@ -112,9 +120,16 @@ class Estimate:
 
     def frame(self, library: str = "pandas") -> Any:
         """All rows, each class and each group as a data frame of pandas or polars."""
-        accuracy, reference = (self.accuracy, self.low, self.high), (self.reference_accuracy, self.reference_n)
+        accuracy, reference = (
+            (self.accuracy, self.low, self.high),
+            (self.reference_accuracy, self.reference_n),
+        )
         whole = Part("all", self.n, *accuracy, *reference, error=self.error)
-        parts = [("all", whole), *(("class", p) for p in self.classes), *(("group", p) for p in self.groups)]
+        parts = [
+            ("all", whole),
+            *(("class", p) for p in self.classes),
+            *(("group", p) for p in self.groups),
+        ]
         return frame([{"part": kind} | asdict(p) for kind, p in parts], library)
 
     def _repr_html_(self) -> str:
@@ -141,8 +156,9 @@ def estimate(
 ) -> Estimate:
     r"""The accuracy of data without labels, with limits that hold both samples' noise.
 
-    Claims f are calibrated on the labelled reference by cross-fitting and averaged over the m new rows (CBPE); what the
-    claims miss in each bin b of the confidence is added, with the reference weighted by the changed class shares w:
+    Claims f are calibrated on the labelled reference by cross-fitting and averaged over the m new
+    rows (CBPE); what the claims miss in each bin b of the confidence is added, with the reference
+    weighted by the changed class shares w:
 
     .. math:: \hat A = \frac1m \sum_j f(s_j) + \sum_b \frac{m_b}{m}
         \frac{\sum_{i \in b} w_{y_i} (c_i - f_{-i}(s_i))}{\sum_{i \in b} w_{y_i}}
@@ -170,7 +186,9 @@ def estimate(
         policy.check_classes(new)
     job = _Job.of(reference, new, policy, level, seed)
     whole = job.part("all", *_all(job))
-    accept = None if policy is None else (policy.decide(reference).accept, policy.decide(new).accept)
+    accept = (
+        None if policy is None else (policy.decide(reference).accept, policy.decide(new).accept)
+    )
     kept = whole if accept is None else job.part("accepted", *accept)
     refused = job.outside.mean() > REFUSED
     return Estimate(
@@ -198,27 +216,44 @@ def estimate(
 def _comparable(reference: Predictions, new: Predictions) -> None:
     """Refuse data that are not from the same model in the same form."""
     if reference.kind != "confidence" and reference.known_labels is None:
-        raise InputError("reference", got="has no labels", need="the estimate rests on labelled data of the same model")
+        raise InputError(
+            "reference",
+            got="has no labels",
+            need="the estimate rests on labelled data of the same model",
+        )
     if reference.kind == "confidence" and reference.known_correct is None:
-        raise InputError("reference", got="does not say which answers are right", need="labelled data are needed")
+        raise InputError(
+            "reference", got="does not say which answers are right", need="labelled data are needed"
+        )
     if (reference.kind, reference.samples > 1) != (new.kind, new.samples > 1):
-        kinds = [f"{p.samples} samples of {p.kind}" if p.samples > 1 else p.kind for p in (reference, new)]
+        kinds = [
+            f"{p.samples} samples of {p.kind}" if p.samples > 1 else p.kind
+            for p in (reference, new)
+        ]
         raise InputError(
             f"the reference holds {kinds[0]}, the new data {kinds[1]}",
             need="both must come from the same model in the same form",
         )
     if reference.k is not None and new.k is not None and reference.k != new.k:
-        raise InputError(f"the reference has {reference.k} classes, the new data {new.k}; they must be the same.")
+        raise InputError(
+            f"the reference has {reference.k} classes, the new data {new.k}; they must be the same."
+        )
     if reference.class_names and new.class_names and reference.class_names != new.class_names:
         pairs = enumerate(zip(reference.class_names, new.class_names, strict=True))
         i, (a, b) = next((i, pair) for i, pair in pairs if pair[0] != pair[1])
-        raise InputError(f"class {i} is {a!r} in the reference and {b!r} in the new data; they must be the same.")
+        raise InputError(
+            f"class {i} is {a!r} in the reference and {b!r} in the new data; they must be the same."
+        )
     if reference.n < SMALLEST:
-        raise InputError("reference", got=f"has {reference.n} rows", need=f"at least {SMALLEST} are needed")
+        raise InputError(
+            "reference", got=f"has {reference.n} rows", need=f"at least {SMALLEST} are needed"
+        )
 
 
 class _Rows(NamedTuple):
-    """One side: raw and calibrated claim of each row, its answer as a number, weight (mean 1) and group number."""
+    """One side: raw and calibrated claim of each row, its answer as a number, weight (mean 1) and
+    group number.
+    """
 
     raw: Floats
     claim: Floats
@@ -242,7 +277,14 @@ class _Job:
     level: float
 
     @classmethod
-    def of(cls, reference: Predictions, new: Predictions, policy: Policy | None, level: float, seed: int) -> _Job:
+    def of(
+        cls,
+        reference: Predictions,
+        new: Predictions,
+        policy: Policy | None,
+        level: float,
+        seed: int,
+    ) -> _Job:
         if policy is not None and policy.calibrator is not None:
             reference, new = policy.calibrator(reference), policy.calibrator(new)
         correct = np.asarray(reference.correct)
@@ -260,14 +302,20 @@ class _Job:
             edges = _edges(sides[0].raw, COARSE)
             at = [np.searchsorted(edges, side.raw) for side in sides]
             cells = Cells(np.zeros_like(answers[1]), answers[1], at[1], sides[1].weight)
-            shares = class_shares(Cells(labels, answers[0], at[0], sides[0].weight), cells, len(names))
+            shares = class_shares(
+                Cells(labels, answers[0], at[0], sides[0].weight), cells, len(names)
+            )
         alike = _alike(sides[0], correct, sides[1])
         return cls(sides[0], sides[1], correct, names, shares, cells, beyond, alike, level)
 
     def part(self, name: str, mine: Bools, theirs: Bools) -> Part:
-        """The estimate for some rows of the new data (`theirs`), from those rows of the reference (`mine`)."""
+        """The estimate for some rows of the new data (`theirs`), from those rows of the reference
+        (`mine`).
+        """
         n, m = int(mine.sum()), int(theirs.sum())
-        known = float(np.average(self.correct[mine], weights=self.reference.weight[mine])) if n else nan
+        known = (
+            float(np.average(self.correct[mine], weights=self.reference.weight[mine])) if n else nan
+        )
         if m == 0:
             return Part(name, 0, nan, 0.0, 1.0, known, n)
         used = mine if n >= SMALLEST else np.ones_like(mine)
@@ -278,15 +326,23 @@ class _Job:
         if beyond:
             claim = float(self.new.claim[theirs & self.outside].mean())
             low, high = low - beyond * claim, high + beyond * (1 - claim)
-        return Part(name, m, value, max(0.0, low), min(1.0, high), known, n, n < SMALLEST, sqrt(variance))
+        return Part(
+            name, m, value, max(0.0, low), min(1.0, high), known, n, n < SMALLEST, sqrt(variance)
+        )
 
     def _value(self, mine: Bools, theirs: Bools) -> tuple[float, float, int]:
-        """Accuracy, the variance of its distance to the accuracy that labels would show, and independent units."""
+        """Accuracy, the variance of its distance to the accuracy that labels would show, and
+        independent units.
+        """
         ref, new = self.reference, self.new
         edges = _edges(ref.raw[mine], min(BINS, max(1, int(mine.sum()) // IN_A_BIN)))
         b, at = np.searchsorted(edges, ref.raw), np.searchsorted(edges, new.raw)
         bins = len(edges) + 1
-        factor = ref.weight if self.shares is None else ref.weight * self.shares.factor[self.shares.reference.label]
+        factor = (
+            ref.weight
+            if self.shares is None
+            else ref.weight * self.shares.factor[self.shares.reference.label]
+        )
         w, v = np.where(mine, factor, 0.0), np.where(theirs, new.weight, 0.0)
         total, rest = summed(b, w, bins), self.correct - ref.claim
         missed = summed(b, w * rest, bins) / np.maximum(total, 1e-300)
@@ -296,15 +352,22 @@ class _Job:
         alone = pull * (rest - missed[b]) / np.maximum(1 - w / np.maximum(total[b], 1e-300), 0.5)
         chance = np.clip(new.claim + missed[at], 0.5 / mine.sum(), 1 - 0.5 / mine.sum())
         through_ref, through_new, prior = self._through_shares(pull * (rest - missed[b]), len(v))
-        wide, spread = _together(alone + through_ref, ref.group), v / v.sum() * np.sqrt(chance * (1 - chance))
+        wide, spread = (
+            _together(alone + through_ref, ref.group),
+            v / v.sum() * np.sqrt(chance * (1 - chance)),
+        )
         labels = float((spread**2).sum()) + self.alike * _pairs(spread, new.group)
-        own = v / v.sum() * self._apart(at, b, w, missed[at])  # a part of the labels' noise that the answers show
+        own = (
+            v / v.sum() * self._apart(at, b, w, missed[at])
+        )  # a part of the labels' noise that the answers show
         shown = _together(through_new - own, new.group) - _together(own, new.group)
         units = int(mine.sum()) if ref.group is None else len(np.unique(ref.group[mine]))
         return min(1.0, max(0.0, value)), wide + max(0.0, labels + shown) + prior, units
 
     def _through_shares(self, slopes: Floats, new: int) -> tuple[Floats, Floats, float]:
-        """What the estimate of the class shares adds: by reference row, by new row, and from the prior."""
+        """What the estimate of the class shares adds: by reference row, by new row, and from the
+        prior.
+        """
         if self.shares is None or self.cells is None:
             return np.zeros(len(slopes)), np.zeros(new), 0.0
         s = self.shares
@@ -312,7 +375,9 @@ class _Job:
         return s.through_reference(slope), s.through_new(slope, self.cells), s.prior_variance(slope)
 
     def _apart(self, at: Ints, b: Ints, w: Floats, missed: Floats) -> Floats:
-        """How far answers of one class are expected to be from their bin's accuracy, shrunk as by ten rows."""
+        """How far answers of one class are expected to be from their bin's accuracy, shrunk as by
+        ten rows.
+        """
         if self.shares is None or self.cells is None:
             return np.zeros(len(at))
         k, rest = self.shares.k, self.correct - self.reference.claim
@@ -322,7 +387,9 @@ class _Job:
         return (lost[mine] - total[mine] * missed) / (total[mine] + 10.0)
 
     def effective(self) -> float:
-        """How many reference rows the estimate rests on: fewer the less the new scores look like the reference's."""
+        """How many reference rows the estimate rests on: fewer the less the new scores look like
+        the reference's.
+        """
         edges = _edges(self.reference.raw, min(BINS, max(1, len(self.correct) // IN_A_BIN)))
         n = np.bincount(np.searchsorted(edges, self.reference.raw), minlength=len(edges) + 1)
         q = summed(np.searchsorted(edges, self.new.raw), self.new.weight, len(edges) + 1)
@@ -360,15 +427,21 @@ def _all(job: _Job) -> tuple[Bools, Bools]:
     return np.ones(len(job.correct), dtype=np.bool_), np.ones(len(job.new.raw), dtype=np.bool_)
 
 
-def _claims(reference: Predictions, correct: Bools, new: Predictions, seed: int) -> tuple[Floats, Floats]:
-    """Calibrated claims: of each reference row by the other folds, of the new rows by the mean of all folds' maps."""
+def _claims(
+    reference: Predictions, correct: Bools, new: Predictions, seed: int
+) -> tuple[Floats, Floats]:
+    """Calibrated claims: of each reference row by the other folds, of the new rows by the mean of
+    all folds' maps.
+    """
     fold = folds_of(reference.n, reference.group, FOLDS, seed)
     raw, later = reference.confidence, Predictions.from_confidence(new.confidence)
     mine, theirs = np.empty(reference.n), np.zeros(new.n)
     for i in range(FOLDS):
         rest = fold != i
         past = Predictions.from_confidence(
-            raw[rest], correct[rest], weight=None if reference.weight is None else reference.weight[rest]
+            raw[rest],
+            correct[rest],
+            weight=None if reference.weight is None else reference.weight[rest],
         )
         made = Isotonic.fit(past, floor=0.5) if past.n >= SMOOTH else Platt.fit(past)
         if not rest.all():
@@ -377,15 +450,25 @@ def _claims(reference: Predictions, correct: Bools, new: Predictions, seed: int)
     return mine, theirs
 
 
-def _numbered(reference: Predictions, new: Predictions) -> tuple[tuple[str, ...], list[Ints | None], Ints | None]:
-    """Names of the classes, answers of both sides and labels of the reference as numbers; None where not known."""
+def _numbered(
+    reference: Predictions, new: Predictions
+) -> tuple[tuple[str, ...], list[Ints | None], Ints | None]:
+    """Names of the classes, answers of both sides and labels of the reference as numbers; None
+    where not known.
+    """
     if reference.kind != "confidence" and reference.k is not None:
-        names = reference.class_names or new.class_names or tuple(str(i) for i in range(reference.k))
+        names = (
+            reference.class_names or new.class_names or tuple(str(i) for i in range(reference.k))
+        )
         return names, [reference.prediction, new.prediction], reference.labels
     said = [p.known_prediction for p in (reference, new)]
     if said[0] is None or said[1] is None:
         return (), [None, None], None
-    columns = [said[0], said[1], *([] if reference.known_labels is None else [reference.known_labels])]
+    columns = [
+        said[0],
+        said[1],
+        *([] if reference.known_labels is None else [reference.known_labels]),
+    ]
     words, number = np.unique(np.concatenate([c.astype(str) for c in columns]), return_inverse=True)
     parts = np.split(number.reshape(-1), np.cumsum([len(c) for c in columns])[:-1])
     return tuple(words.tolist()), [parts[0], parts[1]], parts[2] if len(parts) == 3 else None
@@ -396,7 +479,9 @@ def _weights(preds: Predictions) -> Floats:
 
 
 def _group_numbers(preds: Predictions) -> Ints | None:
-    return None if preds.group is None else np.unique(preds.group, return_inverse=True)[1].reshape(-1)
+    return (
+        None if preds.group is None else np.unique(preds.group, return_inverse=True)[1].reshape(-1)
+    )
 
 
 def _edges(score: Floats, bins: int) -> Floats:
@@ -418,15 +503,21 @@ def _pairs(x: Floats, group: Ints | None) -> float:
 
 
 def _alike(ref: _Rows, correct: Bools, new: _Rows) -> float:
-    """Correlation of being right between rows of a group, beyond their claims, at scores as common as the new ones."""
+    """Correlation of being right between rows of a group, beyond their claims, at scores as common
+    as the new ones.
+    """
     if ref.group is None or new.group is None:
         return 0.0
     edges = _edges(ref.raw, min(BINS, max(1, len(correct) // IN_A_BIN)))
     b, bins = np.searchsorted(edges, ref.raw), len(edges) + 1
-    q = summed(np.searchsorted(edges, new.raw), new.weight, bins) / np.maximum(summed(b, ref.weight, bins), 1e-300)
+    q = summed(np.searchsorted(edges, new.raw), new.weight, bins) / np.maximum(
+        summed(b, ref.weight, bins), 1e-300
+    )
     weight = q[b] * ref.weight
     possible = _pairs(weight * np.sqrt(ref.claim * (1 - ref.claim)), ref.group)
-    return min(1.0, max(0.0, _pairs(weight * (correct - ref.claim), ref.group) / max(possible, 1e-300)))
+    return min(
+        1.0, max(0.0, _pairs(weight * (correct - ref.claim), ref.group) / max(possible, 1e-300))
+    )
 
 
 def _limits(value: float, variance: float, n: int, units: int, level: float) -> tuple[float, float]:
@@ -444,7 +535,9 @@ def _limits(value: float, variance: float, n: int, units: int, level: float) -> 
     return min(low, value), max(high, value)
 
 
-def _cannot_see(accuracy: float, reference: Predictions, new: Predictions, job: _Job) -> tuple[str, ...]:
+def _cannot_see(
+    accuracy: float, reference: Predictions, new: Predictions, job: _Job
+) -> tuple[str, ...]:
     wrong = 1 - accuracy
     out = [
         "Errors that became likelier at equal confidence: were they twice as likely, the accuracy would be "
@@ -452,12 +545,16 @@ def _cannot_see(accuracy: float, reference: Predictions, new: Predictions, job: 
         "only labels do."
     ]
     if job.shares is None:
-        out.append("Changed class shares: labels of the reference and answers of both would be needed.")
+        out.append(
+            "Changed class shares: labels of the reference and answers of both would be needed."
+        )
     elif len(job.shares.free) < len(job.names):
         few = len(job.names) - len(job.shares.free)
         out.append(f"Changed shares of {few} classes with too few labels in the reference.")
     if new.group is not None and reference.group is None:
-        out.append("Rows of the new data that share their fate: the reference has no groups to learn it from.")
+        out.append(
+            "Rows of the new data that share their fate: the reference has no groups to learn it from."
+        )
     return tuple(out)
 
 
@@ -467,7 +564,9 @@ def _classes(job: _Job) -> tuple[Part, ...]:
         return ()
     said, theirs = job.reference.answer, job.new.answer
     there = np.bincount(theirs, minlength=len(job.names)).tolist()
-    return tuple(job.part(name, said == i, theirs == i) for i, name in enumerate(job.names) if there[i])
+    return tuple(
+        job.part(name, said == i, theirs == i) for i, name in enumerate(job.names) if there[i]
+    )
 
 
 def _groups(job: _Job, by: ArrayLike | None, reference_by: ArrayLike | None) -> tuple[Part, ...]:
@@ -482,7 +581,9 @@ def _groups(job: _Job, by: ArrayLike | None, reference_by: ArrayLike | None) -> 
     known = reference_by is not None
     names: list[str] = np.unique(theirs).tolist()
     return tuple(
-        job.part(name, (mine == name) if known else np.zeros(len(mine), dtype=np.bool_), theirs == name)
+        job.part(
+            name, (mine == name) if known else np.zeros(len(mine), dtype=np.bool_), theirs == name
+        )
         for name in names
     )
 
@@ -490,13 +591,19 @@ def _groups(job: _Job, by: ArrayLike | None, reference_by: ArrayLike | None) -> 
 def _column(values: ArrayLike, n: int, name: str) -> Array:
     found = np.asarray(values).astype(str)
     if found.shape != (n,):
-        raise InputError(name, got=f"has shape {found.shape}", need=f"one value for each of the {n:,} rows is needed")
+        raise InputError(
+            name,
+            got=f"has shape {found.shape}",
+            need=f"one value for each of the {n:,} rows is needed",
+        )
     return found
 
 
 def number(value: float, low: float, high: float, why: str) -> Number:
     """A number with its limits, or why there is none."""
-    return Number(value=value, low=low, high=high) if isfinite(value) else Number(value=None, why=why)
+    return (
+        Number(value=value, low=low, high=high) if isfinite(value) else Number(value=None, why=why)
+    )
 
 
 def _part(p: Part) -> PartData:

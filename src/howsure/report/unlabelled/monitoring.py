@@ -1,4 +1,6 @@
-"""monitor(): new data beside a labelled reference: estimate, drift, what the policy would do, and stated limits."""
+"""monitor(): new data beside a labelled reference: estimate, drift, what the policy would do, and
+stated limits.
+"""
 
 from __future__ import annotations
 
@@ -79,7 +81,9 @@ class Monitor:
         return _written(page(self.data), path)
 
     def frame(self, library: str = "pandas") -> Any:
-        """One row for each month as a data frame of pandas or polars: estimate, policy, drift, and labels that came."""
+        """One row for each month as a data frame of pandas or polars: estimate, policy, drift, and
+        labels that came.
+        """
         return frame([_row(m) for m in self.data["months"]], library)
 
     def _repr_html_(self) -> str:
@@ -141,12 +145,13 @@ def monitor(
 ) -> Monitor:
     """Compare new data, or a series of months by name, with a labelled reference of the same model.
 
-    Each month gets its `estimate`, what the `policy` would accept, and tests for drift of score, answers, missing
-    answers (where either side lacks some), coverage and of the groups in `by` (a value per row; by month where there
-    are several). `drift_level` holds for all tests of the call together (Bonferroni); rows of a group count once.
-    `labels` maps ids to labels where some have come: they say how far the estimate was off, and count instead of it.
-    With `max_drop` a month passes where the unfavourable limit of its accuracy is at most that far below the accuracy
-    of the reference. Drift alone fails nothing.
+    Each month gets its `estimate`, what the `policy` would accept, and tests for drift of score,
+    answers, missing answers (where either side lacks some), coverage and of the groups in `by` (a
+    value per row; by month where there are several). `drift_level` holds for all tests of the call
+    together (Bonferroni); rows of a group count once. `labels` maps ids to labels where some have
+    come: they say how far the estimate was off, and count instead of it. With `max_drop` a month
+    passes where the unfavourable limit of its accuracy is at most that far below the accuracy of
+    the reference. Drift alone fails nothing.
 
     >>> rng = np.random.default_rng(0)
     >>> s = rng.beta(5, 1.2, 3000); later = rng.beta(4, 1.5, 1000)
@@ -159,19 +164,30 @@ def monitor(
     proportion(level, "level")
     proportion(drift_level, "drift_level")
     if max_drop is not None and not 0 <= max_drop < 1:
-        raise InputError("max_drop", got=f"is {max_drop:g}", need="a share from 0 to 1 is needed, 0.02 say")
+        raise InputError(
+            "max_drop", got=f"is {max_drop:g}", need="a share from 0 to 1 is needed, 0.02 say"
+        )
     months = dict(new) if isinstance(new, Mapping) else {"new": new}
     if not months:
         raise InputError("there is no new data; give at least one month.")
     slices = _by_month(by, months)
     found = {
         name: estimate(
-            reference, p, policy=policy, by=slices.get(name), reference_by=reference_by, level=level, seed=seed
+            reference,
+            p,
+            policy=policy,
+            by=slices.get(name),
+            reference_by=reference_by,
+            level=level,
+            seed=seed,
         )
         for name, p in months.items()
     }
     side = _Side.of(reference, policy, reference_by)
-    drifts = {name: _drifts(side, _Side.of(p, policy, slices.get(name)), seed) for name, p in months.items()}
+    drifts = {
+        name: _drifts(side, _Side.of(p, policy, slices.get(name)), seed)
+        for name, p in months.items()
+    }
     tests = sum(map(len, drifts.values()))
     low, high = (float(end(side.score)) for end in (np.min, np.max))
     truths = {name: _truth(p, labels) for name, p in months.items()}
@@ -190,7 +206,11 @@ def monitor(
         for name, p in months.items()
     ]
     first = next(iter(found.values()))
-    limits = [] if max_drop is None else [_limit(month, first.reference_accuracy, max_drop) for month in made]
+    limits = (
+        []
+        if max_drop is None
+        else [_limit(month, first.reference_accuracy, max_drop) for month in made]
+    )
     sources = {"reference": reference, **months}
     return Monitor(
         MonitorData(
@@ -205,7 +225,9 @@ def monitor(
             drift_level=drift_level,
             tests=tests,
             score=side.name,
-            threshold=None if policy is None or not isfinite(policy.threshold) else policy.threshold,
+            threshold=None
+            if policy is None or not isfinite(policy.threshold)
+            else policy.threshold,
             low=low,
             high=high,
             reference=_past(reference, first, side, low, high, level),
@@ -286,10 +308,14 @@ def _by_month(
     if isinstance(by, Mapping):
         missing = [name for name in months if name not in by]
         if missing:
-            raise InputError("by", got=f"has no column for {missing[0]!r}", need="one for each month is needed")
+            raise InputError(
+                "by", got=f"has no column for {missing[0]!r}", need="one for each month is needed"
+            )
         return by
     if len(months) > 1:
-        raise InputError("by", got="is one column", need="with several months give a column for each, by name")
+        raise InputError(
+            "by", got="is one column", need="with several months give a column for each, by name"
+        )
     return {next(iter(months)): by}
 
 
@@ -299,13 +325,19 @@ def _truth(preds: Predictions, labels: Mapping[str, object] | None) -> tuple[Boo
     if labels is None:
         return none, none
     if preds.ids is None:
-        raise InputError("the new data have no ids", need="labels are joined by id", hint="Name the column of ids")
+        raise InputError(
+            "the new data have no ids",
+            need="labels are joined by id",
+            hint="Name the column of ids",
+        )
     given = [labels.get(str(i)) for i in preds.ids.tolist()]
     known = np.array([label is not None for label in given], dtype=np.bool_)
     said = preds.prediction
     right = none.copy()
     for i in np.flatnonzero(known).tolist():
-        right[i] = _class(given[i], preds) == (str(said[i]) if said.dtype.kind not in "iu" else int(said[i]))
+        right[i] = _class(given[i], preds) == (
+            str(said[i]) if said.dtype.kind not in "iu" else int(said[i])
+        )
     return known, right
 
 
@@ -321,7 +353,9 @@ def _class(label: object, preds: Predictions) -> int | str:
     except ValueError:
         number = -1.0
     if number != int(number) or number < 0 or (preds.k is not None and number >= preds.k):
-        raise InputError("labels", got=f"hold {text!r}", need="class numbers or class names are needed")
+        raise InputError(
+            "labels", got=f"hold {text!r}", need="class numbers or class names are needed"
+        )
     return int(number)
 
 
@@ -351,11 +385,21 @@ def _labelled(
 
 
 def _limit(month: MonthData, reference: float, most: float) -> LimitData:
-    """The unfavourable limit of the accuracy: that of the labels where there are enough, else of the estimate."""
+    """The unfavourable limit of the accuracy: that of the labels where there are enough, else of
+    the estimate.
+    """
     come = month["labelled"]
-    found = come["accuracy"] if come is not None and come["n"] >= SMALLEST else month["estimate"]["accuracy"]
+    found = (
+        come["accuracy"]
+        if come is not None and come["n"] >= SMALLEST
+        else month["estimate"]["accuracy"]
+    )
     low = found.get("low")
-    note = f"lower limit, from {come['n']:,} labels" if come and found is come["accuracy"] else "lower limit, estimated"
+    note = (
+        f"lower limit, from {come['n']:,} labels"
+        if come and found is come["accuracy"]
+        else "lower limit, estimated"
+    )
     return LimitData(
         month=month["name"],
         what=f"accuracy at most {most:g} below {reference:.4f}",
@@ -369,7 +413,9 @@ def _limit(month: MonthData, reference: float, most: float) -> LimitData:
 
 def _drift_data(d: Drift, level: float) -> DriftData:
     moved = [Moved(name=name, reference=a, new=b) for name, a, b in d.moved]
-    return DriftData(column=d.column, effect=d.effect, measure=d.measure, p=d.p, drifted=d.p < level, moved=moved)
+    return DriftData(
+        column=d.column, effect=d.effect, measure=d.measure, p=d.p, drifted=d.p < level, moved=moved
+    )
 
 
 def _bars(score: Floats, low: float, high: float) -> list[float]:
@@ -379,14 +425,22 @@ def _bars(score: Floats, low: float, high: float) -> list[float]:
     return [float(x) for x in (count / len(score)).tolist()]
 
 
-def _past(reference: Predictions, e: Estimate, side: _Side, low: float, high: float, level: float) -> PastData:
+def _past(
+    reference: Predictions, e: Estimate, side: _Side, low: float, high: float, level: float
+) -> PastData:
     right, n = int(reference.correct.sum()), reference.n
-    ends = clopper_pearson_interval(right, n, level) if reference.group is None and reference.weight is None else None
+    ends = (
+        clopper_pearson_interval(right, n, level)
+        if reference.group is None and reference.weight is None
+        else None
+    )
     return PastData(
         n=n,
         accuracy=Number(value=e.reference_accuracy, low=ends[0], high=ends[1])
         if ends
-        else Number(value=e.reference_accuracy, low=None, high=None, why="rows are grouped or weighted"),
+        else Number(
+            value=e.reference_accuracy, low=None, high=None, why="rows are grouped or weighted"
+        ),
         coverage=e.reference_coverage,
         risk=e.reference_risk if isfinite(e.reference_risk) else None,
         unanswered=side.unanswered / side.asked,

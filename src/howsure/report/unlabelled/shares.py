@@ -33,9 +33,10 @@ class Cells(NamedTuple):
 class Shares:
     r"""By which factor each class became likelier, with what its estimate rests on.
 
-    In the new data class y is :math:`w_y` times and bin b of the score :math:`v_b` times as common as in the reference,
-    and nothing else changed: answer ŷ in bin b then has the share :math:`v_b \sum_y w_y N_{y\hat yb}`, N the counts of
-    the reference. The bins' factors drop out of the likelihood of the answers given their bins,
+    In the new data class y is :math:`w_y` times and bin b of the score :math:`v_b` times as common
+    as in the reference, and nothing else changed: answer ŷ in bin b then has the share :math:`v_b
+    \sum_y w_y N_{y\hat yb}`, N the counts of the reference. The bins' factors drop out of the
+    likelihood of the answers given their bins,
 
     .. math:: \ell(w) = \sum_{\hat y b} M_{\hat yb} \log \frac{\sum_y w_y N_{y\hat yb}}{\sum_y w_y N_{yb}},
 
@@ -55,10 +56,14 @@ class Shares:
     reference: Cells
 
     def through_reference(self, slope: Floats) -> Floats:
-        """How much each row of the reference moves a number with this slope in log w of the free classes."""
+        """How much each row of the reference moves a number with this slope in log w of the free
+        classes.
+        """
         c, (toward, answers, bins) = self.reference, self._along(slope)
         cell, own = c.bin * self.k + c.answer, toward[c.label]
-        moved = self.per_answer[cell] * (own - answers[cell]) - self.per_bin[c.bin] * (own - bins[c.bin])
+        moved = self.per_answer[cell] * (own - answers[cell]) - self.per_bin[c.bin] * (
+            own - bins[c.bin]
+        )
         return c.weight * self.factor[c.label] * moved
 
     def through_new(self, slope: Floats, new: Cells) -> Floats:
@@ -110,12 +115,22 @@ def class_shares(reference: Cells, new: Cells, k: int) -> Shares:
     factor = np.ones(k)
     factor[free] = np.exp(theta)
     return Shares(
-        factor, free, found.covariance, found.answers, found.bins, found.per_answer, found.per_bin, k, reference
+        factor,
+        free,
+        found.covariance,
+        found.answers,
+        found.bins,
+        found.per_answer,
+        found.per_bin,
+        k,
+        reference,
     )
 
 
 def _half_a_row(table: Floats, bins: int) -> Floats:
-    """Half a row for each answer and bin, spread over the classes as the answer's rows of all bins are."""
+    """Half a row for each answer and bin, spread over the classes as the answer's rows of all bins
+    are.
+    """
     total = table.sum(axis=1, keepdims=True)
     return np.tile(np.where(total > 0, 0.5 * table / np.maximum(total, 1e-300), 0.0), (bins, 1))
 
@@ -146,5 +161,8 @@ def _at(theta: Floats, table: Floats, m: Floats, free: Ints, bins: int, k: int) 
     gradient = m @ answers - m_bin @ of_bins - PRIOR * theta
     covariance: Floats = np.linalg.inv(information + PRIOR * np.eye(len(free))).astype(np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
-        per_answer, per_bin = np.where(total > 0, m / total, 0.0), np.where(whole > 0, m_bin / whole, 0.0)
+        per_answer, per_bin = (
+            np.where(total > 0, m / total, 0.0),
+            np.where(whole > 0, m_bin / whole, 0.0),
+        )
     return _Point(gradient, covariance, answers, of_bins, per_answer, per_bin)
