@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
-from howsure.report import Report
 from howsure.report.calibration import CalibrationReport
 from howsure.report.comparison import Comparison
+from howsure.report.report import Report
 from schemas import validate
 
 REPOSITORY = Path(__file__).resolve().parents[1]

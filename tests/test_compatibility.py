@@ -13,8 +13,8 @@ import howsure as hs
 from howsure import policies as p
 from howsure._core.saving import SAVABLE, saved_as
 from howsure.predictions import Predictions
-from howsure.report import Report
 from howsure.report.gate import check
+from howsure.report.report import Report
 from howsure.serving.resume import decide_file
 from howsure.serving.stream import Serving
 from schemas import validate

@@ -164,9 +164,10 @@ if TYPE_CHECKING:
     from howsure.predictions.images import Images, image_tally, images_of
     from howsure.predictions.masked import without_masked
     from howsure.predictions.outcomes import Outcomes
-    from howsure.report import Report, evaluate
     from howsure.report.calibration import CalibrationReport, calibration_report
     from howsure.report.comparison import Comparison, compare
+    from howsure.report.evaluation import evaluate
+    from howsure.report.report import Report
     from howsure.report.unlabelled.estimation import Estimate, estimate
     from howsure.report.unlabelled.monitoring import Monitor, monitor
     from howsure.scale import evaluate_files

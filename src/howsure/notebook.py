@@ -7,7 +7,7 @@ from typing import Any
 from howsure._core.optional import need
 from howsure.policies import Policy
 from howsure.policies.policy import Promise
-from howsure.report import Report
+from howsure.report.report import Report
 
 __all__ = ["deciding"]
 

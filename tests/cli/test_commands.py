@@ -183,7 +183,7 @@ def test_completion(shell: str, howsure: Callable) -> None:
 def test_a_bug_of_ours_is_70_and_no_traceback(
     howsure: Callable, files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("howsure.report.evaluate", lambda *a, **k: 1 / 0)
+    monkeypatch.setattr("howsure.report.evaluation.evaluate", lambda *a, **k: 1 / 0)
     ran = howsure("evaluate", "test.npz")
     assert ran.code == 70
     assert "bug in howsure (ZeroDivisionError" in ran.err

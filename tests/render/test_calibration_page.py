@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from howsure import Predictions, calibration_report
-from howsure.report import evaluate
 from howsure.report.calibration import answers_changed
+from howsure.report.evaluation import evaluate
 
 
 @pytest.fixture(scope="module")

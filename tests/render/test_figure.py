@@ -22,7 +22,7 @@ from howsure.render.figure import (
     RocDisplay,
     ThresholdDisplay,
 )
-from howsure.report import Report
+from howsure.report.report import Report
 
 ROOT = Path(__file__).parents[2]
 

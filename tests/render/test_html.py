@@ -12,7 +12,8 @@ import pytest
 from howsure import Predictions
 from howsure.render.html import frame, page, policy, safe_json
 from howsure.render.svg import Scale, log_ticks, ticks
-from howsure.report import Report, evaluate
+from howsure.report.evaluation import evaluate
+from howsure.report.report import Report
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 LIMIT = 300_000

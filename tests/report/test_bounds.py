@@ -11,8 +11,9 @@ import pytest
 
 import howsure as hs
 from howsure.render.words import certain, note
-from howsure.report import Report, catalogue
+from howsure.report import catalogue
 from howsure.report.measurement import entry
+from howsure.report.report import Report
 from howsure.scale import evaluate_files
 from howsure.uncertainty.intervals import Interval
 

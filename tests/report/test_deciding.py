@@ -7,8 +7,8 @@ import pytest
 
 from howsure import Predictions, metrics, tally
 from howsure.policies import guaranteed_threshold, threshold_for_cost, threshold_for_coverage
-from howsure.report import evaluate
 from howsure.report.deciding import deciding
+from howsure.report.evaluation import evaluate
 from howsure.report.summary import Summary
 
 

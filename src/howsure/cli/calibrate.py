@@ -172,7 +172,7 @@ def _write(
 
         save(report.calibrator, out)
     if html:
-        from howsure.report import evaluate
+        from howsure.report.evaluation import evaluate
 
         page = evaluate(report.calibrator(test), before=test, command=command_line(), **settings)
         page.data["calibration"] = report.to_dict()

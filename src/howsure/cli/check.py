@@ -145,7 +145,7 @@ def _pair(option: str, text: str) -> tuple[float, float]:
 
 def read_baseline(path: str) -> ReportData:
     """The JSON of an earlier report."""
-    from howsure.report import Report
+    from howsure.report.report import Report
 
     try:
         return Report.from_json(existing(path).read_text(encoding="utf-8")).data

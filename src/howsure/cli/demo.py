@@ -26,7 +26,7 @@ def command(level: float, seed: int, **how_shown: Any) -> None:
     """
     from howsure.cli.evaluate import show
     from howsure.formats import read
-    from howsure.report import evaluate
+    from howsure.report.evaluation import evaluate
 
     quiet = how_shown["quiet"]
     note(

@@ -27,7 +27,7 @@ from howsure.cli.streaming import OPTIONS, streamed, streaming, streams
 
 if TYPE_CHECKING:
     from howsure.predictions import Predictions
-    from howsure.report import Report
+    from howsure.report.report import Report
 
 INTERRUPTED = 130
 WRITERS = {".json": "to_json", ".md": "to_markdown", ".html": "to_html", ".txt": "to_text"}
@@ -169,7 +169,7 @@ def loaded(
     **asked: Any,
 ) -> Report:
     """The report of predictions that are in memory as a whole."""
-    from howsure.report import evaluate
+    from howsure.report.evaluation import evaluate
 
     files = local(files)
     preds = read_files(

@@ -24,7 +24,7 @@ from howsure.cli.common import (
 )
 
 if TYPE_CHECKING:
-    from howsure.report import Report
+    from howsure.report.report import Report
     from howsure.scale import Progress
     from howsure.workers import Map
 

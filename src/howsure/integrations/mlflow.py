@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from howsure._core.optional import need
-from howsure.report import Report
+from howsure.report.report import Report
 from howsure.report.scalars import scalars
 
 __all__ = ["log_report"]

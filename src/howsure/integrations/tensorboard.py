@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from howsure._core.check import InputError
 from howsure._core.optional import need
-from howsure.report import Report
+from howsure.report.report import Report
 from howsure.report.scalars import scalars
 
 if TYPE_CHECKING:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from howsure._core.check import InputError
-from howsure.report import Report
+from howsure.report.report import Report
 
 
 def scalars(report: Report) -> dict[str, float]:

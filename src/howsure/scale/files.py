@@ -13,13 +13,14 @@ from howsure import workers
 from howsure._core.check import InputError
 from howsure._core.frozen import frozen
 from howsure.render.model import FindingData, Input, Provenance, Streamed
-from howsure.report import Report, catalogue
+from howsure.report import catalogue
 from howsure.report.details import Details
 from howsure.report.evaluation import Asked, report
 from howsure.report.findings import Finding
 from howsure.report.measurement import Sureness
 from howsure.report.positive import THRESHOLDS
 from howsure.report.provenance import versions
+from howsure.report.report import Report
 from howsure.report.summary import BOUNDED
 from howsure.scale.gathered import Gathered, gathered
 from howsure.scale.parts import Job, Partition, Settings, expanded, planned
