@@ -24,8 +24,8 @@ from howsure.cli.common import note, say
 def command(to: str, pyodide: str | None, mirror: str | None, quiet: bool) -> None:
     """Write the page that evaluates files in the browser, where no byte leaves the machine.
 
-    The folder holds static files only; any web server will do. The package itself runs there, in
-    WebAssembly, in a frame that may connect to nothing.
+    The folder holds static files only; any web server will do. The package itself runs there, in WebAssembly, in a
+    frame that may connect to nothing.
 
     \b
     Examples:

@@ -101,14 +101,14 @@ def command(
 ) -> None:
     """Correct the confidence: fit on validation data, judge on test data.
 
-    All calibrators are tried on folds of the validation data, and doing nothing wins unless a gain
-    is real. The test data are only used to show before and after.
+    All calibrators are tried on folds of the validation data, and doing nothing wins unless a gain is real. The test
+    data are only used to show before and after.
 
     \b
     Examples:
-      howsure calibrate --fit val.npz --on test.npz -o calibrator.json howsure calibrate --fit
-      both.npz --split val --on-split test --method temperature --html after.html howsure evaluate
-      test.npz --calibrator calibrator.json
+      howsure calibrate --fit val.npz --on test.npz -o calibrator.json
+      howsure calibrate --fit both.npz --split val --on-split test --method temperature --html after.html
+      howsure evaluate test.npz --calibrator calibrator.json
     """
     from howsure.cli.evaluate import writer
     from howsure.report.calibration import calibration_report

@@ -80,13 +80,12 @@ def command(
 ) -> None:
     """A gate for CI: exit 1 where a limit is not met.
 
-    A limit is compared with the unfavourable end of the interval (upper for --max, lower for
-    --min), so a model passes only where the data say that it is good enough, not where it may be by
-    luck. A number without an interval does not pass; --point compares the values themselves.
+    A limit is compared with the unfavourable end of the interval (upper for --max, lower for --min), so a model
+    passes only where the data say that it is good enough, not where it may be by luck. A number without an interval
+    does not pass; --point compares the values themselves.
 
-    --baseline compares accuracy, AURC and ECE with a report on other samples, --against with
-    another model on the same ones (joined by ids). An equally good model fails either in 5 % of
-    cases at most (1 - level).
+    --baseline compares accuracy, AURC and ECE with a report on other samples, --against with another model on the
+    same ones (joined by ids). An equally good model fails either in 5 % of cases at most (1 - level).
 
     \b
     Examples:

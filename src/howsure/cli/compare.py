@@ -79,9 +79,9 @@ def command(
 ) -> None:
     """Which model, score or calibrator is better on the same samples?
 
-    Each FILE holds one model's answers; models are named by their files. They are ranked by AURC
-    with paired differences. AUROC and AUPR of finding errors and E-AURC are withheld where the
-    answers differ, for there they mislead.
+    Each FILE holds one model's answers; models are named by their files. They are ranked by AURC with paired
+    differences. AUROC and AUPR of finding errors and E-AURC are withheld where the answers differ, for there they
+    mislead.
 
     \b
     Examples:

@@ -85,21 +85,21 @@ def command(
 ) -> int:
     """Accept or defer each prediction by a saved policy.
 
-    Reads JSON lines or CSV from standard input (-) as they arrive, or any file, and writes one JSON
-    line per sample: accept or defer, prediction, confidence. SIGTERM, Ctrl-C and a closed pipe end
-    it cleanly. With an online policy (howsure threshold --online) the threshold follows --labels
-    and its file is updated. Exit code 3 where an alarm of --watch or --promise stands, until
-    howsure watch reset. With a policy for many labels (howsure threshold --multilabel) each line
-    has a case and the decision about each of its labels, with one for masks (howsure threshold
-    --loss dice) an image.
+    Reads JSON lines or CSV from standard input (-) as they arrive, or any file, and writes one JSON line per
+    sample: accept or defer, prediction, confidence. SIGTERM, Ctrl-C and a closed pipe end it cleanly. With
+    an online policy (howsure threshold --online) the threshold follows --labels and its file is updated.
+    Exit code 3 where an alarm of --watch or --promise stands, until howsure watch reset. With a policy for many
+    labels (howsure threshold --multilabel) each line has a case and the decision about each of its labels, with one
+    for masks (howsure threshold --loss dice) an image.
 
     \b
     Examples:
-      model | howsure decide policy.json - | act howsure decide policy.json new.parquet -o
-      decisions.jsonl howsure decide policy.json new.jsonl -o decisions.jsonl --resume howsure
-      decide tags_policy.json tags.csv --multilabel howsure decide online.json - --labels
-      labelled.jsonl --watch watch.json howsure decide policy.json - --promise promise.json --labels
-      came.jsonl --alarms alarms.jsonl --stop-on-alarm
+      model | howsure decide policy.json - | act
+      howsure decide policy.json new.parquet -o decisions.jsonl
+      howsure decide policy.json new.jsonl -o decisions.jsonl --resume
+      howsure decide tags_policy.json tags.csv --multilabel
+      howsure decide online.json - --labels labelled.jsonl --watch watch.json
+      howsure decide policy.json - --promise promise.json --labels came.jsonl --alarms alarms.jsonl --stop-on-alarm
     """
     _belong(watch, promise, labels, burst, policy)
     _apart(alarms, (policy, file, out, watch, promise, labels))

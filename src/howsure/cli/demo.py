@@ -16,8 +16,8 @@ from howsure.cli.common import measuring, note, read_again, say, showing, workin
 def command(level: float, seed: int, **how_shown: Any) -> None:
     """See howsure at work on real predictions that come with it.
 
-    The predictions are those of a small convolutional network on the 10,000 test images of
-    Fashion-MNIST; it was trained for this purpose by `python -m studies demo`.
+    The predictions are those of a small convolutional network on the 10,000 test images of Fashion-MNIST; it was
+    trained for this purpose by `python -m studies demo`.
 
     \b
     Examples:

@@ -38,9 +38,8 @@ def command(
 ) -> None:
     """What is in this file, and what is wrong with it?
 
-    Lists every array or column with the part it plays, then every problem with its place, its
-    repair, and what can be evaluated anyway. Exit 0 where `howsure evaluate` would read the file,
-    else 2.
+    Lists every array or column with the part it plays, then every problem with its place, its repair, and what can
+    be evaluated anyway. Exit 0 where `howsure evaluate` would read the file, else 2.
 
     \b
     Examples:

@@ -109,9 +109,8 @@ def command(
 ) -> None:
     """How sure is this classifier, and should you believe it?
 
-    Reads logits, probabilities, Monte-Carlo samples or a confidence with right/wrong. Prints a
-    verdict, what stands out, the numbers that matter with their intervals, and what to do next.
-    Several FILEs are read as one data set.
+    Reads logits, probabilities, Monte-Carlo samples or a confidence with right/wrong. Prints a verdict, what stands
+    out, the numbers that matter with their intervals, and what to do next. Several FILEs are read as one data set.
 
     \b
     Examples:

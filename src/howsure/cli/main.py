@@ -83,8 +83,8 @@ def howsure() -> None:
       howsure calibrate --fit val.npz --on test.npz
       howsure threshold val.npz --risk 0.02  when may the model decide alone?
 
-    Exit codes: 0 good, 1 a stated limit is not met, 2 a mistake in the call or the data, 3 an
-    alarm, 70 a bug of ours, 130 stopped.
+    Exit codes: 0 good, 1 a stated limit is not met, 2 a mistake in the call or the data, 3 an alarm, 70 a bug of ours,
+    130 stopped.
     """
 
 

@@ -88,9 +88,8 @@ def command(
 ) -> int:
     """Is it still as good? New data beside a labelled reference.
 
-    REFERENCE is labelled data of the same model, NEW one file per month (labels in it are not
-    looked at). Estimates the accuracy without labels, says what a policy would accept and what
-    drifted. Exit code 1 where --max-drop is not met.
+    REFERENCE is labelled data of the same model, NEW one file per month (labels in it are not looked at). Estimates the
+    accuracy without labels, says what a policy would accept and what drifted. Exit code 1 where --max-drop is not met.
 
     \b
     Examples:

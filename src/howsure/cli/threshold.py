@@ -103,9 +103,9 @@ def command(
 ) -> int:  # fmt: skip
     """Above which confidence may the model decide alone?
 
-    Chooses a threshold on labelled data (that trained neither the model nor the calibrator), says
-    what to expect on new data, what would be deferred, and writes a policy. Exit code 1 where
-    nothing can be accepted, or where the data of --on contradict the promise.
+    Chooses a threshold on labelled data (that trained neither the model nor the calibrator), says what to
+    expect on new data, what would be deferred, and writes a policy. Exit code 1 where nothing can be
+    accepted, or where the data of --on contradict the promise.
 
     \b
     Examples:
