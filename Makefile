@@ -60,9 +60,9 @@ app: $(VENV)/$(STAMP)
 docs: $(DOCS)/$(STAMP)
 	$(DOCS)/bin/python -m docs.build $(if $(PYODIDE),--pyodide $(PYODIDE))
 
-# The unreleased section of CHANGELOG.md, from the fragments in changes/.
+# Prints the section of the next release, from the fragments in changes/.
 changelog:
-	PYTHONPATH=src $(PYTHON) -m release.changes --write
+	PYTHONPATH=src $(PYTHON) -m release.changes
 
 # Wheel and sdist, built twice with the same bytes, checked, with a bill of materials.
 release-files: $(RELEASE)/$(STAMP)

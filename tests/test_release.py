@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from release import matrix
-from release.changes import NEXT, fragments, merged, section
+from release.changes import NEXT, build_section, insert_section, list_fragments
 
 import howsure
 
@@ -56,20 +56,19 @@ def test_the_recipe_has_the_bounds_of_the_package():
 
 
 def test_every_fragment_is_made_of_bullets(tmp_path: Path):
-    assert fragments()
+    assert list_fragments()
     (tmp_path / "bad.md").write_text("- good\nno bullet\n")
     with pytest.raises(SystemExit, match=r"bad.md:2 is no bullet line"):
-        fragments(tmp_path)
+        list_fragments(tmp_path)
 
 
-def test_a_section_replaces_the_unreleased_one_and_keeps_the_others(tmp_path: Path):
+def test_a_section_stands_above_the_others(tmp_path: Path):
     (tmp_path / "a.md").write_text("- one\n  goes on\n")
     (tmp_path / "b.md").write_text("- two\n")
-    new = section(fragments(tmp_path))
+    new = build_section(list_fragments(tmp_path))
     assert new == f"## {NEXT}, unreleased\n\n- one\n  goes on\n- two\n"
-    old = f"# Changelog\n\n## {NEXT}, unreleased\n\n- stale\n\n## 0.1.0, unreleased\n\n- old\n"
-    assert merged(old, new) == f"# Changelog\n\n{new}\n## 0.1.0, unreleased\n\n- old\n"
-    assert merged(merged(old, new), new) == merged(old, new)
+    old = "# Changelog\n\n## 0.1.0\n\n- old\n"
+    assert insert_section(old, new) == f"# Changelog\n\n{new}\n## 0.1.0\n\n- old\n"
 
 
 def test_the_same_pythons_everywhere():
