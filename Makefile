@@ -47,7 +47,8 @@ check: $(VENV)/$(STAMP) $(ALL)/$(STAMP) $(INTEGRATIONS)/$(STAMP)
 	$(VENV)/bin/lint-imports --no-cache
 	$(ALL)/bin/pyright
 	$(ALL)/bin/pyright --pythonpath $(INTEGRATIONS)/bin/python src/howsure/integrations
-	$(VENV)/bin/python -m benchmarks.longest src
+	$(VENV)/bin/python -m benchmarks.ratchet
+	$(VENV)/bin/python -m release.sizes
 
 bench: $(ALL)/$(STAMP)
 	$(ALL)/bin/python -m benchmarks

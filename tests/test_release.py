@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from release import matrix
+from release import matrix, sizes
 from release.changes import NEXT, build_section, insert_section, list_fragments
 
 import howsure
@@ -153,3 +153,12 @@ def test_a_failure_or_nothing_at_all_is_no_pass():
     assert matrix.good(rooms([]))
     assert not matrix.good(rooms(["FAILED tests/c"]))
     assert not matrix.good(rooms([])[1:])
+
+
+def test_a_large_file_is_refused(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    assert sizes.main(["README.md"]) == 0
+    monkeypatch.setattr(sizes, "LARGEST_FILE_BYTES", 10)
+    assert sizes.main(["README.md", "studies/predictions/nuclei_unet.npz"]) == 1
+    assert capsys.readouterr().err.startswith("README.md: ")
