@@ -22,9 +22,8 @@ from itertools import islice
 from typing import Any, Generic, Protocol, Self, TypeVar, cast
 from urllib.parse import urlsplit
 
-from howsure._core.check import InputError
+from howsure._core.check import InputError, need
 from howsure._core.frozen import frozen
-from howsure._core.optional import need
 
 __all__ = ["Cluster", "Map", "cluster", "connected", "processes", "sums", "threads"]
 
