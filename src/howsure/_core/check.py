@@ -392,15 +392,6 @@ def is_dict(x: object) -> TypeIs[dict[str, object]]:
     return isinstance(x, dict)
 
 
-def is_list(x: object) -> TypeIs[list[object]]:
-    """Whether `x` is a list.
-
-    >>> is_list([1]), is_list((1,))
-    (True, False)
-    """
-    return isinstance(x, list)
-
-
 def is_row(x: object) -> TypeIs[list[object] | tuple[object, ...]]:
     """Whether `x` is a list or a tuple.
 
