@@ -237,7 +237,7 @@ def text(tree: dict[str, Any]) -> str:
     """The file with a digest that is right."""
     content = {key: tree[key] for key in tree if key != "digest"}
     try:
-        return json.dumps({**content, "digest": saving._digest(content)})
+        return json.dumps({**content, "digest": saving.compute_digest(content)})
     except (ValueError, RecursionError):
         return json.dumps({"howsure": "0", "schema": 1, "value": None, "digest": "sha256:0"})
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from howsure._core.version import __version__
 
 _NAMES = {
-    "tallies.build": ["tally"],
+    "tallies.building": ["tally"],
     "_core.check": ["InputError"],
     "tallies.sets": ["SetTally", "dice_tally", "set_tally"],
     "tallies.tally": ["Tally"],

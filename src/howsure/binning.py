@@ -16,11 +16,14 @@ from numpy.typing import ArrayLike
 from howsure._core import check
 from howsure._core.check import Floats, InputError, Ints
 from howsure._core.frozen import frozen
-from howsure.tallies.tally import Counts, Sums, Tally, needs_whole_counts
+from howsure.tallies.tally import Counts, RangeSums, Tally, needs_whole_counts
 
 __all__ = ["adaptive", "adaptive_reference", "equal_range", "equal_size", "unique"]
 
-REFERENCE_Z = 1.645  # what the authors' released code uses
+# What the authors' released code uses.
+REFERENCE_Z = 1.645
+REFERENCE_TAIL = 40
+REFERENCE_MARGIN = 0.05
 
 
 class Binning(Protocol):
@@ -31,7 +34,7 @@ class Binning(Protocol):
         ...
 
 
-class Ranked(Protocol):
+class RankedScores(Protocol):
     """Scores by rank: all that growing bins need of a tally."""
 
     @property
@@ -42,27 +45,27 @@ class Ranked(Protocol):
     def score_range(self) -> tuple[float, float]: ...
 
 
-def sums_in(bins: Binning, t: Tally) -> Sums:
+_ADAPTIVE_CUTS: WeakKeyDictionary[Tally, dict[Binning, Counts]] = WeakKeyDictionary()
+
+
+def sum_bins(bins: Binning, t: Tally) -> RangeSums:
     """Sums over the samples of each bin, most trusted bin first."""
     if not callable(getattr(bins, "cuts", None)):
         raise InputError(f"bins={bins!r}; a binning is needed, such as equal_range(15).")
-    return t.between(cuts_of(bins, t))
+    return t.between(find_cuts(bins, t))
 
 
-_CUTS: WeakKeyDictionary[Tally, dict[Binning, Counts]] = WeakKeyDictionary()
-
-
-def cuts_of(bins: Binning, t: Tally) -> Counts:
+def find_cuts(bins: Binning, t: Tally) -> Counts:
     """`bins.cuts(t)`, found once for a tally: growing bins costs more than summing them."""
     if not isinstance(bins, adaptive):
         return bins.cuts(t)
-    known = _CUTS.setdefault(t, {})
+    known = _ADAPTIVE_CUTS.setdefault(t, {})
     if bins not in known:
         known[bins] = bins.cuts(t)
     return known[bins]
 
 
-def _closed(cuts: Counts, t: Tally) -> Counts:
+def _close_cuts(cuts: Counts, t: Tally) -> Counts:
     """Strictly increasing cuts from 0 to n: empty bins are dropped."""
     return np.unique(np.concatenate((cuts[:0], [0], cuts, [t.n])))
 
@@ -90,7 +93,7 @@ class equal_range:
         return np.arange(self.m + 1) / self.m
 
     def cuts(self, t: Tally) -> Counts:
-        return _closed(t.above(self.edges()[1:-1]), t)
+        return _close_cuts(t.above(self.edges()[1:-1]), t)
 
 
 @frozen
@@ -111,9 +114,11 @@ class equal_size:
 
     def cuts(self, t: Tally) -> Counts:
         j = range(1, self.m)
-        whole = isinstance(t.n, int)
-        ranks = [-(-i * int(t.n) // self.m) for i in j] if whole else [i * t.n / self.m for i in j]
-        return _closed(t.cut_at(np.asarray(ranks, dtype=np.int64 if whole else np.float64)), t)
+        if isinstance(t.n, int):  # rounded up, in Python's whole numbers: i * n may leave int64
+            ranks = np.asarray([-(-i * t.n // self.m) for i in j], dtype=np.int64)
+        else:
+            ranks = np.asarray([i * t.n / self.m for i in j], dtype=np.float64)
+        return _close_cuts(t.cut_at(ranks), t)
 
 
 @frozen
@@ -126,7 +131,7 @@ class unique:
     """
 
     def cuts(self, t: Tally) -> Counts:
-        return _closed(np.cumsum(t.count), t)
+        return _close_cuts(np.cumsum(t.count), t)
 
 
 @frozen
@@ -162,56 +167,55 @@ class adaptive:
         needs_whole_counts(t, "adaptive", "equal_size")
         from statistics import NormalDist  # a dozen modules that no other binning needs
 
-        z = NormalDist().inv_cdf(0.5 + self.level / 2) if self.z is None else self.z
-        ends, target = _grow(t, z, self.tail, self.margin)
-        topped = top_up(ends, target)
-        return _closed(t.cut_at(np.asarray(topped[1:-1], dtype=np.int64)), t)
+        z = self.z
+        if z is None:
+            z = NormalDist().inv_cdf(0.5 + self.level / 2)
+        ends, target = _grow_bins(t, z, self.tail, self.margin)
+        ends = top_up_last_bin(ends, target)
+        return _close_cuts(t.cut_at(np.asarray(ends[1:-1], dtype=np.int64)), t)
 
 
-def _grow(t: Ranked, z: float, tail: int, margin: float) -> tuple[list[int], float]:
+def _grow_bins(t: RankedScores, z: float, tail: int, margin: float) -> tuple[list[int], float]:
     """Step 1: cuts from 0 to n, and the count that the last bin would want."""
     n, lowest = int(t.n), t.score_range()[0]
     ends = [0]
     while True:
         start = ends[-1]
-        i = _first_full(t, start, n, z)
-        if i >= n or n - i <= tail or not t.score_at(i - 1) - lowest > margin:
-            break
-        ends.append(i)
-    return [*ends, n], wanted(t.score_at(start), lowest, z)
+        top = t.score_at(start)
+        # The first end with more than enough samples: both sides are monotone in it, so bisect.
+        low, high = start + 1, n
+        while low < high:
+            end = (low + high) // 2
+            if end - start > count_wanted(top, t.score_at(end - 1), z):
+                high = end
+            else:
+                low = end + 1
+        if low >= n or n - low <= tail or not t.score_at(low - 1) - lowest > margin:
+            return [*ends, n], count_wanted(top, lowest, z)
+        ends.append(low)
 
 
-def wanted(high: float, low: float, z: float) -> float:
+def count_wanted(high: float, low: float, z: float) -> float:
     """How many samples a bin of this width must exceed."""
     return inf if high == low else 0.25 * (z / (high - low)) ** 2
 
 
-def _first_full(t: Ranked, start: int, n: int, z: float) -> int:
-    """The first i with more than enough samples in [start, i); both sides are monotone, so bisect."""
-    top = t.score_at(start)
-    low, high = start + 1, n
-    while low < high:
-        i = (low + high) // 2
-        if i - start > wanted(top, t.score_at(i - 1), z):
-            high = i
-        else:
-            low = i + 1
-    return low
+def top_up_last_bin(ends: list[int], target: float) -> list[int]:
+    """Step 2: take from the other bins what the last one lacks, unless a bin would become empty."""
+    count = _move_to_last_bin(np.diff(ends), target)
+    if (count <= 0).any():
+        return ends
+    return [0, *np.cumsum(count).tolist()]
 
 
-def top_up(ends: list[int], target: float) -> list[int]:
-    """Step 2: take from the other bins what the last one lacks. The share is proportional to the
-    last bin's own count, an apparent slip of the released code that is kept so that results
-    agree."""
-    count = [b - a for a, b in zip(ends[:-1], ends[1:], strict=True)]
-    last, n = count[-1], ends[-1]
+def _move_to_last_bin(count: Ints, target: float) -> Ints:
+    last = int(count[-1])
     if len(count) < 2 or target <= last or target == inf:
-        return ends
-    take = int((target - last) * last / n)
-    count = [c - take for c in count[:-1]] + [last + take * (len(count) - 1)]
-    if min(count) <= 0:
-        return ends
-    return [0, *(int(x) for x in np.cumsum(count))]
+        return count
+    # The share is proportional to the last bin's own count, an apparent slip of the released code
+    # that is kept so that results agree.
+    take = int((target - last) * last / int(count.sum()))
+    return np.append(count[:-1] - take, last + take * (len(count) - 1))
 
 
 @frozen(eq=False)
@@ -238,47 +242,45 @@ def adaptive_reference(score: ArrayLike, correct: ArrayLike) -> ReferenceBins:
     s = check.column(score, "score").astype(np.float64)
     c = check.same_length(check.zero_one(correct, "correct"), "correct", len(s), "score")
     order = np.argsort(-s, kind="stable")
-    r, right = s[order], c[order].astype(np.float64)
-    start = np.asarray(_reference_cuts(r))
-    count = np.diff(start)
-    if len(r) < 2 or (count <= 0).any():
-        raise InputError(
-            "the released code breaks on this input (one value in the last bin); use adaptive()."
-        )
-    conf = np.add.reduceat(r, start[:-1]) / count
-    acc = np.add.reduceat(right, start[:-1]) / count
-    gap = np.abs(conf - acc)
-    return ReferenceBins(float((gap * count).sum() / len(r)), float(gap.max()), count, conf, acc)
-
-
-def _reference_cuts(r: Floats) -> list[int]:
-    """Steps 1 and 2 on single samples: ties are samples like any other."""
-    n = len(r)
-    if n == 1:
-        return [0, 1]
-    ends, target = _grow(_Sorted(r), REFERENCE_Z, 40, 0.05)
-    if target == inf:
+    ordered, right = s[order], c[order].astype(np.float64)
+    n, single = len(s), _SingleScores(ordered)  # ties are samples like any other
+    ends, target = _grow_bins(single, REFERENCE_Z, REFERENCE_TAIL, REFERENCE_MARGIN)
+    if target == inf and n > 1:
         raise InputError(
             "the released code breaks when all scores of the last bin are equal; use adaptive()."
         )
-    count = np.diff(ends)
-    if len(count) > 1 and target > count[-1]:
-        take = int((target - count[-1]) * count[-1] / n)
-        count[:-1] -= take
-        count[-1] += take * (len(count) - 1)
-    return [0, *(int(x) for x in np.cumsum(count))]
+    count = _move_to_last_bin(np.diff(ends), target)
+    if n < 2 or (count <= 0).any():
+        raise InputError(
+            "the released code breaks on this input (one value in the last bin); use adaptive()."
+        )
+    start = np.cumsum(count) - count
+    confidence = np.add.reduceat(ordered, start) / count
+    accuracy = np.add.reduceat(right, start) / count
+    gap = np.abs(confidence - accuracy)
+    return ReferenceBins(
+        ece=float((gap * count).sum() / n),
+        mce=float(gap.max()),
+        count=count,
+        confidence=confidence,
+        accuracy=accuracy,
+    )
 
 
-class _Sorted:
+class _SingleScores:
     """Descending scores, one rank each."""
 
-    def __init__(self, r: Floats):
-        self.r, self.n = r, len(r)
+    def __init__(self, scores: Floats):
+        self.scores, self.n = scores, len(scores)
 
     def score_at(self, rank: int) -> float:
         """Score at a rank."""
-        return float(self.r[rank])
+        return float(self.scores[rank])
 
     def score_range(self) -> tuple[float, float]:
         """Lowest and highest score."""
-        return float(self.r[-1]), float(self.r[0])
+        return float(self.scores[-1]), float(self.scores[0])
+
+
+cuts_of = find_cuts  # moved
+sums_in = sum_bins  # moved

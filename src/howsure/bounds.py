@@ -4,6 +4,7 @@ most delta.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import ceil, e, log
 
 import numpy as np
@@ -20,9 +21,8 @@ __all__ = [
     "hoeffding_bentkus",
 ]
 
-STAKES = np.array(
-    [0.999, 0.97, 0.9, 0.75, 0.5, 0.25]
-)  # of the largest possible; the capital is the mean over all
+# Shares of the largest possible stake; the capital is the mean over all.
+STAKES = np.array([0.999, 0.97, 0.9, 0.75, 0.5, 0.25])
 
 
 def clopper_pearson(errors: float, n: float, delta: float) -> float:
@@ -38,9 +38,9 @@ def clopper_pearson(errors: float, n: float, delta: float) -> float:
     >>> clopper_pearson(3, 3, 0.05)
     1.0
     """
-    proportion(delta, "delta")
-    _counts(errors, n)
-    return float(proportion_limits(errors, n, delta)[1])
+    check_proportion(delta, "delta")
+    _check_counts(errors, n)
+    return float(compute_proportion_limits(errors, n, delta)[1])
 
 
 def clopper_pearson_interval(
@@ -54,13 +54,13 @@ def clopper_pearson_interval(
     >>> tuple(round(x, 3) for x in clopper_pearson_interval(95, 100))
     (0.887, 0.984)
     """
-    half = (1 - proportion(level, "level")) / 2
-    _counts(successes, n)
-    low, high = proportion_limits(successes, n, half)
+    half = (1 - check_proportion(level, "level")) / 2
+    _check_counts(successes, n)
+    low, high = compute_proportion_limits(successes, n, half)
     return float(low), float(high)
 
 
-def proportion_limits(
+def compute_proportion_limits(
     successes: Array | float, n: Array | float, half: float
 ) -> tuple[Floats, Floats]:
     """Clopper & Pearson limits of many proportions, each end missed with probability at most
@@ -69,7 +69,7 @@ def proportion_limits(
     Counts need not be whole: effective counts of weighted or clustered samples are read by the same
     beta quantiles.
 
-    >>> low, high = proportion_limits(np.array([95]), np.array([100]), 0.025)
+    >>> low, high = compute_proportion_limits(np.array([95]), np.array([100]), 0.025)
     >>> low.round(3), high.round(3)
     (array([0.887]), array([0.984]))
     """
@@ -78,6 +78,7 @@ def proportion_limits(
     k, n = np.broadcast_arrays(
         np.asarray(successes, dtype=np.float64), np.asarray(n, dtype=np.float64)
     )
+    # The beta quantiles do not exist where none or all succeed: there the limit is 0 or 1.
     low, high = np.zeros(k.shape), np.ones(k.shape)
     some, less = k > 0, k < n
     low[some] = betaincinv(k[some], n[some] - k[some] + 1, half)
@@ -97,29 +98,36 @@ def hoeffding_bentkus(mean: float, n: int, delta: float) -> float:
     >>> round(hoeffding_bentkus(0.05, 1000, 0.1), 4)
     0.064
     """
-    proportion(delta, "delta")
+    check_proportion(delta, "delta")
     if not 0 <= mean <= 1:
         raise InputError(
             f"mean is {mean:g}; losses must lie in [0, 1]. Divide them by their largest possible value."
         )
     if n == 0 or mean >= 1:
         return 1.0
-    low, high = mean, 1.0
-    for _ in range(60):  # p(r) falls in r, so bisection finds the last r that is not rejected
-        middle = (low + high) / 2
-        low, high = (low, middle) if _p_value(mean, n, middle) < delta else (middle, high)
-    return high
-
-
-def _p_value(mean: float, n: int, risk: float) -> float:
     from scipy.special import bdtr
 
-    if risk >= 1:
-        return 0.0
-    left = mean * log(mean / risk) if mean > 0 else 0.0
-    divergence = left + (1 - mean) * log((1 - mean) / (1 - risk))
-    bentkus = e * float(bdtr(ceil(n * mean - 1e-9), n, risk))
-    return min(float(np.exp(-n * divergence)), bentkus)
+    def p_value(risk: float) -> float:
+        divergence = (1 - mean) * log((1 - mean) / (1 - risk))
+        if mean > 0:
+            divergence += mean * log(mean / risk)
+        bentkus = e * float(bdtr(ceil(n * mean - 1e-9), n, risk))
+        return min(float(np.exp(-n * divergence)), bentkus)
+
+    # p falls in the risk, so bisection finds the last risk that is not rejected.
+    return _bisect(lambda risk: risk >= 1 or p_value(risk) < delta, low=mean, steps=60)
+
+
+def _bisect(is_above: Callable[[float], bool], low: float, steps: int) -> float:
+    """The upper end of the bracket around the number in [low, 1] from which on `is_above` holds."""
+    high = 1.0
+    for _ in range(steps):
+        middle = (low + high) / 2
+        if is_above(middle):
+            high = middle
+        else:
+            low = middle
+    return high
 
 
 def betting(losses: ArrayLike, delta: float) -> float:
@@ -134,22 +142,32 @@ def betting(losses: ArrayLike, delta: float) -> float:
     >>> round(betting([0.1, 0.0, 0.2, 0.1] * 50, 0.1), 4)
     0.1156
     """
-    proportion(delta, "delta")
+    check_proportion(delta, "delta")
     x = check.finite(check.floats(losses, "losses"), "losses").astype(np.float64).reshape(-1)
     if len(x) and (x.min() < 0 or x.max() > 1):
         raise InputError(
             f"losses reach {x.max():g}; they must lie in [0, 1]. Divide by the largest possible loss."
         )
-    stake = _stakes(x, delta)
-    low, high = 0.0, 1.0
-    if not len(x) or not _refused(x, stake, 1.0, delta):
+    if not len(x):
         return 1.0
-    for _ in range(
-        40
-    ):  # the capital grows with m, so bisection finds the last m that is not refused
-        middle = (low + high) / 2
-        low, high = (low, middle) if _refused(x, stake, middle, delta) else (middle, high)
-    return high
+    # The stake before each loss comes from the mean and variance of the earlier ones (predictable
+    # plug-in), so it never looks ahead.
+    i = np.arange(1, len(x) + 1)
+    mean = (0.5 + np.cumsum(x)) / (i + 1)
+    variance = (0.25 + np.cumsum((x - mean) ** 2)) / (i + 1)
+    variance_before = np.concatenate(([0.25], variance[:-1]))
+    stake = np.sqrt(2 * log(1 / delta) / (len(x) * variance_before))
+
+    def is_refused(m: float) -> bool:
+        bet = stake
+        if m < 1:  # a loss of 1 costs at most 3/4 of the capital
+            bet = np.minimum(stake, 0.75 / (1 - m))
+        return bool(np.cumsum(np.log1p(bet * (m - x))).max() >= log(1 / delta))
+
+    if not is_refused(1.0):
+        return 1.0
+    # The capital grows with m, so bisection finds the last m that is not refused.
+    return _bisect(is_refused, low=0.0, steps=40)
 
 
 def group_betting(loss: ArrayLike, kept: ArrayLike, size: ArrayLike, delta: float) -> float:
@@ -171,60 +189,39 @@ def group_betting(loss: ArrayLike, kept: ArrayLike, size: ArrayLike, delta: floa
     >>> round(group_betting([0] * 60, [5] * 60, 5, 0.05), 4)
     0.0584
     """
-    proportion(delta, "delta")
+    check_proportion(delta, "delta")
     lost, n, size = np.broadcast_arrays(
-        *(np.asarray(a, dtype=np.float64) for a in (loss, kept, size))
+        np.asarray(loss, dtype=np.float64),
+        np.asarray(kept, dtype=np.float64),
+        np.asarray(size, dtype=np.float64),
     )
     if ((lost > n + 1e-9) | (lost < 0) | (n > size)).any():
         raise InputError(
             "losses must lie in [0, 1], and no group can have more accepted samples than its size."
         )
-    if _log_capital(lost, n, size, 1 - 1e-12) < log(1 / delta):
+
+    def is_refused(risk: float) -> bool:
+        worth = (lost - risk * n) / ((1 - risk) * size)
+        log_capital = np.log1p(-np.outer(STAKES, np.minimum(worth, 1.0))).sum(axis=1)
+        return bool(np.logaddexp.reduce(log_capital) - log(len(STAKES)) >= log(1 / delta))
+
+    if not len(n) or not is_refused(1 - 1e-12):
         return 1.0
-    low, high = 0.0, 1.0
-    for _ in range(40):  # the capital grows with r
-        middle = (low + high) / 2
-        low, high = (
-            (low, middle)
-            if _log_capital(lost, n, size, middle) >= log(1 / delta)
-            else (middle, high)
-        )
-    return high
+    # The capital grows with the risk.
+    return _bisect(is_refused, low=0.0, steps=40)
 
 
-def _log_capital(lost: Floats, n: Floats, size: Floats, risk: float) -> float:
-    if not len(n):
-        return 0.0
-    worth = (lost - risk * n) / ((1 - risk) * size)
-    capital = np.log1p(-np.outer(STAKES, np.minimum(worth, 1.0))).sum(axis=1)
-    return float(np.logaddexp.reduce(capital) - log(len(STAKES)))
-
-
-def _stakes(x: Floats, delta: float) -> Floats:
-    """The stake before each loss, from the mean and variance of the earlier ones (predictable
-    plug-in).
-    """
-    i = np.arange(1, len(x) + 1)
-    mean = (0.5 + np.cumsum(x)) / (i + 1)
-    variance = (0.25 + np.cumsum((x - mean) ** 2)) / (i + 1)
-    before = np.concatenate(([0.25], variance[:-1]))
-    return np.sqrt(2 * log(1 / delta) / (max(1, len(x)) * before))
-
-
-def _refused(x: Floats, stake: Floats, m: float, delta: float) -> bool:
-    bet = (
-        np.minimum(stake, 0.75 / (1 - m)) if m < 1 else stake
-    )  # a loss of 1 costs at most 3/4 of the capital
-    return bool(np.cumsum(np.log1p(bet * (m - x))).max() >= log(1 / delta))
-
-
-def proportion(x: float, name: str) -> float:
+def check_proportion(x: float, name: str) -> float:
     """A number strictly between 0 and 1."""
     if not 0 < x < 1:
         raise InputError(f"{name} is {x:g}; a number strictly between 0 and 1 is needed, 0.05 say.")
     return float(x)
 
 
-def _counts(errors: float, n: float) -> None:
+def _check_counts(errors: float, n: float) -> None:
     if not 0 <= errors <= n:
         raise InputError(f"{errors:g} of {n:g} is not a count; errors must lie between 0 and n.")
+
+
+proportion = check_proportion  # moved
+proportion_limits = compute_proportion_limits  # moved

@@ -22,18 +22,17 @@ from itertools import islice
 from typing import Any, Generic, Protocol, Self, TypeVar, cast
 from urllib.parse import urlsplit
 
-from howsure._core.check import InputError
+from howsure._core.check import InputError, need
 from howsure._core.frozen import frozen
-from howsure._core.optional import need
 
 __all__ = ["Cluster", "Map", "cluster", "connected", "processes", "sums", "threads"]
 
 T = TypeVar("T")
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
-CONNECT = 5.0  # seconds until a scheduler must answer
-PATIENCE = 30.0  # seconds without any worker until a job is given up
-LOOK = 0.05  # seconds between looks at the cluster
+CONNECT_SECONDS = 5.0  # until a scheduler must answer
+NO_WORKER_SECONDS = 30.0  # without any worker until a job is given up
+POLL_SECONDS = 0.05  # between looks at the cluster
 
 
 class Map(Protocol):
@@ -103,7 +102,7 @@ def threads(number: int) -> Map:
     [1, 2, 3]
     """
 
-    def mapped(f: Callable[[T], R], items: Iterable[T], /) -> Iterator[R]:
+    def run_all(f: Callable[[T], R], items: Iterable[T], /) -> Iterator[R]:
         rest = iter(items)
         pool = ThreadPoolExecutor(number)
         try:
@@ -115,47 +114,15 @@ def threads(number: int) -> Map:
         finally:
             pool.shutdown(cancel_futures=True)
 
-    return mapped
+    return run_all
 
 
 @contextmanager
 def connected(address: str) -> Generator[Map]:
     """A map over the workers of the Dask scheduler at an address such as tcp://10.0.0.1:8786."""
     distributed = need("distributed", for_="a cluster", extra="dask")
-    _check_address(address)
-    with _client(distributed, address) as client:
-        yield cluster(client)
-
-
-def _client(distributed: Any, address: str) -> Any:
-    """A client, made aside: what only looks like a scheduler may keep it waiting far longer than it
-    was told to.
-    """
-    made: list[Any] = []
-
-    def make() -> None:
-        try:
-            made.append(distributed.Client(address, timeout=CONNECT, set_as_default=False))
-        except Exception as e:  # whatever another server makes of it
-            made.append(e)
-
-    thread = threading.Thread(target=make, daemon=True)
-    thread.start()
-    thread.join(2 * CONNECT)
-    if not made or isinstance(made[0], Exception):
-        why = (
-            f"it did not answer in {2 * CONNECT:g} s"
-            if not made
-            else f"{str(made[0]) or type(made[0]).__name__}"
-        )
-        raise InputError(f"{address} is not a Dask scheduler ({why.splitlines()[0]}).")
-    return made[0]
-
-
-def _check_address(address: str) -> None:
-    """Raise at once for what is not an address or where nothing listens: a client would retry for
-    long.
-    """
+    # Raise at once for what is not an address or where nothing listens: a client would retry for
+    # long.
     try:
         host, port = urlsplit(address).hostname, urlsplit(address).port
     except ValueError:
@@ -165,32 +132,57 @@ def _check_address(address: str) -> None:
             f"{address!r} is not the address of a scheduler, such as tcp://10.0.0.1:8786."
         )
     try:
-        socket.create_connection((host, port), timeout=CONNECT).close()
+        socket.create_connection((host, port), timeout=CONNECT_SECONDS).close()
     except OSError:
         raise InputError(
             f"no scheduler answers at {address}; start one with `dask scheduler`."
         ) from None
+    with _connect_client(distributed, address) as client:
+        yield cluster(client)
+
+
+def _connect_client(distributed: Any, address: str) -> Any:
+    # In a thread of its own: what only looks like a scheduler may keep a client waiting far longer
+    # than it was told to.
+    results: list[Any] = []
+
+    def connect() -> None:
+        try:
+            client = distributed.Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+            results.append(client)
+        except Exception as e:  # whatever another server makes of it
+            results.append(e)
+
+    thread = threading.Thread(target=connect, daemon=True)
+    thread.start()
+    thread.join(2 * CONNECT_SECONDS)
+    if not results:
+        why = f"it did not answer in {2 * CONNECT_SECONDS:g} s"
+    elif isinstance(results[0], Exception):
+        why = str(results[0]) or type(results[0]).__name__
+    else:
+        return results[0]
+    raise InputError(f"{address} is not a Dask scheduler ({why.splitlines()[0]}).")
 
 
 @contextmanager
 def processes(number: int) -> Generator[Map]:
     """A map over `number` worker processes on this machine, a Dask cluster of its own."""
     distributed = need("distributed", for_="worker processes", extra="dask")
-    options = {
-        "n_workers": number,
-        "threads_per_worker": 1,
-        "processes": True,
-        "dashboard_address": ":0",
-    }
-    options["silence_logs"] = logging.CRITICAL  # errors of tasks are raised here
-    with _deaf():
-        local = distributed.LocalCluster(**options)
+    with _ignore_interrupts():
+        local = distributed.LocalCluster(
+            n_workers=number,
+            threads_per_worker=1,
+            processes=True,
+            dashboard_address=":0",
+            silence_logs=logging.CRITICAL,  # errors of tasks are raised here
+        )
     with local, distributed.Client(local, set_as_default=False) as client:
         yield cluster(client)
 
 
 @contextmanager
-def _deaf() -> Generator[None]:
+def _ignore_interrupts() -> Generator[None]:
     """Processes started here ignore Ctrl-C, which a terminal sends to all of them: the driver ends
     the job.
     """
@@ -204,13 +196,13 @@ def _deaf() -> Generator[None]:
         signal.signal(signal.SIGINT, before)
 
 
-def cluster(client: Client, patience: float = PATIENCE) -> Cluster:
+def cluster(client: Client, patience: float = NO_WORKER_SECONDS) -> Cluster:
     """A map over the workers that a Dask client knows.
 
     A lost worker costs the parts that it held, which others do again. Without any worker for
     `patience` seconds, or without the scheduler, the job ends with an error.
     """
-    return Cluster(client, patience)
+    return Cluster(client=client, patience=patience)
 
 
 @frozen
@@ -218,14 +210,14 @@ class Cluster:
     """What `cluster` returns: a map, and sums that are made where the results are."""
 
     client: Client
-    patience: float = PATIENCE
+    patience: float = NO_WORKER_SECONDS
 
     def __call__(self, f: Callable[[T], R], items: Iterable[T], /) -> Iterator[R]:
         """One result per item, as they get done."""
         tasks = _Tasks[T, R](self, f, items)
         try:
             while tasks.open:
-                for future in tasks.finished():
+                for future in tasks.take_finished():
                     yield future.result()
                     tasks.alive.discard(future)
         finally:
@@ -241,11 +233,11 @@ class Cluster:
         tree = _Tree(tasks)
         try:
             while tasks.open:
-                for item in tree.grown():
+                for item in tree.grow():
                     done(item)
             yield tree.sum()
         except KeyboardInterrupt:
-            yield from tree.salvaged()
+            yield from tree.save_finished()
             raise
         finally:
             tasks.cancel()
@@ -266,12 +258,13 @@ def sums(
     if isinstance(map, Cluster):
         yield from map.sums(f, items, done)
         return
-    for item, result in map(partial(_with_item, f), items):
+    for item, result in map(partial(_pair_with_item, f), items):
         yield result
         done(item)
 
 
-def _with_item(f: Callable[[T], R], item: T) -> tuple[T, R]:
+def _pair_with_item(f: Callable[[T], R], item: T) -> tuple[T, R]:
+    # At module level, for it is sent to other processes.
     return item, f(item)
 
 
@@ -283,10 +276,10 @@ class _Tasks(Generic[T, R]):
         parts = {self.client.submit(f, item, pure=False, retries=0): item for item in items}
         self.items = {future.key: item for future, item in parts.items()}
         self.alive = set(parts)
-        self.queue = self.completed(list(parts))
-        self.since = time.monotonic()  # when a worker was last seen
+        self.queue = self.queue_completed(list(parts))
+        self.worker_seen = time.monotonic()
 
-    def completed(self, futures: list[Future[R]]) -> Queue[R]:
+    def queue_completed(self, futures: list[Future[R]]) -> Queue[R]:
         """The futures in the order of completion."""
         distributed = need("distributed", for_="a cluster", extra="dask")
         return distributed.as_completed(futures, loop=self.client.loop, raise_errors=False)
@@ -296,16 +289,16 @@ class _Tasks(Generic[T, R]):
         """Whether anything is still being worked on."""
         return self.queue.count() > 0
 
-    def finished(self) -> list[Future[R]]:
+    def take_finished(self) -> list[Future[R]]:
         """What got done since the last look; a pause where nothing did."""
         if not self.queue.has_ready():
             self._check_cluster()
-            time.sleep(LOOK)
+            time.sleep(POLL_SECONDS)
             return []
-        found = list(self.queue.next_batch(block=False))
-        for future in found:
-            _check(future, self.items.get(future.key))
-        return found
+        finished = list(self.queue.next_batch(block=False))
+        for future in finished:
+            _check_result(future, self.items.get(future.key))
+        return finished
 
     def cancel(self) -> None:
         """Call off what is not done."""
@@ -317,8 +310,8 @@ class _Tasks(Generic[T, R]):
                 "the connection to the scheduler was lost; check that it runs, and start the job again."
             )
         if self.client.scheduler_info(n_workers=-1)["workers"]:
-            self.since = time.monotonic()
-        elif time.monotonic() - self.since > self.patience:
+            self.worker_seen = time.monotonic()
+        elif time.monotonic() - self.worker_seen > self.patience:
             raise InputError(
                 f"the cluster has had no worker for {self.patience:g} s; start one with `dask worker`."
             )
@@ -332,58 +325,58 @@ class _Tree(Generic[T, S]):
         self.ready: list[Future[S]] = []
         self.leaves = dict.fromkeys(tasks.items, 1)  # items in each result, by its key
 
-    def grown(self) -> Iterator[T]:
+    def grow(self) -> Iterator[T]:
         """Take what is done, add up the two smallest results, and tell which items were done."""
-        for future in self.tasks.finished():
+        for future in self.tasks.take_finished():
             self.ready.append(future)
             if future.key in self.tasks.items:
                 yield self.tasks.items[future.key]
-        while len(self.ready) > 1:  # never more at once: a task holds what it adds
+        # Never more than two at once: a task holds what it adds.
+        while len(self.ready) > 1:
             self.ready.sort(key=lambda future: self.leaves[future.key])
             two, self.ready = self.ready[:2], self.ready[2:]
-            both = self._added(two)
+            both = self._submit_sum(two)
             self.leaves[both.key] = sum(self.leaves[future.key] for future in two)
             self.tasks.queue.add(both)
 
-    def _added(self, futures: list[Future[S]]) -> Future[S]:
+    def _submit_sum(self, futures: list[Future[S]]) -> Future[S]:
         """The future of their sum, in their place."""
-        both = cast("Future[S]", self.tasks.client.submit(added, futures, pure=False, priority=10))
-        self.tasks.alive = (self.tasks.alive - set(futures)) | {both}
-        return both
+        # Before the parts, so that results make room.
+        submitted = self.tasks.client.submit(add_results, futures, pure=False, priority=10)
+        total = cast("Future[S]", submitted)
+        self.tasks.alive = (self.tasks.alive - set(futures)) | {total}
+        return total
 
     def sum(self) -> S:
         """The sum of all that is ready."""
-        last = self._added(self.ready)
-        self.tasks.queue = self.tasks.completed([last])
-        while self.tasks.open and not self.tasks.finished():
+        last = self._submit_sum(self.ready)
+        self.tasks.queue = self.tasks.queue_completed([last])
+        while self.tasks.open and not self.tasks.take_finished():
             pass
         return last.result()
 
-    def salvaged(self) -> Iterator[S]:
+    def save_finished(self) -> Iterator[S]:
         """The sum of the items that are done at this moment; the others are called off."""
         tasks = self.tasks
-        rest = {
-            future
-            for future in tasks.alive
-            if future.key in tasks.items and future.status != "finished"
-        }
-        tasks.client.cancel(list(rest), force=True)
-        tasks.alive -= rest
+        parts = {future for future in tasks.alive if future.key in tasks.items}
+        unfinished = {future for future in parts if future.status != "finished"}
+        tasks.client.cancel(list(unfinished), force=True)
+        tasks.alive -= unfinished
         self.ready = list(tasks.alive)
         if self.ready:
             yield self.sum()
 
 
-def added(results: list[S]) -> S:
+def add_results(results: list[S]) -> S:
     """The sum of results.
 
-    >>> added([1, 2, 3])
+    >>> add_results([1, 2, 3])
     6
     """
     return reduce(operator.add, results)
 
 
-def _check(future: Future[R], part: object) -> None:
+def _check_result(future: Future[R], part: object) -> None:
     """Raise in one sentence if a future has no result."""
     if future.status == "finished":
         return
@@ -395,7 +388,9 @@ def _check(future: Future[R], part: object) -> None:
     if isinstance(error, InputError | ModuleNotFoundError):
         raise error
     reason = f"{type(error).__name__}: {error}".splitlines()[0]
-    what = "the sum of some parts" if part is None else f"the part {getattr(part, 'path', part)}"
     if type(error).__name__ == "KilledWorker":
         reason = "every worker that tried it died, perhaps for lack of memory"
+    what = "the sum of some parts"
+    if part is not None:
+        what = f"the part {getattr(part, 'path', part)}"
     raise InputError(f"{what} could not be computed on the cluster ({reason}).")

@@ -42,7 +42,7 @@ def test_every_class_that_can_be_saved_is_attacked(tmp_path: Path) -> None:
 
 def written(tmp_path: Path, value: object) -> Path:
     content = {"howsure": "0.2.0", "schema": 1, "value": value}
-    (tmp_path / "x.json").write_text(json.dumps({**content, "digest": saving._digest(content)}))
+    (tmp_path / "x.json").write_text(json.dumps({**content, "digest": saving.compute_digest(content)}))
     return tmp_path / "x.json"
 
 
@@ -102,7 +102,7 @@ def test_a_matrix_of_a_thousand_classes_is_read(tmp_path: Path) -> None:
 
 def test_a_state_beyond_all_size_is_refused_unread(tmp_path: Path) -> None:
     with (tmp_path / "x.json").open("wb") as file:
-        file.truncate(saving.LARGEST + 1)
+        file.truncate(saving.SAVED_FILE_BYTES + 1)
     with pytest.raises(InputError, match="at most 268,435,456 are read"):
         hs.load(tmp_path / "x.json")
 

@@ -112,7 +112,7 @@ def changed(tmp_path, old, new, *, redigest=False):
     if redigest:
         document = json.loads(text)
         document.pop("digest")
-        document["digest"] = saving._digest(document)
+        document["digest"] = saving.compute_digest(document)
         text = json.dumps(document)
     (tmp_path / "c.json").write_text(text)
     return tmp_path / "c.json"

@@ -68,4 +68,4 @@ def test_json_has_one_door() -> None:
         path for path in SOURCE.rglob("*.py") if path.relative_to(SOURCE).parts[0] not in FOREIGN
     ]
     found = [str(path.relative_to(SOURCE)) for path in paths if imports_json(path)]
-    assert found == ["_core/json.py"], "use howsure._core.json"
+    assert found == ["_core/strict_json.py"], "use howsure._core.strict_json"

@@ -9,9 +9,14 @@ import numpy as np
 import pytest
 
 import howsure as hs
-from howsure.tallies.buckets import Room, _bucket_of_cell, cell_of, in_buckets
-from howsure.tallies.grid import grid
-from howsure.tallies.rows import RowTally, as_rows
+from howsure.tallies.buckets import (
+    ChunkColumns,
+    build_compact,
+    find_cells,
+    list_cell_buckets,
+    make_grid,
+)
+from howsure.tallies.row_tally import RowTally, as_rows
 
 
 def awkward(edges: Any, kind: type) -> Any:
@@ -32,10 +37,10 @@ def awkward(edges: Any, kind: type) -> Any:
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 @pytest.mark.parametrize("buckets", [400, 1000, 3001, 25_000, 60_000])
 def test_arithmetic_finds_the_bucket(buckets: int, kind: type) -> None:
-    edges = grid(buckets)
+    edges = make_grid(buckets)
     score = awkward(edges, kind)
-    found = _bucket_of_cell(buckets, score.itemsize)[
-        cell_of(score, buckets, Room.of(len(score), score.dtype))
+    found = list_cell_buckets(buckets, score.itemsize)[
+        find_cells(score, buckets, ChunkColumns.of(len(score), score.dtype))
     ]
     assert np.array_equal(found, np.searchsorted(edges, score.astype(np.float64)))
 
@@ -43,7 +48,7 @@ def test_arithmetic_finds_the_bucket(buckets: int, kind: type) -> None:
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 @pytest.mark.parametrize("buckets", [400, 25_000])
 def test_gives_the_rows_of_the_sorted_way(buckets: int, kind: type) -> None:
-    score = awkward(grid(25_000), kind)
+    score = awkward(make_grid(25_000), kind)
     score = np.concatenate(
         (score, np.random.default_rng(1).random(200_000).astype(kind))
     )  # several chunks
@@ -52,7 +57,7 @@ def test_gives_the_rows_of_the_sorted_way(buckets: int, kind: type) -> None:
         hs.tally(score, correct=correct, compact=buckets),
         hs.tally(score, correct=correct).compact(buckets),
     )
-    assert isinstance(in_buckets(score, correct, buckets), RowTally)
+    assert isinstance(build_compact(score, correct, buckets), RowTally)
     assert direct.approximate == sorted_.approximate
     for column in ("count", "loss"):
         assert np.array_equal(getattr(direct, column), getattr(sorted_, column))
@@ -72,7 +77,7 @@ def test_gives_the_rows_of_the_sorted_way(buckets: int, kind: type) -> None:
 )
 def test_sorts_where_it_must(score: Any) -> None:
     correct = np.arange(len(score)) % 3 > 0
-    assert in_buckets(score, correct, 400) is None
+    assert build_compact(score, correct, 400) is None
     direct, sorted_ = (
         hs.tally(score, correct=correct, compact=400),
         hs.tally(score, correct=correct).compact(400),

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import howsure as hs
-from howsure.tallies.grid import grid
-from howsure.tallies.rows import RowTally
+from howsure.tallies.buckets import make_grid
+from howsure.tallies.row_tally import RowTally
 
 N = 60_000
 
@@ -34,16 +34,16 @@ def compact(exact: hs.Tally) -> hs.Tally:
 @pytest.mark.parametrize("m", [10, 12, 15, 20, 25, 30, 50, 60, 100])
 @pytest.mark.parametrize("buckets", [400, 1000, 25_000])
 def test_grid_holds_the_edges_of_the_usual_bins(m: int, buckets: int) -> None:
-    assert np.isin(np.arange(m + 1) / m, grid(buckets)).all()
+    assert np.isin(np.arange(m + 1) / m, make_grid(buckets)).all()
 
 
 @pytest.mark.parametrize("buckets", [400, 1000, 25_000])
 def test_grid_is_no_larger_than_asked_for(buckets: int) -> None:
-    assert len(grid(buckets)) <= buckets
+    assert len(make_grid(buckets)) <= buckets
 
 
 def test_exactly_one_and_exactly_zero_have_their_own_buckets() -> None:
-    edges = grid(400)
+    edges = make_grid(400)
     assert edges[0] == 0
     assert edges[-2] == np.nextafter(1, 0)
     assert edges[-1] == 1
@@ -51,7 +51,7 @@ def test_exactly_one_and_exactly_zero_have_their_own_buckets() -> None:
 
 def test_says_what_it_is(exact: hs.Tally, compact: hs.Tally) -> None:
     assert exact.approximate is None
-    assert compact.approximate == f"compacted to {len(grid(25_000)):,} fixed buckets"
+    assert compact.approximate == f"compacted to {len(make_grid(25_000)):,} fixed buckets"
     assert compact.approximate in repr(compact)
 
 

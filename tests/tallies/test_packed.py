@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from howsure.tallies import packed as room
-from howsure.tallies.build import tally
-from howsure.tallies.counted import counted
-from howsure.tallies.packed import PackedTally, packed
-from howsure.tallies.rows import RowTally, count_rows
+from howsure.tallies import packed_keys
+from howsure.tallies.building import tally
+from howsure.tallies.counted import count_scores
+from howsure.tallies.packed_keys import PackedTally, pack_signed
+from howsure.tallies.row_tally import RowTally, count_rows
 
 RNG = np.random.default_rng(5)
 SCORES = {
@@ -24,7 +24,7 @@ SCORES = {
 def both(kind: str, n: int) -> tuple[PackedTally | None, RowTally]:
     score, wrong = SCORES[kind](n) + 0.0, RNG.random(n) < 0.3
     score[0] = min(score[0], -5e-324)
-    return packed(score, wrong), count_rows(score, wrong)
+    return pack_signed(score, wrong), count_rows(score, wrong)
 
 
 @pytest.mark.parametrize("kind", SCORES)
@@ -72,9 +72,9 @@ def test_scores_of_both_signs_are_those_of_rows(kind: str) -> None:
 
 def test_scores_that_span_too_much_are_rows() -> None:
     wrong = np.array([True, False, False])
-    assert packed(np.array([-1e300, 0.0, 1e300]), wrong) is None
-    assert packed(np.array([-1.0, 2.0, np.inf]), wrong) is None
-    assert packed(np.array([-3.0, -5e-324, 0.0]), wrong) is not None
+    assert pack_signed(np.array([-1e300, 0.0, 1e300]), wrong) is None
+    assert pack_signed(np.array([-1.0, 2.0, np.inf]), wrong) is None
+    assert pack_signed(np.array([-3.0, -5e-324, 0.0]), wrong) is not None
     assert isinstance(tally([-1e300, 0.0, 1e300], correct=~wrong), RowTally)
     assert isinstance(tally([-1.0, 0.0, 1.0], correct=~wrong), PackedTally)
 
@@ -93,8 +93,8 @@ def test_sums_of_tallies_with_signs_are_those_of_all_samples() -> None:
 def test_pieces_and_running_sums_do_without_rows(
     digits: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(room, "PIECE", 7)
-    monkeypatch.setattr(room, "CHUNK", 16)
+    monkeypatch.setattr(packed_keys, "PIECE_ROWS", 7)
+    monkeypatch.setattr(packed_keys, "KEY_CHUNK", 16)
     for n, kind in ((1, np.float64), (5, np.float32), (200, np.float64), (300, np.float32)):
         score, wrong = np.round(RNG.normal(size=n), digits).astype(kind), RNG.random(n) < 0.4
         score = np.abs(score) if kind is np.float32 else score
@@ -121,12 +121,12 @@ def test_pieces_and_running_sums_do_without_rows(
 def test_tied_rows_are_those_of_more_than_one_sample(
     distinct: int, chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(room, "CHUNK", chunk)
+    monkeypatch.setattr(packed_keys, "KEY_CHUNK", chunk)
     for n in (1, 2, 7, 100):
         score, wrong = RNG.integers(0, distinct, n) / 8192, RNG.random(n) < 0.3
         rows = count_rows(score, wrong)
         ends, many = np.cumsum(rows.count), rows.count > 1
-        for found in (tally(score, correct=~wrong), rows, counted(score, wrong)):
+        for found in (tally(score, correct=~wrong), rows, count_scores(score, wrong)):
             tie = found.tied()
             for x, y in zip(
                 (tie.before, tie.after, tie.loss), (ends - rows.count, ends, rows.loss), strict=True

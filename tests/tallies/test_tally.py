@@ -9,6 +9,9 @@ from hypothesis import strategies as st
 
 import howsure as hs
 from generators import ANY, Rows, rows
+from howsure.tallies.counted import count_scores
+from howsure.tallies.row_tally import as_rows
+from howsure.tallies.tally import is_tally
 from reference.selective import blocks
 
 
@@ -205,3 +208,29 @@ def test_bins_across_chunks() -> None:
     np.testing.assert_allclose(
         table.confidence * table.count, np.bincount(where, score)[1:], rtol=1e-12
     )
+
+
+def test_every_kind_is_a_tally_and_a_set_tally_is_none() -> None:
+    score, wrong = np.array([0.5, 0.25, 0.5]), np.array([True, False, False])
+    packed = hs.tally(score, correct=~wrong)
+    weighted = hs.tally(score, correct=~wrong, weight=[1, 2, 3])
+    for t in (packed, count_scores(score, wrong), as_rows(packed), weighted):
+        assert isinstance(t, hs.Tally)
+        assert is_tally(t)
+    assert not is_tally(hs.dice_tally(score, [1, 1, 0], [1, 0, 1]))
+
+
+def test_a_kind_that_has_only_rows_answers_everything() -> None:
+    class OnlyRows(hs.Tally):
+        def __init__(self, of: hs.Tally):
+            self.n, self.total, self.score, self.count = of.n, of.total, of.score, of.count
+            self.loss = of.loss
+
+    rng = np.random.default_rng(0)
+    score, right = rng.random(200).round(2), rng.random(200) < 0.7
+    whole = hs.tally(score, correct=right)
+    bare = OnlyRows(whole)
+    assert hs.aurc(bare) == hs.aurc(whole)
+    assert hs.ece(bare) == pytest.approx(hs.ece(whole), rel=1e-12)
+    assert hs.aurc(bare + whole) == hs.aurc(whole + whole)
+    assert bare.compact().count.tolist() == whole.count.tolist()

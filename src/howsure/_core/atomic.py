@@ -1,8 +1,11 @@
-"""Files appear whole or not at all."""
+"""Files appear whole or not at all, and only files are read: pipes and devices may wait or go on
+for ever.
+"""
 
 from __future__ import annotations
 
 import os
+import stat
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,13 +14,13 @@ from howsure._core.check import InputError
 
 
 @contextmanager
-def replacing(path: str | os.PathLike[str]) -> Generator[Path, None, None]:
+def replace_file(path: str | os.PathLike[str]) -> Generator[Path, None, None]:
     """A temporary path in the same folder, renamed to `path` when the block ends well and deleted
     when it fails.
 
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     with replacing(Path(folder) / "a.txt") as temporary:
+    ...     with replace_file(Path(folder) / "a.txt") as temporary:
     ...         _ = temporary.write_text("whole")
     ...     print([(p.name, p.read_text()) for p in Path(folder).iterdir()])
     [('a.txt', 'whole')]
@@ -27,7 +30,9 @@ def replacing(path: str | os.PathLike[str]) -> Generator[Path, None, None]:
     temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
     try:
         yield temporary
-        _to_disk(temporary)
+        # The rename must not reach the disk before the bytes it stands for.
+        with temporary.open("rb") as file:
+            os.fsync(file.fileno())
         os.replace(temporary, target)
     except OSError as e:
         raise InputError(f"{target} cannot be written: {e.strerror or e}.") from None
@@ -37,7 +42,7 @@ def replacing(path: str | os.PathLike[str]) -> Generator[Path, None, None]:
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
     """`text` as a UTF-8 file at `path`, whole or not at all."""
-    with replacing(path) as temporary:
+    with replace_file(path) as temporary:
         temporary.write_text(text, encoding="utf-8", newline="\n")
 
 
@@ -45,15 +50,44 @@ def check_target(target: Path) -> None:
     """Refuse a path that no file can be written to, before the work for it is done."""
     if target.is_dir():
         raise InputError(f"{target} is a folder; a file name is needed.")
-    if (
-        target.exists() and not target.is_file()
-    ):  # a rename would put a file in the place of the device
+    # A rename would put a file in the place of the device.
+    if target.exists() and not target.is_file():
         raise InputError(f"{target} is a pipe or a device; a file name is needed.")
     if not target.parent.is_dir():
         raise InputError(f"the folder {target.parent} does not exist; make it first.")
 
 
-def _to_disk(path: Path) -> None:
-    """A rename must not reach the disk before the bytes it stands for."""
-    with path.open("rb") as file:
-        os.fsync(file.fileno())
+def check_readable(path: str | os.PathLike[str]) -> Path:
+    """`path`, if it is a file that can be opened."""
+    p = Path(path)
+    try:
+        mode = p.stat().st_mode
+        if stat.S_ISDIR(mode):
+            raise InputError(str(p), got="is a folder", hint="name the files in it")
+        if not stat.S_ISREG(mode):  # opening a pipe would wait for a writer, a device may never end
+            raise InputError(
+                str(p), got="is a pipe or a device", need="a file is needed", hint="save it first"
+            )
+        with p.open("rb"):
+            return p
+    except FileNotFoundError:
+        raise InputError(str(p), got="does not exist", hint=_suggest_neighbour(p)) from None
+    except InputError:
+        raise
+    except (OSError, ValueError) as e:
+        why = e.strerror if isinstance(e, OSError) and e.strerror else str(e)
+        raise InputError(repr(str(p)), got=f"cannot be read: {why}") from None
+
+
+def _suggest_neighbour(path: Path) -> str:
+    from difflib import get_close_matches  # only errors need it
+
+    try:
+        names = [p.name for p in path.parent.iterdir()]
+    except OSError:
+        return f"The folder {path.parent} does not exist either"
+    close = get_close_matches(path.name, names, n=1)
+    return f"Did you mean {close[0]!r}?" if close else ""
+
+
+replacing = replace_file  # moved

@@ -18,32 +18,33 @@ from howsure._core.check import InputError
 if TYPE_CHECKING:
     from pathlib import Path
 
-FREE = 1 << 24  # whatever the size of the file
-RATIO = 200  # times the size of the file: constant columns pack well, but not without end
-LIMIT = 1 << 34  # of one file that is loaded as a whole
+FREE_BYTES = 1 << 24  # whatever the size of the file
+UNPACK_RATIO = 200  # times the size of the file: constant columns pack well, but not without end
+WHOLE_FILE_BYTES = 1 << 34  # of one file that is loaded as a whole
 VARIABLE = "HOWSURE_MAX_BYTES"
-SIZES = {"[": 88, "{": 184, ",": 32, '"': 25}  # bytes for each of these in JSON text
-PLACE, OBJECT = 8, 49  # bytes of a text in a list, and its own beside its characters
-UNITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
+JSON_SIGN_BYTES = {"[": 88, "{": 184, ",": 32, '"': 25}  # bytes for each of these in JSON text
+LIST_PLACE_BYTES = 8  # of a text in a list
+TEXT_OBJECT_BYTES = 49  # of a text beside its characters
+UNIT_BITS = {"": 0, "k": 10, "m": 20, "g": 30, "t": 40}
 
 
-def stated() -> int | None:
+def read_allowed_bytes() -> int | None:
     """The number of bytes that the environment allows; None where it says nothing.
 
     >>> os.environ[VARIABLE] = "8G"
-    >>> stated()
+    >>> read_allowed_bytes()
     8589934592
     >>> del os.environ[VARIABLE]
     """
     text = os.environ.get(VARIABLE, "").strip().lower()
     if not text:
         return None
-    found = re.fullmatch(r"(\d{1,18})([kmgt]?)(i?b)?", text, re.ASCII)
-    if found is None:
+    match = re.fullmatch(r"(\d{1,18})([kmgt]?)(i?b)?", text, re.ASCII)
+    if match is None:
         raise InputError(
             VARIABLE, got=f"is {text!r}", need="a number of bytes such as 8G is needed"
         )
-    return int(found[1]) << UNITS[found[2]]
+    return int(match[1]) << UNIT_BITS[match[2]]
 
 
 @dataclass
@@ -73,65 +74,78 @@ class Budget:
         self._check(amount, where, held=True)
 
     def _check(self, amount: int, where: str, held: bool) -> None:
-        allowed = stated()
+        allowed = read_allowed_bytes()
         if allowed is None:
-            allowed = max(FREE, RATIO * self.size)
-            allowed = min(LIMIT, allowed) if held else allowed
-        if amount > allowed:
-            times = amount // max(1, self.size)
-            more = f", {times:,} times its size" if times > 1 else ""
-            raise InputError(
-                where or self.where,
-                got=f"would unpack to {amount:,} bytes{more}",
-                hint=f"if this is meant, allow it with {VARIABLE}={_rounded(amount)}",
-            )
+            allowed = max(FREE_BYTES, UNPACK_RATIO * self.size)
+            if held:
+                allowed = min(WHOLE_FILE_BYTES, allowed)
+        if amount <= allowed:
+            return
+        got = f"would unpack to {amount:,} bytes"
+        times = amount // max(1, self.size)
+        if times > 1:
+            got += f", {times:,} times its size"
+        raise InputError(where or self.where, got=got, hint=_suggest_limit(amount))
 
 
-def of_file(path: Path) -> Budget | None:
+def open_budget(path: Path) -> Budget | None:
     """The budget of a file, near or far; none for a pipe, which is as long as what came through it."""
     try:
         size = path.stat().st_size
     except OSError:
         return None
-    return Budget(path.name, size) if size else None
+    return Budget(where=path.name, size=size) if size else None
 
 
-def fits(amount: int, what: str) -> None:
+def check_allocation(amount: int, what: str) -> None:
     """Raise where so many bytes are asked for at once."""
-    allowed = stated() or LIMIT
-    if amount > allowed:
-        hint = f"if this is meant, allow it with {VARIABLE}={_rounded(amount)}"
-        raise InputError(what, got=f"would need {amount:,} bytes", hint=hint)
+    if amount > (read_allowed_bytes() or WHOLE_FILE_BYTES):
+        raise InputError(what, got=f"would need {amount:,} bytes", hint=_suggest_limit(amount))
 
 
-def json_bytes(text: str) -> int:
+def _suggest_limit(amount: int) -> str:
+    rounded = "1M"
+    for unit in "tgm":
+        if amount >> UNIT_BITS[unit]:
+            units = -(-amount >> UNIT_BITS[unit]) + 1
+            rounded = f"{units}{unit.upper()}"
+            break
+    return f"if this is meant, allow it with {VARIABLE}={rounded}"
+
+
+def estimate_json_bytes(text: str) -> int:
     """About what JSON text becomes: an empty list of two characters is 56 bytes, and has a place in
     another list.
 
-    >>> json_bytes("[[],[]]"), json_bytes('{"a": 0.5}')
+    >>> estimate_json_bytes("[[],[]]"), estimate_json_bytes('{"a": 0.5}')
     (303, 244)
     """
-    return len(text) + sum(size * text.count(sign) for sign, size in SIZES.items())
+    return len(text) + sum(size * text.count(sign) for sign, size in JSON_SIGN_BYTES.items())
 
 
-def text_bytes(cells: Sequence[str]) -> int:
+def count_text_bytes(cells: Sequence[str]) -> int:
     """What a column of texts holds: a place for each, and an object for those that Python does not
     have already.
 
-    >>> text_bytes(("0", "1")), text_bytes(("0.5", "1"))
+    >>> count_text_bytes(("0", "1")), count_text_bytes(("0.5", "1"))
     (16, 118)
     """
     length = sum(map(len, cells))
-    return PLACE * len(cells) + (length + OBJECT * len(cells) if length > len(cells) else 0)
+    size = LIST_PLACE_BYTES * len(cells)
+    if length > len(cells):  # Python keeps all texts of one letter
+        size += length + TEXT_OBJECT_BYTES * len(cells)
+    return size
 
 
-def number_bytes(values: int, itemsize: int) -> int:
+def count_number_bytes(values: int, itemsize: int) -> int:
     """What so many numbers count."""
     return values * max(4, itemsize)
 
 
-def _rounded(amount: int) -> str:
-    for unit in "tgm":
-        if amount >> UNITS[unit]:
-            return f"{-(-amount >> UNITS[unit]) + 1}{unit.upper()}"
-    return "1M"
+FREE = FREE_BYTES  # moved
+fits = check_allocation  # moved
+json_bytes = estimate_json_bytes  # moved
+number_bytes = count_number_bytes  # moved
+of_file = open_budget  # moved
+stated = read_allowed_bytes  # moved
+text_bytes = count_text_bytes  # moved

@@ -1,18 +1,30 @@
-"""Input checks and the wording of errors: what we got, where, what we need, what to do."""
+"""Input checks and the wording of errors, and what else every room asks of what comes from outside:
+its containers, optional packages, and data frames to hand back.
+
+An error says what we got, where, what we need, what to do. Most checks return what they checked;
+called as `check.labels(...)` they read as what they do.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from copy import copy
+from importlib import import_module
 from numbers import Integral
-from typing import Any, Self, TypeAlias, cast
+from types import ModuleType
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
-from howsure._core.text import printable, shortened
+from howsure._core.text import make_printable, shorten
 
-SPREAD = 1e15  # between weights: sums of float64 lose what is smaller
-LONGEST = 600  # letters of a part of an error
+if TYPE_CHECKING:
+    from typing_extensions import TypeIs
+
+LARGEST_NUMBER = 1e100  # of a logit or a parameter: products of two of them are still numbers
+LARGEST_WEIGHT_RATIO = 1e15  # between weights: sums of float64 lose what is smaller
+ERROR_PART_LETTERS = 600  # letters of a part of an error
 Array: TypeAlias = NDArray[Any]
 Floats: TypeAlias = NDArray[np.float64]
 Ints: TypeAlias = NDArray[np.int64]
@@ -51,53 +63,68 @@ class InputError(ValueError):
         self.row = row if first is None else first
         self.several = first is not None
         self.line: int | None = None
-        super().__init__(_sentence(self))
+        super().__init__(_write_sentence(self))
 
     def __str__(self) -> str:
-        return _sentence(self)
+        return _write_sentence(self)
 
     def at(self, where: str, line: int | None = None, *, first: int = 0) -> Self:
         """The same mistake, of something that stands in a larger whole: a batch, a file from row
         `first` on.
         """
-        out = copy(self)
-        out.row = None if self.row is None else self.row + first
-        out.where = f"{where}: {self.where}" if self.where else where
-        out.line = self.line if line is None else line
-        out.args = (_sentence(out),)
-        return out
+        error = copy(self)
+        if self.row is not None:
+            error.row = self.row + first
+        if line is not None:
+            error.line = line
+        error.where = f"{where}: {self.where}" if self.where else where
+        error.args = (_write_sentence(error),)
+        return error
 
 
 InputError.__module__ = "howsure"  # what users import and see in a traceback
 __test__ = {"InputError": InputError.__doc__}  # doctest looks for it where it says it lives
 
 
-def _sentence(e: InputError) -> str:
+def _write_sentence(e: InputError) -> str:
     """One line in which nothing acts and no part is longer than a line, whatever was quoted."""
+    parts = (e.what, e.where, e.got, e.need, e.hint)
     what, where, got, need, hint = (
-        shortened(printable(part), LONGEST) for part in (e.what, e.where, e.got, e.need, e.hint)
+        shorten(make_printable(part), ERROR_PART_LETTERS) for part in parts
     )
     place = "" if e.line is None else f" (line {e.line})"
-    subject = what if e.row is None or e.several else f"{what}[{e.row}]{place}"
-    fact = f"{got} (first: row {e.row}{place})" if e.several else got
-    text = f"{subject} {fact}" if fact else subject
-    for part in filter(None, (need, hint)):
-        text += f". {part}" if part[0].isupper() and text[-1] not in "?!" else f"; {part}"
-    closed = (
-        text if text[-1:] in (".", "?", "!", "…") or not (e.got or e.need or e.hint) else f"{text}."
-    )
-    return f"{where}: {closed}" if where else closed
+    text = what
+    if e.row is not None and not e.several:
+        text += f"[{e.row}]{place}"
+    if e.several:
+        got += f" (first: row {e.row}{place})"
+    if got:
+        text += f" {got}"
+    for part in (need, hint):
+        if part:
+            # What begins with a capital is a sentence of its own.
+            text += f". {part}" if part[0].isupper() and text[-1] not in "?!" else f"; {part}"
+    if (e.got or e.need or e.hint) and text[-1:] not in (".", "?", "!", "…"):
+        text += "."
+    return f"{where}: {text}" if where else text
+
+
+def find_first(mask: Array) -> int:
+    """Position of the first True along the first axis."""
+    return int(np.flatnonzero(mask.reshape(len(mask), -1).any(axis=1))[0])
 
 
 def unmasked(x: object, name: str) -> object:
     """Return `x`; raise if it is a masked array that hides something: its mask would be lost."""
-    mask: object = getattr(x, "mask", None) if issubclass(type(x), np.ma.MaskedArray) else None
+    if not issubclass(type(x), np.ma.MaskedArray):
+        return x
+    mask: object = getattr(x, "mask", None)
     hidden: Bools = np.asarray(False if mask is None else mask, dtype=np.bool_)
     if hidden.any():
         raise InputError(
             name,
             got=f"has {int(hidden.sum()):,} masked values",
-            first=first(hidden) if hidden.ndim else 0,
+            first=find_first(hidden) if hidden.ndim else 0,
             need="values are needed",
             hint="leave out these rows, as in hs.without_masked(probs, labels)",
         )
@@ -111,10 +138,8 @@ def array(x: object, name: str) -> Array:
     detach = getattr(x, "detach", None)
     if callable(detach):  # a torch tensor that may require a gradient
         x = detach()
-    if (
-        str(getattr(x, "dtype", "")) == "torch.bfloat16"
-    ):  # NumPy has no such numbers; float32 holds all of them
-        x = cast("Any", x).float()
+    if str(getattr(x, "dtype", "")) == "torch.bfloat16":
+        x = cast("Any", x).float()  # NumPy has no such numbers; float32 holds all of them
     x = unmasked(x, name)
     try:
         a = np.asarray(x)
@@ -137,11 +162,6 @@ def floats(x: object, name: str) -> Array:
     return a.astype(np.float32 if a.dtype == np.float16 else np.float64)
 
 
-def first(mask: Array) -> int:
-    """Position of the first True along the first axis."""
-    return int(np.flatnonzero(mask.reshape(len(mask), -1).any(axis=1))[0])
-
-
 def no_nan(a: Array, name: str) -> Array:
     """Return `a`; raise if it holds a nan."""
     if a.size and np.isnan(np.min(a)):  # min propagates nan, in one pass and without a mask
@@ -149,9 +169,24 @@ def no_nan(a: Array, name: str) -> Array:
         raise InputError(
             name,
             got=f"has {int(bad.sum()):,} nan",
-            first=first(bad),
+            first=find_first(bad),
             need="a nan is not a number to score",
             hint="Remove these rows or repair them",
+        )
+    return a
+
+
+def finite(a: Array, name: str) -> Array:
+    """Return `a`; raise if it holds a nan or an infinity."""
+    no_nan(a, name)
+    # Two reductions, no mask of the same size.
+    if a.size and not np.isfinite((np.min(a), np.max(a))).all():
+        bad = ~np.isfinite(a)
+        raise InputError(
+            name,
+            got=f"has {int(bad.sum()):,} infinite values",
+            first=find_first(bad),
+            need="finite numbers are needed",
         )
     return a
 
@@ -191,7 +226,7 @@ def zero_one(x: object, name: str) -> Bools:
     no_nan(a, name)
     bad = (a != 0) & (a != 1)
     if bad.any():
-        i = first(bad)
+        i = find_first(bad)
         raise InputError(
             name,
             row=i,
@@ -214,7 +249,7 @@ def labels(x: object, k: int, name: str = "labels") -> Ints:
         )
     bad = (a < 0) | (a >= k)
     if bad.any():
-        i = first(bad)
+        i = find_first(bad)
         raise InputError(
             name, row=i, got=f"is {a[i]}", need=f"with {k} classes labels run from 0 to {k - 1}"
         )
@@ -226,7 +261,7 @@ def weights(x: object, n: int) -> Floats:
     w = same_length(column(x, "weight"), "weight", n, "score").astype(np.float64)
     bad = ~((w >= 0) & np.isfinite(w))
     if bad.any():
-        i = first(bad)
+        i = find_first(bad)
         raise InputError(
             "weight", row=i, got=f"is {w[i]:g}", need="weights must be finite and not negative"
         )
@@ -234,24 +269,33 @@ def weights(x: object, n: int) -> Floats:
         raise InputError("weight", got="is 0 everywhere", need="at least one sample must count")
     used = w[w > 0]
     low, high = float(used.min()), float(used.max())
-    if low < 1 / LARGEST or high > LARGEST or high / low > SPREAD:
-        need = f"weights lie between {1 / LARGEST:g} and {LARGEST:g}, none more than {SPREAD:g} times another"
-        hint = "Only ratios matter: divide them by a constant, and leave out what does not count"
-        raise InputError("weight", got=f"runs from {low:g} to {high:g}", need=need, hint=hint)
+    smallest, largest = 1 / LARGEST_NUMBER, LARGEST_NUMBER
+    if low < smallest or high > largest or high / low > LARGEST_WEIGHT_RATIO:
+        ratio = f"none more than {LARGEST_WEIGHT_RATIO:g} times another"
+        raise InputError(
+            "weight",
+            got=f"runs from {low:g} to {high:g}",
+            need=f"weights lie between {smallest:g} and {largest:g}, {ratio}",
+            hint="Only ratios matter: divide them by a constant, and leave out what does not count",
+        )
     return w
 
 
-def counts(x: Any, n: int) -> Ints:
+def counts(x: object, n: int) -> Ints:
     """Whole numbers that are not negative and not all 0: how often each sample occurs."""
     c = same_length(column(x, "count"), "count", n, "score")
     bad = ~((c >= 0) & (c == np.floor(c)) & np.isfinite(c))
     if bad.any():
-        i = first(bad)
+        i = find_first(bad)
         raise InputError(
-            f"count[{i}] is {c[i]:g}; counts are whole numbers, not negative. Use weight= for importance."
+            "count",
+            row=i,
+            got=f"is {c[i]:g}",
+            need="counts are whole numbers, not negative",
+            hint="Use weight= for importance",
         )
     if not c.any():
-        raise InputError("count is 0 everywhere; at least one sample must count.")
+        raise InputError("count", got="is 0 everywhere", need="at least one sample must count")
     if float(c.max()) >= 2.0**62:  # no int64
         raise InputError(
             "count", got=f"is up to {float(c.max()):g}", need="counts below 4.6e18 are needed"
@@ -266,42 +310,31 @@ def logits(a: Array, name: str) -> Array:
     A class of logit -inf has probability 0.
     """
     no_nan(a, name)
-    if not a.size or (float(np.min(a)) >= -LARGEST and float(np.max(a)) <= LARGEST):
+    if not a.size or (float(np.min(a)) >= -LARGEST_NUMBER and float(np.max(a)) <= LARGEST_NUMBER):
         return a
-    bad = (np.abs(a) > (LARGEST if a.dtype == np.float64 else np.finfo(a.dtype).max)) & (
-        a != -np.inf
-    )
+    largest = LARGEST_NUMBER if a.dtype == np.float64 else np.finfo(a.dtype).max
+    bad = (np.abs(a) > largest) & (a != -np.inf)
     if bad.any():
-        where = bad.reshape(-1, a.shape[-1]) if a.ndim > 1 else bad
-        row = first(where) % a.shape[-2] if a.ndim > 1 else first(where)
-        need = f"finite numbers within ±{LARGEST:g} are needed"
-        got = f"has {int(bad.sum()):,} {'infinite values' if np.isinf(a[bad]).any() else 'values beyond all bounds'}"
-        raise InputError(
-            name, got=got, first=row, need=need, hint="For a class that is ruled out use -inf"
-        )
-    if a.ndim > 1 and a.shape[-1] > 1:  # the other class of a binary model has logit 0
-        none: Bools = np.isneginf(a).all(axis=-1).reshape(-1)
-        if none.any():
-            need = "at least one class must be possible"
-            raise InputError(
-                name, got="has rows of nothing but -inf", first=first(none) % a.shape[-2], need=need
-            )
-    return a
-
-
-def finite(a: Array, name: str) -> Array:
-    """Return `a`; raise if it holds a nan or an infinity."""
-    no_nan(a, name)
-    if (
-        a.size and not np.isfinite((np.min(a), np.max(a))).all()
-    ):  # two reductions, no mask of the same size
-        bad = ~np.isfinite(a)
+        row = find_first(bad)
+        if a.ndim > 1:  # of samples from a model there are several per row
+            row = find_first(bad.reshape(-1, a.shape[-1])) % a.shape[-2]
+        kind = "infinite values" if np.isinf(a[bad]).any() else "values beyond all bounds"
         raise InputError(
             name,
-            got=f"has {int(bad.sum()):,} infinite values",
-            first=first(bad),
-            need="finite numbers are needed",
+            got=f"has {int(bad.sum()):,} {kind}",
+            first=row,
+            need=f"finite numbers within ±{LARGEST_NUMBER:g} are needed",
+            hint="For a class that is ruled out use -inf",
         )
+    if a.ndim > 1 and a.shape[-1] > 1:  # the other class of a binary model has logit 0
+        impossible: Bools = np.isneginf(a).all(axis=-1).reshape(-1)
+        if impossible.any():
+            raise InputError(
+                name,
+                got="has rows of nothing but -inf",
+                first=find_first(impossible) % a.shape[-2],
+                need="at least one class must be possible",
+            )
     return a
 
 
@@ -314,12 +347,11 @@ def fraction(x: float, name: str) -> float:
 
 def at_least(x: object, low: int, name: str) -> int:
     """A whole number that is not below `low`."""
-    found = low - 1
     if isinstance(x, Integral) or (isinstance(x, float) and x.is_integer()):  # infinity is not
-        found = int(x)
-    if found < low:
-        raise InputError(name, got=f"is {x}", need=f"a whole number of at least {low} is needed")
-    return found
+        number = int(x)
+        if number >= low:
+            return number
+    raise InputError(name, got=f"is {x}", need=f"a whole number of at least {low} is needed")
 
 
 def within(x: float, low: float, high: float, name: str) -> None:
@@ -328,14 +360,82 @@ def within(x: float, low: float, high: float, name: str) -> None:
         raise InputError(name, got=f"is {x:g}", need=f"a number from {low:g} to {high:g} is needed")
 
 
-LARGEST = 1e100  # of a parameter: products of two of them are still numbers
-
-
 def parameters(a: Array, name: str) -> None:
     """Raise where a parameter of a map is not a number of usual size."""
-    if not (np.abs(a) <= LARGEST).all():
+    if not (np.abs(a) <= LARGEST_NUMBER).all():
         raise InputError(
             name,
             got="is not finite or beyond all bounds",
-            need=f"numbers within ±{LARGEST:g} are needed",
+            need=f"numbers within ±{LARGEST_NUMBER:g} are needed",
         )
+
+
+# isinstance for containers that come from outside: their items may be anything, and the type says
+# so.
+
+
+def is_mapping(x: object) -> TypeIs[Mapping[object, object]]:
+    """Whether `x` maps keys to values.
+
+    >>> is_mapping({"a": 1}), is_mapping([1])
+    (True, False)
+    """
+    return isinstance(x, Mapping)
+
+
+def is_dict(x: object) -> TypeIs[dict[str, object]]:
+    """Whether `x` is a dict; JSON has no other keys than text.
+
+    >>> is_dict({"a": 1}), is_dict([1])
+    (True, False)
+    """
+    return isinstance(x, dict)
+
+
+def is_row(x: object) -> TypeIs[list[object] | tuple[object, ...]]:
+    """Whether `x` is a list or a tuple.
+
+    >>> is_row((1,)), is_row("a")
+    (True, False)
+    """
+    return isinstance(x, (list, tuple))
+
+
+def need(package: str, *, for_: str, extra: str) -> ModuleType:
+    """Import `package`, or say which extra brings it.
+
+    >>> need("json", for_="an example", extra="files").__name__
+    'json'
+    """
+    try:
+        return import_module(package)
+    except ModuleNotFoundError as e:
+        if e.name is None or not package.startswith(e.name):
+            raise  # the package is there, something that it needs is not
+        raise ModuleNotFoundError(
+            f"{for_} needs {package}: pip install 'howsure[{extra}]'", name=package
+        ) from None
+
+
+def build_frame(rows: Sequence[Mapping[str, object]], library: str) -> Any:
+    """A data frame with one row for each mapping; `library` is "pandas" or "polars"."""
+    if library not in ("pandas", "polars"):
+        raise InputError(f"library={library!r}; 'pandas' or 'polars' is needed.")
+    module = need(library, for_="frame()", extra="interop")
+    keys: Mapping[str, object] = rows[0] if rows else {}
+    return module.DataFrame({key: [row[key] for row in rows] for key in keys})
+
+
+def wrap_preformatted(text: str) -> str:
+    """Text of a fixed width for a notebook.
+
+    >>> wrap_preformatted("a < b")
+    '<pre>a &lt; b</pre>'
+    """
+    from html import escape  # a large table that few processes need
+
+    return f"<pre>{escape(text.rstrip())}</pre>"
+
+
+LARGEST = LARGEST_NUMBER  # moved
+first = find_first  # moved

@@ -19,34 +19,41 @@ class _Record(Protocol):
     __dataclass_fields__: ClassVar[dict[str, Field[Any]]]
 
 
-def _set(self: _Record, name: str, value: object) -> None:
+def _set_once(self: _Record, name: str, value: object) -> None:
     """`__init__` sets each field once; nothing is set after it."""
     if name in self.__dict__ or name not in self.__dataclass_fields__:
         raise FrozenInstanceError(f"cannot assign to field {name!r}")
     self.__dict__[name] = value
 
 
-def _delete(self: _Record, name: str) -> None:  # noqa: ARG001
+def _refuse_delete(self: _Record, name: str) -> None:  # noqa: ARG001
     raise FrozenInstanceError(f"cannot delete field {name!r}")
 
 
-def _repr(self: _Record) -> str:
-    shown = [
-        f"{name}={getattr(self, name)!r}" for name, f in self.__dataclass_fields__.items() if f.repr
-    ]
+def _show_fields(self: _Record) -> str:
+    shown: list[str] = []
+    for name, f in self.__dataclass_fields__.items():
+        if f.repr:
+            shown.append(f"{name}={getattr(self, name)!r}")
     return f"{type(self).__qualname__}({', '.join(shown)})"
 
 
-def _values(self: _Record) -> tuple[object, ...]:
+def _list_values(self: _Record) -> tuple[object, ...]:
     return tuple(getattr(self, name) for name in self.__dataclass_fields__)
 
 
-def _equal(self: _Record, other: _Record) -> bool:
-    return _values(self) == _values(other) if type(self) is type(other) else NotImplemented
+def _compare_fields(self: _Record, other: _Record) -> bool:
+    if type(self) is not type(other):
+        return NotImplemented
+    return _list_values(self) == _list_values(other)
 
 
-def _hash(self: _Record) -> int:
-    return hash(_values(self))
+def _hash_fields(self: _Record) -> int:
+    return hash(_list_values(self))
+
+
+SHARED_METHODS = {"__setattr__": _set_once, "__delattr__": _refuse_delete, "__repr__": _show_fields}
+EQUALITY_METHODS = {"__eq__": _compare_fields, "__hash__": _hash_fields}
 
 
 @overload
@@ -69,17 +76,14 @@ def frozen(
     Traceback (most recent call last):
     dataclasses.FrozenInstanceError: cannot assign to field 'x'
     """
-    if cls is None:
-        return lambda given: _frozen(given, eq=eq)
-    return _frozen(cls, eq=eq)
 
+    def freeze(given: type[C]) -> type[C]:
+        own = dict(vars(given))
+        record = dataclass(init="__init__" not in own, repr=False, eq=False)(given)
+        methods = SHARED_METHODS | EQUALITY_METHODS if eq else SHARED_METHODS
+        for name, method in methods.items():
+            if name not in own:
+                setattr(record, name, method)
+        return record
 
-def _frozen(cls: type[C], *, eq: bool) -> type[C]:
-    made = dataclass(init="__init__" not in vars(cls), repr=False, eq=False)(cls)
-    shared = {"__setattr__": _set, "__delattr__": _delete, "__repr__": _repr}
-    if eq:
-        shared |= {"__eq__": _equal, "__hash__": _hash}
-    for name, method in shared.items():
-        if name not in vars(cls):
-            setattr(made, name, method)
-    return made
+    return freeze if cls is None else freeze(cls)

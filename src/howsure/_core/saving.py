@@ -23,17 +23,17 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any
 
-from howsure._core import json
+from howsure._core import strict_json
 from howsure._core.atomic import write_text
 from howsure._core.check import InputError
+from howsure._core.strict_json import Plain
 
 __all__ = ["load", "save"]
 
-SCHEMA = 1
-KEY = "HOWSURE_KEY"  # of the environment, with a secret
-SIGNED = "hmac-sha256:"
-DIFFERS = "its digest does not match its content: the file was changed or damaged"
-LARGEST = 1 << 28  # bytes of a file: a matrix of 1,000 classes takes 20 MB
+SAVED_SCHEMA = 1
+KEY_VARIABLE = "HOWSURE_KEY"  # of the environment, with a secret
+SIGNATURE_PREFIX = "hmac-sha256:"
+SAVED_FILE_BYTES = 1 << 28  # of a file: a matrix of 1,000 classes takes 20 MB
 SAVABLE = {
     "Basis": "howsure.policies",
     "Beta": "howsure.calibrators",
@@ -56,12 +56,9 @@ SAVABLE = {
     "Watch": "howsure.policies",
     "WatchedPromise": "howsure.serving",
 }
-KEYS = {"howsure", "schema", "digest", "value"}
-DOCUMENTS = {
-    "Report": "metrics",
-    "Comparison": "comparison",
-    "Monitor": "monitor",
-}  # what has a JSON of its own, and the key that marks it
+DOCUMENT_KEYS = {"howsure", "schema", "digest", "value"}
+# What has a JSON of its own, and the key that marks it.
+OWN_JSON = {"Report": "metrics", "Comparison": "comparison", "Monitor": "monitor"}
 
 
 def save(value: Any, path: str | os.PathLike[str]) -> None:
@@ -78,17 +75,13 @@ def save(value: Any, path: str | os.PathLike[str]) -> None:
     1.7
     """
     name = type(value).__name__
-    if name in DOCUMENTS and type(value) is _document(name):
+    if name in OWN_JSON and type(value) is _find_public(name):
         value.to_json(path)
         return
-    content: dict[str, json.Plain] = {
-        "howsure": _version(),
-        "schema": SCHEMA,
-        "value": json.encode(value, _find),
-    }
-    write_text(
-        path, json.pretty({**content, "digest": _digest(content), "value": content["value"]})
-    )
+    encoded = strict_json.encode(value, _find_savable)
+    head: dict[str, Plain] = {"howsure": _find_public("__version__"), "schema": SAVED_SCHEMA}
+    digest = compute_digest({**head, "value": encoded})
+    write_text(path, strict_json.dump_pretty({**head, "digest": digest, "value": encoded}))
 
 
 def load(path: str | os.PathLike[str]) -> Any:
@@ -100,93 +93,100 @@ def load(path: str | os.PathLike[str]) -> Any:
     howsure.InputError: nowhere.json cannot be loaded: No such file or directory.
     """
     try:
-        return _read(_text(Path(path)))
+        return _decode_document(_read_saved_text(Path(path)))
     except RecursionError:
         raise InputError(f"{os.fspath(path)} cannot be loaded: it is nested too deeply.") from None
     except ValueError as e:  # InputError included; json's own error too
         raise InputError(f"{os.fspath(path)} cannot be loaded: {str(e).rstrip('.')}.") from None
 
 
-def saved_as(path: str | os.PathLike[str]) -> tuple[str, str]:
+def identify_saved(path: str | os.PathLike[str]) -> tuple[str, str]:
     """The class of a saved value and its digest, which names this very value."""
-    document = json.loads(_text(Path(path)))
-    if (
-        not isinstance(document, dict)
-        or document.keys() != KEYS
-        or not isinstance(document["value"], dict)
-    ):
-        raise InputError(f"{os.fspath(path)} is not a file that howsure saved.")
-    return str(document["value"].get("class")), str(document["digest"]).rpartition(":")[2]
+    document = strict_json.loads(_read_saved_text(Path(path)))
+    if isinstance(document, dict) and document.keys() == DOCUMENT_KEYS:
+        value = document["value"]
+        if isinstance(value, dict):
+            return str(value.get("class")), str(document["digest"]).rpartition(":")[2]
+    raise InputError(f"{os.fspath(path)} is not a file that howsure saved.")
 
 
-def _version() -> str:
-    return import_module(
-        "howsure"
-    ).__version__  # by name: the package itself stands above this module
-
-
-def _document(name: str) -> Any:
+def _find_public(name: str) -> Any:
+    # By name, and when it is asked for: the package itself stands above this module.
     return getattr(import_module("howsure"), name)
 
 
-def _find(name: str) -> type:
+def _find_savable(name: str) -> type:
     """The class of that name, from the fixed table."""
     if name not in SAVABLE:
         raise InputError(f"{name!r} is not a class that can be saved or loaded")
     return getattr(import_module(SAVABLE[name]), name)
 
 
-def _digest(content: dict[str, json.Plain]) -> str:
-    text, key = json.canonical(content).encode("ascii"), os.environ.get(KEY, "")
-    if key:
-        return (
-            SIGNED
-            + hmac.new(key.encode("utf-8", "surrogateescape"), text, hashlib.sha256).hexdigest()
-        )
-    return "sha256:" + hashlib.sha256(text).hexdigest()
-
-
-def _check_digest(found: json.Plain, content: dict[str, json.Plain]) -> None:
-    signed, key = isinstance(found, str) and found.startswith(SIGNED), bool(os.environ.get(KEY))
-    if key and not signed:
-        raise InputError(
-            f"it is not signed, and {KEY} is set. Save it again with the key, or unset {KEY}"
-        )
-    if signed and not key:
-        raise InputError(f"it is signed. Set {KEY} to the key that it was saved with")
-    if not isinstance(found, str) or not hmac.compare_digest(
-        found.encode(), _digest(content).encode()
-    ):
-        what = "its signature does not belong to its content and this key" if key else DIFFERS
-        raise InputError(f"{what}. Save it again")
-
-
-def _read(text: str) -> Any:
-    document = json.loads(text)
-    for name, mark in DOCUMENTS.items():
-        if isinstance(document, dict) and mark in document and "digest" not in document:
-            return _document(name).from_json(text)
-    if not isinstance(document, dict) or "howsure" not in document or "schema" not in document:
-        raise InputError("it is not a file that howsure saved")
-    if type(document["schema"]) is not int or document["schema"] != SCHEMA:
-        raise InputError(
-            f"it has schema {document['schema']!r}, written by howsure {document['howsure']!r}; "
-            f"this is howsure {_version()}, which reads schema {SCHEMA}. Use a matching version"
-        )
-    if document.keys() != KEYS:
-        raise InputError(f"it needs exactly the keys {sorted(KEYS)}, and has {sorted(document)}")
-    _check_digest(document.pop("digest"), document)
-    return json.decode(document["value"], _find)
-
-
-def _text(path: Path) -> str:
+def _read_saved_text(path: Path) -> str:
     try:
         if path.exists() and not path.is_dir() and not path.is_file():
             raise InputError("it is a pipe or a device; a file is needed")
-        if path.is_file() and path.stat().st_size > LARGEST:
-            raise InputError(f"it has {path.stat().st_size:,} bytes; at most {LARGEST:,} are read")
+        if path.is_file() and path.stat().st_size > SAVED_FILE_BYTES:
+            size = path.stat().st_size
+            raise InputError(f"it has {size:,} bytes; at most {SAVED_FILE_BYTES:,} are read")
         return path.read_bytes().decode("utf-8")
     except OSError as e:
         raise InputError(e.strerror or str(e)) from None
     except UnicodeDecodeError:
         raise InputError("it is not a text file; howsure saves JSON") from None
+
+
+def _decode_document(text: str) -> Any:
+    document = strict_json.loads(text)
+    if not isinstance(document, dict):
+        raise InputError("it is not a file that howsure saved")
+    for name, mark in OWN_JSON.items():
+        if mark in document and "digest" not in document:
+            return _find_public(name).from_json(text)
+    if "howsure" not in document or "schema" not in document:
+        raise InputError("it is not a file that howsure saved")
+    schema = document["schema"]
+    if type(schema) is not int or schema != SAVED_SCHEMA:
+        this = f"this is howsure {_find_public('__version__')}, which reads schema {SAVED_SCHEMA}"
+        raise InputError(
+            f"it has schema {schema!r}, written by howsure {document['howsure']!r}; "
+            f"{this}. Use a matching version"
+        )
+    if document.keys() != DOCUMENT_KEYS:
+        raise InputError(
+            f"it needs exactly the keys {sorted(DOCUMENT_KEYS)}, and has {sorted(document)}"
+        )
+    _check_digest(document.pop("digest"), document)
+    return strict_json.decode(document["value"], _find_savable)
+
+
+def compute_digest(content: dict[str, Plain]) -> str:
+    text = strict_json.dump_canonical(content).encode("ascii")
+    key = os.environ.get(KEY_VARIABLE, "").encode("utf-8", "surrogateescape")
+    if key:
+        return SIGNATURE_PREFIX + hmac.new(key, text, hashlib.sha256).hexdigest()
+    return "sha256:" + hashlib.sha256(text).hexdigest()
+
+
+def _check_digest(digest: Plain, content: dict[str, Plain]) -> None:
+    if not isinstance(digest, str):
+        digest = ""
+    signed = digest.startswith(SIGNATURE_PREFIX)
+    has_key = bool(os.environ.get(KEY_VARIABLE))
+    if has_key and not signed:
+        raise InputError(
+            f"it is not signed, and {KEY_VARIABLE} is set. "
+            f"Save it again with the key, or unset {KEY_VARIABLE}"
+        )
+    if signed and not has_key:
+        raise InputError(f"it is signed. Set {KEY_VARIABLE} to the key that it was saved with")
+    # In constant time: how long it takes must not tell how much of a forged signature is right.
+    if hmac.compare_digest(digest.encode(), compute_digest(content).encode()):
+        return
+    what = "its digest does not match its content: the file was changed or damaged"
+    if has_key:
+        what = "its signature does not belong to its content and this key"
+    raise InputError(f"{what}. Save it again")
+
+
+saved_as = identify_saved  # moved

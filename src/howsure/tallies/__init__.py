@@ -2,7 +2,7 @@
 first; `+` merges two.
 """
 
-from howsure.tallies.build import tally
+from howsure.tallies.building import tally
 from howsure.tallies.sets import SetTally, dice_tally, set_tally
 from howsure.tallies.tally import Tally
 

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from howsure._core import check
 from howsure._core.check import Array, Floats, InputError, Ints
 from howsure._core.frozen import frozen
-from howsure.tallies.rows import group
+from howsure.tallies.row_tally import find_runs
 
 
 @frozen(eq=False)
@@ -47,15 +47,15 @@ class SetTally:
             raise InputError(
                 "these tallies measure different set losses; only tallies of one kind add up."
             )
-        score = np.concatenate((self.score, other.score))
-        return _sorted(
-            score,
-            np.concatenate((self.count, other.count)),
-            np.concatenate((self.parts, other.parts)),
-            self.risk_of,
+        return _sum_equal_scores(
+            score=np.concatenate((self.score, other.score)),
+            count=np.concatenate((self.count, other.count)),
+            parts=np.concatenate((self.parts, other.parts)),
+            risk_of=self.risk_of,
         )
 
     def __radd__(self, other: object) -> SetTally:
+        # sum(tallies) starts from 0.
         return self if other == 0 else NotImplemented
 
     def __repr__(self) -> str:
@@ -71,14 +71,30 @@ def set_tally(score: ArrayLike, parts: ArrayLike, risk_of: Callable[[Array], Flo
     >>> t.risk
     array([0. , 0.5])
     """
-    s = check.column(score, "score").astype(np.float64) + 0.0
+    s = check.column(score, "score").astype(np.float64) + 0.0  # -0.0 becomes 0.0
     p = check.finite(check.array(parts, "parts"), "parts")
     if p.ndim != 2:
         raise InputError(
             f"parts has shape {p.shape}; one row per unit and one column per sum is needed."
         )
     check.same_length(p, "parts", len(s), "score")
-    return _sorted(s, np.ones(len(s), dtype=np.int64), p, risk_of)
+    ones = np.ones(len(s), dtype=np.int64)
+    return _sum_equal_scores(score=s, count=ones, parts=p, risk_of=risk_of)
+
+
+def _sum_equal_scores(
+    score: Floats, count: Ints, parts: Array, risk_of: Callable[[Array], Floats]
+) -> SetTally:
+    order = np.argsort(-score, kind="stable")
+    score = score[order]
+    start = find_runs(score)
+    total = np.add.reduceat(count[order], start)
+    return SetTally(
+        score=score[start],
+        count=total.astype(np.int64),
+        parts=np.add.reduceat(parts[order], start),
+        risk_of=risk_of,
+    )
 
 
 def dice_tally(
@@ -96,16 +112,16 @@ def dice_tally(
     array([0.        , 0.33333333, 0.5       ])
     """
     s = check.floats(score, "score").ravel()
-    p, t = (_mask(a, name, len(s)) for a, name in ((prediction, "prediction"), (truth, "truth")))
+    p = _check_mask(prediction, "prediction", len(s))
+    t = _check_mask(truth, "truth", len(s))
     if classes is None:
         p, t, classes = p != 0, t != 0, [1]
     if len(classes) == 0:
         raise InputError("classes is empty; name at least one foreground class.")
-    parts = [
-        part
-        for c in classes
-        for part in (2 * ((p == c) & (t == c)), (p == c).astype(int) + (t == c))
-    ]
+    parts: list[Array] = []
+    for c in classes:
+        in_p, in_t = p == c, t == c
+        parts += [2 * (in_p & in_t), in_p.astype(int) + in_t]
     return set_tally(s, np.stack(parts, axis=1).astype(np.int64), dice_risk)
 
 
@@ -116,18 +132,10 @@ def dice_risk(sums: Array) -> Floats:
     return 1.0 - dice.mean(axis=1)
 
 
-def _mask(a: ArrayLike, name: str, n: int) -> Array:
-    m = check.array(a, name).ravel()
-    if m.dtype.kind == "f":
+def _check_mask(a: ArrayLike, name: str, n: int) -> Array:
+    mask = check.array(a, name).ravel()
+    if mask.dtype.kind == "f":
         raise InputError(
-            f"{name} has dtype {m.dtype}; whole class numbers are needed. Use {name}.astype(int)."
+            f"{name} has dtype {mask.dtype}; whole class numbers are needed. Use {name}.astype(int)."
         )
-    return check.same_length(m, name, n, "score")
-
-
-def _sorted(
-    score: Floats, count: Ints, parts: Array, risk_of: Callable[[Array], Floats]
-) -> SetTally:
-    order = np.argsort(-score, kind="stable")
-    distinct, (total, sums) = group(score[order], count[order], parts[order])
-    return SetTally(distinct, total.astype(np.int64), sums, risk_of)
+    return check.same_length(mask, name, n, "score")
