@@ -166,8 +166,8 @@ def over_confidence(t: Tally, bins: Binning = equal_range(15)) -> float:
     r"""The part of `ece` from bins that claim too much, :math:`\sum_j \frac{n_j}{n}
     \max(\mathrm{gap}_j, 0)`.
 
-    over − under is the signed error, over + under the ECE. Range [0, 1], 0 is perfect. Ding et al.
-    2020, figure 2.
+    over − under is the signed error, over + under the ECE. Range [0, 1], 0 is perfect.
+    Ding et al. 2020, figure 2.
 
     >>> from howsure import tally
     >>> over_confidence(tally([0.9, 0.9], correct=[1, 0]))

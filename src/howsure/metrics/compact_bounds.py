@@ -96,11 +96,6 @@ def report_bounds(items: Iterable[ReportNumber], t: Tally) -> dict[str, Bounds]:
 
     `{"bounds": [low, high]}` with null for an end that is not finite, or `{"bounds": null,
     "bounds_why": text}`.
-
-    >>> from howsure import tally
-    >>> from howsure.report import catalogue
-    >>> report_bounds(catalogue.ranking(), tally([0.9], correct=[1]))["aurc"]
-    {}
     """
     entries: dict[str, Bounds] = {item.name: {} for item in items}
     for item in items if t.approximate else ():

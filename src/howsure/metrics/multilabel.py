@@ -77,8 +77,8 @@ def hamming_loss(preds: Predictions) -> float:
     many per case.
 
     A label is called present where its probability is at least 1/2. Range [0, 1], 0 is perfect; a
-    model that calls nothing reaches the mean prevalence. Limits are over cases. Schapire & Singer
-    1999.
+    model that calls nothing reaches the mean prevalence. Limits are over cases.
+    Schapire & Singer 1999.
 
     >>> hamming_loss(Predictions.from_multilabel([[0.9, 0.2], [0.4, 0.7]], [[1, 0], [1, 1]]))
     0.25
