@@ -110,13 +110,15 @@ def _simulate_bins(t: Tally, bins: Binning, seed: int) -> tuple[Floats, Floats]:
     low: list[float] = []
     high: list[float] = []
     for first, last in zip(start[::-1], end[::-1], strict=True):
-        ends = _quantify_claims(t.score[first:last], samples[first:last], rng)
+        ends = _find_claimed_range(t.score[first:last], samples[first:last], rng)
         low.append(ends[0])
         high.append(ends[1])
     return np.array(low), np.array(high)
 
 
-def _quantify_claims(claim: Floats, count: Ints, rng: np.random.Generator) -> tuple[float, float]:
+def _find_claimed_range(
+    claim: Floats, count: Ints, rng: np.random.Generator
+) -> tuple[float, float]:
     """5 % and 95 % quantiles of the mean of Bernoulli(claim): by drawing, for many samples by three
     moments.
     """
@@ -246,7 +248,8 @@ def _simulate_corp(t: Tally, x: Floats, seed: int) -> tuple[Floats, Floats]:
     claim = np.clip(sums.claim / sums.count, 0.0, 1.0)
     wrong = np.random.default_rng(seed).binomial(size, 1 - claim, (CORP_DRAWS, len(size)))
     curves = np.stack([_fit_isotonic(size, row) for row in wrong])
-    low, high = np.quantile(curves, BAND_LEVELS, axis=0)[:, ::-1]
+    ends: Floats = np.quantile(curves, np.array(BAND_LEVELS), axis=0)
+    low, high = ends[0, ::-1], ends[1, ::-1]
     return np.interp(x, claim[::-1], low), np.interp(x, claim[::-1], high)
 
 

@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 Denominator = Literal["positive", "negative", "called", "cleared"]
-CLASSES_SHOWN = 20  # class names that an error lists
+NAMES_IN_ERROR = 20  # class names that an error lists
 
 
 def positive_class(preds: Predictions, positive: str | int | None = None) -> int:
@@ -60,7 +60,7 @@ def positive_class(preds: Predictions, positive: str | int | None = None) -> int
     if isinstance(positive, str) and not is_count(positive.removeprefix("-")):
         known = f"they are numbered 0 to {k - 1}"
         if names:
-            known = f"they are {', '.join(names[:CLASSES_SHOWN])}"
+            known = f"they are {', '.join(names[:NAMES_IN_ERROR])}"
         raise InputError(f"no class is called {positive!r}; {known}.")
     if isinstance(positive, float) and not positive.is_integer():
         raise InputError(f"there is no class {positive:g}; a name or a whole number is needed.")

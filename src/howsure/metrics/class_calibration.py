@@ -78,7 +78,7 @@ def classwise_ece(preds: Predictions, bins: int | Binning = 15) -> float:
 
 
 @frozen(eq=False)
-class ClassSums:
+class ClassBinSums:
     """Summed probabilities, and samples of the class, in every bin of every class; `+` merges the
     sums of two parts.
 
@@ -91,8 +91,8 @@ class ClassSums:
     weight: float  # of all samples
     k: int
 
-    def __add__(self, other: ClassSums) -> ClassSums:
-        return ClassSums(
+    def __add__(self, other: ClassBinSums) -> ClassBinSums:
+        return ClassBinSums(
             claim=self.claim + other.claim,
             true=self.true + other.true,
             weight=self.weight + other.weight,
@@ -107,7 +107,7 @@ class ClassSums:
         return float(np.abs(claim - self.true).sum() / self.weight / self.k)
 
 
-def sum_classes(preds: Predictions, bins: int = 15) -> ClassSums:
+def sum_classes(preds: Predictions, bins: int = 15) -> ClassBinSums:
     """The sums behind `classwise_ece`, chunk by chunk.
 
     >>> round(sum_classes(Predictions.from_probs([[0.8, 0.2]] * 5, [0] * 4 + [1])).mean_gap(), 1)
@@ -117,10 +117,10 @@ def sum_classes(preds: Predictions, bins: int = 15) -> ClassSums:
     preds.needs_vector("classwise_ece")
     edges = equal_range(bins).edges()
     parts = (_sum_rows(preds, rows, edges) for rows in iterate_chunks(preds.n, bins))
-    return reduce(ClassSums.__add__, parts)
+    return reduce(ClassBinSums.__add__, parts)
 
 
-def _sum_rows(preds: Predictions, part: slice, edges: Floats) -> ClassSums:
+def _sum_rows(preds: Predictions, part: slice, edges: Floats) -> ClassBinSums:
     """The sums of some rows.
 
     Of many classes most probabilities are in the first bin. Those are summed as columns, and only
@@ -155,10 +155,10 @@ def _sum_rows(preds: Predictions, part: slice, edges: Floats) -> ClassSums:
     if weight is None:
         claim = claim + fixed_sums(at, values, cells)
         true = np.bincount(own, minlength=cells)
-        return ClassSums(claim=claim, true=true, weight=float(len(labels)), k=k)
+        return ClassBinSums(claim=claim, true=true, weight=float(len(labels)), k=k)
     w = weight[part]
     claim += np.bincount(at, values * np.concatenate(large_weights), cells)
-    return ClassSums(claim=claim, true=np.bincount(own, w, cells), weight=float(w.sum()), k=k)
+    return ClassBinSums(claim=claim, true=np.bincount(own, w, cells), weight=float(w.sum()), k=k)
 
 
 def _read_probs(preds: Predictions, rows: slice) -> Floats:

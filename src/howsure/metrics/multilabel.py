@@ -59,7 +59,8 @@ def build_case_outcomes(preds: Predictions, *, exact: bool = False) -> Outcomes:
     wrong = mark_wrong_labels(preds)
     share: Floats = wrong.mean(axis=1)
     if exact:
-        return _pool_cases(preds, -share, correct=~wrong.any(axis=1))
+        correct: Bools = np.equal(share, 0.0)
+        return _pool_cases(preds, -share, correct=correct)
     return _pool_cases(preds, -share, loss=share)
 
 

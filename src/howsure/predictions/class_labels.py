@@ -133,7 +133,8 @@ def read_array(given: object) -> Array:
     if a.dtype.kind != "O":
         return a
     # Objects that are all booleans, or all numbers, become such.
-    kinds = {type(cell) for cell in a.ravel().tolist()}
+    cells: list[object] = a.ravel().tolist()
+    kinds = {type(cell) for cell in cells}
     if kinds and kinds <= {bool, np.bool_}:
         return a.astype(np.bool_)
     if kinds and kinds <= {int, float, np.int64, np.float64}:

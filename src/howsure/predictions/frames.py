@@ -31,7 +31,7 @@ ColumnNames: TypeAlias = Mapping[str, str | Sequence[str]]  # by the part that c
 VALUE_PARTS = ("probs", "logits", "confidence")
 OTHER_PARTS = ("labels", "correct", "prediction", "ids", "group", "weight")
 COLUMNS_SHOWN = 12  # names of columns that an error lists
-CLASSES_SHOWN = 6
+KNOWN_CLASSES_SHOWN = 6
 
 
 class FrameAnswers(NamedTuple):
@@ -106,7 +106,7 @@ def place_labels(given: object, classes: Array) -> Ints:
     places = [place.get(label, -1) for label in a.tolist()]
     if -1 in places:
         i = places.index(-1)
-        shown = ", ".join(repr(c) for c in known[:CLASSES_SHOWN])
+        shown = ", ".join(repr(c) for c in known[:KNOWN_CLASSES_SHOWN])
         raise InputError(
             "y",
             row=i,

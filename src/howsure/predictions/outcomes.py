@@ -101,11 +101,21 @@ class Outcomes:
         >>> Outcomes.of(Predictions.from_probs([[0.7, 0.3]], [0], group=["a"])).group
         array(['a'], dtype='<U1')
         """
-        if not outcome:
-            outcome = {"loss": preds.loss} if preds.graded else {"correct": preds.correct}
         if score is None:
             score = preds.confidence
-        return cls(score, **outcome, weight=preds.weight, id=preds.ids, group=preds.group)
+        correct, loss = outcome.get("correct"), outcome.get("loss")
+        if not outcome and preds.graded:
+            loss = preds.loss
+        elif not outcome:
+            correct = preds.correct
+        return cls(
+            score,
+            correct=correct,
+            loss=loss,
+            weight=preds.weight,
+            id=preds.ids,
+            group=preds.group,
+        )
 
     @property
     def right(self) -> Bools:

@@ -259,21 +259,23 @@ class Predictions:
                 weight=pick_rows(beside["weight"], rows),
                 attributes=_pick_attributes(beside["attributes"], rows),
             )
-        n, size = v.shape
+        n, size = len(v), int(v.shape[1])
         names = check_label_names(label_names, size)
         absent = np.zeros_like(v) if kind == "logits" else 1 - v
         numbers = np.arange(first, first + n, dtype=np.int64)
         cases = numbers if beside["ids"] is None else beside["ids"]
         group = numbers if beside["group"] is None else beside["group"]
         # What belongs to a case belongs to each of its labels.
-        row_case = np.repeat(np.arange(n), size)
-        ids = np.array([f"{case} {name}" for case in cases.tolist() for name in names])
+        row_case: Ints = np.repeat(np.arange(n), size)
+        ids: list[str] = []
+        for case in cases.tolist():
+            ids.extend(f"{case} {name}" for name in names)
         return cls(
             kind=kind,
             values=np.stack((absent, v), axis=2).reshape(n * size, 2),
             k=2,
             known_labels=None if y is None else y.reshape(-1),
-            ids=ids,
+            ids=np.array(ids),
             group=group[row_case],
             weight=pick_rows(beside["weight"], row_case),
             class_names=("absent", "present"),
