@@ -13,24 +13,18 @@ from .rows import Row
 
 BUCKETS = 400  # real sets are small: with 25,000 buckets most of them would stay exact
 METRICS = (
-    *(partial(hs.aurc, variant=v) for v in ("expected", "step", "trapezoid")),
     *(
+        hs.aurc,
         hs.e_aurc,
         hs.augrc,
         hs.auroc,
         hs.ece,
         hs.mce,
-        hs.debiased_ece,
         hs.correctness_brier,
         hs.correctness_nll,
     ),
-    *(
-        partial(hs.aupr, positive=p, method=m)
-        for p in ("error", "success")
-        for m in ("step", "trapezoid")
-    ),
+    *(partial(hs.aupr, positive=p) for p in ("error", "success")),
     *(partial(hs.coverage_at_risk, risk=r) for r in (0.01, 0.05)),
-    *(partial(hs.eor, degenerate=d) for d in ("inf", "smooth")),
 )
 
 

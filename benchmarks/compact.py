@@ -17,7 +17,7 @@ from .workloads import Outcome, saturated, usual
 
 N = 10**7
 BUCKETS = 25_000
-METRICS = (hs.aurc, hs.e_aurc, hs.augrc, hs.auroc, hs.aupr, hs.ece, hs.correctness_brier, hs.eor)
+METRICS = (hs.aurc, hs.e_aurc, hs.augrc, hs.auroc, hs.aupr, hs.ece, hs.correctness_brier)
 
 
 def rows() -> Iterator[Row]:

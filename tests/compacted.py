@@ -14,30 +14,13 @@ from howsure.tallies.rows import bucketed, edge_cuts
 Metric = Callable[[Any], float]
 
 RANKING: list[Metric] = [
-    *(partial(hs.aurc, variant=v) for v in ("expected", "step", "trapezoid")),
-    *(partial(hs.aac, variant=v) for v in ("expected", "step", "trapezoid")),
-    *(hs.e_aurc, hs.augrc, hs.auroc, hs.optimal_aurc, hs.accuracy),
-    *(
-        partial(hs.aupr, positive=p, method=m)
-        for p in ("error", "success")
-        for m in ("step", "trapezoid", "davis_goadrich")
-    ),
+    *(hs.aurc, hs.aac, hs.e_aurc, hs.augrc, hs.auroc, hs.optimal_aurc, hs.accuracy),
+    *(partial(hs.aupr, positive=p) for p in ("error", "success")),
     *(partial(hs.coverage_at_risk, risk=r) for r in (0.0, 0.01, 0.05, 0.3, 0.5, 0.9)),
     *(partial(hs.risk_at_coverage, coverage=c) for c in (1e-9, 0.01, 1 / 3, 0.5, 0.9, 1.0)),
-    hs.eor,
-    partial(hs.eor, degenerate="smooth"),
-    partial(hs.eor, degenerate="cap", cap=20.0),
-    partial(hs.eor, base=0.7),
 ]
-BINS = [
-    hs.equal_range(15),
-    hs.equal_range(7),
-    hs.equal_range(1),
-    hs.equal_size(15),
-    hs.equal_size(7),
-    hs.equal_size(400),
-]
-BINNED = (hs.ece, hs.mce, hs.over_confidence, hs.under_confidence)
+BINS = [hs.equal_range(15), hs.equal_range(5), hs.equal_range(1)]  # edges are ends of buckets
+BINNED = (hs.ece, hs.mce, hs.over_confidence, hs.under_confidence, hs.rms_calibration_error)
 CLAIMS: list[Metric] = [
     *(partial(metric, bins=bins) for metric in BINNED for bins in BINS),
     *(hs.signed_calibration_error, hs.correctness_brier, hs.correctness_nll),

@@ -8,8 +8,8 @@ import numpy as np
 
 from howsure._core import check
 from howsure._core.check import Floats
-from howsure.predictions import Predictions, needs_predictions
-from howsure.predictions.columns import label_rank
+from howsure.predictions.columns import rank_labels
+from howsure.predictions.predictions import Predictions, needs_predictions
 
 __all__ = ["brier", "nll", "top_k", "zero_one"]
 
@@ -37,7 +37,7 @@ def top_k(k: int) -> Callable[[Predictions], Floats]:
 
     def loss(preds: Predictions) -> Floats:
         preds.needs_vector("top-k loss")
-        return (label_rank(preds.raw, preds.labels) >= k).astype(np.float64)
+        return (rank_labels(preds.raw, preds.labels) >= k).astype(np.float64)
 
     return loss
 
@@ -52,7 +52,7 @@ def nll(preds: Predictions) -> Floats:
     array([0.69314718])
     """
     needs_predictions(preds, "nll")
-    _ = preds.labels
+    _ = preds.labels  # raises where there are none; the column would be nan
     return preds.columns.nll
 
 
@@ -63,5 +63,5 @@ def brier(preds: Predictions) -> Floats:
     array([0.5])
     """
     needs_predictions(preds, "brier")
-    _ = preds.labels
+    _ = preds.labels  # as for nll
     return preds.columns.brier

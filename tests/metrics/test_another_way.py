@@ -13,10 +13,10 @@ import pytest
 from scipy.optimize import minimize
 
 import howsure as hs
+from howsure.metrics.class_calibration import sum_classes
 from howsure.metrics.harmonic import harmonic_rise, mean_rank_share
-from howsure.metrics.multilabel import pseudo_aucs
-from howsure.metrics.recalibration import basis, log_odds
-from howsure.metrics.vectors import class_cells
+from howsure.metrics.multilabel import compute_pseudo_aucs
+from howsure.metrics.recalibration import fit_log_odds, spline_basis
 from reference import selective
 
 
@@ -102,7 +102,9 @@ def test_case_parts_of_a_labels_auc(seed: int, weighted: bool) -> None:
     p, y = rng.random((30, 2)).round(1), (rng.random((30, 2)) < 0.4).astype(int)
     y[:2] = [[0, 1], [1, 0]]
     w = rng.integers(1, 4, 30).astype(float) if weighted else np.ones(30)
-    found = pseudo_aucs(hs.Predictions.from_multilabel(p, y, weight=w if weighted else None))
+    found = compute_pseudo_aucs(
+        hs.Predictions.from_multilabel(p, y, weight=w if weighted else None)
+    )
     for i in range(2):
         area = auc(p[:, i], y[:, i], w)
         assert np.average(found[:, i], weights=w) == pytest.approx(area)
@@ -134,10 +136,10 @@ def test_log_odds_maximise_the_likelihood(knots: tuple[float, ...]) -> None:
     p = rng.uniform(0.03, 0.97, 300)
     y = (rng.random(300) < p**1.5).astype(int)
     z = np.log(p / (1 - p))
-    x = basis(z, knots)
+    x = spline_basis(z, knots)
     cost = lambda beta: np.logaddexp(0.0, x @ beta).sum() - y @ (x @ beta)
     best = minimize(cost, np.zeros(x.shape[1]), method="BFGS", options={"gtol": 1e-9})
-    found = log_odds(hs.tally(p, correct=y), knots)
+    found = fit_log_odds(hs.tally(p, correct=y), knots)
     assert found is not None
     assert found.coefficients == pytest.approx(best.x, abs=2e-5)
     q = 1 / (1 + np.exp(-(x @ found.coefficients)))
@@ -149,7 +151,7 @@ def test_log_odds_maximise_the_likelihood(knots: tuple[float, ...]) -> None:
 
 def test_the_spline_is_linear_outside_and_smooth_at_its_knots() -> None:
     knots = (-2.0, -0.5, 0.4, 2.0)
-    at = lambda z: basis(np.array(z, dtype=float), knots)
+    at = lambda z: spline_basis(np.array(z, dtype=float), knots)
     assert at([0.0])[0, :2].tolist() == [1.0, 0.0]
     for far in ([-9.0, -6.0, -3.0], [3.0, 5.0, 7.0]):
         low, middle, high = at(far)
@@ -167,14 +169,14 @@ def test_the_spline_is_linear_outside_and_smooth_at_its_knots() -> None:
     ("p", "y"), [([0.2, 0.4, 0.6], [1, 1, 1]), ([0.2, 0.4], [0, 0]), ([0.3, 0.3], [0, 1])]
 )
 def test_no_line_where_there_is_none(p: list[float], y: list[int]) -> None:
-    assert log_odds(hs.tally(p, correct=y)) is None
+    assert fit_log_odds(hs.tally(p, correct=y)) is None
 
 
 def test_claims_of_0_and_1_have_finite_log_odds() -> None:
     p, y = [0.0, 1.0, 1.0, 0.3, 0.7, 0.6], [0, 1, 0, 1, 1, 0]
-    found = log_odds(hs.tally(p, correct=y))
+    found = fit_log_odds(hs.tally(p, correct=y))
     assert found is not None
-    near = log_odds(hs.tally(np.clip(p, 1e-12, 1 - 1e-12), correct=y))
+    near = fit_log_odds(hs.tally(np.clip(p, 1e-12, 1 - 1e-12), correct=y))
     assert near is not None
     assert found.coefficients == pytest.approx(near.coefficients)
 
@@ -196,7 +198,7 @@ def test_classwise_ece_bin_by_bin(bins: int, weighted: bool) -> None:
     assert hs.classwise_ece(preds, hs.equal_range(bins)) == pytest.approx(
         gap / w.sum() / 5, abs=1e-12
     )
-    assert class_cells(preds, bins).mean_gap() == pytest.approx(gap / w.sum() / 5, abs=1e-9)
+    assert sum_classes(preds, bins).mean_gap() == pytest.approx(gap / w.sum() / 5, abs=1e-9)
 
 
 def test_skill_top_k_and_weights() -> None:

@@ -4,28 +4,26 @@ refused.
 
 from __future__ import annotations
 
-from functools import partial
-from itertools import product
-from math import fsum, inf, isnan, log, nan, sqrt
+from math import fsum, isnan, log, nan
 from typing import Any
 
 import numpy as np
 import pytest
 
 import howsure as hs
-from compacted import CLAIMS, COUNTED, RANKING, squeezed
 from howsure import InputError, Predictions, metrics
-from howsure.metrics.binned_bounds import _variance, eor_bounds
-from howsure.metrics.certified import _room, certified
-from howsure.metrics.extremes import Buckets, at_coverage, widest
-from howsure.metrics.facts import options, plain, positional
-from howsure.metrics.harmonic import SHIFT, _log_sum, harmonic, harmonic_rise, risk_sum
-from howsure.metrics.loose_bins import LooseBins, Span, rows_at
-from howsure.metrics.multilabel import pseudo_aucs
-from howsure.metrics.recalibration import CLIP, _held, _knots, flexible, log_odds, logit
-from howsure.metrics.risk_coverage import STRETCH, last_reaching, widest_row
-from howsure.metrics.vectors import _bins, class_cells
-from howsure.tallies.rows import as_rows
+from howsure.metrics.class_calibration import find_bins, sum_classes
+from howsure.metrics.harmonic import SERIES_START, _sum_logs, harmonic, harmonic_rise, risk_sum
+from howsure.metrics.multilabel import compute_pseudo_aucs
+from howsure.metrics.recalibration import (
+    LOGIT_CLIP,
+    _has_both_outcomes_at_ends,
+    _place_knots,
+    fit_flexible,
+    fit_log_odds,
+    logit,
+)
+from howsure.metrics.risk_coverage import SEARCH_ROWS, find_last_reaching, find_widest_row
 from howsure.tallies.tally import Blocks
 
 RNG = np.random.default_rng(0)
@@ -105,216 +103,7 @@ def test_cases_with_fewer_wrong_labels_are_trusted_more() -> None:
     assert outcomes.correct.tolist() == (~wrong.any(axis=1)).tolist()
 
 
-# Bounds of exact data are points, those of buckets hold all that the buckets allow
-
-
-BOUNDED = [m for m in [*RANKING, *CLAIMS, *COUNTED] if callable(getattr(plain(m), "certify", None))]
-
-
-@pytest.mark.parametrize("world", WORLDS)
-def test_bounds_of_exact_data_are_the_value(world: str) -> None:
-    t = WORLDS[world]
-    for metric in BOUNDED:
-        value, certify = metric(t), plain(metric).certify
-        found = certify(t, *positional(metric), **options(metric))
-        if not isnan(value):
-            assert found == pytest.approx((value, value), abs=1e-9, rel=1e-9), metric
-
-
-def test_bounds_of_exact_weights_are_the_value() -> None:
-    for metric in [
-        m
-        for m in BOUNDED
-        if m not in COUNTED and plain(m) not in (hs.eor, hs.aurc, hs.aac, hs.e_aurc)
-    ]:
-        found = plain(metric).certify(WEIGHTED, *positional(metric), **options(metric))
-        assert found == pytest.approx((metric(WEIGHTED),) * 2, abs=1e-9), metric
-
-
-@pytest.mark.parametrize("bins", [hs.equal_range(5), hs.equal_range(15)])
-def test_bins_of_two_and_of_one_are_exact_where_no_bucket_is_cut(bins: Any) -> None:
-    t = hs.tally([0.91, 0.92, 0.71, 0.72, 0.73, 0.51, 0.31], correct=[1, 0, 1, 1, 0, 1, 0])
-    for metric in (hs.debiased_ece, hs.ece, hs.mce, hs.over_confidence, hs.under_confidence):
-        value = metric(t, bins)
-        low, high = certified(partial(metric, bins=bins), squeezed(t))
-        assert (low, high) == pytest.approx((value, value), abs=2e-3), (
-            metric
-        )  # only scores inside a bucket are lost
-
-
-@pytest.mark.parametrize("near", [np.nextafter(6 / 7, 0), np.nextafter(6 / 7, 1)])
-@pytest.mark.parametrize("right", [0, 1])
-def test_a_bin_that_may_have_one_sample_may_add_nothing(near: float, right: int) -> None:
-    """A bucket lies across an edge of the bins, so its sample may be in the bin above it, which
-    else has one.
-    """
-    exact = hs.tally([0.95, near, 0.01, 0.01], correct=[right, right, 0, 0])
-    metric = partial(hs.debiased_ece, bins=hs.equal_range(7))
-    low, high = certified(metric, squeezed(exact))
-    assert low <= metric(exact) <= high
-    if right:  # both in one bin, or alone
-        assert (low, high) == pytest.approx(
-            (0.0, sqrt(((0.05 + 1 / 7) ** 2 / 2 + 2 * 0.01**2) / 4)), abs=0.01
-        )
-
-
-def test_the_variance_of_an_accuracy_between_limits() -> None:
-    loss = Span(np.array([0.0, 1.0, 3.0, 2.0]), np.array([2.0, 6.0, 4.0, 9.0]))
-    right = Span(np.array([3.0, 1.0, 0.0, 2.0]), np.array([5.0, 2.0, 1.0, 9.0]))
-    count = Span(loss.low + right.low, loss.high + right.high)
-    found = LooseBins(30.0, count, loss, right, count)
-    few, many = np.maximum(count.low, 2.0), count.high
-    noise = _variance(found, few, many)
-    for i in range(4):
-        wrongs = np.linspace(loss.low[i], loss.high[i], 101)
-        a = np.array(
-            [
-                r / (r + w)
-                for r, w in product(np.linspace(right.low[i], right.high[i], 101), wrongs)
-                if r + w
-            ]
-        )
-        spread = a * (1 - a)
-        assert noise.low[i] == pytest.approx(spread.min() * many[i] / (many[i] - 1), abs=1e-3)
-        assert noise.high[i] == pytest.approx(spread.max() * few[i] / (few[i] - 1), abs=1e-3)
-
-
-def test_the_size_of_a_number_between_limits() -> None:
-    low, high = np.array([-3.0, -2.0, 1.0, 0.0, -2.0]), np.array([-1.0, 5.0, 4.0, 2.0, 0.0])
-    size = Span(low, high).size
-    assert (size.low.tolist(), size.high.tolist()) == ([1, 0, 1, 0, 0], [3, 5, 4, 2, 2])
-    cut = Span(low, high).clip(-1.0, 1.0)
-    assert (cut.low.tolist(), cut.high.tolist()) == ([-1, -1, 1, 0, -1], [-1, 1, 1, 1, 0])
-    assert Span(low, high).total() == (-6.0, 10.0)
-
-
-def test_shares_of_nothing_are_bounded_by_nothing() -> None:
-    none, one = np.zeros(1), np.ones(1)
-    empty = LooseBins(1.0, Span(none, one), Span(none, none), Span(none, one), Span(-one, none))
-    assert (empty.accuracy.low.tolist(), empty.accuracy.high.tolist()) == ([0.0], [1.0])
-    assert (empty.gap.low.tolist(), empty.gap.high.tolist()) == ([-1.0], [1.0])
-
-
-def test_odds_at_a_stated_base_of_one() -> None:
-    low, high = eor_bounds(hs.tally([0.9, 0.2], correct=[1, 1]), base=1.0)
-    assert (low, high) == (1.0, inf)
-    low, high = eor_bounds(WORLDS["one wrong"], degenerate="smooth")
-    assert (low, high) == pytest.approx((hs.eor(WORLDS["one wrong"], "smooth"),) * 2)
-    for degenerate in ("drop", "merge"):
-        with pytest.raises(InputError, match=f"degenerate='{degenerate}' follows single bins"):
-            eor_bounds(WORLDS["one wrong"], degenerate=degenerate)
-
-
-def test_room_for_rounding() -> None:
-    assert _room(0.5, 1) == 0.5 + (0.5e-9 + 1e-13)
-    assert _room(-0.5, -1) == -0.5 - (0.5e-9 + 1e-13)
-    assert (_room(inf, 1), _room(0.0, 1)) == (inf, 1e-13)
-
-
-def buckets(hits: list[float], misses: list[float], whole: bool = True) -> Buckets:
-    return Buckets(np.array(hits), np.array(misses), np.zeros(len(hits), dtype=bool), whole)
-
-
-@pytest.mark.parametrize("whole", [True, False])
-def test_an_accuracy_that_is_just_reached_counts(whole: bool) -> None:
-    assert widest(buckets([1.0], [3.0], whole), 0.75) == (1.0, 1.0)
-    assert widest(buckets([1.0, 5.0], [3.0, 1.0], whole), 0.75)[0] == 0.4
-    # three right answers, then one wrong of the second bucket: 3 of 4 again
-    assert widest(buckets([0.0, 9.0], [3.0, 0.0], whole), 0.75) == pytest.approx((0.25, 4 / 12))
-    assert widest(buckets([0.0, 9.0], [3.0, 0.0], whole), 0.8) == pytest.approx(
-        (0.25, (3 if whole else 3.75) / 12)
-    )
-    assert widest(buckets([4.0], [0.0], whole), 0.5) == pytest.approx((0.0, 0.0), abs=1e-8)
-    assert widest(buckets([1.0, 1.0], [0.0, 1.0], whole), 0.6) == pytest.approx(
-        (0.0, 0.0), abs=1e-8
-    )  # right answers come too late
-
-
-@pytest.mark.parametrize(
-    ("hits", "misses", "coverage", "whole", "low", "high"),
-    [
-        ([2.0], [2.0], 1e-13, True, 0.0, 1.0),
-        ([2.0], [2.0], 0.25, True, 0.0, 1.0),
-        ([2.0], [2.0], 0.75, True, 1 / 3, 2 / 3),
-        ([2.0], [2.0], 1.0, True, 1 / 2, 1 / 2),
-        ([2.0], [0.0], 1e-13, True, 1.0, 1.0),
-        ([0.0], [2.0], 1e-13, True, 0.0, 0.0),
-        ([1.0, 2.0], [1.0, 2.0], 0.5, True, 1 / 4, 3 / 4),
-        ([1.0, 2.0], [1.0, 2.0], 2 / 6, True, 1 / 2, 1 / 2),
-        ([1.0], [3.0], 0.5, True, 0.0, 1 / 2),
-        ([2.0], [0.0], 1e-13, False, 1.0, 1.0),
-        ([0.0], [2.0], 1e-13, False, 0.0, 0.0),
-        ([2.0], [2.0], 0.75, False, 1 / 3, 2 / 3),
-        ([0.25], [0.25], 0.75, False, 1 / 3, 2 / 3),
-    ],
-)
-def test_risks_from_a_coverage_on_by_hand(
-    hits: list[float], misses: list[float], coverage: float, whole: bool, low: float, high: float
-) -> None:
-    if (hits, coverage) == (
-        [1.0, 2.0],
-        2 / 6,
-    ):  # the end of a bucket is a cut, but the next one may be asked for
-        found = at_coverage(buckets(hits, misses, whole), coverage)
-        assert found[0] <= 1 / 2 <= found[1]
-    else:
-        assert at_coverage(buckets(hits, misses, whole), coverage) == pytest.approx(
-            (low, high), abs=1e-9
-        )
-
-
-@pytest.mark.parametrize("parts", [2, 3, 4, 7])
-def test_cuts_of_equal_size_by_trying_every_place(parts: int) -> None:
-    """Rows surely above a cut, and those that may be, where a bucket's samples can stand in any
-    order.
-    """
-    t = as_rows(
-        squeezed(hs.tally([0.9, 0.9, 0.7001, 0.70015, 0.7002, 0.5, 0.3, 0.3], correct=[1] * 8))
-    )
-    ends = np.cumsum(t.count)
-    sure, possible = rows_at(hs.equal_size(parts), t)
-    for i, (a, b) in enumerate(zip(sure, possible, strict=True), 1):
-        rank = -(-i * 8 // parts)
-        assert a == (ends <= rank).sum() or (a == b and ends[a - 1] >= rank)
-        assert b == np.searchsorted(ends, rank) + 1 or ends[b - 1] == rank
-
-
-def test_a_cut_through_the_last_bucket_leaves_it_open() -> None:
-    exact = hs.tally([1.0, 1.0, 0.70001, 0.70002, 0.70003, 0.70004], correct=[1] * 6)
-    sure, possible = rows_at(hs.equal_size(2), as_rows(squeezed(exact)))
-    assert (sure.tolist(), possible.tolist()) == ([1], [2])
-    sure, possible = rows_at(hs.equal_size(6), as_rows(squeezed(exact)))
-    assert (sure.tolist(), possible.tolist()) == (
-        [1, 1, 1, 1, 1],
-        [1, 1, 2, 2, 2],
-    )  # equal scores are never parted
-
-
-def test_bounds_of_certain_answers_that_are_right() -> None:
-    exact = hs.tally([1.0, 0.5, 0.0], correct=[1, 1, 0])
-    low, high = certified(hs.correctness_nll, squeezed(exact))
-    assert low <= hs.correctness_nll(exact) <= high < 0.3
-    wrong = squeezed(hs.tally([1.0, 0.5, 0.0], correct=[0, 1, 1]))
-    assert certified(hs.correctness_nll, wrong)[1] == inf
-
-
-def test_a_cut_of_weights_that_ends_a_row_but_for_rounding_may_be_on_either_side_of_it() -> None:
-    t = as_rows(
-        hs.tally(
-            np.arange(10)[::-1] / 10, correct=[1] * 10, weight=[0.1] * 5 + [0.1 * (1 + 1e-12)] * 5
-        )
-    )
-    sure, possible = rows_at(hs.equal_size(2), t)
-    assert (sure.tolist(), possible.tolist()) == ([4], [6])
-    clear = as_rows(hs.tally(np.arange(4)[::-1] / 4, correct=[1] * 4, weight=[1.0, 1.0, 1.5, 0.25]))
-    sure, possible = rows_at(hs.equal_size(2), clear)
-    assert (sure.tolist(), possible.tolist()) == ([2], [2])
-
-
-# Sums over ranks
-
-
-@pytest.mark.parametrize("x", [0, 1, 2, SHIFT - 1, SHIFT, SHIFT + 1, 5000])
+@pytest.mark.parametrize("x", [0, 1, 2, SERIES_START - 1, SERIES_START, SERIES_START + 1, 5000])
 def test_harmonic_numbers(x: int) -> None:
     assert float(harmonic(np.array([float(x)]))[0]) == pytest.approx(
         fsum(1 / j for j in range(1, x + 1)), abs=4e-15
@@ -332,8 +121,8 @@ def test_logarithms_of_products_are_sums_of_logarithms(n: int, odd: float, least
     x[0] = least
     weight = np.where(rng.random(n) < odd, rng.uniform(0, 5, n), 1.0)
     wanted = fsum(w * log(v) for w, v in zip(weight, x, strict=True))
-    assert float(_log_sum(x, weight)) == pytest.approx(wanted, rel=1e-11)
-    assert _log_sum(np.stack([x, x]), np.stack([weight, weight])) == pytest.approx(
+    assert float(_sum_logs(x, weight)) == pytest.approx(wanted, rel=1e-11)
+    assert _sum_logs(np.stack([x, x]), np.stack([weight, weight])) == pytest.approx(
         [wanted] * 2, rel=1e-11
     )
 
@@ -346,7 +135,7 @@ def test_a_kept_sum_is_that_of_its_own_number_of_samples() -> None:
         )
 
 
-@pytest.mark.parametrize("n", [STRETCH - 1, STRETCH, STRETCH + 1, 3 * STRETCH])
+@pytest.mark.parametrize("n", [SEARCH_ROWS - 1, SEARCH_ROWS, SEARCH_ROWS + 1, 3 * SEARCH_ROWS])
 @pytest.mark.parametrize("after", [-1, 0, 5])
 def test_the_last_row_of_a_share_by_looking_at_all(n: int, after: int) -> None:
     rng = np.random.default_rng(n)
@@ -355,7 +144,7 @@ def test_the_last_row_of_a_share_by_looking_at_all(n: int, after: int) -> None:
     for share in (0.6, 0.7, 0.72, 0.8, 1.0):
         rows = np.arange(after + 1, n)
         good = rows[right[rows] - before >= share * (kept[rows] - of) - 1e-9]
-        assert last_reaching(right, kept, share, after) == (good[-1] if len(good) else None)
+        assert find_last_reaching(right, kept, share, after) == (good[-1] if len(good) else None)
 
 
 @pytest.mark.parametrize("world", WORLDS)
@@ -364,7 +153,7 @@ def test_the_widest_row_of_an_accuracy_by_looking_at_all(world: str, accuracy: f
     t = WORLDS[world]
     kept, wrong = np.cumsum(t.count), np.cumsum(t.loss)
     good = np.flatnonzero(kept - wrong >= accuracy * kept - 1e-9)
-    assert widest_row(t, accuracy) == (good[-1] if len(good) else None)
+    assert find_widest_row(t, accuracy) == (good[-1] if len(good) else None)
 
 
 # Positive classes and skill
@@ -489,10 +278,6 @@ def test_the_best_order_of_one_sample(variant: Any) -> None:
         ),
         (lambda t: hs.optimal_aurc_asymptotic(1.01), "error is 1.01"),
         (lambda t: hs.optimal_aurc_asymptotic(-0.01), "error is -0.01"),
-        (
-            lambda t: certified(partial(hs.e_aurc, variant="step"), squeezed(t)),
-            "bounds for variant='expected'",
-        ),
         (lambda t: hs.bands(t, (1.1,)), "a level of bands is 1.1"),
         (lambda t: hs.dominates(t, WORLDS["one wrong"]), "got n=5, 2 wrong and n=4, 1 wrong"),
     ],
@@ -507,7 +292,7 @@ def test_mistakes_are_named(call: Any, words: str) -> None:
 
 def test_one_case_of_an_outcome_has_a_line() -> None:
     for right in ([1, 0, 1, 1], [0, 1, 0, 0]):
-        found = log_odds(hs.tally([0.2, 0.4, 0.6, 0.8], correct=right))
+        found = fit_log_odds(hs.tally([0.2, 0.4, 0.6, 0.8], correct=right))
         assert found is not None
         assert np.isfinite(found.coefficients).all()
 
@@ -527,7 +312,7 @@ def test_claims_that_hardly_differ_have_no_line(
     total = sum(right)
     score = np.repeat([0.5 - width, 0.5 + width], total)
     correct = np.concatenate([np.arange(total) < r for r in right])
-    found = log_odds(hs.tally(score, correct=correct))
+    found = fit_log_odds(hs.tally(score, correct=correct))
     assert (found is not None) == line
     if found is not None:
         assert found.coefficients[1] == pytest.approx(2 * log(3) / (8 * width), rel=1e-3)
@@ -538,14 +323,16 @@ def test_log_odds_that_are_one_apart_have_a_line() -> None:
     for _ in range(200):
         p.append(np.nextafter(p[-1], 1.0))
     p = next(x for x in (*p, *(2 * p[0] - np.array(p))) if np.ptp(logit(np.array([0.5, x]))) == 1.0)
-    found = log_odds(hs.tally([0.5] * 4 + [p] * 4, correct=[0, 0, 1, 1, 0, 1, 1, 1]))
+    found = fit_log_odds(hs.tally([0.5] * 4 + [p] * 4, correct=[0, 0, 1, 1, 0, 1, 1, 1]))
     assert found is not None
     assert found.coefficients == pytest.approx([0.0, log(3)], abs=1e-9)
 
 
 def test_logits_are_kept_away_from_certainty() -> None:
     found = logit(np.array([0.0, 1e-13, 0.5, 0.9, 1.0]))
-    assert found == pytest.approx([log(CLIP), log(CLIP), 0.0, log(9), -log(CLIP)], rel=1e-5)
+    assert found == pytest.approx(
+        [log(LOGIT_CLIP), log(LOGIT_CLIP), 0.0, log(9), -log(LOGIT_CLIP)], rel=1e-5
+    )
 
 
 @pytest.mark.parametrize("many", [3, 4, 5])
@@ -555,8 +342,8 @@ def test_knots_are_quantiles_of_the_cases(many: int) -> None:
         many
     ]
     p = np.array([round(1000 * s) for s in share]) / 1001
-    assert _knots(t, many) == pytest.approx(np.log(p / (1 - p)), rel=1e-9)
-    assert _knots(hs.tally([0.2] * 90 + [0.8] * 10, correct=[1, 0] * 50), many) == ()
+    assert _place_knots(t, many) == pytest.approx(np.log(p / (1 - p)), rel=1e-9)
+    assert _place_knots(hs.tally([0.2] * 90 + [0.8] * 10, correct=[1, 0] * 50), many) == ()
 
 
 @pytest.mark.parametrize("many", [3, 4, 5])
@@ -567,7 +354,9 @@ def test_knots_count_equal_cases(many: int) -> None:
         many
     ]
     wanted = logit(np.quantile(score, share, method="inverted_cdf"))
-    assert _knots(hs.tally(score, correct=np.arange(len(score)) % 2), many) == pytest.approx(wanted)
+    assert _place_knots(hs.tally(score, correct=np.arange(len(score)) % 2), many) == pytest.approx(
+        wanted
+    )
 
 
 @pytest.mark.parametrize(
@@ -592,8 +381,10 @@ def test_a_spline_is_held_by_three_of_each_outcome_at_either_end(
     right = np.concatenate([[1] * r + [0] * w for r, w in cases])
     t = hs.tally(score, correct=right)
     knots = (-2.0, logit(p[1:2])[0], 0.0, logit(p[5:6])[0], 2.0)
-    assert _held(t, knots) is held
-    assert _held(t, (-2.0, -0.7, 0.7, 2.0))  # here the inner cases are beyond the knots
+    assert _has_both_outcomes_at_ends(t, knots) is held
+    assert _has_both_outcomes_at_ends(
+        t, (-2.0, -0.7, 0.7, 2.0)
+    )  # here the inner cases are beyond the knots
 
 
 @pytest.mark.parametrize("rare", [0, 1])
@@ -602,7 +393,7 @@ def test_the_rarer_outcome_decides_how_many_knots_there_are(rare: int) -> None:
     for many, knots in ((29, 0), (30, 3), (40, 4), (50, 5), (90, 5)):
         right = np.full(400, 1 - rare)
         right[np.linspace(3, 396, many).astype(int)] = rare
-        found = flexible(hs.tally(p, correct=right))
+        found = fit_flexible(hs.tally(p, correct=right))
         assert found is not None
         assert len(found.knots) == knots
 
@@ -610,7 +401,7 @@ def test_the_rarer_outcome_decides_how_many_knots_there_are(rare: int) -> None:
 def test_a_curve_that_nothing_holds_is_a_line() -> None:
     p = np.concatenate([np.linspace(0.05, 0.4, 150), np.linspace(0.6, 0.95, 150)])
     right = np.concatenate([np.zeros(150), np.arange(150) % 3 > 0])
-    assert flexible(hs.tally(p, correct=right)).knots == ()
+    assert fit_flexible(hs.tally(p, correct=right)).knots == ()
 
 
 # Cells of classes
@@ -621,7 +412,7 @@ def test_a_probability_on_an_edge_belongs_to_the_bin_below(bins: int) -> None:
     edges = hs.equal_range(bins).edges()
     p = np.concatenate([edges, np.nextafter(edges, 2)[:-1], np.nextafter(edges, -1)[1:]])
     wanted = [max(0, int(np.searchsorted(edges, x)) - 1) for x in p]
-    assert _bins(p, edges).tolist() == wanted
+    assert find_bins(p, edges).tolist() == wanted
 
 
 @pytest.mark.parametrize("kind", ["logits", "probs"])
@@ -648,13 +439,13 @@ def test_cells_are_the_same_in_however_many_pieces(
         "probs": lambda: Predictions.from_probs(rng.dirichlet(np.ones(4), 50), y, **more),
         "samples": lambda: Predictions.from_samples(values, y, **more),
     }[kind]()
-    whole = class_cells(made, 7)
+    whole = sum_classes(made, 7)
     sizes = iter([20, *[7] * 9])
     pieces = lambda n, width: (
         slice(i, min(n, i + size)) for size in [next(sizes)] for i in range(0, n, size)
     )
-    monkeypatch.setattr("howsure.metrics.vectors.chunks", pieces)
-    parts = class_cells(made, 7)
+    monkeypatch.setattr("howsure.metrics.class_calibration.iterate_chunks", pieces)
+    parts = sum_classes(made, 7)
     assert parts.true == pytest.approx(whole.true)
     assert parts.mean_gap() == pytest.approx(whole.mean_gap(), abs=1e-12)
 
@@ -672,8 +463,8 @@ def test_parts_of_cells_add_up() -> None:
             rng.dirichlet(np.ones(4), 90), rng.integers(0, 4, 90), weight=weight
         )
         whole, parts = (
-            class_cells(preds, 7),
-            class_cells(preds[:30], 7) + class_cells(preds[30:], 7),
+            sum_classes(preds, 7),
+            sum_classes(preds[:30], 7) + sum_classes(preds[30:], 7),
         )
         assert parts.mean_gap() == pytest.approx(whole.mean_gap(), abs=1e-13)
         assert parts.weight == pytest.approx(90 if weight is None else weight.sum())
@@ -681,7 +472,7 @@ def test_parts_of_cells_add_up() -> None:
         assert (len(whole.true), whole.claim.shape[-1]) == (4 * 7, 4 * 7)
     for bins in (0, -1):
         with pytest.raises(InputError, match="the number of bins is"):
-            class_cells(preds, bins)
+            sum_classes(preds, bins)
 
 
 # Smooth calibration error
@@ -741,20 +532,20 @@ def pseudo(p: Any, y: Any) -> Any:
 def test_parts_of_an_auc_with_few_positive_cases(positives: int) -> None:
     p, y = np.random.default_rng(positives).random((12, 1)).round(1), np.zeros((12, 1), dtype=int)
     y[:positives] = 1
-    found = pseudo_aucs(Predictions.from_multilabel(p, y))
+    found = compute_pseudo_aucs(Predictions.from_multilabel(p, y))
     assert found[:, 0] == pytest.approx(pseudo(p[:, 0], y[:, 0]))
 
 
 def test_parts_of_an_auc_that_is_nearly_perfect() -> None:
     p, y = np.arange(40)[:, None] / 40, (np.arange(40) >= 20).astype(int)[:, None]
     y[19:21] = 1 - y[19:21]  # the least sure of either side have changed places
-    found = pseudo_aucs(Predictions.from_multilabel(p, y))
+    found = compute_pseudo_aucs(Predictions.from_multilabel(p, y))
     assert found[:, 0] == pytest.approx(pseudo(p[:, 0], y[:, 0]))
     assert found[:, 0].std() > 0.03
 
 
 def test_a_perfect_label_has_no_spread_and_an_absent_one_no_auc() -> None:
-    found = pseudo_aucs(
+    found = compute_pseudo_aucs(
         Predictions.from_multilabel([[0.9, 0.2], [0.8, 0.7], [0.1, 0.6]], [[1, 0], [1, 0], [0, 0]])
     )
     assert found[:, 0].tolist() == [1.0, 1.0, 1.0]

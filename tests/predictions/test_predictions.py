@@ -1,5 +1,7 @@
 """Predictions keep what they were given; Outcomes keep rows together."""
 
+import subprocess
+import sys
 from typing import Any
 
 import numpy as np
@@ -166,3 +168,18 @@ def test_columns_of_few_and_of_many_classes(k: int, logits: bool) -> None:
     close(c.margin, rest[:, -1] - rest[:, -2])
     close(c.nll, -np.log(p[row, y]))
     close(c.brier, ((p - np.eye(k)[y]) ** 2).sum(axis=1))
+
+
+def test_one_pass_serves_all_scores_and_losses() -> None:
+    preds = Predictions.from_logits([[2.0, 0.0], [0.0, 1.0]], [0, 0])
+    columns = preds.columns
+    assert hs.scores.entropy(preds) is not None
+    assert hs.losses.nll(preds) is columns.nll
+    assert hs.scores.max_prob(preds) is columns.max_prob
+
+
+def test_predictions_load_neither_frames_nor_tallies() -> None:
+    code = "import sys; from howsure.predictions import Predictions; print(*sys.modules)"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    rooms = ("howsure.tallies", "howsure.predictions.columns", "howsure.predictions.frames")
+    assert not set(run.stdout.split()) & {*rooms, "howsure.predictions.images"}

@@ -9,6 +9,7 @@ from hypothesis import given
 import howsure as hs
 from generators import predictions
 from howsure import Predictions, scores
+from howsure.predictions import columns
 from reference import answers
 
 close = {"rtol": 1e-10, "atol": 1e-10}
@@ -140,7 +141,7 @@ def test_one_pass_has_no_spread() -> None:
 def test_higher_means_trust_more(name: str) -> None:
     """A sure row (all members agree) against an unsure one (members disagree)."""
     z = np.array([[[9.0, 0.0, 0.0], [1.0, 0.9, 0.8]], [[9.0, 0.0, 0.0], [0.8, 0.9, 1.0]]])
-    several = getattr(scores, name).__module__.endswith("samples")
+    several = getattr(scores, name).__module__.endswith("passes")
     preds = Predictions.from_samples(z) if several else Predictions.from_logits(z[0])
     sure, unsure = getattr(scores, name)(preds, **({"k": 1} if name == "top_k_mass" else {}))
     assert sure > unsure
@@ -152,7 +153,8 @@ def test_chunks_do_not_matter(monkeypatch: Any) -> None:
         name: getattr(scores, name)(Predictions.from_logits(z, y))
         for name in ("max_prob", "entropy", "top_k_mass")
     }
-    monkeypatch.setattr("howsure.predictions.columns.CHUNK", 50)
+    chunks = columns.iterate_chunks
+    monkeypatch.setattr(columns, "iterate_chunks", lambda n, width, *_: chunks(n, width, 50))
     for name, expected in whole.items():
         np.testing.assert_array_equal(
             getattr(scores, name)(Predictions.from_logits(z, y)), expected

@@ -1,16 +1,22 @@
 """Tallies and predictions come in, Curves go out: numbers to look at, never pictures."""
 
-from howsure.curves.corp import Corp, corp
 from howsure.curves.curve import Curve
 from howsure.curves.histograms import odds_by_quantile, odds_ratio
-from howsure.curves.ranking import (
+from howsure.curves.ranking_curves import (
     precision_recall,
     rejection,
     risk_coverage,
     roc,
     threshold_diagram,
 )
-from howsure.curves.reliability import BinTable, bin_table, reliability, uncertainty_reliability
+from howsure.curves.reliability import (
+    BinTable,
+    Corp,
+    bin_table,
+    corp,
+    reliability,
+    uncertainty_reliability,
+)
 
 __all__ = [
     "BinTable",

@@ -4,7 +4,7 @@ Oberman).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import inf
 from typing import overload
 
@@ -20,7 +20,8 @@ from howsure.tallies.tally import Counts, Tally, needs_zero_one
 
 __all__ = ["Histogram", "histogram", "odds_by_quantile", "odds_ratio", "refine"]
 
-SUM_TOLERANCE = 1e-9
+SUM_TOLERANCE = 1e-9  # of shares that sum to 1, and of means that a refinement keeps
+QUANTILE_BINS = 100
 
 
 @frozen(eq=False)
@@ -55,12 +56,8 @@ class Histogram:
             i = check.first(bad)
             raise InputError(f"p[{i}] is {q[i]:g}; a probability lies in [0, 1].")
         keep = w > 0
-        for name, column in (
-            ("weight", w[keep] / w.sum()),
-            ("p", q[keep]),
-            ("count", count),
-            ("right", right),
-        ):
+        columns = {"weight": w[keep] / w.sum(), "p": q[keep], "count": count, "right": right}
+        for name, column in columns.items():
             object.__setattr__(self, name, column)
 
     @classmethod
@@ -68,11 +65,12 @@ class Histogram:
         """Bins of `count` samples of which `right` are right; empty bins are dropped."""
         n, k = np.asarray(count), np.asarray(right)
         check.same_length(k, "right", len(n), "count")
-        if (k < 0).any() or (k > n).any():
-            i = check.first((k < 0) | (k > n))
+        impossible = (k < 0) | (k > n)
+        if impossible.any():
+            i = check.first(impossible)
             raise InputError(f"bin {i} has {k[i]:g} right of {n[i]:g}; that is impossible.")
         n, k = n[n > 0], k[n > 0]
-        return cls(n, k / n, n, k)
+        return cls(weight=n, p=k / n, count=n, right=k)
 
     @classmethod
     def from_bins(cls, bin_of_each_sample: ArrayLike, correct: ArrayLike) -> Histogram:
@@ -88,18 +86,16 @@ class Histogram:
         check.same_length(bins, "bins", len(c), "correct")
         _, where = np.unique(bins, axis=0, return_inverse=True)
         where = where.reshape(-1)
-        return cls.from_counts(
-            np.bincount(where), np.bincount(where[c], minlength=int(where.max()) + 1)
-        )
+        right = np.bincount(where[c], minlength=int(where.max()) + 1)
+        return cls.from_counts(np.bincount(where), right)
 
     @property
     def base(self) -> float:
         """Overall probability of being right."""
         if self.count is not None and self.right is not None:
             return float(self.right.sum() / self.count.sum())
-        return float(
-            np.clip(np.dot(self.weight, self.p), self.p.min(), self.p.max())
-        )  # a mean, also when rounded
+        # Rounding must not move a mean outside its values.
+        return float(np.clip(np.dot(self.weight, self.p), self.p.min(), self.p.max()))
 
     @property
     def at_base(self) -> Bools:
@@ -127,8 +123,10 @@ class Histogram:
 
     def select(self, bins: slice | Ints | Bools) -> Histogram:
         """Some of the bins, their weights divided by their sum."""
-        pick: Callable[[Counts | None], Counts | None] = lambda a: None if a is None else a[bins]
-        return Histogram(self.weight[bins], self.p[bins], pick(self.count), pick(self.right))
+        count = right = None
+        if self.count is not None and self.right is not None:
+            count, right = self.count[bins], self.right[bins]
+        return Histogram(weight=self.weight[bins], p=self.p[bins], count=count, right=right)
 
     def __len__(self) -> int:
         return len(self.p)
@@ -142,7 +140,9 @@ def histogram(t: Tally, bins: Binning | None = None) -> Histogram:
     array([1. , 0.5])
     """
     needs_zero_one(t, "histogram")
-    sums = sums_in(equal_size(100) if bins is None else bins, t)
+    if bins is None:
+        bins = equal_size(QUANTILE_BINS)
+    sums = sums_in(bins, t)
     return Histogram.from_counts(sums.count, sums.count - sums.loss)
 
 
@@ -154,19 +154,21 @@ def refine(h: Histogram, i: int, b: ArrayLike, q: ArrayLike) -> Histogram:
     >>> refine(Histogram([1], [0.5]), 0, [0.5, 0.5], [0.1, 0.9]).p
     array([0.1, 0.9])
     """
-    share, rate = check.column(b, "b").astype(np.float64), check.column(q, "q").astype(np.float64)
+    share = check.column(b, "b").astype(np.float64)
+    rate = check.column(q, "q").astype(np.float64)
     check.same_length(rate, "q", len(share), "b")
     if not -len(h) <= i < len(h):
         raise InputError(f"bin {i} does not exist; the histogram has {len(h)} bins.")
     if (share <= 0).any() or abs(share.sum() - 1) > SUM_TOLERANCE:
         raise InputError(f"b must be positive and sum to 1; it sums to {share.sum():g}.")
-    if abs(np.dot(share, rate) - h.p[i]) > SUM_TOLERANCE:
+    mean = np.dot(share, rate)
+    if abs(mean - h.p[i]) > SUM_TOLERANCE:
         raise InputError(
-            f"the parts average to {np.dot(share, rate):g}, the bin has {h.p[i]:g}; refinement keeps the mean."
+            f"the parts average to {mean:g}, the bin has {h.p[i]:g}; refinement keeps the mean."
         )
     i %= len(h)
-    w = np.concatenate((h.weight[:i], h.weight[i] * share, h.weight[i + 1 :]))
-    return Histogram(w, np.concatenate((h.p[:i], rate, h.p[i + 1 :])))
+    weight = np.concatenate((h.weight[:i], h.weight[i] * share, h.weight[i + 1 :]))
+    return Histogram(weight=weight, p=np.concatenate((h.p[:i], rate, h.p[i + 1 :])))
 
 
 @overload
@@ -195,10 +197,12 @@ def odds_ratio(p: float | Floats | Sequence[float], a: float) -> float | Floats:
         score = np.maximum(ratio, 1 / ratio)
     score = np.where((known == 0) | (known == 1) | (a in (0, 1)), inf, score)
     score = np.where(known == a, 1.0, score)
-    return float(score) if score.ndim == 0 else score
+    if score.ndim == 0:
+        return float(score)
+    return score
 
 
-def odds_by_quantile(t: Tally, m: int = 100) -> Curve:
+def odds_by_quantile(t: Tally, m: int = QUANTILE_BINS) -> Curve:
     """The odds ratio of each bin of equal size, most trusted first. Finlay & Oberman, figure 3.
 
     >>> from howsure import tally
@@ -206,9 +210,9 @@ def odds_by_quantile(t: Tally, m: int = 100) -> Curve:
     array([1., 1., 1.])
     """
     h = histogram(t, equal_size(m))
-    y = np.where(h.at_base, 1.0, odds_ratio(h.p, h.base))
-    assert h.count is None or len(h.count) == len(y)
-    middle = np.cumsum(h.weight) - h.weight / 2
     return Curve(
-        middle, y, h.weight * float(t.n), labels=("quantile, most trusted first", "odds ratio")
+        x=np.cumsum(h.weight) - h.weight / 2,
+        y=np.where(h.at_base, 1.0, odds_ratio(h.p, h.base)),
+        weight=h.weight * float(t.n),
+        labels=("quantile, most trusted first", "odds ratio"),
     )

@@ -1,4 +1,4 @@
-"""What is claimed against what happens, bin by bin."""
+"""What is claimed against what happens: bin by bin, and without bins (CORP)."""
 
 from __future__ import annotations
 
@@ -8,15 +8,21 @@ from howsure._core.check import Floats, Ints
 from howsure._core.frozen import frozen
 from howsure.binning import Binning, cuts_of, equal_range, sums_in
 from howsure.curves.curve import Curve
-from howsure.predictions import Predictions, needs_predictions
+from howsure.predictions.predictions import Predictions, needs_predictions
 from howsure.scores.softmax import normalised_entropy
 from howsure.tallies.build import tally
+from howsure.tallies.pooling import pooled, steps
 from howsure.tallies.tally import Tally, needs_claims
 
-__all__ = ["BinTable", "bin_table", "reliability", "uncertainty_reliability"]
+__all__ = ["BinTable", "Corp", "bin_table", "corp", "reliability", "uncertainty_reliability"]
 
-DRAWN = 300  # up to this n a bin's accuracy is drawn; above it three moments are exact enough
+# Up to this n a bin's accuracy is simulated; above it three moments are exact enough.
+SIMULATED_SAMPLES = 300
+BIN_DRAWS = 1000
+CORP_GROUPS = 200  # groups of neighbours that the band of CORP draws together
+CORP_DRAWS = 120
 Z95 = 1.6448536269514722
+BAND_LEVELS = (0.05, 0.95)
 
 
 @frozen(eq=False)
@@ -43,11 +49,22 @@ def bin_table(t: Tally, bins: Binning | None = None) -> BinTable:
     array([ 0.8, -0.1])
     """
     needs_claims(t, "calibration")
-    sums = sums_in(equal_range(15) if bins is None else bins, t)
+    if bins is None:
+        bins = equal_range(15)
+    sums = sums_in(bins, t)
     count = np.asarray(sums.count, dtype=np.float64)
-    confidence, accuracy = sums.claim / count, (sums.count - sums.loss) / count
-    table = (count, confidence, accuracy, confidence - accuracy, sums.low, sums.high)
-    return BinTable(*(np.ascontiguousarray(column[::-1]) for column in table))
+    confidence = sums.claim / count
+    accuracy = (sums.count - sums.loss) / count
+    columns = {
+        "count": count,
+        "confidence": confidence,
+        "accuracy": accuracy,
+        "gap": confidence - accuracy,
+        "low": sums.low,
+        "high": sums.high,
+    }
+    # A tally has its most trusted samples first, a table its lowest bin.
+    return BinTable(**{name: np.ascontiguousarray(c[::-1]) for name, c in columns.items()})
 
 
 def reliability(
@@ -64,52 +81,65 @@ def reliability(
     >>> reliability(tally([0.9, 0.8], correct=[1, 0])).y
     array([0., 1.])
     """
+    if bins is None:
+        bins = equal_range(15)
     table = bin_table(t, bins)
     low = high = None
     if consistency:
-        low, high = _consistency(t, equal_range(15) if bins is None else bins, seed)
-    labels = ("confidence", "accuracy")
-    return Curve(table.confidence, table.accuracy, table.count, table.low, low, high, labels)
+        low, high = _simulate_bins(t, bins, seed)
+    return Curve(
+        x=table.confidence,
+        y=table.accuracy,
+        weight=table.count,
+        threshold=table.low,
+        low=low,
+        high=high,
+        labels=("confidence", "accuracy"),
+    )
 
 
-def _consistency(t: Tally, bins: Binning, seed: int) -> tuple[Floats, Floats]:
-    """Quantiles of a bin's accuracy under the claims, lowest bin first."""
+def _simulate_bins(t: Tally, bins: Binning, seed: int) -> tuple[Floats, Floats]:
+    """Quantiles of each bin's accuracy were every claim true, lowest bin first."""
     rng = np.random.default_rng(seed)
-    score, count = (
-        t.score,
-        t.count if t.equal_weights else np.maximum(t.count, 1),
-    )  # at least one sample in a row
+    count = t.count
+    if not t.equal_weights:
+        count = np.maximum(count, 1)  # a row has at least one sample, whatever its weight
+    samples = np.round(count).astype(np.int64)
     start = np.searchsorted(t.ends, cuts_of(bins, t)[:-1], side="right")
-    rows = [slice(a, b) for a, b in zip(start, [*start[1:], len(score)], strict=True)]
-    found = [
-        _claimed_quantiles(score[r], np.round(count[r]).astype(np.int64), rng)
-        for r in reversed(rows)
-    ]
-    low, high = np.transpose(found)
-    return low, high
+    end = np.append(start[1:], len(samples))
+    low: list[float] = []
+    high: list[float] = []
+    for first, last in zip(start[::-1], end[::-1], strict=True):
+        ends = _find_claimed_range(t.score[first:last], samples[first:last], rng)
+        low.append(ends[0])
+        high.append(ends[1])
+    return np.array(low), np.array(high)
 
 
-def _claimed_quantiles(claim: Floats, count: Ints, rng: np.random.Generator) -> tuple[float, float]:
+def _find_claimed_range(
+    claim: Floats, count: Ints, rng: np.random.Generator
+) -> tuple[float, float]:
     """5 % and 95 % quantiles of the mean of Bernoulli(claim): by drawing, for many samples by three
     moments.
     """
     n = max(1, int(count.sum()))
-    if n <= DRAWN:
-        draws = (rng.random((1000, n)) < np.repeat(claim, count)[:n]).mean(axis=1)
-        low, high = np.quantile(draws, [0.05, 0.95])
+    if n <= SIMULATED_SAMPLES:
+        draws = (rng.random((BIN_DRAWS, n)) < np.repeat(claim, count)[:n]).mean(axis=1)
+        low, high = np.quantile(draws, BAND_LEVELS)
         return float(low), float(high)
     mean = float((count * claim).sum()) / n
     variance = float((count * (claim * (1 - claim))).sum())
     third = float((count * (claim * (1 - claim) * (1 - 2 * claim))).sum())
-    skew = third / variance**1.5 if variance > 0 else 0.0
-    spread = np.sqrt(variance) * (
-        np.array([-Z95, Z95]) + (Z95**2 - 1) / 6 * skew
-    )  # Cornish and Fisher
-    low, high = np.clip(mean + spread / n, 0.0, 1.0)
+    skew = 0.0
+    if variance > 0:
+        skew = third / variance**1.5
+    # The expansion of Cornish and Fisher, to the skewness.
+    quantile = np.array([-Z95, Z95]) + (Z95**2 - 1) / 6 * skew
+    low, high = np.clip(mean + np.sqrt(variance) * quantile / n, 0.0, 1.0)
     return float(low), float(high)
 
 
-def uncertain_tally(preds: Predictions) -> Tally:
+def tally_uncertainty(preds: Predictions) -> Tally:
     """Normalised entropy as the claim of being wrong: UCE is the ECE of this tally."""
     return tally(normalised_entropy(preds), correct=~preds.correct, weight=preds.weight)
 
@@ -122,5 +152,109 @@ def uncertainty_reliability(preds: Predictions, bins: int = 15) -> Curve:
     array([1.])
     """
     needs_predictions(preds, "uncertainty_reliability")
-    c = reliability(uncertain_tally(preds), equal_range(bins))
-    return Curve(c.x, c.y, c.weight, c.threshold, labels=("normalised entropy", "error"))
+    c = reliability(tally_uncertainty(preds), equal_range(bins))
+    labels = ("normalised entropy", "error")
+    return Curve(x=c.x, y=c.y, weight=c.weight, threshold=c.threshold, labels=labels)
+
+
+@frozen(eq=False)
+class Corp:
+    """The curve, and the parts of the Brier score of the confidence:
+
+    score = miscalibration − discrimination + uncertainty. Miscalibration is what the isotonic map
+    would save, discrimination what the map then gains over saying the accuracy every time.
+
+    >>> from howsure import tally
+    >>> parts = corp(tally([0.9, 0.8, 0.6, 0.6], correct=[1, 1, 0, 1]))
+    >>> round(parts.score, 4), round(parts.miscalibration - parts.discrimination + parts.uncertainty, 4)
+    (0.1425, 0.1425)
+    """
+
+    curve: Curve
+    score: float
+    miscalibration: float
+    discrimination: float
+    uncertainty: float
+
+
+def corp(t: Tally, *, band: bool = True, seed: int = 0) -> Corp:
+    r"""The isotonic reliability curve: accuracy as the best map of the confidence that never falls,
+    without bins.
+
+    .. math:: S = \underbrace{S - S_{\mathrm{iso}}}_{\mathrm{MCB}}
+        - \underbrace{(S_{\bar y} - S_{\mathrm{iso}})}_{\mathrm{DSC}} + \underbrace{S_{\bar y}}_{\mathrm{UNC}},
+        \quad S \text{ the Brier score of the confidence}
+
+    The curve has both ends of every step, lowest confidence first; `.weight` counts the samples of
+    the step. The band holds 5 % and 95 % quantiles, point by point, of the same curve were every
+    claim true: outcomes drawn as claimed, neighbours in 200 groups, 120 times; none for samples
+    with different weights. Dimitriadis, Gneiting & Jordan 2021, equations 2 to 4.
+
+    >>> from howsure import tally
+    >>> c = corp(tally([0.9, 0.8, 0.7, 0.6], correct=[1, 0, 1, 0]), band=False).curve
+    >>> c.x, c.y
+    (array([0.6, 0.7, 0.8, 0.9]), array([0. , 0.5, 0.5, 1. ]))
+    """
+    needs_claims(t, "corp")
+    step = pooled(t)
+    count = step.count[::-1].astype(np.float64)
+    value = ((step.count - step.loss) / step.count)[::-1]
+    ends = np.stack((step.low[::-1], step.high[::-1]), axis=1)
+    # A step of a single score is one point, the others are two.
+    keep = np.stack((np.ones(len(value), dtype=bool), ends[:, 0] < ends[:, 1]), axis=1)
+    points = keep.sum(axis=1)
+    x = ends[keep]
+    low = high = None
+    if band and t.equal_weights:
+        low, high = _simulate_corp(t, x, seed)
+    curve = Curve(
+        x=x,
+        y=np.repeat(value, points),
+        weight=np.repeat(count, points),
+        threshold=x,
+        low=low,
+        high=high,
+        labels=("confidence", "accuracy"),
+    )
+    n = float(t.n)
+    accuracy = float((t.n - t.total) / t.n)
+    score = sum_squared_errors(t) / n
+    best = float((count * value * (1 - value)).sum() / n)
+    flat = accuracy * (1 - accuracy)
+    return Corp(
+        curve=curve,
+        score=score,
+        miscalibration=score - best,
+        discrimination=flat - best,
+        uncertainty=flat,
+    )
+
+
+def sum_squared_errors(t: Tally) -> float:
+    """The squared distances between claim and outcome, summed over the samples."""
+    total = 0.0
+    for r, count, wrong in t.pieces():
+        total += float(((count - wrong) * (1 - r) ** 2 + wrong * r**2).sum())
+    return total
+
+
+def _simulate_corp(t: Tally, x: Floats, seed: int) -> tuple[Floats, Floats]:
+    """Quantiles of the curve at x were every claim true."""
+    n = float(t.n)
+    even = np.linspace(0, n, min(CORP_GROUPS, int(n)) + 1)[1:]
+    cuts = np.unique(t.cut_at(np.unique(np.ceil(even).astype(np.int64))))
+    sums = t.between(np.concatenate(([0], cuts)))
+    size = np.round(sums.count).astype(np.int64)
+    claim = np.clip(sums.claim / sums.count, 0.0, 1.0)
+    wrong = np.random.default_rng(seed).binomial(size, 1 - claim, (CORP_DRAWS, len(size)))
+    curves = np.stack([_fit_isotonic(size, row) for row in wrong])
+    ends: Floats = np.quantile(curves, np.array(BAND_LEVELS), axis=0)
+    low, high = ends[0, ::-1], ends[1, ::-1]
+    return np.interp(x, claim[::-1], low), np.interp(x, claim[::-1], high)
+
+
+def _fit_isotonic(count: Ints, wrong: Ints) -> Floats:
+    """The isotonic accuracy of every group, most trusted first."""
+    first = steps(count, wrong)
+    rate = np.add.reduceat(wrong, first) / np.add.reduceat(count, first)
+    return 1 - np.repeat(rate, np.diff(np.append(first, len(count))))

@@ -14,21 +14,22 @@ from howsure.metrics.binary import (
     sensitivity,
     specificity,
 )
-from howsure.metrics.calibration import (
+from howsure.metrics.calibration_error import (
     aece,
     amce,
+    correctness_brier,
+    correctness_nll,
     debiased_ece,
     ece,
     mce,
     over_confidence,
     rms_calibration_error,
     signed_calibration_error,
+    smooth_ece,
     under_confidence,
 )
-from howsure.metrics.claims import correctness_brier, correctness_nll, smooth_ece
+from howsure.metrics.class_calibration import classwise_ece, muce, uce
 from howsure.metrics.discrimination import aupr, auroc, fpr_at_tpr
-from howsure.metrics.images import dice_loss, image_aurc
-from howsure.metrics.mean_loss import accuracy, brier, nll, top_k_accuracy
 from howsure.metrics.multilabel import exact_match, hamming_loss, macro_auroc
 from howsure.metrics.odds import (
     Bands,
@@ -39,7 +40,7 @@ from howsure.metrics.odds import (
     histogram_auroc,
     histogram_brier,
 )
-from howsure.metrics.oracle import oracle_accuracy
+from howsure.metrics.proper_scores import accuracy, brier, nll, skill, top_k_accuracy
 from howsure.metrics.recalibration import (
     Recalibration,
     calibration_intercept,
@@ -51,14 +52,15 @@ from howsure.metrics.risk_coverage import (
     augrc,
     aurc,
     coverage_at_risk,
+    dice_loss,
     dominates,
     e_aurc,
+    image_aurc,
     optimal_aurc,
     optimal_aurc_asymptotic,
+    oracle_accuracy,
     risk_at_coverage,
 )
-from howsure.metrics.skill import skill
-from howsure.metrics.vectors import classwise_ece, muce, uce
 
 __all__ = [
     "Bands",

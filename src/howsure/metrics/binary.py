@@ -14,10 +14,29 @@ from howsure._core.text import is_count
 from howsure.binning import Binning, equal_size
 from howsure.curves import Curve, bin_table
 from howsure.metrics.discrimination import auroc
-from howsure.metrics.facts import metric
-from howsure.metrics.mean_loss import accuracy
-from howsure.predictions import Outcomes, Predictions, needs_predictions
+from howsure.metrics.metric_facts import Detour, metric
+from howsure.metrics.proper_scores import accuracy
+from howsure.predictions.outcomes import Outcomes
+from howsure.predictions.predictions import Predictions, needs_predictions
 from howsure.tallies.tally import Tally, is_tally
+
+__all__ = [
+    "BrierParts",
+    "brier_decomposition",
+    "class_auroc",
+    "net_benefit",
+    "npv",
+    "observed_expected",
+    "positive_class",
+    "positive_outcomes",
+    "positive_tally",
+    "ppv",
+    "sensitivity",
+    "specificity",
+]
+
+Denominator = Literal["positive", "negative", "called", "cleared"]
+NAMES_IN_ERROR = 20  # class names that an error lists
 
 
 def positive_class(preds: Predictions, positive: str | int | None = None) -> int:
@@ -39,7 +58,9 @@ def positive_class(preds: Predictions, positive: str | int | None = None) -> int
     if isinstance(positive, str) and positive in names:
         return names.index(positive)
     if isinstance(positive, str) and not is_count(positive.removeprefix("-")):
-        known = f"they are {', '.join(names[:20])}" if names else f"they are numbered 0 to {k - 1}"
+        known = f"they are numbered 0 to {k - 1}"
+        if names:
+            known = f"they are {', '.join(names[:NAMES_IN_ERROR])}"
         raise InputError(f"no class is called {positive!r}; {known}.")
     if isinstance(positive, float) and not positive.is_integer():
         raise InputError(f"there is no class {positive:g}; a name or a whole number is needed.")
@@ -62,7 +83,9 @@ def positive_tally(preds: Predictions, positive: str | int | None = None) -> Tal
 
 def as_positive(data: Predictions | Tally, positive: str | int | None = None) -> Tally:
     """A tally as it is; of predictions, that of the positive class."""
-    return data if is_tally(data) else positive_tally(data, positive)
+    if is_tally(data):
+        return data
+    return positive_tally(data, positive)
 
 
 def positive_outcomes(preds: Predictions, positive: str | int | None = None) -> Outcomes:
@@ -76,13 +99,11 @@ def positive_outcomes(preds: Predictions, positive: str | int | None = None) -> 
     return Outcomes.of(preds, preds.probs[:, c], correct=preds.labels == c)
 
 
-def _class_order(
-    preds: Predictions, positive: str | int | None = None
-) -> tuple[Outcomes, Callable[[Tally], float]]:
+def _rank_class(preds: Predictions, positive: str | int | None = None) -> Detour:
     return positive_outcomes(preds, positive), auroc
 
 
-@metric(better="higher", bounds=(0, 1), takes="predictions", through=_class_order)
+@metric(better="higher", bounds=(0, 1), takes="predictions", through=_rank_class)
 def class_auroc(preds: Predictions, positive: str | int | None = None) -> float:
     r"""The AUC of the class: the probability that a positive case has a higher P(positive) than a
     negative one.
@@ -100,51 +121,51 @@ def class_auroc(preds: Predictions, positive: str | int | None = None) -> float:
     return auroc(positive_tally(preds, positive))
 
 
-Part = Literal["positive", "negative", "called", "cleared"]
+class EmptyDenominator(Exception):
+    """A denominator without cases: the number is undefined."""
 
 
-def _part(preds: Predictions, threshold: float, positive: str | int | None, part: Part) -> Outcomes:
-    """The cases of one denominator, right where the call is: called positive iff P(positive) >=
-    threshold.
+def _call_cases(
+    preds: Predictions, threshold: float, positive: str | int | None, of: Denominator
+) -> Outcomes:
+    """The cases of one denominator, correct where the call is.
+
+    A case is called positive where P(positive) is at least the threshold.
     """
     if not 0 <= threshold <= 1:
         raise InputError(f"threshold is {threshold:g}; a probability between 0 and 1 is needed.")
-    o = positive_outcomes(preds, positive)
-    called, is_positive = o.score >= threshold, o.right
-    rows = {
+    outcomes = positive_outcomes(preds, positive)
+    called, is_positive = outcomes.score >= threshold, outcomes.right
+    cases = {
         "positive": is_positive,
         "negative": ~is_positive,
         "called": called,
         "cleared": ~called,
-    }[part]
-    if not rows.any():
-        raise Empty(part)
-    return replace(o, correct=called == is_positive)[rows]
+    }[of]
+    if not cases.any():
+        raise EmptyDenominator(of)
+    return replace(outcomes, correct=called == is_positive)[cases]
 
 
-class Empty(Exception):
-    """A denominator without cases: the number is undefined."""
+def _through_calls(of: Denominator) -> Callable[..., Detour]:
+    """The detour of a share of right calls: the accuracy of the cases in its denominator."""
 
-
-def _share(part: Part) -> Callable[..., tuple[Outcomes, Callable[[Tally], float]]]:
-    def through(
-        preds: Predictions, threshold: float, positive: str | int | None = None
-    ) -> tuple[Outcomes, Callable[[Tally], float]]:
-        return _part(preds, threshold, positive, part), accuracy
+    def through(preds: Predictions, threshold: float, positive: str | int | None = None) -> Detour:
+        return _call_cases(preds, threshold, positive, of), accuracy
 
     return through
 
 
-def _called_right(
-    preds: Predictions, threshold: float, positive: str | int | None, part: Part
+def _share_right_calls(
+    preds: Predictions, threshold: float, positive: str | int | None, of: Denominator
 ) -> float:
     try:
-        return accuracy(_part(preds, threshold, positive, part).tally())
-    except Empty:
+        return accuracy(_call_cases(preds, threshold, positive, of).tally())
+    except EmptyDenominator:
         return nan
 
 
-@metric(better="higher", bounds=(0, 1), takes="predictions", through=_share("positive"))
+@metric(better="higher", bounds=(0, 1), takes="predictions", through=_through_calls("positive"))
 def sensitivity(preds: Predictions, threshold: float, positive: str | int | None = None) -> float:
     """The share of positive cases that are called positive, that is whose P(positive) is at least
     `threshold`.
@@ -155,10 +176,10 @@ def sensitivity(preds: Predictions, threshold: float, positive: str | int | None
     0.5
     """
     needs_predictions(preds, "sensitivity")
-    return _called_right(preds, threshold, positive, "positive")
+    return _share_right_calls(preds, threshold, positive, "positive")
 
 
-@metric(better="higher", bounds=(0, 1), takes="predictions", through=_share("negative"))
+@metric(better="higher", bounds=(0, 1), takes="predictions", through=_through_calls("negative"))
 def specificity(preds: Predictions, threshold: float, positive: str | int | None = None) -> float:
     """The share of negative cases that are not called positive: P(positive) below `threshold`.
 
@@ -168,10 +189,10 @@ def specificity(preds: Predictions, threshold: float, positive: str | int | None
     1.0
     """
     needs_predictions(preds, "specificity")
-    return _called_right(preds, threshold, positive, "negative")
+    return _share_right_calls(preds, threshold, positive, "negative")
 
 
-@metric(better="higher", bounds=(0, 1), takes="predictions", through=_share("called"))
+@metric(better="higher", bounds=(0, 1), takes="predictions", through=_through_calls("called"))
 def ppv(preds: Predictions, threshold: float, positive: str | int | None = None) -> float:
     """Positive predictive value: the share of those called positive who are. nan where none is
     called positive.
@@ -182,10 +203,10 @@ def ppv(preds: Predictions, threshold: float, positive: str | int | None = None)
     0.5
     """
     needs_predictions(preds, "ppv")
-    return _called_right(preds, threshold, positive, "called")
+    return _share_right_calls(preds, threshold, positive, "called")
 
 
-@metric(better="higher", bounds=(0, 1), takes="predictions", through=_share("cleared"))
+@metric(better="higher", bounds=(0, 1), takes="predictions", through=_through_calls("cleared"))
 def npv(preds: Predictions, threshold: float, positive: str | int | None = None) -> float:
     """Negative predictive value: the share of those not called positive who are not. nan where all
     are called.
@@ -196,7 +217,7 @@ def npv(preds: Predictions, threshold: float, positive: str | int | None = None)
     0.667
     """
     needs_predictions(preds, "npv")
-    return _called_right(preds, threshold, positive, "cleared")
+    return _share_right_calls(preds, threshold, positive, "cleared")
 
 
 def observed_expected(preds: Predictions | Tally, positive: str | int | None = None) -> float:
@@ -211,7 +232,9 @@ def observed_expected(preds: Predictions | Tally, positive: str | int | None = N
     """
     t = as_positive(preds, positive)
     expected = float(np.dot(t.score, t.count))
-    return float(t.n - t.total) / expected if expected else nan
+    if not expected:
+        return nan
+    return float(t.n - t.total) / expected
 
 
 class BrierParts(NamedTuple):
@@ -240,23 +263,30 @@ def brier_decomposition(preds: Predictions | Tally, bins: Binning = equal_size(1
     0.25
     """
     if is_tally(preds):
-        return _brier_parts(preds, bins)
+        return _decompose_brier(preds, bins)
     needs_predictions(preds, "brier_decomposition")
     k = preds.needs_vector("brier_decomposition")
-    parts = [_brier_parts(positive_tally(preds, c), bins) for c in ([1] if k == 2 else range(k))]
-    return BrierParts(*(sum(values) for values in zip(*parts, strict=True)))
+    if k == 2:
+        return _decompose_brier(positive_tally(preds, 1), bins)
+    parts = np.sum([_decompose_brier(positive_tally(preds, c), bins) for c in range(k)], axis=0)
+    return BrierParts(*parts.tolist())
 
 
-def _brier_parts(t: Tally, bins: Binning) -> BrierParts:
+def _decompose_brier(t: Tally, bins: Binning) -> BrierParts:
     table = bin_table(t, bins)
-    w = table.count / table.count.sum()
-    base = float(np.dot(w, table.accuracy))
-    reliability = float(np.dot(w, table.gap**2))
-    resolution = float(np.dot(w, (table.accuracy - base) ** 2))
+    weight = table.count / table.count.sum()
+    base = float(np.dot(weight, table.accuracy))
+    reliability = float(np.dot(weight, table.gap**2))
+    resolution = float(np.dot(weight, (table.accuracy - base) ** 2))
+    uncertainty = base * (1 - base)
     right, wrong = t.count - t.loss, t.loss
     brier = float((np.dot(right, (1 - t.score) ** 2) + np.dot(wrong, t.score**2)) / t.n)
-    within = brier - (reliability - resolution + base * (1 - base))
-    return BrierParts(reliability, resolution, base * (1 - base), within)
+    return BrierParts(
+        reliability=reliability,
+        resolution=resolution,
+        uncertainty=uncertainty,
+        within=brier - (reliability - resolution + uncertainty),
+    )
 
 
 def net_benefit(
@@ -271,30 +301,19 @@ def net_benefit(
     >>> net_benefit(Predictions.from_probs([0.9, 0.2], [1, 0]), thresholds=np.array([0.5])).y
     array([0.5])
     """
-    q = np.arange(1, 100) / 100 if thresholds is None else np.asarray(thresholds, dtype=np.float64)
+    if thresholds is None:
+        thresholds = np.arange(1, 100) / 100
+    q = np.asarray(thresholds, dtype=np.float64)
     t = as_positive(preds, positive)
     rows = np.searchsorted(-t.score, -q, side="right")
-    sums = np.concatenate(
-        ([[0.0, 0.0]], np.cumsum(np.stack((t.count - t.loss, t.loss), axis=1), axis=0))
-    )
+    positives = np.concatenate(([0.0], np.cumsum(t.count - t.loss)))
+    negatives = np.concatenate(([0.0], np.cumsum(t.loss)))
     odds = q / (1 - q)
-    treated = (sums[rows, 0] - sums[rows, 1] * odds) / t.n
-    everyone = (sums[-1, 0] - sums[-1, 1] * odds) / t.n
-    labels = ("threshold probability", "net benefit")
-    return Curve(q, treated, sums[rows].sum(axis=1), q, low=everyone, labels=labels)
-
-
-__all__ = [
-    "BrierParts",
-    "brier_decomposition",
-    "class_auroc",
-    "net_benefit",
-    "npv",
-    "observed_expected",
-    "positive_class",
-    "positive_outcomes",
-    "positive_tally",
-    "ppv",
-    "sensitivity",
-    "specificity",
-]
+    return Curve(
+        x=q,
+        y=(positives[rows] - negatives[rows] * odds) / t.n,
+        weight=positives[rows] + negatives[rows],
+        threshold=q,
+        low=(positives[-1] - negatives[-1] * odds) / t.n,
+        labels=("threshold probability", "net benefit"),
+    )

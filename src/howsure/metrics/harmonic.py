@@ -8,26 +8,28 @@ from howsure._core.check import Floats
 from howsure.tallies.tally import Blocks, Counts
 
 EULER_GAMMA = 0.57721566490153286
-SHIFT = 32  # from here on three terms of the asymptotic series are exact to 4e-15
-NARROW = 500  # from here on, in ranks and in ranks per block width, two moments around the middle are exact
-CHUNK = 1 << 15  # blocks at a time: their columns stay near the processor
-EXPONENTS = 1000  # a product of numbers that together lose fewer powers of two than this is no 0
+SERIES_START = 32  # from here on three terms of the asymptotic series are exact to 4e-15
+NARROW_BLOCK = 500  # ranks, and ranks per block width, above which two moments are exact
+CHUNK_BLOCKS = 1 << 15  # blocks at a time: their columns stay near the processor
+SAFE_EXPONENT = 1000  # a product that loses fewer powers of two than this is not 0
 
 
-def _parts(x: Counts) -> tuple[Floats, Floats]:
-    """z and the rest of H(x) = gamma + log(z) + rest; small x are first moved up by SHIFT."""
+def _expand(x: Counts) -> tuple[Floats, Floats]:
+    """z and the rest of H(x) = gamma + log(z) + rest."""
     x = np.asarray(x, dtype=np.float64)
-    small = x < SHIFT
+    small = x < SERIES_START
     z = x + 0.5
     if not small.any():
-        return z, _tail(z)
-    z, added = z + SHIFT * small, np.zeros_like(x)
-    added[small] = (1.0 / (x[small][:, None] + np.arange(1, SHIFT + 1))).sum(axis=1)
-    return z, _tail(z) - added
+        return z, _sum_series(z)
+    # H(x) = H(x + m) - 1/(x + 1) - ... - 1/(x + m) moves small x to where the series is exact.
+    z = z + SERIES_START * small
+    added = np.zeros_like(x)
+    added[small] = (1.0 / (x[small][:, None] + np.arange(1, SERIES_START + 1))).sum(axis=1)
+    return z, _sum_series(z) - added
 
 
-def _tail(z: Floats) -> Floats:
-    """H(x) - gamma - log(z) with z = x + 1/2, for x >= SHIFT."""
+def _sum_series(z: Floats) -> Floats:
+    """H(x) - gamma - log(z) with z = x + 1/2, for x >= SERIES_START."""
     q = 1.0 / (z * z)
     return q * (1 / 24 - q * (7 / 960 - q * (31 / 8064)))
 
@@ -38,7 +40,7 @@ def harmonic(x: Counts) -> Floats:
     >>> harmonic(np.array([1.0, 4.0])).round(12)
     array([1.        , 2.08333333])
     """
-    z, rest = _parts(x)
+    z, rest = _expand(x)
     return EULER_GAMMA + np.log(z) + rest
 
 
@@ -51,34 +53,30 @@ def mean_rank_share(before: Counts, after: Counts) -> Floats:
     >>> mean_rank_share(np.array([0.0, 9.0]), np.array([4.0, 10.0]))
     array([1. , 0.1])
     """
-    a, b = (
-        np.asarray(x, dtype=np.float64, order="C") for x in (before, after)
-    )  # so that flat views are views
-    out = np.asarray(1.0 / b)  # blocks of one sample
-    many = np.flatnonzero(b - a != 1)
-    if len(many):
-        out.ravel()[many] = _tied_share(a.ravel()[many], b.ravel()[many])
+    # C order, so that ravel() below gives views and not copies.
+    a = np.asarray(before, dtype=np.float64, order="C")
+    b = np.asarray(after, dtype=np.float64, order="C")
+    out = np.asarray(1.0 / b)  # right for blocks of one sample
+    tied = np.flatnonzero(b - a != 1)
+    if len(tied):
+        out.ravel()[tied] = _share_tie(a.ravel()[tied], b.ravel()[tied])
     return out
 
 
-def _tied_share(a: Floats, b: Floats) -> Floats:
-    m, middle = b - a, (a + b + 1) * 0.5
-    out = _narrow_share(a, m, middle)
-    wide = np.flatnonzero((m * NARROW > middle) | (middle < NARROW))
-    out[wide] = _wide_share(a[wide], b[wide], m[wide])
-    return out
-
-
-def _narrow_share(a: Floats, m: Floats, middle: Floats) -> Floats:
-    """1 - a E[1 / (middle + y)], y the ranks counted from the middle, by the moments of y."""
+def _share_tie(a: Floats, b: Floats) -> Floats:
+    """`mean_rank_share` of blocks of several samples."""
+    m = b - a
+    middle = (a + b + 1) * 0.5
+    # Narrow blocks: 1 - a E[1 / (middle + y)], y the ranks counted from the middle, by moments
+    # of y. The difference of two harmonic numbers would cancel there.
     per = 1.0 / middle
-    q, square = per * per, m * m
+    q = per * per
+    square = m * m
     moments = q * (square - 1) * (1 / 12 + q * (3 * square - 7) * (1 / 240))
-    return per * ((m + 1) * 0.5 - a * moments)
-
-
-def _wide_share(a: Floats, b: Floats, m: Floats) -> Floats:
-    return 1.0 - a / m * harmonic_rise(a, b)
+    out = per * ((m + 1) * 0.5 - a * moments)
+    wide = np.flatnonzero((m * NARROW_BLOCK > middle) | (middle < NARROW_BLOCK))
+    out[wide] = 1.0 - a[wide] / m[wide] * harmonic_rise(a[wide], b[wide])
+    return out
 
 
 def harmonic_rise(a: Floats, b: Floats) -> Floats:
@@ -87,10 +85,10 @@ def harmonic_rise(a: Floats, b: Floats) -> Floats:
     >>> harmonic_rise(np.array([2.0, 1e9]), np.array([4.0, 1e9 + 1]))
     array([5.83333333e-01, 9.99999999e-10])
     """
-    far = a >= SHIFT
+    far = a >= SERIES_START
     rise = np.empty_like(a)
     z = a[far] + 0.5
-    rise[far] = np.log1p((b[far] - a[far]) / z) + (_tail(b[far] + 0.5) - _tail(z))
+    rise[far] = np.log1p((b[far] - a[far]) / z) + (_sum_series(b[far] + 0.5) - _sum_series(z))
     rise[~far] = harmonic(b[~far]) - harmonic(a[~far])
     return rise
 
@@ -101,40 +99,41 @@ def risk_sum(block: Blocks, n: Counts) -> Floats:
     A loss in a block adds H(n) - H(after) and, inside the block, its `mean_rank_share`. Blocks
     stand along the last axis; other axes are other tables.
 
-    >>> round(float(risk_sum(Blocks(np.array([1]), np.array([2]), np.array([1])), np.array(4))), 8)  # 1/2 + 1/3 + 1/4
+    >>> block = Blocks(before=np.array([1]), after=np.array([2]), loss=np.array([1]))
+    >>> round(float(risk_sum(block, np.array(4))), 8)  # 1/2 + 1/3 + 1/4
     1.08333333
     """
+    # aurc and e_aurc ask for the same sum, so the block keeps it.
     if "risk" in block.kept and np.array_equal(block.kept["risk"][0], n):
-        return block.kept["risk"][1]  # aurc and e_aurc ask for the same sum
-    total = _chunked_risk_sum(block, n)
+        return block.kept["risk"][1]
+    last = np.asarray(n, dtype=np.float64)[..., None]
+    total = np.zeros(np.shape(n))
+    for i in range(0, block.loss.shape[-1], CHUNK_BLOCKS):
+        chunk = slice(i, i + CHUNK_BLOCKS)
+        before = np.asarray(block.before[..., chunk], dtype=np.float64)
+        after = np.asarray(block.after[..., chunk], dtype=np.float64)
+        loss = np.asarray(block.loss[..., chunk], dtype=np.float64)
+        # H(n) - H(after) = rest_n - rest - log(z / z_n); the logarithms are summed apart.
+        z, rest = _expand(after)
+        z_n, rest_n = _expand(last)
+        later = mean_rank_share(before, after) + (rest_n - rest)
+        total = total + ((loss * later).sum(axis=-1) - _sum_logs(z / z_n, loss))
     block.kept["risk"] = np.array(n), total
     return total
 
 
-def _chunked_risk_sum(block: Blocks, n: Counts) -> Floats:
-    last = np.asarray(n, dtype=np.float64)[..., None]
-    total = np.zeros(np.shape(n))
-    for i in range(0, block.loss.shape[-1], CHUNK):
-        columns = (block.before, block.after, block.loss)
-        before, after, loss = (np.asarray(c[..., i : i + CHUNK], dtype=np.float64) for c in columns)
-        total = total + _risk_sum(Blocks(before, after, loss), last)
-    return total
+def _sum_logs(x: Floats, weight: Floats) -> Floats:
+    """The sum of weight log(x) along the last axis.
 
-
-def _risk_sum(block: Blocks, n: Floats) -> Floats:
-    (z, rest), (z_n, rest_n) = _parts(block.after), _parts(n)
-    later = mean_rank_share(block.before, block.after) + (rest_n - rest)
-    return (block.loss * later).sum(axis=-1) - _log_sum(z / z_n, block.loss)
-
-
-def _log_sum(x: Floats, weight: Floats) -> Floats:
-    """The sum of weight log(x) along the last axis. Of one table, most weights being 1, many x are
-    multiplied before a logarithm is taken, which costs far more than a product."""
+    Where most weights are 1, as in one table of single errors, many x are multiplied before a
+    logarithm is taken, which costs far more than a product.
+    """
     odd = np.flatnonzero(weight != 1)
     if x.ndim > 1 or 2 * len(odd) > len(x):
         return (weight * np.log(x)).sum(axis=-1)
-    size = max(1, int(EXPONENTS / (2 + abs(np.log2(x.min())))))
-    many = len(x) // size
-    whole = size * many
-    logs = np.log(x[:whole].reshape(size, many).prod(axis=0)).sum() + np.log(x[whole:]).sum()
+    factors = max(1, int(SAFE_EXPONENT / (2 + abs(np.log2(x.min())))))
+    products = len(x) // factors
+    whole = factors * products
+    product = x[:whole].reshape(factors, products).prod(axis=0)
+    logs = np.log(product).sum() + np.log(x[whole:]).sum()
     return logs + ((weight[odd] - 1) * np.log(x[odd])).sum()

@@ -2,76 +2,93 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from math import nan
 
 import numpy as np
 
-from howsure._core.check import Array, Bools, Floats, InputError
+from howsure._core.check import Bools, Floats, InputError
 from howsure.metrics.binary import class_auroc
-from howsure.metrics.facts import metric
-from howsure.metrics.mean_loss import accuracy, mean_loss
-from howsure.predictions import Outcomes, Predictions, needs_predictions
-from howsure.tallies.tally import Tally
+from howsure.metrics.metric_facts import Detour, metric
+from howsure.metrics.proper_scores import accuracy, mean_loss
+from howsure.predictions.input_shapes import InputLayout
+from howsure.predictions.outcomes import Outcomes
+from howsure.predictions.predictions import Predictions, needs_predictions
 
-CALLED = 0.5  # a label is called present where its probability is at least this
-WHOLE = "these rows are not whole cases; select cases with all their labels."
+__all__ = ["exact_match", "hamming_loss", "macro_auroc"]
+
+PRESENT_FROM = 0.5  # a label is called present where its probability is at least this
 
 
-def wrong_labels(preds: Predictions) -> Bools:
-    """(cases, labels): where the call, present iff P >= 1/2, is not the label.
-
-    >>> wrong_labels(Predictions.from_multilabel([[0.9, 0.5]], [[1, 0]]))
-    array([[False,  True]])
-    """
+def _need_whole_cases(preds: Predictions) -> InputLayout:
+    """The layout of the cases; raise where labels of a case are missing."""
     layout = preds.needs_labels("this number")
     if not layout.whole:
-        raise InputError(WHOLE)
-    wrong: Bools = (preds.probs[:, 1] >= CALLED) != (preds.labels == 1)
+        raise InputError("these rows are not whole cases; select cases with all their labels.")
+    return layout
+
+
+def mark_wrong_labels(preds: Predictions) -> Bools:
+    """(cases, labels): where the call, present iff P >= 1/2, is not the label.
+
+    >>> mark_wrong_labels(Predictions.from_multilabel([[0.9, 0.5]], [[1, 0]]))
+    array([[False,  True]])
+    """
+    layout = _need_whole_cases(preds)
+    wrong: Bools = (preds.probs[:, 1] >= PRESENT_FROM) != (preds.labels == 1)
     return wrong.reshape(preds.n // layout.size, layout.size)
 
 
-def case_outcomes(preds: Predictions, *, exact: bool = False) -> Outcomes:
+def _pool_cases(
+    preds: Predictions, score: Floats, correct: Bools | None = None, loss: Floats | None = None
+) -> Outcomes:
+    """Outcomes of one row per case, with the weight and the group of its first label."""
+    layout = preds.needs_labels("this number")
+    weight = group = None
+    if preds.weight is not None:
+        weight = preds.weight[:: layout.size]
+    if preds.group is not None and not layout.alone:
+        group = preds.group[:: layout.size]
+    return Outcomes(score, correct=correct, loss=loss, weight=weight, group=group)
+
+
+def build_case_outcomes(preds: Predictions, *, exact: bool = False) -> Outcomes:
     """One row per case: the share of wrong labels as its loss, or with `exact` whether all labels
     are right.
     """
-    layout = preds.needs_labels("this number")
-    wrong = wrong_labels(preds)
-    pick: Callable[[Array | None], Array | None] = lambda a: (
-        None if a is None else a[:: layout.size]
-    )
-    weight, group = pick(preds.weight), None if layout.alone else pick(preds.group)
+    wrong = mark_wrong_labels(preds)
     share: Floats = wrong.mean(axis=1)
     if exact:
-        return Outcomes(-share, correct=~wrong.any(axis=1), weight=weight, group=group)
-    return Outcomes(-share, loss=share, weight=weight, group=group)
+        correct: Bools = np.equal(share, 0.0)
+        return _pool_cases(preds, -share, correct=correct)
+    return _pool_cases(preds, -share, loss=share)
 
 
-def _shares(preds: Predictions) -> tuple[Outcomes, Callable[[Tally], float]]:
-    return case_outcomes(preds), mean_loss
+def _share_wrong(preds: Predictions) -> Detour:
+    return build_case_outcomes(preds), mean_loss
 
 
-def _exact(preds: Predictions) -> tuple[Outcomes, Callable[[Tally], float]]:
-    return case_outcomes(preds, exact=True), accuracy
+def _match_exactly(preds: Predictions) -> Detour:
+    return build_case_outcomes(preds, exact=True), accuracy
 
 
-@metric(better="lower", bounds=(0, 1), takes="multilabel", through=_shares)
+@metric(better="lower", bounds=(0, 1), takes="multilabel", through=_share_wrong)
 def hamming_loss(preds: Predictions) -> float:
     r"""The share of wrong labels, :math:`\frac1{nL} \sum_i \sum_l 1[\hat y_{il} \ne y_{il}]`, of
     many per case.
 
     A label is called present where its probability is at least 1/2. Range [0, 1], 0 is perfect; a
-    model that calls nothing reaches the mean prevalence. Limits are over cases. Schapire & Singer
-    1999.
+    model that calls nothing reaches the mean prevalence. Limits are over cases.
+    Schapire & Singer 1999.
 
     >>> hamming_loss(Predictions.from_multilabel([[0.9, 0.2], [0.4, 0.7]], [[1, 0], [1, 1]]))
     0.25
     """
     needs_predictions(preds, "hamming_loss")
-    return mean_loss(case_outcomes(preds).tally())
+    return mean_loss(build_case_outcomes(preds).tally())
 
 
-@metric(better="higher", bounds=(0, 1), takes="multilabel", through=_exact)
+@metric(better="higher", bounds=(0, 1), takes="multilabel", through=_match_exactly)
 def exact_match(preds: Predictions) -> float:
     """The share of cases whose labels are all right; present where the probability is at least 1/2.
 
@@ -81,10 +98,10 @@ def exact_match(preds: Predictions) -> float:
     0.5
     """
     needs_predictions(preds, "exact_match")
-    return accuracy(case_outcomes(preds, exact=True).tally())
+    return accuracy(build_case_outcomes(preds, exact=True).tally())
 
 
-def pseudo_aucs(preds: Predictions) -> Floats:
+def compute_pseudo_aucs(preds: Predictions) -> Floats:
     """(cases, labels): the AUC of each label plus what each case adds to n times it; the mean over
     cases is the AUC.
 
@@ -92,74 +109,69 @@ def pseudo_aucs(preds: Predictions) -> Floats:
     mean of these: they are spread as far as the unbiased variance of an AUC, with one more case of
     either side that may stand anywhere.
 
-    >>> pseudo_aucs(Predictions.from_multilabel([[0.9, 0.2], [0.4, 0.7]], [[1, 0], [0, 0]])).mean(axis=0)
+    >>> both = Predictions.from_multilabel([[0.9, 0.2], [0.4, 0.7]], [[1, 0], [0, 0]])
+    >>> compute_pseudo_aucs(both).mean(axis=0)
     array([ 1., nan])
     """
-    layout = preds.needs_labels("this number")
-    if not layout.whole:
-        raise InputError(WHOLE)
+    layout = _need_whole_cases(preds)
     p = preds.probs[:, 1].reshape(preds.n // layout.size, layout.size)
     y: Bools = (preds.labels == 1).reshape(p.shape)
-    w = np.ones(len(p)) if preds.weight is None else preds.weight[:: layout.size]
-    return np.stack([_pseudo_auc(p[:, i], y[:, i], w) for i in range(layout.size)], axis=1)
+    w = np.ones(len(p))
+    if preds.weight is not None:
+        w = preds.weight[:: layout.size]
+    columns = [_compute_pseudo_auc(p[:, i], y[:, i], w) for i in range(layout.size)]
+    return np.stack(columns, axis=1)
 
 
-def _pseudo_auc(p: Floats, positive: Bools, w: Floats) -> Floats:
+def _compute_pseudo_auc(p: Floats, positive: Bools, w: Floats) -> Floats:
     """AUC + influence of each case, in weights `w`."""
-    total, share = float(w.sum()), np.full(len(p), nan)
-    sides = {side: float(w[positive == side].sum()) for side in (True, False)}
-    if not all(sides.values()):
+    mass = {True: float(w[positive].sum()), False: float(w[~positive].sum())}
+    # For each case the share of the other side that it is on the right side of, ties half.
+    share = np.full(len(p), nan)
+    if not all(mass.values()):
         return share
-    for side in (
-        True,
-        False,
-    ):  # the share of the other side that a case is on the right side of, ties half
-        other = positive != side
+    for side in (True, False):
+        own, other = positive == side, positive != side
         order = np.argsort(p[other], kind="stable")
+        ordered = p[other][order]
         below = np.concatenate(([0.0], np.cumsum(w[other][order])))
-        left, right = (
-            below[np.searchsorted(p[other][order], p[positive == side], s)]
-            for s in ("left", "right")
-        )
-        lower = (left + right) / 2 / sides[not side]
-        share[positive == side] = lower if side else 1 - lower
+        under = below[np.searchsorted(ordered, p[own], "left")]
+        up_to = below[np.searchsorted(ordered, p[own], "right")]
+        lower = (under + up_to) / 2 / mass[not side]
+        share[own] = lower if side else 1 - lower
     area = float(np.average(share[positive], weights=w[positive]))
-    off = (share - area) * total / np.where(positive, sides[True], sides[False])
-    return area + off * _widened(area, off, positive, w / w.mean())
+    own_mass = np.where(positive, mass[True], mass[False])
+    influence = (share - area) * float(w.sum()) / own_mass
+    return area + influence * _widen_spread(area, influence, positive, w / w.mean())
 
 
-def _widened(area: float, off: Floats, positive: Bools, w: Floats) -> float:
-    """What the deviations of the cases of one label lack: few positive cases hardly tell how much
-    they differ.
-
-    Each side's sum of squares is that of m values around their own mean, so m − 1 count; and of one
-    more case nothing is known but that it is right with probability `area`, which has the variance
-    area · (1 − area).
+def _widen_spread(area: float, influence: Floats, positive: Bools, w: Floats) -> float:
+    """The factor that the influences of the cases of one label lack: few positive cases hardly
+    tell how much they differ.
     """
-    seen = float(np.dot(w, off**2))
+    seen = float(np.dot(w, influence**2))
     if seen <= 0:
         return 1.0
     wanted = 0.0
     for side in (positive, ~positive):
         m = float(w[side].sum())
-        wanted += float(np.dot(w[side], off[side] ** 2)) * m / max(m - 1, 1.0)
+        # The sum of squares is that of m values around their own mean, so m − 1 count.
+        wanted += float(np.dot(w[side], influence[side] ** 2)) * m / max(m - 1, 1.0)
+        # Of one more case nothing is known but that it is right with probability `area`.
         wanted += area * (1 - area) * (len(w) / m) ** 2
     return float(np.sqrt(wanted / seen))
 
 
-def case_aucs(preds: Predictions) -> tuple[Outcomes, Callable[[Tally], float]]:
+def build_case_aucs(preds: Predictions) -> Detour:
     """One row per case: its part of the mean AUC as a loss; the mean of these is the number."""
-    layout, found = preds.needs_labels("macro_auroc"), pseudo_aucs(preds)
-    known = ~np.isnan(found).any(axis=0)
-    value: Floats = found[:, known].mean(axis=1)
-    pick: Callable[[Array | None], Array | None] = lambda a: (
-        None if a is None else a[:: layout.size]
-    )
-    group = None if layout.alone else pick(preds.group)
-    return Outcomes(-value, loss=value, weight=pick(preds.weight), group=group), mean_loss
+    preds.needs_labels("macro_auroc")
+    aucs = compute_pseudo_aucs(preds)
+    known = ~np.isnan(aucs).any(axis=0)
+    value: Floats = aucs[:, known].mean(axis=1)
+    return _pool_cases(preds, -value, loss=value), mean_loss
 
 
-@metric(better="higher", bounds=(0, 1), takes="multilabel", through=case_aucs)
+@metric(better="higher", bounds=(0, 1), takes="multilabel", through=build_case_aucs)
 def macro_auroc(preds: Predictions) -> float:
     """The mean of `class_auroc` over the labels that have both positive and negative cases; nan
     where none has.
@@ -173,17 +185,22 @@ def macro_auroc(preds: Predictions) -> float:
     """
     needs_predictions(preds, "macro_auroc")
     layout = preds.needs_labels("macro_auroc")
-    return mean_known([class_auroc(preds.label(i)) for i in range(layout.size)])
+    return average_known([class_auroc(preds.label(i)) for i in range(layout.size)])
 
 
-def mean_known(values: Sequence[float]) -> float:
+def average_known(values: Sequence[float]) -> float:
     """The mean of those that are numbers; nan where none is.
 
-    >>> mean_known([0.5, float("nan"), 1.0])
+    >>> average_known([0.5, float("nan"), 1.0])
     0.75
     """
     known = [v for v in values if v == v]
-    return float(np.mean(known)) if known else nan
+    if not known:
+        return nan
+    return float(np.mean(known))
 
 
-__all__ = ["exact_match", "hamming_loss", "macro_auroc"]
+case_aucs = build_case_aucs  # moved
+case_outcomes = build_case_outcomes  # moved
+mean_known = average_known  # moved
+wrong_labels = mark_wrong_labels  # moved

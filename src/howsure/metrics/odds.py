@@ -11,18 +11,26 @@ import numpy as np
 from howsure._core import check
 from howsure._core.check import Floats, InputError
 from howsure._core.frozen import frozen
-from howsure.curves import odds_ratio
-from howsure.curves.histograms import Histogram, histogram
-from howsure.metrics.binned_bounds import eor_bounds
-from howsure.metrics.facts import metric
-from howsure.metrics.risk_coverage import error_cuts, last_reaching
+from howsure.curves.histograms import Histogram, histogram, odds_ratio
+from howsure.metrics.metric_facts import metric
+from howsure.metrics.risk_coverage import find_last_reaching, list_error_cuts
 from howsure.tallies.rows import ROUNDING
 from howsure.tallies.tally import Counts, Tally, is_tally, needs_zero_one
+
+__all__ = [
+    "Bands",
+    "bands",
+    "conditional_entropy",
+    "eor",
+    "expected_score",
+    "histogram_auroc",
+    "histogram_brier",
+]
 
 Degenerate = Literal["inf", "smooth", "drop", "cap", "merge"]
 
 
-@metric(better="higher", bounds=(1, inf), rank_only=True, smooth=False, certify=eor_bounds)
+@metric(better="higher", bounds=(1, inf), rank_only=True, smooth=False)
 def eor(
     h: Histogram | Tally,
     degenerate: Degenerate = "inf",
@@ -43,62 +51,53 @@ def eor(
     """
     if is_tally(h):
         h = histogram(h)
-    if degenerate not in _TREATMENTS and degenerate != "cap":
-        raise InputError(
-            f"degenerate={degenerate!r}; eor knows 'inf', 'smooth', 'drop', 'cap' and 'merge'."
-        )
     if degenerate == "cap":
         if cap is None or not cap >= 1:
             raise InputError("degenerate='cap' needs cap=, a number of at least 1.")
-        return float(np.dot(h.weight, np.minimum(_bin_scores(h, base), cap)))
-    treated = _TREATMENTS[degenerate](h, base)
-    return nan if treated is None else float(np.dot(treated.weight, _bin_scores(treated, base)))
+        return float(np.dot(h.weight, np.minimum(_score_bins(h, base), cap)))
+    if degenerate == "smooth":
+        count, right = _need_counts(h, "smooth")
+        h = Histogram(h.weight, (right + 0.5) / (count + 1))
+    elif degenerate == "drop":
+        keep = (h.p > 0) & (h.p < 1)
+        if not keep.any():
+            return nan
+        h = h.select(keep)
+    elif degenerate == "merge":
+        h = _merge_degenerate(h)
+    elif degenerate != "inf":
+        raise InputError(
+            f"degenerate={degenerate!r}; eor knows 'inf', 'smooth', 'drop', 'cap' and 'merge'."
+        )
+    return float(np.dot(h.weight, _score_bins(h, base)))
 
 
-def _bin_scores(h: Histogram, base: float | None) -> Floats:
-    score = np.atleast_1d(odds_ratio(h.p, h.base if base is None else base))
-    return score if base is not None else np.where(h.at_base, 1.0, score)
+def _score_bins(h: Histogram, base: float | None) -> Floats:
+    """The odds ratio of each bin against `base`, or against the whole."""
+    if base is not None:
+        return np.atleast_1d(odds_ratio(h.p, base))
+    return np.where(h.at_base, 1.0, np.atleast_1d(odds_ratio(h.p, h.base)))
 
 
-def _keep(h: Histogram, base: float | None) -> Histogram:  # noqa: ARG001
-    return h
-
-
-def _counts(h: Histogram, why: str) -> tuple[Counts, Counts]:
+def _need_counts(h: Histogram, why: str) -> tuple[Counts, Counts]:
     if h.count is None or h.right is None:
         raise InputError(f"degenerate={why!r} needs counts; make the histogram from data.")
     return h.count, h.right
 
 
-def _smooth(h: Histogram, base: float | None) -> Histogram:  # noqa: ARG001
-    count, right = _counts(h, "smooth")
-    return Histogram(h.weight, (right + 0.5) / (count + 1))
-
-
-def _drop(h: Histogram, base: float | None) -> Histogram | None:  # noqa: ARG001
-    keep = (h.p > 0) & (h.p < 1)
-    return h.select(keep) if keep.any() else None
-
-
-def _merge(h: Histogram, base: float | None) -> Histogram:  # noqa: ARG001
-    n, k = (c.tolist() for c in _counts(h, "merge"))
-    while len(n) > 1:
-        i = next((i for i in range(len(n)) if k[i] in (0, n[i])), None)
+def _merge_degenerate(h: Histogram) -> Histogram:
+    """Each bin without errors or without successes joins its smaller neighbour."""
+    count, right = (column.tolist() for column in _need_counts(h, "merge"))
+    while len(count) > 1:
+        i = next((i for i in range(len(count)) if right[i] in (0, count[i])), None)
         if i is None:
             break
-        sides = [j for j in (i - 1, i + 1) if 0 <= j < len(n)]
-        j = min(sides, key=lambda j: (n[j], j))
-        n[j], k[j] = n[j] + n[i], k[j] + k[i]
-        del n[i], k[i]
-    return Histogram.from_counts(n, k)
-
-
-_TREATMENTS: dict[str, Callable[[Histogram, float | None], Histogram | None]] = {
-    "inf": _keep,
-    "smooth": _smooth,
-    "drop": _drop,
-    "merge": _merge,
-}
+        neighbours = [j for j in (i - 1, i + 1) if 0 <= j < len(count)]
+        j = min(neighbours, key=lambda j: (count[j], j))
+        count[j] += count[i]
+        right[j] += right[i]
+        del count[i], right[i]
+    return Histogram.from_counts(count, right)
 
 
 def expected_score(h: Histogram, score: Callable[[Floats, float], Floats]) -> float:
@@ -190,35 +189,30 @@ def bands(t: Tally, levels: Sequence[float] = (0.99, 0.95)) -> Bands:
     needs_zero_one(t, "bands")
     for level in levels:
         check.fraction(level, "a level of bands")
-    kept, right = (np.concatenate(([0.0], column)) for column in error_cuts(t))
+    kept, right = list_error_cuts(t)
+    kept = np.concatenate(([0.0], kept))
+    right = np.concatenate(([0.0], right))
     ends = [0]
     for level in levels:
-        i = ends[-1]
-        last = last_reaching(right, kept, level, after=i)
-        ends.append(i if last is None else last)
+        last = find_last_reaching(right, kept, level, after=ends[-1])
+        ends.append(ends[-1] if last is None else last)
     cut = np.array([*ends, len(kept) - 1])
     count, hits = np.diff(kept[cut]), np.diff(right[cut])
     with np.errstate(invalid="ignore", divide="ignore"):
         accuracy = hits / count  # nan of nothing
-    threshold = np.array([_lowest(t, at) for at in kept[cut[1:-1]].tolist()])
-    return Bands(tuple(levels), count / kept[-1], accuracy, threshold)
+    return Bands(
+        levels=tuple(levels),
+        weight=count / kept[-1],
+        accuracy=accuracy,
+        threshold=np.array([_find_lowest_score(t, at) for at in kept[cut[1:-1]].tolist()]),
+    )
 
 
-def _lowest(t: Tally, cut: float) -> float:
+def _find_lowest_score(t: Tally, cut: float) -> float:
     """The lowest score before a cut; inf before the first."""
     if cut <= 0:
         return inf
     if not t.weighted:
         return t.score_at(int(cut) - 1)
+    # Sums of weights are rounded: the cut may miss the end of its row by a rounding.
     return float(t.score[np.searchsorted(np.cumsum(t.count), cut - ROUNDING * t.n)])
-
-
-__all__ = [
-    "Bands",
-    "bands",
-    "conditional_entropy",
-    "eor",
-    "expected_score",
-    "histogram_auroc",
-    "histogram_brier",
-]

@@ -10,17 +10,20 @@ import numpy as np
 from howsure._core.check import Floats
 from howsure._core.frozen import frozen
 from howsure.metrics.binary import as_positive
-from howsure.predictions import Predictions
+from howsure.predictions.predictions import Predictions
 from howsure.tallies.tally import Tally
 
-CLIP = 1e-12  # a probability of exactly 0 or 1 has no logit
-QUANTILES = {
+__all__ = ["Recalibration", "calibration_intercept", "calibration_slope", "recalibration"]
+
+LOGIT_CLIP = 1e-12  # a probability of exactly 0 or 1 has no logit
+# Where the knots of a spline stand, by their number: quantiles of the logits (Harrell 2015).
+KNOT_QUANTILES = {
     3: (0.1, 0.5, 0.9),
     4: (0.05, 0.35, 0.65, 0.95),
     5: (0.05, 0.275, 0.5, 0.725, 0.95),
-}  # Harrell 2015
-CASES = 10  # of the rarer outcome for each knot
-ENDS = 3  # of each outcome beyond the inner knots
+}
+CASES_PER_KNOT = 10  # of the rarer outcome
+CASES_PER_END = 3  # of each outcome beyond the inner knots
 
 
 class Recalibration(NamedTuple):
@@ -51,7 +54,7 @@ class LogOdds:
 
     def basis(self, p: Floats) -> Floats:
         """The columns that the coefficients belong to."""
-        return basis(logit(p), self.knots)
+        return spline_basis(logit(p), self.knots)
 
 
 def recalibration(preds: Predictions | Tally, positive: str | int | None = None) -> Recalibration:
@@ -68,36 +71,43 @@ def recalibration(preds: Predictions | Tally, positive: str | int | None = None)
     >>> round(r.slope, 2), round(abs(r.intercept), 2)
     (1.0, 0.0)
     """
-    found = log_odds(as_positive(preds, positive))
-    if found is None:
-        return Recalibration(nan, nan, nan, nan)
-    error = np.sqrt(np.diag(found.covariance))
-    return Recalibration(*map(float, (*found.coefficients, *error)))
+    fit = fit_log_odds(as_positive(preds, positive))
+    if fit is None:
+        return Recalibration(intercept=nan, slope=nan, intercept_error=nan, slope_error=nan)
+    intercept, slope = fit.coefficients.tolist()
+    intercept_error, slope_error = np.sqrt(np.diag(fit.covariance)).tolist()
+    return Recalibration(
+        intercept=intercept,
+        slope=slope,
+        intercept_error=intercept_error,
+        slope_error=slope_error,
+    )
 
 
-def log_odds(t: Tally, knots: tuple[float, ...] = ()) -> LogOdds | None:
+def fit_log_odds(t: Tally, knots: tuple[float, ...] = ()) -> LogOdds | None:
     """The maximum-likelihood fit; None where one outcome is missing, claims are constant or
     outcomes separate.
 
     >>> from howsure import tally
-    >>> log_odds(tally([0.5, 0.5, 0.8, 0.8, 0.8], correct=[0, 1, 1, 1, 0])).coefficients.round(2) + 0.0
+    >>> fit_log_odds(tally([0.5, 0.5, 0.8, 0.8, 0.8], correct=[0, 1, 1, 1, 0])).coefficients.round(2) + 0.0
     array([0. , 0.5])
     """
     z = logit(t.score)
     if not 0 < t.total < t.n or np.ptp(z) == 0:
         return None
-    x = np.tile(basis(z, knots), (2, 1))
+    # Each score twice: with its right answers as positive cases and its wrong ones as negative.
+    x = np.tile(spline_basis(z, knots), (2, 1))
     y = np.repeat([1.0, 0.0], len(z))
     w = np.concatenate((t.count - t.loss, t.loss)).astype(np.float64)
-    found = _newton(x, y, w)
-    return (
-        None
-        if found is None
-        else LogOdds(knots, found[0], np.asarray(np.linalg.inv(found[1]), dtype=np.float64))
-    )
+    fit = _fit_logistic(x, y, w)
+    if fit is None:
+        return None
+    coefficients, information = fit
+    covariance = np.asarray(np.linalg.inv(information), dtype=np.float64)
+    return LogOdds(knots=knots, coefficients=coefficients, covariance=covariance)
 
 
-def flexible(t: Tally) -> LogOdds | None:
+def fit_flexible(t: Tally) -> LogOdds | None:
     """A restricted cubic spline with 5 knots, fewer where the rarer outcome has fewer than 50 cases
     (Harrell 2015).
 
@@ -105,60 +115,69 @@ def flexible(t: Tally) -> LogOdds | None:
     an end, nothing holds the curve there.
 
     >>> from howsure import tally
-    >>> tuple(round(x, 1) for x in flexible(tally(np.arange(1, 100) / 100, correct=np.arange(99) % 3 > 0)).knots)
+    >>> fit = fit_flexible(tally(np.arange(1, 100) / 100, correct=np.arange(99) % 3 > 0))
+    >>> tuple(round(x, 1) for x in fit.knots)
     (-2.2, 0.0, 2.2)
     """
-    most = min(5, int(min(t.total, t.n - t.total)) // CASES)
-    found = (_knots(t, many) for many in range(most, min(QUANTILES) - 1, -1))
-    return log_odds(t, next((knots for knots in found if knots and _held(t, knots)), ()))
+    rarer = int(min(t.total, t.n - t.total))
+    for number in range(min(5, rarer // CASES_PER_KNOT), min(KNOT_QUANTILES) - 1, -1):
+        knots = _place_knots(t, number)
+        if knots and _has_both_outcomes_at_ends(t, knots):
+            return fit_log_odds(t, knots)
+    return fit_log_odds(t)
 
 
-def _held(t: Tally, knots: tuple[float, ...]) -> bool:
+def _has_both_outcomes_at_ends(t: Tally, knots: tuple[float, ...]) -> bool:
     """Whether some of both outcomes lie below the second knot and above the last but one."""
     z = logit(t.score)
-    ends = (z < knots[1], z > knots[-2])
-    return all(
-        float(part[end].sum()) >= ENDS for part in (t.loss, t.count - t.loss) for end in ends
-    )
+    for end in (z < knots[1], z > knots[-2]):
+        wrong = float(t.loss[end].sum())
+        right = float((t.count - t.loss)[end].sum())
+        if min(wrong, right) < CASES_PER_END:
+            return False
+    return True
 
 
-def _knots(t: Tally, many: int) -> tuple[float, ...]:
+def _place_knots(t: Tally, number: int) -> tuple[float, ...]:
     """Quantiles of the logits; none where they are not all different."""
     below = np.cumsum(t.count[::-1])
-    at = np.searchsorted(below, np.array(QUANTILES[many]) * float(t.n)).clip(max=len(below) - 1)
-    found = np.unique(logit(t.score[::-1][at]))
-    return tuple(found.tolist()) if len(found) == many else ()
+    ranks = np.array(KNOT_QUANTILES[number]) * float(t.n)
+    rows = np.searchsorted(below, ranks).clip(max=len(below) - 1)
+    knots = np.unique(logit(t.score[::-1][rows]))
+    if len(knots) < number:
+        return ()
+    return tuple(knots.tolist())
 
 
 def logit(p: Floats) -> Floats:
     """Log odds of probabilities, which are kept away from 0 and 1."""
-    kept = np.clip(p, CLIP, 1 - CLIP)
+    kept = np.clip(p, LOGIT_CLIP, 1 - LOGIT_CLIP)
     return np.log(kept) - np.log1p(-kept)
 
 
-def basis(z: Floats, knots: tuple[float, ...]) -> Floats:
+def spline_basis(z: Floats, knots: tuple[float, ...]) -> Floats:
     """1, z and the columns of a restricted cubic spline, which is linear beyond its outer knots."""
     columns: list[Floats] = [np.ones(len(z)), z]
     if knots:
         *inner, last, end = knots
         for at in inner:
-            bent = _cube(z, at) - (_cube(z, last) * (end - at) - _cube(z, end) * (last - at)) / (
-                end - last
-            )
+            # Cubes from the last two knots cancel the cube and the square beyond the end.
+            tail = _cube_above(z, last) * (end - at) - _cube_above(z, end) * (last - at)
+            bent = _cube_above(z, at) - tail / (end - last)
             columns.append(bent / (end - knots[0]) ** 2)
     return np.stack(columns, axis=1)
 
 
-def _cube(z: Floats, at: float) -> Floats:
+def _cube_above(z: Floats, at: float) -> Floats:
     return np.clip(z - at, 0.0, None) ** 3
 
 
-def _newton(x: Floats, y: Floats, w: Floats) -> tuple[Floats, Floats] | None:
-    """Coefficients of a logistic regression and their information; None where they run away:
-    outcomes separate.
+def _fit_logistic(x: Floats, y: Floats, w: Floats) -> tuple[Floats, Floats] | None:
+    """Coefficients of a logistic regression and their information, by Newton's method.
+
+    None where the coefficients run away: outcomes separate.
     """
-    width = int(x.shape[1])
-    beta: Floats = np.zeros(width, dtype=np.float64)
+    beta: Floats = np.zeros(int(x.shape[1]), dtype=np.float64)
     for _ in range(100):
         q = 1 / (1 + np.exp(-np.clip(x @ beta, -700, 700)))
         information: Floats = (x * (w * q * (1 - q))[:, None]).T @ x
@@ -168,14 +187,15 @@ def _newton(x: Floats, y: Floats, w: Floats) -> tuple[Floats, Floats] | None:
         step: Floats = np.asarray(np.linalg.solve(information, gradient), dtype=np.float64)
         if np.abs(step).max() < 1e-10 * (1 + np.abs(beta).max()):
             return beta, information
-        before = _likelihood(x @ beta, y, w)
-        while _likelihood(x @ (beta + step), y, w) < before - 1e-12 * abs(before):
+        # Newton may overshoot far from the optimum: halve the step until it is no step back.
+        before = _log_likelihood(x @ beta, y, w)
+        while _log_likelihood(x @ (beta + step), y, w) < before - 1e-12 * abs(before):
             step = step / 2
         beta = beta + step
     return None
 
 
-def _likelihood(z: Floats, y: Floats, w: Floats) -> float:
+def _log_likelihood(z: Floats, y: Floats, w: Floats) -> float:
     return float(np.dot(w, y * z - np.logaddexp(0.0, z)))
 
 
@@ -198,4 +218,5 @@ def calibration_slope(preds: Predictions | Tally, positive: str | int | None = N
     return recalibration(preds, positive).slope
 
 
-__all__ = ["Recalibration", "calibration_intercept", "calibration_slope", "recalibration"]
+flexible = fit_flexible  # moved
+log_odds = fit_log_odds  # moved

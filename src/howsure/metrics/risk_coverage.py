@@ -1,8 +1,8 @@
-"""Selective prediction as one number: areas under the risk–coverage curve and points on it."""
+"""Selective prediction as one number: areas under the risk–coverage curve, and points on it."""
 
 from __future__ import annotations
 
-from functools import partial
+from collections.abc import Sequence
 from math import log1p
 from typing import Literal
 
@@ -11,66 +11,60 @@ import numpy as np
 from howsure._core import check
 from howsure._core.check import Floats, InputError
 from howsure.curves import risk_coverage
-from howsure.metrics.extremes import (
-    Pair,
-    at_coverage,
-    of_order,
-    step_area,
-    trapezoid_area,
-    widest,
-    wrong_from_top,
-)
-from howsure.metrics.facts import metric
 from howsure.metrics.harmonic import mean_rank_share, risk_sum
+from howsure.metrics.metric_facts import Detour, metric
+from howsure.metrics.proper_scores import mean_loss
+from howsure.predictions.outcomes import Outcomes
+from howsure.predictions.predictions import Predictions, needs_predictions
 from howsure.tallies.sets import SetTally
 from howsure.tallies.tally import Blocks, Counts, Tally, needs_tally, needs_zero_one
 
+__all__ = [
+    "aac",
+    "augrc",
+    "aurc",
+    "coverage_at_risk",
+    "dice_loss",
+    "dominates",
+    "e_aurc",
+    "image_aurc",
+    "optimal_aurc",
+    "optimal_aurc_asymptotic",
+    "oracle_accuracy",
+    "risk_at_coverage",
+]
+
 Variant = Literal["expected", "trapezoid", "step"]
-STRETCH = 1 << 10  # rows that are looked at together
+SEARCH_ROWS = 1 << 10  # rows that a search looks at together
+COUNT_ROUNDING = 1e-9  # a share of counts may miss a whole number by this much
 
 
-# Numbers of tie blocks, blocks along the last axis, so that they also take many drawn tables at
-# once.
+# Numbers of tie blocks. Blocks stand along the last axis, so that many resampled tables are
+# computed at once.
 
 
-def _expected(block: Blocks, n: Counts) -> Floats:
-    """Each loss counts in every risk from its own rank on: harmonic numbers of the ranks of the
-    errors.
-    """
+def _compute_aurc(block: Blocks, n: Counts) -> Floats:
+    """Each loss counts in every risk from its own rank on: harmonic numbers of the error ranks."""
     return risk_sum(block, n) / n
 
 
-def _best(wrong: Counts, n: Counts) -> Floats:
-    """The optimum of the 0/1 loss: one block of wrong answers at the end."""
+def _compute_optimum(wrong: Counts, n: Counts) -> Floats:
+    """The least AURC of the 0/1 loss: one block of wrong answers at the end."""
     return wrong / n * mean_rank_share(n - np.where(wrong > 0, wrong, 1), n)
 
 
-def _excess(block: Blocks, n: Counts) -> Floats:
-    return np.maximum(0.0, _expected(block, n) - _best(block.loss.sum(axis=-1), n))
+def _compute_excess(block: Blocks, n: Counts) -> Floats:
+    excess = _compute_aurc(block, n) - _compute_optimum(block.loss.sum(axis=-1), n)
+    return np.maximum(0.0, excess)
 
 
-def _generalised(block: Blocks, n: Counts) -> Floats:
-    total = np.asarray(
-        block.loss.sum(axis=-1), dtype=np.float64
-    )  # its product with n may leave int64
+def _compute_augrc(block: Blocks, n: Counts) -> Floats:
+    # In float64, because the product of the total and n may leave int64.
+    total = np.asarray(block.loss.sum(axis=-1), dtype=np.float64)
     return (n * total - block.middle_sum) / n / n
 
 
-def _certified_area(t: Tally, variant: Variant | None = None) -> Pair:
-    if variant == "step":
-        return step_area(wrong_from_top(t))
-    return trapezoid_area(wrong_from_top(t)) if variant == "trapezoid" else of_order(t, _expected)
-
-
-def _certified_coverage(t: Tally, risk: float) -> Pair:
-    return widest(wrong_from_top(t), 1.0 - risk)
-
-
-def _certified_risk(t: Tally, coverage: float) -> Pair:
-    return at_coverage(wrong_from_top(t), coverage)
-
-
-@metric(better="lower", bounds=(0, 1), rank_only=True, of_blocks=_expected, certify=_certified_area)
+@metric(better="lower", bounds=(0, 1), rank_only=True, of_blocks=_compute_aurc)
 def aurc(t: Tally | SetTally, variant: Variant | None = None) -> float:
     r"""Mean risk over all coverages, accepting the most trusted first.
 
@@ -88,15 +82,16 @@ def aurc(t: Tally | SetTally, variant: Variant | None = None) -> float:
     >>> round(aurc(tally([0.9, 0.8, 0.7], correct=[1, 1, 0])), 3)
     0.111
     """
+    is_set = isinstance(t, SetTally)
     if variant is None:
-        variant = "step" if isinstance(t, SetTally) else "expected"
+        variant = "step" if is_set else "expected"
     if variant == "expected":
-        if isinstance(t, SetTally):
+        if is_set:
             raise InputError(
                 "variant='expected' is not defined for a set loss; use 'step' or 'trapezoid'."
             )
         needs_tally(t, "aurc")
-        return float(_expected(t.blocks(), np.array(t.n)))
+        return float(_compute_aurc(t.blocks(), np.array(t.n)))
     if variant not in ("step", "trapezoid"):
         raise InputError(f"variant={variant!r}; aurc knows 'expected', 'trapezoid' and 'step'.")
     curve = risk_coverage(t)
@@ -107,7 +102,7 @@ def aurc(t: Tally | SetTally, variant: Variant | None = None) -> float:
     return float((width * (curve.y + left)).sum() / 2)
 
 
-@metric(better="lower", bounds=(0, 1), rank_only=True, of_blocks=_expected, certify=_certified_area)
+@metric(better="lower", bounds=(0, 1), rank_only=True, of_blocks=_compute_aurc)
 def aac(t: Tally, variant: Variant | None = None) -> float:
     r"""Area above the threshold diagram: between accuracy 1 and the accuracy of the kept, over the
     deferred share.
@@ -121,14 +116,6 @@ def aac(t: Tally, variant: Variant | None = None) -> float:
     """
     needs_zero_one(t, "aac")
     return aurc(t, variant)
-
-
-def _certified_excess(t: Tally, variant: Variant | None = None) -> Pair:
-    if variant not in (None, "expected"):
-        raise InputError(
-            f"e_aurc has certified bounds for variant='expected', not for {variant!r}."
-        )
-    return of_order(t, _excess)
 
 
 @metric(better="lower", bounds=(0, 1), rank_only=True)
@@ -153,22 +140,23 @@ def optimal_aurc(t: Tally | SetTally, variant: Variant | None = None) -> float:
         raise InputError(
             f"variant={variant!r}; optimal_aurc knows 'expected', 'trapezoid' and 'step'."
         )
-    least, area = _ideal(t)
-    return (
-        area + (least - float(t.total / t.n)) / (2 * float(t.n)) if variant == "trapezoid" else area
-    )
-
-
-def _ideal(t: Tally) -> tuple[float, float]:
-    """The smallest loss, and the area under the best order."""
     if t.zero_one:
-        return float(t.total == t.n), _best(np.array([t.total]), np.array([t.n])).item()
-    ideal = t.ideal
-    if ideal is None:
-        raise InputError("this tally no longer knows the single losses, so its optimum is unknown.")
-    after = np.cumsum(ideal.count)
-    area = _expected(Blocks(after - ideal.count, after, ideal.count * ideal.loss), after[-1])
-    return float(ideal.loss[0]), float(area)
+        least = float(t.total == t.n)
+        area = _compute_optimum(np.array([t.total]), np.array([t.n])).item()
+    else:
+        ideal = t.ideal
+        if ideal is None:
+            raise InputError(
+                "this tally no longer knows the single losses, so its optimum is unknown."
+            )
+        after = np.cumsum(ideal.count)
+        block = Blocks(before=after - ideal.count, after=after, loss=ideal.count * ideal.loss)
+        least = float(ideal.loss[0])
+        area = float(_compute_aurc(block, after[-1]))
+    if variant == "trapezoid":
+        # Lines instead of steps: half of the first and of the last step are exchanged.
+        return area + (least - float(t.total / t.n)) / (2 * float(t.n))
+    return area
 
 
 def optimal_aurc_asymptotic(error: float) -> float:
@@ -181,10 +169,12 @@ def optimal_aurc_asymptotic(error: float) -> float:
     """
     if not 0 <= error <= 1:
         raise InputError(f"error is {error:g}; an error rate lies in [0, 1].")
-    return 1.0 if error == 1 else error + (1 - error) * log1p(-error)
+    if error == 1:
+        return 1.0
+    return error + (1 - error) * log1p(-error)
 
 
-@metric(better="lower", bounds=(0, 1), rank_only=True, of_blocks=_excess, certify=_certified_excess)
+@metric(better="lower", bounds=(0, 1), rank_only=True, of_blocks=_compute_excess)
 def e_aurc(t: Tally | SetTally, variant: Variant | None = None) -> float:
     r"""Excess AURC: how much worse than the best possible order, :math:`\mathrm{AURC} -
     \mathrm{AURC}^*`.
@@ -201,13 +191,7 @@ def e_aurc(t: Tally | SetTally, variant: Variant | None = None) -> float:
     return max(0.0, aurc(t, variant) - best)
 
 
-@metric(
-    better="lower",
-    bounds=(0, 1),
-    rank_only=True,
-    of_blocks=_generalised,
-    certify=partial(of_order, number=_generalised),
-)
+@metric(better="lower", bounds=(0, 1), rank_only=True, of_blocks=_compute_augrc)
 def augrc(t: Tally) -> float:
     r"""Area under the generalised risk–coverage curve: mean loss *per sample of the whole*, over
     all coverages.
@@ -221,10 +205,10 @@ def augrc(t: Tally) -> float:
     0.0556
     """
     needs_tally(t, "augrc")
-    return float(_generalised(t.blocks(), np.array(t.n)))
+    return float(_compute_augrc(t.blocks(), np.array(t.n)))
 
 
-@metric(better="higher", bounds=(0, 1), rank_only=True, certify=_certified_coverage)
+@metric(better="higher", bounds=(0, 1), rank_only=True)
 def coverage_at_risk(t: Tally, risk: float) -> float:
     r"""The largest share that can be accepted at this risk or less; 0 where no threshold reaches
     it.
@@ -239,54 +223,61 @@ def coverage_at_risk(t: Tally, risk: float) -> float:
     if not 0 <= risk < 1:
         raise InputError(f"risk is {risk:g}; a number from 0 to below 1 is needed.")
     needs_zero_one(t, "a target accuracy")
-    kept, right = error_cuts(t)
-    last = last_reaching(right, kept, 1.0 - risk)
-    return 0.0 if last is None else float(kept[last] / t.n)
+    kept, right = list_error_cuts(t)
+    last = find_last_reaching(right, kept, 1.0 - risk)
+    if last is None:
+        return 0.0
+    return float(kept[last] / t.n)
 
 
-def error_cuts(t: Tally) -> tuple[Counts, Counts]:
+def list_error_cuts(t: Tally) -> tuple[Counts, Counts]:
     """The cut before each row with errors, and the last: samples kept there, and right ones among
     them.
 
     Right answers only raise the accuracy of what is kept, so the widest set of an accuracy ends at
     one of these.
     """
-    b = t.blocks()
-    kept = np.append(b.before, t.n)
-    return kept, kept - np.concatenate((b.loss[:0], [0], np.cumsum(b.loss)))
+    block = t.blocks()
+    kept = np.append(block.before, t.n)
+    wrong = np.concatenate((block.loss[:0], [0], np.cumsum(block.loss)))  # in the dtype of the loss
+    return kept, kept - wrong
 
 
-def widest_row(t: Tally, accuracy: float) -> int | None:
+def find_widest_row(t: Tally, accuracy: float) -> int | None:
     """The last row down to which the kept reach this accuracy, in counts and with room for
     rounding.
     """
     needs_zero_one(t, "a target accuracy")
     kept = np.cumsum(t.count)
-    return last_reaching(kept - np.cumsum(t.loss), kept, accuracy)
+    return find_last_reaching(kept - np.cumsum(t.loss), kept, accuracy)
 
 
-def last_reaching(right: Counts, kept: Counts, share: float, after: int = -1) -> int | None:
+def find_last_reaching(right: Counts, kept: Counts, share: float, after: int = -1) -> int | None:
     """The last row beyond row `after` up to which, from there, at least this share is right.
 
-    Both columns ascend, so stretches that end with too few right answers are skipped unseen.
-
-    >>> last_reaching(np.array([1, 1, 2, 3]), np.array([1, 2, 3, 5]), 0.6)
+    >>> find_last_reaching(np.array([1, 1, 2, 3]), np.array([1, 2, 3, 5]), 0.6)
     3
     """
-    before, of = (0, 0) if after < 0 else (right[after], kept[after])
-    start = np.arange(after + 1, len(kept), STRETCH)
-    end = np.minimum(start + STRETCH, len(kept))
-    for i in np.flatnonzero(right[end - 1] - before >= share * (kept[start] - of) - 1e-9)[
-        ::-1
-    ].tolist():
+    right_before = kept_before = 0
+    if after >= 0:
+        right_before, kept_before = right[after], kept[after]
+    start = np.arange(after + 1, len(kept), SEARCH_ROWS)
+    end = np.minimum(start + SEARCH_ROWS, len(kept))
+    # Both columns ascend. A stretch whose right answers at its end are too few for the samples at
+    # its start holds no row that reaches the share, so it is skipped unseen.
+    most_right = right[end - 1] - right_before
+    least_kept = kept[start] - kept_before
+    hopeful = np.flatnonzero(most_right >= share * least_kept - COUNT_ROUNDING)
+    for i in hopeful[::-1].tolist():
         rows = slice(int(start[i]), int(end[i]))
-        good = np.flatnonzero(right[rows] - before >= share * (kept[rows] - of) - 1e-9)
+        needed = share * (kept[rows] - kept_before) - COUNT_ROUNDING
+        good = np.flatnonzero(right[rows] - right_before >= needed)
         if len(good):
             return rows.start + int(good[-1])
     return None
 
 
-@metric(better="lower", bounds=(0, 1), rank_only=True, certify=_certified_risk)
+@metric(better="lower", bounds=(0, 1), rank_only=True)
 def risk_at_coverage(t: Tally | SetTally, coverage: float) -> float:
     r"""The risk at the first threshold that accepts at least this share. Range [0, 1] for the 0/1
     loss.
@@ -302,6 +293,32 @@ def risk_at_coverage(t: Tally | SetTally, coverage: float) -> float:
     return float(curve.y[np.searchsorted(curve.x, coverage - 1e-12)])
 
 
+@metric(better="higher", bounds=(0, 1), rank_only=True)
+def oracle_accuracy(t: Tally, budget: float = 0.1) -> float:
+    r"""Accuracy where the least trusted share `budget` of the answers is replaced by the truth.
+
+    .. math:: \frac1n \Bigl( n - \mathrm{wrong} + E[\mathrm{wrong\ of\ the\ } \lfloor bn \rfloor \mathrm{\ last}] \Bigr)
+
+    Tied answers are taken in expectation. Range [0, 1], 1 is perfect; a budget of 0 gives the accuracy.
+    Kivlichan et al. 2021 (oracle-model collaborative accuracy).
+
+    >>> from howsure import tally
+    >>> oracle_accuracy(tally([0.9, 0.8, 0.7, 0.6], correct=[1, 0, 1, 0]), 0.25)
+    0.75
+    """
+    needs_zero_one(t, "oracle_accuracy")
+    if not 0 <= budget <= 1:
+        raise InputError(f"budget is {budget:g}; a share between 0 and 1 is needed.")
+    replaced = budget * t.n
+    if np.array_equal(t.count, np.round(t.count)):  # weights have no whole samples
+        replaced = np.floor(replaced + COUNT_ROUNDING)
+    count = t.count[::-1].astype(np.float64)
+    wrong = t.loss[::-1].astype(np.float64)
+    before = np.cumsum(count) - count
+    taken = np.clip(replaced - before, 0.0, count)
+    return float((t.n - t.total + (wrong * taken / count).sum()) / t.n)
+
+
 def dominates(a: Tally, b: Tally) -> bool:
     """Whether `a` makes no more errors than `b` at every coverage.
 
@@ -313,30 +330,75 @@ def dominates(a: Tally, b: Tally) -> bool:
     >>> dominates(tally([0.9, 0.1], correct=[1, 0]), tally([0.5, 0.5], correct=[1, 0]))
     True
     """
-    for t in (a, b):
-        needs_zero_one(t, "dominates")
+    needs_zero_one(a, "dominates")
+    needs_zero_one(b, "dominates")
     if a.n != b.n or a.total != b.total:
         raise InputError(
             f"dominance compares equal numbers of samples and errors; got n={a.n:g}, {a.total:g} wrong "
             f"and n={b.n:g}, {b.total:g} wrong. Compare aurc instead."
         )
-    ends = np.union1d(np.cumsum(a.count), np.cumsum(b.count))
-    return bool((_wrong_among(a, ends) <= _wrong_among(b, ends) + 1e-9).all())
+    kept = np.union1d(np.cumsum(a.count), np.cumsum(b.count))
+    errors_a = _interpolate_errors(a, kept)
+    errors_b = _interpolate_errors(b, kept)
+    return bool((errors_a <= errors_b + COUNT_ROUNDING).all())
 
 
-def _wrong_among(t: Tally, kept: Floats) -> Floats:
-    ends, wrong = np.cumsum(t.count), np.cumsum(t.loss)
-    return np.interp(kept, np.concatenate(([0], ends)), np.concatenate(([0], wrong)))
+def _interpolate_errors(t: Tally, kept: Floats) -> Floats:
+    """Wrong answers among so many kept samples, ties taken in proportion."""
+    ends = np.concatenate(([0], np.cumsum(t.count)))
+    wrong = np.concatenate(([0], np.cumsum(t.loss)))
+    return np.interp(kept, ends, wrong)
 
 
-__all__ = [
-    "aac",
-    "augrc",
-    "aurc",
-    "coverage_at_risk",
-    "dominates",
-    "e_aurc",
-    "optimal_aurc",
-    "optimal_aurc_asymptotic",
-    "risk_at_coverage",
-]
+# Segmentation with the image as the unit: numbers of predictions of pixels.
+
+
+def _pool_images(preds: Predictions, classes: Sequence[int] | None) -> Outcomes:
+    """One row per image: its mean confidence and 1 − Dice."""
+    from howsure.predictions.images import images_of  # masks, which most metrics do without
+
+    return images_of(preds, classes).outcomes()
+
+
+def _average_images(preds: Predictions, classes: Sequence[int] | None = None) -> Detour:
+    return _pool_images(preds, classes), mean_loss
+
+
+def _order_images(preds: Predictions, classes: Sequence[int] | None = None) -> Detour:
+    return _pool_images(preds, classes), aurc
+
+
+@metric(better="lower", bounds=(0, 1), takes="pixels", through=_average_images)
+def dice_loss(preds: Predictions, classes: Sequence[int] | None = None) -> float:
+    r"""The mean over images of 1 − Dice, :math:`1 - 2|P \cap T| / (|P| + |T|)`, averaged over
+    foreground classes.
+
+    Both masks empty: Dice 1; one of them empty: 0. Images count alike, whatever their foreground.
+    Range [0, 1], 0 is perfect. Limits are over images. Ding et al. 2020, section 4.1.
+
+    >>> p = [[0.9, 0.1], [0.2, 0.8], [0.7, 0.3], [0.6, 0.4]]
+    >>> dice_loss(Predictions.from_probs(p, [0, 1, 0, 1], group=["a", "a", "b", "b"]))
+    0.5
+    """
+    needs_predictions(preds, "dice_loss")
+    return mean_loss(_pool_images(preds, classes).tally())
+
+
+@metric(better="lower", bounds=(0, 1), takes="pixels", through=_order_images)
+def image_aurc(preds: Predictions, classes: Sequence[int] | None = None) -> float:
+    """`aurc` of `image_tally`: the mean 1 − Dice of the images that are kept, over all shares of
+    images.
+
+    Images are accepted whole, by the mean confidence of their pixels. `aurc(dice_tally(...))` is
+    another number: it accepts single pixels. Range [0, 1], 0 is perfect. Ding et al. 2020, section
+    4.1.
+
+    >>> p = [[0.9, 0.1], [0.2, 0.8], [0.7, 0.3], [0.6, 0.4]]
+    >>> image_aurc(Predictions.from_probs(p, [0, 1, 0, 1], group=["a", "a", "b", "b"]))
+    0.25
+    """
+    needs_predictions(preds, "image_aurc")
+    return aurc(_pool_images(preds, classes).tally())
+
+
+widest_row = find_widest_row  # moved

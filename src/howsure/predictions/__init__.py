@@ -1,16 +1,18 @@
 """What a classifier said comes in; Predictions, and their outcomes sample by sample, go out."""
 
-from howsure.predictions.layout import Layout
+from howsure.predictions.input_shapes import InputLayout, Unanswered
 from howsure.predictions.outcomes import Outcomes, needs_outcomes
-from howsure.predictions.predictions import ROW_SUM_TOLERANCE, Predictions, needs_predictions
-from howsure.predictions.unanswered import Unanswered
+from howsure.predictions.predictions import Predictions, needs_predictions
+from howsure.predictions.value_checks import ROW_SUM_TOLERANCE
 
 __all__ = [
     "ROW_SUM_TOLERANCE",
-    "Layout",
+    "InputLayout",
     "Outcomes",
     "Predictions",
     "Unanswered",
     "needs_outcomes",
     "needs_predictions",
 ]
+
+Layout = InputLayout  # moved

@@ -15,13 +15,15 @@ import numpy as np
 from howsure._core.check import Array, Bools, Floats, Ints
 from howsure._core.frozen import frozen
 
-CHUNK = 1 << 16  # numbers per chunk: half a megabyte of float64
-LARGE = 3 << 16  # numbers per chunk where all arrays of a chunk are used again
-FEW = 64  # of fewer classes a chunk is turned
-MANY = 256  # classes, from which on the largest float32 is found faster before it is widened
+CHUNK_NUMBERS = 1 << 16  # per chunk: half a megabyte of float64
+REUSED_CHUNK_NUMBERS = 3 << 16  # per chunk where all arrays of a chunk are used again
+# NumPy reduces many short rows ten times as slowly as a few long columns. So chunks of fewer
+# classes than this are turned: their classes stand one below the other.
+TURNED_CLASSES = 64
+WIDE_CLASSES = 256  # above this the largest float32 is found faster before it is widened
 
 
-class Values(NamedTuple):
+class RawValues(NamedTuple):
     """Numbers of shape (n, k) or (s, n, k), and whether they are logits."""
 
     array: Array
@@ -29,7 +31,7 @@ class Values(NamedTuple):
 
 
 @frozen
-class Columns:
+class ScoreColumns:
     """One number per sample. `log_top` is the log of the top probability, kept apart because it
     stays exact where the probability itself rounds to 1. The loss columns are nan without
     labels."""
@@ -48,74 +50,36 @@ class Columns:
     variance_predicted: Floats
 
 
-def chunks(n: int, width: int, size: int = CHUNK) -> Iterator[slice]:
+def iterate_chunks(n: int, width: int, size: int = CHUNK_NUMBERS) -> Iterator[slice]:
     """Slices of rows that hold about `size` numbers each."""
     step = max(1, size // max(1, width))
-    return (slice(i, min(i + step, n)) for i in range(0, n, step))
+    for start in range(0, n, step):
+        yield slice(start, min(start + step, n))
 
 
-def columns(values: Values, labels: Ints | None) -> Columns:
+def compute_columns(values: RawValues, labels: Ints | None) -> ScoreColumns:
     """All columns of `values` in one pass."""
+    n = values.array.shape[-2]
+    columns: dict[str, Array] = {}
     if values.logits and values.array.ndim == 2:
-        return _complete(_finished(_sums(values.array, labels)), len(values.array))
-    n, k = values.array.shape[-2:]
-    out: dict[str, Array] = {}
-    for rows in chunks(n, k * (len(values.array) if values.array.ndim == 3 else 1)):
-        y = None if labels is None else labels[rows]
-        for name, column in _chunk(values, rows, y).items():
-            if name not in out:
-                out[name] = np.empty(n, column.dtype)
-            out[name][rows] = column
-    return _complete(out, n)
-
-
-def _complete(found: dict[str, Array], n: int) -> Columns:
-    """The columns; those that were not found are nan, which takes no memory."""
-    nothing = np.broadcast_to(np.nan, n)
-    return Columns(**{f.name: found.get(f.name, nothing) for f in fields(Columns)})
-
-
-def _chunk(values: Values, rows: slice, y: Ints | None) -> dict[str, Array]:
-    if values.array.ndim == 3:
-        return _from_samples(Values(values.array[:, rows], values.logits), y)
-    return _from_probs(values.array[rows], y)
-
-
-class Turned(NamedTuple):
-    """A chunk in float64 with its classes along `axis`.
-
-    Few classes stand one below the other: NumPy reduces many short rows ten times as slowly as a
-    few long columns.
-    """
-
-    array: Floats
-    axis: int
-    row: Ints
-
-    @classmethod
-    def of(cls, part: Array) -> Turned:
-        """A copy of samples × classes."""
-        row = np.arange(len(part))
-        if part.shape[1] < FEW:
-            return cls(part.T.astype(np.float64, order="C"), 0, row)
-        return cls(part.astype(np.float64), 1, row)
-
-    def at(self, c: Ints) -> tuple[Ints, Ints]:
-        """The place of one class of each sample."""
-        return (self.row, c) if self.axis else (c, self.row)
-
-    def argmax(self) -> Ints:
-        """The class of the largest number, the first among ties."""
-        a = self.array
-        return a.argmax(axis=1) if self.axis else np.equal(a, a.max(axis=0)).argmax(axis=0)
-
-    def dot(self, a: Floats, b: Floats) -> Floats:
-        """Sums of products over the classes."""
-        return np.vecdot(a, b) if self.axis else np.einsum("ij,ij->j", a, b)
+        columns = _finish_sums(_sum_logits(values.array, labels))
+    else:
+        for rows in iterate_chunks(n, values.array.size // max(n, 1)):
+            y = None if labels is None else labels[rows]
+            if values.array.ndim == 3:
+                part = _read_samples(RawValues(values.array[:, rows], values.logits), y)
+            else:
+                part = _read_probs(values.array[rows], y)
+            for name, column in part.items():
+                if name not in columns:
+                    columns[name] = np.empty(n, column.dtype)
+                columns[name][rows] = column
+    nothing = np.broadcast_to(np.nan, n)  # takes no memory
+    return ScoreColumns(**{f.name: columns.get(f.name, nothing) for f in fields(ScoreColumns)})
 
 
 @frozen(eq=False)
-class Sums:
+class ColumnSums:
     """What one pass over logits z leaves of each row, with p the largest: over the other classes
     the sums of e = exp(z - p), of e · (z - p) and of e², and the largest e; and z - p of the label,
     where that is known."""
@@ -128,96 +92,115 @@ class Sums:
     second: Floats
     label: Floats | None
 
+    def view(self, rows: slice) -> ColumnSums:
+        """Views of some rows, which are filled in place."""
+        return ColumnSums(
+            top=self.top[rows],
+            peak=self.peak[rows],
+            rest=self.rest[rows],
+            weighted=self.weighted[rows],
+            squares=self.squares[rows],
+            second=self.second[rows],
+            label=None if self.label is None else self.label[rows],
+        )
 
-def _sums(logits: Array, labels: Ints | None) -> Sums:
-    """The sums of all rows. The two arrays of a chunk serve the next one too, so that they stay
-    near the processor.
-    """
+
+class LogitChunk(NamedTuple):
+    """Some rows of logits, their labels where known, and space to work in."""
+
+    logits: Array
+    labels: Ints | None
+    z: Floats  # as many numbers as there are logits, flat
+    e: Floats
+    row: Ints  # 0, 1, 2, ...
+
+
+def _sum_logits(logits: Array, labels: Ints | None) -> ColumnSums:
+    """The sums of all rows."""
     n, k = len(logits), int(logits.shape[1])
-    peak, rest, weighted, squares, second, label = np.empty(
-        (6, n)
-    )  # one large block costs less than six
-    out = Sums(
-        np.empty(n, np.intp),
-        peak,
-        rest,
-        weighted,
-        squares,
-        second,
-        None if labels is None else label,
+    # One large block costs less than six.
+    peak, rest, weighted, squares, second, label = np.empty((6, n))
+    sums = ColumnSums(
+        top=np.empty(n, np.intp),
+        peak=peak,
+        rest=rest,
+        weighted=weighted,
+        squares=squares,
+        second=second,
+        label=None if labels is None else label,
     )
-    space = np.empty((2, min(n, max(1, LARGE // k)) * k))
-    begin = np.arange(space.shape[1] // k)
-    add = _add_columns if k < FEW else _add_rows
+    # The two arrays of a chunk serve the next one too, so that they stay near the processor.
+    space = np.empty((2, min(n, max(1, REUSED_CHUNK_NUMBERS // k)) * k))
+    row = np.arange(space.shape[1] // k)
+    fill = _sum_turned_chunk if k < TURNED_CLASSES else _sum_chunk
     with np.errstate(invalid="ignore"):  # 0 · -inf: classes that are ruled out
-        for rows in chunks(n, k, LARGE):
+        for rows in iterate_chunks(n, k, REUSED_CHUNK_NUMBERS):
             m = rows.stop - rows.start
-            z, e = (buffer[: m * k] for buffer in space)
-            y = (
-                None if labels is None else labels[rows].astype(np.intp, copy=False)
-            )  # 32 bits in a browser
-            add(logits[rows], y, (z, e), begin[:m], out, rows)
-    return replace(out, top=out.top.astype(np.int64, copy=False))
+            y = None
+            if labels is not None:
+                y = labels[rows].astype(np.intp, copy=False)  # 32 bits in a browser
+            chunk = LogitChunk(
+                logits=logits[rows],
+                labels=y,
+                z=space[0, : m * k],
+                e=space[1, : m * k],
+                row=row[:m],
+            )
+            fill(chunk, sums.view(rows))
+    return replace(sums, top=sums.top.astype(np.int64, copy=False))
 
 
-Space = tuple[Floats, Floats]
-
-
-def _add_rows(part: Array, y: Ints | None, space: Space, row: Ints, out: Sums, rows: slice) -> None:
+def _sum_chunk(chunk: LogitChunk, out: ColumnSums) -> None:
     """The sums of a chunk of many classes."""
-    flat, e = space
-    z, begin = flat.reshape(part.shape), row * part.shape[1]
+    part, flat = chunk.logits, chunk.z
+    z = flat.reshape(part.shape)
+    begin = chunk.row * part.shape[1]
     np.copyto(z, part)
-    narrow = part.dtype == np.float32 and part.shape[1] >= MANY
-    first = (part if narrow else z).argmax(axis=1, out=out.top[rows]) + begin
-    peak = flat.take(first, out=out.peak[rows], mode="clip")
+    is_wide = part.dtype == np.float32 and part.shape[1] >= WIDE_CLASSES
+    first = (part if is_wide else z).argmax(axis=1, out=out.top) + begin
+    peak = flat.take(first, out=out.peak, mode="clip")
     z -= peak[:, None]
-    if y is not None and out.label is not None:
-        flat.take(begin + y, out=out.label[rows], mode="clip")
-    np.exp(flat, out=e)
-    e[first] = 0.0  # the top class counts 1 exactly; only the rest is summed
-    np.maximum.reduceat(e, begin, out=out.second[rows])
-    e = e.reshape(part.shape)
-    e.sum(axis=1, out=out.rest[rows])
-    np.vecdot(e, e, out=out.squares[rows])
-    if np.isnan(np.vecdot(e, z, out=out.weighted[rows])).any():
+    if chunk.labels is not None and out.label is not None:
+        flat.take(begin + chunk.labels, out=out.label, mode="clip")
+    np.exp(flat, out=chunk.e)
+    chunk.e[first] = 0.0  # the top class counts 1 exactly; only the rest is summed
+    np.maximum.reduceat(chunk.e, begin, out=out.second)
+    e = chunk.e.reshape(part.shape)
+    e.sum(axis=1, out=out.rest)
+    np.vecdot(e, e, out=out.squares)
+    if np.isnan(np.vecdot(e, z, out=out.weighted)).any():
         z[np.isneginf(z)] = 0.0  # classes that are ruled out add nothing to the entropy
-        np.vecdot(e, z, out=out.weighted[rows])
+        np.vecdot(e, z, out=out.weighted)
 
 
-def _add_columns(
-    part: Array, y: Ints | None, space: Space, row: Ints, out: Sums, rows: slice
-) -> None:
-    """The sums of a chunk of few classes, which stand one below the other.
-
-    NumPy reduces many short rows ten times as slowly as a few long columns.
-    """
-    m, k = part.shape
-    z, e = (buffer.reshape(k, m) for buffer in space)
-    np.copyto(z, part.T)
-    first = np.equal(z, z.max(axis=0)).argmax(axis=0, out=out.top[rows]) * m + row
-    peak = space[0].take(first, out=out.peak[rows], mode="clip")
+def _sum_turned_chunk(chunk: LogitChunk, out: ColumnSums) -> None:
+    """The same of a chunk of few classes, one below the other."""
+    m, k = chunk.logits.shape
+    z, e = chunk.z.reshape(k, m), chunk.e.reshape(k, m)
+    np.copyto(z, chunk.logits.T)
+    first = np.equal(z, z.max(axis=0)).argmax(axis=0, out=out.top) * m + chunk.row
+    peak = chunk.z.take(first, out=out.peak, mode="clip")
     z -= peak
-    if y is not None and out.label is not None:
-        space[0].take(y * m + row, out=out.label[rows], mode="clip")
+    if chunk.labels is not None and out.label is not None:
+        chunk.z.take(chunk.labels * m + chunk.row, out=out.label, mode="clip")
     np.exp(z, out=e)
-    space[1][first] = 0.0
-    e.sum(axis=0, out=out.rest[rows])
-    e.max(axis=0, out=out.second[rows])
-    np.einsum("ij,ij->j", e, e, out=out.squares[rows])
-    if np.isnan(np.einsum("ij,ij->j", e, z, out=out.weighted[rows])).any():
+    chunk.e[first] = 0.0
+    e.sum(axis=0, out=out.rest)
+    e.max(axis=0, out=out.second)
+    np.einsum("ij,ij->j", e, e, out=out.squares)
+    if np.isnan(np.einsum("ij,ij->j", e, z, out=out.weighted)).any():
         z[np.isneginf(z)] = 0.0
-        np.einsum("ij,ij->j", e, z, out=out.weighted[rows])
+        np.einsum("ij,ij->j", e, z, out=out.weighted)
 
 
-def _finished(sums: Sums) -> dict[str, Array]:
-    """The columns of a pass; each takes the place of a sum."""
+def _finish_sums(sums: ColumnSums) -> dict[str, Array]:
+    """The columns of a pass; each takes the place of a sum, so that no memory is added."""
     total = 1.0 + sums.rest
     log_total = np.log1p(sums.rest, out=sums.rest)
     entropy = np.divide(sums.weighted, total, out=sums.weighted)
     np.subtract(log_total, entropy, out=entropy)
     margin = np.subtract(1.0, sums.second, out=sums.second)
-    out = {
+    columns = {
         "prediction": sums.top,
         "entropy": np.maximum(0.0, entropy, out=entropy),
         "margin": np.divide(margin, total, out=margin),
@@ -225,6 +208,7 @@ def _finished(sums: Sums) -> dict[str, Array]:
         "energy": sums.peak + log_total,
     }
     if sums.label is not None:
+        # 1 + sum of p² - 2 p of the label
         brier = np.add(1.0, sums.squares, out=sums.squares)
         brier /= total**2
         hit = np.exp(sums.label)
@@ -232,54 +216,63 @@ def _finished(sums: Sums) -> dict[str, Array]:
         hit /= total
         brier -= hit
         brier += 1.0
-        out["brier"] = np.maximum(0.0, brier, out=brier)
-        out["nll"] = np.subtract(log_total, sums.label, out=sums.label)
-    return out | {
-        "max_prob": np.divide(1.0, total, out=total),
-        "log_top": np.negative(log_total, out=log_total),
-    }
+        columns["brier"] = np.maximum(0.0, brier, out=brier)
+        columns["nll"] = np.subtract(log_total, sums.label, out=sums.label)
+    # Last, because they overwrite what the others are computed from.
+    columns["max_prob"] = np.divide(1.0, total, out=total)
+    columns["log_top"] = np.negative(log_total, out=log_total)
+    return columns
 
 
-def _from_probs(part: Array, y: Ints | None) -> dict[str, Array]:
+def _read_probs(part: Array, y: Ints | None) -> dict[str, Array]:
     """Columns of a chunk of probabilities."""
-    turned = Turned.of(part)
-    p, axis, _ = turned
-    top = turned.argmax()
+    is_turned = part.shape[1] < TURNED_CLASSES
+    row = np.arange(len(part))
+    if is_turned:
+        p, axis = part.T.astype(np.float64, order="C"), 0
+        top = np.equal(p, p.max(axis=0)).argmax(axis=0)
+    else:
+        p, axis = part.astype(np.float64), 1
+        top = p.argmax(axis=1)
     np.clip(p, 0.0, 1.0, out=p)
-    peak = p[turned.at(top)]
+    at_top = (top, row) if is_turned else (row, top)
+    peak = p[at_top]
     with np.errstate(divide="ignore"):
-        out = {
+        columns = {
             "prediction": top,
             "max_prob": peak,
             "log_top": np.log(peak),
-            "entropy": entropy(p, axis),
+            "entropy": compute_entropy(p, axis),
         }
         if y is not None:
-            p_label = p[turned.at(y)]
-            out["nll"] = 0.0 - np.log(p_label)
-            out["brier"] = np.maximum(0.0, turned.dot(p, p) - 2.0 * p_label + 1.0)
-    p[turned.at(top)] = 0.0
-    out["margin"] = peak - p.max(axis=axis)
-    return out
+            p_label = p[(y, row) if is_turned else (row, y)]
+            squares = np.einsum("ij,ij->j", p, p) if is_turned else np.vecdot(p, p)
+            columns["nll"] = 0.0 - np.log(p_label)
+            columns["brier"] = np.maximum(0.0, squares - 2.0 * p_label + 1.0)
+    p[at_top] = 0.0  # the largest of what remains is the second
+    columns["margin"] = peak - p.max(axis=axis)
+    return columns
 
 
-def _from_samples(values: Values, y: Ints | None) -> dict[str, Array]:
+def _read_samples(values: RawValues, y: Ints | None) -> dict[str, Array]:
     """Columns of a chunk of several answers per sample."""
-    q, log_q = _member_probs(values)
+    q, log_q = _read_members(values)
     mean = q.mean(axis=0)
-    within = entropy(q).mean(axis=0)
+    row = np.arange(len(mean))
+    within = compute_entropy(q).mean(axis=0)
     spread = q.var(axis=0)
-    out = _from_probs(mean, y)
-    out["expected_entropy"] = within
-    out["variance_sum"] = spread.sum(axis=1)
-    out["variance_predicted"] = spread[np.arange(len(mean)), out["prediction"]]
+    columns = _read_probs(mean, y)
+    columns["expected_entropy"] = within
+    columns["variance_sum"] = spread.sum(axis=1)
+    columns["variance_predicted"] = spread[row, columns["prediction"]]
     if y is not None and log_q is not None:
-        of_label = log_q[:, np.arange(len(mean)), y]
-        out["nll"] = np.log(len(q)) - np.logaddexp.reduce(of_label, axis=0)
-    return out
+        # The log of a mean of probabilities that may all round to 0.
+        columns["nll"] = np.log(len(q)) - np.logaddexp.reduce(log_q[:, row, y], axis=0)
+    return columns
 
 
-def _member_probs(values: Values) -> tuple[Floats, Floats | None]:
+def _read_members(values: RawValues) -> tuple[Floats, Floats | None]:
+    """Probabilities of every answer, and their logs where they come from logits."""
     v = values.array.astype(np.float64)
     if not values.logits:
         return np.clip(v, 0.0, 1.0), None
@@ -287,7 +280,7 @@ def _member_probs(values: Values) -> tuple[Floats, Floats | None]:
     return np.exp(log_q), log_q
 
 
-def entropy(p: Floats, axis: int = -1) -> Floats:
+def compute_entropy(p: Floats, axis: int = -1) -> Floats:
     """Entropy in nats over the classes, with 0 log 0 = 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.maximum(0.0, -np.where(p > 0, p * np.log(p), 0.0).sum(axis=axis))
@@ -299,71 +292,71 @@ def log_softmax(z: Floats) -> Floats:
     return shifted - np.log(np.exp(shifted).sum(axis=-1, keepdims=True))
 
 
-def mean_probs(values: Values) -> Floats:
-    """Probabilities (n, k), the mean over samples where there are several."""
+def _iterate_probs(values: RawValues) -> Iterator[tuple[slice, Floats]]:
+    """Probabilities of some rows at a time, the mean over samples where there are several."""
     v = values.array if values.array.ndim == 3 else values.array[None]
-    out = np.empty(v.shape[1:])
-    for rows in chunks(v.shape[1], v.shape[0] * v.shape[2]):
-        q, _ = _member_probs(Values(v[:, rows], values.logits))
-        out[rows] = q.mean(axis=0)
+    for rows in iterate_chunks(v.shape[1], v.shape[0] * v.shape[2]):
+        q, _ = _read_members(RawValues(v[:, rows], values.logits))
+        yield rows, q.mean(axis=0)
+
+
+def average_probs(values: RawValues) -> Floats:
+    """Probabilities (n, k), the mean over samples where there are several."""
+    out = np.empty(values.array.shape[-2:])
+    for rows, q in _iterate_probs(values):
+        out[rows] = q
     return out
 
 
-def top_mass(values: Values, k: int) -> Floats:
+def sum_top_probs(values: RawValues, k: int) -> Floats:
     """Summed probability of the k most probable classes."""
     n, classes = values.array.shape[-2:]
-    k = min(k, classes)
+    others = classes - min(k, classes)
     out = np.empty(n)
-    v = values.array if values.array.ndim == 3 else values.array[None]
-    for rows in chunks(n, len(v) * classes):
-        q = _member_probs(Values(v[:, rows], values.logits))[0].mean(axis=0)
-        rest = np.partition(q, classes - k, axis=1)[:, : classes - k]
-        out[rows] = _complement(q, rest, values.logits)
+    for rows, q in _iterate_probs(values):
+        rest = np.partition(q, others, axis=1)[:, :others].sum(axis=1)
+        # 1 minus a small rest keeps more digits than a sum close to 1; but given probabilities may
+        # not sum to 1 exactly.
+        whole = 1.0 if values.logits else q.sum(axis=1)
+        out[rows] = np.clip(whole - rest, 0.0, 1.0)
     return out
 
 
-def _complement(q: Floats, rest: Floats, normalised: bool) -> Floats:
-    """1 minus a small rest keeps more digits than a sum close to 1; given rows may not sum to 1
-    exactly.
-    """
-    if normalised:
-        return np.clip(1.0 - rest.sum(axis=1), 0.0, 1.0)
-    return np.clip(q.sum(axis=1) - rest.sum(axis=1), 0.0, 1.0)
-
-
-def label_rank(values: Values, labels: Ints) -> Ints:
+def rank_labels(values: RawValues, labels: Ints) -> Ints:
     """How many classes rank before the label: those with a higher value, and lower numbers among
     equals.
     """
     n, k = values.array.shape[-2:]
     out = np.empty(n, dtype=np.int64)
-    single = values.array.ndim == 2
-    for rows in chunks(n, k * (1 if single else len(values.array))):
-        v = (
-            values.array[rows]
-            if single
-            else mean_probs(Values(values.array[:, rows], values.logits))
-        )
-        out[rows] = _ahead(v.astype(np.float32) if v.dtype == np.float16 else v, labels[rows])
+    for rows in iterate_chunks(n, values.array.size // max(n, 1)):
+        part = values.array[..., rows, :]
+        v = part
+        if part.ndim == 3:
+            v = average_probs(RawValues(part, values.logits))
+        if v.dtype == np.float16:
+            v = v.astype(np.float32)
+        y = labels[rows]
+        own = v[np.arange(len(v)), y]
+        is_turned = k < TURNED_CLASSES
+        a, own_beside = (np.ascontiguousarray(v.T), own) if is_turned else (v, own[:, None])
+        ahead = _count_true(np.greater(a, own_beside), is_turned)
+        tied = np.flatnonzero(_count_true(np.equal(a, own_beside), is_turned) > 1)
+        before: Bools = np.less(np.arange(k, dtype=np.int64), y[tied, None])
+        ahead[tied] += np.count_nonzero(np.equal(v[tied], own[tied, None]) & before, axis=1)
+        out[rows] = ahead
     return out
 
 
-def _ahead(v: Array, y: Ints) -> Ints:
-    """The same of a chunk; few classes stand one below the other."""
-    row, few = np.arange(len(v)), v.shape[1] < FEW
-    own = v[row, y]
-    a, own_ = (np.ascontiguousarray(v.T), own) if few else (v, own[:, None])
-    ahead = _true(np.greater(a, own_), few)
-    tied = np.flatnonzero(_true(np.equal(a, own_), few) > 1)
-    before: Bools = np.less(np.arange(v.shape[1], dtype=np.int64), y[tied, None])
-    ahead[tied] += np.count_nonzero(np.equal(v[tied], own[tied, None]) & before, axis=1)
-    return ahead
-
-
-def _true(found: Bools, few: bool) -> Ints:
+def _count_true(flags: Bools, is_turned: bool) -> Ints:
     """How many are true for each sample: NumPy counts bytes and bits ten times as fast as truth
     values.
     """
-    if few:
-        return np.add.reduce(found.view(np.uint8), axis=0, dtype=np.uint8).astype(np.int64)
-    return np.bitwise_count(np.packbits(found, axis=1)).sum(axis=1, dtype=np.int64)
+    if is_turned:
+        return np.add.reduce(flags.view(np.uint8), axis=0, dtype=np.uint8).astype(np.int64)
+    return np.bitwise_count(np.packbits(flags, axis=1)).sum(axis=1, dtype=np.int64)
+
+
+Values = RawValues  # moved
+chunks = iterate_chunks  # moved
+columns = compute_columns  # moved
+label_rank = rank_labels  # moved

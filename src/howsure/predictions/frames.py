@@ -1,5 +1,6 @@
-"""Tables of pandas, polars and arrow, and fitted classifiers: what they hold, as arrays. None of
-them is imported.
+"""What other libraries hand over, as arrays: tables, fitted classifiers, batches of network outputs.
+
+None of these libraries is imported.
 """
 
 from __future__ import annotations
@@ -7,23 +8,33 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import field
-from typing import NamedTuple, cast
+from typing import Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
 from howsure._core import check
 from howsure._core.check import Array, InputError, Ints
+from howsure._core.containers import is_dict, is_row
 from howsure._core.frozen import frozen
 from howsure._core.text import is_count, shortened
-from howsure.predictions.classes import missing, plain
-from howsure.predictions.naming import ALIASES, MANY_LABELS, NUMBERED
+from howsure.predictions.class_labels import (
+    CLASS_COLUMN_STARTS,
+    COLUMN_ALIASES,
+    LABEL_COLUMN_START,
+    find_missing,
+    read_array,
+)
+from howsure.predictions.predictions import Predictions
+from howsure.predictions.value_checks import ROW_SUM_TOLERANCE
 
-VALUES = ("probs", "logits", "confidence")
-BESIDE = ("labels", "correct", "prediction", "ids", "group", "weight")
-LISTED = 12
+ColumnNames: TypeAlias = Mapping[str, str | Sequence[str]]  # by the part that columns play
+VALUE_PARTS = ("probs", "logits", "confidence")
+OTHER_PARTS = ("labels", "correct", "prediction", "ids", "group", "weight")
+COLUMNS_SHOWN = 12  # names of columns that an error lists
+KNOWN_CLASSES_SHOWN = 6
 
 
-class Answers(NamedTuple):
+class FrameAnswers(NamedTuple):
     """What a classifier said of some samples: logits or probabilities of its classes."""
 
     values: Array
@@ -31,10 +42,10 @@ class Answers(NamedTuple):
     logits: bool
 
 
-class Known:
+class FixedClassifier:
     """A classifier that knows its answers; for examples.
 
-    >>> asked(Known(["a", "b"], [[0.2, 0.8]]), None).classes
+    >>> ask_classifier(FixedClassifier(["a", "b"], [[0.2, 0.8]]), None).classes
     array(['a', 'b'], dtype='<U1')
     """
 
@@ -47,8 +58,8 @@ class Known:
         return self.answers
 
 
-def asked(model: object, X: object) -> Answers:
-    """The answers of a fitted classifier."""
+def ask_classifier(model: object, X: object) -> FrameAnswers:
+    """The answers of a fitted classifier of scikit-learn's kind."""
     classes = getattr(model, "classes_", None)
     name = type(model).__name__
     if classes is None:
@@ -57,51 +68,56 @@ def asked(model: object, X: object) -> Answers:
         raise InputError(f"{name} answers several questions at once; take one of its outputs.")
     for method in ("predict_proba", "decision_function"):
         answer = cast("Callable[[object], object] | None", getattr(model, method, None))
-        if answer is not None:
-            found = check.array(_answered(answer, X, name), method)
-            return Answers(found, np.asarray(classes), method == "decision_function")
+        if answer is None:
+            continue
+        try:
+            values = answer(X)
+        except ValueError as error:
+            # What a classifier objects to in the samples is the user's mistake; its first line
+            # says which.
+            fault = str(error).partition("\n")[0].rstrip(".")
+            raise InputError(f"{name} refuses X: {fault}.") from error
+        return FrameAnswers(
+            values=check.array(values, method),
+            classes=np.asarray(classes),
+            logits=method == "decision_function",
+        )
     raise InputError(
         f"{name} has neither predict_proba nor decision_function; its confidence is not known."
     )
 
 
-def _answered(answer: Callable[[object], object], X: object, name: str) -> object:
-    """What it says; what a classifier objects to in the samples is the user's mistake, in its first
-    sentence.
-    """
-    try:
-        return answer(X)
-    except ValueError as error:
-        said = str(error).partition("\n")[0].rstrip(".")
-        raise InputError(f"{name} refuses X: {said}.") from error
-
-
-def known_classes(given: object, classes: Array) -> Ints:
+def place_labels(given: object, classes: Array) -> Ints:
     """Labels of any type as places among the classes of a classifier."""
-    a = plain(check.unmasked(given, "y"))
-    a = a[:, 0] if a.ndim == 2 and a.shape[1] == 1 else check.one_dimensional(a, "y")
-    absent = missing(a)
+    a = read_array(check.unmasked(given, "y"))
+    if a.ndim == 2 and a.shape[1] == 1:
+        a = a[:, 0]
+    check.one_dimensional(a, "y")
+    absent = find_missing(a)
     if absent.any():
-        got = f"has {int(absent.sum()):,} missing values"
         raise InputError(
-            "y", got=got, first=check.first(absent), need="every sample needs its label"
+            "y",
+            got=f"has {int(absent.sum()):,} missing values",
+            first=check.first(absent),
+            need="every sample needs its label",
         )
-    place = {label: i for i, label in enumerate(classes.tolist())}
-    found = [place.get(label, -1) for label in a.tolist()]
-    if -1 in found:
-        i = found.index(-1)
-        shown = ", ".join(repr(c) for c in classes.tolist()[:6])
+    known = classes.tolist()
+    place = {label: i for i, label in enumerate(known)}
+    places = [place.get(label, -1) for label in a.tolist()]
+    if -1 in places:
+        i = places.index(-1)
+        shown = ", ".join(repr(c) for c in known[:KNOWN_CLASSES_SHOWN])
         raise InputError(
             "y",
             row=i,
             got=f"is {str(a[i])!r}, which the classifier has never seen",
             need=f"its classes: {shown}",
         )
-    return np.array(found, dtype=np.int64)
+    return np.array(places, dtype=np.int64)
 
 
 @frozen(eq=False)
-class Parts:
+class FrameParts:
     """The columns of a table by the part they play, and the rest by name."""
 
     kind: str
@@ -110,28 +126,36 @@ class Parts:
     beside: dict[str, Array] = field(default_factory=dict[str, Array])
     rest: dict[str, Array] = field(default_factory=dict[str, Array])
 
-    def one(self, part: str) -> Array | None:
+    def get(self, part: str) -> Array | None:
         """The column that plays a part, where there is one."""
         return self.beside.get(part)
 
-    def label_names(self) -> tuple[str, ...] | None:
+    @property
+    def short_names(self) -> tuple[str, ...]:
+        """What follows the first `_` in the names of the columns with the values."""
+        return tuple(name.partition("_")[2] for name in self.names)
+
+    @property
+    def has_class_columns(self) -> bool:
+        """Whether all columns with the values begin as those of classes do: `prob_well`."""
+        return all(name.startswith(tuple(CLASS_COLUMN_STARTS)) for name in self.names)
+
+    def find_label_names(self) -> tuple[str, ...] | None:
         """What many labels are called: the columns, or what follows `prob_` in all of them."""
         if len(self.names) < 2:
             return None
-        short = tuple(
-            name.partition("_")[2] for name in self.names if name.startswith(tuple(NUMBERED))
-        )
-        return short if len(short) == len(self.names) else self.names
+        if self.has_class_columns:
+            return self.short_names
+        return self.names
 
-    def agreed(self, given: Iterable[object]) -> tuple[object, ...]:
+    def check_class_names(self, given: Iterable[object]) -> tuple[object, ...]:
         """The class names that were given; refused where the columns are called so, in another
         order.
         """
         names = tuple(given)
-        said = tuple(str(name) for name in names)
-        short = tuple(name.partition("_")[2] for name in self.names)
-        for called in (self.names, short):
-            if len(called) > 1 and called != said and set(called) == set(said):
+        texts = tuple(str(name) for name in names)
+        for called in (self.names, self.short_names):
+            if len(called) > 1 and called != texts and set(called) == set(texts):
                 order = ", ".join(repr(name) for name in called)
                 raise InputError(
                     f"class_names are in another order than the columns {', '.join(map(repr, self.names))}; "
@@ -139,117 +163,98 @@ class Parts:
                 )
         return names
 
-    def class_names(self, labels: Array | None) -> tuple[str, ...] | None:
+    def find_class_names(self, labels: Array | None) -> tuple[str, ...] | None:
         """What the columns are called after `prob_`; their names, or what follows `p_`, where all
         labels are these.
         """
         if len(self.names) < 2:
             return None
-        short = tuple(
-            name.partition("_")[2] for name in self.names if name.startswith(tuple(NUMBERED))
-        )
-        if len(short) == len(self.names):
-            return None if all(map(is_count, short)) else short
+        if self.has_class_columns:
+            if all(map(is_count, self.short_names)):
+                return None
+            return self.short_names
         if labels is None or labels.dtype.kind not in "OU":
             return None
-        ends = tuple(name.partition("_")[2] for name in self.names)
         seen = {str(label) for label in labels.tolist()}
-        return next((names for names in (self.names, ends) if seen <= set(names)), None)
+        for names in (self.names, self.short_names):
+            if seen <= set(names):
+                return names
+        return None
 
 
 def is_frame(data: object) -> bool:
     """Whether this is a table: of pandas, polars or arrow, or a dictionary of columns."""
-    return (
-        isinstance(data, Mapping)
-        or _waiting(data)
-        or (
-            hasattr(data, "__getitem__")
-            and (hasattr(data, "column_names") or hasattr(data, "columns"))
-        )
-    )
+    if isinstance(data, Mapping) or _is_lazy(data):
+        return True
+    has_columns = hasattr(data, "column_names") or hasattr(data, "columns")
+    return has_columns and hasattr(data, "__getitem__")
 
 
-def _waiting(data: object) -> bool:
+def _is_lazy(data: object) -> bool:
     """Whether this is a table that is still to be computed."""
     return hasattr(data, "collect") and not hasattr(data, "to_dict")
 
 
-def parts_of(
-    frame: object, given: Mapping[str, str | Sequence[str]], *, many: bool = False
-) -> Parts:
+def read_frame(frame: object, given: ColumnNames, *, multilabel: bool = False) -> FrameParts:
     """Find the columns by the names that were given, else by convention, and take them out of the
     table.
 
-    With `many` labels per case the labels are as many columns as the values, or one column of
-    lists.
+    With `multilabel` the labels are as many columns as the values, or one column of lists.
     """
     if not is_frame(frame):
         raise InputError(
             f"a {type(frame).__name__} is no table; a frame of pandas, polars or arrow is needed."
         )
-    if _waiting(frame):
+    if _is_lazy(frame):
         raise InputError(f"a {type(frame).__name__} has no rows yet; collect() it first.")
-    keys = _keys(frame)
-    there = [str(key) for key in keys]
-    key, times = dict(zip(there, keys, strict=True)), Counter(there)
-    given = {part: _texts(names) for part, names in given.items()}
+    keys = _list_keys(frame)
+    columns = [str(key) for key in keys]  # pandas allows anything as a name
+    key_of = dict(zip(columns, keys, strict=True))
+    times = Counter(columns)
+    given = {part: _to_texts(names) for part, names in given.items()}
     for part, names in given.items():
-        for name in (names,) if isinstance(names, str) else names:
-            if name not in there:
+        for name in _to_list(names):
+            if name not in columns:
                 raise InputError(
-                    f"the table has no column {name!r} for {part}; it has {_listed(there)}."
+                    f"the table has no column {name!r} for {part}; it has {_list_columns(columns)}."
                 )
-    kind, names = _values(given, there)
-    labels = _many_labels(given, there, names) if many else ()
-    single = BESIDE[1:] if labels else BESIDE
-    beside = {
-        part: name for part in single if (name := _named(part, given, there, names)) is not None
-    }
-    used = {*names, *labels, *beside.values()}
-    twice = next((name for name in used if times[name] > 1), None)
-    if twice is not None:
-        raise InputError(
-            f"the table has {times[twice]} columns {twice!r}; one is needed. Rename the others."
-        )
-    take: Callable[[str], Array] = lambda name: _taken(frame, key[name], name)
-    columns = {part: take(name) for part, name in beside.items()}
-    if many and (labels or "labels" in beside):
-        found = labels or (beside["labels"],)
-        columns["labels"] = _stacked([take(name) for name in found], found)
-    return Parts(
-        kind,
-        _stacked([take(name) for name in names], names),
-        names,
-        columns,
-        {
-            name: plain(_column(frame, key[name]))
-            for name in there
-            if name not in used and times[name] == 1
-        },
+    kind, value_names = _find_values(given, columns)
+    label_names: tuple[str, ...] = ()
+    if multilabel:
+        label_names = _find_label_columns(given, columns, value_names)
+    part_names: dict[str, str] = {}
+    for part in OTHER_PARTS:
+        if part == "labels" and label_names:
+            continue
+        name = _find_part(part, given, columns, value_names)
+        if name is not None:
+            part_names[part] = name
+    used = {*value_names, *label_names, *part_names.values()}
+    for name in used:
+        if times[name] > 1:
+            raise InputError(
+                f"the table has {times[name]} columns {name!r}; one is needed. Rename the others."
+            )
+
+    def take(name: str) -> Array:
+        return _take_column(frame, key_of[name], name)
+
+    beside = {part: take(name) for part, name in part_names.items()}
+    if multilabel and not label_names and "labels" in part_names:
+        label_names = (part_names["labels"],)
+    if label_names:
+        beside["labels"] = _stack_columns([take(name) for name in label_names], label_names)
+    rest = [name for name in columns if name not in used and times[name] == 1]
+    return FrameParts(
+        kind=kind,
+        values=_stack_columns([take(name) for name in value_names], value_names),
+        names=value_names,
+        beside=beside,
+        rest={name: read_array(_get_column(frame, key_of[name])) for name in rest},
     )
 
 
-def _many_labels(
-    given: Mapping[str, str | Sequence[str]], there: Sequence[str], values: Sequence[str]
-) -> tuple[str, ...]:
-    """The columns with the labels: those given, else the `label_x` of each `prob_x`; none where a
-    column has lists.
-    """
-    said = given.get("labels")
-    if said is not None:
-        return () if isinstance(said, str) else tuple(said)
-    if not any(name.startswith(MANY_LABELS) for name in there):
-        return ()
-    wanted = tuple(f"{MANY_LABELS}{name.partition('_')[2]}" for name in values)
-    absent = [name for name in wanted if name not in there]
-    if absent:
-        raise InputError(
-            f"the table has no column {absent[0]!r}; with many labels each prob_x has a label_x."
-        )
-    return wanted
-
-
-def _keys(frame: object) -> list[object]:
+def _list_keys(frame: object) -> list[object]:
     """What a table calls its columns: texts, in pandas anything."""
     if isinstance(frame, Mapping):
         return list(cast("Mapping[object, object]", frame))
@@ -257,78 +262,99 @@ def _keys(frame: object) -> list[object]:
     return list(cast("Sequence[object]", names))
 
 
-def _texts(names: object) -> str | tuple[str, ...]:
-    """Names of columns as texts: pandas allows numbers."""
+def _to_texts(names: object) -> str | tuple[str, ...]:
+    """Names of columns as texts."""
     if isinstance(names, list | tuple):
         return tuple(str(name) for name in cast("Sequence[object]", names))
     return str(names)
 
 
-def _column(frame: object, key: object) -> object:
-    return check.unmasked(cast("Mapping[object, object]", frame)[key], f"column {str(key)!r}")
+def _to_list(names: str | Sequence[str]) -> tuple[str, ...]:
+    if isinstance(names, str):
+        return (names,)
+    return tuple(names)
 
 
-def _values(
-    given: Mapping[str, str | Sequence[str]], there: Sequence[str]
-) -> tuple[str, tuple[str, ...]]:
-    """Which columns hold the values, and what they are."""
-    said = [part for part in VALUES if part in given]
-    if len(said) > 1:
-        raise InputError(f"{' and '.join(said)} are both given; say which one is meant.")
-    if said:
-        names = given[said[0]]
-        return said[0], (names,) if isinstance(names, str) else tuple(names)
-    for start, part in NUMBERED.items():
-        numbered = [name for name in there if name.startswith(start)]
-        if numbered:
-            return part, tuple(_in_order(numbered))
-    for part in VALUES:
-        found = next((alias for alias in ALIASES[part] if alias in there), None)
-        if found is not None:
-            return part, (found,)
+def _find_values(given: ColumnNames, columns: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """What the values are, and which columns hold them."""
+    parts = [part for part in VALUE_PARTS if part in given]
+    if len(parts) > 1:
+        raise InputError(f"{' and '.join(parts)} are both given; say which one is meant.")
+    if parts:
+        return parts[0], _to_list(given[parts[0]])
+    for start, part in CLASS_COLUMN_STARTS.items():
+        names = [name for name in columns if name.startswith(start)]
+        if names:
+            ends = [name.partition("_")[2] for name in names]
+            if all(map(is_count, ends)):  # by number, else as they stand
+                names = [name for _, name in sorted(zip(map(int, ends), names, strict=True))]
+            return part, tuple(names)
+    for part in VALUE_PARTS:
+        for alias in COLUMN_ALIASES[part]:
+            if alias in columns:
+                return part, (alias,)
     raise InputError(
-        f"the table has {_listed(there)}; say which columns hold the probabilities, as in "
+        f"the table has {_list_columns(columns)}; say which columns hold the probabilities, as in "
         "Predictions.from_frame(df, probs=['p_well', 'p_ill'], label='y'), or probs='risk' for that of class 1."
     )
 
 
-def _in_order(names: Sequence[str]) -> list[str]:
-    """By number where all are numbered, else as they stand."""
-    ends = [name.partition("_")[2] for name in names]
-    return (
-        [n for _, n in sorted(zip(map(int, ends), names, strict=True))]
-        if all(map(is_count, ends))
-        else [*names]
-    )
+def _find_label_columns(
+    given: ColumnNames, columns: Sequence[str], values: Sequence[str]
+) -> tuple[str, ...]:
+    """The columns with the labels: those given, else the `label_x` of each `prob_x`; none where a
+    column has lists.
+    """
+    names = given.get("labels")
+    if isinstance(names, str):
+        return ()
+    if names is not None:
+        return tuple(names)
+    if not any(name.startswith(LABEL_COLUMN_START) for name in columns):
+        return ()
+    wanted = tuple(f"{LABEL_COLUMN_START}{name.partition('_')[2]}" for name in values)
+    for name in wanted:
+        if name not in columns:
+            raise InputError(
+                f"the table has no column {name!r}; with many labels each prob_x has a label_x."
+            )
+    return wanted
 
 
-def _named(
-    part: str, given: Mapping[str, str | Sequence[str]], there: Sequence[str], used: Sequence[str]
+def _find_part(
+    part: str, given: ColumnNames, columns: Sequence[str], used: Sequence[str]
 ) -> str | None:
-    said = given.get(part)
-    if isinstance(said, str):
-        return said
-    return next((alias for alias in ALIASES[part] if alias in there and alias not in used), None)
+    """The column that plays a part: the one given, else the first by a usual name."""
+    name = given.get(part)
+    if isinstance(name, str):
+        return name
+    for alias in COLUMN_ALIASES[part]:
+        if alias in columns and alias not in used:
+            return alias
+    return None
 
 
-def _taken(frame: object, key: object, name: str) -> Array:
+def _get_column(frame: object, key: object) -> object:
+    return check.unmasked(cast("Mapping[object, object]", frame)[key], f"column {str(key)!r}")
+
+
+def _take_column(frame: object, key: object, name: str) -> Array:
     """A column without missing values."""
-    found = plain(_column(frame, key))
-    absent = missing(found) if found.ndim == 1 else np.zeros(len(found), dtype=np.bool_)
-    if absent.any():
-        got = f"has {int(absent.sum()):,} missing values"
-        hint = "Remove these rows or fill them"
-        raise InputError(
-            f"column {name!r}",
-            got=got,
-            first=check.first(absent),
-            need="none may be missing",
-            hint=hint,
-        )
-    return found
+    column = read_array(_get_column(frame, key))
+    if column.ndim == 1:
+        absent = find_missing(column)
+        if absent.any():
+            raise InputError(
+                f"column {name!r}",
+                got=f"has {int(absent.sum()):,} missing values",
+                first=check.first(absent),
+                need="none may be missing",
+                hint="Remove these rows or fill them",
+            )
+    return column
 
 
-def _stacked(columns: Sequence[Array], names: Sequence[str]) -> Array:
+def _stack_columns(columns: Sequence[Array], names: Sequence[str]) -> Array:
     """Columns of numbers side by side; a single column as it is, lists as rows."""
     if len(columns) == 1 and columns[0].dtype.kind == "O":
         try:
@@ -339,18 +365,91 @@ def _stacked(columns: Sequence[Array], names: Sequence[str]) -> Array:
             ) from None
     for column, name in zip(columns, names, strict=True):
         if column.dtype.kind not in "biuf":
-            got, i = f"has dtype {column.dtype}", _first_text(column)
-            got = (
-                got if i is None else f"holds the text {shortened(str(column[i]), 40)!r} in row {i}"
-            )
+            got = f"has dtype {column.dtype}"
+            for i, cell in enumerate(column.tolist()):
+                if isinstance(cell, str):
+                    got = f"holds the text {shortened(str(column[i]), 40)!r} in row {i}"
+                    break
             raise InputError(f"column {name!r}", got=got, need="numbers are needed")
-    return columns[0] if len(columns) == 1 else np.stack(columns, axis=1)
+    if len(columns) == 1:
+        return columns[0]
+    return np.stack(columns, axis=1)
 
 
-def _first_text(column: Array) -> int | None:
-    return next((i for i, cell in enumerate(column.tolist()) if isinstance(cell, str)), None)
+def _list_columns(names: Sequence[str]) -> str:
+    shown = ", ".join(repr(n) for n in names[:COLUMNS_SHOWN]) or "no columns"
+    if len(names) > COLUMNS_SHOWN:
+        shown += f" and {len(names) - COLUMNS_SHOWN:,} more"
+    return shown
 
 
-def _listed(names: Sequence[str]) -> str:
-    more = f" and {len(names) - LISTED:,} more" if len(names) > LISTED else ""
-    return (", ".join(repr(n) for n in names[:LISTED]) or "no columns") + more
+# Batches of network outputs.
+
+OutputKind: TypeAlias = Literal["logits", "probs"]
+
+
+def check_output_kind(outputs: OutputKind) -> OutputKind:
+    """Return `outputs`; raise unless it says what the numbers are."""
+    if outputs not in ("logits", "probs"):
+        raise InputError(
+            f"outputs is {outputs!r}; say 'logits' or 'probs', whichever the model returns."
+        )
+    return outputs
+
+
+def build_batch(
+    preds: object,
+    target: object,
+    outputs: OutputKind,
+    *,
+    class_axis: int = -1,
+    ignore: int | None = None,
+) -> Predictions | None:
+    """Predictions of one row per label that is not `ignore`; None where there is no such label.
+
+    Where an image or a text has one label per pixel or token, `class_axis` holds the classes.
+
+    >>> build_batch(np.zeros((2, 3, 4)), np.array([[0, 1, -100], [2, -100, -100]]), "logits", ignore=-100)
+    <Predictions: n=3, k=4, logits, accuracy 0.3333>
+    """
+    rows, labels = _read_output(preds, "preds"), _read_output(target, "target")
+    if rows.ndim >= 2:  # a binary model may give one number per label instead
+        last = np.moveaxis(rows, class_axis, -1)
+        if last.shape[:-1] != labels.shape:
+            raise InputError(
+                f"target has shape {labels.shape} for preds of shape {rows.shape}; one class number for each sample, "
+                f"shape {last.shape[:-1]}, is needed. Of one-hot labels take the argmax."
+            )
+        rows, labels = last.reshape(-1, last.shape[-1]), labels.reshape(-1)
+    if ignore is not None:
+        keep = labels != ignore
+        rows, labels = rows[keep], labels[keep]
+    if not len(labels):
+        return None
+    if outputs == "probs":
+        return Predictions.from_probs(rows, labels)
+    _refuse_probs(rows)
+    return Predictions.from_logits(rows, labels)
+
+
+def _read_output(given: object, name: str) -> Array:
+    if is_row(given) or is_dict(given):
+        raise InputError(
+            f"{name} is a {type(given).__name__} of {len(given)}; pass the one array that is meant."
+        )
+    return check.array(given, name)
+
+
+def _refuse_probs(rows: Array) -> None:
+    """Raise if all rows are distributions. A single row may be one by chance."""
+    if rows.ndim == 1 or rows.shape[1] == 1 or len(rows) == 1:
+        return
+    off = np.abs(rows.sum(axis=1, dtype=np.float64) - 1)
+    if rows.min() >= 0 and (off <= ROW_SUM_TOLERANCE.get(rows.itemsize, 1e-6)).all():
+        raise InputError(
+            f"all {len(rows):,} rows are non-negative and sum to 1: these are probabilities, not logits. "
+            "Say outputs='probs', or pass what comes before the softmax."
+        )
+
+
+Known = FixedClassifier  # moved

@@ -1,23 +1,28 @@
-"""Segmentation with the image as the unit: pixels → one loss, 1 − Dice, and a few scores for each
-image.
+"""Segmentation with the image as the unit, and arrays with masked rows.
+
+Pixels → one loss, 1 − Dice, and a few scores for each image.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from howsure._core import check
-from howsure._core.check import Array, Floats, InputError, Ints
+from howsure._core.check import Array, Bools, Floats, InputError, Ints
 from howsure._core.frozen import frozen
+from howsure.predictions.class_labels import read_array
 from howsure.predictions.outcomes import Outcomes
 from howsure.predictions.predictions import Predictions, needs_predictions
-from howsure.tallies.tally import Tally
 
-SURE = 0.9  # confidence from which a pixel counts as sure
-SCORES = ("mean_confidence", "mean_certainty", "sure_pixels")
+if TYPE_CHECKING:
+    from howsure.tallies.tally import Tally
+
+SURE_CONFIDENCE = 0.9  # from which a pixel counts as sure
+IMAGE_SCORES = ("mean_confidence", "mean_certainty", "sure_pixels")
 
 
 @frozen(eq=False)
@@ -78,26 +83,25 @@ def images_of(
     which then comes first.
 
     >>> p = [[0.9, 0.1], [0.2, 0.8], [0.7, 0.3], [0.6, 0.4]]
-    >>> found = images_of(Predictions.from_probs(p, [0, 1, 0, 1], group=["a", "a", "b", "b"]))
-    >>> found.loss, found.scores["mean_confidence"]
+    >>> images = images_of(Predictions.from_probs(p, [0, 1, 0, 1], group=["a", "a", "b", "b"]))
+    >>> images.loss, images.scores["mean_confidence"]
     (array([0., 1.]), array([0.85, 0.65]))
     """
     needs_predictions(preds, "images_of")
-    unit, names = _units(preds)
-    fore = _foreground(preds, classes)
-    size = np.bincount(unit)
-    mean: Callable[[Array], Floats] = lambda a: np.bincount(unit, a) / size
-    said, true = preds.prediction, preds.labels
+    unit, names = _number_images(preds)
+    foreground = _check_foreground(preds, classes)
+    answer, true = preds.prediction, preds.labels
+    numbers = np.arange(len(names), dtype=np.int64)
+    if preds.layout is not None:
+        numbers = np.unique(preds.layout.unit)
     return Images(
-        np.arange(len(names), dtype=np.int64)
-        if preds.layout is None
-        else np.unique(preds.layout.unit),
-        names,
-        fore,
-        np.stack([_dice(unit, said == f, true == f) for f in fore], axis=1),
-        _scores(preds, unit, score),
-        mean(np.isin(said, fore).astype(np.float64)),
-        mean(np.isin(true, fore).astype(np.float64)),
+        unit=numbers,
+        names=names,
+        classes=foreground,
+        dice=np.stack([_compute_dice(unit, answer == c, true == c) for c in foreground], axis=1),
+        scores=_score_images(preds, unit, score),
+        predicted=_average_pixels(unit, np.isin(answer, foreground)),
+        true=_average_pixels(unit, np.isin(true, foreground)),
     )
 
 
@@ -109,39 +113,48 @@ def image_confidences(preds: Predictions, score: str | None = None) -> Predictio
     >>> image_confidences(Predictions.from_probs(p, group=["a", "a", "b", "b"])).confidence
     array([0.85, 0.65])
     """
-    unit, names = _units(preds)
-    return Predictions.from_confidence(_scores(preds, unit, score)[score or SCORES[0]], ids=names)
+    unit, names = _number_images(preds)
+    scores = _score_images(preds, unit, score)
+    return Predictions.from_confidence(scores[score or IMAGE_SCORES[0]], ids=names)
 
 
-def _scores(preds: Predictions, unit: Ints, first: str | None) -> dict[str, Floats]:
+def _average_pixels(unit: Ints, values: Array) -> Floats:
+    """The mean over the pixels of each image."""
+    return np.bincount(unit, values.astype(np.float64)) / np.bincount(unit)
+
+
+def _score_images(preds: Predictions, unit: Ints, first: str | None) -> dict[str, Floats]:
     """The scores of each image, `first` before the others."""
-    size, c = np.bincount(unit), preds.columns
-    mean: Callable[[Array], Floats] = lambda a: np.bincount(unit, a) / size
-    whole = np.log(preds.k) if preds.k is not None and preds.k > 1 else 1.0
+    columns = preds.columns
+    most_entropy = 1.0
+    if preds.k is not None and preds.k > 1:
+        most_entropy = np.log(preds.k)
+    entropy = _average_pixels(unit, columns.entropy)
     scores = {
-        "mean_confidence": mean(c.max_prob),
-        "mean_certainty": 1.0 - np.clip(mean(c.entropy) / whole, 0.0, 1.0),
-        "sure_pixels": mean((c.max_prob >= SURE).astype(np.float64)),
+        "mean_confidence": _average_pixels(unit, columns.max_prob),
+        "mean_certainty": 1.0 - np.clip(entropy / most_entropy, 0.0, 1.0),
+        "sure_pixels": _average_pixels(unit, columns.max_prob >= SURE_CONFIDENCE),
     }
     if first is None:
         return scores
-    return {first: scores[first] if first in scores else _given(preds, first, unit)} | scores
+    if first in scores:
+        return {first: scores[first]} | scores
+    return {first: _average_attribute(preds, first, unit)} | scores
 
 
-def _given(preds: Predictions, name: str, unit: Ints) -> Floats:
-    """A further column, averaged over the pixels of each image; what is the same in all of them
-    stays what it is.
-    """
+def _average_attribute(preds: Predictions, name: str, unit: Ints) -> Floats:
+    """A further column, averaged over the pixels of each image."""
     known = preds.attributes or {}
     if name not in known:
-        there = ", ".join([*SCORES, *known])
+        there = ", ".join([*IMAGE_SCORES, *known])
         raise InputError(f"there is no column {name!r} for a score of images; there are {there}.")
     column = check.finite(check.column(known[name], name).astype(np.float64), name)
+    # Around the first pixel: what is the same in all pixels stays what it is, to the last bit.
     first = column[np.unique(unit, return_index=True)[1]]
-    return first + np.bincount(unit, column - first[unit]) / np.bincount(unit)
+    return first + _average_pixels(unit, column - first[unit])
 
 
-def _units(preds: Predictions) -> tuple[Ints, Array]:
+def _number_images(preds: Predictions) -> tuple[Ints, Array]:
     """The number of each pixel's image, and what the images are called."""
     preds.needs_vector("an image")
     if preds.weight is not None:
@@ -152,28 +165,31 @@ def _units(preds: Predictions) -> tuple[Ints, Array]:
         )
     if preds.layout is not None and preds.layout.parts == "pixels":
         _, first, unit = np.unique(preds.layout.unit, return_index=True, return_inverse=True)
-        return unit.reshape(-1).astype(np.int64), preds.group[first]
-    names, unit = np.unique(preds.group, return_inverse=True)
+        names = preds.group[first]
+    else:
+        names, unit = np.unique(preds.group, return_inverse=True)
     return unit.reshape(-1).astype(np.int64), names
 
 
-def _foreground(preds: Predictions, classes: Sequence[int] | None) -> tuple[int, ...]:
+def _check_foreground(preds: Predictions, classes: Sequence[int] | None) -> tuple[int, ...]:
     k = preds.k or 0
-    found = tuple(range(1, k)) if classes is None else tuple(int(c) for c in classes)
-    bad = next((c for c in found if not 0 <= c < k), None)
-    if not found or bad is not None:
+    if classes is None:
+        classes = range(1, k)
+    foreground = tuple(int(c) for c in classes)
+    if not foreground or not all(0 <= c < k for c in foreground):
         raise InputError(
             "classes",
-            got=f"is {list(found)}",
+            got=f"is {list(foreground)}",
             need=f"foreground classes between 0 and {k - 1} are needed",
         )
-    return found
+    return foreground
 
 
-def _dice(unit: Ints, said: Array, true: Array) -> Floats:
-    many = int(unit.max()) + 1
-    both, one, two = (np.bincount(unit[mask], minlength=many) for mask in (said & true, said, true))
-    size = one + two
+def _compute_dice(unit: Ints, answer: Bools, true: Bools) -> Floats:
+    """2 |both| / (|answer| + |true|) of each image, 1 where both masks are empty."""
+    images = int(unit.max()) + 1
+    both = np.bincount(unit[answer & true], minlength=images)
+    size = np.bincount(unit[answer], minlength=images) + np.bincount(unit[true], minlength=images)
     return np.where(size > 0, 2 * both / np.maximum(size, 1), 1.0)
 
 
@@ -195,8 +211,46 @@ def image_tally(
     <Tally: n=2, loss=1, 2 distinct scores>
     """
     needs_predictions(preds, "image_tally")
-    found = images_of(preds, classes)
+    images = images_of(preds, classes)
     if score is None:
-        return found.outcomes().tally()
-    given = check.same_length(check.column(score, "score"), "score", len(found), "the images")
-    return Outcomes(given, loss=found.loss).tally()
+        return images.outcomes().tally()
+    given = check.same_length(check.column(score, "score"), "score", len(images), "the images")
+    return Outcomes(given, loss=images.loss).tally()
+
+
+def without_masked(*columns: object) -> tuple[Array, ...]:
+    """The columns without the rows in which any of them is masked, as plain arrays.
+
+    Masked arrays are refused everywhere else, for their mask would be lost without a word. Rows are
+    the first axis of every column; a row is left out where any of its values is masked.
+
+    >>> score = np.ma.array([0.9, 0.8, 0.7], mask=[False, True, False])
+    >>> without_masked(score, [1, 0, 1])
+    (array([0.9, 0.7]), array([1, 1]))
+    """
+    if not columns:
+        raise InputError(
+            "without_masked needs the columns that belong together, as in without_masked(probs, labels)."
+        )
+    arrays: list[Array] = []
+    masks: list[object] = []
+    for column in columns:
+        is_masked = issubclass(type(column), np.ma.MaskedArray)
+        arrays.append(read_array(getattr(column, "data", column) if is_masked else column))
+        masks.append(getattr(column, "mask", False) if is_masked else False)
+    if any(a.ndim == 0 for a in arrays):
+        raise InputError(
+            "without_masked needs columns with a row for each sample; one of these is a single value."
+        )
+    n = len(arrays[0])
+    keep: Bools = np.ones(n, dtype=np.bool_)
+    for i, (a, mask) in enumerate(zip(arrays, masks, strict=True)):
+        check.same_length(a, f"column {i}", n, "column 0")
+        hidden: Bools = np.broadcast_to(np.asarray(mask, dtype=np.bool_), a.shape)
+        keep &= ~hidden.reshape(n, -1).any(axis=1)
+    if not keep.any():
+        raise InputError(f"all {n:,} rows are masked in some column; nothing is left.")
+    return tuple(a[keep] for a in arrays)
+
+
+SCORES = IMAGE_SCORES  # moved

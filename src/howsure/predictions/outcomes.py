@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
-from typing import TypedDict, Unpack
+from typing import TYPE_CHECKING, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,12 +13,15 @@ from numpy.typing import ArrayLike
 from howsure._core import check
 from howsure._core.check import Array, Bools, Floats, InputError, Ints
 from howsure._core.frozen import frozen
+from howsure.predictions.input_shapes import pick_rows
 from howsure.predictions.predictions import Predictions
-from howsure.tallies.build import tally
-from howsure.tallies.tally import Tally, is_tally
+
+# Tallies are imported where they are made: who only decides what to accept makes none.
+if TYPE_CHECKING:
+    from howsure.tallies.tally import Tally
 
 
-class Outcome(TypedDict, total=False):
+class GivenOutcome(TypedDict, total=False):
     """What happened: right or wrong, or any loss."""
 
     correct: ArrayLike
@@ -58,28 +61,37 @@ class Outcomes:
         group: ArrayLike | None = None,
         count: ArrayLike | None = None,
     ):
-        given = check.column(score, "score")
-        n = len(given)
+        column = check.column(score, "score")
+        n = len(column)
         if (correct is None) == (loss is None):
             raise InputError(
                 "give either correct= (0/1 per sample) or loss= (a number per sample), exactly one."
             )
-        columns = {
-            "score": given,
-            "correct": None if correct is None else check.zero_one(correct, "correct"),
-            "loss": None if loss is None else check.finite(check.column(loss, "loss"), "loss"),
-            "weight": None if weight is None else check.weights(weight, n),
-            "id": None if id is None else np.asarray(id),
-            "group": None if group is None else np.asarray(group),
-        }
-        rows = slice(None) if count is None else np.repeat(np.arange(n), check.counts(count, n))
-        for name, column in columns.items():
-            held = None if column is None else check.same_length(column, name, n, "score")[rows]
-            object.__setattr__(self, name, held)
+        columns: dict[str, Array | None] = dict.fromkeys(
+            ("correct", "loss", "weight", "id", "group")
+        )
+        columns["score"] = column
+        if correct is not None:
+            columns["correct"] = check.zero_one(correct, "correct")
+        if loss is not None:
+            columns["loss"] = check.finite(check.column(loss, "loss"), "loss")
+        if weight is not None:
+            columns["weight"] = check.weights(weight, n)
+        if id is not None:
+            columns["id"] = np.asarray(id)
+        if group is not None:
+            columns["group"] = np.asarray(group)
+        rows: slice | Ints = slice(None)
+        if count is not None:
+            rows = np.repeat(np.arange(n), check.counts(count, n))
+        for name, values in columns.items():
+            if values is not None:
+                check.same_length(values, name, n, "score")
+            object.__setattr__(self, name, pick_rows(values, rows))
 
     @classmethod
     def of(
-        cls, preds: Predictions, score: ArrayLike | None = None, **outcome: Unpack[Outcome]
+        cls, preds: Predictions, score: ArrayLike | None = None, **outcome: Unpack[GivenOutcome]
     ) -> Outcomes:
         """The outcomes of predictions, with their weights, ids and groups.
 
@@ -89,10 +101,21 @@ class Outcomes:
         >>> Outcomes.of(Predictions.from_probs([[0.7, 0.3]], [0], group=["a"])).group
         array(['a'], dtype='<U1')
         """
-        own: Outcome = {"loss": preds.loss} if preds.graded else {"correct": preds.correct}
-        given = outcome or own
-        score = preds.confidence if score is None else score
-        return cls(score, **given, weight=preds.weight, id=preds.ids, group=preds.group)
+        if score is None:
+            score = preds.confidence
+        correct, loss = outcome.get("correct"), outcome.get("loss")
+        if not outcome and preds.graded:
+            loss = preds.loss
+        elif not outcome:
+            correct = preds.correct
+        return cls(
+            score,
+            correct=correct,
+            loss=loss,
+            weight=preds.weight,
+            id=preds.ids,
+            group=preds.group,
+        )
 
     @property
     def right(self) -> Bools:
@@ -118,15 +141,16 @@ class Outcomes:
 
     @cached_property
     def _tally(self) -> Tally:
+        from howsure.tallies.build import tally
+
         return tally(self.score, self.correct, loss=self.loss, weight=self.weight)
 
     def __len__(self) -> int:
         return len(self.score)
 
     def __getitem__(self, rows: slice | Sequence[int] | Ints | Bools) -> Outcomes:
-        pick: Callable[[Array | None], Array | None] = lambda a: None if a is None else a[rows]
         names = ("score", "correct", "loss", "weight", "id", "group")
-        return replace(self, **{name: pick(getattr(self, name)) for name in names})
+        return replace(self, **{name: pick_rows(getattr(self, name), rows) for name in names})
 
 
 def needs_outcomes(x: object, what: str) -> None:
@@ -136,6 +160,8 @@ def needs_outcomes(x: object, what: str) -> None:
     Traceback (most recent call last):
     howsure.InputError: a threshold needs a tally or Outcomes, this is a list; make one with tally(score, correct=...).
     """
+    from howsure.tallies.tally import is_tally
+
     if is_tally(x) or isinstance(x, Outcomes):
         return
     make = "make one with tally(score, correct=...)"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
@@ -11,25 +11,28 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from howsure._core import check
-from howsure._core.budget import fits
 from howsure._core.check import Array, Bools, Floats, InputError, Ints
 from howsure._core.frozen import frozen
-from howsure.predictions.classes import class_numbers
-from howsure.predictions.columns import Columns, Values, columns, mean_probs
-from howsure.predictions.layout import Layout, regular
-from howsure.predictions.unanswered import Unanswered
-from howsure.tallies.tally import is_tally
+from howsure.predictions.class_labels import number_classes
+from howsure.predictions.input_shapes import InputLayout, Unanswered, lay_out_units, pick_rows
+from howsure.predictions.value_checks import (
+    check_distributions,
+    check_label_names,
+    check_label_values,
+    check_matrix,
+    check_present,
+)
 
+# Columns and frames are imported where they are used: deciding what to accept needs neither.
 if TYPE_CHECKING:
-    from howsure.predictions.frames import Parts
+    from howsure.predictions.columns import RawValues, ScoreColumns
 
-Kind = Literal["logits", "probs", "confidence"]
-COLUMNS: tuple[Literal["ids", "group", "weight"], ...] = ("ids", "group", "weight")
-ROW = 64  # bytes of what stands beside the values of a sample
-ROW_SUM_TOLERANCE = {2: 1e-2, 4: 1e-3, 8: 1e-6}  # by width of the given floats
+ValueKind = Literal["logits", "probs", "confidence"]
+ROW_BYTES = 64  # of what stands beside the values of a sample
+NO_LABELS = "these predictions have no labels. Give labels=, or estimate(reference, new) says how accurate they may be."
 
 
-class Extras(TypedDict, total=False):
+class GivenColumns(TypedDict, total=False):
     """Optional columns, and the names of the classes."""
 
     ids: ArrayLike | None
@@ -40,7 +43,7 @@ class Extras(TypedDict, total=False):
     attributes: Mapping[str, ArrayLike] | None
 
 
-class Checked(TypedDict):
+class CheckedColumns(TypedDict):
     """The same, checked."""
 
     ids: Array | None
@@ -67,7 +70,7 @@ class Predictions:
     array([0.88079708, 0.73105858])
     """
 
-    kind: Kind
+    kind: ValueKind
     values: Array  # (n, k); (s, n, k) for samples; (n,) for a confidence
     k: int | None
     known_labels: Array | None = None
@@ -80,11 +83,11 @@ class Predictions:
     known_loss: Floats | None = None
     unanswered: Unanswered | None = None
     attributes: dict[str, Array] | None = None  # further columns by name: hospital, age
-    layout: Layout | None = None  # where rows are the labels of cases or the pixels of images
+    layout: InputLayout | None = None  # where rows are the labels of cases or the pixels of images
 
     @classmethod
     def from_logits(
-        cls, logits: ArrayLike, labels: ArrayLike | None = None, **columns: Unpack[Extras]
+        cls, logits: ArrayLike, labels: ArrayLike | None = None, **columns: Unpack[GivenColumns]
     ) -> Predictions:
         """Logits of shape (n, k). A binary model may give the logit of class 1 as (n,) or (n, 1).
 
@@ -103,9 +106,9 @@ class Predictions:
             z = np.stack((np.zeros_like(z.reshape(-1)), z.reshape(-1)), axis=1)
         if z.ndim == 3 and len(z) > 1:
             return cls.from_samples(z, labels, **columns)
-        return cls._make(
-            "logits", _matrix(z[0] if z.ndim == 3 and len(z) else z, "logits"), labels, **columns
-        )
+        if z.ndim == 3 and len(z) == 1:
+            z = z[0]
+        return cls._make("logits", check_matrix(z, "logits"), labels, **columns)
 
     @classmethod
     def from_probs(
@@ -114,7 +117,7 @@ class Predictions:
         labels: ArrayLike | None = None,
         *,
         renormalise: bool = False,
-        **columns: Unpack[Extras],
+        **columns: Unpack[GivenColumns],
     ) -> Predictions:
         """Probabilities of shape (n, k) whose rows sum to 1; a binary model may give P(y=1) as (n,)
         or (n, 1).
@@ -126,13 +129,11 @@ class Predictions:
         if p.ndim == 1 or (p.ndim == 2 and p.shape[1] == 1):
             p = p.reshape(-1)
             p = np.stack((1 - p, p), axis=1)
-        if (
-            labels is not None and p.ndim == 2 and np.shape(labels) == p.shape
-        ):  # many labels per case are told as such, not by sums of rows
-            class_numbers(labels, p.shape[1])
-        return cls._make(
-            "probs", _distribution(_matrix(p, "probs"), probs, renormalise), labels, **columns
-        )
+        # A matrix of labels is judged before the sums of rows are: many labels per case shall be
+        # named as such.
+        if labels is not None and p.ndim == 2 and np.shape(labels) == p.shape:
+            number_classes(labels, p.shape[1])
+        return cls._make("probs", check_distributions(p, probs, renormalise), labels, **columns)
 
     @classmethod
     def from_samples(
@@ -142,7 +143,7 @@ class Predictions:
         *,
         probs: ArrayLike | None = None,
         renormalise: bool = False,
-        **columns: Unpack[Extras],
+        **columns: Unpack[GivenColumns],
     ) -> Predictions:
         """Several answers to each sample, shape (s, n, k): MC-dropout passes or ensemble members.
 
@@ -152,14 +153,17 @@ class Predictions:
             raise InputError(
                 "give either logits= or probs= of shape (samples, n, k), exactly one of them."
             )
-        kind: Kind = "logits" if probs is None else "probs"
-        v = check.floats(logits if probs is None else probs, kind)
-        (check.logits if kind == "logits" else check.finite)(v, kind)
+        if probs is None:
+            kind: ValueKind = "logits"
+            v = check.logits(check.floats(logits, kind), kind)
+        else:
+            kind = "probs"
+            v = check.finite(check.floats(probs, kind), kind)
         if v.ndim != 3 or v.shape[0] == 0:
             raise InputError(kind, got=f"has shape {v.shape}", need="samples need (samples, n, k)")
-        _matrix(v[0], kind)
+        check_matrix(v[0], kind)
         if kind == "probs":
-            v = np.stack([_distribution(member, probs, renormalise) for member in v])
+            v = np.stack([check_distributions(member, probs, renormalise) for member in v])
         return cls._make(kind, v, labels, **columns)
 
     @classmethod
@@ -172,7 +176,7 @@ class Predictions:
         labels: ArrayLike | None = None,
         k: int | None = None,
         loss: ArrayLike | None = None,
-        **columns: Unpack[Extras],
+        **columns: Unpack[GivenColumns],
     ) -> Predictions:
         """Only the confidence of the top answer is known, in [0, 1], and whether it was right.
 
@@ -180,34 +184,30 @@ class Predictions:
         is not, an answer is right where they are equal. `loss` is a number for each answer, beside
         right and wrong or instead of it, as for graded answers (1 - grade).
         """
-        c = check.column(confidence, "confidence")
-        bad = ~((c >= 0) & (c <= 1))
-        if bad.any():
-            raise outside(c, bad)
-        said, true = (
-            _aligned(a, name, len(c))
-            for a, name in ((prediction, "prediction"), (labels, "labels"))
-        )
-        right = _aligned(correct, "correct", len(c))
-        if right is None and said is not None and true is not None:
-            right = said == true
-        right = None if right is None else check.zero_one(right, "correct")
+        c = _check_confidence(confidence)
+        n = len(c)
+        answer = _align(prediction, "prediction", n)
+        true = _align(labels, "labels", n)
+        right = _align(correct, "correct", n)
+        if right is None and answer is not None and true is not None:
+            right = answer == true
+        if right is not None:
+            right = check.zero_one(right, "correct")
         lost = None
         if loss is not None:
-            lost = check.finite(
-                check.same_length(check.column(loss, "loss"), "loss", len(c), "confidence"), "loss"
-            )
+            lost = check.same_length(check.column(loss, "loss"), "loss", n, "confidence")
+            lost = check.finite(lost, "loss")
         made = cls(
-            "confidence",
-            c,
-            k,
+            kind="confidence",
+            values=c,
+            k=k,
             known_labels=true,
             known_correct=right,
-            known_prediction=said,
+            known_prediction=answer,
             known_loss=lost,
-            **_extra(len(c), k, **columns),
+            **_check_columns(n, k, **columns),
         )
-        return _repeated(made, columns.get("count"))
+        return _repeat_rows(made, columns.get("count"))
 
     @classmethod
     def from_multilabel(
@@ -219,7 +219,7 @@ class Predictions:
         label_names: Iterable[object] | None = None,
         sums_to_one: bool = False,
         first: int = 0,
-        **columns: Unpack[Extras],
+        **columns: Unpack[GivenColumns],
     ) -> Predictions:
         """Many labels per case: probabilities (n, labels), each by itself, and 0/1 labels of the
         same shape.
@@ -241,44 +241,48 @@ class Predictions:
             raise InputError(
                 "give either probs or logits= of shape (cases, labels), exactly one of them."
             )
-        kind: Kind = "logits" if probs is None else "probs"
-        v = _each_label(logits if probs is None else probs, kind, sums_to_one)
-        y = None if labels is None else _present(labels, v.shape, kind)
-        given, count = (
-            _extra(len(v), None, **{**columns, "class_names": None}),
-            columns.get("count"),
-        )
+        kind: ValueKind = "logits" if probs is None else "probs"
+        v = check_label_values(logits if probs is None else probs, kind, sums_to_one)
+        y = None
+        if labels is not None:
+            y = check_present(labels, v.shape, kind)
+        beside = _check_columns(len(v), None, **{**columns, "class_names": None})
+        count = columns.get("count")
         if count is not None:
             rows = np.repeat(np.arange(len(v)), check.counts(count, len(v)))
-            pick: Callable[[Array | None], Array | None] = lambda a: None if a is None else a[rows]
-            further = (
-                None
-                if given["attributes"] is None
-                else {c: a[rows] for c, a in given["attributes"].items()}
+            v, y = v[rows], pick_rows(y, rows)
+            beside = _check_columns(
+                len(rows),
+                None,
+                ids=pick_rows(beside["ids"], rows),
+                group=pick_rows(beside["group"], rows),
+                weight=pick_rows(beside["weight"], rows),
+                attributes=_pick_attributes(beside["attributes"], rows),
             )
-            kept = {c: pick(given[c]) for c in COLUMNS}
-            v, y, given = v[rows], pick(y), _extra(len(rows), None, **kept, attributes=further)
-        n, many = v.shape
-        names = _label_names(label_names, many)
-        other = v * 0 if kind == "logits" else 1 - v
-        values = np.stack((other, v), axis=2).reshape(n * many, 2)
-        alone = given["group"] is None
-        numbers, beside = np.arange(first, first + n, dtype=np.int64), given["attributes"]
-        cases: Array = numbers if given["ids"] is None else given["ids"]
-        group: Array = numbers if given["group"] is None else given["group"]
+        n, size = len(v), int(v.shape[1])
+        names = check_label_names(label_names, size)
+        absent = np.zeros_like(v) if kind == "logits" else 1 - v
+        numbers = np.arange(first, first + n, dtype=np.int64)
+        cases = numbers if beside["ids"] is None else beside["ids"]
+        group = numbers if beside["group"] is None else beside["group"]
+        # What belongs to a case belongs to each of its labels.
+        row_case: Ints = np.repeat(np.arange(n), size)
+        ids: list[str] = []
+        for case in cases.tolist():
+            ids.extend(f"{case} {name}" for name in names)
         return cls(
-            kind,
-            values,
-            2,
+            kind=kind,
+            values=np.stack((absent, v), axis=2).reshape(n * size, 2),
+            k=2,
             known_labels=None if y is None else y.reshape(-1),
-            ids=np.array([f"{case} {name}" for case in cases.tolist() for name in names]),
-            group=np.repeat(group, many),
-            weight=None if given["weight"] is None else np.repeat(given["weight"], many),
+            ids=np.array(ids),
+            group=group[row_case],
+            weight=pick_rows(beside["weight"], row_case),
             class_names=("absent", "present"),
-            attributes=None
-            if beside is None
-            else {c: np.repeat(a, many) for c, a in beside.items()},
-            layout=regular("labels", n, (many,), first=first, names=names, alone=alone),
+            attributes=_pick_attributes(beside["attributes"], row_case),
+            layout=lay_out_units(
+                "labels", n, (size,), first=first, names=names, alone=beside["group"] is None
+            ),
         )
 
     def label(self, name: str | int) -> Predictions:
@@ -290,17 +294,19 @@ class Predictions:
         1
         """
         layout = self.needs_labels("label()")
-        number = (
-            layout.names.index(name) if isinstance(name, str) and name in layout.names else name
-        )
+        number = name
+        if isinstance(name, str) and name in layout.names:
+            number = layout.names.index(name)
         if isinstance(number, str) or not 0 <= number < len(layout.names):
             raise InputError(
                 f"there is no label {name!r}; they are {', '.join(layout.names[:20])}."
             )
         rows = self[layout.place == number]
-        return replace(rows, layout=None, group=None if layout.alone else rows.group)
+        if layout.alone:  # the group is the case, of which one row is left
+            rows = replace(rows, group=None)
+        return replace(rows, layout=None)
 
-    def needs_labels(self, what: str) -> Layout:
+    def needs_labels(self, what: str) -> InputLayout:
         """The layout of many labels per case; raise where there is one answer per sample."""
         if self.layout is None or self.layout.parts != "labels":
             raise InputError(
@@ -316,7 +322,7 @@ class Predictions:
         y: ArrayLike | None = None,
         *,
         renormalise: bool = False,
-        **columns: Unpack[Extras],
+        **columns: Unpack[GivenColumns],
     ) -> Predictions:
         """What a fitted classifier of scikit-learn's kind says of the samples `X`, with the labels
         `y`.
@@ -324,21 +330,20 @@ class Predictions:
         Probabilities where it has `predict_proba`, else the decision function as logits. Class
         names are its `classes_`, in their order; labels of any type are compared with them.
 
-        >>> from howsure.predictions.frames import Known
-        >>> Predictions.from_estimator(Known(["ill", "well"], [[0.2, 0.8]]), ["a patient"], ["well"])
+        >>> from howsure.predictions.frames import FixedClassifier
+        >>> Predictions.from_estimator(FixedClassifier(["ill", "well"], [[0.2, 0.8]]), ["a patient"], ["well"])
         <Predictions: n=1, k=2, probs, accuracy 1>
         """
-        from howsure.predictions.frames import (
-            asked,
-            known_classes,
-        )  # only where a model or a table comes in
+        from howsure.predictions.frames import ask_classifier, place_labels
 
-        said = asked(model, X)
-        labels = None if y is None else known_classes(y, said.classes)
-        columns.setdefault("class_names", [str(c) for c in said.classes.tolist()])
-        if said.logits:
-            return cls.from_logits(said.values, labels, **columns)
-        return cls.from_probs(said.values, labels, renormalise=renormalise, **columns)
+        answers = ask_classifier(model, X)
+        labels = None
+        if y is not None:
+            labels = place_labels(y, answers.classes)
+        columns.setdefault("class_names", [str(c) for c in answers.classes.tolist()])
+        if answers.logits:
+            return cls.from_logits(answers.values, labels, **columns)
+        return cls.from_probs(answers.values, labels, renormalise=renormalise, **columns)
 
     @classmethod
     def from_frame(
@@ -376,71 +381,75 @@ class Predictions:
         >>> Predictions.from_frame(tags, multilabel=True)
         <Predictions: n=4 (2 cases, 2 labels), k=2, probs, accuracy 0.75>
         """
+        from howsure.predictions.frames import read_frame
+
         names = {
             "labels": label,
             "probs": probs,
             "logits": logits,
             "confidence": confidence,
             "correct": correct,
+            "prediction": prediction,
+            "ids": id,
+            "group": group,
+            "weight": weight,
         }
-        names |= {"prediction": prediction, "ids": id, "group": group, "weight": weight}
-        from howsure.predictions.frames import parts_of
-
-        t = parts_of(
-            frame,
-            {part: given for part, given in names.items() if given is not None},
-            many=multilabel,
-        )
-        beside: Extras = {"ids": t.one("ids"), "group": t.one("group"), "weight": t.one("weight")}
-        beside["attributes"] = t.rest
-        labels = t.one("labels")
+        given = {part: name for part, name in names.items() if name is not None}
+        t = read_frame(frame, given, multilabel=multilabel)
+        labels = t.get("labels")
+        beside: GivenColumns = {
+            "ids": t.get("ids"),
+            "group": t.get("group"),
+            "weight": t.get("weight"),
+            "attributes": t.rest,
+        }
         if multilabel:
-            return cls._many_of(t, labels, class_names, sums_to_one, beside)
+            if t.kind == "confidence":
+                raise InputError(
+                    "many labels per case need a column of probabilities or logits for each label."
+                )
+            called = t.find_label_names() if class_names is None else class_names
+            if t.kind == "logits":
+                return cls.from_multilabel(
+                    labels=labels, logits=t.values, label_names=called, **beside
+                )
+            return cls.from_multilabel(
+                t.values, labels, label_names=called, sums_to_one=sums_to_one, **beside
+            )
         if label is not None and not isinstance(label, str):
             raise InputError(
                 "label names several columns; with many labels per case say multilabel=True."
             )
         if t.kind == "confidence":
-            right, said = t.one("correct"), t.one("prediction")
             beside["class_names"] = class_names
-            return cls.from_confidence(t.values, right, prediction=said, labels=labels, **beside)
-        beside["class_names"] = (
-            t.class_names(labels) if class_names is None else t.agreed(class_names)
-        )
+            return cls.from_confidence(
+                t.values, t.get("correct"), prediction=t.get("prediction"), labels=labels, **beside
+            )
+        if class_names is None:
+            beside["class_names"] = t.find_class_names(labels)
+        else:
+            beside["class_names"] = t.check_class_names(class_names)
         if t.kind == "logits":
             return cls.from_logits(t.values, labels, **beside)
         return cls.from_probs(t.values, labels, renormalise=renormalise, **beside)
 
     @classmethod
-    def _many_of(
-        cls,
-        t: Parts,
-        labels: Array | None,
-        names: Iterable[object] | None,
-        sums_to_one: bool,
-        beside: Extras,
-    ) -> Predictions:
-        """The columns of a table as many labels per case."""
-        if t.kind == "confidence":
-            raise InputError(
-                "many labels per case need a column of probabilities or logits for each label."
-            )
-        called = t.label_names() if names is None else names
-        if t.kind == "logits":
-            return cls.from_multilabel(labels=labels, logits=t.values, label_names=called, **beside)
-        return cls.from_multilabel(
-            t.values, labels, label_names=called, sums_to_one=sums_to_one, **beside
-        )
-
-    @classmethod
     def _make(
-        cls, kind: Kind, values: Array, labels: ArrayLike | None, **extra: Unpack[Extras]
+        cls,
+        kind: ValueKind,
+        values: Array,
+        labels: ArrayLike | None,
+        **columns: Unpack[GivenColumns],
     ) -> Predictions:
+        """Predictions of checked values of all classes."""
         n, k = values.shape[-2:]
-        beside = _extra(n, k, **extra)
-        numbers = None if labels is None else class_numbers(labels, k, beside["class_names"])
-        y = None if numbers is None else check.same_length(numbers, "labels", n, kind)
-        return _repeated(cls(kind, values, k, known_labels=y, **beside), extra.get("count"))
+        beside = _check_columns(n, k, **columns)
+        y = None
+        if labels is not None:
+            y = number_classes(labels, k, beside["class_names"])
+            check.same_length(y, "labels", n, kind)
+        made = cls(kind=kind, values=values, k=k, known_labels=y, **beside)
+        return _repeat_rows(made, columns.get("count"))
 
     @property
     def n(self) -> int:
@@ -456,25 +465,27 @@ class Predictions:
     def labels(self) -> Array:
         """True classes."""
         if self.known_labels is None:
-            raise InputError(_only_top("labels") if self.kind == "confidence" else NO_LABELS)
+            if self.kind == "confidence":
+                raise InputError(_explain_top_only("labels"))
+            raise InputError(NO_LABELS)
         return self.known_labels
 
     @property
     def logits(self) -> Array:
         """Logits with shape (s, n, k), s = 1 for a single pass."""
-        if self.kind != "logits":
-            raise InputError(
-                _only_top("logits")
-                if self.kind == "confidence"
-                else "only probabilities are known, not logits."
-            )
+        if self.kind == "confidence":
+            raise InputError(_explain_top_only("logits"))
+        if self.kind == "probs":
+            raise InputError("only probabilities are known, not logits.")
         return self.values if self.values.ndim == 3 else self.values[None]
 
     @cached_property
     def probs(self) -> Floats:
         """Probabilities (n, k) in float64; the mean over samples where there are several."""
+        from howsure.predictions.columns import average_probs
+
         self.needs_vector("probs")
-        return mean_probs(self.raw)
+        return average_probs(self.raw)
 
     @property
     def prediction(self) -> Array:
@@ -492,14 +503,15 @@ class Predictions:
         """Whether the answer is the label."""
         if self.kind != "confidence":
             return self.prediction == self.labels
-        if self.known_correct is None:
-            what = (
-                "have a loss instead of right and wrong; use preds.loss"
-                if self.graded
-                else "do not say which answers are right: add correct (0 or 1), or label and prediction. "
-                "A score that is the probability of class 1 is read with --name probs=score (names={'probs': 'score'})"
+        if self.graded:
+            raise InputError(
+                "these predictions have a loss instead of right and wrong; use preds.loss."
             )
-            raise InputError(f"these predictions {what}.")
+        if self.known_correct is None:
+            raise InputError(
+                "these predictions do not say which answers are right: add correct (0 or 1), or label and prediction. "
+                "A score that is the probability of class 1 is read with --name probs=score (names={'probs': 'score'})."
+            )
         return self.known_correct
 
     @property
@@ -510,14 +522,18 @@ class Predictions:
     @property
     def loss(self) -> Floats:
         """The loss of each answer: the one given, else 1 where it is wrong."""
-        return (~self.correct).astype(np.float64) if self.known_loss is None else self.known_loss
+        if self.known_loss is not None:
+            return self.known_loss
+        return (~self.correct).astype(np.float64)
 
     @property
     def answered(self) -> float:
         """The share of all questions that these answers are to; 1 where every question was
         answered.
         """
-        return 1.0 if self.unanswered is None else self.n / (self.n + self.unanswered.total)
+        if self.unanswered is None:
+            return 1.0
+        return self.n / (self.n + self.unanswered.total)
 
     @property
     def confidence(self) -> Floats:
@@ -527,10 +543,12 @@ class Predictions:
         return self.columns.max_prob
 
     @cached_property
-    def columns(self) -> Columns:
+    def columns(self) -> ScoreColumns:
         """Everything one pass over the values gives."""
+        from howsure.predictions.columns import compute_columns
+
         self.needs_vector("this number")
-        return columns(self.raw, self.known_labels)
+        return compute_columns(self.raw, self.known_labels)
 
     def with_attributes(self, columns: Mapping[str, ArrayLike]) -> Predictions:
         """The same predictions with these further columns.
@@ -539,85 +557,62 @@ class Predictions:
         >>> list(preds.attributes)
         ['hospital']
         """
-        return replace(self, attributes={**(self.attributes or {}), **_attributes(columns, self.n)})
+        further = _check_attributes(columns, self.n)
+        return replace(self, attributes={**(self.attributes or {}), **further})
 
     @property
-    def raw(self) -> Values:
+    def raw(self) -> RawValues:
         """The values with the kind they are."""
-        return Values(self.values, self.kind == "logits")
+        from howsure.predictions.columns import RawValues
+
+        return RawValues(self.values, self.kind == "logits")
 
     def needs_vector(self, what: str) -> int:
         """The number of classes; raise if only the top label is known."""
         if self.kind == "confidence":
-            raise InputError(_only_top(what))
+            raise InputError(_explain_top_only(what))
         return int(self.values.shape[-1])
 
     def __len__(self) -> int:
         return self.n
 
     def __getitem__(self, rows: slice | Sequence[int] | Ints | Bools) -> Predictions:
-        pick: Callable[[Array | None], Array | None] = lambda a: None if a is None else a[rows]
         values = self.values[:, rows] if self.values.ndim == 3 else self.values[rows]
-        if values.shape[-2 if values.ndim > 1 else 0] == 0:
+        samples = values.shape[1] if values.ndim == 3 else len(values)
+        if samples == 0:
             raise InputError("no sample is selected; at least one is needed.")
-        names = (
-            "known_labels",
-            "known_correct",
-            "known_prediction",
-            "known_loss",
-            "ids",
-            "group",
-            "weight",
-        )
-        beside = (
-            None
-            if self.attributes is None
-            else {name: a[rows] for name, a in self.attributes.items()}
-        )
-        picked = {name: pick(getattr(self, name)) for name in names}
-        layout = None if self.layout is None else self.layout[rows]
         return replace(
-            self, values=values, unanswered=None, attributes=beside, layout=layout, **picked
+            self,
+            values=values,
+            known_labels=pick_rows(self.known_labels, rows),
+            known_correct=pick_rows(self.known_correct, rows),
+            known_prediction=pick_rows(self.known_prediction, rows),
+            known_loss=pick_rows(self.known_loss, rows),
+            ids=pick_rows(self.ids, rows),
+            group=pick_rows(self.group, rows),
+            weight=pick_rows(self.weight, rows),
+            attributes=_pick_attributes(self.attributes, rows),
+            layout=None if self.layout is None else self.layout[rows],
+            unanswered=None,  # which questions the selection leaves out is not known
         )
 
     def __repr__(self) -> str:
-        kind = self.kind if self.samples == 1 else f"{self.samples} samples of {self.kind}"
-        known = self.known_correct is not None or (
-            self.kind != "confidence" and self.known_labels is not None
-        )
-        note = f", accuracy {self.correct.mean():.4g}" if known else ", no labels"
-        if not known and self.known_loss is not None:
-            note = f", mean loss {self.known_loss.mean():.4g}"
-        note += (
-            f", {self.unanswered}" if self.unanswered is not None and self.unanswered.total else ""
-        )
-        of = self.layout
-        many = (
-            f" ({len(np.unique(of.unit)):,} cases, {of.size} labels)"
-            if of is not None and of.parts == "labels"
-            else ""
-        )
-        return f"<Predictions: n={self.n:,}{many}, k={self.k}, {kind}{note}>"
-
-
-def outside(c: Array, bad: Bools) -> InputError:
-    """Confidences that are none: the first, the furthest, how many, and what to do."""
-    i, n = check.first(bad), int(bad.sum())
-    far = int(np.argmax(np.where(bad, np.maximum(-c, c - 1), -np.inf)))
-    furthest = f", the furthest {c[far]:.10g} in row {far}" if far != i else ""
-    percent = bool((c >= 0).all() and (c <= 100).all())
-    way = (
-        "Divide percentages by 100 (--percent)"
-        if percent
-        else "Repair or leave out such rows (--drop-outside)"
-    )
-    return InputError(
-        "confidence",
-        row=i,
-        got=f"is {c[i]:g}" + (f" ({n:,} such values{furthest})" if n > 1 else ""),
-        need="a confidence lies in [0, 1]",
-        hint=f"{way}. For any other score use tally(score, correct=...)",
-    )
+        n = f"{self.n:,}"
+        if self.layout is not None and self.layout.parts == "labels":
+            n += f" ({len(np.unique(self.layout.unit)):,} cases, {self.layout.size} labels)"
+        kind = self.kind
+        if self.samples > 1:
+            kind = f"{self.samples} samples of {self.kind}"
+        has_labels = self.kind != "confidence" and self.known_labels is not None
+        if has_labels or self.known_correct is not None:
+            note = f"accuracy {self.correct.mean():.4g}"
+        elif self.known_loss is not None:
+            note = f"mean loss {self.known_loss.mean():.4g}"
+        else:
+            note = "no labels"
+        if self.unanswered is not None and self.unanswered.total:
+            note += f", {self.unanswered}"
+        return f"<Predictions: n={n}, k={self.k}, {kind}, {note}>"
 
 
 def needs_predictions(x: object, what: str) -> None:
@@ -629,185 +624,102 @@ def needs_predictions(x: object, what: str) -> None:
     """
     if isinstance(x, Predictions):
         return
+    from howsure.tallies.tally import is_tally
+
+    kind = type(x).__name__
     make = "make them with Predictions.from_probs(probs, labels) or Predictions.from_logits(logits, labels)"
     if is_tally(x):
+        kind = "tally"
         make = "a tally has forgotten them: give the predictions that it was made of"
-    kind = "tally" if is_tally(x) else type(x).__name__
     raise InputError(what, got=f"needs predictions, this is a {kind}", need=make)
 
 
-NO_LABELS = "these predictions have no labels. Give labels=, or estimate(reference, new) says how accurate they may be."
+def _check_confidence(confidence: ArrayLike) -> Array:
+    """A column of confidences in [0, 1]."""
+    c = check.column(confidence, "confidence")
+    bad = ~((c >= 0) & (c <= 1))
+    if bad.any():
+        raise describe_outside(c, bad)
+    return c
 
 
-def _only_top(what: str) -> str:
+def describe_outside(c: Array, bad: Bools) -> InputError:
+    """The mistake of confidences outside [0, 1]: the first, the furthest, how many, what to do."""
+    i, n = check.first(bad), int(bad.sum())
+    got = f"is {c[i]:g}"
+    if n > 1:
+        far = int(np.argmax(np.where(bad, np.maximum(-c, c - 1), -np.inf)))
+        furthest = f", the furthest {c[far]:.10g} in row {far}" if far != i else ""
+        got += f" ({n:,} such values{furthest})"
+    way = "Repair or leave out such rows (--drop-outside)"
+    if (c >= 0).all() and (c <= 100).all():
+        way = "Divide percentages by 100 (--percent)"
+    return InputError(
+        "confidence",
+        row=i,
+        got=got,
+        need="a confidence lies in [0, 1]",
+        hint=f"{way}. For any other score use tally(score, correct=...)",
+    )
+
+
+def _explain_top_only(what: str) -> str:
     return f"only the top label is known, too little for {what}; give logits or probabilities of all classes."
 
 
-def _extra(n: int, k: int | None, **given: Unpack[Extras]) -> Checked:
+def _check_columns(n: int, k: int | None, **given: Unpack[GivenColumns]) -> CheckedColumns:
     """The optional columns, checked."""
-    class_names, weight = given.get("class_names"), given.get("weight")
-    names = None if class_names is None else tuple(str(c) for c in class_names)
-    if names is not None and k is not None and len(names) != k:
-        raise InputError("class_names", got=f"has {len(names)} names for {k} classes")
-    w = None if weight is None else check.weights(weight, n)
-    ids, group = _aligned(given.get("ids"), "ids", n), _aligned(given.get("group"), "group", n)
-    further = given.get("attributes")
-    beside = None if further is None else _attributes(further, n)
-    return {"ids": ids, "group": group, "weight": w, "class_names": names, "attributes": beside}
+    names = None
+    if (class_names := given.get("class_names")) is not None:
+        names = tuple(str(c) for c in class_names)
+        if k is not None and len(names) != k:
+            raise InputError("class_names", got=f"has {len(names)} names for {k} classes")
+    weight = None
+    if (given_weight := given.get("weight")) is not None:
+        weight = check.weights(given_weight, n)
+    ids = _align(given.get("ids"), "ids", n)
+    group = _align(given.get("group"), "group", n)
+    attributes = None
+    if (further := given.get("attributes")) is not None:
+        attributes = _check_attributes(further, n)
+    return CheckedColumns(
+        ids=ids, group=group, weight=weight, class_names=names, attributes=attributes
+    )
 
 
-def _attributes(columns: Mapping[str, ArrayLike], n: int) -> dict[str, Array]:
-    return {
-        str(name): check.same_length(
-            np.asarray(check.unmasked(a, str(name))), str(name), n, "the predictions"
-        )
-        for name, a in columns.items()
-    }
+def _check_attributes(columns: Mapping[str, ArrayLike], n: int) -> dict[str, Array]:
+    checked: dict[str, Array] = {}
+    for name, column in columns.items():
+        a = np.asarray(check.unmasked(column, str(name)))
+        checked[str(name)] = check.same_length(a, str(name), n, "the predictions")
+    return checked
 
 
-def _repeated(preds: Predictions, count: ArrayLike | None) -> Predictions:
+def _pick_attributes(
+    columns: dict[str, Array] | None, rows: slice | Sequence[int] | Ints | Bools
+) -> dict[str, Array] | None:
+    if columns is None:
+        return None
+    return {name: a[rows] for name, a in columns.items()}
+
+
+def _repeat_rows(preds: Predictions, count: ArrayLike | None) -> Predictions:
     """Every sample as often as `count` says."""
     if count is None:
         return preds
+    from howsure._core.budget import fits
+
     times = check.counts(count, preds.n)
-    each = preds.values.nbytes // preds.n + ROW
-    fits(each * sum(times.tolist()), "count")
+    sample_bytes = preds.values.nbytes // preds.n + ROW_BYTES
+    fits(sample_bytes * sum(times.tolist()), "count")
     return preds[np.repeat(np.arange(preds.n), times)]
 
 
-def _aligned(a: ArrayLike | None, name: str, n: int) -> Array | None:
+def _align(a: ArrayLike | None, name: str, n: int) -> Array | None:
     """A column that belongs to the n predictions, or None."""
-    return (
-        None
-        if a is None
-        else check.same_length(np.asarray(check.unmasked(a, name)), name, n, "the predictions")
-    )
+    if a is None:
+        return None
+    return check.same_length(np.asarray(check.unmasked(a, name)), name, n, "the predictions")
 
 
-def _matrix(a: Array, name: str) -> Array:
-    if a.ndim != 2:
-        raise InputError(
-            name,
-            got=f"has shape {a.shape}",
-            need="one row per sample and one column per class, (n, k), is needed",
-        )
-    if a.shape[0] == 0:
-        raise InputError(name, got="is empty", need="at least one sample is needed")
-    if a.shape[1] == 0:
-        raise InputError(name, got=f"has shape {a.shape}", need="at least one class is needed")
-    return a
-
-
-FREE = 0.5  # where sums of most rows are wrong and differ by more than this, no rounding did it
-
-
-def _distribution(p: Array, given: object, renormalise: bool) -> Array:
-    """Rows that are distributions; the dtype of `given` sets the tolerance."""
-    width = getattr(getattr(given, "dtype", None), "itemsize", 8)
-    tolerance = ROW_SUM_TOLERANCE.get(width, 1e-6)
-    total = _row_sums(p)
-    if renormalise:
-        return _renormalised(p, total)
-    outside = np.maximum(-p.min(axis=1), p.max(axis=1) - 1)
-    for wrong, what in (
-        (outside > tolerance, "lies outside [0, 1]"),
-        (np.abs(total - 1) > tolerance, ""),
-    ):
-        if wrong.any():
-            i = check.first(wrong)
-            found = what or f"sums to {total[i]:.6g}, expected 1"
-            hint = (
-                "Pass renormalise=True (--renormalise) to divide each row by its sum, "
-                "or Predictions.from_logits for logits."
-            )
-            if (
-                2 * wrong.sum() > len(wrong) and total.min() < total.max() - FREE
-            ):  # also of infinite sums
-                hint = (
-                    "Are these many labels per case? Use Predictions.from_multilabel (--multilabel). "
-                    + hint
-                )
-            if outside[i] > tolerance:
-                hint = "Are these logits? Use Predictions.from_logits, or call them logits in the file."
-                hint = (
-                    "Are these percentages? Divide them by 100." if _percentages(p, total) else hint
-                )
-            raise InputError(
-                "probs", row=i, got=f"{found} ({int(wrong.sum()):,} such rows)", hint=hint
-            )
-    return p
-
-
-def _percentages(p: Array, total: Floats) -> bool:
-    """Whether rows sum to 100, or a single column, whose complement was added, lies between 0 and
-    100.
-    """
-    alone = p.shape[1] == 2 and p[:, 1].min() >= 0 and bool((np.abs(total - 1) < 1e-3).all())
-    return bool(p.max() <= 100) and (
-        alone or (p.min() >= 0 and bool((np.abs(total - 100) < 1).all()))
-    )
-
-
-def _each_label(given: ArrayLike | None, kind: Kind, sums_to_one: bool) -> Array:
-    """Numbers (n, labels) of independent labels, in float64 so that p and 1 - p are complements to
-    the last bit.
-    """
-    v = _matrix(check.finite(check.floats(given, kind), kind), kind)
-    if kind == "logits":
-        return v
-    tolerance = ROW_SUM_TOLERANCE.get(getattr(getattr(given, "dtype", None), "itemsize", 8), 1e-6)
-    outside = (v < -tolerance) | (v > 1 + tolerance)
-    if outside.any():
-        got = f"has {int(outside.sum()):,} values outside [0, 1]"
-        hint = "Are these logits? Use from_multilabel(logits=...), or call them logits in the file"
-        raise InputError("probs", got=got, first=check.first(outside), hint=hint)
-    alike = np.abs(_row_sums(v) - 1) <= tolerance
-    if v.shape[1] > 1 and len(v) > 1 and alike.all() and not sums_to_one:
-        got = f"has {len(v):,} rows that all sum to 1, as the classes of one answer do"
-        hint = "leave out multilabel, or say that they are meant: sums_to_one=True (--sums-to-one)"
-        raise InputError("probs", got=got, need="labels of many are independent", hint=hint)
-    return np.clip(v.astype(np.float64), 0.0, 1.0)
-
-
-def _present(labels: ArrayLike, shape: tuple[int, ...], kind: str) -> Ints:
-    """Labels 0 or 1 of every pair."""
-    y = check.no_nan(check.array(labels, "labels"), "labels")
-    if y.shape != shape:
-        need = f"with many labels there is a 0 or 1 for each number of {kind}, {shape}"
-        raise InputError("labels", got=f"has shape {y.shape}", need=need)
-    bad = (y != 0) & (y != 1)
-    if bad.any():
-        i = check.first(bad)
-        need = "with many labels each is 0 (absent) or 1 (present)"
-        raise InputError("labels", row=i, got=f"holds {y[i][bad[i]][0]:g}", need=need)
-    return y.astype(np.int64)
-
-
-def _label_names(given: Iterable[object] | None, many: int) -> tuple[str, ...]:
-    names = (
-        tuple(str(i) for i in range(many)) if given is None else tuple(str(name) for name in given)
-    )
-    if len(names) != many:
-        raise InputError("label_names", got=f"has {len(names)} names for {many} labels")
-    if len(set(names)) < many:
-        again = next(name for i, name in enumerate(names) if name in names[:i])
-        raise InputError(
-            "label_names", got=f"has {again!r} twice", need="each label needs a name of its own"
-        )
-    return names
-
-
-def _row_sums(p: Array) -> Floats:
-    return p.sum(axis=1, dtype=np.float64)
-
-
-def _renormalised(p: Array, total: Floats) -> Floats:
-    bad = (p.min(axis=1) < 0) | ~(total > 0) | ~np.isfinite(total)
-    if bad.any():
-        i = check.first(bad)
-        raise InputError(
-            "probs",
-            row=i,
-            got=f"cannot be renormalised: it sums to {total[i]:g} or has negative values",
-        )
-    return p / total[:, None]
+outside = describe_outside  # moved

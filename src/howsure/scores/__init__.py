@@ -1,7 +1,6 @@
 """Predictions → one number per sample, higher = trust more."""
 
-from howsure.scores.logits import energy, max_logit
-from howsure.scores.samples import (
+from howsure.scores.passes import (
     disagreement,
     expected_entropy,
     mutual_information,
@@ -9,7 +8,16 @@ from howsure.scores.samples import (
     variance,
     variation_ratio,
 )
-from howsure.scores.softmax import entropy, log_max_prob, margin, max_prob, neg_entropy, top_k_mass
+from howsure.scores.softmax import (
+    energy,
+    entropy,
+    log_max_prob,
+    margin,
+    max_logit,
+    max_prob,
+    neg_entropy,
+    top_k_mass,
+)
 
 __all__ = [
     "disagreement",

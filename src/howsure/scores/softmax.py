@@ -1,13 +1,12 @@
-"""Scores of one probability vector."""
+"""Scores of one probability vector, and of the logits of a single pass."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from howsure._core import check
-from howsure._core.check import Floats
-from howsure.predictions import Predictions, needs_predictions
-from howsure.predictions.columns import top_mass
+from howsure._core.check import Floats, InputError
+from howsure.predictions.predictions import Predictions, needs_predictions
 
 
 def max_prob(preds: Predictions) -> Floats:
@@ -48,10 +47,12 @@ def top_k_mass(preds: Predictions, k: int = 5) -> Floats:
     >>> top_k_mass(Predictions.from_probs([[0.5, 0.3, 0.2]]), k=2)
     array([0.8])
     """
+    from howsure.predictions.columns import sum_top_probs
+
     needs_predictions(preds, "top_k_mass")
     check.at_least(k, 1, "k")
     preds.needs_vector("top_k_mass")
-    return top_mass(preds.raw, k)
+    return sum_top_probs(preds.raw, k)
 
 
 def neg_entropy(preds: Predictions) -> Floats:
@@ -99,3 +100,34 @@ def margin(preds: Predictions) -> Floats:
     """
     needs_predictions(preds, "margin")
     return preds.columns.margin
+
+
+def max_logit(preds: Predictions) -> Floats:
+    r"""The largest logit, :math:`\max_k z_k`. Any real number. Hendrycks et al. 2022.
+
+    >>> max_logit(Predictions.from_logits([[2.0, 0.0]]))
+    array([2.])
+    """
+    needs_predictions(preds, "max_logit")
+    _need_single_pass(preds, "max_logit")
+    return preds.columns.max_logit
+
+
+def energy(preds: Predictions) -> Floats:
+    r"""The log-sum-exp of the logits, :math:`\log \sum_k e^{z_k}` (minus the free energy). Liu et
+    al. 2020.
+
+    >>> energy(Predictions.from_logits([[0.0, 0.0]]))
+    array([0.69314718])
+    """
+    needs_predictions(preds, "energy")
+    _need_single_pass(preds, "energy")
+    return preds.columns.energy
+
+
+def _need_single_pass(preds: Predictions, name: str) -> None:
+    if preds.logits.shape[0] > 1:
+        raise InputError(
+            f"{name} is a score of one pass; these predictions hold {preds.samples} samples. "
+            "Use mutual_information, variance or predictive_entropy."
+        )

@@ -7,7 +7,7 @@ from typing import Literal
 import numpy as np
 
 from howsure._core.check import Floats, InputError
-from howsure.predictions import Predictions, needs_predictions
+from howsure.predictions.predictions import Predictions, needs_predictions
 
 
 def predictive_entropy(preds: Predictions) -> Floats:
@@ -18,7 +18,7 @@ def predictive_entropy(preds: Predictions) -> Floats:
     array([-0.69314718])
     """
     needs_predictions(preds, "predictive_entropy")
-    return 0.0 - _sampled(preds, "predictive_entropy").columns.entropy
+    return 0.0 - _need_samples(preds, "predictive_entropy").columns.entropy
 
 
 def expected_entropy(preds: Predictions) -> Floats:
@@ -29,7 +29,7 @@ def expected_entropy(preds: Predictions) -> Floats:
     array([0.])
     """
     needs_predictions(preds, "expected_entropy")
-    return 0.0 - _sampled(preds, "expected_entropy").columns.expected_entropy
+    return 0.0 - _need_samples(preds, "expected_entropy").columns.expected_entropy
 
 
 def mutual_information(preds: Predictions) -> Floats:
@@ -42,7 +42,7 @@ def mutual_information(preds: Predictions) -> Floats:
     array([-0.69314718])
     """
     needs_predictions(preds, "mutual_information")
-    c = _sampled(preds, "mutual_information").columns
+    c = _need_samples(preds, "mutual_information").columns
     return 0.0 - (c.entropy - c.expected_entropy).clip(min=0.0)
 
 
@@ -56,11 +56,13 @@ def variance(preds: Predictions, over: Literal["sum", "mean", "predicted"] = "su
     array([-0.5])
     """
     needs_predictions(preds, "variance")
-    c = _sampled(preds, "variance").columns
+    c = _need_samples(preds, "variance").columns
     if over == "predicted":
         return 0.0 - c.variance_predicted
-    if over in ("sum", "mean"):
-        return 0.0 - c.variance_sum / (1 if over == "sum" else preds.values.shape[-1])
+    if over == "sum":
+        return 0.0 - c.variance_sum
+    if over == "mean":
+        return 0.0 - c.variance_sum / preds.values.shape[-1]
     raise InputError(f"over={over!r}; variance knows 'sum', 'mean' and 'predicted'.")
 
 
@@ -74,7 +76,7 @@ def variation_ratio(preds: Predictions) -> Floats:
     array([-0.25])
     """
     needs_predictions(preds, "variation_ratio")
-    return _votes(_sampled(preds, "variation_ratio")).max(axis=1) - 1.0
+    return _share_votes(_need_samples(preds, "variation_ratio")).max(axis=1) - 1.0
 
 
 def disagreement(preds: Predictions) -> Floats:
@@ -88,14 +90,14 @@ def disagreement(preds: Predictions) -> Floats:
     array([-0.5])
     """
     needs_predictions(preds, "disagreement")
-    s = _sampled(preds, "disagreement").samples
+    s = _need_samples(preds, "disagreement").samples
     if s == 1:
         return np.zeros(preds.n)
-    votes = np.round(_votes(preds) * s)
+    votes = np.round(_share_votes(preds) * s)
     return ((votes * (votes - 1)).sum(axis=1) - s * (s - 1)) / (s * (s - 1))
 
 
-def _votes(preds: Predictions) -> Floats:
+def _share_votes(preds: Predictions) -> Floats:
     """The share of the members that answer with each class."""
     answer = preds.values.argmax(axis=2)
     votes = np.zeros((preds.n, preds.values.shape[2]))
@@ -104,7 +106,7 @@ def _votes(preds: Predictions) -> Floats:
     return votes / len(answer)
 
 
-def _sampled(preds: Predictions, name: str) -> Predictions:
+def _need_samples(preds: Predictions, name: str) -> Predictions:
     if preds.values.ndim != 3:
         raise InputError(f"{name} needs several answers per sample. Use Predictions.from_samples.")
     return preds

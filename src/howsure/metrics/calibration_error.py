@@ -1,0 +1,287 @@
+"""Is the score a probability? Calibration errors; the score itself is the claim."""
+
+from __future__ import annotations
+
+from math import inf
+
+import numpy as np
+
+from howsure._core.check import Floats
+from howsure.binning import Binning, adaptive, equal_range, equal_size, sums_in
+from howsure.curves.reliability import bin_table, sum_squared_errors
+from howsure.metrics.metric_facts import metric
+from howsure.tallies.tally import Sums, Tally, needs_claims, needs_whole_counts
+
+__all__ = [
+    "aece",
+    "amce",
+    "correctness_brier",
+    "correctness_nll",
+    "debiased_ece",
+    "ece",
+    "mce",
+    "over_confidence",
+    "rms_calibration_error",
+    "signed_calibration_error",
+    "smooth_ece",
+    "under_confidence",
+]
+
+SMOOTH_CELLS = 1 << 13  # of the grid on which smooth_ece smooths residuals
+
+
+def _sum_bins(t: Tally, bins: Binning) -> Sums:
+    needs_claims(t, "calibration")
+    return sums_in(bins, t)
+
+
+def _compute_surplus(s: Sums) -> Floats:
+    """Right answers claimed minus right answers given, per bin: count times gap."""
+    return s.claim - (s.count - s.loss)
+
+
+# Numbers of bin sums. Bins stand along the last axis, so that many resampled tables are computed
+# at once.
+
+
+def _compute_ece(s: Sums) -> Floats:
+    return np.abs(_compute_surplus(s)).sum(axis=-1) / s.count.sum(axis=-1)
+
+
+def _compute_over(s: Sums) -> Floats:
+    return _compute_surplus(s).clip(min=0).sum(axis=-1) / s.count.sum(axis=-1)
+
+
+def _compute_under(s: Sums) -> Floats:
+    return (-_compute_surplus(s)).clip(min=0).sum(axis=-1) / s.count.sum(axis=-1)
+
+
+def _compute_rms(s: Sums) -> Floats:
+    return np.sqrt((_compute_surplus(s) ** 2 / s.count).sum(axis=-1) / s.count.sum(axis=-1))
+
+
+def _compute_debiased(s: Sums) -> Floats:
+    # A bin of one sample says nothing about its variance, so it adds nothing.
+    several = s.count >= 2
+    n = np.where(several, s.count, 2)
+    right = s.count - s.loss
+    square = (_compute_surplus(s) ** 2 / n - right * s.loss / n / (n - 1)) * several
+    error = np.sqrt(np.maximum(0.0, square.sum(axis=-1) / s.count.sum(axis=-1)))
+    return np.where(several.any(axis=-1), error, np.nan)
+
+
+@metric(better="lower", bounds=(0, 1), of_bins=_compute_ece)
+def ece(t: Tally, bins: Binning = equal_range(15)) -> float:
+    r"""Expected calibration error: the mean gap between confidence and accuracy, bin by bin.
+
+    .. math:: \mathrm{ECE} = \sum_j \frac{n_j}{n} \, |\mathrm{conf}_j - \mathrm{acc}_j|
+
+    Empty bins do not count; ties are never split. Range [0, 1], 0 is perfect. Biased upwards with few samples
+    (`debiased_ece`) and blind to gaps of opposite sign inside a bin (`unique()` bins are the upper end).
+    Ding et al. 2019, eq. 1; Naeini et al. 2015.
+
+    >>> from howsure import tally
+    >>> round(ece(tally([0.9, 0.9, 0.6, 0.6], correct=[1, 1, 1, 0])), 1)
+    0.1
+    """
+    return float(_compute_ece(_sum_bins(t, bins)))
+
+
+@metric(better="lower", bounds=(0, 1), of_bins=_compute_rms)
+def rms_calibration_error(t: Tally, bins: Binning = equal_size(15)) -> float:
+    r"""Root mean square gap between confidence and accuracy.
+
+    .. math:: \sqrt{\sum_j w_j (\mathrm{conf}_j - \mathrm{acc}_j)^2}
+
+    Not debiased (`debiased_ece` is). Range [0, 1], 0 is perfect; large gaps count more than in `ece`.
+    Nguyen & O'Connor 2015; Hendrycks et al. 2019.
+
+    >>> from howsure import tally
+    >>> round(rms_calibration_error(tally([0.9, 0.9, 0.6, 0.6], correct=[1, 1, 1, 0])), 3)
+    0.1
+    """
+    return float(_compute_rms(_sum_bins(t, bins)))
+
+
+@metric(better="lower", bounds=(0, 1), smooth=False)
+def mce(t: Tally, bins: Binning = equal_range(15)) -> float:
+    r"""Maximum calibration error: the largest gap, :math:`\max_j |\mathrm{conf}_j -
+    \mathrm{acc}_j|`.
+
+    Over non-empty bins. Range [0, 1], 0 is perfect. One nearly empty bin can decide it: prefer
+    `amce`. Ding et al. 2019, eq. 2.
+
+    >>> from howsure import tally
+    >>> round(mce(tally([0.9, 0.9, 0.6, 0.6], correct=[1, 1, 1, 0])), 1)
+    0.1
+    """
+    return float(np.abs(bin_table(t, bins).gap).max())
+
+
+@metric(better="lower", bounds=(0, 1), of_bins=_compute_ece)
+def aece(t: Tally, bins: Binning = adaptive()) -> float:
+    r"""`ece` with Ding's adaptive bins: as narrow as the samples allow.
+
+    Range [0, 1], 0 is perfect. Ding et al. 2020, section 4.2. See also: `binning.adaptive`.
+
+    >>> from howsure import tally
+    >>> aece(tally([0.9, 0.9, 0.6, 0.6], correct=[1, 1, 1, 0]))
+    0.0
+    """
+    return ece(t, bins)
+
+
+@metric(better="lower", bounds=(0, 1), smooth=False)
+def amce(t: Tally, bins: Binning = adaptive()) -> float:
+    r"""`mce` with Ding's adaptive bins, none of which is too thin to read.
+
+    Range [0, 1], 0 is perfect. Ding et al. 2020, section 4.2.
+
+    >>> from howsure import tally
+    >>> amce(tally([0.9, 0.9, 0.6, 0.6], correct=[1, 1, 1, 0]))
+    0.0
+    """
+    return mce(t, bins)
+
+
+@metric(better="zero", bounds=(-1, 1))
+def signed_calibration_error(t: Tally) -> float:
+    r"""Mean confidence minus accuracy: positive is over-confident.
+
+    .. math:: \frac1n \sum_i (r_i - c_i)
+
+    The same for all binnings. Range [-1, 1], 0 is best. Ding et al. 2020, figure 2.
+
+    >>> from howsure import tally
+    >>> signed_calibration_error(tally([0.9, 0.9], correct=[1, 0]))
+    0.4
+    """
+    needs_claims(t, "signed_calibration_error")
+    sums = t.between(np.array([0, t.n]))
+    return float((sums.claim[0] - (t.n - t.total)) / t.n)
+
+
+@metric(better="lower", bounds=(0, 1), of_bins=_compute_over)
+def over_confidence(t: Tally, bins: Binning = equal_range(15)) -> float:
+    r"""The part of `ece` from bins that claim too much, :math:`\sum_j \frac{n_j}{n}
+    \max(\mathrm{gap}_j, 0)`.
+
+    over − under is the signed error, over + under the ECE. Range [0, 1], 0 is perfect.
+    Ding et al. 2020, figure 2.
+
+    >>> from howsure import tally
+    >>> over_confidence(tally([0.9, 0.9], correct=[1, 0]))
+    0.4
+    """
+    return float(_compute_over(_sum_bins(t, bins)))
+
+
+@metric(better="lower", bounds=(0, 1), of_bins=_compute_under)
+def under_confidence(t: Tally, bins: Binning = equal_range(15)) -> float:
+    r"""The part of `ece` from bins that claim too little, :math:`\sum_j \frac{n_j}{n}
+    \max(-\mathrm{gap}_j, 0)`.
+
+    Range [0, 1], 0 is perfect. Ding et al. 2020, figure 2. See also: `over_confidence`.
+
+    >>> from howsure import tally
+    >>> under_confidence(tally([0.6, 0.6], correct=[1, 1]))
+    0.4
+    """
+    return float(_compute_under(_sum_bins(t, bins)))
+
+
+@metric(better="lower", bounds=(0, 1), of_bins=_compute_debiased)
+def debiased_ece(t: Tally, bins: Binning = equal_size(15)) -> float:
+    r"""L2 calibration error with the variance of the accuracies subtracted.
+
+    .. math:: \sqrt{\max\Big(0, \sum_j w_j \Big[g_j^2 - \frac{a_j (1 - a_j)}{n_j - 1}\Big]\Big)}
+
+    with gap g and accuracy a, over bins of at least two samples; nan where there are none. Range [0, 1],
+    0 is perfect. Near 0 for a calibrated model, where the ECE is not. Kumar, Liang & Ma 2019.
+
+    >>> from howsure import tally
+    >>> debiased_ece(tally([0.5] * 4, correct=[1, 1, 0, 0]))
+    0.0
+    """
+    needs_whole_counts(t, "debiased_ece", "ece")
+    return float(_compute_debiased(_sum_bins(t, bins)))
+
+
+# Numbers that need no bins.
+
+
+@metric(better="lower", bounds=(0, 1), smooth=False)
+def smooth_ece(t: Tally) -> float:
+    r"""Calibration error without bins: residuals smoothed by a reflected Gaussian kernel.
+
+    .. math:: \mathrm{smECE}_\sigma = \int_0^1 \Big| \frac1n \sum_i K_\sigma(u, r_i)\,(c_i - r_i) \Big| du
+
+    at the bandwidth where it equals :math:`\sigma` itself. Residuals are put on a grid of 8,192 cells; the
+    reflected kernel is diagonal in the cosine basis. Range [0, 1], 0 is perfect. Błasiok & Nakkiran 2023.
+
+    >>> from howsure import tally
+    >>> round(smooth_ece(tally([0.8] * 10, correct=[1] * 10)), 1)
+    0.2
+    """
+    needs_claims(t, "smooth_ece")
+    residual = np.zeros(SMOOTH_CELLS)
+    for r, count, wrong in t.pieces():
+        cell = np.minimum((r * SMOOTH_CELLS).astype(np.int64), SMOOTH_CELLS - 1)
+        residual += np.bincount(cell, count - wrong - r * count, minlength=SMOOTH_CELLS)
+    residual /= t.n
+    # Mirrored, the residuals are periodic: smoothing is then a product in the Fourier domain.
+    wave = np.fft.rfft(np.concatenate((residual, residual[::-1])))
+    damping = -0.5 * (np.pi * np.arange(len(wave))) ** 2
+
+    def smooth(sigma: float) -> float:
+        field = np.fft.irfft(wave * np.exp(damping * sigma**2))[:SMOOTH_CELLS]
+        return float(np.abs(field).sum())
+
+    # smooth() falls in sigma, so the fixed point is where it crosses sigma.
+    low, high = 0.0, 1.0
+    for _ in range(40):
+        middle = (low + high) / 2
+        if smooth(middle) > middle:
+            low = middle
+        else:
+            high = middle
+    return smooth(high)
+
+
+@metric(better="lower", bounds=(0, 1))
+def correctness_brier(t: Tally) -> float:
+    r"""Mean squared distance between claim and outcome, :math:`\frac1n \sum_i (r_i - c_i)^2`.
+
+    A proper score of the confidence alone. Range [0, 1], 0 is perfect. Brier 1950. See also:
+    `brier`.
+
+    >>> from howsure import tally
+    >>> correctness_brier(tally([0.9, 0.6], correct=[1, 0]))
+    0.185
+    """
+    needs_claims(t, "correctness_brier")
+    return sum_squared_errors(t) / t.n
+
+
+@metric(better="lower", bounds=(0, inf))
+def correctness_nll(t: Tally) -> float:
+    r"""Mean log loss of the confidence: :math:`-\log r` where right, :math:`-\log(1-r)` where
+    wrong.
+
+    inf where a claim of exactly 1 is wrong or of exactly 0 is right. Range [0, inf), 0 is perfect.
+    Good 1952.
+
+    >>> from howsure import tally
+    >>> round(correctness_nll(tally([0.5], correct=[1])), 3)
+    0.693
+    """
+    needs_claims(t, "correctness_nll")
+    total = 0.0
+    for r, count, wrong in t.pieces():
+        right = count - wrong
+        # 0 · log(0) is 0 here: a claim that nobody made costs nothing.
+        with np.errstate(divide="ignore", invalid="ignore"):
+            cost = np.where(right > 0, -right * np.log(r), 0.0)
+            cost += np.where(wrong > 0, -wrong * np.log1p(-r), 0.0)
+        total += float(cost.sum())
+    return total / t.n

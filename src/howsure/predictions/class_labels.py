@@ -1,0 +1,241 @@
+"""Labels of any kind → class numbers, and what columns with classes and labels are called."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from howsure._core import check
+from howsure._core.check import Array, Bools, InputError, Ints
+from howsure._core.text import is_count
+
+# What columns and arrays are called by convention, in files and in frames.
+COLUMN_ALIASES = {
+    "logits": ("logits",),
+    "probs": ("probs", "probabilities", "y_prob", "y_proba", "proba"),
+    "logprobs": ("logprobs", "option_logprobs"),
+    "confidence": ("confidence", "conf", "scores", "score"),
+    "logprob": ("logprob",),
+    "samples": ("samples",),
+    "labels": (
+        "labels",
+        "label",
+        "y",
+        "targets",
+        "target",
+        "y_true",
+        "true_label",
+        "ground_truth",
+        "gold",
+    ),
+    "correct": ("correct", "is_correct"),
+    "prediction": (
+        "prediction",
+        "predictions",
+        "pred",
+        "preds",
+        "y_pred",
+        "predicted",
+        "predicted_label",
+        "answer",
+    ),
+    "grade": ("grade",),
+    "loss": ("loss",),
+    "no_answer": ("no_answer",),
+    "ids": ("ids", "id", "idx"),
+    "weight": ("weight", "weights", "sample_weight"),
+    "group": ("group", "groups"),
+    "images": ("image_ids",),
+    "class_names": ("class_names", "classes", "label_names"),
+    "split": ("split",),
+}
+# How the columns of the classes begin in a table; of several beginnings the first counts.
+CLASS_COLUMN_STARTS = {
+    "logit_": "logits",
+    "logits_": "logits",
+    "prob_": "probs",
+    "probs_": "probs",
+    "proba_": "probs",
+    "probability_": "probs",
+}
+LABEL_COLUMN_START = "label_"  # columns of a table with many labels per case
+TRUTH_NUMBERS = {"true": 1, "false": 0}
+HINT_CHARACTERS = 60  # of names that a hint repeats, and of a single name
+HINT_NAMES = 6
+INT64_DIGITS = 18  # a longer number may not fit into 64 bits
+
+
+def number_classes(
+    given: object, k: int, names: tuple[str, ...] | None = None, name: str = "labels"
+) -> Ints:
+    """The class of each sample, 0 to k - 1.
+
+    Whole numbers are class numbers, also as floats; booleans are classes 0 and 1 of two; texts are
+    class names, or whole numbers, or true and false; a matrix (n, k) of 0 and 1 has exactly one 1
+    per row. A missing value is refused.
+
+    >>> number_classes(["ill", "well"], 2, ("well", "ill"))
+    array([1, 0])
+    >>> number_classes([[0, 1], [1, 0]], 2), number_classes([True, False], 2), number_classes([1.0, 0.0], 2)
+    (array([1, 0]), array([1, 0]), array([1, 0]))
+    """
+    return check.labels(read_class_numbers(given, k, names, name), k, name)
+
+
+def read_class_numbers(
+    given: object, k: int, names: tuple[str, ...] | None = None, name: str = "labels"
+) -> Ints:
+    """The same, before anyone looks whether there are so many classes."""
+    a = _read_label_column(read_array(check.unmasked(given, name)), k, name)
+    absent = find_missing(a)
+    if absent.any():
+        raise InputError(
+            name,
+            got=f"has {int(absent.sum()):,} missing values",
+            first=check.first(absent),
+            need="every sample needs its label",
+            hint="Remove these rows or label them",
+        )
+    kind = a.dtype.kind
+    if kind in "OU":
+        return _read_texts([str(cell) for cell in a.tolist()], k, names, name)
+    need = "class numbers or names are needed"
+    if kind == "c":
+        raise InputError(name, got="holds complex numbers", need=need)
+    if kind == "b" and k != 2:
+        raise InputError(name, got=f"holds true and false for {k} classes", need=need)
+    if kind == "f":
+        broken = a != np.floor(a)
+        if broken.any():
+            i = check.first(broken)
+            need = f"whole class numbers 0 to {k - 1} are needed"
+            raise InputError(name, row=i, got=f"is {a[i]:g}", need=need)
+    if kind in "uf":
+        # As int64 it would be another number, and the message must say what it was.
+        huge = np.abs(a) >= 2.0**62
+        if huge.any():
+            i = check.first(huge)
+            raise InputError(name, row=i, got=f"is {a[i]}", need=_describe_range(k))
+    return a.astype(np.int64)
+
+
+def _describe_range(k: int) -> str:
+    return f"with {k} classes labels run from 0 to {k - 1}"
+
+
+def read_array(given: object) -> Array:
+    """Any column as an array: of pandas, polars, arrow, torch or a list; missing values stay what
+    they are.
+    """
+    detach = getattr(given, "detach", None)
+    a = np.asarray(detach() if callable(detach) else given)
+    if a.dtype.kind in "ST":
+        return a.astype(np.str_)
+    if a.dtype.kind != "O":
+        return a
+    # Objects that are all booleans, or all numbers, become such.
+    cells: list[object] = a.ravel().tolist()
+    kinds = {type(cell) for cell in cells}
+    if kinds and kinds <= {bool, np.bool_}:
+        return a.astype(np.bool_)
+    if kinds and kinds <= {int, float, np.int64, np.float64}:
+        numbers = np.float64 if kinds & {float, np.float64} else np.int64
+        try:
+            return a.astype(numbers)
+        except OverflowError:  # whoever needs a number refuses it by its value
+            return a
+    return a
+
+
+def find_missing(a: Array) -> Bools:
+    """Which cells hold nothing: nan, None, pandas' NA and NaT, an empty text."""
+    if a.dtype.kind == "f":
+        return np.isnan(a)
+    if a.dtype.kind == "U":
+        return a == ""
+    if a.dtype.kind in "mM":
+        return np.isnat(a)
+    if a.dtype.kind == "O":
+        return np.array([_is_missing(cell) for cell in a.tolist()], dtype=np.bool_)
+    return a != a
+
+
+def _is_missing(cell: object) -> bool:
+    if cell is None or type(cell).__name__ in ("NAType", "NaTType"):
+        return True
+    if isinstance(cell, float):
+        return cell != cell
+    return isinstance(cell, str) and cell == ""
+
+
+def _read_label_column(a: Array, k: int, name: str) -> Array:
+    """One value per sample; the class of one-hot rows."""
+    if a.ndim == 2 and a.shape[1] == 1:
+        return a[:, 0]
+    if a.ndim != 2 or a.shape[1] != k or k < 2:
+        return check.one_dimensional(a, name)
+    if a.dtype.kind not in "biuf":
+        got = f"has shape {a.shape} and holds texts"
+        raise InputError(name, got=got, need="one label per sample is needed")
+    is_other_number = ((a != 0) & (a != 1)).any(axis=1)
+    bad = is_other_number | ((a == 1).sum(axis=1) != 1)
+    if bad.any():
+        raise InputError(
+            name,
+            row=check.first(bad),
+            got=f"has {k} numbers that are not a single 1 among 0 ({int(bad.sum()):,} such rows)",
+            need="one class per row is needed",
+            hint="Many labels per case? Predictions.from_multilabel; of a file, multilabel=True (--multilabel)",
+        )
+    return a.argmax(axis=1)
+
+
+def _read_texts(texts: list[str], k: int, names: tuple[str, ...] | None, name: str) -> Ints:
+    """The classes of texts: of names that are known, else of numbers, or of true and false."""
+    if names:
+        return _look_up_names(texts, names, name)
+    for i, text in enumerate(texts):
+        if len(text) > INT64_DIGITS and text.lstrip("-").isdecimal():
+            got = f"is {text[:HINT_CHARACTERS]}"
+            raise InputError(name, row=i, got=got, need=_describe_range(k))
+    if all(t.endswith(".0") and _is_whole(t[:-2]) for t in texts):
+        texts = [t[:-2] for t in texts]  # as pandas writes whole numbers
+    if all(map(_is_whole, texts)):
+        return np.array([int(t) for t in texts], dtype=np.int64)
+    if k == 2 and all(t.lower() in TRUTH_NUMBERS for t in texts):
+        return np.array([TRUTH_NUMBERS[t.lower()] for t in texts], dtype=np.int64)
+    bad = next(i for i, t in enumerate(texts) if not _is_whole(t))
+    labels = sorted(set(texts))
+    shown = _list_names(labels)
+    hint = f"labels are {shown}"
+    if len(labels) == k and len(shown) < HINT_CHARACTERS:
+        hint += f"; of a file, --name classes={','.join(labels)}"
+        if k == 2:
+            hint += " (mind the order: a single column is the probability of the second)"
+    raise InputError(
+        name,
+        row=bad,
+        got=f"is {texts[bad][:HINT_CHARACTERS]!r}",
+        need="texts need class_names=, in the order of the columns",
+        hint=hint,
+    )
+
+
+def _look_up_names(texts: list[str], names: tuple[str, ...], name: str) -> Ints:
+    place = {text: i for i, text in enumerate(names)}
+    for i, text in enumerate(texts):
+        if text not in place:
+            shown = _list_names(names)
+            got = f"is {text[:HINT_CHARACTERS]!r}, which is none of the classes {shown}"
+            raise InputError(name, row=i, got=got, hint="correct the name")
+    return np.array([place[text] for text in texts], dtype=np.int64)
+
+
+def _list_names(names: list[str] | tuple[str, ...]) -> str:
+    shown = ", ".join(repr(name[:HINT_CHARACTERS]) for name in names[:HINT_NAMES])
+    if len(names) > HINT_NAMES:
+        shown += ", …"
+    return shown
+
+
+def _is_whole(text: str) -> bool:
+    return is_count(text.strip().removeprefix("-"))
