@@ -1,6 +1,6 @@
 """A metric and its data come in; how sure the number is goes out: limits, differences, tests."""
 
-from howsure.uncertainty.claims import CalibrationTest, calibration_test
+from howsure.uncertainty.calibration_testing import CalibrationTest, calibration_test
 from howsure.uncertainty.intervals import Interval, each_interval, interval, paired_difference
 
 __all__ = [
