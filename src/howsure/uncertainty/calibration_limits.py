@@ -100,9 +100,7 @@ class BinCounts:
     @cached_property
     def gap_variance(self) -> Floats:
         """The same at the shrunk accuracy."""
-        return np.maximum(
-            0.0, self.shrunk_variance + self.observed_variance - self._plain_variance
-        )
+        return np.maximum(0.0, self.shrunk_variance + self.observed_variance - self._plain_variance)
 
     @cached_property
     def error(self) -> Floats:
@@ -235,10 +233,9 @@ def subtract_noise(bins: BinCounts, part: GapPart) -> float:
     clear one.
     """
     signed, moments = _take_part(bins, part)
+    size = np.maximum(signed, 0.0)
     if part == "all":
         size = np.abs(signed)
-    else:
-        size = np.maximum(signed, 0.0)
     with np.errstate(divide="ignore", invalid="ignore"):
         z = np.where(bins.null_error > 0, signed / bins.null_error, np.inf)
     # Where there is no gap, z is normal, and the mean of this weight is that of the noise.

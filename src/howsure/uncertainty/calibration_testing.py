@@ -153,9 +153,7 @@ def _sum_by_leaf(leaf: Ints, column: Floats) -> Floats:
     return np.bincount(leaf, column, minlength=LEAVES).astype(np.float64)
 
 
-def redraw_residuals(
-    rows: ClaimRows, leaf: Ints, draws: int, rng: np.random.Generator
-) -> Floats:
+def redraw_residuals(rows: ClaimRows, leaf: Ints, draws: int, rng: np.random.Generator) -> Floats:
     """Residual sums of the leaves for so many redrawn data sets, one line each."""
     shape = (draws, len(leaf))
     if (rows.count == 1).all():

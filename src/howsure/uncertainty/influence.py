@@ -219,12 +219,12 @@ def _sum_below(column: Floats) -> Floats:
 # ---- by metric
 
 
-def _weigh_over(gap: Floats) -> Floats:
+def weigh_over(gap: Floats) -> Floats:
     """Only gaps above 0 count."""
     return np.where(gap > 0, 1.0, 0.0)
 
 
-def _weigh_under(gap: Floats) -> Floats:
+def weigh_under(gap: Floats) -> Floats:
     """Only gaps below 0 count."""
     return np.where(gap < 0, -1.0, 0.0)
 
@@ -259,8 +259,8 @@ CLAIM_LOSSES: Mapping[Metric, ClaimLoss] = {
 GAP_KINDS: Mapping[Metric, GapKind] = {
     metrics.aece: GapKind(part="all", sign=np.sign, bins=adaptive()),
     metrics.ece: GapKind(part="all", sign=np.sign, bins=equal_range(15)),
-    metrics.over_confidence: GapKind(part="over", sign=_weigh_over, bins=equal_range(15)),
-    metrics.under_confidence: GapKind(part="under", sign=_weigh_under, bins=equal_range(15)),
+    metrics.over_confidence: GapKind(part="over", sign=weigh_over, bins=equal_range(15)),
+    metrics.under_confidence: GapKind(part="under", sign=weigh_under, bins=equal_range(15)),
 }
 
 

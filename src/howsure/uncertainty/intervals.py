@@ -144,7 +144,9 @@ class _MeasuredTable:
     def compute_limits(self, metric: Metric, level: float, value: float | None = None) -> Interval:
         """Closed form where there is one, else percentiles of the number over the draws."""
         if self.case is None:
-            return refuse_limits("a set loss belongs to whole images, which its tally has forgotten")
+            return refuse_limits(
+                "a set loss belongs to whole images, which its tally has forgotten"
+            )
         limits = compute_limits(metric, self.case, (1 - level) / 2, value)
         if limits is not None:
             return limits

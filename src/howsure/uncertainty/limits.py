@@ -134,9 +134,7 @@ class LimitsTask:
     def sample(self, influence: Influence, *, right_counts: bool = False) -> NumberSample:
         """The number in effective samples; `k` counts right answers where those are sought."""
         ranks = self.case.runs
-        design = self.case.compute_design(
-            lambda: self.case.spread_over_rows(influence), self.half
-        )
+        design = self.case.compute_design(lambda: self.case.spread_over_rows(influence), self.half)
         k = ranks.k
         if right_counts:
             k = ranks.m
@@ -260,11 +258,9 @@ def _limit_losses(
         return ONE_SAMPLE
     unseen = None
     if rank_weight:
-        if case.outcomes is None:
-            largest = np.max(case.rows.loss / case.rows.count)  # single losses are forgotten
-        else:
-            largest = np.max(case.losses)
-        unseen = UnseenDeviation(mean=0.0, square=rank_weight * float(largest) ** 2)
+        # Where single losses are forgotten, the means of rows are all there is.
+        known = case.rows.loss / case.rows.count if case.outcomes is None else case.losses
+        unseen = UnseenDeviation(mean=0.0, square=rank_weight * float(np.max(known)) ** 2)
     design = task.compute_design(influence)
     return compute_mean_limits(
         task.value,

@@ -53,7 +53,6 @@ class UnseenDeviation(NamedTuple):
 
 def compute_mean_limits(
     mean: float,
-    *,
     squares: float,
     cubes: float,
     n: float,

@@ -204,10 +204,9 @@ def _limit_accuracy(pair: SamplePair) -> Limits:
         design = compute_group_design(d - units.total(d) / units.n, units, pair.half)
     elif units.weight is not None:
         alone, heavy = np.dot(units.weight, d * d), np.dot(units.weight**2, d * d)
+        design = float((units.weight**2).sum()) / units.n
         if alone > 0:
             design = max(1.0, float(heavy / alone))
-        else:
-            design = float((units.weight**2).sum()) / units.n
     only_a = units.total((d == 1).astype(np.float64))
     only_b = units.total((d == -1).astype(np.float64))
     return limit_accuracy_difference(

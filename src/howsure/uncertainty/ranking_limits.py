@@ -254,16 +254,14 @@ def compute_coverage_limits(
     below, above = 0.0, 1.0
     if low > 0:
         down = _find_share_error(low, r.n / design, half, side=0)
+        below = point - hypot(point - low, down)
         if _ends_wide_row(find_cuts, low, down, r.n):
             below = low - down
-        else:
-            below = point - hypot(point - low, down)
     if high < 1:
         up = _find_share_error(high, r.n / design, half, side=1)
+        above = point + hypot(high - point, up)
         if _ends_wide_row(find_cuts, high, up, r.n):
             above = high + up
-        else:
-            above = point + hypot(high - point, up)
     return max(0.0, below), min(1.0, above)
 
 
@@ -284,7 +282,7 @@ def _ends_wide_row(find_cuts: CutFinder, share: float, error: float, n: float) -
 
 
 def find_last_cut(
-    kept: Floats, missed: Floats, *, risk: float, at: float, tail: BinomialTail
+    kept: Floats, missed: Floats, risk: float, at: float, tail: BinomialTail
 ) -> int | None:
     """The last cut whose number of errors has a binomial tail (at this risk) of at most `at`.
 

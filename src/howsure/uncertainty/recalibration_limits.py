@@ -37,7 +37,9 @@ def compute_line_limits(source: Tally | Outcomes, level: float) -> tuple[Interva
     case, half = SampleCase.of(source), (1 - level) / 2
     fit = log_odds(case.tally)
     if fit is None:
-        nothing = refuse_limits("one class is missing, the score is constant, or the classes separate")
+        nothing = refuse_limits(
+            "one class is missing, the score is constant, or the classes separate"
+        )
         return nothing, nothing
     limits: list[Interval] = []
     for direction in np.eye(2):

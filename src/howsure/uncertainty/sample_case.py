@@ -309,9 +309,7 @@ class SampleCase:
         count = np.asarray(sums.count, dtype=np.float64)
         claim = np.asarray(sums.claim, dtype=np.float64)
         loss = np.asarray(sums.loss, dtype=np.float64)
-        return BinSums(
-            counts=BinCounts(count=count, claim=claim, right=count - loss), low=sums.low
-        )
+        return BinSums(counts=BinCounts(count=count, claim=claim, right=count - loss), low=sums.low)
 
     def mark_accepted(self, end: float) -> Floats:
         """1 for the rows down to a cut, 0 below."""
