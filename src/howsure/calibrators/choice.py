@@ -343,10 +343,11 @@ class ContenderJudge:
         if trial.note:
             return _build_missing_row(name, trial.note)
         low = high = nan
-        if isfinite(trial.value) and isinstance(trial.kept, Predictions):
-            low, high = interval(self.metric, trial.kept, self.level, self.seed)
-        elif isfinite(trial.value) and trial.kept is not None:
-            low, high = _compute_mean_limits(trial.kept, self.val, self.level)
+        kept = trial.kept if isfinite(trial.value) else None
+        if isinstance(kept, Predictions):
+            low, high = interval(self.metric, kept, self.level, self.seed)
+        elif kept is not None:
+            low, high = _compute_mean_limits(kept, self.val, self.level)
         gain, real = (0.0, nan, nan), False
         if name != "none":
             gain = self._compute_difference(trial, none)

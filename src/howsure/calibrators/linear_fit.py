@@ -129,7 +129,7 @@ def fit_linear_map(
 def _collect_samples(preds: Predictions, *, log_probs: bool) -> FitSamples:
     """Logits with a row for each class, labels and shares."""
     if takes_logits(preds) and not log_probs:
-        values = stack_members(preds)[0]
+        values: Array = stack_members(preds)[0]
         x: Array = np.empty(values.shape[::-1], values.dtype)
         # Some samples at a time are turned faster than all at once.
         for rows in chunks(*values.shape):

@@ -256,8 +256,7 @@ class LogisticRegressions:
         The targets count `total` samples, or as many as there are.
         """
         rows, n = x[0].shape
-        if total is None:
-            total = n
+        size = n if total is None else total
         here = np.flatnonzero((came >= 0) & (came < rows))
         row = came[here]
         weight = 1 / n if share is None else share[here]
@@ -266,8 +265,8 @@ class LogisticRegressions:
             return np.bincount(row, weight * values, minlength=rows).astype(np.float64)
 
         reached = sum_by_row(np.ones(len(row)))
-        high = (total * reached + 1) / (total * reached + 2)
-        low = 1 / (total - total * reached + 2)
+        high = (size * reached + 1) / (size * reached + 2)
+        low = 1 / (size - size * reached + 2)
         pull: list[Floats] = []
         for feature in x:
             mean = feature.mean(axis=1) if share is None else feature @ share

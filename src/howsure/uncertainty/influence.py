@@ -237,7 +237,8 @@ class GapKind(NamedTuple):
     bins: Binning
 
 
-class ClaimLoss(NamedTuple):
+@frozen(eq=False)
+class ClaimLoss:
     """The loss of a right and of a wrong answer at a claim."""
 
     right: LossOfClaim

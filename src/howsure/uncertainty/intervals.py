@@ -320,13 +320,17 @@ def _reduce_to_outcomes(metric: Metric, data: Any) -> tuple[Outcomes, Metric]:
     _check_takes_tally(metric)
     if isinstance(data, Outcomes):
         return data, metric
-    if isinstance(data, tuple | list):
-        return Outcomes(*data), metric
-    raise InputError(
-        "a difference",
-        got=f"of a {type(data).__name__} cannot be told",
-        need="give Predictions, Outcomes or (score, correct)",
-    )
+    if not _is_sequence(data):
+        raise InputError(
+            "a difference",
+            got=f"of a {type(data).__name__} cannot be told",
+            need="give Predictions, Outcomes or (score, correct)",
+        )
+    return Outcomes(*data), metric
+
+
+def _is_sequence(data: object) -> bool:
+    return isinstance(data, tuple | list)
 
 
 def _join_samples(a: Outcomes, b: Outcomes) -> tuple[Outcomes, Outcomes]:

@@ -145,7 +145,7 @@ def compute_excess_limits(s: NumberSample, half: float) -> Limits:
 class PlacementSums(NamedTuple):
     """One side of an AUROC: effective answers, and their summed squared placements."""
 
-    count: float
+    size: float
     squares: float
 
 
@@ -158,8 +158,8 @@ def compute_auroc_limits(r: Ranks, design: float, half: float) -> Limits:
     of_wrong = float(np.dot(r.wrong, missed**2)) / design
     of_right = float(np.dot(r.free, free**2) + np.dot(r.tied, tied**2)) / design
     sides = (
-        PlacementSums(count=r.k / design, squares=of_wrong),
-        PlacementSums(count=r.m / design, squares=of_right),
+        PlacementSums(size=r.k / design, squares=of_wrong),
+        PlacementSums(size=r.m / design, squares=of_right),
     )
     low = beta_quantile(*_count_one_more(share, sides, (0.0, 0.0)), half)
     high = beta_quantile(*_count_one_more(share, sides, (1 / 2, 1 / 3)), 1 - half)
@@ -171,13 +171,13 @@ def _count_one_more(
 ) -> tuple[float, float]:
     """Mean and variance of 1 − AUROC with one more placement of these moments on either side."""
     first, second = unseen
-    weight = sum(1 / (side.count + 1) for side in sides)
+    weight = sum(1 / (side.size + 1) for side in sides)
     mean = min(1.0, max(0.0, share + (first - share) * weight))
     variance = 0.0
     for side in sides:
-        square = (side.squares + second) / (side.count + 1)
-        middle = (share * side.count + first) / (side.count + 1)
-        variance += (square - middle**2) / (side.count + 2)
+        square = (side.squares + second) / (side.size + 1)
+        middle = (share * side.size + first) / (side.size + 1)
+        variance += (square - middle**2) / (side.size + 2)
     return mean, max(0.0, variance)
 
 
