@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import howsure as hs
-from howsure.uncertainty.model_pairs import compare_all_pairs
+from howsure.uncertainty.model_pairs import all_differences
 
 TABLES = 30
 
@@ -27,7 +27,7 @@ def test_ten_equal_models_hardly_ever_show_a_clear_pair(metric: Any) -> None:
     rng = np.random.default_rng(0)
     clear = alone = 0
     for _ in range(TABLES):
-        pairs = compare_all_pairs(metric, models(rng, 10, 200))
+        pairs = all_differences(metric, models(rng, 10, 200))
         clear += any(p.clear for p in pairs)
         alone += any(p.low > 0 or p.high < 0 for p in pairs)
     assert clear <= 0.06 * TABLES + 4  # two standard errors
@@ -47,6 +47,6 @@ def test_compare_allows_for_all_pairs() -> None:
 
 
 def test_a_better_model_is_seen_among_ten() -> None:
-    pairs = compare_all_pairs(hs.accuracy, models(np.random.default_rng(2), 10, 1000, lift=0.5))
+    pairs = all_differences(hs.accuracy, models(np.random.default_rng(2), 10, 1000, lift=0.5))
     assert {p.second for p in pairs if p.clear} == {9}
     assert sum(p.clear for p in pairs) == 9

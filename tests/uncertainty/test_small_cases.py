@@ -864,7 +864,7 @@ def test_limits_of_other_metrics_are_shared_out_among_pairs() -> None:
     models = [
         Outcomes(rng.random(200), correct=rng.random(200) < p) for p in (0.95, 0.9, 0.82, 0.75)
     ]
-    found = model_pairs.compare_all_pairs(risk, models)
+    found = model_pairs.all_differences(risk, models)
     assert [(p.first, p.second) for p in found] == [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
     alone = 0
     for p in found:
@@ -876,16 +876,16 @@ def test_limits_of_other_metrics_are_shared_out_among_pairs() -> None:
         assert p.clear == (lower > 0 or higher < 0)
         alone += low > 0 or high < 0
     assert 0 < sum(p.clear for p in found) < alone
-    assert sum(p.clear for p in model_pairs.compare_all_pairs(risk, models[::-1])) == sum(
+    assert sum(p.clear for p in model_pairs.all_differences(risk, models[::-1])) == sum(
         p.clear for p in found
     )
 
 
 def test_a_comparison_needs_two() -> None:
     a, b = sides()
-    assert len(model_pairs.compare_all_pairs(hs.accuracy, [a, b])) == 1
+    assert len(model_pairs.all_differences(hs.accuracy, [a, b])) == 1
     with pytest.raises(InputError, match="1 model; a comparison needs at least two"):
-        model_pairs.compare_all_pairs(hs.accuracy, [a])
+        model_pairs.all_differences(hs.accuracy, [a])
 
 
 def test_clear_needs_the_pair_s_own_limits_too(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -899,7 +899,7 @@ def test_clear_needs_the_pair_s_own_limits_too(monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setattr(
             model_pairs, "each_paired_difference", lambda *_, left=left: [next(left)]
         )
-        found = model_pairs.compare_all_pairs(hs.accuracy, [*sides(), made(70, 1, 5)])
+        found = model_pairs.all_differences(hs.accuracy, [*sides(), made(70, 1, 5)])
         assert [p.clear for p in found] == clear
 
 

@@ -1,4 +1,4 @@
 """Moved."""
 
 from howsure.uncertainty.model_pairs import PairDifference as PairDifference
-from howsure.uncertainty.model_pairs import compare_all_pairs as all_differences
+from howsure.uncertainty.model_pairs import all_differences as all_differences

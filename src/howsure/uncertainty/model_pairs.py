@@ -32,7 +32,7 @@ class PairDifference(NamedTuple):
     clear: bool
 
 
-def compare_all_pairs(
+def all_differences(
     metric: Metric, models: Sequence[Any], level: float = 0.95, seed: int = 0
 ) -> list[PairDifference]:
     """Every pair of models on the same samples; in 1 − level of tables of equal models some pair is
@@ -46,7 +46,7 @@ def compare_all_pairs(
     >>> rng = np.random.default_rng(0)
     >>> right = rng.random((3, 400)) < np.array([[0.95], [0.9], [0.7]])
     >>> from howsure import accuracy
-    >>> pairs = compare_all_pairs(accuracy, [(rng.random(400), c) for c in right])
+    >>> pairs = all_differences(accuracy, [(rng.random(400), c) for c in right])
     >>> [(p.first, p.second) for p in pairs if p.clear]
     [(0, 2), (1, 2)]
     """
