@@ -16,9 +16,9 @@ from howsure.calibrators import (
     Platt,
     Temperature,
     VectorScaling,
-    change,
+    choice,
 )
-from howsure.calibrators.choice import contenders
+from howsure.calibrators.choice import list_contenders
 
 
 def answers(n=1500, scale=1.0, seed=0, k=4):
@@ -179,8 +179,8 @@ def test_weights_that_are_equal_change_nothing():
 
 
 def test_more_parameters_than_samples_are_left_out():
-    assert "matrix" not in contenders(answers(100, k=10))
-    assert "matrix" in contenders(answers(200, k=10))
+    assert "matrix" not in list_contenders(answers(100, k=10))
+    assert "matrix" in list_contenders(answers(200, k=10))
 
 
 def test_top_labels():
@@ -229,9 +229,9 @@ def test_an_order_that_stays_is_not_called_worse():
 
 def test_many_samples_have_normal_limits_of_their_mean_loss(monkeypatch):
     before, after = answers(2000, scale=3.0), answers(2000, scale=1.0)
-    drawn = {c.metric: c.difference for c in change.changes_of(before, after)}["nll"]
-    monkeypatch.setattr(change, "MANY", 1000)
-    normal = {c.metric: c.difference for c in change.changes_of(before, after)}["nll"]
+    drawn = {c.metric: c.difference for c in choice.compare_before_after(before, after)}["nll"]
+    monkeypatch.setattr(choice, "NORMAL_MEAN_SAMPLES", 1000)
+    normal = {c.metric: c.difference for c in choice.compare_before_after(before, after)}["nll"]
     assert normal[0] == pytest.approx(drawn[0])
     assert normal[1:] == pytest.approx(drawn[1:], abs=0.15 * (drawn[2] - drawn[1]))
 

@@ -6,10 +6,16 @@ import numpy as np
 import pytest
 
 import howsure as hs
-from howsure.uncertainty import claims
-from howsure.uncertainty.calibration import Bins, ece_limits, noise_floor, rms_limits, three_moments
-from howsure.uncertainty.case import Case
-from howsure.uncertainty.claims import grouped_test
+from howsure.uncertainty import calibration_testing
+from howsure.uncertainty.calibration_limits import (
+    BinCounts,
+    compute_error_limits,
+    compute_noise_floor,
+    compute_rms_limits,
+    shifted_gamma_quantile,
+)
+from howsure.uncertainty.calibration_testing import run_sign_test
+from howsure.uncertainty.sample_case import SampleCase
 
 
 def honest(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -38,31 +44,33 @@ def test_noise_floor_is_what_honest_models_show() -> None:
     rng = np.random.default_rng(0)
     p = rng.beta(4, 1, 300)
     shown = [hs.ece(hs.tally(p, correct=rng.random(300) < p)) for _ in range(400)]
-    b = Case.of(hs.tally(p, correct=rng.random(300) < p)).binned(hs.equal_range(15), np.sign, 0.025)
-    assert noise_floor(b) == pytest.approx(np.mean(shown), rel=0.05)
+    b = SampleCase.of(hs.tally(p, correct=rng.random(300) < p)).count_in_bins(
+        hs.equal_range(15), np.sign, 0.025
+    )
+    assert compute_noise_floor(b) == pytest.approx(np.mean(shown), rel=0.05)
 
 
 def test_three_moments_of_a_half_normal() -> None:
     z = np.abs(np.random.default_rng(0).normal(size=400_000))
-    assert z.mean() + three_moments(z.var(), ((z - z.mean()) ** 3).mean(), 0.975) == pytest.approx(
-        np.quantile(z, 0.975), abs=0.02
-    )
+    assert z.mean() + shifted_gamma_quantile(
+        z.var(), ((z - z.mean()) ** 3).mean(), 0.975
+    ) == pytest.approx(np.quantile(z, 0.975), abs=0.02)
 
 
 def test_claims_that_differ_within_a_bin_are_noise_of_its_gap() -> None:
     columns = np.array([300.0, 300.0]), np.array([200.0, 290.0]), np.array([290.0, 299.0])
-    known = Bins(*columns), Bins(*columns, squares=np.array([60.0, 2.0]))
-    alone, together = (rms_limits(b, 0.025) for b in known)
+    known = BinCounts(*columns), BinCounts(*columns, squares=np.array([60.0, 2.0]))
+    alone, together = (compute_rms_limits(b, 0.025) for b in known)
     assert together[1] > alone[1]
     assert together[0] < alone[0]
-    assert ece_limits(known[1], 0.025)[1] > ece_limits(known[0], 0.025)[1]
+    assert compute_error_limits(known[1], 0.025)[1] > compute_error_limits(known[0], 0.025)[1]
 
 
 def test_one_bin_with_three_errors_is_held_against_as_few() -> None:
     columns = np.array([100.0]), np.array([95.0]), np.array([97.0])
-    plain = ece_limits(Bins(*columns), 0.025)[1] - 0.02
+    plain = compute_error_limits(BinCounts(*columns), 0.025)[1] - 0.02
     squares = np.array([97 * 0.05**2 + 3 * 0.95**2])  # every claim is 0.95
-    assert ece_limits(Bins(*columns, squares=squares), 0.025)[1] - 0.02 > 1.5 * plain
+    assert compute_error_limits(BinCounts(*columns, squares=squares), 0.025)[1] - 0.02 > 1.5 * plain
 
 
 def test_limits_of_the_debiased_error_hold_where_errors_are_rare() -> None:
@@ -85,7 +93,10 @@ def test_limits_of_the_debiased_error_hold_where_errors_are_rare() -> None:
 
 def test_fewer_effective_samples_are_less_sure() -> None:
     columns = np.array([500.0, 300.0]), np.array([450.0, 200.0]), np.array([400.0, 190.0])
-    once, twice = ece_limits(Bins(*columns), 0.025), ece_limits(Bins(*columns, design=2.0), 0.025)
+    once, twice = (
+        compute_error_limits(BinCounts(*columns), 0.025),
+        compute_error_limits(BinCounts(*columns, design=2.0), 0.025),
+    )
     assert twice[0] < once[0]
     assert once[1] < twice[1]
 
@@ -127,7 +138,7 @@ class TestClaims:
         for seed in range(300):
             sums = np.zeros((15, 64))
             sums[:, 0] = 1 - np.random.default_rng(seed).exponential(size=15)
-            refused += grouped_test(sums, np.eye(64)[0] * 7.5, 60, 0).p <= 0.05
+            refused += run_sign_test(sums, np.eye(64)[0] * 7.5, 60, 0).p <= 0.05
         assert refused <= 21
 
     def test_groups_that_are_right_or_wrong_together_are_no_defect(self) -> None:
@@ -146,7 +157,7 @@ class TestClaims:
         assert (without <= 0.05).mean() > 0.5
 
     def test_very_many_groups_are_pooled_at_random(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr(claims, "GROUPS", 40)
+        monkeypatch.setattr(calibration_testing, "MAX_SIGN_GROUPS", 40)
         rng = np.random.default_rng(3)
         p, c = honest(3000, 3)
         off = rng.random(3000) < np.clip(p - 0.08, 0, 1)
@@ -154,10 +165,12 @@ class TestClaims:
             np.arange(3000) // 2,
             np.arange(3000) // 75,
         )  # 1,500 groups, and 40 that stay as they are
-        assert np.bincount(claims._pooled(group, 0)).tolist() == [76] * 20 + [74] * 20
+        assert (
+            np.bincount(calibration_testing.pool_groups(group, 0)).tolist() == [76] * 20 + [74] * 20
+        )
         assert hs.calibration_test(hs.Outcomes(p, correct=c, group=group)).p > 0.05
         assert hs.calibration_test(hs.Outcomes(p, correct=off, group=group)).p <= 0.01
-        np.testing.assert_array_equal(claims._pooled(few, 0), few)
+        np.testing.assert_array_equal(calibration_testing.pool_groups(few, 0), few)
 
     def test_claims_of_certainty_that_fail(self) -> None:
         found = hs.calibration_test(

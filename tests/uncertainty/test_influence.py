@@ -10,16 +10,16 @@ import pytest
 
 import howsure as hs
 from howsure.uncertainty import influence
-from howsure.uncertainty.case import Case
 from howsure.uncertainty.influence import Influence, Ranks
+from howsure.uncertainty.sample_case import SampleCase
 
 PARTS: list[tuple[Callable[..., float], Callable[[Ranks], Influence], float]] = [
-    (hs.aurc, influence.aurc, 0.002),
-    (hs.e_aurc, influence.e_aurc, 0.002),
-    (hs.augrc, influence.augrc, 0.001),
-    (hs.auroc, influence.auroc, 0.005),
-    (hs.aupr, influence.aupr_error, 0.06),
-    (partial(hs.aupr, positive="success"), influence.aupr_success, 0.02),
+    (hs.aurc, influence.compute_aurc_influence, 0.002),
+    (hs.e_aurc, influence.compute_e_aurc_influence, 0.002),
+    (hs.augrc, influence.compute_augrc_influence, 0.001),
+    (hs.auroc, influence.compute_auroc_influence, 0.005),
+    (hs.aupr, influence.compute_aupr_error_influence, 0.06),
+    (partial(hs.aupr, positive="success"), influence.compute_aupr_success_influence, 0.02),
 ]
 
 
@@ -35,8 +35,8 @@ def made(decimals: int, n: int = 2000) -> hs.Outcomes:
 )
 def test_it_is_what_leaving_a_sample_out_changes(metric, part, close: float, decimals: int) -> None:  # type: ignore[no-untyped-def]
     o = made(decimals)
-    case = Case.of(o, singly=True)
-    found = case.single(case.spread(part(case.ranks)))
+    case = SampleCase.of(o, singly=True)
+    found = case.spread_over_samples(case.spread_over_rows(part(case.ranks)))
     chosen = np.random.default_rng(1).choice(len(o), 40, replace=False)
     n, rows = len(o), np.arange(len(o))
     left_out = [(n - 1) * (metric(o.tally()) - metric(o[rows != i].tally())) for i in chosen]
@@ -47,11 +47,11 @@ def test_it_is_what_leaving_a_sample_out_changes(metric, part, close: float, dec
     ("metric", "part", "close"), PARTS, ids=lambda x: getattr(x, "__name__", "")
 )
 def test_sums_over_error_blocks_are_sums_over_samples(metric, part, close: float) -> None:  # type: ignore[no-untyped-def]
-    case = Case.of(made(2), singly=True)
+    case = SampleCase.of(made(2), singly=True)
     of_blocks = part(case.ranks)
-    single = case.single(case.spread(of_blocks))
+    single = case.spread_over_samples(case.spread_over_rows(of_blocks))
     assert abs(single.mean()) < 1e-12
-    assert (single**2).sum() == pytest.approx(of_blocks.squares(case.ranks), rel=1e-12)
-    assert case.squares(case.spread(of_blocks)) == pytest.approx(
-        of_blocks.squares(case.ranks), rel=1e-12
+    assert (single**2).sum() == pytest.approx(of_blocks.sum_squares(case.ranks), rel=1e-12)
+    assert case.sum_squares(case.spread_over_rows(of_blocks)) == pytest.approx(
+        of_blocks.sum_squares(case.ranks), rel=1e-12
     )

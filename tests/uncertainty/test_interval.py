@@ -13,10 +13,11 @@ import numpy as np
 import pytest
 
 import howsure as hs
-from howsure.uncertainty.case import Case
-from howsure.uncertainty.draws import draw_rows
-from howsure.uncertainty.intervals import values
-from howsure.uncertainty.means import mean_limits
+from howsure.uncertainty.bootstrap import draw_rows
+from howsure.uncertainty.influence import ClaimLoss
+from howsure.uncertainty.intervals import evaluate_draws
+from howsure.uncertainty.means import compute_mean_limits
+from howsure.uncertainty.sample_case import SampleCase
 
 
 def data(n: int = 400, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -95,15 +96,19 @@ FAST = [
 def test_draws_all_at_once_are_draws_one_by_one(metric: Any, decimals: int) -> None:
     s, c = data(150)
     stack = draw_rows(hs.tally(s.round(decimals), correct=c), 0)
-    assert values(metric, stack) == pytest.approx(values(lambda t: metric(t), stack), abs=1e-12)
+    assert evaluate_draws(metric, stack) == pytest.approx(
+        evaluate_draws(lambda t: metric(t), stack), abs=1e-12
+    )
 
 
 def test_debiased_all_at_once_is_one_by_one_in_the_same_bins() -> None:
     s, c = data(300)
     bins = hs.equal_range(10)
     stack = draw_rows(hs.tally(s, correct=c), 0)
-    fast = values(partial(hs.debiased_ece, bins=bins), stack)
-    assert fast == pytest.approx(values(lambda t: hs.debiased_ece(t, bins=bins), stack), abs=1e-12)
+    fast = evaluate_draws(partial(hs.debiased_ece, bins=bins), stack)
+    assert fast == pytest.approx(
+        evaluate_draws(lambda t: hs.debiased_ece(t, bins=bins), stack), abs=1e-12
+    )
 
 
 def test_the_seed_decides_the_draws_of_ones_own_metric() -> None:
@@ -464,8 +469,10 @@ def test_few_heavy_weights_count_as_few() -> None:
     score = np.linspace(0.99, 0.5, 200)
     correct = np.arange(200) % 7 != 0
     heavy = np.where(np.arange(200) % 70 == 0, 30.0, 1.0)  # three of the errors decide
-    case = Case.of(hs.Outcomes(score, correct=correct, weight=heavy))
-    part = case.mean(lambda r: 0 * r, lambda r: 0 * r + 1, 1 - hs.accuracy(case.tally))
+    case = SampleCase.of(hs.Outcomes(score, correct=correct, weight=heavy))
+    part = case.compute_loss_influence(
+        ClaimLoss(right=lambda r: 0 * r, wrong=lambda r: 0 * r + 1), 1 - hs.accuracy(case.tally)
+    )
     w = case.rows.weights
     assert w is not None
     kish = float(
@@ -475,7 +482,7 @@ def test_few_heavy_weights_count_as_few() -> None:
             + part.slope**2 * w.lost_square
         ).sum()
     )
-    assert case.design(lambda: part, 0.025) > 1.2 * kish / case.squares(part)
+    assert case.compute_design(lambda: part, 0.025) > 1.2 * kish / case.sum_squares(part)
     alike = hs.Outcomes(score, correct=correct, weight=np.full(200, 3.0))
     assert hs.interval(hs.aupr, alike) == pytest.approx(
         hs.interval(hs.aupr, hs.tally(score, correct=correct))
@@ -488,7 +495,9 @@ def test_a_few_claims_that_cost_most_make_a_mean_less_sure() -> None:
     t = hs.tally(score, correct=correct)
     loss = -np.log(np.where(correct, score, 1 - score))
     off = loss - loss.mean()
-    student = mean_limits(loss.mean(), float((off**2).sum()), float((off**3).sum()), 600, 0.025)
+    student = compute_mean_limits(
+        loss.mean(), float((off**2).sum()), float((off**3).sum()), 600, 0.025
+    )
     low, high = hs.interval(hs.correctness_nll, t)
     assert low < student[0] - 0.005
     assert high >= student[1] - 1e-12

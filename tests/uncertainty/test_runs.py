@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import howsure as hs
-from howsure.uncertainty import case
+from howsure.uncertainty import sample_case
 
 METRICS = [hs.aurc, hs.e_aurc, hs.augrc, hs.auroc, hs.aupr]
 
@@ -21,9 +21,9 @@ def tally() -> hs.Tally:
 def test_runs_give_the_limits_of_single_rows(
     tally: hs.Tally, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(case, "RUNS", 1 << 16)
+    monkeypatch.setattr(sample_case, "MAX_SINGLE_RANKS", 1 << 16)
     some = hs.each_interval(METRICS, tally)
-    monkeypatch.setattr(case, "RUNS", 1 << 30)
+    monkeypatch.setattr(sample_case, "MAX_SINGLE_RANKS", 1 << 30)
     every = hs.each_interval(METRICS, tally)
     for a, b in zip(some, every, strict=True):
         assert a != b, "runs were not used"

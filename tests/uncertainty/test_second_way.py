@@ -15,18 +15,25 @@ import howsure as hs
 from howsure import Outcomes
 from howsure.bounds import proportion_limits
 from howsure.metrics.mean_loss import mean_loss
-from howsure.uncertainty import calibration, claims, influence, limits, means, ranking
-from howsure.uncertainty.calibration import Bins
-from howsure.uncertainty.case import Case
-from howsure.uncertainty.clusters import Units, freedom, group_design, unit_sums
-from howsure.uncertainty.differences import (
-    accuracy_difference,
-    correlation,
-    hull,
-    mover,
-    student_difference,
+from howsure.uncertainty import (
+    calibration_limits,
+    calibration_testing,
+    influence,
+    limits,
+    means,
+    ranking_limits,
 )
+from howsure.uncertainty.calibration_limits import BinCounts
 from howsure.uncertainty.influence import Ranks
+from howsure.uncertainty.means import Units, compute_group_design, estimate_freedom, sum_by_unit
+from howsure.uncertainty.paired import (
+    combine_limits,
+    correlate_influences,
+    cover_both_limits,
+    limit_accuracy_difference,
+    limit_student_difference,
+)
+from howsure.uncertainty.sample_case import SampleCase
 
 HALF = 0.025
 Z = stats.norm.ppf(1 - HALF)
@@ -116,13 +123,13 @@ def slow_aupr(o: Outcomes, errors: bool) -> list[float]:
 
 
 PARTS: list[tuple[Callable[[Ranks], Any], Callable[[Outcomes], list[float]], float]] = [
-    (influence.aurc, slow_aurc, 1e-9),
-    (influence.e_aurc, partial(slow_aurc, excess=True), 1e-9),
-    (influence.augrc, slow_augrc, 1e-9),
-    (influence.auroc, slow_auroc, 1e-9),
-    (influence.aupr_error, partial(slow_aupr, errors=True), 1e-9),
+    (influence.compute_aurc_influence, slow_aurc, 1e-9),
+    (influence.compute_e_aurc_influence, partial(slow_aurc, excess=True), 1e-9),
+    (influence.compute_augrc_influence, slow_augrc, 1e-9),
+    (influence.compute_auroc_influence, slow_auroc, 1e-9),
+    (influence.compute_aupr_error_influence, partial(slow_aupr, errors=True), 1e-9),
     (
-        influence.aupr_success,
+        influence.compute_aupr_success_influence,
         partial(slow_aupr, errors=False),
         0.05,
     ),  # gaps are taken as free of ties
@@ -137,21 +144,23 @@ def test_influences_sample_by_sample(
     if close > 1e-3:
         decimals, close = 6, 0.05 if right >= 0 else 0.2  # nothing is tied, and few stand in a gap
     o = made(80, decimals, right=right)
-    case = Case.of(o, singly=True)
+    case = SampleCase.of(o, singly=True)
     expected = np.array(slow(o))
     expected = expected - expected.mean()
     found = part(case.ranks)
-    assert case.single(case.spread(found)) == pytest.approx(
+    assert case.spread_over_samples(case.spread_over_rows(found)) == pytest.approx(
         expected, abs=close * max(1.0, np.abs(expected).max())
     )
-    assert found.squares(case.ranks) == pytest.approx(
+    assert found.sum_squares(case.ranks) == pytest.approx(
         float((expected**2).sum()), rel=max(close, 1e-9)
     )
 
 
 def test_nothing_is_to_be_gained_where_everything_is_wrong() -> None:
     r = Ranks(np.array([0.0]), np.array([4.0]), np.array([4.0]), 4.0)
-    for one, two in zip(influence.e_aurc(r), influence.aurc(r), strict=True):
+    for one, two in zip(
+        influence.compute_e_aurc_influence(r), influence.compute_aurc_influence(r), strict=True
+    ):
         assert one.tolist() == two.tolist()
 
 
@@ -163,7 +172,9 @@ def test_what_an_error_adds_to_its_own_precision() -> None:
     for c, wrong, *_ in rows:
         shown, found = shown + c, found + wrong
         total += wrong * (1 - found / shown) / shown
-    assert influence.own_precision(Case.of(o).ranks) == pytest.approx(total / int((~o.right).sum()))
+    assert influence.compute_own_precision(SampleCase.of(o).ranks) == pytest.approx(
+        total / int((~o.right).sum())
+    )
 
 
 # ---- means
@@ -172,35 +183,37 @@ def test_what_an_error_adds_to_its_own_precision() -> None:
 @pytest.mark.parametrize("skew", [-0.4, -1e-3, 1e-3, 0.2, 0.7])
 @pytest.mark.parametrize("t", [-3.0, -1.0, 0.5, 2.2])
 def test_hall_s_transformation_is_inverted(t: float, skew: float) -> None:
-    x = means.bent(t, skew)
-    assert claims._straight(np.array([x]), np.array([skew]))[0] == pytest.approx(
+    x = means.invert_hall(t, skew)
+    assert calibration_testing.apply_hall(np.array([x]), np.array([skew]))[0] == pytest.approx(
         t
     )  # the same forwards
     assert x + skew * (x * x / 3 + 1 / 6) + skew**2 * x**3 / 27 == pytest.approx(t)
-    assert means.bent(t, 0.0) == t
+    assert means.invert_hall(t, 0.0) == t
 
 
 @pytest.mark.parametrize("n", [1.0, 1.5, 2.0, 7.0, 300.0])
 def test_a_mean_without_skewness_is_student_s(n: float) -> None:
     df = max(1.0, n - 1)
     reach = stats.t.ppf(1 - HALF, df) * sqrt(0.4 / df / n)
-    assert means.mean_limits(0.3, 0.4, 0.0, n, HALF) == pytest.approx((0.3 - reach, 0.3 + reach))
-    assert means.mean_limits(0.3, 0.0, 0.0, n, HALF) == (0.3, 0.3)
-    assert means.mean_limits(0.3, -1e-20, 0.0, n, HALF) == (0.3, 0.3)  # rounding
+    assert means.compute_mean_limits(0.3, 0.4, 0.0, n, HALF) == pytest.approx(
+        (0.3 - reach, 0.3 + reach)
+    )
+    assert means.compute_mean_limits(0.3, 0.0, 0.0, n, HALF) == (0.3, 0.3)
+    assert means.compute_mean_limits(0.3, -1e-20, 0.0, n, HALF) == (0.3, 0.3)  # rounding
 
 
 def test_the_scale_of_losses_does_not_matter() -> None:
     one, thousand = (
-        means.mean_limits(2.0, 5.0, 3.0, 20, HALF),
-        means.mean_limits(2e3, 5e6, 3e9, 20, HALF),
+        means.compute_mean_limits(2.0, 5.0, 3.0, 20, HALF),
+        means.compute_mean_limits(2e3, 5e6, 3e9, 20, HALF),
     )
     assert thousand == pytest.approx(tuple(1e3 * x for x in one))
     assert one[1] - 2 > 2 - one[0] > 0  # what is skewed upwards is surer downwards
 
 
 def test_student() -> None:
-    assert means.student(inf, HALF) == pytest.approx(Z)
-    assert means.student(3.5, 0.01) == pytest.approx(stats.t.ppf(0.99, 3.5))
+    assert means.student_quantile(inf, HALF) == pytest.approx(Z)
+    assert means.student_quantile(3.5, 0.01) == pytest.approx(stats.t.ppf(0.99, 3.5))
 
 
 @pytest.mark.parametrize("group", [None, np.array([0, 0, 1, 1, 1, 2])])
@@ -240,15 +253,15 @@ def kinds() -> list[Units]:
 def test_units(units: Units) -> None:
     psi = np.random.default_rng(0).normal(size=40)
     squares = unit_squares(psi, units)
-    assert unit_sums(psi, units) ** 2 == pytest.approx(squares)
+    assert sum_by_unit(psi, units) ** 2 == pytest.approx(squares)
     weight = np.ones(40) if units.weight is None else units.weight
     assert weight.mean() == pytest.approx(1)
     assert units.total(psi) == pytest.approx(float((weight * psi).sum()))
     if units.group is not None:
         wide = (stats.t.ppf(1 - HALF, slow_freedom(squares, 6)) / Z) ** 2
         expected = max(1.0, squares.sum() / (weight * psi**2).sum()) * wide
-        assert group_design(psi, units, HALF) == pytest.approx(expected)
-        assert group_design(0 * psi, units, HALF) == pytest.approx(40 / 7)
+        assert compute_group_design(psi, units, HALF) == pytest.approx(expected)
+        assert compute_group_design(0 * psi, units, HALF) == pytest.approx(40 / 7)
 
 
 def slow_freedom(squares: np.ndarray, most: float) -> float:
@@ -259,24 +272,24 @@ def slow_freedom(squares: np.ndarray, most: float) -> float:
 @pytest.mark.parametrize("scale", [1e-18, 1e-9, 1.0, 1e9])
 def test_degrees_of_freedom_have_no_unit(scale: float) -> None:
     uneven = np.array([1.0, 2.0, 5.0, 0.5])
-    assert freedom(scale * uneven, 50) == pytest.approx(slow_freedom(uneven, 50))
-    assert freedom(scale * uneven, 2) == pytest.approx(2)
-    assert freedom(scale * np.ones(6), 5) == 5
-    assert freedom(scale * np.ones(6), 1) == 1
-    assert freedom(scale * np.ones(6), 0.5) == 1
-    assert freedom(scale * np.array([1.0, 0, 0, 0]), 50) == pytest.approx(2 / (3 / 4))
+    assert estimate_freedom(scale * uneven, 50) == pytest.approx(slow_freedom(uneven, 50))
+    assert estimate_freedom(scale * uneven, 2) == pytest.approx(2)
+    assert estimate_freedom(scale * np.ones(6), 5) == 5
+    assert estimate_freedom(scale * np.ones(6), 1) == 1
+    assert estimate_freedom(scale * np.ones(6), 0.5) == 1
+    assert estimate_freedom(scale * np.array([1.0, 0, 0, 0]), 50) == pytest.approx(2 / (3 / 4))
 
 
 @pytest.mark.parametrize(("a", "b", "n"), [(5, 2, 30), (0, 0, 4), (12.5, 3.25, 100.5)])
 def test_bonett_and_price(a: float, b: float, n: float) -> None:
     p, q = (a + 1) / (n + 2), (b + 1) / (n + 2)
     reach = Z * sqrt((p + q - (p - q) ** 2) / (n + 2))
-    assert accuracy_difference(a, b, n, HALF) == pytest.approx((p - q - reach, p - q + reach))
+    assert limit_accuracy_difference(a, b, n, HALF) == pytest.approx((p - q - reach, p - q + reach))
 
 
 def test_a_difference_of_shares_is_one_of_shares() -> None:
-    assert accuracy_difference(0, 1, 1, 1e-6)[0] == -1
-    assert accuracy_difference(1, 0, 1, 1e-6)[1] == 1
+    assert limit_accuracy_difference(0, 1, 1, 1e-6)[0] == -1
+    assert limit_accuracy_difference(1, 0, 1, 1e-6)[1] == 1
 
 
 @pytest.mark.parametrize("units", kinds())
@@ -289,7 +302,7 @@ def test_student_s_difference(units: Units, errors: float, unseen: float, extra:
     variance = (squares.sum() * (1 + 4 / (errors + 1)) + unseen) / 40**2 + extra
     df = slow_freedom(squares, inf if units.group is None else 6)
     reach = stats.t.ppf(1 - HALF, df) * sqrt(variance)
-    found = student_difference(0.1, d, units, HALF, errors=errors, unseen=unseen, extra=extra)
+    found = limit_student_difference(0.1, d, units, HALF, errors=errors, unseen=unseen, extra=extra)
     assert found == pytest.approx((0.1 - reach, 0.1 + reach))
 
 
@@ -298,11 +311,13 @@ def test_a_difference_has_no_more_degrees_of_freedom_than_groups() -> None:
     units, d = Units.of(40, group=np.arange(40) // 8), np.repeat([1.0, -1.0, 1.0, -1.0, 1.0], 8)
     squares = unit_squares(d, units)
     reach = stats.t.ppf(1 - HALF, 4) * sqrt(squares.sum()) / 40
-    assert student_difference(0.0, d, units, HALF, errors=inf)[1] == pytest.approx(reach)
+    assert limit_student_difference(0.0, d, units, HALF, errors=inf)[1] == pytest.approx(reach)
 
 
 def test_a_difference_without_variation_has_one_degree_of_freedom() -> None:
-    low, high = student_difference(0.0, np.zeros(10), Units.of(10), HALF, errors=0, unseen=0.4)
+    low, high = limit_student_difference(
+        0.0, np.zeros(10), Units.of(10), HALF, errors=0, unseen=0.4
+    )
     assert (low, high) == pytest.approx(
         (-stats.t.ppf(0.975, 1) * sqrt(0.4) / 10, stats.t.ppf(0.975, 1) * sqrt(0.4) / 10)
     )
@@ -313,25 +328,25 @@ def test_correlations(units: Units) -> None:
     rng = np.random.default_rng(2)
     a = rng.normal(size=40)
     b = a + rng.normal(size=40)
-    one, two = unit_sums(a, units), unit_sums(b, units)
+    one, two = sum_by_unit(a, units), sum_by_unit(b, units)
     expected = float((one * two).sum()) / sqrt(float((one**2).sum()) * float((two**2).sum()))
-    assert correlation(a, b, units) == pytest.approx(expected)
+    assert correlate_influences(a, b, units) == pytest.approx(expected)
     assert -1 < expected < 1
-    assert correlation(a, a, units) == pytest.approx(1)
-    assert correlation(a, -a, units) == pytest.approx(-1)
-    assert correlation(a, 0 * a, units) == 0
+    assert correlate_influences(a, a, units) == pytest.approx(1)
+    assert correlate_influences(a, -a, units) == pytest.approx(-1)
+    assert correlate_influences(a, 0 * a, units) == 0
 
 
 @pytest.mark.parametrize("rho", [-0.5, 0.0, 0.7])
 def test_zou_and_donner(rho: float) -> None:
-    low, high = mover(0.5, (0.3, 0.6), 0.2, (0.15, 0.4), rho)
+    low, high = combine_limits(0.5, (0.3, 0.6), 0.2, (0.15, 0.4), rho)
     assert low == pytest.approx(0.3 - sqrt(0.2**2 + 0.2**2 - 2 * rho * 0.2 * 0.2))
     assert high == pytest.approx(0.3 + sqrt(0.1**2 + 0.05**2 - 2 * rho * 0.1 * 0.05))
 
 
 def test_the_hull_holds_both() -> None:
-    assert hull((0.1, 0.3), (0.2, 0.5)) == (0.1, 0.5)
-    assert hull((0.2, 0.5), (0.1, 0.3)) == (0.1, 0.5)
+    assert cover_both_limits((0.1, 0.3), (0.2, 0.5)) == (0.1, 0.5)
+    assert cover_both_limits((0.2, 0.5), (0.1, 0.3)) == (0.1, 0.5)
 
 
 # ---- calibration errors
@@ -343,17 +358,17 @@ COLUMNS = (
 )
 SQUARES = np.array([14.0, 80.0, 2.0, 33.0])
 KINDS = [
-    Bins(*COLUMNS),
-    Bins(*COLUMNS, design=2.5),
-    Bins(*COLUMNS, squares=SQUARES),
-    Bins(*COLUMNS, 2.0, SQUARES),
+    BinCounts(*COLUMNS),
+    BinCounts(*COLUMNS, design=2.5),
+    BinCounts(*COLUMNS, squares=SQUARES),
+    BinCounts(*COLUMNS, 2.0, SQUARES),
 ]
 
 
 class Slow:
     """One bin by hand."""
 
-    def __init__(self, b: Bins, j: int):
+    def __init__(self, b: BinCounts, j: int):
         n, claim, right = (float(c[j]) for c in (b.count, b.claim, b.right))
         self.n, self.share, self.gap = n / b.design, n / float(b.count.sum()), (claim - right) / n
         p, accuracy = (right / b.design + 1) / (n / b.design + 2), right / n
@@ -372,7 +387,7 @@ class Slow:
 
 @pytest.mark.parametrize("b", KINDS)
 @pytest.mark.parametrize("part", ["all", "over", "under"])
-def test_limits_of_calibration_errors(b: Bins, part: str) -> None:
+def test_limits_of_calibration_errors(b: BinCounts, part: str) -> None:
     bins = [Slow(b, j) for j in range(4)]
     assert {x.sign for x in bins} == {-1, 0, 1}
     side = {"all": abs, "over": lambda g: max(g, 0.0), "under": lambda g: max(-g, 0.0)}[part]
@@ -393,16 +408,16 @@ def test_limits_of_calibration_errors(b: Bins, part: str) -> None:
     wide = [x.se if b.squares is None else max(x.se, x.se0) for x in unclear]
     above = variance + sum(e * e for e in wide)
     bent = max(0.0, sum(x.third for x in bins if x.sign != out)) / above**1.5
-    upper = value - means.bent(-means.student(rare, HALF), bent) * sqrt(above)
-    noise = calibration.HALF_NORMAL if part == "all" else calibration.POSITIVE_PART
+    upper = value - means.invert_hall(-means.student_quantile(rare, HALF), bent) * sqrt(above)
+    noise = calibration_limits.HALF_NORMAL if part == "all" else calibration_limits.POSITIVE_PART
     first, second, third = (m * sum(x.se0 ** (i + 1) for x in unclear) for i, m in enumerate(noise))
     sd = sqrt(second + variance)
     skew = third / sd**3
     lower = value - first - sd * stats.pearson3.ppf(1 - HALF, skew)
     limits = {
-        "all": calibration.ece_limits,
-        "over": calibration.over_limits,
-        "under": calibration.under_limits,
+        "all": calibration_limits.compute_error_limits,
+        "over": partial(calibration_limits.compute_error_limits, part="over"),
+        "under": partial(calibration_limits.compute_error_limits, part="under"),
     }[part]
     assert limits(b, HALF) == pytest.approx((max(0.0, lower), min(1.0, upper)), abs=1e-9)
 
@@ -410,12 +425,14 @@ def test_limits_of_calibration_errors(b: Bins, part: str) -> None:
 def test_moments_of_one_sided_noise() -> None:
     half = stats.halfnorm.stats(moments="mvs")
     for found, true in zip(
-        calibration.HALF_NORMAL, (half[0], half[1], half[2] * half[1] ** 1.5), strict=True
+        calibration_limits.HALF_NORMAL, (half[0], half[1], half[2] * half[1] ** 1.5), strict=True
     ):
         assert found == pytest.approx(float(true), abs=1e-9)
     mean = 1 / sqrt(2 * np.pi)  # of max(0, Z); its square has mean 1/2, its cube 2/√(2π)
     third = 2 * mean - 3 * mean / 2 + 2 * mean**3
-    assert pytest.approx((mean, 1 / 2 - mean**2, third), abs=1e-9) == calibration.POSITIVE_PART
+    assert (
+        pytest.approx((mean, 1 / 2 - mean**2, third), abs=1e-9) == calibration_limits.POSITIVE_PART
+    )
 
 
 @pytest.mark.parametrize(
@@ -425,13 +442,13 @@ def test_moments_of_one_sided_noise() -> None:
 def test_three_moments(variance: float, third: float, at: float) -> None:
     sd = sqrt(variance)
     expected = sd * stats.pearson3.ppf(at, third / sd**3) if sd else 0.0
-    assert calibration.three_moments(variance, third, at) == pytest.approx(
+    assert calibration_limits.shifted_gamma_quantile(variance, third, at) == pytest.approx(
         expected, rel=1e-6, abs=1e-12
     )
 
 
 @pytest.mark.parametrize("b", KINDS)
-def test_limits_of_the_root_mean_square(b: Bins) -> None:
+def test_limits_of_the_root_mean_square(b: BinCounts) -> None:
     bins = [Slow(b, j) for j in range(4)]
     n = sum(x.n for x in bins)
     square = sum(x.share * x.gap**2 for x in bins)
@@ -446,23 +463,23 @@ def test_limits_of_the_root_mean_square(b: Bins) -> None:
         bias += x.share * x.seen / (x.n - 1)
     second += spread
     low = square - bias - sqrt(second) * stats.pearson3.ppf(1 - HALF, third / second**1.5)
-    found = calibration.rms_limits(b, HALF)
+    found = calibration_limits.compute_rms_limits(b, HALF)
     assert found == pytest.approx((sqrt(max(0.0, low)), min(1.0, sqrt(square) + Z * sqrt(along))))
 
 
 def test_bins_of_one_sample_tell_no_noise() -> None:
     more = [np.append(column, x) for column, x in zip(COLUMNS, (1.0, 0.5, 1.0), strict=True)]
-    assert np.isfinite(calibration.rms_limits(Bins(*more), HALF)).all()
-    flat = Bins(np.array([50.0, 50.0]), np.array([25.0, 40.0]), np.array([25.0, 40.0]))
+    assert np.isfinite(calibration_limits.compute_rms_limits(BinCounts(*more), HALF)).all()
+    flat = BinCounts(np.array([50.0, 50.0]), np.array([25.0, 40.0]), np.array([25.0, 40.0]))
     noise = sum(0.5 * p * (1 - p) / 50 for p in (26 / 52, 41 / 52))
-    assert calibration.rms_limits(flat, HALF) == pytest.approx(
+    assert calibration_limits.compute_rms_limits(flat, HALF) == pytest.approx(
         (0.0, Z * sqrt(noise))
     )  # no gap at all
 
 
 @pytest.mark.parametrize("b", KINDS)
 @pytest.mark.parametrize("part", ["all", "over", "under"])
-def test_what_is_left_without_noise(b: Bins, part: str) -> None:
+def test_what_is_left_without_noise(b: BinCounts, part: str) -> None:
     total = 0.0
     for j in range(4):
         x = Slow(b, j)
@@ -472,7 +489,7 @@ def test_what_is_left_without_noise(b: Bins, part: str) -> None:
             x.se0 * (1 if part == "all" else 0.5) * sqrt(2 / np.pi) * sqrt(2) * np.exp(-z * z / 2)
         )
         total += (abs(signed) if part == "all" else max(signed, 0.0)) - mean
-    assert calibration.without_noise(b, part) == pytest.approx(max(0.0, total), abs=1e-9)  # type: ignore[arg-type]
+    assert calibration_limits.subtract_noise(b, part) == pytest.approx(max(0.0, total), abs=1e-9)  # type: ignore[arg-type]
 
 
 def test_the_noise_floor_is_the_mean_deviation_of_a_binomial_number() -> None:
@@ -481,10 +498,10 @@ def test_the_noise_floor_is_the_mean_deviation_of_a_binomial_number() -> None:
     for count, chance in zip(n.tolist(), p.tolist(), strict=True):
         k = np.arange(count + 1)
         each.append(float((stats.binom.pmf(k, count, chance) * np.abs(k / count - chance)).sum()))
-    b = Bins(n.astype(float), n * p, n * 0.5)
-    assert calibration.noise_floor(b) == pytest.approx(float(np.dot(n / 60, each)))
-    certain = Bins(np.array([5.0, 5.0]), np.array([0.0, 5.0]), np.array([1.0, 4.0]))
-    assert calibration.noise_floor(certain) == 0
+    b = BinCounts(n.astype(float), n * p, n * 0.5)
+    assert calibration_limits.compute_noise_floor(b) == pytest.approx(float(np.dot(n / 60, each)))
+    certain = BinCounts(np.array([5.0, 5.0]), np.array([0.0, 5.0]), np.array([1.0, 4.0]))
+    assert calibration_limits.compute_noise_floor(certain) == 0
 
 
 # ---- ranking
@@ -495,23 +512,23 @@ def test_gamma_and_beta_quantiles(mean: float, variance: float) -> None:
     for at in 0.01, 0.5, 0.975:
         shape = mean**2 / variance
         expected = stats.gamma.ppf(at, shape, scale=variance / mean)
-        assert ranking.gamma_quantile(mean, variance, at) == pytest.approx(expected)
+        assert ranking_limits.gamma_quantile(mean, variance, at) == pytest.approx(expected)
         if mean < 1:
             size = mean * (1 - mean) / variance - 1
             expected = stats.beta.ppf(at, mean * size, (1 - mean) * size)
-            assert ranking._beta_quantile(mean, variance, at) == pytest.approx(expected)
+            assert ranking_limits.beta_quantile(mean, variance, at) == pytest.approx(expected)
 
 
 def test_quantiles_without_a_distribution() -> None:
-    assert ranking.gamma_quantile(0.5, 0.0, 0.9) == 0.5
-    assert ranking.gamma_quantile(0.0, 0.5, 0.9) == 0.0
-    assert ranking.gamma_quantile(-0.1, 0.5, 0.9) == 0.0
+    assert ranking_limits.gamma_quantile(0.5, 0.0, 0.9) == 0.5
+    assert ranking_limits.gamma_quantile(0.0, 0.5, 0.9) == 0.0
+    assert ranking_limits.gamma_quantile(-0.1, 0.5, 0.9) == 0.0
     for mean in 0.0, 0.3, 1.0:
-        assert ranking._beta_quantile(mean, 0.0, 0.9) == mean
+        assert ranking_limits.beta_quantile(mean, 0.0, 0.9) == mean
     for mean in 0.0, 1.0:
-        assert ranking._beta_quantile(mean, 0.1, 0.025) == mean
-    assert ranking._beta_quantile(0.4, 0.3, 0.025) == 0.0  # all mass at the ends
-    assert ranking._beta_quantile(0.4, 0.3, 0.975) == 1.0
+        assert ranking_limits.beta_quantile(mean, 0.1, 0.025) == mean
+    assert ranking_limits.beta_quantile(0.4, 0.3, 0.025) == 0.0  # all mass at the ends
+    assert ranking_limits.beta_quantile(0.4, 0.3, 0.975) == 1.0
 
 
 def slow_high(
@@ -537,7 +554,7 @@ def slow_high(
 )
 def test_gamma_limits(value: float, k: float) -> None:
     n, squares = 100.0, 40 * value * (1 - value)
-    s = ranking.Sample(value, n, k, squares)
+    s = ranking_limits.NumberSample(value, n, k, squares)
     m = n - k
     low = (
         stats.gamma.ppf(HALF, value**2 * n**2 / squares, scale=squares / n**2 / value)
@@ -548,7 +565,7 @@ def test_gamma_limits(value: float, k: float) -> None:
     lower = (
         1 - min(1.0, slow_high(1 - value, n, m, squares, (1, 2), (0.5, 1), HALF)) if m < k else 1.0
     )
-    assert ranking.gamma_limits(s, ranking.AREA, HALF) == pytest.approx(
+    assert ranking_limits.compute_gamma_limits(s, ranking_limits.AREA_ERROR, HALF) == pytest.approx(
         (max(0.0, min(low, lower)), min(1.0, high))
     )
     a = log(n / (m + 1))
@@ -557,14 +574,16 @@ def test_gamma_limits(value: float, k: float) -> None:
         if m < k
         else 0.0
     )
-    assert ranking.excess_limits(s, HALF) == pytest.approx(
+    assert ranking_limits.compute_excess_limits(s, HALF) == pytest.approx(
         (low, max(min(1.0, high), min(1.0, more)))
     )
     if value <= 0.5:
         general = slow_high(value, n, k, squares, (1 / 2, 1 / 3), (1 / 4, 1 / 6), HALF)
-        found = ranking.gamma_limits(s, ranking.GENERALISED, HALF)
+        found = ranking_limits.compute_gamma_limits(s, ranking_limits.GENERALISED_ERROR, HALF)
         assert found[1] == pytest.approx(min(0.5, general))
-    rare = ranking.rare_sum_limits(s, ranking.Unit(1.5, 3.0, inf), HALF)
+    rare = ranking_limits.compute_rare_sum_limits(
+        s, ranking_limits.UnseenError(1.5, 3.0, inf), HALF
+    )
     assert rare == pytest.approx(
         (low, slow_high(value, n, k, squares, (1.5, 3), (0.75, 1.5), HALF))
     )
@@ -595,19 +614,21 @@ def test_auroc_limits(o: Outcomes, design: float) -> None:
             ) / (c + 2)
         size = mean * (1 - mean) / variance - 1 if variance > 0 else 0
         ends.append(mean if not size else stats.beta.ppf(at, mean * size, (1 - mean) * size))
-    case = Case.of(o)
-    assert ranking.auroc_limits(case.ranks, design, HALF) == pytest.approx(
+    case = SampleCase.of(o)
+    assert ranking_limits.compute_auroc_limits(case.ranks, design, HALF) == pytest.approx(
         (1 - ends[1], 1 - ends[0])
     )
 
 
 def test_a_sample_with_a_design_effect() -> None:
-    s = ranking.Sample(0.1, 100.0, 20.0, 5.0).over(2.5)
+    s = ranking_limits.NumberSample(0.1, 100.0, 20.0, 5.0).divide(2.5)
     assert (s.value, s.n, s.k, s.squares, s.m) == (0.1, 40.0, 8.0, 2.0, 32.0)
 
 
 def test_right_answers_of_a_sample() -> None:
-    assert [ranking.Sample(0.5, 10.0, k, 1.0).m for k in (0.0, 9.5, 10.0, 10.0 + 1e-9)] == [
+    assert [
+        ranking_limits.NumberSample(0.5, 10.0, k, 1.0).m for k in (0.0, 9.5, 10.0, 10.0 + 1e-9)
+    ] == [
         10.0,
         0.5,
         0.0,
@@ -616,13 +637,20 @@ def test_right_answers_of_a_sample() -> None:
 
 
 def test_average_precision_of_a_majority_is_that_of_what_is_missing() -> None:
-    s = ranking.Sample(0.8, 90.0, 60.0, 14.0)
-    low, high = ranking.gamma_limits(ranking.Sample(0.2, 90.0, 30.0, 14.0), ranking.AREA, HALF)
-    assert ranking.average_precision_limits(s, HALF) == pytest.approx((1 - high, 1 - low))
-    half = ranking.Sample(0.8, 90.0, 45.0, 14.0)
-    low, high = ranking.gamma_limits(ranking.Sample(0.2, 90.0, 45.0, 14.0), ranking.AREA, HALF)
-    assert ranking.average_precision_limits(half, HALF) == pytest.approx((1 - high, 1 - low))
-    assert ranking.average_precision_limits(ranking.Sample(1.0, 90.0, 20.0, 0.0), HALF) is None
+    s = ranking_limits.NumberSample(0.8, 90.0, 60.0, 14.0)
+    low, high = ranking_limits.compute_gamma_limits(
+        ranking_limits.NumberSample(0.2, 90.0, 30.0, 14.0), ranking_limits.AREA_ERROR, HALF
+    )
+    assert ranking_limits.compute_aupr_limits(s, HALF) == pytest.approx((1 - high, 1 - low))
+    half = ranking_limits.NumberSample(0.8, 90.0, 45.0, 14.0)
+    low, high = ranking_limits.compute_gamma_limits(
+        ranking_limits.NumberSample(0.2, 90.0, 45.0, 14.0), ranking_limits.AREA_ERROR, HALF
+    )
+    assert ranking_limits.compute_aupr_limits(half, HALF) == pytest.approx((1 - high, 1 - low))
+    assert (
+        ranking_limits.compute_aupr_limits(ranking_limits.NumberSample(1.0, 90.0, 20.0, 0.0), HALF)
+        is None
+    )
 
 
 @pytest.mark.parametrize(
@@ -632,8 +660,8 @@ def test_average_precision_of_a_minority_is_student_s_on_log_odds(
     value: float, k: float, own: float
 ) -> None:
     """The upper end; how much further the lower one lies is a matter of simulation."""
-    s = ranking.Sample(value, 200.0, k, 30.0)
-    found = ranking.average_precision_limits(s, HALF, own)
+    s = ranking_limits.NumberSample(value, 200.0, k, 30.0)
+    found = ranking_limits.compute_aupr_limits(s, HALF, own)
     fair = max(value - own, value / 2)
     wider = 1 + max(2 / k, 1 / sqrt(k))
     reach = stats.t.ppf(1 - HALF, max(1.0, k - 1)) * sqrt(30 * wider) / (200 * fair * (1 - fair))
@@ -663,9 +691,9 @@ def test_the_last_cut_below_a_risk(n: int, risk: float, seed: int) -> None:
     )
     kept, missed = np.arange(n + 1.0), np.append(0.0, np.cumsum(wrong))
     for at, middle in (HALF, False), (1 - HALF, True), (0.3, False), (0.3, True):
-        tail = ranking._mid_tail if middle else ranking._tail
+        tail = ranking_limits.binomial_mid_tail if middle else ranking_limits.binomial_tail
         found, slow = (
-            ranking._last_below(kept, missed, risk, at, tail),
+            ranking_limits.find_last_cut(kept, missed, risk, at, tail),
             slow_last_below(kept, missed, risk, at, middle),
         )
         assert (found or None) == (slow or None)
@@ -673,9 +701,14 @@ def test_the_last_cut_below_a_risk(n: int, risk: float, seed: int) -> None:
 
 def test_at_a_risk_of_0_what_precedes_the_first_error_may_be_accepted() -> None:
     kept, missed = np.array([0.0, 1, 2, 3]), np.array([0.0, 0, 0, 1])
-    assert ranking._mid_tail(kept, missed, 0.0).tolist()[1:] == [0.5, 0.5, 1.0]
-    assert ranking._last_below(kept, missed, 0.0, 1 - HALF, ranking._mid_tail) == 2
-    assert ranking._last_below(kept, missed, 0.0, HALF, ranking._tail) is None
+    assert ranking_limits.binomial_mid_tail(kept, missed, 0.0).tolist()[1:] == [0.5, 0.5, 1.0]
+    assert (
+        ranking_limits.find_last_cut(kept, missed, 0.0, 1 - HALF, ranking_limits.binomial_mid_tail)
+        == 2
+    )
+    assert (
+        ranking_limits.find_last_cut(kept, missed, 0.0, HALF, ranking_limits.binomial_tail) is None
+    )
 
 
 @pytest.mark.parametrize("size", [4_000, 1_000_000])
@@ -683,18 +716,26 @@ def test_a_stretch_that_may_hold_the_last_cut_is_looked_at(size: int) -> None:
     """One and a half standard errors too many everywhere: possible to the end, and surely nowhere."""
     kept = np.arange(1.0, size + 1)
     missed = np.floor(kept / 2 + 0.75 * np.sqrt(kept))
-    assert ranking._last_below(kept, missed, 0.5, 1 - HALF, ranking._mid_tail) == size - 1
+    assert (
+        ranking_limits.find_last_cut(kept, missed, 0.5, 1 - HALF, ranking_limits.binomial_mid_tail)
+        == size - 1
+    )
     fewer = np.floor(kept / 2 - 0.75 * np.sqrt(kept))
-    assert ranking._last_below(kept, fewer, 0.5, 0.1, ranking._tail) == size - 1
-    found = ranking._last_below(kept, fewer, 0.5, HALF, ranking._tail)
+    assert (
+        ranking_limits.find_last_cut(kept, fewer, 0.5, 0.1, ranking_limits.binomial_tail)
+        == size - 1
+    )
+    found = ranking_limits.find_last_cut(kept, fewer, 0.5, HALF, ranking_limits.binomial_tail)
     assert found is None or found < 50
 
 
 def test_binomial_tails() -> None:
     n, k = np.array([10.0, 10, 10, 7, 3]), np.array([0.0, 3, 10, 1, 0])
     whole = stats.binom.cdf(k, n, 0.2)
-    assert ranking._tail(n, k, 0.2) == pytest.approx(whole)
-    assert ranking._mid_tail(n, k, 0.2) == pytest.approx(whole - stats.binom.pmf(k, n, 0.2) / 2)
+    assert ranking_limits.binomial_tail(n, k, 0.2) == pytest.approx(whole)
+    assert ranking_limits.binomial_mid_tail(n, k, 0.2) == pytest.approx(
+        whole - stats.binom.pmf(k, n, 0.2) / 2
+    )
 
 
 @pytest.mark.parametrize("wide", [False, True])
@@ -820,8 +861,10 @@ def slow_mean(loss: np.ndarray, other: np.ndarray | None) -> tuple[float, float]
         more, more_square = (
             sum(x**i for x in other.tolist()) / sum(other.tolist()) for i in (2, 3)
         )
-    low = mean - means.bent(t, skew) * sqrt(squares / (n - 1) / n) - max(0.0, -step) / n
-    return low, mean - means.bent(-t, skew) * sqrt((squares + more_square) / (n - 1) / n) + more / n
+    low = mean - means.invert_hall(t, skew) * sqrt(squares / (n - 1) / n) - max(0.0, -step) / n
+    return low, mean - means.invert_hall(-t, skew) * sqrt(
+        (squares + more_square) / (n - 1) / n
+    ) + more / n
 
 
 @pytest.mark.parametrize("claims", ["usual", "near a half"])
@@ -852,15 +895,15 @@ def test_a_gap_may_be_skewed_to_either_side(side: int) -> None:
 
 @pytest.mark.parametrize("cubes", [0.02, -0.02])
 def test_small_deviations_are_skewed_too(cubes: float) -> None:
-    low, high = means.mean_limits(0.1, 0.5, cubes, 50, HALF)
+    low, high = means.compute_mean_limits(0.1, 0.5, cubes, 50, HALF)
     t, skew, step, error = (
         stats.t.ppf(1 - HALF, 49),
         cubes / 0.5**1.5,
         cubes / 0.5 / 2,
         sqrt(0.5 / 49 / 50),
     )
-    assert low == pytest.approx(0.1 - means.bent(t, skew) * error - max(0.0, -step) / 50)
-    assert high == pytest.approx(0.1 - means.bent(-t, skew) * error + max(0.0, step) / 50)
+    assert low == pytest.approx(0.1 - means.invert_hall(t, skew) * error - max(0.0, -step) / 50)
+    assert high == pytest.approx(0.1 - means.invert_hall(-t, skew) * error + max(0.0, step) / 50)
 
 
 @pytest.mark.parametrize("kind", ["plain", "groups", "weights"])
@@ -871,22 +914,24 @@ def test_means_of_losses_of_all_classes(kind: str) -> None:
         "groups": {"group": np.arange(n) // 8},
         "weights": {"weight": rng.uniform(0.5, 3, n)},
     }.get(kind, {})
-    case = Case.of(Outcomes(-loss, loss=loss, **columns), singly=True)
+    case = SampleCase.of(Outcomes(-loss, loss=loss, **columns), singly=True)
     weight = columns.get("weight", np.ones(n)) / np.mean(columns.get("weight", np.ones(n)))
     value = float((weight * loss).mean())
     squares = float((weight * (loss - value) ** 2).sum())
-    design = case.design(lambda: limits.wrong_share(case, value), HALF)
+    design = case.compute_design(lambda: influence.compute_error_influence(case, value), HALF)
     assert (design > 1) == (kind != "plain")
     size = n / design
     student = value + stats.t.ppf(1 - HALF, size - 1) * sqrt(squares / design / (size - 1) / size)
-    some = limits.limits_of(partial(mean_loss, other=lambda _: 0.0), case, HALF, value)
+    some = limits.compute_limits(partial(mean_loss, other=lambda _: 0.0), case, HALF, value)
     assert some is not None
     first, second = value * n, squares + value**2 * n
     seen = second / first
-    sample = ranking.Sample(value, n, first**2 / second, squares).over(design)
-    rare = ranking.rare_sum_limits(sample, ranking.Unit(seen, seen**2, inf, (seen, seen**2)), HALF)
+    sample = ranking_limits.NumberSample(value, n, first**2 / second, squares).divide(design)
+    rare = ranking_limits.compute_rare_sum_limits(
+        sample, ranking_limits.UnseenError(seen, seen**2, inf, (seen, seen**2)), HALF
+    )
     assert (some.low, some.high) == pytest.approx((rare[0], max(rare[1], student)))
-    bare = limits.limits_of(mean_loss, case, HALF, value)
+    bare = limits.compute_limits(mean_loss, case, HALF, value)
     assert bare is not None
     assert bare.low < value < bare.high
 
@@ -896,14 +941,15 @@ def test_the_surprise_that_was_not_seen_is_that_of_an_easy_sample() -> None:
     another label more.
     """
     loss, asked = np.repeat([0.001, 6.0], [56, 4]), list[float]()
-    case = Case.of(Outcomes(-loss, loss=loss))
+    case = SampleCase.of(Outcomes(-loss, loss=loss))
 
     def other(x: float) -> float:
         asked.append(x)
         return 3.0
 
     with_it, without = (
-        limits.limits_of(partial(mean_loss, other=o), case, HALF) for o in (other, lambda _: 0.0)
+        limits.compute_limits(partial(mean_loss, other=o), case, HALF)
+        for o in (other, lambda _: 0.0)
     )
     assert with_it is not None
     assert without is not None
@@ -918,10 +964,13 @@ def test_few_groups_of_equal_losses_are_few_degrees_of_freedom() -> None:
     """
     group = np.arange(40) // 10
     loss = np.where(group == 3, 0.8, 0.2)
-    case, value = Case.of(Outcomes(-loss, loss=loss, group=group), singly=True), float(loss.mean())
-    size = 40 / case.design(lambda: limits.wrong_share(case, value), HALF)
+    case, value = (
+        SampleCase.of(Outcomes(-loss, loss=loss, group=group), singly=True),
+        float(loss.mean()),
+    )
+    size = 40 / case.compute_design(lambda: influence.compute_error_influence(case, value), HALF)
     squares = float(((loss - value) ** 2).sum()) * size / 40
-    found = limits.limits_of(partial(mean_loss, other=lambda _: 0.0), case, HALF, value)
+    found = limits.compute_limits(partial(mean_loss, other=lambda _: 0.0), case, HALF, value)
     assert found is not None
     assert found.high == pytest.approx(
         value + stats.t.ppf(1 - HALF, max(1.0, size - 1)) * sqrt(squares / size)
@@ -929,7 +978,7 @@ def test_few_groups_of_equal_losses_are_few_degrees_of_freedom() -> None:
 
 
 def test_one_loss_tells_nothing_of_others() -> None:
-    case = Case.of(Outcomes([-0.2], loss=[0.2]))
-    found = limits.limits_of(partial(mean_loss, other=lambda _: 0.0), case, HALF, 0.2)
+    case = SampleCase.of(Outcomes([-0.2], loss=[0.2]))
+    found = limits.compute_limits(partial(mean_loss, other=lambda _: 0.0), case, HALF, 0.2)
     assert found is not None
-    assert found.why == limits.ONE
+    assert found.why == limits.ONE_SAMPLE

@@ -24,28 +24,38 @@ from tests.uncertainty.test_second_way import (
 import howsure as hs
 from howsure import InputError, Outcomes, Predictions
 from howsure.uncertainty import (
-    claims,
-    clusters,
-    draws,
+    bootstrap,
+    calibration_testing,
+    influence,
     intervals,
     limits,
-    many,
-    pairs,
-    parts,
-    positive,
+    means,
+    model_pairs,
+    paired,
+    recalibration_limits,
 )
-from howsure.uncertainty.calibration import ece_limits, noise_floor, without_noise
-from howsure.uncertainty.case import Case, Linear
-from howsure.uncertainty.clusters import Few, Units, group_design
-from howsure.uncertainty.differences import (
-    accuracy_difference,
-    correlation,
-    hull,
-    mover,
-    student_difference,
+from howsure.uncertainty.calibration_limits import (
+    compute_error_limits,
+    compute_noise_floor,
+    subtract_noise,
 )
+from howsure.uncertainty.influence import ClaimLoss, RowInfluence
 from howsure.uncertainty.limits import Interval
-from howsure.uncertainty.ranking import Sample, Unit, coverage_limits, rare_sum_limits
+from howsure.uncertainty.means import DecidingUnits, Units, compute_group_design
+from howsure.uncertainty.paired import (
+    combine_limits,
+    correlate_influences,
+    cover_both_limits,
+    limit_accuracy_difference,
+    limit_student_difference,
+)
+from howsure.uncertainty.ranking_limits import (
+    NumberSample,
+    UnseenError,
+    compute_coverage_limits,
+    compute_rare_sum_limits,
+)
+from howsure.uncertainty.sample_case import SampleCase
 
 RNG = np.random.default_rng(8)
 SCORE = RNG.permutation(np.linspace(0.05, 0.99, 50))
@@ -58,13 +68,13 @@ GROUP = RNG.integers(0, 8, 50)
 # ---- one set of answers
 
 
-def linear(case: Case) -> Linear:
+def linear(case: SampleCase) -> RowInfluence:
     rng = np.random.default_rng(1)
     n = len(case.rows.score)
-    return Linear(rng.normal(size=n), rng.normal(size=n))
+    return RowInfluence(rng.normal(size=n), rng.normal(size=n))
 
 
-def singly(case: Case, part: Linear, score: np.ndarray, loss: np.ndarray) -> np.ndarray:
+def singly(case: SampleCase, part: RowInfluence, score: np.ndarray, loss: np.ndarray) -> np.ndarray:
     """The influence of each sample, looked up by its score."""
     where = {s: i for i, s in enumerate(case.rows.score.tolist())}
     return np.array(
@@ -86,22 +96,22 @@ def test_sums_over_samples(decimals: int, losses: bool, weighted: bool) -> None:
         if losses
         else Outcomes(score, correct=RIGHT, weight=weight)
     )
-    case = Case.of(o, singly=True)
+    case = SampleCase.of(o, singly=True)
     part, loss = linear(case), LOSS if losses else (~RIGHT).astype(float)
     each = singly(case, part, score, loss)
     w = WEIGHT / WEIGHT.mean() if weighted else np.ones(50)
-    assert case.single(part) == pytest.approx(each)
-    assert case.squares(part) == pytest.approx(float((w * each**2).sum()))
-    assert case.cubes(part) == pytest.approx(float((w * each**3).sum()))
+    assert case.spread_over_samples(part) == pytest.approx(each)
+    assert case.sum_squares(part) == pytest.approx(float((w * each**2).sum()))
+    assert case.sum_cubes(part) == pytest.approx(float((w * each**3).sum()))
     mean = float((w * each).sum()) / 50
-    centred = case.centred(*part)
+    centred = case.centre(*part)
     assert centred.start == pytest.approx(part.start - mean)
-    assert case.single(centred) == pytest.approx(each - mean)
+    assert case.spread_over_samples(centred) == pytest.approx(each - mean)
 
 
 def test_cubes_of_forgotten_losses_are_none() -> None:
-    case = Case.of(hs.tally(SCORE, loss=LOSS))
-    assert case.cubes(linear(case)) == 0
+    case = SampleCase.of(hs.tally(SCORE, loss=LOSS))
+    assert case.sum_cubes(linear(case)) == 0
 
 
 def test_the_design_effect_of_weights() -> None:
@@ -109,48 +119,50 @@ def test_the_design_effect_of_weights() -> None:
     weights.
     """
     o = Outcomes(SCORE, correct=RIGHT, weight=WEIGHT)
-    case = Case.of(o)
+    case = SampleCase.of(o)
     part = linear(case)
     each, w = singly(case, part, SCORE, (~RIGHT).astype(float)), WEIGHT / WEIGHT.mean()
     double, single = w**2 * each**2, w * each**2
     few, plenty = (stats.t.ppf(1 - HALF, slow_freedom(x, 50)) for x in (double, single))
     expected = max(1.0, double.sum() / single.sum()) * max(1.0, few / plenty) ** 2
     assert expected > 1
-    assert case.design(lambda: part, HALF) == pytest.approx(expected)
-    nothing = Linear(0 * part.start, 0 * part.slope)
-    assert case.design(lambda: nothing, HALF) == pytest.approx(float((w**2).sum()) / 50)
-    losses = Case.of(hs.tally(SCORE, loss=LOSS, weight=WEIGHT))
+    assert case.compute_design(lambda: part, HALF) == pytest.approx(expected)
+    nothing = RowInfluence(0 * part.start, 0 * part.slope)
+    assert case.compute_design(lambda: nothing, HALF) == pytest.approx(float((w**2).sum()) / 50)
+    losses = SampleCase.of(hs.tally(SCORE, loss=LOSS, weight=WEIGHT))
     each = singly(losses, part, SCORE, LOSS)
     double, single = w**2 * each**2, w * each**2
     few, plenty = (stats.t.ppf(1 - HALF, slow_freedom(x, 50)) for x in (double, single))
     expected = max(1.0, double.sum() / single.sum()) * max(1.0, few / plenty) ** 2
-    assert losses.design(lambda: part, HALF) == pytest.approx(expected)
+    assert losses.compute_design(lambda: part, HALF) == pytest.approx(expected)
 
 
 def test_the_design_effect_of_groups_or_of_nothing() -> None:
-    plain = Case.of(Outcomes(SCORE, correct=RIGHT))
-    assert plain.design(lambda: linear(plain), HALF) == 1
-    case = Case.of(Outcomes(SCORE, correct=RIGHT, group=GROUP))
-    expected = group_design(case.single(linear(case)), Units.of(50, group=GROUP), HALF)
-    assert case.design(lambda: linear(case), HALF) == expected
+    plain = SampleCase.of(Outcomes(SCORE, correct=RIGHT))
+    assert plain.compute_design(lambda: linear(plain), HALF) == 1
+    case = SampleCase.of(Outcomes(SCORE, correct=RIGHT, group=GROUP))
+    expected = compute_group_design(
+        case.spread_over_samples(linear(case)), Units.of(50, group=GROUP), HALF
+    )
+    assert case.compute_design(lambda: linear(case), HALF) == expected
     assert case.groups == 8
 
 
 def test_what_is_kept_of_outcomes() -> None:
     o = Outcomes(SCORE, correct=RIGHT)
-    assert Case.of(o).outcomes is None
-    assert Case.of(o, singly=True).outcomes is not None
-    assert Case.of(Outcomes(SCORE, correct=RIGHT, group=GROUP)).outcomes is not None
-    assert Case.of(Outcomes(SCORE, loss=LOSS)).outcomes is not None
+    assert SampleCase.of(o).outcomes is None
+    assert SampleCase.of(o, singly=True).outcomes is not None
+    assert SampleCase.of(Outcomes(SCORE, correct=RIGHT, group=GROUP)).outcomes is not None
+    assert SampleCase.of(Outcomes(SCORE, loss=LOSS)).outcomes is not None
     some = np.where(np.arange(50) < 10, 0.0, 0.5)
-    kept = Case.of(Outcomes(SCORE, correct=RIGHT, weight=some), singly=True)
+    kept = SampleCase.of(Outcomes(SCORE, correct=RIGHT, weight=some), singly=True)
     assert kept.outcomes is not None
     assert len(kept.outcomes) == 40  # a weight of 0 is no sample
-    assert Case.of(o).groups is None
+    assert SampleCase.of(o).groups is None
 
 
 def test_ranks_and_cuts() -> None:
-    case = Case.of(hs.tally([0.9, 0.9, 0.8, 0.5, 0.5, 0.5], correct=[1, 0, 1, 0, 1, 1]))
+    case = SampleCase.of(hs.tally([0.9, 0.9, 0.8, 0.5, 0.5, 0.5], correct=[1, 0, 1, 0, 1, 1]))
     r = case.ranks
     assert (r.before.tolist(), r.after.tolist(), r.wrong.tolist(), r.n) == (
         [0, 3],
@@ -165,7 +177,7 @@ def test_ranks_and_cuts() -> None:
         2,
         4,
     )
-    assert case.cut_at(np.array([0.0, 0.5, 2.0, 2 + 1e-10, 2.1, 3.0, 3.5, 6.0])).tolist() == [
+    assert case.find_cuts(np.array([0.0, 0.5, 2.0, 2 + 1e-10, 2.1, 3.0, 3.5, 6.0])).tolist() == [
         0,
         2,
         2,
@@ -175,36 +187,40 @@ def test_ranks_and_cuts() -> None:
         6,
         6,
     ]
-    assert case.accepted(2.0).tolist() == [1, 0, 0]
-    assert case.accepted(3.0 - 1e-12).tolist() == [1, 1, 0]
-    assert case.accepted(5.9).tolist() == [1, 1, 0]
+    assert case.mark_accepted(2.0).tolist() == [1, 0, 0]
+    assert case.mark_accepted(3.0 - 1e-12).tolist() == [1, 1, 0]
+    assert case.mark_accepted(5.9).tolist() == [1, 1, 0]
 
 
 def test_losses_that_did_not_happen_may_be_infinite() -> None:
     t = hs.tally([1.0, 1.0, 0.6, 0.6, 0.0], correct=[1, 1, 1, 0, 0])
-    part = Case.of(t).mean(lambda r: -np.log(r), lambda r: -np.log1p(-r), 0.3)
+    part = SampleCase.of(t).compute_loss_influence(
+        ClaimLoss(right=lambda r: -np.log(r), wrong=lambda r: -np.log1p(-r)), 0.3
+    )
     assert part.start == pytest.approx([-0.3, -log(0.6) - 0.3, -0.3])
     assert part.start + part.slope == pytest.approx([-0.3, -log(0.4) - 0.3, -0.3])
 
 
-@pytest.mark.parametrize("sign", [np.sign, limits.over_sign, limits.under_sign])
+@pytest.mark.parametrize("sign", [np.sign, influence.weigh_over, influence.weigh_under])
 def test_gaps_of_single_samples(sign: Any) -> None:
     bins, o = hs.equal_range(5), Outcomes(SCORE, correct=RIGHT, group=GROUP)
-    case = Case.of(o)
+    case = SampleCase.of(o)
     which = np.minimum(np.ceil(SCORE * 5).astype(int) - 1, 4)
     gap = SCORE - RIGHT
     side = np.array([sign(np.array([gap[which == j].sum()]))[0] for j in range(5)])
     each = side[which] * gap
-    assert case.single(case.gaps(bins, sign)) == pytest.approx(each - each.mean())
+    assert case.spread_over_samples(case.compute_gap_influence(bins, sign)) == pytest.approx(
+        each - each.mean()
+    )
     squares = sorted(float((gap[which == j] ** 2).sum()) for j in range(5))
-    assert sorted(case.gap_squares(bins).tolist()) == pytest.approx(squares)
-    b = case.binned(bins, sign, HALF)
+    assert sorted(case.sum_gap_squares(bins).tolist()) == pytest.approx(squares)
+    b = case.count_in_bins(bins, sign, HALF)
     assert sorted(b.count.tolist()) == sorted(np.bincount(which).tolist())
     assert sorted(b.gap.tolist()) == pytest.approx(
         sorted(float(gap[which == j].mean()) for j in range(5))
     )
-    assert b.design == case.design(lambda: case.gaps(bins, sign), HALF)
-    assert Case.of(o.tally()).binned(bins, sign, HALF).design == 1
+    assert b.design == case.compute_design(lambda: case.compute_gap_influence(bins, sign), HALF)
+    assert SampleCase.of(o.tally()).count_in_bins(bins, sign, HALF).design == 1
 
 
 # ---- draws
@@ -212,7 +228,7 @@ def test_gaps_of_single_samples(sign: Any) -> None:
 
 @pytest.mark.parametrize("mean", [1, 2, 7, 32])
 def test_counts_that_are_looked_up_are_poisson(mean: int) -> None:
-    found = draws._looked_up(mean)
+    found = bootstrap.tabulate_poisson(mean)
     assert len(found) == 1 << 16
     k = np.arange(200)
     share = np.bincount(found, minlength=200) / (1 << 16)
@@ -225,7 +241,7 @@ def test_drawn_tables_vary_as_samples_do(losses: bool) -> None:
     rng = np.random.default_rng(0)
     loss = rng.normal(1, 2, 262).round(3) if losses else (rng.random(262) < 0.3).astype(float)
     t = hs.tally(score, loss=loss) if losses else hs.tally(score, correct=loss == 0)
-    stack = draws.draw_rows(t, 0)
+    stack = bootstrap.draw_rows(t, 0)
     assert stack.count.shape == (1000, 3)
     for j, s in enumerate((0.9, 0.7, 0.5)):
         here = loss[score == s]
@@ -239,8 +255,8 @@ def test_drawn_tables_vary_as_samples_do(losses: bool) -> None:
 
 def test_drawn_tables_one_by_one() -> None:
     t = hs.tally([0.9, 0.8, 0.7, 0.6], correct=[1, 0, 1, 0])
-    stack = draws.draw_rows(t, 3)
-    found = list(stack.tallies())
+    stack = bootstrap.draw_rows(t, 3)
+    found = list(stack.build_tallies())
     assert len(found) == len(stack.count)
     for one, count, loss in zip(found, stack.count, stack.loss, strict=True):
         rows = count > 0
@@ -248,8 +264,8 @@ def test_drawn_tables_one_by_one() -> None:
         assert one.loss.tolist() == one.square.tolist() == loss[rows].tolist()
         assert one.score.tolist() == np.array([0.9, 0.8, 0.7, 0.6])[rows].tolist()
         assert one.claim == pytest.approx(one.score * one.count)
-    other = draws.draw_rows(hs.tally([0.9, 0.8, 0.7, 0.6], loss=[1.5, 0, 1, 0]), 3)
-    assert all((one.square == 0).all() for one in other.tallies())
+    other = bootstrap.draw_rows(hs.tally([0.9, 0.8, 0.7, 0.6], loss=[1.5, 0, 1, 0]), 3)
+    assert all((one.square == 0).all() for one in other.build_tallies())
     parts = stack.parts
     assert [len(part.count) for part in parts[:-1]] == [64] * (len(parts) - 1)
     assert np.array_equal(np.concatenate([part.loss for part in parts]), stack.loss)
@@ -257,10 +273,10 @@ def test_drawn_tables_one_by_one() -> None:
 
 def test_blocks_and_bins_of_drawn_tables() -> None:
     t = hs.tally([0.9, 0.9, 0.8, 0.7, 0.6, 0.35], correct=[1, 0, 1, 0, 1, 0])
-    stack = draws.draw_rows(t, 1)
+    stack = bootstrap.draw_rows(t, 1)
     n, bins = stack.n, hs.equal_range(2)
-    sums = stack.binned(bins)
-    for i, one in enumerate(stack.tallies()):
+    sums = stack.sum_in_bins(bins)
+    for i, one in enumerate(stack.build_tallies()):
         b, plain = stack.blocks, one.blocks()
         some = b.loss[i] != 0
         assert b.before[i][some].tolist() == plain.before.tolist()
@@ -280,16 +296,18 @@ def test_few_rows_stay_and_many_are_cut(n: int, exact: bool) -> None:
     score = rng.permutation(n) / n
     for share in 0.001, 0.5:
         t = hs.tally(score, correct=rng.random(n) >= share)
-        rows = draws.coarse(t)
+        rows = bootstrap.coarsen(t)
         assert (len(rows.score) == n) == exact
-        assert len(rows.score) <= (n if exact else 2 * draws.ROWS + len(draws.USUAL) + 2)
+        assert len(rows.score) <= (
+            n if exact else 2 * bootstrap.BOOTSTRAP_CUTS + len(bootstrap.USUAL_EDGES) + 2
+        )
         assert (rows.count.sum(), rows.loss.sum()) == (n, t.total)
 
 
 def test_groups_are_drawn_whole() -> None:
     score = np.array([0.9, 0.9, 0.5, 0.5, 0.5])
     o = Outcomes(score, correct=[1, 0, 1, 1, 0], group=[0, 1, 0, 0, 1])
-    stack = draws.draw_units(o, 0)
+    stack = bootstrap.draw_units(o, 0)
     first, second = (
         stack.count[:, 0] - stack.loss[:, 0],
         stack.loss[:, 0],
@@ -300,7 +318,9 @@ def test_groups_are_drawn_whole() -> None:
     for times in first, second:
         assert times.mean() == pytest.approx(1 / some, abs=0.15)
         assert (times.astype(float) ** 2).mean() == pytest.approx(2 / some, rel=0.3)
-    weighted = draws.draw_units(Outcomes(score, correct=[1, 0, 1, 1, 0], weight=[1, 2, 1, 4, 2]), 0)
+    weighted = bootstrap.draw_units(
+        Outcomes(score, correct=[1, 0, 1, 1, 0], weight=[1, 2, 1, 4, 2]), 0
+    )
     assert weighted.count.mean(axis=0) == pytest.approx([1.5, 3.5], rel=0.15)  # of mean 1
     assert weighted.loss.mean(axis=0) == pytest.approx([1.0, 1.0], rel=0.2)
 
@@ -309,13 +329,13 @@ def test_pairs_are_drawn_together() -> None:
     rng = np.random.default_rng(0)
     a = Outcomes(rng.integers(0, 6, 300) / 10, correct=rng.random(300) < 0.7)
     b = Outcomes(rng.integers(0, 4, 300) / 10, correct=rng.random(300) < 0.5)
-    one, two = draws.draw_pair(a, b, 0)
+    one, two = bootstrap.draw_pair(a, b, 0)
     assert np.array_equal(one.n, two.n)
     for stack, o in (one, a), (two, b):
-        rows = Case.of(o).rows
+        rows = SampleCase.of(o).rows
         assert stack.count.mean(axis=0) == pytest.approx(rows.count, rel=0.05)
         assert stack.loss.mean(axis=0) == pytest.approx(rows.loss, rel=0.08)
-    same = draws.draw_pair(a, a, 0)
+    same = bootstrap.draw_pair(a, a, 0)
     assert np.array_equal(same[0].loss, same[1].loss)
     both = float(((~a.right) & (~b.right)).sum())
     assert np.cov(one.loss.sum(axis=1), two.loss.sum(axis=1))[0, 1] == pytest.approx(both, rel=0.25)
@@ -326,11 +346,11 @@ def test_pairs_are_drawn_together() -> None:
 
 def test_intervals_of_equal_variance() -> None:
     variance = np.random.default_rng(0).random(500)
-    found = claims._leaves(variance)
+    found = calibration_testing.assign_leaves(variance)
     middle = [(variance[:i].sum() + variance[i] / 2) / variance.sum() for i in range(500)]
     assert found.tolist() == [int(m * 64) for m in middle]
-    assert claims._leaves(np.zeros(3)).tolist() == [0, 0, 0]
-    assert claims._leaves(np.array([1.0])).tolist() == [32]
+    assert calibration_testing.assign_leaves(np.zeros(3)).tolist() == [0, 0, 0]
+    assert calibration_testing.assign_leaves(np.array([1.0])).tolist() == [32]
 
 
 def test_the_statistic_is_the_smallest_p_value() -> None:
@@ -344,15 +364,17 @@ def test_the_statistic_is_the_smallest_p_value() -> None:
             p.append(stats.chi2.sf((part[i] ** 2).sum(), m))
             p.append(1 - (1 - 2 * stats.norm.sf(np.abs(part[i]).max())) ** m)
         expected.append(-np.log10(min(p)))
-    assert claims._statistic(standard) == pytest.approx(np.array(expected))
-    assert claims._statistic([np.array([[1e4]])])[0] == pytest.approx(300)
-    assert claims._statistic([np.array([[0.0]])])[0] == pytest.approx(0, abs=1e-9)
+    assert calibration_testing.compute_statistic(standard) == pytest.approx(np.array(expected))
+    assert calibration_testing.compute_statistic([np.array([[1e4]])])[0] == pytest.approx(300)
+    assert calibration_testing.compute_statistic([np.array([[0.0]])])[0] == pytest.approx(
+        0, abs=1e-9
+    )
 
 
 def test_sums_of_neighbours_are_standardised() -> None:
     rng = np.random.default_rng(2)
     residual, variance = rng.normal(size=(3, 64)), rng.random(64)
-    for i, part in enumerate(claims._standard(residual, variance, 7)):
+    for i, part in enumerate(calibration_testing.standardise(residual, variance, 7)):
         many = 2**i
         for line in range(3):
             for j in range(many):
@@ -365,9 +387,9 @@ def test_sums_of_neighbours_are_standardised() -> None:
 @pytest.mark.parametrize("count", [1, 40])
 def test_outcomes_are_redrawn_as_claimed(count: int) -> None:
     claim = np.linspace(0.1, 0.95, 128)
-    rows = claims.Residuals(claim, np.full(128, float(count)), np.zeros(128))
-    leaf = claims._leaves(rows.count * claim * (1 - claim))
-    drawn = claims._drawn(rows, leaf, 4000, 64, np.random.default_rng(0))
+    rows = calibration_testing.ClaimRows(claim, np.full(128, float(count)), np.zeros(128))
+    leaf = calibration_testing.assign_leaves(rows.count * claim * (1 - claim))
+    drawn = calibration_testing.redraw_residuals(rows, leaf, 4000, np.random.default_rng(0))
     null = np.bincount(leaf, rows.count * claim * (1 - claim), minlength=64)
     assert drawn.shape == (4000, 64)
     assert np.abs(drawn.mean(axis=0) / np.sqrt(np.maximum(null, 1e-9) / 4000)).max() < 4.5
@@ -376,11 +398,15 @@ def test_outcomes_are_redrawn_as_claimed(count: int) -> None:
 
 def test_p_is_the_rank_among_the_redrawn(monkeypatch: pytest.MonkeyPatch) -> None:
     seen, null = [np.array([[2.0]])], [np.array([[1.0], [2.0], [-2.0], [3.0], [0.5]])]
-    assert claims._judged(seen, null).p == pytest.approx((1 + 3) / 6)  # equal ones count
+    assert calibration_testing.compare_with_null(seen, null).p == pytest.approx(
+        (1 + 3) / 6
+    )  # equal ones count
     asked: list[int] = []
-    drawn = claims._drawn
-    monkeypatch.setattr(claims, "_drawn", lambda *args: asked.append(args[2]) or drawn(*args))
-    monkeypatch.setattr(claims, "CHUNK", 1000)
+    drawn = calibration_testing.redraw_residuals
+    monkeypatch.setattr(
+        calibration_testing, "redraw_residuals", lambda *args: asked.append(args[2]) or drawn(*args)
+    )
+    monkeypatch.setattr(calibration_testing, "REDRAW_CHUNK_NUMBERS", 1000)
     t = hs.tally(SCORE, correct=RIGHT)
     found = hs.calibration_test(t)
     assert (max(asked), sum(asked)) == (20, 999)
@@ -389,15 +415,17 @@ def test_p_is_the_rank_among_the_redrawn(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_many_rows_are_merged_at_their_mean_claim() -> None:
-    rows = claims.Residuals(np.linspace(0, 1, 1000), np.arange(1.0, 1001), np.arange(1000.0) / 2)
-    found = claims._merged(rows, 300)
+    rows = calibration_testing.ClaimRows(
+        np.linspace(0, 1, 1000), np.arange(1.0, 1001), np.arange(1000.0) / 2
+    )
+    found = calibration_testing.merge_rows(rows, 300)
     assert len(found.claim) == 250
     assert found.count.tolist() == [sum(range(4 * i + 1, 4 * i + 5)) for i in range(250)]
     assert found.right[3] == pytest.approx(sum(rows.right[12:16]))
     assert found.claim[3] == pytest.approx(
         np.dot(rows.count[12:16], rows.claim[12:16]) / rows.count[12:16].sum()
     )
-    assert claims._merged(rows, 1000) is rows
+    assert calibration_testing.merge_rows(rows, 1000) is rows
 
 
 @pytest.mark.parametrize(
@@ -423,26 +451,31 @@ def test_signs_of_groups_are_redrawn(
         )
         drawn.append(straight(signs @ part / spread, signs @ part**3 / shown**1.5))
     asked: list[int] = []
-    of_signs = claims._of_signs
+    of_signs = calibration_testing.standardise_signs
     monkeypatch.setattr(
-        claims, "_of_signs", lambda *args: asked.append(args[0].shape[1]) or of_signs(*args)
+        calibration_testing,
+        "standardise_signs",
+        lambda *args: asked.append(args[0].shape[1]) or of_signs(*args),
     )
-    found = claims.grouped_test(sums, variance, n, 5)
+    found = calibration_testing.run_sign_test(sums, variance, n, 5)
     assert asked == [2**i for i in range(scales)]
-    statistic, nulls = claims._statistic(seen)[0], claims._statistic(drawn)
+    statistic, nulls = (
+        calibration_testing.compute_statistic(seen)[0],
+        calibration_testing.compute_statistic(drawn),
+    )
     assert found.statistic == pytest.approx(statistic)
     assert found.p == pytest.approx((1 + (nulls >= statistic - 1e-9).sum()) / 1000)
 
 
 def test_residuals_of_groups(monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[Any] = []
-    monkeypatch.setattr(claims, "grouped_test", lambda *args: asked.append(args))
+    monkeypatch.setattr(calibration_testing, "run_sign_test", lambda *args: asked.append(args))
     hs.calibration_test(Outcomes(SCORE, correct=RIGHT, group=GROUP), 7)
     sums, null, n, seed = asked[0]
     assert (sums.shape, n, seed) == ((8, 64), 50, 7)
     order = np.argsort(SCORE)
     leaf = np.empty(50, int)
-    leaf[order] = claims._leaves((SCORE * (1 - SCORE))[order])
+    leaf[order] = calibration_testing.assign_leaves((SCORE * (1 - SCORE))[order])
     for g in range(8):
         for j in range(64):
             at = (g == GROUP) & (leaf == j)
@@ -470,12 +503,12 @@ def test_floors_stand_beside_calibration_errors() -> None:
     t = hs.tally(SCORE, correct=RIGHT)
     metrics = [hs.ece, hs.over_confidence, hs.under_confidence, hs.aece]
     ece, over, under, adaptive = hs.uncertainty.intervals.each_interval(metrics, t)
-    floor = noise_floor(Case.of(t).binned(hs.equal_range(15), np.sign, HALF))
+    floor = compute_noise_floor(SampleCase.of(t).count_in_bins(hs.equal_range(15), np.sign, HALF))
     assert ece.floor == pytest.approx(floor)
     assert over.floor == under.floor == pytest.approx(floor / 2)
     assert adaptive.floor not in (None, ece.floor)
-    assert (ece.low, ece.high) == ece_limits(
-        Case.of(t).binned(hs.equal_range(15), np.sign, HALF), HALF
+    assert (ece.low, ece.high) == compute_error_limits(
+        SampleCase.of(t).count_in_bins(hs.equal_range(15), np.sign, HALF), HALF
     )
 
 
@@ -483,11 +516,13 @@ def test_where_nothing_can_be_accepted_groups_count_as_for_all() -> None:
     """Whole groups are right or wrong together."""
     wrong = np.repeat(np.arange(12) % 2 == 0, 10)
     o = Outcomes(np.linspace(1, 0, 120), correct=~wrong, group=np.repeat(np.arange(12), 10))
-    case = Case.of(o)
-    design = case.design(lambda: case.centred(np.full(120, -0.2), np.ones(120)), HALF)
+    case = SampleCase.of(o)
+    design = case.compute_design(lambda: case.centre(np.full(120, -0.2), np.ones(120)), HALF)
     assert design > 12
     assert hs.coverage_at_risk(o.tally(), risk=0.2) == 0
-    expected = coverage_limits(case.ranks, 0.2, 0.0, case.cut_at, design, HALF)
+    expected = compute_coverage_limits(
+        case.ranks, risk=0.2, point=0.0, find_cuts=case.find_cuts, design=design, half=HALF
+    )
     assert hs.interval(partial(hs.coverage_at_risk, risk=0.2), o) == pytest.approx(expected)
 
 
@@ -511,15 +546,22 @@ def test_means_where_one_outcome_is_rare(few_wrong: bool) -> None:
     usual, other = (right, wrong) if few_wrong else (wrong, right)
     base, size = usual(score), np.abs(other(score) - usual(score))
     total = float(size[rare].sum()) / 120
-    sample = Sample(total, 120.0, 6.0, float((size[rare] ** 2).sum()))
-    low, high = rare_sum_limits(
-        sample, Unit(float(size.mean()), float((size**2).mean()), inf), HALF
+    sample = NumberSample(total, 120.0, 6.0, float((size[rare] ** 2).sum()))
+    low, high = compute_rare_sum_limits(
+        sample, UnseenError(float(size.mean()), float((size**2).mean()), inf), HALF
     )
     reach = Z * sqrt(float(((base - base.mean()) ** 2).sum())) / 120
     down, up = (total - low, high - total) if few_wrong else (high - total, total - low)
     t = hs.tally(score, correct=correct)
     value = hs.metrics.correctness_brier(t)
-    found = limits._of_rare(Case.of(t), value, HALF, right, wrong, 1.0)
+    task = limits.LimitsTask(
+        metric=hs.metrics.correctness_brier,
+        options={},
+        case=SampleCase.of(t),
+        value=value,
+        half=HALF,
+    )
+    found = limits.limit_rare_outcome(task, ClaimLoss(right=right, wrong=wrong), 1.0)
     assert found == pytest.approx((value - hypot(reach, down), value + hypot(reach, up)))
     interval = hs.interval(hs.metrics.correctness_brier, t)
     assert interval[0] <= max(0.0, found[0]) + 1e-12
@@ -555,12 +597,15 @@ def test_differences_of_ranking_numbers(
     errors = float((~a.right | ~b.right).sum())
     fewest = min((~o.right).sum() for o in (a, b))
     extra = 1 / (12 * (fewest + 1) ** 2) if metric is hs.auroc else 0.0
-    found = student_difference(
+    found = limit_student_difference(
         values[0] - values[1], one - two, units, HALF, errors=errors, unseen=unseen, extra=extra
     )
     single = [hs.interval(metric, o) for o in (a, b)]
-    expected = hull(
-        found, mover(values[0], single[0], values[1], single[1], correlation(one, two, units))
+    expected = cover_both_limits(
+        found,
+        combine_limits(
+            values[0], single[0], values[1], single[1], correlate_influences(one, two, units)
+        ),
     )
     assert hs.paired_difference(metric, a, b) == pytest.approx((values[0] - values[1], *expected))
 
@@ -587,19 +632,19 @@ def test_differences_of_accuracies(kind: str) -> None:
     if kind == "weight":
         design = max(1.0, float((w**2 * d * d).sum() / (w * d * d).sum()))
     if kind == "group":
-        design = group_design(d - d.mean(), units, HALF)
+        design = compute_group_design(d - d.mean(), units, HALF)
     only_a, only_b = (float(w[d == x].sum()) / design for x in (1, -1))
-    expected = accuracy_difference(only_a, only_b, 50 / design, HALF)
+    expected = limit_accuracy_difference(only_a, only_b, 50 / design, HALF)
     assert hs.paired_difference(hs.accuracy, a, b)[1:] == pytest.approx(expected)
     same = hs.paired_difference(hs.accuracy, a, a)[1:]
     least = {"plain": 1.0, "weight": float((w**2).sum()) / 50, "group": 50 / 8}[kind]
-    assert same == pytest.approx(accuracy_difference(0, 0, 50 / least, HALF))
+    assert same == pytest.approx(limit_accuracy_difference(0, 0, 50 / least, HALF))
 
 
 def test_two_samples_are_enough_for_a_difference() -> None:
     a, b = Outcomes([0.9, 0.8], correct=[1, 0]), Outcomes([0.9, 0.8], correct=[0, 1])
     assert hs.paired_difference(hs.accuracy, a, b)[1:] == pytest.approx(
-        accuracy_difference(1, 1, 2, HALF)
+        limit_accuracy_difference(1, 1, 2, HALF)
     )
     assert isnan(hs.paired_difference(hs.accuracy, a[[0]], b[[0]])[1])
 
@@ -610,32 +655,32 @@ def test_differences_of_calibration_errors(metric: Any) -> None:
     bins = hs.equal_range(15)
     part, sign = {
         hs.ece: ("all", np.sign),
-        hs.over_confidence: ("over", limits.over_sign),
-        hs.under_confidence: ("under", limits.under_sign),
+        hs.over_confidence: ("over", influence.weigh_over),
+        hs.under_confidence: ("under", influence.weigh_under),
     }[metric]
-    cases = [Case.of(o, singly=True) for o in (a, b)]
+    cases = [SampleCase.of(o, singly=True) for o in (a, b)]
     single = [hs.interval(metric, o) for o in (a, b)]
     fair = [
-        min(high, max(low, without_noise(c.binned(bins, sign, HALF), part)))
+        min(high, max(low, subtract_noise(c.count_in_bins(bins, sign, HALF), part)))
         for c, (low, high) in zip(cases, single, strict=True)
     ]
-    one, two = (c.single(c.gaps(bins, sign)) for c in cases)
-    rho = max(0.0, correlation(one, two, Units.of(400)))
-    low, high = mover(fair[0], single[0], fair[1], single[1], rho)
+    one, two = (c.spread_over_samples(c.compute_gap_influence(bins, sign)) for c in cases)
+    rho = max(0.0, correlate_influences(one, two, Units.of(400)))
+    low, high = combine_limits(fair[0], single[0], fair[1], single[1], rho)
     difference = metric(a.tally()) - metric(b.tally())
     expected = difference, min(low, difference), max(high, difference)
     assert hs.paired_difference(metric, a, b) == pytest.approx(expected)
 
 
 def test_being_right_counts_for_accuracy_and_against_a_loss() -> None:
-    case = Case.of(made(30), singly=True)
+    case = SampleCase.of(made(30), singly=True)
     assert case.outcomes is not None
     wrong = (~case.outcomes.right).astype(float)
-    assert pairs.single_influence(hs.accuracy, case) == pytest.approx(wrong.mean() - wrong)
-    assert pairs.single_influence(hs.metrics.mean_loss.mean_loss, case) == pytest.approx(
+    assert paired.compute_sample_influence(hs.accuracy, case) == pytest.approx(wrong.mean() - wrong)
+    assert paired.compute_sample_influence(hs.metrics.mean_loss.mean_loss, case) == pytest.approx(
         wrong - wrong.mean()
     )
-    assert pairs.single_influence(hs.ece, case) is None
+    assert paired.compute_sample_influence(hs.ece, case) is None
 
 
 # ---- joining, groups and weights of one side
@@ -728,16 +773,16 @@ def test_a_metric_of_ones_own_is_drawn_by_groups_where_there_are_any() -> None:
 
 def test_percentiles() -> None:
     found = np.arange(1, 1001.0)
-    assert intervals.percentiles(found, 0.9)[:2] == pytest.approx(
+    assert intervals.compute_percentiles(found, 0.9)[:2] == pytest.approx(
         np.quantile(found, [0.05, 0.95]).tolist()
     )
     some = np.append(np.full(30, nan), found[:970])
     assert (
-        intervals.percentiles(some, 0.95).why
+        intervals.compute_percentiles(some, 0.95).why
         == "undefined in 3.0% of the draws: too few right or too few wrong answers"
     )
-    assert intervals.percentiles(some, 0.9).why is None
-    assert "the same value" in str(intervals.percentiles(np.ones(10), 0.9).why)
+    assert intervals.compute_percentiles(some, 0.9).why is None
+    assert "the same value" in str(intervals.compute_percentiles(np.ones(10), 0.9).why)
 
 
 def test_a_metric_of_predictions_is_refused_for_tallies() -> None:
@@ -764,26 +809,32 @@ def test_two_models_are_compared_as_by_a_normal_quantile() -> None:
     for k, extra in (9.0, 0.0), (1.0, 1e-3):
         c = np.array([[4.0, 1.0], [1.0, 3.0]]) * 1e-4
         error = sqrt((4 + 3 - 2) * 1e-4 * (1 + 4 / (k + 1)) + extra)
-        table = many._Table(c, k, 1.3, extra)
+        table = model_pairs.ModelSpread(c, k, 1.3, extra)
         for times, far in (0.98, False), (1.02, True), (-1.02, True), (-0.98, False):
-            assert many._beyond(table, np.array([times * 1.3 * Z * error]), [(0, 1)], 0.95, 0) == [
-                far
-            ]
-        assert many._beyond(table, np.array([nan]), [(0, 1)], 0.95, 0) == [False]
+            assert model_pairs.find_beyond_equal(
+                table, np.array([times * 1.3 * Z * error]), [(0, 1)], 0.95, 0
+            ) == [far]
+        assert model_pairs.find_beyond_equal(table, np.array([nan]), [(0, 1)], 0.95, 0) == [False]
 
 
 def test_equal_influences_are_never_clear() -> None:
-    table = many._Table(np.ones((3, 3)), 5.0, 1.0, 0.0)
-    assert many._beyond(table, np.ones(3), [(0, 1), (0, 2), (1, 2)], 0.95, 0) == [False] * 3
+    table = model_pairs.ModelSpread(np.ones((3, 3)), 5.0, 1.0, 0.0)
+    assert (
+        model_pairs.find_beyond_equal(table, np.ones(3), [(0, 1), (0, 2), (1, 2)], 0.95, 0)
+        == [False] * 3
+    )
 
 
 def test_ten_independent_models_need_the_studentised_range() -> None:
     """All pairs of ten independent normal numbers: Tukey's quantile over √2."""
     pair = [(i, j) for i in range(10) for j in range(i + 1, 10)]
     q = stats.studentized_range.ppf(0.95, 10, 1e6) / sqrt(2)
-    table = many._Table(np.eye(10), inf, 1.0, 0.0)
+    table = model_pairs.ModelSpread(np.eye(10), inf, 1.0, 0.0)
     for times, far in (0.97, False), (1.03, True):
-        assert many._beyond(table, np.full(45, times * q * sqrt(2)), pair, 0.95, 0) == [far] * 45
+        assert (
+            model_pairs.find_beyond_equal(table, np.full(45, times * q * sqrt(2)), pair, 0.95, 0)
+            == [far] * 45
+        )
 
 
 @pytest.mark.parametrize("grouped", [False, True])
@@ -797,14 +848,14 @@ def test_the_covariance_of_models(metric: Any, grouped: bool) -> None:
         psi = np.array(
             [[p[group == g].sum() / (1 - 5 / 70) for g in range(14)] for p in psi]
         ) * sqrt(13 / 14)
-    found = many._influences(metric, models)
+    found = model_pairs.measure_spread(metric, models)
     fewest = min(int((~o.right).sum()) for o in models)
     assert found is not None
     assert found.covariance == pytest.approx(psi @ psi.T / 70**2)
     assert found.errors == fewest
     assert found.wider == pytest.approx(stats.t.ppf(0.975, 13) / Z if grouped else 1.0)
     assert found.extra == pytest.approx(1 / (12 * (fewest + 1) ** 2) if metric is hs.auroc else 0.0)
-    assert many._influences(hs.ece, models) is None
+    assert model_pairs.measure_spread(hs.ece, models) is None
 
 
 def test_limits_of_other_metrics_are_shared_out_among_pairs() -> None:
@@ -813,7 +864,7 @@ def test_limits_of_other_metrics_are_shared_out_among_pairs() -> None:
     models = [
         Outcomes(rng.random(200), correct=rng.random(200) < p) for p in (0.95, 0.9, 0.82, 0.75)
     ]
-    found = many.all_differences(risk, models)
+    found = model_pairs.all_differences(risk, models)
     assert [(p.first, p.second) for p in found] == [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
     alone = 0
     for p in found:
@@ -825,28 +876,30 @@ def test_limits_of_other_metrics_are_shared_out_among_pairs() -> None:
         assert p.clear == (lower > 0 or higher < 0)
         alone += low > 0 or high < 0
     assert 0 < sum(p.clear for p in found) < alone
-    assert sum(p.clear for p in many.all_differences(risk, models[::-1])) == sum(
+    assert sum(p.clear for p in model_pairs.all_differences(risk, models[::-1])) == sum(
         p.clear for p in found
     )
 
 
 def test_a_comparison_needs_two() -> None:
     a, b = sides()
-    assert len(many.all_differences(hs.accuracy, [a, b])) == 1
+    assert len(model_pairs.all_differences(hs.accuracy, [a, b])) == 1
     with pytest.raises(InputError, match="1 model; a comparison needs at least two"):
-        many.all_differences(hs.accuracy, [a])
+        model_pairs.all_differences(hs.accuracy, [a])
 
 
 def test_clear_needs_the_pair_s_own_limits_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(many, "_beyond", lambda *_: [True, False, True])
+    monkeypatch.setattr(model_pairs, "find_beyond_equal", lambda *_: [True, False, True])
     for own_limits, clear in (
         ([(0.1, -0.1, 0.3), (0.3, 0.1, 0.5), (-0.2, -0.4, -0.1)], [False, False, True]),
         ([(0.1, 0.0, 0.3), (0.3, 0.1, 0.5), (-0.2, -0.4, 0.0)], [False, False, False]),
         ([(0.1, 1e-9, 0.3), (0.3, 0.1, 0.5), (-0.2, -0.4, -1e-9)], [True, False, True]),
     ):
         left = iter(own_limits)
-        monkeypatch.setattr(many, "each_paired_difference", lambda *_, left=left: [next(left)])
-        found = many.all_differences(hs.accuracy, [*sides(), made(70, 1, 5)])
+        monkeypatch.setattr(
+            model_pairs, "each_paired_difference", lambda *_, left=left: [next(left)]
+        )
+        found = model_pairs.all_differences(hs.accuracy, [*sides(), made(70, 1, 5)])
         assert [p.clear for p in found] == clear
 
 
@@ -860,27 +913,29 @@ def test_observed_over_expected(kind: str) -> None:
     w = WEIGHT / WEIGHT.mean() if kind == "weight" else np.ones(50)
     value = float((w * RIGHT).sum() / (w * SCORE).sum())
     psi = (RIGHT - value * SCORE) / float((w * SCORE).mean())
-    case = Case.of(o)
+    case = SampleCase.of(o)
     where = {s: i for i, s in enumerate(case.rows.score.tolist())}
-    part = Linear(np.empty(50), np.full(50, -1 / float((w * SCORE).mean())))
+    part = RowInfluence(np.empty(50), np.full(50, -1 / float((w * SCORE).mean())))
     for s in SCORE.tolist():
         part.start[where[s]] = (1 - value * s) / float((w * SCORE).mean())
-    design = case.design(lambda: part, HALF)
+    design = case.compute_design(lambda: part, HALF)
     error = sqrt(float((w * psi**2).sum()) * design) / 50
     reach = exp(Z * error / value)
-    assert positive.observed_limits(o, 0.95) == Interval(
+    assert recalibration_limits.compute_observed_limits(o, 0.95) == Interval(
         pytest.approx(value / reach), pytest.approx(value * reach)
     )
 
 
 def test_nothing_observed_or_expected_has_no_limits() -> None:
     assert "no positive cases" in str(
-        positive.observed_limits(hs.tally([0.2, 0.4], correct=[0, 0]), 0.95).why
+        recalibration_limits.compute_observed_limits(hs.tally([0.2, 0.4], correct=[0, 0]), 0.95).why
     )
     assert "no positive cases" in str(
-        positive.observed_limits(hs.tally([0.0, 0.0], correct=[0, 1]), 0.95).why
+        recalibration_limits.compute_observed_limits(hs.tally([0.0, 0.0], correct=[0, 1]), 0.95).why
     )
-    even = positive.observed_limits(hs.tally([0.5] * 10, correct=[1, 0] * 5), 0.95)
+    even = recalibration_limits.compute_observed_limits(
+        hs.tally([0.5] * 10, correct=[1, 0] * 5), 0.95
+    )
     assert even.why is None  # a ratio of 1 is one
 
 
@@ -901,16 +956,18 @@ def test_recalibration_by_newton(grouped: bool) -> None:
     x = np.column_stack((np.ones(120), np.log(score / (1 - score))))
     beta, covariance = logistic(x, y.astype(float))
     o = Outcomes(score, correct=y, group=group if grouped else None)
-    for i, found in enumerate(positive.line_limits(o, 0.95)):
+    for i, found in enumerate(recalibration_limits.compute_line_limits(o, 0.95)):
         design = 1.0
         if grouped:
             psi = 120 * (x @ covariance[i]) * (y - 1 / (1 + np.exp(-x @ beta)))
-            design = group_design(psi, Units.of(120, group=group), HALF)
+            design = compute_group_design(psi, Units.of(120, group=group), HALF)
         reach = Z * sqrt(covariance[i, i] * design)
         assert (found.low, found.high) == pytest.approx(
             (beta[i] - reach, beta[i] + reach), rel=1e-6
         )
-    why = positive.line_limits(hs.tally(score, correct=np.ones(120)), 0.95)[0].why
+    why = recalibration_limits.compute_line_limits(hs.tally(score, correct=np.ones(120)), 0.95)[
+        0
+    ].why
     assert "one class is missing" in str(why)
 
 
@@ -918,19 +975,19 @@ def test_a_curve_lies_between_its_outer_half_percents() -> None:
     rng = np.random.default_rng(3)
     score = np.sort(rng.beta(2, 2, 1000).clip(0.001, 0.999))
     y = rng.random(1000) < score
-    c = positive.flexible_calibration(Outcomes(score, correct=y))
+    c = recalibration_limits.flexible_calibration(Outcomes(score, correct=y))
     assert (c.x[0], c.x[-1], len(c.x)) == (pytest.approx(score[4]), pytest.approx(score[994]), 101)
     assert ((c.low > 0) & (c.low < c.y) & (c.y < c.high) & (c.high < 1)).all()
     assert np.abs(c.y - c.x).max() < 0.12
     assert np.diff(c.x) == pytest.approx(np.full(100, (c.x[-1] - c.x[0]) / 100))
     logit = lambda p: np.log(p / (1 - p))
     assert logit(c.y) - logit(c.low) == pytest.approx(logit(c.high) - logit(c.y))
-    wide = positive.flexible_calibration(Outcomes(score, correct=y), level=0.99)
+    wide = recalibration_limits.flexible_calibration(Outcomes(score, correct=y), level=0.99)
     assert (logit(wide.high) - logit(wide.y)) / (logit(c.high) - logit(c.y)) == pytest.approx(
         np.full(101, stats.norm.ppf(0.995) / Z)
     )
     with pytest.raises(InputError, match="there is no curve"):
-        positive.flexible_calibration(Outcomes(score, correct=np.ones(1000)))
+        recalibration_limits.flexible_calibration(Outcomes(score, correct=np.ones(1000)))
 
 
 def test_under_confidence_without_an_error_is_seen() -> None:
@@ -938,7 +995,7 @@ def test_under_confidence_without_an_error_is_seen() -> None:
     it.
     """
     assert (
-        claims.calibration_test(
+        calibration_testing.calibration_test(
             Outcomes(np.linspace(0.9, 1, 60), correct=np.ones(60, dtype=bool))
         ).p
         < 0.25
@@ -952,7 +1009,7 @@ def test_under_confidence_without_an_error_is_seen() -> None:
 def test_the_few_that_decide(kind: str) -> None:
     """Distinct scores, so that every sample has its own row."""
     o = Outcomes(SCORE, correct=RIGHT, **{kind: GROUP if kind == "group" else WEIGHT})  # type: ignore[arg-type]
-    case = Case.of(o)
+    case = SampleCase.of(o)
     w = WEIGHT / WEIGHT.mean() if kind == "weight" else np.ones(50)
     share = float((w * ~RIGHT).sum()) / 50
     if kind == "group":
@@ -967,14 +1024,16 @@ def test_the_few_that_decide(kind: str) -> None:
         squares = float((w**2 * (~RIGHT - share) ** 2).sum())
         worse, largest = [(1 - share) * x for x in w[~RIGHT]], (1 - share) * max(w)
     decide, wrong = power(worse, 2) ** 2 / power(worse, 4), float((w * ~RIGHT).sum())
-    part = limits.wrong_share(case, share)
-    assert case.few(part) == pytest.approx((power(worse, 1), squares, decide, largest, wrong))
+    part = influence.compute_error_influence(case, share)
+    assert case.find_deciding(part) == pytest.approx(
+        (power(worse, 1), squares, decide, largest, wrong)
+    )
     some = sqrt(max(0.0, 1 - decide / wrong))
     mean = some * (largest + power(worse, 1) / (decide + 1))
     square = some * (largest**2 + squares / (decide + 1))
     wider = stats.t.ppf(0.975, 7) / Z if kind == "group" else 1.0
     m, v = share + mean / 50, (squares * wider**2 + square) / 50**2
-    found = limits._few_decide(case, part, share, HALF)
+    found = limits.find_deciding_high(case, part, share, HALF)
     assert found == pytest.approx(stats.gamma.ppf(0.975, m * m / v, scale=v / m))
     low, high = hs.interval(hs.accuracy, o)
     assert low <= 1 - found + 1e-12
@@ -986,23 +1045,23 @@ def power(sizes: Any, i: int) -> float:
 
 
 def test_where_nobody_is_wrong_nobody_decides() -> None:
-    assert Few.of(8.0, np.zeros(3), np.ones(3), 0.5, 2.0) == Few(0.0, 8.0, 0.0, 0.5, 2.0)
-    assert Few.of(1.0, np.array([0.1]), np.array([2.0]), 0.2, 3.0) == pytest.approx(
-        (0.2, 1.0, 2.0, 0.2, 3.0)
+    assert means.count_deciding(np.zeros(3)) == 0
+    assert means.count_deciding(np.array([0.1]), np.array([2.0])) == pytest.approx(2)
+    right = SampleCase.of(Outcomes(SCORE, correct=np.ones(50, dtype=bool), group=GROUP))
+    assert right.find_deciding(influence.compute_error_influence(right, 0.0)) == DecidingUnits(
+        0.0, 0.0, 0.0, 0.0, 0.0
     )
-    right = Case.of(Outcomes(SCORE, correct=np.ones(50, dtype=bool), group=GROUP))
-    assert right.few(limits.wrong_share(right, 0.0)) == Few(0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 def test_weights_of_groups_count_in_what_decides() -> None:
-    case = Case.of(Outcomes(SCORE, correct=RIGHT, group=GROUP, weight=WEIGHT))
+    case = SampleCase.of(Outcomes(SCORE, correct=RIGHT, group=GROUP, weight=WEIGHT))
     w, wrong = WEIGHT / WEIGHT.mean(), (~RIGHT).astype(float)
     share = float((w * wrong).mean())
-    found = case.few(limits.wrong_share(case, share))
+    found = case.find_deciding(influence.compute_error_influence(case, share))
     alone = np.maximum(w * (wrong - share), 0.0)
     assert found.alone == pytest.approx(power(alone, 2) ** 2 / power(alone, 4))
     size = np.bincount(GROUP, w)
-    worse = np.maximum(clusters.unit_sums(wrong - share, case.units), 0.0)
+    worse = np.maximum(means.sum_by_unit(wrong - share, case.units), 0.0)
     assert found.largest == pytest.approx(power(worse, 2) / (worse @ size) * size.max())
 
 
@@ -1024,12 +1083,12 @@ UPPER: list[Any] = [
 
 @pytest.mark.parametrize("metric", UPPER)
 def test_upper_ends_with_groups_allow_for_the_few_that_decide(metric: Any) -> None:
-    case = Case.of(Outcomes(SCORE, correct=RIGHT, group=GROUP))
+    case = SampleCase.of(Outcomes(SCORE, correct=RIGHT, group=GROUP))
     value = metric(case.tally)
-    part = parts.part_of(metric, case, value)
+    part = influence.compute_influence(metric, case, value)
     assert part is not None
-    few = limits._few_decide(case, part, value, HALF)
-    found = limits.limits_of(metric, case, HALF)
+    few = limits.find_deciding_high(case, part, value, HALF)
+    found = limits.compute_limits(metric, case, HALF)
     assert found is not None
     top = {hs.augrc: 0.5, hs.correctness_nll: np.inf}.get(metric, 1.0)
     assert found.high >= min(top, few) - 1e-12
@@ -1051,30 +1110,30 @@ def test_upper_ends_with_groups_allow_for_the_few_that_decide(metric: Any) -> No
 )
 def test_influences_are_the_slopes_of_their_numbers(metric: Any) -> None:
     """A sample counts a little more: the number moves by its influence over n."""
-    case = Case.of(Outcomes(SCORE, correct=RIGHT, group=GROUP))
+    case = SampleCase.of(Outcomes(SCORE, correct=RIGHT, group=GROUP))
     value = metric(case.tally)
-    part = parts.part_of(metric, case, value)
+    part = influence.compute_influence(metric, case, value)
     assert part is not None
     for i in range(0, 50, 7):
         heavier = np.ones(50)
         heavier[i] += 1e-6
         moved = (metric(Outcomes(SCORE, correct=RIGHT, weight=heavier).tally()) - value) / 1e-6 * 50
-        assert moved == pytest.approx(case.single(part)[i], abs=1e-3)
+        assert moved == pytest.approx(case.spread_over_samples(part)[i], abs=1e-3)
 
 
 def test_a_risk_at_a_coverage_is_moved_by_the_accepted() -> None:
-    case = Case.of(Outcomes(SCORE, correct=RIGHT, group=GROUP))
+    case = SampleCase.of(Outcomes(SCORE, correct=RIGHT, group=GROUP))
     value = hs.risk_at_coverage(case.tally, coverage=0.6)
-    part = parts.part_of(partial(hs.risk_at_coverage, coverage=0.6), case, value)
+    part = influence.compute_influence(partial(hs.risk_at_coverage, coverage=0.6), case, value)
     assert part is not None
     kept = np.sort(SCORE)[::-1][29] <= SCORE
-    assert case.single(part) == pytest.approx(kept * (~RIGHT - value) / 0.6, abs=1e-9)
+    assert case.spread_over_samples(part) == pytest.approx(kept * (~RIGHT - value) / 0.6, abs=1e-9)
 
 
 def test_a_number_that_is_better_the_higher_it_is_has_no_such_end() -> None:
-    case = Case.of(Outcomes(SCORE, correct=RIGHT, group=GROUP))
-    assert limits._of_groups(hs.auroc, case, hs.auroc(case.tally), HALF) == -np.inf
-    assert limits._of_groups(hs.signed_calibration_error, case, 0.1, HALF) == -np.inf
-    assert limits._of_groups(hs.optimal_aurc, case, 0.1, HALF) == -np.inf
-    alike = Case.of(Outcomes(SCORE, correct=RIGHT))
-    assert limits._of_groups(hs.ece, alike, 0.1, HALF) == -np.inf
+    case = SampleCase.of(Outcomes(SCORE, correct=RIGHT, group=GROUP))
+    assert limits.find_group_high(hs.auroc, case, hs.auroc(case.tally), HALF) == -np.inf
+    assert limits.find_group_high(hs.signed_calibration_error, case, 0.1, HALF) == -np.inf
+    assert limits.find_group_high(hs.optimal_aurc, case, 0.1, HALF) == -np.inf
+    alike = SampleCase.of(Outcomes(SCORE, correct=RIGHT))
+    assert limits.find_group_high(hs.ece, alike, 0.1, HALF) == -np.inf

@@ -1,13 +1,25 @@
 """Predictions → better predictions: `X.fit(preds)` gives a frozen x, `x(preds)` applies it."""
 
-from howsure.calibrators._fitted import Calibrator, Fitted
-from howsure.calibrators.histogram import HistogramBinning
-from howsure.calibrators.identity import Identity
-from howsure.calibrators.isotonic import Isotonic
-from howsure.calibrators.labels import PerLabel
-from howsure.calibrators.linear import Dirichlet, MatrixScaling, VectorScaling
-from howsure.calibrators.logistic import Beta, Platt
-from howsure.calibrators.temperature import Temperature
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+# Names are imported when first used: a policy that is loaded needs one calibrator only.
+_WHERE = {
+    "Beta": "logistic",
+    "Calibrator": "calibrator",
+    "Dirichlet": "linear",
+    "Fitted": "calibrator",
+    "HistogramBinning": "step_functions",
+    "Identity": "calibrator",
+    "Isotonic": "step_functions",
+    "MatrixScaling": "linear",
+    "PerLabel": "per_label",
+    "Platt": "logistic",
+    "Temperature": "temperature",
+    "VectorScaling": "linear",
+}
 
 __all__ = [
     "Beta",
@@ -23,3 +35,23 @@ __all__ = [
     "Temperature",
     "VectorScaling",
 ]
+
+if TYPE_CHECKING:
+    from howsure.calibrators.calibrator import Calibrator, Fitted, Identity
+    from howsure.calibrators.linear import Dirichlet, MatrixScaling, VectorScaling
+    from howsure.calibrators.logistic import Beta, Platt
+    from howsure.calibrators.per_label import PerLabel
+    from howsure.calibrators.step_functions import HistogramBinning, Isotonic
+    from howsure.calibrators.temperature import Temperature
+else:
+
+    def __getattr__(name: str) -> Any:
+        if name not in _WHERE:
+            raise AttributeError(f"module 'howsure.calibrators' has no attribute {name!r}")
+        value = getattr(import_module(f"howsure.calibrators.{_WHERE[name]}"), name)
+        globals()[name] = value
+        return value
+
+
+def __dir__() -> list[str]:
+    return __all__

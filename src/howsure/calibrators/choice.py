@@ -1,4 +1,6 @@
-"""choose_calibrator: which correction to trust, judged on samples that it has not seen."""
+"""Which correction to trust: calibrators judged on samples they have not seen, and each metric
+before and after.
+"""
 
 from __future__ import annotations
 
@@ -11,36 +13,36 @@ from math import isfinite, isinf, nan, sqrt
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
-from scipy.special import stdtrit
+from scipy.special import ndtri, stdtrit
 
-from howsure import losses
+from howsure import losses, metrics
 from howsure._core import check
 from howsure._core.check import Floats, InputError, Ints
 from howsure._core.frames import frame, preformatted
 from howsure._core.frozen import frozen
 from howsure._core.stages import told
-from howsure.calibrators import (
-    Beta,
-    Calibrator,
-    Dirichlet,
-    HistogramBinning,
-    Identity,
-    Isotonic,
-    MatrixScaling,
-    Platt,
-    Temperature,
-    VectorScaling,
-)
-from howsure.calibrators.labels import per_label
-from howsure.metrics import brier, correctness_brier, correctness_nll, nll
+from howsure.calibrators.calibrator import Calibrator, Identity, compute_shares
+from howsure.calibrators.linear import Dirichlet, MatrixScaling, VectorScaling
+from howsure.calibrators.logistic import Beta, Platt
+from howsure.calibrators.per_label import apply_per_label
+from howsure.calibrators.step_functions import HistogramBinning, Isotonic
+from howsure.calibrators.temperature import Temperature
+from howsure.metrics.facts import Metric
 from howsure.predictions import Predictions, needs_predictions
 from howsure.predictions.outcomes import Outcomes
-from howsure.uncertainty.intervals import interval, paired_difference
+from howsure.uncertainty.intervals import (
+    each_interval,
+    each_paired_difference,
+    interval,
+    paired_difference,
+)
+from howsure.uncertainty.means import standard_error
 
-__all__ = ["CALIBRATORS", "Choice", "Contender", "choose_calibrator", "contenders", "left_out"]
+__all__ = ["CALIBRATORS", "Choice", "Contender", "choose_calibrator"]
 
 Fit: TypeAlias = Callable[[Predictions], Calibrator]
-Metric: TypeAlias = Callable[[Any], float]
+SampleLoss: TypeAlias = Callable[[Predictions], Floats]  # the loss of each sample
+LimitedNumber: TypeAlias = tuple[float, float, float]  # value and limits, nan where it has none
 
 CALIBRATORS: dict[str, Fit] = {  # the simplest first
     "none": Identity.fit,
@@ -53,12 +55,13 @@ CALIBRATORS: dict[str, Fit] = {  # the simplest first
     "histogram": HistogramBinning.fit,
     "isotonic": Isotonic.fit,
 }
-TOP_LABEL = ("none", "platt", "beta", "isotonic")
-SQUARE = ("matrix", "dirichlet")  # k² + k parameters
-FLOOR = 0.5  # samples: a probability of 0 for what may happen would be judged by that sample alone
-STEPPED: dict[str, Fit] = {
-    "histogram": partial(HistogramBinning.fit, floor=FLOOR),
-    "isotonic": partial(Isotonic.fit, floor=FLOOR),
+TOP_LABEL_CALIBRATORS = ("none", "platt", "beta", "isotonic")
+SQUARE_CALIBRATORS = ("matrix", "dirichlet")  # k² + k parameters
+# Half a sample: a probability of 0 for what may happen would be judged by that sample alone.
+STEP_FLOOR = 0.5
+FLOORED_STEPS: dict[str, Fit] = {
+    "histogram": partial(HistogramBinning.fit, floor=STEP_FLOOR),
+    "isotonic": partial(Isotonic.fit, floor=STEP_FLOOR),
 }
 
 
@@ -115,9 +118,9 @@ class Choice:
             f"{'calibrator':<12} {self.criterion:>9}   {self.level:.0%} interval      against none"
         )
         lines = [f"{head:<66}  changed"]
-        lines += [
-            _line(row, "  <- chosen" if row.name == self.winner else "") for row in self.table
-        ]
+        for row in self.table:
+            mark = "  <- chosen" if row.name == self.winner else ""
+            lines.append(_format_row(row, mark))
         return "\n".join(lines)
 
     def to_text(self) -> str:
@@ -129,21 +132,26 @@ class Choice:
 
     def frame(self, library: str = "pandas") -> Any:
         """The table as a data frame of pandas or polars, one row for each calibrator."""
-        return frame(
-            [asdict(row) | {"chosen": row.name == self.winner} for row in self.table], library
-        )
+        rows = [asdict(row) | {"chosen": row.name == self.winner} for row in self.table]
+        return frame(rows, library)
 
 
-def _line(row: Contender, mark: str) -> str:
-    pair: Callable[[float, float], str] = lambda a, b: (
-        f"[{a:.4f}, {b:.4f}]" if isfinite(a) and isfinite(b) else ""
-    )
+def _format_row(row: Contender, mark: str) -> str:
     if row.note and not isfinite(row.value):
         return f"{row.name:<12} {'':9}   {'':<16}  {row.note}{mark}"
-    gain = "" if row.name == "none" else f"{row.gain:+.4f} {pair(row.gain_low, row.gain_high)}"
-    changed = "" if row.name == "none" else f"{row.changed:,}"
-    left = f"{row.name:<12} {row.value:9.4f}   {pair(row.low, row.high):<16}  {gain}"
+    gain = changed = ""
+    if row.name != "none":
+        gain = f"{row.gain:+.4f} {_format_limits(row.gain_low, row.gain_high)}"
+        changed = f"{row.changed:,}"
+    limits = _format_limits(row.low, row.high)
+    left = f"{row.name:<12} {row.value:9.4f}   {limits:<16}  {gain}"
     return f"{left:<66}  {changed:>7}{mark}".rstrip()
+
+
+def _format_limits(low: float, high: float) -> str:
+    if isfinite(low) and isfinite(high):
+        return f"[{low:.4f}, {high:.4f}]"
+    return ""
 
 
 def choose_calibrator(
@@ -181,81 +189,107 @@ def choose_calibrator(
     'temperature'
     """
     needs_predictions(val, "choose_calibrator")
-    metric = criterion or (correctness_nll if val.kind == "confidence" else nll)
-    fits = {"none": Identity.fit} | dict(calibrators or contenders(val))
-    fold = _folds(val, check.at_least(folds, 2, "folds"), seed)
-    judge = _Judge(metric, val, level, 1 - (1 - level) / max(1, len(fits) - 1), seed)
-    tried = {name: _tried(val, fits[name], fold, judge) for name in told("fitting", fits)}
-    rows = [judge.row(name, one, tried["none"]) for name, one in tried.items()]
-    rows = [replace(row, behind=judge.behind(row, rows, tried)) for row in rows]
+    if criterion is None:
+        criterion = metrics.correctness_nll if val.kind == "confidence" else metrics.nll
+    fits = {"none": Identity.fit} | dict(calibrators or list_contenders(val))
+    fold = _deal_folds(val, check.at_least(folds, 2, "folds"), seed)
+    shared = 1 - (1 - level) / max(1, len(fits) - 1)
+    judge = ContenderJudge(metric=criterion, val=val, level=level, shared=shared, seed=seed)
+    trials = {name: judge.try_fit(fits[name], fold) for name in told("fitting", fits)}
+    rows = [judge.build_row(name, trial, trials["none"]) for name, trial in trials.items()]
+    rows = [replace(row, behind=judge.is_behind(row, rows, trials)) for row in rows]
     winner = next((row.name for row in rows if row.real and not row.behind), "none")
-    rows += [] if calibrators else [_missing(name, note) for name, note in left_out(val).items()]
-    made = {name: one.whole for name, one in tried.items() if one.whole is not None}
-    return Choice(_name(metric), folds, level, seed, val.n, tuple(rows), winner, made[winner], made)
+    if not calibrators:
+        rows += [_build_missing_row(name, note) for name, note in list_left_out(val).items()]
+    made = {name: trial.whole for name, trial in trials.items() if trial.whole is not None}
+    return Choice(
+        criterion=getattr(criterion, "__name__", "criterion"),
+        folds=folds,
+        level=level,
+        seed=seed,
+        n=val.n,
+        table=tuple(rows),
+        winner=winner,
+        calibrator=made[winner],
+        fitted=made,
+    )
 
 
-def contenders(preds: Predictions) -> dict[str, Fit]:
+def list_contenders(preds: Predictions) -> dict[str, Fit]:
     """The calibrators that can be fitted on such predictions, by name, the simplest first."""
-    names = (
-        TOP_LABEL
-        if preds.kind == "confidence"
-        else [n for n in CALIBRATORS if n not in left_out(preds)]
-    )
-    found = {name: STEPPED.get(name, CALIBRATORS[name]) for name in names}
-    many = preds.layout is not None and preds.layout.parts == "labels"
-    return (
-        {name: per_label(fit) if name != "none" else fit for name, fit in found.items()}
-        if many
-        else found
-    )
+    names = TOP_LABEL_CALIBRATORS
+    if preds.kind != "confidence":
+        too_large = list_left_out(preds)
+        names = [name for name in CALIBRATORS if name not in too_large]
+    fits = {name: FLOORED_STEPS.get(name, CALIBRATORS[name]) for name in names}
+    if preds.layout is not None and preds.layout.parts == "labels":
+        for name in names:
+            if name != "none":
+                fits[name] = apply_per_label(fits[name])
+    return fits
 
 
-def left_out(preds: Predictions) -> dict[str, str]:
+def list_left_out(preds: Predictions) -> dict[str, str]:
     """The calibrators of all classes that these predictions are too few for, each with the reason."""
     k = preds.k or 0
     if preds.kind == "confidence" or k * k + k <= preds.n:
         return {}
-    return dict.fromkeys(SQUARE, f"left out: {k * k + k:,} parameters for {preds.n:,} samples")
+    note = f"left out: {k * k + k:,} parameters for {preds.n:,} samples"
+    return dict.fromkeys(SQUARE_CALIBRATORS, note)
 
 
-class _Tried(NamedTuple):
+def _deal_folds(val: Predictions, folds: int, seed: int) -> Ints:
+    """The fold of each sample: groups stay together, else each class is dealt out evenly."""
+    rng = np.random.default_rng(seed)
+    if val.group is not None:
+        names, where = np.unique(val.group, return_inverse=True)
+        _check_enough(len(names), folds, "groups")
+        return (rng.permutation(len(names)) % folds)[where]
+    _check_enough(val.n, folds, "samples")
+    kind = val.correct if val.kind == "confidence" else val.labels
+    order = np.lexsort((rng.permutation(val.n), kind))
+    fold = np.empty(val.n, dtype=np.int64)
+    fold[order] = np.arange(val.n) % folds
+    return fold
+
+
+def _check_enough(n: int, folds: int, what: str) -> None:
+    if n < folds:
+        raise InputError(
+            f"{n} {what} cannot be dealt into {folds} folds; take fewer folds or more {what}."
+        )
+
+
+# ---- one contender
+
+
+class Trial(NamedTuple):
     """A calibrator fitted on all samples, and what it made of samples it had not seen; or why there
     is neither.
     """
 
     whole: Calibrator | None
     value: float
-    kept: Any  # what the judge needs of the predictions
-    changed: int
+    kept: Predictions | Floats | None  # the losses of the samples, or predictions for other metrics
+    changed: int = 0
     note: str = ""
 
 
-def _tried(val: Predictions, fit: Fit, fold: Ints, judge: _Judge) -> _Tried:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a fit that is too sure shows in the criterion
-            whole = fit(val)
-            made = val if isinstance(whole, Identity) else _unseen(val, fit, whole, fold)
-    except InputError as e:
-        return _Tried(None, nan, None, 0, f"not fitted: {e}")
-    changed = 0 if val.kind == "confidence" else int((made.prediction != val.prediction).sum())
-    return _Tried(whole, value_of(judge.metric, made), judge.kept(made), changed)
-
-
-def _unseen(val: Predictions, fit: Fit, whole: Calibrator, fold: Ints) -> Predictions:
+def _predict_unseen(val: Predictions, fit: Fit, whole: Calibrator, fold: Ints) -> Predictions:
     """Predictions of every sample by a fit without its fold."""
-    parts = [
-        _refitted(fit, val[fold != j], whole)(val[fold == j]) for j in range(int(fold.max()) + 1)
-    ]
+    parts: list[Predictions] = []
+    for j in range(int(fold.max()) + 1):
+        calibrator = _refit(fit, val[fold != j], whole)
+        parts.append(calibrator(val[fold == j]))
     axis = 0 if val.kind == "confidence" else -2
-    place = np.argsort(
-        np.argsort(fold, kind="stable"), kind="stable"
-    )  # folds in turn → the order of the samples
-    values = np.take(np.concatenate([part.values for part in parts], axis=axis), place, axis=axis)
-    return replace(val, kind=parts[0].kind, values=values)
+    # Values come fold by fold; the rank of each sample in that order puts them back.
+    by_fold = np.argsort(fold, kind="stable")
+    place = np.argsort(by_fold, kind="stable")
+    values = np.concatenate([part.values for part in parts], axis=axis)
+    return replace(val, kind=parts[0].kind, values=np.take(values, place, axis=axis))
 
 
-def _refitted(fit: Fit, part: Predictions, whole: Calibrator) -> Calibrator:
+def _refit(fit: Fit, part: Predictions, whole: Calibrator) -> Calibrator:
     """A fit on some of the samples, from the fit on all of them where it can start there and has a
     minimum to go to.
     """
@@ -268,9 +302,9 @@ def _refitted(fit: Fit, part: Predictions, whole: Calibrator) -> Calibrator:
 
 
 @frozen(eq=False)
-class _Judge:
+class ContenderJudge:
     """How contenders are compared: a mean loss by the losses of the samples, other criteria by
-    their predictions.
+    their predictions. Differences are judged at the level `shared` among the contenders.
     """
 
     metric: Metric
@@ -280,143 +314,253 @@ class _Judge:
     seed: int
 
     @property
-    def lower(self) -> bool:
+    def lower_is_better(self) -> bool:
         """Whether a lower criterion is better."""
         return getattr(self.metric, "better", "lower") == "lower"
 
-    def kept(self, made: Predictions) -> Any:
-        """Losses of the samples, or the predictions themselves."""
-        loss = MEANS.get(self.metric)
-        return made if loss is None else loss(made)
+    def try_fit(self, fit: Fit, fold: Ints) -> Trial:
+        """Fit on all samples and, fold by fold, on the others."""
+        val = self.val
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # a fit that is too sure shows in the criterion
+                whole = fit(val)
+                made = val
+                if not isinstance(whole, Identity):
+                    made = _predict_unseen(val, fit, whole, fold)
+        except InputError as e:
+            return Trial(whole=None, value=nan, kept=None, note=f"not fitted: {e}")
+        changed = 0
+        if val.kind != "confidence":
+            changed = int((made.prediction != val.prediction).sum())
+        loss = MEAN_LOSSES.get(self.metric)
+        kept = made if loss is None else loss(made)
+        value = evaluate_metric(self.metric, made)
+        return Trial(whole=whole, value=value, kept=kept, changed=changed)
 
-    def row(self, name: str, one: _Tried, none: _Tried) -> Contender:
+    def build_row(self, name: str, trial: Trial, none: Trial) -> Contender:
         """One row of the table."""
-        if one.note:
-            return _missing(name, one.note)
-        low, high = (nan, nan) if not isfinite(one.value) else self._limits(one.kept)
-        if name == "none":
-            return Contender(name, one.value, low, high, 0.0, nan, nan, False)
-        gain = self._difference(one, none)
+        if trial.note:
+            return _build_missing_row(name, trial.note)
+        low = high = nan
+        kept = trial.kept if isfinite(trial.value) else None
+        if isinstance(kept, Predictions):
+            low, high = interval(self.metric, kept, self.level, self.seed)
+        elif kept is not None:
+            low, high = _compute_mean_limits(kept, self.val, self.level)
+        gain, real = (0.0, nan, nan), False
+        if name != "none":
+            gain = self._compute_difference(trial, none)
+            real = is_clearly_better(gain, self.lower_is_better)
         return Contender(
-            name, one.value, low, high, *gain, is_real(gain, self.lower), changed=one.changed
+            name=name,
+            value=trial.value,
+            low=low,
+            high=high,
+            gain=gain[0],
+            gain_low=gain[1],
+            gain_high=gain[2],
+            real=real,
+            changed=trial.changed,
         )
 
-    def behind(self, row: Contender, rows: list[Contender], tried: Mapping[str, _Tried]) -> bool:
+    def is_behind(self, row: Contender, rows: list[Contender], trials: Mapping[str, Trial]) -> bool:
         """Whether a contender is clearly worse than the best of those that are truly better than
         none.
         """
         real = [r for r in rows if r.real]
         if not row.real:
             return bool(real)
-        best = min(real, key=lambda r: r.value if self.lower else -r.value)
-        return row.name != best.name and is_real(
-            self._difference(tried[row.name], tried[best.name]), not self.lower
-        )
+        sign = 1 if self.lower_is_better else -1
+        best = min(real, key=lambda r: sign * r.value)
+        if row.name == best.name:
+            return False
+        difference = self._compute_difference(trials[row.name], trials[best.name])
+        return is_clearly_better(difference, not self.lower_is_better)
 
-    def _limits(self, kept: Any) -> tuple[float, float]:
-        if isinstance(kept, Predictions):
-            return interval(self.metric, kept, self.level, self.seed)
-        return _mean_limits(kept, self.val, self.level)
-
-    def _difference(self, one: _Tried, other: _Tried) -> tuple[float, float, float]:
+    def _compute_difference(self, one: Trial, other: Trial) -> LimitedNumber:
         """Paired, with limits; a difference with an infinite value has none."""
         difference = one.value - other.value
-        if not isfinite(difference):
+        if not isfinite(difference) or one.kept is None or other.kept is None:
             return difference, nan, nan
-        if isinstance(one.kept, Predictions):
+        if isinstance(one.kept, Predictions) or isinstance(other.kept, Predictions):
             return paired_difference(self.metric, one.kept, other.kept, self.shared, self.seed)
-        return difference, *_mean_limits(one.kept - other.kept, self.val, self.shared)
+        low, high = _compute_mean_limits(one.kept - other.kept, self.val, self.shared)
+        return difference, low, high
 
 
-def _mean_limits(values: Floats, preds: Predictions, level: float) -> tuple[float, float]:
+def _compute_mean_limits(values: Floats, preds: Predictions, level: float) -> tuple[float, float]:
     """Student's limits of a mean; samples of a group count as one, and unequal shares lower the
     degrees of freedom.
     """
-    share = (
-        np.full(len(values), 1 / len(values))
-        if preds.weight is None
-        else preds.weight / preds.weight.sum()
-    )
-    values, share = values[share > 0], share[share > 0]
+    share, group = compute_shares(preds), preds.group
+    counts = share > 0
+    values, share = values[counts], share[counts]
     mean = float(share @ values)
     rest = share * (values - mean)
-    if preds.group is not None:
-        where = np.unique(
-            preds.group if preds.weight is None else preds.group[preds.weight > 0],
-            return_inverse=True,
-        )[1]
-        rest, share = (np.bincount(where.reshape(-1), a) for a in (rest, share))
+    if group is not None:
+        where = np.unique(group[counts], return_inverse=True)[1].reshape(-1)
+        rest, share = np.bincount(where, rest), np.bincount(where, share)
     units = len(rest)
     if units < 2:
         return nan, nan
     freedom = max(1.0, 1 / float(share @ share) - 1)
-    reach = float(stdtrit(freedom, (1 + level) / 2)) * sqrt(
-        float(rest @ rest) * units / (units - 1)
-    )
+    error = sqrt(float(rest @ rest) * units / (units - 1))
+    reach = float(stdtrit(freedom, (1 + level) / 2)) * error
     return mean - reach, mean + reach
 
 
-def _correctness(of: Callable[[Floats], Floats]) -> Callable[[Predictions], Floats]:
-    """The loss of claiming the confidence for the top answer."""
-    return lambda preds: of(np.where(preds.correct, preds.confidence, 1.0 - preds.confidence))
+def _build_missing_row(name: str, note: str) -> Contender:
+    return Contender(
+        name=name,
+        value=nan,
+        low=nan,
+        high=nan,
+        gain=nan,
+        gain_low=nan,
+        gain_high=nan,
+        real=False,
+        note=note,
+    )
 
 
-def _surprise(claimed: Floats) -> Floats:
+def _claim_for_outcome(preds: Predictions) -> Floats:
+    """What was claimed for what happened to the top answer."""
+    return np.where(preds.correct, preds.confidence, 1.0 - preds.confidence)
+
+
+def _lose_log(preds: Predictions) -> Floats:
     with np.errstate(divide="ignore"):
-        return -np.log(claimed)
+        return -np.log(_claim_for_outcome(preds))
 
 
-MEANS: dict[Metric, Callable[[Predictions], Floats]] = {
-    nll: losses.nll,
-    brier: losses.brier,
-    correctness_nll: _correctness(_surprise),
-    correctness_brier: _correctness(lambda claimed: (1.0 - claimed) ** 2),
+def _lose_square(preds: Predictions) -> Floats:
+    return (1.0 - _claim_for_outcome(preds)) ** 2
+
+
+CLASS_LOSSES: dict[Metric, SampleLoss] = {metrics.nll: losses.nll, metrics.brier: losses.brier}
+MEAN_LOSSES: dict[Metric, SampleLoss] = CLASS_LOSSES | {
+    metrics.correctness_nll: _lose_log,
+    metrics.correctness_brier: _lose_square,
 }
 
 
-def _missing(name: str, note: str) -> Contender:
-    return Contender(name, nan, nan, nan, nan, nan, nan, False, note)
-
-
-def _folds(val: Predictions, folds: int, seed: int) -> Ints:
-    """The fold of each sample: groups stay together, else each class is dealt out evenly."""
-    rng = np.random.default_rng(seed)
-    if val.group is not None:
-        names, where = np.unique(val.group, return_inverse=True)
-        _enough(len(names), folds, "groups")
-        return (rng.permutation(len(names)) % folds)[where]
-    _enough(val.n, folds, "samples")
-    kind = val.correct if val.kind == "confidence" else val.labels
-    order = np.lexsort((rng.permutation(val.n), kind))
-    out = np.empty(val.n, dtype=np.int64)
-    out[order] = np.arange(val.n) % folds
-    return out
-
-
-def _enough(n: int, folds: int, what: str) -> None:
-    if n < folds:
-        raise InputError(
-            f"{n} {what} cannot be dealt into {folds} folds; take fewer folds or more {what}."
-        )
-
-
-def value_of(metric: Metric, preds: Predictions) -> float:
+def evaluate_metric(metric: Metric, preds: Predictions) -> float:
     """The metric of predictions, whatever it takes."""
     takes = getattr(getattr(metric, "func", metric), "takes", "tally")  # also of functools.partial
-    return float(metric(preds if takes == "predictions" else Outcomes.of(preds).tally()))
+    if takes == "predictions":
+        return float(metric(preds))
+    return float(metric(Outcomes.of(preds).tally()))
 
 
-def is_real(gain: tuple[float, float, float], lower: bool) -> bool:
+def is_clearly_better(difference: LimitedNumber, lower_is_better: bool) -> bool:
     """Whether a difference is on the better side for certain: its limits exclude 0, or it is
     infinite.
     """
-    difference, low, high = gain
-    if isinf(
-        difference
-    ):  # one side claims 0 for what happened: no resampling is needed to tell them apart
-        return (difference < 0) == lower
-    return high < 0 if lower else low > 0
+    value, low, high = difference
+    if isinf(value):
+        # One side claims 0 for what happened: no resampling is needed to tell them apart.
+        return (value < 0) == lower_is_better
+    if lower_is_better:
+        return high < 0
+    return low > 0
 
 
-def _name(metric: Metric) -> str:
-    return getattr(metric, "__name__", "criterion")
+# ---- before and after
+
+CLASS_CHANGES = ("ece", "aece", "mce", "nll", "brier", "uce", "aurc", "accuracy")
+TOP_LABEL_CHANGES = (
+    "ece",
+    "aece",
+    "mce",
+    "correctness_nll",
+    "correctness_brier",
+    "aurc",
+    "accuracy",
+)
+NORMAL_MEAN_SAMPLES = 100_000  # beyond, a mean of differences is normal and needs no resampling
+
+
+@frozen
+class CalibrationChange:
+    """One metric on the test set before and after, each with its limits, and the paired difference
+    after − before.
+
+    Limits are nan where a number has none. `verdict` is "better" or "worse" where the limits of the
+    difference exclude 0, "same" where it is exactly 0, else "unclear".
+    """
+
+    metric: str
+    before: LimitedNumber
+    after: LimitedNumber
+    difference: LimitedNumber
+    verdict: str
+
+
+def compare_before_after(
+    before: Predictions, after: Predictions, level: float = 0.95, seed: int = 0
+) -> tuple[CalibrationChange, ...]:
+    """What became of each metric; both hold the same samples in the same order.
+
+    >>> p = Predictions.from_confidence([0.9, 0.9, 0.6], [1, 0, 1])
+    >>> compare_before_after(p, p)[-1].verdict
+    'same'
+    """
+    names = CLASS_CHANGES
+    if "confidence" in (before.kind, after.kind):
+        names = TOP_LABEL_CHANGES
+    chosen: list[Metric] = [getattr(metrics, name) for name in names]
+    numbers_before = _measure_metrics(chosen, before, level, seed)
+    numbers_after = _measure_metrics(chosen, after, level, seed)
+    differences = dict[Metric, LimitedNumber]()
+    paired: list[Metric] = []
+    many = before.n > NORMAL_MEAN_SAMPLES and before.weight is None
+    for metric, one, two in zip(chosen, numbers_before, numbers_after, strict=True):
+        differences[metric] = (two[0] - one[0], nan, nan)
+        if not isfinite(two[0] - one[0]):
+            continue
+        if many and metric in CLASS_LOSSES:
+            d = CLASS_LOSSES[metric](after) - CLASS_LOSSES[metric](before)
+            reach = float(ndtri((1 + level) / 2)) * standard_error(d, after.group)
+            mean = float(d.mean())
+            differences[metric] = (mean, mean - reach, mean + reach)
+        else:
+            paired.append(metric)
+    # Metrics are asked for together, because they share their draws.
+    limited = each_paired_difference(paired, after, before, level, seed)
+    differences.update(zip(paired, limited, strict=True))
+    return tuple(
+        CalibrationChange(
+            metric=name,
+            before=one,
+            after=two,
+            difference=differences[metric],
+            verdict=_judge_change(metric, differences[metric]),
+        )
+        for name, metric, one, two in zip(names, chosen, numbers_before, numbers_after, strict=True)
+    )
+
+
+def _measure_metrics(
+    chosen: list[Metric], preds: Predictions, level: float, seed: int
+) -> list[LimitedNumber]:
+    """Each metric with its limits, nan where it has none."""
+    limits = each_interval(chosen, preds, level, seed)
+    return [
+        (evaluate_metric(metric, preds), of_metric.low, of_metric.high)
+        for metric, of_metric in zip(chosen, limits, strict=True)
+    ]
+
+
+def _judge_change(metric: Metric, difference: LimitedNumber) -> str:
+    lower_is_better = getattr(metric, "better", "lower") == "lower"
+    if difference[0] == 0:
+        return "same"
+    if is_clearly_better(difference, lower_is_better):
+        return "better"
+    if is_clearly_better(difference, not lower_is_better):
+        return "worse"
+    return "unclear"
+
+
+value_of = evaluate_metric  # moved

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import warnings
-from math import isfinite
-from typing import NamedTuple
+from typing import Literal, TypeAlias
 
 import numpy as np
 
-from howsure._core.check import Array, Floats, InputError, parameters
+from howsure._core.check import Floats, InputError, parameters
 from howsure._core.frozen import frozen
-from howsure.calibrators._descent import GOAL, ROUGH, Minimum, minimise
-from howsure.calibrators._fitted import Fitted, needs_samples, same_classes, shares, with_values
-from howsure.calibrators._logits import finite, members, single, softmax
-from howsure.calibrators._softmax import EXACT, LARGE, Diagonal, Full, Samples, measured, scores
-from howsure.calibrators.temperature import Temperature
+from howsure.calibrators.calibrator import (
+    Fitted,
+    Identity,
+    apply_softmax,
+    check_same_classes,
+    read_mean_logits,
+    replace_values,
+)
 from howsure.predictions import Predictions, needs_predictions
-from howsure.predictions.columns import chunks
 
-ENOUGH = 4096  # samples that show a temperature to start from
+Operator: TypeAlias = tuple[Literal["Div", "Mul", "MatMul", "Add"], Floats]
 
 
 @frozen(eq=False)
@@ -45,7 +45,7 @@ class VectorScaling:
     fitted: Fitted | None = None
 
     def __post_init__(self) -> None:
-        _checked(self.weight, self.intercept, 1)
+        _check_parameters(self.weight, self.intercept, dimensions=1)
 
     @classmethod
     def fit(
@@ -56,19 +56,20 @@ class VectorScaling:
         From `start` it needs fewer steps to the same minimum.
         """
         needs_predictions(preds, "VectorScaling.fit")
-        price = _priced(preds, "VectorScaling", l2)
-        data = _samples(preds)
-        found = _fit_diagonal(data, preds, price, _stacked(start, preds))
-        w, b = found.v[:, 0].copy(), found.v[:, 1].copy()
-        return cls(w, b, _record(preds, data, found, "VectorScaling", price))
+        from howsure.calibrators.linear_fit import Penalty, fit_linear_map
+
+        weight, intercept, fitted = fit_linear_map(
+            preds, "VectorScaling", Penalty(l2=l2), start=start, full=False
+        )
+        return cls(weight=weight, intercept=intercept, fitted=fitted)
 
     def __call__(self, preds: Predictions) -> Predictions:
         """The predictions with scaled logits; probabilities stay probabilities."""
         needs_predictions(preds, "VectorScaling")
         preds.needs_vector("vector scaling")
-        same_classes(preds, len(self.weight), self.fitted, "VectorScaling")
-        _same_kind(preds, self.fitted, "VectorScaling")
-        return _affine(preds, self.weight, self.intercept)
+        check_same_classes(preds, len(self.weight), self.fitted, "VectorScaling")
+        _check_same_kind(preds, self.fitted, "VectorScaling")
+        return _map_logits(preds, self.weight, self.intercept)
 
 
 @frozen(eq=False)
@@ -91,7 +92,7 @@ class MatrixScaling:
     fitted: Fitted | None = None
 
     def __post_init__(self) -> None:
-        _checked(self.weight, self.intercept, 2)
+        _check_parameters(self.weight, self.intercept, dimensions=2)
 
     @classmethod
     def fit(
@@ -109,19 +110,19 @@ class MatrixScaling:
         From `start` it needs fewer steps to the same minimum.
         """
         needs_predictions(preds, "MatrixScaling.fit")
-        price = _priced(preds, "MatrixScaling", l2, off_diagonal, intercept)
-        data = _samples(preds)
-        found = _fit_full(data, preds, price, _stacked(start, preds))
-        w, b = found.v[:, :-1].copy(), found.v[:, -1].copy()
-        return cls(w, b, _record(preds, data, found, "MatrixScaling", price))
+        from howsure.calibrators.linear_fit import Penalty, fit_linear_map
+
+        penalty = Penalty(l2=l2, off_diagonal=off_diagonal, intercept=intercept)
+        weight, shift, fitted = fit_linear_map(preds, "MatrixScaling", penalty, start=start)
+        return cls(weight=weight, intercept=shift, fitted=fitted)
 
     def __call__(self, preds: Predictions) -> Predictions:
         """The predictions with mapped logits; probabilities stay probabilities."""
         needs_predictions(preds, "MatrixScaling")
         preds.needs_vector("matrix scaling")
-        same_classes(preds, len(self.weight), self.fitted, "MatrixScaling")
-        _same_kind(preds, self.fitted, "MatrixScaling")
-        return _affine(preds, self.weight, self.intercept)
+        check_same_classes(preds, len(self.weight), self.fitted, "MatrixScaling")
+        _check_same_kind(preds, self.fitted, "MatrixScaling")
+        return _map_logits(preds, self.weight, self.intercept)
 
 
 @frozen(eq=False)
@@ -143,7 +144,7 @@ class Dirichlet:
     fitted: Fitted | None = None
 
     def __post_init__(self) -> None:
-        _checked(self.weight, self.intercept, 2)
+        _check_parameters(self.weight, self.intercept, dimensions=2)
 
     @classmethod
     def fit(
@@ -157,23 +158,24 @@ class Dirichlet:
     ) -> Dirichlet:
         """Maximum likelihood with the penalties and the `start` of `MatrixScaling`."""
         needs_predictions(preds, "Dirichlet.fit")
-        price = _priced(preds, "Dirichlet", l2, off_diagonal, intercept)
-        data = _samples(preds, log_probs=True)
-        found = _fit_full(data, preds, price, _stacked(start, preds))
-        w, b = found.v[:, :-1].copy(), found.v[:, -1].copy()
-        return cls(w, b, _record(preds, data, found, "Dirichlet", price))
+        from howsure.calibrators.linear_fit import Penalty, fit_linear_map
+
+        penalty = Penalty(l2=l2, off_diagonal=off_diagonal, intercept=intercept)
+        weight, shift, fitted = fit_linear_map(
+            preds, "Dirichlet", penalty, start=start, log_probs=True
+        )
+        return cls(weight=weight, intercept=shift, fitted=fitted)
 
     def __call__(self, preds: Predictions) -> Predictions:
         """The mapped predictions; probabilities stay probabilities."""
         needs_predictions(preds, "Dirichlet")
         preds.needs_vector("Dirichlet calibration")
-        same_classes(preds, len(self.weight), self.fitted, "Dirichlet")
-        return _affine(preds, self.weight, self.intercept, log_probs=True)
+        check_same_classes(preds, len(self.weight), self.fitted, "Dirichlet")
+        return _map_logits(preds, self.weight, self.intercept, log_probs=True)
 
 
-def _checked(weight: Floats, intercept: Floats, dimensions: int) -> None:
-    k = len(intercept)
-    if intercept.ndim != 1 or weight.shape != (k,) * dimensions:
+def _check_parameters(weight: Floats, intercept: Floats, dimensions: int) -> None:
+    if intercept.ndim != 1 or weight.shape != (len(intercept),) * dimensions:
         raise InputError(
             f"weight has shape {weight.shape} and intercept {intercept.shape}; they do not fit together."
         )
@@ -181,168 +183,62 @@ def _checked(weight: Floats, intercept: Floats, dimensions: int) -> None:
     parameters(intercept, "intercept")
 
 
-class Penalty(NamedTuple):
-    """What large parameters cost: all of them, those off the diagonal, the intercepts."""
-
-    l2: float
-    off_diagonal: float = 0.0
-    intercept: float = 0.0
-
-    def ridge(self, k: int) -> Floats:
-        """The cost of each parameter of a full matrix, means over them as Kull et al. 2019 take."""
-        off = np.full((k, k), self.l2 + self.off_diagonal / (k * (k - 1)))
-        np.fill_diagonal(off, self.l2)
-        return np.concatenate((off, np.full((k, 1), self.l2 + self.intercept / k)), axis=1)
-
-
-def _priced(preds: Predictions, what: str, *prices: float) -> Penalty:
-    """The penalty, checked, and a warning where a class has no samples to learn from."""
-    needs_samples(preds, what)
-    price = Penalty(*prices)
-    for name, x in price._asdict().items():
-        if not (isfinite(x) and x >= 0):
-            raise InputError(f"{name} is {x:g}; a finite number that is not negative is needed.")
-    missing = np.flatnonzero(np.bincount(preds.labels, minlength=preds.k or 0) == 0)
-    if len(missing) and not any(price):
-        warnings.warn(
-            f"{len(missing)} of {preds.k} classes have no samples (first: class {missing[0]}), so {what} learns that "
-            "they never occur. Fit it on samples of all classes, or use l2.",
-            stacklevel=3,
-        )
-    return price
-
-
-def _samples(preds: Predictions, *, log_probs: bool = False) -> Samples:
-    if preds.kind == "logits" and preds.samples == 1 and not log_probs:
-        x = _turned(members(preds)[0])
-    else:
-        x = np.empty((preds.k or 0, preds.n))
-        for rows, z in single(preds, log_probs=log_probs):
-            x[:, rows] = z
-    return Samples(x, preds.labels, None if preds.weight is None else shares(preds))
-
-
-def _turned(values: Array) -> Array:
-    """A copy with a row for each class, some samples at a time, which is faster than all at once."""
-    x = np.empty(values.shape[::-1], values.dtype)
-    for rows in chunks(*values.shape):
-        x[:, rows] = values[rows].T
-    finite(x)
-    return x
-
-
-def _stacked(
-    start: VectorScaling | MatrixScaling | Dirichlet | None, preds: Predictions
-) -> Floats | None:
-    """The parameters to start from, as one array."""
-    if start is None:
-        return None
-    same_classes(preds, len(start.intercept), start.fitted, type(start).__name__)
-    weight = start.weight if start.weight.ndim == 2 else start.weight[:, None]
-    return np.concatenate((weight, start.intercept[:, None]), axis=1)
-
-
-def _fit_diagonal(
-    data: Samples, preds: Predictions, price: Penalty, start: Floats | None, *, goal: float = GOAL
-) -> Minimum:
-    """The best diagonal W and b, from the best temperature or from no change, whichever costs less."""
-    k = len(data.x)
-    ridge, centre = price.ridge(k), np.stack((np.ones(k), np.zeros(k)), axis=1)
-    problem = Diagonal(data, np.stack((np.diag(ridge), ridge[:, -1]), axis=1), centre)
-    if start is None:
-        some = slice(None, None, max(1, preds.n // ENOUGH) if data.x.size >= LARGE else 1)
-        weight = None if preds.weight is None else preds.weight[some]
-        logits = Predictions(
-            "logits", data.x.T[some], k, known_labels=preds.labels[some], weight=weight
-        )
-        start = centre / [Temperature.fit(logits).temperature, 1.0]
-        start = start if not any(price) else _cheaper(problem, start, centre)
-        return minimise(problem, start, goal=goal)
-    return minimise(problem, start, near=True)
-
-
-def _fit_full(data: Samples, preds: Predictions, price: Penalty, start: Floats | None) -> Minimum:
-    """The best W and b, from the best diagonal or from no change, whichever costs less."""
-    k = len(data.x)
-    problem = Full(data, price.ridge(k), np.eye(k, k + 1))
-    if start is None:
-        simpler = _fit_diagonal(data, preds, price, None, goal=GOAL if k * k <= EXACT else ROUGH).v
-        start = np.concatenate((np.diag(simpler[:, 0]), simpler[:, 1:]), axis=1)
-        start = start if not any(price) else _cheaper(problem, start, problem.centre)
-        return minimise(problem, start)
-    return minimise(problem, start, near=True)
-
-
-def _cheaper(problem: Diagonal | Full, a: Floats, b: Floats) -> Floats:
-    return min((a, b), key=lambda v: measured(problem, v).loss)
-
-
-def _record(preds: Predictions, data: Samples, found: Minimum, what: str, price: Penalty) -> Fitted:
-    """How the fit ended; a warning where no maximum of the likelihood exists or was reached."""
-    status = "converged" if found.converged else "stopped"
-    if not any(price) and _separated(data, found.v):
-        status = "separable"
-        text = f"{what} gets all {preds.n:,} samples of the fit right, so its likelihood has no maximum"
-        warnings.warn(
-            f"{text} and it will be too sure elsewhere. Use l2, more samples or Temperature.",
-            stacklevel=3,
-        )
-    elif not found.converged:
-        text = f"{what} was stopped before it converged; its loss is {found.at.nll:.6g}. Use l2."
-        warnings.warn(text, stacklevel=3)
-    return Fitted(
-        status,
-        preds.n,
-        preds.k,
-        preds.class_names,
-        found.at.nll,
-        None if what == "Dirichlet" else _kind(preds),
-    )
-
-
-def _kind(preds: Predictions) -> str:
-    """What a linear map gets: logits as they are, or logs of probabilities; those of several
-    members are averaged.
+def takes_logits(preds: Predictions) -> bool:
+    """Whether a linear map gets logits as they are, not logs of probabilities; those of several
+    members are averaged as probabilities.
     """
-    return "logits" if preds.kind == "logits" and preds.samples == 1 else "probs"
+    return preds.kind == "logits" and preds.samples == 1
 
 
-def _same_kind(preds: Predictions, fitted: Fitted | None, what: str) -> None:
+def _check_same_kind(preds: Predictions, fitted: Fitted | None, what: str) -> None:
     """Refuse logits where it was fitted on logs of probabilities, and the reverse.
 
     They differ by one number in each row, which a softmax does not see and a weight for each class
     does.
     """
-    if fitted is None or fitted.kind is None or fitted.kind == (here := _kind(preds)):
+    if fitted is None or fitted.kind is None:
         return
-    words = {"logits": "logits", "probs": "probabilities"}
-    raise InputError(
-        f"this {what} was fitted on {words[fitted.kind]}, these are {words[here]}, for which it is another map; "
-        f"give it {words[fitted.kind]}, or fit it on {words[here]}. Temperature takes both."
-    )
+    here = "logits" if takes_logits(preds) else "probabilities"
+    there = "logits" if fitted.kind == "logits" else "probabilities"
+    if here != there:
+        raise InputError(
+            f"this {what} was fitted on {there}, these are {here}, for which it is another map; "
+            f"give it {there}, or fit it on {here}. Temperature takes both."
+        )
 
 
-def _separated(data: Samples, v: Floats) -> bool:
-    """Whether the label scores above every other class in all samples."""
-    problem = (Diagonal if v.shape[1] == 2 else Full)(data, v, v)
-    for x, y, _ in data.parts(len(v)):
-        s, at = scores(problem, v, x), np.arange(len(y))
-        own = s[y, at]
-        s[y, at] = -np.inf
-        if not (own > s.max(axis=0)).all():
-            return False
-    return True
-
-
-def _affine(
+def _map_logits(
     preds: Predictions, weight: Floats, intercept: Floats, *, log_probs: bool = False
 ) -> Predictions:
     """Predictions with logits W z + b; `weight` is the diagonal or the whole of W."""
-    stay = preds.kind == "logits" and preds.samples == 1
+    keep_logits = takes_logits(preds)
     out = np.empty((preds.n, len(intercept)))
-    for rows, z in single(preds, log_probs=log_probs):
-        z = (weight[:, None] * z if weight.ndim == 1 else weight @ z) + intercept[:, None]
-        if not stay:
-            softmax(z)
-        out[rows] = z.T
-    return with_values(preds, "logits" if stay else "probs", out)
+    for rows, z in read_mean_logits(preds, log_probs=log_probs):
+        mapped = weight[:, None] * z if weight.ndim == 1 else weight @ z
+        mapped = mapped + intercept[:, None]
+        if not keep_logits:
+            apply_softmax(mapped)
+        out[rows] = mapped.T
+    return replace_values(preds, "logits" if keep_logits else "probs", out)
+
+
+def list_operators(calibrator: object, where: str) -> list[Operator]:
+    """A calibrator as operators on the logits, by their ONNX names, with one constant each.
+
+    A softmax follows them. `where` is for the error.
+    """
+    from howsure.calibrators.temperature import Temperature
+
+    if isinstance(calibrator, Identity):
+        return []
+    if isinstance(calibrator, Temperature):
+        return [("Div", np.asarray(calibrator.temperature))]
+    if isinstance(calibrator, VectorScaling):
+        return [("Mul", calibrator.weight), ("Add", calibrator.intercept)]
+    if isinstance(calibrator, MatrixScaling):
+        turned = np.ascontiguousarray(calibrator.weight.T)
+        return [("MatMul", turned), ("Add", calibrator.intercept)]
+    raise InputError(
+        f"{type(calibrator).__name__} cannot be put into {where}; "
+        "Temperature, VectorScaling, MatrixScaling and Identity can."
+    )

@@ -8,18 +8,25 @@ from typing import TypeAlias
 
 import numpy as np
 
-from howsure._core.check import Array, Floats, InputError, Ints, parameters
+from howsure._core.check import Floats, InputError, Ints, parameters
 from howsure._core.frozen import frozen
-from howsure.calibrators._classes import Map, answered, asked, record
-from howsure.calibrators._fitted import Fitted, shares
-from howsure.calibrators._logits import SMALLEST
+from howsure.calibrators.calibrator import (
+    SMALLEST_PROBABILITY,
+    Fitted,
+    collect_targets,
+    compute_shares,
+    map_probabilities,
+    record_fit,
+)
 from howsure.predictions import Predictions, needs_predictions
 from howsure.predictions.columns import chunks
 
-STEPS, GOAL = 100, 1e-9
-LEAST = 1e-16  # of the loss: a step that promises less is not worth a pass
-SHORTEST = 1e-10
-TOGETHER = 1 << 23  # probabilities that are worked on together
+MAX_NEWTON_STEPS = 100
+NEWTON_GRADIENT_GOAL = 1e-9
+WORTHLESS_FALL = 1e-16  # of the loss: a step that promises less is not worth a pass
+SHORTEST_NEWTON_STEP = 1e-10
+CURVES_CHUNK_NUMBERS = 1 << 23  # probabilities that are worked on together
+
 Features: TypeAlias = Callable[[Floats], list[Floats]]
 
 
@@ -44,7 +51,7 @@ class Platt:
     fitted: Fitted | None = None
 
     def __post_init__(self) -> None:
-        _checked(self.top_label, slope=self.slope, intercept=self.intercept)
+        _check_columns(self.top_label, slope=self.slope, intercept=self.intercept)
 
     @classmethod
     def fit(cls, preds: Predictions, *, start: Platt | None = None) -> Platt:
@@ -52,20 +59,25 @@ class Platt:
         curves.
         """
         needs_predictions(preds, "Platt.fit")
-        begin = None if start is None else np.stack((start.slope, start.intercept), axis=1)
-        found = _curves(preds, "Platt", _log_odds, np.array([1.0, 0.0]) if begin is None else begin)
-        made = cls(found[:, 0].copy(), found[:, 1].copy(), preds.kind == "confidence")
-        return replace(made, fitted=record(preds, made(preds)))
+        begin = np.array([1.0, 0.0])
+        if start is not None:
+            begin = np.stack((start.slope, start.intercept), axis=1)
+        slope, intercept = _fit_curves(preds, "Platt", _take_log_odds, begin).T
+        made = cls(
+            slope=slope.copy(), intercept=intercept.copy(), top_label=preds.kind == "confidence"
+        )
+        return replace(made, fitted=record_fit(preds, made(preds)))
 
     def __call__(self, preds: Predictions) -> Predictions:
         """The predictions through the curves, as probabilities or as a confidence."""
         needs_predictions(preds, "Platt")
-        answer: Map = lambda p: _expit(
-            self.slope[:, None] * _log_odds(p)[0] + self.intercept[:, None]
-        )
-        return answered(
-            preds, None if self.top_label else len(self.slope), self.fitted, "Platt", answer
-        )
+        k = None if self.top_label else len(self.slope)
+
+        def follow_curve(p: Floats) -> Floats:
+            log_odds = _take_log_odds(p)[0]
+            return _apply_logistic(self.slope[:, None] * log_odds + self.intercept[:, None])
+
+        return map_probabilities(preds, k, self.fitted, what="Platt", apply=follow_curve)
 
 
 @frozen(eq=False)
@@ -89,7 +101,7 @@ class Beta:
     fitted: Fitted | None = None
 
     def __post_init__(self) -> None:
-        _checked(self.top_label, a=self.a, b=self.b, c=self.c)
+        _check_columns(self.top_label, a=self.a, b=self.b, c=self.c)
         if (self.a < 0).any() or (self.b < 0).any():
             raise InputError("a and b must not be negative: the map would fall.")
 
@@ -101,35 +113,55 @@ class Beta:
         From `start` it needs fewer steps to the same maps.
         """
         needs_predictions(preds, "Beta.fit")
-        begin = None if start is None else np.stack((start.a, start.b, start.c), axis=1)
-        found = _curves(preds, "Beta", _logs, np.array([1.0, 1.0, 0.0]) if begin is None else begin)
-        a, b, c = (column.copy() for column in found.T)
-        made = cls(a, b, c, preds.kind == "confidence")
-        return replace(made, fitted=record(preds, made(preds)))
+        begin = np.array([1.0, 1.0, 0.0])
+        if start is not None:
+            begin = np.stack((start.a, start.b, start.c), axis=1)
+        a, b, c = _fit_curves(preds, "Beta", _take_logs, begin).T
+        top_label = preds.kind == "confidence"
+        made = cls(a=a.copy(), b=b.copy(), c=c.copy(), top_label=top_label)
+        return replace(made, fitted=record_fit(preds, made(preds)))
 
     def __call__(self, preds: Predictions) -> Predictions:
         """The predictions through the maps, as probabilities or as a confidence."""
         needs_predictions(preds, "Beta")
+        k = None if self.top_label else len(self.a)
 
-        def answer(p: Floats) -> Floats:
-            log_p, minus_log_q = _logs(p)
-            return _expit(self.a[:, None] * log_p + self.b[:, None] * minus_log_q + self.c[:, None])
+        def follow_curve(p: Floats) -> Floats:
+            log_p, minus_log_q = _take_logs(p)
+            scores = self.a[:, None] * log_p + self.b[:, None] * minus_log_q + self.c[:, None]
+            return _apply_logistic(scores)
 
-        return answered(preds, None if self.top_label else len(self.a), self.fitted, "Beta", answer)
+        return map_probabilities(preds, k, self.fitted, what="Beta", apply=follow_curve)
 
 
-def _logs(p: Floats) -> list[Floats]:
+def _check_columns(top_label: bool, **columns: Floats) -> None:
+    """Refuse parameters that are not one number of each for each class."""
+    sizes = {len(c) if c.ndim == 1 else -1 for c in columns.values()}
+    if len(sizes) != 1 or min(sizes) < 1:
+        raise InputError(f"{', '.join(columns)} must have one number of each for each class.")
+    for name, column in columns.items():
+        parameters(column, name)
+    if top_label and max(sizes) != 1:
+        raise InputError("a confidence has one map, not several.")
+
+
+# ---- features of probabilities
+
+
+def _take_logs(p: Floats) -> list[Floats]:
     """log p and −log(1 − p), of numbers that are at least 1e-12."""
-    return [np.log(np.maximum(p, SMALLEST)), -np.log(np.maximum(1.0 - p, SMALLEST))]
+    log_p = np.log(np.maximum(p, SMALLEST_PROBABILITY))
+    log_q = np.log(np.maximum(1.0 - p, SMALLEST_PROBABILITY))
+    return [log_p, -log_q]
 
 
-def _log_odds(p: Floats) -> list[Floats]:
-    log_p, minus_log_q = _logs(p)
+def _take_log_odds(p: Floats) -> list[Floats]:
+    log_p, minus_log_q = _take_logs(p)
     log_p += minus_log_q
     return [log_p]
 
 
-def _expit(s: Floats) -> Floats:
+def _apply_logistic(s: Floats) -> Floats:
     """1 / (1 + exp(−s)), in the place of s; beyond ±700 it is that of 700."""
     np.clip(s, -700.0, 700.0, out=s)
     np.negative(s, out=s)
@@ -138,62 +170,63 @@ def _expit(s: Floats) -> Floats:
     return np.reciprocal(s, out=s)
 
 
-def _curves(preds: Predictions, what: str, features: Features, start: Floats) -> Floats:
+# ---- fits
+
+
+def _fit_curves(preds: Predictions, what: str, features: Features, start: Floats) -> Floats:
     """Coefficients of the features and the intercept, a row for each map; as many maps at a time as
     fit in memory.
     """
-    given, came = asked(preds, what)
+    given, came = collect_targets(preds, what)
     if start.ndim == 2 and len(start) != len(given):
         raise InputError(
             f"start has maps for {len(start)} classes, these predictions need {len(given)}."
         )
-    begin = np.broadcast_to(start, (len(given), start.shape[-1]))
-    size = max(1, TOGETHER // preds.n)
-    parts = [slice(i, i + size) for i in range(0, len(given), size)]
-    share = None if preds.weight is None else shares(preds)
-    made = [
-        _Regression.of(features(given[rows].astype(np.float64)), came - rows.start, share)
-        for rows in parts
-    ]
-    return np.concatenate(
-        [_signed(one, begin[rows]) for one, rows in zip(made, parts, strict=True)]
-    )
+    start = np.broadcast_to(start, (len(given), start.shape[-1]))
+    share = None if preds.weight is None else compute_shares(preds)
+    step = max(1, CURVES_CHUNK_NUMBERS // preds.n)
+    curves: list[Floats] = []
+    for i in range(0, len(given), step):
+        x = features(given[i : i + step].astype(np.float64))
+        regressions = LogisticRegressions.of(x, came - i, share)
+        curves.append(_solve_rising(regressions, start[i : i + step]))
+    return np.concatenate(curves)
 
 
-def curves_of_scores(scores: Floats, came: Ints, weight: Floats | None = None) -> Floats:
+def fit_score_curves(scores: Floats, came: Ints, weight: Floats | None = None) -> Floats:
     """Slope and intercept of a logistic curve of each row of any scores, to Platt's targets.
 
     `came` is the row that came true for each sample, or a number that is none of them. A weight is
     repetition here: the targets count it. A row that never came true, or always, has a curve too.
 
-    >>> curves_of_scores(np.array([[5.0, -4.0, 1.0]]), np.array([0, 1, 1])).round(3)  # LibSVM: 0.2026, -0.6524
+    >>> fit_score_curves(np.array([[5.0, -4.0, 1.0]]), np.array([0, 1, 1])).round(3)  # LibSVM: 0.2026, -0.6524
     array([[ 0.203, -0.652]])
     """
-    total = float(scores.shape[1] if weight is None else weight.sum())
-    scale = np.maximum(
-        np.abs(scores).max(axis=1), 1.0
-    )  # slopes of large scores are small: none is lost to rounding
-    share = None if weight is None else weight / total
-    found = _Regression.of([scores / scale[:, None]], came, share, total).solved(
-        np.zeros((len(scores), 2))
-    )
-    return found / np.stack((scale, np.ones(len(scale))), axis=1)
+    total, share = float(scores.shape[1]), None
+    if weight is not None:
+        total = float(weight.sum())
+        share = weight / total
+    # Slopes of large scores are small; scaled, none is lost to rounding.
+    scale = np.maximum(np.abs(scores).max(axis=1), 1.0)
+    regressions = LogisticRegressions.of([scores / scale[:, None]], came, share, total)
+    curves = regressions.solve(np.zeros((len(scores), 2)))
+    return curves / np.stack((scale, np.ones(len(scale))), axis=1)
 
 
-def _signed(regression: _Regression, start: Floats) -> Floats:
+def _solve_rising(regressions: LogisticRegressions, start: Floats) -> Floats:
     """The best coefficients; with two features none of them negative.
 
     The problem is convex with two signs, so one of the four choices of active bounds solves it.
     """
-    v = regression.solved(start)
+    v = regressions.solve(start)
     if v.shape[1] < 3 or (v[:, :2] >= 0).all():
         return v
     below = np.flatnonzero((v[:, :2] < 0).any(axis=1))
     least = np.full(len(below), np.inf)
     for free in ([0], [1], list[int]()):
-        some = regression.only(below, free)
-        part = some.solved(np.maximum(start[below][:, [*free, 2]], 0.0))
-        loss = some.loss(part)
+        some = regressions.select(below, free)
+        part = some.solve(np.maximum(start[below][:, [*free, 2]], 0.0))
+        loss = some.compute_loss(part)
         better = np.flatnonzero((part[:, :-1] >= 0).all(axis=1) & (loss < least))
         v[below[better]] = 0.0
         v[below[better][:, None], [*free, 2]] = part[better]
@@ -202,7 +235,7 @@ def _signed(regression: _Regression, start: Floats) -> Floats:
 
 
 @frozen(eq=False)
-class _Regression:
+class LogisticRegressions:
     """Logistic regressions of the same samples, one for each class: features with a row for each,
     and an intercept.
 
@@ -217,103 +250,100 @@ class _Regression:
     @classmethod
     def of(
         cls, x: list[Floats], came: Ints, share: Floats | None, total: float | None = None
-    ) -> _Regression:
+    ) -> LogisticRegressions:
         """`came` is the row that came true for each sample; other numbers are none of these rows.
 
         The targets count `total` samples, or as many as there are.
         """
-        m, size = x[0].shape
-        n = size if total is None else total
-        here = np.flatnonzero((came >= 0) & (came < m))
-        row, w = came[here], 1 / size if share is None else share[here]
-        sums: Callable[[Array], Floats] = lambda values: np.bincount(
-            row, w * values, minlength=m
-        ).astype(np.float64)
-        reached = sums(np.ones(len(row)))
-        high, low = (n * reached + 1) / (n * reached + 2), 1 / (n - n * reached + 2)
-        mean: Callable[[Floats], Floats] = lambda f: f.mean(axis=1) if share is None else f @ share
-        pull = [low * mean(f) + (high - low) * sums(f[row, here]) for f in x]
-        return cls(x, np.stack([*pull, low + (high - low) * reached], axis=1), share)
+        rows, n = x[0].shape
+        size = n if total is None else total
+        here = np.flatnonzero((came >= 0) & (came < rows))
+        row = came[here]
+        weight = 1 / n if share is None else share[here]
 
-    def only(self, rows: Ints, features: Sequence[int]) -> _Regression:
+        def sum_by_row(values: Floats) -> Floats:
+            return np.bincount(row, weight * values, minlength=rows).astype(np.float64)
+
+        reached = sum_by_row(np.ones(len(row)))
+        high = (size * reached + 1) / (size * reached + 2)
+        low = 1 / (size - size * reached + 2)
+        pull: list[Floats] = []
+        for feature in x:
+            mean = feature.mean(axis=1) if share is None else feature @ share
+            pull.append(low * mean + (high - low) * sum_by_row(feature[row, here]))
+        pull.append(low + (high - low) * reached)
+        return cls(x=x, pull=np.stack(pull, axis=1), share=share)
+
+    def select(self, rows: Ints, features: Sequence[int]) -> LogisticRegressions:
         """Some of the regressions, with some of the features."""
-        return _Regression(
-            [self.x[f][rows] for f in features or [0]],
-            self.pull[rows][:, [*features, -1]],
-            self.share,
+        return LogisticRegressions(
+            x=[self.x[f][rows] for f in features or [0]],
+            pull=self.pull[rows][:, [*features, -1]],
+            share=self.share,
         )
 
-    def solved(self, v: Floats) -> Floats:
-        """Newton's method from v.
+    def solve(self, v: Floats) -> Floats:
+        """Coefficients of the least loss, by Newton's method from v.
 
         A step is halved until the slope along it is at most half as steep upwards as it was
         downwards: the loss is convex, so its slope says what its value would, and costs no
         logarithm.
         """
-        gradient, second = self._at(v)
+        gradient, second = self._derive(v)
         length = np.ones(len(v))
-        for _ in range(STEPS):
+        for _ in range(MAX_NEWTON_STEPS):
             inverse: Floats = np.linalg.pinv(second, rcond=1e-13, hermitian=True).astype(np.float64)
             step = -(inverse @ gradient[:, :, None])[:, :, 0]
-            fall = -_sum(gradient, step)
-            move = (np.abs(gradient).max(axis=1) > GOAL) & (fall > LEAST) & (length > SHORTEST)
+            fall = -_dot_rows(gradient, step)
+            steep = np.abs(gradient).max(axis=1) > NEWTON_GRADIENT_GOAL
+            long = length > SHORTEST_NEWTON_STEP
+            move = steep & (fall > WORTHLESS_FALL) & long
             if not move.any():
-                return v + np.where(length > SHORTEST, 1.0, 0.0)[:, None] * step
+                return v + np.where(long, 1.0, 0.0)[:, None] * step
             new = v + np.where(move, length, 0.0)[:, None] * step
-            there = self._at(new)
-            better = move & (_sum(there[0], step) <= fall / 2)
+            new_gradient, new_second = self._derive(new)
+            better = move & (_dot_rows(new_gradient, step) <= fall / 2)
             length = np.where(better, 1.0, length / 2)
-            v, gradient = (
-                np.where(better[:, None], a, b) for a, b in ((new, v), (there[0], gradient))
-            )
-            second = np.where(better[:, None, None], there[1], second)
+            v = np.where(better[:, None], new, v)
+            gradient = np.where(better[:, None], new_gradient, gradient)
+            second = np.where(better[:, None, None], new_second, second)
         return v
 
-    def loss(self, v: Floats) -> Floats:
+    def compute_loss(self, v: Floats) -> Floats:
         """The mean loss of each regression."""
         s = np.repeat(v[:, -1:], self.x[0].shape[1], axis=1)
         for j in range(v.shape[1] - 1):
             s += v[:, j : j + 1] * self.x[j]
         each = np.logaddexp(0.0, s)
-        return (each.mean(axis=1) if self.share is None else each @ self.share) - _sum(self.pull, v)
+        mean = each.mean(axis=1) if self.share is None else each @ self.share
+        return mean - _dot_rows(self.pull, v)
 
-    def _at(self, v: Floats) -> tuple[Floats, Floats]:
+    def _derive(self, v: Floats) -> tuple[Floats, Floats]:
         """First and second derivatives of the mean loss at v."""
-        (m, size), n = v.shape, self.x[0].shape[1]
-        first, second = np.zeros((m, size)), np.zeros((m, size, size))
-        for cols in chunks(n, m):
-            x = [f[:, cols] for f in self.x]
-            p = np.repeat(v[:, -1:], x[0].shape[1], axis=1)
-            for j, f in enumerate(x[: size - 1]):
-                p += v[:, j : j + 1] * f
-            bend = 1.0 - _expit(p)
+        (rows, size), n = v.shape, self.x[0].shape[1]
+        first, second = np.zeros((rows, size)), np.zeros((rows, size, size))
+        for cols in chunks(n, rows):
+            x = [feature[:, cols] for feature in self.x[: size - 1]]
+            p = np.repeat(v[:, -1:], self.x[0][:, cols].shape[1], axis=1)
+            for j, feature in enumerate(x):
+                p += v[:, j : j + 1] * feature
+            bend = 1.0 - _apply_logistic(p)
             if self.share is not None:
                 p *= self.share[cols]
             bend *= p
+            # The last feature is 1, so its sums need no product.
             for i in range(size):
-                first[:, i] += _dot(p, x, i, size)
-                bent = bend if i == size - 1 else bend * x[i]
+                first[:, i] += _dot_rows(p, x[i]) if i < size - 1 else p.sum(axis=1)
+                bent = bend * x[i] if i < size - 1 else bend
                 for j in range(i, size):
-                    second[:, i, j] += _dot(bent, x, j, size)
+                    second[:, i, j] += _dot_rows(bent, x[j]) if j < size - 1 else bent.sum(axis=1)
         second += np.triu(second, 1).transpose(0, 2, 1)
         unit = 1 / n if self.share is None else 1.0
         return unit * first - self.pull, unit * second
 
 
-def _sum(a: Floats, b: Floats) -> Floats:
+def _dot_rows(a: Floats, b: Floats) -> Floats:
     return np.einsum("ij,ij->i", a, b)
 
 
-def _dot(a: Floats, x: list[Floats], i: int, size: int) -> Floats:
-    """The sum of a · feature i over the samples; the last feature is 1."""
-    return _sum(a, x[i]) if i < size - 1 else a.sum(axis=1)
-
-
-def _checked(top_label: bool, **columns: Floats) -> None:
-    size = {len(c) if c.ndim == 1 else -1 for c in columns.values()}
-    if len(size) != 1 or min(size) < 1:
-        raise InputError(f"{', '.join(columns)} must have one number of each for each class.")
-    for name, column in columns.items():
-        parameters(column, name)
-    if top_label and max(size) != 1:
-        raise InputError("a confidence has one map, not several.")
+curves_of_scores = fit_score_curves  # moved

@@ -1,21 +1,31 @@
-"""Influence of single answers on the ranking numbers: rows of a tally → what one right or wrong
-answer there changes.
+"""What one sample changes: the influence of single answers on every metric that has one.
 
-Right answers between two rows with errors have the same influence, so the rows with errors suffice.
-The variance of a number is the sum of squared influences over n², whatever the number is.
+The variance of a number is the sum of squared influences over n², whatever the number is. Ranking
+numbers see only the rows that hold wrong answers: right answers between two of them have the same
+influence. Other numbers have an influence on every row of a tally that is linear in the loss.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
 import numpy as np
 
+from howsure import metrics
 from howsure._core.check import Floats
 from howsure._core.frozen import frozen
+from howsure.binning import Binning, adaptive, equal_range, equal_size
+from howsure.metrics.facts import Metric, options, plain
+from howsure.metrics.mean_loss import mean_loss
+from howsure.uncertainty.calibration_limits import GapPart
 
-__all__ = ["Influence", "Ranks", "augrc", "aupr_error", "aupr_success", "aurc", "auroc", "e_aurc"]
+if TYPE_CHECKING:
+    from howsure.uncertainty.sample_case import SampleCase
+
+LossOfClaim: TypeAlias = Callable[[Floats], Floats]  # claims → the loss of each
+GapSign: TypeAlias = Callable[[Floats], Floats]  # gaps of bins → the sign that each counts with
 
 
 @frozen(eq=False)
@@ -66,8 +76,8 @@ class Influence(NamedTuple):
     tied: Floats
     wrong: Floats
 
-    def squares(self, r: Ranks) -> float:
-        """The sum of squares over all samples."""
+    def sum_squares(self, r: Ranks) -> float:
+        """The sum of squared influences over all samples."""
         return float(
             np.dot(r.free, self.free**2)
             + np.dot(r.tied, self.tied**2)
@@ -75,40 +85,48 @@ class Influence(NamedTuple):
         )
 
 
-def centred(r: Ranks, free: Floats, tied: Floats, wrong: Floats) -> Influence:
-    """The influence minus its mean over all samples."""
-    mean = float(np.dot(r.free, free) + np.dot(r.tied, tied) + np.dot(r.wrong, wrong)) / r.n
-    return Influence(free - mean, tied - mean, wrong - mean)
+class RowInfluence(NamedTuple):
+    """The influence of a sample of each row of a tally: start + slope · its loss."""
+
+    start: Floats
+    slope: Floats
 
 
-def aurc(r: Ranks) -> Influence:
+# ---- ranking numbers
+
+
+def compute_aurc_influence(r: Ranks) -> Influence:
     r"""An error counts in all risks below it, and whoever joins dilutes the risks below:
     :math:`\lambda x - G`.
 
     :math:`x = 1 + \ln(n/A) - (B/c) \ln(A/B)`. G sums :math:`\ell \ln(A/B)/c` over the rows below and the own row's
     :math:`(\ell/c) (1 - (B/c) \ln(A/B))`, which is half of that where the row is narrow.
     """
-    rise, size = _log_rise(r), r.after - r.before
+    size = r.after - r.before
+    some = r.before > 0  # ln(A/B)/c is not read at B = 0
+    rise = np.where(some, np.log1p(size / np.where(some, r.before, 1.0)) / size, 0.0)
     within = 1.0 - r.before * rise
-    free, _ = _below(r.wrong * rise)
+    free = _sum_below(r.wrong * rise)
     tied = free[1:] + r.wrong / size * within
-    return centred(r, -free, -tied, np.log(r.n / r.after) + within - tied)
+    return _centre(r, free=-free, tied=-tied, wrong=np.log(r.n / r.after) + within - tied)
 
 
-def e_aurc(r: Ranks) -> Influence:
-    """That of `aurc` minus that of the best order, which is a function of the error rate alone."""
-    part, e = aurc(r), r.k / r.n
-    if e >= 1:
-        return part
-    return centred(r, part.free, part.tied, part.wrong + np.log1p(-e))
+def compute_e_aurc_influence(r: Ranks) -> Influence:
+    """That of the AURC minus that of the best order, which is a function of the error rate alone."""
+    area = compute_aurc_influence(r)
+    error_rate = r.k / r.n
+    if error_rate >= 1:
+        return area
+    return _centre(r, free=area.free, tied=area.tied, wrong=area.wrong + np.log1p(-error_rate))
 
 
-def augrc(r: Ranks) -> Influence:
+def compute_augrc_influence(r: Ranks) -> Influence:
     """An error counts in every coverage beyond its rank; whoever joins moves the errors below down
     by one.
     """
-    free, tied = _below(r.wrong / r.n)
-    return centred(r, -free, -tied, 1.0 - (r.after + r.before) / (2 * r.n) - tied)
+    free = _sum_below(r.wrong / r.n)
+    tied = free[:-1] - r.wrong / r.n / 2
+    return _centre(r, free=-free, tied=-tied, wrong=1.0 - (r.after + r.before) / (2 * r.n) - tied)
 
 
 def placements(r: Ranks) -> tuple[Floats, Floats, Floats]:
@@ -122,29 +140,35 @@ def placements(r: Ranks) -> tuple[Floats, Floats, Floats]:
     return rights_below / r.m, above / r.k, (r.upto - r.wrong / 2) / r.k
 
 
-def auroc(r: Ranks) -> Influence:
+def compute_auroc_influence(r: Ranks) -> Influence:
     """One minus the share of pairs that stand the wrong way round (DeLong et al. 1988)."""
     missed, free, tied = placements(r)
     share = float(np.dot(r.wrong, missed)) / r.k
-    return centred(
-        r, (share - free) * r.n / r.m, (share - tied) * r.n / r.m, (share - missed) * r.n / r.k
+    return _centre(
+        r,
+        free=(share - free) * r.n / r.m,
+        tied=(share - tied) * r.n / r.m,
+        wrong=(share - missed) * r.n / r.k,
     )
 
 
-def aupr_error(r: Ranks) -> Influence:
+def compute_aupr_error_influence(r: Ranks) -> Influence:
     """Average precision of finding errors from the least trusted up."""
     shown = r.n - r.before  # samples from the bottom up to and including the row
     precision = (r.k - r.upto + r.wrong) / shown
-    gain, loss = (
-        np.cumsum(r.wrong * (1 - precision) / shown),
-        np.cumsum(r.wrong * precision / shown),
-    )
+    gain = np.cumsum(r.wrong * (1 - precision) / shown)
+    loss = np.cumsum(r.wrong * precision / shown)
+    mean = float(np.dot(r.wrong, precision) / r.wrong.sum())
     scale = r.n / r.k
-    wrong = scale * (precision + gain - _mean_precision(r.wrong, precision))
-    return centred(r, -scale * np.concatenate(([0.0], loss)), -scale * loss, wrong)
+    return _centre(
+        r,
+        free=-scale * np.concatenate(([0.0], loss)),
+        tied=-scale * loss,
+        wrong=scale * (precision + gain - mean),
+    )
 
 
-def own_precision(r: Ranks) -> float:
+def compute_own_precision(r: Ranks) -> float:
     """How much average precision of errors gains because every error is among those that its
     precision counts.
     """
@@ -152,46 +176,139 @@ def own_precision(r: Ranks) -> float:
     return float((r.wrong * (1 - (r.k - r.upto + r.wrong) / shown) / shown).sum()) / r.k
 
 
-def aupr_success(r: Ranks) -> Influence:
+def compute_aupr_success_influence(r: Ranks) -> Influence:
     """Average precision of finding right answers from the most trusted down; gaps are taken as free
     of ties.
     """
-    start, end = np.concatenate(([0.0], r.after)), np.append(r.before, r.n)
+    start = np.concatenate(([0.0], r.after))
+    end = np.append(r.before, r.n)
     wrong = np.concatenate(([0.0], r.upto))
     precision = 1.0 - r.upto / r.after
+    # In a gap the precisions run through wrong/rank, whose sums are differences of harmonic
+    # numbers; no wrong answer stands above the first gap.
+    rise = np.log((end + 0.5) / (start + 0.5))
     squared = wrong * (1 / (start + 0.5) - 1 / (end + 0.5))
-    rise = np.log(
-        (end + 0.5) / (start + 0.5)
-    )  # of the harmonic numbers; no wrong answer stands above the first gap
-    gain, loss = r.tied * (1 - precision) / r.after, r.tied * precision / r.after
-    gain_below, loss_below = _after(squared, gain), _after(rise - squared, loss)
-    scale = r.n / r.m
+    gain = r.tied * (1 - precision) / r.after
+    loss = r.tied * precision / r.after
+    # Gaps and rows alternate: below a gap follow its row and the gap after that.
+    gain_below_gap = _sum_below(squared[1:] + gain)
+    loss_below_gap = _sum_below((rise - squared)[1:] + loss)
+    gain_below_row = gain_below_gap[:-1] - gain
+    loss_below_row = loss_below_gap[:-1] - loss
     mean = 1.0 - float(np.dot(wrong, rise) + np.dot(r.tied, 1 - precision)) / r.m
-    free = scale * (1.0 - wrong / (end + 0.5) + gain_below[0] - mean)
-    tied = scale * (precision + gain_below[1] + gain - mean)
-    return centred(r, free, tied, -scale * (loss_below[1] + loss))
+    scale = r.n / r.m
+    return _centre(
+        r,
+        free=scale * (1.0 - wrong / (end + 0.5) + gain_below_gap - mean),
+        tied=scale * (precision + gain_below_row + gain - mean),
+        wrong=-scale * (loss_below_row + loss),
+    )
 
 
-def _after(free: Floats, tied: Floats) -> tuple[Floats, Floats]:
-    """Sums over what follows each gap, and over what follows each row; both kinds alternate, gaps
-    first.
+def _centre(r: Ranks, free: Floats, tied: Floats, wrong: Floats) -> Influence:
+    """The influence minus its mean over all samples."""
+    mean = float(np.dot(r.free, free) + np.dot(r.tied, tied) + np.dot(r.wrong, wrong)) / r.n
+    return Influence(free=free - mean, tied=tied - mean, wrong=wrong - mean)
+
+
+def _sum_below(column: Floats) -> Floats:
+    """Sums over the rows below each gap, of which there is one more than of rows."""
+    return np.append(np.cumsum(column[::-1])[::-1], 0.0)
+
+
+# ---- by metric
+
+
+def weigh_over(gap: Floats) -> Floats:
+    """Only gaps above 0 count."""
+    return np.where(gap > 0, 1.0, 0.0)
+
+
+def weigh_under(gap: Floats) -> Floats:
+    """Only gaps below 0 count."""
+    return np.where(gap < 0, -1.0, 0.0)
+
+
+class GapKind(NamedTuple):
+    """Which gaps a calibration error sums, the sign of each, and its usual bins."""
+
+    part: GapPart
+    sign: GapSign
+    bins: Binning
+
+
+@frozen(eq=False)
+class ClaimLoss:
+    """The loss of a right and of a wrong answer at a claim."""
+
+    right: LossOfClaim
+    wrong: LossOfClaim
+
+
+RANKING_INFLUENCES: Mapping[Metric, Callable[[Ranks], Influence]] = {
+    metrics.aac: compute_aurc_influence,
+    metrics.augrc: compute_augrc_influence,
+    metrics.aurc: compute_aurc_influence,
+    metrics.auroc: compute_auroc_influence,
+    metrics.e_aurc: compute_e_aurc_influence,
+}
+CLAIM_LOSSES: Mapping[Metric, ClaimLoss] = {
+    metrics.correctness_brier: ClaimLoss(right=lambda r: (1 - r) ** 2, wrong=lambda r: r**2),
+    metrics.correctness_nll: ClaimLoss(right=lambda r: -np.log(r), wrong=lambda r: -np.log1p(-r)),
+    metrics.signed_calibration_error: ClaimLoss(right=lambda r: r - 1, wrong=lambda r: r),
+}
+GAP_KINDS: Mapping[Metric, GapKind] = {
+    metrics.aece: GapKind(part="all", sign=np.sign, bins=adaptive()),
+    metrics.ece: GapKind(part="all", sign=np.sign, bins=equal_range(15)),
+    metrics.over_confidence: GapKind(part="over", sign=weigh_over, bins=equal_range(15)),
+    metrics.under_confidence: GapKind(part="under", sign=weigh_under, bins=equal_range(15)),
+}
+
+
+def choose_aupr_influence(positive: str) -> Callable[[Ranks], Influence]:
+    """The influence on the AUPR of finding errors, or of finding right answers."""
+    if positive == "error":
+        return compute_aupr_error_influence
+    return compute_aupr_success_influence
+
+
+def compute_influence(
+    metric: Metric, case: SampleCase, value: float, *, smooth: bool = False
+) -> RowInfluence | None:
+    """The influence on a metric with this value; None where it is not known.
+
+    Signs of gaps and cuts are taken as those seen, which is enough for an upper end; `smooth`
+    leaves such metrics out.
     """
-    step = free[1:] + tied  # a row and the gap after it
-    below = np.append(np.cumsum(step[::-1])[::-1], 0.0)
-    return below, below[:-1] - tied
+    name, chosen = plain(metric), options(metric)
+    if name in RANKING_INFLUENCES:
+        return case.spread_over_rows(RANKING_INFLUENCES[name](case.ranks))
+    if name is metrics.aupr:
+        of_ranks = choose_aupr_influence(chosen.get("positive", "error"))
+        return case.spread_over_rows(of_ranks(case.ranks))
+    if name is metrics.accuracy:
+        start, slope = compute_error_influence(case, 1 - value)
+        return RowInfluence(start=-start, slope=-slope)
+    if name is mean_loss:
+        return compute_error_influence(case, value)
+    if name in CLAIM_LOSSES:
+        return case.compute_loss_influence(CLAIM_LOSSES[name], value)
+    if smooth:
+        return None
+    if name in GAP_KINDS:
+        kind = GAP_KINDS[name]
+        return case.compute_gap_influence(chosen.get("bins", kind.bins), kind.sign)
+    if name in (metrics.debiased_ece, metrics.rms_calibration_error):
+        return case.compute_root_gap_influence(chosen.get("bins", equal_size(15)))
+    if name is metrics.risk_at_coverage:
+        coverage: float = chosen["coverage"]
+        end = float(case.find_cuts(np.array([coverage * case.n]))[0])
+        kept = case.mark_accepted(end) / coverage
+        return case.centre(-value * kept, kept)
+    return None
 
 
-def _log_rise(r: Ranks) -> Floats:
-    """ln(A/B)/c of each row; 0 at B = 0, where it is not read."""
-    some, size = r.before > 0, r.after - r.before
-    return np.where(some, np.log1p(size / np.where(some, r.before, 1.0)) / size, 0.0)
-
-
-def _below(column: Floats) -> tuple[Floats, Floats]:
-    """Sums over the rows below each gap; over the rows below each row and half of its own."""
-    below = np.append(np.cumsum(column[::-1])[::-1], 0.0)
-    return below, below[:-1] - column / 2
-
-
-def _mean_precision(positives: Floats, precision: Floats) -> float:
-    return float(np.dot(positives, precision) / positives.sum())
+def compute_error_influence(case: SampleCase, value: float) -> RowInfluence:
+    """Being wrong, around its share; or the loss, around its mean."""
+    rows = len(case.rows.score)
+    return RowInfluence(start=np.full(rows, -value), slope=np.ones(rows))

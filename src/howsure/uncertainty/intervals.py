@@ -7,7 +7,7 @@ from dataclasses import replace
 from functools import partial
 from inspect import signature
 from math import isfinite, nan
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import numpy as np
 
@@ -17,21 +17,24 @@ from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes, needs_outcomes
 from howsure.tallies.sets import SetTally
 from howsure.tallies.tally import Tally, is_tally
-from howsure.uncertainty.case import Case
-from howsure.uncertainty.draws import Stack, draw_pair, draw_rows, draw_units
-from howsure.uncertainty.limits import Interval, limits_of, none
-from howsure.uncertainty.pairs import difference_of
+from howsure.uncertainty.bootstrap import DrawStack, draw_pair, draw_rows, draw_units
+from howsure.uncertainty.limits import Interval, compute_limits, describe_infinite, refuse_limits
+from howsure.uncertainty.paired import compute_difference_limits
+from howsure.uncertainty.sample_case import SampleCase
 
 if TYPE_CHECKING:
     from howsure.workers import Map
 
 __all__ = ["Interval", "each_interval", "interval", "paired_difference"]
 
-Data: TypeAlias = Tally | SetTally | Outcomes | Predictions
+IntervalSource: TypeAlias = Tally | SetTally | Outcomes | Predictions
+
+
+# ---- one set of answers
 
 
 def interval(
-    metric: Metric, data: Data, level: float = 0.95, seed: int = 0, *, map: Map = map
+    metric: Metric, data: IntervalSource, level: float = 0.95, seed: int = 0, *, map: Map = map
 ) -> tuple[float, float]:
     """Limits of a metric that contain the truth with this probability; (nan, nan) where it has
     none.
@@ -51,12 +54,17 @@ def interval(
     >>> 0.8 < low < auroc(t) < high < 0.95
     True
     """
-    found = each_interval([metric], data, level, seed, map=map)[0]
-    return found.low, found.high
+    limits = each_interval([metric], data, level, seed, map=map)[0]
+    return limits.low, limits.high
 
 
 def each_interval(
-    metrics: Sequence[Metric], data: Data, level: float = 0.95, seed: int = 0, *, map: Map = map
+    metrics: Sequence[Metric],
+    data: IntervalSource,
+    level: float = 0.95,
+    seed: int = 0,
+    *,
+    map: Map = map,
 ) -> list[Interval]:
     """`interval` of several metrics, each with the reason where it has no limits and a note where
     they are unsafe.
@@ -66,129 +74,150 @@ def each_interval(
     'mce jumps when single samples change, so resampling gives it no valid limits'
     """
     _check_level(level)
-    if not isinstance(data, (Predictions, SetTally)):
+    if isinstance(data, Predictions):
+        table = _MeasuredTable(Outcomes.of(data), seed, map)
+        return [_measure_predictions(metric, data, table, level) for metric in metrics]
+    if not isinstance(data, SetTally):
         needs_outcomes(data, "an interval")
-    whole = _Whole(Outcomes.of(data) if isinstance(data, Predictions) else data, seed, map)
-    return [_limits(metric, data, whole, level) for metric in metrics]
+    table = _MeasuredTable(data, seed, map)
+    return [_measure_table(metric, table, level) for metric in metrics]
 
 
-def limits_around(
+def compute_intervals_around(
     values: Sequence[float], metrics: Sequence[Metric], t: Tally, level: float
 ) -> list[Interval]:
     """`each_interval` of metrics of a tally whose values are known already.
 
     >>> from howsure import accuracy, tally
     >>> t = tally([0.9, 0.8, 0.7, 0.6] * 9, correct=[1, 1, 0, 0] * 9)
-    >>> limits_around([accuracy(t)], [accuracy], t, 0.95) == each_interval([accuracy], t)
+    >>> compute_intervals_around([accuracy(t)], [accuracy], t, 0.95) == each_interval([accuracy], t)
     True
     """
-    whole = _Whole(t, 0, map)
+    table = _MeasuredTable(t, seed=0, map=map)
     return [
-        _limits(metric, t, whole, level, value)
+        _measure_table(metric, table, level, value)
         for metric, value in zip(metrics, values, strict=True)
     ]
 
 
-def _limits(
-    metric: Metric, data: Data, whole: _Whole, level: float, value: float | None = None
+def _measure_table(
+    metric: Metric, table: _MeasuredTable, level: float, value: float | None = None
 ) -> Interval:
-    if not _fact(metric, "smooth", True):
-        return none(
-            f"{_name(metric)} jumps when single samples change, so resampling gives it no valid limits"
-        )
-    if not isinstance(data, Predictions):
-        _takes_tally(metric)
-    elif _fact(metric, "through", None) is not None:
-        return _through(metric, data, whole, level)
-    return whole.limits(metric, level, value)
+    if not _get_fact(metric, "smooth", True):
+        return _refuse_jump(metric)
+    _check_takes_tally(metric)
+    return table.compute_limits(metric, level, value)
 
 
-def _through(metric: Metric, preds: Predictions, whole: _Whole, level: float) -> Interval:
+def _measure_predictions(
+    metric: Metric, preds: Predictions, table: _MeasuredTable, level: float
+) -> Interval:
+    """Limits of a metric of predictions, by way of the outcomes that give the same number."""
+    if not _get_fact(metric, "smooth", True):
+        return _refuse_jump(metric)
+    if _get_fact(metric, "through", None) is None:
+        return table.compute_limits(metric, level)
     value = metric(preds)
     if not isfinite(value):
-        return none(_not_finite(value))
-    outcomes, number = _reduced(metric, preds)
-    return (whole if number is metric else _Whole(outcomes, whole.seed, whole.map)).limits(
-        number, level
+        return refuse_limits(describe_infinite(value))
+    outcomes, of_tally = _reduce_to_outcomes(metric, preds)
+    if of_tally is not metric:
+        table = _MeasuredTable(outcomes, table.seed, table.map)
+    return table.compute_limits(of_tally, level)
+
+
+def _refuse_jump(metric: Metric) -> Interval:
+    name = _get_name(metric)
+    return refuse_limits(
+        f"{name} jumps when single samples change, so resampling gives it no valid limits"
     )
 
 
-class _Whole:
+class _MeasuredTable:
     """One table with what limits need of it, each made once, when first needed."""
 
     def __init__(self, source: Tally | SetTally | Outcomes, seed: int, map: Map):
         self.source, self.seed, self.map = source, seed, map
-        self.case = None if isinstance(source, SetTally) else Case.of(source)
-        self.stack: Stack | None = None
+        self.case = None if isinstance(source, SetTally) else SampleCase.of(source)
+        self.stack: DrawStack | None = None
 
-    def limits(self, number: Metric, level: float, value: float | None = None) -> Interval:
+    def compute_limits(self, metric: Metric, level: float, value: float | None = None) -> Interval:
         """Closed form where there is one, else percentiles of the number over the draws."""
         if self.case is None:
-            return none("a set loss belongs to whole images, which its tally has forgotten")
-        found = limits_of(number, self.case, (1 - level) / 2, value)
-        return self._percentiles(number, self.case.tally, level) if found is None else found
-
-    def _percentiles(self, number: Metric, t: Tally, level: float) -> Interval:
-        value = number(t)
-        if not isfinite(value):
-            return none(_not_finite(value))
-        if t.weighted and is_tally(self.source):
-            return none("a weighted tally has forgotten the single weights; give Outcomes instead")
-        try:
-            return percentiles(values(number, self._drawn(t), self.map), level)
-        except InputError as e:
-            return none(str(e))
-
-    def _drawn(self, t: Tally) -> Stack:
-        if self.stack is None:
-            units = (
-                self.source
-                if isinstance(self.source, Outcomes) and not _alike(self.source)
-                else None
+            return refuse_limits(
+                "a set loss belongs to whole images, which its tally has forgotten"
             )
-            self.stack = draw_rows(t, self.seed) if units is None else draw_units(units, self.seed)
-        return self.stack
+        limits = compute_limits(metric, self.case, (1 - level) / 2, value)
+        if limits is not None:
+            return limits
+        t = self.case.tally
+        value = metric(t)
+        if not isfinite(value):
+            return refuse_limits(describe_infinite(value))
+        if t.weighted and is_tally(self.source):
+            return refuse_limits(
+                "a weighted tally has forgotten the single weights; give Outcomes instead"
+            )
+        try:
+            if self.stack is None:
+                self.stack = self._draw(t)
+            return compute_percentiles(evaluate_draws(metric, self.stack, self.map), level)
+        except InputError as e:
+            return refuse_limits(str(e))
+
+    def _draw(self, t: Tally) -> DrawStack:
+        """Draws of single units only where they differ in more than score and outcome."""
+        o = self.source
+        if isinstance(o, Outcomes) and (o.group is not None or o.weight is not None):
+            return draw_units(o, self.seed)
+        return draw_rows(t, self.seed)
 
 
-def _alike(o: Outcomes) -> bool:
-    """Whether samples differ in nothing but score and outcome, so that a tally says it all."""
-    return o.group is None and o.weight is None
+# ---- draws
 
 
-def values(number: Metric, stack: Stack, map: Map = map) -> Floats:
+def evaluate_draws(metric: Metric, stack: DrawStack, map: Map = map) -> Floats:
     """The number of every drawn table; all at once where the metric can, else one by one through
     `map`.
     """
-    chosen = options(number)
-    of_blocks, of_bins = _fact(number, "of_blocks", None), _fact(number, "of_bins", None)
+    chosen = options(metric)
+    of_blocks, of_bins = _get_fact(metric, "of_blocks", None), _get_fact(metric, "of_bins", None)
     if of_blocks is not None and not chosen and stack.rows.zero_one:
         return np.concatenate([of_blocks(part.blocks, part.n) for part in stack.parts])
     if of_bins is not None and set(chosen) <= {"bins"}:
-        default = signature(plain(number)).parameters["bins"].default
-        return of_bins(stack.binned(chosen.get("bins", default)))
-    pairs: Iterable[tuple[int, Floats]] = map(partial(_one_by_one, number), enumerate(stack.parts))
-    found = dict(pairs)
-    return np.concatenate([found[i] for i in range(len(stack.parts))])
+        default = signature(plain(metric)).parameters["bins"].default
+        return of_bins(stack.sum_in_bins(chosen.get("bins", default)))
+    # Workers may answer in any order, so each part carries its place.
+    numbered: Iterable[tuple[int, Floats]] = map(
+        partial(_evaluate_part, metric), enumerate(stack.parts)
+    )
+    by_place = dict(numbered)
+    return np.concatenate([by_place[i] for i in range(len(stack.parts))])
 
 
-def _one_by_one(number: Metric, numbered: tuple[int, Stack]) -> tuple[int, Floats]:
+def _evaluate_part(metric: Metric, numbered: tuple[int, DrawStack]) -> tuple[int, Floats]:
     """The number of some drawn tables, with their place."""
-    i, part = numbered
-    return i, np.array([number(t) for t in part.tallies()])
+    place, part = numbered
+    return place, np.array([metric(t) for t in part.build_tallies()])
 
 
-def percentiles(found: Floats, level: float) -> Interval:
-    """The middle `level` of what was found."""
-    known = found[np.isfinite(found)]
-    lost = 1 - len(known) / len(found)
+def compute_percentiles(values: Floats, level: float) -> Interval:
+    """The middle `level` of the values of the draws."""
+    known = values[np.isfinite(values)]
+    lost = 1 - len(known) / len(values)
     if lost > (1 - level) / 2:
-        return none(f"undefined in {lost:.1%} of the draws: too few right or too few wrong answers")
+        return refuse_limits(
+            f"undefined in {lost:.1%} of the draws: too few right or too few wrong answers"
+        )
     if known.min() == known.max():
-        return none(
+        return refuse_limits(
             "every draw gives the same value, so resampling cannot tell how uncertain it is"
         )
     low, high = np.quantile(known, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(float(low), float(high))
+    return Interval(low=float(low), high=float(high))
+
+
+# ---- two sets of answers to the same samples
 
 
 def paired_difference(
@@ -225,95 +254,96 @@ def each_paired_difference(
     [0.0, -0.67]
     """
     _check_level(level)
-    drawn: list[tuple[Stack, Stack]] = []
-    return [_paired(metric, a, b, level, seed, drawn) for metric in metrics]
+    differences: list[tuple[float, float, float]] = []
+    shared: tuple[DrawStack, DrawStack] | None = None  # draws of the outcomes as they are
+    for metric in metrics:
+        left, of_left = _reduce_to_outcomes(metric, a)
+        right, of_right = _reduce_to_outcomes(metric, b)
+        left, right = _join_samples(left, right)
+        difference = of_left(left.tally()) - of_right(right.tally())
+        if not isfinite(difference) or not _get_fact(metric, "smooth", True):
+            differences.append((difference, nan, nan))
+            continue
+        one, two = _pair_cases(left, right)
+        limits = compute_difference_limits((of_left, of_right), one, two, (1 - level) / 2)
+        if limits is None:
+            stacks = shared if of_left is metric else None
+            if stacks is None:
+                stacks = draw_pair(left, right, seed)
+            if of_left is metric:
+                shared = stacks
+            drawn = evaluate_draws(of_left, stacks[0]) - evaluate_draws(of_right, stacks[1])
+            middle = compute_percentiles(drawn, level)
+            limits = middle.low, middle.high
+        differences.append((difference, *limits))
+    return differences
 
 
-def _paired(
-    metric: Metric, a: Any, b: Any, level: float, seed: int, drawn: list[tuple[Stack, Stack]]
-) -> tuple[float, float, float]:
-    """One difference; `drawn` keeps the draws of the plain outcomes."""
-    (left, number), (right, other) = _reduced(metric, a), _reduced(metric, b)
-    left, right = _joined(left, right)
-    difference = number(left.tally()) - other(right.tally())
-    if not isfinite(difference) or not _fact(metric, "smooth", True):
-        return difference, nan, nan
-    found = difference_of(number, other, *_cases(left, right), (1 - level) / 2)
-    if found is not None:
-        return difference, *found
-    plain = number is metric
-    one, two = drawn[0] if plain and drawn else draw_pair(left, right, seed)
-    if plain and not drawn:
-        drawn.append((one, two))
-    drawn_limits = percentiles(values(number, one) - values(other, two), level)
-    return difference, drawn_limits.low, drawn_limits.high
+class PairedSide(NamedTuple):
+    """One side of a pair, with the metric of its tally."""
+
+    case: SampleCase
+    metric: Metric
 
 
-def paired_sides(metric: Metric, a: Any, b: Any) -> tuple[tuple[Case, Metric], tuple[Case, Metric]]:
+def pair_sides(metric: Metric, a: Any, b: Any) -> tuple[PairedSide, PairedSide]:
     """Both sides as cases of the same samples in the same order, each with the metric of its tally."""
-    (left, number), (right, other) = _reduced(metric, a), _reduced(metric, b)
-    one, two = _cases(*_joined(left, right))
-    return (one, number), (two, other)
+    left, of_left = _reduce_to_outcomes(metric, a)
+    right, of_right = _reduce_to_outcomes(metric, b)
+    one, two = _pair_cases(*_join_samples(left, right))
+    return PairedSide(case=one, metric=of_left), PairedSide(case=two, metric=of_right)
 
 
-def _cases(a: Outcomes, b: Outcomes) -> tuple[Case, Case]:
+def _pair_cases(a: Outcomes, b: Outcomes) -> tuple[SampleCase, SampleCase]:
     """Both sides sample by sample; a group or weight that only one side has holds for both."""
-    group, weight = (
-        a.group if b.group is None else b.group,
-        a.weight if b.weight is None else b.weight,
-    )
-    left, right = (
-        o if o.group is group and o.weight is weight else replace(o, group=group, weight=weight)
-        for o in (a, b)
-    )
-    return Case.of(left, singly=True), Case.of(right, singly=True)
+    group = a.group if b.group is None else b.group
+    weight = a.weight if b.weight is None else b.weight
+    cases: list[SampleCase] = []
+    for side in (a, b):
+        if side.group is not group or side.weight is not weight:
+            side = replace(side, group=group, weight=weight)
+        cases.append(SampleCase.of(side, singly=True))
+    return cases[0], cases[1]
 
 
-def _is_pair(data: object) -> bool:
-    return isinstance(data, Outcomes | tuple | list)
-
-
-def _reduced(metric: Metric, data: Any) -> tuple[Outcomes, Metric]:
+def _reduce_to_outcomes(metric: Metric, data: Any) -> tuple[Outcomes, Metric]:
     """Outcomes, and the metric as a function of their tally."""
     if is_tally(data) or isinstance(data, SetTally):
         raise InputError(
             "a tally has forgotten which sample is which; give Predictions, Outcomes or (score, correct)."
         )
-    if not isinstance(data, Predictions):
-        _takes_tally(metric)
-        if not _is_pair(data):
-            got = f"of a {type(data).__name__} cannot be told"
-            raise InputError(
-                "a difference", got=got, need="give Predictions, Outcomes or (score, correct)"
-            )
-        return (data if isinstance(data, Outcomes) else Outcomes(*data)), metric
-    through = _fact(metric, "through", None)
-    return (Outcomes.of(data), metric) if through is None else through(data, **options(metric))
+    if isinstance(data, Predictions):
+        through = _get_fact(metric, "through", None)
+        if through is None:
+            return Outcomes.of(data), metric
+        return through(data, **options(metric))
+    _check_takes_tally(metric)
+    if isinstance(data, Outcomes):
+        return data, metric
+    if not _is_sequence(data):
+        raise InputError(
+            "a difference",
+            got=f"of a {type(data).__name__} cannot be told",
+            need="give Predictions, Outcomes or (score, correct)",
+        )
+    return Outcomes(*data), metric
 
 
-def _joined(a: Outcomes, b: Outcomes) -> tuple[Outcomes, Outcomes]:
+def _is_sequence(data: object) -> bool:
+    return isinstance(data, tuple | list)
+
+
+def _join_samples(a: Outcomes, b: Outcomes) -> tuple[Outcomes, Outcomes]:
     """The same samples in the same order."""
     if a.id is not None and b.id is not None:
-        first, second = _sorted_ids(a.id, "the first"), _sorted_ids(b.id, "the second")
-        if np.array_equal(a.id, b.id):
-            return _alike_grouped(a, b)
-        strange = np.setxor1d(a.id, b.id)
-        if len(strange):
-            side = "second" if strange[0] in a.id else "first"
-            raise InputError(
-                f"id {strange[0]} is missing in the {side} set ({len(strange):,} ids are in one set only); "
-                "a paired difference needs the same samples on both sides."
-            )
-        a, b = a[first], b[second]
+        first, second = _sort_ids(a.id, "the first"), _sort_ids(b.id, "the second")
+        if not np.array_equal(a.id, b.id):
+            _check_same_ids(a.id, b.id)
+            a, b = a[first], b[second]
     if len(a) != len(b):
         raise InputError(
             f"{len(a):,} samples against {len(b):,}; a paired difference needs the same samples. Give ids."
         )
-    return _alike_grouped(a, b)
-
-
-def _alike_grouped(a: Outcomes, b: Outcomes) -> tuple[Outcomes, Outcomes]:
-    """Both, where they put the same samples into the same groups."""
     if a.group is not None and b.group is not None and not np.array_equal(a.group, b.group):
         raise InputError(
             "the two sides put the same samples into different groups; give both the same group."
@@ -321,7 +351,18 @@ def _alike_grouped(a: Outcomes, b: Outcomes) -> tuple[Outcomes, Outcomes]:
     return a, b
 
 
-def _sorted_ids(ids: Array, side: str) -> Array:
+def _check_same_ids(a: Array, b: Array) -> None:
+    strange = np.setxor1d(a, b)
+    if len(strange):
+        side = "second" if strange[0] in a else "first"
+        raise InputError(
+            f"id {strange[0]} is missing in the {side} set ({len(strange):,} ids are in one set only); "
+            "a paired difference needs the same samples on both sides."
+        )
+
+
+def _sort_ids(ids: Array, side: str) -> Array:
+    """The order of the ids; raise where one occurs twice."""
     order = np.argsort(ids, kind="stable")
     again = np.flatnonzero(ids[order][1:] == ids[order][:-1])
     if len(again):
@@ -332,13 +373,17 @@ def _sorted_ids(ids: Array, side: str) -> Array:
     return order
 
 
-def _takes_tally(metric: Metric) -> None:
+# ---- checks
+
+
+def _check_takes_tally(metric: Metric) -> None:
     """Refuse a metric of predictions where only a tally or outcomes are at hand; `accuracy` reads
     both.
     """
-    if _fact(metric, "takes", "tally") != "tally" and _fact(metric, "of_blocks", None) is None:
+    takes = _get_fact(metric, "takes", "tally")
+    if takes != "tally" and _get_fact(metric, "of_blocks", None) is None:
         raise InputError(
-            f"{_name(metric)} needs Predictions; a tally or outcomes do not hold what it measures."
+            f"{_get_name(metric)} needs Predictions; a tally or outcomes do not hold what it measures."
         )
 
 
@@ -347,13 +392,14 @@ def _check_level(level: float) -> None:
         raise InputError(f"level is {level:g}; a number between 0 and 1 is needed.")
 
 
-def _not_finite(value: float) -> str:
-    return "its value is undefined" if value != value else "its value is infinite"
-
-
-def _fact(metric: Metric, name: str, default: Any) -> Any:
+def _get_fact(metric: Metric, name: str, default: Any) -> Any:
     return getattr(plain(metric), name, default)
 
 
-def _name(metric: Metric) -> str:
+def _get_name(metric: Metric) -> str:
     return getattr(plain(metric), "__name__", "this metric")
+
+
+limits_around = compute_intervals_around  # moved
+percentiles = compute_percentiles  # moved
+values = evaluate_draws  # moved

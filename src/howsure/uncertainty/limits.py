@@ -4,50 +4,76 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from functools import partial
 from math import hypot, inf, isfinite, nan, sqrt
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
 from howsure import metrics
 from howsure._core.check import Floats
-from howsure.binning import Binning, adaptive, equal_range, equal_size
+from howsure._core.frozen import frozen
+from howsure.binning import Binning, equal_size
 from howsure.bounds import proportion_limits
 from howsure.metrics.facts import Metric, options, plain, positional
 from howsure.metrics.mean_loss import Other, mean_loss
-from howsure.uncertainty import influence
-from howsure.uncertainty.calibration import (
-    Bins,
-    ece_limits,
-    noise_floor,
-    over_limits,
-    rms_limits,
-    under_limits,
+from howsure.uncertainty.calibration_limits import (
+    BinCounts,
+    compute_error_limits,
+    compute_noise_floor,
+    compute_rms_limits,
 )
-from howsure.uncertainty.case import Case, Linear, Loss
-from howsure.uncertainty.clusters import FEW_GROUPS, few_groups
-from howsure.uncertainty.differences import hull
-from howsure.uncertainty.influence import Influence
-from howsure.uncertainty.means import Unseen, mean_limits, student
-from howsure.uncertainty.parts import LOSSES, over_sign, part_of, under_sign, wrong_share
-from howsure.uncertainty.ranking import (
-    AREA,
-    GENERALISED,
+from howsure.uncertainty.influence import (
+    CLAIM_LOSSES,
+    GAP_KINDS,
+    ClaimLoss,
+    Influence,
+    RowInfluence,
+    choose_aupr_influence,
+    compute_augrc_influence,
+    compute_aurc_influence,
+    compute_auroc_influence,
+    compute_e_aurc_influence,
+    compute_error_influence,
+    compute_influence,
+    compute_own_precision,
+)
+from howsure.uncertainty.means import (
+    UNSAFE_BELOW_GROUPS,
     Limits,
-    Sample,
-    Unit,
-    auroc_limits,
-    average_precision_limits,
-    coverage_limits,
-    excess_limits,
-    gamma_limits,
-    gamma_quantile,
-    rare_sum_limits,
-    risk_limits,
+    UnseenDeviation,
+    compute_mean_limits,
+    cover_both_limits,
+    describe_few_groups,
+    student_quantile,
 )
+from howsure.uncertainty.ranking_limits import (
+    AREA_ERROR,
+    GENERALISED_ERROR,
+    NumberSample,
+    UnseenError,
+    compute_aupr_limits,
+    compute_auroc_limits,
+    compute_coverage_limits,
+    compute_excess_limits,
+    compute_gamma_limits,
+    compute_rare_sum_limits,
+    compute_risk_limits,
+    gamma_quantile,
+)
+from howsure.uncertainty.sample_case import SampleCase
 
-__all__ = ["RECIPES", "Interval", "limits_of"]
+LimitsOrReason: TypeAlias = "Limits | str"  # or why there are none
+
+OTHER_LOSS = "this number has limits for right and wrong only, not for other losses"
+ONE_SAMPLE = "one sample does not tell how much samples differ"
+FIRST_POSITIVES = "all positives come first, so nothing tells how far the truth is"
+
+AREA_OF_LOSS = 2.0  # mean of ln² u over shares u: what a loss at rank u · n weighs in an AURC
+GENERALISED_OF_LOSS = 1 / 3  # the mean of (1 − u)²
+
+NORMAL_MEAN_ERRORS = 25  # errors, or right answers, below which a mean loss is not taken as normal
+NORMAL_MEAN_DECIDING = 12  # the same for so many errors as decide the sum of their squared losses
+NEVER_FEW_DECIDE = 300  # errors, and right answers, of which hardly ever so few decide
 
 
 class Interval(NamedTuple):
@@ -68,13 +94,56 @@ class Interval(NamedTuple):
     floor: float | None = None
 
 
-def none(why: str) -> Interval:
+def refuse_limits(why: str) -> Interval:
     """No limits, with the reason."""
-    return Interval(nan, nan, why)
+    return Interval(low=nan, high=nan, why=why)
 
 
-def limits_of(
-    metric: Metric, case: Case, half: float, value: float | None = None
+def describe_infinite(value: float) -> str:
+    """Why a value that is not finite has no limits."""
+    if value != value:
+        return "its value is undefined"
+    return "its value is infinite"
+
+
+@frozen(eq=False)
+class LimitsTask:
+    """What a recipe works on: a metric with its options and its value on a case.
+
+    `half` is the probability of missing at either end.
+    """
+
+    metric: Metric
+    options: Mapping[str, Any]
+    case: SampleCase
+    value: float
+    half: float
+
+    def choose_bins(self) -> Binning:
+        """The bins asked for, or the usual ones of the metric."""
+        if "bins" in self.options:
+            return self.options["bins"]
+        if self.metric in GAP_KINDS:
+            return GAP_KINDS[self.metric].bins
+        return equal_size(15)
+
+    def compute_design(self, influence: RowInfluence) -> float:
+        """The design effect of a number with this influence."""
+        return self.case.compute_design(lambda: influence, self.half)
+
+    def sample(self, influence: Influence, *, right_counts: bool = False) -> NumberSample:
+        """The number in effective samples; `k` counts right answers where those are sought."""
+        ranks = self.case.runs
+        design = self.case.compute_design(lambda: self.case.spread_over_rows(influence), self.half)
+        k = ranks.k
+        if right_counts:
+            k = ranks.m
+        squares = influence.sum_squares(ranks)
+        return NumberSample(value=self.value, n=ranks.n, k=k, squares=squares).divide(design)
+
+
+def compute_limits(
+    metric: Metric, case: SampleCase, half: float, value: float | None = None
 ) -> Interval | None:
     """Limits of a metric, given as such or as a partial with options; None where there is no recipe
     for it.
@@ -84,252 +153,298 @@ def limits_of(
     recipe = RECIPES.get(plain(metric))
     if recipe is None or positional(metric):
         return None
-    value = metric(case.tally) if value is None else value
+    if value is None:
+        value = metric(case.tally)
     if not isfinite(value):
-        return none("its value is undefined" if value != value else "its value is infinite")
+        return refuse_limits(describe_infinite(value))
     if case.groups == 1:
-        return none("all samples belong to one group, so nothing tells how groups differ")
-    found = recipe(case, value, half, **options(metric))
-    if isinstance(found, str):
-        return none(found)
-    high = max(float(found[1]), _of_groups(metric, case, value, half))
-    floor = FLOORS.get(plain(metric))
+        return refuse_limits("all samples belong to one group, so nothing tells how groups differ")
+    task = LimitsTask(
+        metric=plain(metric), options=options(metric), case=case, value=value, half=half
+    )
+    limits = recipe(task)
+    if isinstance(limits, str):
+        return refuse_limits(limits)
+
+    # What makes limits hold less often than they say is measured in docs/intervals.md.
+    note = describe_few_groups(case.groups)
+    if case.n < UNSAFE_BELOW_GROUPS and not case.tally.zero_one:
+        note = f"only {case.n:g} samples, so these limits are unsafe"
     return Interval(
-        float(found[0]), high, None, _unsafe(case), floor and floor(case, half, **options(metric))
+        low=float(limits[0]),
+        high=max(float(limits[1]), find_group_high(metric, case, value, half)),
+        note=note,
+        floor=_compute_floor(task),
     )
 
 
-def _unsafe(case: Case) -> str | None:
-    """What makes limits hold less often than they say: measured in docs/intervals.md."""
-    if case.n < FEW_GROUPS and not case.tally.zero_one:
-        return f"only {case.n:g} samples, so these limits are unsafe"
-    return few_groups(case.groups)
+def _compute_floor(task: LimitsTask) -> float | None:
+    """What calibrated claims would show; over- and under-confidence have half of it each."""
+    if task.metric not in GAP_KINDS:
+        return None
+    floor = compute_noise_floor(task.case.count_in_bins(task.choose_bins(), np.sign, task.half))
+    if GAP_KINDS[task.metric].part == "all":
+        return floor
+    return 0.5 * floor
 
 
-Found: TypeAlias = "Limits | str"
-OTHER_LOSS = "this number has limits for right and wrong only, not for other losses"
+# ---- a few groups, or a few heavy samples, may decide
 
 
-def _sample(case: Case, value: float, part: Influence, half: float) -> Sample:
-    r = case.runs
-    return Sample(value, r.n, r.k, part.squares(r)).over(
-        case.design(lambda: case.spread(part), half)
-    )
+def find_group_high(metric: Metric, case: SampleCase, value: float, half: float) -> float:
+    """The least upper end of a number that is better the lower it is, where samples belong to
+    groups; −inf elsewhere.
+    """
+    if case.groups is None or getattr(plain(metric), "better", "lower") != "lower":
+        return -inf
+    influence = compute_influence(metric, case, value)
+    if influence is None:
+        return -inf
+    high = find_deciding_high(case, influence, value, half)
+    if case.tally.zero_one:
+        return min(getattr(plain(metric), "bounds", (0.0, inf))[1], high)
+    return high
 
 
-def _aurc(case: Case, value: float, half: float, variant: str | None = None) -> Found:
-    del variant  # all three variants vary alike
-    part = influence.aurc(case.runs)
-    if not case.tally.zero_one:
-        return _of_losses(case, value, case.spread(part), half, AREA_OF_ONE)
-    return gamma_limits(_sample(case, value, part, half), AREA, half)
+def find_deciding_high(
+    case: SampleCase, influence: RowInfluence, value: float, half: float
+) -> float:
+    """The upper end of a number where a few groups, or heavy samples, decide.
+
+    They are rare events, as in `compute_rare_sum_limits`, and those that were not seen are missed
+    by a design effect as well. One of them is allowed for, the largest that there may be, and the
+    share of one among those that decide.
+    """
+    seen = case.find_deciding(influence)
+    # Nothing is added where every single sample decides as much.
+    some = sqrt(max(0.0, 1 - seen.deciding / max(1.0, seen.alone)))
+    mean = some * (seen.largest + seen.total / (seen.deciding + 1))
+    square = some * (seen.largest**2 + seen.squares / (seen.deciding + 1))
+    wider = 1.0
+    if case.groups is not None:
+        wider = student_quantile(case.groups - 1, half) / student_quantile(inf, half)
+    variance = (seen.squares * wider**2 + square) / case.n**2
+    return gamma_quantile(value + mean / case.n, variance, 1 - half)
 
 
-def _e_aurc(case: Case, value: float, half: float) -> Found:
-    if not case.tally.zero_one:
-        return OTHER_LOSS
-    return excess_limits(_sample(case, value, influence.e_aurc(case.runs), half), half)
+# ---- recipes: ranking
 
 
-def _augrc(case: Case, value: float, half: float) -> Found:
-    part = influence.augrc(case.runs)
-    if not case.tally.zero_one:
-        return _of_losses(case, value, case.spread(part), half, GENERALISED_OF_ONE)
-    return gamma_limits(_sample(case, value, part, half), GENERALISED, half)
+def _limit_aurc(task: LimitsTask) -> LimitsOrReason:
+    influence = compute_aurc_influence(task.case.runs)  # all three variants vary alike
+    if not task.case.tally.zero_one:
+        return _limit_losses(task, task.case.spread_over_rows(influence), AREA_OF_LOSS)
+    return compute_gamma_limits(task.sample(influence), AREA_ERROR, task.half)
 
 
-def _of_losses(case: Case, value: float, part: Linear, half: float, rank: float = 0.0) -> Found:
+def _limit_augrc(task: LimitsTask) -> LimitsOrReason:
+    influence = compute_augrc_influence(task.case.runs)
+    if not task.case.tally.zero_one:
+        return _limit_losses(task, task.case.spread_over_rows(influence), GENERALISED_OF_LOSS)
+    return compute_gamma_limits(task.sample(influence), GENERALISED_ERROR, task.half)
+
+
+def _limit_losses(
+    task: LimitsTask, influence: RowInfluence, rank_weight: float = 0.0
+) -> LimitsOrReason:
     """Limits from the influence as of a mean, for losses that are no counts.
 
     An area depends much on the few samples at the top, where a large loss may not have been seen:
     the upper limit allows for one more sample with the largest loss, at a rank drawn at random;
-    `rank` is its squared weight there.
+    `rank_weight` is its squared weight there.
     """
+    case = task.case
     if case.n < 2:
-        return ONE
-    design = case.design(lambda: part, half)
-    squares, cubes = case.squares(part) / design, case.cubes(part) / design
-    unseen = Unseen(0.0, rank * _largest(case) ** 2) if rank else None
-    return mean_limits(value, squares, cubes, case.n / design, half, unseen)
-
-
-AREA_OF_ONE = 2.0  # the mean of ln² u over shares u: what a loss at rank u · n weighs in the area under the risks
-GENERALISED_OF_ONE = 1 / 3  # the mean of (1 − u)²
-
-
-def _largest(case: Case) -> float:
-    """The largest loss; the largest mean of a row where single losses are forgotten."""
-    return float(np.max(case.rows.loss / case.rows.count if case.outcomes is None else case.losses))
-
-
-def _auroc(case: Case, value: float, half: float) -> Found:
-    del value
-    design = case.design(lambda: case.spread(influence.auroc(case.runs)), half)
-    return auroc_limits(case.runs, design, half)
-
-
-def _aupr(
-    case: Case, value: float, half: float, positive: str = "error", method: str = "step"
-) -> Found:
-    del method  # all of them vary alike
-    r, errors = case.runs, positive == "error"
-    part = influence.aupr_error(r) if errors else influence.aupr_success(r)
-    design = case.design(lambda: case.spread(part), half)
-    sample = Sample(value, r.n, r.k if errors else r.m, part.squares(r)).over(design)
-    found = average_precision_limits(sample, half, influence.own_precision(r) if errors else 0.0)
-    return (
-        "all positives come first, so nothing tells how far the truth is"
-        if found is None
-        else found
+        return ONE_SAMPLE
+    unseen = None
+    if rank_weight:
+        # Where single losses are forgotten, the means of rows are all there is.
+        known = case.rows.loss / case.rows.count if case.outcomes is None else case.losses
+        unseen = UnseenDeviation(mean=0.0, square=rank_weight * float(np.max(known)) ** 2)
+    design = task.compute_design(influence)
+    return compute_mean_limits(
+        task.value,
+        squares=case.sum_squares(influence) / design,
+        cubes=case.sum_cubes(influence) / design,
+        n=case.n / design,
+        half=task.half,
+        unseen=unseen,
     )
 
 
-def _accuracy(case: Case, value: float, half: float) -> Found:
-    part = wrong_share(case, 1 - value)
-    design = case.design(lambda: part, half)
+def _limit_e_aurc(task: LimitsTask) -> LimitsOrReason:
+    if not task.case.tally.zero_one:
+        return OTHER_LOSS
+    influence = compute_e_aurc_influence(task.case.runs)
+    return compute_excess_limits(task.sample(influence), task.half)
+
+
+def _limit_auroc(task: LimitsTask) -> LimitsOrReason:
+    case = task.case
+    design = case.compute_design(
+        lambda: case.spread_over_rows(compute_auroc_influence(case.runs)), task.half
+    )
+    return compute_auroc_limits(case.runs, design, task.half)
+
+
+def _limit_aupr(task: LimitsTask) -> LimitsOrReason:
+    ranks = task.case.runs
+    positive = task.options.get("positive", "error")
+    influence = choose_aupr_influence(positive)(ranks)  # all methods vary alike
+    if positive == "error":
+        own = compute_own_precision(ranks)
+        limits = compute_aupr_limits(task.sample(influence), task.half, own)
+    else:
+        limits = compute_aupr_limits(task.sample(influence, right_counts=True), task.half)
+    return limits or FIRST_POSITIVES
+
+
+# ---- recipes: shares and cuts
+
+
+def _limit_accuracy(task: LimitsTask) -> Limits:
+    return _limit_share_right(task.case, task.value, task.half)
+
+
+def _limit_share_right(case: SampleCase, value: float, half: float) -> Limits:
+    influence = compute_error_influence(case, 1 - value)
+    design = case.compute_design(lambda: influence, half)
     low, high = proportion_limits(case.ranks.m / design, case.n / design, half)
-    if case.groups is None and not case.tally.weighted:
+    if case.is_simple:
         return float(low), float(high)
-    return min(float(low), 1 - _few_decide(case, part, 1 - value, half)), float(high)
+    most_wrong = find_deciding_high(case, influence, 1 - value, half)
+    return min(float(low), 1 - most_wrong), float(high)
 
 
-def _of_groups(metric: Metric, case: Case, value: float, half: float) -> float:
-    """The least upper end of a number that is better the lower it is, where samples belong to
-    groups.
-    """
-    if case.groups is None or getattr(plain(metric), "better", "lower") != "lower":
-        return -inf
-    part = part_of(metric, case, value)
-    top: float = getattr(plain(metric), "bounds", (0.0, inf))[1] if case.tally.zero_one else inf
-    return -inf if part is None else min(top, _few_decide(case, part, value, half))
-
-
-def _few_decide(case: Case, part: Linear, value: float, half: float) -> float:
-    """The upper end of a number where a few groups, or heavy samples, decide.
-
-    They are rare events, as in `rare_sum_limits`, and those that were not seen are missed by a
-    design effect as well. One of them is allowed for, the largest that there may be, and the share
-    of one among those that decide.
-    """
-    seen = case.few(part)
-    some = sqrt(
-        max(0.0, 1 - seen.deciding / max(1.0, seen.alone))
-    )  # none where every single sample decides as much
-    mean, square = (
-        some * (one + every / (seen.deciding + 1))
-        for one, every in ((seen.largest, seen.total), (seen.largest**2, seen.squares))
-    )
-    wider = 1.0 if case.groups is None else student(case.groups - 1, half) / student(inf, half)
-    return gamma_quantile(
-        value + mean / case.n, (seen.squares * wider**2 + square) / case.n**2, 1 - half
-    )
-
-
-def _optimal(case: Case, value: float, half: float) -> Found:
-    del value
+def _limit_optimal_aurc(task: LimitsTask) -> LimitsOrReason:
+    """The best area is a function of the accuracy alone."""
+    case = task.case
     if not case.tally.zero_one:
         return OTHER_LOSS
-    low, high = _accuracy(case, 1 - case.ranks.k / case.n, half)
+    low, high = _limit_share_right(case, 1 - case.ranks.k / case.n, task.half)
     best = metrics.optimal_aurc_asymptotic
-    return best(1 - float(high)), best(1 - float(low))
+    return best(1 - high), best(1 - low)
 
 
-def _coverage(case: Case, value: float, half: float, risk: float = nan) -> Found:
-    design = _cut_design(case, value * case.n if value > 0 else case.n, risk, half)
-    return coverage_limits(case.ranks, risk, value, case.cut_at, design, half)
+def _limit_coverage(task: LimitsTask) -> LimitsOrReason:
+    case, risk = task.case, float(task.options["risk"])
+    end = case.n
+    if task.value > 0:
+        end = task.value * case.n
+    return compute_coverage_limits(
+        case.ranks,
+        risk=risk,
+        point=task.value,
+        find_cuts=case.find_cuts,
+        design=_compute_cut_design(task, end, risk),
+        half=task.half,
+    )
 
 
-def _risk(case: Case, value: float, half: float, coverage: float = nan) -> Found:
+def _limit_risk(task: LimitsTask) -> LimitsOrReason:
+    case, coverage = task.case, float(task.options["coverage"])
     if not case.tally.zero_one:
         return OTHER_LOSS
-    end = float(case.cut_at(np.array([coverage * case.n]))[0])
-    return risk_limits(case.ranks, coverage, case.cut_at, _cut_design(case, end, value, half), half)
+    end = float(case.find_cuts(np.array([coverage * case.n]))[0])
+    return compute_risk_limits(
+        case.ranks,
+        coverage=coverage,
+        find_cuts=case.find_cuts,
+        design=_compute_cut_design(task, end, task.value),
+        half=task.half,
+    )
 
 
-def _cut_design(case: Case, end: float, risk: float, half: float) -> float:
+def _compute_cut_design(task: LimitsTask, end: float, risk: float) -> float:
     """The larger design effect of the accepted share and of the errors among the accepted."""
-    if case.groups is None and not case.tally.weighted:
+    if task.case.is_simple:
         return 1.0
-    kept = case.accepted(end)
-    parts = (case.centred(kept, 0 * kept), case.centred(-risk * kept, kept))
-    return max(case.design(lambda part=part: part, half) for part in parts)
+    kept = task.case.mark_accepted(end)
+    of_share = task.compute_design(task.case.centre(kept, 0 * kept))
+    of_errors = task.compute_design(task.case.centre(-risk * kept, kept))
+    return max(of_share, of_errors)
 
 
-def _ece(case: Case, value: float, half: float, bins: Binning = equal_range(15)) -> Found:
-    del value
-    return ece_limits(case.binned(bins, np.sign, half), half)
+# ---- recipes: calibration errors
 
 
-def _aece(case: Case, value: float, half: float, bins: Binning = adaptive()) -> Found:
-    """Adaptive bins are wide where answers are few, so claims differ within them."""
-    del value
-    return ece_limits(_with_squares(case, bins, half), half)
+def _limit_gaps(task: LimitsTask) -> LimitsOrReason:
+    kind = GAP_KINDS[task.metric]
+    bins = task.choose_bins()
+    if task.metric is metrics.aece:
+        # Adaptive bins are wide where answers are few, so claims differ within them.
+        return compute_error_limits(_count_with_squares(task, bins), task.half)
+    counts = task.case.count_in_bins(bins, kind.sign, task.half)
+    return compute_error_limits(counts, task.half, kind.part)
 
 
-def _with_squares(case: Case, bins: Binning, half: float) -> Bins:
-    return replace(case.binned(bins, np.sign, half), squares=case.gap_squares(bins))
+def _limit_rms_gap(task: LimitsTask) -> LimitsOrReason:
+    return compute_rms_limits(_count_with_squares(task, task.choose_bins()), task.half)
 
 
-def _over(case: Case, value: float, half: float, bins: Binning = equal_range(15)) -> Found:
-    del value
-    return over_limits(case.binned(bins, over_sign, half), half)
+def _count_with_squares(task: LimitsTask, bins: Binning) -> BinCounts:
+    counts = task.case.count_in_bins(bins, np.sign, task.half)
+    return replace(counts, squares=task.case.sum_gap_squares(bins))
 
 
-def _under(case: Case, value: float, half: float, bins: Binning = equal_range(15)) -> Found:
-    del value
-    return under_limits(case.binned(bins, under_sign, half), half)
+# ---- recipes: means
 
 
-def _floor(case: Case, half: float, bins: Binning = equal_range(15), part: float = 1.0) -> float:
-    """What calibrated claims would show; over- and under-confidence have half of it each."""
-    return part * noise_floor(case.binned(bins, np.sign, half))
+def _limit_signed_error(task: LimitsTask) -> LimitsOrReason:
+    return _limit_claim_loss(task, low=-1.0, high=1.0, is_loss=False)
 
 
-def _debiased(case: Case, value: float, half: float, bins: Binning = equal_size(15)) -> Found:
-    del value
-    return rms_limits(_with_squares(case, bins, half), half)
+def _limit_correctness_brier(task: LimitsTask) -> LimitsOrReason:
+    return _limit_claim_loss(task, low=0.0, high=1.0)
 
 
-FEW = 25  # errors, or right answers, below which the mean of a loss is not taken as normal
-FEW_HEAVY = 12  # the same for so many errors as decide the sum of their squared losses
-MANY = 300  # errors, and right answers, of which hardly ever so few decide
-ONE = "one sample does not tell how much samples differ"
+def _limit_correctness_nll(task: LimitsTask) -> LimitsOrReason:
+    return _limit_claim_loss(task, low=0.0, high=inf)
 
 
-def _mean(
-    case: Case, value: float, half: float, right: Loss, wrong: Loss, *, loss: bool = True
-) -> Limits | None:
-    """Limits of a mean whose values depend on claim and outcome; None of a single sample.
+def _limit_claim_loss(
+    task: LimitsTask, *, low: float, high: float, is_loss: bool = True
+) -> LimitsOrReason:
+    """Limits, between `low` and `high`, of a mean whose values depend on claim and outcome.
 
     The upper end of a loss allows for one outcome that was not seen, drawn in proportion to what it
     would add: a claim of almost 1 that is wrong is rare, and weighs much.
     """
+    case, loss = task.case, CLAIM_LOSSES[task.metric]
     if case.n < 2:
-        return None
-    design, squares, cubes, sizes = 1.0, 0.0, 0.0, np.zeros(3)
+        return ONE_SAMPLE
+    squares = cubes = 0.0
+    sizes = np.zeros(3)
     with np.errstate(divide="ignore", invalid="ignore"):
-        for r, count, missed in case.tally.pieces():
-            good, bad = right(r), wrong(r)
-            sizes += _powers(count, np.abs(bad - good)) if loss else 0.0
-            for many, off in ((count - missed, good - value), (missed, bad - value)):
-                off = np.where(many > 0, off, 0.0)
-                times, square = (
-                    many.astype(np.float64),
-                    off * off,
-                )  # a cube by np.power takes ten times as long
+        for claim, count, missed in case.tally.pieces():
+            right, wrong = loss.right(claim), loss.wrong(claim)
+            if is_loss:
+                sizes += _sum_powers(count, np.abs(wrong - right))
+            for times, of_outcome in ((count - missed, right), (missed, wrong)):
+                off = np.where(times > 0, of_outcome - task.value, 0.0)
+                times = times.astype(np.float64)
+                square = off * off  # a cube by np.power takes ten times as long
                 squares += float(np.dot(times, square))
                 cubes += float(np.dot(times, square * off))
-    if case.groups is not None or case.tally.weighted:
-        part = case.mean(right, wrong, value)
-        design = case.design(lambda: part, half)
-        squares, cubes = case.squares(part) / design, case.cubes(part) / design
-    unseen = Unseen(*(sizes[1:] / sizes[0])) if loss and sizes[0] > 0 else None
-    found = mean_limits(value, squares, cubes, case.n / design, half, unseen)
-    rare = _of_rare(case, value, half, right, wrong, design)
-    return found if rare is None else hull(found, rare)
+    design = 1.0
+    if not case.is_simple:
+        influence = case.compute_loss_influence(loss, task.value)
+        design = task.compute_design(influence)
+        squares = case.sum_squares(influence) / design
+        cubes = case.sum_cubes(influence) / design
+    unseen = None
+    if sizes[0] > 0:
+        unseen = UnseenDeviation(mean=sizes[1] / sizes[0], square=sizes[2] / sizes[0])
+    limits = compute_mean_limits(
+        task.value, squares=squares, cubes=cubes, n=case.n / design, half=task.half, unseen=unseen
+    )
+    rare = limit_rare_outcome(task, loss, design)
+    if rare is not None:
+        limits = cover_both_limits(limits, rare)
+    return max(low, limits[0]), min(high, limits[1])
 
 
-def _powers(count: Floats, size: Floats) -> Floats:
+def _sum_powers(count: Floats, size: Floats) -> Floats:
     """Sums of what the other outcome would have added, of its square and of its cube; nothing where
     it is infinite.
     """
@@ -338,104 +453,107 @@ def _powers(count: Floats, size: Floats) -> Floats:
     return np.array([first.sum(), np.dot(first, size), np.dot(first * size, size)])
 
 
-def _of_rare(
-    case: Case, value: float, half: float, right: Loss, wrong: Loss, design: float
-) -> Limits | None:
+def limit_rare_outcome(task: LimitsTask, loss: ClaimLoss, design: float) -> Limits | None:
     """Limits of a mean where one outcome is rare: what it adds is a sum of rare events, and one may
     be unseen.
 
     None where both outcomes are many, and not a few of them decide.
     """
-    least = min(case.ranks.k, case.ranks.m) / design
-    if least >= MANY:
+    case, value, half = task.case, task.value, task.half
+    rarer = min(case.ranks.k, case.ranks.m) / design
+    if rarer >= NEVER_FEW_DECIDE:
         return None
-    rows, few_wrong = case.rows, case.ranks.k <= case.ranks.m
-    usual, other = (right, wrong) if few_wrong else (wrong, right)
-    hits = rows.loss if few_wrong else rows.count - rows.loss
+    rows = case.rows
+    wrong_is_rare = case.ranks.k <= case.ranks.m
     with np.errstate(divide="ignore", invalid="ignore"):
-        base, size = usual(rows.score), np.abs(other(rows.score) - usual(rows.score))
-    known = np.isfinite(base) & np.isfinite(size)
-    base, size, count, hits = (np.where(known, c, 0.0) for c in (base, size, rows.count, hits))
-    squares, fourth = (float((hits * size**i).sum()) for i in (2, 4))
-    if least >= FEW and squares**2 >= FEW_HEAVY * design * fourth:
+        if wrong_is_rare:
+            usual, rare, hits = loss.right(rows.score), loss.wrong(rows.score), rows.loss
+        else:
+            usual, rare = loss.wrong(rows.score), loss.right(rows.score)
+            hits = rows.count - rows.loss
+        size = np.abs(rare - usual)
+    known = np.isfinite(usual) & np.isfinite(size)
+    usual = np.where(known, usual, 0.0)
+    size = np.where(known, size, 0.0)
+    count = np.where(known, rows.count, 0.0)
+    hits = np.where(known, hits, 0.0)
+    squares = float((hits * size**2).sum())
+    fourth = float((hits * size**4).sum())
+    if rarer >= NORMAL_MEAN_ERRORS and squares**2 >= NORMAL_MEAN_DECIDING * design * fourth:
         return None
-    mean = float((count * base).sum()) / case.n
-    spread = float((count * (base - mean) ** 2).sum()) * design / case.n**2
+
+    mean = float((count * usual).sum()) / case.n
+    spread = float((count * (usual - mean) ** 2).sum()) * design / case.n**2
     total = float((hits * size).sum()) / case.n
-    sample = Sample(total, case.n, float(hits.sum()), squares).over(design)
-    unit = Unit(float((count * size).sum()) / case.n, float((count * size**2).sum()) / case.n, inf)
-    low, high = rare_sum_limits(sample, unit, half)
-    reach = student(inf, half) * sqrt(spread)
-    down, up = (total - low, high - total) if few_wrong else (high - total, total - low)
-    return value - hypot(reach, down), value + hypot(reach, up)
-
-
-def _clipped(found: Limits | None, low: float, high: float) -> Found:
-    return ONE if found is None else (max(low, found[0]), min(high, found[1]))
-
-
-def _signed(case: Case, value: float, half: float) -> Found:
-    return _clipped(
-        _mean(case, value, half, *LOSSES[metrics.signed_calibration_error], loss=False), -1.0, 1.0
+    sample = NumberSample(value=total, n=case.n, k=float(hits.sum()), squares=squares)
+    error = UnseenError(
+        mean=float((count * size).sum()) / case.n,
+        square=float((count * size**2).sum()) / case.n,
+        top=inf,
     )
+    low, high = compute_rare_sum_limits(sample.divide(design), error, half)
+    reach = student_quantile(inf, half) * sqrt(spread)
+    below, above = total - low, high - total
+    if not wrong_is_rare:
+        # A rare right answer lowers the mean, so the far end lies below.
+        below, above = above, below
+    return value - hypot(reach, below), value + hypot(reach, above)
 
 
-def _correctness_brier(case: Case, value: float, half: float) -> Found:
-    return _clipped(_mean(case, value, half, *LOSSES[metrics.correctness_brier]), 0.0, 1.0)
-
-
-def _correctness_nll(case: Case, value: float, half: float) -> Found:
-    return _clipped(_mean(case, value, half, *LOSSES[metrics.correctness_nll]), 0.0, inf)
-
-
-def _mean_loss(case: Case, value: float, half: float, other: Other | None = None) -> Found:
+def _limit_mean_loss(task: LimitsTask) -> LimitsOrReason:
     """Of losses of all classes: a sum of rare surprises, and one may be unseen.
 
     It weighs what those weigh that were seen, drawn in proportion to their loss, and what another
     label would lose where the loss is small: as much smaller than the mean as those that decide are
     fewer than all.
     """
-    part = wrong_share(case, value)
-    if other is None or case.n < 2:
-        return _of_losses(case, value, part, half)
-    design, squares = case.design(lambda: part, half), case.squares(part)
-    first, second = value * case.n, squares + value * value * case.n
-    deciding = first * first / second if second > 0 else 0.0
-    seen, more = second / first if first > 0 else 0.0, other(value * deciding / case.n)
-    unit = (seen + more, seen**2 + more**2)
-    found = rare_sum_limits(
-        Sample(value, case.n, deciding, squares).over(design), Unit(*unit, inf, unit), half
+    case, value = task.case, task.value
+    influence = compute_error_influence(case, value)
+    loss_of_other: Other | None = task.options.get("other")
+    if loss_of_other is None or case.n < 2:
+        return _limit_losses(task, influence)
+    design = task.compute_design(influence)
+    squares = case.sum_squares(influence)
+    first = value * case.n
+    second = squares + value * value * case.n
+    deciding = seen = 0.0
+    if second > 0:
+        deciding = first * first / second
+    if first > 0:
+        seen = second / first
+    other = loss_of_other(value * deciding / case.n)
+    mean, square = seen + other, seen**2 + other**2
+    low, high = compute_rare_sum_limits(
+        NumberSample(value=value, n=case.n, k=deciding, squares=squares).divide(design),
+        UnseenError(mean=mean, square=square, top=inf, beside=(mean, square)),
+        task.half,
     )
-    return found[0], max(
-        found[1], mean_limits(value, squares / design, 0.0, case.n / design, half)[1]
+    _, high_of_mean = compute_mean_limits(
+        value, squares=squares / design, cubes=0.0, n=case.n / design, half=task.half
     )
+    return low, max(high, high_of_mean)
 
 
-RECIPES: Mapping[Metric, Callable[..., Found]] = {
-    metrics.aac: _aurc,
-    metrics.accuracy: _accuracy,
-    metrics.aece: _aece,
-    metrics.augrc: _augrc,
-    metrics.aupr: _aupr,
-    metrics.aurc: _aurc,
-    metrics.auroc: _auroc,
-    metrics.correctness_brier: _correctness_brier,
-    metrics.correctness_nll: _correctness_nll,
-    metrics.coverage_at_risk: _coverage,
-    metrics.debiased_ece: _debiased,
-    metrics.e_aurc: _e_aurc,
-    metrics.ece: _ece,
-    mean_loss: _mean_loss,
-    metrics.optimal_aurc: _optimal,
-    metrics.over_confidence: _over,
-    metrics.risk_at_coverage: _risk,
-    metrics.rms_calibration_error: _debiased,
-    metrics.signed_calibration_error: _signed,
-    metrics.under_confidence: _under,
+RECIPES: Mapping[Metric, Callable[[LimitsTask], LimitsOrReason]] = {
+    metrics.aac: _limit_aurc,
+    metrics.accuracy: _limit_accuracy,
+    metrics.aece: _limit_gaps,
+    metrics.augrc: _limit_augrc,
+    metrics.aupr: _limit_aupr,
+    metrics.aurc: _limit_aurc,
+    metrics.auroc: _limit_auroc,
+    metrics.correctness_brier: _limit_correctness_brier,
+    metrics.correctness_nll: _limit_correctness_nll,
+    metrics.coverage_at_risk: _limit_coverage,
+    metrics.debiased_ece: _limit_rms_gap,
+    metrics.e_aurc: _limit_e_aurc,
+    metrics.ece: _limit_gaps,
+    mean_loss: _limit_mean_loss,
+    metrics.optimal_aurc: _limit_optimal_aurc,
+    metrics.over_confidence: _limit_gaps,
+    metrics.risk_at_coverage: _limit_risk,
+    metrics.rms_calibration_error: _limit_rms_gap,
+    metrics.signed_calibration_error: _limit_signed_error,
+    metrics.under_confidence: _limit_gaps,
 }
-FLOORS: Mapping[Metric, Callable[..., float]] = {
-    metrics.aece: partial(_floor, bins=adaptive()),
-    metrics.ece: _floor,
-    metrics.over_confidence: partial(_floor, part=0.5),
-    metrics.under_confidence: partial(_floor, part=0.5),
-}
+limits_of = compute_limits  # moved

@@ -1,0 +1,474 @@
+"""Softmax regression: the mean loss of softmax(W z + b), W diagonal or full, and its derivatives.
+
+Parameters are one array with a row for each class: (weight, intercept) for a diagonal W, a row of W
+and the intercept for a full one. The penalty is the sum of ridge · (v − v₀)², v₀ being W = I, b =
+0. Logits have a row for each class too, which makes sums over classes sums of long rows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from functools import cached_property
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import DTypeLike
+
+from howsure._core.check import Array, Floats, Ints
+from howsure._core.frozen import frozen
+from howsure.calibrators.calibrator import apply_softmax
+from howsure.predictions.columns import chunks
+
+MAX_EXACT_PARAMETERS = 300  # up to here the whole second derivative is made
+GUESS_SAMPLE_STEP = 4  # every so many-th sample makes the guess that conjugate gradients start from
+# What curvatures get added: of each parameter's own, and of the largest.
+OWN_CURVATURE_FLOOR, EVEN_CURVATURE_FLOOR = 1e-6, 1e-8
+FLAT_CURVATURE = 1e-14  # of the largest: flat directions are not followed to infinity in one step
+# How far conjugate gradients go inside a step of Newton's method.
+CONJUGATE_PRECISION, MAX_CONJUGATE_STEPS = 0.1, 100
+SINGLE_PRECISION_LOGITS = 1 << 20  # of so many logits single precision shows the way
+SAFE_EXPONENTS = {4: 75.0, 8: 600.0}  # by bytes: scores whose exponentials are ordinary numbers
+
+CurvatureInverse: TypeAlias = Callable[[Floats], Floats]  # gradient → step
+
+
+@frozen(eq=False)
+class FitSamples:
+    """Logits with a row for each class, labels, and what each sample counts; None where all count
+    the same.
+    """
+
+    x: Array
+    y: Ints
+    share: Floats | None
+
+    def read_parts(
+        self, width: int, dtype: DTypeLike = np.float64, every: int = 1
+    ) -> Iterator[tuple[Array, Ints, Array | float]]:
+        """Logits, labels and shares of `every` n-th sample, some at a time: about CHUNK / width in
+        double precision.
+        """
+        n = self.x.shape[1]
+        for part in chunks(-(-n // every), width * np.dtype(dtype).itemsize // 8):
+            pick = slice(part.start * every, min(part.stop * every, n), every)
+            share = every / n if self.share is None else every * self.share[pick]
+            yield self.x[:, pick].astype(dtype, copy=False), self.y[pick], share
+
+    def thin(self, every: int) -> FitSamples:
+        """Every n-th of these samples."""
+        share = self.share
+        if share is not None:
+            share = share[::every] / share[::every].sum()
+        return FitSamples(
+            x=np.ascontiguousarray(self.x[:, ::every]), y=self.y[::every], share=share
+        )
+
+    @cached_property
+    def own_sums(self) -> Floats:
+        """For each class, sums over its samples of its logit and of 1."""
+        return self._sum_by_label(self.x[self.y, np.arange(len(self.y))][None])
+
+    @cached_property
+    def all_sums(self) -> Floats:
+        """For each class, sums over its samples of all logits and of 1."""
+        return self._sum_by_label(self.x)
+
+    def _sum_by_label(self, rows: Array) -> Floats:
+        n = len(self.y)
+        share = np.full(n, 1 / n) if self.share is None else self.share
+        out = np.empty((len(self.x), len(rows) + 1))
+        for i, row in enumerate(rows):
+            out[:, i] = np.bincount(self.y, row * share, len(out))
+        out[:, -1] = np.bincount(self.y, share, len(out))
+        return out
+
+    @cached_property
+    def _largest(self) -> Floats:
+        """How far the logits of each class are from 0 at most."""
+        return np.maximum(self.x.max(axis=1), -self.x.min(axis=1)).astype(np.float64)
+
+    def has_safe_scores(self, v: Floats, dtype: DTypeLike) -> bool:
+        """Whether exponentials of all scores are surely neither infinite nor 0, so that none must
+        be subtracted.
+        """
+        size = np.abs(v[:, :-1])
+        most = size[:, 0] * self._largest if size.shape[1] == 1 else size @ self._largest
+        return bool((most + np.abs(v[:, -1])).max() <= SAFE_EXPONENTS[np.dtype(dtype).itemsize])
+
+    @property
+    def quick_dtype(self) -> type[np.float32] | type[np.float64]:
+        """The precision that is enough to show the way."""
+        return np.float32 if self.x.size >= SINGLE_PRECISION_LOGITS else np.float64
+
+
+class LossPoint(NamedTuple):
+    """The loss with its penalty, the mean negative log-likelihood alone, and the gradient."""
+
+    loss: float
+    nll: float
+    gradient: Floats
+
+
+def measure_point(problem: SoftmaxProblem, v: Floats, dtype: DTypeLike = np.float64) -> LossPoint:
+    """Loss and gradient at v in one pass over the samples, of which only the exponentials depend on
+    v.
+    """
+    data = problem.data
+    nll, gradient, narrow = 0.0, np.zeros_like(v), v.astype(dtype)
+    # Where no exponential can overflow, intercepts are factors, and no largest score is sought.
+    safe = data.has_safe_scores(v, dtype)
+    lift = np.exp(narrow[:, -1]) if safe else np.ones(len(v), dtype)
+    room = None
+    for x, _, share in data.read_parts(len(v), dtype):
+        if room is None or room.shape != x.shape:
+            room = np.empty_like(x, order="C")
+        e, top = problem.map_logits(narrow, x, room), 0.0
+        if not safe:
+            e += narrow[:, -1:]
+            top = e.max(axis=0)
+            e -= top
+        np.exp(e, out=e)
+        total = lift @ e
+        nll += float(np.sum((np.log(total) + top) * share, dtype=np.float64))
+        scale = np.divide(share, total).astype(dtype, copy=False)
+        gradient += problem.pull_gradient(e, scale, x)
+    gradient *= lift[:, None]
+    gradient -= problem.observed
+    problem.remove_shared(gradient)
+    nll -= float(np.vdot(narrow.astype(np.float64), problem.observed))
+    away = v - problem.centre
+    gradient += 2 * problem.ridge * away
+    penalty = float((problem.ridge * away * away).sum())
+    return LossPoint(loss=nll + penalty, nll=nll, gradient=gradient)
+
+
+def compute_scores(problem: SoftmaxProblem, v: Array, x: Array) -> Array:
+    """W z + b."""
+    scores = problem.map_logits(v, x)
+    scores += v[:, -1:]
+    return scores
+
+
+def _compute_probabilities(problem: SoftmaxProblem, v: Array, x: Array) -> Array:
+    scores = compute_scores(problem, v, x)
+    apply_softmax(scores)
+    return scores
+
+
+def thin_problem(problem: SoftmaxProblem, every: int) -> SoftmaxProblem:
+    """The same with `every` n-th sample."""
+    return replace(problem, data=problem.data.thin(every))
+
+
+# ---- what is minimised
+
+
+@frozen(eq=False)
+class DiagonalProblem:
+    """One weight and one intercept for each class."""
+
+    data: FitSamples
+    ridge: Floats
+    centre: Floats
+
+    @property
+    def observed(self) -> Floats:
+        """What the parameters are multiplied by in the labels' mean score."""
+        return self.data.own_sums
+
+    def map_logits(self, v: Array, x: Array, out: Array | None = None) -> Array:
+        """W z."""
+        return np.multiply(x, v[:, :1], out=out)
+
+    def pull_gradient(self, r: Array, scale: Array, x: Array) -> Floats:
+        """The derivative by the parameters from the derivative by the scores, r · scale; r is
+        overwritten.
+        """
+        out = np.empty((len(r), 2), r.dtype)
+        out[:, 1] = r @ scale
+        r *= x
+        out[:, 0] = r @ scale
+        return out
+
+    def remove_shared(self, gradient: Floats) -> None:
+        """Take out what rounding left along directions that add the same to all classes.
+
+        They change no probability, so nothing would hold a step along them: here, intercepts that
+        all rise by the same.
+        """
+        gradient[:, 1] -= gradient[:, 1].mean()
+
+    def invert_curvature(self, v: Floats, every: int) -> CurvatureInverse:
+        """An approximate inverse of the second derivative, from `every` n-th sample.
+
+        With few parameters the inverse itself, else that of each class's own 2 × 2 block.
+        """
+        dtype, whole = self.data.quick_dtype, v.size <= MAX_EXACT_PARAMETERS
+        curvature, narrow = ClassCurvature(len(v), pairs=whole), v.astype(dtype)
+        for x, _, share in self.data.read_parts(len(v), dtype, max(every, 1)):
+            p = _compute_probabilities(self, narrow, x)
+            curvature.add(p, x, np.asarray(share, dtype))
+        if whole:
+            # The matrix has all weights first, then all intercepts.
+            ridge = np.diag(2 * self.ridge.T.ravel())
+            inverse = _invert_matrix(curvature.build_matrix() + ridge)
+            return _remove_shared_after(self, lambda r: inverse(r.T).T)
+
+        curvature.own[:, ::2] += 2 * self.ridge
+        xx, xb, bb = curvature.own.T
+        xx, bb = xx + 1e-10 * (xx.max() or 1.0), bb + 1e-10 * (bb.max() or 1.0)
+        determinant = np.maximum(xx * bb - xb * xb, 1e-10 * xx * bb)
+
+        def invert_blocks(r: Floats) -> Floats:
+            weight = bb * r[:, 0] - xb * r[:, 1]
+            intercept = xx * r[:, 1] - xb * r[:, 0]
+            return np.stack((weight, intercept), axis=1) / determinant[:, None]
+
+        return invert_blocks
+
+
+@frozen(eq=False)
+class MatrixProblem:
+    """A whole matrix and one intercept for each class."""
+
+    data: FitSamples
+    ridge: Floats
+    centre: Floats
+
+    @property
+    def observed(self) -> Floats:
+        """What the parameters are multiplied by in the labels' mean score."""
+        return self.data.all_sums
+
+    def map_logits(self, v: Array, x: Array, out: Array | None = None) -> Array:
+        """W z."""
+        return np.matmul(np.ascontiguousarray(v[:, :-1]), x, out=out)
+
+    def pull_gradient(self, r: Array, scale: Array, x: Array) -> Floats:
+        """The derivative by the parameters from the derivative by the scores, r · scale; r is
+        overwritten.
+        """
+        intercept = r @ scale
+        r *= scale
+        return np.concatenate((r @ x.T, intercept[:, None]), axis=1)
+
+    def remove_shared(self, gradient: Floats) -> None:
+        """Take out what rounding left along rows that all change by the same, as in
+        `DiagonalProblem`.
+        """
+        gradient -= gradient.mean(axis=0)
+
+    def invert_curvature(self, v: Floats, every: int) -> CurvatureInverse:
+        """An approximate inverse of the second derivative, from `every` n-th sample.
+
+        With few parameters the inverse itself, else a guess; where that is not enough (`every` is
+        0), conjugate gradients after it.
+        """
+        if v.size <= MAX_EXACT_PARAMETERS:
+            return self._invert_exactly(v, max(every, 1))
+        if every:
+            return self._guess_inverse(v, every)
+        guess = self._guess_inverse(v, GUESS_SAMPLE_STEP)
+        return ConjugateInverse(product=self._build_product(v), guess=guess)
+
+    def _build_product(self, v: Floats) -> CurvatureInverse:
+        """The product with the second derivative, in single precision: a step of Newton's method
+        does not notice.
+        """
+        narrow = v.astype(np.float32)
+        parts: list[tuple[Array, Array, Array]] = []
+        for x, _, share in self.data.read_parts(len(v), np.float32):
+            p = _compute_probabilities(self, narrow, x)
+            parts.append((p, x, np.broadcast_to(np.float32(share), x.shape[1])))
+
+        def multiply(d: Floats) -> Floats:
+            out, narrow = np.zeros_like(d), d.astype(np.float32)
+            for p, x, share in parts:
+                moved = compute_scores(self, narrow, x)
+                moved -= np.einsum("ij,ij->j", p, moved)
+                moved *= p
+                out += self.pull_gradient(moved, share, x)
+            self.remove_shared(out)
+            return out + 2 * self.ridge * d
+
+        return multiply
+
+    def _invert_exactly(self, v: Floats, every: int) -> CurvatureInverse:
+        k, dtype = len(v), self.data.quick_dtype
+        narrow = v.astype(dtype)
+        second = np.zeros((v.size, v.size))
+        own = np.zeros((k, k + 1, k + 1))
+        for x, y, share in self.data.read_parts(v.size, dtype, every):
+            p = _compute_probabilities(self, narrow, x)
+            one = np.concatenate((x, np.ones((1, len(y)), dtype)))
+            root = np.sqrt(np.asarray(share, dtype))
+            each = (p * root)[:, None, :] * one
+            own += each @ (one * root).T
+            flat = each.reshape(v.size, -1)
+            second -= flat @ flat.T
+        i, blocks = np.arange(k), second.reshape(k, k + 1, k, k + 1)
+        blocks[i, :, i, :] += own
+        for axis in (0, 2):  # what rounding left of curvature where there is none
+            blocks -= blocks.mean(axis=axis, keepdims=True)
+        second[np.diag_indices(v.size)] += 2 * self.ridge.ravel()
+        return _remove_shared_after(self, _invert_matrix(second))
+
+    def _guess_inverse(self, v: Floats, every: int) -> CurvatureInverse:
+        k, curvature = len(v), ClassCurvature(len(v))
+        logits, total = np.zeros((k + 1, k + 1)), 0.0
+        for x, y, part_share in self.data.read_parts(k, every=every):
+            p = _compute_probabilities(self, v, x)
+            share = np.broadcast_to(part_share, len(y))
+            curvature.add(p, x, share)
+            unsure = np.maximum(1 - np.einsum("ij,ij->j", p, p), 0) * share
+            one = np.concatenate((x, np.ones((1, len(y))))) * np.sqrt(unsure)
+            logits += one @ one.T
+            total += float(unsure.sum())
+        moments = logits / (total or 1.0)
+        guess = KroneckerGuess.of(curvature.build_matrix(), moments, self.ridge)
+        return _remove_shared_after(self, guess)
+
+
+SoftmaxProblem: TypeAlias = DiagonalProblem | MatrixProblem
+
+
+# ---- second derivatives and their inverses
+
+
+class ClassCurvature:
+    """Second derivatives by the weight and the intercept of each class: its own, and those of pairs
+    of classes.
+    """
+
+    def __init__(self, k: int, *, pairs: bool = True):
+        self.own = np.zeros((k, 3))  # by the weight, by both, by the intercept
+        self.pairs = np.zeros((2 * k, 2 * k)) if pairs else None
+
+    def add(self, p: Array, x: Array, share: Array) -> None:
+        """Add some samples: probabilities, logits, what they count."""
+        bent = (p if self.pairs is not None else p - p * p) * share
+        bent_x = bent * x
+        of_weight = np.einsum("ij,ij->i", bent_x, x)
+        self.own += np.stack((of_weight, bent_x.sum(axis=1), bent.sum(axis=1)), axis=1)
+        if self.pairs is not None:
+            both = np.concatenate((p * x, p))
+            both *= np.sqrt(share)
+            self.pairs -= both @ both.T
+
+    def build_matrix(self) -> Floats:
+        """All of them, weights first; what rounding left along equal intercepts, which change
+        nothing, is taken out.
+        """
+        assert self.pairs is not None
+        k, out = len(self.own), self.pairs.copy()
+        i = np.arange(k)
+        of_weight, of_both, of_intercept = self.own.T
+        out[i, i] += of_weight
+        out[i, k + i] += of_both
+        out[k + i, i] += of_both
+        out[k + i, k + i] += of_intercept
+        out[:, k:] -= out[:, k:].mean(axis=1, keepdims=True)
+        out[k:] -= out[k:].mean(axis=0)
+        return out
+
+
+def _invert_matrix(h: Floats) -> CurvatureInverse:
+    """The inverse of a positive semidefinite matrix; flat directions get a very small curvature."""
+    curve, turn = np.linalg.eigh(h)
+    curve = np.maximum(curve, FLAT_CURVATURE * (curve.max() or 1.0))
+    return lambda r: (turn @ ((turn.T @ r.ravel()) / curve)).reshape(r.shape)
+
+
+def _remove_shared_after(problem: SoftmaxProblem, inverse: CurvatureInverse) -> CurvatureInverse:
+    """Steps without what changes no probability, where no penalty holds it: it would grow and cost
+    digits.
+    """
+    if problem.ridge.any():
+        return inverse
+
+    def multiply(r: Floats) -> Floats:
+        step = inverse(r)
+        problem.remove_shared(step)
+        return step
+
+    return multiply
+
+
+@frozen(eq=False)
+class KroneckerGuess:
+    """The inverse of a Kronecker product, but of the true second derivative by the diagonal of W
+    and by b.
+
+    The product is how classes vary together, times how logits vary where the answer is unsure. That
+    is close but where a class's own logit meets its own probability: there it was ten times too
+    much and five times too little, elsewhere at most a quarter off (10⁵ × 100).
+    """
+
+    of_classes: Floats  # eigenvectors
+    of_logits: Floats
+    curve: Floats  # eigenvalues of the product
+    change: Floats  # of the inverse, by the diagonal of W and by b
+
+    @classmethod
+    def of(cls, own: Floats, logits: Floats, ridge: Floats) -> KroneckerGuess:
+        """From the second derivative by the diagonal and b, and the second moments of the logits
+        with a 1.
+        """
+        k = len(ridge)
+        classes = own[k:, k:]
+        (a, of_classes), (g, of_logits) = np.linalg.eigh(classes), np.linalg.eigh(logits)
+        curve = np.maximum(np.outer(a, g), 0.0)
+        even = 2 * float(ridge.mean()) + EVEN_CURVATURE_FLOOR * (float(curve.max()) or 1.0)
+        # What the product says of the diagonal of W and of b, which the truth replaces.
+        product = np.block(
+            [
+                [classes * logits[:k, :k], classes * logits[:k, k:]],
+                [classes * logits[k:, :k], classes * logits[k, k]],
+            ]
+        )
+        steep = np.diag(own)
+        floor = OWN_CURVATURE_FLOOR * steep + FLAT_CURVATURE * (float(steep.max()) or 1.0)
+        held = floor + 2 * np.concatenate((np.diag(ridge), ridge[:, -1]))
+        true_inverse = np.linalg.inv(own + np.diag(held))
+        change = true_inverse - np.linalg.inv(product + even * np.eye(2 * k))
+        return cls(of_classes=of_classes, of_logits=of_logits, curve=curve + even, change=change)
+
+    def __call__(self, r: Floats) -> Floats:
+        i = np.arange(len(r))
+        turned = (self.of_classes.T @ r @ self.of_logits) / self.curve
+        z = self.of_classes @ turned @ self.of_logits.T
+        weight, intercept = (self.change @ np.concatenate((r[i, i], r[:, -1]))).reshape(2, -1)
+        z[i, i] += weight
+        z[:, -1] += intercept
+        return z
+
+
+@frozen(eq=False)
+class ConjugateInverse:
+    """An inverse by conjugate gradients, preconditioned by a guess."""
+
+    product: CurvatureInverse
+    guess: CurvatureInverse
+
+    def __call__(self, r: Floats) -> Floats:
+        """The solution of product(d) = r, to CONJUGATE_PRECISION of the first residual."""
+        d, rest = np.zeros_like(r), r
+        z = self.guess(rest)
+        way, size = z, float(np.vdot(rest, z))
+        enough = CONJUGATE_PRECISION * CONJUGATE_PRECISION * size
+        for _ in range(MAX_CONJUGATE_STEPS):
+            image = self.product(way)
+            curve = float(np.vdot(way, image))
+            if curve <= 0:
+                break
+            d = d + (size / curve) * way
+            rest = rest - (size / curve) * image
+            z = self.guess(rest)
+            before, size = size, float(np.vdot(rest, z))
+            if size <= enough:
+                break
+            way = z + (size / before) * way
+        if d.any():
+            return d
+        return z

@@ -1,0 +1,300 @@
+"""Limits of differences on the same samples: two sets of answers → both ends, one recipe for each
+metric.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+from math import inf, isfinite, sqrt
+from typing import NamedTuple, TypeAlias
+
+import numpy as np
+
+from howsure import metrics
+from howsure._core.check import Floats
+from howsure.binning import Binning
+from howsure.metrics.facts import Metric, options, plain, positional
+from howsure.metrics.mean_loss import mean_loss
+from howsure.uncertainty.calibration_limits import subtract_noise
+from howsure.uncertainty.influence import GAP_KINDS, compute_influence
+from howsure.uncertainty.limits import compute_limits
+from howsure.uncertainty.means import (
+    Limits,
+    Units,
+    compute_group_design,
+    cover_both_limits,
+    estimate_freedom,
+    student_quantile,
+    sum_by_unit,
+)
+from howsure.uncertainty.sample_case import SampleCase
+
+# ---- formulas
+
+
+def limit_accuracy_difference(only_a: float, only_b: float, n: float, half: float) -> Limits:
+    """Share right in A minus share right in B, from the samples that only one of them got right.
+
+    Wald's limits after one imagined sample on either side. Bonett & Price 2012.
+
+    >>> low, high = limit_accuracy_difference(30, 10, 100, 0.025)
+    >>> round(low, 3), round(high, 3)
+    (0.078, 0.315)
+    """
+    a, b = (only_a + 1) / (n + 2), (only_b + 1) / (n + 2)
+    reach = student_quantile(inf, half) * sqrt((a + b - (a - b) ** 2) / (n + 2))
+    return max(-1.0, a - b - reach), min(1.0, a - b + reach)
+
+
+def limit_student_difference(
+    value: float,
+    influence: Floats,
+    units: Units,
+    half: float,
+    *,
+    errors: float,
+    unseen: float = 0.0,
+    extra: float = 0.0,
+) -> Limits:
+    """Student's limits of a difference whose influence per sample is known.
+
+    `errors` samples are wrong on either side; `unseen` is what one error that was not seen may add
+    to the squares, `extra` to the variance. The degrees of freedom follow from the fourth powers,
+    so that a few samples that decide everything count as few.
+    """
+    squares = sum_by_unit(influence, units) ** 2
+    total = float(squares.sum())
+    variance = (total * (1 + 4 / (errors + 1)) + unseen) / units.n**2 + extra
+    freedom = 1.0
+    if total > 0:
+        most = inf if units.group is None else units.many - 1
+        freedom = estimate_freedom(squares, most)
+    reach = student_quantile(freedom, half) * sqrt(variance)
+    return value - reach, value + reach
+
+
+def correlate_influences(a: Floats, b: Floats, units: Units) -> float:
+    """Correlation of the influences of both sides, over groups where there are some; 0 where
+    undefined.
+    """
+    one, two = sum_by_unit(a, units), sum_by_unit(b, units)
+    size = sqrt(float(one @ one) * float(two @ two))
+    if size <= 0:
+        return 0.0
+    return min(1.0, max(-1.0, float(one @ two) / size))
+
+
+def combine_limits(a: float, a_limits: Limits, b: float, b_limits: Limits, rho: float) -> Limits:
+    """Limits of a − b from those of either side, with correlation rho (MOVER; Zou & Donner 2008).
+
+    >>> low, high = combine_limits(0.5, (0.4, 0.6), 0.3, (0.2, 0.4), rho=0.0)
+    >>> round(low, 3), round(high, 3)
+    (0.059, 0.341)
+    """
+    down, up = a - a_limits[0], a_limits[1] - a
+    below, above = b - b_limits[0], b_limits[1] - b
+    low = a - b - sqrt(max(0.0, down**2 + above**2 - 2 * rho * down * above))
+    high = a - b + sqrt(max(0.0, up**2 + below**2 - 2 * rho * up * below))
+    return low, high
+
+
+def find_unseen_auroc_variance(errors: float) -> float:
+    """What the variance of an AUROC lacks where errors are few: one more may stand anywhere."""
+    return 1 / (12 * (errors + 1) ** 2)
+
+
+# ---- both sides
+
+
+class MetricSide(NamedTuple):
+    """A metric on one side of a pair: the samples, its value, and its limits where it has some."""
+
+    case: SampleCase
+    metric: Metric
+    value: float
+    limits: Limits | None
+
+    def require_limits(self) -> Limits:
+        """The limits of a metric that always has some."""
+        assert self.limits is not None
+        return self.limits
+
+    def compute_influence(self) -> Floats:
+        """The influence of each sample, for a metric whose influence is known."""
+        influence = compute_sample_influence(self.metric, self.case)
+        assert influence is not None
+        return influence
+
+
+class SamplePair(NamedTuple):
+    """The same metric on both sides of the same samples; `half` is the probability of missing at
+    either end.
+    """
+
+    a: MetricSide
+    b: MetricSide
+    half: float
+
+    @property
+    def difference(self) -> float:
+        """First minus second."""
+        return self.a.value - self.b.value
+
+    @property
+    def units(self) -> Units:
+        """Weights and groups, which both sides share."""
+        return self.a.case.units
+
+    def count_errors(self) -> float:
+        """Samples that are wrong on either side."""
+        wrong = (self.a.case.losses != 0) | (self.b.case.losses != 0)
+        return self.units.total(wrong.astype(np.float64))
+
+    def combine(self, rho: float) -> Limits:
+        """The limits of both sides combined, with this correlation."""
+        return combine_limits(
+            self.a.value,
+            self.a.require_limits(),
+            b=self.b.value,
+            b_limits=self.b.require_limits(),
+            rho=rho,
+        )
+
+
+def compute_sample_influence(metric: Metric, case: SampleCase) -> Floats | None:
+    """The influence of each sample on a metric; None where it is not known."""
+    influence = compute_influence(metric, case, metric(case.tally), smooth=True)
+    if influence is None:
+        return None
+    return case.spread_over_samples(influence)
+
+
+def compute_difference_limits(
+    metrics_of_sides: tuple[Metric, Metric], a: SampleCase, b: SampleCase, half: float
+) -> Limits | None:
+    """Limits of metric(a) − metric(b), the same metric on both sides; None where there is no
+    recipe.
+    """
+    metric, other = metrics_of_sides
+    recipe = PAIRED.get(plain(metric))
+    if recipe is None or positional(metric):
+        return None
+    value, other_value = metric(a.tally), other(b.tally)
+    if not (isfinite(value) and isfinite(other_value)) or a.n < 2 or a.units.many < 2:
+        return None
+    sides: list[MetricSide] = []
+    for of_side, case, at in ((metric, a, value), (other, b, other_value)):
+        limits = compute_limits(of_side, case, half)
+        known = None
+        if limits is not None and limits.why is None:
+            known = (limits.low, limits.high)
+        sides.append(MetricSide(case=case, metric=of_side, value=at, limits=known))
+    return recipe(SamplePair(a=sides[0], b=sides[1], half=half))
+
+
+# ---- recipes
+
+
+def _limit_accuracy(pair: SamplePair) -> Limits:
+    units = pair.units
+    d = pair.b.case.losses - pair.a.case.losses
+    design = 1.0
+    if units.group is not None:
+        design = compute_group_design(d - units.total(d) / units.n, units, pair.half)
+    elif units.weight is not None:
+        alone, heavy = np.dot(units.weight, d * d), np.dot(units.weight**2, d * d)
+        design = float((units.weight**2).sum()) / units.n
+        if alone > 0:
+            design = max(1.0, float(heavy / alone))
+    only_a = units.total((d == 1).astype(np.float64))
+    only_b = units.total((d == -1).astype(np.float64))
+    return limit_accuracy_difference(
+        only_a / design, only_b / design, n=units.n / design, half=pair.half
+    )
+
+
+def _limit_ranking(pair: SamplePair, *, unseen: float = 0.0) -> Limits:
+    """The limits that hold both Student's limits of the difference of influences and those combined
+    from both sides.
+    """
+    one, two = pair.a.compute_influence(), pair.b.compute_influence()
+    extra = 0.0
+    if pair.a.metric is metrics.auroc:
+        extra = find_unseen_auroc_variance(min(pair.a.case.ranks.k, pair.b.case.ranks.k))
+    limits = limit_student_difference(
+        pair.difference,
+        one - two,
+        pair.units,
+        half=pair.half,
+        errors=pair.count_errors(),
+        unseen=unseen,
+        extra=extra,
+    )
+    if pair.a.limits is None or pair.b.limits is None:
+        return limits
+    return cover_both_limits(limits, pair.combine(correlate_influences(one, two, pair.units)))
+
+
+def _limit_mean(pair: SamplePair) -> Limits:
+    apart = pair.a.compute_influence() - pair.b.compute_influence()
+    return limit_student_difference(pair.difference, apart, pair.units, half=pair.half, errors=inf)
+
+
+def _limit_independent(pair: SamplePair) -> Limits:
+    """Limits of either side combined as if they were independent, for cuts whose influences are not
+    comparable.
+    """
+    return pair.combine(rho=0.0)
+
+
+def _limit_gaps(pair: SamplePair) -> Limits:
+    """Differences of calibration errors: noise is taken off bin by bin, then the limits of both
+    sides are combined.
+
+    The limits of either side allow for a gap that is all noise, so honest claims are not worse than
+    a constant one.
+    """
+    kind = GAP_KINDS[plain(pair.a.metric)]
+    bins: Binning = options(pair.a.metric).get("bins", kind.bins)
+    fair: list[float] = []
+    influences: list[Floats] = []
+    for side in (pair.a, pair.b):
+        low, high = side.require_limits()
+        counts = side.case.count_in_bins(bins, kind.sign, pair.half)
+        fair.append(min(high, max(low, subtract_noise(counts, kind.part))))
+        influence = side.case.compute_gap_influence(bins, kind.sign)
+        influences.append(side.case.spread_over_samples(influence))
+    low, high = combine_limits(
+        fair[0],
+        pair.a.require_limits(),
+        b=fair[1],
+        b_limits=pair.b.require_limits(),
+        rho=max(0.0, correlate_influences(influences[0], influences[1], pair.units)),
+    )
+    return min(low, pair.difference), max(high, pair.difference)
+
+
+PairRecipe: TypeAlias = Callable[[SamplePair], Limits]
+
+PAIRED: Mapping[Metric, PairRecipe] = {
+    metrics.aac: partial(_limit_ranking, unseen=0.4),
+    metrics.accuracy: _limit_accuracy,
+    metrics.aece: _limit_gaps,
+    metrics.augrc: partial(_limit_ranking, unseen=1 / 15),
+    metrics.aupr: _limit_ranking,
+    metrics.aurc: partial(_limit_ranking, unseen=0.4),
+    metrics.auroc: _limit_ranking,
+    metrics.correctness_brier: _limit_mean,
+    metrics.correctness_nll: _limit_mean,
+    metrics.coverage_at_risk: _limit_independent,
+    metrics.debiased_ece: _limit_independent,
+    metrics.e_aurc: partial(_limit_ranking, unseen=0.4),
+    metrics.ece: _limit_gaps,
+    mean_loss: _limit_mean,
+    metrics.over_confidence: _limit_gaps,
+    metrics.risk_at_coverage: _limit_independent,
+    metrics.rms_calibration_error: _limit_independent,
+    metrics.signed_calibration_error: _limit_mean,
+    metrics.under_confidence: _limit_gaps,
+}
