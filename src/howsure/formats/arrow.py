@@ -105,7 +105,13 @@ def read_outline(path: Path) -> TableOutline:
         if path.suffix.lower() in PARQUET_SUFFIXES:
             schema, pieces = _outline_parquet(path, file, budget)
         else:
-            schema, pieces = _outline_ipc(file, budget)
+            layout = read_layout(file)
+            budget.spend(layout.bytes, held=False)
+            if _is_stream(file):
+                schema, pieces = pa.ipc.open_stream(file).schema, None
+            else:
+                schema = pa.ipc.open_file(file).schema
+                pieces = tuple(batch.rows for batch in layout.batches)
         columns = [pa.nulls(0, field.type) for field in schema]  # pa.array() would import pandas
         empty = pa.RecordBatch.from_arrays(columns, schema=schema)
     return TableOutline(contents=_build_contents(empty, path, 0, budget), pieces=pieces)
@@ -124,15 +130,6 @@ def _outline_parquet(path: Path, file: Any, budget: Budget) -> tuple[Any, tuple[
                 size += group.bytes
         budget.spend(size, held=False)
         return table.schema_arrow, tuple(group.rows for group in groups)
-
-
-def _outline_ipc(file: Any, budget: Budget) -> tuple[Any, tuple[int, ...] | None]:
-    pa = _import_pyarrow()
-    layout = read_layout(file)
-    budget.spend(layout.bytes, held=False)
-    if _is_stream(file):
-        return pa.ipc.open_stream(file).schema, None
-    return pa.ipc.open_file(file).schema, tuple(batch.rows for batch in layout.batches)
 
 
 def _is_stream(file: Any) -> bool:
@@ -203,7 +200,11 @@ def _read_parquet(
         groups = _load_row_groups(table, file, path)
         wanted = list(range(len(groups))) if piece is None else [piece]
         budget.spend(sum(_measure_group(groups[i], path) for i in wanted), held=held)
-        texts = _list_text_columns(table.metadata)
+        texts: list[str] = []
+        for i in range(table.metadata.num_columns):
+            column = table.metadata.schema.column(i)
+            if column.physical_type == "BYTE_ARRAY" and column.logical_type.type in TEXT_KINDS:
+                texts.append(column.path)
         if not texts:
             yield from table.iter_batches(batch_size=rows, row_groups=wanted, use_threads=False)
             return
@@ -213,15 +214,6 @@ def _read_parquet(
         parquet.ParquetFile(file, pre_buffer=False, read_dictionary=texts) as table,
     ):
         yield from table.iter_batches(batch_size=rows, row_groups=wanted, use_threads=False)
-
-
-def _list_text_columns(metadata: Any) -> list[str]:
-    names: list[str] = []
-    for i in range(metadata.num_columns):
-        column = metadata.schema.column(i)
-        if column.physical_type == "BYTE_ARRAY" and column.logical_type.type in TEXT_KINDS:
-            names.append(column.path)
-    return names
 
 
 def _read_ipc(path: Path, piece: int | None, budget: Budget, *, held: bool) -> Iterator[Any]:
@@ -450,8 +442,13 @@ def write(arrays: dict[str, Array], path: Path, *, suffix: str) -> None:
     pa = need("pyarrow", for_=f"writing {suffix} files", extra="files")
     columns: dict[str, Any] = {}
     for part, array in arrays.items():
-        if part != "class_names":
-            columns[name_column(part)] = _build_column(pa, array)
+        if part == "class_names":
+            continue
+        by_row = array.swapaxes(0, 1) if array.ndim == 3 else array  # samples stand in their row
+        column = pa.array(np.ascontiguousarray(by_row).reshape(-1))
+        for width in by_row.shape[:0:-1]:
+            column = pa.FixedSizeListArray.from_arrays(column, width)
+        columns[name_column(part)] = column
     table = pa.table(columns)
     if "class_names" in arrays:
         names = json.dumps(arrays["class_names"].tolist())
@@ -462,16 +459,6 @@ def write(arrays: dict[str, Array], path: Path, *, suffix: str) -> None:
     else:
         feather = need("pyarrow.feather", for_="writing Arrow", extra="files")
         feather.write_feather(table, str(path), compression="uncompressed")
-
-
-def _build_column(pa: Any, array: Array) -> Any:
-    """A column of numbers or texts, or of lists of fixed length."""
-    if array.ndim == 3:
-        array = array.swapaxes(0, 1)  # samples stand in the row they belong to
-    column = pa.array(np.ascontiguousarray(array).reshape(-1))
-    for width in array.shape[:0:-1]:
-        column = pa.FixedSizeListArray.from_arrays(column, width)
-    return column
 
 
 PARQUET = PARQUET_SUFFIXES  # moved

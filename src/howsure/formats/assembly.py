@@ -129,7 +129,13 @@ def _build_top_label(data: Fields, values: Array, extras: Extras) -> Predictions
     loss = arrays.get("loss")
     # A grade counts where it is all that is known: the loss is what it is short of 1.
     if loss is None and correct is None and "grade" in arrays:
-        loss = 1 - _check_grade(arrays["grade"])
+        grade = check.column(arrays["grade"], "grade")
+        bad = ~((grade >= 0) & (grade <= 1))
+        if bad.any():
+            i = check.first(bad)
+            need, hint = "a grade lies in [0, 1]", "For anything else give a loss"
+            raise InputError("grade", row=i, got=f"is {grade[i]:g}", need=need, hint=hint)
+        loss = 1 - grade
     return Predictions.from_confidence(
         values if data.kind == "confidence" else llm.from_logprob(values),
         correct,
@@ -138,22 +144,6 @@ def _build_top_label(data: Fields, values: Array, extras: Extras) -> Predictions
         loss=loss,
         **extras,
     )
-
-
-def _check_grade(array: Array) -> Array:
-    """Return the grades; raise if one lies outside [0, 1]."""
-    grade = check.column(array, "grade")
-    bad = ~((grade >= 0) & (grade <= 1))
-    if bad.any():
-        i = check.first(bad)
-        raise InputError(
-            "grade",
-            row=i,
-            got=f"is {grade[i]:g}",
-            need="a grade lies in [0, 1]",
-            hint="For anything else give a loss",
-        )
-    return grade
 
 
 def flatten_pixels(data: Fields, first_image: int) -> Fields:

@@ -106,10 +106,19 @@ def parse_numbers(column: TextColumn) -> Floats:
 
 def parse_confidences(column: TextColumn) -> Floats:
     """Numbers in [0, 1], or percentages with their sign, as "85%"."""
-    if any(isinstance(cell, str) and "%" in cell for cell in column.cells):
-        need = 'a number from 0 to 1, or a percentage such as "85%",'
-        return _parse_each(column, _parse_share, need)
-    return parse_numbers(column)
+    if not any(isinstance(cell, str) and "%" in cell for cell in column.cells):
+        return parse_numbers(column)
+
+    def parse_share(cell: Any) -> float | None:
+        if not isinstance(cell, str) or not cell.strip().endswith("%"):
+            return _parse_number(cell)
+        digits = cell.strip()[:-1].strip()
+        if "e" in digits.lower():
+            return None
+        return _parse_number(f"{digits}e-2")  # 99.9 / 100 is not 0.999
+
+    need = 'a number from 0 to 1, or a percentage such as "85%",'
+    return _parse_each(column, parse_share, need)
 
 
 def parse_truths(column: TextColumn) -> Floats:
@@ -194,21 +203,19 @@ def parse_lists(column: TextColumn) -> tuple[Array, tuple[str, ...] | None]:
     first = as_record(cells[0])
     if first is not None:
         names = tuple(first)
-        cells = [_order_by_keys(cell, first) for cell in cells]
+        for row, cell in enumerate(cells):
+            record = as_record(cell)
+            # The values in the order of the first object, which must have the same keys.
+            if record is None or record.keys() != first.keys():
+                cells[row] = None
+            else:
+                cells[row] = [record[key] for key in names]
     if all(isinstance(cell, int | float) and not isinstance(cell, bool) for cell in cells):
         return parse_numbers(column), None  # one number per row: P(y=1), or the logit of class 1
     quick = _parse_at_once(cells)
     if quick is not None and quick.ndim > 1 and quick.size:
         return quick, names
     return _parse_uneven_lists(column, cells), names
-
-
-def _order_by_keys(cell: Any, first: dict[str, Any]) -> list[Any] | None:
-    """The values of an object in the order of the first one, which must have the same keys."""
-    record = as_record(cell)
-    if record is None or record.keys() != first.keys():
-        return None
-    return [record[key] for key in first]
 
 
 def parse_matrix(columns: list[TextColumn]) -> Floats:
@@ -302,15 +309,6 @@ def _parse_number(cell: Any) -> float | None:
     return None if math.isnan(value) else value
 
 
-def _parse_share(cell: Any) -> float | None:
-    if not isinstance(cell, str) or not cell.strip().endswith("%"):
-        return _parse_number(cell)
-    digits = cell.strip()[:-1].strip()
-    if "e" in digits.lower():
-        return None
-    return _parse_number(f"{digits}e-2")  # 99.9 / 100 is not 0.999
-
-
 def _parse_json_cells(column: TextColumn) -> list[Any]:
     """What the cells hold as JSON; None where they hold none."""
     path = column.contents.path
@@ -336,8 +334,10 @@ def _parse_uneven_lists(column: TextColumn, cells: list[Any]) -> Array:
     """
     rows: list[Floats | None] = []
     for cell in cells:
-        is_list = cell is not None and not isinstance(cell, int | float) and len(cell) > 0
-        rows.append(_parse_at_once(cell) if is_list else None)
+        if cell is None or isinstance(cell, int | float) or not len(cell):
+            rows.append(None)
+        else:
+            rows.append(_parse_at_once(cell))
     lists = [a for a in rows if a is not None]
     shape: tuple[int, ...] = (1,)
     need = "a list of numbers"

@@ -41,7 +41,11 @@ def plan_parts(contents: Contents, options: ReadOptions) -> Plan:
     given = _plan_given_names(contents, options)
     by_split = _plan_splits(contents)
     split = _choose_split(by_split, contents, options, given)
-    plan = {**_plan_shared(by_split), **by_split.get(split, {})}
+    plan = dict(by_split.get("", {}))
+    # Arrays without a prefix serve the only split there is; class names serve every split.
+    if sum(map(_has_values, by_split.values())) != 1:
+        plan = {part: names for part, names in plan.items() if part == "class_names"}
+    plan |= by_split.get(split, {})
     if options.multilabel and contents.table:
         plan |= _plan_label_columns(contents)
     plan |= given
@@ -226,14 +230,6 @@ def _order_by_number(names: list[str], prefix: str, contents: Contents) -> tuple
     return tuple(name for _, name in by_number)
 
 
-def _plan_shared(by_split: dict[str, Plan]) -> Plan:
-    """Arrays without a prefix serve the only split there is; class names serve every split."""
-    plain = by_split.get("", {})
-    if sum(map(_has_values, by_split.values())) == 1:
-        return plain
-    return {part: names for part, names in plain.items() if part == "class_names"}
-
-
 def _has_values(plan: Plan) -> bool:
     return any(part in plan for part in (*VALUES, *SAMPLES))
 
@@ -262,37 +258,31 @@ def _choose_split(
 def _plan_given_names(contents: Contents, options: ReadOptions) -> Plan:
     """The names that the caller gave, which must be there."""
     plan: Plan = {}
-    for part, names in options.names.items():
+    for part, given in options.names.items():
         if part not in PARTS:
             need = f"the parts are {', '.join(PARTS)}"
             hint = _suggest_similar(part, PARTS)
             raise InputError("names", got=f"has {part!r}", need=need, hint=hint)
-        if part != CLASSES:
-            plan[part] = _find_given_columns(part, names, contents, options)
+        if part == CLASSES:
+            continue
+        expanded = expand_names(given, contents.entries)
+        names = [_find_entry(name, contents, options.split) for name in expanded]
+        prefix = given[:-1] if isinstance(given, str) and given.endswith("*") else None
+        if not names and prefix is not None:
+            got = f"has nothing that begins with {prefix!r}"
+            raise InputError(contents.path.name, got=got, need=_describe_entries(contents))
+        if not names:
+            got = f"gives nothing for {part!r}"
+            raise InputError("names", got=got, hint="leave it out or name a column")
+        several = part in VECTORS or (part == "labels" and options.multilabel)
+        if len(names) > 1 and not several:
+            got = f"gives {len(names):,} columns for {part!r}"
+            need = f"one is needed; several go with {', '.join(VECTORS)}"
+            raise InputError("names", got=got, need=need)
+        plan[part] = tuple(names)
+        if prefix is not None:
+            plan[part] = _order_by_number(names, prefix, contents)
     return plan
-
-
-def _find_given_columns(
-    part: str, given: str | Sequence[str], contents: Contents, options: ReadOptions
-) -> tuple[str, ...]:
-    names: list[str] = []
-    for name in expand_names(given, contents.entries):
-        names.append(_find_entry(name, contents, options.split))
-    prefix = given[:-1] if isinstance(given, str) and given.endswith("*") else None
-    if not names and prefix is not None:
-        got = f"has nothing that begins with {prefix!r}"
-        raise InputError(contents.path.name, got=got, need=_describe_entries(contents))
-    if not names:
-        got = f"gives nothing for {part!r}"
-        raise InputError("names", got=got, hint="leave it out or name a column")
-    several = part in VECTORS or (part == "labels" and options.multilabel)
-    if len(names) > 1 and not several:
-        got = f"gives {len(names):,} columns for {part!r}"
-        need = f"one is needed; several go with {', '.join(VECTORS)}"
-        raise InputError("names", got=got, need=need)
-    if prefix is not None:
-        return _order_by_number(names, prefix, contents)
-    return tuple(names)
 
 
 def _find_entry(name: str, contents: Contents, split: str | None) -> str:

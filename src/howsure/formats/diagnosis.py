@@ -160,7 +160,16 @@ def problems(
             splits = _list_splits(runs)
     except InputError as e:
         return [FileProblem.of(e, Path(path))]
-    out = list(_find_doubts(file))
+    out: list[FileProblem] = []
+    for doubt in () if file.log is None else file.log.doubts:
+        problem = FileProblem(
+            where=Path(path).name,
+            what=doubt,
+            fix="read the numbers with care",
+            anyway="everything",
+            stops=False,
+        )
+        out.append(problem)
     if len(splits) < 2:
         return out + _examine_split(runs, resolved)
     # Each split is looked for among all rows, so that not every one of many can be examined.
@@ -178,20 +187,6 @@ def problems(
         for problem in _examine_split(runs, replace(resolved, split=name)):
             out.append(replace(problem, where=f"split {name!r}, {problem.where}"))
     return out
-
-
-def _find_doubts(file: OpenFile) -> Iterator[FileProblem]:
-    """What is doubtful about a log."""
-    if file.log is None:
-        return
-    for doubt in file.log.doubts:
-        yield FileProblem(
-            where=file.path.name,
-            what=doubt,
-            fix="read the numbers with care",
-            anyway="everything",
-            stops=False,
-        )
 
 
 def _examine_split(runs: Sequence[Contents], options: ReadOptions) -> list[FileProblem]:

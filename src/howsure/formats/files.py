@@ -98,7 +98,7 @@ FORMATS = (
 )
 FORMAT_BY_SUFFIX: dict[str, FileFormat] = {}
 for _format in FORMATS:
-    FORMAT_BY_SUFFIX |= dict.fromkeys(_format.suffixes, _format)
+    FORMAT_BY_SUFFIX.update(dict.fromkeys(_format.suffixes, _format))
 
 
 def suffixes() -> dict[str, str]:

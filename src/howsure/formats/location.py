@@ -61,18 +61,14 @@ def group_files(files: Sequence[str]) -> dict[str, list[str]]:
                 f"{file} is given twice; its rows would count twice, so name every file once."
             )
         seen.add(real)
-        groups.setdefault(_find_representative(file, real), []).append(file)
+        # A family of NumPy files is known by the first of them.
+        if not is_remote(file) and (file.lower().endswith(".npy") or not os.path.exists(file)):
+            from howsure.formats.npy import find_family
+
+            family = find_family(Path(file)).values()
+            real = min(map(os.path.realpath, family), default=real)
+        groups.setdefault(real, []).append(file)
     return {group[0]: group for group in groups.values()}
-
-
-def _find_representative(file: str, real: str) -> str:
-    """The path that stands for a file and all that are read with it."""
-    if is_remote(file) or (os.path.exists(file) and not file.lower().endswith(".npy")):
-        return real
-    from howsure.formats.npy import find_family
-
-    family = find_family(Path(file)).values()
-    return min((os.path.realpath(path) for path in family), default=real)
 
 
 def explain_streaming(paths: Sequence[str]) -> str | None:

@@ -13,6 +13,7 @@ import re
 import zipfile
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, TypeAlias, cast
 
@@ -45,10 +46,14 @@ def read(path: Path, rows: int | None) -> Iterator[Contents]:  # noqa: ARG001 - 
 
 def write(arrays: dict[str, Array], path: Path, *, suffix: str) -> None:
     """An archive, or one file for each array."""
-    if suffix == ".npz":
-        _write_archive(arrays, path)
-    else:
+    if suffix != ".npz":
         _write_family(arrays, path)
+        return
+    # Uncompressed, so that it can be read in part.
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
+                np.lib.format.write_array(stream, array, allow_pickle=False)
 
 
 # Archives
@@ -65,31 +70,16 @@ def _read_archive(path: Path) -> dict[str, FileEntry]:
             where = f"{path.name}, array {name!r}"
             with archive.open(info) as stream:
                 header = read_header(stream, info.file_size, where)
-            open_bytes = _make_member_opener(path, member)
+            open_bytes = partial(_open_member, path, member)
             array = StoredArray(header=header, open_bytes=open_bytes, where=where, budget=budget)
             entries[name] = array.make_entry()
     return entries
 
 
-def _make_member_opener(path: Path, member: str) -> OpenBytes:
-    @contextmanager
-    def open_member() -> Generator[IO[bytes], None, None]:
-        with (
-            refuse_damaged_zip(path),
-            zipfile.ZipFile(path) as archive,
-            archive.open(member) as stream,
-        ):
-            yield stream
-
-    return open_member
-
-
-def _write_archive(arrays: dict[str, Array], path: Path) -> None:
-    # Uncompressed, so that it can be read in part.
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
-        for name, array in arrays.items():
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
-                np.lib.format.write_array(stream, array, allow_pickle=False)
+@contextmanager
+def _open_member(path: Path, member: str) -> Generator[IO[bytes], None, None]:
+    with refuse_damaged_zip(path), zipfile.ZipFile(path) as archive, archive.open(member) as stream:
+        yield stream
 
 
 # Files that belong together
@@ -125,24 +115,28 @@ def _read_family(path: Path) -> dict[str, FileEntry]:
             got="does not say what it holds",
             hint="name it x_logits.npy, its labels x_labels.npy",
         )
-    return {part: _read_file(file) for part, file in files.items()}
+    entries: dict[str, FileEntry] = {}
+    for part, file in files.items():
+        size = existing(file).stat().st_size
+        with _open_file(file) as stream:
+            header = read_header(stream, size, file.name)
+        array = StoredArray(
+            header=header,
+            open_bytes=partial(_open_file, file),
+            where=file.name,
+            budget=Budget(file.name, size),
+        )
+        entries[part] = array.make_entry()
+    return entries
 
 
-def _read_file(path: Path) -> FileEntry:
-    @contextmanager
-    def open_file() -> Generator[IO[bytes], None, None]:
-        try:
-            with path.open("rb") as stream:
-                yield stream
-        except OSError as e:
-            raise InputError(path.name, got=f"cannot be read: {e.strerror or e}") from None
-
-    size = existing(path).stat().st_size
-    with open_file() as stream:
-        header = read_header(stream, size, path.name)
-    budget = Budget(path.name, size)
-    array = StoredArray(header=header, open_bytes=open_file, where=path.name, budget=budget)
-    return array.make_entry()
+@contextmanager
+def _open_file(path: Path) -> Generator[IO[bytes], None, None]:
+    try:
+        with path.open("rb") as stream:
+            yield stream
+    except OSError as e:
+        raise InputError(path.name, got=f"cannot be read: {e.strerror or e}") from None
 
 
 def _write_family(arrays: dict[str, Array], path: Path) -> None:
@@ -197,14 +191,17 @@ def read_header(stream: IO[bytes], size: int, where: str) -> NpyHeader:
     if not _is_shape(shape):
         got = f"has a header with shape {str(shape)[:60]}"
         raise InputError(where, got=got, hint="save it again")
-    header = NpyHeader(
-        shape=shape,
-        fortran=bool(fortran),
-        dtype=_parse_dtype(descr, where),
-        offset=8 + wide + length,
-    )
-    _check_size(header, size - header.offset, where)
-    return header
+    dtype = _parse_dtype(descr, where)
+    offset = 8 + wide + length
+    claimed = math.prod(shape) * dtype.itemsize
+    if claimed != size - offset:
+        claim = f"claims shape {shape} of {dtype} ({claimed:,} bytes)"
+        got = f"{claim} but holds {size - offset:,} bytes"
+        raise InputError(where, got=got, hint=f"it is truncated or damaged, so {SAVE_AGAIN}")
+    if claimed == 0:
+        got = f"has shape {shape}, so it is empty"
+        raise InputError(where, got=got, need="at least one sample is needed")
+    return NpyHeader(shape=shape, fortran=bool(fortran), dtype=dtype, offset=offset)
 
 
 def _is_shape(shape: Any) -> bool:
@@ -227,17 +224,6 @@ def _parse_dtype(descr: Any, where: str) -> np.dtype[Any]:
         kind = "Python objects (pickled), which are never loaded"
     need = "numbers or plain text are needed, so convert with .astype and save again"
     raise InputError(where, got=f"holds {kind}", need=need)
-
-
-def _check_size(header: NpyHeader, present: int, where: str) -> None:
-    shape, dtype = header.shape, header.dtype
-    claimed = math.prod(shape) * dtype.itemsize
-    if claimed != present:
-        got = f"claims shape {shape} of {dtype} ({claimed:,} bytes) but holds {present:,} bytes"
-        raise InputError(where, got=got, hint=f"it is truncated or damaged, so {SAVE_AGAIN}")
-    if claimed == 0:
-        got = f"has shape {shape}, so it is empty"
-        raise InputError(where, got=got, need="at least one sample is needed")
 
 
 @frozen

@@ -120,8 +120,12 @@ def select_answers(data: Fields, options: ReadOptions) -> Fields:
     """The rows with an answer, their confidences as shares."""
     if options.percent:
         data = convert_percent(data)
-    if options.drop_outside:
-        data = _drop_outside(data)
+    if options.drop_outside and data.kind == "confidence":
+        value: Floats = data.arrays["confidence"].astype(np.float64)
+        inside = (value >= 0) & (value <= 1)
+        arrays = {**data.arrays, "confidence": np.where(inside, value, np.nan)}
+        arrays.setdefault("no_answer", np.full(len(value), "", dtype=np.str_))
+        data = replace(data, arrays=arrays)
     return _drop_unanswered(data, options.no_answer)
 
 
@@ -131,17 +135,6 @@ def convert_percent(data: Fields) -> Fields:
         need = "only a confidence can be given in percent"
         raise InputError(data.path.name, got=f"holds {data.kind}", need=need)
     return replace(data, arrays={**data.arrays, "confidence": data.arrays["confidence"] / 100})
-
-
-def _drop_outside(data: Fields) -> Fields:
-    """Confidences outside [0, 1] as missing ones."""
-    if data.kind != "confidence":
-        return data
-    value: Floats = data.arrays["confidence"].astype(np.float64)
-    inside = (value >= 0) & (value <= 1)
-    arrays = {**data.arrays, "confidence": np.where(inside, value, np.nan)}
-    arrays.setdefault("no_answer", np.full(len(value), "", dtype=np.str_))
-    return replace(data, arrays=arrays)
 
 
 def _drop_unanswered(data: Fields, no_answer: NoAnswer) -> Fields:
@@ -157,8 +150,12 @@ def _drop_unanswered(data: Fields, no_answer: NoAnswer) -> Fields:
     value = arrays[data.kind]
     if value.ndim != 1 or len(reasons) != len(value):
         return replace(data, arrays=arrays)
-    if data.kind == "confidence":
-        _check_range(value, data)
+    outside_range = (value < 0) | (value > 1)
+    if data.kind == "confidence" and outside_range.any():
+        # Refused here, while rows are still numbered as in the file.
+        error = outside(np.where(np.isnan(value), 0, value), outside_range)
+        line = None if data.lines is None else int(data.lines[check.first(outside_range)])
+        raise error.at(data.path.name, line)
     silent: Bools = reasons != ""
     for part in ("correct", "grade"):
         if part in arrays:
@@ -182,15 +179,6 @@ def _drop_unanswered(data: Fields, no_answer: NoAnswer) -> Fields:
             **counts, unstated=int(unstated.sum()), unstated_right=unstated_right
         ),
     )
-
-
-def _check_range(value: Array, data: Fields) -> None:
-    """Refuse confidences that are none while rows are still numbered as in the file."""
-    bad = (value < 0) | (value > 1)
-    if bad.any():
-        error = outside(np.where(np.isnan(value), 0, value), bad)
-        line = None if data.lines is None else int(data.lines[check.first(bad)])
-        raise error.at(data.path.name, line)
 
 
 def skip_empty_runs(runs: Iterable[Fields]) -> Iterator[Fields]:

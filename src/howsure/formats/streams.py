@@ -122,13 +122,10 @@ def _parse_blocks(
     blocks: Iterable[bytes], path: Path, options: ReadOptions
 ) -> Iterator[Contents | BadLine]:
     """Runs of rows and bad lines; a header is checked before the first of them."""
-    parser: LineParser | None = None
-    if path.suffix:
-        is_json = FORMAT_BY_SUFFIX[get_suffix(path)].module == "json_lines"
-        parser = _make_parser(path, options, is_json=is_json)
+    parser = _make_parser(path, (), options)
     empty = True
     for lines in number_lines(blocks, path.name):
-        parser = parser or _guess_parser(lines, path, options)
+        parser = parser or _make_parser(path, lines, options)
         if parser is None:
             continue
         for run in parser.take_lines(lines):
@@ -154,18 +151,17 @@ def _check_header(parser: LineParser, options: ReadOptions) -> None:
         plan_parts(parser.columns, options)
 
 
-def _guess_parser(
-    lines: Sequence[NumberedLine], path: Path, options: ReadOptions
+def _make_parser(
+    path: Path, lines: Sequence[NumberedLine], options: ReadOptions
 ) -> LineParser | None:
-    """By the first line that is not blank; None where there is none yet."""
-    for _, raw in lines:
-        if raw.strip():
-            is_json = raw.removeprefix(BYTE_ORDER_MARK).lstrip().startswith(b"{")
-            return _make_parser(path, options, is_json=is_json)
-    return None
-
-
-def _make_parser(path: Path, options: ReadOptions, *, is_json: bool) -> LineParser:
+    """By the suffix, or else by the first line that is not blank; None where there is none yet."""
+    if path.suffix:
+        is_json = FORMAT_BY_SUFFIX[get_suffix(path)].module == "json_lines"
+    else:
+        first = next((raw for _, raw in lines if raw.strip()), None)
+        if first is None:
+            return None
+        is_json = first.removeprefix(BYTE_ORDER_MARK).lstrip().startswith(b"{")
     if is_json:
         from howsure.formats.json_lines import JsonLinesParser
 

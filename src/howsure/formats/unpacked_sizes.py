@@ -84,22 +84,21 @@ def read_row_groups(file: IO[bytes]) -> tuple[RowGroup, ...]:
     groups: list[RowGroup] = []
     for group in _get_structs(footer, 4):
         rows = _get_count(group, 3)
-        chunks = tuple(map(_read_chunk, _get_structs(group, 1)))
-        groups.append(RowGroup(rows=rows, chunks=chunks))
+        chunks: list[ColumnChunk] = []
+        for column in _get_structs(group, 1):
+            metadata = column.get(3)
+            if not isinstance(metadata, dict):
+                raise ValueError("a column that is elsewhere")
+            pages = (_get_count(metadata, 9), _get_count(metadata, 11))
+            chunk = ColumnChunk(
+                start=min(filter(None, pages), default=0),
+                length=_get_count(metadata, 7),
+                values=_get_count(metadata, 5),
+                bytes=_get_count(metadata, 6),
+            )
+            chunks.append(chunk)
+        groups.append(RowGroup(rows=rows, chunks=tuple(chunks)))
     return tuple(groups)
-
-
-def _read_chunk(column: ThriftFields) -> ColumnChunk:
-    metadata = column.get(3)
-    if not isinstance(metadata, dict):
-        raise ValueError("a column that is elsewhere")
-    pages = (_get_count(metadata, 9), _get_count(metadata, 11))
-    return ColumnChunk(
-        start=min((at for at in pages if at), default=0),
-        length=_get_count(metadata, 7),
-        values=_get_count(metadata, 5),
-        bytes=_get_count(metadata, 6),
-    )
 
 
 def measure_pages(file: IO[bytes], chunk: ColumnChunk) -> int:

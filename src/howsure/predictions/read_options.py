@@ -65,6 +65,8 @@ class ReadOptions:
         for part, columns in self.names.items():
             names[part] = columns if isinstance(columns, str) else tuple(columns)
         self.__dict__["names"] = names
+        self.__dict__["beside"] = tuple(self.beside)
+        self.__dict__["attributes"] = tuple(self.attributes)
 
 
 def choose_options(options: ReadOptions | None, keywords: ReadOptions) -> ReadOptions:
