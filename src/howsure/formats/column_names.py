@@ -52,9 +52,8 @@ def plan_parts(contents: Contents, options: ReadOptions) -> Plan:
     if not _has_values(plan):
         raise _make_no_values_error(contents, split)
     if options.mc and not any(part in plan for part in SAMPLES):
-        got = (
-            f"has no mc_logits or mc_probs{_describe_split(split)} ({_describe_entries(contents)})"
-        )
+        lacking = f"has no mc_logits or mc_probs{_describe_split(split)}"
+        got = f"{lacking} ({_describe_entries(contents)})"
         raise InputError(contents.path.name, got=got, hint="leave out mc")
     return plan
 

@@ -44,7 +44,8 @@ if TYPE_CHECKING:
 
 PathLike: TypeAlias = str | os.PathLike[str]
 STREAM_CHUNK_ROWS = 1 << 16
-# Files with other suffixes are no logs, unless the caller says so or they are folders.
+# What `logs.is_log` may recognise. Others are no logs, unless the caller says so or they are folders:
+# the logs of tools need not be imported for them.
 LOG_SUFFIXES = (".eval", ".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".txt")
 
 

@@ -150,12 +150,12 @@ def _drop_unanswered(data: Fields, no_answer: NoAnswer) -> Fields:
     value = arrays[data.kind]
     if value.ndim != 1 or len(reasons) != len(value):
         return replace(data, arrays=arrays)
-    outside_range = (value < 0) | (value > 1)
-    if data.kind == "confidence" and outside_range.any():
+    if data.kind == "confidence":
         # Refused here, while rows are still numbered as in the file.
-        error = outside(np.where(np.isnan(value), 0, value), outside_range)
-        line = None if data.lines is None else int(data.lines[check.first(outside_range)])
-        raise error.at(data.path.name, line)
+        bad = (value < 0) | (value > 1)
+        if bad.any():
+            line = None if data.lines is None else int(data.lines[check.first(bad)])
+            raise outside(np.where(np.isnan(value), 0, value), bad).at(data.path.name, line)
     silent: Bools = reasons != ""
     for part in ("correct", "grade"):
         if part in arrays:
