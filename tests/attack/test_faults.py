@@ -86,7 +86,7 @@ def rows(n: int = 900) -> str:
 @pytest.mark.parametrize("suffix", ["jsonl", "npz"])
 def test_decide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kill: bool, suffix: str) -> None:
     monkeypatch.setattr(resume, "ROWS", 200)
-    monkeypatch.setattr("howsure.formats.lines.BLOCK", 4_000)
+    monkeypatch.setattr("howsure.formats.text_lines.READ_BLOCK_BYTES", 4_000)
     source = tmp_path / f"in.{suffix}"
     if suffix == "jsonl":
         source.write_text(rows())
@@ -197,7 +197,7 @@ def test_online_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kill: boo
     """`decide` by an online policy into a file, with labels: decisions and state are those of an
     undisturbed run.
     """
-    monkeypatch.setattr("howsure.formats.lines.BLOCK", 4_000)
+    monkeypatch.setattr("howsure.formats.text_lines.READ_BLOCK_BYTES", 4_000)
     monkeypatch.setattr(
         "howsure.serving.feedback.EVERY", 0.0
     )  # the state is saved with every batch
@@ -249,7 +249,7 @@ def test_watch_state(
     """`decide` with a watch into a file: once resumed, decisions and watch are those of an
     undisturbed run.
     """
-    monkeypatch.setattr("howsure.formats.lines.BLOCK", 4_000)
+    monkeypatch.setattr("howsure.formats.text_lines.READ_BLOCK_BYTES", 4_000)
     monkeypatch.setattr("howsure.serving.alarms.EVERY", every)
     policy, rng = Policy("max_prob", 0.6), np.random.default_rng(5)
     hs.save(policy, tmp_path / "policy.json")

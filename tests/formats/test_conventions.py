@@ -8,10 +8,10 @@ import pytest
 
 from howsure import InputError, Predictions, evaluate_files, read, scan, write
 from howsure.formats import describe, problems
-from howsure.formats.lines import BadLine
-from howsure.formats.location import together
-from howsure.formats.names import Wanted
-from howsure.formats.streams import Batch, batches
+from howsure.formats.location import group_files
+from howsure.formats.streams import StreamBatch, read_batches
+from howsure.formats.text_lines import BadLine
+from howsure.predictions.read_options import ReadOptions
 
 Z = np.array([[2.0, 0.0, 1.0], [0.0, 1.0, 0.5]])
 Y = np.array([0, 2])
@@ -322,9 +322,9 @@ def test_a_decimal_comma_means_the_same_whatever_stands_beside_it(tmp_path: Path
 def test_a_line_of_a_pipe_means_the_same_however_it_arrives(size: int) -> None:
     raw = b"id;confidence;correct\n1,5;0,5;1\n2;0.75;1\n3;1;0\n4,5;0,25;0\n"
     blocks = (raw[i : i + size] for i in range(0, len(raw), size))
-    found = list(batches(blocks, Path("standard input"), Wanted()))
+    found = list(read_batches(blocks, Path("standard input"), ReadOptions()))
     assert [run.number for run in found if isinstance(run, BadLine)] == [3]
-    good = [run for run in found if isinstance(run, Batch)]
+    good = [run for run in found if isinstance(run, StreamBatch)]
     assert [c for run in good for c in run.preds.confidence.tolist()] == [0.5, 1.0, 0.25]
     assert [name for run in good for name in run.ids or ()] == ["1,5", "3", "4,5"]
 
@@ -381,7 +381,7 @@ def test_files_that_are_read_together_count_once(tmp_path: Path) -> None:
         np.save(tmp_path / f"{name}_logits.npy", Z)
         np.save(tmp_path / f"{name}_labels.npy", Y)
     every = sorted(tmp_path.iterdir())
-    assert together([str(path) for path in every]) == {
+    assert group_files([str(path) for path in every]) == {
         str(tmp_path / f"{name}_labels.npy"): [
             str(tmp_path / f"{name}_{part}.npy") for part in ("labels", "logits")
         ]

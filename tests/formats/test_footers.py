@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import howsure as hs
-from howsure.formats import packed
+from howsure.formats.unpacked_sizes import read_row_groups
 
 # Every byte of the footer is changed twice; a signal of the process would be its exit code.
 EVERY_BYTE = """
@@ -51,7 +51,7 @@ def test_row_groups_are_those_of_pyarrow(compression: str) -> None:
     file = io.BytesIO()
     parquet.write_table(table, file, row_group_size=300, compression=compression)
     stated = parquet.ParquetFile(file).metadata
-    found = packed.row_groups(file)
+    found = read_row_groups(file)
     assert [group.rows for group in found] == [300, 300, 300, 100]
     for i, group in enumerate(found):
         theirs = [stated.row_group(i).column(j) for j in range(2)]
@@ -86,4 +86,4 @@ def test_row_groups_are_those_of_pyarrow(compression: str) -> None:
 )
 def test_footers_that_make_no_sense(raw: bytes, said: str) -> None:
     with pytest.raises(ValueError, match=said):
-        packed.row_groups(io.BytesIO(raw))
+        read_row_groups(io.BytesIO(raw))

@@ -4,20 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from math import prod
 
 import numpy as np
 
 from howsure._core import check
-from howsure._core.check import Array, InputError, Ints
+from howsure._core.check import Array, InputError
 from howsure.formats import llm
-from howsure.formats.fields import Fields, together
-from howsure.formats.names import ATTRIBUTE, Wanted
+from howsure.formats.column_names import ATTRIBUTE
+from howsure.formats.fields import Fields
+from howsure.formats.row_selection import concat_arrays
 from howsure.predictions import Predictions
-from howsure.predictions.layout import Layout, regular
-from howsure.predictions.layout import together as laid_out
+from howsure.predictions.layout import regular
+from howsure.predictions.layout import together as concat_layouts
+from howsure.predictions.predictions import Extras
+from howsure.predictions.read_options import ReadOptions
 
-BESIDE = (
+# The columns of predictions, beside their values, that files are joined by.
+COLUMNS_BESIDE = (
     "known_labels",
     "known_correct",
     "known_prediction",
@@ -28,170 +32,172 @@ BESIDE = (
 )
 
 
-def assembled(data: Fields, wanted: Wanted | None = None, *, first_image: int = 0) -> Predictions:
-    """The predictions that the parts describe; every complaint names the file. Images and cases
-    have numbers.
+def build_predictions(data: Fields, options: ReadOptions, *, first_image: int = 0) -> Predictions:
+    """The predictions that the parts describe; every complaint names the file. Images and cases are
+    numbered from `first_image` on.
     """
-    how = wanted or Wanted()
     try:
-        if how.multilabel:
-            return replace(_many_labels(data, how, first_image), unanswered=data.unanswered)
-        flat = by_pixel(data, first_image)
+        if options.multilabel:
+            preds = _build_multilabel(data, options, first_image)
+            return replace(preds, unanswered=data.unanswered)
+        flat = flatten_pixels(data, first_image)
         _check_ids(flat.arrays.get("ids"))
-        made = replace(_made(flat, how.renormalise), unanswered=data.unanswered)
-        return made if flat is data else replace(made, layout=_pixels(data, made.n, first_image))
+        preds = replace(_build_plain(flat, options), unanswered=data.unanswered)
+        if flat is data:
+            return preds
+        shape = _find_image_shape(data) or (1,)
+        layout = regular("pixels", preds.n // prod(shape), shape, first=first_image)
+        return replace(preds, layout=layout)
     except InputError as e:
-        raise located(e, data) from None
+        raise locate_error(e, data) from None
 
 
-def located(error: InputError, data: Fields) -> InputError:
+def locate_error(error: InputError, data: Fields) -> InputError:
     """The error with the file's name, and with the line and the number of its row in the file."""
-    known = data.lines is not None and error.row is not None and error.row < len(data.lines)
-    line = (
-        int(data.lines[error.row])
-        if known and data.lines is not None and error.row is not None
-        else None
-    )
+    line: int | None = None
+    if data.lines is not None and error.row is not None and error.row < len(data.lines):
+        line = int(data.lines[error.row])
     return error.at(data.path.name, line, first=data.first)
 
 
-def _made(data: Fields, renormalise: bool) -> Predictions:
-    a, kind = data.arrays, data.kind
-    beside: dict[str, Any] = {name: a[name] for name in ("ids", "group", "weight") if name in a}
-    beside["class_names"] = data.class_names
-    beside |= _attributes(a)
+def _build_plain(data: Fields, options: ReadOptions) -> Predictions:
+    """Predictions of one row per sample."""
+    kind = data.kind
+    extras = _collect_extras(data.arrays)
+    extras["class_names"] = data.class_names
+    values = check.array(data.arrays[kind], kind)
     if kind in ("confidence", "logprob"):
-        return _top_label(data, beside)
-    values = check.array(a[kind], kind)
-    labels = a.get("labels")
-    if kind.startswith("mc_"):
-        sort = kind.removeprefix("mc_")
+        return _build_top_label(data, values, extras)
+    labels = data.arrays.get("labels")
+    renormalise = options.renormalise
+    if kind == "mc_logits":
+        return Predictions.from_samples(values, labels, renormalise=renormalise, **extras)
+    if kind == "mc_probs":
         return Predictions.from_samples(
-            labels=labels, **{sort: values}, renormalise=renormalise, **beside
+            probs=values, labels=labels, renormalise=renormalise, **extras
         )
     if kind == "probs":
-        return Predictions.from_probs(values, labels, renormalise=renormalise, **beside)
+        return Predictions.from_probs(values, labels, renormalise=renormalise, **extras)
     if values.ndim == 3:
         need = f"samples of shape (s, n, k) must be named mc_{kind}"
         raise InputError(kind, got=f"has shape {values.shape}", need=need)
-    return Predictions.from_logits(values, labels, **beside)
+    return Predictions.from_logits(values, labels, **extras)
 
 
-def _attributes(a: dict[str, Array]) -> dict[str, dict[str, Array]]:
-    further = {
-        part.removeprefix(ATTRIBUTE): column
-        for part, column in a.items()
-        if part.startswith(ATTRIBUTE)
-    }
-    return {"attributes": further} if further else {}
+def _collect_extras(arrays: dict[str, Array]) -> Extras:
+    """The columns that every kind of predictions may have."""
+    attributes: dict[str, Array] = {}
+    for part, column in arrays.items():
+        if part.startswith(ATTRIBUTE):
+            attributes[part.removeprefix(ATTRIBUTE)] = column
+    return Extras(
+        ids=arrays.get("ids"),
+        group=arrays.get("group"),
+        weight=arrays.get("weight"),
+        attributes=attributes or None,
+    )
 
 
-def _many_labels(data: Fields, wanted: Wanted, first: int) -> Predictions:
-    a, kind = data.arrays, data.kind
+def _build_multilabel(data: Fields, options: ReadOptions, first: int) -> Predictions:
+    arrays = data.arrays
+    kind = data.kind
     if kind not in ("probs", "logits"):
         need = "many labels per case need probs or logits (cases, labels)"
         raise InputError(kind, got="is not one number for each label", need=need)
-    _check_ids(a.get("ids"))
-    beside: dict[str, Any] = {name: a[name] for name in ("ids", "group", "weight") if name in a}
-    beside |= _attributes(a)
+    _check_ids(arrays.get("ids"))
+    values = check.array(arrays[kind], kind)
     return Predictions.from_multilabel(
-        labels=a.get("labels"),
-        **{kind: check.array(a[kind], kind)},
+        probs=values if kind == "probs" else None,
+        logits=values if kind == "logits" else None,
+        labels=arrays.get("labels"),
         label_names=data.class_names,
-        sums_to_one=wanted.sums_to_one,
+        sums_to_one=options.sums_to_one,
         first=first,
-        **beside,
+        **_collect_extras(arrays),
     )
 
 
-def _top_label(data: Fields, beside: dict[str, Any]) -> Predictions:
-    a = data.arrays
-    values = check.array(a[data.kind], data.kind)
-    correct, said, true = (a.get(part) for part in ("correct", "prediction", "labels"))
-    if correct is None and said is not None and true is not None:
-        check.same_length(said, "prediction", len(np.atleast_1d(true)), "labels")
-        correct = llm.same_answer(said, true)
-    confidence = values if data.kind == "confidence" else llm.from_logprob(values)
+def _build_top_label(data: Fields, values: Array, extras: Extras) -> Predictions:
+    """Predictions of one confidence per sample."""
+    arrays = data.arrays
+    correct = arrays.get("correct")
+    prediction = arrays.get("prediction")
+    labels = arrays.get("labels")
+    if correct is None and prediction is not None and labels is not None:
+        check.same_length(prediction, "prediction", len(np.atleast_1d(labels)), "labels")
+        correct = llm.same_answer(prediction, labels)
+    loss = arrays.get("loss")
+    # A grade counts where it is all that is known: the loss is what it is short of 1.
+    if loss is None and correct is None and "grade" in arrays:
+        grade = check.column(arrays["grade"], "grade")
+        bad = ~((grade >= 0) & (grade <= 1))
+        if bad.any():
+            i = check.first(bad)
+            need, hint = "a grade lies in [0, 1]", "For anything else give a loss"
+            raise InputError("grade", row=i, got=f"is {grade[i]:g}", need=need, hint=hint)
+        loss = 1 - grade
     return Predictions.from_confidence(
-        confidence,
+        values if data.kind == "confidence" else llm.from_logprob(values),
         correct,
-        prediction=said,
-        labels=true,
-        loss=_loss(a, known=correct is not None),
-        **beside,
+        prediction=prediction,
+        labels=labels,
+        loss=loss,
+        **extras,
     )
 
 
-def _loss(a: dict[str, Array], *, known: bool) -> Array | None:
-    """The loss that is given, or what a grade is short of 1 where it is all that is known."""
-    if "loss" in a or "grade" not in a or known:
-        return a.get("loss")
-    grade = check.column(a["grade"], "grade")
-    bad = ~((grade >= 0) & (grade <= 1))
-    if bad.any():
-        i = check.first(bad)
-        hint = "For anything else give a loss"
-        raise InputError(
-            "grade", row=i, got=f"is {grade[i]:g}", need="a grade lies in [0, 1]", hint=hint
-        )
-    return 1 - grade
-
-
-def by_pixel(data: Fields, first_image: int) -> Fields:
+def flatten_pixels(data: Fields, first_image: int) -> Fields:
     """Segmentation: arrays (image, class, height, width) become one row per pixel, with the image
-    as group.
+    as group; other data is returned as it is.
     """
-    value = data.arrays[data.kind]
-    space = _space(value, data)
-    if space is None:
+    shape = _find_image_shape(data)
+    if shape is None:
         return data
-    images = (value.shape[1] if data.kind.startswith("mc_") else value.shape[0], *space)
-    named: Array | None = next(
-        (data.arrays[p] for p in ("images", "group", "ids") if p in data.arrays), None
-    )
-    counted: Ints = np.arange(first_image, first_image + images[0], dtype=np.int64)
-    group: Array = counted if named is None else named
-    check.same_length(group, "group", images[0], "the images")
-    arrays = {
-        part: _flat(a, part, images)
-        for part, a in data.arrays.items()
-        if part not in ("ids", "images", "group")
-    }
-    arrays["group"] = np.repeat(group, int(np.prod(space)))
-    return Fields(data.path, data.kind, arrays, data.class_names)  # a pixel has no line
+    values = data.arrays[data.kind]
+    images = values.shape[1] if data.kind.startswith("mc_") else values.shape[0]
+    group: Array = np.arange(first_image, first_image + images, dtype=np.int64)
+    for part in ("images", "group", "ids"):
+        if part in data.arrays:
+            group = data.arrays[part]
+            break
+    check.same_length(group, "group", images, "the images")
+    arrays: dict[str, Array] = {}
+    for part, a in data.arrays.items():
+        if part not in ("ids", "images", "group"):
+            arrays[part] = _flatten_part(a, part, (images, *shape))
+    arrays["group"] = np.repeat(group, prod(shape))
+    # A pixel has no line.
+    return Fields(path=data.path, kind=data.kind, arrays=arrays, class_names=data.class_names)
 
 
-def _pixels(data: Fields, n: int, first: int) -> Layout:
-    """Where each row stands in its image."""
-    space = _space(data.arrays[data.kind], data) or (1,)
-    return regular("pixels", n // int(np.prod(space)), space, first=first)
-
-
-def _space(value: Array, data: Fields) -> tuple[int, ...] | None:
+def _find_image_shape(data: Fields) -> tuple[int, ...] | None:
     """The axes of an image, or None where rows are samples."""
+    values = data.arrays[data.kind]
     if data.kind.startswith("mc_"):
-        return value.shape[3:] or None
+        return values.shape[3:] or None
     if data.kind in ("confidence", "logprob"):
-        return value.shape[1:] or None
+        return values.shape[1:] or None
+    if values.ndim > 3:
+        return values.shape[2:]
+    # Three axes are (sample, row, class) as well as (image, class, pixel): the labels decide.
     labels = data.arrays.get("labels")
-    pixels = value.ndim > 3 or (
-        value.ndim == 3 and labels is not None and labels.shape == (len(value), value.shape[2])
-    )
-    return value.shape[2:] if pixels else None
+    if values.ndim == 3 and labels is not None and labels.shape == (len(values), values.shape[2]):
+        return values.shape[2:]
+    return None
 
 
-def _flat(a: Array, part: str, images: tuple[int, ...]) -> Array:
+def _flatten_part(a: Array, part: str, images: tuple[int, ...]) -> Array:
+    """An array of images with one row per pixel; `images` is their number and their shape."""
     if part.startswith("mc_"):
         return np.moveaxis(a, 2, -1).reshape(len(a), -1, a.shape[2])
     if a.ndim == len(images) + 1:
         return np.moveaxis(a, 1, -1).reshape(-1, a.shape[1])
     if part.startswith(ATTRIBUTE) and a.shape == images[:1]:
-        return np.repeat(a, int(np.prod(images[1:])))
+        return np.repeat(a, prod(images[1:]))
     if a.shape != images:
         shape = " × ".join(map(str, images))
-        raise InputError(
-            part, got=f"has shape {a.shape}", need=f"one value per pixel, {shape}, is needed"
-        )
+        need = f"one value per pixel, {shape}, is needed"
+        raise InputError(part, got=f"has shape {a.shape}", need=need)
     return a.reshape(-1)
 
 
@@ -210,31 +216,28 @@ def _check_ids(ids: Array | None) -> None:
         )
 
 
-def joined(parts: Sequence[Predictions], names: Sequence[str]) -> Predictions:
+def concat_predictions(parts: Sequence[Predictions], names: Sequence[str]) -> Predictions:
     """All rows, in the order of the files, which must hold the same kind of thing."""
     first = parts[0]
     if len(parts) == 1:
         return first
     for part, name in zip(parts[1:], names[1:], strict=True):
         _check_alike(first, part, names[0], name)
-    axis = 1 if first.values.ndim == 3 else 0
-    beside = {column: _column(parts, column, names) for column in BESIDE}
-    counted = [p.unanswered for p in parts if p.unanswered is not None]
-    total = sum(counted[1:], counted[0]) if counted else None
-    values, layout = (
-        np.concatenate([p.values for p in parts], axis=axis),
-        laid_out([p.layout for p in parts]),
-    )
+    unanswered = None
+    counts = [part.unanswered for part in parts if part.unanswered is not None]
+    if counts:
+        unanswered = sum(counts[1:], counts[0])
+    attributes = None
+    every = [part.attributes for part in parts if part.attributes is not None]
+    if every:  # they were asked for by name, so all files have them
+        attributes = {name: concat_arrays([one[name] for one in every]) for name in every[0]}
     return replace(
-        first, values=values, unanswered=total, layout=layout, attributes=_further(parts), **beside
-    )
-
-
-def _further(parts: Sequence[Predictions]) -> dict[str, Array] | None:
-    """The further columns, which all files have: they were asked for by name."""
-    every = [p.attributes for p in parts if p.attributes is not None]
-    return (
-        {name: together([found[name] for found in every]) for name in every[0]} if every else None
+        first,
+        values=np.concatenate([p.values for p in parts], axis=1 if first.values.ndim == 3 else 0),
+        unanswered=unanswered,
+        layout=concat_layouts([part.layout for part in parts]),
+        attributes=attributes,
+        **{column: _concat_column(parts, column, names) for column in COLUMNS_BESIDE},
     )
 
 
@@ -244,7 +247,7 @@ def _check_alike(a: Predictions, b: Predictions, name_a: str, name_b: str) -> No
         "number of classes": (a.k, b.k),
         "number of samples (mc)": (a.samples, b.samples),
         "class names": (a.class_names, b.class_names),
-        "the labels": (_labels_of(a), _labels_of(b)),
+        "the labels": (_get_label_names(a), _get_label_names(b)),
     }
     for what, (x, y) in facts.items():
         if x != y:
@@ -252,17 +255,19 @@ def _check_alike(a: Predictions, b: Predictions, name_a: str, name_b: str) -> No
             raise InputError(f"{name_a} and {name_b}", got=got, hint="read them separately")
 
 
-def _labels_of(p: Predictions) -> tuple[str, ...] | None:
-    return None if p.layout is None or p.layout.parts != "labels" else p.layout.names
+def _get_label_names(preds: Predictions) -> tuple[str, ...] | None:
+    if preds.layout is None or preds.layout.parts != "labels":
+        return None
+    return preds.layout.names
 
 
-def _column(parts: Sequence[Predictions], column: str, names: Sequence[str]) -> Array | None:
-    found: list[Array | None] = [getattr(p, column) for p in parts]
-    there = [a for a in found if a is not None]
+def _concat_column(parts: Sequence[Predictions], column: str, names: Sequence[str]) -> Array | None:
+    columns: list[Array | None] = [getattr(part, column) for part in parts]
+    there = [a for a in columns if a is not None]
     if not there:
         return None
-    if len(there) < len(found):
-        lacking = names[[a is None for a in found].index(True)]
+    if len(there) < len(columns):
+        lacking = names[[a is None for a in columns].index(True)]
         got = f"has no {column.removeprefix('known_')}, others do"
         raise InputError(lacking, got=got, hint="give it to all files or to none")
-    return together(there)
+    return concat_arrays(there)

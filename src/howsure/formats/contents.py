@@ -1,6 +1,4 @@
-"""What a file holds, before anything is known about what it means, and one thing that may be wrong
-with it.
-"""
+"""What a file holds before anything is known about its meaning, and what may be wrong with it."""
 
 from __future__ import annotations
 
@@ -12,7 +10,7 @@ from howsure._core.check import Array, InputError, Ints
 from howsure._core.frozen import frozen
 
 Cells: TypeAlias = Sequence[Any]  # the values of a text column, not yet numbers
-AGAIN = "save or copy it again"
+SAVE_AGAIN = "save or copy it again"
 
 
 class Damaged(InputError):
@@ -20,7 +18,7 @@ class Damaged(InputError):
 
 
 @frozen
-class Entry:
+class FileEntry:
     """One array or column: what the header says of it, and how to get it, whole or in runs of rows."""
 
     shape: tuple[int, ...]
@@ -42,7 +40,7 @@ class Contents:
     """
 
     path: Path
-    entries: dict[str, Entry]
+    entries: dict[str, FileEntry]
     table: bool = False
     lines: Ints | None = None
     numbered: bool = True  # columns such as logit_0, prob_cat hold a value for each class
@@ -51,17 +49,17 @@ class Contents:
     commas: bool = False  # a number may have a comma in place of its point
     size: int = 0  # about the bytes of its cells, where the file is packed text
 
-    def line(self, row: int) -> int | None:
+    def get_line(self, row: int) -> int | None:
         """The line that a row stands on, where the file has lines."""
         return None if self.lines is None else int(self.lines[row])
 
-    def place(self, row: int) -> str:
+    def describe_place(self, row: int) -> str:
         """Where a row stands, in the words of the file."""
-        return f"row {row}" if self.lines is None else f"line {self.line(row)}"
+        return f"row {row}" if self.lines is None else f"line {self.get_line(row)}"
 
 
 @frozen
-class Problem:
+class FileProblem:
     """One thing that is wrong with a file: where, what, how to repair it, and what can be evaluated
     without a repair.
 
@@ -80,41 +78,50 @@ class Problem:
         return f"{self.where}: {self.what}; {self.fix}."
 
     @classmethod
-    def of(cls, error: InputError, path: Path) -> Problem:
+    def of(cls, error: InputError, path: Path) -> FileProblem:
         """A refusal as a problem."""
-        line = "" if error.line is None or error.row is None else f", line {error.line}"
-        fix = "; ".join(part.removesuffix(".") for part in (error.need, error.hint) if part)
+        where = error.where or path.name
+        if error.line is not None and error.row is not None:
+            where = f"{where}, line {error.line}"
         what = f"{error.what} {error.got}".strip().removesuffix(".")
-        what = what.removeprefix(f"{path.name} ") if fix else what
+        fix = "; ".join(part.removesuffix(".") for part in (error.need, error.hint) if part)
+        # An error without a fix is one whole sentence, which needs its subject.
+        if fix:
+            what = what.removeprefix(f"{path.name} ")
         return cls(
-            f"{error.where or path.name}{line}",
-            what,
-            fix or "repair the file",
-            "nothing",
+            where=where,
+            what=what,
+            fix=fix or "repair the file",
+            anyway="nothing",
             line=error.line,
         )
 
 
-Report: TypeAlias = Callable[[Problem], None]
+Report: TypeAlias = Callable[[FileProblem], None]  # called with every problem of a cell
 
 
-def refuse(problem: Problem) -> NoReturn:
-    """The strict way to report a problem."""
+def refuse(problem: FileProblem) -> NoReturn:
+    """Raise the first problem that is reported: what `read` does, unlike the doctor."""
     raise InputError(problem.what, hint=problem.fix).at(problem.where, problem.line)
 
 
-def in_memory(array: Array) -> Entry:
-    """An entry whose array is there already."""
+def make_array_entry(array: Array) -> FileEntry:
+    """An entry whose array is in memory already."""
 
-    def blocks(step: int) -> Iterator[Array]:
+    def read_blocks(step: int) -> Iterator[Array]:
         return (array[i : i + step] for i in range(0, len(array), step))
 
-    return Entry(array.shape, str(array.dtype), lambda: array, blocks if array.ndim else None)
+    return FileEntry(
+        shape=array.shape,
+        dtype=str(array.dtype),
+        load=lambda: array,
+        blocks=read_blocks if array.ndim else None,
+    )
 
 
-def in_cells(cells: Cells) -> Entry:
+def make_text_entry(cells: Cells) -> FileEntry:
     """An entry of a text table."""
-    return Entry((len(cells),), "text", lambda: cells)
+    return FileEntry(shape=(len(cells),), dtype="text", load=lambda: cells)
 
 
 def as_list(value: object) -> list[Any] | None:
@@ -127,6 +134,12 @@ def as_record(value: object) -> dict[str, Any] | None:
     return cast("dict[str, Any]", value) if isinstance(value, dict) else None
 
 
-def reason(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """What another library says, in one line."""
-    return str(error).splitlines()[0][:120].rstrip(".") if str(error) else type(error).__name__
+    if not str(error):
+        return type(error).__name__
+    return str(error).splitlines()[0][:120].rstrip(".")
+
+
+Entry = FileEntry  # moved
+in_memory = make_array_entry  # moved

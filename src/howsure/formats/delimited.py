@@ -16,26 +16,31 @@ import numpy as np
 
 from howsure._core.budget import text_bytes
 from howsure._core.check import Array, InputError
-from howsure.formats.cells import decimal_mark
-from howsure.formats.contents import Contents, in_cells
-from howsure.formats.lines import BadLine, Numbered, decoded, is_packed, parsed, written
-from howsure.formats.names import column_name, holds_numbers
+from howsure.formats.cells import find_decimal_mark
+from howsure.formats.column_names import is_numeric, name_column
+from howsure.formats.contents import Contents, make_text_entry
+from howsure.formats.text_lines import (
+    BadLine,
+    NumberedLine,
+    decode_line,
+    is_packed,
+    open_text_to_write,
+    read_rows,
+)
 
-suffixes = (".csv", ".tsv", ".csv.gz", ".tsv.gz")
-title = "comma- or tab-separated table"
 SEPARATORS = ",;\t"
-CELLS = 1 << 18  # cells held as text at a time
-Row: TypeAlias = tuple[
-    int, list[str] | InputError
-]  # the line that it ends on, and its cells or what is wrong
+CELLS_AT_A_TIME = 1 << 18  # cells held as text
+TextLine: TypeAlias = tuple[int, str]
+# The line that a row ends on, and its cells or what is wrong with it.
+ParsedRow: TypeAlias = tuple[int, list[str] | InputError]
 
 
 def read(path: Path, rows: int | None) -> Iterator[Contents]:
     """Runs of rows."""
-    return parsed(path, rows, Table(path, exact=rows))
+    return read_rows(path, rows, DelimitedTable(path, exact=rows))
 
 
-class Table:
+class DelimitedTable:
     """A parser of lines. The first row is the header; a quoted cell may go on over several lines.
 
     The suffix names the separator; where the header has none of it, the one that it has. With
@@ -43,203 +48,232 @@ class Table:
     """
 
     def __init__(self, path: Path, exact: int | None = None):
-        self.exact, self._waiting = exact, list[Row]()
-        self.path, self.delimiter = path, "\t" if ".tsv" in path.suffixes[-2:] else ","
+        self.path = path
+        self.exact = exact
+        self.delimiter = "\t" if ".tsv" in path.suffixes[-2:] else ","
         self.header: list[str] = []
-        self._numbers: list[int] = []  # columns that hold numbers, and the decimal mark of each
-        self._marks: dict[int, str] = {}
         self.columns: Contents | None = None
-        self._held: list[tuple[int, str]] = []  # the lines of a row whose quotes are open
-        self._size = 0
+        self._waiting: list[ParsedRow] = []
+        self._open_lines: list[TextLine] = []  # the lines of a row whose quotes are open
+        self._open_letters = 0
+        self._numeric_columns: list[int] = []
+        self._decimal_marks: dict[int, str] = {}  # of numeric columns that have shown one
 
     @property
     def rows(self) -> int:
         """So many lines that the cells of a run stay few; the header alone until it is known."""
-        return max(1, CELLS // len(self.header)) if self.header else 1
+        return max(1, CELLS_AT_A_TIME // len(self.header)) if self.header else 1
 
-    def take(self, lines: Sequence[Numbered]) -> Iterator[Contents | BadLine]:
+    def take_lines(self, lines: Sequence[NumberedLine]) -> Iterator[Contents | BadLine]:
         """Runs of rows, and the lines that are none."""
-        if not self.header and not self._held:
-            self.delimiter = separator((line for _, line in lines), self.delimiter)
-        rows = self._quick(lines)
-        return self._runs(self._slow(lines) if rows is None else rows)
+        if not self.header and not self._open_lines:
+            self.delimiter = find_separator((line for _, line in lines), self.delimiter)
+        rows: Iterable[ParsedRow] | None = self._parse_plain_lines(lines)
+        if rows is None:
+            rows = self._parse_lines(lines)
+        return self._build_runs(rows)
 
     def close(self) -> Iterator[Contents | BadLine]:
         """The row whose quotes are still open is a bad one; what it swallowed is read again."""
-        while self._held:
-            held, self._held, self._size = self._held, [], 0
-            yield from self._runs(
-                [(held[0][0], self._error("unexpected end of data", held[-1][0]))]
-            )
-            yield from self._runs(self._joined(deque(held[1:])))
-        yield from self._runs((), end=True)
+        while self._open_lines:
+            lines = self._take_open_lines()
+            error = self._make_error("unexpected end of data", lines[-1][0])
+            yield from self._build_runs([(lines[0][0], error)])
+            yield from self._build_runs(self._parse_texts(deque(lines[1:])))
+        yield from self._build_runs((), end=True)
 
-    def nothing(self) -> InputError:
+    def make_empty_error(self) -> InputError:
         """What to say where there was no row."""
         if self.header:
-            return InputError(
-                self.path.name, got="has a header but no rows", need="at least one sample is needed"
-            )
-        need = "a header line and at least one row are needed"
-        return InputError(self.path.name, got="is empty", need=need)
+            got, need = "has a header but no rows", "at least one sample is needed"
+        else:
+            got, need = "is empty", "a header line and at least one row are needed"
+        return InputError(self.path.name, got=got, need=need)
 
-    def _quick(self, lines: Sequence[Numbered]) -> list[Row] | None:
+    # Lines → rows of cells
+
+    def _parse_plain_lines(self, lines: Sequence[NumberedLine]) -> list[ParsedRow] | None:
         """Every line a row, which it is where there are no quotes; None where it may not be."""
-        raw = b"\n".join(line for _, line in lines)
-        if self._held or not self.header or b'"' in raw:
+        raw = b"\n".join([line for _, line in lines])
+        if self._open_lines or not self.header or b'"' in raw:
             return None
         try:
-            cells = list(
-                csv.reader(raw.decode("utf-8").split("\n"), delimiter=self.delimiter, strict=True)
-            )
+            texts = raw.decode("utf-8").split("\n")
+            rows = list(csv.reader(texts, delimiter=self.delimiter, strict=True))
         except (csv.Error, UnicodeDecodeError):
             return None
-        if len(cells) != len(lines):  # a carriage return inside a line
+        if len(rows) != len(lines):  # a carriage return inside a line
             return None
-        return [(number, row) for (number, _), row in zip(lines, cells, strict=True)]
+        return [(number, row) for (number, _), row in zip(lines, rows, strict=True)]
 
-    def _slow(self, lines: Sequence[Numbered]) -> Iterator[Row]:
-        texts: deque[tuple[int, str]] = deque()
+    def _parse_lines(self, lines: Sequence[NumberedLine]) -> Iterator[ParsedRow]:
+        """The same for lines with quotes, or with bytes that are no text."""
+        texts: deque[TextLine] = deque()
         for line in lines:
             try:
-                texts.append((line[0], decoded(line, self.path.name)))
+                texts.append((line[0], decode_line(line, self.path.name)))
             except InputError as e:
-                yield from self._joined(texts)
+                yield from self._parse_texts(texts)
                 yield line[0], e
-        yield from self._joined(texts)
+        yield from self._parse_texts(texts)
 
-    def _joined(self, texts: deque[tuple[int, str]]) -> Iterator[Row]:
+    def _parse_texts(self, texts: deque[TextLine]) -> Iterator[ParsedRow]:
         """Rows of one line or more. Where one is bad, only its first line is given up."""
         while texts:
             line = texts.popleft()
-            inside = _inside(line[1], self.delimiter, bool(self._held))
-            self._held.append(line)
-            self._size += len(line[1])
-            if inside and self._size <= csv.field_size_limit():
+            is_open = _ends_inside_quotes(line[1], self.delimiter, bool(self._open_lines))
+            self._open_lines.append(line)
+            self._open_letters += len(line[1])
+            if is_open and self._open_letters <= csv.field_size_limit():
                 continue
-            row, self._held, self._size = self._held, [], 0
-            cells = self._cells(row)
-            yield (row[-1][0] if isinstance(cells, list) else row[0][0]), cells
+            lines = self._take_open_lines()
+            cells = self._parse_row(lines)
             if isinstance(cells, InputError):
-                texts.extendleft(reversed(row[1:]))
+                yield lines[0][0], cells
+                texts.extendleft(reversed(lines[1:]))
+            else:
+                yield lines[-1][0], cells
 
-    def _cells(self, lines: list[tuple[int, str]]) -> list[str] | InputError:
-        texts = [*(f"{text}\n" for _, text in lines[:-1]), lines[-1][1]]
+    def _take_open_lines(self) -> list[TextLine]:
+        lines = self._open_lines
+        self._open_lines = []
+        self._open_letters = 0
+        return lines
+
+    def _parse_row(self, lines: list[TextLine]) -> list[str] | InputError:
+        """The cells of a row that stands on these lines."""
+        texts = [f"{text}\n" for _, text in lines[:-1]]
+        texts.append(lines[-1][1])
         try:
             return next(csv.reader(texts, delimiter=self.delimiter, strict=True), list[str]())
         except csv.Error as e:
-            why = (
-                "a carriage return stands inside the line"
-                if "new-line character" in str(e)
-                else str(e)
-            )
-            return self._error(why, lines[-1][0])
+            why = str(e)
+            if "new-line character" in why:
+                why = "a carriage return stands inside the line"
+            return self._make_error(why, lines[-1][0])
 
-    def _error(self, why: str, line: int) -> InputError:
-        return InputError(
-            why, where=f"{self.path.name}, line {line}", hint="repair the quotes or the cell"
-        )
+    def _make_error(self, why: str, line: int) -> InputError:
+        where = f"{self.path.name}, line {line}"
+        return InputError(why, where=where, hint="repair the quotes or the cell")
 
-    def _runs(self, rows: Iterable[Row], *, end: bool = False) -> Iterator[Contents | BadLine]:
-        full = (row for row in rows if row[1])
+    # Rows of cells → runs of columns
+
+    def _build_runs(
+        self, rows: Iterable[ParsedRow], *, end: bool = False
+    ) -> Iterator[Contents | BadLine]:
+        filled = (row for row in rows if row[1])
         if not self.header:
-            self._name(next(full, None))
+            self._take_header(next(filled, None))
         if self.exact is None:
-            yield from self._sorted(full)
+            yield from self._split_bad_rows(filled)
             return
-        self._waiting += full
+        self._waiting += filled
         step = min(self.exact, self.rows)
         while len(self._waiting) >= step or (end and self._waiting):
-            yield from self._sorted(self._waiting[:step])
+            yield from self._split_bad_rows(self._waiting[:step])
             del self._waiting[:step]
 
-    def _sorted(self, rows: Iterable[Row]) -> Iterator[Contents | BadLine]:
-        checked = ((number, self._checked(number, cells)) for number, cells in rows)
+    def _split_bad_rows(self, rows: Iterable[ParsedRow]) -> Iterator[Contents | BadLine]:
+        checked = ((number, self._check_row(number, cells)) for number, cells in rows)
         for good, run in groupby(checked, key=lambda row: isinstance(row[1], list)):
+            numbers: list[int] = []
+            cells: list[list[str]] = []
+            for number, row in run:
+                if isinstance(row, InputError):
+                    yield BadLine(number=number, error=row)
+                else:
+                    numbers.append(number)
+                    cells.append(row)
             if good:
-                yield self._contents(
-                    [(number, cells) for number, cells in run if isinstance(cells, list)]
-                )
-            else:
-                yield from (BadLine(number, e) for number, e in run if isinstance(e, InputError))
+                yield self._build_contents(numbers, cells)
 
-    def _checked(self, number: int, cells: list[str] | InputError) -> list[str] | InputError:
+    def _check_row(self, number: int, cells: list[str] | InputError) -> list[str] | InputError:
+        """Return the cells, or what is wrong with them."""
         if isinstance(cells, InputError):
             return cells
-        if len(cells) == len(self.header):
-            return cells if self.delimiter != ";" else self._alike(number, cells)
-        return InputError(
-            f"{len(cells)} cells for {len(self.header)} columns",
-            where=f"{self.path.name}, line {number}",
-            hint="add the missing cells or quote those that hold the separator",
-        )
-
-    def _alike(self, number: int, cells: list[str]) -> list[str] | InputError:
-        """A row whose numbers are written as those above: 1.234 beside 0,5 may be a thousand."""
-        for i in self._numbers:
-            mark = decimal_mark(cells[i])
-            if mark and self._marks.setdefault(i, mark) != mark:
+        if len(cells) != len(self.header):
+            return InputError(
+                f"{len(cells)} cells for {len(self.header)} columns",
+                where=f"{self.path.name}, line {number}",
+                hint="add the missing cells or quote those that hold the separator",
+            )
+        if self.delimiter != ";":
+            return cells
+        # Numbers must be written as those above: 1.234 beside 0,5 may be a thousand.
+        for i in self._numeric_columns:
+            mark = find_decimal_mark(cells[i])
+            if mark and self._decimal_marks.setdefault(i, mark) != mark:
                 where = f"{self.path.name}, line {number}, column {self.header[i]!r}"
                 got = f"has numbers with decimal commas and with points ({cells[i].strip()[:60]!r})"
                 return InputError(where, got=got, hint="write all of them alike")
         return cells
 
-    def _contents(self, rows: list[tuple[int, list[str]]]) -> Contents:
-        columns = list(zip(*(cells for _, cells in rows), strict=True))
-        entries = {name: in_cells(cells) for name, cells in zip(self.header, columns, strict=True)}
-        lines = np.array([number for number, _ in rows], dtype=np.int64)
-        size = sum(map(text_bytes, columns)) if is_packed(self.path) else 0
+    def _build_contents(self, numbers: list[int], rows: list[list[str]]) -> Contents:
+        columns = list(zip(*rows, strict=True))
+        pairs = zip(self.header, columns, strict=True)
         return Contents(
-            self.path, entries, table=True, lines=lines, commas=self.delimiter == ";", size=size
+            path=self.path,
+            entries={name: make_text_entry(cells) for name, cells in pairs},
+            table=True,
+            lines=np.array(numbers, dtype=np.int64),
+            commas=self.delimiter == ";",
+            size=sum(map(text_bytes, columns)) if is_packed(self.path) else 0,
         )
 
-    def _name(self, row: Row | None) -> None:
-        """Take the header, which cannot be skipped where it is bad."""
+    def _take_header(self, row: ParsedRow | None) -> None:
+        """Take the names of the columns; a bad header cannot be skipped."""
         if row is None:
             return
-        if isinstance(row[1], InputError):
-            raise row[1]
-        names, where = row[1], f"{self.path.name}, line {row[0]}"
+        number, names = row
+        if isinstance(names, InputError):
+            raise names
         if not any(names):
-            raise self.nothing()
-        twice = next((name for name, times in Counter(names).items() if times > 1), None)
-        if twice is not None:
-            raise InputError(
-                f"column {twice[:60]!r}", got="stands there twice", where=where, hint="rename one"
-            )
+            raise self.make_empty_error()
+        where = f"{self.path.name}, line {number}"
+        for name, times in Counter(names).items():
+            if times > 1:
+                what = f"column {name[:60]!r}"
+                raise InputError(what, got="stands there twice", where=where, hint="rename one")
         if len(names) == 1 and any(mark in names[0] for mark in f"{SEPARATORS}|"):
-            got = f"{names[0][:60]!r} is one column"
-            raise InputError(
-                got, where=where, hint="separate the columns by commas, semicolons or tabs"
-            )
+            what = f"{names[0][:60]!r} is one column"
+            hint = "separate the columns by commas, semicolons or tabs"
+            raise InputError(what, where=where, hint=hint)
         self.header = names
-        self._numbers = [i for i, name in enumerate(names) if holds_numbers(name)]
-        self.columns = Contents(self.path, {n: in_cells(()) for n in names}, table=True)
+        self._numeric_columns = [i for i, name in enumerate(names) if is_numeric(name)]
+        entries = {name: make_text_entry(()) for name in names}
+        self.columns = Contents(path=self.path, entries=entries, table=True)
 
 
-def separator(lines: Iterable[bytes], usual: str) -> str:
+def find_separator(lines: Iterable[bytes], usual: str) -> str:
     """What separates the columns of a header: the usual mark, or another one that stands there
     where it does not.
 
-    >>> separator([b'"id";"claim, in %"'], ","), separator([b"id,a;b"], ","), separator([b"id"], ",")
-    (';', ',', ',')
+    >>> find_separator([b'"id";"claim, in %"'], ","), find_separator([b"id,a;b"], ",")
+    (';', ',')
+    >>> find_separator([b"id"], ",")
+    ','
     """
     header = next((line for line in lines if line.strip()), b"").decode("utf-8", "replace")
     bare = "".join(header.split('"')[::2])  # what stands in quotes belongs to a name
-    return next((mark for mark in (usual, *SEPARATORS) if mark in bare), usual)
+    for mark in (usual, *SEPARATORS):
+        if mark in bare:
+            return mark
+    return usual
 
 
-def _inside(text: str, delimiter: str, inside: bool) -> bool:
+def _ends_inside_quotes(text: str, delimiter: str, inside: bool) -> bool:
     """Whether a quoted cell is open at the end of a line; `inside` says so of its beginning."""
-    at, end = 0, len(text)
-    while at < end:
+    at = 0
+    while at < len(text):
         if not inside:
-            if text[at] != '"':  # quotes open a cell only at its beginning
+            if text[at] == '"':  # quotes open a cell only at its beginning
+                inside = True
+                at += 1
+            else:
                 at = text.find(delimiter, at) + 1
                 if not at:
                     return False
                 continue
-            inside, at = True, at + 1
         at = text.find('"', at)
         if at < 0:
             return True
@@ -257,35 +291,35 @@ def _inside(text: str, delimiter: str, inside: bool) -> bool:
 def write(arrays: dict[str, Array], path: Path, *, suffix: str) -> None:
     """One column per class; every number with all its digits."""
     columns: dict[str, list[Any]] = {}
-    names = arrays.get("class_names")
-    for name, array in arrays.items():
-        if name != "class_names":
-            columns.update(_columns(column_name(name), array, names))
-    with written(path, suffix) as file:
-        writer = csv.writer(file, delimiter="\t" if ".tsv" in suffix else ",", lineterminator="\n")
+    for part, array in arrays.items():
+        if part != "class_names":
+            columns |= _list_columns(name_column(part), array, arrays.get("class_names"))
+    with open_text_to_write(path, suffix) as file:
+        delimiter = "\t" if ".tsv" in suffix else ","
+        writer = csv.writer(file, delimiter=delimiter, lineterminator="\n")
         writer.writerow(columns)
         writer.writerows(zip(*columns.values(), strict=True))
 
 
-def _columns(name: str, array: Array, names: Array | None) -> dict[str, list[Any]]:
+def _list_columns(name: str, array: Array, class_names: Array | None) -> dict[str, list[Any]]:
     if array.dtype.kind == "f":
         array = array.astype(np.float64)  # the digits of a float32 would be read as another float64
+    if array.dtype == np.bool_ and array.ndim == 1:
+        array = array.astype(np.int64)
     if array.ndim == 1:
-        return {
-            name: array.astype(np.int64).tolist() if array.dtype == np.bool_ else array.tolist()
-        }
+        return {name: array.tolist()}
     if array.ndim == 3:
         return {name: [json.dumps(row) for row in array.transpose(1, 0, 2).tolist()]}
-    ends = [str(i) for i in range(array.shape[1])] if names is None else _headings(names)
-    return {
-        f"{name.removesuffix('s')}_{end}": column
-        for end, column in zip(ends, array.T.tolist(), strict=True)
-    }
+    ends = [str(i) for i in range(array.shape[1])]
+    if class_names is not None:
+        ends = [str(end) for end in class_names]
+        unfit = any(end.isdigit() or end != end.strip() or not end for end in ends)
+        if unfit or len(set(ends)) < len(ends):
+            got = "that are numbers, blank or equal cannot be column headings"
+            raise InputError("class names", got=got, hint="use another format")
+    singular = name.removesuffix("s")
+    pairs = zip(ends, array.T.tolist(), strict=True)
+    return {f"{singular}_{end}": column for end, column in pairs}
 
 
-def _headings(names: Array) -> list[str]:
-    ends = [str(n) for n in names]
-    if any(e.isdigit() or e != e.strip() or not e for e in ends) or len(set(ends)) < len(ends):
-        got = "that are numbers, blank or equal cannot be column headings"
-        raise InputError("class names", got=got, hint="use another format")
-    return ends
+separator = find_separator  # moved

@@ -1,42 +1,222 @@
-"""Files → Predictions, whole or streamed, and Predictions → files."""
+"""Files → Predictions, whole or streamed, and Predictions → files.
+
+To add a format: one module with `read` and `write`, and its line in `FORMATS`. A module is imported
+when a file of its kind is met.
+"""
 
 from __future__ import annotations
 
+import difflib
 import os
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from importlib import import_module
+from math import prod
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
 
 import numpy as np
 
 from howsure._core import check
 from howsure._core.atomic import replacing
 from howsure._core.check import Array, InputError
+from howsure._core.frozen import frozen
 from howsure._core.paths import existing
-from howsure.formats import answers, arrow, assembly, likely, logs, npy
-from howsure.formats.assembly import assembled
-from howsure.formats.catalogue import format_of, found, suffix_of
-from howsure.formats.contents import Contents, Entry, Report, in_memory, refuse
-from howsure.formats.fields import Fields, cells_of, fields, of_file, of_runs
-from howsure.formats.location import together
-from howsure.formats.logs import columns
-from howsure.formats.names import ATTRIBUTE, Names, NoAnswer, Wanted, kind, parts_of, plan
-from howsure.formats.names import attributes as further
+from howsure.formats.assembly import build_predictions, concat_predictions
+from howsure.formats.column_names import (
+    ATTRIBUTE,
+    choose_values,
+    find_parts,
+    plan_attributes,
+    plan_parts,
+)
+from howsure.formats.contents import Contents, FileEntry, make_array_entry
+from howsure.formats.fields import Fields, load_cells, load_fields
+from howsure.formats.location import ARROW_SUFFIXES, group_files
+from howsure.formats.row_selection import select_file, select_runs
 from howsure.predictions import ROW_SUM_TOLERANCE, Layout, Predictions, needs_predictions
 from howsure.predictions.layout import case_ids
+from howsure.predictions.read_options import Names, NoAnswer, ReadOptions, choose_options
+
+if TYPE_CHECKING:
+    from howsure.formats.logs import Log
 
 PathLike: TypeAlias = str | os.PathLike[str]
-ROWS = 1 << 16
-BESIDE = {
-    "labels": "known_labels",
-    "correct": "known_correct",
-    "prediction": "known_prediction",
-    "ids": "ids",
-    "group": "group",
-    "weight": "weight",
-}
+STREAM_CHUNK_ROWS = 1 << 16
+# What `logs.is_log` may recognise. Others are no logs, unless the caller says so or they are folders:
+# the logs of tools need not be imported for them.
+LOG_SUFFIXES = (".eval", ".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".txt")
+
+
+# Which reader
+
+
+class Reader(Protocol):
+    """What the module of a format offers."""
+
+    def read(self, path: Path, rows: int | None) -> Iterator[Contents]:
+        """Runs of about `rows` rows; one run where the entries can be read in part."""
+        ...
+
+    def write(self, arrays: dict[str, Array], path: Path, *, suffix: str) -> None:
+        """Write the arrays by name."""
+        ...
+
+
+@frozen
+class FileFormat:
+    """A format: its module in this folder, what people call it, and how its files' names end."""
+
+    module: str
+    title: str
+    suffixes: tuple[str, ...]
+
+    def load_reader(self) -> Reader:
+        """Import the module."""
+        return cast("Reader", import_module(f"howsure.formats.{self.module}"))
+
+
+NPY = FileFormat(
+    module="npy", title="NumPy files, x_logits.npy with x_labels.npy", suffixes=(".npy",)
+)
+FORMATS = (
+    FileFormat(module="npy", title="NumPy archive", suffixes=(".npz",)),
+    NPY,
+    FileFormat(
+        module="delimited",
+        title="comma- or tab-separated table",
+        suffixes=(".csv", ".tsv", ".csv.gz", ".tsv.gz"),
+    ),
+    FileFormat(
+        module="json_lines",
+        title="JSON lines",
+        suffixes=(".jsonl", ".ndjson", ".jsonl.gz", ".ndjson.gz"),
+    ),
+    FileFormat(module="arrow", title="Parquet or Arrow table", suffixes=ARROW_SUFFIXES),
+    FileFormat(module="tensors", title="safetensors", suffixes=(".safetensors",)),
+    FileFormat(module="tensors", title="torch tensors", suffixes=(".pt", ".pth")),
+)
+FORMAT_BY_SUFFIX: dict[str, FileFormat] = {}
+for _format in FORMATS:
+    FORMAT_BY_SUFFIX.update(dict.fromkeys(_format.suffixes, _format))
+
+
+def suffixes() -> dict[str, str]:
+    """Every suffix that is read and written, with the name of its format.
+
+    >>> suffixes()[".npz"]
+    'NumPy archive'
+    """
+    return {suffix: form.title for suffix, form in FORMAT_BY_SUFFIX.items()}
+
+
+def get_suffix(path: Path) -> str:
+    """How the name of a file ends: `.csv`, or `.csv.gz`."""
+    last = path.suffix.lower()
+    if last == ".gz" and len(path.suffixes) > 1:
+        return f"{path.suffixes[-2].lower()}{last}"
+    return last
+
+
+def find_format(path: Path) -> FileFormat:
+    """The format of a path, by its suffix."""
+    suffix = get_suffix(path)
+    if suffix in FORMAT_BY_SUFFIX:
+        return FORMAT_BY_SUFFIX[suffix]
+    close = difflib.get_close_matches(suffix, FORMAT_BY_SUFFIX, n=1)
+    raise InputError(
+        path.name,
+        got=f"has the unknown suffix {suffix!r}",
+        need=f"known are {', '.join(FORMAT_BY_SUFFIX)}",
+        hint=f"Did you mean {close[0]}?" if close else "",
+    )
+
+
+def load_reader(path: Path) -> Reader:
+    """The module for a path, by its suffix."""
+    return find_format(path).load_reader()
+
+
+def locate_file(path: Path) -> tuple[FileFormat, Path]:
+    """The format and the file for a path; the beginning of `x_logits.npy`, `x`, stands for the
+    whole family.
+    """
+    if path.suffix.lower() in ("", ".npy") and not path.exists():
+        from howsure.formats.npy import find_family
+
+        if find_family(path):
+            return NPY, path
+    file = existing(path)
+    return find_format(file), file
+
+
+@frozen
+class OpenFile:
+    """What a file is called and what it holds, in runs of rows; the log of a tool is one run."""
+
+    path: Path
+    title: str
+    runs: Iterable[Contents]
+    log: Log | None = None
+
+    def resolve_options(self, options: ReadOptions) -> ReadOptions:
+        """The options with the confidence of a log that is meant."""
+        if self.log is None:
+            return options
+        from howsure.formats.logs.columns import wanted_of
+
+        return wanted_of(self.log, options, self.path)
+
+
+def open_file(path: Path, options: ReadOptions, rows: int | None) -> OpenFile:
+    """Open a file of predictions, or a log of a tool, in runs of about so many rows."""
+    may_be_log = options.format is not None or path.suffix.lower() in LOG_SUFFIXES
+    if may_be_log or os.path.isdir(path):  # which, unlike Path.is_dir, never raises
+        from howsure.formats import logs
+
+        if logs.is_log(path, options.format):
+            from howsure.formats.logs import columns
+
+            metric = options.names.get("correct")
+            log = logs.read_log(
+                path if path.is_dir() else existing(path),
+                tool=options.format,
+                metric=metric if isinstance(metric, str) else None,
+            )
+            runs = [columns.contents(log, path)]
+            return OpenFile(path=path, title=log.title, runs=runs, log=log)
+    form, file = locate_file(path)
+    return OpenFile(path=file, title=form.title, runs=form.load_reader().read(file, rows))
+
+
+def _open_runs(
+    path: Path,
+    options: ReadOptions,
+    rows: int | None,
+    tell: Callable[[str], None] | None = None,
+) -> tuple[Iterable[Contents], ReadOptions]:
+    """What a file holds, and how it is read; what is doubtful about a log is warned of."""
+    file = open_file(path, options, rows)
+    if file.log is not None:
+        if tell is not None:
+            tell(f"{path.name}: {file.title}")
+        for doubt in file.log.doubts:
+            warnings.warn(f"{path.name}: {doubt}.", stacklevel=3)
+    return file.runs, file.resolve_options(options)
+
+
+def _list_files(paths: PathLike | Iterable[PathLike]) -> list[Path]:
+    """Every file once; NumPy files that belong together count as one."""
+    if isinstance(paths, str | os.PathLike):
+        paths = [paths]
+    files = [str(Path(path)) for path in paths]
+    if not files:
+        raise InputError("no file is given", hint="name at least one")
+    return [Path(file) for file in group_files(files)]
+
+
+# Reading
 
 
 def read(
@@ -53,6 +233,7 @@ def read(
     attributes: Iterable[str] = (),
     multilabel: bool = False,
     sums_to_one: bool = False,
+    options: ReadOptions | None = None,
     tell: Callable[[str], None] | None = None,
 ) -> Predictions:
     """The predictions of a file, or of several files as one data set. The format follows from the
@@ -76,54 +257,37 @@ def read(
     the same shape, 0 or 1 (tables: `prob_cat, …` with `label_cat, …`); `sums_to_one=True` says that
     rows which sum to 1 are meant.
 
+    `options=ReadOptions(...)` says all of this in one value, in place of the keywords.
+
     >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "a.csv"
     >>> _ = path.write_text("prob_0,prob_1,label\\n0.9,0.1,0\\n0.4,0.6,0\\n")
     >>> read(path)
     <Predictions: n=2, k=2, probs, accuracy 0.5>
     """
-    wanted = Wanted(
-        *(
-            split,
-            mc,
-            names or {},
-            renormalise,
-            format,
-            percent,
-            no_answer,
-            drop_outside,
-            multilabel,
-            sums_to_one,
-        ),
+    keywords = ReadOptions(
+        split=split,
+        mc=mc,
+        names=names or {},
+        renormalise=renormalise,
+        format=format,
+        percent=percent,
+        no_answer=no_answer,
+        drop_outside=drop_outside,
+        multilabel=multilabel,
+        sums_to_one=sums_to_one,
         attributes=tuple(attributes),
     )
-    files = _listed(paths)
+    asked = choose_options(options, keywords)
+    files = _list_files(paths)
     parts: list[Predictions] = []
     images = 0
     for path in files:
-        runs, meant = opened(path, wanted, None, tell)
-        data = whole(runs, meant)
-        parts.append(assembled(data, meant, first_image=images))
+        runs, resolved = _open_runs(path, asked, None, tell)
+        data = select_file([load_fields(run, resolved) for run in runs], resolved)
+        parts.append(build_predictions(data, resolved, first_image=images))
         images += len(data.arrays[data.kind])
-    return assembly.joined(parts, [path.name for path in files])
-
-
-def column_names(path: PathLike) -> list[str]:
-    """The names of the columns or arrays of a file."""
-    return list(_beginning(path, 1).entries)
-
-
-def label_columns(path: PathLike, k: int, n: int) -> list[str]:
-    """The columns or arrays that play no part and may hold the labels of n samples of k classes."""
-    first = _beginning(path, likely.ROWS)
-    known = parts_of(first)
-    return [name for name in likely.may_be_labels(first, k, n) if name not in known]
-
-
-def _beginning(path: PathLike, rows: int) -> Contents:
-    """The first rows of a file, or all of it where it cannot be read in parts."""
-    module, file = found(Path(path))
-    return next(iter(module.read(file, rows)))
+    return concat_predictions(parts, [path.name for path in files])
 
 
 def read_column(paths: PathLike | Iterable[PathLike], name: str) -> list[str]:
@@ -136,29 +300,51 @@ def read_column(paths: PathLike | Iterable[PathLike], name: str) -> list[str]:
     >>> read_column(path, "ward")
     ['a', 'b']
     """
-    out: list[str] = []
-    for path in _listed(paths):
-        for run in opened(path, Wanted(), None)[0]:
+    column: list[str] = []
+    for path in _list_files(paths):
+        runs, _ = _open_runs(path, ReadOptions(), None)
+        for run in runs:
             if name not in run.entries:
-                raise InputError(
-                    path.name,
-                    got=f"has no column {name!r}",
-                    need=f"it has {', '.join(run.entries)}",
-                )
-            out.extend(str(cell) for cell in cells_of(run, name))
-    return out
+                need = f"it has {', '.join(run.entries)}"
+                raise InputError(path.name, got=f"has no column {name!r}", need=need)
+            column.extend(map(str, load_cells(run, name)))
+    return column
+
+
+def list_columns(path: PathLike) -> list[str]:
+    """The names of the columns or arrays of a file."""
+    return list(_read_beginning(path, 1).entries)
+
+
+def list_likely_labels(path: PathLike, k: int, n: int) -> list[str]:
+    """The columns or arrays that play no part and may hold the labels of n samples of k classes."""
+    from howsure.formats.suggestions import SUGGESTION_ROWS, find_label_columns
+
+    beginning = _read_beginning(path, SUGGESTION_ROWS)
+    known = find_parts(beginning)
+    return [name for name in find_label_columns(beginning, k, n) if name not in known]
+
+
+def _read_beginning(path: PathLike, rows: int) -> Contents:
+    """The first rows of a file, or all of it where it cannot be read in parts."""
+    form, file = locate_file(Path(path))
+    return next(iter(form.load_reader().read(file, rows)))
+
+
+# Streaming
 
 
 def scan(
     paths: PathLike | Iterable[PathLike],
     *,
-    rows: int = ROWS,
+    rows: int = STREAM_CHUNK_ROWS,
     split: str | None = None,
     mc: bool = False,
     names: Names | None = None,
     renormalise: bool = False,
     multilabel: bool = False,
     sums_to_one: bool = False,
+    options: ReadOptions | None = None,
 ) -> Iterator[Predictions]:
     """The same as `read`, in parts of at most `rows` samples (one image at least), one after the
     other.
@@ -174,120 +360,89 @@ def scan(
     [2, 1]
     """
     check.at_least(rows, 1, "rows")
-    wanted = Wanted(
-        split, mc, names or {}, renormalise, multilabel=multilabel, sums_to_one=sums_to_one
+    keywords = ReadOptions(
+        split=split,
+        mc=mc,
+        names=names or {},
+        renormalise=renormalise,
+        multilabel=multilabel,
+        sums_to_one=sums_to_one,
     )
-    return scan_wanted(_listed(paths), wanted, rows)
+    return scan_files(_list_files(paths), choose_options(options, keywords), rows)
 
 
-def scan_wanted(paths: Iterable[Path], wanted: Wanted, rows: int) -> Iterator[Predictions]:
-    """`scan` by a value that says how to read."""
+def scan_files(paths: Iterable[Path], options: ReadOptions, rows: int) -> Iterator[Predictions]:
+    """`scan` of files that are listed already."""
     images = 0
     for path in paths:
-        runs, meant = opened(path, wanted, rows)
-        for data in _runs(runs, meant, rows):
-            yield from _parts(data, wanted, images, rows)
+        runs, resolved = _open_runs(path, options, rows)
+        for data in select_runs(_load_slices(runs, resolved, rows), resolved):
+            yield from _split_predictions(data, resolved, images, rows)
             images += len(data.arrays[data.kind])
 
 
-def opened(
-    path: Path, wanted: Wanted, rows: int | None, tell: Callable[[str], None] | None = None
-) -> tuple[Iterable[Contents], Wanted]:
-    """What a file holds in runs of rows, and what is wanted of it; a log of a tool is one run."""
-    if not logs.is_log(path, wanted.format):
-        module, file = found(path)
-        return module.read(file, rows), wanted
-    log = log_of(path, wanted)
-    if tell is not None:
-        tell(f"{path.name}: {log.title}")
-    for doubt in log.doubts:
-        warnings.warn(f"{path.name}: {doubt}.", stacklevel=3)
-    return [columns.contents(log, path)], columns.wanted_of(log, wanted, path)
-
-
-def log_of(path: Path, wanted: Wanted) -> logs.Log:
-    """The log in a file, with the metric that was asked for as `correct`."""
-    metric = wanted.names.get("correct")
-    there = path if path.is_dir() else existing(path)
-    return logs.read_log(
-        there, tool=wanted.format, metric=metric if isinstance(metric, str) else None
-    )
-
-
-def whole(runs: Iterable[Contents], wanted: Wanted, report: Report = refuse) -> Fields:
-    """All wanted rows of a file, those without an answer counted."""
-    everything = of_file([fields(run, wanted, report) for run in runs], wanted.split)
-    return next(answers.in_runs([_answers(everything, wanted)]))
-
-
-def _answers(data: Fields, wanted: Wanted) -> Fields:
-    data = answers.in_percent(data) if wanted.percent else data
-    data = answers.without_outside(data) if wanted.drop_outside else data
-    return answers.answered(data, wanted.no_answer)
-
-
-def scan_piece(path: Path, wanted: Wanted, rows: int, piece: int | None) -> Iterator[Predictions]:
+def scan_piece(
+    path: Path, options: ReadOptions, rows: int, piece: int | None
+) -> Iterator[Predictions]:
     """`scan` of one file, or of one row group or stored batch of a Parquet or Arrow file."""
-    module = format_of(path)
-    runs = arrow.read(path, rows, piece) if module is arrow else module.read(path, rows)
+    form = find_format(path)
+    if form.module == "arrow":
+        from howsure.formats import arrow
+
+        runs = arrow.read(path, rows, piece)
+    else:
+        runs = form.load_reader().read(path, rows)
     images = 0
-    for data in _runs(runs, wanted, rows, whole=piece is None):
-        yield from _parts(data, wanted, images, rows)
+    slices = _load_slices(runs, options, rows)
+    for data in select_runs(slices, options, whole=piece is None):
+        yield from _split_predictions(data, options, images, rows)
         images += len(data.arrays[data.kind])
 
 
-def _runs(
-    contents: Iterable[Contents], wanted: Wanted, rows: int, *, whole: bool = True
-) -> Iterator[Fields]:
-    parts = (part for run in contents for part in _slices(run, wanted, rows))
-    data = of_runs((fields(part, wanted) for part in parts), wanted.split, whole=whole)
-    return answers.in_runs(_answers(one, wanted) for one in data)
+def _load_slices(runs: Iterable[Contents], options: ReadOptions, rows: int) -> Iterator[Fields]:
+    for run in runs:
+        for part in _slice_contents(run, options, rows):
+            yield load_fields(part, options)
 
 
-def _parts(data: Fields, wanted: Wanted, first_image: int, rows: int) -> Iterator[Predictions]:
-    preds = assembled(data, wanted, first_image=first_image)
-    size = 1 if preds.layout is None else preds.layout.size
-    step = max(1, rows // size) * size  # cases and images stay whole
-    parts = (preds[i : i + step] for i in range(0, preds.n, step))
-    return (
-        replace(part, unanswered=preds.unanswered) if i == 0 else part
-        for i, part in enumerate(parts)
-    )
-
-
-def _listed(paths: PathLike | Iterable[PathLike]) -> list[Path]:
-    listed = [Path(paths)] if isinstance(paths, str | os.PathLike) else [Path(p) for p in paths]
-    if not listed:
-        raise InputError("no file is given", hint="name at least one")
-    return [Path(head) for head in together([str(path) for path in listed])]
-
-
-def _slices(contents: Contents, wanted: Wanted, rows: int) -> Iterator[Contents]:
+def _slice_contents(contents: Contents, options: ReadOptions, rows: int) -> Iterator[Contents]:
     """Runs of rows of arrays that can be read in part, all in step; else everything at once."""
-    names = plan(contents, wanted)
-    value = kind(names, wanted)
-    parts = (value, *wanted.beside)
-    names |= further(contents, wanted)
-    parts += tuple(part for part in names if part.startswith(ATTRIBUTE))
-    used = {name: contents.entries[name] for part in parts for name in names.get(part, ())}
-    values = contents.entries[names[value][0]]
+    plan = plan_parts(contents, options)
+    kind = choose_values(plan, options)
+    plan |= plan_attributes(contents, options)
+    used: dict[str, FileEntry] = {}
+    for part, names in plan.items():
+        if part == kind or part in options.beside or part.startswith(ATTRIBUTE):
+            used |= {name: contents.entries[name] for name in names}
+    values = contents.entries[plan[kind][0]]
     in_step = all(entry.blocks is not None and entry.rows == values.rows for entry in used.values())
-    if contents.lines is not None or value.startswith("mc_") or not in_step:
+    if contents.lines is not None or kind.startswith("mc_") or not in_step:
         yield contents
         return
-    pixels = int(np.prod(values.shape[2:]))
-    yield from _in_step(contents, used, max(1, rows // pixels))
-
-
-def _in_step(contents: Contents, used: dict[str, Entry], step: int) -> Iterator[Contents]:
+    step = max(1, rows // prod(values.shape[2:]))  # whole images
     streams = {name: entry.blocks(step) for name, entry in used.items() if entry.blocks is not None}
-    for run in zip(*streams.values(), strict=True):
-        there: dict[str, Array] = dict(zip(streams, run, strict=True))
+    for blocks in zip(*streams.values(), strict=True):
+        there = {name: make_array_entry(a) for name, a in zip(streams, blocks, strict=True)}
         yield Contents(
-            contents.path,
-            {**contents.entries, **{n: in_memory(a) for n, a in there.items()}},
-            contents.table,
+            path=contents.path, entries={**contents.entries, **there}, table=contents.table
         )
+
+
+def _split_predictions(
+    data: Fields, options: ReadOptions, first_image: int, rows: int
+) -> Iterator[Predictions]:
+    """Parts of at most so many rows; the first carries the count of rows without an answer."""
+    preds = build_predictions(data, options, first_image=first_image)
+    size = 1 if preds.layout is None else preds.layout.size
+    step = max(1, rows // size) * size  # cases and images stay whole
+    for start in range(0, preds.n, step):
+        part = preds[start : start + step]
+        if start == 0:
+            part = replace(part, unanswered=preds.unanswered)
+        yield part
+
+
+# Writing
 
 
 def write(preds: Predictions, path: str | os.PathLike[str]) -> None:
@@ -305,48 +460,58 @@ def write(preds: Predictions, path: str | os.PathLike[str]) -> None:
     """
     needs_predictions(preds, "write")
     target = Path(path)
-    module = format_of(target)
-    if module is npy:  # several files, each with a temporary name of its own
-        npy.write(arrays_of(preds), target, suffix=".npy")
+    form = find_format(target)
+    reader = form.load_reader()
+    suffix = get_suffix(target)
+    arrays = _collect_arrays(preds)
+    if form is NPY:  # several files, each with a temporary name of its own
+        reader.write(arrays, target, suffix=suffix)
         return
     with replacing(target) as temporary:
-        module.write(arrays_of(preds), temporary, suffix=suffix_of(target))
+        reader.write(arrays, temporary, suffix=suffix)
 
 
-def arrays_of(preds: Predictions) -> dict[str, Array]:
+def _collect_arrays(preds: Predictions) -> dict[str, Array]:
     """The arrays of a file, by their names in the convention."""
     if preds.layout is not None and preds.layout.parts == "labels":
-        return _many_labels(preds, preds.layout)
+        return _collect_multilabel_arrays(preds, preds.layout)
     name = f"mc_{preds.kind}" if preds.values.ndim == 3 else preds.kind
-    out = {name: _stored(preds)}
-    for column, attribute in BESIDE.items():
-        array = getattr(preds, attribute)
+    arrays = {name: _restore_half(preds)}
+    beside = {
+        "labels": preds.known_labels,
+        "correct": preds.known_correct,
+        "prediction": preds.known_prediction,
+        "ids": preds.ids,
+        "group": preds.group,
+        "weight": preds.weight,
+    }
+    for column, array in beside.items():
         if array is not None:
-            out[column] = _plain(array, column)
+            arrays[column] = _convert_objects(array, column)
     if preds.class_names is not None:
-        out["class_names"] = np.array(preds.class_names, dtype=np.str_)
-    return out
+        arrays["class_names"] = np.array(preds.class_names, dtype=np.str_)
+    return arrays
 
 
-def _many_labels(preds: Predictions, layout: Layout) -> dict[str, Array]:
+def _collect_multilabel_arrays(preds: Predictions, layout: Layout) -> dict[str, Array]:
     """Values and labels (cases, labels), as `read(..., multilabel=True)` takes them."""
     if not layout.whole:
         raise InputError("these rows are not whole cases", hint="write cases with all their labels")
-    many = layout.size
-    out = {preds.kind: np.ascontiguousarray(preds.values[:, 1].reshape(-1, many))}
+    labels = layout.size
+    arrays = {preds.kind: np.ascontiguousarray(preds.values[:, 1].reshape(-1, labels))}
     if preds.known_labels is not None:
-        out["labels"] = preds.known_labels.reshape(-1, many)
+        arrays["labels"] = preds.known_labels.reshape(-1, labels)
     if preds.ids is not None:
-        out["ids"] = case_ids(preds.ids, layout)
+        arrays["ids"] = case_ids(preds.ids, layout)
     if preds.group is not None and not layout.alone:
-        out["group"] = _plain(preds.group[::many], "group")
+        arrays["group"] = _convert_objects(preds.group[::labels], "group")
     if preds.weight is not None:
-        out["weight"] = preds.weight[::many]
-    out["class_names"] = np.array(layout.names, dtype=np.str_)
-    return out
+        arrays["weight"] = preds.weight[::labels]
+    arrays["class_names"] = np.array(layout.names, dtype=np.str_)
+    return arrays
 
 
-def _stored(preds: Predictions) -> Array:
+def _restore_half(preds: Predictions) -> Array:
     """Probabilities given as float16 go back to float16: only there may rows miss 1 by so much."""
     values = preds.values
     if preds.kind == "probs" and values.dtype == np.float32:
@@ -357,7 +522,7 @@ def _stored(preds: Predictions) -> Array:
     return values
 
 
-def _plain(array: Array, name: str) -> Array:
+def _convert_objects(array: Array, name: str) -> Array:
     """Text held as Python objects, as pandas does, becomes a text array."""
     if array.dtype.kind in "biufU":
         return array
@@ -368,3 +533,8 @@ def _plain(array: Array, name: str) -> Array:
         return np.array(cells, dtype=np.int64)
     need = "only numbers or texts can be written, so convert it first"
     raise InputError(name, got=f"has dtype {array.dtype}", need=need)
+
+
+column_names = list_columns  # moved
+label_columns = list_likely_labels  # moved
+scan_wanted = scan_files  # moved

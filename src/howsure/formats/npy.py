@@ -1,8 +1,8 @@
-"""NumPy files that belong together: `x_logits.npy` with `x_labels.npy`, and `x_ids.npy`, … where
-there are more.
+"""NumPy arrays: archives (.npz), and files that belong together, `x_logits.npy` with
+`x_labels.npy`, and `x_ids.npy`, … where there are more.
 
 The npy layout is a small header, then the numbers. It is read without pickle and without trusting
-the header.
+the header: shape and type must account for all bytes before NumPy allocates anything.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ from __future__ import annotations
 import ast
 import math
 import re
+import zipfile
 from collections.abc import Callable, Generator, Iterator
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import IO, Any, TypeAlias, cast
 
@@ -22,68 +24,128 @@ from howsure._core.budget import Budget, number_bytes
 from howsure._core.check import Array, InputError
 from howsure._core.frozen import frozen
 from howsure._core.paths import existing
-from howsure.formats.contents import AGAIN, Contents, Entry
-from howsure.formats.names import array_part
+from howsure.formats.column_names import find_array_part
+from howsure.formats.contents import SAVE_AGAIN, Contents, FileEntry
+from howsure.formats.zip_archives import check_members, refuse_damaged_zip
 
-suffixes = (".npy",)
-title = "NumPy files, x_logits.npy with x_labels.npy"
-Opener: TypeAlias = Callable[[], AbstractContextManager[IO[bytes]]]
-MAGIC = b"\x93NUMPY"
-HEADER = 1 << 16
-BLOCK = 1 << 20  # bytes that are read at a time
-DTYPES = re.compile(r"[<>|=]?(?:b1|[iu][1248]|f[248]|[US]\d{1,9})")
-
-
-def family(path: Path) -> dict[str, Path]:
-    """The files with the same beginning as `path`, by their part of the name; `path` may be that
-    beginning itself.
-    """
-    known = (
-        array_part(path.stem.lower()) if path.suffix.lower() == ".npy" and path.exists() else None
-    )
-    name = path.stem if path.suffix.lower() == ".npy" else path.name
-    begin = name.lower() if known is None else known[0]
-    try:
-        beside = sorted(p for p in path.parent.iterdir() if p.suffix.lower() == ".npy")
-    except (OSError, ValueError):
-        return {}
-    parts = {p: array_part(p.stem.lower()) for p in beside}
-    return {part[1]: p for p, part in parts.items() if part is not None and part[0] == begin}
+OpenBytes: TypeAlias = Callable[[], AbstractContextManager[IO[bytes]]]
+NPY_MAGIC = b"\x93NUMPY"
+MAX_NPY_HEADER_BYTES = 1 << 16
+MAX_AXES = 32
+COPY_BLOCK_BYTES = 1 << 20
+NPY_DTYPE = re.compile(r"[<>|=]?(?:b1|[iu][1248]|f[248]|[US]\d{1,9})")
 
 
 def read(path: Path, rows: int | None) -> Iterator[Contents]:  # noqa: ARG001 - entries are read when they are asked for
-    """The arrays of all files of the family; they stay in the files until they are loaded."""
-    files = family(path)
+    """The arrays, which stay in their files until they are loaded."""
+    read_entries = _read_family
+    if path.suffix.lower() == ".npz":
+        read_entries = _read_archive
+    yield Contents(path=path, entries=read_entries(path))
+
+
+def write(arrays: dict[str, Array], path: Path, *, suffix: str) -> None:
+    """An archive, or one file for each array."""
+    if suffix != ".npz":
+        _write_family(arrays, path)
+        return
+    # Uncompressed, so that it can be read in part.
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+        for name, array in arrays.items():
+            with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
+                np.lib.format.write_array(stream, array, allow_pickle=False)
+
+
+# Archives
+
+
+def _read_archive(path: Path) -> dict[str, FileEntry]:
+    budget = Budget(path.name, path.stat().st_size)
+    entries: dict[str, FileEntry] = {}
+    with refuse_damaged_zip(path), zipfile.ZipFile(path) as archive:
+        for member, info in check_members(archive, path).items():
+            if not member.endswith(".npy"):
+                continue
+            name = member.removesuffix(".npy")
+            where = f"{path.name}, array {name!r}"
+            with archive.open(info) as stream:
+                header = read_header(stream, info.file_size, where)
+            open_bytes = partial(_open_member, path, member)
+            array = StoredArray(header=header, open_bytes=open_bytes, where=where, budget=budget)
+            entries[name] = array.make_entry()
+    return entries
+
+
+@contextmanager
+def _open_member(path: Path, member: str) -> Generator[IO[bytes], None, None]:
+    with refuse_damaged_zip(path), zipfile.ZipFile(path) as archive, archive.open(member) as stream:
+        yield stream
+
+
+# Files that belong together
+
+
+def find_family(path: Path) -> dict[str, Path]:
+    """The files with the same beginning as `path`, by their part of the name; `path` may be that
+    beginning itself.
+    """
+    begin = path.name.lower()
+    if path.suffix.lower() == ".npy":
+        begin = path.stem.lower()
+        known = find_array_part(begin) if path.exists() else None
+        if known is not None:
+            begin = known[0]
+    try:
+        files = sorted(file for file in path.parent.iterdir() if file.suffix.lower() == ".npy")
+    except (OSError, ValueError):
+        return {}
+    family: dict[str, Path] = {}
+    for file in files:
+        known = find_array_part(file.stem.lower())
+        if known is not None and known[0] == begin:
+            family[known[1]] = file
+    return family
+
+
+def _read_family(path: Path) -> dict[str, FileEntry]:
+    files = find_family(path)
     if not files or (path.exists() and path not in files.values()):
         raise InputError(
             path.name,
             got="does not say what it holds",
             hint="name it x_logits.npy, its labels x_labels.npy",
         )
-    yield Contents(path, {part: _file_entry(file) for part, file in files.items()})
+    entries: dict[str, FileEntry] = {}
+    for part, file in files.items():
+        size = existing(file).stat().st_size
+        with _open_file(file) as stream:
+            header = read_header(stream, size, file.name)
+        array = StoredArray(
+            header=header,
+            open_bytes=partial(_open_file, file),
+            where=file.name,
+            budget=Budget(file.name, size),
+        )
+        entries[part] = array.make_entry()
+    return entries
 
 
-def _file_entry(path: Path) -> Entry:
-    @contextmanager
-    def opened() -> Generator[IO[bytes], None, None]:
-        try:
-            with path.open("rb") as stream:
-                yield stream
-        except OSError as e:
-            raise InputError(path.name, got=f"cannot be read: {e.strerror or e}") from None
-
-    size = existing(path).stat().st_size
-    with opened() as stream:
-        head = header(stream, size, path.name)
-    return entry(opened, head, path.name, Budget(path.name, size))
+@contextmanager
+def _open_file(path: Path) -> Generator[IO[bytes], None, None]:
+    try:
+        with path.open("rb") as stream:
+            yield stream
+    except OSError as e:
+        raise InputError(path.name, got=f"cannot be read: {e.strerror or e}") from None
 
 
-def write(arrays: dict[str, Array], path: Path, *, suffix: str) -> None:  # noqa: ARG001 - the names follow from the stem
+def _write_family(arrays: dict[str, Array], path: Path) -> None:
     """One file for each array, all renamed at the end."""
-    stale = sorted(set(family(path)) - set(arrays))
+    family = find_family(path)
+    stale = sorted(set(family) - set(arrays))
     if stale:
         got = "is there from other predictions and would be read with these"
-        raise InputError(family(path)[stale[0]].name, got=got, hint="delete it first")
+        raise InputError(family[stale[0]].name, got=got, hint="delete it first")
     with ExitStack() as stack:
         for name, array in arrays.items():
             temporary = stack.enter_context(replacing(path.with_name(f"{path.stem}_{name}.npy")))
@@ -91,8 +153,11 @@ def write(arrays: dict[str, Array], path: Path, *, suffix: str) -> None:  # noqa
                 np.save(file, array, allow_pickle=False)
 
 
+# The npy layout
+
+
 @frozen
-class Header:
+class NpyHeader:
     """What an npy file says of itself, checked against the bytes that are there."""
 
     shape: tuple[int, ...]
@@ -100,18 +165,13 @@ class Header:
     dtype: np.dtype[Any]
     offset: int
 
-    @property
-    def row_bytes(self) -> int:
-        """Bytes of one step along the first axis."""
-        return math.prod(self.shape[1:]) * self.dtype.itemsize
 
-
-def header(stream: IO[bytes], size: int, where: str) -> Header:
+def read_header(stream: IO[bytes], size: int, where: str) -> NpyHeader:
     """Read the header; `size` is the number of bytes of the whole, and shape × dtype must account
     for all of them.
     """
     start = stream.read(8)
-    if start[:6] != MAGIC or len(start) < 8 or start[6] not in (1, 2):
+    if start[:6] != NPY_MAGIC or len(start) < 8 or start[6] not in (1, 2):
         raise InputError(
             where,
             got="is not a NumPy array (version 1 or 2)",
@@ -119,136 +179,139 @@ def header(stream: IO[bytes], size: int, where: str) -> Header:
         )
     wide = 2 if start[6] == 1 else 4
     length = int.from_bytes(stream.read(wide), "little")
-    if length > HEADER:
-        raise InputError(
-            where, got=f"has a header of {length:,} bytes", need=f"at most {HEADER:,} are read"
-        )
-    shape, fortran, dtype = _fields(stream.read(length), where)
-    offset = 8 + wide + length
-    _check_size(shape, dtype, size - offset, where)
-    return Header(shape, fortran, dtype, offset)
-
-
-def _fields(text: bytes, where: str) -> tuple[tuple[int, ...], bool, np.dtype[Any]]:
+    if length > MAX_NPY_HEADER_BYTES:
+        got = f"has a header of {length:,} bytes"
+        raise InputError(where, got=got, need=f"at most {MAX_NPY_HEADER_BYTES:,} are read")
     try:
-        found = ast.literal_eval(text.decode("latin1").strip())
-        descr, fortran, shape = found["descr"], found["fortran_order"], found["shape"]
+        facts = ast.literal_eval(stream.read(length).decode("latin1").strip())
+        descr, fortran, shape = facts["descr"], facts["fortran_order"], facts["shape"]
     except (ValueError, SyntaxError, TypeError, KeyError, MemoryError, RecursionError):
-        raise InputError(
-            where, got="has a header that is not readable", hint="save it again"
-        ) from None
-    shown, sizes = (
-        str(shape)[:60],
-        cast("tuple[Any, ...]", shape) if isinstance(shape, tuple) else (-1,),
-    )
-    if not all(type(s) is int and s >= 0 for s in sizes) or len(sizes) > 32:
-        raise InputError(where, got=f"has a header with shape {shown}", hint="save it again")
-    return sizes, bool(fortran), _dtype(descr, where)
+        got = "has a header that is not readable"
+        raise InputError(where, got=got, hint="save it again") from None
+    if not _is_shape(shape):
+        got = f"has a header with shape {str(shape)[:60]}"
+        raise InputError(where, got=got, hint="save it again")
+    dtype = _parse_dtype(descr, where)
+    offset = 8 + wide + length
+    claimed = math.prod(shape) * dtype.itemsize
+    if claimed != size - offset:
+        claim = f"claims shape {shape} of {dtype} ({claimed:,} bytes)"
+        got = f"{claim} but holds {size - offset:,} bytes"
+        raise InputError(where, got=got, hint=f"it is truncated or damaged, so {SAVE_AGAIN}")
+    if claimed == 0:
+        got = f"has shape {shape}, so it is empty"
+        raise InputError(where, got=got, need="at least one sample is needed")
+    return NpyHeader(shape=shape, fortran=bool(fortran), dtype=dtype, offset=offset)
 
 
-def _dtype(descr: Any, where: str) -> np.dtype[Any]:
-    if isinstance(descr, str) and DTYPES.fullmatch(descr):
+def _is_shape(shape: Any) -> bool:
+    if not isinstance(shape, tuple):
+        return False
+    axes = cast("tuple[Any, ...]", shape)
+    return len(axes) <= MAX_AXES and all(type(axis) is int and axis >= 0 for axis in axes)
+
+
+def _parse_dtype(descr: Any, where: str) -> np.dtype[Any]:
+    if isinstance(descr, str) and NPY_DTYPE.fullmatch(descr):
         try:
             dtype = np.dtype(descr)
         except (TypeError, ValueError):
             dtype = None
         if dtype is not None and dtype.itemsize:
             return dtype
-    kind = (
-        "Python objects (pickled), which are never loaded"
-        if "O" in str(descr)
-        else f"dtype {str(descr)[:60]!r}"
-    )
-    raise InputError(
-        where,
-        got=f"holds {kind}",
-        need="numbers or plain text are needed, so convert with .astype and save again",
-    )
+    kind = f"dtype {str(descr)[:60]!r}"
+    if "O" in str(descr):
+        kind = "Python objects (pickled), which are never loaded"
+    need = "numbers or plain text are needed, so convert with .astype and save again"
+    raise InputError(where, got=f"holds {kind}", need=need)
 
 
-def _check_size(shape: tuple[int, ...], dtype: np.dtype[Any], present: int, where: str) -> None:
-    claimed = math.prod(shape) * dtype.itemsize
-    if claimed != present:
-        got = f"claims shape {shape} of {dtype} ({claimed:,} bytes) but holds {present:,} bytes"
-        raise InputError(where, got=got, hint=f"it is truncated or damaged, so {AGAIN}")
-    if claimed == 0:
-        raise InputError(
-            where, got=f"has shape {shape}, so it is empty", need="at least one sample is needed"
+@frozen
+class StoredArray:
+    """An array that stays in its file; `open_bytes` gives the bytes from the start."""
+
+    header: NpyHeader
+    open_bytes: OpenBytes
+    where: str
+    budget: Budget
+
+    def make_entry(self) -> FileEntry:
+        """The array as an entry; one in Fortran's order cannot be read row by row."""
+        header = self.header
+        by_rows = header.shape and not header.fortran
+        return FileEntry(
+            shape=header.shape,
+            dtype=str(header.dtype),
+            load=self.load,
+            blocks=self.read_blocks if by_rows else None,
         )
 
+    @property
+    def bytes(self) -> int:
+        """What the array counts in memory."""
+        return number_bytes(math.prod(self.header.shape), self.header.dtype.itemsize)
 
-def entry(opened: Opener, head: Header, where: str, budget: Budget) -> Entry:
-    """The array as an entry that stays in its file; `opened` gives the bytes from the start."""
-    amount = number_bytes(math.prod(head.shape), head.dtype.itemsize)
+    def load(self) -> Array:
+        """The whole array; the stream must end with it."""
+        header = self.header
+        self.budget.spend(self.bytes, self.where)
+        with self.open_bytes() as stream:
+            stream.read(header.offset)
+            a = self._read_numbers(stream, math.prod(header.shape))
+            # Reading to the end is also what makes a zip archive verify its checksum.
+            if stream.read(1):
+                raise InputError(self.where, got="has bytes after the array", hint="save it again")
+        return a.reshape(header.shape, order="F" if header.fortran else "C")
 
-    def load() -> Array:
-        budget.spend(amount, where)
-        with opened() as stream:
-            stream.read(head.offset)
-            return data(stream, head, where)
+    def read_blocks(self, step: int) -> Iterator[Array]:
+        """Runs of `step` rows, read one after the other."""
+        shape = self.header.shape
+        self.budget.spend(self.bytes, self.where, held=False)
+        with self.open_bytes() as stream:
+            stream.read(self.header.offset)
+            for start in range(0, shape[0], step):
+                rows = min(step, shape[0] - start)
+                a = self._read_numbers(stream, rows * math.prod(shape[1:]))
+                yield a.reshape(rows, *shape[1:])
 
-    def runs(step: int) -> Iterator[Array]:
-        budget.spend(amount, where, held=False)
-        with opened() as stream:
-            stream.read(head.offset)
-            yield from blocks(stream, head, step, where)
-
-    in_order = head.shape and not head.fortran
-    return Entry(head.shape, str(head.dtype), load, runs if in_order else None)
-
-
-def data(stream: IO[bytes], head: Header, where: str) -> Array:
-    """The array; the stream stands after the header, and must end with the array."""
-    a = _numbers(stream, math.prod(head.shape), head, where)
-    if stream.read(1):  # reading to the end is also what makes a zip archive verify its checksum
-        raise InputError(where, got="has bytes after the array", hint="save it again")
-    return a.reshape(head.shape, order="F" if head.fortran else "C")
-
-
-def blocks(stream: IO[bytes], head: Header, step: int, where: str) -> Iterator[Array]:
-    """Runs of `step` rows, read one after the other."""
-    for start in range(0, head.shape[0], step):
-        rows = min(step, head.shape[0] - start)
-        a = _numbers(stream, rows * math.prod(head.shape[1:]), head, where)
-        yield a.reshape(rows, *head.shape[1:])
-
-
-def _numbers(stream: IO[bytes], count: int, head: Header, where: str) -> Array:
-    wanted, there = count * head.dtype.itemsize, 0
-    raw = np.empty(wanted, np.uint8)
-    while there < wanted and (
-        part := stream.read(min(BLOCK, wanted - there))
-    ):  # at once, zip would join two copies
-        raw[there : there + len(part)] = np.frombuffer(part, np.uint8)
-        there += len(part)
-    if there != wanted:
-        raise InputError(where, got=f"ends after {there:,} of {wanted:,} bytes", hint=AGAIN)
-    a = native(raw.data, head.dtype)
-    return a if a.dtype.kind not in "US" else text(a, where)
+    def _read_numbers(self, stream: IO[bytes], count: int) -> Array:
+        """The next numbers of the stream. In blocks: at once, zip would join two copies."""
+        dtype = self.header.dtype
+        wanted = count * dtype.itemsize
+        raw = np.empty(wanted, np.uint8)
+        there = 0
+        while there < wanted:
+            block = stream.read(min(COPY_BLOCK_BYTES, wanted - there))
+            if not block:
+                got = f"ends after {there:,} of {wanted:,} bytes"
+                raise InputError(self.where, got=got, hint=SAVE_AGAIN)
+            raw[there : there + len(block)] = np.frombuffer(block, np.uint8)
+            there += len(block)
+        a = convert_bytes(raw.data, dtype)
+        return _check_text(a, self.where) if dtype.kind in "US" else a
 
 
-def text(a: Array, where: str) -> Array:
-    """Text of which every character exists: NumPy takes any number for one, and Python stumbles
-    over it later.
-    """
-    try:
-        return np.char.decode(a, "utf-8") if a.dtype.kind == "S" else _encodable(a)
-    except UnicodeError:
-        raise InputError(
-            where, got="holds text with characters that do not exist", hint="save it again"
-        ) from None
-
-
-def _encodable(a: Array) -> Array:
-    code = a.view(np.uint32)
-    if ((code > 0x10FFFF) | ((code >= 0xD800) & (code < 0xE000))).any():
-        raise UnicodeError
-    return a
-
-
-def native(raw: bytes | memoryview, dtype: np.dtype[Any]) -> Array:
+def convert_bytes(raw: bytes | memoryview, dtype: np.dtype[Any]) -> Array:
     """Bytes as an array in this machine's order; a truth value is true where its byte is not 0."""
     if dtype == np.bool_:
         return np.frombuffer(raw, dtype=np.uint8) != 0
     a = np.frombuffer(raw, dtype=dtype)
     return a if dtype.isnative else a.astype(dtype.newbyteorder("="))
+
+
+def _check_text(a: Array, where: str) -> Array:
+    """Text of which every character exists: NumPy takes any number for one, and Python stumbles
+    over it later.
+    """
+    if a.dtype.kind == "S":
+        try:
+            return np.char.decode(a, "utf-8")
+        except UnicodeError:
+            pass
+    else:
+        code = a.view(np.uint32)
+        surrogate = (code >= 0xD800) & (code < 0xE000)
+        if not ((code > 0x10FFFF) | surrogate).any():
+            return a
+    got = "holds text with characters that do not exist"
+    raise InputError(where, got=got, hint="save it again")

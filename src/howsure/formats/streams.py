@@ -1,5 +1,5 @@
 """Lines that arrive one after the other → predictions, by the same rules as a file; a line at fault
-is told apart.
+is set apart.
 
 What a line means does not depend on the lines that happened to arrive with it: numbers are float64,
 ids and answers stay what they were, and lines with other fields go apart.
@@ -17,22 +17,36 @@ import numpy as np
 
 from howsure._core.check import InputError
 from howsure._core.frozen import frozen
-from howsure.formats import delimited, jsonl
-from howsure.formats.answers import in_percent
-from howsure.formats.assembly import assembled
-from howsure.formats.catalogue import suffix_of
-from howsure.formats.cells import Column
-from howsure.formats.contents import Cells, Contents, Entry, refuse
-from howsure.formats.fields import Fields, cells_of, fields
-from howsure.formats.lines import MARK, BadLine, Numbered, Parser, numbered
-from howsure.formats.names import Plan, Wanted, choose, kind, no_split, parts_of, plan, plays
+from howsure.formats.assembly import build_predictions
+from howsure.formats.cells import TextColumn
+from howsure.formats.column_names import (
+    Plan,
+    choose_values,
+    find_parts,
+    has_part,
+    make_no_split_error,
+    make_several_splits_error,
+    plan_parts,
+)
+from howsure.formats.contents import Cells, Contents, FileEntry, refuse
+from howsure.formats.fields import Fields, load_cells, load_fields
+from howsure.formats.files import FORMAT_BY_SUFFIX, get_suffix
+from howsure.formats.row_selection import convert_percent
+from howsure.formats.text_lines import (
+    BYTE_ORDER_MARK,
+    BadLine,
+    LineParser,
+    NumberedLine,
+    number_lines,
+)
 from howsure.predictions import Predictions
+from howsure.predictions.read_options import ReadOptions
 
-KEPT = 1 << 10  # sets of keys whose fields are remembered
+MAX_REMEMBERED_KEYS = 1 << 10  # sets of keys whose parts are remembered
 
 
 @frozen
-class Batch:
+class StreamBatch:
     """The predictions of some lines, the numbers of those lines, and their ids as they were given.
 
     A line has one prediction, or one for each of many labels.
@@ -51,229 +65,251 @@ class Batch:
     @property
     def each(self) -> int:
         """Predictions of a line."""
-        return rows_of_a_case(self.preds)
+        return count_case_rows(self.preds)
 
     def __len__(self) -> int:
         return len(self.lines)
 
-    def rows(self, keep: Sequence[int]) -> Batch:
+    def rows(self, keep: Sequence[int]) -> StreamBatch:
         """Some of the lines."""
         if len(keep) == len(self):
             return self
-        ids = None if self.ids is None else [self.ids[i] for i in keep]
-        rows = (np.array(keep)[:, None] * self.each + np.arange(self.each)).reshape(-1)
-        return Batch(self.preds[rows], [self.lines[i] for i in keep], ids)
+        rows = np.array(keep)[:, None] * self.each + np.arange(self.each)
+        return StreamBatch(
+            preds=self.preds[rows.reshape(-1)],
+            lines=[self.lines[i] for i in keep],
+            ids=None if self.ids is None else [self.ids[i] for i in keep],
+        )
 
 
-def rows_of_a_case(preds: Predictions) -> int:
+def count_case_rows(preds: Predictions) -> int:
     """How many rows belong together: the labels of a case, else 1."""
     layout = preds.layout
     return layout.size if layout is not None and layout.parts == "labels" else 1
 
 
-def is_lines(path: Path) -> bool:
+def is_line_format(path: Path) -> bool:
     """Whether a file holds a row on every line."""
-    return suffix_of(path) in (*delimited.suffixes, *jsonl.suffixes)
+    form = FORMAT_BY_SUFFIX.get(get_suffix(path))
+    return form is not None and form.module in ("delimited", "json_lines")
 
 
-def batches(blocks: Iterable[bytes], path: Path, wanted: Wanted) -> Iterator[Batch | BadLine]:
+def read_batches(
+    blocks: Iterable[bytes], path: Path, options: ReadOptions
+) -> Iterator[StreamBatch | BadLine]:
     """Predictions of lines as the blocks bring them, and bad lines, in order.
 
     The suffix of `path` says the format; without one the first line does: JSON begins with a brace.
     A header that makes no sense is refused at once.
     """
-    kept = (
-        "ids",
-        "no_answer",
-    )  # ids stay as they were given, and a line with a confidence has an answer
-    beside = tuple(part for part in wanted.beside if part not in kept)
-    how, seen, shapes = replace(wanted, narrow=False, beside=beside), dict[str, None](), _Shapes()
-    for run in _runs(blocks, path, wanted):
-        if isinstance(run, BadLine):
-            yield run
-        elif (there := _of_split(run, wanted, seen)) is not None:
-            yield from _made(there, how, shapes)
-    if wanted.split is not None and seen and wanted.split not in seen:
-        raise no_split(wanted.split, sorted(seen), path)
-
-
-def _runs(blocks: Iterable[bytes], path: Path, wanted: Wanted) -> Iterator[Contents | BadLine]:
-    """Runs of rows, each with the number of its first; a header is checked before the first of
-    them.
-    """
+    builder = _BatchBuilder(options)
+    splits: dict[str, None] = {}
     row = 0
-    for run, columns in _parsed(blocks, path, wanted):
-        if not row and columns is not None:
-            plan(columns, wanted)
-        if isinstance(run, Contents) and run.lines is not None:
-            yield replace(run, first=row)
-            row += len(run.lines)
-        elif isinstance(run, BadLine):
-            yield run
+    for run in _parse_blocks(blocks, path, options):
+        if isinstance(run, BadLine):
             row += 1
+            yield run
+            continue
+        selected = _select_split(replace(run, first=row), options, splits)
+        row += 0 if run.lines is None else len(run.lines)
+        if selected is not None:
+            yield from builder.build_batches(selected)
+    if options.split is not None and splits and options.split not in splits:
+        raise make_no_split_error(options.split, sorted(splits), path)
 
 
-def _parsed(
-    blocks: Iterable[bytes], path: Path, wanted: Wanted
-) -> Iterator[tuple[Contents | BadLine | None, Contents | None]]:
-    parser, found = _by_suffix(path, wanted), False
-    for lines in numbered(blocks, path.name):
-        parser = parser or _parser(lines, path, wanted)
-        for run in () if parser is None else parser.take(lines):
-            found = True
-            yield run, None if parser is None else parser.columns
-        yield None, None if parser is None else parser.columns  # a header may have come alone
-    for run in () if parser is None else parser.close():
-        found = True
-        yield run, None if parser is None else parser.columns
-    if parser is not None and path.suffix and not found:  # a pipe may be empty, a file may not
-        raise parser.nothing()
+def _parse_blocks(
+    blocks: Iterable[bytes], path: Path, options: ReadOptions
+) -> Iterator[Contents | BadLine]:
+    """Runs of rows and bad lines; a header is checked before the first of them."""
+    parser = _make_parser(path, (), options)
+    empty = True
+    for lines in number_lines(blocks, path.name):
+        parser = parser or _make_parser(path, lines, options)
+        if parser is None:
+            continue
+        for run in parser.take_lines(lines):
+            if empty:
+                _check_header(parser, options)
+            empty = False
+            yield run
+        if empty:  # a header may have come alone
+            _check_header(parser, options)
+    if parser is None:
+        return
+    for run in parser.close():
+        if empty:
+            _check_header(parser, options)
+        empty = False
+        yield run
+    if path.suffix and empty:  # a pipe may be empty, a file may not
+        raise parser.make_empty_error()
 
 
-def _parser(lines: Sequence[Numbered], path: Path, wanted: Wanted) -> Parser | None:
-    """By the first line that is not blank; None where there is none yet."""
-    first = next((raw for _, raw in lines if raw.strip()), None)
-    if first is None:
-        return None
-    json = first.removeprefix(MARK).lstrip().startswith(b"{")
-    return jsonl.Objects(path, _apart(wanted)) if json else delimited.Table(path)
+def _check_header(parser: LineParser, options: ReadOptions) -> None:
+    if parser.columns is not None:
+        plan_parts(parser.columns, options)
 
 
-def _by_suffix(path: Path, wanted: Wanted) -> Parser | None:
-    """The parser of a file; None where it has no suffix, as a pipe."""
-    if not path.suffix:
-        return None
-    return (
-        jsonl.Objects(path, _apart(wanted))
-        if suffix_of(path) in jsonl.suffixes
-        else delimited.Table(path)
-    )
+def _make_parser(
+    path: Path, lines: Sequence[NumberedLine], options: ReadOptions
+) -> LineParser | None:
+    """By the suffix, or else by the first line that is not blank; None where there is none yet."""
+    if path.suffix:
+        is_json = FORMAT_BY_SUFFIX[get_suffix(path)].module == "json_lines"
+    else:
+        first = next((raw for _, raw in lines if raw.strip()), None)
+        if first is None:
+            return None
+        is_json = first.removeprefix(BYTE_ORDER_MARK).lstrip().startswith(b"{")
+    if is_json:
+        from howsure.formats.json_lines import JsonLinesParser
+
+        return JsonLinesParser(path, _make_key_grouper(options))
+    from howsure.formats.delimited import DelimitedTable
+
+    return DelimitedTable(path)
 
 
-def _apart(wanted: Wanted) -> Callable[[tuple[str, ...]], frozenset[str]]:
-    """The keys of an object that mean something: lines that differ in these are not read together."""
+def _make_key_grouper(options: ReadOptions) -> Callable[[tuple[str, ...]], frozenset[str]]:
+    """The keys of an object that play a part: lines that differ in these are not read together."""
     known: dict[tuple[str, ...], frozenset[str]] = {}
 
-    def apart(keys: tuple[str, ...]) -> frozenset[str]:
-        found = known.get(keys)
-        if found is None:
-            if len(known) >= KEPT:  # a new key on every line must not fill the memory
+    def group_keys(keys: tuple[str, ...]) -> frozenset[str]:
+        parts = known.get(keys)
+        if parts is None:
+            # A new key on every line must not fill the memory.
+            if len(known) >= MAX_REMEMBERED_KEYS:
                 known.clear()
-            found = known[keys] = frozenset(key for key in keys if plays(key, wanted))
-        return found
+            parts = frozenset(key for key in keys if has_part(key, options))
+            known[keys] = parts
+        return parts
 
-    return apart
+    return group_keys
 
 
-def _of_split(run: Contents, wanted: Wanted, seen: dict[str, None]) -> Contents | None:
-    """The rows of the split that is wanted; a source with several is refused where none is named."""
-    name = next((n for n, part in parts_of(run).items() if part == "split"), None)
-    if name is None:
+def _select_split(run: Contents, options: ReadOptions, seen: dict[str, None]) -> Contents | None:
+    """The rows of the split that is wanted; a source with several is refused where none is named.
+
+    The splits of this run are added to those that were `seen`.
+    """
+    columns = [name for name, part in find_parts(run).items() if part == "split"]
+    if not columns:
         return run
-    words = [str(cell).strip() for cell in run.entries[name].load()]
+    words = [str(cell).strip() for cell in run.entries[columns[0]].load()]
     seen |= dict.fromkeys(words)
-    if wanted.split is None and len(seen) > 1:
-        raise choose(run.path, sorted(seen))
-    keep = [i for i, word in enumerate(words) if wanted.split in (None, word)]
-    return _rows(run, keep) if keep else None
+    if options.split is None and len(seen) > 1:
+        raise make_several_splits_error(run.path, sorted(seen))
+    keep = [i for i, word in enumerate(words) if options.split in (None, word)]
+    return _select_rows(run, keep) if keep else None
 
 
-def _rows(run: Contents, keep: Sequence[int]) -> Contents:
+def _select_rows(run: Contents, keep: Sequence[int]) -> Contents:
     """Some rows of a run."""
     if run.lines is None or len(keep) == len(run.lines):
         return run
-    entries = {name: _rows_of(entry, keep) for name, entry in run.entries.items()}
+    entries = {name: _select_cells(entry, keep) for name, entry in run.entries.items()}
     return replace(run, entries=entries, lines=run.lines[list(keep)], first=run.first + keep[0])
 
 
-def _rows_of(entry: Entry, keep: Sequence[int]) -> Entry:
+def _select_cells(entry: FileEntry, keep: Sequence[int]) -> FileEntry:
     def load() -> Cells:
         cells = entry.load()
         return [cells[i] for i in keep]
 
-    return Entry((len(keep),), entry.dtype, load)
+    return FileEntry(shape=(len(keep),), dtype=entry.dtype, load=load)
 
 
-class _Shapes:
-    """What the first good line of each kind looks like: how many numbers, and for which classes in
-    which order.
+class _BatchBuilder:
+    """Makes batches of runs, and remembers what the first good line of each kind looks like: how
+    many numbers, and for which classes in which order. All later lines must look the same.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, options: ReadOptions):
+        # Ids stay as they were given, and a line with a confidence has an answer.
+        beside = tuple(part for part in options.beside if part not in ("ids", "no_answer"))
+        self.options = replace(options, narrow=False, beside=beside)
         self.first: dict[str, tuple[tuple[int, ...], tuple[str, ...] | None]] = {}
 
-    def keep(self, data: Fields) -> None:
-        """Remember the first."""
-        self.first.setdefault(data.kind, (data.arrays[data.kind].shape[1:], data.class_names))
+    def build_batches(self, run: Contents) -> Iterator[StreamBatch | BadLine]:
+        """One batch where all lines are good; else halves of it, down to the lines at fault."""
+        lines: list[int] = [] if run.lines is None else run.lines.tolist()
+        try:
+            yield self._build_batch(run, lines)
+        except InputError as e:
+            if len(lines) == 1:
+                error = e if e.line is not None else e.at(f"line {lines[0]}")
+                yield BadLine(number=lines[0], error=error)
+                return
+            middle = len(lines) // 2
+            for half in (range(middle), range(middle, len(lines))):
+                yield from self.build_batches(_select_rows(run, half))
 
-    def alike(self, data: Fields, run: Contents, name: str) -> Fields:
-        """Rows like the first one, their classes in the same order; else its first row is refused."""
+    def _build_batch(self, run: Contents, lines: list[int]) -> StreamBatch:
+        plan = plan_parts(run, self.options)
+        kind = choose_values(plan, self.options)
+        ids = _load_ids(run, plan["ids"][0]) if "ids" in plan else None
+        try:
+            preds, data = self._build_predictions(run, plan, self.options)
+        except InputError:
+            if not kind.endswith("probs"):
+                raise
+            # Rows of half precision may miss 1 by more.
+            half = replace(self.options, narrow=True)
+            preds, data = self._build_predictions(run, plan, half)
+            preds = replace(preds, values=preds.values.astype(np.float64))
+        if preds.n != len(lines) * count_case_rows(preds):
+            got = f"gives {preds.n:,} samples"
+            error = InputError(kind, got=got, need="one sample per line is needed")
+            raise error.at(run.path.name)
+        self.first.setdefault(data.kind, (data.arrays[data.kind].shape[1:], data.class_names))
+        return StreamBatch(preds=preds, lines=lines, ids=ids)
+
+    def _build_predictions(
+        self, run: Contents, plan: Plan, options: ReadOptions
+    ) -> tuple[Predictions, Fields]:
+        data = load_fields(run, options)
+        if options.percent:
+            data = convert_percent(data)
+        data = self._align_classes(data, run, plan[choose_values(plan, options)][0])
+        if "prediction" in data.arrays and "prediction" in plan:
+            answers = np.empty(len(data.arrays["prediction"]), dtype=object)
+            answers[:] = run.entries[plan["prediction"][0]].load()  # 1 beside "cat" stays 1
+            data = replace(data, arrays=data.arrays | {"prediction": answers})
+        return build_predictions(data, options), data
+
+    def _align_classes(self, data: Fields, run: Contents, name: str) -> Fields:
+        """Rows like the first one, their classes in the same order; else their first row is
+        refused.
+        """
         values = data.arrays[data.kind]
         shape, classes = self.first.get(data.kind, (values.shape[1:], data.class_names))
         if values.shape[1:] != shape or sorted(data.class_names or ()) != sorted(classes or ()):
             need = f"a list of {' × '.join(map(str, shape))} numbers, as in the other rows,"
-            Column(cells_of(run, name), name, run, refuse).bad(0, need)
+            _refuse_cell(run, name, 0, need)
         if data.class_names is None or classes is None or data.class_names == classes:
             return data
         order = [data.class_names.index(one) for one in classes]
-        return replace(
-            data, arrays=data.arrays | {data.kind: values[..., order]}, class_names=classes
-        )
+        arrays = data.arrays | {data.kind: values[..., order]}
+        return replace(data, arrays=arrays, class_names=classes)
 
 
-def _made(run: Contents, wanted: Wanted, shapes: _Shapes) -> Iterator[Batch | BadLine]:
-    """One batch where all lines are good; else halves of it, down to the lines at fault."""
-    lines: list[int] = [] if run.lines is None else run.lines.tolist()
-    try:
-        yield _batch(run, lines, wanted, shapes)
-    except InputError as e:
-        if len(lines) == 1:
-            yield BadLine(lines[0], e if e.line is not None else e.at(f"line {lines[0]}"))
-            return
-        middle = len(lines) // 2
-        for half in (range(middle), range(middle, len(lines))):
-            yield from _made(_rows(run, half), wanted, shapes)
-
-
-def _batch(run: Contents, lines: list[int], wanted: Wanted, shapes: _Shapes) -> Batch:
-    found = plan(run, wanted)
-    ids = _ids(run, found["ids"][0]) if "ids" in found else None
-    try:
-        preds, data = _predictions(run, found, wanted, shapes)
-    except InputError:
-        if not kind(found, wanted).endswith("probs"):
-            raise
-        how = replace(wanted, narrow=True)  # rows of half precision may miss 1 by more
-        narrow, data = _predictions(run, found, how, shapes)
-        preds = replace(narrow, values=narrow.values.astype(np.float64))
-    if preds.n != len(lines) * rows_of_a_case(preds):
-        what = kind(found, wanted)
-        raise InputError(
-            what, got=f"gives {preds.n:,} samples", need="one sample per line is needed"
-        ).at(run.path.name)
-    shapes.keep(data)
-    return Batch(preds, lines, ids)
-
-
-def _predictions(
-    run: Contents, found: Plan, wanted: Wanted, shapes: _Shapes
-) -> tuple[Predictions, Fields]:
-    data = fields(run, wanted)
-    data = shapes.alike(
-        in_percent(data) if wanted.percent else data, run, found[kind(found, wanted)][0]
-    )
-    if "prediction" in data.arrays and "prediction" in found:
-        said = np.empty(len(data.arrays["prediction"]), dtype=object)  # 1 beside "cat" stays 1
-        said[:] = run.entries[found["prediction"][0]].load()
-        data = replace(data, arrays=data.arrays | {"prediction": said})
-    return assembled(data, wanted), data
-
-
-def _ids(run: Contents, name: str) -> Cells:
+def _load_ids(run: Contents, name: str) -> Cells:
     """Ids as they were given: texts, whole numbers, or nothing."""
-    cells = cells_of(run, name)
+    cells = load_cells(run, name)
     if not set(map(type, cells)) <= {str, int, NoneType}:
-        column = Column(cells, name, run, refuse)
-        bad = next(i for i, cell in enumerate(cells) if type(cell) not in (str, int, NoneType))
-        column.bad(bad, "a whole number or a text")
+        for row, cell in enumerate(cells):
+            if type(cell) not in (str, int, NoneType):
+                _refuse_cell(run, name, row, "a whole number or a text")
     return cells
+
+
+def _refuse_cell(run: Contents, name: str, row: int, need: str) -> None:
+    column = TextColumn(cells=load_cells(run, name), name=name, contents=run, report=refuse)
+    column.report_cell(row, need)
+
+
+Batch = StreamBatch  # moved
+batches = read_batches  # moved
+is_lines = is_line_format  # moved
+rows_of_a_case = count_case_rows  # moved

@@ -1,0 +1,416 @@
+"""Which array or column of a file plays which part: logits, labels, ids, …"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Collection, Iterable, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import TypeAlias
+
+from howsure._core.check import InputError
+from howsure.formats.contents import Contents
+from howsure.predictions.naming import ALIASES, MANY_LABELS, NUMBERED
+from howsure.predictions.read_options import ReadOptions
+
+Plan: TypeAlias = dict[str, tuple[str, ...]]  # part → names of the entries that play it
+
+SAMPLES = ("mc_logits", "mc_probs")
+VECTORS = ("logits", "probs", "logprobs", *SAMPLES)  # parts with a number for each class
+VALUES = ("logits", "probs", "logprobs", "confidence", "logprob", "samples")
+NUMBERS = (*VECTORS, "confidence", "logprob", "weight", "correct", "grade", "loss")
+CLASSES = "classes"  # among names: what the classes are called, in their order
+PARTS = (*ALIASES, *SAMPLES, CLASSES)
+ATTRIBUTE = "attribute "  # before the name of a further column
+WORD_SEPARATORS = "_-. :/"  # between what columns have in common and the name of a class
+COMPARED_NAMES = 1000  # names among which a similar one is looked for
+LISTED_NAMES = 12
+NAME_LETTERS = 60
+
+_PART_BY_ALIAS: dict[str, tuple[str, int]] = {}  # alias → part, and its rank among the aliases
+for _part, _aliases in ALIASES.items():
+    for _rank, _alias in enumerate(_aliases):
+        _PART_BY_ALIAS[_alias] = (_part, _rank)
+_ALIASES_BY_LENGTH = sorted(_PART_BY_ALIAS, key=len, reverse=True)
+
+
+def plan_parts(contents: Contents, options: ReadOptions) -> Plan:
+    """Names for every part that the file has; refuses when there are no values or when a split must
+    be chosen.
+    """
+    given = _plan_given_names(contents, options)
+    by_split = _plan_splits(contents)
+    split = _choose_split(by_split, contents, options, given)
+    plan = dict(by_split.get("", {}))
+    # Arrays without a prefix serve the only split there is; class names serve every split.
+    if sum(map(_has_values, by_split.values())) != 1:
+        plan = {part: names for part, names in plan.items() if part == "class_names"}
+    plan |= by_split.get(split, {})
+    if options.multilabel and contents.table:
+        plan |= _plan_label_columns(contents)
+    plan |= given
+    if not _has_values(plan):
+        raise _make_no_values_error(contents, split)
+    if options.mc and not any(part in plan for part in SAMPLES):
+        lacking = f"has no mc_logits or mc_probs{_describe_split(split)}"
+        got = f"{lacking} ({_describe_entries(contents)})"
+        raise InputError(contents.path.name, got=got, hint="leave out mc")
+    return plan
+
+
+def choose_values(plan: Plan, options: ReadOptions) -> str:
+    """The part that holds the values: what was asked for, else the most informative one."""
+    samples = [part for part in SAMPLES if part in plan]
+    values = [part for part in VALUES if part in plan]
+    named = [part for part in (*values, *samples) if part in options.names]
+    if named:
+        return named[0]
+    if options.mc:
+        return (samples or values)[0]
+    return (values or samples)[0]
+
+
+def plan_attributes(contents: Contents, options: ReadOptions) -> Plan:
+    """The further columns that are wanted, which must be there."""
+    plan: Plan = {}
+    for name in options.attributes:
+        plan[f"{ATTRIBUTE}{name}"] = (_find_entry(name, contents, options.split),)
+    return plan
+
+
+def find_parts(contents: Contents) -> dict[str, str]:
+    """The part that each entry plays, over all splits."""
+    parts: dict[str, str] = {}
+    for plan in _plan_splits(contents).values():
+        for part, names in plan.items():
+            parts |= dict.fromkeys(names, part)
+    return parts
+
+
+def list_splits(contents: Contents) -> list[str]:
+    """The splits of a file; "" stands for arrays without a prefix."""
+    return [split for split, plan in _plan_splits(contents).items() if _has_values(plan)]
+
+
+def has_part(name: str, options: ReadOptions) -> bool:
+    """Whether a column of a table plays a part."""
+    plain = name.strip().lower()
+    if _find_table_part(plain) is not None or plain.startswith(tuple(NUMBERED)):
+        return True
+    if options.multilabel and plain.startswith(MANY_LABELS):
+        return True
+    return any(name in expand_names(names, (name,)) for names in options.names.values())
+
+
+def is_numeric(name: str) -> bool:
+    """Whether a column of a table holds numbers, by its name."""
+    plain = name.strip().lower()
+    part = _find_table_part(plain)
+    return plain.startswith(tuple(NUMBERED)) or (part is not None and part[1] in NUMBERS)
+
+
+def name_column(part: str) -> str:
+    """What a part is called in a table, where names are singular."""
+    return {"labels": "label", "ids": "id"}.get(part, part)
+
+
+def expand_names(names: str | Sequence[str], there: Collection[str]) -> tuple[str, ...]:
+    """The columns that a caller names: one, several with commas between, or with a star all that
+    begin alike.
+
+    >>> expand_names("cat, dog", ["cat", "dog", "a,b"])
+    ('cat', 'dog')
+    >>> expand_names("p_*", ["p_cat", "id", "p_dog"]), expand_names("a,b", ["cat", "dog", "a,b"])
+    (('p_cat', 'p_dog'), ('a,b',))
+    """
+    if not isinstance(names, str):
+        return tuple(names)
+    if names in there:
+        return (names,)
+    if names.endswith("*"):
+        return tuple(name for name in there if name.startswith(names[:-1]))
+    return tuple(part.strip() for part in names.split(",") if part.strip())
+
+
+# The names of the convention
+
+
+def _plan_splits(contents: Contents) -> dict[str, Plan]:
+    """Split → part → names, by the convention alone."""
+    find_part = _find_table_part if contents.table else find_array_part
+    ranked: list[tuple[int, str, str, str]] = []
+    for name in contents.entries:
+        known = find_part(name.strip().lower())
+        if known is not None:
+            split, part, rank = known
+            ranked.append((rank, split, part, name))
+    plans: dict[str, Plan] = {}
+    # Of several aliases the first counts; of equal ones the first in the file.
+    for _, split, part, name in sorted(ranked, key=lambda entry: entry[0]):
+        plans.setdefault(split, {}).setdefault(part, (name,))
+    if contents.table and contents.numbered:
+        plans.setdefault("", {}).update(_plan_class_columns(contents))
+    return dict(sorted(plans.items()))
+
+
+def _find_table_part(name: str) -> tuple[str, str, int] | None:
+    if name in SAMPLES:
+        return "", name, 0
+    if name in _PART_BY_ALIAS:
+        part, rank = _PART_BY_ALIAS[name]
+        return "", part, rank
+    return None
+
+
+def find_array_part(name: str) -> tuple[str, str, int] | None:
+    """Split, part and rank among the aliases of an array name such as `test_logits` or
+    `mc_test_logits`.
+    """
+    # The longest alias counts: test_true_label is true_label of test, not label of test_true.
+    for alias in _ALIASES_BY_LENGTH:
+        if name == alias or name.endswith(f"_{alias}"):
+            break
+    else:
+        return None
+    part, rank = _PART_BY_ALIAS[alias]
+    words = [word for word in name[: -len(alias)].split("_") if word]
+    if "mc" in words and f"mc_{part}" in SAMPLES:
+        words.remove("mc")
+        part = f"mc_{part}"
+    return "_".join(words), part, rank
+
+
+def _plan_class_columns(contents: Contents) -> Plan:
+    """The columns `logit_0, logit_1, …` or `prob_cat, prob_dog, …` of a table."""
+    plan: Plan = {}
+    for prefix, part in NUMBERED.items():
+        names = [name for name in contents.entries if name.strip().lower().startswith(prefix)]
+        if names and part not in plan:
+            plan[part] = _order_by_number(names, prefix, contents)
+    return plan
+
+
+def _plan_label_columns(contents: Contents) -> Plan:
+    """The columns `label_0, label_1, …` or `label_cat, label_dog, …` of a table, in the order of
+    the probabilities.
+    """
+    by_end: dict[str, str] = {}
+    for name in contents.entries:
+        if name.strip().lower().startswith(MANY_LABELS):
+            by_end[name.strip()[len(MANY_LABELS) :]] = name
+    if not by_end:
+        return {}
+    values = next(iter(_plan_class_columns(contents).values()), ())
+    ends = [name.strip().partition("_")[2] for name in values]
+    if sorted(ends) != sorted(by_end):
+        odd = _list_names(sorted(set(ends) ^ set(by_end)))
+        got = f"has columns of values and of labels that do not belong together ({odd})"
+        need = "with many labels each prob_x has a label_x"
+        raise InputError(contents.path.name, got=got, need=need)
+    return {"labels": tuple(by_end[end] for end in ends)}
+
+
+def _order_by_number(names: list[str], prefix: str, contents: Contents) -> tuple[str, ...]:
+    """By number where all are numbered, else in the order of the file."""
+    ends = [name.strip()[len(prefix) :] for name in names]
+    if not all(end.isascii() and end.isdigit() and len(end) < 10 for end in ends):
+        return tuple(names)
+    by_number = sorted(zip(map(int, ends), names, strict=True))
+    numbers = [number for number, _ in by_number]
+    if numbers == [0]:
+        need = f"a binary model gives class 1 alone, {prefix}1"
+        raise InputError(contents.path.name, got=f"has only {names[0]!r}", need=need)
+    # prob_1 alone is P(y=1) of a binary model.
+    if numbers != [1] and numbers != list(range(len(numbers))):
+        missing = min(set(range(len(numbers) + 1)) - set(numbers))
+        got = f"has {len(names)} columns {prefix}… but no {prefix}{missing} (or one twice)"
+        need = "classes are numbered from 0 without gaps"
+        raise InputError(contents.path.name, got=got, need=need)
+    return tuple(name for _, name in by_number)
+
+
+def _has_values(plan: Plan) -> bool:
+    return any(part in plan for part in (*VALUES, *SAMPLES))
+
+
+def _choose_split(
+    by_split: dict[str, Plan], contents: Contents, options: ReadOptions, given: Plan
+) -> str:
+    splits = [split for split, plan in by_split.items() if _has_values(plan)]
+    if options.split is None:
+        if len(splits) > 1 and not _has_values(given):
+            raise make_several_splits_error(contents.path, splits)
+        return splits[0] if len(splits) == 1 else ""
+    if contents.table and "split" in by_split.get("", {}):
+        return ""  # the rows are chosen later, by what the column says
+    if contents.table and options.split != "":
+        hint = f"leave out {options.split!r}"
+        raise InputError(contents.path.name, got="is a table without a column split", hint=hint)
+    if options.split in splits or _has_values(given):
+        return options.split
+    raise make_no_split_error(options.split, splits, contents.path)
+
+
+# The names that a caller gives
+
+
+def _plan_given_names(contents: Contents, options: ReadOptions) -> Plan:
+    """The names that the caller gave, which must be there."""
+    plan: Plan = {}
+    for part, given in options.names.items():
+        if part not in PARTS:
+            need = f"the parts are {', '.join(PARTS)}"
+            hint = _suggest_similar(part, PARTS)
+            raise InputError("names", got=f"has {part!r}", need=need, hint=hint)
+        if part == CLASSES:
+            continue
+        expanded = expand_names(given, contents.entries)
+        names = [_find_entry(name, contents, options.split) for name in expanded]
+        prefix = given[:-1] if isinstance(given, str) and given.endswith("*") else None
+        if not names and prefix is not None:
+            got = f"has nothing that begins with {prefix!r}"
+            raise InputError(contents.path.name, got=got, need=_describe_entries(contents))
+        if not names:
+            got = f"gives nothing for {part!r}"
+            raise InputError("names", got=got, hint="leave it out or name a column")
+        several = part in VECTORS or (part == "labels" and options.multilabel)
+        if len(names) > 1 and not several:
+            got = f"gives {len(names):,} columns for {part!r}"
+            need = f"one is needed; several go with {', '.join(VECTORS)}"
+            raise InputError("names", got=got, need=need)
+        plan[part] = tuple(names)
+        if prefix is not None:
+            plan[part] = _order_by_number(names, prefix, contents)
+    return plan
+
+
+def _find_entry(name: str, contents: Contents, split: str | None) -> str:
+    for candidate in (name, f"{split}_{name}"):
+        if candidate in contents.entries:
+            return candidate
+    raise InputError(
+        contents.path.name,
+        got=f"has no {name!r}",
+        need=_describe_entries(contents),
+        hint=_suggest_similar(name, contents.entries),
+    )
+
+
+# What the classes are called
+
+
+def get_given_classes(options: ReadOptions) -> tuple[str, ...] | None:
+    """What the caller calls the classes, in the order of the values: "no,yes" or a list.
+
+    >>> get_given_classes(ReadOptions(names={"classes": "no, yes"}))
+    ('no', 'yes')
+    """
+    given = options.names.get(CLASSES)
+    if given is None:
+        return None
+    if isinstance(given, str):
+        given = given.split(",")
+    names = tuple(name.strip() for name in given)
+    if not all(names) or len(set(names)) < len(names):
+        got = f"are {', '.join(map(repr, names))}"
+        raise InputError("classes", got=got, need="different names are needed")
+    return names
+
+
+def infer_classes(columns: tuple[str, ...]) -> tuple[str, ...] | None:
+    """The classes that columns name, such as `prob_cat`, or `cat` itself; None where they are
+    numbered.
+
+    >>> infer_classes(("prob_cat", "prob_dog")), infer_classes(("p.no", "p.yes"))
+    (('cat', 'dog'), ('no', 'yes'))
+    >>> infer_classes(("x1", "x2"))
+    ('x1', 'x2')
+    """
+    if len(columns) < 2:
+        return None
+    names = [column.strip() for column in columns]
+    prefixes = [prefix for prefix in NUMBERED if names[0].lower().startswith(prefix)]
+    if prefixes:
+        start = len(prefixes[0])
+    else:
+        # What all have in common, up to the last sign between words.
+        same = 0
+        for letters in zip(*names, strict=False):
+            if len(set(letters)) > 1:
+                break
+            same += 1
+        else:
+            same = 0  # one name is the beginning of all others
+        start = 1 + max(names[0].rfind(sign, 0, same) for sign in WORD_SEPARATORS)
+    ends = tuple(name[start:] for name in names)
+    if all(end.isdigit() for end in ends):
+        return None
+    return ends if all(ends) else tuple(names)
+
+
+# Errors
+
+
+def make_several_splits_error(path: Path, splits: list[str]) -> InputError:
+    """What to say where there are several splits and none was named."""
+    return InputError(
+        path.name,
+        got=f"has {len(splits)} splits ({_list_names(splits)})",
+        hint="choose one with split= (--split)",
+    )
+
+
+def make_no_split_error(split: str, splits: list[str], path: Path) -> InputError:
+    """What to say where the split that was named is not there."""
+    return InputError(
+        path.name,
+        got=f"has no split {split!r}",
+        need=f"its splits are: {_list_names(splits) or 'none'}",
+        hint=_suggest_similar(split, splits),
+    )
+
+
+def _make_no_values_error(contents: Contents, split: str) -> InputError:
+    from howsure.formats.suggestions import suggest_names
+
+    parts = "logits, probs or confidence"
+    if contents.table:
+        parts = "logit_0…, prob_0… or confidence"
+    got = f"has no {parts}{_describe_split(split)} ({_describe_entries(contents)})"
+    suggestion = suggest_names(contents)
+    if suggestion:
+        return InputError(contents.path.name, got=got, hint=suggestion)
+    similar = (_suggest_similar(part, contents.entries) for part in VALUES)
+    return InputError(
+        contents.path.name,
+        got=got,
+        need="rename one, or say which is which with names={'probs': '…'} (--name probs=…)",
+        hint=next(filter(None, similar), ""),
+    )
+
+
+def _describe_split(split: str) -> str:
+    return f" of split {split!r}" if split else ""
+
+
+def _describe_entries(contents: Contents) -> str:
+    return f"it holds {_list_names(list(contents.entries)) or 'nothing'}"
+
+
+def _list_names(names: list[str]) -> str:
+    """The first names, none of them longer than a word should be, and how many more there are."""
+    shown: list[str] = []
+    for name in names[:LISTED_NAMES]:
+        short = name if len(name) <= NAME_LETTERS else f"{name[: NAME_LETTERS - 3]}..."
+        shown.append(repr(short))
+    more = ""
+    if len(names) > LISTED_NAMES:
+        more = f" and {len(names) - LISTED_NAMES:,} more"
+    return ", ".join(shown) + more
+
+
+def _suggest_similar(name: str, known: Iterable[str]) -> str:
+    # Comparing takes time: a file may hold millions of names, or one of a million letters.
+    short = [other for other in islice(known, COMPARED_NAMES) if len(other) <= NAME_LETTERS]
+    close = difflib.get_close_matches(name, short, n=1)
+    return f"Did you mean {close[0]!r}?" if close else ""

@@ -1,0 +1,422 @@
+"""How many bytes Parquet and Arrow files unpack to, from the headers of pages and buffers, before
+any is unpacked.
+
+The footers of both say it too, but a footer may lie; what is counted here is what a decoder would
+go by. A value counts at least eight bytes: columns of nothing, of one value or of truth values take
+next to none in a file.
+
+Everything raises `ValueError` where the headers make no sense.
+"""
+
+from __future__ import annotations
+
+import os
+import struct
+from collections.abc import Iterator
+from typing import IO, TypeAlias
+
+from howsure._core.frozen import frozen
+
+VALUE_BYTES = 8
+
+# Parquet: its headers are structures of Thrift, in which fields have numbers.
+
+MAX_PAGE_HEADER_BYTES = 1 << 24  # as Arrow has it
+MAX_THRIFT_DEPTH = 16
+ThriftFields: TypeAlias = "dict[int, int | ThriftFields | list[ThriftFields]]"
+ThriftSchema: TypeAlias = "dict[int, ThriftSchema]"  # the fields of a structure that are kept
+
+# PageHeader: 2 unpacked and 3 packed bytes; 5 data, 7 dictionary, 8 data of the second version,
+# each with 1, its number of values.
+PAGE_SCHEMA: ThriftSchema = {2: {}, 3: {}, 5: {1: {}}, 7: {1: {}}, 8: {1: {}}}
+# FileMetaData: 4 row groups, each with 3, its rows, and 1, its columns; the metadata (3) of a column
+# has 5 values, 6 unpacked and 7 packed bytes, 9 the first data page and 11 the dictionary page.
+FOOTER_SCHEMA: ThriftSchema = {4: {1: {3: {5: {}, 6: {}, 7: {}, 9: {}, 11: {}}}, 3: {}}}
+
+# The types of Thrift's compact protocol.
+TRUE, FALSE, BYTE, INT16, INT32, INT64, DOUBLE, BINARY, LIST, SET = range(1, 11)
+STRUCT = 12
+
+
+@frozen
+class ColumnChunk:
+    """Where the pages of a Parquet column stand, how many values there are, and their bytes when
+    unpacked.
+    """
+
+    start: int
+    length: int
+    values: int
+    bytes: int
+
+
+@frozen
+class RowGroup:
+    """A row group of Parquet, as the footer has it."""
+
+    rows: int
+    chunks: tuple[ColumnChunk, ...]
+
+    @property
+    def bytes(self) -> int:
+        """All of it, unpacked."""
+        total = sum(max(chunk.bytes, VALUE_BYTES * chunk.values) for chunk in self.chunks)
+        return max(total, VALUE_BYTES * self.rows)
+
+
+def read_row_groups(file: IO[bytes]) -> tuple[RowGroup, ...]:
+    """The row groups of a Parquet file.
+
+    pyarrow has a way to ask for them, but one that ends the process where a footer is damaged.
+    """
+    size = file.seek(0, os.SEEK_END)
+    if size < 12:
+        raise ValueError("it ends too early")
+    file.seek(size - 8)
+    (length,) = struct.unpack("<I", file.read(8)[:4])
+    if length > size - 12:
+        raise ValueError("its footer has no size")
+    file.seek(size - 8 - length)
+    try:
+        footer = _ThriftReader(file.read(length)).read_fields(FOOTER_SCHEMA)
+    except IndexError:
+        raise ValueError("its footer is not complete") from None
+    groups: list[RowGroup] = []
+    for group in _get_structs(footer, 4):
+        rows = _get_count(group, 3)
+        chunks: list[ColumnChunk] = []
+        for column in _get_structs(group, 1):
+            metadata = column.get(3)
+            if not isinstance(metadata, dict):
+                raise ValueError("a column that is elsewhere")
+            pages = (_get_count(metadata, 9), _get_count(metadata, 11))
+            chunk = ColumnChunk(
+                start=min(filter(None, pages), default=0),
+                length=_get_count(metadata, 7),
+                values=_get_count(metadata, 5),
+                bytes=_get_count(metadata, 6),
+            )
+            chunks.append(chunk)
+        groups.append(RowGroup(rows=rows, chunks=tuple(chunks)))
+    return tuple(groups)
+
+
+def measure_pages(file: IO[bytes], chunk: ColumnChunk) -> int:
+    """Bytes of a column chunk of Parquet when unpacked, by the headers of its pages."""
+    at = chunk.start
+    total = 0
+    while at < chunk.start + chunk.length:
+        header, length = _read_page_header(file, at)
+        values = 0
+        for key in (5, 7, 8):
+            part = header.get(key)
+            if isinstance(part, dict):
+                values = max(values, _get_count(part, 1))
+        size = _get_count(header, 2)
+        at += length + _get_count(header, 3)
+        total += max(size, VALUE_BYTES * values)
+    return total
+
+
+def _read_page_header(file: IO[bytes], at: int) -> tuple[ThriftFields, int]:
+    """The header of a page and its length."""
+    wanted = 1 << 10
+    while True:
+        file.seek(at)
+        raw = file.read(wanted)
+        try:
+            reader = _ThriftReader(raw)
+            return reader.read_fields(PAGE_SCHEMA), reader.at
+        except IndexError:
+            # Nothing says how long a header is: try again with more of it.
+            if len(raw) < wanted or wanted >= MAX_PAGE_HEADER_BYTES:
+                raise ValueError("a page without a header") from None
+            wanted *= 16
+
+
+def _get_structs(fields: ThriftFields, key: int) -> list[ThriftFields]:
+    structs = fields.get(key)
+    return structs if isinstance(structs, list) else []
+
+
+def _get_count(fields: ThriftFields, key: int) -> int:
+    count = fields.get(key, 0)
+    if not isinstance(count, int):
+        return 0
+    if count < 0:
+        raise ValueError("a negative count")
+    return count
+
+
+class _ThriftReader:
+    """Thrift's compact protocol, as far as whole numbers, structures and lists of them go; the rest
+    is passed over. Raises `IndexError` where the bytes end too early.
+    """
+
+    def __init__(self, raw: bytes):
+        self.raw = raw
+        self.at = 0
+
+    def read_fields(self, schema: ThriftSchema, depth: int = 0) -> ThriftFields:
+        """The fields of a structure that the schema names."""
+        if depth > MAX_THRIFT_DEPTH:
+            raise ValueError("structures in structures")
+        out: ThriftFields = {}
+        key = 0
+        while head := self._read_byte():
+            # The number of a field is told as the step from the one before, where that is small.
+            if head >> 4:
+                key += head >> 4
+            else:
+                key = self._read_signed()
+            kind = head & 15
+            wanted = schema.get(key)
+            if wanted is None:
+                self._skip(kind, depth)
+            elif kind == STRUCT:
+                out[key] = self.read_fields(wanted, depth + 1)
+            elif kind in (INT16, INT32, INT64):
+                out[key] = self._read_signed()
+            elif kind == LIST:
+                size, inner = self._read_list_head()
+                if inner != STRUCT:
+                    raise ValueError("a list of something else")
+                out[key] = [self.read_fields(wanted, depth + 1) for _ in range(size)]
+            else:
+                self._skip(kind, depth)
+        return out
+
+    def _skip(self, kind: int, depth: int) -> None:
+        if kind in (TRUE, FALSE):  # a truth value stands in the head of its field
+            return
+        if kind == STRUCT:
+            self.read_fields({}, depth + 1)
+        elif kind in (INT16, INT32, INT64):
+            self._read_unsigned()
+        elif kind == BINARY:
+            self._forward(self._read_unsigned())
+        elif kind in (LIST, SET):
+            size, inner = self._read_list_head()
+            for _ in range(size):
+                if inner in (TRUE, FALSE):  # in a list it has a byte of its own
+                    self._forward(1)
+                else:
+                    self._skip(inner, depth + 1)
+        elif kind == BYTE:
+            self._forward(1)
+        elif kind == DOUBLE:
+            self._forward(8)
+        else:
+            raise ValueError("a field of unknown type")
+
+    def _read_list_head(self) -> tuple[int, int]:
+        """How many parts a list has, and their kind."""
+        head = self._read_byte()
+        size = head >> 4
+        if size == 15:
+            size = self._read_unsigned()
+        return size, head & 15
+
+    def _read_byte(self) -> int:
+        byte = self.raw[self.at]
+        self.at += 1
+        return byte
+
+    def _forward(self, n: int) -> None:
+        self.at += n
+        if self.at > len(self.raw):
+            raise IndexError
+
+    def _read_unsigned(self) -> int:
+        value = shift = 0
+        while True:
+            byte = self._read_byte()
+            value |= (byte & 127) << shift
+            if byte < 128:
+                return value
+            shift += 7
+            if shift > 63:
+                raise ValueError("a number that does not end")
+
+    def _read_signed(self) -> int:
+        n = self._read_unsigned()
+        return (n >> 1) ^ -(n & 1)  # zigzag: 0, -1, 1, -2, …
+
+
+# Arrow: messages, or a footer that says where they stand; their headers are flatbuffers, in which
+# fields have numbers too.
+
+ARROW_MAGIC = b"ARROW1"
+END, DICTIONARY, BATCH = 0, 2, 3  # kinds of messages
+
+
+@frozen
+class ArrowBatch:
+    """A batch of an Arrow file: its rows, and its bytes when unpacked."""
+
+    rows: int
+    bytes: int
+
+
+@frozen
+class ArrowLayout:
+    """The dictionaries and batches of an Arrow file, in order."""
+
+    dictionaries: tuple[ArrowBatch, ...]
+    batches: tuple[ArrowBatch, ...]
+
+    @property
+    def bytes(self) -> int:
+        """All of it, unpacked."""
+        return sum(batch.bytes for batch in (*self.dictionaries, *self.batches))
+
+
+def read_layout(file: IO[bytes]) -> ArrowLayout:
+    """What an Arrow file or stream holds."""
+    size = file.seek(0, os.SEEK_END)
+    file.seek(0)
+    batches: dict[int, list[ArrowBatch]] = {DICTIONARY: [], BATCH: []}
+    try:
+        read_messages = _read_stream_messages
+        if file.read(6) == ARROW_MAGIC:
+            read_messages = _read_footer_messages
+        for kind, batch in read_messages(file, size):
+            if kind in batches:
+                batches[kind].append(batch)
+    except (struct.error, IndexError):
+        raise ValueError("its headers are not complete") from None
+    return ArrowLayout(dictionaries=tuple(batches[DICTIONARY]), batches=tuple(batches[BATCH]))
+
+
+def _read_footer_messages(file: IO[bytes], size: int) -> Iterator[tuple[int, ArrowBatch]]:
+    """Every block that the footer names, as often as it does."""
+    if size < 18:
+        raise ValueError("it ends too early")
+    file.seek(size - 10)
+    (length,) = struct.unpack("<i", file.read(4))
+    if not 0 < length <= size - 18:
+        raise ValueError("its footer has no size")
+    file.seek(size - 10 - length)
+    footer = _FlatTable.read_root(file.read(length))
+    for field in (2, 3):  # dictionaries, record batches
+        for at in footer.locate_structs(field, 24):
+            offset, metadata = struct.unpack_from("<qi", footer.raw, at)
+            if not 0 <= offset < size or not 0 <= metadata <= size:
+                raise ValueError("a block that is not there")
+            kind, batch, _ = _read_message(file, offset, size)
+            yield kind, batch
+
+
+def _read_stream_messages(file: IO[bytes], size: int) -> Iterator[tuple[int, ArrowBatch]]:
+    """Every message from the beginning on."""
+    at = 0
+    while at + 8 <= size:
+        kind, batch, at = _read_message(file, at, size)
+        if kind == END:
+            return
+        yield kind, batch
+
+
+def _read_message(file: IO[bytes], at: int, size: int) -> tuple[int, ArrowBatch, int]:
+    """The kind of a message, what it holds, and where the next one begins."""
+    file.seek(at)
+    first, second = struct.unpack("<ii", file.read(8))
+    start, length = at + 4, first
+    if first == -1:  # since Arrow 0.15 a mark stands before the length
+        start, length = at + 8, second
+    if length == 0:
+        return END, ArrowBatch(rows=0, bytes=0), size
+    if not 0 < length <= size - start:
+        raise ValueError("a message that is not there")
+    file.seek(start)
+    message = _FlatTable.read_root(file.read(length))
+    kind = message.read_number(1, "B")
+    body = message.read_number(3, "q")
+    if not 0 <= body <= size - start - length:
+        raise ValueError("a message without its body")
+    following = start + length + body
+    if kind not in (DICTIONARY, BATCH):
+        return kind, ArrowBatch(rows=0, bytes=0), following
+    header = message.read_table(2)
+    if kind == DICTIONARY:
+        header = header.read_table(1)
+    return kind, _measure_batch(header, file, start + length, body), following
+
+
+def _measure_batch(header: _FlatTable, file: IO[bytes], body: int, length: int) -> ArrowBatch:
+    """The rows and bytes of a batch whose buffers stand in `length` bytes from `body` on."""
+    packed = header.has_field(3)
+    total = 0
+    for at in header.locate_structs(2, 16):  # buffers
+        offset, size = struct.unpack_from("<qq", header.raw, at)
+        if offset < 0 or size < 0 or offset + size > length:
+            raise ValueError("a buffer that is not there")
+        if packed and size >= 8:
+            # A packed buffer begins with its size; -1 says that it was not packed after all.
+            file.seek(body + offset)
+            (unpacked,) = struct.unpack("<q", file.read(8))
+            if unpacked < -1:
+                raise ValueError("a buffer of negative size")
+            size = size - 8 if unpacked == -1 else unpacked
+        total += size
+    values = 0
+    for at in header.locate_structs(1, 16):  # columns, and lists in columns
+        values += struct.unpack_from("<q", header.raw, at)[0]
+    return ArrowBatch(rows=header.read_number(0, "q"), bytes=max(total, VALUE_BYTES * values))
+
+
+class _FlatTable:
+    """A table of a flatbuffer."""
+
+    def __init__(self, raw: bytes, at: int):
+        self.raw = raw
+        self.at = at
+        if not 0 <= at <= len(raw) - 4:
+            raise ValueError("a table that is not there")
+        self.fields = at - self._unpack("i", at)
+        if not 0 <= self.fields <= len(raw) - 4:
+            raise ValueError("a table without fields")
+        self.size = self._unpack("H", self.fields)
+
+    @classmethod
+    def read_root(cls, raw: bytes) -> _FlatTable:
+        """The table that everything else hangs on."""
+        return cls(raw, struct.unpack_from("<I", raw, 0)[0])
+
+    def _unpack(self, kind: str, at: int) -> int:
+        return struct.unpack_from(f"<{kind}", self.raw, at)[0]
+
+    def _locate(self, field: int) -> int:
+        """Where a field stands; 0 where it has its default."""
+        entry = 4 + 2 * field
+        if entry + 2 > self.size:
+            return 0
+        offset = self._unpack("H", self.fields + entry)
+        return self.at + offset if offset else 0
+
+    def has_field(self, field: int) -> bool:
+        """Whether a field is set."""
+        return bool(self._locate(field))
+
+    def read_number(self, field: int, kind: str) -> int:
+        """A whole number of a kind that `struct` names; 0 where it is not set."""
+        place = self._locate(field)
+        return self._unpack(kind, place) if place else 0
+
+    def read_table(self, field: int) -> _FlatTable:
+        """A table inside this one."""
+        place = self._locate(field)
+        if not place:
+            raise ValueError("a message without its header")
+        return _FlatTable(self.raw, place + self._unpack("I", place))
+
+    def locate_structs(self, field: int, size: int) -> range:
+        """Where the entries of a vector of structures stand."""
+        place = self._locate(field)
+        if not place:
+            return range(0)
+        start = place + self._unpack("I", place)
+        end = start + 4 + self._unpack("I", start) * size
+        if end > len(self.raw):
+            raise ValueError("a vector that is not there")
+        return range(start + 4, end, size)
