@@ -37,19 +37,19 @@ def add_calibrator(
     model.
     """
     onnx = need("onnx", for_="onnx.add_calibrator", extra="onnx")
-    model = _copy(model, onnx.ModelProto())
-    source = _source(model.graph, logits)
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    model = copy
+    source = _find_logits_output(model.graph, logits)
     dtype = onnx.helper.tensor_dtype_to_np_dtype(source.type.tensor_type.elem_type)
     _check_output(model.graph, source, probabilities)
-    names = _names(model.graph)
+    names = _list_names(model.graph)
     parts = steps(calibrator, "an ONNX graph")
     made: list[NodeProto] = []
     current = source.name
     for operator, values in parts:
-        constant, result = (
-            _fresh(f"howsure_{operator}_by", names),
-            _fresh(f"howsure_{operator}", names),
-        )
+        constant = _make_name(f"howsure_{operator}_by", names)
+        result = _make_name(f"howsure_{operator}", names)
         model.graph.initializer.append(onnx.numpy_helper.from_array(values.astype(dtype), constant))
         made.append(onnx.helper.make_node(operator, [current, constant], [result]))
         current = result
@@ -78,12 +78,7 @@ def export_calibrated(
         onnx.save(made, os.fspath(temporary))
 
 
-def _copy(model: ModelProto, fresh: ModelProto) -> ModelProto:
-    fresh.CopyFrom(model)
-    return fresh
-
-
-def _source(graph: GraphProto, logits: str | None) -> ValueInfoProto:
+def _find_logits_output(graph: GraphProto, logits: str | None) -> ValueInfoProto:
     outputs = {output.name: output for output in graph.output}
     if logits is None and len(outputs) == 1:
         return next(iter(outputs.values()))
@@ -108,20 +103,20 @@ def _check_output(graph: GraphProto, source: ValueInfoProto, probabilities: str)
         raise InputError(
             f"the output {source.name!r} does not hold floats; name the output with the logits."
         )
-    if probabilities in _names(graph):
+    if probabilities in _list_names(graph):
         raise InputError(
             f"the name {probabilities!r} is taken in this model; pass another as probabilities=."
         )
 
 
-def _names(graph: GraphProto) -> set[str]:
+def _list_names(graph: GraphProto) -> set[str]:
     inside = {name for node in graph.node for name in (*node.input, *node.output)}
     return inside | {
         x.name for part in (graph.input, graph.output, graph.initializer) for x in part
     }
 
 
-def _fresh(name: str, taken: set[str]) -> str:
+def _make_name(name: str, taken: set[str]) -> str:
     while name in taken:
         name += "_"
     taken.add(name)

@@ -32,7 +32,7 @@ base, frozen, svm, model_selection, utils, multiclass, parallel, validation = (
 
 __all__ = ["CalibratedClassifier", "Scorer", "scorers"]
 
-FOLDS = 5
+DEFAULT_FOLDS = 5
 
 
 class Classifier(Protocol):
@@ -76,7 +76,7 @@ class Sigmoid:
 
 
 @dataclass(frozen=True, eq=False)
-class Rising:
+class IsotonicMaps:
     """scikit-learn's "isotonic": the best rising map of each class's score, linear between its
     points.
     """
@@ -84,7 +84,7 @@ class Rising:
     maps: list[tuple[Floats, Floats]]
 
     @classmethod
-    def fit(cls, scores: Floats, came: Ints, weight: Floats | None) -> Rising:
+    def fit(cls, scores: Floats, came: Ints, weight: Floats | None) -> IsotonicMaps:
         """`scores` have a row for each class, `came` says which of them came true."""
         return cls(steps_of_scores(scores, came, weight))
 
@@ -96,27 +96,32 @@ class Rising:
         return np.stack(found)
 
 
-OF_SCORES: dict[str, type[Sigmoid | Rising]] = {"sigmoid": Sigmoid, "isotonic": Rising}
+SCORE_CALIBRATORS: dict[str, type[Sigmoid | IsotonicMaps]] = {
+    "sigmoid": Sigmoid,
+    "isotonic": IsotonicMaps,
+}
 
 
-class Calibrated(NamedTuple):
+class CalibratedFold(NamedTuple):
     """A fitted classifier with the calibrator of its classes; `classes` are all that there are."""
 
     estimator: Classifier
-    calibrator: Calibrator | Sigmoid | Rising
+    calibrator: Calibrator | Sigmoid | IsotonicMaps
     classes: Array
 
     def predict_proba(self, X: object) -> Floats:
         """Calibrated probabilities, one column for each of `classes`; 0 for one that the classifier
         has not seen.
         """
-        if isinstance(self.calibrator, Sigmoid | Rising):
-            p = _probabilities(
-                self.calibrator, _answers(self.estimator, X, raw=True), len(self.classes)
+        if isinstance(self.calibrator, Sigmoid | IsotonicMaps):
+            p = _map_scores(
+                self.calibrator, _get_answers(self.estimator, X, raw=True), len(self.classes)
             )
         else:
-            p = self.calibrator(_predictions(self.estimator, _answers(self.estimator, X))).probs
-        return _spread(p, _columns(self.estimator, self.classes), len(self.classes), 0.0)
+            p = self.calibrator(
+                _make_predictions(self.estimator, _get_answers(self.estimator, X))
+            ).probs
+        return _spread(p, _match_columns(self.estimator, self.classes), len(self.classes), 0.0)
 
 
 class CalibratedClassifier(base.ClassifierMixin, base.MetaEstimatorMixin, base.BaseEstimator):
@@ -164,7 +169,7 @@ class CalibratedClassifier(base.ClassifierMixin, base.MetaEstimatorMixin, base.B
     ) -> CalibratedClassifier:
         """Fit the estimator and, on predictions of unseen samples, the calibrator."""
         rows, target = utils.indexable(X, y)
-        _complete(np.asarray(target))
+        _refuse_missing(np.asarray(target))
         multiclass.check_classification_targets(target)
         given: Array = utils.column_or_1d(target, warn=True)
         weight = None
@@ -181,47 +186,51 @@ class CalibratedClassifier(base.ClassifierMixin, base.MetaEstimatorMixin, base.B
             raise InputError(
                 "a classifier needs samples of at least two classes; y holds one class."
             )
-        self.calibrated_classifiers_ = self._fitted(rows, given, _Truth(labels, weight), fit_params)
+        self.calibrated_classifiers_ = self._fit_classifiers(
+            rows, given, _Truth(labels, weight), fit_params
+        )
         self.estimator_, self.calibrator_, _ = self.calibrated_classifiers_[0]
         for name in ("n_features_in_", "feature_names_in_"):
             if hasattr(self.estimator_, name):
                 setattr(self, name, getattr(self.estimator_, name))
         return self
 
-    def _fitted(
+    def _fit_classifiers(
         self, X: object, y: Array, truth: _Truth, params: dict[str, object]
-    ) -> list[Calibrated]:
-        plain, raw = self._plain(), self._raw()
+    ) -> list[CalibratedFold]:
+        plain, raw = self._plain(), self._takes_scores()
         still = isinstance(plain, frozen.FrozenEstimator)
         if isinstance(self.cv, str) or (still and self.ensemble is not True):
-            return [self._of_fold(plain, _answers(plain, X, raw), truth)]
-        params = params | _accepted(plain, truth.weight)
-        folds = list(_folds(self.cv, y, truth.labels).split(X, y))
+            return [self._calibrate_fold(plain, _get_answers(plain, X, raw), truth)]
+        params = params | _accept_weights(plain, truth.weight)
+        folds = list(_make_folds(self.cv, y, truth.labels).split(X, y))
         jobs = (
-            parallel.delayed(_out_of_fold)(plain, X, y, params, train, test, raw)
+            parallel.delayed(_fit_out_of_fold)(
+                plain, X=X, y=y, params=params, train=train, test=test, raw=raw
+            )
             for train, test in folds
         )
         copies: list[tuple[Classifier, Array]] = parallel.Parallel(n_jobs=self.n_jobs)(jobs)
         if self.ensemble:
             pairs = zip(copies, folds, strict=True)
             return [
-                self._of_fold(copy, answers, truth[test]) for (copy, answers), (_, test) in pairs
+                self._calibrate_fold(copy, answers, truth[test])
+                for (copy, answers), (_, test) in pairs
             ]
-        fitted = _clone(plain).fit(X, y, **params)
-        return [
-            Calibrated(
-                fitted, self._made(copies[0][0], *self._unseen(copies, folds, truth)), self.classes_
-            )
-        ]
+        fitted = _clone_estimator(plain).fit(X, y, **params)
+        # The copies have seen other samples, so together they say what the whole one would of new ones.
+        answers, unseen = self._concat_unseen(copies, folds, truth)
+        calibrator = self._fit_calibrator(copies[0][0], answers, unseen)
+        return [CalibratedFold(fitted, calibrator, self.classes_)]
 
     def _plain(self) -> Classifier:
         return svm.LinearSVC(random_state=0) if self.estimator is None else self.estimator
 
-    def _raw(self) -> bool:
+    def _takes_scores(self) -> bool:
         """Whether the calibrator is one of scores as they are."""
-        return isinstance(self.calibrator, str) and self.calibrator in OF_SCORES
+        return isinstance(self.calibrator, str) and self.calibrator in SCORE_CALIBRATORS
 
-    def _unseen(
+    def _concat_unseen(
         self, copies: list[tuple[Classifier, Array]], folds: list[tuple[Ints, Ints]], truth: _Truth
     ) -> tuple[Array, _Truth]:
         """What the copies said of the samples that they had not seen, put together."""
@@ -229,18 +238,24 @@ class CalibratedClassifier(base.ClassifierMixin, base.MetaEstimatorMixin, base.B
         held = np.zeros(len(truth.labels), dtype=np.bool_)
         said = np.zeros((len(truth.labels), k))
         for (copy, answers), (_, test) in zip(copies, folds, strict=True):
-            least = 0.0 if _says_probabilities(copy, self._raw()) else float(np.min(answers))
-            said[test] = _spread(_two_columns(answers), _columns(copy, self.classes_), k, least)
+            least = (
+                0.0 if _gives_probabilities(copy, self._takes_scores()) else float(np.min(answers))
+            )
+            said[test] = _spread(
+                _widen_decisions(answers), _match_columns(copy, self.classes_), k, least
+            )
             held[test] = True
         return said[held], truth[np.flatnonzero(held)]
 
-    def _of_fold(self, fitted: Classifier, answers: Array, truth: _Truth) -> Calibrated:
+    def _calibrate_fold(self, fitted: Classifier, answers: Array, truth: _Truth) -> CalibratedFold:
         """A fitted copy, calibrated on samples of the classes that it knows."""
-        columns = _columns(fitted, self.classes_)
-        if self._raw():
+        columns = _match_columns(fitted, self.classes_)
+        if self._takes_scores():
             number = np.full(len(self.classes_), -1)
             number[columns] = np.arange(len(columns))
-            return Calibrated(fitted, self._made(fitted, answers, truth.of(number)), self.classes_)
+            return CalibratedFold(
+                fitted, self._fit_calibrator(fitted, answers, truth.of(number)), self.classes_
+            )
         number = np.searchsorted(columns, truth.labels).clip(max=len(columns) - 1)
         rows = np.flatnonzero(columns[number] == truth.labels)
         known = _Truth(number, truth.weight)[rows]
@@ -249,18 +264,19 @@ class CalibratedClassifier(base.ClassifierMixin, base.MetaEstimatorMixin, base.B
                 "a fold holds one class only; the copy of that fold is not calibrated.",
                 stacklevel=4,
             )
-            return Calibrated(fitted, Identity(), self.classes_)
-        return Calibrated(fitted, self._made(fitted, answers[rows], known), self.classes_)
+            return CalibratedFold(fitted, Identity(), self.classes_)
+        return CalibratedFold(
+            fitted, self._fit_calibrator(fitted, answers[rows], known), self.classes_
+        )
 
-    def _made(
+    def _fit_calibrator(
         self, fitted: Classifier, answers: Array, truth: _Truth
-    ) -> Calibrator | Sigmoid | Rising:
+    ) -> Calibrator | Sigmoid | IsotonicMaps:
         """The calibrator of what `fitted`, or copies of it, said of samples that they had not seen."""
-        if isinstance(self.calibrator, str) and self.calibrator in OF_SCORES:
-            return OF_SCORES[self.calibrator].fit(
-                *_scores(answers, truth.labels, len(self.classes_)), truth.weight
-            )
-        unseen = _predictions(fitted, answers, truth.labels, truth.weight)
+        if isinstance(self.calibrator, str) and self.calibrator in SCORE_CALIBRATORS:
+            scores, came = _split_scores(answers, truth.labels, len(self.classes_))
+            return SCORE_CALIBRATORS[self.calibrator].fit(scores, came, truth.weight)
+        unseen = _make_predictions(fitted, answers, truth.labels, truth.weight)
         if not isinstance(self.calibrator, str):
             return self.calibrator(unseen)
         if self.calibrator not in CALIBRATORS:
@@ -299,7 +315,7 @@ class _Truth:
         return _Truth(number[self.labels], self.weight)
 
 
-def _complete(y: Array) -> None:
+def _refuse_missing(y: Array) -> None:
     """Refuse labels of objects that are missing; scikit-learn refuses nan among numbers."""
     absent = missing(y) if y.dtype.kind == "O" and y.ndim == 1 else np.zeros(1, dtype=np.bool_)
     if absent.any():
@@ -307,12 +323,13 @@ def _complete(y: Array) -> None:
         raise InputError("y", got=got, first=first(absent), need="every sample needs its label")
 
 
-def _clone(plain: Classifier) -> Classifier:
+def _clone_estimator(plain: Classifier) -> Classifier:
     return base.clone(plain)
 
 
-def _out_of_fold(
+def _fit_out_of_fold(
     plain: Classifier,
+    *,
     X: object,
     y: Array,
     params: dict[str, object],
@@ -322,19 +339,18 @@ def _out_of_fold(
 ) -> tuple[Classifier, Array]:
     """A copy fitted on one part of the samples, and what it says of the rest."""
     rows: Callable[[object, Ints], object] = utils._safe_indexing
-    mine = {
-        name: rows(value, train) if _is_column(value, len(y)) else value
-        for name, value in params.items()
-    }
-    fitted = _clone(plain).fit(rows(X, train), y[train], **mine)
-    return fitted, _answers(fitted, rows(X, test), raw)
+    own_params: dict[str, object] = {}
+    for name, value in params.items():
+        # A parameter as long as the samples belongs to them, such as weights or groups.
+        per_sample = (
+            isinstance(value, Sized) and not isinstance(value, str) and len(value) == len(y)
+        )
+        own_params[name] = rows(value, train) if per_sample else value
+    fitted = _clone_estimator(plain).fit(rows(X, train), y[train], **own_params)
+    return fitted, _get_answers(fitted, rows(X, test), raw)
 
 
-def _is_column(value: object, n: int) -> bool:
-    return isinstance(value, Sized) and not isinstance(value, str) and len(value) == n
-
-
-def _accepted(estimator: Classifier, weight: Floats | None) -> dict[str, object]:
+def _accept_weights(estimator: Classifier, weight: Floats | None) -> dict[str, object]:
     """The weights as a fit parameter, where the estimator takes them."""
     if weight is None:
         return {}
@@ -347,7 +363,7 @@ def _accepted(estimator: Classifier, weight: Floats | None) -> dict[str, object]
     return {}
 
 
-def _folds(cv: object, y: Array, labels: Ints) -> Folds:
+def _make_folds(cv: object, y: Array, labels: Ints) -> Folds:
     """The splitter; every class must have enough samples for its folds."""
     if isinstance(cv, model_selection.LeaveOneOut):
         raise InputError(
@@ -364,16 +380,16 @@ def _folds(cv: object, y: Array, labels: Ints) -> Folds:
         raise InputError(
             "a class has one sample; at least two of each class are needed to hold some out."
         )
-    if cv is None and rarest < FOLDS:
+    if cv is None and rarest < DEFAULT_FOLDS:
         warnings.warn(
-            f"a class has {rarest} samples, so {rarest} folds are used instead of {FOLDS}.",
+            f"a class has {rarest} samples, so {rarest} folds are used instead of {DEFAULT_FOLDS}.",
             stacklevel=4,
         )
         cv = rarest
     return model_selection.check_cv(cv, y, classifier=True)
 
 
-def _says_probabilities(estimator: Classifier, raw: bool) -> bool:
+def _gives_probabilities(estimator: Classifier, raw: bool) -> bool:
     """Which answer is taken: `raw` takes the decision function where there is one, as scikit-learn
     does.
     """
@@ -382,8 +398,8 @@ def _says_probabilities(estimator: Classifier, raw: bool) -> bool:
     )
 
 
-def _answers(estimator: Classifier, X: object, raw: bool = False) -> Array:
-    if _says_probabilities(estimator, raw):
+def _get_answers(estimator: Classifier, X: object, raw: bool = False) -> Array:
+    if _gives_probabilities(estimator, raw):
         return estimator.predict_proba(X)
     if not hasattr(estimator, "decision_function"):
         name = type(estimator).__name__
@@ -393,18 +409,18 @@ def _answers(estimator: Classifier, X: object, raw: bool = False) -> Array:
     return estimator.decision_function(X)
 
 
-def _columns(estimator: Classifier, classes: Array) -> Ints:
+def _match_columns(estimator: Classifier, classes: Array) -> Ints:
     """Which of all classes each column of an estimator's answers is about."""
     known = getattr(estimator, "classes_", classes)
     return np.searchsorted(classes, known)
 
 
-def _two_columns(answers: Array) -> Array:
+def _widen_decisions(answers: Array) -> Array:
     """A decision function of two classes as two logits."""
     return answers if answers.ndim == 2 else np.stack((0 * answers, answers), 1)
 
 
-def _scores(answers: Array, labels: Ints, k: int) -> tuple[Floats, Ints]:
+def _split_scores(answers: Array, labels: Ints, k: int) -> tuple[Floats, Ints]:
     """A row of scores for each class, and the row that came true; of two classes the second one is
     enough.
     """
@@ -414,11 +430,11 @@ def _scores(answers: Array, labels: Ints, k: int) -> tuple[Floats, Ints]:
     return (rows if rows.ndim == 1 else rows[:, -1])[None].copy(), labels - 1
 
 
-def _probabilities(maps: Sigmoid | Rising, answers: Array, k: int) -> Floats:
+def _map_scores(maps: Sigmoid | IsotonicMaps, answers: Array, k: int) -> Floats:
     """What maps of scores say, rows divided by their sums; where that is 0, every class is as
     likely.
     """
-    mapped = maps(_scores(answers, np.zeros(0, dtype=np.int64), k)[0]).T
+    mapped = maps(_split_scores(answers, np.zeros(0, dtype=np.int64), k)[0]).T
     if k == 2:
         return np.concatenate((1.0 - mapped, mapped), axis=1)
     total = mapped.sum(axis=1, keepdims=True)
@@ -434,7 +450,7 @@ def _spread(answers: Array, columns: Ints, k: int, least: float) -> Array:
     return out
 
 
-def _predictions(
+def _make_predictions(
     estimator: Classifier,
     answers: Array,
     labels: Ints | None = None,
@@ -480,10 +496,10 @@ class Scorer:
         self, estimator: Classifier, X: object, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> float:
         """The score of a fitted classifier on these samples."""
-        value = value_of(self.metric, _judged(estimator, X, y, sample_weight))
-        return (
-            value if self.better == "higher" else -(abs(value) if self.better == "zero" else value)
-        )
+        value = value_of(self.metric, _predict_labelled(estimator, X, y, sample_weight))
+        if self.better == "higher":
+            return value
+        return -abs(value) if self.better == "zero" else -value
 
 
 def scorers(*metrics: Callable[..., float]) -> dict[str, Scorer]:
@@ -501,7 +517,7 @@ def _plain(metric: Callable[..., float]) -> Callable[..., float]:
     return getattr(metric, "func", metric)
 
 
-def _judged(
+def _predict_labelled(
     estimator: Classifier, X: object, y: ArrayLike, weight: ArrayLike | None
 ) -> Predictions:
     """Predictions of a fitted classifier, with labels as numbers of its classes."""

@@ -20,7 +20,7 @@ from howsure.tallies.rows import bucketed, edge_cuts
 torch = pytest.importorskip("torch")
 MetricCollection = pytest.importorskip("torchmetrics").MetricCollection
 made = pytest.importorskip("howsure.integrations.torchmetrics")
-cells, grid_tally = made.cells, made.grid_tally
+locate_cells, build_grid_tally = made.locate_cells, made.build_grid_tally
 
 WORKER = Path(__file__).with_name("gloo_worker.py")
 TALLY_METRICS = [
@@ -72,12 +72,12 @@ def test_scores_at_the_ends_of_buckets_stay_inside() -> None:
     edges = grid(400)
     inside = np.nextafter(edges[:-1], 1)  # the lowest score of each bucket but the first
     for score in (edges, inside):
-        bucket, wrong, below = cells(score, np.ones(len(score), dtype=bool), 400)
+        bucket, wrong, below = locate_cells(score, np.ones(len(score), dtype=bool), 400)
         sums = [
             np.bincount(bucket, weights, len(edges)).astype(np.int64)
             for weights in (None, wrong, below)
         ]
-        t = grid_tally(*sums, 400)
+        t = build_grid_tally(*sums, 400)
         assert t is not None
         assert t.count.tolist() == np.unique(bucket, return_counts=True)[1][::-1].tolist()
         assert (np.searchsorted(edges, t.score) == np.unique(bucket)[::-1]).all()
@@ -309,7 +309,7 @@ def test_few_samples_are_exact() -> None:
 def test_up_to_ten_thousand_samples_are_exact_however_they_come(
     metric: Any, function: Any, options: Any
 ) -> None:
-    z, y = outputs(made.EXACT)
+    z, y = outputs(made.EXACT_SAMPLES)
     preds = hs.Predictions.from_logits(z, y)
     expected = function(hs.tally(preds.confidence, correct=preds.correct), **options)
     forwards, merged = metric(outputs="logits", **options), metric(outputs="logits", **options)
@@ -321,7 +321,7 @@ def test_up_to_ten_thousand_samples_are_exact_however_they_come(
 
 
 def test_one_more_sample_is_counted_on_the_grid_however_it_comes() -> None:
-    z, y = outputs(made.EXACT + 1)
+    z, y = outputs(made.EXACT_SAMPLES + 1)
     whole = counted(made.AURC(outputs="logits"), z, y)
     parts = counted(made.AURC(outputs="logits"), z[:5000], y[:5000])
     parts.merge_state(counted(made.AURC(outputs="logits"), z[5000:], y[5000:]))

@@ -274,7 +274,7 @@ class Terminal(io.StringIO):
 def test_a_bar_where_somebody_watches(monkeypatch, patience, terminal, shown):
     out = Terminal() if terminal else io.StringIO()
     monkeypatch.setattr("sys.stderr", out)
-    monkeypatch.setattr("howsure.torch.collection.PATIENCE", patience)
+    monkeypatch.setattr("howsure.torch.collection.BAR_DELAY_SECONDS", patience)
     assert hs.torch.collect(linear(), [(X, Y)] * 5).n == 30
     assert ("predicting" in out.getvalue()) == shown
     hs.torch.collect(linear(), [(X, Y)] * 5, progress=False)

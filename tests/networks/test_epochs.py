@@ -39,9 +39,12 @@ def loaders(data):
 def test_a_watched_training_is_the_same_training(digits, data):
     with torch.random.fork_rng(devices=[]):
         alone, _ = train(digits, data, lambda _: None)
-        watched, log = train(digits, data, lambda model: hs.torch.EpochLog(model, loaders(data)))
+        show_progress, log = train(
+            digits, data, lambda model: hs.torch.EpochLog(model, loaders(data))
+        )
     assert all(
-        torch.equal(a, b) for a, b in zip(alone.parameters(), watched.parameters(), strict=True)
+        torch.equal(a, b)
+        for a, b in zip(alone.parameters(), show_progress.parameters(), strict=True)
     )
     assert [(row["epoch"], row["split"]) for row in log.rows] == [
         (e, s) for e in (1, 2, 3) for s in ("train", "val")

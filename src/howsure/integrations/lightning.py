@@ -95,10 +95,10 @@ class ConfidenceMonitor(Callback):
     def _from_step(self, step: object, batch: object) -> tuple[object, object]:  # noqa: ARG002
         if is_mapping(step) and self.outputs in step and "labels" in step:
             return step[self.outputs], step["labels"]
-        found = (
-            f"a dict with {', '.join(map(repr, step))}" if is_mapping(step) else type(step).__name__
-        )
+        returned = type(step).__name__
+        if is_mapping(step):
+            returned = f"a dict with {', '.join(map(repr, step))}"
         raise InputError(
-            f"validation_step returned {found}; a dict with {self.outputs!r} and 'labels' is needed. "
+            f"validation_step returned {returned}; a dict with {self.outputs!r} and 'labels' is needed. "
             "Return both, or give read= to take them from elsewhere."
         )

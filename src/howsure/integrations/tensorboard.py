@@ -37,7 +37,7 @@ def log_report(
     text.
     """
     if isinstance(to, (str, PathLike)):
-        with _writer(to) as writer:
+        with _open_writer(to) as writer:
             return _write(report, writer, step, tag)
     if not callable(getattr(to, "add_scalar", None)):
         raise InputError(
@@ -46,7 +46,7 @@ def log_report(
     return _write(report, to, step, tag)
 
 
-def _writer(folder: str | PathLike[str]) -> AbstractContextManager[Writer]:
+def _open_writer(folder: str | PathLike[str]) -> AbstractContextManager[Writer]:
     for package in ("torch", "tensorboard"):
         need(package, for_="tensorboard.log_report", extra="tensorboard")
     return need(

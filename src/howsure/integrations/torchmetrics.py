@@ -59,10 +59,10 @@ __all__ = [
 ]
 
 
-EXACT = 10_000  # samples that are kept one by one: 80 KB
-STEPS = 1 << 30  # of a bucket: 2^33 samples of one bucket fit into 64 bits
-PARTS = 1 << 32  # of 1: 2^31 samples fit
-MOST = 2.0**31  # the largest loss, so that 2^31 samples fit
+EXACT_SAMPLES = 10_000  # samples that are kept one by one: 80 KB
+BUCKET_STEPS = 1 << 30  # of a bucket: 2^33 samples of one bucket fit into 64 bits
+LOSS_PARTS = 1 << 32  # of 1: 2^31 samples fit
+LARGEST_LOSS = 2.0**31  # the largest loss, so that 2^31 samples fit
 
 
 class Portions(NamedTuple):
@@ -95,12 +95,12 @@ class PredictionMetric(Metric):
 
     def update(self, preds: object, target: object) -> None:
         """Count a batch."""
-        rows, labels = self._array(preds), self._array(target)
+        rows, labels = self._to_array(preds), self._to_array(target)
         given = predictions(rows, labels, self.outputs, class_axis=1, ignore=self.ignore_index)
         if given is not None:
             self._count(given)
 
-    def _array(self, given: object) -> object:
+    def _to_array(self, given: object) -> object:
         """A tensor as an array; everything else unchanged, for the checks that follow."""
         if not isinstance(given, torch.Tensor):
             return given
@@ -117,10 +117,10 @@ class PredictionMetric(Metric):
         for name in names:
             self.add_state(name, torch.zeros(shape, dtype=torch.int64), dist_reduce_fx="sum")
 
-    def _states(self, names: tuple[str, ...]) -> list[Array]:
+    def _get_states(self, names: tuple[str, ...]) -> list[Array]:
         return [getattr(self, name).cpu().numpy() for name in names]
 
-    def _result(self, value: float) -> torch.Tensor:
+    def _make_result(self, value: float) -> torch.Tensor:
         dtype = (
             torch.float32 if self.device.type == "mps" else torch.float64
         )  # mps knows no float64
@@ -176,13 +176,19 @@ class TallyMetric(PredictionMetric):
         self.options = {name: value for name, value in kwargs.items() if name in known}
         self.buckets = buckets
         self._add_states(self.STATES, len(grid(buckets)))
-        self.add_state("single", torch.full((EXACT,), -1, dtype=torch.int64), dist_reduce_fx=joined)
+        self.add_state(
+            "single",
+            torch.full((EXACT_SAMPLES,), -1, dtype=torch.int64),
+            dist_reduce_fx=concat_samples,
+        )
 
     def _count(self, preds: Predictions) -> None:
-        added = torch.from_numpy(packed(preds.confidence, preds.correct)).to(self.device)
-        before = int(self._states(("count",))[0].sum())
-        self.single = _kept(torch.cat((self.single[self.single >= 0], added)), before + len(added))
-        bucket, wrong, below = cells(preds.confidence, preds.correct, self.buckets)
+        added = torch.from_numpy(pack_samples(preds.confidence, preds.correct)).to(self.device)
+        before = int(self._get_states(("count",))[0].sum())
+        self.single = _keep_samples(
+            torch.cat((self.single[self.single >= 0], added)), before + len(added)
+        )
+        bucket, wrong, below = locate_cells(preds.confidence, preds.correct, self.buckets)
         at = torch.from_numpy(bucket).to(self.device)
         for name, values in zip(self.STATES, (np.ones_like(bucket), wrong, below), strict=True):
             added = getattr(self, name).index_add(0, at, torch.from_numpy(values).to(self.device))
@@ -192,17 +198,17 @@ class TallyMetric(PredictionMetric):
         """What has been counted, for any other metric or curve: exact where few, else compact; None
         before `update`.
         """
-        (single,) = self._states(("single",))
-        count, wrong, below = self._states(self.STATES)
+        (single,) = self._get_states(("single",))
+        count, wrong, below = self._get_states(self.STATES)
         held = single[single >= 0]
         if len(held) == count.sum() > 0:
-            return unpacked(held)
-        return grid_tally(count, wrong, below, self.buckets)
+            return unpack_samples(held)
+        return build_grid_tally(count, wrong, below, self.buckets)
 
     def compute(self) -> torch.Tensor:
         """The metric of everything counted by all processes."""
         t = self.tally()
-        return self._result(nan if t is None else self.measure(t, **self.options))
+        return self._make_result(nan if t is None else self.measure(t, **self.options))
 
 
 class Accuracy(TallyMetric, measure=metrics.accuracy):
@@ -273,13 +279,13 @@ class LossMetric(PredictionMetric):
         self._add_states(self.STATES)
 
     def _count(self, preds: Predictions) -> None:
-        for name, value in portions(type(self).loss(preds))._asdict().items():
+        for name, value in split_losses(type(self).loss(preds))._asdict().items():
             setattr(self, name, getattr(self, name) + value)
 
     def compute(self) -> torch.Tensor:
         """The mean over everything counted by all processes."""
-        n, infinite, whole, parts = (int(state) for state in self._states(self.STATES))
-        return self._result(mean(Portions(n, infinite, whole, parts)))
+        n, infinite, whole, parts = (int(state) for state in self._get_states(self.STATES))
+        return self._make_result(mean(Portions(n, infinite, whole, parts)))
 
 
 class NLL(LossMetric, loss=losses.nll):
@@ -290,10 +296,10 @@ class Brier(LossMetric, loss=losses.brier):
     """Mean squared distance to the one-hot label: `howsure.brier`."""
 
 
-def packed(score: Floats, correct: Bools) -> Ints:
+def pack_samples(score: Floats, correct: Bools) -> Ints:
     """Each score in [0, 1] and its outcome as one whole number, in the order of the scores.
 
-    >>> t = unpacked(packed(np.array([0.5, 1.0]), np.array([False, True])))
+    >>> t = unpack_samples(pack_samples(np.array([0.5, 1.0]), np.array([False, True])))
     >>> t.score, t.loss
     (array([1. , 0.5]), array([0, 1]))
     """
@@ -301,29 +307,29 @@ def packed(score: Floats, correct: Bools) -> Ints:
     return bits << 1 | ~correct
 
 
-def unpacked(single: Ints) -> Tally:
+def unpack_samples(single: Ints) -> Tally:
     """The tally of packed samples."""
     return tally(np.ascontiguousarray(single >> 1).view(np.float64), correct=single & 1 == 0)
 
 
-def joined(stacked: torch.Tensor) -> torch.Tensor:
+def concat_samples(stacked: torch.Tensor) -> torch.Tensor:
     """The samples that several processes keep, or none where they are too many together."""
     held = stacked.reshape(-1)
     held = held[held >= 0]
-    return _kept(held, len(held))
+    return _keep_samples(held, len(held))
 
 
-def _kept(held: torch.Tensor, of: int) -> torch.Tensor:
+def _keep_samples(held: torch.Tensor, of: int) -> torch.Tensor:
     """All `of` samples, sorted, in a fixed number of slots, -1 where free; none where some are
     missing or too many.
     """
-    out = torch.full((EXACT,), -1, dtype=torch.int64, device=held.device)
-    if len(held) == of <= EXACT:
+    out = torch.full((EXACT_SAMPLES,), -1, dtype=torch.int64, device=held.device)
+    if len(held) == of <= EXACT_SAMPLES:
         out[:of] = held.sort().values
     return out
 
 
-class Cells(NamedTuple):
+class GridCells(NamedTuple):
     """For each sample the bucket of its score, whether it is wrong, and how far the score is below
     the upper edge.
     """
@@ -333,7 +339,7 @@ class Cells(NamedTuple):
     below: Ints
 
 
-def cells(score: Floats, correct: Bools, buckets: int) -> Cells:
+def locate_cells(score: Floats, correct: Bools, buckets: int) -> GridCells:
     """Where each score in [0, 1] falls on the grid of compact tallies; `below` counts steps of
     1/2^30 of its bucket.
 
@@ -341,26 +347,28 @@ def cells(score: Floats, correct: Bools, buckets: int) -> Cells:
     step is at most 1/2^30 of the width of a bucket, so the mean claim is off by less than 1e-13
     with the default 25,000 buckets.
 
-    >>> cells(np.array([1.0, 0.5]), np.array([True, False]), 400).wrong
+    >>> locate_cells(np.array([1.0, 0.5]), np.array([True, False]), 400).wrong
     array([0, 1])
     """
     edges = grid(buckets)
     bucket = np.searchsorted(edges, score)
-    below = (edges[bucket] - score) / _widths(edges)[bucket]
-    return Cells(bucket, (~correct).astype(np.int64), np.rint(below * STEPS).astype(np.int64))
+    below = (edges[bucket] - score) / _measure_widths(edges)[bucket]
+    return GridCells(
+        bucket, (~correct).astype(np.int64), np.rint(below * BUCKET_STEPS).astype(np.int64)
+    )
 
 
-def _widths(edges: Floats) -> Floats:
+def _measure_widths(edges: Floats) -> Floats:
     """Of each bucket; that of exactly 0 has no width, and nothing falls below its edge."""
     return np.concatenate(([1.0], np.diff(edges)))
 
 
-def grid_tally(count: Ints, wrong: Ints, below: Ints, buckets: int) -> Tally | None:
+def build_grid_tally(count: Ints, wrong: Ints, below: Ints, buckets: int) -> Tally | None:
     """The compact tally of summed cells, as `Tally.compact` makes it; None where nothing was
     counted.
 
     >>> one = np.eye(1, len(grid(400)), k=50, dtype=np.int64)[0]
-    >>> grid_tally(one, one, 0 * one, 400)
+    >>> build_grid_tally(one, one, 0 * one, 400)
     <Tally: n=1, wrong=1, 1 distinct scores, compacted to 397 fixed buckets>
     """
     edges = grid(buckets)
@@ -368,27 +376,27 @@ def grid_tally(count: Ints, wrong: Ints, below: Ints, buckets: int) -> Tally | N
     if not len(rows):
         return None
     n, high, lower = count[rows], edges[rows], np.concatenate(([0.0], edges))[rows]
-    mean = high - _widths(edges)[rows] * (below[rows] / n / STEPS)
+    mean = high - _measure_widths(edges)[rows] * (below[rows] / n / BUCKET_STEPS)
     score: Floats = np.minimum(
         np.maximum(mean, np.nextafter(lower, 1)), high
     )  # rounding must not leave the bucket
     return on_grid(score, n, wrong[rows], score * n, edges)
 
 
-def portions(loss: Floats) -> Portions:
+def split_losses(loss: Floats) -> Portions:
     """The losses of a batch; the parts are rounded, each loss by at most 2^-33.
 
-    >>> portions(np.array([1.5, 2.5, inf]))
+    >>> split_losses(np.array([1.5, 2.5, inf]))
     Portions(n=3, infinite=1, whole=3, parts=4294967296)
     """
     finite = loss[np.isfinite(loss)]
-    if (finite > MOST).any():
-        i = check.first(np.isfinite(loss) & (loss > MOST))
+    if (finite > LARGEST_LOSS).any():
+        i = check.first(np.isfinite(loss) & (loss > LARGEST_LOSS))
         raise InputError(
-            f"the loss of row {i} is {loss[i]:g}, more than {MOST:g}: these are not sensible logits."
+            f"the loss of row {i} is {loss[i]:g}, more than {LARGEST_LOSS:g}: these are not sensible logits."
         )
     whole = np.floor(finite)
-    parts = np.rint((finite - whole) * PARTS)
+    parts = np.rint((finite - whole) * LOSS_PARTS)
     return Portions(
         len(loss), len(loss) - len(finite), int(whole.sum()), int(parts.astype(np.int64).sum())
     )
@@ -397,9 +405,11 @@ def portions(loss: Floats) -> Portions:
 def mean(total: Portions) -> float:
     """The mean loss; not a number where nothing was counted.
 
-    >>> mean(portions(np.array([1.5, 2.5])))
+    >>> mean(split_losses(np.array([1.5, 2.5])))
     2.0
     """
     if not total.n:
         return nan
-    return inf if total.infinite else (total.whole * PARTS + total.parts) / (total.n * PARTS)
+    return (
+        inf if total.infinite else (total.whole * LOSS_PARTS + total.parts) / (total.n * LOSS_PARTS)
+    )

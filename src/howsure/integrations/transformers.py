@@ -14,8 +14,8 @@ from howsure.predictions.batch import predictions
 
 __all__ = ["compute_metrics"]
 
-IGNORED = -100  # the label that transformers gives to padding
-USUAL = (metrics.accuracy, metrics.nll, metrics.ece, metrics.aurc)
+IGNORED_LABEL = -100  # the label that transformers gives to padding
+USUAL_METRICS = (metrics.accuracy, metrics.nll, metrics.ece, metrics.aurc)
 
 
 class Evaluated(Protocol):
@@ -38,10 +38,10 @@ def compute_metrics(*measures: Callable[..., float]) -> Callable[[Evaluated], di
     Traceback (most recent call last):
     howsure.InputError: preds is a list of 1; pass the one array that is meant.
     """
-    return partial(_computed, {_name(measure): measure for measure in measures or USUAL})
+    return partial(_compute, {_name(measure): measure for measure in measures or USUAL_METRICS})
 
 
-def _computed(measures: dict[str, Callable[..., float]], given: Evaluated) -> dict[str, float]:
+def _compute(measures: dict[str, Callable[..., float]], given: Evaluated) -> dict[str, float]:
     if is_row(given.predictions) and isinstance(given.predictions, tuple):
         raise InputError(
             f"the model returned {len(given.predictions)} arrays; only the logits are needed. Give the Trainer "
@@ -51,10 +51,10 @@ def _computed(measures: dict[str, Callable[..., float]], given: Evaluated) -> di
         raise InputError(
             "the evaluation data have no labels; without them no answer is right or wrong."
         )
-    preds = predictions(given.predictions, given.label_ids, "logits", ignore=IGNORED)
+    preds = predictions(given.predictions, given.label_ids, "logits", ignore=IGNORED_LABEL)
     if preds is None:
         raise InputError(
-            f"every label is {IGNORED}, which does not count; at least one label is needed."
+            f"every label is {IGNORED_LABEL}, which does not count; at least one label is needed."
         )
     return {name: value_of(measure, preds) for name, measure in measures.items()}
 

@@ -11,8 +11,17 @@ import torch
 from torch import Tensor, nn
 
 from howsure._core.check import Floats, InputError
-from howsure.torch.collection import parsed, watched
-from howsure.torch.run import Kind, Options, Run, are_probs, evaluating, picked, random_state, rows
+from howsure.torch.collection import parse_batch, show_progress
+from howsure.torch.run import (
+    Kind,
+    Options,
+    Run,
+    are_probs,
+    evaluation_mode,
+    pick_tensor,
+    random_state,
+    rows,
+)
 
 
 def boundary_distance(
@@ -38,39 +47,46 @@ def boundary_distance(
     """
     if not norm >= 1:
         raise InputError(f"norm is {norm}; a number of at least 1, or math.inf, is needed.")
-    run, dual = Run(**options), _dual(norm)
+    run, dual = Run(**options), _compute_dual_norm(norm)
     with (
-        evaluating(model),
+        evaluation_mode(model),
         torch.enable_grad(),
         torch.inference_mode(False),
         random_state(None, None),
     ):
-        batches = watched(loader, "distances") if run.progress else loader
-        parts = [_distances(model, parsed(batch).inputs, run, dual) for batch in batches]
+        batches = loader
+        if run.progress:
+            batches = show_progress(loader, "distances")
+        parts = [_measure_batch(model, parse_batch(batch).inputs, run, dual) for batch in batches]
     if not parts:
         raise InputError("the loader gave no batch; at least one sample is needed.")
     return np.concatenate(parts)
 
 
-def _dual(norm: float) -> float:
-    return inf if norm == 1 else 1.0 if norm == inf else norm / (norm - 1)
+def _compute_dual_norm(norm: float) -> float:
+    if norm == 1:
+        return inf
+    return 1.0 if norm == inf else norm / (norm - 1)
 
 
-def _distances(model: nn.Module, inputs: object, run: Run, dual: float) -> Floats:
+def _measure_batch(model: nn.Module, inputs: object, run: Run, dual: float) -> Floats:
     if not isinstance(inputs, Tensor) or not inputs.is_floating_point():
         found = inputs.dtype if isinstance(inputs, Tensor) else type(inputs).__name__
         raise InputError(f"the inputs are {found}; a distance needs one tensor of floats.")
-    place = run.place(model)
-    x = (inputs if place is None else inputs.to(place)).detach().clone().requires_grad_()
-    h = _heights(
-        picked(model(x.clone()), run.output), run.outputs
-    )  # a first layer may change the clone in place
-    gap = _gap(h)
+    device = run.place(model)
+    if device is not None:
+        inputs = inputs.to(device)
+    x = inputs.detach().clone().requires_grad_()
+    # A first layer may change its input in place, so it gets a clone.
+    h = _choose_outputs(pick_tensor(model(x.clone()), run.output), run.outputs)
+    gap = _measure_gap(h)
     (slope,) = torch.autograd.grad(gap.sum(), x, allow_unused=True)
-    return _ratio(gap.detach().double(), _steepness(slope, dual))
+    gap = gap.detach().double()
+    distance = torch.where(gap == 0, torch.zeros_like(gap), gap / _measure_slope(slope, dual))
+    return distance.numpy(force=True)
 
 
-def _steepness(slope: Tensor | None, dual: float) -> Tensor:
+def _measure_slope(slope: Tensor | None, dual: float) -> Tensor:
     """The norm of each sample's gradient; 0 where the output does not depend on the input."""
     if slope is None:
         return torch.zeros((), dtype=torch.float64)
@@ -78,7 +94,7 @@ def _steepness(slope: Tensor | None, dual: float) -> Tensor:
     return cast("Tensor", norm(slope.flatten(1).double(), dual, dim=1))
 
 
-def _heights(z: Tensor, kind: Kind) -> Tensor:
+def _choose_outputs(z: Tensor, kind: Kind) -> Tensor:
     """The outputs whose difference vanishes on the boundary."""
     wide = z.ndim == 2 and z.shape[1] > 1
     if kind == "probs" and wide and not bool(are_probs(z).all()):
@@ -86,15 +102,10 @@ def _heights(z: Tensor, kind: Kind) -> Tensor:
     return rows(z, kind)
 
 
-def _gap(h: Tensor) -> Tensor:
+def _measure_gap(h: Tensor) -> Tensor:
     """The largest output minus the second largest; among equals the smaller class number comes
     first.
     """
     i = h.argmax(dim=1, keepdim=True)
     j = h.detach().scatter(1, i, -inf).argmax(dim=1, keepdim=True)
     return (h.gather(1, i) - h.gather(1, j)).squeeze(1)
-
-
-def _ratio(gap: Tensor, steep: Tensor) -> Floats:
-    distance = torch.where(gap == 0, torch.zeros_like(gap), gap / steep)
-    return distance.numpy(force=True)

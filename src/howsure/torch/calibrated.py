@@ -16,10 +16,19 @@ from howsure._core.containers import is_row
 from howsure.calibrators import Identity, MatrixScaling, Temperature, VectorScaling
 from howsure.calibrators._logits import SMALLEST
 from howsure.calibrators._steps import steps
-from howsure.torch.dropout import Dropout, dropout_layers
-from howsure.torch.run import Kind, Pick, Run, columns, device_of, evaluating, picked, random_state
+from howsure.torch.dropout import Dropout, find_dropout_layers
+from howsure.torch.run import (
+    Kind,
+    Pick,
+    Run,
+    columns,
+    evaluation_mode,
+    find_device,
+    pick_tensor,
+    random_state,
+)
 
-OPERATORS = {"Div": torch.div, "Mul": torch.mul, "MatMul": torch.matmul, "Add": torch.add}
+TORCH_OPERATORS = {"Div": torch.div, "Mul": torch.mul, "MatMul": torch.matmul, "Add": torch.add}
 
 
 class CalibratedModule(nn.Module):
@@ -58,13 +67,13 @@ class CalibratedModule(nn.Module):
         self.passes = check.at_least(passes, 1, "passes")
         models = [model] if isinstance(model, nn.Module) else list(model)
         self.models = nn.ModuleList(
-            _with_masks(models, passes, seed, example) if passes > 1 else models
+            _fix_models(models, passes, seed, example) if passes > 1 else models
         )
         self.inside = isinstance(calibrator, (Temperature, Identity))
         self.classes = None if calibrator.fitted is None else calibrator.fitted.k
         self.operators = [name for name, _ in made]
         for i, (_, constant) in enumerate(made):
-            self.register_buffer(f"constant_{i}", _tensor(constant, self.models))
+            self.register_buffer(f"constant_{i}", _make_constant(constant, self.models))
 
     def forward(self, *inputs: object, **named: object) -> Tensor:
         """Calibrated probabilities."""
@@ -78,7 +87,7 @@ class CalibratedModule(nn.Module):
         if z.ndim == 3 and not self.inside:
             z = z.softmax(dim=-1).mean(dim=0).clamp(min=SMALLEST).log()
         for i, name in enumerate(self.operators):
-            z = OPERATORS[name](z, self.get_buffer(f"constant_{i}").to(z.dtype))
+            z = TORCH_OPERATORS[name](z, self.get_buffer(f"constant_{i}").to(z.dtype))
         p = z.softmax(dim=-1)
         return p.mean(dim=0) if p.ndim == 3 else p
 
@@ -88,7 +97,7 @@ class CalibratedModule(nn.Module):
         for module in model.modules():
             if isinstance(module, FixedDropout):
                 module.begin(number)
-        return picked(model(*inputs, **named), self.run.output)
+        return pick_tensor(model(*inputs, **named), self.run.output)
 
     def _logits(self, answers: list[Tensor]) -> Tensor:
         """(n, k), or (s, n, k) where there are several answers."""
@@ -103,7 +112,7 @@ class CalibratedModule(nn.Module):
         return z if self.run.outputs == "logits" else z.clamp(min=SMALLEST).log()
 
 
-def _with_masks(
+def _fix_models(
     models: Sequence[nn.Module], passes: int, seed: int, example: object
 ) -> list[nn.Module]:
     if example is None:
@@ -112,15 +121,16 @@ def _with_masks(
         )
     sources = np.random.SeedSequence(check.at_least(seed, 0, "seed")).spawn(len(models))
     return [
-        fixed(model, passes, source, example) for model, source in zip(models, sources, strict=True)
+        fix_dropout(model, passes, source, example)
+        for model, source in zip(models, sources, strict=True)
     ]
 
 
-def _tensor(constant: Floats, models: nn.Module) -> Tensor:
+def _make_constant(constant: Floats, models: nn.Module) -> Tensor:
     """In the precision of the models, but not below float32."""
     wide = any(p.dtype == torch.float64 for p in models.parameters())
     return torch.tensor(
-        constant, dtype=torch.float64 if wide else torch.float32, device=device_of(models)
+        constant, dtype=torch.float64 if wide else torch.float32, device=find_device(models)
     )
 
 
@@ -149,7 +159,7 @@ class FixedDropout(nn.Module):
         return x * scale + shift
 
 
-def fixed(
+def fix_dropout(
     model: nn.Module, passes: int, source: np.random.SeedSequence, example: object
 ) -> nn.Module:
     """A copy of `model` that shares its weights and has fixed dropout, for inputs of the shape of
@@ -157,13 +167,13 @@ def fixed(
     """
     held = {id(t): t for t in (*model.parameters(), *model.buffers())}
     made: nn.Module = deepcopy(model, held)
-    layers = dropout_layers(made)
-    calls = _calls(made, layers, example)
+    layers = find_dropout_layers(made)
+    calls = _record_dropout_inputs(made, layers, example)
     seeds = iter(source.generate_state(sum(map(len, calls.values())), np.uint64).tolist())
     swapped: dict[nn.Module, FixedDropout] = {}
     for layer in layers:
         masks = [
-            _masks(layer, like.expand(passes, *like.shape[1:]), next(seeds))
+            _draw_masks(layer, like.expand(passes, *like.shape[1:]), next(seeds))
             for like in calls[layer]
         ]
         swapped[layer] = FixedDropout(masks)
@@ -174,7 +184,7 @@ def fixed(
     return made
 
 
-def _calls(
+def _record_dropout_inputs(
     model: nn.Module, layers: Sequence[Dropout], example: object
 ) -> dict[nn.Module, list[Tensor]]:
     """The first row of what each layer is given, for each of its calls."""
@@ -184,7 +194,7 @@ def _calls(
         calls[layer].append(args[0][:1].detach())
 
     hooks = [layer.register_forward_pre_hook(note) for layer in layers]
-    with evaluating(model), torch.no_grad():
+    with evaluation_mode(model), torch.no_grad():
         model(*example) if is_row(example) else model(example)
     for hook in hooks:
         hook.remove()
@@ -196,7 +206,7 @@ def _calls(
     return calls
 
 
-def _masks(layer: Dropout, like: Tensor, seed: int) -> tuple[Tensor, Tensor]:
+def _draw_masks(layer: Dropout, like: Tensor, seed: int) -> tuple[Tensor, Tensor]:
     """Scale and shift, one row for each pass: what the layer makes of ones and zeros."""
     layer.training, layer.inplace = True, False
     with random_state(seed, like.device), torch.no_grad():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import mmap
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sized
+from collections.abc import Callable, Iterable, Iterator, Sized
 from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -22,13 +22,13 @@ from howsure._core.containers import is_mapping, is_row
 from howsure.formats import write
 from howsure.formats.catalogue import format_of
 from howsure.predictions import Predictions
-from howsure.torch.run import Kind, Options, Run, evaluating, random_state
+from howsure.torch.run import Kind, Options, Run, evaluation_mode, random_state
 
 T = TypeVar("T")
 Answer: TypeAlias = Callable[[object, int], Tensor]
-LABELS = ("labels", "label", "targets", "y")
-IDS = ("ids", "id", "idx")
-PATIENCE = 1.0  # seconds without a bar
+LABEL_KEYS = ("labels", "label", "targets", "y")
+ID_KEYS = ("ids", "id", "idx")
+BAR_DELAY_SECONDS = 1.0  # seconds without a bar
 
 
 def collect(model: nn.Module, loader: Iterable[object], **options: Unpack[Options]) -> Predictions:
@@ -55,7 +55,7 @@ def collect(model: nn.Module, loader: Iterable[object], **options: Unpack[Option
     4
     """
     run = Run(**options)
-    with evaluating(model):
+    with evaluation_mode(model):
         return gather(loader, lambda inputs, _: run.rows(model, inputs), run)
 
 
@@ -63,23 +63,31 @@ def gather(loader: Iterable[object], answer: Answer, run: Run) -> Predictions:
     """The predictions of all batches; `answer(inputs, number)` gives (n, k), or (s, n, k) for
     several answers.
     """
-    target = checked_target(run)
-    beside = _Beside(run)
+    target = check_run_target(run)
+    reader = _BatchReader(run)
+    batches = loader
+    if run.progress:
+        batches = show_progress(loader, "predicting")
     with (
-        Store(run.memory, target and target.parent) as values,
+        RowStore(run.memory, target and target.parent) as values,
         torch.no_grad(),
         random_state(None, None),
     ):
-        for number, batch in enumerate(watched(loader, "predicting") if run.progress else loader):
-            values.add(beside.checked(parsed(batch), number, answer))
-        preds = _predictions(values.array(), run.outputs, joined(beside.labels), joined(beside.ids))
+        for number, batch in enumerate(batches):
+            values.add(reader.read(parse_batch(batch), number, answer))
+        preds = _make_predictions(
+            values.array(),
+            run.outputs,
+            labels=concat_parts(reader.labels),
+            ids=concat_parts(reader.ids),
+        )
     if target is not None:
         write(preds, target)
     return preds
 
 
-class _Beside:
-    """Labels and ids, batch by batch."""
+class _BatchReader:
+    """Answers, labels and ids, batch by batch."""
 
     def __init__(self, run: Run) -> None:
         self.labelled = run.labels
@@ -87,18 +95,24 @@ class _Beside:
         self.labels: list[Array] = []
         self.ids: list[Array] = []
 
-    def checked(self, batch: Batch, number: int, answer: Answer) -> Array:
+    def read(self, batch: LoaderBatch, number: int, answer: Answer) -> Array:
         """The answers with the samples first, (n, k) or (n, s, k), if they and the labels are what
         they should be.
         """
         if self.labelled:
             needs_labels(batch, number)
-        values = numbers(answer(batch.inputs, number), self.kind)
-        values = values.swapaxes(0, 1) if values.ndim == 3 else values
-        labels = check.array(_host(batch.labels), "labels") if self.labelled else None
+        values = to_numbers(answer(batch.inputs, number), self.kind)
+        if values.ndim == 3:
+            values = values.swapaxes(0, 1)
+        labels = None
+        ids = None
+        if self.labelled:
+            labels = check.array(_move_to_host(batch.labels), "labels")
         try:
-            ids = None if batch.ids is None else np.asarray(_host(batch.ids))
-            made = _predictions(values, self.kind, labels, ids)
+            if batch.ids is not None:
+                ids = np.asarray(_move_to_host(batch.ids))
+            # Built for its checks: a wrong batch is named at once, not after the whole run.
+            made = _make_predictions(values, self.kind, labels=labels, ids=ids)
         except InputError as e:
             raise e.at(f"batch {number} of the loader") from None
         if self.labelled:
@@ -108,12 +122,12 @@ class _Beside:
         return values
 
 
-def joined(parts: list[Array]) -> Array | None:
+def concat_parts(parts: list[Array]) -> Array | None:
     """The columns of all batches as one; None where there are none."""
     return np.concatenate(parts) if parts else None
 
 
-def numbers(z: Tensor, kind: Kind) -> Array:
+def to_numbers(z: Tensor, kind: Kind) -> Array:
     """A tensor as an array; half precision widens where nothing depends on knowing that it was
     half.
     """
@@ -122,23 +136,25 @@ def numbers(z: Tensor, kind: Kind) -> Array:
     return z.numpy(force=True)
 
 
-def _predictions(values: Array, kind: Kind, labels: Array | None, ids: Array | None) -> Predictions:
+def _make_predictions(
+    values: Array, kind: Kind, *, labels: Array | None, ids: Array | None
+) -> Predictions:
     """From (n, k), or (n, s, k) for several answers."""
     if values.ndim == 3:
         samples = values.swapaxes(0, 1)
         if kind == "logits":
             return Predictions.from_samples(samples, labels, ids=ids)
         return Predictions.from_samples(labels=labels, probs=samples, ids=ids)
-    return (Predictions.from_logits if kind == "logits" else Predictions.from_probs)(
-        values, labels, ids=ids
-    )
+    if kind == "logits":
+        return Predictions.from_logits(values, labels, ids=ids)
+    return Predictions.from_probs(values, labels, ids=ids)
 
 
-def _host(x: object) -> object:
+def _move_to_host(x: object) -> object:
     return x.cpu() if isinstance(x, Tensor) else x
 
 
-def checked_target(run: Run) -> Path | None:
+def check_run_target(run: Run) -> Path | None:
     """Where the predictions will be written, refused before a long run and not after it."""
     if run.path is None:
         return None
@@ -148,7 +164,7 @@ def checked_target(run: Run) -> Path | None:
     return target
 
 
-class Batch(NamedTuple):
+class LoaderBatch(NamedTuple):
     """The parts of a batch; labels and ids are None where the loader gives none."""
 
     inputs: object
@@ -156,54 +172,50 @@ class Batch(NamedTuple):
     ids: object = None
 
 
-def parsed(batch: object) -> Batch:
+def parse_batch(batch: object) -> LoaderBatch:
     """(inputs, labels), (inputs, labels, ids), a mapping with `labels` and `ids` among its keys, or
     inputs alone.
     """
     if is_mapping(batch):
-        return _from_mapping(batch)
+        label_key = next((key for key in LABEL_KEYS if key in batch), None)
+        id_key = next((key for key in ID_KEYS if key in batch), None)
+        inputs = {key: value for key, value in batch.items() if key not in (label_key, id_key)}
+        if not inputs:
+            keys = ", ".join(map(repr, batch))
+            raise InputError(f"a batch of the loader has the keys {keys}; there is no input in it.")
+        return LoaderBatch(
+            inputs=inputs,
+            labels=None if label_key is None else batch[label_key],
+            ids=None if id_key is None else batch[id_key],
+        )
     if isinstance(batch, Tensor):
-        return Batch(batch)
+        return LoaderBatch(batch)
     if is_row(batch) and 1 <= len(batch) <= 3:
-        return Batch(*batch)
+        return LoaderBatch(*batch)
     found = f"{type(batch).__name__} of {len(batch)}" if is_row(batch) else type(batch).__name__
     raise InputError(
         f"the loader gives a {found}; (inputs, labels), (inputs, labels, ids) or a dict is needed."
     )
 
 
-def _from_mapping(batch: Mapping[object, object]) -> Batch:
-    labels, ids = (next((name for name in names if name in batch), None) for names in (LABELS, IDS))
-    inputs = {key: value for key, value in batch.items() if key not in (labels, ids)}
-    if not inputs:
-        raise InputError(
-            f"a batch of the loader has the keys {', '.join(map(repr, batch))}; there is no input in it."
-        )
-    return Batch(
-        inputs, None if labels is None else batch[labels], None if ids is None else batch[ids]
-    )
-
-
-def needs_labels(batch: Batch, number: int) -> None:
+def needs_labels(batch: LoaderBatch, number: int) -> None:
     """Refuse a batch without labels."""
     if batch.labels is None:
-        keys = (
-            f" with the keys {', '.join(map(repr, batch.inputs))}"
-            if is_mapping(batch.inputs)
-            else ""
-        )
+        keys = ""
+        if is_mapping(batch.inputs):
+            keys = f" with the keys {', '.join(map(repr, batch.inputs))}"
         raise InputError(
             f"batch {number} of the loader has inputs{keys} but no labels; give (inputs, labels) or a dict with "
             "'labels', or pass labels=False where only the answers matter."
         )
 
 
-class Store:
+class RowStore:
     """Rows that arrive in batches, in memory up to a limit and then in a memory-mapped file.
 
     The file has no name: it is gone with the last array made of it.
 
-    >>> with Store(memory=20) as store:
+    >>> with RowStore(memory=20) as store:
     ...     store.add(np.zeros((2, 3)))
     ...     store.array().shape
     (2, 3)
@@ -216,7 +228,7 @@ class Store:
         self.file: IO[bytes] | None = None
         self.like: Array | None = None
 
-    def __enter__(self) -> Store:
+    def __enter__(self) -> RowStore:
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -255,7 +267,7 @@ class Store:
         self.kept.clear()
 
 
-def watched(batches: Iterable[T], what: str) -> Iterator[T]:
+def show_progress(batches: Iterable[T], what: str) -> Iterator[T]:
     """The batches; on a terminal with a progress bar on standard error after a second."""
     if not sys.stderr.isatty():
         yield from batches
@@ -264,14 +276,14 @@ def watched(batches: Iterable[T], what: str) -> Iterator[T]:
     for batch in rest:
         yield batch
         done += 1
-        if monotonic() - start > PATIENCE:
+        if monotonic() - start > BAR_DELAY_SECONDS:
             break
     else:
         return
-    yield from _barred(rest, what, done, _length(batches))
+    yield from _show_bar(rest, what, done, _count_batches(batches))
 
 
-def _barred(rest: Iterator[T], what: str, done: int, total: int | None) -> Iterator[T]:
+def _show_bar(rest: Iterator[T], what: str, done: int, total: int | None) -> Iterator[T]:
     from rich.console import Console
     from rich.progress import Progress
 
@@ -282,7 +294,7 @@ def _barred(rest: Iterator[T], what: str, done: int, total: int | None) -> Itera
             bar.advance(task)
 
 
-def _length(batches: Iterable[object]) -> int | None:
+def _count_batches(batches: Iterable[object]) -> int | None:
     """How many batches there are; the length of a loader may exist and refuse."""
     with suppress(TypeError, AttributeError, NotImplementedError):
         return len(batches) if isinstance(batches, Sized) else None

@@ -18,9 +18,9 @@ from howsure._core.frozen import frozen
 from howsure.predictions import Predictions
 from howsure.predictions.columns import chunks
 from howsure.torch.collection import gather
-from howsure.torch.run import Options, Run, device_of, evaluating, random_state, rows
+from howsure.torch.run import Options, Run, evaluation_mode, find_device, random_state, rows
 
-DROPOUTS = (
+DROPOUT_CLASSES = (
     nn.Dropout,
     nn.Dropout1d,
     nn.Dropout2d,
@@ -59,11 +59,11 @@ def mc_dropout(
     check.at_least(passes, 1, "passes")
     check.at_least(seed, 0, "seed")
     run = Run(**options)
-    with evaluating(model):
-        layers = dropout_layers(model)
-        with stochastic(layers, p):
+    with evaluation_mode(model):
+        layers = find_dropout_layers(model)
+        with enable_dropout(layers, p):
             preds = gather(loader, _Draw(model, layers, run, passes, seed), run)
-    _check_varied(preds)
+    _check_passes_differ(preds)
     return preds
 
 
@@ -79,33 +79,33 @@ class _Draw:
 
     def __call__(self, inputs: object, number: int) -> Tensor:
         """Pass t of batch b has a seed of its own, so both ways of running a pass give the same."""
-        device = device_of(self.model)
+        device = find_device(self.model)
         seeds = np.random.SeedSequence(self.seed, spawn_key=(number,)).generate_state(
             self.passes, np.uint64
         )
-        with recording(self.model, self.layers) as calls, random_state(int(seeds[0]), device):
+        with record_calls(self.model, self.layers) as calls, random_state(int(seeds[0]), device):
             first = self.run.answer(self.model, inputs)
-        again = self._again(calls, first, int(seeds[0]))
+        again = self._find_shortcut(calls, first, int(seeds[0]))
         out = [first]
         for seed in seeds[1:]:
             with random_state(int(seed), device):
                 out.append(again() if again else self.run.answer(self.model, inputs))
         return torch.stack([rows(z, self.run.outputs) for z in out])
 
-    def _again(
+    def _find_shortcut(
         self, calls: Sequence[Call], first: Tensor, seed: int
     ) -> Callable[[], Tensor] | None:
         """A pass without what comes before the first dropout, if that repeats the first pass to the
         last bit.
         """
-        rest = tail(calls, first) if self.passes > 1 else None
+        rest = build_tail(calls, first) if self.passes > 1 else None
         if rest is None:
             return None
-        with random_state(seed, device_of(self.model)):
+        with random_state(seed, find_device(self.model)):
             return rest if torch.equal(rest(), first) else None
 
 
-def _check_varied(preds: Predictions) -> None:
+def _check_passes_differ(preds: Predictions) -> None:
     v = preds.values
     if preds.samples > 1 and not any(
         (v[1:, rows] != v[:1, rows]).any() for rows in chunks(preds.n, v[:, 0].size)
@@ -116,9 +116,9 @@ def _check_varied(preds: Predictions) -> None:
         )
 
 
-def dropout_layers(model: nn.Module) -> list[Dropout]:
+def find_dropout_layers(model: nn.Module) -> list[Dropout]:
     """All layers that drop something."""
-    found = [module for module in model.modules() if isinstance(module, DROPOUTS)]
+    found = [module for module in model.modules() if isinstance(module, DROPOUT_CLASSES)]
     if not found:
         raise InputError(
             f"{type(model).__name__} has no dropout layer, so all passes would be equal; MC dropout needs nn.Dropout "
@@ -128,7 +128,7 @@ def dropout_layers(model: nn.Module) -> list[Dropout]:
 
 
 @contextmanager
-def stochastic(layers: Sequence[Dropout], p: float | None) -> Generator[None]:
+def enable_dropout(layers: Sequence[Dropout], p: float | None) -> Generator[None]:
     """`layers` drop with probability p, or with their own; the rest of the model stays in
     evaluation mode.
     """
@@ -162,7 +162,7 @@ class Call(NamedTuple):
 
 
 @contextmanager
-def recording(model: nn.Module, droppers: Sequence[nn.Module]) -> Generator[list[Call]]:
+def record_calls(model: nn.Module, droppers: Sequence[nn.Module]) -> Generator[list[Call]]:
     """The calls of all layers without parts, from the first dropout layer on; nothing earlier is
     kept alive.
     """
@@ -185,7 +185,7 @@ def recording(model: nn.Module, droppers: Sequence[nn.Module]) -> Generator[list
             hook.remove()
 
 
-def tail(calls: Sequence[Call], output: Tensor) -> Callable[[], Tensor] | None:
+def build_tail(calls: Sequence[Call], output: Tensor) -> Callable[[], Tensor] | None:
     """All from the first dropout on as a function, if each layer takes what the one before made and
     nothing else.
     """

@@ -18,8 +18,8 @@ from howsure._core.containers import is_mapping
 from howsure._core.optional import need
 from howsure.formats import write
 from howsure.predictions import Predictions
-from howsure.torch.collection import Store, checked_target, gather
-from howsure.torch.run import Options, Run, evaluating
+from howsure.torch.collection import RowStore, check_run_target, gather
+from howsure.torch.run import Options, Run, evaluation_mode
 
 Checkpoint: TypeAlias = Mapping[str, object] | str | os.PathLike[str]
 
@@ -44,8 +44,8 @@ def ensemble(
     run = Run(**options)
     with ExitStack() as stack:
         for model in models:
-            stack.enter_context(evaluating(model))
-        return gather(loader, lambda inputs, _: _members(models, run, inputs), run)
+            stack.enter_context(evaluation_mode(model))
+        return gather(loader, lambda inputs, _: _stack_members(models, run, inputs), run)
 
 
 def snapshot_ensemble(
@@ -77,20 +77,22 @@ def snapshot_ensemble(
             "loader is an iterator, which can be run once only; pass a DataLoader or a list of batches."
         )
     run = Run(**options)
-    target, single = checked_target(run), replace(run, path=None)
+    target, single = check_run_target(run), replace(run, path=None)
     with (
-        keeping_state(model),
-        evaluating(model),
-        Store(run.memory, target and target.parent) as values,
+        keep_state(model),
+        evaluation_mode(model),
+        RowStore(run.memory, target and target.parent) as values,
     ):
-        runs = (_collected(model, checkpoint, key, loader, single) for checkpoint in checkpoints)
-        preds = _stacked(runs, values)
+        runs = (
+            _collect_state(model, checkpoint, key, loader, single) for checkpoint in checkpoints
+        )
+        preds = _stack_runs(runs, values)
     if target is not None:
         write(preds, target)
     return preds
 
 
-def _members(models: Sequence[nn.Module], run: Run, inputs: object) -> Tensor:
+def _stack_members(models: Sequence[nn.Module], run: Run, inputs: object) -> Tensor:
     rows = [run.rows(model, inputs).cpu() for model in models]
     shapes = {tuple(z.shape) for z in rows}
     if len(shapes) > 1:
@@ -100,21 +102,21 @@ def _members(models: Sequence[nn.Module], run: Run, inputs: object) -> Tensor:
     return torch.stack(rows)
 
 
-def _collected(
+def _collect_state(
     model: nn.Module, checkpoint: Checkpoint, key: str | None, loader: Iterable[object], run: Run
 ) -> Predictions:
     load(model, checkpoint, key)
     return gather(loader, lambda inputs, _: run.rows(model, inputs), run)
 
 
-def _stacked(runs: Iterator[Predictions], values: Store) -> Predictions:
+def _stack_runs(runs: Iterator[Predictions], values: RowStore) -> Predictions:
     """Runs over the same samples as one; the arrays of one run at a time are held beside the store."""
     first = next(runs)
     values.add(first.values)
     for run in runs:
         if not (
-            _same(run.known_labels, first.known_labels)
-            and _same(run.ids, first.ids)
+            _are_same(run.known_labels, first.known_labels)
+            and _are_same(run.ids, first.ids)
             and run.n == first.n
         ):
             raise InputError(
@@ -124,12 +126,12 @@ def _stacked(runs: Iterator[Predictions], values: Store) -> Predictions:
     return replace(first, values=values.array().reshape(-1, *first.values.shape))
 
 
-def _same(a: Array | None, b: Array | None) -> bool:
+def _are_same(a: Array | None, b: Array | None) -> bool:
     return a is b if a is None or b is None else np.array_equal(a, b)
 
 
 @contextmanager
-def keeping_state(model: nn.Module) -> Generator[None]:
+def keep_state(model: nn.Module) -> Generator[None]:
     """Whatever is loaded inside, `model` has its own weights again afterwards; they wait in main
     memory.
     """
@@ -150,7 +152,7 @@ def load(model: nn.Module, checkpoint: Checkpoint, key: str | None) -> None:
     if isinstance(checkpoint, (str, os.PathLike)):
         where, given = Path(checkpoint).name, _read(Path(checkpoint))
     if key is not None:
-        given = _entry(given, key, where)
+        given = _get_entry(given, key, where)
     state = {str(name): value for name, value in given.items()} if is_mapping(given) else None
     if state is None or not all(isinstance(value, Tensor) for value in state.values()):
         found = (
@@ -186,7 +188,7 @@ def _read(path: Path) -> object:
         ) from None
 
 
-def _entry(state: object, key: str, where: str) -> object:
+def _get_entry(state: object, key: str, where: str) -> object:
     if is_mapping(state) and key in state:
         return state[key]
     there = ", ".join(map(repr, list(state)[:6])) if is_mapping(state) else type(state).__name__

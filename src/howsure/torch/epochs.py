@@ -55,7 +55,7 @@ class EpochLog:
     ) -> None:
         self.model, self.loaders = model, loaders
         self.options: Options = {"outputs": outputs, "output": output, "device": device}
-        self.path = None if path is None else _checked(Path(path))
+        self.path = None if path is None else _check_path(Path(path))
         self.rows: list[Row] = []
 
     def record(self, **beside: float | str) -> list[Row]:
@@ -72,18 +72,19 @@ class EpochLog:
         """The same from predictions that are already there."""
         epoch = int(self.rows[-1]["epoch"]) + 1 if self.rows else 1
         made: list[Row] = [
-            {"epoch": epoch, "split": name, **beside, **_measured(p)}
+            {"epoch": epoch, "split": name, **beside, **_measure_epoch(p)}
             for name, p in predictions.items()
         ]
         self.rows += made
         if self.path is not None:
             write_text(
-                self.path, (_csv if self.path.suffix.lower() == ".csv" else _json)(self.rows)
+                self.path,
+                (_format_csv if self.path.suffix.lower() == ".csv" else _format_json)(self.rows),
             )
         return made
 
 
-def _measured(preds: Predictions) -> Row:
+def _measure_epoch(preds: Predictions) -> Row:
     t = tally(max_prob(preds), correct=preds.correct)
     return {
         "n": preds.n,
@@ -94,14 +95,14 @@ def _measured(preds: Predictions) -> Row:
     }
 
 
-def _checked(path: Path) -> Path:
+def _check_path(path: Path) -> Path:
     if path.suffix.lower() not in (".csv", ".json"):
         raise InputError(f"{path.name} must end in .csv or .json.")
     check_target(path)
     return path
 
 
-def _csv(rows: list[Row]) -> str:
+def _format_csv(rows: list[Row]) -> str:
     out = io.StringIO()
     names = list(dict.fromkeys(name for row in rows for name in row))
     table = csv.DictWriter(out, names, lineterminator="\n")
@@ -110,5 +111,5 @@ def _csv(rows: list[Row]) -> str:
     return out.getvalue()
 
 
-def _json(rows: list[Row]) -> str:
+def _format_json(rows: list[Row]) -> str:
     return json.pretty(json.plain(rows))

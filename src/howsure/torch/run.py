@@ -55,10 +55,10 @@ class Run:
         """The tensor that the model returns; a dict of inputs is passed by name, a tuple by
         position.
         """
-        x = moved(inputs, self.place(model))
+        x = move_tensors(inputs, self.place(model))
         if is_dict(x):
-            return picked(model(**x), self.output)
-        return picked(model(*x) if is_plain_row(x) else model(x), self.output)
+            return pick_tensor(model(**x), self.output)
+        return pick_tensor(model(*x) if is_plain_row(x) else model(x), self.output)
 
     def rows(self, model: nn.Module, inputs: object) -> Tensor:
         """The answer as (n, k), checked."""
@@ -66,18 +66,18 @@ class Run:
 
     def place(self, model: nn.Module) -> torch.device | str | None:
         """The device that inputs go to."""
-        return device_of(model) if self.device is None else self.device
+        return find_device(model) if self.device is None else self.device
 
 
-def picked(raw: object, output: Pick | None) -> Tensor:
+def pick_tensor(raw: object, output: Pick | None) -> Tensor:
     """The tensor with the answers, of all that a model returned."""
     if output is not None:
-        raw = output(raw) if callable(output) else _part(raw, output)
+        raw = output(raw) if callable(output) else _get_part(raw, output)
     if isinstance(raw, Tensor):
         return raw
     raise InputError(
-        f"the model returned {_described(raw)}; one tensor (n, k) is needed. "
-        f"Say which part it is with output=, e.g. output={_example(raw)}, or pass a function."
+        f"the model returned {_describe(raw)}; one tensor (n, k) is needed. "
+        f"Say which part it is with output=, e.g. output={_suggest_output(raw)}, or pass a function."
     )
 
 
@@ -91,7 +91,10 @@ def rows(z: Tensor, kind: Kind) -> Tensor:
             f"the model returned shape {tuple(z.shape)}; one row per sample and one column per class, (n, k), "
             "is needed. Pass output= with a function that makes it so."
         )
-    (_not_probs if kind == "logits" else _only_probs)(z)
+    if kind == "logits":
+        _refuse_probs(z)
+    else:
+        _require_probs(z)
     return z
 
 
@@ -110,7 +113,7 @@ def are_probs(z: Tensor) -> Tensor:
     return (z.amin(dim=1) >= -tolerance) & (off <= tolerance)
 
 
-def _not_probs(z: Tensor) -> None:
+def _refuse_probs(z: Tensor) -> None:
     if len(z) and bool((are_probs(z) & (z.amin(dim=1) >= 0)).all()):
         raise InputError(
             f"all {len(z):,} rows of a batch are non-negative and sum to 1, so the model returns "
@@ -118,7 +121,7 @@ def _not_probs(z: Tensor) -> None:
         )
 
 
-def _only_probs(z: Tensor) -> None:
+def _require_probs(z: Tensor) -> None:
     wrong = ~are_probs(z)
     if bool(wrong.any()):
         i = int(wrong.nonzero()[0, 0])
@@ -129,18 +132,18 @@ def _only_probs(z: Tensor) -> None:
         )
 
 
-def _part(raw: object, key: str | int) -> object:
+def _get_part(raw: object, key: str | int) -> object:
     try:
         if is_mapping(raw):
             return raw[key]
         return raw[int(key)] if is_row(raw) and isinstance(key, int) else getattr(raw, str(key))
     except (KeyError, IndexError, TypeError, AttributeError):
         raise InputError(
-            f"the model returned {_described(raw)}; there is no part {key!r} in it."
+            f"the model returned {_describe(raw)}; there is no part {key!r} in it."
         ) from None
 
 
-def _described(raw: object) -> str:
+def _describe(raw: object) -> str:
     name = type(raw).__name__
     if is_mapping(raw):
         return f"a {name} with the keys {', '.join(map(repr, raw))}"
@@ -149,14 +152,14 @@ def _described(raw: object) -> str:
     return f"a {name}"
 
 
-def _example(raw: object) -> str:
+def _suggest_output(raw: object) -> str:
     if is_mapping(raw):
         return repr("logits" if "logits" in raw else next(iter(raw), "logits"))
     return "0" if is_row(raw) else "'logits'"
 
 
 @contextmanager
-def evaluating(model: object) -> Generator[None]:
+def evaluation_mode(model: object) -> Generator[None]:
     """`model` in evaluation mode; afterwards each submodule is back in its own mode."""
     if not isinstance(model, nn.Module):
         raise InputError(f"model is a {type(model).__name__}; a torch.nn.Module is needed.")
@@ -169,21 +172,21 @@ def evaluating(model: object) -> Generator[None]:
             module.training = training
 
 
-def device_of(model: nn.Module) -> torch.device | None:
+def find_device(model: nn.Module) -> torch.device | None:
     """Where the first parameter or buffer lives; None for a model that has none."""
     held = next(model.parameters(), None)
     held = next(model.buffers(), None) if held is None else held
     return None if held is None else held.device
 
 
-def moved(x: object, device: torch.device | str | None) -> object:
+def move_tensors(x: object, device: torch.device | str | None) -> object:
     """`x` with all tensors in it on `device`; what has a `to` moves itself, as packed sequences do."""
     to = getattr(x, "to", None)
     if device is not None and callable(to):
         return to(device)
     if is_plain_row(x):
-        return type(x)(moved(part, device) for part in x)
-    return {key: moved(part, device) for key, part in x.items()} if is_dict(x) else x
+        return type(x)(move_tensors(part, device) for part in x)
+    return {key: move_tensors(part, device) for key, part in x.items()} if is_dict(x) else x
 
 
 def is_plain_row(x: object) -> TypeGuard[list[object] | tuple[object, ...]]:

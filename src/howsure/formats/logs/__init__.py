@@ -3,6 +3,6 @@ was.
 """
 
 from howsure.formats.logs.log import Claim, Confidence, Kind, Log, Outcome
-from howsure.formats.logs.reading import is_log, read_log
+from howsure.formats.logs.read_logs import is_log, read_log
 
 __all__ = ["Claim", "Confidence", "Kind", "Log", "Outcome", "is_log", "read_log"]

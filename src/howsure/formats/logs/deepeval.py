@@ -8,94 +8,107 @@ from pathlib import Path
 import numpy as np
 
 from howsure._core.check import InputError
+from howsure.formats.logs.json_tree import (
+    Json,
+    Record,
+    as_number,
+    as_record,
+    as_records,
+    as_text,
+)
 from howsure.formats.logs.log import (
     Claim,
     Confidence,
     Kind,
     Log,
     Outcome,
-    claimed,
-    column,
-    fits,
-    outcomes,
+    check_claim,
+    check_table_size,
+    judge_grades,
+    make_column,
 )
-from howsure.formats.logs.tree import Json, Record, number, record, records, text
 
-TOOL = "deepeval test run"
-CIRCULAR = "a case passes where the judge's scores reach their thresholds, so they tell right from wrong by construction"
+DEEPEVAL_TITLE = "deepeval test run"
+CIRCULAR_GRADES = (
+    "a case passes where the judge's scores reach their thresholds, "
+    "so they tell right from wrong by construction"
+)
 
 
-def recognised(document: Json) -> bool:
+def recognise(document: Json) -> bool:
     """Whether this is a test run."""
-    return {"testCases", "metricsScores"} <= record(document).keys()
+    return {"testCases", "metricsScores"} <= as_record(document).keys()
 
 
-def log(document: Json, path: Path, *, metric: str | None = None) -> Log:
+def read(document: Json, path: Path, metric: str | None = None) -> Log:
     """The test cases; right is a case that passed, or by `metric` one whose metric of that name
     succeeded.
     """
-    top = record(document)
-    cases = records(top.get("testCases"))
+    top = as_record(document)
+    cases = as_records(top.get("testCases"))
     if not cases:
         raise InputError(
             f"{path.name} is a deepeval run without test cases; save one with at least one."
         )
-    grades = [_grade(case, metric, path) for case in cases]
-    names = [text(case.get("name")) or str(i) for i, case in enumerate(cases)]
+    grades = [_read_grade(case, metric, path) for case in cases]
+    names = [as_text(case.get("name")) or str(i) for i, case in enumerate(cases)]
+    if len(set(names)) < len(names):
+        names = [f"{name}/{i}" for i, name in enumerate(names)]
+    unanswered = [None if case.get("actualOutput") else Outcome.MISSING for case in cases]
     return Log(
-        TOOL,
-        column(
-            names
-            if len(set(names)) == len(names)
-            else [f"{name}/{i}" for i, name in enumerate(names)]
-        ),
-        outcomes(grades, [None if case.get("actualOutput") else Outcome.MISSING for case in cases]),
-        np.array(grades),
-        _judges(cases, path),
-        answer=column([text(case.get("actualOutput")) for case in cases]),
-        claims=_claims(top, cases, path),
-        doubts=(CIRCULAR,),
+        tool=DEEPEVAL_TITLE,
+        ids=make_column(names),
+        outcome=judge_grades(grades, unanswered),
+        grade=np.array(grades),
+        confidences=_read_judge_scores(cases, path),
+        answer=make_column([as_text(case.get("actualOutput")) for case in cases]),
+        claims=_check_totals(top, cases, path),
+        doubts=(CIRCULAR_GRADES,),
     )
 
 
-def _metrics(case: Record) -> dict[str, Record]:
-    return {text(m.get("name")): m for m in records(case.get("metricsData"))}
+def _index_metrics(case: Record) -> dict[str, Record]:
+    return {as_text(m.get("name")): m for m in as_records(case.get("metricsData"))}
 
 
-def _grade(case: Record, metric: str | None, path: Path) -> float:
-    metrics = _metrics(case)
+def _read_grade(case: Record, metric: str | None, path: Path) -> float:
+    metrics = _index_metrics(case)
     if metric is not None and metric not in metrics:
         raise InputError(
             f"{path.name} has no metric {metric!r}; its metrics are: {', '.join(metrics)}."
         )
-    found = number(case.get("success") if metric is None else metrics[metric].get("success"))
-    if found is None:
+    judged = case if metric is None else metrics[metric]
+    grade = as_number(judged.get("success"))
+    if grade is None:
         raise InputError(
             f"{path.name}: a test case does not say whether it passed; run deepeval test again."
         )
-    return found
+    return grade
 
 
-def _judges(cases: Sequence[Record], path: Path) -> tuple[Confidence, ...]:
-    each = [_metrics(case) for case in cases]
-    names = dict.fromkeys(name for metrics in each for name in metrics)
-    fits(len(cases), len(names), sum(map(len, each)), path.name)
-    scores = {
-        n: [number(metrics[n].get("score")) if n in metrics else None for metrics in each]
-        for n in names
-    }
-    return tuple(
-        Confidence(n, Kind.JUDGE, np.array([np.nan if s is None else s for s in found]))
-        for n, found in scores.items()
-    )
+def _read_judge_scores(cases: Sequence[Record], path: Path) -> tuple[Confidence, ...]:
+    metrics_of_cases = [_index_metrics(case) for case in cases]
+    names: dict[str, None] = {}  # an ordered set
+    for metrics in metrics_of_cases:
+        names |= dict.fromkeys(metrics)
+    check_table_size(len(cases), len(names), sum(map(len, metrics_of_cases)), path.name)
+    confidences: list[Confidence] = []
+    for name in names:
+        scores = [as_number(m[name].get("score")) if name in m else None for m in metrics_of_cases]
+        values = np.array([np.nan if score is None else score for score in scores])
+        confidences.append(Confidence(name, Kind.JUDGE, values))
+    return tuple(confidences)
 
 
-def _claims(top: Record, cases: Sequence[Record], path: Path) -> tuple[Claim, ...]:
-    passed = sum(number(case.get("success")) == 1 for case in cases)
-    ours = {"testPassed": passed, "testFailed": len(cases) - passed}
-    others = len(records(top.get("conversationalTestCases")))
-    return tuple(
-        claimed(name, theirs, count, source="its total", where=path.name)
-        for name, count in ours.items()
-        if not others and (theirs := number(top.get(name))) is not None
-    )
+def _check_totals(top: Record, cases: Sequence[Record], path: Path) -> tuple[Claim, ...]:
+    if as_records(top.get("conversationalTestCases")):  # those count in the totals as well
+        return ()
+    passed = sum(as_number(case.get("success")) == 1 for case in cases)
+    claims: list[Claim] = []
+    for name, ours in {"testPassed": passed, "testFailed": len(cases) - passed}.items():
+        theirs = as_number(top.get(name))
+        if theirs is not None:
+            claims.append(
+                check_claim(name, theirs=theirs, ours=ours, source="its total", where=path.name)
+            )
+    return tuple(claims)

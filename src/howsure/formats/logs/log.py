@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import field, replace
 from enum import IntEnum, StrEnum
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -14,11 +14,11 @@ from howsure._core.budget import Budget
 from howsure._core.check import Array, Bools, Floats, InputError, Ints
 from howsure._core.frozen import frozen
 from howsure._core.text import array_of
-from howsure.formats.logs.tree import Json, text
+from howsure.formats.logs.json_tree import Json, as_number, as_text, get_at
 from howsure.predictions import Outcomes
 
-TOLERANCE = 1e-9
-NUMBER = 8  # bytes
+CLAIM_TOLERANCE = 1e-9
+FLOAT_BYTES = 8
 
 
 class Outcome(IntEnum):
@@ -113,15 +113,15 @@ class Log:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How often each outcome occurs.
+        """How often each outcome occurs, right ones first.
 
         >>> Log("a tool", np.arange(3), np.array([1, 0, 3]), np.array([1.0, 0.0, 0.0])).counts
         {'right': 1, 'wrong': 1, 'unparseable': 1}
         """
         outcomes: list[int] = self.outcome.tolist()
-        found = Counter(outcomes)
-        order = (Outcome.RIGHT, *(o for o in Outcome if o != Outcome.RIGHT))
-        return {o.name.lower(): found[o] for o in order if found[o]}
+        count = Counter(outcomes)
+        order = [Outcome.RIGHT, *(o for o in Outcome if o != Outcome.RIGHT)]
+        return {o.name.lower(): count[o] for o in order if count[o]}
 
     @property
     def accuracy(self) -> float:
@@ -141,16 +141,16 @@ class Log:
         >>> Log("a tool", np.arange(3), np.array([1, 0, 3]), np.array([1.0, 0.0, 0.0])).title
         'a tool, 3 questions, 1 unparseable'
         """
-        parts = [self.tool, _counted(self.questions, "question")]
+        parts = [self.tool, _count_things(self.questions, "question")]
         if self.n != self.questions:
-            parts.append(_counted(self.n, "answer"))
+            parts.append(_count_things(self.n, "answer"))
         if self.options is not None:
-            parts.append(_options(self.options))
-        parts += [
-            f"{count:,} {name}"
-            for name, count in self.counts.items()
-            if name not in ("right", "wrong")
-        ]
+            sizes = np.isfinite(self.options).sum(axis=1)
+            low, high = int(sizes.min()), int(sizes.max())
+            parts.append(f"{high} options" if low == high else f"{low} to {high} options")
+        for name, count in self.counts.items():
+            if name not in ("right", "wrong"):
+                parts.append(f"{count:,} {name}")
         if len(self.confidences) > 1:
             parts.append(f"{len(self.confidences)} confidences")
         return ", ".join(parts)
@@ -169,103 +169,151 @@ class Log:
         >>> len(log.outcomes()), len(log.outcomes("logit", no_answer="wrong"))
         (2, 3)
         """
-        there = {c.name: c for c in self.confidences}
-        name = confidence if confidence is not None else next(iter(there), "")
-        if name not in there or (confidence is None and len(there) > 1):
+        by_name = {c.name: c for c in self.confidences}
+        name = confidence if confidence is not None else next(iter(by_name), "")
+        if name not in by_name or (confidence is None and len(by_name) > 1):
             raise InputError(
-                f"the log has {len(there)} confidences ({', '.join(there) or 'none'}); name one of them."
+                f"the log has {len(by_name)} confidences ({', '.join(by_name) or 'none'}); "
+                "name one of them."
             )
-        score = there[name].value
+        score = by_name[name].value
         rows = ~np.isnan(score) & (self.answered | (no_answer == "wrong"))
-        graded = bool((self.outcome == Outcome.GRADED).any())
-        given = {"loss": 1 - self.grade[rows]} if graded else {"correct": self.grade[rows] == 1}
+        ids = self.ids[rows]
         group = None if self.group is None else self.group[rows]
-        return Outcomes(score[rows], **given, id=self.ids[rows], group=group)
+        if (self.outcome == Outcome.GRADED).any():
+            return Outcomes(score[rows], loss=1 - self.grade[rows], id=ids, group=group)
+        return Outcomes(score[rows], correct=self.grade[rows] == 1, id=ids, group=group)
 
     def __getitem__(self, rows: Bools) -> Log:
         """The chosen rows; claims and notes are those of the whole log."""
-        pick: Callable[[Array | None], Any] = lambda a: None if a is None else a[rows]
-        names = ("ids", "outcome", "grade", "options", "gold", "answer", "group", "split", "lines")
-        confidences = tuple(replace(c, value=c.value[rows]) for c in self.confidences)
-        slices = {name: column[rows] for name, column in self.slices.items()}
+
+        def select(column: Array | None) -> Array | None:
+            return None if column is None else column[rows]
+
         return replace(
             self,
-            confidences=confidences,
-            slices=slices,
-            **{n: pick(getattr(self, n)) for n in names},
+            ids=self.ids[rows],
+            outcome=self.outcome[rows],
+            grade=self.grade[rows],
+            confidences=tuple(replace(c, value=c.value[rows]) for c in self.confidences),
+            options=select(self.options),
+            gold=select(self.gold),
+            answer=select(self.answer),
+            group=select(self.group),
+            split=select(self.split),
+            slices={name: column[rows] for name, column in self.slices.items()},
+            lines=select(self.lines),
         )
 
 
-def _counted(n: int, what: str) -> str:
+def _count_things(n: int, what: str) -> str:
     return f"{n:,} {what}" + ("" if n == 1 else "s")
 
 
-def _options(values: Floats) -> str:
-    sizes = np.isfinite(values).sum(axis=1)
-    low, high = int(sizes.min()), int(sizes.max())
-    return f"{high} options" if low == high else f"{low} to {high} options"
-
-
-def outcomes(grades: Sequence[float], unanswered: Sequence[Outcome | None] | None = None) -> Ints:
+def judge_grades(
+    grades: Sequence[float], unanswered: Sequence[Outcome | None] | None = None
+) -> Ints:
     """Right, wrong or graded by the grade; where `unanswered` names a reason and the grade is 0,
     that.
 
-    >>> outcomes([1.0, 0.0, 0.5, 0.0], [None, None, None, Outcome.REFUSED]).tolist()
+    >>> judge_grades([1.0, 0.0, 0.5, 0.0], [None, None, None, Outcome.REFUSED]).tolist()
     [1, 0, 2, 4]
     """
-    out = [Outcome(int(g)) if g in (0, 1) else Outcome.GRADED for g in grades]
-    for i, why in enumerate(unanswered or ()):
-        if why is not None and grades[i] == 0:
-            out[i] = why
-    return np.array(out, dtype=np.int64)
+    outcomes: list[Outcome] = []
+    for i, grade in enumerate(grades):
+        why = unanswered[i] if unanswered else None
+        if grade == 0 and why is not None:
+            outcomes.append(why)
+        elif grade in (0, 1):
+            outcomes.append(Outcome(int(grade)))
+        else:
+            outcomes.append(Outcome.GRADED)
+    return np.array(outcomes, dtype=np.int64)
 
 
-def claimed(
-    name: str, theirs: float, ours: float, *, source: str, where: str, tolerance: float = TOLERANCE
+def check_claim(
+    name: str,
+    *,
+    theirs: float,
+    ours: float,
+    source: str,
+    where: str,
+    tolerance: float = CLAIM_TOLERANCE,
 ) -> Claim:
-    """The claim, unless the log's own number is not the one that its rows give."""
+    """The claim; raise where the log's own number is not the one that its rows give."""
     if not abs(theirs - ours) <= tolerance:
         raise InputError(
             f"{where}: {source} says {name} {theirs:.10g}, its rows give {ours:.10g}; "
             "the file is incomplete or does not belong to it, so save both again."
         )
-    return Claim(name, theirs, ours, source)
+    return Claim(name=name, theirs=theirs, ours=ours, source=source)
 
 
-def fits(rows: int, columns: int, there: int, where: str) -> None:
+def check_table_size(rows: int, columns: int, there: int, where: str) -> None:
     """Raise where a table with a place for every number would be far larger than the numbers that
     are there.
     """
-    Budget(f"{where}, as a table of {rows:,} rows and {columns:,} columns,", NUMBER * there).spend(
-        NUMBER * rows * columns
-    )
+    what = f"{where}, as a table of {rows:,} rows and {columns:,} columns,"
+    Budget(what, FLOAT_BYTES * there).spend(FLOAT_BYTES * rows * columns)
 
 
-def constant(confidences: Sequence[Confidence]) -> tuple[str, ...]:
+def describe_constants(confidences: Sequence[Confidence]) -> tuple[str, ...]:
     """A remark for each confidence that is the same for every question and so ranks nothing."""
-    found: list[str] = []
+    remarks: list[str] = []
     for c in confidences:
         known = c.value[~np.isnan(c.value)]
         if len(known) > 1 and (known == known[0]).all():
-            found.append(
+            remarks.append(
                 f"{c.name} is {known[0]:g} for all {len(known):,} answers, so it ranks nothing; "
                 "the model's interface probably gave no log-probabilities"
             )
-    return tuple(found)
+    return tuple(remarks)
 
 
-def column(texts: Sequence[str]) -> Array:
+def make_column(texts: Sequence[str]) -> Array:
     """Texts as an array, as objects where a fixed width would be wasteful."""
     return array_of(texts)
 
 
-def categories(found: Mapping[str, Sequence[Json]]) -> dict[str, Array]:
+def select_text_columns(columns: Mapping[str, Sequence[Json]]) -> dict[str, Array]:
     """The columns that hold a text in every row: those are what to slice by.
 
-    >>> list(categories({"subject": ["law", "art"], "topic": [None, None]}))
+    >>> list(select_text_columns({"subject": ["law", "art"], "topic": [None, None]}))
     ['subject']
     """
-    full = {
-        name: cells for name, cells in found.items() if all(isinstance(cell, str) for cell in cells)
-    }
-    return {name: column([text(cell) for cell in cells]) for name, cells in full.items()}
+    selected: dict[str, Array] = {}
+    for name, cells in columns.items():
+        if all(isinstance(cell, str) for cell in cells):
+            selected[name] = make_column([as_text(cell) for cell in cells])
+    return selected
+
+
+def compute_token_confidences(answers: Sequence[list[Json]]) -> tuple[Confidence, ...]:
+    r"""Two confidences from the token log-probabilities :math:`\ell_t` of each answer; none where
+    no answer has any.
+
+    `sequence_probability` is :math:`e^{\sum \ell_t}`, `mean_token_probability` the mean of
+    :math:`e^{\ell_t}`. A token is a number or an object with `logprob`.
+
+    >>> answers = [[{"logprob": -0.1}, {"logprob": -0.2}]]
+    >>> [float(c.value[0].round(3)) for c in compute_token_confidences(answers)]
+    [0.741, 0.862]
+    """
+    products: list[float] = []
+    means: list[float] = []
+    any_token = False
+    for answer in answers:
+        logprobs: list[float] = []
+        for token in answer:
+            value = as_number(get_at(token, "logprob") if isinstance(token, dict) else token)
+            if value is not None:
+                logprobs.append(value)
+        any_token = any_token or bool(logprobs)
+        products.append(float(np.exp(sum(logprobs))) if logprobs else np.nan)
+        means.append(float(np.exp(logprobs).mean()) if logprobs else np.nan)
+    if not any_token:
+        return ()
+    return (
+        Confidence("sequence_probability", Kind.SEQUENCE, np.array(products)),
+        Confidence("mean_token_probability", Kind.SEQUENCE, np.array(means)),
+    )

@@ -8,148 +8,187 @@ from pathlib import Path
 import numpy as np
 
 from howsure._core.check import InputError
-from howsure.formats.logs.log import Claim, Confidence, Log, Outcome, claimed, column, outcomes
-from howsure.formats.logs.tokens import sequence
-from howsure.formats.logs.tree import Json, Record, at, items, number, record, records, text
+from howsure.formats.logs.json_tree import (
+    Json,
+    Record,
+    as_list,
+    as_number,
+    as_record,
+    as_records,
+    as_text,
+    get_at,
+)
+from howsure.formats.logs.log import (
+    Claim,
+    Confidence,
+    Log,
+    Outcome,
+    check_claim,
+    compute_token_confidences,
+    judge_grades,
+    make_column,
+)
 
-EVALS, RESPONSES = "OpenAI evals log", "OpenAI responses"
-OBJECTS = ("response", "chat.completion")
-SCORES = ("correct", "score", "accuracy")
+EVALS_TITLE = "OpenAI evals log"
+RESPONSES_TITLE = "OpenAI responses"
+RESPONSE_OBJECTS = ("response", "chat.completion")
+SCORE_NAMES = ("correct", "score", "accuracy")
 
 
-def recognised(document: Json) -> bool:
+def recognise(document: Json) -> bool:
     """Whether this is an evals log, or one response or a list of them."""
-    return is_evals(document) or any(_body(row) for row in _listed(document)[:1])
+    return _is_evals(document) or any(_find_body(row) for row in _list_rows(document)[:1])
 
 
-def is_evals(document: Json) -> bool:
+def _is_evals(document: Json) -> bool:
     """Whether this begins with the specification of a run."""
-    return {"completion_fns", "eval_name"} <= record(at(document, 0, "spec")).keys()
+    return {"completion_fns", "eval_name"} <= as_record(get_at(document, 0, "spec")).keys()
 
 
-def log(document: Json, path: Path, *, metric: str | None = None) -> Log:
+def _list_rows(document: Json) -> list[Record]:
+    return [document] if isinstance(document, dict) else as_records(document)
+
+
+def read(document: Json, path: Path, metric: str | None = None) -> Log:
     """The samples of a run, or the responses of a file."""
-    return (
-        _evals(document, path, metric)
-        if is_evals(document)
-        else _responses(_listed(document), path, metric)
-    )
+    if _is_evals(document):
+        return _read_evals(as_records(document), path, metric)
+    return _read_responses(_list_rows(document), path, metric)
 
 
-def _evals(document: Json, path: Path, metric: str | None) -> Log:
+def _read_evals(rows: Sequence[Record], path: Path, metric: str | None) -> Log:
     """One `match` or `metrics` event per sample says right or wrong."""
-    rows = records(document)
-    events = [(row, grade) for row in rows if (grade := _event(row, metric)) is not None]
-    if not events:
-        count = len({text(r.get("sample_id")) for r in rows if r.get("type") == "sampling"})
+    ids: list[str] = []
+    grades: list[float] = []
+    answers: list[str] = []
+    for row in rows:
+        grade = _read_event_grade(row, metric)
+        if grade is not None:
+            ids.append(as_text(row.get("sample_id")))
+            grades.append(grade)
+            answers.append(as_text(get_at(row, "data", "sampled")))
+    if not grades:
+        sampled = {as_text(row.get("sample_id")) for row in rows if row.get("type") == "sampling"}
         raise InputError(
-            f"{path.name} is an {EVALS} of {count:,} samples in which no match or metrics line gives right, wrong or "
-            "a score; run an eval that records them."
+            f"{path.name} is an {EVALS_TITLE} of {len(sampled):,} samples in which no match or "
+            "metrics line gives right, wrong or a score; run an eval that records them."
         )
-    ids = [text(row.get("sample_id")) for row, _ in events]
+    claims: list[Claim] = []
+    for row in rows:
+        theirs = as_number(get_at(row, "final_report", "accuracy"))
+        if theirs is not None:
+            claim = check_claim(
+                "accuracy",
+                theirs=theirs,
+                ours=float(np.mean(grades)),
+                source="its final report",
+                where=path.name,
+            )
+            claims.append(claim)
     repeated = len(set(ids)) < len(ids)
-    grades = [grade for _, grade in events]
+    unique_ids = [f"{name}/{i}" for i, name in enumerate(ids)] if repeated else ids
     return Log(
-        EVALS,
-        column([f"{name}/{i}" for i, name in enumerate(ids)] if repeated else ids),
-        outcomes(grades),
-        np.array(grades),
-        answer=column([text(at(row, "data", "sampled")) for row, _ in events]),
-        group=column(ids) if repeated else None,
-        claims=_claims(rows, grades, path),
+        tool=EVALS_TITLE,
+        ids=make_column(unique_ids),
+        outcome=judge_grades(grades),
+        grade=np.array(grades),
+        answer=make_column(answers),
+        group=make_column(ids) if repeated else None,
+        claims=tuple(claims),
         notes=("an evals log holds no confidence",),
     )
 
 
-def _event(row: Record, metric: str | None) -> float | None:
+def _read_event_grade(row: Record, metric: str | None) -> float | None:
     if row.get("type") not in ("match", "metrics"):
         return None
-    names = SCORES if metric is None else (metric,)
-    found = next((v for name in names if (v := number(at(row, "data", name))) is not None), None)
-    return found if found is not None and 0 <= found <= 1 else None
+    names = SCORE_NAMES if metric is None else (metric,)
+    for name in names:
+        grade = as_number(get_at(row, "data", name))
+        if grade is not None:
+            return grade if 0 <= grade <= 1 else None
+    return None
 
 
-def _claims(rows: Sequence[Record], grades: Sequence[float], path: Path) -> tuple[Claim, ...]:
-    own = [number(at(row, "final_report", "accuracy")) for row in rows if "final_report" in row]
-    ours = float(np.mean(grades))
-    return tuple(
-        claimed("accuracy", theirs, ours, source="its final report", where=path.name)
-        for theirs in own
-        if theirs is not None
+def _read_responses(rows: Sequence[Record], path: Path, metric: str | None) -> Log:
+    name = metric or "correct"
+    bodies = [_find_body(row) for row in rows]
+    confidences = compute_token_confidences([_list_tokens(body) for body in bodies])
+    grades = [as_number(row.get(name)) for row in rows]
+    known = [grade for grade in grades if grade is not None and 0 <= grade <= 1]
+    if len(known) < len(rows):
+        raise InputError(_describe_missing_outcome(len(rows), confidences, path, name))
+    ids: list[str] = []
+    for row, body in zip(rows, bodies, strict=True):
+        ids.append(as_text(row.get("custom_id")) or as_text(body.get("id")))
+    notes: tuple[str, ...] = ()
+    if not confidences:
+        notes = ("the responses hold no logprobs; ask for them",)
+    return Log(
+        tool=RESPONSES_TITLE,
+        ids=make_column(ids),
+        outcome=judge_grades(known, [_find_reason_unanswered(body) for body in bodies]),
+        grade=np.array(known),
+        confidences=confidences,
+        answer=make_column([_get_answer(body) for body in bodies]),
+        notes=notes,
     )
 
 
-def _listed(document: Json) -> list[Record]:
-    return [document] if isinstance(document, dict) else records(document)
-
-
-def _body(row: Record) -> Record:
+def _find_body(row: Record) -> Record:
     """The response itself: the row, or what a batch file or a table of results holds in it."""
-    for candidate in (row, record(row.get("response")), record(at(row, "response", "body"))):
-        if candidate.get("object") in OBJECTS:
+    for candidate in (
+        row,
+        as_record(row.get("response")),
+        as_record(get_at(row, "response", "body")),
+    ):
+        if candidate.get("object") in RESPONSE_OBJECTS:
             return candidate
     return {}
 
 
-def _responses(rows: Sequence[Record], path: Path, metric: str | None) -> Log:
-    name = metric or "correct"
-    bodies = [_body(row) for row in rows]
-    found = sequence([_tokens(body) for body in bodies])
-    grades = [number(row.get(name)) for row in rows]
-    known = [g for g in grades if g is not None and 0 <= g <= 1]
-    if len(known) < len(rows):
-        raise InputError(_no_outcome(rows, found, path, name))
-    ids = [
-        text(row.get("custom_id")) or text(body.get("id"))
-        for row, body in zip(rows, bodies, strict=True)
-    ]
-    return Log(
-        RESPONSES,
-        column(ids),
-        outcomes(known, [_unanswered(body) for body in bodies]),
-        np.array(known),
-        found,
-        answer=column([_said(body) for body in bodies]),
-        notes=() if found else ("the responses hold no logprobs; ask for them",),
-    )
-
-
-def _no_outcome(
-    rows: Sequence[Record], found: tuple[Confidence, ...], path: Path, name: str
+def _describe_missing_outcome(
+    n: int, confidences: Sequence[Confidence], path: Path, name: str
 ) -> str:
-    shown = ", ".join(f"{c.name} {c.value[0]:.6g}" for c in found)
-    first = f" (the first: {shown})" if found else " without logprobs"
+    first = " without logprobs"
+    if confidences:
+        shown = ", ".join(f"{c.name} {c.value[0]:.6g}" for c in confidences)
+        first = f" (the first: {shown})"
     return (
-        f"{path.name} holds {len(rows):,} {RESPONSES}{first}, but nothing says which are right; put each beside its "
-        f'outcome, as in {{"{name}": 1, "response": {{…}}}}.'
+        f"{path.name} holds {n:,} {RESPONSES_TITLE}{first}, but nothing says which are right; "
+        f'put each beside its outcome, as in {{"{name}": 1, "response": {{…}}}}.'
     )
 
 
-def _content(body: Record) -> list[Record]:
+def _list_parts(body: Record) -> list[Record]:
     """The parts of the message, in either interface."""
     if body.get("object") == "chat.completion":
-        return (
-            records([at(body, "choices", 0, "message")])
-            if at(body, "choices", 0, "message")
-            else []
-        )
-    return [
-        part for message in records(body.get("output")) for part in records(message.get("content"))
-    ]
+        message = get_at(body, "choices", 0, "message")
+        return as_records([message]) if message else []
+    parts: list[Record] = []
+    for message in as_records(body.get("output")):
+        parts += as_records(message.get("content"))
+    return parts
 
 
-def _tokens(body: Record) -> list[Json]:
+def _list_tokens(body: Record) -> list[Json]:
     if body.get("object") == "chat.completion":
-        return items(at(body, "choices", 0, "logprobs", "content"))
-    return [token for part in _content(body) for token in items(part.get("logprobs"))]
+        return as_list(get_at(body, "choices", 0, "logprobs", "content"))
+    tokens: list[Json] = []
+    for part in _list_parts(body):
+        tokens += as_list(part.get("logprobs"))
+    return tokens
 
 
-def _said(body: Record) -> str:
-    return "".join(text(part.get("text")) or text(part.get("content")) for part in _content(body))
+def _get_answer(body: Record) -> str:
+    texts = [
+        as_text(part.get("text")) or as_text(part.get("content")) for part in _list_parts(body)
+    ]
+    return "".join(texts)
 
 
-def _unanswered(body: Record) -> Outcome | None:
-    parts = _content(body)
-    if any(part.get("type") == "refusal" or part.get("refusal") for part in parts):
-        return Outcome.REFUSED
-    return None if _said(body).strip() else Outcome.MISSING
+def _find_reason_unanswered(body: Record) -> Outcome | None:
+    for part in _list_parts(body):
+        if part.get("type") == "refusal" or part.get("refusal"):
+            return Outcome.REFUSED
+    return None if _get_answer(body).strip() else Outcome.MISSING

@@ -1,4 +1,4 @@
-"""promptfoo: the JSON that `promptfoo eval -o output.json` writes, versions 1 to 3."""
+"""promptfoo: the JSON that `promptfoo eval -o output.json` writes, versions 1 to 4."""
 
 from __future__ import annotations
 
@@ -9,107 +9,135 @@ from pathlib import Path
 import numpy as np
 
 from howsure._core.check import InputError
-from howsure.formats.logs.log import Claim, Log, Outcome, claimed, column, outcomes
-from howsure.formats.logs.tokens import sequence
-from howsure.formats.logs.tree import Json, Record, at, items, number, record, records, text
+from howsure.formats.logs.json_tree import (
+    Json,
+    Record,
+    as_list,
+    as_number,
+    as_record,
+    as_records,
+    as_text,
+    get_at,
+)
+from howsure.formats.logs.log import (
+    Claim,
+    Log,
+    Outcome,
+    check_claim,
+    compute_token_confidences,
+    judge_grades,
+    make_column,
+)
 
-TOOL = "promptfoo output"
-VERSIONS = (1, 2, 3, 4)
-ERROR = 2  # failureReason of a request that gave no answer
+PROMPTFOO_TITLE = "promptfoo output"
+VERSIONS_READ = (1, 2, 3, 4)
+REQUEST_FAILED = 2  # failureReason of a request that gave no answer
 
 
-def recognised(document: Json) -> bool:
+def recognise(document: Json) -> bool:
     """Whether this is an output file: results beside their counts."""
-    top = _top(document)
-    return "results" in top and "successes" in record(top.get("stats"))
+    top = _get_top(document)
+    return "results" in top and "successes" in as_record(top.get("stats"))
 
 
-def _top(document: Json) -> Record:
+def _get_top(document: Json) -> Record:
     """Version 1 has its results at the top, later ones a level deeper."""
-    top = record(document)
-    return record(top.get("results")) or top
+    top = as_record(document)
+    return as_record(top.get("results")) or top
 
 
-def log(document: Json, path: Path, *, metric: str | None = None) -> Log:
+def read(document: Json, path: Path, metric: str | None = None) -> Log:
     """The results of a file; right is what passed its assertions, or by `metric` a named score from
     0 to 1.
     """
-    top = _top(document)
-    version = number(top.get("version"))
-    rows = records(top.get("results"))
-    if version not in VERSIONS:
+    top = _get_top(document)
+    rows = as_records(top.get("results"))
+    if as_number(top.get("version")) not in VERSIONS_READ:
         raise InputError(
-            f"{path.name} is promptfoo output of version {top.get('version')}; 1 to {VERSIONS[-1]} are read."
+            f"{path.name} is promptfoo output of version {top.get('version')}; "
+            f"1 to {VERSIONS_READ[-1]} are read."
         )
     if not rows:
         raise InputError(
             f"{path.name} is promptfoo output without results; run promptfoo eval first."
         )
-    grades = [_grade(row, metric, path) for row in rows]
-    tests = [_test(row) for row in rows]
+    grades = [_read_grade(row, metric, path) for row in rows]
+    tests = _number_texts([_identify_test(row) for row in rows])
+    ids = tests
     repeated = len(set(tests)) < len(tests)
+    if repeated:  # the same test under several prompts or models
+        ids = [f"{test}/{i}" for i, test in enumerate(tests)]
+    tokens = [as_list(get_at(row, "response", "logProbs")) for row in rows]
+    notes: tuple[str, ...] = ()
+    if not any(get_at(row, "response", "logProbs") for row in rows):
+        notes = ("the log holds no log-probabilities",)
     return Log(
-        TOOL,
-        column(
-            [f"{test}/{i}" for i, test in enumerate(_short(tests))] if repeated else _short(tests)
-        ),
-        outcomes(grades, [_unanswered(row) for row in rows]),
-        np.array(grades),
-        sequence([items(at(row, "response", "logProbs")) for row in rows]),
-        answer=column([text(at(row, "response", "output")) for row in rows]),
-        group=column(_short(tests)) if repeated else None,
-        slices={"prompt": column(_short([_prompt(row) for row in rows]))},
-        claims=_claims(top, rows, path),
-        notes=()
-        if any(at(row, "response", "logProbs") for row in rows)
-        else ("the log holds no log-probabilities",),
+        tool=PROMPTFOO_TITLE,
+        ids=make_column(ids),
+        outcome=judge_grades(grades, [_find_reason_unanswered(row) for row in rows]),
+        grade=np.array(grades),
+        confidences=compute_token_confidences(tokens),
+        answer=make_column([as_text(get_at(row, "response", "output")) for row in rows]),
+        group=make_column(tests) if repeated else None,
+        slices={"prompt": make_column(_number_texts([_identify_prompt(row) for row in rows]))},
+        claims=_check_counts(top, rows, path),
+        notes=notes,
     )
 
 
-def _grade(row: Record, metric: str | None, path: Path) -> float:
-    found = number(row.get("success") if metric is None else at(row, "namedScores", metric))
-    if found is None or not 0 <= found <= 1:
-        what = "success" if metric is None else f"the named score {metric!r}"
+def _read_grade(row: Record, metric: str | None, path: Path) -> float:
+    what = "success"
+    grade = as_number(row.get("success"))
+    if metric is not None:
+        what = f"the named score {metric!r}"
+        grade = as_number(get_at(row, "namedScores", metric))
+    if grade is None or not 0 <= grade <= 1:
         raise InputError(
-            f"{path.name}: {what} of a result is {found}; a number from 0 to 1 is needed."
+            f"{path.name}: {what} of a result is {grade}; a number from 0 to 1 is needed."
         )
-    return found
+    return grade
 
 
-def _unanswered(row: Record) -> Outcome | None:
-    if number(row.get("failureReason")) == ERROR or row.get("response") is None:
+def _find_reason_unanswered(row: Record) -> Outcome | None:
+    if as_number(row.get("failureReason")) == REQUEST_FAILED or row.get("response") is None:
         return Outcome.MISSING
-    return Outcome.REFUSED if at(row, "response", "isRefusal") is True else None
+    if get_at(row, "response", "isRefusal") is True:
+        return Outcome.REFUSED
+    return None
 
 
-def _test(row: Record) -> str:
+def _identify_test(row: Record) -> str:
     """What makes a test: its number where there is one, else its variables."""
-    return text(row["testIdx"]) if "testIdx" in row else json.dumps(row.get("vars"), sort_keys=True)
+    if "testIdx" in row:
+        return as_text(row["testIdx"])
+    return json.dumps(row.get("vars"), sort_keys=True)
 
 
-def _short(texts: Sequence[str]) -> list[str]:
+def _identify_prompt(row: Record) -> str:
+    prompt = as_record(row.get("prompt"))
+    for name in (row.get("promptId"), prompt.get("label"), prompt.get("display")):
+        if as_text(name):
+            return as_text(name)
+    return as_text(prompt.get("raw"))
+
+
+def _number_texts(texts: Sequence[str]) -> list[str]:
     """Long texts by the number of their first occurrence."""
-    known = {text: str(i) for i, text in enumerate(dict.fromkeys(texts))}
-    return [known[text] for text in texts]
+    numbers = {text: str(i) for i, text in enumerate(dict.fromkeys(texts))}
+    return [numbers[text] for text in texts]
 
 
-def _prompt(row: Record) -> str:
-    prompt = record(row.get("prompt"))
-    return (
-        text(row.get("promptId"))
-        or text(prompt.get("label"))
-        or text(prompt.get("display"))
-        or text(prompt.get("raw"))
-    )
-
-
-def _claims(top: Record, rows: Sequence[Record], path: Path) -> tuple[Claim, ...]:
-    stats = record(top.get("stats"))
-    errors = sum(number(row.get("failureReason")) == ERROR for row in rows)
-    passed = sum(number(row.get("success")) == 1 for row in rows)
-    ours = {"successes": passed, "failures": len(rows) - passed - errors, "errors": errors}
-    return tuple(
-        claimed(name, theirs, ours[name], source="its table of counts", where=path.name)
-        for name in ours
-        if (theirs := number(stats.get(name))) is not None
-    )
+def _check_counts(top: Record, rows: Sequence[Record], path: Path) -> tuple[Claim, ...]:
+    stats = as_record(top.get("stats"))
+    errors = sum(as_number(row.get("failureReason")) == REQUEST_FAILED for row in rows)
+    passed = sum(as_number(row.get("success")) == 1 for row in rows)
+    counts = {"successes": passed, "failures": len(rows) - passed - errors, "errors": errors}
+    claims: list[Claim] = []
+    for name, ours in counts.items():
+        theirs = as_number(stats.get(name))
+        if theirs is not None:
+            claim = check_claim(
+                name, theirs=theirs, ours=ours, source="its table of counts", where=path.name
+            )
+            claims.append(claim)
+    return tuple(claims)

@@ -5,16 +5,35 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 
-from howsure._core.check import Array, InputError
-from howsure.formats.logs.log import Confidence, Kind, Log, Outcome, column, fits, outcomes
-from howsure.formats.logs.tree import Json, Record, at, items, number, record, text
+from howsure._core.check import InputError
+from howsure.formats.logs.json_tree import (
+    Json,
+    Record,
+    as_list,
+    as_number,
+    as_record,
+    as_text,
+    get_at,
+)
+from howsure.formats.logs.log import (
+    Confidence,
+    Kind,
+    Log,
+    Outcome,
+    check_table_size,
+    judge_grades,
+    make_column,
+)
 
-TOOL = "uqlm table"
-CORRECT = ("correct_indicators", "response_correct", "is_correct", "correct", "grade")
-KINDS = (
+UQLM_TITLE = "uqlm table"
+CORRECT_NAMES = ("correct_indicators", "response_correct", "is_correct", "correct", "grade")
+TEXT_NAMES = ("prompts", "responses")
+NOT_SCORES = ("indicator_scores", "entropy_values")  # an uncertainty, and a vote
+SCORE_KIND_PATTERNS = (
     (re.compile(r"judge|self_reflection|^sr_"), Kind.JUDGE),
     (re.compile(r"probability|perplexity|logprob"), Kind.SEQUENCE),
     (
@@ -24,105 +43,109 @@ KINDS = (
         Kind.AGREEMENT,
     ),
 )
-NOT_SCORES = ("indicator_scores", "entropy_values")  # an uncertainty, and a vote
 
 
-def recognised(document: Json) -> bool:
+class ResponseRow(NamedTuple):
+    """One response: the name of its table, the table, and its place there."""
+
+    name: str
+    table: Record
+    place: int
+
+
+def recognise(document: Json) -> bool:
     """Whether this is a table with prompts and responses, or several of them by name."""
-    return bool(_tables(document))
+    return bool(_find_tables(document))
 
 
-def _tables(document: Json) -> dict[str, Record]:
-    top = record(document)
-    if _is_table(record(top.get("data")) or top):
-        return {"": record(top.get("data")) or top}
-    named = {name: record(at(value, "data")) for name, value in top.items()}
-    return named if named and all(map(_is_table, named.values())) else {}
+def _find_tables(document: Json) -> dict[str, Record]:
+    top = as_record(document)
+    only = as_record(top.get("data")) or top
+    if _is_table(only):
+        return {"": only}
+    tables = {name: as_record(get_at(value, "data")) for name, value in top.items()}
+    return tables if all(map(_is_table, tables.values())) else {}
 
 
 def _is_table(table: Record) -> bool:
-    sizes = {len(items(table.get(name))) for name in ("prompts", "responses")}
+    sizes = {len(as_list(table.get(name))) for name in TEXT_NAMES}
     return len(sizes) == 1 and 0 not in sizes
 
 
-def log(document: Json, path: Path, *, metric: str | None = None) -> Log:
+def read(document: Json, path: Path, metric: str | None = None) -> Log:
     """The answers of a table; several tables are splits. `metric` names the list that says right or
     wrong.
     """
-    tables = _tables(document)
-    there = {name: _scores(table, metric) for name, table in tables.items()}
-    names = list(dict.fromkeys(name for scores in there.values() for name in scores))
-    sizes = {name: len(items(table["responses"])) for name, table in tables.items()}
-    fits(
-        sum(sizes.values()),
-        len(names),
-        sum(sizes[name] * len(scores) for name, scores in there.items()),
-        path.name,
-    )
-    right = [grade for table in tables.values() for grade in _grades(table, metric)]
-    if None in right or not right:
-        raise InputError(_no_outcome(tables, names, path))
-    grades = [g for g in right if g is not None]
-    rows = [
-        (name, table, i)
-        for name, table in tables.items()
-        for i in range(len(items(table["responses"])))
-    ]
-    answers = [text(at(table["responses"], i)) for _, table, i in rows]
+    tables = _find_tables(document)
+    rows: list[ResponseRow] = []
+    names: dict[str, None] = {}  # an ordered set of scores
+    scores_there = 0
+    grades: list[float] = []
+    for name, table in tables.items():
+        size = len(as_list(table["responses"]))
+        rows += [ResponseRow(name, table, place) for place in range(size)]
+        scores = _list_scores(table, metric)
+        names |= dict.fromkeys(scores)
+        scores_there += size * len(scores)
+        grades += _read_grades(table, metric)
+    check_table_size(len(rows), len(names), scores_there, path.name)
+    if len(grades) < len(rows) or not grades:
+        raise InputError(_describe_missing_outcome(len(rows), list(names), path))
+    answers = [as_text(get_at(row.table["responses"], row.place)) for row in rows]
+    unanswered = [None if answer.strip() else Outcome.MISSING for answer in answers]
+    ids = [f"{row.name}/{row.place}" if row.name else str(row.place) for row in rows]
     return Log(
-        TOOL,
-        column([f"{name}/{i}" if name else str(i) for name, _, i in rows]),
-        outcomes(grades, [None if a.strip() else Outcome.MISSING for a in answers]),
-        np.array(grades),
-        tuple(_confidence(name, rows) for name in names),
-        answer=column(answers),
-        split=_split([name for name, _, _ in rows]),
+        tool=UQLM_TITLE,
+        ids=make_column(ids),
+        outcome=judge_grades(grades, unanswered),
+        grade=np.array(grades),
+        confidences=tuple(_read_confidence(name, rows) for name in names),
+        answer=make_column(answers),
+        split=make_column([row.name for row in rows]) if len(tables) > 1 else None,
     )
 
 
-def _split(names: Sequence[str]) -> Array | None:
-    return column(names) if len(set(names)) > 1 else None
+def _read_grades(table: Record, metric: str | None) -> list[float]:
+    """The grades of a table; none of a response that has no grade from 0 to 1."""
+    size = len(as_list(table["responses"]))
+    names = CORRECT_NAMES if metric is None else (metric,)
+    for name in names:
+        cells = as_list(table.get(name))
+        if len(cells) == size:
+            numbers = [as_number(cell) for cell in cells]
+            return [number for number in numbers if number is not None and 0 <= number <= 1]
+    return []
 
 
-def _grades(table: Record, metric: str | None) -> list[float | None]:
-    size = len(items(table["responses"]))
-    names = CORRECT if metric is None else (metric,)
-    found = next((table[n] for n in names if len(items(table.get(n))) == size), None)
-    grades = [number(v) for v in items(found)]
-    return [g if g is not None and 0 <= g <= 1 else None for g in grades] or [None] * size
-
-
-def _scores(table: Record, metric: str | None) -> list[str]:
+def _list_scores(table: Record, metric: str | None) -> list[str]:
     """The lists of numbers that are as long as the responses."""
-    size = len(items(table["responses"]))
-    known = {
-        n: [number(v) for v in items(cells)]
-        for n, cells in table.items()
-        if n not in (*CORRECT, *NOT_SCORES, metric)
-    }
-    return [
-        n
-        for n, found in known.items()
-        if len(found) == size
-        and any(v is not None for v in found)
-        and n not in ("prompts", "responses")
-    ]
+    size = len(as_list(table["responses"]))
+    names: list[str] = []
+    for name, value in table.items():
+        if name in (*CORRECT_NAMES, *NOT_SCORES, *TEXT_NAMES, metric):
+            continue
+        cells = as_list(value)
+        if len(cells) == size and any(as_number(cell) is not None for cell in cells):
+            names.append(name)
+    return names
 
 
-def _confidence(name: str, rows: Sequence[tuple[str, Record, int]]) -> Confidence:
-    values = [number(at(table.get(name), i)) for _, table, i in rows]
-    kind = next((k for pattern, k in KINDS if pattern.search(name)), Kind.STATED)
+def _read_confidence(name: str, rows: Sequence[ResponseRow]) -> Confidence:
+    kind = Kind.STATED
+    for pattern, candidate in SCORE_KIND_PATTERNS:
+        if pattern.search(name):
+            kind = candidate
+            break
+    values = [as_number(get_at(row.table.get(name), row.place)) for row in rows]
     return Confidence(name, kind, np.array([np.nan if v is None else v for v in values]))
 
 
-def _no_outcome(tables: dict[str, Record], names: Sequence[str], path: Path) -> str:
-    size = sum(len(items(table["responses"])) for table in tables.values())
-    held = (
-        f"{len(names)} confidence{'s' if len(names) != 1 else ''} ({', '.join(names)})"
-        if names
-        else "no confidence"
-    )
+def _describe_missing_outcome(size: int, names: Sequence[str], path: Path) -> str:
+    held = "no confidence"
+    if names:
+        plural = "" if len(names) == 1 else "s"
+        held = f"{len(names)} confidence{plural} ({', '.join(names)})"
     return (
-        f"{path.name} is a {TOOL} of {size:,} answers with {held}, "
-        "but nothing says which answers are right; add a list 'correct' of 0 and 1, one for each response."
+        f"{path.name} is a {UQLM_TITLE} of {size:,} answers with {held}, but nothing says which answers "
+        "are right; add a list 'correct' of 0 and 1, one for each response."
     )
