@@ -18,7 +18,7 @@ from howsure._core import check
 from howsure._core.check import Floats, InputError, Ints
 from howsure._core.frames import frame, preformatted
 from howsure._core.frozen import frozen
-from howsure._core.stages import told
+from howsure._core.progress import StagedJob
 from howsure.calibrators import (
     Beta,
     Calibrator,
@@ -185,7 +185,11 @@ def choose_calibrator(
     fits = {"none": Identity.fit} | dict(calibrators or contenders(val))
     fold = _folds(val, check.at_least(folds, 2, "folds"), seed)
     judge = _Judge(metric, val, level, 1 - (1 - level) / max(1, len(fits) - 1), seed)
-    tried = {name: _tried(val, fits[name], fold, judge) for name in told("fitting", fits)}
+    job = StagedJob("fitting", fits)
+    tried: dict[str, _Tried] = {}
+    for name, fit in fits.items():
+        job.stage(name)
+        tried[name] = _tried(val, fit, fold, judge)
     rows = [judge.row(name, one, tried["none"]) for name, one in tried.items()]
     rows = [replace(row, behind=judge.behind(row, rows, tried)) for row in rows]
     winner = next((row.name for row in rows if row.real and not row.behind), "none")
