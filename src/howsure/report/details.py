@@ -190,7 +190,8 @@ def build_part_details(samples: Samples, question: Question, file: int, row: int
         values = {f"score {name}": score for name, score in samples.scores.items()}
         beside: list[On] = []
         if shape.vectors:
-            beside += [*shape.losses, "uncertainty"]
+            beside += shape.losses
+            beside.append("uncertainty")
         if shape.positive is not None:
             beside.append("positive")
         for on in beside:

@@ -15,7 +15,7 @@ from howsure.metrics.binary import positive_tally
 from howsure.metrics.multilabel import mean_known, wrong_labels
 from howsure.policies.guarantee import guaranteed_threshold
 from howsure.predictions import Outcomes, Predictions
-from howsure.render.model import LabelPair, LabelPromise, LabelRow, LabelsData
+from howsure.render.model import LabelPair, LabelPromise, LabelRow, LabelsData, Number
 from howsure.report.measurement import LimitSource, Sureness, build_number, find_limits
 from howsure.tallies.build import tally
 from howsure.tallies.counted import counted, merged
@@ -166,9 +166,9 @@ def _build_row(s: LabelSums, i: int, preds: Predictions | None, level: float) ->
     auc = build_number(metrics.auroc(present), auc_limits, with_note=True)
     positives = float(present.n - present.total)
     if positives == 0:
-        auc = {"value": None, "why": "undefined: no positive case"}
+        auc = Number(value=None, why="undefined: no positive case")
     elif positives == float(present.n):
-        auc = {"value": None, "why": "undefined: no negative case"}
+        auc = Number(value=None, why="undefined: no negative case")
     return {
         "name": s.names[i],
         "positives": round(positives),

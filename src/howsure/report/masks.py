@@ -140,27 +140,13 @@ def build_image_section(
             f"images has {len(pictures):,} pictures for {len(images):,} images; one for each is "
             "needed."
         )
-    loss, score = images.loss, images.score()
-    rows: list[ImageRow] = []
-    for i in _order_by_loss(images)[:MAX_LISTED_IMAGES].tolist():
-        row: ImageRow = {
-            "name": str(images.names[i]),
-            "score": float(score[i]),
-            "dice": float(1 - loss[i]),
-            "predicted": float(images.predicted[i]),
-            "true": float(images.true[i]),
-        }
-        code = s.maps.get(_get_place(s.place, i))
-        if code is not None:
-            picture = None if pictures is None else np.asarray(pictures[i])
-            row["overlay"] = draw_overlay(code, picture)
-        rows.append(row)
+    worst = _order_by_loss(images)[:MAX_LISTED_IMAGES].tolist()
     return {
         "images": len(images),
         "scores": [_measure_score(name, images, level) for name in images.scores],
         "promises": [_find_promise(s.outcomes, risk, level) for risk in PROMISED_RISKS],
         "classes": [_measure_class(images, i, names, level) for i in range(len(images.classes))],
-        "rows": rows,
+        "rows": [_build_row(s, i, pictures) for i in worst],
     }
 
 
@@ -194,6 +180,22 @@ def _measure_class(images: Images, i: int, names: Sequence[str], level: float) -
         "missed": int((dice == 0).sum()),
         "perfect": int((dice == 1).sum()),
     }
+
+
+def _build_row(s: ImageSums, i: int, pictures: Sequence[ArrayLike] | None) -> ImageRow:
+    images = s.images
+    row: ImageRow = {
+        "name": str(images.names[i]),
+        "score": float(images.score()[i]),
+        "dice": float(1 - images.loss[i]),
+        "predicted": float(images.predicted[i]),
+        "true": float(images.true[i]),
+    }
+    code = s.maps.get(_get_place(s.place, i))
+    if code is not None:
+        picture = None if pictures is None else np.asarray(pictures[i])
+        row["overlay"] = draw_overlay(code, picture)
+    return row
 
 
 def write_image_verdict(loss: Entry, section: ImagesData) -> list[str]:

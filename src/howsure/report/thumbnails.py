@@ -8,7 +8,7 @@ from base64 import b64encode
 
 import numpy as np
 
-from howsure._core.check import Array, InputError
+from howsure._core.check import Array, InputError, Ints
 
 THUMBNAIL_PIXELS = 32  # of the longer side; larger pictures are thinned
 # By code: neither mask, false alarm (orange), missed (blue), found (green).
@@ -40,13 +40,17 @@ def draw_overlay(code: Array, image: Array | None) -> str:
         if grey.ndim == 3:
             grey = grey.mean(axis=2)
         # The picture at as many points as the masks have.
-        (height, width), (rows, columns) = grey.shape, code.shape
-        at = np.ix_(np.arange(rows) * height // rows, np.arange(columns) * width // columns)
-        ground = np.asarray(grey[at], dtype=np.float64)
+        rows = _spread(code.shape[0], grey.shape[0])
+        columns = _spread(code.shape[1], grey.shape[1])
+        ground = np.asarray(grey[np.ix_(rows, columns)], dtype=np.float64)
     ground = ground // 16 * 16 + 8  # 16 greys: a third of the bytes
     opacity = np.where(code > 0, 0.55, 0.0)[..., None]
     mixed = (1 - opacity) * ground[..., None] + opacity * MASK_COLOURS[code]
     return _encode_address(mixed.round().astype(np.uint8))
+
+
+def _spread(points: int, size: int) -> Ints:
+    return np.arange(points) * size // points
 
 
 def _read_pixels(image: Array) -> Array:
