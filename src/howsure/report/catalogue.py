@@ -97,7 +97,7 @@ class CatalogueItem:
     on: On = "score"
 
     @property
-    def limits_of(self) -> Callable[..., float]:
+    def limit_function(self) -> Callable[..., float]:
         """The function whose limits are computed."""
         # A metric that jumps has no limits. `measure` may not say so of itself (it may be a mean),
         # so the metric is asked for limits instead, and answers with the reason.

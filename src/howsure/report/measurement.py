@@ -77,11 +77,11 @@ def measure_items(
     """
     t = data.data("score", score)
     assert is_tally(t)
-    by_place: dict[On, list[CatalogueItem]] = {}
+    by_data: dict[On, list[CatalogueItem]] = {}
     for item in items:
-        by_place.setdefault(item.on, []).append(item)
+        by_data.setdefault(item.on, []).append(item)
     entries: Metrics = {}
-    for on, here in by_place.items():
+    for on, here in by_data.items():
         measured_on = data.data(on, score)
         values: dict[str, float] = {}
         for item in here:
@@ -91,7 +91,7 @@ def measure_items(
                 # Some data do not allow some numbers: adaptive bins of fractional weights, say.
                 entries[item.name] = {"value": None, "why": str(e), "better": item.better}
         defined = [item for item in here if item.name in values]
-        functions = [item.limits_of for item in defined]
+        functions = [item.limit_function for item in defined]
         # Sums per class have no limits of their own: they get those of the samples.
         source = data.source("score" if on == "classes" else on, score)
         if on != "classes" and is_tally(source) and source is measured_on:

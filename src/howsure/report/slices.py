@@ -83,11 +83,13 @@ def _measure_slice(s: Summary, column: str, value: str, threshold: float, sure: 
     ece: Number = {"value": None, "why": "the score is no probability: it leaves [0, 1]"}
     if claims:
         ece = build_number(metrics.ece(t), limits[2])
-    accepted = _mark_accepted(t if isinstance(source, str) else source, threshold)
+    if isinstance(source, str):
+        accepted, coverage_limits = _mark_accepted(t, threshold), limits[0]
+    else:
+        accepted = _mark_accepted(source, threshold)
+        (coverage_limits,) = find_limits([metrics.accuracy], accepted, sure)
     accepted_tally = accepted if is_tally(accepted) else accepted.tally()
-    of_accepted = source if isinstance(source, str) else accepted
-    (coverage_limits,) = find_limits([metrics.accuracy], of_accepted, sure)
-    # Weights have mean 1 over all samples, not over a slice: single samples are counted instead.
+    # A tally of weights knows their sum only; single samples can be counted.
     n = len(source) if isinstance(source, Outcomes) else float(t.n)
     worse = limits[0].high < metrics.accuracy(s.tally) and n >= MIN_TESTED_SAMPLES
     return {

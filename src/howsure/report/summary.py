@@ -398,7 +398,10 @@ def merge_summaries(every: Sequence[Summary]) -> Summary:
         slices[column] = _merge_slices([s.slices[column] for s in every], compact)
     # The shapes are the same, so either all parts have one of these or none has; only labels of
     # top answers may be there in some parts and not in others.
+    uncertainty = None
     uncertainties = [s.uncertainty for s in every if s.uncertainty is not None]
+    if uncertainties:
+        uncertainty = _merge_tallies(uncertainties, "the entropy", compact)
     classes = [s.classes for s in every if s.classes is not None]
     cells = [s.cells for s in every if s.cells is not None]
     points = [s.sample for s in every if s.sample is not None]
@@ -411,9 +414,7 @@ def merge_summaries(every: Sequence[Summary]) -> Summary:
         shape=first.shape,
         files=files,
         tallies=tallies,
-        uncertainty=_merge_tallies(uncertainties, "the entropy", compact)
-        if uncertainties
-        else None,
+        uncertainty=uncertainty,
         positive=_merge_positive([s.positive for s in every if s.positive is not None], compact),
         losses=losses,
         classes=merge_class_sums(classes) if len(classes) == len(every) else None,

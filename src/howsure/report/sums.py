@@ -66,8 +66,8 @@ def sum_losses(loss: Floats, weight: Floats | None = None) -> Moments:
 
 
 def _split_rows(n: int) -> Iterator[slice]:
-    """Runs of rows that are summed together: their columns stay near the processor, and their sums
-    within 63 bits.
+    """Runs of rows that are looked at together: small enough to stay near the processor, and for
+    `exact_sum`, which takes at most 2^26 numbers.
     """
     return (slice(i, i + MANY) for i in range(0, n, MANY))
 
@@ -154,21 +154,21 @@ def sum_by_class(answers: AnswerColumns, k: int | None) -> ClassSums:
         keys = _find_keys(answers)
         if not 0 < len(keys) <= MAX_TEXT_CLASSES:
             return FREE_TEXT
-    many = len(keys)
+    classes = len(keys)
     label = find_class_numbers(keys, answers.label)
     said = NO_INTS
     if answers.said is not None:
         said = find_class_numbers(keys, answers.said)
     # Without answers there are no rows here, so that what sums over answers is 0.
     rows = len(said)
-    pairs = _count_pairs(label[:rows], said, answers.confidence[:rows], many)
+    pairs = _count_pairs(label[:rows], said, answers.confidence[:rows], classes)
     return ClassSums(
         keys=keys,
-        count=np.bincount(label, minlength=many),
-        given=np.bincount(said, minlength=many),
-        hits=np.bincount(label[answers.correct], minlength=many),
-        claim=_sum_by_place(pairs[3:], pairs[1], many),
-        scored=fixed_sums(said, np.clip(answers.score[:rows], 0.0, 1.0), many),
+        count=np.bincount(label, minlength=classes),
+        given=np.bincount(said, minlength=classes),
+        hits=np.bincount(label[answers.correct], minlength=classes),
+        claim=_sum_by_place(pairs[3:], pairs[1], classes),
+        scored=fixed_sums(said, np.clip(answers.score[:rows], 0.0, 1.0), classes),
         pairs=pairs,
     )
 
