@@ -133,7 +133,8 @@ def build_entry(item: CatalogueItem, value: float, limits: Interval, t: Tally) -
 
 
 def build_number(value: float, limits: Interval, *, with_note: bool = False) -> Number:
-    """A number of a section as report JSON, such as the AUC of one label.
+    """A number of a section as report JSON, such as the AUC of one label; `with_note` adds what
+    makes its limits unsafe.
 
     >>> build_number(0.5, Interval(0.4, 0.6))
     {'value': 0.5, 'low': 0.4, 'high': 0.6}
