@@ -12,8 +12,8 @@ from click.testing import CliRunner
 import howsure as hs
 from howsure import metrics
 from howsure.cli.main import howsure
-from howsure.render.catalogue import CATALOGUE, QUESTIONS, Item
 from howsure.render.words import ARROWS, meaning
+from howsure.report.catalogue import CATALOGUE, QUESTIONS, CatalogueItem
 
 DOCS = Path(__file__).parents[2] / "docs" / "metrics.md"
 each = pytest.mark.parametrize("item", CATALOGUE, ids=lambda item: item.name)
@@ -61,14 +61,14 @@ def test_names_and_titles_are_unique() -> None:
 
 
 @each
-def test_the_function_is_a_public_metric(item: Item) -> None:
+def test_the_function_is_a_public_metric(item: CatalogueItem) -> None:
     name = getattr(item.metric, "__name__", "")
     assert name in metrics.__all__, f"{item.name}: export {name} from howsure.metrics"
     assert item.better == getattr(item.metric, "better", None)
 
 
 @each
-def test_it_has_a_place_and_a_meaning(item: Item) -> None:
+def test_it_has_a_place_and_a_meaning(item: CatalogueItem) -> None:
     assert QUESTIONS[item.place]
     assert item.says, f"{item.name}: say in one line what it says"
     assert len(item.says) <= 50, (
@@ -79,7 +79,7 @@ def test_it_has_a_place_and_a_meaning(item: Item) -> None:
 
 @each
 def test_it_is_in_reports_of_every_form(
-    item: Item, report: hs.Report, tags: hs.Report, masks: hs.Report
+    item: CatalogueItem, report: hs.Report, tags: hs.Report, masks: hs.Report
 ) -> None:
     report = {"labels": tags, "images": masks}.get(item.needs, report)
     assert item.name in report.data["metrics"]
@@ -93,13 +93,13 @@ def test_it_is_in_reports_of_every_form(
 
 
 @each
-def test_the_gate_knows_it(item: Item, options: str) -> None:
+def test_the_gate_knows_it(item: CatalogueItem, options: str) -> None:
     flag = item.option or ("--min-coverage-at-risk" if item.better != "zero" else None)
     assert flag is None or flag in options, f"{item.name}: howsure check lacks {flag}"
 
 
 @each
-def test_the_docs_list_it(item: Item) -> None:
+def test_the_docs_list_it(item: CatalogueItem) -> None:
     line = f"| `{item.name}` | {item.title} | {ARROWS[item.better]} | {QUESTIONS[item.place]} | {item.says} |"
     assert line in DOCS.read_text(encoding="utf-8").splitlines(), (
         f"docs/metrics.md lacks the line\n{line}"

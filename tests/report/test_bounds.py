@@ -11,8 +11,8 @@ import pytest
 
 import howsure as hs
 from howsure.render.words import certain, note
-from howsure.report import catalogue
-from howsure.report.measurement import entry
+from howsure.report.catalogue import list_claim_items, list_ranking_items
+from howsure.report.measurement import build_entry
 from howsure.report.report import Report
 from howsure.scale import evaluate_files
 from howsure.uncertainty.intervals import Interval
@@ -30,13 +30,13 @@ def report() -> Report:
     preds = hs.Predictions.from_confidence(confidence, rng.random(N) < confidence)
     data = json.loads(hs.evaluate(preds).to_json())
     t = hs.tally(confidence, correct=preds.correct).compact(400)
-    for item in [*catalogue.ranking(), *catalogue.claims()]:
-        data["metrics"][item.name] = entry(item, item.measure(t), Interval(0.0, 1.0), t)
+    for item in [*list_ranking_items(), *list_claim_items()]:
+        data["metrics"][item.name] = build_entry(item, item.measure(t), Interval(0.0, 1.0), t)
     return Report({**data, "approximate": t.approximate})
 
 
 def test_every_entry_of_a_compact_tally_has_bounds_or_says_why(report: Report) -> None:
-    for name in (item.name for item in [*catalogue.ranking(), *catalogue.claims()]):
+    for name in (item.name for item in [*list_ranking_items(), *list_claim_items()]):
         entry = report.data["metrics"][name]
         assert entry["bounds"] is not None or entry["bounds_why"], name
     assert (
@@ -76,7 +76,7 @@ def test_a_stream_in_compact_form_has_bounds_that_hold(tmp_path: Path) -> None:
     report = evaluate_files([tmp_path / f"part{i}.npz" for i in range(2)], compact=True)
     assert report.data["approximate"] in report.to_text()
     exact = hs.tally(confidence, correct=preds.correct)
-    for item in [*catalogue.ranking(), *catalogue.claims()]:
+    for item in [*list_ranking_items(), *list_claim_items()]:
         bounds = report.data["metrics"][item.name]["bounds"]
         if bounds is not None:
             low, high = bounds

@@ -7,8 +7,8 @@ import pytest
 
 from howsure import Predictions, metrics, tally
 from howsure.policies import guaranteed_threshold, threshold_for_cost, threshold_for_coverage
-from howsure.report.deciding import deciding
 from howsure.report.evaluation import evaluate
+from howsure.report.operating_points import build_deciding
 from howsure.report.summary import Summary
 
 
@@ -21,7 +21,10 @@ def predictions(n: int, seed: int = 0, *, digits: int = 12) -> Predictions:
 @pytest.mark.parametrize("digits", [1, 2, 12])
 def test_for_any_costs_the_cheapest_corner_is_the_cheapest_threshold(digits: int) -> None:
     preds = predictions(600, digits=digits)
-    t, found = tally(preds.confidence, correct=preds.correct), deciding(Summary.of(preds), 0.95)
+    t, found = (
+        tally(preds.confidence, correct=preds.correct),
+        build_deciding(Summary.of(preds), 0.95),
+    )
     corners, n, rng = found["corners"], found["n"], np.random.default_rng(1)
     for error, deferral, expert in zip(
         10 ** rng.uniform(-2, 4, 300),
@@ -46,7 +49,7 @@ def test_walking_along_the_steps_finds_the_guaranteed_threshold(n: int) -> None:
     preds = predictions(n, 2)
     t, found = (
         tally(preds.confidence, correct=preds.correct),
-        deciding(Summary.of(preds), 0.95)["guarantee"],
+        build_deciding(Summary.of(preds), 0.95)["guarantee"],
     )
     feasible = 0
     for delta in ("0.01", "0.05", "0.1"):
@@ -84,7 +87,7 @@ def test_groups_and_weights_say_why_there_is_no_guarantee() -> None:
         Predictions.from_confidence(conf, right, group=[0, 0, 1, 1]),
         Predictions.from_confidence(conf, right, weight=[1, 2, 3, 4]),
     ):
-        found = deciding(Summary.of(preds), 0.95)
+        found = build_deciding(Summary.of(preds), 0.95)
         assert found["guarantee"] is None
         assert found["why"]
         assert found["corners"]["low"] is None

@@ -261,7 +261,7 @@ def test_a_stream_of_images_holds_few_of_them(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(
-        details, "LIMIT", 1000
+        details, "MAX_HELD_NUMBERS", 1000
     )  # as for pixels that are too many to be held for limits
     peaks: list[int] = []
     for images in (24, 96):

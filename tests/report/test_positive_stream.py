@@ -75,7 +75,7 @@ def test_compact_streams_have_the_section_of_memory(
 def test_beyond_what_is_kept_it_is_close_and_says_so(
     preds: hs.Predictions, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(summary, "EXACT", 30_000)
+    monkeypatch.setattr(summary, "MAX_EXACT_POSITIVE_ROWS", 30_000)
     streamed = [
         evaluate_files(written(preds, tmp_path, parts), compact=True).data for parts in (1, 4)
     ]

@@ -10,7 +10,7 @@ import pytest
 import howsure as hs
 from howsure._core.exact import MANY, UNIT
 from howsure.predictions.columns import Values, label_rank
-from howsure.report.sums import Moments, least_points, moments, sample_points
+from howsure.report.sums import Moments, keep_first_points, sample_points, sum_losses
 
 
 def exactly(loss: np.ndarray, weight: np.ndarray | None = None) -> Moments:
@@ -27,12 +27,12 @@ def exactly(loss: np.ndarray, weight: np.ndarray | None = None) -> Moments:
 def test_moments_are_exact(n: int) -> None:
     rng = np.random.default_rng(n)
     loss = np.where(rng.random(n) < 0.01, np.inf, rng.exponential(size=n) ** 5)
-    assert moments(loss) == exactly(loss)
+    assert sum_losses(loss) == exactly(loss)
     weight = rng.integers(0, 3, n) * 0.37
-    assert moments(loss, weight) == exactly(loss, weight)
+    assert sum_losses(loss, weight) == exactly(loss, weight)
     wrong = (rng.random(n) < 0.2).astype(np.float64)
-    assert moments(wrong) == exactly(wrong)
-    assert moments(wrong, weight) == exactly(wrong, weight)
+    assert sum_losses(wrong) == exactly(wrong)
+    assert sum_losses(wrong, weight) == exactly(wrong, weight)
 
 
 def test_the_same_points_in_any_parts() -> None:
@@ -45,7 +45,7 @@ def test_the_same_points_in_any_parts() -> None:
     order = rng.permutation(n)
     assert sample_points(score[order], loss[order], fate[order]).tolist() == whole.tolist()
     parts = np.array_split(np.arange(n), 7)
-    joined = least_points(
+    joined = keep_first_points(
         np.concatenate([sample_points(score[i], loss[i], fate[i]) for i in parts])
     )
     assert joined.tolist() == whole.tolist()

@@ -5,14 +5,15 @@ import pytest
 
 from howsure import Predictions
 from howsure.bounds import proportion_limits
-from howsure.report.summary import Place, Summary, total
-from howsure.report.views import confusion, rounded, views
+from howsure.report.measurement import round_numbers
+from howsure.report.summary import Place, Summary, merge_summaries
+from howsure.report.views import build_views, count_confusions
 
 PROBS = [[0.9, 0.1], [0.8, 0.2], [0.4, 0.6], [0.3, 0.7]]
 
 
 def of(preds: Predictions) -> dict:
-    return views(Summary.of(preds), 0.95)
+    return build_views(Summary.of(preds), 0.95)
 
 
 def test_operating_points_by_hand() -> None:
@@ -139,7 +140,7 @@ def test_limits_of_a_proportion() -> None:
 
 
 def test_rounding_keeps_whole_numbers_whole() -> None:
-    assert rounded([1.0, 0.123456789, np.inf, np.nan]) == [1, 0.123457, None, None]
+    assert round_numbers([1.0, 0.123456789, np.inf, np.nan]) == [1, 0.123457, None, None]
 
 
 @pytest.mark.parametrize("k", [4, 60])
@@ -147,10 +148,12 @@ def test_the_confidence_of_confusions_is_that_of_their_rows_whatever_the_parts(k
     rng = np.random.default_rng(3)
     y = rng.integers(0, k, 900)
     p = Predictions.from_logits(1.5 * np.eye(k)[y] + rng.normal(size=(900, k)), y)
-    whole = confusion(Summary.of(p))
+    whole = count_confusions(Summary.of(p))
     pieces = [(p[:300], Place(0, 0)), (p[300:], Place(0, 300))]
-    parts = confusion(
-        total([Summary.of_part(some, place, None, compact=False) for some, place in pieces])
+    parts = count_confusions(
+        merge_summaries(
+            [Summary.of_part(some, place, None, compact=False) for some, place in pieces]
+        )
     )
     assert whole == parts
     assert whole is not None

@@ -20,7 +20,7 @@ from howsure._core import check
 from howsure._core.check import Floats, InputError, Ints
 from howsure._core.frames import frame, preformatted
 from howsure._core.frozen import frozen
-from howsure._core.stages import told
+from howsure._core.progress import StagedJob
 from howsure.calibrators.calibrator import Calibrator, Identity, compute_shares
 from howsure.calibrators.linear import Dirichlet, MatrixScaling, VectorScaling
 from howsure.calibrators.logistic import Beta, Platt
@@ -195,7 +195,11 @@ def choose_calibrator(
     fold = _deal_folds(val, check.at_least(folds, 2, "folds"), seed)
     shared = 1 - (1 - level) / max(1, len(fits) - 1)
     judge = ContenderJudge(metric=criterion, val=val, level=level, shared=shared, seed=seed)
-    trials = {name: judge.try_fit(fits[name], fold) for name in told("fitting", fits)}
+    job = StagedJob("fitting", fits)
+    trials: dict[str, Trial] = {}
+    for name, fit in fits.items():
+        job.stage(name)
+        trials[name] = judge.try_fit(fit, fold)
     rows = [judge.build_row(name, trial, trials["none"]) for name, trial in trials.items()]
     rows = [replace(row, behind=judge.is_behind(row, rows, trials)) for row in rows]
     winner = next((row.name for row in rows if row.real and not row.behind), "none")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 import click
 
 from howsure._core.check import InputError
-from howsure._core.stages import hearer
+from howsure._core.progress import listener
 from howsure._core.text import printable, printable_lines, shortened
 
 if TYPE_CHECKING:
@@ -203,10 +203,10 @@ def name_table(names: Sequence[str]) -> dict[str, str]:
 
 @contextmanager
 def working(what: str) -> Generator[None]:
-    """A spinner on the terminal while something takes its time; where there is none only `hearer`
+    """A spinner on the terminal while something takes its time; where there is none only `listener`
     is told.
     """
-    hearer.get()(what)
+    listener.get()(what)
     if not sys.stderr.isatty():
         yield
         return

@@ -1,22 +1,318 @@
-"""Which numbers and scores belong to which data; the numbers themselves are listed in
-`render.catalogue`.
+"""The one list of a report's numbers, and which of them (and which scores) fit which data.
+
+Reports, terminal, Markdown, page, gate and docs read this list and nothing else. To add a number,
+add its entry to `CATALOGUE`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from math import inf, isnan
-from typing import Protocol
+from typing import Literal, Protocol
 
 from numpy.typing import ArrayLike
 
-from howsure import scores
+from howsure import metrics, scores
 from howsure._core.check import InputError
+from howsure._core.frozen import frozen
+from howsure.binning import equal_range
+from howsure.metrics.mean_loss import mean_loss, other_brier, other_nll
+from howsure.metrics.vectors import Cells
 from howsure.predictions import Predictions
-from howsure.render.catalogue import CATALOGUE, TOP_K, Item
+from howsure.render.model import Better
 from howsure.tallies.tally import Tally
 
+QUESTIONS = ("What is it worth?", "Can I rank by it?", "Can I read it as a probability?")
+WORTH, RANK, READ = range(3)  # places: the question that a number answers
+TOP_K = 5
+ENTROPY_BINS = equal_range(15)
+
 Score = str | Callable[[Predictions], ArrayLike]
+Needs = Literal["answers", "many classes", "classes", "order", "claim", "labels", "images"]
+On = Literal[
+    "score",
+    "uncertainty",
+    "classes",
+    "positive",
+    "nll",
+    "brier",
+    "top_5",
+    "cases",
+    "exact",
+    "macro",
+    "images",
+]
+
+# A terminal shows these unless asked for all.
+TERMINAL_NUMBERS = (
+    "accuracy",
+    "nll",
+    "brier",
+    "aurc",
+    "e_aurc",
+    "auroc",
+    "coverage_at_risk_0.01",
+    "coverage_at_risk_0.05",
+    "ece",
+    "aece",
+    "signed_calibration_error",
+    "debiased_ece",
+    "hamming_loss",
+    "exact_match",
+    "macro_auroc",
+    "dice_loss",
+    "image_aurc",
+)
+# In percent everywhere; all other numbers as they are, which is how options take them.
+PERCENT_NUMBERS = (
+    "accuracy",
+    "exact_match",
+    f"top_{TOP_K}_accuracy",
+    "coverage_at_risk_0.01",
+    "coverage_at_risk_0.05",
+)
+# Scores in [0, 1]: only these fall on the fixed grid of a compact tally, so that parts add up.
+BOUNDED_SCORES = ("max_prob", "entropy", "margin", "top_k_mass")
+
+
+@frozen
+class CatalogueItem:
+    """One number: its name in the JSON, the question it answers, its title and what it says in one
+    line.
+
+    `needs` says which data allow it. `measure` is applied `on` the tally of the score, the tally of
+    the entropy, the sums per class, or the mean of a loss, and gives what `metric`, the public
+    function, gives of the predictions.
+    """
+
+    name: str
+    place: int
+    title: str
+    says: str
+    needs: Needs
+    metric: Callable[..., float]
+    measure: Callable[..., float]
+    better: Better
+    on: On = "score"
+
+    @property
+    def limit_function(self) -> Callable[..., float]:
+        """The function whose limits are computed."""
+        # A metric that jumps has no limits. `measure` may not say so of itself (it may be a mean),
+        # so the metric is asked for limits instead, and answers with the reason.
+        if getattr(self.metric, "smooth", True):
+            return self.measure
+        return self.metric
+
+    @property
+    def option(self) -> str | None:
+        """Its option in `howsure check`; None where neither side is better, or where it has an
+        argument.
+        """
+        if self.better == "zero" or self.name.startswith("coverage_at_risk"):
+            return None
+        side = "max" if self.better == "lower" else "min"
+        return f"--{side}-{self.name.replace('_', '-')}"
+
+
+def make_item(
+    name: str,
+    place: int,
+    title: str,
+    says: str,
+    needs: Needs,
+    metric: Callable[..., float] | None = None,
+    on: On = "score",
+    measure: Callable[..., float] | None = None,
+    **options: float | str,
+) -> CatalogueItem:
+    """The entry of a metric of the same name, unless given; `options` are those of the metric."""
+    function: Callable[..., float] = metric or getattr(metrics, name)
+    if measure is None:
+        measure = partial(function, **options) if options else function
+    return CatalogueItem(
+        name=name,
+        place=place,
+        title=title,
+        says=says,
+        needs=needs,
+        metric=function,
+        measure=measure,
+        better=getattr(function, "better", "higher"),
+        on=on,
+    )
+
+
+_of_cases = partial(make_item, place=WORTH, needs="labels")
+_of_classes = partial(make_item, needs="classes")
+_of_order = partial(make_item, place=RANK, needs="order")
+_of_claim = partial(make_item, place=READ, needs="claim")
+
+CATALOGUE: tuple[CatalogueItem, ...] = (
+    make_item(
+        "accuracy", title="accuracy", says="share of right answers", place=WORTH, needs="answers"
+    ),
+    make_item(
+        f"top_{TOP_K}_accuracy",
+        title="top-5 accuracy",
+        says="label among the five most probable classes",
+        place=WORTH,
+        needs="many classes",
+        metric=metrics.top_k_accuracy,
+        on="top_5",
+        measure=metrics.accuracy,
+    ),
+    _of_cases(
+        "hamming_loss",
+        title="Hamming loss",
+        says="share of wrong labels",
+        on="cases",
+        measure=mean_loss,
+    ),
+    _of_cases(
+        "exact_match",
+        title="exact match",
+        says="share of cases with all labels right",
+        on="exact",
+        measure=metrics.accuracy,
+    ),
+    _of_cases(
+        "macro_auroc",
+        title="macro AUC",
+        says="mean over labels of the AUC of each",
+        on="macro",
+        measure=mean_loss,
+    ),
+    make_item(
+        "dice_loss",
+        title="1 − Dice",
+        says="mean over images; 0 is perfect",
+        place=WORTH,
+        needs="images",
+        on="images",
+        measure=mean_loss,
+    ),
+    make_item(
+        "image_aurc",
+        title="AURC of images",
+        says="mean 1 − Dice over all shares of images kept",
+        place=RANK,
+        needs="images",
+        on="images",
+        measure=metrics.aurc,
+    ),
+    _of_classes(
+        "nll",
+        title="NLL",
+        says="mean -log probability of the label, nats",
+        place=WORTH,
+        on="nll",
+        measure=partial(mean_loss, other=other_nll),
+    ),
+    _of_classes(
+        "brier",
+        title="Brier",
+        says="squared distance to the truth, all classes",
+        place=WORTH,
+        on="brier",
+        measure=partial(mean_loss, other=other_brier),
+    ),
+    _of_classes(
+        "uce",
+        title="UCE",
+        says="gap of error rate and scaled entropy",
+        place=READ,
+        on="uncertainty",
+        measure=partial(metrics.ece, bins=ENTROPY_BINS),
+    ),
+    _of_classes(
+        "muce",
+        title="MUCE",
+        says="largest such gap",
+        place=READ,
+        on="uncertainty",
+        measure=partial(metrics.mce, bins=ENTROPY_BINS),
+    ),
+    _of_classes(
+        "classwise_ece",
+        title="class-wise ECE",
+        says="mean ECE of every class's probability",
+        place=READ,
+        on="classes",
+        measure=Cells.mean_gap,
+    ),
+    _of_order("aurc", title="AURC", says="mean error over all coverages; compares models"),
+    _of_order("e_aurc", title="E-AURC", says="above the best possible order; one model"),
+    _of_order("augrc", title="AUGRC", says="mean share of accepted errors"),
+    _of_order(
+        "auroc",
+        title="AUROC of finding errors",
+        says="a right answer outranks a wrong one; one model",
+    ),
+    _of_order(
+        "aupr_error",
+        title="AUPR (errors)",
+        says="precision of finding errors; one model",
+        metric=metrics.aupr,
+        positive="error",
+    ),
+    _of_order(
+        "aupr_success",
+        title="AUPR (successes)",
+        says="precision of finding right answers; one model",
+        metric=metrics.aupr,
+        positive="success",
+    ),
+    _of_order(
+        "coverage_at_risk_0.01",
+        title="coverage at 1 % risk",
+        says="share acceptable with at most 1 % wrong",
+        metric=metrics.coverage_at_risk,
+        risk=0.01,
+    ),
+    _of_order(
+        "coverage_at_risk_0.05",
+        title="coverage at 5 % risk",
+        says="share acceptable with at most 5 % wrong",
+        metric=metrics.coverage_at_risk,
+        risk=0.05,
+    ),
+    _of_order("eor", title="EOR", says="odds gained by knowing the confidence"),
+    _of_order(
+        "eor_smooth",
+        title="EOR (smoothed)",
+        says="the same with error-free bins corrected",
+        metric=metrics.eor,
+        degenerate="smooth",
+    ),
+    _of_claim("ece", title="ECE", says="gap of confidence and accuracy, 15 bins"),
+    _of_claim("aece", title="adaptive ECE", says="the same, bins as narrow as data allow"),
+    _of_claim("mce", title="MCE", says="largest gap, 15 bins"),
+    _of_claim("amce", title="adaptive MCE", says="largest gap, adaptive bins"),
+    _of_claim(
+        "signed_calibration_error", title="confidence − accuracy", says="positive: over-confident"
+    ),
+    _of_claim(
+        "over_confidence", title="over-confidence", says="part of the ECE that claims too much"
+    ),
+    _of_claim(
+        "under_confidence", title="under-confidence", says="part of the ECE that claims too little"
+    ),
+    _of_claim(
+        "debiased_ece", title="debiased ECE (L2)", says="squared gap, sampling noise removed"
+    ),
+    _of_claim("smooth_ece", title="smooth ECE", says="calibration error without bins"),
+    _of_claim(
+        "correctness_brier",
+        title="Brier of the confidence",
+        says="squared distance, claim and outcome",
+    ),
+    _of_claim(
+        "correctness_nll", title="NLL of the confidence", says="log loss of claim and outcome, nats"
+    ),
+)
+BY_NAME = {item.name: item for item in CATALOGUE}
 
 
 class Described(Protocol):
@@ -33,42 +329,40 @@ class Described(Protocol):
         ...
 
 
-def ranking() -> list[Item]:
+def list_ranking_items() -> list[CatalogueItem]:
     """Numbers of any score: can I rank by it?"""
     return [item for item in CATALOGUE if item.needs == "order"]
 
 
-def claims() -> list[Item]:
+def list_claim_items() -> list[CatalogueItem]:
     """Numbers of a score in [0, 1] that claims to be a probability: can I read it as one?"""
     return [item for item in CATALOGUE if item.needs == "claim"]
 
 
-def whole(preds: Described) -> list[Item]:
+def list_answer_items(preds: Described) -> list[CatalogueItem]:
     """Numbers of the predictions themselves: what are they worth?"""
-    needs = ["answers"]
+    needs = {"answers"}
     if preds.kind != "confidence":
-        needs += (
-            ["classes", "many classes"] if preds.k is not None and preds.k > TOP_K else ["classes"]
-        )
+        needs.add("classes")
+        if preds.k is not None and preds.k > TOP_K:
+            needs.add("many classes")
     return [item for item in CATALOGUE if item.needs in needs]
 
 
-def of_images() -> list[Item]:
-    """Numbers of images with masks."""
-    return [item for item in CATALOGUE if item.needs == "images"]
-
-
-def of_cases() -> list[Item]:
-    """Numbers of cases with many labels."""
-    return [item for item in CATALOGUE if item.needs == "labels"]
-
-
-def possible(
+def list_possible_items(
     preds: Described, t: Tally, *, many_labels: bool = False, images: bool = False
-) -> list[Item]:
-    """Every number that the predictions and a score of them allow."""
-    units = [*(of_cases() if many_labels else []), *(of_images() if images else [])]
-    return [*units, *whole(preds), *ranking(), *(claims() if is_claim(t) else [])]
+) -> list[CatalogueItem]:
+    """Every number that the predictions and a score of them allow, in report order."""
+    units: set[Needs] = set()
+    if many_labels:
+        units.add("labels")
+    if images:
+        units.add("images")
+    items = [item for item in CATALOGUE if item.needs in units]
+    items += list_answer_items(preds) + list_ranking_items()
+    if is_claim(t):
+        items += list_claim_items()
+    return items
 
 
 def is_claim(t: Tally) -> bool:
@@ -77,36 +371,35 @@ def is_claim(t: Tally) -> bool:
     return low >= 0 and high <= 1
 
 
-def default_scores(preds: Predictions) -> list[str]:
+def choose_scores(preds: Predictions, compact: bool = False) -> list[str]:
     """The scores worth comparing on this kind of predictions; the first is the one that a report is
-    about.
+    about. Compact tallies hold only scores in [0, 1].
     """
+    names = ["max_prob"]
     if preds.kind == "confidence":
-        return ["max_prob"]
+        return names
     if preds.samples > 1:
-        return [
-            "max_prob",
-            "predictive_entropy",
-            "expected_entropy",
-            "mutual_information",
-            "variance",
-        ]
-    of_logits = ["max_logit", "energy"] if preds.kind == "logits" else []
-    of_many = (
-        ["entropy", "margin"] if preds.k != 2 else []
-    )  # with two classes they rank as max_prob does
-    return ["max_prob", *of_many, *of_logits]
+        names += ["predictive_entropy", "expected_entropy", "mutual_information", "variance"]
+    else:
+        # With two classes these rank as max_prob does.
+        if preds.k != 2:
+            names += ["entropy", "margin"]
+        if preds.kind == "logits":
+            names += ["max_logit", "energy"]
+    if compact:
+        return [name for name in names if name in BOUNDED_SCORES]
+    return names
 
 
-def named(score: Score) -> tuple[str, Callable[[Predictions], ArrayLike]]:
-    """A score with its name."""
+def resolve_score(score: Score) -> tuple[str, Callable[[Predictions], ArrayLike]]:
+    """A score's name and function, given either of them."""
     if callable(score):
         return getattr(score, "__name__", "score"), score
-    return score, score_named(score)
+    return score, find_score(score)
 
 
-def score_named(name: str) -> Callable[[Predictions], ArrayLike]:
-    """A score by its name, with a suggestion where there is none."""
+def find_score(name: str) -> Callable[[Predictions], ArrayLike]:
+    """A score by its name; raise with a suggestion where there is none."""
     if name in scores.__all__:
         return getattr(scores, name)
     from difflib import get_close_matches
@@ -116,7 +409,7 @@ def score_named(name: str) -> Callable[[Predictions], ArrayLike]:
     raise InputError(f"there is no score {name!r}; known: {', '.join(scores.__all__)}.{hint}")
 
 
-def why_undefined(name: str, value: float, t: Tally) -> str:
+def explain_undefined(name: str, value: float, t: Tally) -> str:
     """The reason why a number is nan or infinite."""
     if isnan(value) and t.total == 0:
         return "undefined: every answer is right"
@@ -127,3 +420,10 @@ def why_undefined(name: str, value: float, t: Tally) -> str:
     if value == inf:
         return "infinite: a claim of 0 or 1 was wrong"
     return "undefined for these data"
+
+
+ranking = list_ranking_items  # moved
+claims = list_claim_items  # moved
+whole = list_answer_items  # moved
+possible = list_possible_items  # moved
+score_named = find_score  # moved

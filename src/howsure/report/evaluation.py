@@ -1,20 +1,21 @@
-"""evaluate(): predictions → summary → report; `report` is the one builder, of loaded and of
+"""evaluate(): predictions → summary → report; `build_report` is the one builder, of loaded and of
 streamed data.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
-from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
-from howsure import curves
+from howsure import curves, metrics
 from howsure._core.check import InputError
 from howsure._core.frozen import frozen
-from howsure._core.stages import told
+from howsure._core.progress import StagedJob
 from howsure._core.version import __version__
 from howsure.predictions import Predictions
+from howsure.predictions.frames import is_frame
 from howsure.predictions.outcomes import Outcomes
 from howsure.render.model import (
     SCHEMA,
@@ -22,34 +23,37 @@ from howsure.render.model import (
     ClaimsTest,
     CurveData,
     FindingData,
+    Metrics,
     Provenance,
     ReportData,
     ScoreData,
     Streamed,
     curve_json,
 )
-from howsure.report import catalogue
-from howsure.report.catalogue import Score, is_claim
-from howsure.report.curves import drawn
-from howsure.report.deciding import anchored
-from howsure.report.doors import predictions_in
+from howsure.report.catalogue import Score, is_claim, list_possible_items, list_ranking_items
 from howsure.report.findings import case_of, changes, findings, guarantees, verdict
-from howsure.report.focus import By, Focus, cuts_known, focused, sliced
-from howsure.report.labels import label_section
-from howsure.report.masks import image_section, image_verdict
-from howsure.report.measurement import Sureness, measured
-from howsure.report.positive import THRESHOLDS, binary
-from howsure.report.provenance import provenance
-from howsure.report.report import Report
-from howsure.report.slices import slices
+from howsure.report.focus import By, Focus, attach_slices
+from howsure.report.label_sections import build_label_section
+from howsure.report.masks import build_image_section, write_image_verdict
+from howsure.report.measurement import LimitSource, Sureness, measure_items
+from howsure.report.positive_class import THRESHOLDS, build_binary
+from howsure.report.report import Report, build_provenance
+from howsure.report.slices import build_slices
 from howsure.report.summary import Summary
-from howsure.report.views import band_rows, histogram, scatter, views
-from howsure.tallies.tally import Tally
+from howsure.report.views import (
+    build_histogram,
+    build_scatter,
+    build_views,
+    draw_curves,
+    list_bands,
+)
 from howsure.uncertainty.claims import calibration_test
+
+FROM_ARRAYS = "hs.evaluate(hs.Predictions.from_probs(P, y))"
 
 
 @frozen(eq=False)
-class Asked:
+class ReportRequest:
     """What a caller asks of a report beside the numbers: limits, and what it says of where the data
     come from.
     """
@@ -106,39 +110,101 @@ def evaluate(
     >>> evaluate(Predictions.from_probs([[0.9, 0.1], [0.2, 0.8]], [0, 1]))
     <Report: n=2, k=2, 27 metrics>
     """
-    preds = predictions_in(preds, scores)
+    preds = to_predictions(preds, scores)
     sure = Sureness(level, seed).check()
-    origin = provenance(preds, files, command, seed=seed, level=level)
-    preds, columns = sliced(preds, by)
-    focus = focused(Focus(positive, loss=loss, image_score=image_score), cuts_known(preds, columns))
-    first: Score = scores[0] if scores else "max_prob"
-    asked = Asked(
-        sure, origin, images, before, first, preds, thresholds=thresholds, threshold=threshold
+    # Before columns are attached: the hash is that of what the caller gave.
+    origin = build_provenance(preds, files, command, seed=seed, level=level)
+    preds, cuts = attach_slices(preds, by)
+    focus = Focus(positive=positive, by=cuts, loss=loss, image_score=image_score)
+    request = ReportRequest(
+        sure=sure,
+        origin=origin,
+        images=images,
+        before=before,
+        score=scores[0] if scores else "max_prob",
+        after=preds,
+        thresholds=thresholds,
+        threshold=threshold,
     )
-    return report(Summary.of(preds, scores, focus), asked)
+    return build_report(Summary.of(preds, scores, focus), request)
 
 
-def report(s: Summary, asked: Asked) -> Report:
+def to_predictions(data: object, second: object = None) -> Predictions:
+    """Predictions as they are, those of a table; of anything else an `InputError` says what to
+    write.
+
+    >>> to_predictions({"prob_0": [0.9], "prob_1": [0.1], "label": [0]})
+    <Predictions: n=1, k=2, probs, accuracy 1>
+    """
+    if isinstance(data, Predictions):
+        if _is_array(second):
+            raise InputError(
+                f"the second argument is a {type(second).__name__}; scores are names or functions."
+            )
+        return data
+    if isinstance(data, str | os.PathLike):
+        raise InputError(f"a file is read first: hs.evaluate(hs.read({os.fspath(data)!r})).")
+    if hasattr(data, "predict_proba") or hasattr(data, "decision_function"):
+        raise InputError(
+            "a classifier is asked first: hs.evaluate(hs.Predictions.from_estimator(model, X, y))."
+        )
+    if _is_array(second) or isinstance(data, tuple):
+        raise InputError(
+            f"labels y and probabilities P alone do not say which is which; write {FROM_ARRAYS}."
+        )
+    if is_frame(data):
+        return Predictions.from_frame(data)
+    raise InputError(
+        f"a {type(data).__name__} does not say whether it holds logits or probabilities; "
+        f"write {FROM_ARRAYS}, or from_logits."
+    )
+
+
+def _is_array(value: object) -> bool:
+    if not isinstance(value, list | tuple):
+        return hasattr(value, "__array__")
+    cells = cast("Sequence[object]", value)
+    return len(cells) > 0 and isinstance(cells[0], int | float | list)
+
+
+def build_report(s: Summary, request: ReportRequest) -> Report:
     """The report of a summary: of predictions in memory, or of all parts of a stream."""
-    sure, t, further = asked.sure, s.tally, list(s.tallies)[1:]
-    part = told("measuring", ["numbers", "findings", "promises", *further, "pictures", "parts"])
-    next(part)
-    items = catalogue.possible(
+    sure, t = request.sure, s.tally
+    further = list(s.tallies)[1:]
+    stages = ["numbers", "findings", "promises", *further, "pictures", "parts"]
+    job = StagedJob("measuring", stages)
+
+    job.stage("numbers")
+    items = list_possible_items(
         s.shape, t, many_labels=s.labels is not None, images=s.images is not None
     )
-    numbers = anchored(measured(items, s, s.first, sure), t)
-    next(part)
-    found = [*asked.notices, *findings(case_of(s)), *_changes(asked)]
-    names, source = s.shape.class_names, s.source("score", s.first)
-    next(part)
-    promised, test = guarantees(source, s.n, sure.level), _claims_test(source, sure.seed)
-    past = None if asked.before is None else Summary.of(asked.before, [asked.score])
-    others = {name: _further(s, name, sure) for name in islice(part, len(further))}
-    next(part)
+    numbers = measure_items(items, s, s.first, sure)
+    _add_anchors(numbers, s)
+
+    job.stage("findings")
+    listed = [*request.notices, *findings(case_of(s))]
+    if request.before is not None and request.after is not None:
+        listed += changes(request.before, request.after)
+
+    job.stage("promises")
+    source = s.source("score", s.first)
+    promised = guarantees(source, s.n, sure.level)
+    test = _test_claims(source, sure.seed)
+
+    others: dict[str, ScoreData] = {}
+    for score in further:
+        job.stage(score)
+        others[score] = _measure_further(s, score, sure)
+
+    job.stage("pictures")
+    before = None
+    if request.before is not None:
+        before = Summary.of(request.before, [request.score])
+    names = s.shape.class_names
     data: ReportData = {
         "howsure": __version__,
         "schema": SCHEMA,
-        "provenance": asked.origin,
+        "provenance": request.origin,
         "n": s.n,
         "k": s.shape.k,
         "kind": s.shape.kind,
@@ -147,50 +213,46 @@ def report(s: Summary, asked: Asked) -> Report:
         "score": s.first,
         "verdict": verdict(
             numbers,
-            found,
+            listed,
             promised,
             test,
             None if s.shape.weighted else s.n,
-            calibrated=asked.before is not None,
+            calibrated=before is not None,
         ),
         "guarantees": promised,
         "metrics": numbers,
         "scores": others,
-        "curves": {**drawn(s), **_curves_before(past)},
-        "views": views(s, sure.level, None if s.images is not None else asked.images),
-        "binary": binary(s, sure.level, sure.seed, asked.thresholds),
-        "calibration": _calibration(asked),
-        "findings": found,
+        "curves": draw_curves(s) | _draw_curves_before(before),
+        # Pictures of whole images belong to the section of images, not to single pixels.
+        "views": build_views(s, sure.level, None if s.images is not None else request.images),
+        "binary": build_binary(s, sure.level, sure.seed, request.thresholds),
+        "calibration": _measure_changes(request),
+        "findings": listed,
     }
-    next(part)
-    if past is not None:
-        data["views"]["before"] = {"histogram": histogram(past), "scatter": scatter(past)}
+
+    job.stage("parts")
+    if before is not None:
+        data["views"]["before"] = {
+            "histogram": build_histogram(before),
+            "scatter": build_scatter(before),
+        }
     if test is not None:
         data["calibration_test"] = test
     if isinstance(source, Outcomes) and source.group is not None:
         data["groups"] = int(source.units.max()) + 1
-    if (by := slices(s, sure, asked.threshold)) is not None:
-        data["slices"] = by
-    if asked.streamed is not None:
-        data["streamed"] = asked.streamed
-    if t.approximate is not None:
-        data["approximate"] = t.approximate
-    if s.labels is not None:
-        samples = None if s.details is None else s.details.samples
-        data["labels"] = label_section(
-            s.labels, None if samples is None else samples.preds, sure.level
-        )
-    if s.images is not None:
-        data["images"] = image_section(s.images, sure.level, s.shape.names, asked.images)
-        last = data["verdict"][-1]
-        data["verdict"] = [
-            *image_verdict(numbers["dice_loss"], data["images"]),
-            f"Pixels: {last[:1].lower()}{last[1:]}",
-        ]
+    _add_sections(data, s, request)
     return Report(data)
 
 
-def _claims_test(source: Tally | Outcomes | str, seed: int) -> ClaimsTest | None:
+def _add_anchors(numbers: Metrics, s: Summary) -> None:
+    """Write beside the AURC what a random and what the best order of these answers would give."""
+    if numbers["aurc"]["value"] is not None:
+        risk = float(s.tally.total / s.tally.n)
+        anchors = {"random": risk, "best": metrics.optimal_aurc(s.tally)}
+        numbers["aurc"]["anchors"] = anchors
+
+
+def _test_claims(source: LimitSource, seed: int) -> ClaimsTest | None:
     """The test of calibration; None where the score is no claim, or where the test has no null
     distribution.
     """
@@ -202,38 +264,67 @@ def _claims_test(source: Tally | Outcomes | str, seed: int) -> ClaimsTest | None
         return None
 
 
-def _further(s: Summary, score: str, sure: Sureness) -> ScoreData:
+def _measure_further(s: Summary, score: str, sure: Sureness) -> ScoreData:
     """What is said of the order of a further score."""
     t = s.tallies[score]
-    odds = curve_json(curves.odds_by_quantile(t))
     return {
-        "metrics": measured(catalogue.ranking(), s, score, sure),
-        "bands": band_rows(t),
-        "odds_by_quantile": odds,
+        "metrics": measure_items(list_ranking_items(), s, score, sure),
+        "bands": list_bands(t),
+        "odds_by_quantile": curve_json(curves.odds_by_quantile(t)),
     }
 
 
-def _changes(asked: Asked) -> list[FindingData]:
-    return [] if asked.before is None or asked.after is None else changes(asked.before, asked.after)
+def _draw_curves_before(before: Summary | None) -> dict[str, CurveData]:
+    """Every curve before calibration."""
+    if before is None:
+        return {}
+    drawn = {f"{name}_before": curve for name, curve in draw_curves(before).items()}
+    del drawn["ideal_threshold_diagram_before"]  # calibration does not change it
+    if is_claim(before.tally):
+        corp = curves.corp(before.tally, band=False)
+        drawn["reliability_before"] = curve_json(corp.curve)
+    return drawn
 
 
-def _calibration(asked: Asked) -> Changes | None:
-    if asked.before is None or asked.after is None:
+def _measure_changes(request: ReportRequest) -> Changes | None:
+    """What calibration changed; None where there is nothing to compare with."""
+    if request.before is None or request.after is None:
         return None
     from howsure.calibrators.change import changes_of  # calibrators, which most reports do without
     from howsure.report.calibration import answers_changed, change_data
 
-    found = changes_of(asked.before, asked.after, asked.sure.level, asked.sure.seed)
-    return {"metrics": change_data(found), "changed": answers_changed(asked.before, asked.after)}
-
-
-def _curves_before(past: Summary | None) -> dict[str, CurveData]:
-    """Every curve before calibration."""
-    if past is None:
-        return {}
-    found = {
-        f"{name}_before": c for name, c in drawn(past).items() if name != "ideal_threshold_diagram"
+    sure = request.sure
+    measured = changes_of(request.before, request.after, sure.level, sure.seed)
+    return {
+        "metrics": change_data(measured),
+        "changed": answers_changed(request.before, request.after),
     }
-    if is_claim(past.tally):
-        found["reliability_before"] = curve_json(curves.corp(past.tally, band=False).curve)
-    return found
+
+
+def _add_sections(data: ReportData, s: Summary, request: ReportRequest) -> None:
+    """Write the sections that only some reports have."""
+    level = request.sure.level
+    slices = build_slices(s, request.sure, request.threshold)
+    if slices is not None:
+        data["slices"] = slices
+    if request.streamed is not None:
+        data["streamed"] = request.streamed
+    if s.tally.approximate is not None:
+        data["approximate"] = s.tally.approximate
+    if s.labels is not None:
+        preds = None
+        if s.details is not None and s.details.samples is not None:
+            preds = s.details.samples.preds
+        data["labels"] = build_label_section(s.labels, preds, level)
+    if s.images is not None:
+        data["images"] = build_image_section(s.images, level, s.shape.names, request.images)
+        # The verdict is about images; that of the pixels becomes its last sentence.
+        pixels = data["verdict"][-1]
+        data["verdict"] = [
+            *write_image_verdict(data["metrics"]["dice_loss"], data["images"]),
+            f"Pixels: {pixels[:1].lower()}{pixels[1:]}",
+        ]
+
+
+Asked = ReportRequest  # moved
+report = build_report  # moved

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -16,9 +15,9 @@ from howsure._core.text import is_count
 from howsure.predictions import Predictions
 from howsure.predictions.images import SCORES
 
-BINNED = re.compile(r"(.+):([-+.\deE]+(?:,[-+.\deE]*)*)")
-DISTINCT = 30  # numbers of a column that are still values of their own
-MOST = 1_000  # slices of a column
+COLUMN_WITH_BINS = re.compile(r"(.+):([-+.\deE]+(?:,[-+.\deE]*)*)")
+MAX_DISTINCT_NUMBERS = 30  # of a column that are still values of their own
+MAX_SLICES_PER_COLUMN = 1_000
 MISSING = "missing"
 
 By = str | Sequence[str] | Mapping[str, ArrayLike]
@@ -41,18 +40,24 @@ class Cut:
         >>> Cut.of("age:40,60").edges, Cut.of("age:4").bins, Cut.of("hospital")
         ((40.0, 60.0), 4, Cut(column='hospital', edges=(), bins=None))
         """
-        if (found := BINNED.fullmatch(text)) is None:
+        match = COLUMN_WITH_BINS.fullmatch(text)
+        if match is None:
             return cls(text)
-        column, numbers = found[1], found[2]
+        column, numbers = match[1], match[2]
         if "," not in numbers:
-            return cls(column, bins=_whole(numbers, text))
+            if not is_count(numbers) or int(numbers) < 2:
+                raise InputError(
+                    f"{text!r}: a number of bins of at least 2 is needed, or edges as in age:40,60."
+                )
+            return cls(column, bins=int(numbers))
         try:
             edges = tuple(float(part) for part in numbers.split(",") if part)
         except ValueError:
             raise InputError(
                 f"{text!r}: {numbers} are no numbers; write age:4 for bins or age:40,60 for edges."
             ) from None
-        if not edges or not all(a < b for a, b in pairwise(edges)) or not np.isfinite(edges).all():
+        rising = all(a < b for a, b in pairwise(edges))
+        if not edges or not rising or not np.isfinite(edges).all():
             raise InputError(f"{text!r}: the edges of bins must rise, as in age:40,60.")
         return cls(column, edges)
 
@@ -62,20 +67,24 @@ class Cut:
         >>> Cut.of("age:40,60").names(np.array([30.0, 60.0, np.nan]))
         array(['below 40', '60 and above', 'missing'], dtype='<U12')
         """
+        column = self.column
         if self.edges or self.bins is not None:
-            number = _numbers(values, self.column)
-            return _binned(number, self.edges or _equal(number, self.bins or 1, self.column))
-        if values.dtype.kind == "f" and len(np.unique(values)) > DISTINCT:
+            numbers = _read_numbers(values, column)
+            edges = self.edges or _find_equal_edges(numbers, self.bins or 1, column)
+            return _name_bins(numbers, edges)
+        if values.dtype.kind == "f" and len(np.unique(values)) > MAX_DISTINCT_NUMBERS:
             raise InputError(
-                f"{self.column} holds more than {DISTINCT} different numbers; bin them: {self.column}:4 makes four "
-                f"bins of equal size, {self.column}:40,60 cuts at 40 and 60."
+                f"{column} holds more than {MAX_DISTINCT_NUMBERS} different numbers; bin them: "
+                f"{column}:4 makes four bins of equal size, {column}:40,60 cuts at 40 and 60."
             )
-        found = _texts(values)
-        if (many := len(np.unique(found))) > MOST:
+        names = _name_values(values)
+        many = len(np.unique(names))
+        if many > MAX_SLICES_PER_COLUMN:
             raise InputError(
-                f"{self.column} has {many:,} different values; slices need at most {MOST:,}."
+                f"{column} has {many:,} different values; slices need at most "
+                f"{MAX_SLICES_PER_COLUMN:,}."
             )
-        return found
+        return names
 
 
 @frozen
@@ -107,23 +116,19 @@ class Focus:
         image_score: str | None = None,
     ) -> Focus:
         """From what a caller wrote."""
-        return cls(positive, tuple(Cut.of(text) for text in dict.fromkeys(by)), loss, image_score)
+        cuts = tuple(Cut.of(text) for text in dict.fromkeys(by))
+        return cls(positive=positive, by=cuts, loss=loss, image_score=image_score)
 
     @property
     def columns(self) -> list[str]:
         """Columns beside the predictions that are needed."""
-        own = self.image_score is not None and self.image_score not in SCORES
-        return [
-            *dict.fromkeys(
-                [
-                    *(cut.column for cut in self.by),
-                    *([self.image_score] if own and self.image_score else []),
-                ]
-            )
-        ]
+        needed = [cut.column for cut in self.by]
+        if self.image_score is not None and self.image_score not in SCORES:
+            needed.append(self.image_score)
+        return list(dict.fromkeys(needed))
 
     def streamed(self) -> Focus:
-        """Return self; raise where bins need all samples before any of them is counted."""
+        """Return self; raise if bins need all samples before any of them is counted."""
         for cut in self.by:
             if cut.bins is not None:
                 raise InputError(
@@ -136,103 +141,81 @@ class Focus:
 WHOLE = Focus()
 
 
-def sliced(preds: Predictions, by: By | None) -> tuple[Predictions, list[str]]:
+def attach_slices(preds: Predictions, by: By | None) -> tuple[Predictions, tuple[Cut, ...]]:
     """Predictions that hold the columns of `by`, and how these are cut."""
     if by is None:
-        return preds, []
+        return preds, ()
     if isinstance(by, Mapping):
-        return preds.with_attributes(by), [str(name) for name in by]
-    return preds, [by] if isinstance(by, str) else [str(text) for text in by]
+        preds = preds.with_attributes(by)
+    texts = [by] if isinstance(by, str) else [str(text) for text in by]
+    known = preds.attributes or {}
+    # The name of a column that is there is taken as it is, even if it looks like "age:4".
+    cuts = [Cut(text) if text in known else Cut.of(text) for text in dict.fromkeys(texts)]
+    return preds, tuple(cuts)
 
 
-def column_of(preds: Predictions, column: str) -> Array:
+def find_column(preds: Predictions, column: str) -> Array:
     """A column beside the predictions, by name."""
     known: dict[str, Array] = dict(preds.attributes or {})
     if preds.group is not None:
         known.setdefault("group", preds.group)
-    if column not in known:
-        there = (
-            f"there are {', '.join(map(repr, known))}"
-            if known
-            else "there are none beside the predictions"
-        )
-        raise InputError(
-            f"there is no column {column!r}; {there}. Give it by name, as by={{{column!r}: values}}."
-        )
-    return known[column]
+    if column in known:
+        return known[column]
+    there = "there are none beside the predictions"
+    if known:
+        there = f"there are {', '.join(map(repr, known))}"
+    raise InputError(
+        f"there is no column {column!r}; {there}. Give it by name, as by={{{column!r}: values}}."
+    )
 
 
-def cuts_known(preds: Predictions, by: Sequence[str]) -> list[Cut]:
-    """How columns are cut; the name of a column that is there is taken as it is, whatever it looks
-    like.
-    """
-    known = preds.attributes or {}
-    return [Cut(text) if text in known else Cut.of(text) for text in dict.fromkeys(by)]
+def _read_numbers(values: Array, column: str) -> Floats:
+    numbers: list[float] = []
+    for value in values.tolist():
+        if _is_missing(value):
+            numbers.append(np.nan)
+            continue
+        try:
+            numbers.append(float(value))
+        except (TypeError, ValueError):
+            raise InputError(
+                f"{column} holds {str(value)[:60]!r}; only numbers fall into bins. "
+                "Leave out the bins."
+            ) from None
+    return np.array(numbers, dtype=np.float64)
 
 
-def focused(focus: Focus, cuts: Sequence[Cut]) -> Focus:
-    """The same with these cuts."""
-    return replace(focus, by=tuple(cuts))
+def _is_missing(value: object) -> bool:
+    return value is None or value == "" or (isinstance(value, float) and value != value)
 
 
-def _whole(text: str, given: str) -> int:
-    if not is_count(text) or int(text) < 2:
-        raise InputError(
-            f"{given!r}: a number of bins of at least 2 is needed, or edges as in age:40,60."
-        )
-    return int(text)
-
-
-def _numbers(values: Array, column: str) -> Floats:
-    try:
-        return np.array(
-            [np.nan if _absent(v) else float(v) for v in values.tolist()], dtype=np.float64
-        )
-    except (TypeError, ValueError):
-        bad = next(v for v in values.tolist() if not _absent(v) and not _is_number(v))
-        raise InputError(
-            f"{column} holds {str(bad)[:60]!r}; only numbers fall into bins. Leave out the bins."
-        ) from None
-
-
-def _is_number(v: object) -> bool:
-    try:
-        float(str(v))
-    except ValueError:
-        return False
-    return True
-
-
-def _equal(number: Floats, bins: int, column: str) -> tuple[float, ...]:
-    known = number[~np.isnan(number)]
+def _find_equal_edges(numbers: Floats, bins: int, column: str) -> tuple[float, ...]:
+    known = numbers[~np.isnan(numbers)]
     if not len(known):
         raise InputError(f"{column} has no numbers; nothing can be binned.")
-    cuts = np.unique(np.quantile(known, np.arange(1, bins) / bins, method="higher"))
-    return tuple(float(c) for c in cuts if c > known.min())
+    edges = np.unique(np.quantile(known, np.arange(1, bins) / bins, method="higher"))
+    return tuple(float(edge) for edge in edges if edge > known.min())
 
 
-def _binned(number: Floats, edges: tuple[float, ...]) -> Array:
-    ends = [f"{e:.6g}" for e in edges]
-    middle = [f"{a} to {b}" for a, b in pairwise(ends)]
-    names = np.array(
-        [f"below {ends[0]}", *middle, f"{ends[-1]} and above", MISSING]
-        if ends
-        else ["all", MISSING]
-    )
-    at = np.where(np.isnan(number), len(names) - 1, np.searchsorted(edges, number, side="right"))
-    return names[at]
+def _name_bins(numbers: Floats, edges: tuple[float, ...]) -> Array:
+    ends = [f"{edge:.6g}" for edge in edges]
+    names = ["all"]
+    if ends:
+        middle = [f"{a} to {b}" for a, b in pairwise(ends)]
+        names = [f"below {ends[0]}", *middle, f"{ends[-1]} and above"]
+    bins = np.searchsorted(edges, numbers, side="right")
+    return np.array([*names, MISSING])[np.where(np.isnan(numbers), len(names), bins)]
 
 
-def _absent(v: object) -> bool:
-    return v is None or v == "" or (isinstance(v, float) and v != v)
-
-
-def _texts(values: Array) -> Array:
+def _name_values(values: Array) -> Array:
     if values.dtype.kind in "iub":
         return values.astype(np.str_)
-    return np.array(
-        [
-            MISSING if _absent(v) else f"{v:g}" if isinstance(v, float) else str(v)
-            for v in values.tolist()
-        ]
-    )
+    names: list[str] = []
+    for value in values.tolist():
+        if _is_missing(value):
+            names.append(MISSING)
+        elif isinstance(value, float):
+            names.append(f"{value:g}")
+        else:
+            names.append(str(value))
+    return np.array(names)

@@ -18,14 +18,19 @@ from howsure.predictions import Predictions
 from howsure.predictions.images import Images, images_of
 from howsure.predictions.outcomes import Outcomes
 from howsure.render.model import Entry, ImageClass, ImagePromise, ImageRow, ImageScore, ImagesData
-from howsure.report.measurement import with_limits
-from howsure.report.thumbnails import overlay
+from howsure.report.measurement import build_number
+from howsure.report.thumbnails import draw_overlay
 from howsure.uncertainty.intervals import each_interval
 
-RISKS = (0.05, 0.1, 0.2, 0.3)  # mean loss of the accepted images that a promise is looked for
-LISTED, PICTURED, SIDE = 50, 12, 64
-FEW = 2
-WORTH = 0.05  # a share below this is not worth a sentence, where a larger one can be promised at the next risk
+PROMISED_RISKS = (0.05, 0.1, 0.2, 0.3)  # mean loss of the accepted images
+MAX_LISTED_IMAGES = 50
+MAX_OVERLAYS = 12
+OVERLAY_PIXELS = 64  # of the longer side
+MIN_IMAGES = 2
+# A smaller share is not worth a sentence, where a larger one can be promised at the next risk.
+MIN_SHARE_TO_MENTION = 0.05
+
+PixelPlace = tuple[int, int]  # file and row of an image's first pixel
 
 
 @frozen(eq=False)
@@ -40,17 +45,27 @@ class ImageSums:
 
     images: Images
     place: Array  # (images, 2): file and row
-    maps: dict[
-        tuple[int, int], Array
-    ]  # by place: predicted + 2 · true foreground, of the worst images
+    maps: dict[PixelPlace, Array]  # of the worst images: predicted + 2 · true foreground
 
     @classmethod
-    def of(cls, preds: Predictions, place: tuple[int, int], score: str | None = None) -> ImageSums:
+    def of(cls, preds: Predictions, place: PixelPlace, score: str | None = None) -> ImageSums:
         """The images of predictions that begin at a row of a file; `score` as in `images_of`."""
-        found = images_of(preds, score=score)
-        first = _first_rows(preds)
-        where = np.stack([np.full(len(first), place[0]), place[1] + first], axis=1)
-        return cls(found, where, _maps(preds, found, where))
+        images = images_of(preds, score=score)
+        layout = preds.layout
+        unit = np.asarray(preds.group) if layout is None else layout.unit
+        first_row = np.unique(unit, return_index=True)[1]
+        places = np.stack([np.full(len(first_row), place[0]), place[1] + first_row], axis=1)
+        maps: dict[PixelPlace, Array] = {}
+        # Only whole images in two dimensions can be drawn.
+        if layout is not None and layout.whole and len(layout.shape) == 2:
+            step = -(-max(layout.shape) // OVERLAY_PIXELS)
+            for i in _order_by_loss(images)[:MAX_OVERLAYS].tolist():
+                rows = slice(i * layout.size, (i + 1) * layout.size)
+                predicted = np.isin(preds.prediction[rows], images.classes)
+                code = predicted + 2 * np.isin(preds.labels[rows], images.classes)
+                small = code.reshape(layout.shape)[::step, ::step]
+                maps[_get_place(places, i)] = small.astype(np.uint8)
+        return cls(images=images, place=places, maps=maps)
 
     @property
     def outcomes(self) -> Outcomes:
@@ -60,37 +75,16 @@ class ImageSums:
         return self.images.outcomes()
 
 
-def _first_rows(preds: Predictions) -> Ints:
-    if preds.layout is not None:
-        return np.unique(preds.layout.unit, return_index=True)[1]
-    return np.unique(np.asarray(preds.group), return_index=True)[1]
+def _order_by_loss(images: Images) -> Ints:
+    """The images, largest loss first."""
+    return np.lexsort((images.names.astype(str), -images.loss))
 
 
-def _maps(preds: Predictions, found: Images, where: Array) -> dict[tuple[int, int], Array]:
-    layout = preds.layout
-    if layout is None or not layout.whole or len(layout.shape) != 2:
-        return {}
-    step = -(-max(layout.shape) // SIDE)
-    out: dict[tuple[int, int], Array] = {}
-    for i in worst(found.loss, found.names)[:PICTURED].tolist():
-        rows = slice(i * layout.size, (i + 1) * layout.size)
-        code = np.isin(preds.prediction[rows], found.classes) + 2 * np.isin(
-            preds.labels[rows], found.classes
-        )
-        out[_key(where, i)] = code.reshape(layout.shape)[::step, ::step].astype(np.uint8)
-    return out
+def _get_place(places: Array, i: int) -> PixelPlace:
+    return int(places[i, 0]), int(places[i, 1])
 
 
-def _key(where: Array, i: int) -> tuple[int, int]:
-    return int(where[i, 0]), int(where[i, 1])
-
-
-def worst(loss: Floats, names: Array) -> Ints:
-    """The order of images, largest loss first."""
-    return np.lexsort((names.astype(str), -loss))
-
-
-def sum_images(every: Sequence[ImageSums]) -> ImageSums:
+def merge_image_sums(every: Sequence[ImageSums]) -> ImageSums:
     """All images of all of them, in the order of files and rows."""
     if len(every) == 1:
         return every[0]
@@ -99,118 +93,96 @@ def sum_images(every: Sequence[ImageSums]) -> ImageSums:
         raise InputError("the parts have different foreground classes; evaluate them separately.")
     place = np.concatenate([s.place for s in every])
     order = np.lexsort((place[:, 1], place[:, 0]))
-    names, dice, predicted, true = (
-        np.concatenate([getattr(s.images, name) for s in every])[order]
-        for name in ("names", "dice", "predicted", "true")
-    )
-    scores = {
-        name: np.concatenate([s.images.scores[name] for s in every])[order] for name in first.scores
-    }
-    images = Images(np.arange(len(order)), names, first.classes, dice, scores, predicted, true)
     place = place[order]
-    kept = [_key(place, i) for i in worst(images.loss, images.names)[:PICTURED].tolist()]
-    maps = {key: s.maps[key] for key in kept for s in every if key in s.maps}
-    return ImageSums(images, place, maps)
+    scores: dict[str, Floats] = {}
+    for name in first.scores:
+        scores[name] = np.concatenate([s.images.scores[name] for s in every])[order]
+    images = Images(
+        unit=np.arange(len(order)),
+        names=np.concatenate([s.images.names for s in every])[order],
+        classes=first.classes,
+        dice=np.concatenate([s.images.dice for s in every])[order],
+        scores=scores,
+        predicted=np.concatenate([s.images.predicted for s in every])[order],
+        true=np.concatenate([s.images.true for s in every])[order],
+    )
+    known: dict[PixelPlace, Array] = {}
+    for s in every:
+        known |= s.maps
+    worst = [_get_place(place, i) for i in _order_by_loss(images)[:MAX_OVERLAYS].tolist()]
+    return ImageSums(
+        images=images, place=place, maps={key: known[key] for key in worst if key in known}
+    )
 
 
-def in_file(s: ImageSums, file: int) -> ImageSums:
+def move_to_file(s: ImageSums, file: int) -> ImageSums:
     """The same images, of a file with another number."""
     place = s.place.copy()
     place[:, 0] = file
-    return ImageSums(s.images, place, {(file, row): a for (_, row), a in s.maps.items()})
+    maps = {(file, row): code for (_, row), code in s.maps.items()}
+    return ImageSums(images=s.images, place=place, maps=maps)
 
 
-def image_section(
+def build_image_section(
     s: ImageSums, level: float, names: Sequence[str], pictures: Sequence[ArrayLike] | None
 ) -> ImagesData:
     """What is said of images: their mean loss, scores, promises, classes, and the worst of them
     with overlays.
     """
     images = s.images
-    if len(images) < FEW:
-        got = (
-            f"there is {len(images)} image; at least {FEW} are needed to ask which images to trust"
+    if len(images) < MIN_IMAGES:
+        raise InputError(
+            f"there is {len(images)} image; at least {MIN_IMAGES} are needed to ask which images "
+            "to trust. Leave out the loss to evaluate its pixels."
         )
-        raise InputError(f"{got}. Leave out the loss to evaluate its pixels.")
     if pictures is not None and len(pictures) != len(images):
         raise InputError(
-            f"images has {len(pictures):,} pictures for {len(images):,} images; one for each is needed."
+            f"images has {len(pictures):,} pictures for {len(images):,} images; one for each is "
+            "needed."
         )
+    worst = _order_by_loss(images)[:MAX_LISTED_IMAGES].tolist()
     return {
         "images": len(images),
-        "scores": [_score(name, images, level) for name in images.scores],
-        "promises": [_promise(s.outcomes, risk, level) for risk in RISKS],
-        "classes": [_class(images, i, names, level) for i in range(len(images.classes))],
-        "rows": [_row(s, i, pictures) for i in worst(images.loss, images.names)[:LISTED].tolist()],
+        "scores": [_measure_score(name, images, level) for name in images.scores],
+        "promises": [_find_promise(s.outcomes, risk, level) for risk in PROMISED_RISKS],
+        "classes": [_measure_class(images, i, names, level) for i in range(len(images.classes))],
+        "rows": [_build_row(s, i, pictures) for i in worst],
     }
 
 
-def image_verdict(loss: Entry, found: ImagesData) -> list[str]:
-    """Two sentences for those who read nothing else: how good the masks are, and which may be used
-    as they are.
-
-    >>> image_verdict({"value": 0.2, "low": 0.1, "high": 0.3, "better": "lower"}, {"images": 9, "promises": []})[0]
-    'The mean Dice of 9 images is 0.800 (0.700 to 0.900).'
-    """
-    low, high, value = loss.get("low"), loss.get("high"), loss["value"] or 0.0
-    limits = "" if low is None or high is None else f" ({1 - high:.3f} to {1 - low:.3f})"
-    first = f"The mean Dice of {found['images']:,} images is {1 - value:.3f}{limits}."
-    good = [p for p in found["promises"] if p["threshold"] is not None]
-    p = next((p for p in good if p["coverage"] >= WORTH), good[-1] if good else None)
-    if p is None:
-        last = found["promises"][-1:]
-        if last and last[0]["images_needed"] is not None:
-            wish = f"would show a share with a mean 1 − Dice of at most {last[0]['risk']:g}, if it stays as good as here."
-            return [
-                first,
-                f"Too few images for a promise: about {last[0]['images_needed']:,} {wish}",
-            ]
-        return [
-            first,
-            "No share of its masks can be promised to be good enough; all go to a reader.",
-        ]
-    if p["coverage"] == 1:
-        which = "All masks may be used as they are: their mean 1 − Dice is"
-    else:
-        which = f"Masks of the surest {p['coverage'] * 100:.1f} % may be used as they are, the others go to a reader:"
-        which += " the mean 1 − Dice of the first is"
-    return [first, f"{which} at most {p['risk']:g}, {p['sure'] * 100:g} % sure."]
+def _measure_score(name: str, images: Images, level: float) -> ImageScore:
+    outcomes = images.outcomes(name)
+    limits = each_interval([metrics.aurc], outcomes, level)[0]
+    aurc = build_number(metrics.aurc(outcomes.tally()), limits, with_note=True)
+    return {"name": name, "aurc": aurc}
 
 
-def _score(name: str, images: Images, level: float) -> ImageScore:
-    o = images.outcomes(name)
-    return {
-        "name": name,
-        "aurc": with_limits(metrics.aurc(o.tally()), each_interval([metrics.aurc], o, level)[0]),
-    }
-
-
-def _promise(o: Outcomes, risk: float, level: float) -> ImagePromise:
-    g = guaranteed_threshold(o, risk=risk, delta=1 - level, bound="betting")
-    none = not g.feasible
+def _find_promise(outcomes: Outcomes, risk: float, level: float) -> ImagePromise:
+    # The loss lies in [0, 1] but is not 0 or 1, which the betting bound handles best.
+    g = guaranteed_threshold(outcomes, risk=risk, delta=1 - level, bound="betting")
     return {
         "risk": risk,
         "sure": level,
-        "threshold": None if none else g.threshold,
+        "threshold": g.threshold if g.feasible else None,
         "coverage": g.coverage,
-        "observed": None if none else g.observed,
-        "bound": None if none else g.bound,
+        "observed": g.observed if g.feasible else None,
+        "bound": g.bound if g.feasible else None,
         "images_needed": g.labels_needed,
     }
 
 
-def _class(images: Images, i: int, names: Sequence[str], level: float) -> ImageClass:
+def _measure_class(images: Images, i: int, names: Sequence[str], level: float) -> ImageClass:
     dice = images.dice[:, i]
     limits = each_interval([mean_loss], Outcomes(-dice, loss=dice), level)[0]
     return {
         "name": names[images.classes[i]],
-        "dice": with_limits(float(dice.mean()), limits),
+        "dice": build_number(float(dice.mean()), limits, with_note=True),
         "missed": int((dice == 0).sum()),
         "perfect": int((dice == 1).sum()),
     }
 
 
-def _row(s: ImageSums, i: int, pictures: Sequence[ArrayLike] | None) -> ImageRow:
+def _build_row(s: ImageSums, i: int, pictures: Sequence[ArrayLike] | None) -> ImageRow:
     images = s.images
     row: ImageRow = {
         "name": str(images.names[i]),
@@ -219,7 +191,49 @@ def _row(s: ImageSums, i: int, pictures: Sequence[ArrayLike] | None) -> ImageRow
         "predicted": float(images.predicted[i]),
         "true": float(images.true[i]),
     }
-    code = s.maps.get(_key(s.place, i))
+    code = s.maps.get(_get_place(s.place, i))
     if code is not None:
-        row["overlay"] = overlay(code, None if pictures is None else np.asarray(pictures[i]))
+        picture = None if pictures is None else np.asarray(pictures[i])
+        row["overlay"] = draw_overlay(code, picture)
     return row
+
+
+def write_image_verdict(loss: Entry, section: ImagesData) -> list[str]:
+    """Two sentences for those who read nothing else: how good the masks are, and which may be used
+    as they are.
+
+    >>> loss = {"value": 0.2, "low": 0.1, "high": 0.3, "better": "lower"}
+    >>> write_image_verdict(loss, {"images": 9, "promises": []})[0]
+    'The mean Dice of 9 images is 0.800 (0.700 to 0.900).'
+    """
+    value, low, high = loss["value"] or 0.0, loss.get("low"), loss.get("high")
+    limits = ""
+    if low is not None and high is not None:
+        limits = f" ({1 - high:.3f} to {1 - low:.3f})"
+    quality = f"The mean Dice of {section['images']:,} images is {1 - value:.3f}{limits}."
+    kept = [promise for promise in section["promises"] if promise["threshold"] is not None]
+    if kept:
+        worth = [promise for promise in kept if promise["coverage"] >= MIN_SHARE_TO_MENTION]
+        best = worth[0] if worth else kept[-1]
+        which = "All masks may be used as they are: their mean 1 − Dice is"
+        if best["coverage"] < 1:
+            which = (
+                f"Masks of the surest {best['coverage'] * 100:.1f} % may be used as they are, the "
+                "others go to a reader: the mean 1 − Dice of the first is"
+            )
+        return [quality, f"{which} at most {best['risk']:g}, {best['sure'] * 100:g} % sure."]
+    last = section["promises"][-1:]
+    if last and last[0]["images_needed"] is not None:
+        needed, risk = last[0]["images_needed"], last[0]["risk"]
+        return [
+            quality,
+            f"Too few images for a promise: about {needed:,} would show a share with a mean "
+            f"1 − Dice of at most {risk:g}, if it stays as good as here.",
+        ]
+    return [
+        quality,
+        "No share of its masks can be promised to be good enough; all go to a reader.",
+    ]
+
+
+in_file = move_to_file  # moved

@@ -1,20 +1,28 @@
-"""Numbers with their limits: the one place where items of the catalogue meet data."""
+"""Numbers with their limits: where items of the catalogue meet data, and how numbers are written
+into a report.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import isfinite, isnan, nan
+from collections.abc import Callable, Sequence
+from math import isfinite, nan
 from typing import NamedTuple, Protocol, cast
 
-from howsure._core.check import InputError
+import numpy as np
+
+from howsure._core.check import Array, InputError
 from howsure.metrics.certified import bounds_of
 from howsure.metrics.vectors import Cells
 from howsure.predictions.outcomes import Outcomes
-from howsure.render.catalogue import Item, On
 from howsure.render.model import Entry, Metrics, Number
-from howsure.report.catalogue import why_undefined
-from howsure.tallies.tally import Tally, is_tally
+from howsure.report.catalogue import CatalogueItem, On, explain_undefined
+from howsure.tallies.tally import Counts, Tally, is_tally
 from howsure.uncertainty.intervals import Interval, each_interval, limits_around
+
+SIGNIFICANT_DIGITS = 6
+
+# What limits are made from, or the reason why there is nothing to make them from.
+LimitSource = Tally | Outcomes | str
 
 
 class Measurable(Protocol):
@@ -24,13 +32,13 @@ class Measurable(Protocol):
         """What the numbers `on` it read."""
         ...
 
-    def source(self, on: On, score: str) -> Tally | Outcomes | str:
+    def source(self, on: On, score: str) -> LimitSource:
         """What limits are made from, or why there is nothing to make them from."""
         ...
 
 
-class Alone(NamedTuple):
-    """A tally that is all there is of a data set."""
+class TallyData(NamedTuple):
+    """A data set of which only one tally is known."""
 
     tally: Tally
 
@@ -42,113 +50,135 @@ class Alone(NamedTuple):
 
 
 class Sureness(NamedTuple):
-    """How sure the limits are to be, and the seed of what is drawn for them."""
+    """The level at which limits hold, and the seed of what is drawn for them."""
 
     level: float = 0.95
     seed: int = 0
 
     def check(self) -> Sureness:
-        """Return self; raise where the level is none."""
+        """Return self; raise if the level is not between 0 and 1."""
         if not 0 < self.level < 1:
             raise InputError(f"level is {self.level:g}; a number between 0 and 1 is needed.")
         return self
 
 
-def measured(items: Sequence[Item], data: Measurable, score: str, sure: Sureness) -> Metrics:
+def measure_items(
+    items: Sequence[CatalogueItem], data: Measurable, score: str, sure: Sureness
+) -> Metrics:
     """The entry of each item; items on the same data share what their limits are made from.
 
     >>> from howsure import Predictions
-    >>> from howsure.report import catalogue
+    >>> from howsure.report.catalogue import list_ranking_items
     >>> from howsure.report.samples import Samples
     >>> samples = Samples.of(Predictions.from_confidence([0.9, 0.8, 0.7], [1, 1, 0]))
-    >>> round(measured(catalogue.ranking()[:1], samples, "max_prob", Sureness())["aurc"]["value"], 3)
+    >>> numbers = measure_items(list_ranking_items()[:1], samples, "max_prob", Sureness())
+    >>> round(numbers["aurc"]["value"], 3)
     0.111
     """
     t = data.data("score", score)
     assert is_tally(t)
-    found: Metrics = {}
-    groups: dict[On, None] = dict.fromkeys(item.on for item in items)
-    for on in groups:
-        here = [item for item in items if item.on == on]
-        values = {item.name: _value(item, data.data(on, score)) for item in here}
-        known = [item for item in here if isinstance(values[item.name], float)]
-        limits = _limits(
-            known, [v for v in values.values() if isinstance(v, float)], on, data, score, sure
-        )
-        pairs = dict(zip((item.name for item in known), limits, strict=True))
-        found |= {
-            item.name: _entry(item, values[item.name], pairs.get(item.name), t) for item in here
-        }
-    return {item.name: found[item.name] for item in items}
+    by_data: dict[On, list[CatalogueItem]] = {}
+    for item in items:
+        by_data.setdefault(item.on, []).append(item)
+    entries: Metrics = {}
+    for on, here in by_data.items():
+        measured_on = data.data(on, score)
+        values: dict[str, float] = {}
+        for item in here:
+            try:
+                values[item.name] = float(item.measure(measured_on))
+            except InputError as e:
+                # Some data do not allow some numbers: adaptive bins of fractional weights, say.
+                entries[item.name] = {"value": None, "why": str(e), "better": item.better}
+        defined = [item for item in here if item.name in values]
+        functions = [item.limit_function for item in defined]
+        # Sums per class have no limits of their own: they get those of the samples.
+        source = data.source("score" if on == "classes" else on, score)
+        if on != "classes" and is_tally(source) and source is measured_on:
+            limits = limits_around(list(values.values()), functions, source, sure.level)
+        else:
+            limits = find_limits(functions, source, sure)
+        for item, limit in zip(defined, limits, strict=True):
+            entries[item.name] = build_entry(item, values[item.name], limit, t)
+    return {item.name: entries[item.name] for item in items}
 
 
-def _value(item: Item, data: Tally | Cells) -> float | str:
-    """The number, or why these data do not allow it: adaptive bins of fractional weights, say."""
-    try:
-        return float(item.measure(data))
-    except InputError as e:
-        return str(e)
-
-
-def _limits(
-    items: Sequence[Item],
-    values: Sequence[float],
-    on: On,
-    data: Measurable,
-    score: str,
-    sure: Sureness,
+def find_limits(
+    metrics: Sequence[Callable[..., float]], source: LimitSource, sure: Sureness
 ) -> list[Interval]:
-    source = data.source("score" if on == "classes" else on, score)
+    """Limits of each metric; where the source is a reason, none of them, with this reason."""
     if isinstance(source, str):
-        return [Interval(nan, nan, source)] * len(items)
-    if on != "classes" and is_tally(source) and source is data.data(on, score):
-        return limits_around(values, [item.limited for item in items], source, sure.level)
-    return each_interval([item.limited for item in items], source, sure.level, sure.seed)
+        return [Interval(nan, nan, why=source)] * len(metrics)
+    return each_interval(metrics, source, sure.level, sure.seed)
 
 
-def _entry(item: Item, value: float | str, limits: Interval | None, t: Tally) -> Entry:
-    if isinstance(value, str) or limits is None:
-        return {"value": None, "why": str(value), "better": item.better}
-    return entry(item, value, limits, t)
-
-
-def with_limits(value: float, limits: Interval) -> Number:
-    """A number of a section, such as the AUC of one label.
-
-    >>> with_limits(0.5, Interval(0.4, 0.6))
-    {'value': 0.5, 'low': 0.4, 'high': 0.6}
-    """
-    if isnan(value):
-        return {"value": None, "why": "undefined for these data"}
-    if limits.why:
-        return {"value": value, "low": None, "high": None, "why": limits.why}
-    found: Number = {"value": value, "low": limits.low, "high": limits.high}
-    return found if limits.note is None else {**found, "note": limits.note}
-
-
-def entry(item: Item, value: float, limits: Interval, t: Tally) -> Entry:
-    """A number as it stands in a report on a score with this tally."""
+def build_entry(item: CatalogueItem, value: float, limits: Interval, t: Tally) -> Entry:
+    """A number of the catalogue as report JSON; `t` is the tally of the score."""
+    better = item.better
     if not isfinite(value):
-        found: Entry = {
-            "value": None,
-            "why": why_undefined(item.name, value, t),
-            "better": item.better,
-        }
+        why = explain_undefined(item.name, value, t)
+        entry: Entry = {"value": None, "why": why, "better": better}
     elif limits.why:
-        found = {
-            "value": value,
-            "low": None,
-            "high": None,
-            "better": item.better,
-            "why": limits.why,
-        }
+        entry = {"value": value, "low": None, "high": None, "better": better, "why": limits.why}
     else:
-        found = {"value": value, "low": limits.low, "high": limits.high, "better": item.better}
+        entry = {"value": value, "low": limits.low, "high": limits.high, "better": better}
         if limits.note is not None:
-            found["note"] = limits.note
+            entry["note"] = limits.note
     if limits.floor is not None:
-        found["floor"] = limits.floor
+        entry["floor"] = limits.floor
     if getattr(item.metric, "takes", "tally") == "tally":
         bounds = bounds_of([item], t)[item.name]
-        return cast(Entry, {**found, **bounds})
-    return found
+        return cast(Entry, {**entry, **bounds})
+    return entry
+
+
+def build_number(value: float, limits: Interval, *, with_note: bool = False) -> Number:
+    """A number of a section as report JSON, such as the AUC of one label; `with_note` adds what
+    makes its limits unsafe.
+
+    >>> build_number(0.5, Interval(0.4, 0.6))
+    {'value': 0.5, 'low': 0.4, 'high': 0.6}
+    """
+    if not isfinite(value):
+        return {"value": None, "why": limits.why or "undefined for these data"}
+    if limits.why:
+        return {"value": value, "low": None, "high": None, "why": limits.why}
+    number: Number = {"value": value, "low": limits.low, "high": limits.high}
+    if with_note and limits.note is not None:
+        number["note"] = limits.note
+    return number
+
+
+def round_numbers(
+    values: Array | Sequence[float], digits: int = SIGNIFICANT_DIGITS
+) -> list[float | None]:
+    """Plain numbers of so many significant digits; null where not finite; whole numbers stay whole.
+
+    >>> round_numbers([2.0, 0.123456789, nan])
+    [2, 0.123457, None]
+    """
+    return [
+        _shorten(value, digits) if isfinite(value) else None
+        for value in np.asarray(values).tolist()
+    ]
+
+
+def round_finite(values: Array, digits: int = SIGNIFICANT_DIGITS) -> list[float]:
+    """`round_numbers` of numbers that are all finite."""
+    return [_shorten(value, digits) for value in values.tolist()]
+
+
+def _shorten(value: float, digits: int) -> float:
+    # Beyond 1e15 a float need not be the whole number that it seems to be.
+    if value == int(value) and abs(value) < 1e15:
+        return int(value)
+    return float(f"{value:.{digits}g}")
+
+
+def list_counts(counts: Counts) -> list[float]:
+    """Counts as plain numbers, whole ones as such."""
+    return [int(count) if count == int(count) else count for count in counts.tolist()]
+
+
+Alone = TallyData  # moved
+measured = measure_items  # moved

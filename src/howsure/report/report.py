@@ -1,18 +1,30 @@
-"""Report: what was found about one set of predictions; its only stored form is JSON."""
+"""Report: what was found about one set of predictions, and where it comes from; its only stored
+form is JSON.
+"""
 
 from __future__ import annotations
 
+import hashlib
+import platform
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from howsure._core import json
 from howsure._core.atomic import write_text
+from howsure._core.check import InputError
 from howsure._core.frames import frame
 from howsure._core.frozen import frozen
-from howsure.render.model import Entry, ReportData, report_data
+from howsure.render.model import Entry, Input, Provenance, ReportData, report_data
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
+
+    from howsure.predictions import Predictions
+
+HASH_BLOCK_BYTES = 1 << 20
 
 
 @frozen(eq=False)
@@ -35,9 +47,11 @@ class Report:
             )
         return self.data["metrics"][metric]["value"]
 
+    # The renderers are imported where they are used: a command that writes JSON needs none of them.
+
     def to_json(self, path: str | Path | None = None) -> str:
         """The report as JSON text, strict (no NaN); written to `path` where given."""
-        return written(json.pretty(self.data), path)
+        return save_text(json.pretty(self.data), path)
 
     def to_text(
         self, path: str | Path | None = None, *, width: int = 110, full: bool = False
@@ -47,19 +61,19 @@ class Report:
         """
         from howsure.render.sections import sheet
 
-        return written(sheet(self.data, full=full).text(width), path)
+        return save_text(sheet(self.data, full=full).text(width), path)
 
     def to_markdown(self, path: str | Path | None = None, *, full: bool = False) -> str:
         """The same as Markdown."""
         from howsure.render.sections import sheet
 
-        return written(sheet(self.data, full=full).markdown(), path)
+        return save_text(sheet(self.data, full=full).markdown(), path)
 
     def to_html(self, path: str | Path | None = None) -> str:
         """The interactive page: one offline file."""
         from howsure.render.html import page
 
-        return written(page(self.data), path)
+        return save_text(page(self.data), path)
 
     def _repr_html_(self) -> str:
         """The page inside a notebook, in a frame of its own so that styles do not mix."""
@@ -69,18 +83,14 @@ class Report:
 
     def frame(self, library: str = "pandas") -> Any:
         """All metrics of all scores as a data frame of pandas or polars, one row each."""
-        found = {
-            self.data["score"]: self.data["metrics"],
-            **{n: s["metrics"] for n, s in self.data["scores"].items()},
-        }
-        return frame(
-            [
-                metric_row(m, e) | {"score": name}
-                for name, ms in found.items()
-                for m, e in ms.items()
-            ],
-            library,
-        )
+        by_score = {self.data["score"]: self.data["metrics"]}
+        for score, section in self.data["scores"].items():
+            by_score[score] = section["metrics"]
+        rows: list[dict[str, object]] = []
+        for score, metrics in by_score.items():
+            for name, entry in metrics.items():
+                rows.append(build_metric_row(name, entry) | {"score": score})
+        return frame(rows, library)
 
     def figure(self) -> Figure:
         """The main curves as a matplotlib figure (extra `plot`)."""
@@ -94,22 +104,94 @@ class Report:
         return cls(report_data(text))
 
     def __repr__(self) -> str:
-        return f"<Report: n={self.data['n']:,}, k={self.data['k']}, {len(self.data['metrics'])} metrics>"
+        n, k = self.data["n"], self.data["k"]
+        return f"<Report: n={n:,}, k={k}, {len(self.data['metrics'])} metrics>"
 
 
-def metric_row(name: str, e: Entry) -> dict[str, object]:
+def build_metric_row(name: str, entry: Entry) -> dict[str, object]:
     """A metric as a row of a table."""
     return {
         "metric": name,
-        "value": e["value"],
-        "low": e.get("low"),
-        "high": e.get("high"),
-        "why": e.get("why"),
+        "value": entry["value"],
+        "low": entry.get("low"),
+        "high": entry.get("high"),
+        "why": entry.get("why"),
     }
 
 
-def written(text: str, path: str | Path | None) -> str:
-    """The text, written to `path` where that is given."""
+def save_text(text: str, path: str | Path | None) -> str:
+    """Return the text; write it to `path` where that is given."""
     if path is not None:
         write_text(path, text)
     return text
+
+
+def scalars(report: Report) -> dict[str, float]:
+    """Each metric of the first score under a flat name, for loggers, with `_low` and `_high` where
+    it has an interval; undefined ones are left out.
+
+    >>> from howsure import Predictions, evaluate
+    >>> report = evaluate(Predictions.from_probs([[0.9, 0.1], [0.2, 0.8], [0.6, 0.4]], [0, 1, 1]))
+    >>> [name for name in scalars(report) if name.startswith("accuracy")]
+    ['accuracy', 'accuracy_low', 'accuracy_high']
+    """
+    if not isinstance(report, Report):  # pyright: ignore[reportUnnecessaryIsInstance]
+        raise InputError(
+            f"this is a {type(report).__name__}; a Report is needed. Make one with evaluate(preds)."
+        )
+    flat: dict[str, float] = {}
+    for name, entry in report.data["metrics"].items():
+        for key, end in (("value", ""), ("low", "_low"), ("high", "_high")):
+            value = entry.get(key)
+            if value is not None:
+                flat[name + end] = value
+    return flat
+
+
+def build_provenance(
+    preds: Predictions,
+    files: Sequence[str | Path] = (),
+    command: str | None = None,
+    *,
+    seed: int,
+    level: float,
+) -> Provenance:
+    """What must be known to make the same report again: inputs by hash, versions, seed."""
+    inputs: list[Input] = [{"file": Path(file).name, "sha256": hash_file(file)} for file in files]
+    if not inputs:
+        inputs.append({"arrays": preds.kind, "sha256": hash_arrays(preds)})
+    return {
+        "inputs": inputs,
+        "command": command,
+        "seed": seed,
+        "level": level,
+        "versions": list_versions(),
+    }
+
+
+def hash_file(path: str | Path) -> str:
+    """SHA-256 of a file, read in blocks."""
+    digest = hashlib.sha256()
+    with open(path, "rb") as file:
+        while block := file.read(HASH_BLOCK_BYTES):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def hash_arrays(preds: Predictions) -> str:
+    """SHA-256 of the values and outcomes as they were given."""
+    digest = hashlib.sha256()
+    for array in (preds.values, preds.known_labels, preds.known_correct):
+        if array is not None:
+            digest.update(f"{array.dtype}{array.shape}".encode())
+            digest.update(np.ascontiguousarray(array).view(np.uint8).data)
+    return digest.hexdigest()
+
+
+def list_versions() -> dict[str, str]:
+    """What the numbers were computed with."""
+    return {"python": platform.python_version(), "numpy": np.__version__}
+
+
+metric_row = build_metric_row  # moved
+written = save_text  # moved

@@ -19,15 +19,21 @@ from howsure.metrics.multilabel import case_aucs, case_outcomes
 from howsure.metrics.vectors import Cells, class_cells
 from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
-from howsure.render.catalogue import TOP_K, On
-from howsure.report.catalogue import Score, default_scores, named
-from howsure.report.focus import WHOLE, Focus, column_of
-from howsure.report.sums import LEAST_OF_CLASS, Answer, ClassSums, Moments, class_sums, moments
+from howsure.report.catalogue import TOP_K, On, Score, choose_scores, resolve_score
+from howsure.report.focus import WHOLE, Focus, find_column
+from howsure.report.sums import (
+    MIN_ROWS_PER_CLASS,
+    AnswerColumns,
+    ClassSums,
+    Moments,
+    sum_by_class,
+    sum_losses,
+)
 from howsure.scores.softmax import normalised_entropy
 from howsure.tallies.tally import Tally
 
-CASES: tuple[On, ...] = ("cases", "exact", "macro")
-MANY_CLASSES = 20  # among fewer classes nearly every label is in the top 5
+OF_CASES: tuple[On, ...] = ("cases", "exact", "macro")  # numbers of cases with many labels
+NEAR_MISS_MIN_CLASSES = 20  # up to so many classes nearly every label is in the top 5
 LOSSES: dict[On, Callable[[Predictions], Floats]] = {
     "nll": losses.nll,
     "brier": losses.brier,
@@ -48,23 +54,23 @@ class Shape(NamedTuple):
     labels: tuple[str, ...] | None = None  # where a case has many
 
     @classmethod
-    def of(cls, p: Predictions, positive: str | int | None = None) -> Shape:
+    def of(cls, preds: Predictions, positive: str | int | None = None) -> Shape:
         """The shape of predictions; without a name the positive class is class 1 of two."""
-        number = (
-            positive_class(p, positive)
-            if positive is not None or (p.kind != "confidence" and p.k == 2)
-            else None
-        )
-        labels = p.layout.names if p.layout is not None and p.layout.parts == "labels" else None
+        number = None
+        if positive is not None or (preds.kind != "confidence" and preds.k == 2):
+            number = positive_class(preds, positive)
+        labels = None
+        if preds.layout is not None and preds.layout.parts == "labels":
+            labels = preds.layout.names
         return cls(
-            p.kind,
-            p.k,
-            p.samples,
-            p.class_names,
-            p.group is not None,
-            p.weight is not None,
-            number,
-            labels,
+            kind=preds.kind,
+            k=preds.k,
+            samples=preds.samples,
+            class_names=preds.class_names,
+            grouped=preds.group is not None,
+            weighted=preds.weight is not None,
+            positive=number,
+            labels=labels,
         )
 
     @property
@@ -80,33 +86,38 @@ class Shape(NamedTuple):
     @property
     def names(self) -> tuple[str, ...]:
         """The names of the classes, or their numbers where they have none."""
-        return tuple(self.class_names or (str(c) for c in range(self.k or 0)))
+        return self.class_names or tuple(str(c) for c in range(self.k or 0))
 
     @property
     def losses(self) -> list[On]:
         """The losses of a report on such predictions."""
-        few = self.k is None or self.k <= TOP_K
-        return [name for name in LOSSES if self.vectors and not (few and name == "top_5")]
+        if not self.vectors:
+            return []
+        if self.k is None or self.k <= TOP_K:
+            return ["nll", "brier"]
+        return list(LOSSES)
 
 
-def known_classes(c: ClassSums | None, shape: Shape, n: int) -> ClassSums | None:
+def find_known_classes(classes: ClassSums | None, shape: Shape, n: int) -> ClassSums | None:
     """The classes of n samples; where only the top answer is known, those that occur, unless they
     hardly repeat.
     """
-    if c is None or c.crowded or (not shape.vectors and len(c.keys) * LEAST_OF_CLASS > n):
+    if classes is None or classes.crowded:
         return None
-    return c
+    if not shape.vectors and len(classes.keys) * MIN_ROWS_PER_CLASS > n:
+        return None
+    return classes
 
 
-def class_names(c: ClassSums, shape: Shape) -> list[str]:
+def list_class_names(classes: ClassSums, shape: Shape) -> list[str]:
     """What the classes are called."""
-    keys, names = c.keys, shape.class_names
+    keys, names = classes.keys, shape.class_names
     if names is None or keys.dtype.kind != "i" or int(keys[-1]) >= len(names):
         return keys.astype(str).tolist()
     return [names[k] for k in keys.tolist()]
 
 
-class Columns(Protocol):
+class SampleColumns(Protocol):
     """Aligned columns of single samples."""
 
     @property
@@ -145,18 +156,20 @@ class Columns(Protocol):
         ...
 
 
-def outcomes_of(c: Columns, on: On, score: str) -> Outcomes:
+def build_outcomes(columns: SampleColumns, on: On, score: str) -> Outcomes:
     """The outcomes whose tally the numbers `on` them read."""
-    value, kept = c.value(on, score), {"weight": c.weight, "group": c.group}
+    value = columns.value(on, score)
+    weight, group = columns.weight, columns.group
     if on == "score":
-        return Outcomes(value, correct=c.correct, **kept)
+        return Outcomes(value, correct=columns.correct, weight=weight, group=group)
     if on == "uncertainty":  # claims to be wrong
-        return Outcomes(value, correct=~c.correct, **kept)
+        return Outcomes(value, correct=~columns.correct, weight=weight, group=group)
     if on == "positive":
-        return Outcomes(value, correct=c.happened, **kept)
+        return Outcomes(value, correct=columns.happened, weight=weight, group=group)
     if on == "top_5":
-        return Outcomes(c.value("score", score), correct=value == 0, **kept)
-    return Outcomes(-value, loss=value, **kept)
+        by = columns.value("score", score)
+        return Outcomes(by, correct=value == 0, weight=weight, group=group)
+    return Outcomes(-value, loss=value, weight=weight, group=group)
 
 
 @frozen(eq=False)
@@ -171,16 +184,21 @@ class Samples:
     preds: Predictions
     scores: Mapping[str, Floats]
     focus: Focus = WHOLE
-    kept: dict[tuple[str, str], Outcomes] = field(default_factory=dict[tuple[str, str], Outcomes])
-    lost: dict[str, Floats] = field(default_factory=dict[str, Floats])
+    outcome_cache: dict[tuple[str, str], Outcomes] = field(
+        default_factory=dict[tuple[str, str], Outcomes]
+    )
+    loss_cache: dict[str, Floats] = field(default_factory=dict[str, Floats])
 
     @classmethod
     def of(
         cls, preds: Predictions, scores: Sequence[Score] | None = None, focus: Focus = WHOLE
     ) -> Samples:
         """The samples with these scores, those of an ordinary report unless given."""
-        pairs = [named(score) for score in (scores or default_scores(preds))]
-        return cls(preds, {name: np.asarray(f(preds)) for name, f in pairs}, focus)
+        columns: dict[str, Floats] = {}
+        for score in scores or choose_scores(preds):
+            name, function = resolve_score(score)
+            columns[name] = np.asarray(function(preds))
+        return cls(preds=preds, scores=columns, focus=focus)
 
     @cached_property
     def shape(self) -> Shape:
@@ -192,6 +210,7 @@ class Samples:
         """Whether the label is the positive class."""
         return self.preds.labels == self.shape.positive
 
+    # A protocol's property must be a property; the values behind it are made once.
     @property
     def slices(self) -> Mapping[str, Array]:
         """By column: the slice of each sample."""
@@ -199,7 +218,7 @@ class Samples:
 
     @cached_property
     def _slices(self) -> Mapping[str, Array]:
-        return {cut.column: cut.names(column_of(self.preds, cut.column)) for cut in self.focus.by}
+        return {cut.column: cut.names(find_column(self.preds, cut.column)) for cut in self.focus.by}
 
     @property
     def correct(self) -> Bools:
@@ -222,20 +241,22 @@ class Samples:
         return next(iter(self.scores))
 
     def value(self, on: On, score: str) -> Floats:
-        """The score, the entropy or the loss of each sample."""
+        """The score, the entropy, the probability of the positive class, or the loss of each
+        sample.
+        """
         if on == "score":
             return self.scores[score]
         if on == "uncertainty":
             return normalised_entropy(self.preds)
         if on == "positive":
             return np.clip(self.preds.probs[:, self.shape.positive or 0], 0.0, 1.0)
-        if on not in self.lost:
-            self.lost[on] = LOSSES[on](self.preds)
-        return self.lost[on]
+        if on not in self.loss_cache:
+            self.loss_cache[on] = LOSSES[on](self.preds)
+        return self.loss_cache[on]
 
     def moments(self, on: On) -> Moments:
         """Sums of a loss and of its square."""
-        return moments(self.value(on, self.first), self.weight)
+        return sum_losses(self.value(on, self.first), self.weight)
 
     @cached_property
     def cells(self) -> Cells:
@@ -245,35 +266,42 @@ class Samples:
     @cached_property
     def fate(self) -> Ints:
         """0 right, 1 wrong but among the five most probable of many classes, 2 wrong."""
-        wrong = np.where(self.correct, 0, 2)
-        if not self.shape.vectors or self.shape.k is None or self.shape.k <= MANY_CLASSES:
-            return wrong
-        return np.where((wrong == 2) & (self.value("top_5", self.first) == 0), 1, wrong)
+        fate = np.where(self.correct, 0, 2)
+        shape = self.shape
+        if not shape.vectors or shape.k is None or shape.k <= NEAR_MISS_MIN_CLASSES:
+            return fate
+        in_top_5 = self.value("top_5", self.first) == 0
+        return np.where((fate == 2) & in_top_5, 1, fate)
 
     @cached_property
     def classes(self) -> ClassSums | None:
         """Sums per class, where labels are known."""
-        p = self.preds
-        if p.known_labels is None:
+        preds = self.preds
+        if preds.known_labels is None:
             return None
-        said = p.prediction if self.shape.vectors else p.known_prediction
-        answer = Answer(p.known_labels, said, self.correct, p.confidence, self.scores[self.first])
-        return class_sums(answer, p.k if self.shape.vectors else None)
-
-    def cases(self, on: On) -> Outcomes:
-        """One row per case, where a case has many labels: what numbers of whole cases are measured
-        on.
-        """
-        if on == "macro":
-            return case_aucs(self.preds)[0]
-        return case_outcomes(self.preds, exact=on == "exact")
+        vectors = self.shape.vectors
+        answers = AnswerColumns(
+            label=preds.known_labels,
+            said=preds.prediction if vectors else preds.known_prediction,
+            correct=self.correct,
+            confidence=preds.confidence,
+            score=self.scores[self.first],
+        )
+        return sum_by_class(answers, preds.k if vectors else None)
 
     def outcomes(self, on: On, score: str) -> Outcomes:
         """The outcomes that numbers `on` them are measured on; made once, and so is their tally."""
         key = on, score if on == "score" else ""
-        if key not in self.kept:
-            self.kept[key] = self.cases(on) if on in CASES else outcomes_of(self, on, score)
-        return self.kept[key]
+        if key not in self.outcome_cache:
+            # Where a case has many labels, numbers of whole cases have one row per case.
+            if on == "macro":
+                outcomes = case_aucs(self.preds)[0]
+            elif on in OF_CASES:
+                outcomes = case_outcomes(self.preds, exact=on == "exact")
+            else:
+                outcomes = build_outcomes(self, on, score)
+            self.outcome_cache[key] = outcomes
+        return self.outcome_cache[key]
 
     def data(self, on: On, score: str) -> Tally | Cells:
         """What the numbers `on` it read."""
@@ -288,7 +316,12 @@ class Samples:
         themselves.
         """
         if self.shape.alike:
-            found = self.data(on, score)
-            assert not isinstance(found, Cells)
-            return found
+            tally = self.data(on, score)
+            assert not isinstance(tally, Cells)
+            return tally
         return self.outcomes(on, score)
+
+
+Columns = SampleColumns  # moved
+class_names = list_class_names  # moved
+known_classes = find_known_classes  # moved

@@ -4,41 +4,40 @@ order.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import reduce
 from typing import NamedTuple
 
 import numpy as np
 
-from howsure._core.check import Array, Bools, InputError
+from howsure._core.check import Array, InputError
 from howsure._core.frozen import frozen
 from howsure.metrics.vectors import Cells
 from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
-from howsure.render.catalogue import On
-from howsure.report import catalogue
-from howsure.report.catalogue import Score
-from howsure.report.details import Details, Question, details_of, question_of
+from howsure.report.catalogue import BOUNDED_SCORES, On, Score, choose_scores
+from howsure.report.details import Details, Question, build_details, build_question
 from howsure.report.focus import WHOLE, Focus
-from howsure.report.labels import LabelSums, sum_labels
-from howsure.report.masks import ImageSums, sum_images
-from howsure.report.samples import CASES, Samples, Shape, known_classes
-from howsure.report.sums import ClassSums, Moments, least_points, sample_points, sum_classes
+from howsure.report.label_sections import LabelSums, merge_label_sums
+from howsure.report.masks import ImageSums, merge_image_sums
+from howsure.report.samples import OF_CASES, Samples, Shape, find_known_classes
+from howsure.report.sums import (
+    ClassSums,
+    Moments,
+    keep_first_points,
+    merge_class_sums,
+    sample_points,
+)
 from howsure.tallies.build import tally
 from howsure.tallies.counted import merged
 from howsure.tallies.packed import PackedTally, pack
 from howsure.tallies.tally import Tally
 
-BOUNDED = (
-    "max_prob",
-    "entropy",
-    "margin",
-    "top_k_mass",
-)  # scores in [0, 1], which a compact tally can add up
-SUSPECTS = 30
-EXACT = 1 << 20  # distinct probabilities of the positive class that are kept beside compact tallies
-DIFFER = {
+MAX_SUSPECTS = 30
+# Distinct probabilities of the positive class that are kept beside compact tallies.
+MAX_EXACT_POSITIVE_ROWS = 1 << 20
+SHAPE_WORDS = {
     "kind": "what they hold",
     "k": "the number of classes",
     "samples": "the number of samples per row",
@@ -48,11 +47,13 @@ DIFFER = {
     "positive": "the positive class",
     "labels": "the labels",
 }
-AGAIN = "needs a second reading of all samples"
-ALONE = "limits of samples with groups or weights need single samples, which are not held here"
+NEEDS_SECOND_READING = "needs a second reading of all samples"
+NEEDS_SINGLE_SAMPLES = (
+    "limits of samples with groups or weights need single samples, which are not held here"
+)
 
 
-class Suspect(NamedTuple):
+class SuspectSample(NamedTuple):
     """A wrong answer; the surest of them are kept. Sorts as it is listed: highest score first, then
     by place.
     """
@@ -95,7 +96,7 @@ class Summary:
     classes: ClassSums | None
     cells: Cells | None
     sample: Array | None  # points of the scatter plot
-    suspects: tuple[Suspect, ...]
+    suspects: tuple[SuspectSample, ...]
     slices: dict[str, dict[str, Tally]]  # of the first score, by column and value
     compact: bool = False
     details: Details | None = None
@@ -108,14 +109,10 @@ class Summary:
     ) -> Summary:
         """The summary of predictions in memory."""
         samples = Samples.of(preds, scores, focus)
-        shape = samples.shape
-        tallies = {name: samples.outcomes("score", name).tally() for name in samples.scores}
-        uncertain = samples.outcomes("uncertainty", "").tally() if shape.vectors else None
-        positive = None if shape.positive is None else samples.outcomes("positive", "").tally()
-        found = _summed(
-            samples, Place(0, 0), Tallies(tallies, uncertain, positive, _slices(samples))
-        )
-        return replace(found, details=details_of(samples, found.question()))
+        # The samples keep these tallies, so that limits find them again.
+        keep: Callable[[On, str], Tally] = lambda on, score: samples.outcomes(on, score).tally()
+        summary = _summarise(samples, Place(file=0, row=0), keep)
+        return replace(summary, details=build_details(samples, summary.question()))
 
     @classmethod
     def of_part(
@@ -133,25 +130,9 @@ class Summary:
         >>> Summary.of_part(p, Place(0, 0), None, compact=False).tallies
         {'max_prob': <Tally: n=2, wrong=1, 2 distinct scores>}
         """
-        samples = Samples.of(preds, scores or default_scores(preds, compact), focus)
-        shape = samples.shape
-        tallies = {name: _exact(samples, "score", name, samples.correct) for name in samples.scores}
-        uncertain = _exact(samples, "uncertainty", "", ~samples.correct) if shape.vectors else None
-        positive = (
-            None if shape.positive is None else _exact(samples, "positive", "", samples.happened)
-        )
-        slices = _slices(samples)
-        if compact:
-            slices = {
-                c: {name: compacted(t, samples.first) for name, t in found.items()}
-                for c, found in slices.items()
-            }
-            tallies = {name: compacted(t, name) for name, t in tallies.items()}
-            uncertain = None if uncertain is None else compacted(uncertain, "the entropy")
-            positive = None if positive is None else _within(positive)
-        return replace(
-            _summed(samples, place, Tallies(tallies, uncertain, positive, slices)), compact=compact
-        )
+        samples = Samples.of(preds, scores or choose_scores(preds, compact), focus)
+        summary = _summarise(samples, place, lambda on, score: _pack_tally(samples, on, score))
+        return _compact_tallies(summary) if compact else summary
 
     @property
     def n(self) -> int:
@@ -161,12 +142,14 @@ class Summary:
     @property
     def size(self) -> int:
         """Rows of all tallies, which is what takes memory."""
-        every = [
-            *self.tallies.values(),
-            *(t for t in (self.uncertainty, self.positive) if t is not None),
-        ]
-        every += [t for found in self.slices.values() for t in found.values()]
-        return sum(t.distinct for t in every) + (0 if self.labels is None else self.labels.size)
+        tallies = [*self.tallies.values()]
+        for by_value in self.slices.values():
+            tallies += by_value.values()
+        for extra in (self.uncertainty, self.positive):
+            if extra is not None:
+                tallies.append(extra)
+        rows = sum(t.distinct for t in tallies)
+        return rows if self.labels is None else rows + self.labels.size
 
     @property
     def first(self) -> str:
@@ -183,144 +166,203 @@ class Summary:
         """The classes; where only the top answer is known, those that occur, unless they hardly
         repeat.
         """
-        return known_classes(self.classes, self.shape, self.n)
+        return find_known_classes(self.classes, self.shape, self.n)
 
     def left_out(self) -> dict[str, str]:
         """The keys of a report that this summary cannot fill, and why."""
         out: dict[str, str] = {}
         question = self.question()
         if self.details is None and question.keys is not None:
-            out["views.operating.classes"] = AGAIN
+            out["views.operating.classes"] = NEEDS_SECOND_READING
         if self.details is None and question.near:
-            out["views.histogram.top_5"] = AGAIN
+            out["views.histogram.top_5"] = NEEDS_SECOND_READING
         if isinstance(self.source("score", self.first), str):
-            out["limits"] = ALONE
+            out["limits"] = NEEDS_SINGLE_SAMPLES
         if self.positive is not None and self.positive.approximate:
             out["binary.exact"] = (
-                f"more than {EXACT:,} distinct probabilities; its numbers are {self.positive.approximate}"
+                f"more than {MAX_EXACT_POSITIVE_ROWS:,} distinct probabilities; "
+                f"its numbers are {self.positive.approximate}"
             )
         return out
 
     def question(self) -> Question:
         """What must be asked of the single samples."""
-        keys = None if self.known_classes is None else self.known_classes.keys
-        beside = 2 + len(self.slices) + (self.positive is not None)
-        return question_of(
-            self.tally, self.shape, keys, len(self.tallies) + len(self.losses) + beside
-        )
+        classes = self.known_classes
+        keys = None if classes is None else classes.keys
+        # Columns that limits read of each sample: right or wrong, the entropy, scores, losses, …
+        columns = 2 + len(self.tallies) + len(self.losses) + len(self.slices)
+        if self.positive is not None:
+            columns += 1
+        return build_question(self.tally, self.shape, keys, columns)
 
     def data(self, on: On, score: str) -> Tally | Cells:
         """What the numbers `on` it read."""
         if on == "score":
             return self.tallies[score]
-        if self.images is not None and on == "images":
+        if on == "images" and self.images is not None:
             return self.images.outcomes.tally()
-        if self.labels is not None and on in CASES:
-            return {"cases": self.labels.wrong_shares, "exact": self.labels.all_right}.get(
-                on, self.labels.mean_auc
-            )()
-        kept = {"uncertainty": self.uncertainty, "classes": self.cells, "positive": self.positive}
-        found = kept.get(on)
-        return self.losses[on].tally(zero_one=on == "top_5") if found is None else found
+        if on in OF_CASES and self.labels is not None:
+            if on == "cases":
+                return self.labels.wrong_shares()
+            if on == "exact":
+                return self.labels.all_right()
+            return self.labels.mean_auc()
+        if on == "uncertainty" and self.uncertainty is not None:
+            return self.uncertainty
+        if on == "classes" and self.cells is not None:
+            return self.cells
+        if on == "positive" and self.positive is not None:
+            return self.positive
+        return self.losses[on].tally(zero_one=on == "top_5")
 
     def source(self, on: On, score: str) -> Tally | Outcomes | str:
         """What limits are made from, or why there is nothing to make them from."""
         if on == "images" and self.images is not None:
             return self.images.outcomes
         if self.shape.alike:
-            found = self.data(on, score)
-            assert not isinstance(found, Cells)
-            return found
-        if on in ("cases", "exact") and self.labels is not None and self.labels.alone:
-            return self.labels.single_cases() if on == "cases" else self.labels.all_right()
-        columns = (
-            None
-            if self.details is None
-            else self.details.samples
-            if on in CASES
-            else self.details.columns
-        )
-        return ALONE if columns is None else columns.outcomes(on, score)
+            data = self.data(on, score)
+            assert not isinstance(data, Cells)
+            return data
+        if self.labels is not None and self.labels.alone:
+            # Labels of one case belong together, but the cases themselves are independent.
+            if on == "cases":
+                return self.labels.single_cases()
+            if on == "exact":
+                return self.labels.all_right()
+        columns = None
+        if self.details is not None:
+            columns = self.details.samples if on in OF_CASES else self.details.columns
+        return NEEDS_SINGLE_SAMPLES if columns is None else columns.outcomes(on, score)
 
     def __add__(self, other: Summary) -> Summary:
-        return total([self, other])
+        return merge_summaries([self, other])
 
 
-class Tallies(NamedTuple):
-    """All tallies of a data set."""
+def _summarise(samples: Samples, place: Place, make_tally: Callable[[On, str], Tally]) -> Summary:
+    """The one builder; parts of a stream differ only in the form of their tallies."""
+    preds, shape, focus = samples.preds, samples.shape, samples.focus
+    uncertainty = cells = points = None
+    positive = labels = images = None
+    if shape.vectors:
+        uncertainty = make_tally("uncertainty", "")
+        cells = samples.cells
+        nll = samples.value("nll", "")
+        points = sample_points(samples.scores[samples.first], nll, samples.fate)
+    if shape.positive is not None:
+        positive = make_tally("positive", "")
+    if shape.labels is not None:
+        labels = LabelSums.of(preds)
+    if focus.loss == "dice":
+        images = ImageSums.of(preds, place, focus.image_score)
+    return Summary(
+        shape=shape,
+        files={place.file: preds.n},
+        tallies={name: make_tally("score", name) for name in samples.scores},
+        uncertainty=uncertainty,
+        positive=positive,
+        losses={name: samples.moments(name) for name in shape.losses},
+        classes=samples.classes,
+        cells=cells,
+        sample=points,
+        suspects=_list_suspects(samples, place),
+        slices=_tally_slices(samples),
+        labels=labels,
+        images=images,
+    )
 
-    scores: dict[str, Tally]
-    uncertainty: Tally | None
-    positive: Tally | None
-    slices: dict[str, dict[str, Tally]]
+
+def _pack_tally(samples: Samples, on: On, score: str) -> Tally:
+    """The tally of a part, in as few bytes as hold it."""
+    if samples.weight is not None:
+        return samples.outcomes(on, score).tally()
+    correct = samples.correct
+    if on == "uncertainty":
+        correct = ~correct
+    elif on == "positive":
+        correct = samples.happened
+    value = samples.value(on, score)
+    if value.min() < 0:
+        return tally(value, correct=correct)
+    return _pack_scores(value, ~correct)
 
 
-def _slices(samples: Samples) -> dict[str, dict[str, Tally]]:
+def _pack_scores(score: Array, wrong: Array) -> Tally:
+    """The tally of scores that are not negative, as float32 where nothing is lost by it."""
+    short = score.astype(np.float32, copy=False)
+    if short is score or np.array_equal(short, score):
+        score = short
+    return PackedTally(pack(score, wrong))
+
+
+def _tally_slices(samples: Samples) -> dict[str, dict[str, Tally]]:
     """The tally of the first score in each slice."""
     out: dict[str, dict[str, Tally]] = {}
-    for column, where in samples.slices.items():
-        names, number = np.unique(where, return_inverse=True)
-        rows = (number.reshape(-1) == i for i in range(len(names)))
-        out[column] = {str(name): _part(samples, at) for name, at in zip(names, rows, strict=True)}
+    for column, slice_names in samples.slices.items():
+        out[column] = {}
+        names, number = np.unique(slice_names, return_inverse=True)
+        number = number.reshape(-1)
+        for i, name in enumerate(names):
+            part = samples.outcomes("score", samples.first)[number == i]
+            if part.weight is not None or part.score.min() < 0:
+                out[column][str(name)] = part.tally()
+            else:
+                out[column][str(name)] = _pack_scores(part.score, ~part.right)
     return out
 
 
-def _part(samples: Samples, rows: Bools) -> Tally:
-    o = samples.outcomes("score", samples.first)[rows]
-    return o.tally() if o.weight is not None or o.score.min() < 0 else narrow(o.score, ~o.right)
-
-
-def _summed(samples: Samples, place: Place, tallies: Tallies) -> Summary:
-    """Everything but the tallies, which parts make in another form."""
-    p, shape, score = samples.preds, samples.shape, samples.scores[samples.first]
-    sample = sample_points(score, samples.value("nll", ""), samples.fate) if shape.vectors else None
-    return Summary(
-        shape,
-        {place.file: p.n},
-        tallies.scores,
-        tallies.uncertainty,
-        tallies.positive,
-        {name: samples.moments(name) for name in shape.losses},
-        samples.classes,
-        samples.cells if shape.vectors else None,
-        sample,
-        suspects(samples, place),
-        tallies.slices,
-        labels=None if shape.labels is None else LabelSums.of(p),
-        images=ImageSums.of(p, place, samples.focus.image_score)
-        if samples.focus.loss == "dice"
-        else None,
+def _list_suspects(samples: Samples, place: Place) -> tuple[SuspectSample, ...]:
+    """The wrong answers that are trusted most: wrong labels are found here first (Finlay & Oberman,
+    section 7.2).
+    """
+    preds, score = samples.preds, samples.scores[samples.first]
+    wrong = np.flatnonzero(~samples.correct)
+    if len(wrong) > MAX_SUSPECTS:
+        # Only those that reach the 30th highest score are sorted.
+        least = -np.partition(-score[wrong], MAX_SUSPECTS - 1)[MAX_SUSPECTS - 1]
+        wrong = wrong[score[wrong] >= least]
+    surest = wrong[np.lexsort((wrong, -score[wrong]))][:MAX_SUSPECTS]
+    said = preds.known_prediction if preds.kind == "confidence" else preds.prediction
+    names = samples.shape.names if samples.shape.vectors else None
+    return tuple(
+        SuspectSample(
+            minus_score=-float(score[i]),
+            file=place.file,
+            row=place.row + int(i),
+            id=None if preds.ids is None else str(preds.ids[i]),
+            prediction=_name_class(said, i, names),
+            label=_name_class(preds.known_labels, i, names),
+        )
+        for i in surest
     )
 
 
-def _said(p: Predictions) -> Array | None:
-    return p.known_prediction if p.kind == "confidence" else p.prediction
+def _name_class(column: Array | None, i: int, names: Sequence[str] | None) -> str | None:
+    if column is None:
+        return None
+    return names[int(column[i])] if names else str(column[i])
 
 
-def _exact(samples: Samples, on: On, score: str, correct: Bools) -> Tally:
-    """The tally of a part; as float32 where that loses nothing."""
-    value = samples.value(on, score)
-    if samples.weight is not None:
-        return samples.outcomes(on, score).tally()
-    return tally(value, correct=correct) if value.min() < 0 else narrow(value, ~correct)
-
-
-def narrow(score: Array, wrong: Bools) -> Tally:
-    """The tally of scores that are not negative, as float32 where nothing is lost by it."""
-    short = score.astype(np.float32, copy=False)
-    return PackedTally(
-        pack(short if short is score or np.array_equal(short, score) else score, wrong)
+def _compact_tallies(s: Summary) -> Summary:
+    """The same summary with tallies of fixed size."""
+    uncertainty, positive = s.uncertainty, s.positive
+    if uncertainty is not None:
+        uncertainty = _compact(uncertainty, "the entropy")
+    if positive is not None:
+        positive = _compact_above_limit(positive)
+    slices: dict[str, dict[str, Tally]] = {}
+    for column, by_value in s.slices.items():
+        slices[column] = {value: _compact(t, s.first) for value, t in by_value.items()}
+    return replace(
+        s,
+        tallies={name: _compact(t, name) for name, t in s.tallies.items()},
+        uncertainty=uncertainty,
+        positive=positive,
+        slices=slices,
+        compact=True,
     )
 
 
-def default_scores(preds: Predictions, compact: bool) -> list[str]:
-    """The scores of an ordinary report; of these only the ones in [0, 1] where tallies are compact."""
-    names = catalogue.default_scores(preds)
-    return [name for name in names if name in BOUNDED] if compact else names
-
-
-def compacted(t: Tally, name: str) -> Tally:
-    """A tally of fixed size."""
+def _compact(t: Tally, name: str) -> Tally:
     low, high = t.score_range()
     if low < 0 or high > 1:
         raise InputError(
@@ -329,123 +371,98 @@ def compacted(t: Tally, name: str) -> Tally:
     return t if t.approximate else t.compact()
 
 
-def suspects(samples: Samples, place: Place) -> tuple[Suspect, ...]:
-    """The wrong answers that are trusted most: wrong labels are found here first (Finlay & Oberman,
-    section 7.2).
-    """
-    p, score = samples.preds, samples.scores[samples.first]
-    wrong = np.flatnonzero(~samples.correct)
-    names = samples.shape.names if samples.shape.vectors else None
-    return tuple(
-        Suspect(
-            -float(score[i]),
-            place.file,
-            place.row + int(i),
-            None if p.ids is None else str(p.ids[i]),
-            _called(_said(p), i, names),
-            _called(p.known_labels, i, names),
-        )
-        for i in _surest(wrong, score[wrong])
-    )
+def _compact_above_limit(t: Tally) -> Tally:
+    return t if t.has_at_most(MAX_EXACT_POSITIVE_ROWS) else t.compact()
 
 
-def _surest(wrong: Array, score: Array) -> Array:
-    if len(wrong) > SUSPECTS:
-        least = -np.partition(-score, SUSPECTS - 1)[SUSPECTS - 1]
-        wrong, score = wrong[score >= least], score[score >= least]
-    return wrong[np.lexsort((wrong, -score))][:SUSPECTS]
-
-
-def _called(column: Array | None, i: int, names: Sequence[str] | None) -> str | None:
-    if column is None:
-        return None
-    return names[int(column[i])] if names else str(column[i])
-
-
-def total(every: Sequence[Summary]) -> Summary:
+def merge_summaries(every: Sequence[Summary]) -> Summary:
     """All rows of all of them; refuses rows of different kinds."""
     first = every[0]
     if len(every) == 1:
         return first
     for other in every[1:]:
-        _check_alike(first.shape, other.shape)
+        _check_same_shape(first.shape, other.shape)
     compact = any(s.compact for s in every)
-    samples = [s.sample for s in every if s.sample is not None]
+    files: dict[int, int] = {}
+    for s in every:
+        for file, n in s.files.items():
+            files[file] = files.get(file, 0) + n
+    tallies: dict[str, Tally] = {}
+    for name in first.tallies:
+        tallies[name] = _merge_tallies([s.tallies[name] for s in every], name, compact)
+    losses: dict[On, Moments] = {}
+    for name in first.losses:
+        losses[name] = reduce(Moments.__add__, [s.losses[name] for s in every])
+    slices: dict[str, dict[str, Tally]] = {}
+    for column in first.slices:
+        slices[column] = _merge_slices([s.slices[column] for s in every], compact)
+    # The shapes are the same, so either all parts have one of these or none has; only labels of
+    # top answers may be there in some parts and not in others.
+    uncertainty = None
+    uncertainties = [s.uncertainty for s in every if s.uncertainty is not None]
+    if uncertainties:
+        uncertainty = _merge_tallies(uncertainties, "the entropy", compact)
     classes = [s.classes for s in every if s.classes is not None]
+    cells = [s.cells for s in every if s.cells is not None]
+    points = [s.sample for s in every if s.sample is not None]
+    labels = [s.labels for s in every if s.labels is not None]
+    images = [s.images for s in every if s.images is not None]
+    suspects: list[SuspectSample] = []
+    for s in every:
+        suspects += s.suspects
     return Summary(
-        first.shape,
-        _files(s.files for s in every),
-        {name: _merged([s.tallies[name] for s in every], name, compact) for name in first.tallies},
-        _merged_known([s.uncertainty for s in every], "the entropy", compact),
-        _merged_positive([s.positive for s in every], compact),
-        {name: reduce(Moments.__add__, [s.losses[name] for s in every]) for name in first.losses},
-        sum_classes(classes) if len(classes) == len(every) else None,
-        None
-        if first.cells is None
-        else reduce(Cells.__add__, [s.cells for s in every if s.cells is not None]),
-        least_points(np.concatenate(samples)) if samples else None,
-        tuple(sorted(suspect for s in every for suspect in s.suspects)[:SUSPECTS]),
-        {
-            column: _merged_slices([s.slices[column] for s in every], compact)
-            for column in first.slices
-        },
-        compact,
-        labels=None
-        if first.labels is None
-        else sum_labels([s.labels for s in every if s.labels is not None]),
-        images=None
-        if first.images is None
-        else sum_images([s.images for s in every if s.images is not None]),
+        shape=first.shape,
+        files=files,
+        tallies=tallies,
+        uncertainty=uncertainty,
+        positive=_merge_positive([s.positive for s in every if s.positive is not None], compact),
+        losses=losses,
+        classes=merge_class_sums(classes) if len(classes) == len(every) else None,
+        cells=reduce(Cells.__add__, cells) if cells else None,
+        sample=keep_first_points(np.concatenate(points)) if points else None,
+        suspects=tuple(sorted(suspects)[:MAX_SUSPECTS]),
+        slices=slices,
+        compact=compact,
+        labels=merge_label_sums(labels) if labels else None,
+        images=merge_image_sums(images) if images else None,
     )
 
 
-def _merged_slices(every: Sequence[dict[str, Tally]], compact: bool) -> dict[str, Tally]:
-    names = dict.fromkeys(name for found in every for name in found)
-    return {
-        name: _merged([found[name] for found in every if name in found], "the score", compact)
-        for name in names
-    }
-
-
-def _merged_known(tallies: Sequence[Tally | None], name: str, compact: bool) -> Tally | None:
-    known = [t for t in tallies if t is not None]
-    return _merged(known, name, compact) if len(known) == len(tallies) else None
-
-
-def _merged_positive(tallies: Sequence[Tally | None], compact: bool) -> Tally | None:
-    """Exact up to a number of rows that depends on the data alone, not on how they are cut into
-    parts.
-    """
-    known = [t for t in tallies if t is not None]
-    if len(known) < len(tallies):
-        return None
-    if any(t.approximate for t in known):
-        return _merged(
-            [compacted(t, "the probability of the positive class") for t in known], "", compact
-        )
-    return _within(merged(known)) if compact else merged(known)
-
-
-def _within(t: Tally) -> Tally:
-    return t if t.has_at_most(EXACT) else t.compact()
-
-
-def _merged(tallies: Sequence[Tally], name: str, compact: bool) -> Tally:
-    whole = merged(tallies)
-    return compacted(whole, name) if compact else whole
-
-
-def _files(counts: Iterable[dict[int, int]]) -> dict[int, int]:
-    out: dict[int, int] = {}
-    for part in counts:
-        for file, n in part.items():
-            out[file] = out.get(file, 0) + n
-    return out
-
-
-def _check_alike(a: Shape, b: Shape) -> None:
+def _check_same_shape(a: Shape, b: Shape) -> None:
     for name, x, y in zip(Shape._fields, a, b, strict=True):
         if x != y:
             raise InputError(
-                f"the files differ in {DIFFER[name]} ({x} and {y}); evaluate them separately."
+                f"the files differ in {SHAPE_WORDS[name]} ({x} and {y}); evaluate them separately."
             )
+
+
+def _merge_tallies(tallies: Sequence[Tally], name: str, compact: bool) -> Tally:
+    whole = merged(tallies)
+    return _compact(whole, name) if compact else whole
+
+
+def _merge_slices(every: Sequence[dict[str, Tally]], compact: bool) -> dict[str, Tally]:
+    by_value: dict[str, list[Tally]] = {}
+    for part in every:
+        for value, t in part.items():
+            by_value.setdefault(value, []).append(t)
+    return {value: _merge_tallies(ts, "the score", compact) for value, ts in by_value.items()}
+
+
+def _merge_positive(tallies: Sequence[Tally], compact: bool) -> Tally | None:
+    """Exact up to a number of rows that depends on the data alone, not on how they are cut into
+    parts.
+    """
+    if not tallies:
+        return None
+    if any(t.approximate for t in tallies):
+        name = "the probability of the positive class"
+        return _merge_tallies([_compact(t, name) for t in tallies], name, compact)
+    whole = merged(tallies)
+    return _compact_above_limit(whole) if compact else whole
+
+
+BOUNDED = BOUNDED_SCORES  # moved
+Suspect = SuspectSample  # moved
+default_scores = choose_scores  # moved
+total = merge_summaries  # moved

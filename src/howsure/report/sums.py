@@ -4,8 +4,7 @@ answers.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from functools import reduce
+from collections.abc import Iterator, Sequence
 from math import inf
 from typing import NamedTuple
 
@@ -18,11 +17,11 @@ from howsure._core.text import array_of
 from howsure.tallies.rows import of_moments
 from howsure.tallies.tally import Tally
 
-DOTS = 1_500  # of the scatter plot
-MOST_CLASSES = 10_000  # labels that differ more than that are free text
-LOOK = 50_000  # labels among which free text shows
-LEAST_OF_CLASS = 5  # samples of a class on average, or labels are no classes but free text
-EMPTY = np.zeros(0, dtype=np.int64)
+SCATTER_POINTS = 1_500
+MAX_TEXT_CLASSES = 10_000  # labels that differ more than that are free text
+FREE_TEXT_PROBE_ROWS = 50_000  # labels among which free text shows
+MIN_ROWS_PER_CLASS = 5  # on average, or labels are no classes but free text
+NO_INTS = np.zeros(0, dtype=np.int64)
 
 
 class Moments(NamedTuple):
@@ -36,45 +35,63 @@ class Moments(NamedTuple):
     infinite: int
 
     def __add__(self, other: Moments) -> Moments:  # pyright: ignore[reportIncompatibleMethodOverride]
-        return Moments(*(a + b for a, b in zip(self, other, strict=True)))
+        return Moments(
+            weight=self.weight + other.weight,
+            first=self.first + other.first,
+            second=self.second + other.second,
+            infinite=self.infinite + other.infinite,
+        )
 
     def tally(self, *, zero_one: bool) -> Tally:
         """One row that holds all samples: its mean loss is that of the data."""
-        n, total, square = (as_float(x) for x in self[:3])
-        whole = self.weight % (1 << UNIT) == 0
-        return of_moments(
-            int(n) if whole else n, inf if self.infinite else total, square, zero_one=zero_one
-        )
+        n = as_float(self.weight)
+        if self.weight % (1 << UNIT) == 0:
+            n = int(n)
+        loss = inf if self.infinite else as_float(self.first)
+        return of_moments(n, loss, as_float(self.second), zero_one=zero_one)
 
 
-def moments(loss: Floats, weight: Floats | None = None) -> Moments:
+def sum_losses(loss: Floats, weight: Floats | None = None) -> Moments:
     """Sums of the finite losses, and the number of the others.
 
-    >>> moments(np.array([1.0, np.inf])).infinite
+    >>> sum_losses(np.array([1.0, np.inf])).infinite
     1
-    >>> moments(np.array([1.0, 3.0])).tally(zero_one=False).total
+    >>> sum_losses(np.array([1.0, 3.0])).tally(zero_one=False).total
     4.0
     """
-    parts = (slice(i, i + MANY) for i in range(0, len(loss), MANY))
-    return reduce(
-        Moments.__add__,
-        (_moments(loss[i], None if weight is None else weight[i]) for i in parts),
-        Moments(0, 0, 0, 0),
-    )
+    total = Moments(weight=0, first=0, second=0, infinite=0)
+    for rows in _split_rows(len(loss)):
+        total += _sum_chunk(loss[rows], None if weight is None else weight[rows])
+    return total
 
 
-def _moments(loss: Floats, weight: Floats | None) -> Moments:
-    """The same of at most 2^26 losses."""
+def _split_rows(n: int) -> Iterator[slice]:
+    """Runs of rows that are looked at together: small enough to stay near the processor, and for
+    `exact_sum`, which takes at most 2^26 numbers.
+    """
+    return (slice(i, i + MANY) for i in range(0, n, MANY))
+
+
+def _sum_chunk(loss: Floats, weight: Floats | None) -> Moments:
     if weight is not None:
+        # Samples without weight must not count, not even by an infinite loss.
         loss, weight = loss[weight > 0], weight[weight > 0]
     elif (np.equal(loss, 0.0) | np.equal(loss, 1.0)).all():
-        hits = int(np.count_nonzero(loss)) << UNIT
-        return Moments(len(loss) << UNIT, hits, hits, 0)
+        # The 0/1 loss is its own square: counting is enough, and much faster.
+        wrong = int(np.count_nonzero(loss)) << UNIT
+        return Moments(weight=len(loss) << UNIT, first=wrong, second=wrong, infinite=0)
     finite = np.isfinite(loss)
     x = loss if finite.all() else loss[finite]
-    y = x if weight is None else weight[finite] * x
-    total = len(loss) << UNIT if weight is None else exact_sum(weight)
-    return Moments(total, exact_sum(y), exact_sum(y * x), len(loss) - len(x))
+    if weight is None:
+        y, total = x, len(loss) << UNIT
+    else:
+        y, total = weight[finite] * x, exact_sum(weight)
+    return Moments(
+        weight=total,
+        first=exact_sum(y),
+        second=exact_sum(y * x),
+        infinite=len(loss) - len(x),
+    )
 
 
 @frozen(eq=False)
@@ -101,22 +118,23 @@ class ClassSums:
         return len(self.keys) == 0
 
     def __add__(self, other: ClassSums) -> ClassSums:
-        return sum_classes([self, other])
+        return merge_class_sums([self, other])
 
 
-COLUMNS = ("count", "given", "hits", "claim", "scored")
-CROWDED = ClassSums(
-    EMPTY,
-    EMPTY,
-    EMPTY,
-    EMPTY,
-    np.zeros((2, 0), np.int64),
-    np.zeros((2, 0), np.int64),
-    np.zeros((5, 0), np.int64),
+# The columns with one number per class (along the last axis), which are summed alike.
+CLASS_COLUMNS = ("count", "given", "hits", "claim", "scored")
+FREE_TEXT = ClassSums(
+    keys=NO_INTS,
+    count=NO_INTS,
+    given=NO_INTS,
+    hits=NO_INTS,
+    claim=np.zeros((2, 0), np.int64),
+    scored=np.zeros((2, 0), np.int64),
+    pairs=np.zeros((5, 0), np.int64),
 )
 
 
-class Answer(NamedTuple):
+class AnswerColumns(NamedTuple):
     """What class sums are made of: labels, answers where known, right or wrong, confidence and
     score in [0, 1].
     """
@@ -128,43 +146,75 @@ class Answer(NamedTuple):
     score: Floats
 
 
-def class_sums(a: Answer, k: int | None) -> ClassSums:
+def sum_by_class(answers: AnswerColumns, k: int | None) -> ClassSums:
     """The sums of all k classes, or of the labels that occur where k is None."""
-    keys = np.arange(k) if k is not None else _keys(a)
-    if not 0 < len(keys) <= MOST_CLASSES and k is None:
-        return CROWDED
-    label = class_number(keys, a.label)
-    said = EMPTY if a.said is None else class_number(keys, a.said)
+    if k is not None:
+        keys = np.arange(k)
+    else:
+        keys = _find_keys(answers)
+        if not 0 < len(keys) <= MAX_TEXT_CLASSES:
+            return FREE_TEXT
+    classes = len(keys)
+    label = find_class_numbers(keys, answers.label)
+    said = NO_INTS
+    if answers.said is not None:
+        said = find_class_numbers(keys, answers.said)
+    # Without answers there are no rows here, so that what sums over answers is 0.
     rows = len(said)
-    count, given, hits = (
-        np.bincount(which, minlength=len(keys)) for which in (label, said, label[a.correct])
+    pairs = _count_pairs(label[:rows], said, answers.confidence[:rows], classes)
+    return ClassSums(
+        keys=keys,
+        count=np.bincount(label, minlength=classes),
+        given=np.bincount(said, minlength=classes),
+        hits=np.bincount(label[answers.correct], minlength=classes),
+        claim=_sum_by_place(pairs[3:], pairs[1], classes),
+        scored=fixed_sums(said, np.clip(answers.score[:rows], 0.0, 1.0), classes),
+        pairs=pairs,
     )
-    pairs = _pairs(label[:rows], said, a.confidence[:rows], len(keys))
-    claim = _summed(pairs[3:], pairs[1], len(keys))
-    scored = fixed_sums(said, np.clip(a.score[:rows], 0.0, 1.0), len(keys))
-    return ClassSums(keys, count, given, hits, claim, scored, pairs)
 
 
-def _pairs(label: Ints, said: Ints, confidence: Floats, k: int) -> Ints:
+def _find_keys(answers: AnswerColumns) -> Array:
+    """The labels and answers that occur, in order; none where they look like free text."""
+    labels = _to_keys(answers.label)
+    if len(labels) > FREE_TEXT_PROBE_ROWS:
+        # Sorting millions of different texts takes minutes: a look at some of them is enough.
+        probe = np.unique(labels[:FREE_TEXT_PROBE_ROWS])
+        if len(probe) > MAX_TEXT_CLASSES:
+            return NO_INTS
+    if answers.said is None:
+        return np.unique(labels)
+    return np.unique(np.concatenate([labels, _to_keys(answers.said)]))
+
+
+def _to_keys(labels: Array) -> Array:
+    """Labels as whole numbers or text."""
+    if labels.dtype == object:  # texts of any length: one width for all could take any memory
+        return array_of([str(one) for one in labels.tolist()])
+    return labels.astype(np.int64) if labels.dtype.kind in "iu" else labels.astype(str)
+
+
+def find_class_numbers(keys: Array, labels: Array) -> Ints:
+    """The place of each label among the keys."""
+    if keys.dtype.kind == "i" and len(keys) and keys[0] == 0 and keys[-1] == len(keys) - 1:
+        return labels.astype(np.int64)  # keys 0, 1, 2, …: a label is its own place
+    return np.searchsorted(keys, _to_keys(labels).astype(keys.dtype))
+
+
+def _count_pairs(label: Ints, said: Ints, confidence: Floats, k: int) -> Ints:
     """How often each pair of label and answer occurs, with the summed confidence."""
     code = label * k + said
     if k * k <= 4 * len(code):
+        # A table of all pairs is small beside the samples, and counting into it needs no sorting.
         count, claim = np.bincount(code, minlength=k * k), fixed_sums(code, confidence, k * k)
-        found = np.flatnonzero(count)
-        count, claim = count[found], claim[:, found]
+        pairs = np.flatnonzero(count)
+        count, claim = count[pairs], claim[:, pairs]
     else:
-        found, at, count = np.unique(code, return_inverse=True, return_counts=True)
-        claim = fixed_sums(at.reshape(-1), confidence, len(found))
-    return np.stack((found // k, found % k, count, *claim)).astype(np.int64)
+        pairs, place, count = np.unique(code, return_inverse=True, return_counts=True)
+        claim = fixed_sums(place.reshape(-1), confidence, len(pairs))
+    return np.stack((pairs // k, pairs % k, count, *claim)).astype(np.int64)
 
 
-def _summed_pairs(every: Sequence[Ints], k: int) -> Ints:
-    label, said, *sums = np.concatenate(every, axis=1)
-    found, at = np.unique(label * k + said, return_inverse=True)
-    return np.stack((found // k, found % k, *_summed(np.stack(sums), at.reshape(-1), len(found))))
-
-
-def _summed(rows: Ints, place: Ints, places: int) -> Ints:
+def _sum_by_place(rows: Ints, place: Ints, places: int) -> Ints:
     """Sums of whole numbers by place, each row by itself."""
     total = np.zeros((len(rows), places), np.int64)
     for into, row in zip(total, rows, strict=True):
@@ -172,53 +222,34 @@ def _summed(rows: Ints, place: Ints, places: int) -> Ints:
     return total
 
 
-def _keys(a: Answer) -> Array:
-    """The labels and answers that occur, in order."""
-    given = [as_keys(a.label), *([] if a.said is None else [as_keys(a.said)])]
-    if len(a.label) > LOOK and len(np.unique(given[0][:LOOK])) > MOST_CLASSES:
-        return EMPTY
-    return np.unique(np.concatenate(given))
-
-
-def as_keys(labels: Array) -> Array:
-    """Labels as whole numbers or text."""
-    if labels.dtype == object:  # texts of any length: one width for all could take any memory
-        return array_of([str(one) for one in labels.tolist()])
-    return labels.astype(np.int64) if labels.dtype.kind in "iu" else labels.astype(str)
-
-
-def class_number(keys: Array, labels: Array) -> Ints:
-    """The place of each label among the keys."""
-    if keys.dtype.kind == "i" and len(keys) and keys[0] == 0 and keys[-1] == len(keys) - 1:
-        return labels.astype(np.int64)
-    return np.searchsorted(keys, as_keys(labels).astype(keys.dtype))
-
-
-def sum_classes(every: Sequence[ClassSums]) -> ClassSums:
+def merge_class_sums(every: Sequence[ClassSums]) -> ClassSums:
     """The sums of all of them, over all classes that occur."""
-    first = every[0]
     if any(s.crowded for s in every):
-        return CROWDED
-    if all(np.array_equal(s.keys, first.keys) for s in every):
-        sums = (np.sum([getattr(s, name) for s in every], axis=0) for name in COLUMNS)
-        return ClassSums(
-            first.keys, *sums, pairs=_summed_pairs([s.pairs for s in every], len(first.keys))
-        )
-    keys = np.unique(np.concatenate([s.keys for s in every]))
-    if len(keys) > MOST_CLASSES:
-        return CROWDED
-    out = [np.zeros((*getattr(first, name).shape[:-1], len(keys)), np.int64) for name in COLUMNS]
-    pairs: list[Ints] = []
+        return FREE_TEXT
+    keys = every[0].keys
+    if not all(np.array_equal(s.keys, keys) for s in every):
+        keys = np.unique(np.concatenate([s.keys for s in every]))
+        if len(keys) > MAX_TEXT_CLASSES:
+            return FREE_TEXT
+    sums: dict[str, Ints] = {}
+    for name in CLASS_COLUMNS:
+        shape = getattr(every[0], name).shape[:-1]
+        sums[name] = np.zeros((*shape, len(keys)), np.int64)
+    parts: list[Ints] = []
     for s in every:
-        at = np.searchsorted(keys, s.keys.astype(keys.dtype))
-        pairs.append(np.stack((at[s.pairs[0]], at[s.pairs[1]], *s.pairs[2:])))
-        for column, name in zip(out, COLUMNS, strict=True):
-            column[..., at] += getattr(s, name)
-    return ClassSums(keys, *out, pairs=_summed_pairs(pairs, len(keys)))
+        place = np.searchsorted(keys, s.keys.astype(keys.dtype))
+        parts.append(np.stack((place[s.pairs[0]], place[s.pairs[1]], *s.pairs[2:])))
+        for name, total in sums.items():
+            total[..., place] += getattr(s, name)
+    label, said, *columns = np.concatenate(parts, axis=1)
+    codes, where = np.unique(label * len(keys) + said, return_inverse=True)
+    added = _sum_by_place(np.stack(columns), where.reshape(-1), len(codes))
+    pairs = np.stack((codes // len(keys), codes % len(keys), *added))
+    return ClassSums(keys=keys, pairs=pairs, **sums)
 
 
 def sample_points(score: Floats, loss: Floats, fate: Ints) -> Array:
-    """At most 1,500 of the distinct points (score, loss, fate), after an order that looks random.
+    """At most 1,500 of the distinct points (score, loss, fate), in an order that looks random.
 
     The order belongs to the point itself, so the same points are chosen in whatever parts and order
     samples come. Columns: order, score, loss, fate. Points that are not finite are left out.
@@ -226,39 +257,38 @@ def sample_points(score: Floats, loss: Floats, fate: Ints) -> Array:
     >>> sample_points(np.array([0.5, 0.5]), np.array([0.7, 0.7]), np.array([0, 0]))[:, 1:]
     array([[0.5, 0.7, 0. ]])
     """
-    if len(score) > MANY:  # some at a time: all columns of a part stay near the processor
-        parts = (slice(i, i + MANY) for i in range(0, len(score), MANY))
-        return least_points(
-            np.concatenate([sample_points(score[i], loss[i], fate[i]) for i in parts])
-        )
+    if len(score) > MANY:
+        parts = [sample_points(score[i], loss[i], fate[i]) for i in _split_rows(len(score))]
+        return keep_first_points(np.concatenate(parts))
     shown = np.isfinite(score) & np.isfinite(loss)
-    columns = [c[shown].astype(np.float64) + 0.0 for c in (score, loss, fate)]
-    order = np.zeros(len(columns[0]), dtype=np.uint64)
+    # Adding 0.0 turns -0.0 into 0.0, which has other bits but is the same point.
+    columns = [column[shown].astype(np.float64) + 0.0 for column in (score, loss, fate)]
+    bits = np.zeros(len(columns[0]), dtype=np.uint64)
     for column in columns:
-        order = scrambled(order ^ column.view(np.uint64))
-    unit = (order >> np.uint64(11)).astype(np.float64) * 2.0**-53
-    size = DOTS
+        bits = scramble(bits ^ column.view(np.uint64))
+    order = (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    # Sorting all rows would take most of the time. Some more than are needed are looked at, and
+    # four times as many where too many of them are the same point.
+    size = SCATTER_POINTS
     while True:
-        near = (
-            np.arange(len(unit))
-            if size >= len(unit)
-            else np.flatnonzero(unit <= np.partition(unit, size)[size])
-        )
-        found = near[np.unique(unit[near], return_index=True)[1][:DOTS]]
-        if len(found) == DOTS or len(near) == len(unit):
-            return np.stack([unit[found], *(c[found] for c in columns)], axis=1)
+        near = np.arange(len(order))
+        if size < len(order):
+            near = np.flatnonzero(order <= np.partition(order, size)[size])
+        rows = near[np.unique(order[near], return_index=True)[1][:SCATTER_POINTS]]
+        if len(rows) == SCATTER_POINTS or len(near) == len(order):
+            return np.stack([order[rows], *(column[rows] for column in columns)], axis=1)
         size *= 4
 
 
-def least_points(rows: Array) -> Array:
-    """The distinct points that come first."""
-    return rows[np.unique(rows[:, 0], return_index=True)[1][:DOTS]]
+def keep_first_points(points: Array) -> Array:
+    """The distinct points that come first in their order."""
+    return points[np.unique(points[:, 0], return_index=True)[1][:SCATTER_POINTS]]
 
 
-def scrambled(z: Array) -> Array:
+def scramble(z: Array) -> Array:
     """Whole numbers that look random: the finaliser of splitmix64.
 
-    >>> scrambled(np.array([1], dtype=np.uint64)) >> np.uint64(60)
+    >>> scramble(np.array([1], dtype=np.uint64)) >> np.uint64(60)
     array([9], dtype=uint64)
     """
     with np.errstate(over="ignore"):
@@ -266,3 +296,6 @@ def scrambled(z: Array) -> Array:
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         return z ^ (z >> np.uint64(31))
+
+
+class_number = find_class_numbers  # moved

@@ -1,303 +1,346 @@
-"""What a page shows beside metrics and curves: operating points, histogram, scatter, label errors,
-classes, bands.
-"""
+"""What a page shows beside metrics: curves, histogram, scatter, label errors, classes, bands."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import isfinite
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from howsure._core.check import Array, Floats, InputError, Ints
+from howsure import curves
+from howsure._core.check import Floats, InputError, Ints
 from howsure._core.exact import as_float, from_fixed
+from howsure.binning import adaptive, equal_range, equal_size
 from howsure.bounds import proportion_limits
+from howsure.curves import Curve
+from howsure.curves.ranking import ideal_at
 from howsure.metrics import bands
 from howsure.render.model import (
+    POINTS,
     Band,
-    ClassDeferral,
     ClassRow,
+    Confused,
     Confusion,
+    CorpData,
+    CurveData,
     HistogramData,
-    Operating,
     Scatter,
     Suspect,
     Views,
+    curve_json,
 )
-from howsure.report.deciding import corp_data, deciding
-from howsure.report.details import BARS, asked_coverages, operating_rows, span
-from howsure.report.samples import class_names
+from howsure.report.catalogue import is_claim
+from howsure.report.details import HISTOGRAM_BARS, find_histogram_span
+from howsure.report.measurement import round_finite, round_numbers
+from howsure.report.operating_points import build_deciding, build_operating
+from howsure.report.samples import list_class_names
 from howsure.report.summary import Summary
-from howsure.report.thumbnails import thumbnail
+from howsure.report.thumbnails import draw_thumbnail
+from howsure.tallies.rows import from_rows
 from howsure.tallies.tally import Counts, Tally
 
-SHOWN_CLASSES = 20  # whose deferral is followed
-LISTED_CLASSES = 200
-CONFUSED_CLASSES = 40  # of a table of all pairs
-TOP_CONFUSIONS = 20
-PICTURED = 12
-LEVELS = (0.99, 0.95)
-DIGITS = 6
+MAX_LISTED_CLASSES = 200
+MAX_CONFUSED_CLASSES = 40  # of a table of all pairs
+MAX_LISTED_CONFUSIONS = 20
+MAX_THUMBNAILS = 12
+BAND_LEVELS = (0.99, 0.95)
+RELIABILITY_BINS = {
+    "equal_range": equal_range(15),
+    "equal_size": equal_size(15),
+    "adaptive": adaptive(),
+}
 
 
-def views(s: Summary, level: float, images: Sequence[ArrayLike] | None = None) -> Views:
+def build_views(s: Summary, level: float, images: Sequence[ArrayLike] | None = None) -> Views:
     """All views of the first score; `images` (one per sample) make thumbnails of the likely label
     errors.
 
     >>> from howsure import Predictions
-    >>> sorted(views(Summary.of(Predictions.from_probs([[0.9, 0.1], [0.2, 0.8]], [0, 0])), 0.95))
-    ['bands', 'classes', 'confusion', 'corp', 'deciding', 'histogram', 'label_errors', 'operating', 'scatter']
+    >>> preds = Predictions.from_probs([[0.9, 0.1], [0.2, 0.8]], [0, 0])
+    >>> sorted(build_views(Summary.of(preds), 0.95))[:5]
+    ['bands', 'classes', 'confusion', 'corp', 'deciding']
     """
     return {
-        "operating": operating(s, level),
-        "deciding": deciding(s, level),
-        "corp": corp_data(s),
-        "histogram": histogram(s),
-        "scatter": scatter(s),
-        "label_errors": with_images(label_errors(s), images, s.n),
-        "classes": class_rows(s, level),
-        "bands": band_rows(s.tally),
-        "confusion": confusion(s),
+        "operating": build_operating(s, level),
+        "deciding": build_deciding(s, level),
+        "corp": build_corp(s),
+        "histogram": build_histogram(s),
+        "scatter": build_scatter(s),
+        "label_errors": list_label_errors(s, images),
+        "classes": list_classes(s, level),
+        "bands": list_bands(s.tally),
+        "confusion": count_confusions(s),
     }
 
 
-def operating(s: Summary, level: float) -> Operating:
-    """What happens at each of at most 200 thresholds, spread evenly over coverage, most trusted
-    first.
-
-    Columns: coverage, threshold, accuracy of the accepted with its limits (Clopper & Pearson),
-    errors and deferred per 1,000 cases, and the deferred share of each class.
-    """
-    t = s.tally
-    rows = operating_rows(t)
-    kept, wrong = t.ends, np.cumsum(t.loss)
-    n, kept, wrong = kept[-1], kept[rows], wrong[rows]
-    low, high = proportion_limits(kept - wrong, kept, (1 - level) / 2)
+def build_corp(s: Summary) -> CorpData | None:
+    """The isotonic reliability of a score that is a claim."""
+    if not is_claim(s.tally):
+        return None
+    corp = curves.corp(s.tally, band=s.shape.alike)
     return {
-        "coverage": finite(kept / n),
-        "threshold": rounded(t.score[rows], 17),  # to the last bit: a policy is made of it
-        "accuracy": finite(1 - wrong / kept),
-        "low": finite(low) if s.shape.alike else None,  # these limits hold for independent samples
-        "high": finite(high) if s.shape.alike else None,
-        "errors": finite(1000 * wrong / n),
-        "deferred": finite(1000 * (1 - kept / n)),
-        "classes": deferral(s),
-        "asked": asked_coverages(t).tolist(),
-        "kept": finite(kept, 12),
-        "wrong": finite(wrong, 12),
+        "curve": curve_json(corp.curve),
+        "score": corp.score,
+        "miscalibration": corp.miscalibration,
+        "discrimination": corp.discrimination,
+        "uncertainty": corp.uncertainty,
     }
 
 
-def deferral(s: Summary) -> list[ClassDeferral]:
-    """The share of each class that is deferred, for the classes that are deferred most over all
-    thresholds.
-    """
-    classes, below = s.known_classes, None if s.details is None else s.details.deferred
-    if classes is None or below is None:
-        return []
-    names, count = class_names(classes, s.shape), classes.count
-    share = below / np.maximum(count, 1)[:, None]
-    present = np.flatnonzero(count)
-    if len(names) > SHOWN_CLASSES:
-        most = np.argsort(share.mean(axis=1), kind="stable")[::-1][:SHOWN_CLASSES]
-        present = np.intersect1d(most, present)
-    return [
-        {"name": names[c], "count": int(count[c]), "deferred": finite(share[c], 3)}
-        for c in present.tolist()
-    ]
-
-
-def histogram(s: Summary) -> HistogramData:
+def build_histogram(s: Summary) -> HistogramData:
     """Counts of right, top-5 and wrong answers in 50 bars; [0, 1] for claims, else the range of the
     scores.
     """
     t = s.tally
-    low, high = span(t)
-    count, wrong = _bars(t, low, high)
-    right = count - wrong
-    near = np.zeros(BARS, np.int64) if s.details is None else s.details.near
-    if s.shape.weighted and s.losses:  # a tally may have weights of mean 1
+    low, high = find_histogram_span(t)
+    count, wrong = _count_bars(t, low, high)
+    near = np.zeros(HISTOGRAM_BARS, np.int64) if s.details is None else s.details.near
+    if s.shape.weighted and s.losses:
+        # A tally may have weights of mean 1; the near misses were summed with the weights given.
         near = near * (float(t.n) / as_float(s.losses["nll"].weight))
     return {
         "low": low,
         "high": high,
-        "right": finite(right),
-        "top_5": finite(near),
-        "wrong": finite(wrong - near),
+        "right": round_finite(count - wrong),
+        "top_5": round_finite(near),
+        "wrong": round_finite(wrong - near),
     }
 
 
-def _bars(t: Tally, low: float, high: float) -> tuple[Counts, Counts]:
+def _count_bars(t: Tally, low: float, high: float) -> tuple[Counts, Counts]:
     """`np.histogram` of the samples and of their loss, without looking at every row: infinite
     scores are in no bar.
     """
-    edges = np.histogram_bin_edges(np.empty(0), BARS, (low, high))
+    edges = np.histogram_bin_edges(np.empty(0), HISTOGRAM_BARS, (low, high))
     below = np.nextafter(edges, -np.inf)
     below[-1] = edges[-1]  # the last bar has both its ends
     ends = t.above(below)[::-1]  # samples from each edge on, those above all bars first
+    # `ends[:0]` has no values, but keeps the type of the counts: whole numbers or weights.
     cuts = np.unique(np.concatenate((ends[:0], [0], ends, [t.n])))
-    at = np.searchsorted(cuts, ends)
+    place = np.searchsorted(cuts, ends)
     sums = t.between(cuts)
-    count, loss = (np.concatenate((c[:0], [0], np.cumsum(c)))[at] for c in (sums.count, sums.loss))
+    count = np.concatenate((sums.count[:0], [0], np.cumsum(sums.count)))[place]
+    loss = np.concatenate((sums.loss[:0], [0], np.cumsum(sums.loss)))[place]
     return np.diff(count)[::-1], np.diff(loss)[::-1]
 
 
-def scatter(s: Summary) -> Scatter | None:
+def build_scatter(s: Summary) -> Scatter | None:
     """Loss (NLL) against score of at most 1,500 distinct points; fate 0 right, 1 top-5, 2 wrong."""
     if s.sample is None:
         return None
     _, score, loss, fate = s.sample.T
     return {
-        "score": finite(score, 4),
-        "loss": finite(loss, 4),
+        "score": round_finite(score, 4),
+        "loss": round_finite(loss, 4),
         "fate": fate.astype(int).tolist(),
         "of": s.n,
     }
 
 
-def label_errors(s: Summary) -> list[Suspect]:
+def list_label_errors(s: Summary, images: Sequence[ArrayLike] | None = None) -> list[Suspect]:
     """The wrong answers that are trusted most: wrong labels are found here first (Finlay & Oberman,
-    section 7.2).
+    section 7.2). The first 12 have a small picture, where there are images.
     """
-    before = {file: sum(n for other, n in s.files.items() if other < file) for file in s.files}
-    return [
-        {
-            "id": str(before[x.file] + x.row) if x.id is None else x.id,
-            "row": before[x.file] + x.row,
-            "score": rounded([-x.minus_score])[0],
-            "prediction": x.prediction,
-            "label": x.label,
-        }
-        for x in s.suspects
-    ]
-
-
-def with_images(
-    suspects: list[Suspect], images: Sequence[ArrayLike] | None, n: int
-) -> list[Suspect]:
-    """The first 12 suspects with a small picture each."""
-    if images is None:
-        return suspects
-    if len(images) != n:
+    if images is not None and len(images) != s.n:
         raise InputError(
-            f"images has {len(images):,} pictures for {n:,} samples; one per sample is needed."
+            f"images has {len(images):,} pictures for {s.n:,} samples; one per sample is needed."
         )
-    pictured: list[Suspect] = [
-        {**s, "image": thumbnail(np.asarray(images[s["row"]]))} for s in suspects[:PICTURED]
-    ]
-    return [*pictured, *suspects[PICTURED:]]
+    first_rows: dict[int, int] = {}  # rows of the data set before each file
+    rows_before = 0
+    for file in sorted(s.files):
+        first_rows[file] = rows_before
+        rows_before += s.files[file]
+    listed: list[Suspect] = []
+    for sample in s.suspects:
+        row = first_rows[sample.file] + sample.row
+        suspect: Suspect = {
+            "id": str(row) if sample.id is None else sample.id,
+            "row": row,
+            "score": round_numbers([-sample.minus_score])[0],
+            "prediction": sample.prediction,
+            "label": sample.label,
+        }
+        if images is not None and len(listed) < MAX_THUMBNAILS:
+            suspect["image"] = draw_thumbnail(np.asarray(images[row]))
+        listed.append(suspect)
+    return listed
 
 
-def class_rows(s: Summary, level: float) -> list[ClassRow]:
+def list_classes(s: Summary, level: float) -> list[ClassRow]:
     """Per true class: count, recall with limits; per answer: how often given, confidence and
-    accuracy then.
+    accuracy then. The lowest recall comes first.
     """
-    if (classes := s.known_classes) is None:
+    classes = s.known_classes
+    if classes is None:
         return []
-    names, count, given, hits = (
-        class_names(classes, s.shape),
-        classes.count,
-        classes.given,
-        classes.hits,
-    )
+    names = list_class_names(classes, s.shape)
+    count, given, hits = classes.count, classes.given, classes.hits
     low, high = proportion_limits(hits, count, (1 - level) / 2)
     with np.errstate(invalid="ignore", divide="ignore"):
-        recall, precision, confidence = (
-            hits / count,
-            hits / given,
-            from_fixed(classes.claim) / given,
-        )
-    columns = [rounded(np.where(count, c, np.nan)) for c in (recall, low, high)]
-    columns += [rounded(precision), rounded(confidence)]
-    worst = np.lexsort((np.arange(len(count)), np.where(count, hits / np.maximum(count, 1), 2)))[
-        :LISTED_CLASSES
-    ]
+        recall = hits / count
+        precision = round_numbers(hits / given)
+        confidence = round_numbers(from_fixed(classes.claim) / given)
+    recalls = round_numbers(np.where(count, recall, np.nan))
+    lows = round_numbers(np.where(count, low, np.nan))
+    highs = round_numbers(np.where(count, high, np.nan))
+    # Classes without samples have no recall; a recall of 2 sorts them behind all others.
+    order = np.lexsort((np.arange(len(count)), np.where(count, hits / np.maximum(count, 1), 2)))
     return [
         {
             "name": names[c],
             "count": int(count[c]),
             "given": int(given[c]),
-            "recall": columns[0][c],
-            "low": columns[1][c],
-            "high": columns[2][c],
-            "precision": columns[3][c],
-            "confidence": columns[4][c],
+            "recall": recalls[c],
+            "low": lows[c],
+            "high": highs[c],
+            "precision": precision[c],
+            "confidence": confidence[c],
         }
-        for c in worst.tolist()
+        for c in order[:MAX_LISTED_CLASSES].tolist()
     ]
 
 
-def confusion(s: Summary) -> Confusion | None:
+def count_confusions(s: Summary) -> Confusion | None:
     """Labels against answers, and the commonest wrong answers; None where either is not known.
 
     >>> from howsure import Predictions
-    >>> found = confusion(Summary.of(Predictions.from_probs([[0.9, 0.1], [0.8, 0.2], [0.2, 0.8]], [0, 1, 1])))
-    >>> found["counts"], found["confidence"]
+    >>> preds = Predictions.from_probs([[0.9, 0.1], [0.8, 0.2], [0.2, 0.8]], [0, 1, 1])
+    >>> confusion = count_confusions(Summary.of(preds))
+    >>> confusion["counts"], confusion["confidence"]
     ([[1, 0], [1, 1]], [[0.9, None], [0.8, 0.8]])
-    >>> found["top"]
+    >>> confusion["top"]
     [{'label': '1', 'prediction': '0', 'count': 1, 'share': 0.5, 'confidence': 0.8}]
     """
     classes = s.known_classes
     if classes is None or not classes.pairs.size:
         return None
-    names = class_names(classes, s.shape)
-    (label, said, count), few = classes.pairs[:3], len(names) <= CONFUSED_CLASSES
+    names = list_class_names(classes, s.shape)
+    label, said, count = classes.pairs[:3]
     confidence = from_fixed(classes.pairs[3:]) / np.maximum(count, 1)
     wrong = np.flatnonzero(label != said)
-    first = wrong[np.lexsort((said[wrong], label[wrong], -count[wrong]))][:TOP_CONFUSIONS]
+    commonest = wrong[np.lexsort((said[wrong], label[wrong], -count[wrong]))]
+    top: list[Confused] = []
+    for i in commonest[:MAX_LISTED_CONFUSIONS].tolist():
+        confused: Confused = {
+            "label": names[label[i]],
+            "prediction": names[said[i]],
+            "count": int(count[i]),
+            "share": float(count[i] / classes.count[label[i]]),
+            "confidence": round_finite(confidence[i : i + 1], 4)[0],
+        }
+        top.append(confused)
+    if len(names) > MAX_CONFUSED_CLASSES:
+        return {"classes": [], "counts": None, "confidence": None, "top": top}
+    counts = np.zeros((len(names), len(names)), np.int64)
+    counts[label, said] = count
+    means = np.full(counts.shape, np.nan)
+    means[label, said] = confidence
     return {
-        "classes": names if few else [],
-        "counts": _table(label, said, count, len(names)).tolist() if few else None,
-        "confidence": [rounded(row, 4) for row in _means(label, said, confidence, len(names))]
-        if few
-        else None,
-        "top": [
-            {
-                "label": names[label[i]],
-                "prediction": names[said[i]],
-                "count": int(count[i]),
-                "share": float(count[i] / classes.count[label[i]]),
-                "confidence": finite(confidence[i : i + 1], 4)[0],
-            }
-            for i in first.tolist()
-        ],
+        "classes": names,
+        "counts": counts.tolist(),
+        "confidence": [round_numbers(row, 4) for row in means],
+        "top": top,
     }
 
 
-def _table(label: Array, said: Array, count: Array, k: int) -> Ints:
-    out = np.zeros((k, k), np.int64)
-    out[label, said] = count
-    return out
-
-
-def _means(label: Array, said: Array, mean: Floats, k: int) -> Floats:
-    out = np.full((k, k), np.nan)
-    out[label, said] = mean
-    return out
-
-
-def band_rows(t: Tally) -> list[Band]:
+def list_bands(t: Tally) -> list[Band]:
     """Bands that keep 99 %, then 95 % accuracy, then the rest (Finlay & Oberman, tables 3 to 5)."""
-    b = bands(t, LEVELS)
-    threshold = [*rounded(b.threshold, 12), None]
+    b = bands(t, BAND_LEVELS)
+    levels = [*BAND_LEVELS, None]
+    shares, accuracies = round_numbers(b.weight), round_numbers(b.accuracy)
+    thresholds = [*round_numbers(b.threshold, 12), None]
     return [
-        {"level": level, "share": share, "accuracy": accuracy, "threshold": low}
-        for level, share, accuracy, low in zip(
-            [*LEVELS, None], rounded(b.weight), rounded(b.accuracy), threshold, strict=True
+        {"level": level, "share": share, "accuracy": accuracy, "threshold": threshold}
+        for level, share, accuracy, threshold in zip(
+            levels, shares, accuracies, thresholds, strict=True
         )
     ]
 
 
-def rounded(values: Array | Sequence[float], digits: int = DIGITS) -> list[float | None]:
-    """Plain numbers of so many significant digits; null where not finite; whole numbers stay whole."""
-    return [_short(float(v), digits) if isfinite(v) else None for v in np.asarray(values).tolist()]
+def draw_curves(s: Summary) -> dict[str, CurveData]:
+    """Every curve of a data set, by name, thinned before it is computed: a drawn curve needs few of
+    the rows of a tally.
+    """
+    t = s.tally
+    points = t.distinct
+    from_top = thin_tally(t, pick_rows(points))
+    from_bottom = thin_tally(t, pick_rows(points), bottom_up=True)
+    # A ROC curve has one point more than the tally has rows: the origin, which needs no row.
+    for_roc = thin_tally(t, pick_rows(points + 1)[1:] - 1, bottom_up=True)
+    drawn = {
+        "risk_coverage": _encode_curve(curves.risk_coverage(from_top), points),
+        "threshold_diagram": _encode_curve(curves.threshold_diagram(from_top), points),
+        "ideal_threshold_diagram": _draw_ideal(t),
+        "roc": _encode_curve(curves.roc(for_roc), points + 1),
+        "precision_recall": _encode_curve(curves.precision_recall(from_bottom), points),
+        "odds_by_quantile": curve_json(curves.odds_by_quantile(t)),
+    }
+    if is_claim(t):
+        for name, bins in RELIABILITY_BINS.items():
+            if name == "adaptive" and t.weighted:
+                continue  # adaptive bins count samples, which weights do not allow
+            curve = curves.reliability(t, bins, consistency=True)
+            drawn[f"reliability_{name}"] = curve_json(curve)
+    if s.uncertainty is not None:
+        drawn["uncertainty_reliability"] = _draw_uncertainty(s.uncertainty)
+        drawn["rejection"] = draw_rejection(s.uncertainty)
+    return drawn
 
 
-def finite(values: Array, digits: int = DIGITS) -> list[float]:
-    """The same of numbers that are all finite."""
-    return [_short(float(v), digits) for v in values.tolist()]
+def _encode_curve(curve: Curve, points: int) -> CurveData:
+    """A thinned curve as report JSON, with the number of points that it had."""
+    return {**curve_json(curve), "points": points}
 
 
-def _short(v: float, digits: int) -> float:
-    return int(v) if v == int(v) and abs(v) < 1e15 else float(f"{v:.{digits}g}")
+def pick_rows(points: int) -> Ints:
+    """Which points of a curve are drawn; the same as `curve_json` picks."""
+    return np.unique(np.linspace(0, points - 1, min(points, POINTS)).round().astype(int))
+
+
+def thin_tally(t: Tally, rows: Ints, *, bottom_up: bool = False) -> Tally:
+    """A tally whose curve is that of `t` at these rows: each row with all before it, counted from
+    the top or bottom.
+    """
+    score, kept, lost = t.running(rows, bottom_up=bottom_up)
+    count, loss = np.diff(kept, prepend=0), np.diff(lost, prepend=0)
+    if bottom_up:
+        score, count, loss = score[::-1], count[::-1], loss[::-1]
+    # Infinite scores rank; their claim, which is not a number then, is never read.
+    with np.errstate(invalid="ignore", over="ignore"):
+        return from_rows(score, count, loss)
+
+
+def _draw_ideal(t: Tally) -> CurveData:
+    """The threshold diagram of a score that puts all right answers first."""
+    right, wrong = int(t.n - t.total), int(t.total)
+    start = max(right, 1)
+    points = right + wrong + 1 - start
+    kept: Floats = start + pick_rows(points).astype(np.float64)
+    return _encode_curve(ideal_at(kept, right, wrong), points)
+
+
+def _draw_uncertainty(t: Tally) -> CurveData:
+    """Error against normalised entropy, from the tally that claims to be wrong by the entropy."""
+    c = curves.reliability(t, equal_range(15))
+    labels = ("normalised entropy", "error")
+    return curve_json(Curve(c.x, c.y, c.weight, c.threshold, labels=labels))
+
+
+def draw_rejection(t: Tally) -> CurveData:
+    """Error of the kept against the largest entropy that is kept, from the same tally."""
+    # Small entropies are kept first, so the rows are taken from the bottom.
+    thin = thin_tally(t, pick_rows(t.distinct), bottom_up=True)
+    entropy = thin.score[::-1]
+    kept = np.cumsum(thin.count[::-1])
+    wrong = np.cumsum((thin.count - thin.loss)[::-1])
+    curve = Curve(
+        x=entropy,
+        y=wrong / kept,
+        weight=kept.astype(np.float64),
+        threshold=0.0 - entropy,
+        labels=("largest normalised entropy kept", "error of the kept"),
+    )
+    return _encode_curve(curve, t.distinct)
+
+
+rounded = round_numbers  # moved

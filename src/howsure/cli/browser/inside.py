@@ -33,20 +33,20 @@ def call(
     >>> call(["--version"], tell=str)[1].split(",")[0]
     'howsure'
     """
-    from howsure._core.stages import hearer
+    from howsure._core.progress import listener
     from howsure.cli.main import main
 
     widen()
     before, sys.argv = sys.argv, ["howsure", *arguments]
     out, err = StringIO(), _Lines(tell)
-    heard = hearer.set(stage)
+    token = listener.set(stage)
     try:
         with redirect_stdout(out), redirect_stderr(err):
             main(list(arguments))
     except SystemExit as e:
         return int(e.code or 0), out.getvalue(), err.getvalue()
     finally:
-        hearer.reset(heard)
+        listener.reset(token)
         sys.argv = before
 
 

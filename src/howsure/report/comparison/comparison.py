@@ -14,7 +14,7 @@ from howsure._core.atomic import write_text
 from howsure._core.check import Array, InputError
 from howsure._core.frames import frame
 from howsure._core.frozen import frozen
-from howsure._core.stages import told
+from howsure._core.progress import StagedJob
 from howsure._core.version import __version__
 from howsure.binning import equal_size
 from howsure.predictions import Predictions
@@ -141,13 +141,13 @@ def compare(
     ('b', False)
     """
     sure = Sureness(level, seed).check()
-    part = told("comparing", ["differences", "numbers", "pictures"])
-    next(part)
+    job = StagedJob("comparing", ["differences", "numbers", "pictures"])
+    job.stage("differences")
     found = models(given, score, common=common)
     differences = ranking.paired(found, sure)
-    next(part)
+    job.stage("numbers")
     fair, rows = ranking.same_answers(found), ranking.table(found, differences, sure)
-    next(part)
+    job.stage("pictures")
     return Comparison(
         {
             "howsure": __version__,

@@ -1,0 +1,186 @@
+"""The positive class: what a clinician asks of its probability, with limits."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from howsure import curves, metrics
+from howsure._core import check
+from howsure._core.check import InputError
+from howsure.binning import equal_size
+from howsure.bounds import proportion_limits
+from howsure.metrics.binary import brier_decomposition, net_benefit, observed_expected
+from howsure.metrics.recalibration import recalibration
+from howsure.render.model import Binary, BrierData, Calling, CallRow, Number, curve_json
+from howsure.report.measurement import (
+    LimitSource,
+    Sureness,
+    build_number,
+    find_limits,
+    list_counts,
+)
+from howsure.report.summary import Summary
+from howsure.tallies.tally import Tally, is_tally
+from howsure.uncertainty.intervals import Interval, each_interval
+from howsure.uncertainty.positive import line_limits, observed_limits, smooth_calibration
+
+THRESHOLDS = (0.05, 0.1, 0.2, 0.3, 0.5)
+CLASS_METRICS = {
+    "class_auroc": metrics.auroc,
+    "prevalence": metrics.accuracy,
+    "brier": metrics.correctness_brier,
+    "ece": metrics.ece,
+}
+# Why a share has no value: there is no case to take a share of.
+NO_CASES = {
+    "positive": "there are no positive cases",
+    "negative": "there are no negative cases",
+    "called": "no case is called positive",
+    "cleared": "every case is called positive",
+}
+
+
+def build_binary(
+    s: Summary, level: float, seed: int = 0, thresholds: Sequence[float] = THRESHOLDS
+) -> Binary | None:
+    """What is asked of the probability of the positive class; None where there is no such class.
+
+    >>> from howsure import Predictions
+    >>> section = build_binary(Summary.of(Predictions.from_probs([0.9, 0.2, 0.6], [1, 0, 0])), 0.95)
+    >>> section["positive_class"], round(section["prevalence"], 3)
+    ('1', 0.333)
+    """
+    t = s.positive
+    if t is None or s.shape.positive is None:
+        return None
+    source = s.source("positive", "")
+    if isinstance(source, str):
+        # No limits at all, each with the same reason.
+        intercept, slope, ratio = [Interval(np.nan, np.nan, why=source)] * 3
+        flexible = None
+    else:
+        intercept, slope = line_limits(source, level)
+        ratio = observed_limits(source, level)
+        flexible = smooth_calibration(source, level)
+    numbers: dict[str, Number] = {}
+    limits = find_limits(list(CLASS_METRICS.values()), source, Sureness(level, seed))
+    for (name, metric), limit in zip(CLASS_METRICS.items(), limits, strict=True):
+        numbers[name] = build_number(metric(t), limit)
+    numbers["observed_expected"] = build_number(observed_expected(t), ratio)
+    line = recalibration(t)
+    return {
+        "positive_class": s.shape.names[s.shape.positive],
+        "prevalence": float(1 - t.total / t.n),
+        "ece": metrics.ece(t),
+        "calibration_intercept": build_number(line.intercept, intercept),
+        "calibration_slope": build_number(line.slope, slope),
+        "brier_decomposition": BrierData(**brier_decomposition(t)._asdict()),
+        "reliability": curve_json(curves.reliability(t, equal_size(10))),
+        "calling": count_calls(t),
+        "net_benefit": curve_json(net_benefit(t)),
+        "numbers": numbers,
+        "thresholds": list_calls(t, source, thresholds, level),
+        "flexible": None if flexible is None else curve_json(flexible),
+    }
+
+
+def count_calls(t: Tally) -> Calling:
+    """Counts where cases are called positive from each hundredth on; `t` is the tally of the
+    positive probability.
+
+    >>> from howsure import tally
+    >>> calls = count_calls(tally([0.9, 0.6, 0.2], correct=[1, 0, 0]))
+    >>> calls["true_positive"][49], calls["false_positive"][49]
+    (1, 1)
+    """
+    thresholds = np.arange(1, 100) / 100
+    rows = np.searchsorted(-t.score, -thresholds, side="right")
+    called = np.concatenate(([0], np.cumsum(t.count)))[rows]
+    alarms = np.concatenate(([0], np.cumsum(t.loss)))[rows]
+    hits = called - alarms
+    return {
+        "threshold": thresholds.tolist(),
+        "true_positive": list_counts(hits),
+        "false_positive": list_counts(alarms),
+        "false_negative": list_counts(t.n - t.total - hits),
+        "true_negative": list_counts(t.total - alarms),
+    }
+
+
+def list_calls(
+    t: Tally, source: LimitSource, thresholds: Sequence[float], level: float
+) -> list[CallRow]:
+    """What happens where cases are called positive from each threshold on.
+
+    >>> from howsure import tally
+    >>> t = tally([0.9, 0.4, 0.3, 0.2], correct=[1, 0, 1, 0])
+    >>> list_calls(t, t, [0.5], 0.95)[0]["sensitivity"]["value"]
+    0.5
+    """
+    given = check.floats(np.atleast_1d(np.asarray(thresholds)), "thresholds")
+    sorted_thresholds = np.unique(given.astype(np.float64))
+    for threshold in sorted_thresholds.tolist():
+        if not 0 < threshold < 1:
+            raise InputError(
+                f"the threshold {threshold:g} is none; probabilities between 0 and 1 are needed."
+            )
+    curve = net_benefit(t, sorted_thresholds)
+    treat_all = curve.y if curve.low is None else curve.low
+    yes, no = t.count - t.loss, t.loss
+    rows: list[CallRow] = []
+    for i, threshold in enumerate(sorted_thresholds.tolist()):
+        called = t.score >= threshold
+        hits, missed = float(yes[called].sum()), float(yes[~called].sum())
+        alarms, cleared = float(no[called].sum()), float(no[~called].sum())
+        shares = {
+            "positive": (hits, hits + missed),
+            "negative": (cleared, cleared + alarms),
+            "called": (hits, hits + alarms),
+            "cleared": (cleared, cleared + missed),
+        }
+        numbers: dict[str, Number] = {}
+        for part, (k, n) in shares.items():
+            if n <= 0:
+                numbers[part] = {"value": None, "why": NO_CASES[part]}
+            else:
+                limits = _limit_share(
+                    k, n, part=part, source=source, threshold=threshold, level=level
+                )
+                numbers[part] = build_number(k / n, limits)
+        row: CallRow = {
+            "threshold": threshold,
+            "called": (hits + alarms) / float(t.n),
+            "sensitivity": numbers["positive"],
+            "specificity": numbers["negative"],
+            "ppv": numbers["called"],
+            "npv": numbers["cleared"],
+            "net_benefit": float(curve.y[i]),
+            "treat_all": float(treat_all[i]),
+        }
+        rows.append(row)
+    return rows
+
+
+def _limit_share(
+    k: float, n: float, *, part: str, source: LimitSource, threshold: float, level: float
+) -> Interval:
+    """Exact limits of k of n cases; groups and weights widen them."""
+    if isinstance(source, str):
+        return Interval(np.nan, np.nan, why=source)
+    if is_tally(source):
+        low, high = proportion_limits(k, n, (1 - level) / 2)
+        return Interval(float(low), float(high))
+    # The share as an accuracy: a case is right where it is called what it is, among the cases of
+    # this denominator.
+    called = source.score >= threshold
+    rows = {
+        "positive": source.right,
+        "negative": ~source.right,
+        "called": called,
+        "cleared": ~called,
+    }
+    cases = replace(source, correct=called == source.right)[rows[part]]
+    return each_interval([metrics.accuracy], cases, level)[0]
