@@ -15,8 +15,7 @@ from howsure._core.saving import SAVABLE, saved_as
 from howsure.predictions import Predictions
 from howsure.report.gate import check
 from howsure.report.report import Report
-from howsure.serving.resume import decide_file
-from howsure.serving.stream import Serving
+from howsure.serving.stream import Serving, decide_file
 from schemas import validate
 
 OLD = Path(__file__).parent / "golden" / "v0.1"
@@ -46,7 +45,7 @@ def behaviour(value: Any) -> dict[str, Any]:
             "seen": value.seen,
             "audited_risk": value.audited_risk,
         }
-    if isinstance(value, p.Watch):
+    if isinstance(value, p.DriftMonitor):
         return {"seen": value.seen, "alarms": value.alarms}
     if isinstance(value, p.Cascade):
         return {"thresholds": list(value.thresholds)}
@@ -62,7 +61,7 @@ def test_a_saved_value_does_what_it_did(name: str) -> None:
 
 def test_every_class_that_could_be_saved_is_there() -> None:
     found = "".join(written(name) for name in DOES)
-    later = {"PerLabel", "WatchedPromise"}  # classes that 0.1.0 did not know
+    later = {"PerLabel", "GuaranteeMonitor"}  # classes that 0.1.0 did not know
     assert [name for name in SAVABLE.keys() - later if f'"class": "{name}"' not in found] == []
 
 
