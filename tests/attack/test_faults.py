@@ -271,7 +271,7 @@ def test_watch_state(
         files = [tmp_path / "policy.json", tmp_path / "in.jsonl", "-o", folder / "out.jsonl"]
         bursts = ["--burst", "scan"] if burst else []
         call(
-            ["decide", *files, *more, *bursts, "--watch", folder / "watch.json", "-q"],
+            ["decide", *files, *more, *bursts, "--drift", folder / "watch.json", "-q"],
             ends=(0, None, 3),
         )
 

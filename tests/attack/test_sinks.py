@@ -284,7 +284,7 @@ def test_every_command_with_json_is_harmless_and_means_the_same(
         ("cascade",): [path, path, "--costs", "1,10", "--person", "50", "--error", "20"],
         ("doctor",): [log],
         ("monitor",): [path, path],
-        ("watch", "status"): [watch],
+        ("alarms", "status"): [watch],
         ("demo",): [],
     }
     assert set(calls) == commands_with("--json", howsure), "every command with --json belongs here"

@@ -181,7 +181,7 @@ def test_online_with_labels_and_watch(policy: Callable, val: Path) -> None:
         (("policy.json", "bad.jsonl"), "bad.jsonl, line 2 is not JSON"),
         (("policy.json", "nan.jsonl"), "nan.jsonl, line 1 cannot be read: NaN is not a number"),
         (("policy.json", "other.jsonl"), "made for 4 classes, these predictions have 2"),
-        (("watch.json", "new.jsonl"), "holds a saved Watch, not a policy"),
+        (("watch.json", "new.jsonl"), "holds a saved DriftMonitor, not a policy"),
         (("policy.json", "new.jsonl", "--resume"), "give FILE and --out"),
         (("policy.json", "new.jsonl", "--labels", "l.jsonl"), "fixed policy"),
         (("policy.json", "none.jsonl"), "none.jsonl"),

@@ -315,7 +315,8 @@ def _read_unlabelled(path: str, how: Mapping[str, Any]) -> Predictions:
         what, _, name = entry.partition("=")
         if what not in ("labels", "correct") or name in columns:
             names.append(entry)
-    return read_files([path], **{**how, "names": names, "labelled": False})
+    rest = {key: value for key, value in how.items() if key != "names"}
+    return read_files([path], names=names, labelled=False, **rest)
 
 
 def _read_labels(path: str, on: str, label: str | None) -> dict[str, str]:

@@ -82,7 +82,8 @@ class AlarmGuard:
         report: Report = lambda _: None,
         on_bad: OnBad = "stop",
     ):
-        self.inputs, self.on_bad = inputs, on_bad
+        self.inputs = inputs
+        self.on_bad: OnBad = on_bad
         self.tell, self.write_line, self.report = tell, write_line, report
         self.output: Path | None = None  # a file that can be resumed
         self.drift: StateFile[DriftMonitor] | None = None

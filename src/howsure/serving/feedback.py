@@ -25,16 +25,12 @@ from howsure.formats.contents import as_record
 from howsure.policies.online import OnlinePolicy
 from howsure.policies.policy import Decisions
 from howsure.predictions import Predictions
-from howsure.serving.journal import StateFile
+from howsure.serving.journal import ServingError, StateFile
 
 Report: TypeAlias = Callable[[str], None]
 OnBad: TypeAlias = Literal["stop", "skip"]
 LATE_DECISIONS = 1 << 16  # a label for a decision further back than this is late
 LABEL_BLOCK = 1 << 24  # bytes of labels that are looked at together
-
-
-class ServingError(InputError):
-    """Something is wrong that has nothing to do with the predictions at hand."""
 
 
 class LabelError(ServingError):
@@ -156,7 +152,8 @@ class Learner:
         self._file = StateFile(state, save)
         self._identity = compute_identity(state)
         self._undelivered = state  # the state before the decisions made last
-        self.labels, self.on_bad, self.report = labels, on_bad, report
+        self.labels, self.report = labels, report
+        self.on_bad: OnBad = on_bad
 
     @property
     def state(self) -> OnlinePolicy:

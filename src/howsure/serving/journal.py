@@ -27,6 +27,10 @@ DECISION_WORDS = {True: '"accept"', False: '"defer"'}
 S = TypeVar("S")
 
 
+class ServingError(InputError):
+    """Something is wrong that has nothing to do with the predictions at hand."""
+
+
 class StateFile(Generic[S]):
     """A state, and how it is saved; `save` must write whole or not at all, as `howsure.save` does."""
 

@@ -25,8 +25,7 @@ from howsure.formats.streams import Batch, batches, is_lines, rows_of_a_case
 from howsure.policies.policy import Decisions
 from howsure.predictions import Predictions
 from howsure.predictions.layout import case_ids
-from howsure.serving.feedback import ServingError
-from howsure.serving.journal import case_lines, decision_lines, read_decisions
+from howsure.serving.journal import ServingError, case_lines, decision_lines, read_decisions
 from howsure.serving.output import (
     ByteSink,
     ClosedPipe,
