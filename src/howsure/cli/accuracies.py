@@ -37,14 +37,14 @@ def show(log: Log, *, level: float, seed: int, as_json: bool, quiet: bool) -> No
     metrics: dict[str, MeanGrade] = {}
     for name, rows in (("accuracy", log.answered), ("accuracy_of_all", log.outcome >= 0)):
         if rows.any():
-            metrics[name] = _grade_rows(log, rows, level, seed)
+            metrics[name] = _measure_grade(log, rows, level, seed)
     slices: dict[str, dict[str, MeanGrade]] = {}
     for name, column in log.slices.items():
         values: list[object] = column.tolist()
         slices[name] = {}
         for value, _ in Counter(values).most_common(LISTED_VALUES):
             rows = np.array([v == value for v in values])
-            slices[name][str(value)] = _grade_rows(log, rows, level, seed)
+            slices[name][str(value)] = _measure_grade(log, rows, level, seed)
     if as_json:
         counts = {"n": log.n, "questions": log.questions, "outcomes": log.counts}
         click.echo(json.line({**counts, "metrics": metrics, "slices": slices, "why": why}))
@@ -52,7 +52,7 @@ def show(log: Log, *, level: float, seed: int, as_json: bool, quiet: bool) -> No
         say(_draw_accuracies(metrics, slices, level))
 
 
-def _grade_rows(log: Log, rows: Bools, level: float, seed: int) -> MeanGrade:
+def _measure_grade(log: Log, rows: Bools, level: float, seed: int) -> MeanGrade:
     """The mean grade; answers to the same question are drawn together."""
     import numpy as np
 

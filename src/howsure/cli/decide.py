@@ -29,7 +29,7 @@ ALARM_EXIT_CODE = 3
 
 
 @frozen
-class Call:
+class DecideCall:
     """The files of a call, and how it goes about them."""
 
     policy: str
@@ -129,7 +129,7 @@ def command(
     from howsure.policies.policy import Policy
     from howsure.serving.output import hold_lock
 
-    call = Call(
+    call = DecideCall(
         policy=policy,
         file=file,
         out=out,
@@ -170,7 +170,10 @@ def command(
 
 
 def _serve(
-    call: Call, value: Policy | OnlinePolicy, how: dict[str, Any], write_line: Callable[[str], None]
+    call: DecideCall,
+    value: Policy | OnlinePolicy,
+    how: dict[str, Any],
+    write_line: Callable[[str], None],
 ) -> tuple[Served, bool]:
     """Decide everything; what happened, and whether an alarm stands."""
     from howsure._core.saving import save, saved_as
@@ -237,7 +240,7 @@ def _load_policy(path: str) -> Policy | OnlinePolicy:
     )
 
 
-def _check_call(call: Call, policy: Policy | OnlinePolicy) -> None:
+def _check_call(call: DecideCall, policy: Policy | OnlinePolicy) -> None:
     """Refuse options that mean nothing together, or without another one."""
     from howsure.policies.policy import Policy
 
@@ -269,7 +272,7 @@ def _check_call(call: Call, policy: Policy | OnlinePolicy) -> None:
         )
 
 
-def _choose_reading(call: Call, policy: Policy | OnlinePolicy) -> dict[str, Any]:
+def _choose_reading(call: DecideCall, policy: Policy | OnlinePolicy) -> dict[str, Any]:
     """A policy for images or for many labels says by itself how its input is read."""
     from howsure.policies.policy import Policy
 
@@ -305,7 +308,9 @@ def _open_alarms(path: str | None) -> Generator[Callable[[str], None]]:
         yield write_line
 
 
-def _make_guard(call: Call, stamp: str, write_line: Callable[[str], None]) -> AlarmGuard | None:
+def _make_guard(
+    call: DecideCall, stamp: str, write_line: Callable[[str], None]
+) -> AlarmGuard | None:
     if call.drift is None and call.guarantee is None:
         return None
     from howsure.serving.alarm_guard import AlarmGuard, AlarmInputs
@@ -320,7 +325,9 @@ def _make_guard(call: Call, stamp: str, write_line: Callable[[str], None]) -> Al
     return AlarmGuard(inputs, tell=note, write_line=write_line, report=note, on_bad=call.on_bad)
 
 
-def _make_serving(call: Call, stamp: str, guard: AlarmGuard | None, how: dict[str, Any]) -> Serving:
+def _make_serving(
+    call: DecideCall, stamp: str, guard: AlarmGuard | None, how: dict[str, Any]
+) -> Serving:
     from howsure.formats.names import UNLABELLED, Wanted
     from howsure.serving.stream import Serving
 
@@ -341,7 +348,7 @@ def _make_serving(call: Call, stamp: str, guard: AlarmGuard | None, how: dict[st
     )
 
 
-def _decide_all(call: Call, decide: Decide, serving: Serving) -> Served:
+def _decide_all(call: DecideCall, decide: Decide, serving: Serving) -> Served:
     """From a file or a pipe, into a file or standard output."""
     from howsure.serving.stream import decide_file, decide_path, decide_stream
 
@@ -360,7 +367,7 @@ def _decide_all(call: Call, decide: Decide, serving: Serving) -> Served:
 
 
 @contextmanager
-def _open_input(call: Call) -> Generator[IO[bytes] | None]:
+def _open_input(call: DecideCall) -> Generator[IO[bytes] | None]:
     """The pipe that rows come from; None where they are in a file."""
     if not call.piped:
         yield None

@@ -129,7 +129,7 @@ def command(
     from howsure.predictions.images import SCORES, images_of
     from howsure.report.focus import Focus
 
-    extras = Extras(
+    extras = StateOptions(
         drift=drift,
         guarantee=guarantee,
         online=online,
@@ -201,7 +201,7 @@ def command(
 
 
 @frozen
-class Extras:
+class StateOptions:
     """What is written beside a policy: files of states, and how they are started."""
 
     drift: str | None
@@ -212,7 +212,9 @@ class Extras:
     risk: float | None
 
 
-def _check_multilabel(rule: dict[str, Any], extras: Extras, by: object, costs: object) -> None:
+def _check_multilabel(
+    rule: dict[str, Any], extras: StateOptions, by: object, costs: object
+) -> None:
     """A threshold for each of many labels needs a risk, and nothing that counts decisions."""
     if extras.drift or extras.guarantee or extras.online:
         raise InputError(
@@ -280,7 +282,7 @@ def _name_source(files: Sequence[str]) -> tuple[str, str]:
 
 
 def _write_states(
-    policy: Policy, preds: Predictions, out: str | None, extras: Extras, quiet: bool
+    policy: Policy, preds: Predictions, out: str | None, extras: StateOptions, quiet: bool
 ) -> None:
     """The policy, and what goes with it."""
     from howsure._core.saving import save, saved_as
