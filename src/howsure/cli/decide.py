@@ -203,12 +203,13 @@ def _serve(
     if learner is not None and call.resume and call.out is not None:
         learner.resume(Path(call.out))
     try:
+        # Labels that are there already may raise an alarm before the first row.
         if guard is not None:
             guard.learn()
         total = _decide_all(call, decide, serving)
         if guard is not None:
             guard.learn()
-    except BaseException:
+    except BaseException:  # Ctrl-C too: what was not written was not decided
         if learner is not None:
             learner.undo()
         raise

@@ -221,25 +221,26 @@ def _read_months(
         raise InputError(
             "--month and --chunk cut one file into months; several files are months already."
         )
+    # A month is called by its file without folder and suffix, unless two are called the same.
     stems = [Path(f).name.split(".")[0] for f in files]
     names = [s if stems.count(s) == 1 else str(f) for s, f in zip(stems, files, strict=True)]
-    predictions = {name: _read_unlabelled(f, how) for name, f in zip(names, files, strict=True)}
+    sources = dict(zip(names, files, strict=True))
+    predictions = {name: _read_unlabelled(f, how) for name, f in sources.items()}
     rows: dict[str, FileRows] = {}
-    if cut or by is not None:
-        for name, f in zip(names, files, strict=True):
-            rows[name] = FileRows.of(f, predictions[name], how)
     slices: dict[str, Array] = {}
+    if cut or by is not None:
+        rows = {name: FileRows.of(f, predictions[name], how) for name, f in sources.items()}
     if by is not None:
         slices = {name: mine.answered(by) for name, mine in rows.items()}
     if not cut:
-        sources = {name: [f] for name, f in zip(names, files, strict=True)}
-        return MonthlyData(predictions=predictions, slices=slices or None, files=sources)
+        lists = {name: [f] for name, f in sources.items()}
+        return MonthlyData(predictions=predictions, slices=slices or None, files=lists)
     name = names[0]
-    months = (
-        _cut_by_rows(len(rows[name].why), chunk or 0)
-        if month is None
-        else _cut_by_column(rows[name], month)
-    )
+    months: dict[str, Bools] = {}
+    if month is not None:
+        months = _cut_by_column(rows[name], month)
+    elif chunk is not None:
+        months = _cut_by_rows(len(rows[name].why), chunk)
     return _cut_file(files[0], predictions[name], rows[name], months, slices.get(name))
 
 

@@ -120,6 +120,7 @@ class Cascade:
             answered = answered + answers
             wrong = wrong + _count_answers(places[: i + 1], shape, errors)
             reached = reached - answers
+        # What no model answers is left to the person, who is paid and errs too.
         left = n - answered
         person_cost = human_cost * left + error_cost * (wrong + human_error * left)
         total_cost = model_cost / n + person_cost / n
@@ -188,6 +189,7 @@ class Cascade:
             if preds.n != len(rows):
                 raise InputError(f"a model was asked for {len(rows)} rows and answered {preds.n}.")
             policy = Policy("max_prob", inf) if policies is None else policies[i]
+            # Score and calibrator are the policy's, the threshold is the cascade's.
             own = Policy(policy.score, self.thresholds[i], policy.calibrator)
             decisions = own.decide(preds)
             accepted: Bools = decisions.accept

@@ -92,6 +92,7 @@ def expected_on_new_data(
         mine = fold == i
         if mine.all() or not mine.any():
             continue
+        # Chosen on the other folds, judged on this one.
         accepted = score >= choose(o[~mine].tally()).threshold
         kept[mine] = accepted[mine]
         coverages.append(float(accepted.mean()))
@@ -141,6 +142,7 @@ def _predict_share(
         return Share(value=nan, low=0.0, high=1.0)
     value, half = count / n, (1 - level) / 2
     squares = unit_sums(influence, units) ** 2
+    # Clusters widen the variance; it is never below that of independent samples.
     own = max(float(squares.sum()), value * (1 - value) * n) / n**2
     wider = (student(freedom(squares, units.many - 1), half) / student(inf, half)) ** 2
     # Twice: these data are noisy, and the new sample will be.

@@ -144,6 +144,7 @@ class DriftMonitor:
                 f"the reference has {len(reference)} samples; at least {MIN_REFERENCE} are needed "
                 "to monitor drift from."
             )
+        # Bins that were cut on the samples they count would fit them too well.
         order = np.random.default_rng(seed).permutation(len(reference))
         binning_half, counting_half = np.array_split(reference.score[order], 2)
         levels = np.sort([*TAIL_EDGES, *(np.arange(1, bins) / bins)])
@@ -168,6 +169,7 @@ class DriftMonitor:
         """
         if bursts is not None:
             known, rows = dict.fromkeys(self.bursts), list[int]()
+            # Rows of a burst are not exchangeable with others; the first of each is.
             for row, name in enumerate(bursts):
                 if name not in known:
                     rows.append(row)
@@ -193,7 +195,7 @@ class DriftMonitor:
             score=self.score.reset(),
             coverage=self.coverage.reset(),
             seen=0,
-            seed=self.seed + 1,
+            seed=self.seed + 1,  # ties are broken anew
             resets=(*self.resets, reason),
         )
 

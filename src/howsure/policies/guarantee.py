@@ -193,6 +193,7 @@ def label_budget(error: float, *, risk: float, delta: float, coverage: float = 1
     if error >= risk:
         return None
     passes: Callable[[int], bool] = lambda m: bounds.clopper_pearson(error * m, m, delta) < risk
+    # Double until it passes, then bisect: the bound falls as m grows at this error rate.
     high = 1
     while not passes(high):
         high *= 2
@@ -467,6 +468,8 @@ def find_sequence(counts: AcceptedCounts, test: RiskTest) -> list[int]:
         enough = count_enough_samples(test.risk, test.delta)
     else:
         enough = ceil(2.5 * errorless)
+    # Below `enough` a test has little power, and one failure ends the sequence; but few data must
+    # not start later than half-way between the least that can pass and all of them.
     start = min(enough, ceil((ceil(errorless) + units) / 2)) * n / units
     rows = find_step_rows(counts)
     return rows[counts.kept[rows] >= start].tolist()
@@ -511,6 +514,7 @@ def _count_labels_needed(counts: AcceptedCounts, test: RiskTest, method: str) ->
         more = scale_counts(counts, factor)
         return search_thresholds(more, test, method)[0] is not None
 
+    # First to a power of two, then in steps of 2 %.
     factor = 2.0
     while not passes(factor):
         factor *= 2

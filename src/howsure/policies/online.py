@@ -108,6 +108,7 @@ class OnlinePolicy:
             raise InputError(
                 "an online policy moves one threshold; this policy has thresholds by class or group."
             )
+        # A level is a share of the calibration scores, so one step means the same for any score.
         s = check.column(score, "score").astype(np.float64)
         return cls(
             policy=policy,
@@ -171,6 +172,7 @@ class OnlinePolicy:
                 "these decisions are not of an online policy; learn must know which were audited."
             )
         loss = (~right).astype(np.float64)
+        # Only audited labels count: others may be a biased choice of whoever labels.
         audited = loss[decisions.audit]
         level = self.level
         for x in audited.tolist():
@@ -196,6 +198,7 @@ def draw_audits(seed: int, first: int, n: int) -> Floats:
     """Uniform numbers that belong to the samples `first`, `first` + 1, ...: the same in whatever
     pieces they come.
     """
+    # Each block has a generator of its own, so a draw depends on the number of its sample alone.
     start = first % AUDIT_BLOCK
     numbers: list[Floats] = [np.zeros(0)]
     for block in range(first - start, first + n, AUDIT_BLOCK):

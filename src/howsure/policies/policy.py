@@ -95,6 +95,7 @@ class Decisions:
             column: Array | None = getattr(self, name)
             if column is not None:
                 columns[name] = column[rows]
+        # A ticket belongs to a decision as it was made, with all others of its batch.
         return replace(self, ticket=None, **columns)
 
 
@@ -127,6 +128,7 @@ class Policy:
     basis: Basis | None = None
 
     def __post_init__(self) -> None:
+        # A policy may come from a file that somebody edited: whatever decides is checked here.
         if isnan(self.threshold) or any(isnan(x) for x in self.thresholds):
             raise InputError("a threshold is nan; a number or inf (defer everything) is needed.")
         if (self.score == "cost") != (self.costs is not None):
@@ -211,6 +213,7 @@ class Policy:
         else:
             outcomes, answer = cost_outcomes(preds, matrix), find_cheapest(preds, matrix)[0]
             score, cost_rows = "cost", tuple(tuple(row) for row in matrix.tolist())
+        # The common threshold first: small and new groups fall back on it.
         chosen = choose(rows_or_tally(outcomes))
         own: dict[str, float] = {}
         if by == "image":

@@ -68,6 +68,7 @@ def rows_or_tally(o: Outcomes) -> Tally | Outcomes:
     """What a rule for choosing is given: the rows where they come in groups or have losses, else
     their tally.
     """
+    # A tally forgets which rows belong together and in which order losses came.
     return o if o.group is not None or o.loss is not None else o.tally()
 
 
@@ -177,6 +178,7 @@ def threshold_at(t: Tally | Outcomes, value: float) -> Threshold:
     0.667
     """
     t = as_tally(t)
+    # Scores fall, and searchsorted wants them to rise.
     accepted_rows = int(np.searchsorted(-t.score, -value, side="right"))
     row = accepted_rows - 1 if accepted_rows else None
     chosen = build_threshold(t, row, f"score at least {value:g}")

@@ -115,7 +115,7 @@ def evaluate_files(
         loss=loss,
         image_score=image_score,
     )
-    settings.focus.streamed()
+    settings.focus.streamed()  # raises for what a stream cannot answer
     job = plan_parts(expand_paths(paths), settings)
     folder, resumed = None, 0
     if resume is not None:
@@ -128,6 +128,7 @@ def evaluate_files(
         of_split = "" if split is None else f" of the split {split!r}"
         files = f"{len(job.files):,} file{'s' * (len(job.files) > 1)}"
         raise InputError(f"there are no rows{of_split} in {files}.")
+    # What only single samples tell is asked once the first reading says what to look for.
     again = partial(answer_question, settings=settings)
     summary = replace(result.summary, details=_read_again(result, job, again, mapped, progress))
     asked = Asked(

@@ -83,6 +83,7 @@ class Partition:
 
     def key(self, settings: Settings) -> str:
         """A name that changes with the file, with the rows, and with what is asked of them."""
+        # The version is among the settings, so another howsure finds nothing of ours.
         who = [self.path, self.size, self.stamp, self.start, self.stop, asdict(settings)]
         return hashlib.sha256(canonical(who).encode()).hexdigest()[:32]
 
@@ -149,6 +150,7 @@ def plan_parts(files: Sequence[str], settings: Settings) -> Job:
             skipped.append(str(e))
     _check_alike(list(opened.values()))
     total = sum(sum(file.pieces or ()) for file in opened.values())
+    # Rounded up: MAX_PARTS parts of this size hold all rows.
     rows = max(PART_ROWS, -(-total // MAX_PARTS))
     parts: list[Partition] = []
     for number, file in opened.items():

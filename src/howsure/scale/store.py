@@ -68,6 +68,7 @@ class PartResult:
 
 def merge_results(results: Sequence[PartResult]) -> PartResult:
     """All parts of all of them; a part that is in two of them is refused, for it would count twice."""
+    # Clusters repeat tasks whose worker died; a result must not be counted a second time.
     parts = frozenset[int]().union(*(result.parts for result in results))
     if len(parts) < sum(len(result.parts) for result in results):
         raise InputError(

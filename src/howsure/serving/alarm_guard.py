@@ -146,6 +146,7 @@ class AlarmGuard:
         raised_before = self.raised
         self._show(decisions, find_bursts(preds) if self.inputs.bursts else None)
         self.learn()
+        # An alarm is saved at once, so that a kill does not silence it.
         if any(file.due for file in self.files) or self.raised != raised_before:
             self.close()
 
@@ -198,6 +199,7 @@ class AlarmGuard:
 
     def close(self) -> None:
         """Save the states, which know no line of the output that is not on disk."""
+        # The output goes to disk before the state that has seen it.
         if self.output is not None and self.output.is_file():
             with self.output.open("ab") as file:
                 os.fsync(file.fileno())

@@ -108,6 +108,7 @@ def read_new_lines(read: int, path: Path) -> bytes | None:
         raise LabelError(
             str(path), got="is not a file", hint="labels are read from a file that may grow"
         )
+    # A file that shrank is another file: what was read of it before is gone.
     size = path.stat().st_size
     if size < read:
         got = f"has {size:,} bytes, and {read:,} were read before, so it was cut or replaced"
@@ -115,6 +116,7 @@ def read_new_lines(read: int, path: Path) -> bytes | None:
     with path.open("rb") as file:
         file.seek(read)
         data = file.read(LABEL_BLOCK)
+    # The last line may still be growing.
     whole = data[: data.rfind(b"\n") + 1]
     if not whole and len(data) == LABEL_BLOCK:
         raise LabelError(
@@ -168,6 +170,7 @@ class Learner:
                 self.close()
             except InputError as e:
                 raise ServingError(str(e)) from None
+        # What is saved must not know decisions that may not have been delivered; saving comes first.
         before = self._undelivered = self.state
         self._file.state, decisions = before.decide(preds)
         return replace(decisions, ticket=make_tickets(decisions, before.seen, self._identity))
@@ -192,6 +195,7 @@ class Learner:
         delivered: list[LabelledDecision] = []
         with output.open("rb") as lines:
             for line in lines:
+                # A torn line was not delivered, and lines of other policies do not count.
                 record = parse_delivered(line) if line.endswith(b"\n") else None
                 if record is None or record.number != self.state.seen + len(delivered):
                     continue

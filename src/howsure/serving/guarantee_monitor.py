@@ -106,6 +106,7 @@ class GuaranteeMonitor:
         against, broken = self.against, self.broken
         gain_wrong, gain_right = np.log(above / risk), np.log((1 - above) / (1 - risk))
         for number, ok in enumerate(right.tolist(), start=self.labels):
+            # Fresh gamblers with small stakes: those of the start may be ruined by a good time.
             if number % FRESH_BET_LABELS == 0:
                 window = number // FRESH_BET_LABELS
                 stake = -log((window + 1) * (window + 2)) - log(len(BROKEN_FACTORS))

@@ -61,6 +61,7 @@ def decision_lines(
     """One JSON line for each decision."""
     tail = _format_stamp(stamp)
     inner = _format_decisions(decisions, bursts)
+    # Formatted by column, not as one dictionary per line: this is the hot path of a stream.
     columns = zip(numbers, _format_ids(ids, len(decisions)), inner, strict=True)
     return "".join([f'{{"line":{n},{name}{text}{tail}\n' for n, name, text in columns]).encode()
 
@@ -131,7 +132,7 @@ def _format_value(value: Any) -> str:
 
 def _format_numbers(x: Array) -> Iterable[str]:
     """Numbers as JSON writes them; infinite scores become null."""
-    if np.isfinite(x).all():
+    if np.isfinite(x).all():  # nearly always
         return map(repr, x.tolist())
     return [repr(value) if isfinite(value) else "null" for value in x.tolist()]
 

@@ -253,6 +253,7 @@ def _decide_batch(
     try:
         write_all(out, lines)
     except ClosedPipe as e:
+        # A line that was handed over in part was not delivered.
         delivered = lines[: e.delivered].count(b"\n") * batch.each
         raise UndeliveredError(_add_decisions(total, decisions[:delivered])) from None
     if how.see is not None:
@@ -338,6 +339,7 @@ def _find_decided(source: Path, target: Path, how: Serving) -> Skip:
     last = _find_last_decided(source, target, how)
     if last is not None:
         return lambda number, _: number <= last
+    # The input was changed: rows are known again by their ids.
     known = {record.id for record in read_decisions(target)}
     if None in known:
         got = (
