@@ -77,7 +77,7 @@ def test_a_watched_promise_of_0_2_is_refused(tmp_path: Path) -> None:
     del document["digest"]
     document["digest"] = saving._digest(document)
     path.write_text(json.dumps(document))
-    with pytest.raises(hs.InputError, match="0.3 calls it GuaranteeMonitor. Start a new one with"):
+    with pytest.raises(hs.InputError, match="calls it GuaranteeMonitor"):
         hs.load(path)
 
 
