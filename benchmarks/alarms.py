@@ -65,9 +65,9 @@ def repeated_clopper_pearson(right: np.ndarray) -> int | None:
 
 
 def promise(runs: int) -> None:
-    from howsure.serving import Promise
+    from howsure.serving import GuaranteeMonitor
 
-    start = Promise.start(risk=RISK, false_alarms=RATE)
+    start = GuaranteeMonitor.start(risk=RISK, false_alarms=RATE)
     for kind, many in (
         ("null", runs),
         ("doubled", runs // 10),
@@ -119,13 +119,13 @@ def watch(runs: int, rate: float) -> None:
     streams.
     """
     import howsure as hs
-    from howsure.policies import Policy, Watch
+    from howsure.policies import DriftMonitor, Policy
 
     policy = Policy("max_prob", 0.7)
 
     def first(seed: int, kind: str, *, per_burst: bool = False, stated: float = RATE) -> int | None:
         reference, stream, burst = scores(seed, kind)
-        begun = Watch.start(
+        begun = DriftMonitor.start(
             policy.decide(hs.Predictions.from_confidence(reference)), false_alarms=stated, seed=seed
         )
         made = policy.decide(hs.Predictions.from_confidence(stream))

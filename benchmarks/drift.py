@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import howsure as hs
-from howsure.policies import OnlinePolicy, Policy, Watch, threshold_for_accuracy
+from howsure.policies import DriftMonitor, OnlinePolicy, Policy, threshold_for_accuracy
 
 RISK, N, BATCH, DELAY = 0.05, 40_000, 100, 500
 
@@ -138,7 +138,7 @@ def watched(seed: int, rate: float, length: int, a: float) -> tuple[dict[str, in
     policy = Policy(
         "max_prob", threshold_for_accuracy(hs.tally(val.confidence, correct=right), 0.95).threshold
     )
-    watch = Watch.start(policy.decide(val), false_alarms=rate, seed=seed)
+    watch = DriftMonitor.start(policy.decide(val), false_alarms=rate, seed=seed)
     watch = watch.see(policy.decide(hs.Predictions.from_confidence(rng.beta(a, 1.2, length))))
     return watch.alarms, watch.seen
 

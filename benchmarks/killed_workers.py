@@ -127,7 +127,7 @@ def main(args: Sequence[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--rows", type=int, default=1 << 17)
     given = parser.parse_args(args)
-    parts.ROWS = given.rows
+    parts.PART_ROWS = given.rows
     settings = Settings()
     job = planned(expanded(given.files), settings)
     task = partial(summarised, settings=settings)

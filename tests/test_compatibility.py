@@ -11,12 +11,12 @@ import pytest
 
 import howsure as hs
 from howsure import policies as p
+from howsure._core import saving
 from howsure._core.saving import SAVABLE, saved_as
 from howsure.predictions import Predictions
 from howsure.report.gate import check
 from howsure.report.report import Report
-from howsure.serving.resume import decide_file
-from howsure.serving.stream import Serving
+from howsure.serving.stream import Serving, decide_file
 from schemas import validate
 
 OLD = Path(__file__).parent / "golden" / "v0.1"
@@ -36,33 +36,54 @@ def predictions() -> Predictions:
     return Predictions.from_logits(z[:8], y[:8], class_names=["ant", "bée", "cat"])
 
 
+# States whose names 0.3 changed: a policy with its promise, an online policy around one, a watch.
+RENAMED = sorted(name for name in DOES if name.startswith(("policy", "online", "watch")))
+SAME = sorted(DOES.keys() - set(RENAMED))
+
+
 def behaviour(value: Any) -> dict[str, Any]:
-    if isinstance(value, p.Policy):
-        made = value.decide(predictions())
-        return {"accept": made.accept.tolist(), "answers": made.answers()}
-    if isinstance(value, p.OnlinePolicy):
-        return {
-            "threshold": value.threshold,
-            "seen": value.seen,
-            "audited_risk": value.audited_risk,
-        }
-    if isinstance(value, p.Watch):
-        return {"seen": value.seen, "alarms": value.alarms}
     if isinstance(value, p.Cascade):
         return {"thresholds": list(value.thresholds)}
     return {"values": pytest.approx(value(predictions()).values, rel=1e-12, abs=1e-300)}
 
 
-@pytest.mark.parametrize("name", DOES)
+@pytest.mark.parametrize("name", SAME)
 def test_a_saved_value_does_what_it_did(name: str) -> None:
     assert {k: np.array(v) if k == "values" else v for k, v in DOES[name].items()} == behaviour(
         hs.load(OLD / f"{name}.json")
     )
 
 
+@pytest.mark.parametrize("name", RENAMED)
+def test_a_state_with_old_names_is_refused_in_one_sentence(name: str) -> None:
+    with pytest.raises(hs.InputError) as refused:
+        hs.load(OLD / f"{name}.json")
+    what, new, command = (
+        ("a drift watch", "calls it DriftMonitor", "howsure threshold --drift")
+        if name == "watch"
+        else ("a policy", "calls 'promise' 'guarantee'", "howsure threshold -o")
+    )
+    assert str(refused.value) == (
+        f"{OLD / f'{name}.json'} cannot be loaded: it holds {what} of howsure 0.2 or older, and 0.3 "
+        f"{new}. Start a new one with {command}."
+    )
+
+
+def test_a_watched_promise_of_0_2_is_refused(tmp_path: Path) -> None:
+    path = tmp_path / "promise.json"
+    hs.save(hs.serving.GuaranteeMonitor.start(risk=0.1), path)
+    document = json.loads(path.read_text())
+    document["value"]["class"] = "WatchedPromise"
+    del document["digest"]
+    document["digest"] = saving._digest(document)
+    path.write_text(json.dumps(document))
+    with pytest.raises(hs.InputError, match="calls it GuaranteeMonitor"):
+        hs.load(path)
+
+
 def test_every_class_that_could_be_saved_is_there() -> None:
     found = "".join(written(name) for name in DOES)
-    later = {"PerLabel", "WatchedPromise"}  # classes that 0.1.0 did not know
+    later = {"PerLabel", "DriftMonitor", "Guarantee", "GuaranteeMonitor"}  # unknown to 0.1.0
     assert [name for name in SAVABLE.keys() - later if f'"class": "{name}"' not in found] == []
 
 
@@ -105,7 +126,8 @@ def test_a_comparison_is_read_and_rendered_in_every_form(name: str) -> None:
 def test_decisions_are_resumed(tmp_path: Path) -> None:
     out = tmp_path / "decisions.jsonl"
     out.write_bytes((OLD / "decisions.jsonl").read_bytes())
-    policy = hs.load(OLD / "policy.json")
+    saved = json.loads(written("policy"))["value"]
+    policy = p.Policy(saved["score"], saved["threshold"], class_names=tuple(saved["class_names"]))
     stamp = saved_as(OLD / "policy.json")[1][:12]
     done = decide_file(policy.decide, OLD / "rows.csv", out, resume=True, how=Serving(stamp=stamp))
     lines = out.read_text(encoding="utf-8").splitlines()

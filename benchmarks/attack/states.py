@@ -17,8 +17,8 @@ import numpy as np
 import howsure as hs
 from howsure import calibrators
 from howsure._core import saving
-from howsure.policies import Cascade, OnlinePolicy, Policy, Watch, guaranteed_threshold
-from howsure.serving import WatchedPromise
+from howsure.policies import Cascade, DriftMonitor, OnlinePolicy, Policy, guaranteed_threshold
+from howsure.serving import GuaranteeMonitor
 from howsure.serving.feedback import Learner
 
 WRONG: tuple[Callable[[np.random.Generator], Any], ...] = (
@@ -144,10 +144,10 @@ def values() -> tuple[Any, ...]:
     costly = Policy("cost", -0.5, costs=((0.0, 1.0, 2.0), (1.0, 0.0, 1.0), (2.0, 1.0, 0.0)), k=3)
     online = OnlinePolicy.start(Policy("max_prob", 0.5), np.linspace(0, 1, 11), risk=0.1, audit=1.0)
     state, decided = online.decide(preds())
-    watch = Watch.start(Policy("max_prob", 0.5).decide(preds()), false_alarms=0.01)
+    watch = DriftMonitor.start(Policy("max_prob", 0.5).decide(preds()), false_alarms=0.01)
     o = hs.Outcomes(preds().confidence, correct=preds().correct)
     cascade = Cascade.fit([o, o], costs=(1, 5), human_cost=20, error_cost=100)
-    promise = WatchedPromise.start(risk=0.1).see(preds().correct)
+    promise = GuaranteeMonitor.start(risk=0.1).see(preds().correct)
     rest = (
         state.learn(decided, preds().correct),
         watch.see(decided),
@@ -166,9 +166,9 @@ def used(value: Any) -> None:
         state, made = value.decide(preds())
         state.learn(made, preds().correct)
         Learner(value, None, lambda _: None).decide(preds())
-    elif isinstance(value, Watch):
+    elif isinstance(value, DriftMonitor):
         value.see(Policy("max_prob", 0.5).decide(preds()))
-    elif isinstance(value, WatchedPromise):
+    elif isinstance(value, GuaranteeMonitor):
         value.see(preds().correct).reset("again")
         repr(value.see(preds().correct).alarms)
     elif isinstance(value, calibrators.PerLabel):

@@ -114,7 +114,7 @@ _NAMES = {
     "report.unlabelled.monitoring": ["Monitor", "monitor"],
     "_core.saving": ["load", "save"],
     "calibrators.choice": ["Choice", "choose_calibrator"],
-    "scale.files": ["evaluate_files"],
+    "scale.many_files": ["evaluate_files"],
 }
 _MODULES = [
     "binning",

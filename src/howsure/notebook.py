@@ -54,7 +54,7 @@ def deciding(report: Report, *, height: int = 900) -> Any:
     def policy(self: Any) -> Policy:
         """Accept from the chosen threshold on."""
         at = float("inf") if self.threshold is None else float(self.threshold)
-        return Policy(score, at, promise=Promise(self.rule, feasible=self.threshold is not None))
+        return Policy(score, at, guarantee=Promise(self.rule, feasible=self.threshold is not None))
 
     fields = {
         "_esm": SCRIPT,

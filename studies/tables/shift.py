@@ -145,8 +145,8 @@ def seen(store: Store, run: Run, name: str = "") -> Seen:
     policy, val = deployed(store, run), predictions(store, run, "val")
     found = arrays(store, run, name)
     new = hs.Predictions.from_logits(found["test_logits"], found["test_labels"])
-    begun = hs.policies.Watch.start(policy.decide(val), false_alarms=RATE)
-    promised = hs.serving.Promise.start(risk=PROMISED, false_alarms=RATE)
+    begun = hs.policies.DriftMonitor.start(policy.decide(val), false_alarms=RATE)
+    promised = hs.serving.GuaranteeMonitor.start(risk=PROMISED, false_alarms=RATE)
 
     def watched(rows: np.ndarray) -> int | None:
         return min(begun.see(policy.decide(new[rows])).alarms.values(), default=None)
@@ -181,8 +181,8 @@ def without_labels(store: Store, run: Run) -> Table:
         "In per cent. `hs.estimate` with the validation images as its labelled reference: accuracy of all, and error "
         f"of what the policy accepts ({percent(PROMISED, 0)} % promised), both with 95 % limits, without labels; "
         "yes where they hold the truth. Alarms: the median over "
-        f"{ORDERS} random orders of {STREAM:,} images of the number until `Watch`, which sees no labels, and of labels "
-        f"of accepted images until `Promise` say so, each with a lifetime rate of false alarms of {RATE:.0%}."
+        f"{ORDERS} random orders of {STREAM:,} images of the number until `DriftMonitor`, which sees no labels, and of "
+        f"labels of accepted images until `GuaranteeMonitor` say so, each with a lifetime rate of false alarms of {RATE:.0%}."
     )
     rows = [
         seen_row(name.replace("_", " ") or "as they are", seen(store, run, name))

@@ -58,7 +58,7 @@ def test_a_worker_of_another_version_is_refused_by_name() -> None:
     with pytest.raises(
         InputError, match=f"a worker runs howsure {__version__}, the driver 9.9.9; install the same"
     ):
-        summaries.summarised(part, Settings(version="9.9.9"))
+        summaries.load_or_summarise(part, Settings(version="9.9.9"))
 
 
 @pytest.mark.slow

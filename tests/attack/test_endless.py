@@ -70,7 +70,7 @@ CALLS = [
     ["decide", "policy.json", "zero.csv"],
     ["decide", "policy.json", "good.npz", "-o", "fifo"],
     ["decide", "online.json", "good.npz", "--labels", "fifo"],
-    ["decide", "policy.json", "good.npz", "--watch", "fifo"],
+    ["decide", "policy.json", "good.npz", "--drift", "fifo"],
     ["decide", "policy.json", "good.npz", "--alarms", "fifo"],
     ["decide", "policy.json", "good.npz", "--alarms", "policy.json"],
     ["evaluate", "good.npz", "-o", "a.json"],

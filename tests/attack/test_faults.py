@@ -18,12 +18,12 @@ import howsure as hs
 from attack.faults import Faults, run, watching
 from howsure import InputError, Predictions
 from howsure.cli import main
-from howsure.policies import OnlinePolicy, Policy, Watch
-from howsure.scale.files import gather
-from howsure.scale.parts import Settings, expanded, planned
-from howsure.scale.summaries import summarised
-from howsure.serving import resume
-from howsure.serving.resume import decide_file
+from howsure.policies import DriftMonitor, OnlinePolicy, Policy
+from howsure.scale.many_files import gather
+from howsure.scale.parts import Settings, expand_paths, plan_parts
+from howsure.scale.summaries import load_or_summarise
+from howsure.serving import stream
+from howsure.serving.stream import decide_file
 
 KINDS = [pytest.param(False, id="full disk"), pytest.param(True, id="kill")]
 Job = Callable[[Path], object]
@@ -85,7 +85,7 @@ def rows(n: int = 900) -> str:
 @pytest.mark.parametrize("kill", KINDS)
 @pytest.mark.parametrize("suffix", ["jsonl", "npz"])
 def test_decide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kill: bool, suffix: str) -> None:
-    monkeypatch.setattr(resume, "ROWS", 200)
+    monkeypatch.setattr(stream, "FILE_BATCH_ROWS", 200)
     monkeypatch.setattr("howsure.formats.text_lines.READ_BLOCK_BYTES", 4_000)
     source = tmp_path / f"in.{suffix}"
     if suffix == "jsonl":
@@ -111,7 +111,7 @@ def test_decide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kill: bool, suf
 def test_saved_states(tmp_path: Path, kill: bool) -> None:
     """A state is the old one or the new one at every point, and saving again gives the new one."""
     decided = Policy("max_prob", 0.5).decide(Predictions.from_confidence(np.linspace(0, 1, 100)))
-    before = Watch.start(decided)
+    before = DriftMonitor.start(decided)
     after = before.see(decided)
 
     def first(folder: Path) -> None:
@@ -152,12 +152,12 @@ def test_resume_folder(tmp_path: Path, kill: bool) -> None:
         p = rng.random(40)
         hs.write(Predictions.from_probs(p, (rng.random(40) < p).astype(int)), path)
     settings = Settings()
-    job = planned(expanded(paths), settings)
-    whole = gather(job, partial(summarised, settings=settings), map).summary
+    job = plan_parts(expand_paths(paths), settings)
+    whole = gather(job, partial(load_or_summarise, settings=settings), map).summary
     assert whole is not None
 
     def gathered(folder: Path) -> None:
-        found = gather(job, partial(summarised, settings=settings, folder=str(folder)), map).summary
+        found = gather(job, partial(load_or_summarise, settings=settings, folder=str(folder)), map).summary
         assert found is not None
         for name, t in whole.tallies.items():
             assert all(
@@ -199,7 +199,7 @@ def test_online_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kill: boo
     """
     monkeypatch.setattr("howsure.formats.text_lines.READ_BLOCK_BYTES", 4_000)
     monkeypatch.setattr(
-        "howsure.serving.feedback.EVERY", 0.0
+        "howsure.serving.journal.SAVE_SECONDS", 0.0
     )  # the state is saved with every batch
     start = OnlinePolicy.start(
         Policy("max_prob", 0.6), np.linspace(0.3, 1, 500), risk=0.1, audit=0.5
@@ -250,11 +250,11 @@ def test_watch_state(
     undisturbed run.
     """
     monkeypatch.setattr("howsure.formats.text_lines.READ_BLOCK_BYTES", 4_000)
-    monkeypatch.setattr("howsure.serving.alarms.EVERY", every)
+    monkeypatch.setattr("howsure.serving.journal.SAVE_SECONDS", every)
     policy, rng = Policy("max_prob", 0.6), np.random.default_rng(5)
     hs.save(policy, tmp_path / "policy.json")
     hs.save(
-        Watch.start(policy.decide(Predictions.from_confidence(rng.random(400)))),
+        DriftMonitor.start(policy.decide(Predictions.from_confidence(rng.random(400)))),
         tmp_path / "watch.json",
     )
     sure = (
@@ -269,7 +269,7 @@ def test_watch_state(
         files = [tmp_path / "policy.json", tmp_path / "in.jsonl", "-o", folder / "out.jsonl"]
         bursts = ["--burst", "scan"] if burst else []
         call(
-            ["decide", *files, *more, *bursts, "--watch", folder / "watch.json", "-q"],
+            ["decide", *files, *more, *bursts, "--drift", folder / "watch.json", "-q"],
             ends=(0, None, 3),
         )
 

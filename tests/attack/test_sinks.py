@@ -274,7 +274,7 @@ def test_every_command_with_json_is_harmless_and_means_the_same(
     )
     policy, watch = tmp_path / "p.json", tmp_path / "w\x9b\u202e.json"
     hs.save(Policy("max_prob", 0.5), policy)
-    hs.save(hs.policies.Watch.start(Policy("max_prob", 0.5).decide(binary)), watch)
+    hs.save(hs.policies.DriftMonitor.start(Policy("max_prob", 0.5).decide(binary)), watch)
     calls: dict[tuple[str, ...], list[str | Path]] = {
         ("evaluate",): [path],
         ("compare",): [two, copied(two, tmp_path / "\x9b\u202e ##[error].npz")],
@@ -284,7 +284,7 @@ def test_every_command_with_json_is_harmless_and_means_the_same(
         ("cascade",): [path, path, "--costs", "1,10", "--person", "50", "--error", "20"],
         ("doctor",): [log],
         ("monitor",): [path, path],
-        ("watch", "status"): [watch],
+        ("alarms", "status"): [watch],
         ("demo",): [],
     }
     assert set(calls) == commands_with("--json", howsure), "every command with --json belongs here"

@@ -11,7 +11,7 @@ import howsure as hs
 from howsure import InputError
 from howsure._core import saving
 from howsure.calibrators import Identity, MatrixScaling, Temperature
-from howsure.policies import Policy, Watch
+from howsure.policies import DriftMonitor, Policy
 
 SHARE = 600  # of the mutations of `python -m benchmarks.attack`
 
@@ -82,7 +82,7 @@ def test_a_field_has_a_type_and_a_range(
 
 @pytest.mark.parametrize("rate", [0.0, 1.0])
 def test_a_watch_has_a_rate_of_false_alarms(rate: float, tmp_path: Path) -> None:
-    watch = next(value for value in states.values() if isinstance(value, Watch))
+    watch = next(value for value in states.values() if isinstance(value, DriftMonitor))
     hs.save(watch, tmp_path / "watch.json")
     value = json.loads((tmp_path / "watch.json").read_text())["value"]
     with pytest.raises(

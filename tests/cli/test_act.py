@@ -124,7 +124,7 @@ def test_bad_calls_of_threshold(
 def policy(howsure: Callable, val: Path) -> Callable:
     """`howsure`, with policy.json, online.json and watch.json made."""
     ran = howsure("threshold", "v.npz", "--split", "val", "--risk", "0.05", "-o", "policy.json",
-                  "--online", "online.json", "--watch", "watch.json", "-q")  # fmt: skip
+                  "--online", "online.json", "--drift", "watch.json", "-q")  # fmt: skip
     assert (ran.code, ran.out) == (0, "")
     return howsure
 
@@ -160,7 +160,7 @@ def test_decide_arrays_to_standard_output(policy: Callable, val: Path) -> None:
 
 
 def test_online_with_labels_and_watch(policy: Callable, val: Path) -> None:
-    ran = policy("decide", "online.json", "new.jsonl", "-o", "out.jsonl", "--watch", "watch.json")
+    ran = policy("decide", "online.json", "new.jsonl", "-o", "out.jsonl", "--drift", "watch.json")
     assert ran.code == 0
     rows = [json.loads(line) for line in (val / "out.jsonl").read_text().splitlines()]
     assert all("audit" in row for row in rows)
@@ -181,7 +181,7 @@ def test_online_with_labels_and_watch(policy: Callable, val: Path) -> None:
         (("policy.json", "bad.jsonl"), "bad.jsonl, line 2 is not JSON"),
         (("policy.json", "nan.jsonl"), "nan.jsonl, line 1 cannot be read: NaN is not a number"),
         (("policy.json", "other.jsonl"), "made for 4 classes, these predictions have 2"),
-        (("watch.json", "new.jsonl"), "holds a saved Watch, not a policy"),
+        (("watch.json", "new.jsonl"), "holds a saved DriftMonitor, not a policy"),
         (("policy.json", "new.jsonl", "--resume"), "give FILE and --out"),
         (("policy.json", "new.jsonl", "--labels", "l.jsonl"), "fixed policy"),
         (("policy.json", "none.jsonl"), "none.jsonl"),

@@ -36,7 +36,7 @@ def made(tmp_path: Path) -> Path:
     s = rng.beta(5, 1.2, 2000)
     hs.write(hs.Predictions.from_confidence(s, rng.random(2000) < s**0.3), tmp_path / "val.csv")
     run = howsure("threshold", tmp_path / "val.csv", "--risk", "0.1", "-o", tmp_path / "policy.json",
-                  "--watch", tmp_path / "watch.json", "--promise", tmp_path / "promise.json")  # fmt: skip
+                  "--drift", tmp_path / "watch.json", "--guarantee", tmp_path / "promise.json")  # fmt: skip
     assert run.returncode == 0, run.stderr
     return tmp_path
 
@@ -44,7 +44,7 @@ def made(tmp_path: Path) -> Path:
 def test_a_drift_is_an_alarm_until_it_is_reset(made):
     alarms, call = (
         made / "alarms.jsonl",
-        ("decide", made / "policy.json", "-", "--watch", made / "watch.json"),
+        ("decide", made / "policy.json", "-", "--drift", made / "watch.json"),
     )
     bad = rows(np.random.default_rng(1).random(1000) * 0.5)
     quiet = howsure(*call, "--alarms", alarms, "--quiet", stdin=bad)
@@ -61,12 +61,14 @@ def test_a_drift_is_an_alarm_until_it_is_reset(made):
     assert later.returncode == 3
     assert "ALARM: the score has drifted (since sample" in later.stderr
     assert json.loads(alarms.read_text().splitlines()[-1])["again"]
-    status = howsure("watch", "status", made / "watch.json")
+    status = howsure("alarms", "status", made / "watch.json")
     assert (status.returncode, "ALARM" in status.stdout) == (3, True)
-    assert howsure("watch", "reset", made / "watch.json").returncode == 2  # a reason is asked for
-    assert howsure("watch", "reset", made / "watch.json", "--reason", " ").returncode == 2
-    assert howsure("watch", "reset", made / "watch.json", "--reason", "new scanner").returncode == 0
-    fresh = howsure("watch", "status", made / "watch.json", "--json")
+    assert howsure("alarms", "reset", made / "watch.json").returncode == 2  # a reason is asked for
+    assert howsure("alarms", "reset", made / "watch.json", "--reason", " ").returncode == 2
+    assert (
+        howsure("alarms", "reset", made / "watch.json", "--reason", "new scanner").returncode == 0
+    )
+    fresh = howsure("alarms", "status", made / "watch.json", "--json")
     assert (fresh.returncode, json.loads(fresh.stdout)["resets"]) == (0, ["new scanner"])
     assert howsure(*call, stdin=good).returncode == 0
 
@@ -83,7 +85,7 @@ def test_alarms_have_a_file_of_their_own(made):
             "decide",
             made / "policy.json",
             "-",
-            "--watch",
+            "--drift",
             made / "watch.json",
             "-o",
             made / "out.jsonl",
@@ -95,7 +97,7 @@ def test_alarms_have_a_file_of_their_own(made):
 
 
 def test_stop_on_alarm_decides_nothing_more(made):
-    call = ("decide", made / "policy.json", "-", "--watch", made / "watch.json", "--stop-on-alarm")
+    call = ("decide", made / "policy.json", "-", "--drift", made / "watch.json", "--stop-on-alarm")
     first = howsure(*call, stdin=rows(np.full(2000, 0.1)))
     assert first.returncode == 3
     again = howsure(*call, stdin=rows(np.full(2000, 0.1)))
@@ -112,14 +114,14 @@ def test_stop_on_alarm_stops_within_a_file(made):
         made / "new.jsonl",
         "-o",
         made / "out.jsonl",
-        "--watch",
+        "--drift",
         made / "watch.json",
     )
     assert howsure(*call, "--stop-on-alarm").returncode == 3
     decided = len((made / "out.jsonl").read_text().splitlines())
     assert decided in (500, 600)
-    assert howsure("watch", "reset", made / "watch.json", "--reason", "seen to").returncode == 0
-    status = howsure("watch", "status", made / "watch.json")
+    assert howsure("alarms", "reset", made / "watch.json", "--reason", "seen to").returncode == 0
+    status = howsure("alarms", "status", made / "watch.json")
     assert "reset once: seen to" in " ".join(status.stdout.split())
     assert howsure(*call, "--resume").returncode == 3
     assert len((made / "out.jsonl").read_text().splitlines()) == 2000
@@ -130,7 +132,7 @@ def test_a_broken_promise_is_an_alarm(made):
         "decide",
         made / "policy.json",
         "-",
-        "--promise",
+        "--guarantee",
         made / "promise.json",
         "--labels",
         made / "came.jsonl",
@@ -142,8 +144,8 @@ def test_a_broken_promise_is_an_alarm(made):
     later = howsure(*call, "--alarms", made / "alarms.jsonl", stdin=rows(np.full(3, 0.99)))
     assert later.returncode == 3
     assert "the promised risk is broken (at label" in later.stderr
-    assert json.loads((made / "alarms.jsonl").read_text())["alarm"] == "promise"
-    assert howsure("watch", "status", made / "promise.json", made / "watch.json").returncode == 3
+    assert json.loads((made / "alarms.jsonl").read_text())["alarm"] == "guarantee"
+    assert howsure("alarms", "status", made / "promise.json", made / "watch.json").returncode == 3
 
 
 def test_a_kept_promise_is_shown(made):
@@ -151,7 +153,7 @@ def test_a_kept_promise_is_shown(made):
         "decide",
         made / "policy.json",
         "-",
-        "--promise",
+        "--guarantee",
         made / "promise.json",
         "--labels",
         made / "came.jsonl",
@@ -160,15 +162,17 @@ def test_a_kept_promise_is_shown(made):
     right = [json.dumps({**json.loads(line), "correct": 1}) for line in first.stdout.splitlines()]
     (made / "came.jsonl").write_text("\n".join(right) + "\n")
     assert howsure(*call, stdin=rows(np.full(1, 0.99))).returncode == 0
-    assert "shown to be kept at label" in howsure("watch", "status", made / "promise.json").stdout
+    assert "shown to be kept at label" in howsure("alarms", "status", made / "promise.json").stdout
 
 
 def test_a_burst_counts_once(made):
     score = np.full(3000, 0.3)
     one = rows(score, scan=["s1"] * 3000)
-    call = ("decide", made / "policy.json", "-", "--watch", made / "watch.json")
+    call = ("decide", made / "policy.json", "-", "--drift", made / "watch.json")
     assert howsure(*call, "--burst", "scan", stdin=one).returncode == 0
-    assert json.loads(howsure("watch", "status", made / "watch.json", "--json").stdout)["seen"] == 1
+    assert (
+        json.loads(howsure("alarms", "status", made / "watch.json", "--json").stdout)["seen"] == 1
+    )
     assert howsure(*call, stdin=one).returncode == 3
 
 
@@ -180,8 +184,8 @@ def test_a_watch_or_a_promise_of_another_policy_is_refused(made):
         == 0
     )
     for options in (
-        ("--watch", "watch.json"),
-        ("--promise", "promise.json", "--labels", "came.jsonl"),
+        ("--drift", "watch.json"),
+        ("--guarantee", "promise.json", "--labels", "came.jsonl"),
     ):
         given = [made / o if "." in o else o for o in options]
         run = howsure("decide", made / "other.json", "-", *given, stdin=rows(np.full(3, 0.9)))
@@ -196,10 +200,10 @@ def test_a_watch_or_a_promise_of_another_policy_is_refused(made):
 
 
 BAD = {
-    "burst without watch": (("--burst", "scan"), "give --watch too"),
-    "promise without labels": (("--promise", "promise.json"), "give --labels"),
-    "a watch as promise": (("--promise", "watch.json", "--labels", "x"), "is not a promise"),
-    "a policy as watch": (("--watch", "policy.json"), "not a watch or a promise"),
+    "burst without watch": (("--burst", "scan"), "give --drift too"),
+    "promise without labels": (("--guarantee", "promise.json"), "give --labels"),
+    "a watch as promise": (("--guarantee", "watch.json", "--labels", "x"), "is not a guarantee monitor"),
+    "a policy as watch": (("--drift", "policy.json"), "not a drift or a guarantee monitor"),
 }
 
 

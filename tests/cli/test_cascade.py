@@ -10,7 +10,7 @@ import pytest
 
 import howsure as hs
 from conftest import shared_or_skip
-from howsure.policies.cascade import Cascade, stages_of
+from howsure.policies.cascades import Cascade, join_stages
 
 
 def write(folder: Path, name: str, rows: list[tuple[str, float, int]]) -> str:
@@ -42,7 +42,7 @@ def test_models_are_joined_by_ids(tmp_path: Path, howsure: Callable) -> None:
 def test_what_a_model_did_not_answer_goes_on() -> None:
     small = hs.Predictions.from_confidence([0.9, 0.8], [1, 1], ids=["a", "b"])
     large = hs.Predictions.from_confidence([0.7, 0.6, 0.5], [1, 1, 0], ids=["c", "b", "a"])
-    stages = stages_of([small, large])
+    stages = join_stages([small, large])
     assert [o.score.tolist() for o in stages] == [[0.9, 0.8, -inf], [0.5, 0.6, 0.7]]
     found = Cascade.fit(stages, costs=(1, 5), human_cost=50, error_cost=1000)
     assert found.thresholds == (0.8, 0.7)
@@ -84,8 +84,8 @@ def test_refusals(options: list[str], words: str, tmp_path: Path, howsure: Calla
 def test_models_without_ids(tmp_path: Path) -> None:
     one, two = (hs.Predictions.from_confidence(c, [1] * len(c)) for c in ([0.9], [0.9, 0.8]))
     with pytest.raises(hs.InputError, match="cannot be joined; give each of them ids"):
-        stages_of([one, two])
-    assert len(stages_of([two, two])) == 2
+        join_stages([one, two])
+    assert len(join_stages([two, two])) == 2
 
 
 def test_two_harness_logs(howsure: Callable) -> None:

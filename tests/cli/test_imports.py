@@ -42,6 +42,17 @@ NEVER = UNUSED - set(SPECIAL.stdout.split())
 SCIPY = {"scipy"}
 MODELS = {"howsure.calibrators.choice", "howsure.report.comparison"}
 STREAMS = {"howsure.scale", "howsure.serving"}
+FITTING = {  # what chooses thresholds and judges them, which a decision does without
+    "howsure.bounds",
+    "howsure.curves",
+    "howsure.metrics",
+    "howsure.policies.deployment",
+    "howsure.policies.guarantee",
+    "howsure.policies.online",
+    "howsure.policies.thresholds",
+    "howsure.report",
+    "howsure.uncertainty",
+}
 RUN = """
 import sys
 from howsure.cli.main import main
@@ -72,7 +83,7 @@ COMMANDS = {
     "doctor": (["doctor", "a.npz"], {*NEVER, *SCIPY, *MODELS, *STREAMS}),
     "decide": (
         ["decide", "p.json", "a.csv"],
-        {*NEVER, *SCIPY, "howsure.scale", "howsure.report.comparison"},
+        {*NEVER, *SCIPY, *FITTING, "howsure.scale", "howsure.serving.feedback"},
     ),
     "threshold": (["threshold", "a.npz", "--risk", "0.3"], {*NEVER, "howsure.scale"}),
     "check": (["check", "a.npz", "--max-ece", "0.9"], {*NEVER, *STREAMS}),
@@ -125,6 +136,23 @@ def test_the_first_metric_needs_numpy_alone() -> None:
         }
         == set()
     )
+
+
+def test_a_loaded_policy_decides_without_what_chose_its_threshold(folder: Path) -> None:
+    code = """
+import sys, howsure as hs
+hs.load("p.json").decide(hs.Predictions.from_probs([[0.9, 0.1]]))
+print(*sys.modules)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=60,
+    )
+    assert sorted({*FITTING, *SCIPY, "howsure.formats"} & set(done.stdout.split())) == []
 
 
 def test_a_stream_of_parquet_does_without_pandas(folder: Path) -> None:

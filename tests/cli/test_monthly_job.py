@@ -54,16 +54,17 @@ def test_three_months(job: Path):
     assert '"alarm": "score"' in (job / "alarms.jsonl").read_text()
     assert all((job / f"{month}.html").exists() for month in ("april", "may", "june"))
     assert len((job / "june.decisions.jsonl").read_text().splitlines()) == 2000
-    assert run(job, "howsure", "watch", "status", "watch.json").returncode == 3
+    assert run(job, "howsure", "alarms", "status", "drift.json").returncode == 3
     assert (
-        run(job, "howsure", "watch", "reset", "watch.json", "--reason", "retrained").returncode == 0
+        run(job, "howsure", "alarms", "reset", "drift.json", "--reason", "retrained").returncode
+        == 0
     )
-    assert run(job, "howsure", "watch", "status", "watch.json").returncode == 0
+    assert run(job, "howsure", "alarms", "status", "drift.json").returncode == 0
 
 
 def test_a_month_that_is_run_again_or_was_cut_off(job: Path):
     assert run(job, "sh", "monthly.sh", "april.csv").returncode == 0
-    out, watch = job / "april.decisions.jsonl", job / "watch.json"
+    out, watch = job / "april.decisions.jsonl", job / "drift.json"
     decided, state = out.read_bytes(), watch.read_bytes()
     assert run(job, "sh", "monthly.sh", "april.csv").returncode == 0
     assert (out.read_bytes(), watch.read_bytes()) == (decided, state)

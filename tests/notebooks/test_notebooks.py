@@ -105,7 +105,7 @@ def test_the_widget_knows_what_the_page_says(found: dict[str, Any]) -> None:
     widget = deciding(found["report"])
     assert widget.policy().threshold == float("inf")
     widget.set_state({"threshold": 0.75, "coverage": 0.8, "rule": "coverage at least 0.8"})
-    assert widget.policy() == Policy("max_prob", 0.75, promise=widget.policy().promise)
+    assert widget.policy() == Policy("max_prob", 0.75, guarantee=widget.policy().guarantee)
     assert "<!doctype html>" in widget.page
 
 

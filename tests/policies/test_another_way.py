@@ -17,10 +17,10 @@ from howsure.bounds import clopper_pearson, hoeffding_bentkus, proportion_limits
 from howsure.calibrators import Temperature
 from howsure.policies import (
     Cascade,
+    DriftMonitor,
     Evidence,
     OnlinePolicy,
     Policy,
-    Watch,
     deferral_table,
     expected_on_new_data,
     guaranteed_threshold,
@@ -30,13 +30,19 @@ from howsure.policies import (
     threshold_for_cost,
     threshold_for_coverage,
 )
-from howsure.policies.cascade import stages_of
-from howsure.policies.deployment import _jackknife, folds_of
-from howsure.policies.guarantee import _scaled, kept_counts, one_of_each
-from howsure.policies.planning import plan
-from howsure.policies.sequences import given, search, step_rows
-from howsure.policies.threshold import rows_or_tally
-from howsure.policies.watch import LOW, STAKES, conformal_p
+from howsure.policies.cascades import join_stages
+from howsure.policies.deployment import assign_folds, compute_fold_variance, plan
+from howsure.policies.drift_monitor import STAKES, TAIL_BETS, conformal_p
+from howsure.policies.guarantee import (
+    RiskTest,
+    count_accepted,
+    draw_one_per_group,
+    find_given_rows,
+    find_step_rows,
+    scale_counts,
+    search_thresholds,
+)
+from howsure.policies.thresholds import rows_or_tally
 from howsure.predictions.unanswered import Unanswered
 
 HALF = 0.025
@@ -108,10 +114,10 @@ def test_shared_fate_widens_and_so_does_a_choice() -> None:
 
 
 def test_folds_keep_groups_whole_and_are_even() -> None:
-    alone = folds_of(23, None, 5, 0)
+    alone = assign_folds(23, None, 5, 0)
     assert sorted(np.bincount(alone)) == [4, 4, 5, 5, 5]
     group = np.arange(40) // 4
-    fold = folds_of(40, group, 5, 0)
+    fold = assign_folds(40, group, 5, 0)
     assert all(len(set(fold[group == g])) == 1 for g in range(10))
     assert sorted(np.bincount(fold)) == [8] * 5
 
@@ -166,10 +172,12 @@ def test_the_noise_of_a_choice_by_hand() -> None:
     found = np.array([0.5, 0.6, np.nan, 0.55, 0.7])
     known = found[np.isfinite(found)]
     wider = (student.ppf(0.975, 3) / norm.ppf(0.975)) ** 2
-    assert _jackknife(found) == pytest.approx(((known - known.mean()) ** 2).sum() * 3 / 4 * wider)
+    assert compute_fold_variance(found) == pytest.approx(
+        ((known - known.mean()) ** 2).sum() * 3 / 4 * wider
+    )
     two = (student.ppf(0.975, 1) / norm.ppf(0.975)) ** 2
-    assert _jackknife(np.array([0.5, 0.7])) == pytest.approx(0.02 / 2 * two)
-    assert _jackknife(np.array([0.5, np.nan])) == 0.0
+    assert compute_fold_variance(np.array([0.5, 0.7])) == pytest.approx(0.02 / 2 * two)
+    assert compute_fold_variance(np.array([0.5, np.nan])) == 0.0
 
 
 # Thresholds
@@ -261,8 +269,8 @@ def test_bisection_by_a_slow_loop() -> None:
 
 
 def test_the_sequence_tests_fiftieths_and_begins_where_it_can_succeed() -> None:
-    kept = kept_counts(tally(np.arange(1000) / 1000, correct=np.ones(1000)))
-    assert kept.kept[step_rows(kept)].tolist() == list(range(20, 1001, 20))
+    kept = count_accepted(tally(np.arange(1000) / 1000, correct=np.ones(1000)))
+    assert kept.kept[find_step_rows(kept)].tolist() == list(range(20, 1001, 20))
     # 22 right answers are the fewest that show a risk below 0.1; two and a half times as many are
     # asked for
     wrong_on_top = np.ones(1000)
@@ -284,8 +292,8 @@ def test_shares_of_coverages_that_are_not_reached_go_to_the_first() -> None:
 
 
 def test_given_thresholds_that_keep_nothing_are_left_out() -> None:
-    kept = kept_counts(tally([0.9, 0.8, 0.7], correct=[1, 1, 1]))
-    assert given(kept, [0.95, 0.9, 0.75], "fixed_sequence") == [0, 1]
+    kept = count_accepted(tally([0.9, 0.8, 0.7], correct=[1, 1, 1]))
+    assert find_given_rows(kept, [0.95, 0.9, 0.75], "fixed_sequence") == [0, 1]
     assert kept.at_score(0.8) == (2.0, 0.0)
     assert (kept.at_rank(2), kept.at_rank(2.5), kept.at_rank(9)) == (1, 2, 2)
 
@@ -335,7 +343,11 @@ def test_labels_needed_are_enough_and_few(method: Any, n: int) -> None:
     assert not found.feasible
     assert found.labels_needed is not None
     passes = lambda m: (
-        search(_scaled(kept_counts(t), m / n), 0.1, 0.05, method, "clopper_pearson", None)[0]
+        search_thresholds(
+            scale_counts(count_accepted(t), m / n),
+            RiskTest(risk=0.1, delta=0.05, bound="clopper_pearson"),
+            method,
+        )[0]
         is not None
     )
     assert any(passes(m) for m in np.linspace(found.labels_needed - 1, found.labels_needed, 50))
@@ -349,7 +361,7 @@ def test_a_curve_above_the_risk_needs_another_model_and_not_labels() -> None:
 
 def test_one_row_of_each_group_whatever_the_order() -> None:
     o = Outcomes([0.9, 0.8, 0.7, 0.6, 0.5], [1, 0, 1, 0, 1], group=[3, 1, 3, 1, 2])
-    seen = {seed: one_of_each(o, seed) for seed in range(40)}
+    seen = {seed: draw_one_per_group(o, seed) for seed in range(40)}
     for drawn in seen.values():
         assert (len(drawn), drawn.group) == (3, None)
         assert 0.5 in drawn.score
@@ -357,7 +369,7 @@ def test_one_row_of_each_group_whatever_the_order() -> None:
         tuple(sorted((0.5, a, b))) for a in (0.6, 0.8) for b in (0.7, 0.9)
     }
     back = o[np.array([4, 2, 0, 3, 1])]
-    assert sorted(one_of_each(back, 7).score) == sorted(seen[7].score)
+    assert sorted(draw_one_per_group(back, 7).score) == sorted(seen[7].score)
 
 
 def test_a_guarantee_for_groups_is_about_the_whole_sample() -> None:
@@ -387,9 +399,9 @@ def test_the_policy_of_labels_says_what_it_accepts() -> None:
     assert policy.thresholds == (0.99, inf)
     assert policy.basis is not None
     assert (policy.basis.n, policy.basis.coverage, policy.basis.accuracy) == (800, 0.25, 1.0)
-    assert policy.promise is not None
-    assert (policy.promise.feasible, policy.promise.labels_needed) == (True, None)
-    assert policy.promise.bound == pytest.approx(clopper_pearson(0, 200, 0.025))
+    assert policy.guarantee is not None
+    assert (policy.guarantee.feasible, policy.guarantee.labels_needed) == (True, None)
+    assert policy.guarantee.bound == pytest.approx(clopper_pearson(0, 200, 0.025))
 
 
 def test_a_policy_of_labels_that_can_promise_nothing() -> None:
@@ -398,11 +410,11 @@ def test_a_policy_of_labels_that_can_promise_nothing() -> None:
     )
     policy = label_policy(few, risk=0.05, delta=0.05)
     assert policy.thresholds == (inf, inf)
-    assert policy.promise is not None
+    assert policy.guarantee is not None
     assert policy.basis is not None
-    assert not policy.promise.feasible
-    assert policy.promise.labels_needed is not None
-    assert 70 <= policy.promise.labels_needed <= 190
+    assert not policy.guarantee.feasible
+    assert policy.guarantee.labels_needed is not None
+    assert 70 <= policy.guarantee.labels_needed <= 190
     assert isnan(policy.basis.accuracy)
     warm = label_policy(labels(), risk=0.05, delta=0.05, calibrator=Temperature(2.0))
     assert warm.thresholds[0] < 0.99
@@ -489,7 +501,9 @@ def slow_bets(
         gains = [1 + s * (2 * p - 1) for s in STAKES] + [
             1 + s * (2 * abs(2 * p - 1) - 1) for s in STAKES
         ]
-        gains += [share / tail if p <= tail else (1 - share) / (1 - tail) for tail, share in LOW]
+        gains += [
+            share / tail if p <= tail else (1 - share) / (1 - tail) for tail, share in TAIL_BETS
+        ]
         capital = capital * np.array(gains[:gamblers])
         counts = counts + np.bincount(category[i : i + 1], minlength=len(counts))
         if first is None and log(capital.sum()) >= level:
@@ -504,7 +518,7 @@ def test_the_alarm_comes_when_the_gamblers_are_rich(
     change: float, false_alarms: float, calls: tuple[int, ...]
 ) -> None:
     rng = np.random.default_rng(4)
-    watch = Watch.start(decisions(rng.beta(5, 1.2, 500)), false_alarms=false_alarms, seed=3)
+    watch = DriftMonitor.start(decisions(rng.beta(5, 1.2, 500)), false_alarms=false_alarms, seed=3)
     new = decisions(rng.beta(5 - change, 1.2 + change, 350))
     after, at = watch, 0
     for size in calls:
@@ -526,7 +540,7 @@ def test_the_alarm_comes_when_the_gamblers_are_rich(
 
 def test_of_a_burst_the_first_row_is_looked_at() -> None:
     rng = np.random.default_rng(4)
-    watch = Watch.start(decisions(rng.beta(5, 1.2, 500)), seed=3)
+    watch = DriftMonitor.start(decisions(rng.beta(5, 1.2, 500)), seed=3)
     new = decisions(rng.beta(5, 1.2, 6))
     after = watch.see(new, bursts=["a", "a", "b", "a", "c", "b"])
     alone = watch.see(new[[0, 2, 4]])
@@ -537,9 +551,9 @@ def test_of_a_burst_the_first_row_is_looked_at() -> None:
 
 def test_a_watch_needs_twenty_samples_and_cuts_them_finely_at_the_low_end() -> None:
     with pytest.raises(InputError, match="at least 20 are needed"):
-        Watch.start(decisions(np.linspace(0, 1, 19)))
-    assert Watch.start(decisions(np.linspace(0, 1, 20))).seen == 0
-    watch = Watch.start(decisions(np.linspace(0, 1, 4000)))
+        DriftMonitor.start(decisions(np.linspace(0, 1, 19)))
+    assert DriftMonitor.start(decisions(np.linspace(0, 1, 20))).seen == 0
+    watch = DriftMonitor.start(decisions(np.linspace(0, 1, 4000)))
     assert len(watch.edges) == 19 + 3
     assert watch.edges == pytest.approx([0.005, 0.01, 0.02, *np.arange(1, 20) / 20], abs=0.03)
     assert watch.score.counts.sum() == 2000
@@ -548,7 +562,7 @@ def test_a_watch_needs_twenty_samples_and_cuts_them_finely_at_the_low_end() -> N
 
 def test_a_reset_begins_again_from_the_reference() -> None:
     rng = np.random.default_rng(4)
-    watch = Watch.start(decisions(rng.beta(5, 1.2, 500)), seed=3)
+    watch = DriftMonitor.start(decisions(rng.beta(5, 1.2, 500)), seed=3)
     alarmed = watch.see(decisions(rng.beta(2, 2, 500)))
     assert alarmed.alarms
     again = alarmed.reset("new model")
@@ -574,7 +588,7 @@ def test_a_reset_begins_again_from_the_reference() -> None:
     ],
 )
 def test_a_watch_with_impossible_parts_is_refused(change: dict[str, Any]) -> None:
-    watch = Watch.start(decisions(np.linspace(0, 1, 100)))
+    watch = DriftMonitor.start(decisions(np.linspace(0, 1, 100)))
     with pytest.raises(InputError):
         replace(watch, **change)
 
@@ -693,10 +707,10 @@ def test_a_cascade_is_fitted_on_whole_data(stages: int, costs: Any, human_error:
 def test_models_without_ids_are_joined_by_place_only_where_that_is_safe() -> None:
     a, b = Predictions.from_confidence([0.9, 0.8], [1, 0]), Predictions.from_confidence([0.7], [1])
     named = Predictions.from_confidence([0.9, 0.8], [1, 0], ids=["x", "y"])
-    assert len(stages_of([a, a])) == 2
+    assert len(join_stages([a, a])) == 2
     for wrong in ([a, b], [a, named]):
         with pytest.raises(InputError, match="cannot be joined"):
-            stages_of(wrong)
+            join_stages(wrong)
 
 
 @pytest.mark.parametrize("accuracy", [None, 0.75, 1.0])

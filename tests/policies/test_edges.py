@@ -18,11 +18,11 @@ from howsure.bounds import clopper_pearson, hoeffding_bentkus, proportion_limits
 from howsure.calibrators import Temperature
 from howsure.policies import (
     Cascade,
+    DriftMonitor,
     Evidence,
     OnlinePolicy,
     Policy,
-    Watch,
-    cascade,
+    cascades,
     cost_outcomes,
     expected_on_new_data,
     guaranteed_threshold,
@@ -33,12 +33,19 @@ from howsure.policies import (
     threshold_for_cost,
     threshold_for_coverage,
 )
-from howsure.policies.guarantee import kept_at_steps, kept_counts
-from howsure.policies.online import BLOCK, _draws
-from howsure.policies.planning import plan
-from howsure.policies.policy import Basis, Promise
-from howsure.policies.sequences import _enough, _grid, step_rows, upper_bound
-from howsure.policies.watch import LOW, STAKES, _after, _gains, _ties
+from howsure.policies.deployment import plan
+from howsure.policies.drift_monitor import STAKES, TAIL_BETS, compute_log_gains, draw_ties
+from howsure.policies.guarantee import (
+    RiskTest,
+    compute_upper_bound,
+    count_accepted,
+    count_at_steps,
+    count_enough_samples,
+    find_sequence,
+    find_step_rows,
+)
+from howsure.policies.online import AUDIT_BLOCK, draw_audits
+from howsure.policies.policy import Basis, Guarantee
 
 # Guarantees
 
@@ -89,13 +96,15 @@ def test_bisection_is_algorithm_1(n: int, wrong: float) -> None:
 @pytest.mark.parametrize("how", ["clopper_pearson", "hoeffding_bentkus", "groups"])
 def test_the_sequence_begins_where_success_is_possible(n: int, risk: float, how: Any) -> None:
     group = np.arange(n) // 3
-    kept = kept_counts(Outcomes(np.arange(n) / n, correct=np.ones(n), group=group))
+    kept = count_accepted(Outcomes(np.arange(n) / n, correct=np.ones(n), group=group))
     units = group[-1] + 1 if how == "groups" else n
     x = log(0.1) / log1p(-risk)  # so many right answers, all right, are the fewest that show it
-    enough = _enough(risk, 0.1) if how == "hoeffding_bentkus" else ceil(2.5 * x)
+    enough = count_enough_samples(risk, 0.1) if how == "hoeffding_bentkus" else ceil(2.5 * x)
     start = min(enough, ceil((ceil(x) + units) / 2)) * n / units
     steps = sorted({ceil(j * n / 50) for j in range(1, 51)})
-    assert kept.kept[_grid(kept, risk, 0.1, how)].tolist() == [k for k in steps if k >= start]
+    assert kept.kept[find_sequence(kept, RiskTest(risk=risk, delta=0.1, bound=how))].tolist() == [
+        k for k in steps if k >= start
+    ]
 
 
 @pytest.mark.parametrize("n", [1, 7, 49, 50, 51, 1000, 1023])
@@ -103,8 +112,8 @@ def test_the_sequence_begins_where_success_is_possible(n: int, risk: float, how:
 def test_a_sequence_needs_only_the_rows_that_it_can_stop_at(n: int, decimals: int) -> None:
     rng = np.random.default_rng(n)
     t = tally(rng.random(n).round(decimals), correct=rng.random(n) < 0.9)
-    whole, few = kept_counts(t), kept_at_steps(t, None)
-    rows = step_rows(whole)
+    whole, few = count_accepted(t), count_at_steps(t, None)
+    rows = find_step_rows(whole)
     for name in ("score", "kept", "loss"):
         assert getattr(few, name).tolist() == getattr(whole, name)[rows].tolist()
     assert few.zero_one
@@ -113,7 +122,7 @@ def test_a_sequence_needs_only_the_rows_that_it_can_stop_at(n: int, decimals: in
 @pytest.mark.parametrize("delta", [0.05, 0.5])
 @pytest.mark.parametrize("risk", [0.1, 0.5, 0.99])
 def test_enough_samples_are_enough_and_not_a_tenth_too_many(risk: float, delta: float) -> None:
-    n = _enough(risk, delta)
+    n = count_enough_samples(risk, delta)
     assert hoeffding_bentkus(risk / 2, n, delta) < risk
     assert n == 8 or hoeffding_bentkus(risk / 2, int((n - 1) / 1.1), delta) >= risk
 
@@ -162,8 +171,8 @@ def test_each_bound_reads_the_accepted_rows(how: Any) -> None:
     wrong = np.zeros(300)
     wrong[:200:7] = 1  # of the 100 surest none is wrong
     o = Outcomes(np.arange(300) / 300, correct=1 - wrong, group=np.arange(300) // 2)
-    kept = kept_counts(o)
-    surest, all_rows = (upper_bound(kept, row, 0.1, how) for row in (99, 299))
+    kept = count_accepted(o)
+    surest, all_rows = (compute_upper_bound(kept, row, 0.1, how) for row in (99, 299))
     assert surest < 0.06
     assert 29 / 300 < all_rows < 0.25
 
@@ -289,8 +298,8 @@ def test_needed_labels_are_said_only_where_no_label_can_be_decided() -> None:
         delta=0.05,
     )
     assert policy.thresholds == (0.99, inf)
-    assert policy.promise is not None
-    assert (policy.promise.feasible, policy.promise.labels_needed) == (True, None)
+    assert policy.guarantee is not None
+    assert (policy.guarantee.feasible, policy.guarantee.labels_needed) == (True, None)
 
 
 def labelled(n: int = 40, **columns: Any) -> Predictions:
@@ -334,7 +343,7 @@ def test_a_policy_in_words() -> None:
         by="class",
         keys=("0", "2"),
         thresholds=(0.5, 0.9),
-        promise=Promise("at most 5 % wrong", 0.05, 0.1, bound=0.04567),
+        guarantee=Guarantee("at most 5 % wrong", 0.05, 0.1, bound=0.04567),
         basis=Basis(1200, 0.4321, 0.98765),
     )
     assert made.to_text().splitlines() == [
@@ -345,7 +354,7 @@ def test_a_policy_in_words() -> None:
         "Bound of the risk: 4.57 %.",
         "On 1,200 labelled samples: 43.21 % accepted, 98.77 % of these right.",
     ]
-    bare = Policy("max_prob", inf, promise=Promise("none"), basis=Basis(7, 0.0, float("nan")))
+    bare = Policy("max_prob", inf, guarantee=Guarantee("none"), basis=Basis(7, 0.0, float("nan")))
     assert bare.to_text().splitlines() == [
         "Defer everything.", "Rule: none.", "On 7 labelled samples: 0.00 % accepted."
     ]  # fmt: skip
@@ -455,11 +464,11 @@ def test_images_are_calibrated_pixel_by_pixel_and_once() -> None:
 # Online
 
 
-@pytest.mark.parametrize("first", [0, 1, BLOCK - 1, BLOCK, 3 * BLOCK - 2])
-@pytest.mark.parametrize("n", [0, 1, 2, BLOCK, BLOCK + 3])
+@pytest.mark.parametrize("first", [0, 1, AUDIT_BLOCK - 1, AUDIT_BLOCK, 3 * AUDIT_BLOCK - 2])
+@pytest.mark.parametrize("n", [0, 1, 2, AUDIT_BLOCK, AUDIT_BLOCK + 3])
 def test_draws_belong_to_their_samples(first: int, n: int) -> None:
-    blocks = [np.random.default_rng([5, BLOCK * i]).random(BLOCK) for i in range(6)]
-    assert _draws(5, first, n).tolist() == np.concatenate(blocks)[first : first + n].tolist()
+    blocks = [np.random.default_rng([5, AUDIT_BLOCK * i]).random(AUDIT_BLOCK) for i in range(6)]
+    assert draw_audits(5, first, n).tolist() == np.concatenate(blocks)[first : first + n].tolist()
 
 
 def online(**change: Any) -> OnlinePolicy:
@@ -582,13 +591,13 @@ def decisions(score: Any) -> Any:
     ],
 )
 def test_what_is_wrong_with_a_watch_is_said(change: dict[str, Any], words: str) -> None:
-    watch = Watch.start(decisions(np.linspace(0, 1, 100)))
+    watch = DriftMonitor.start(decisions(np.linspace(0, 1, 100)))
     with pytest.raises(InputError, match=words):
         replace(watch, **change)
 
 
 def test_edges_of_a_watch_rise() -> None:
-    watch = Watch.start(decisions(np.linspace(0, 1, 100)))
+    watch = DriftMonitor.start(decisions(np.linspace(0, 1, 100)))
     level = np.where(np.arange(len(watch.edges)) == 3, watch.edges[2], watch.edges)
     for edges in (level, watch.edges[::-1], watch.edges[None]):
         with pytest.raises(InputError, match="edges do not rise"):
@@ -625,11 +634,11 @@ def test_the_ends_of_what_evidence_holds_are_allowed() -> None:
 def test_an_alarm_is_raised_where_the_stakes_are_multiplied_as_often_as_stated() -> None:
     start = Evidence(np.array([10, 10]), np.full(21, -np.inf))
     category, u = np.array([0]), np.array([0.01])
-    after = _after(start, category, u, 0, inf)
+    after = start.see(category, u, 0, inf)
     exactly = float(np.logaddexp.reduce(after.capital[None], axis=1)[0])
     assert after.first is None
-    assert _after(start, category, u, 0, exactly).first == 1
-    assert _after(start, category, u, 0, float(np.nextafter(exactly, inf))).first is None
+    assert start.see(category, u, 0, exactly).first == 1
+    assert start.see(category, u, 0, float(np.nextafter(exactly, inf))).first is None
 
 
 @pytest.mark.parametrize("p", [0.0, 0.005, 0.01, 0.02, 0.0200001, 0.05, 0.5, 1.0])
@@ -637,22 +646,25 @@ def test_gains_of_all_gamblers_by_hand(p: float) -> None:
     gains = [1 + s * (2 * p - 1) for s in STAKES] + [
         1 + s * (2 * abs(2 * p - 1) - 1) for s in STAKES
     ]
-    gains += [share / tail if p <= tail else (1 - share) / (1 - tail) for tail, share in LOW]
-    assert np.exp(_gains(np.array([p]))[0]) == pytest.approx(gains)
+    gains += [share / tail if p <= tail else (1 - share) / (1 - tail) for tail, share in TAIL_BETS]
+    assert np.exp(compute_log_gains(np.array([p]))[0]) == pytest.approx(gains)
 
 
 @pytest.mark.parametrize("seen", [0, 1, 999, 1000, 2998])
 @pytest.mark.parametrize("n", [0, 1, 2, 1000, 1003])
 def test_ties_are_broken_by_the_number_of_the_sample(seen: int, n: int) -> None:
     blocks = [np.random.default_rng([1000, 5, i]).random((2, 1000)) for i in range(6)]
-    assert _ties(5, seen, n).tolist() == np.concatenate(blocks, axis=1)[:, seen : seen + n].tolist()
+    assert (
+        draw_ties(5, seen, n).tolist()
+        == np.concatenate(blocks, axis=1)[:, seen : seen + n].tolist()
+    )
 
 
 def test_two_bins_are_the_fewest() -> None:
     made = decisions(np.linspace(0, 1, 2000))
-    assert len(Watch.start(made, bins=2).edges) == 4  # the middle and the low end
+    assert len(DriftMonitor.start(made, bins=2).edges) == 4  # the middle and the low end
     with pytest.raises(InputError, match="bins is 1; a whole number of at least 2 is needed"):
-        Watch.start(made, bins=1)
+        DriftMonitor.start(made, bins=1)
 
 
 # Cascades
@@ -708,11 +720,13 @@ def test_so_many_thresholds_are_tried(
     monkeypatch: pytest.MonkeyPatch, most: int, models: int, each: int
 ) -> None:
     """All scores where they are few enough, else quantiles with both ends; nobody first."""
-    monkeypatch.setattr(cascade, "MOST", most)
+    monkeypatch.setattr(cascades, "MAX_COMBINATIONS", most)
     tried: list[Any] = []
-    tables = cascade._tables
+    find = cascades._find_candidates
     monkeypatch.setattr(
-        cascade, "_tables", lambda stages, grids: tried.extend(grids) or tables(stages, grids)
+        cascades,
+        "_find_candidates",
+        lambda score, size: tried.append(find(score, size)) or tried[-1],
     )
     score = np.arange(1, 41) / 40
     stages = [Outcomes(score, np.arange(40) > 10)] * models

@@ -8,8 +8,8 @@ import pytest
 
 from howsure import InputError, Predictions, load, save
 from howsure.policies import OnlinePolicy, Policy
-from howsure.serving.feedback import Learner, identity, learnt, tickets
-from howsure.serving.stream import decision_lines
+from howsure.serving.feedback import Learner, compute_identity, learn_labels, make_tickets
+from howsure.serving.journal import decision_lines
 
 GRID = np.linspace(0, 1, 1001)
 
@@ -120,17 +120,17 @@ def test_saved_whole_and_goes_on_the_same(tmp_path: Path) -> None:
 
 def test_a_file_of_labels_is_learnt_once(tmp_path: Path) -> None:
     state, made = start().decide(confidence(0.9, 0.8))
-    made = replace(made, ticket=tickets(made, 0, identity(state)))
+    made = replace(made, ticket=make_tickets(made, 0, compute_identity(state)))
     lines = decision_lines(made, [1, 2], None).decode().splitlines()
     path = tmp_path / "labels.jsonl"
     path.write_text(
         lines[0][:-1] + ',"correct":0}\n' + lines[1][:20]
     )  # the second line is not complete yet
-    one = learnt(state, path)
+    one = learn_labels(state, path)
     assert (one.labels, one.wrong) == (1, 1)
-    assert learnt(one, path) == one
+    assert learn_labels(one, path) == one
     path.write_text(lines[0][:-1] + ',"correct":0}\n' + lines[1][:-1] + ',"correct":1}\n')
-    assert learnt(one, path).labels == 2
+    assert learn_labels(one, path).labels == 2
 
 
 def test_a_learner_saves_at_the_end(tmp_path: Path) -> None:
@@ -143,7 +143,7 @@ def test_a_learner_saves_at_the_end(tmp_path: Path) -> None:
 def test_bad_labels_are_named(tmp_path: Path) -> None:
     (tmp_path / "labels.jsonl").write_text('{"id": 1, "correct": 2}\n')
     with pytest.raises(InputError, match=r'labels.jsonl: .* add "correct"'):
-        learnt(start(), tmp_path / "labels.jsonl")
+        learn_labels(start(), tmp_path / "labels.jsonl")
 
 
 def test_decisions_of_a_fixed_policy_teach_nothing() -> None:

@@ -77,8 +77,12 @@ def test_fit_with_costs() -> None:
 def test_the_promise_is_part_of_the_policy() -> None:
     choose = partial(guaranteed_threshold, risk=0.2, delta=0.1, method="fixed_sequence")
     policy = Policy.fit(some(), choose, source=("val.npz", "ab12"))
-    assert (policy.promise.risk, policy.promise.delta, policy.promise.feasible) == (0.2, 0.1, True)
-    assert policy.promise.bound < 0.2
+    assert (policy.guarantee.risk, policy.guarantee.delta, policy.guarantee.feasible) == (
+        0.2,
+        0.1,
+        True,
+    )
+    assert policy.guarantee.bound < 0.2
     assert (policy.basis.n, policy.basis.source) == (600, "val.npz")
 
 
@@ -94,7 +98,7 @@ def test_saved_and_loaded(tmp_path: Path) -> None:
         policy.keys,
         policy.thresholds,
     )
-    assert again.promise.labels_needed == policy.promise.labels_needed
+    assert again.guarantee.labels_needed == policy.guarantee.labels_needed
 
 
 def test_a_calibrator_goes_with_the_policy(tmp_path: Path) -> None:

@@ -21,7 +21,7 @@ def test_impossible_accuracy_accepts_nothing() -> None:
     assert isnan(found.accuracy)
 
 
-def test_coverage_closes_ties() -> None:
+def test_coverage_closesdraw_ties() -> None:
     found = policies.threshold_for_coverage(T, 0.4)
     assert (found.threshold, found.coverage) == (0.8, 0.6)
 

@@ -332,7 +332,7 @@ def test_labels_that_a_policy_does_not_know(tmp_path: Path, run: Run) -> None:
         "--multilabel",
         "--risk",
         "0.1",
-        "--watch",
+        "--drift",
         tmp_path / "w.json",
     )
     assert "independent decisions" in run(*watched, ok=2)

@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 
 from howsure.scale import parts
-from howsure.scale.files import gather
-from howsure.scale.gathered import Gathered
-from howsure.scale.parts import Job, Settings, expanded, planned
-from howsure.scale.summaries import summarised
+from howsure.scale.many_files import gather
+from howsure.scale.parts import Job, Settings, expand_paths, plan_parts
+from howsure.scale.store import PartResult
+from howsure.scale.summaries import load_or_summarise
 
 
 @pytest.fixture(autouse=True)
 def small_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     """Parts of 250 rows, so that little data makes many of them."""
-    monkeypatch.setattr(parts, "ROWS", 250)
+    monkeypatch.setattr(parts, "PART_ROWS", 250)
 
 
 @pytest.fixture
@@ -43,30 +43,30 @@ def prepared() -> Callable[..., tuple[Job, Any]]:
     def prepare(paths: Any, folder: Path | None = None, **how: Any) -> tuple[Job, Any]:
         settings = Settings(**how)
         task = partial(
-            summarised, settings=settings, folder=None if folder is None else str(folder)
+            load_or_summarise, settings=settings, folder=None if folder is None else str(folder)
         )
-        return planned(expanded(paths), settings), task
+        return plan_parts(expand_paths(paths), settings), task
 
     return prepare
 
 
 @pytest.fixture
-def equal() -> Callable[[Gathered, Gathered], bool]:
+def equal() -> Callable[[PartResult, PartResult], bool]:
     """Whether two results are the same to the last bit."""
 
-    def compare(a: Gathered, b: Gathered) -> bool:
+    def compare(a: PartResult, b: PartResult) -> bool:
         return plain(a) == plain(b)
 
     return compare
 
 
 @pytest.fixture
-def whole(tables: list[Path], prepared: Callable[..., tuple[Job, Any]]) -> Gathered:
+def whole(tables: list[Path], prepared: Callable[..., tuple[Job, Any]]) -> PartResult:
     """The result of the tables, part after part."""
     return gather(*prepared(tables), map)
 
 
-def plain(g: Gathered) -> Any:
+def plain(g: PartResult) -> Any:
     """A result in Python's own types, which compare exactly."""
     s = g.summary
     assert s is not None

@@ -17,9 +17,9 @@ import pytest
 import howsure as hs
 from howsure import InputError
 from howsure.cli import main
-from howsure.scale import files, summaries
-from howsure.scale.files import gather
-from howsure.scale.gathered import Gathered
+from howsure.scale import many_files, summaries
+from howsure.scale.many_files import gather
+from howsure.scale.store import PartResult
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
@@ -67,7 +67,7 @@ def test_a_damaged_row_group_is_named(tables: list[Path], prepared: Prepared, by
 
 @pytest.mark.parametrize("byte", BYTES)
 def test_a_damaged_row_group_is_skipped_if_asked(
-    tables: list[Path], prepared: Prepared, whole: Gathered, byte: int
+    tables: list[Path], prepared: Prepared, whole: PartResult, byte: int
 ) -> None:
     damaged(tables[1], 2, byte)
     found = gather(*prepared(tables, skip_corrupt=True), map)
@@ -236,12 +236,12 @@ def test_an_interrupt_prints_what_there_is_and_exits_130(
 ) -> None:
     count = iter(range(100))
 
-    def interrupted(*args: Any, **how: Any) -> Gathered:
+    def interrupted(*args: Any, **how: Any) -> PartResult:
         if next(count) == 5:
             raise KeyboardInterrupt
-        return summaries.summarised(*args, **how)
+        return summaries.load_or_summarise(*args, **how)
 
-    monkeypatch.setattr(files, "summarised", interrupted)
+    monkeypatch.setattr(many_files, "load_or_summarise", interrupted)
     code, out, err = run(*map(str, tables), "--stream", "--json")
     report = json.loads(out)
     assert (code, report["streamed"]["partial"]) == (130, True)
@@ -250,7 +250,7 @@ def test_an_interrupt_prints_what_there_is_and_exits_130(
 
 
 def test_addresses_go_through_fsspec(
-    tables: list[Path], prepared: Prepared, whole: Gathered, equal: Any
+    tables: list[Path], prepared: Prepared, whole: PartResult, equal: Any
 ) -> None:
     fsspec = pytest.importorskip("fsspec")
     fs = fsspec.filesystem("memory")

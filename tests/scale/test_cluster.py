@@ -19,8 +19,8 @@ import pytest
 
 import howsure as hs
 from howsure import InputError, workers
-from howsure.scale.files import gather
-from howsure.scale.gathered import Gathered
+from howsure.scale.many_files import gather
+from howsure.scale.store import PartResult
 
 pytest.importorskip("distributed")
 pytest.importorskip("pyarrow")
@@ -38,7 +38,7 @@ def cluster() -> Iterator[Cluster]:
 
 
 def test_a_cluster_gives_the_same_bits_and_tells_of_each_part(
-    cluster: Cluster, tables: list[Path], prepared: Prepared, whole: Gathered, equal: Any
+    cluster: Cluster, tables: list[Path], prepared: Prepared, whole: PartResult, equal: Any
 ) -> None:
     seen: list[Any] = []
     with workers.connected(cluster.address) as mapped:
@@ -64,7 +64,7 @@ def test_worker_processes_of_the_command(tables: list[Path]) -> None:
 
 
 def test_killed_workers_cost_time_and_nothing_else(
-    cluster: Cluster, tables: list[Path], prepared: Prepared, whole: Gathered
+    cluster: Cluster, tables: list[Path], prepared: Prepared, whole: PartResult
 ) -> None:
     job, task = prepared(tables)
     slow = partial(slowed, task=task, seconds=0.2)

@@ -15,14 +15,14 @@ import pytest
 
 import howsure as hs
 from howsure import InputError, workers
-from howsure.scale.files import gather
-from howsure.scale.gathered import Gathered
+from howsure.scale.many_files import gather
+from howsure.scale.store import PartResult
 
 pa = pytest.importorskip("pyarrow")
 pq = pytest.importorskip("pyarrow.parquet")
 
 Prepared = Callable[..., Any]
-Equal = Callable[[Gathered, Gathered], bool]
+Equal = Callable[[PartResult, PartResult], bool]
 TELLING = {"streamed", "provenance"}  # what a report says of how it was made
 
 
@@ -177,7 +177,7 @@ def test_progress_reaches_the_end(tables: list[Path], prepared: Prepared) -> Non
 def test_beyond_the_limit_the_compact_tally_is_offered(
     tables: list[Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("howsure.scale.gathered.LIMIT", 1_000)
+    monkeypatch.setattr("howsure.scale.store.MAX_DISTINCT_SCORES", 1_000)
     with pytest.raises(
         InputError, match=r"more than 1,000 distinct scores.*compact=True, --compact"
     ):

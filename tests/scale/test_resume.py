@@ -19,19 +19,19 @@ import pytest
 
 import howsure as hs
 from howsure.scale import store
-from howsure.scale.files import gather
-from howsure.scale.gathered import Gathered
+from howsure.scale.many_files import gather
+from howsure.scale.store import PartResult
 
 pytest.importorskip("pyarrow")
 
 Prepared = Callable[..., Any]
-Equal = Callable[[Gathered, Gathered], bool]
+Equal = Callable[[PartResult, PartResult], bool]
 
 
 def logged(task: Any, log: list[int]) -> Any:
     """The task, with a record of the parts that it really reads."""
 
-    def call(part: Any) -> Gathered:
+    def call(part: Any) -> PartResult:
         before = set(os.listdir(task.keywords["folder"]))
         found = task(part)
         if set(os.listdir(task.keywords["folder"])) != before:
@@ -42,7 +42,7 @@ def logged(task: Any, log: list[int]) -> Any:
 
 
 def test_what_is_stored_is_not_read_again(
-    tables: list[Path], tmp_path: Path, prepared: Prepared, whole: Gathered, equal: Equal
+    tables: list[Path], tmp_path: Path, prepared: Prepared, whole: PartResult, equal: Equal
 ) -> None:
     folder = tmp_path / "done"
     folder.mkdir()
@@ -71,7 +71,7 @@ def test_a_changed_file_and_other_settings_are_noticed(
 
 
 def test_files_may_be_added(
-    tables: list[Path], tmp_path: Path, prepared: Prepared, whole: Gathered, equal: Equal
+    tables: list[Path], tmp_path: Path, prepared: Prepared, whole: PartResult, equal: Equal
 ) -> None:
     folder = tmp_path / "done"
     folder.mkdir()
@@ -83,7 +83,7 @@ def test_files_may_be_added(
 
 
 def test_a_broken_summary_is_made_again(
-    tables: list[Path], tmp_path: Path, prepared: Prepared, whole: Gathered, equal: Equal
+    tables: list[Path], tmp_path: Path, prepared: Prepared, whole: PartResult, equal: Equal
 ) -> None:
     folder = tmp_path / "done"
     folder.mkdir()
@@ -105,10 +105,10 @@ def test_vectors_and_compact_tallies_come_back_as_they_were(
     for compact in (False, True):
         job, task = prepared(tmp_path / "a.npz", compact=compact)
         found = gather(job, task, map)
-        store.save(found, tmp_path / "s.npz")
-        back = store.load(tmp_path / "s.npz")
+        store.save_result(found, tmp_path / "s.npz")
+        back = store.load_result(tmp_path / "s.npz")
         assert back is not None
-        assert equal(Gathered(found.parts, back.summary, back.skipped), found)
+        assert equal(PartResult(found.parts, back.summary, back.skipped), found)
 
 
 def test_nothing_in_a_summary_is_code(
@@ -127,11 +127,11 @@ import os, sys, time
 from functools import partial
 from howsure import workers
 from howsure.scale import parts
-from howsure.scale.files import gather
-from howsure.scale.summaries import summarise, summarised
+from howsure.scale.many_files import gather
+from howsure.scale.summaries import summarise, load_or_summarise
 import howsure.scale.summaries as module
 folder, log, *files = sys.argv[1:]
-parts.ROWS = 250
+parts.PART_ROWS = 250
 
 def slow(part, settings):
     with open(log, "a") as f:
@@ -141,8 +141,8 @@ def slow(part, settings):
 
 module.summarise = slow
 settings = parts.Settings()
-job = parts.planned(parts.expanded(files), settings)
-gather(job, partial(summarised, settings=settings, folder=folder), workers.threads(2))
+job = parts.plan_parts(parts.expand_paths(files), settings)
+gather(job, partial(load_or_summarise, settings=settings, folder=folder), workers.threads(2))
 """
 
 

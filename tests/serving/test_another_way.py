@@ -11,13 +11,17 @@ import pytest
 
 import howsure as hs
 from howsure import InputError, Predictions
-from howsure.policies import Decisions, Policy, Watch, label_policy
-from howsure.serving.alarms import Guard, load_watched
-from howsure.serving.feedback import Label
+from howsure.policies import Decisions, DriftMonitor, Policy, label_policy
+from howsure.serving.alarm_guard import AlarmGuard, AlarmInputs, load_state
+from howsure.serving.feedback import LabelledDecision
+from howsure.serving.guarantee_monitor import (
+    BROKEN_FACTORS,
+    FRESH_BET_LABELS,
+    KEPT_FACTORS,
+    GuaranteeMonitor,
+)
+from howsure.serving.journal import case_lines, decision_lines, read_decisions
 from howsure.serving.output import cut_torn_line
-from howsure.serving.promise import FRESH, LESS, TIMES, WatchedPromise
-from howsure.serving.resume import decided
-from howsure.serving.stream import case_lines, decision_lines
 
 POLICY = Policy("max_prob", 0.8)
 
@@ -36,22 +40,22 @@ def test_only_what_follows_the_last_newline_is_cut(tmp_path: Path, size: int, to
 @pytest.mark.parametrize("calls", [(240,), (49, 1, 51, 139)])
 def test_bets_on_a_promise_by_a_slow_loop(risk: float, calls: tuple[int, ...]) -> None:
     right = np.random.default_rng(2).random(240) < 1 - 1.8 * risk
-    above = [min(risk * times, (1 + risk) / 2) for times in TIMES]
+    above = [min(risk * times, (1 + risk) / 2) for times in BROKEN_FACTORS]
     purse, favour, broken, kept = (
-        np.zeros(len(TIMES)),
-        np.full(len(LESS), 1 / len(LESS)),
+        np.zeros(len(BROKEN_FACTORS)),
+        np.full(len(KEPT_FACTORS), 1 / len(KEPT_FACTORS)),
         None,
         None,
     )
     for i, ok in enumerate(right):
-        if i % FRESH == 0:
-            w = i // FRESH
-            purse = purse + 1 / ((w + 1) * (w + 2)) / len(TIMES)
+        if i % FRESH_BET_LABELS == 0:
+            w = i // FRESH_BET_LABELS
+            purse = purse + 1 / ((w + 1) * (w + 2)) / len(BROKEN_FACTORS)
         purse = purse * np.array([(1 - q) / (1 - risk) if ok else q / risk for q in above])
-        favour = favour * np.array([(1 - risk * x) / (1 - risk) if ok else x for x in LESS])
+        favour = favour * np.array([(1 - risk * x) / (1 - risk) if ok else x for x in KEPT_FACTORS])
         broken = i + 1 if broken is None and purse.sum() >= 100 else broken
         kept = i + 1 if kept is None and favour.sum() >= 100 else kept
-    promise, at = WatchedPromise.start(risk=risk), 0
+    promise, at = GuaranteeMonitor.start(risk=risk), 0
     for size in calls:
         promise = promise.see(right[at : at + size])
         at += size
@@ -62,14 +66,16 @@ def test_bets_on_a_promise_by_a_slow_loop(risk: float, calls: tuple[int, ...]) -
 
 
 def test_a_promise_that_is_kept_and_one_that_is_reset() -> None:
-    good = WatchedPromise.start(risk=0.3, policy="abc").see(np.ones(200))
+    good = GuaranteeMonitor.start(risk=0.3, policy="abc").see(np.ones(200))
     assert good.kept is not None
     first = next(
-        n for n in range(1, 200) if sum((1 - 0.3 * x) ** n for x in LESS) / 4 / 0.7**n >= 100
+        n
+        for n in range(1, 200)
+        if sum((1 - 0.3 * x) ** n for x in KEPT_FACTORS) / 4 / 0.7**n >= 100
     )
     assert good.kept == first
-    bad = WatchedPromise.start(risk=0.05, policy="abc").see(np.zeros(40))
-    assert bad.alarms == {"promise": bad.broken}
+    bad = GuaranteeMonitor.start(risk=0.05, policy="abc").see(np.zeros(40))
+    assert bad.alarms == {"guarantee": bad.broken}
     again = bad.reset("mended")
     assert (again.labels, again.broken, again.alarms, again.resets, again.policy) == (
         0,
@@ -79,7 +85,7 @@ def test_a_promise_that_is_kept_and_one_that_is_reset() -> None:
         "abc",
     )
     assert again.see([1, 0]).against == pytest.approx(
-        WatchedPromise.start(risk=0.05).see([1, 0]).against
+        GuaranteeMonitor.start(risk=0.05).see([1, 0]).against
     )
 
 
@@ -90,8 +96,8 @@ def decisions(score: Any) -> Any:
 def files(folder: Path) -> tuple[Path, Path]:
     rng = np.random.default_rng(0)
     watch, promise = folder / "watch.json", folder / "promise.json"
-    hs.save(Watch.start(decisions(rng.beta(5, 1.2, 400)), false_alarms=0.01), watch)
-    hs.save(WatchedPromise.start(risk=0.05), promise)
+    hs.save(DriftMonitor.start(decisions(rng.beta(5, 1.2, 400)), false_alarms=0.01), watch)
+    hs.save(GuaranteeMonitor.start(risk=0.05), promise)
     return watch, promise
 
 
@@ -99,7 +105,7 @@ def test_a_guard_tells_each_alarm_once_and_again_at_the_next_start(tmp_path: Pat
     watch, _ = files(tmp_path)
     told: list[str] = []
     lines: list[str] = []
-    guard = Guard(watch=watch, tell=told.append, line=lines.append)
+    guard = AlarmGuard(AlarmInputs(drift=watch), tell=told.append, write_line=lines.append)
     assert (guard.raised, told) == (False, [])
     rng = np.random.default_rng(1)
     low = Predictions.from_confidence(rng.beta(2, 3, 300))
@@ -113,11 +119,11 @@ def test_a_guard_tells_each_alarm_once_and_again_at_the_next_start(tmp_path: Pat
     assert all("(at sample" in text for text in told)
     guard.close()
     told.clear()
-    again = Guard(watch=watch, tell=told.append, line=lines.append)
+    again = AlarmGuard(AlarmInputs(drift=watch), tell=told.append, write_line=lines.append)
     assert again.raised
     assert len(told) == 2
     assert all(
-        "(since sample" in text and "howsure watch reset watch.json" in text for text in told
+        "(since sample" in text and "howsure alarms reset watch.json" in text for text in told
     )
     assert json.loads(lines[-1])["again"]
 
@@ -125,37 +131,43 @@ def test_a_guard_tells_each_alarm_once_and_again_at_the_next_start(tmp_path: Pat
 def test_a_guard_learns_from_labels_and_saves(tmp_path: Path) -> None:
     _, promise = files(tmp_path)
     labels, told = tmp_path / "labels.jsonl", list[str]()
-    guard = Guard(promise=promise, labels=labels, tell=told.append)
+    guard = AlarmGuard(AlarmInputs(guarantee=promise, labels=labels), tell=told.append)
     labels.write_text(
         "".join(f'{{"line":{i},"decision":"accept","correct":0}}\n' for i in range(1, 41))
     )
     guard.learn()
     guard.close()
-    found = load_watched(promise)
-    assert isinstance(found, WatchedPromise)
+    found = load_state(promise)
+    assert isinstance(found, GuaranteeMonitor)
     assert (found.labels, found.wrong) == (40, 40)
     assert told == [f"ALARM: the promised risk is broken (at label {found.broken})"]
-    Guard(promise=promise).learn()  # without a file of labels there is nothing to learn
+    AlarmGuard(
+        AlarmInputs(guarantee=promise)
+    ).learn()  # without a file of labels there is nothing to learn
 
 
 def test_what_is_no_watch_and_no_promise_is_refused(tmp_path: Path) -> None:
     watch, promise = files(tmp_path)
     policy = tmp_path / "policy.json"
     hs.save(POLICY, policy)
-    with pytest.raises(InputError, match="holds a saved Policy, not a watch or a promise"):
-        load_watched(policy)
-    with pytest.raises(InputError, match="is not a drift watch"):
-        Guard(watch=promise)
-    with pytest.raises(InputError, match="is not a promise"):
-        Guard(promise=watch)
-    guard, preds = Guard(watch=watch, bursts=True), Predictions.from_confidence([0.9, 0.8])
+    with pytest.raises(
+        InputError, match="holds a saved Policy, not a drift or a guarantee monitor"
+    ):
+        load_state(policy)
+    with pytest.raises(InputError, match="is not a drift monitor"):
+        AlarmGuard(AlarmInputs(drift=promise))
+    with pytest.raises(InputError, match="is not a guarantee monitor"):
+        AlarmGuard(AlarmInputs(guarantee=watch))
+    guard, preds = (
+        AlarmGuard(AlarmInputs(drift=watch, bursts=True)),
+        Predictions.from_confidence([0.9, 0.8]),
+    )
     with pytest.raises(InputError, match="which burst"):
         guard.see(POLICY.decide(preds), preds)
     grouped = Predictions.from_confidence([0.9, 0.8, 0.7], group=["a", "a", "b"])
     guard.see(POLICY.decide(grouped), grouped)
-    state = guard.states[watch]
-    assert isinstance(state, Watch)
-    assert state.seen == 2
+    assert guard.drift is not None
+    assert guard.drift.state.seen == 2
 
 
 def test_lines_of_cases_hold_each_label_of_each_case() -> None:
@@ -196,16 +208,19 @@ def test_lines_of_decisions_without_a_stamp_or_ids() -> None:
     [("12-abc", 12), ("9" * 18 + "-a", 10**18 - 1), ("9" * 19 + "-a", -1), ("x-1", -1), ("", -1)],
 )
 def test_the_number_of_a_ticket(ticket: str, number: int) -> None:
-    assert Label(ticket, True, True, 0.5, True).number == number
+    assert (
+        LabelledDecision(ticket=ticket, accept=True, audit=True, score=0.5, correct=True).number
+        == number
+    )
 
 
 def test_a_level_is_the_log_of_the_rate() -> None:
     """Two errors in a row at a risk of 1 %: the boldest gambler has ten times his stake twice over."""
-    promise = WatchedPromise.start(risk=0.01, false_alarms=0.1)
+    promise = GuaranteeMonitor.start(risk=0.01, false_alarms=0.1)
     errors = next(
         n
         for n in range(1, 9)
-        if sum(min(0.01 * t, 0.505) ** n for t in TIMES) / 0.01**n / 2 / 6 >= 10
+        if sum(min(0.01 * t, 0.505) ** n for t in BROKEN_FACTORS) / 0.01**n / 2 / 6 >= 10
     )
     assert promise.see(np.zeros(8)).broken == errors
 
@@ -217,10 +232,10 @@ def test_a_guard_catches_up_with_its_own_output_only(tmp_path: Path) -> None:
     made = decisions(np.linspace(0.2, 0.9, 30))
 
     def after(output: Path, *, resume: bool) -> tuple[str, int, int]:
-        guard = Guard(watch=watch)
+        guard = AlarmGuard(AlarmInputs(drift=watch))
         guard.follow(output, resume=resume)
-        found = load_watched(watch)
-        assert isinstance(found, Watch)
+        found = load_state(watch)
+        assert isinstance(found, DriftMonitor)
         return found.output, found.written, found.seen
 
     assert after(out, resume=False) == ("out.jsonl", 0, 0)  # remembered before the first line
@@ -242,9 +257,9 @@ def test_a_guard_catches_up_with_its_own_output_only(tmp_path: Path) -> None:
     assert after(other, resume=True) == ("other.jsonl", 10, 30)  # another file of that name
     other.unlink()
     assert after(other, resume=True) == ("other.jsonl", 0, 30)
-    begun, found = load_watched(fresh), load_watched(watch)
-    assert isinstance(begun, Watch)
-    assert isinstance(found, Watch)
+    begun, found = load_state(fresh), load_state(watch)
+    assert isinstance(begun, DriftMonitor)
+    assert isinstance(found, DriftMonitor)
     assert found.score.capital.tolist() == begun.see(made).score.capital.tolist()
 
 
@@ -255,6 +270,6 @@ def test_infinite_scores_of_an_output_are_known_by_their_decision(tmp_path: Path
         np.array([True, False, True]), np.array([0, 1, 0]), np.array([1.0, 0.5, 0.7]), score
     )
     out.write_bytes(decision_lines(made, [1, 2, 3], None, bursts=["a", 'b"', "a"]))
-    found = list(decided(out))
+    found = list(read_decisions(out))
     assert [d.score for d in found] == score.tolist()
     assert [d.burst for d in found] == ["a", 'b"', "a"]

@@ -13,9 +13,10 @@ import pytest
 from howsure import InputError, Predictions, save
 from howsure.cli import main
 from howsure.policies import OnlinePolicy, Policy
-from howsure.serving import feedback
-from howsure.serving.feedback import Elsewhere, LabelError, Learner, learnt
-from howsure.serving.stream import Serving, decide_stream, decision_lines
+from howsure.serving import feedback, journal
+from howsure.serving.feedback import LabelError, Learner, ServingError, learn_labels
+from howsure.serving.journal import decision_lines
+from howsure.serving.stream import Serving, decide_stream
 
 START = OnlinePolicy.start(Policy("max_prob", 0.5), np.linspace(0, 1, 101), risk=0.1, audit=1.0)
 
@@ -31,7 +32,7 @@ def decided(tmp_path: Path) -> tuple[OnlinePolicy, list[str]]:
 
 def told(state: OnlinePolicy, path: Path, on_bad: str = "stop") -> tuple[OnlinePolicy, list[str]]:
     said: list[str] = []
-    return learnt(state, path, on_bad=on_bad, report=said.append), said  # type: ignore[arg-type]
+    return learn_labels(state, path, on_bad=on_bad, report=said.append), said  # type: ignore[arg-type]
 
 
 def test_a_label_counts_once(decided: tuple, tmp_path: Path) -> None:
@@ -64,7 +65,7 @@ def test_a_late_label_is_not_learnt(
     decided: tuple, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     state, lines = decided
-    monkeypatch.setattr(feedback, "WINDOW", 2)
+    monkeypatch.setattr(feedback, "LATE_DECISIONS", 2)
     path = tmp_path / "labels.jsonl"
     path.write_text(lines[0] + lines[3])
     after, said = told(state, path)
@@ -124,9 +125,9 @@ def test_a_state_that_cannot_be_saved_is_not_the_fault_of_the_predictions(
     def full(_: OnlinePolicy) -> None:
         raise InputError("online.json cannot be written: No space left on device.")
 
-    monkeypatch.setattr(feedback, "EVERY", 0.0)
+    monkeypatch.setattr(journal, "SAVE_SECONDS", 0.0)
     learner, out = Learner(START, None, full), BytesIO()
-    with pytest.raises(Elsewhere, match="No space left on device"):
+    with pytest.raises(ServingError, match="No space left on device"):
         decide_stream(
             learner.decide, BytesIO(b'{"confidence": 0.9}\n' * 3), out, how=Serving(on_bad="skip")
         )

@@ -16,8 +16,7 @@ from howsure import InputError, Predictions, read, write
 from howsure.formats import suffixes
 from howsure.formats.names import UNLABELLED, Wanted
 from howsure.policies import Policy
-from howsure.serving.resume import decide_path
-from howsure.serving.stream import Serving, decide_stream
+from howsure.serving.stream import Serving, decide_path, decide_stream
 
 POLICY = Policy("max_prob", 0.8)
 TRUTH = (

@@ -16,8 +16,8 @@ import pytest
 import howsure as hs
 from howsure.policies import OnlinePolicy, Policy
 from howsure.policies.policy import Decisions
-from howsure.serving.feedback import identity, learnt, tickets
-from howsure.serving.stream import decision_lines
+from howsure.serving.feedback import compute_identity, learn_labels, make_tickets
+from howsure.serving.journal import decision_lines
 
 COMMAND = [
     sys.executable,
@@ -43,7 +43,7 @@ def labelled(state: OnlinePolicy, n: int) -> str:
     score = rng.uniform(0.3, 1, n).round(4)
     yes = np.ones(n, dtype=bool)
     made = Decisions(yes, np.full(n, -1), score, score, audit=yes)
-    made = replace(made, ticket=tickets(made, 0, identity(state)))
+    made = replace(made, ticket=make_tickets(made, 0, compute_identity(state)))
     lines = decision_lines(made, range(1, n + 1), None).decode().splitlines()
     right = (rng.random(n) < 0.9).tolist()
     return "".join(
@@ -85,7 +85,7 @@ def test_kill_9_and_go_on(tmp_path: Path) -> None:
     subprocess.run(
         COMMAND, cwd=tmp_path, input=lines(10), stdout=subprocess.DEVNULL, text=True, check=True
     )
-    end, once = hs.load(tmp_path / "online.json"), learnt(start, tmp_path / "labels.jsonl")
+    end, once = hs.load(tmp_path / "online.json"), learn_labels(start, tmp_path / "labels.jsonl")
     assert end.read == once.read == len(text.encode())
     assert end.level == pytest.approx(once.level, abs=1e-12)
     assert end.labels == once.labels == 900

@@ -13,8 +13,8 @@ import pytest
 
 from howsure import InputError, save
 from howsure.policies import Policy
-from howsure.serving.output import held
-from howsure.serving.resume import decide_file
+from howsure.serving.output import hold_lock
+from howsure.serving.stream import decide_file
 
 POLICY = Policy("max_prob", 0.8)
 LINE = '{"confidence": 0.9}\n'
@@ -28,7 +28,7 @@ def command(folder: Path, *args: str) -> list[str]:
 def test_the_second_writer_is_refused_with_the_name_of_the_first(tmp_path: Path) -> None:
     (tmp_path / "in.jsonl").write_text(LINE)
     out = tmp_path / "out.jsonl"
-    with held(out):
+    with hold_lock(out):
         who = f"is being written by process {os.getpid()} on "
         with pytest.raises(InputError, match=who):
             decide_file(POLICY.decide, tmp_path / "in.jsonl", out)
@@ -42,11 +42,11 @@ def test_a_lock_ends_with_its_process(tmp_path: Path) -> None:
     out = tmp_path / "out.jsonl"
     child = os.fork()
     if child == 0:
-        with held(out):
+        with hold_lock(out):
             os._exit(0)  # as a kill would, without any clean-up
     os.waitpid(child, 0)
     assert (tmp_path / ".out.jsonl.lock").exists()
-    with held(out):
+    with hold_lock(out):
         pass
     assert list(tmp_path.iterdir()) == []
 

@@ -13,8 +13,7 @@ import pytest
 
 from howsure import InputError, Predictions, write
 from howsure.policies import Policy
-from howsure.serving.resume import decide_file
-from howsure.serving.stream import Serving
+from howsure.serving.stream import Serving, decide_file
 
 DECIDE = Policy("max_prob", 0.9).decide
 

@@ -23,21 +23,29 @@ from howsure import InputError, Predictions
 from howsure.formats.lines import BadLine
 from howsure.formats.names import Wanted
 from howsure.formats.streams import Batch
-from howsure.policies import OnlinePolicy, Policy, Watch
+from howsure.policies import DriftMonitor, OnlinePolicy, Policy
 from howsure.policies.policy import Decisions
-from howsure.serving import alarms, feedback, output, resume
-from howsure.serving.alarms import Guard
-from howsure.serving.feedback import Label, LabelError, Learner, learnt
-from howsure.serving.pipes import ClosedPipe, Stop, Stopped, blocks, stopping, write_all
-from howsure.serving.promise import WatchedPromise, learnt_promise
-from howsure.serving.resume import decide_file, decide_path
+from howsure.serving import alarm_guard, feedback, journal, output, stream
+from howsure.serving.alarm_guard import AlarmGuard, AlarmInputs
+from howsure.serving.feedback import LabelError, LabelledDecision, Learner, learn_labels
+from howsure.serving.guarantee_monitor import GuaranteeMonitor, judge_labels
+from howsure.serving.journal import decision_lines
+from howsure.serving.output import (
+    ClosedPipe,
+    StopRequested,
+    StopSignal,
+    catch_signals,
+    read_blocks,
+    write_all,
+)
 from howsure.serving.stream import (
     Served,
     Serving,
+    add_signal,
     decide_batches,
+    decide_file,
+    decide_path,
     decide_stream,
-    decision_lines,
-    ended,
 )
 
 POLICY = Policy("max_prob", 0.8)
@@ -180,10 +188,10 @@ def test_the_signal_that_ended_a_run() -> None:
         (signal.SIGTERM, "SIGTERM"),
         (signal.SIGINT, "interrupt"),
     ):
-        stop = Stop()
+        stop = StopSignal()
         if number is not None:
             stop.ask(number)
-        assert ended(Served(3, 2), stop) == Served(3, 2, ended=name)  # type: ignore[arg-type]
+        assert add_signal(Served(3, 2), stop) == Served(3, 2, ended=name)  # type: ignore[arg-type]
         stop.close()
 
 
@@ -253,11 +261,11 @@ def test_a_closed_pipe_says_how_much_was_delivered() -> None:
 
 def test_asking_never_waits() -> None:
     """More often than a pipe holds bytes."""
-    stop = Stop()
+    stop = StopSignal()
     stop.check()
     for _ in range(70_000):
         stop.ask(signal.SIGINT)
-    with pytest.raises(Stopped):
+    with pytest.raises(StopRequested):
         stop.check()
     assert os.read(stop.fd, 1) == b"x"
     stop.close()
@@ -265,7 +273,7 @@ def test_asking_never_waits() -> None:
 
 def test_signals_are_taken_inside_the_block_only() -> None:
     before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
-    with stopping() as stop:
+    with catch_signals() as stop:
         os.kill(os.getpid(), signal.SIGTERM)
         while stop.signal is None:
             pass
@@ -289,15 +297,15 @@ def test_a_stream_is_decided_in_another_thread_too() -> None:
 
 def test_blocks_come_as_they_are_there() -> None:
     read, write = os.pipe()
-    stop = Stop()
+    stop = StopSignal()
     with os.fdopen(read, "rb") as source:
-        found = blocks(source, stop)
+        found = read_blocks(source, stop)
         os.write(write, b"one")
         assert next(found) == b"one"
         os.write(write, b"two")
         assert next(found) == b"two"
         stop.ask(signal.SIGTERM)
-        with pytest.raises(Stopped):
+        with pytest.raises(StopRequested):
             next(found)
     os.close(write)
     stop.close()
@@ -310,14 +318,14 @@ def test_the_lock_names_its_holder_and_only_it(tmp_path: Path) -> None:
     lock = tmp_path / ".out.jsonl.lock"
     lock.write_text("process 1 on a host with a very long name " * 9)
     before = os.umask(0)
-    with output.held(tmp_path / "out.jsonl"):
+    with output.hold_lock(tmp_path / "out.jsonl"):
         assert re.fullmatch(rf"process {os.getpid()} on \S+", lock.read_text())
-    with output.held(tmp_path / "out.jsonl"):
+    with output.hold_lock(tmp_path / "out.jsonl"):
         assert lock.stat().st_mode & 0o777 == 0o644
         lock.write_text("x" * 300)
         with (
             pytest.raises(InputError, match=r"is being written by x{200};"),
-            output.held(tmp_path / "out.jsonl"),
+            output.hold_lock(tmp_path / "out.jsonl"),
         ):
             pass
     os.umask(before)
@@ -341,19 +349,19 @@ def test_a_write_that_fails_says_why(tmp_path: Path, error: OSError, said: str) 
     with pytest.raises(
         InputError, match=rf"cannot be written: {said}\. What was decided so far is kept"
     ):
-        output.Whole(Failing(), path).write(b"more")
+        output.AppendOnlyFile(Failing(), path).write(b"more")
     assert path.read_bytes() == b"whole\n"
 
 
 def test_nothing_is_held_back(tmp_path: Path) -> None:
-    with output.appending(tmp_path / "out") as out:
+    with output.open_to_append(tmp_path / "out") as out:
         assert isinstance(out.raw, FileIO)
         assert out.write(memoryview(b"one\n")) == 4
         assert (tmp_path / "out").read_bytes() == b"one\n"
 
 
 def test_a_lock_that_somebody_removed_is_no_fault(tmp_path: Path) -> None:
-    with output.held(tmp_path / "out.jsonl"):
+    with output.hold_lock(tmp_path / "out.jsonl"):
         (tmp_path / ".out.jsonl.lock").unlink()
     assert list(tmp_path.iterdir()) == []
 
@@ -373,7 +381,7 @@ def test_a_lock_that_went_away_meanwhile_is_taken_anew(
                 lock.touch()
 
     monkeypatch.setattr(fcntl, "flock", late)
-    with output.held(tmp_path / "out.jsonl"):
+    with output.hold_lock(tmp_path / "out.jsonl"):
         assert lock.read_text().startswith("process ")
     assert len(calls) == 2
     assert not lock.exists()
@@ -470,19 +478,19 @@ def test_decisions_of_an_earlier_output_as_a_watch_sees_them(
         '{"line":5,"decision":"accept","score":null}\n',
     ]
     path.write_text("".join(lines) + '{"line":6,"decis')
-    assert resume.whole_lines(path) == 3
-    monkeypatch.setattr(resume, "BLOCK", 7)
-    assert resume.whole_lines(path) == 3
-    assert resume.whole_lines(tmp_path / "none") == resume.whole_lines(None) == 0
+    assert journal.count_lines(path) == 3
+    monkeypatch.setattr(journal, "BLOCK", 7)
+    assert journal.count_lines(path) == 3
+    assert journal.count_lines(tmp_path / "none") == journal.count_lines(None) == 0
     path.write_text("".join(lines))
-    rows = list(resume.decided(path))
-    made = alarms._made(rows)
+    rows = list(journal.read_decisions(path))
+    made = alarm_guard.recall_decisions(rows)
     assert made.accept.tolist() == [True, False, True]
     assert made.score.tolist() == made.confidence.tolist() == [0.9, -np.inf, np.inf]
     assert made.prediction.tolist() == [-1, -1, -1]  # it is not looked at
-    assert alarms._bursts(rows[:2]) == ["a", "b"]
+    assert alarm_guard.recall_bursts(rows[:2]) == ["a", "b"]
     with pytest.raises(InputError, match="does not say which burst its rows belong to"):
-        alarms._bursts(rows)
+        alarm_guard.recall_bursts(rows)
 
 
 def test_a_line_that_is_no_decision_is_named(tmp_path: Path) -> None:
@@ -503,7 +511,7 @@ def tagged(n: int, ids: list[str] | None) -> Predictions:
 def test_cases_of_many_labels_keep_their_numbers_over_parts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, named: bool
 ) -> None:
-    monkeypatch.setattr(resume, "ROWS", 2)
+    monkeypatch.setattr(stream, "FILE_BATCH_ROWS", 2)
     ids = [f"case{i}" for i in range(7)] if named else None
     preds = tagged(7, ids)
     hs.write(preds, tmp_path / "in.npz")
@@ -520,7 +528,7 @@ def test_cases_of_many_labels_keep_their_numbers_over_parts(
 def test_rows_of_arrays_keep_their_numbers_and_ids_over_parts(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(resume, "ROWS", 3)
+    monkeypatch.setattr(stream, "FILE_BATCH_ROWS", 3)
     p = np.random.default_rng(0).dirichlet(np.ones(4), 8)
     hs.write(Predictions.from_probs(p, ids=np.arange(8) * 10), tmp_path / "in.npz")
     out = BytesIO()
@@ -530,7 +538,7 @@ def test_rows_of_arrays_keep_their_numbers_and_ids_over_parts(
 
 
 def test_images_are_decided_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(resume, "ROWS", 4)
+    monkeypatch.setattr(stream, "FILE_BATCH_ROWS", 4)
     p = (
         np.random.default_rng(1).dirichlet(np.ones(2), (5, 2, 2)).transpose(0, 3, 1, 2)
     )  # image, class, height, width
@@ -565,7 +573,7 @@ class Clock:
 
 def test_a_state_is_saved_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None:
     clock, saved = Clock(), list[int]()
-    monkeypatch.setattr(feedback, "monotonic", clock)
+    monkeypatch.setattr(journal, "monotonic", clock)
     learner = Learner(START, None, lambda state: saved.append(state.seen))
     preds = Predictions.from_confidence([0.9])
     for seconds, then in (0.5, []), (0.49, []), (0.01, [2]), (0.99, [2]), (0.5, [2, 4]):
@@ -578,11 +586,11 @@ def test_a_state_is_saved_once_a_second(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_guard_saves_once_a_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     clock, preds = Clock(), Predictions.from_confidence([0.9, 0.3])
-    monkeypatch.setattr(alarms, "monotonic", clock)
+    monkeypatch.setattr(journal, "monotonic", clock)
     path = tmp_path / "watch.json"
     some = Predictions.from_confidence(np.random.default_rng(0).random(200))
-    hs.save(Watch.start(POLICY.decide(some), false_alarms=0.01), path)
-    guard = Guard(watch=path, saved=clock.now)
+    hs.save(DriftMonitor.start(POLICY.decide(some), false_alarms=0.01), path)
+    guard = AlarmGuard(AlarmInputs(drift=path))
     for seconds, seen in (0.5, 0), (0.49, 0), (0.01, 6), (0.99, 6), (0.5, 10):
         clock.now += seconds
         guard.see(POLICY.decide(preds), preds)
@@ -632,7 +640,7 @@ def test_decisions_that_the_state_does_not_know_are_taken_from_the_output(tmp_pa
 
 def test_a_decision_that_was_delivered_has_no_label_yet() -> None:
     line = b'{"ticket":"3-a","decision":"accept","audit":true,"score":null}'
-    found = feedback._delivered(line)
+    found = feedback.parse_delivered(line)
     assert found is not None
     assert (found.ticket, found.accept, found.audit, found.correct) == ("3-a", True, True, False)
     assert np.isnan(found.score)
@@ -640,11 +648,11 @@ def test_a_decision_that_was_delivered_has_no_label_yet() -> None:
 
 def test_what_is_not_known_of_a_label_is_minus_one() -> None:
     rows = [
-        Label("0-a", True, True, 0.9, True),
-        Label("1-b", False, True, 0.3, True),
-        Label("2-c", True, False, nan, False),
+        LabelledDecision(ticket="0-a", accept=True, audit=True, score=0.9, correct=True),
+        LabelledDecision(ticket="1-b", accept=False, audit=True, score=0.3, correct=True),
+        LabelledDecision(ticket="2-c", accept=True, audit=False, score=nan, correct=False),
     ]
-    made = feedback._decisions(rows)
+    made = feedback.as_decisions(rows)
     assert made.prediction.tolist() == [-1, -1, -1]
     assert made.audit is not None
     assert made.audit.tolist() == [True, False, False]  # what was deferred costs no risk
@@ -658,15 +666,15 @@ def test_tickets_have_a_number_and_twelve_digits() -> None:
     assert all(re.fullmatch(r"\d-[0-9a-f]{12}", ticket) for ticket in found)
     made = replace(POLICY.decide(Predictions.from_confidence([0.9])), audit=None)
     no, yes = (replace(made, audit=np.array([x])) for x in (False, True))
-    first, same, audited = (feedback.tickets(x, 5, b"who")[0] for x in (made, no, yes))
+    first, same, audited = (feedback.make_tickets(x, 5, b"who")[0] for x in (made, no, yes))
     assert first == same != audited
     others = (replace(made, accept=~made.accept), replace(made, score=made.score + 0.01))
     assert (
         len(
             {
                 first,
-                *(feedback.tickets(x, 5, b"who")[0] for x in others),
-                feedback.tickets(made, 5, b"w")[0],
+                *(feedback.make_tickets(x, 5, b"who")[0] for x in others),
+                feedback.make_tickets(made, 5, b"w")[0],
             }
         )
         == 4
@@ -674,56 +682,58 @@ def test_tickets_have_a_number_and_twelve_digits() -> None:
 
 
 def test_labels_at_the_edge_of_the_window(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(feedback, "WINDOW", 3)
+    monkeypatch.setattr(feedback, "LATE_DECISIONS", 3)
     state, lines = delivered(6)
     path, said = tmp_path / "labels.jsonl", list[str]()
     label: Callable[[int], str] = lambda i: lines[i].rstrip()[:-1] + ',"correct":1}\n'
     path.write_text(label(2))
-    assert learnt(state, path, report=said.append).labels == 0  # decision 2 of 6 is too far back
+    assert (
+        learn_labels(state, path, report=said.append).labels == 0
+    )  # decision 2 of 6 is too far back
     path.write_text(label(3))
-    after = learnt(state, path, report=said.append)
+    after = learn_labels(state, path, report=said.append)
     assert (after.labels, said) == (1, ["labels.jsonl: 1 late labels were not learnt."])
     assert after.learnt == (json.loads(lines[3])["ticket"],)
     known = replace(
         state, learnt=(f"8-{'0' * 12}",)
     )  # of a decision that the saved count does not know yet
     path.write_text(label(4) + label(5))
-    found = learnt(known, path, report=said.append)
+    found = learn_labels(known, path, report=said.append)
     assert (found.read, said[1:]) == (
         path.stat().st_size,
         ["labels.jsonl: 1 late labels were not learnt."],
     )
     assert found.learnt == (f"8-{'0' * 12}", json.loads(lines[5])["ticket"])
-    assert feedback._kept(("1-a", "2-b", "5-c", "4-d")) == ("2-b", "5-c", "4-d")
+    assert feedback.keep_recent(("1-a", "2-b", "5-c", "4-d")) == ("2-b", "5-c", "4-d")
 
 
 @pytest.mark.parametrize("size", [30, 31, 32, 33])
 def test_a_line_longer_than_a_block_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int
 ) -> None:
-    monkeypatch.setattr(feedback, "BLOCK", 32)
+    monkeypatch.setattr(feedback, "LABEL_BLOCK", 32)
     path = tmp_path / "labels.jsonl"
     path.write_bytes(b"x" * size)
     if size < 32:
-        assert feedback.new_lines(0, path) is None
+        assert feedback.read_new_lines(0, path) is None
     else:
         with pytest.raises(LabelError, match="has a line of more than 32 bytes"):
-            feedback.new_lines(0, path)
+            feedback.read_new_lines(0, path)
     path.write_bytes(b"x" * (size - 1) + b"\n" + b"y" * 31)
     if size <= 32:
-        assert feedback.new_lines(0, path) == b"x" * (size - 1) + b"\n"
-        assert feedback.new_lines(size, path) is None
-    assert feedback.new_lines(size + 31, path) is None
+        assert feedback.read_new_lines(0, path) == b"x" * (size - 1) + b"\n"
+        assert feedback.read_new_lines(size, path) is None
+    assert feedback.read_new_lines(size + 31, path) is None
     with pytest.raises(
         LabelError, match=f"has {size + 31} bytes, and {size + 32} were read before"
     ):
-        feedback.new_lines(size + 32, path)
+        feedback.read_new_lines(size + 32, path)
     with pytest.raises(LabelError, match="is not a file"):
-        feedback.new_lines(0, tmp_path)
+        feedback.read_new_lines(0, tmp_path)
 
 
 @pytest.mark.parametrize(
-    "learn", [lambda path: learnt(START, path), lambda path: learnt_promise(PROMISE, path)]
+    "learn", [lambda path: learn_labels(START, path), lambda path: judge_labels(PROMISE, path)]
 )
 def test_a_bad_label_is_quoted_up_to_eighty_bytes(
     tmp_path: Path, learn: Callable[[Path], object]
@@ -741,13 +751,13 @@ def test_what_counts_as_a_label(tmp_path: Path, correct: object, labels: int) ->
     state, lines = delivered(1)
     path, said = tmp_path / "labels.jsonl", list[str]()
     path.write_text(lines[0].rstrip()[:-1] + f',"correct":{correct}}}\n')
-    after = learnt(state, path, on_bad="skip", report=said.append)
+    after = learn_labels(state, path, on_bad="skip", report=said.append)
     assert (after.labels, after.wrong, len(said)) == (labels, int(correct == 0), 1 - labels)
 
 
 # ---- promises and guards
 
-PROMISE = WatchedPromise.start(risk=0.1)
+PROMISE = GuaranteeMonitor.start(risk=0.1)
 
 
 @pytest.mark.parametrize(
@@ -775,7 +785,7 @@ def test_a_promise_that_cannot_be(change: dict[str, Any], said: str) -> None:
 
 def test_a_promise_at_its_limits() -> None:
     large = replace(PROMISE, labels=2**62, read=2**62, wrong=2**62, broken=1, kept=2**62)
-    assert (large.broken, large.alarms) == (1, {"promise": 1})
+    assert (large.broken, large.alarms) == (1, {"guarantee": 1})
     assert replace(PROMISE, against=np.full(6, 1e15)).against.tolist() == [1e15] * 6
     assert replace(PROMISE, labels=1, broken=1, kept=1, wrong=1).kept == 1
 
@@ -790,7 +800,7 @@ def test_capital_equal_to_the_level_is_enough(right: int) -> None:
         seen = PROMISE.see([right] * n)
         capital = float(np.logaddexp.reduce(seen.favour if right else seen.against))
         if capital > 0 and -log(exp(-capital)) == capital:
-            again = WatchedPromise.start(risk=0.1, false_alarms=exp(-capital)).see([right] * n)
+            again = GuaranteeMonitor.start(risk=0.1, false_alarms=exp(-capital)).see([right] * n)
             assert (again.kept if right else again.broken) == n
             found += 1
     assert found > 3
@@ -801,11 +811,11 @@ def test_labels_are_remembered_by_sixteen_digits(tmp_path: Path) -> None:
     path.write_text(
         '{"line":1,"decision":"accept","correct":1}\n{"id":"a","line":1,"decision":"accept","correct":0}\n'
     )
-    found = learnt_promise(PROMISE, path)
+    found = judge_labels(PROMISE, path)
     assert (found.labels, found.wrong) == (2, 1)
     assert all(re.fullmatch("[0-9a-f]{16}", key) for key in found.seen)
     path.write_text(path.read_text() + '{"id":"a","line":7,"decision":"accept","correct":0}\n')
-    assert learnt_promise(found, path).labels == 2  # an id names a case, wherever it stands
+    assert judge_labels(found, path).labels == 2  # an id names a case, wherever it stands
 
 
 @pytest.mark.parametrize(
@@ -816,9 +826,9 @@ def test_a_guard_takes_states_of_its_own_policy(
     tmp_path: Path, guards: str, made_for: str, fine: bool
 ) -> None:
     path = tmp_path / "promise.json"
-    hs.save(WatchedPromise.start(risk=0.1, policy=made_for), path)
+    hs.save(GuaranteeMonitor.start(risk=0.1, policy=made_for), path)
     if fine:
-        assert not Guard(promise=path, policy=guards).raised
+        assert not AlarmGuard(AlarmInputs(guarantee=path, policy=guards)).raised
     else:
         with pytest.raises(InputError, match="was made for another policy"):
-            Guard(promise=path, policy=guards)
+            AlarmGuard(AlarmInputs(guarantee=path, policy=guards))

@@ -40,8 +40,11 @@ SAVABLE = {
     "Cascade": "howsure.policies",
     "CascadeResult": "howsure.policies",
     "Dirichlet": "howsure.calibrators",
+    "DriftMonitor": "howsure.policies",
     "Evidence": "howsure.policies",
     "Fitted": "howsure.calibrators",
+    "Guarantee": "howsure.policies",
+    "GuaranteeMonitor": "howsure.serving",
     "HistogramBinning": "howsure.calibrators",
     "Identity": "howsure.calibrators",
     "Isotonic": "howsure.calibrators",
@@ -50,11 +53,18 @@ SAVABLE = {
     "PerLabel": "howsure.calibrators",
     "Platt": "howsure.calibrators",
     "Policy": "howsure.policies",
-    "Promise": "howsure.policies",
     "Temperature": "howsure.calibrators",
     "VectorScaling": "howsure.calibrators",
-    "Watch": "howsure.policies",
-    "WatchedPromise": "howsure.serving",
+}
+# Classes that 0.3 renamed: what they were, what they are called now, and what makes a new one.
+RENAMED = {
+    "Policy": ("a policy", "'promise' 'guarantee'", "howsure threshold -o"),
+    "Watch": ("a drift watch", "it DriftMonitor", "howsure threshold --drift"),
+    "WatchedPromise": (
+        "a watched promise",
+        "it GuaranteeMonitor",
+        "howsure threshold --guarantee",
+    ),
 }
 DOCUMENT_KEYS = {"howsure", "schema", "digest", "value"}
 # What has a JSON of its own, and the key that marks it.
@@ -122,6 +132,20 @@ def _find_savable(name: str) -> type:
     return getattr(import_module(SAVABLE[name]), name)
 
 
+def _refuse_renamed(value: Plain) -> None:
+    """Raise for a state with the names of 0.2; an online policy holds a policy inside."""
+    if not isinstance(value, dict):
+        return
+    name = value.get("class")
+    if name in ("Watch", "WatchedPromise") or (name == "Policy" and "promise" in value):
+        what, new, command = RENAMED[str(name)]
+        raise InputError(
+            f"it holds {what} of howsure 0.2 or older, and 0.3 calls {new}. "
+            f"Start a new one with {command}"
+        )
+    _refuse_renamed(value.get("policy"))
+
+
 def _read_saved_text(path: Path) -> str:
     try:
         if path.exists() and not path.is_dir() and not path.is_file():
@@ -157,6 +181,7 @@ def _decode_document(text: str) -> Any:
             f"it needs exactly the keys {sorted(DOCUMENT_KEYS)}, and has {sorted(document)}"
         )
     _check_digest(document.pop("digest"), document)
+    _refuse_renamed(document["value"])
     return strict_json.decode(document["value"], _find_savable)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from math import inf
+from math import inf, isnan
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,7 +16,7 @@ from howsure._core.text import printable
 from howsure.cli.common import FILES, note, read_files, reading, say, working
 
 if TYPE_CHECKING:
-    from howsure.policies.cascade import Cascade, CascadeResult
+    from howsure.policies.cascades import Cascade, CascadeResult
     from howsure.predictions import Outcomes
 
 
@@ -71,31 +71,37 @@ def command(
       howsure cascade small.jsonl large.jsonl --costs 1,10 --person 50 --error 200
       howsure cascade small.npz large.npz --split val --costs 1,20 --person 100 --accuracy 0.98
     """
-    from howsure.policies.cascade import Cascade
+    from howsure.policies.cascades import Cascade
 
-    prices = _prices(costs, files)
+    prices = _parse_costs(costs, files)
     if on and len(on) != len(files):
         raise InputError(
             f"--on is given {len(on)} times for {len(files)} models; name one file for each, in order."
         )
-    stages = _stages(files, how)
-    rest: dict[str, Any] = {"human_cost": person, "human_error": person_error, "error_cost": error}
+    stages = _read_stages(files, how)
     with working("choosing"):
-        found = Cascade.fit(stages, costs=prices, accuracy=accuracy, **rest)
-    judged = found.evaluate(_stages(on, how)) if on else None
+        chosen = Cascade.fit(
+            stages,
+            costs=prices,
+            human_cost=person,
+            human_error=person_error,
+            error_cost=error,
+            accuracy=accuracy,
+        )
+    judged = chosen.evaluate(_read_stages(on, how)) if on else None
     if out is not None:
         from howsure._core.saving import save
 
-        save(found, out)
+        save(chosen, out)
         note(f"wrote {out}", quiet)
     if as_json:
-        click.echo(json.line(json.plain({**asdict(found), "on": judged})))
+        click.echo(json.line(json.plain({**asdict(chosen), "on": judged})))
     elif not quiet:
-        say(_table(found, judged, files))
-    return int(found.expected is not None and found.expected.shares[-1] == 1)
+        say(_draw_table(chosen, judged, files))
+    return int(chosen.expected is not None and chosen.expected.shares[-1] == 1)
 
 
-def _prices(costs: str, files: Sequence[str]) -> list[float]:
+def _parse_costs(costs: str, files: Sequence[str]) -> list[float]:
     try:
         prices = [float(cost) for cost in costs.split(",")]
     except ValueError:
@@ -109,36 +115,40 @@ def _prices(costs: str, files: Sequence[str]) -> list[float]:
     return prices
 
 
-def _stages(files: Sequence[str], how: dict[str, Any]) -> list[Outcomes]:
-    from howsure.policies.cascade import stages_of
+def _read_stages(files: Sequence[str], how: dict[str, Any]) -> list[Outcomes]:
+    from howsure.policies.cascades import join_stages
 
-    return stages_of([read_files([path], **how) for path in files])
+    return join_stages([read_files([path], **how) for path in files])
 
 
-def _table(found: Cascade, judged: CascadeResult | None, files: Sequence[str]) -> Any:
+def _draw_table(cascade: Cascade, judged: CascadeResult | None, files: Sequence[str]) -> Any:
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=None, pad_edge=False, padding=(0, 2))
-    for name in ("answers", "from confidence", "share", *(["share on new data"] if judged else [])):
-        table.add_column(name, justify="left" if name == "answers" else "right")
-    results = [r for r in (found.expected, judged) if r is not None]
-    for i, name in enumerate([*(Path(f).stem for f in files), "a person"]):
-        own = found.thresholds[i] if i < len(files) else None
-        threshold = "" if own is None else "never" if own == inf else f"{own:.4g}"
-        table.add_row(Text(printable(name)), threshold, *(f"{r.shares[i]:.4g}" for r in results))
-    lines = [
-        Text(printable(_sentence(r, where)))
-        for r, where in zip(results, ("On these data", "On new data"), strict=False)
-    ]
-    return Group(table, Text(""), *lines)
+    table.add_column("answers", justify="left")
+    for name in ("from confidence", "share"):
+        table.add_column(name, justify="right")
+    results = {"On these data": cascade.expected, "On new data": judged}
+    if judged is not None:
+        table.add_column("share on new data", justify="right")
+    thresholds = ["never" if at == inf else f"{at:.4g}" for at in cascade.thresholds]
+    names = [Path(f).stem for f in files]
+    for i, (name, threshold) in enumerate(
+        zip([*names, "a person"], [*thresholds, ""], strict=True)
+    ):
+        shares = [f"{r.shares[i]:.4g}" for r in results.values() if r is not None]
+        table.add_row(Text(printable(name)), threshold, *shares)
+    sentences: list[Text] = []
+    for where, result in results.items():
+        if result is not None:
+            sentences.append(Text(printable(f"{where}: {_describe(result)}")))
+    return Group(table, Text(""), *sentences)
 
 
-def _sentence(r: CascadeResult, where: str) -> str:
-    own = (
-        f"{r.accuracy:.4g} of the models' own answers are right"
-        if r.accuracy == r.accuracy
-        else "no model answers"
-    )
-    return f"{where}: mean cost {r.cost:.4g}; {own}; {r.system_accuracy:.4g} with the person's."
+def _describe(result: CascadeResult) -> str:
+    own = f"{result.accuracy:.4g} of the models' own answers are right"
+    if isnan(result.accuracy):
+        own = "no model answers"
+    return f"mean cost {result.cost:.4g}; {own}; {result.system_accuracy:.4g} with the person's."

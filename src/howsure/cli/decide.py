@@ -4,25 +4,50 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Generator, Sequence
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, Literal
 
 import click
 
 from howsure._core.atomic import check_target
 from howsure._core.check import InputError
+from howsure._core.frozen import frozen
 from howsure.cli.common import name_table, note, reading
 
 if TYPE_CHECKING:
-    from howsure.serving.alarms import Guard
+    from howsure.policies.online import OnlinePolicy
+    from howsure.policies.policy import Policy
+    from howsure.serving.alarm_guard import AlarmGuard
     from howsure.serving.feedback import Learner
-    from howsure.serving.pipes import Sink
+    from howsure.serving.output import ByteSink
     from howsure.serving.stream import Decide, Served, Serving
 
-PIPES = ("-", "/dev/stdin")
-ALARM = 3  # exit code
+STDIN_NAMES = ("-", "/dev/stdin")
+ALARM_EXIT_CODE = 3
+
+
+@frozen
+class DecideCall:
+    """The files of a call, and how it goes about them."""
+
+    policy: str
+    file: str
+    out: str | None
+    resume: bool
+    on_bad: Literal["stop", "skip"]
+    drift: str | None
+    guarantee: str | None
+    labels: str | None
+    burst: str | None
+    alarms: str | None
+    stop_on_alarm: bool
+
+    @property
+    def piped(self) -> bool:
+        """Whether rows arrive one by one."""
+        return self.file in STDIN_NAMES or Path(self.file).is_fifo()
 
 
 @click.command()
@@ -40,24 +65,23 @@ ALARM = 3  # exit code
     help="A malformed line ends the run, or is reported and skipped.",
 )
 @click.option(
-    "--watch",
-    "watch",
+    "--drift",
     type=click.Path(exists=True),
-    help="A drift watch from howsure threshold --watch; it is updated.",
+    help="A drift monitor from howsure threshold --drift; it is updated.",
 )
 @click.option(
-    "--promise",
+    "--guarantee",
     type=click.Path(exists=True),
-    help="A promise from howsure threshold --promise; it follows --labels and is updated.",
+    help="A guarantee monitor from howsure threshold --guarantee; it follows --labels and is updated.",
 )
 @click.option(
     "--labels",
     type=click.Path(),
-    help='Decisions with "correct" added, for --promise or an online policy; may grow meanwhile.',
+    help='Decisions with "correct" added, for --guarantee or an online policy; may grow meanwhile.',
 )
 @click.option(
     "--burst",
-    help="Rows with the same value in this column share their fate: --watch takes the first.",
+    help="Rows with the same value in this column share their fate: --drift takes the first.",
 )
 @click.option(
     "--alarms", type=click.Path(), help="Append one JSON line for each alarm to this file."
@@ -74,8 +98,9 @@ def command(
     file: str,
     out: str | None,
     resume: bool,
-    watch: str | None,
-    promise: str | None,
+    on_bad: Literal["stop", "skip"],
+    drift: str | None,
+    guarantee: str | None,
     labels: str | None,
     burst: str | None,
     alarms: str | None,
@@ -88,7 +113,7 @@ def command(
     Reads JSON lines or CSV from standard input (-) as they arrive, or any file, and writes one JSON line per
     sample: accept or defer, prediction, confidence. SIGTERM, Ctrl-C and a closed pipe end it cleanly. With
     an online policy (howsure threshold --online) the threshold follows --labels and its file is updated.
-    Exit code 3 where an alarm of --watch or --promise stands, until howsure watch reset. With a policy for many
+    Exit code 3 where an alarm of --drift or --guarantee stands, until howsure alarms reset. With a policy for many
     labels (howsure threshold --multilabel) each line has a case and the decision about each of its labels, with one
     for masks (howsure threshold --loss dice) an image.
 
@@ -98,244 +123,271 @@ def command(
       howsure decide policy.json new.parquet -o decisions.jsonl
       howsure decide policy.json new.jsonl -o decisions.jsonl --resume
       howsure decide tags_policy.json tags.csv --multilabel
-      howsure decide online.json - --labels labelled.jsonl --watch watch.json
-      howsure decide policy.json - --promise promise.json --labels came.jsonl --alarms alarms.jsonl --stop-on-alarm
+      howsure decide online.json - --labels labelled.jsonl --drift drift.json
+      howsure decide policy.json - --guarantee kept.json --labels came.jsonl --alarms alarms.jsonl --stop-on-alarm
     """
-    _belong(watch, promise, labels, burst, policy)
-    _apart(alarms, (policy, file, out, watch, promise, labels))
-    how |= _many(policy, file, watch, promise)
+    from howsure.policies.policy import Policy
+    from howsure.serving.output import hold_lock
+
+    call = DecideCall(
+        policy=policy,
+        file=file,
+        out=out,
+        resume=resume,
+        on_bad=on_bad,
+        drift=drift,
+        guarantee=guarantee,
+        labels=labels,
+        burst=burst,
+        alarms=alarms,
+        stop_on_alarm=stop_on_alarm,
+    )
+    first = _load_policy(call.policy)
+    _check_call(call, first)
+    how |= _choose_reading(call, first)
+    online = None if isinstance(first, Policy) else Path(policy)
+    # Nobody else may move a state that this run moves.
     with (
-        _alone(policy if _learns(policy) else None),
-        _alone(watch),
-        _alone(promise),
-        _lines(alarms) as line,
+        hold_lock(online),
+        hold_lock(_as_path(drift)),
+        hold_lock(_as_path(guarantee)),
+        _open_alarms(alarms) as write_line,
     ):
-        decide, learner = _decider(policy, None if promise else labels, how["on_bad"])
-        stamp = _stamp(policy, None if promise else labels)
-        guard = _guard(watch, promise, labels, burst, line, how["on_bad"], stamp)
-        guard.follow(None if out is None or _piped(file) else Path(out), resume=resume)
-        halt = (lambda: guard.raised) if stop_on_alarm else None
-        serving = _serving(stamp, guard, halt, burst, **how)
-        if learner is not None and resume and out is not None:
-            learner.resume(Path(out))
-        try:
+        # A state is read under its lock: another run may have moved it since.
+        value = first if online is None else _load_policy(call.policy)
+        total, raised = _serve(call, value, how, write_line)
+    deferred = total.decided - total.accepted
+    summary = f"{total.decided:,} decided: {total.accepted:,} accepted, {deferred:,} deferred"
+    if total.skipped:
+        summary += f", {total.skipped:,} decided before"
+    if total.bad:
+        summary += f", {total.bad:,} bad lines"
+    ended = "closed pipe: what the reader was handed"
+    if total.ended != "closed pipe":
+        ended = total.ended
+    note(f"{summary} ({ended})", quiet)
+    return ALARM_EXIT_CODE if raised else 0
+
+
+def _serve(
+    call: DecideCall,
+    value: Policy | OnlinePolicy,
+    how: dict[str, Any],
+    write_line: Callable[[str], None],
+) -> tuple[Served, bool]:
+    """Decide everything; what happened, and whether an alarm stands."""
+    from howsure._core.saving import save, saved_as
+    from howsure.policies.policy import Policy
+
+    learner: Learner | None = None
+    stamp = ""
+    if isinstance(value, Policy):
+        # The name of a fixed policy in each decision: the start of its digest.
+        decide, stamp = value.decide, saved_as(call.policy)[1][:12]
+    else:
+        from howsure.serving.feedback import Learner
+
+        learner = Learner(
+            value,
+            _as_path(call.labels),
+            lambda state: save(state, call.policy),
+            on_bad=call.on_bad,
+            report=note,
+        )
+        decide = learner.decide
+    guard = _make_guard(call, stamp, write_line)
+    if guard is not None:
+        output = None if call.out is None or call.piped else Path(call.out)
+        guard.follow(output, resume=call.resume)
+    serving = _make_serving(call, stamp, guard, how)
+    if learner is not None and call.resume and call.out is not None:
+        learner.resume(Path(call.out))
+    try:
+        # Labels that are there already may raise an alarm before the first row.
+        if guard is not None:
             guard.learn()
-            total = _run(decide, file, out, resume, serving)
+        total = _decide_all(call, decide, serving)
+        if guard is not None:
             guard.learn()
-        except BaseException:
-            if learner is not None:
-                learner.undo()
-            raise
-        finally:
-            if learner is not None:
-                learner.close()
+    except BaseException:  # Ctrl-C too: what was not written was not decided
+        if learner is not None:
+            learner.undo()
+        raise
+    finally:
+        if learner is not None:
+            learner.close()
+        if guard is not None:
             guard.close()
-    note(_summary(total), quiet)
-    return ALARM if guard.raised else 0
+    return total, guard is not None and guard.raised
 
 
-def _belong(
-    watch: str | None, promise: str | None, labels: str | None, burst: str | None, policy: str
-) -> None:
-    """Refuse options that mean nothing without another one."""
-    if burst is not None and watch is None:
-        raise InputError("--burst says which rows --watch takes; give --watch too.")
-    if promise is not None and labels is None:
-        raise InputError(
-            '--promise is judged by labels; give --labels, a file of decisions with "correct" added.'
-        )
-    if promise is not None and _learns(policy):
-        raise InputError(
-            f"{policy} is an online policy, which learns from --labels itself; --promise is for a fixed one."
-        )
+def _as_path(name: str | None) -> Path | None:
+    return None if name is None else Path(name)
 
 
-def _apart(alarms: str | None, others: Sequence[str | None]) -> None:
-    """Alarms are appended to a file of their own: a line of them would spoil decisions or a state."""
-    if alarms is None:
-        return
-    check_target(Path(alarms))
-    if os.path.realpath(alarms) in {
-        os.path.realpath(other) for other in others if other is not None
-    }:
-        raise InputError(
-            f"--alarms {alarms} is named for something else too; give alarms a file of their own."
-        )
-
-
-def _many(path: str, file: str, watch: str | None, promise: str | None) -> dict[str, Any]:
-    """A policy for images or for many labels says by itself how its input is read."""
+def _load_policy(path: str) -> Policy | OnlinePolicy:
     from howsure._core.saving import load
     from howsure.policies.policy import Policy
-    from howsure.predictions.images import SCORES
 
     value = load(path)
-    if isinstance(value, Policy) and value.by == "image":
-        if _piped(file):
+    if isinstance(value, Policy):
+        return value
+    from howsure.policies.online import OnlinePolicy
+
+    if isinstance(value, OnlinePolicy):
+        return value
+    raise InputError(
+        f"{path} holds a saved {type(value).__name__}, not a policy; make one with howsure threshold."
+    )
+
+
+def _check_call(call: DecideCall, policy: Policy | OnlinePolicy) -> None:
+    """Refuse options that mean nothing together, or without another one."""
+    from howsure.policies.policy import Policy
+
+    if call.burst is not None and call.drift is None:
+        raise InputError("--burst says which rows --drift takes; give --drift too.")
+    if call.guarantee is not None and call.labels is None:
+        raise InputError(
+            '--guarantee is judged by labels; give --labels, a file of decisions with "correct" added.'
+        )
+    if isinstance(policy, Policy):
+        if call.labels is not None and call.guarantee is None:
+            raise InputError(
+                f"{call.policy} is a fixed policy; --labels needs one from howsure threshold --online."
+            )
+    elif call.guarantee is not None:
+        raise InputError(
+            f"{call.policy} is an online policy, which learns from --labels itself; "
+            "--guarantee is for a fixed one."
+        )
+    if call.alarms is None:
+        return
+    check_target(Path(call.alarms))
+    # A line about an alarm would spoil decisions or a state.
+    others = (call.policy, call.file, call.out, call.drift, call.guarantee, call.labels)
+    if os.path.realpath(call.alarms) in [os.path.realpath(name) for name in others if name]:
+        raise InputError(
+            f"--alarms {call.alarms} is named for something else too; "
+            "give alarms a file of their own."
+        )
+
+
+def _choose_reading(call: DecideCall, policy: Policy | OnlinePolicy) -> dict[str, Any]:
+    """A policy for images or for many labels says by itself how its input is read."""
+    from howsure.policies.policy import Policy
+
+    if not isinstance(policy, Policy) or policy.by not in ("image", "label"):
+        return {}
+    if policy.by == "image":
+        from howsure.predictions.images import SCORES
+
+        if call.piped:
             raise InputError(
                 "images are decided from a file of arrays (image, class, height, width), not from a pipe."
             )
-        score = value.keys[0]
+        score = policy.keys[0]
         return {"image_score": score, "attributes": () if score in SCORES else (score,)}
-    if not isinstance(value, Policy) or value.by != "label":
-        return {}
-    if watch is not None or promise is not None:
+    if call.drift is not None or call.guarantee is not None:
         raise InputError(
-            "--watch and --promise count independent decisions; the labels of one case are not."
+            "--drift and --guarantee count independent decisions; the labels of one case are not."
         )
     return {"multilabel": True, "sums_to_one": True}
 
 
-def _guard(
-    watch: str | None,
-    promise: str | None,
-    labels: str | None,
-    burst: str | None,
-    line: Callable[[str], None],
-    on_bad: Any,
-    stamp: str,
-) -> Guard:
-    from howsure.serving.alarms import Guard
-
-    path: Callable[[str | None], Path | None] = lambda name: None if name is None else Path(name)
-    came = path(labels) if promise else None
-    return Guard(
-        path(watch), path(promise), came, burst is not None, note, line, note, on_bad, policy=stamp
-    )
-
-
 @contextmanager
-def _lines(path: str | None) -> Generator[Callable[[str], None]]:
+def _open_alarms(path: str | None) -> Generator[Callable[[str], None]]:
     """Where lines of JSON about alarms go: appended at once, and nowhere without a file."""
     if path is None:
         yield lambda _: None
         return
     with open(path, "ab", buffering=0) as file:
 
-        def line(text: str) -> None:
+        def write_line(text: str) -> None:
             file.write(f"{text}\n".encode())
 
-        yield line
+        yield write_line
 
 
-def _alone(path: str | None) -> AbstractContextManager[None]:
-    """Nobody else may move this state meanwhile."""
-    from howsure.serving.output import held
+def _make_guard(
+    call: DecideCall, stamp: str, write_line: Callable[[str], None]
+) -> AlarmGuard | None:
+    if call.drift is None and call.guarantee is None:
+        return None
+    from howsure.serving.alarm_guard import AlarmGuard, AlarmInputs
 
-    return nullcontext() if path is None else held(Path(path))
+    inputs = AlarmInputs(
+        drift=_as_path(call.drift),
+        guarantee=_as_path(call.guarantee),
+        labels=_as_path(call.labels) if call.guarantee else None,
+        bursts=call.burst is not None,
+        policy=stamp,
+    )
+    return AlarmGuard(inputs, tell=note, write_line=write_line, report=note, on_bad=call.on_bad)
 
 
-def _learns(path: str) -> bool:
-    """Whether a file holds a policy that changes while it decides."""
-    from howsure._core.saving import load
-    from howsure.policies.online import OnlinePolicy
-
-    return isinstance(load(path), OnlinePolicy)
-
-
-def _serving(
-    stamp: str,
-    guard: Guard,
-    halt: Callable[[], bool] | None,
-    burst: str | None,
-    *,
-    on_bad: Any,
-    names: Sequence[str],
-    **how: Any,
+def _make_serving(
+    call: DecideCall, stamp: str, guard: AlarmGuard | None, how: dict[str, Any]
 ) -> Serving:
     from howsure.formats.names import UNLABELLED, Wanted
     from howsure.serving.stream import Serving
 
-    table = name_table(names) if burst is None else {**name_table(names), "group": burst}
-    wanted = Wanted(names=table, beside=UNLABELLED, **how)
+    names = name_table(how.pop("names"))
+    if call.burst is not None:
+        names["group"] = call.burst
+    halt = None
+    if guard is not None and call.stop_on_alarm:
+        halt = lambda: guard.raised
     return Serving(
-        on_bad, note, stamp, guard.see if guard.states else None, wanted, halt, burst is not None
+        on_bad=call.on_bad,
+        report=note,
+        stamp=stamp,
+        see=None if guard is None else guard.see,
+        wanted=Wanted(names=names, beside=UNLABELLED, **how),
+        halt=halt,
+        bursts=call.burst is not None,
     )
 
 
-def _summary(total: Served) -> str:
-    deferred = total.decided - total.accepted
-    again = f", {total.skipped:,} decided before" if total.skipped else ""
-    bad = f", {total.bad:,} bad lines" if total.bad else ""
-    what = f"{total.accepted:,} accepted, {deferred:,} deferred{again}{bad}"
-    handed = ": what the reader was handed" if total.ended == "closed pipe" else ""
-    return f"{total.decided:,} decided: {what} ({total.ended}{handed})"
+def _decide_all(call: DecideCall, decide: Decide, serving: Serving) -> Served:
+    """From a file or a pipe, into a file or standard output."""
+    from howsure.serving.stream import decide_file, decide_path, decide_stream
 
-
-def _run(decide: Decide, file: str, out: str | None, resume: bool, how: Serving) -> Served:
-    from howsure.serving.resume import decide_file, decide_path
-    from howsure.serving.stream import decide_stream
-
-    pipe = _piped(file)
-    if out is not None and not pipe:
-        return decide_file(decide, file, out, resume=resume, how=how)
-    if resume:
+    if call.out is not None and not call.piped:
+        return decide_file(decide, call.file, call.out, resume=call.resume, how=serving)
+    if call.resume:
         raise InputError("--resume goes on with a file into a file; give FILE and --out.")
-    with _source(file) if pipe else nullcontext() as source, _sink(out) as sink:
-        total = (
-            decide_path(decide, file, sink, how)
-            if source is None
-            else decide_stream(decide, source, sink, how=how)
-        )
+    with _open_input(call) as source, _open_output(call.out) as sink:
+        if source is None:
+            total = decide_path(decide, call.file, sink, serving)
+        else:
+            total = decide_stream(decide, source, sink, how=serving)
     if total.ended == "closed pipe":  # nothing may be flushed into it at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     return total
 
 
-def _piped(file: str) -> bool:
-    return file in PIPES or Path(file).is_fifo()
-
-
 @contextmanager
-def _source(file: str) -> Generator[IO[bytes]]:
-    if file in PIPES:
+def _open_input(call: DecideCall) -> Generator[IO[bytes] | None]:
+    """The pipe that rows come from; None where they are in a file."""
+    if not call.piped:
+        yield None
+    elif call.file in STDIN_NAMES:
         yield sys.stdin.buffer
-        return
-    with open(file, "rb", buffering=0) as source:
-        yield source
+    else:
+        with open(call.file, "rb", buffering=0) as source:
+            yield source
 
 
 @contextmanager
-def _sink(out: str | None) -> Generator[Sink]:
+def _open_output(out: str | None) -> Generator[ByteSink]:
     if out is None:
         buffer = sys.stdout.buffer
-        yield getattr(
-            buffer, "raw", buffer
-        )  # unbuffered, so that it is known what a reader was handed
+        # Unbuffered, so that it is known what a reader was handed.
+        yield getattr(buffer, "raw", buffer)
         return
-    from howsure.serving.output import new
+    from howsure.serving.output import open_new
 
     check_target(Path(out))
-    with new(Path(out)) as sink:
+    with open_new(Path(out)) as sink:
         yield sink
-
-
-def _decider(path: str, labels: str | None, on_bad: Any) -> tuple[Decide, Learner | None]:
-    """How to decide, and who learns from it."""
-    from howsure._core.saving import load, save
-    from howsure.policies.online import OnlinePolicy
-    from howsure.policies.policy import Policy
-    from howsure.serving.feedback import Learner
-
-    value = load(path)
-    if isinstance(value, OnlinePolicy):
-        file = Path(labels) if labels else None
-        learner = Learner(value, file, lambda state: save(state, path), on_bad=on_bad, report=note)
-        return learner.decide, learner
-    if not isinstance(value, Policy):
-        raise InputError(
-            f"{path} holds a saved {type(value).__name__}, not a policy; make one with howsure threshold."
-        )
-    if labels is not None:
-        raise InputError(
-            f"{path} is a fixed policy; --labels needs one from howsure threshold --online."
-        )
-    return value.decide, None
-
-
-def _stamp(path: str, labels: str | None) -> str:
-    """The name of a fixed policy in each decision: the start of its digest."""
-    from howsure._core.saving import saved_as
-
-    kind, digest = saved_as(path)
-    return digest[:12] if labels is None and kind == "Policy" else ""

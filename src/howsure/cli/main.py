@@ -18,6 +18,7 @@ from howsure._core.version import __version__
 from howsure.cli.special import functions_alone
 
 COMMANDS = {
+    "alarms": "What alarms stand, and begin again after one.",
     "app": "Write the page that evaluates files in the browser.",
     "calibrate": "Correct the confidence: fit on validation data, judge on test data.",
     "cascade": "A small model first, then a large one, then a person: which thresholds cost least?",
@@ -30,7 +31,6 @@ COMMANDS = {
     "evaluate": "How sure is this classifier, and should you believe it?",
     "monitor": "Is it still as good? New data beside a labelled reference, with or without labels.",
     "threshold": "Above which confidence may the model decide alone?",
-    "watch": "What alarms stand, and begin again after one.",
 }
 LIMIT_NOT_MET, USER_MISTAKE, ALARM, OUR_BUG, INTERRUPTED = 1, 2, 3, 70, 130
 

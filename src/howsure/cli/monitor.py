@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from howsure.policies.policy import Policy
     from howsure.predictions import Predictions, Unanswered
 
-LABELS = ("label", "labels", "y", "target", "targets")
+LABEL_COLUMNS = ("label", "labels", "y", "target", "targets")
+NO_ANSWER_WORDS = ("unparseable", "refused", "missing")
 
 
 @click.command()
@@ -103,53 +104,55 @@ def command(
 
     targets = [*out, *([html] if html else [])]
     for target in targets:
-        writer(target)
+        writer(target)  # refuses a suffix that nobody writes, before the work
     past = read_files([reference], labelled=False, **how)
-    months, slices, sources = _months(files, by, month, chunk, how)
-    known = None if labels is None else _came(labels, on, name_table(how["names"]).get("labels"))
+    months = _read_months(files, by, month, chunk, how)
+    known = None
+    if labels is not None:
+        known = _read_labels(labels, on, name_table(how["names"]).get("labels"))
     with working("comparing"):
-        found = monitor(
+        result = monitor(
             past,
-            months,
-            policy=None if policy is None else _policy(policy),
+            months.predictions,
+            policy=None if policy is None else _load_policy(policy),
             labels=known,
-            by=slices,
-            reference_by=None if by is None else _Rows.of(reference, past, how).column(by),
+            by=months.slices,
+            reference_by=None if by is None else FileRows.of(reference, past, how).answered(by),
             max_drop=max_drop,
             level=level,
             drift_level=drift_level,
             seed=seed,
-            files={"reference": [reference], **sources},
+            files={"reference": [reference], **months.files},
             command=command_line(),
         )
     for target in targets:
-        getattr(found, writer(target))(target)
+        getattr(result, writer(target))(target)
         note(f"wrote {target}", quiet)
     if as_json:
-        click.echo(found.to_json(), nl=False)
+        click.echo(result.to_json(), nl=False)
     elif not quiet:
         from howsure.render.monitor import sheet
 
-        say(sheet(found.data))
-    return 0 if found.passed else 1
+        say(sheet(result.data))
+    return 0 if result.passed else 1
 
 
-def _policy(path: str) -> Policy:
+def _load_policy(path: str) -> Policy:
     from howsure._core.saving import load
     from howsure.policies.policy import Policy
 
-    found = load(path)
-    if not isinstance(found, Policy):
+    value = load(path)
+    if not isinstance(value, Policy):
         raise InputError(
             path,
-            got=f"holds a saved {type(found).__name__}, not a policy",
+            got=f"holds a saved {type(value).__name__}, not a policy",
             hint="howsure threshold makes one",
         )
-    return found
+    return value
 
 
-@frozen
-class _Rows:
+@frozen(eq=False)
+class FileRows:
     """The rows of a file: why each has no answer, "" where it has one and so stands among the
     predictions.
     """
@@ -158,94 +161,121 @@ class _Rows:
     why: Array
 
     @classmethod
-    def of(cls, path: str, preds: Predictions, how: Mapping[str, Any]) -> _Rows:
+    def of(cls, path: str, preds: Predictions, how: Mapping[str, Any]) -> FileRows:
+        """The rows of the file that `preds` were read from."""
         from howsure.formats import read_column
 
         if preds.unanswered is None or not preds.unanswered.total:
-            return cls(path, np.full(preds.n, ""))
+            return cls(path=path, why=np.full(preds.n, ""))
         name = name_table(how["names"]).get("no_answer", "no_answer")
-        why = np.array(
-            ["" if cell == "None" else cell.strip().lower() for cell in read_column(path, name)]
-        )
+        cells = read_column(path, name)  # a missing one is read as "None"
+        why = np.array(["" if cell == "None" else cell.strip().lower() for cell in cells])
         if (why == "").sum() != preds.n:
-            got = f"has rows without a confidence that column {name!r} does not explain"
             raise InputError(
                 Path(path).name,
-                got=got,
+                got=f"has rows without a confidence that column {name!r} does not explain",
                 need="--by, --month and --chunk need to know which rows they are",
             )
-        return cls(path, why)
+        return cls(path=path, why=why)
 
-    def every(self, name: str) -> Array:
+    def column(self, name: str) -> Array:
         """A column, of all rows."""
         from howsure.formats import read_column
 
         return np.array(read_column(self.path, name))
 
-    def column(self, name: str) -> Array:
+    def answered(self, name: str) -> Array:
         """A column, of the rows with an answer."""
-        return self.every(name)[self.why == ""]
+        return self.column(name)[self.why == ""]
 
-    def unanswered(self, mine: Bools) -> Unanswered:
+    def count_unanswered(self, rows: Bools) -> Unanswered:
         """How many of some rows have no answer."""
         from howsure.predictions import Unanswered
 
-        return Unanswered(
-            **{
-                word: int((self.why[mine] == word).sum())
-                for word in ("unparseable", "refused", "missing")
-            }
-        )
+        counts = {word: int((self.why[rows] == word).sum()) for word in NO_ANSWER_WORDS}
+        return Unanswered(**counts)
 
 
-def _months(
+@frozen(eq=False)
+class MonthlyData:
+    """The new data by month, the column to slice by, and the files, all by the month's name."""
+
+    predictions: dict[str, Predictions]
+    slices: dict[str, Array] | None
+    files: dict[str, list[str]]
+
+
+def _read_months(
     files: Sequence[str],
     by: str | None,
     month: str | None,
     chunk: int | None,
     how: Mapping[str, Any],
-) -> tuple[dict[str, Predictions], dict[str, Any] | None, dict[str, list[str]]]:
-    """The new data by month, the column to slice by, and the files, all by the month's name."""
+) -> MonthlyData:
+    """One file per month, or one file that is cut into months."""
     from howsure.formats.location import together
 
     files = list(together(files))
-    if (month is not None or chunk is not None) and len(files) > 1:
+    cut = month is not None or chunk is not None
+    if cut and len(files) > 1:
         raise InputError(
             "--month and --chunk cut one file into months; several files are months already."
         )
-    read = {_name(f, files): _unlabelled(f, how) for f in files}
-    cut = by is not None or month is not None or chunk is not None
-    rows = {_name(f, files): _Rows.of(f, read[_name(f, files)], how) for f in files if cut}
-    columns = {} if by is None else {name: found.column(by) for name, found in rows.items()}
-    sources = {_name(f, files): [f] for f in files}
-    if month is None and chunk is None:
-        return read, columns or None, sources
-    name, whole = next(iter(read.items()))
-    of = (
-        _by_column(rows[name], month)
-        if month is not None
-        else _by_rows(len(rows[name].why), chunk or 0)
-    )
-    answered = rows[name].why == ""
-    mine = {key: np.flatnonzero(there[answered]) for key, there in of.items()}
-    for key in of:
-        if not len(mine[key]):
+    # A month is called by its file without folder and suffix, unless two are called the same.
+    stems = [Path(f).name.split(".")[0] for f in files]
+    names = [s if stems.count(s) == 1 else str(f) for s, f in zip(stems, files, strict=True)]
+    sources = dict(zip(names, files, strict=True))
+    predictions = {name: _read_unlabelled(f, how) for name, f in sources.items()}
+    rows: dict[str, FileRows] = {}
+    slices: dict[str, Array] = {}
+    if cut or by is not None:
+        rows = {name: FileRows.of(f, predictions[name], how) for name, f in sources.items()}
+    if by is not None:
+        slices = {name: mine.answered(by) for name, mine in rows.items()}
+    if not cut:
+        lists = {name: [f] for name, f in sources.items()}
+        return MonthlyData(predictions=predictions, slices=slices or None, files=lists)
+    name = names[0]
+    months: dict[str, Bools] = {}
+    if month is not None:
+        months = _cut_by_column(rows[name], month)
+    elif chunk is not None:
+        months = _cut_by_rows(len(rows[name].why), chunk)
+    return _cut_file(files[0], predictions[name], rows[name], months, slices.get(name))
+
+
+def _cut_file(
+    file: str,
+    whole: Predictions,
+    rows: FileRows,
+    months: Mapping[str, Bools],
+    by: Array | None,
+) -> MonthlyData:
+    """The months of one file; `months` are about all of its rows, `whole` and `by` about those with
+    an answer.
+    """
+    answered = rows.why == ""
+    predictions: dict[str, Predictions] = {}
+    slices: dict[str, Array] = {}
+    for name, mine in months.items():
+        at = np.flatnonzero(mine[answered])
+        if not len(at):
             raise InputError(
-                f"month {key!r}", got="has no row with an answer", need="at least one is needed"
+                f"month {name!r}", got="has no row with an answer", need="at least one is needed"
             )
-    parts = {key: columns[name][at] for key, at in mine.items()} if columns else None
-    months = {
-        key: replace(whole[at], unanswered=rows[name].unanswered(of[key]))
-        for key, at in mine.items()
-    }
-    return months, parts, dict.fromkeys(mine, sources[name])
+        predictions[name] = replace(whole[at], unanswered=rows.count_unanswered(mine))
+        if by is not None:
+            slices[name] = by[at]
+    return MonthlyData(
+        predictions=predictions, slices=slices or None, files={name: [file] for name in months}
+    )
 
 
-def _by_column(rows: _Rows, month: str) -> dict[str, Bools]:
+def _cut_by_column(rows: FileRows, month: str) -> dict[str, Bools]:
     """The rows of each month: numbers by size, dates by their digits, names in the order of the
     file.
     """
-    value = rows.every(month)
+    value = rows.column(month)
     empty = int(np.isin(value, ("", "None", "nan")).sum())
     if empty:
         raise InputError(
@@ -253,71 +283,69 @@ def _by_column(rows: _Rows, month: str) -> dict[str, Bools]:
         )
     names: list[str] = list(dict.fromkeys(value.tolist()))
     if all(name[:1].isdigit() for name in names):
-        names.sort(key=_when)
+        names.sort(key=_order_month)
     return {name: value == name for name in names}
 
 
-def _when(name: str) -> tuple[float, str]:
+def _order_month(name: str) -> tuple[float, str]:
     try:
         return float(name), name
     except ValueError:
         return 0.0, name
 
 
-def _by_rows(n: int, chunk: int) -> dict[str, Bools]:
+def _cut_by_rows(n: int, chunk: int) -> dict[str, Bools]:
     if chunk < 1:
         raise InputError(f"--chunk {chunk}; at least one row is needed.")
-    ends = [(i, min(i + chunk, n)) for i in range(0, n, chunk)]
-    return {f"rows {i + 1:,} to {end:,}": np.arange(n) // chunk == i // chunk for i, end in ends}
+    months: dict[str, Bools] = {}
+    for start in range(0, n, chunk):
+        end = min(start + chunk, n)
+        months[f"rows {start + 1:,} to {end:,}"] = np.arange(n) // chunk == start // chunk
+    return months
 
 
-def _name(path: str, files: Sequence[str]) -> str:
-    stem = Path(path).name.split(".")[0]
-    return stem if [Path(f).name.split(".")[0] for f in files].count(stem) == 1 else str(path)
-
-
-def _unlabelled(path: str, how: Mapping[str, Any]) -> Predictions:
+def _read_unlabelled(path: str, how: Mapping[str, Any]) -> Predictions:
     """New data; names that say where the reference keeps its truth are left out where this file has
     none.
     """
     from howsure.formats.files import column_names
 
-    there = column_names(path) if how["names"] else []
-    names = [
-        n
-        for n in how["names"]
-        if n.partition("=")[0] not in ("labels", "correct") or n.partition("=")[2] in there
-    ]
+    columns = column_names(path) if how["names"] else []
+    names: list[str] = []
+    for entry in how["names"]:
+        what, _, name = entry.partition("=")
+        if what not in ("labels", "correct") or name in columns:
+            names.append(entry)
     rest = {key: value for key, value in how.items() if key != "names"}
     return read_files([path], names=names, labelled=False, **rest)
 
 
-def _came(path: str, on: str, label: str | None) -> dict[str, str]:
+def _read_labels(path: str, on: str, label: str | None) -> dict[str, str]:
     """Labels by id."""
     from howsure.formats import read_column
     from howsure.formats.files import column_names
 
-    there = column_names(path)
-    rest = [name for name in there if name != on]
-    column = (
-        label
-        if label in rest
-        else next((n for n in rest if n in LABELS), rest[0] if len(rest) == 1 else None)
-    )
-    if column is None:
-        hint = "name it with --name labels=COLUMN"
+    columns = column_names(path)
+    others = [name for name in columns if name != on]
+    if label not in others:
+        # By its usual name, else the only column beside the ids.
+        usual = [name for name in others if name in LABEL_COLUMNS]
+        if not usual and len(others) == 1:
+            usual = others
+        label = next(iter(usual), None)
+    if label is None:
         raise InputError(
             Path(path).name,
-            got=f"has the columns {', '.join(there)}",
+            got=f"has the columns {', '.join(columns)}",
             need="a column of labels is needed",
-            hint=hint,
+            hint="name it with --name labels=COLUMN",
         )
-    ids, labels = read_column(path, on), read_column(path, column)
-    found = dict(zip(ids, labels, strict=True))
-    if len(found) < len(ids):
+    ids, labels = read_column(path, on), read_column(path, label)
+    known = dict(zip(ids, labels, strict=True))
+    if len(known) < len(ids):
         raise InputError(
             Path(path).name,
-            got=f"has {len(ids) - len(found):,} ids more than once",
+            got=f"has {len(ids) - len(known):,} ids more than once",
             need="one label each",
         )
-    return found
+    return known

@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from howsure.scale import Progress
     from howsure.workers import Map
 
-OPTIONS = ("workers", "scheduler", "resume", "skip_corrupt", "compact")
+STREAM_OPTIONS = ("workers", "scheduler", "resume", "skip_corrupt", "compact")
 
 
-def streaming(f: F) -> F:
+def add_stream_options(f: F) -> F:
     """Options of an evaluation in bounded memory."""
     options = [
         click.option(
@@ -70,19 +70,22 @@ def streaming(f: F) -> F:
     return f
 
 
-def streams(files: Sequence[str], given: dict[str, Any], held: Sequence[str], quiet: bool) -> bool:
+def decide_streaming(
+    files: Sequence[str], given: dict[str, Any], held: Sequence[str], quiet: bool
+) -> bool:
     """Whether to stream: because it was asked for, or because the data are large, which is
     announced.
     """
-    asked = [name for name in OPTIONS if given[name]]
-    if asked and given["stream"] is False:
+    asked = [name for name in STREAM_OPTIONS if given[name]]
+    stream: bool | None = given["stream"]
+    if asked and stream is False:
         raise InputError(f"--{asked[0].replace('_', '-')} is for streams; leave out --no-stream.")
-    if (asked or given["stream"]) and held:
+    if held and (asked or stream):
         raise InputError(
             f"{held[0]} needs all predictions at once; leave it out, or the options of a stream."
         )
-    if asked or given["stream"] is not None:
-        return bool(asked or given["stream"])
+    if asked or stream is not None:
+        return bool(asked or stream)
     if held:
         return False
     from howsure.formats.location import large
@@ -96,7 +99,7 @@ def streams(files: Sequence[str], given: dict[str, Any], held: Sequence[str], qu
     return why is not None
 
 
-def streamed(
+def evaluate_stream(
     files: Sequence[str],
     scores: Sequence[str],
     given: dict[str, Any],
@@ -108,14 +111,15 @@ def streamed(
 
     names = name_table(how.pop("names"))
     special = of_logs(how)
-    many = {name: special.pop(name) for name in MANY_OPTIONS}
-    given_of_logs = [name for name, value in special.items() if value not in (None, False, "apart")]
-    if given_of_logs:
-        raise InputError(
-            f"--{given_of_logs[0].replace('_', '-')} needs all predictions at once; leave out the options of a stream."
-        )
+    multilabel = {name: special.pop(name) for name in MANY_OPTIONS}
+    for name, value in special.items():
+        if value not in (None, False, "apart"):
+            raise InputError(
+                f"--{name.replace('_', '-')} needs all predictions at once; "
+                "leave out the options of a stream."
+            )
     reuse_memory()
-    with _where(given["workers"], given["scheduler"]) as mapped, _bar() as progress:
+    with _choose_map(given["workers"], given["scheduler"]) as mapped, _show_progress() as progress:
         return evaluate_files(
             files,
             scores or None,
@@ -126,14 +130,14 @@ def streamed(
             progress=progress,
             command=command_line(),
             names=names,
-            **many,
+            **multilabel,
             **how,
             **asked,
         )
 
 
 @contextmanager
-def _where(number: int | None, scheduler: str | None) -> Generator[Map | None]:
+def _choose_map(number: int | None, scheduler: str | None) -> Generator[Map | None]:
     """Threads of this process, worker processes, or a cluster."""
     if number is not None and scheduler is not None:
         raise InputError(
@@ -149,7 +153,7 @@ def _where(number: int | None, scheduler: str | None) -> Generator[Map | None]:
 
 
 @contextmanager
-def _bar() -> Generator[Callable[[Progress], None] | None]:
+def _show_progress() -> Generator[Callable[[Progress], None] | None]:
     """Rows, rows per second and the time left, on a terminal."""
     if not sys.stderr.isatty():
         yield None
@@ -157,20 +161,28 @@ def _bar() -> Generator[Callable[[Progress], None] | None]:
     from rich import progress
     from rich.console import Console
 
-    rows, speed = (progress.TextColumn("{task.fields[" + name + "]}") for name in ("rows", "speed"))
-    columns = (rows, progress.BarColumn(), speed, progress.TimeRemainingColumn())
+    columns = (
+        progress.TextColumn("{task.fields[rows]}"),
+        progress.BarColumn(),
+        progress.TextColumn("{task.fields[speed]}"),
+        progress.TimeRemainingColumn(),
+    )
     with progress.Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=None, rows="reading", speed="")
 
         def update(p: Progress) -> None:
-            bar.update(task, completed=p.bytes, total=p.of_bytes, rows=_rows(p), speed=_speed(p))
+            bar.update(
+                task,
+                completed=p.bytes,
+                total=p.of_bytes,
+                rows=f"{p.rows:,} rows, part {p.parts:,} of {p.of_parts:,}",
+                speed=f"{p.rows / max(p.seconds, 1e-9):,.0f} rows/s",
+            )
 
         yield update
 
 
-def _rows(p: Progress) -> str:
-    return f"{p.rows:,} rows, part {p.parts:,} of {p.of_parts:,}"
-
-
-def _speed(p: Progress) -> str:
-    return f"{p.rows / max(p.seconds, 1e-9):,.0f} rows/s"
+OPTIONS = STREAM_OPTIONS  # moved
+streaming = add_stream_options  # moved
+streams = decide_streaming  # moved
+streamed = evaluate_stream  # moved

@@ -12,6 +12,7 @@ import click
 
 from howsure._core import json
 from howsure._core.check import InputError
+from howsure._core.frozen import frozen
 from howsure._core.paths import existing
 from howsure.cli.common import FILES, note, of_logs, read_files, reading, say, working
 
@@ -19,11 +20,12 @@ if TYPE_CHECKING:
     from howsure.policies.policy import Policy
     from howsure.predictions import Predictions
 
-METHODS = ["fixed_sequence", "fallback", "sgr"]
-BOUNDS = ["hoeffding_bentkus", "betting"]
+RULES = ("accuracy", "coverage", "risk", "error_cost", "uncertainty")
+METHOD_CHOICES = ["fixed_sequence", "fallback", "sgr"]
+LOSS_BOUNDS = ["hoeffding_bentkus", "betting"]
 
 
-def _rules(f: Callable[..., Any]) -> Callable[..., Any]:
+def _add_rules(f: Callable[..., Any]) -> Callable[..., Any]:
     """The ways to choose a threshold."""
     number = partial(click.option, type=float)
     options = [
@@ -31,8 +33,8 @@ def _rules(f: Callable[..., Any]) -> Callable[..., Any]:
         number("--coverage", help="Accept at least this share."),
         number("--risk", help="Guarantee: true risk of the accepted at most this, with probability 1 - delta."),
         number("--delta", default=0.05, show_default=True, help="How often the guarantee may fail."),
-        click.option("--method", type=click.Choice(METHODS), default=METHODS[0], show_default=True),
-        click.option("--bound", type=click.Choice(BOUNDS), help="Of losses other than right and wrong, with --risk."),
+        click.option("--method", type=click.Choice(METHOD_CHOICES), default="fixed_sequence", show_default=True),
+        click.option("--bound", type=click.Choice(LOSS_BOUNDS), help="Of losses other than right and wrong, with --risk."),
         number("--error-cost", help="Least cost: what a wrong answer costs."),
         number("--deferral-cost", default=1.0, show_default=True, help="What asking the expert costs."),
         number("--expert-error", default=0.0, show_default=True, help="How often the expert is wrong."),
@@ -46,7 +48,7 @@ def _rules(f: Callable[..., Any]) -> Callable[..., Any]:
 
 @click.command()
 @FILES
-@_rules
+@_add_rules
 @click.option("--score", default="max_prob", show_default=True, help="Which score to threshold.")
 @click.option(
     "--loss",
@@ -73,15 +75,19 @@ def _rules(f: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--on", "on", type=click.Path(), help="Check the result on this file.")
 @click.option("--on-split", help="... or on this split (of FILE, where --on is not given).")
 @click.option("-o", "--out", type=click.Path(), help="Write the policy (JSON) for howsure decide.")
-@click.option("--watch", type=click.Path(), help="Write a drift watch for howsure decide --watch.")
 @click.option(
-    "--promise", type=click.Path(), help="Write a promise of --risk for howsure decide --promise."
+    "--drift", type=click.Path(), help="Write a drift monitor for howsure decide --drift."
+)
+@click.option(
+    "--guarantee",
+    type=click.Path(),
+    help="Write a monitor of --risk for howsure decide --guarantee.",
 )
 @click.option(
     "--false-alarms",
     default=0.01,
     show_default=True,
-    help="Lifetime false-alarm rate of --watch and of --promise.",
+    help="Lifetime false-alarm rate of --drift and of --guarantee.",
 )
 @click.option(
     "--online", type=click.Path(), help="Write an online policy that keeps --risk under drift."
@@ -97,8 +103,8 @@ def _rules(f: Callable[..., Any]) -> Callable[..., Any]:
 @reading
 def command(
     files: Sequence[str], score: str, loss: str | None, image_score: str | None, by: Any, minimum: int,
-    calibrator: str | None, on: str | None, on_split: str | None, out: str | None, watch: str | None,
-    promise: str | None, false_alarms: float, online: str | None, audit: float, as_json: bool, quiet: bool,
+    calibrator: str | None, on: str | None, on_split: str | None, out: str | None, drift: str | None,
+    guarantee: str | None, false_alarms: float, online: str | None, audit: float, as_json: bool, quiet: bool,
     split: str | None, mc: bool, renormalise: bool, names: Sequence[str], **rule: Any,
 ) -> int:  # fmt: skip
     """Above which confidence may the model decide alone?
@@ -118,146 +124,153 @@ def command(
       howsure threshold scans.npz --loss dice --risk 0.15 --bound betting -o policy.json
     """
     from howsure._core.saving import load
-    from howsure.policies.planning import plan
+    from howsure.policies.deployment import plan
     from howsure.policies.policy import Policy
     from howsure.predictions.images import SCORES, images_of
     from howsure.report.focus import Focus
 
+    extras = StateOptions(
+        drift=drift,
+        guarantee=guarantee,
+        online=online,
+        false_alarms=false_alarms,
+        audit=audit,
+        risk=rule["risk"],
+    )
     log = of_logs(rule)
-    costs = _matrix(rule.pop("costs"))
-    chosen, score = _choose(rule, score, costs)
+    costs = _read_costs(rule.pop("costs"))
+    choose, score = _find_rule(rule, score, costs)
     log |= {"attributes": Focus.of(None, (), loss, image_score).columns}
-    preds = read_files(files, split, mc, renormalise, names, **log)
-    test = _test(on, on_split, files, mc=mc, renormalise=renormalise, names=names, **log)
+    how: dict[str, Any] = {"mc": mc, "renormalise": renormalise, "names": names, **log}
+    preds = read_files(files, split, **how)
+    test: Predictions | None = None
+    if on is not None or on_split is not None:
+        test = read_files([on] if on else files, on_split, **how)
     if loss is not None:
         if by is not None or log["multilabel"] or calibrator or online:
             raise InputError(
                 "--loss dice is about whole images: leave out --by, --multilabel, --calibrator, --online."
             )
         preds = images_of(preds, score=image_score).predictions()
-        test = None if test is None else images_of(test, score=image_score).predictions()
+        if test is not None:
+            test = images_of(test, score=image_score).predictions()
     if rule["bound"] is not None and not preds.graded:
         raise InputError(
             "--bound is for losses in [0, 1], such as --loss dice; right and wrong are counted exactly."
         )
-    correct = load(calibrator) if calibrator else None
+    fitted = load(calibrator) if calibrator else None
+    source = _name_source(files)
     with working("choosing"):
-        how: dict[str, Any] = {
-            "score": score,
-            "calibrator": correct,
-            "by": by,
-            "costs": costs,
-            "minimum": minimum,
-        }
-        policy = (
-            _of_labels(preds, rule, how, _source(files), (watch, promise, online))
-            if log["multilabel"]
-            else Policy.fit(preds, chosen, source=_source(files), **how)
-        )
-        if loss is not None:
-            policy = replace(
-                policy, by="image", keys=(image_score or SCORES[0],), thresholds=(policy.threshold,)
+        if log["multilabel"]:
+            from howsure.policies import label_policy
+
+            _check_multilabel(rule, extras, by, costs)
+            policy = label_policy(
+                preds,
+                risk=rule["risk"],
+                delta=rule["delta"],
+                method=rule["method"],
+                score=score,
+                calibrator=fitted,
+                source=source,
             )
-        found = plan(policy, chosen, preds, test=test)
-    extras = {
-        "watch": watch,
-        "promise": promise,
-        "false_alarms": false_alarms,
-        "online": online,
-        "audit": audit,
-        "risk": rule["risk"],
-    }
-    _write(policy, preds, out, quiet, **extras)
+        else:
+            policy = Policy.fit(
+                preds,
+                choose,
+                score=score,
+                calibrator=fitted,
+                by=by,
+                costs=costs,
+                minimum=minimum,
+                source=source,
+            )
+        if loss is not None:
+            keys = (image_score or SCORES[0],)
+            policy = replace(policy, by="image", keys=keys, thresholds=(policy.threshold,))
+        data = plan(policy, choose, preds, test=test)
+    _write_states(policy, preds, out, extras, quiet)
     if as_json:
-        click.echo(json.pretty(found), nl=False)
+        click.echo(json.pretty(data), nl=False)
     elif not quiet:
         from howsure.render.plan import sheet
 
-        say(sheet(found))
-    broken = found["test"] is not None and found["test"]["compatible"] is False
-    return 1 if broken or not found["feasible"] else 0
+        say(sheet(data))
+    contradicted = data["test"] is not None and data["test"]["compatible"] is False
+    return 1 if contradicted or not data["feasible"] else 0
 
 
-def _of_labels(
-    preds: Predictions,
-    rule: dict[str, Any],
-    how: dict[str, Any],
-    source: tuple[str, str],
-    more: Sequence[str | None],
-) -> Policy:
-    """A threshold for each of many labels, which needs a promise."""
-    from howsure.policies import label_policy
+@frozen
+class StateOptions:
+    """What is written beside a policy: files of states, and how they are started."""
 
-    if any(more):
+    drift: str | None
+    guarantee: str | None
+    online: str | None
+    false_alarms: float
+    audit: float
+    risk: float | None
+
+
+def _check_multilabel(
+    rule: dict[str, Any], extras: StateOptions, by: object, costs: object
+) -> None:
+    """A threshold for each of many labels needs a risk, and nothing that counts decisions."""
+    if extras.drift or extras.guarantee or extras.online:
         raise InputError(
-            "--watch, --promise and --online count independent decisions; the labels of one case are not."
+            "--drift, --guarantee and --online count independent decisions; the labels of one case are not."
         )
-    if rule["risk"] is None or how["by"] is not None or how["costs"] is not None:
+    if rule["risk"] is None or by is not None or costs is not None:
         raise InputError(
             "--multilabel gives each label a threshold with a promise: say --risk, and leave out --by."
         )
-    asked = {name: rule[name] for name in ("risk", "delta", "method")}
-    return label_policy(
-        preds, **asked, score=how["score"], calibrator=how["calibrator"], source=source
-    )
 
 
-def _choose(rule: dict[str, Any], score: str, costs: Any) -> tuple[Callable[..., Any], str]:
+def _find_rule(rule: dict[str, Any], score: str, costs: object) -> tuple[Callable[..., Any], str]:
     """The rule as a function of a tally, and the score it goes with."""
-    from howsure import policies as p
+    from howsure.policies import guarantee, thresholds
 
-    asked = [
-        name
-        for name in ("accuracy", "coverage", "risk", "error_cost", "uncertainty")
-        if rule[name] is not None
-    ]
+    asked = [name for name in RULES if rule[name] is not None]
     if len(asked) + (costs is not None) != 1:
         rules = "--accuracy, --coverage, --risk, --error-cost, --costs, --uncertainty"
         raise InputError(f"say what the threshold is for: exactly one of {rules}.")
-    deferral = rule["deferral_cost"]
-    if costs is not None:
-        return partial(p.threshold_for_cost, error=1.0, deferral=deferral), score
-    x = rule[asked[0]]
-    choices: dict[str, Callable[..., Any]] = {
-        "accuracy": partial(p.threshold_for_accuracy, accuracy=x),
-        "coverage": partial(p.threshold_for_coverage, coverage=x),
-        "risk": partial(
-            p.guaranteed_threshold,
-            risk=x,
-            delta=rule["delta"],
-            method=rule["method"],
-            bound=rule["bound"],
-        ),
-        "error_cost": partial(
-            p.threshold_for_cost, error=x, deferral=deferral, expert_error=rule["expert_error"]
-        ),
-        "uncertainty": partial(p.threshold_at, value=1.0 - x),
-    }
-    return choices[asked[0]], "entropy" if asked == ["uncertainty"] else score
+    cost_rule = partial(thresholds.threshold_for_cost, deferral=rule["deferral_cost"])
+    if costs is not None:  # the loss is a cost already
+        return partial(cost_rule, error=1.0), score
+    name = asked[0]
+    value = rule[name]
+    if name == "accuracy":
+        return partial(thresholds.threshold_for_accuracy, accuracy=value), score
+    if name == "coverage":
+        return partial(thresholds.threshold_for_coverage, coverage=value), score
+    if name == "error_cost":
+        return partial(cost_rule, error=value, expert_error=rule["expert_error"]), score
+    if name == "uncertainty":
+        return partial(thresholds.threshold_at, value=1.0 - value), "entropy"
+    choose = partial(
+        guarantee.guaranteed_threshold,
+        risk=value,
+        delta=rule["delta"],
+        method=rule["method"],
+        bound=rule["bound"],
+    )
+    return choose, score
 
 
-def _matrix(path: str | None) -> list[list[float]] | None:
+def _read_costs(path: str | None) -> list[list[float]] | None:
     if path is None:
         return None
+    rows: list[list[float]] = []
     try:
-        return [
-            [float(x) for x in line.split(",")]
-            for line in existing(path).read_text().splitlines()
-            if line.strip()
-        ]
+        for line in existing(path).read_text().splitlines():
+            if line.strip():
+                rows.append([float(x) for x in line.split(",")])
     except ValueError as e:
         raise InputError(f"{path} is not a matrix of numbers: {e}.") from None
+    return rows
 
 
-def _test(
-    on: str | None, split: str | None, files: Sequence[str], **how: Any
-) -> Predictions | None:
-    if on is None and split is None:
-        return None
-    return read_files([on] if on else files, split, **how)
-
-
-def _source(files: Sequence[str]) -> tuple[str, str]:
+def _name_source(files: Sequence[str]) -> tuple[str, str]:
     """The names of the files and the hash of the first, or of all hashes."""
     from hashlib import sha256
 
@@ -268,33 +281,36 @@ def _source(files: Sequence[str]) -> tuple[str, str]:
     return ", ".join(Path(f).name for f in files), joined
 
 
-def _write(policy: Policy, preds: Predictions, out: str | None, quiet: bool, **more: Any) -> None:
+def _write_states(
+    policy: Policy, preds: Predictions, out: str | None, extras: StateOptions, quiet: bool
+) -> None:
     """The policy, and what goes with it."""
     from howsure._core.saving import save, saved_as
-    from howsure.policies import OnlinePolicy, Watch
-    from howsure.serving import Promise
+    from howsure.policies import DriftMonitor, OnlinePolicy
+    from howsure.serving import GuaranteeMonitor
 
-    if more["promise"] and more["risk"] is None:
-        raise InputError("--promise watches a promised risk; give --risk.")
-    if more["online"] and more["risk"] is None:
+    if extras.guarantee and extras.risk is None:
+        raise InputError("--guarantee watches a promised risk; give --risk.")
+    if extras.online and extras.risk is None:
         raise InputError("--online keeps a risk under drift; give --risk.")
-    parts: dict[str, Any] = {}
     stamp = ""
     if out is not None:
         save(policy, out)
         note(f"wrote {out}", quiet)
         stamp = saved_as(out)[1][:12]
-    if more["watch"]:
-        begun = Watch.start(policy.decide(preds), false_alarms=more["false_alarms"])
-        parts[more["watch"]] = replace(begun, policy=stamp)
-    if more["online"]:
-        parts[more["online"]] = OnlinePolicy.start(
-            policy, policy.decide(preds).score, risk=more["risk"], audit=more["audit"]
+    states: dict[str, object] = {}
+    if extras.drift:
+        begun = DriftMonitor.start(policy.decide(preds), false_alarms=extras.false_alarms)
+        states[extras.drift] = replace(begun, policy=stamp)
+    if extras.online and extras.risk is not None:
+        score = policy.decide(preds).score
+        states[extras.online] = OnlinePolicy.start(
+            policy, score, risk=extras.risk, audit=extras.audit
         )
-    if more["promise"]:
-        parts[more["promise"]] = Promise.start(
-            risk=more["risk"], false_alarms=more["false_alarms"], policy=stamp
+    if extras.guarantee and extras.risk is not None:
+        states[extras.guarantee] = GuaranteeMonitor.start(
+            risk=extras.risk, false_alarms=extras.false_alarms, policy=stamp
         )
-    for path, value in parts.items():
-        save(value, path)
+    for path, state in states.items():
+        save(state, path)
         note(f"wrote {path}", quiet)

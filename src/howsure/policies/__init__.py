@@ -1,28 +1,37 @@
-"""Policies: from a tally to a threshold with a promise, and from predictions to accept or defer."""
+"""Policies: from a tally to a threshold with a guarantee, and from predictions to accept or defer.
 
-from howsure.policies.cascade import Cascade, CascadeDecisions, CascadeResult
-from howsure.policies.costs import cost_outcomes
-from howsure.policies.deployment import (
-    Deferral,
-    Expected,
-    Share,
-    deferral_table,
-    expected_on_new_data,
-)
-from howsure.policies.guarantee import Guaranteed, guaranteed_threshold, label_budget
-from howsure.policies.labels import label_policy, label_thresholds
-from howsure.policies.online import OnlinePolicy
-from howsure.policies.policy import DONT_KNOW, Basis, Decisions, Policy, Promise
-from howsure.policies.threshold import (
-    Rejection,
-    Threshold,
-    reject_uncertain,
-    threshold_at,
-    threshold_for_accuracy,
-    threshold_for_cost,
-    threshold_for_coverage,
-)
-from howsure.policies.watch import Evidence, Watch
+Names are resolved when they are first used: whoever loads a policy and decides by it imports
+`policies.policy` alone, not what chooses thresholds.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from howsure.policies.cascades import Cascade, CascadeDecisions, CascadeResult
+    from howsure.policies.deployment import (
+        Deferral,
+        Expected,
+        Share,
+        deferral_table,
+        expected_on_new_data,
+    )
+    from howsure.policies.drift_monitor import DriftMonitor, Evidence
+    from howsure.policies.guarantee import Guaranteed, guaranteed_threshold, label_budget
+    from howsure.policies.online import OnlinePolicy
+    from howsure.policies.policy import DONT_KNOW, Basis, Decisions, Guarantee, Policy
+    from howsure.policies.thresholds import (
+        Rejection,
+        Threshold,
+        cost_outcomes,
+        label_policy,
+        label_thresholds,
+        reject_uncertain,
+        threshold_at,
+        threshold_for_accuracy,
+        threshold_for_cost,
+        threshold_for_coverage,
+    )
 
 __all__ = [
     "DONT_KNOW",
@@ -32,16 +41,16 @@ __all__ = [
     "CascadeResult",
     "Decisions",
     "Deferral",
+    "DriftMonitor",
     "Evidence",
     "Expected",
+    "Guarantee",
     "Guaranteed",
     "OnlinePolicy",
     "Policy",
-    "Promise",
     "Rejection",
     "Share",
     "Threshold",
-    "Watch",
     "cost_outcomes",
     "deferral_table",
     "expected_on_new_data",
@@ -55,3 +64,26 @@ __all__ = [
     "threshold_for_cost",
     "threshold_for_coverage",
 ]
+_CHAPTERS = {
+    "cascades": "Cascade CascadeDecisions CascadeResult",
+    "deployment": "Deferral Expected Share deferral_table expected_on_new_data",
+    "drift_monitor": "DriftMonitor Evidence",
+    "guarantee": "Guaranteed guaranteed_threshold label_budget",
+    "online": "OnlinePolicy",
+    "policy": "DONT_KNOW Basis Decisions Guarantee Policy",
+    "thresholds": "Rejection Threshold cost_outcomes label_policy label_thresholds reject_uncertain "
+    "threshold_at threshold_for_accuracy threshold_for_cost threshold_for_coverage",
+}
+
+
+def __getattr__(name: str) -> Any:
+    for chapter, names in _CHAPTERS.items():
+        if name in names.split():
+            value = getattr(import_module(f"{__name__}.{chapter}"), name)
+            globals()[name] = value
+            return value
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -1,27 +1,34 @@
-"""What to expect of a threshold on new data, and what it would defer."""
+"""Before a threshold goes live: what to expect on new data, what it would defer, and the whole
+plan that `howsure threshold` prints.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf, nan
-from typing import Protocol
+from dataclasses import asdict
+from math import inf, isnan, nan
+from typing import NotRequired, Protocol, TypedDict
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from howsure._core import check
+from howsure._core import check, json
 from howsure._core.check import Array, Bools, Floats, InputError
 from howsure._core.frozen import frozen
 from howsure.bounds import clopper_pearson_interval, proportion_limits
+from howsure.policies.guarantee import Guaranteed
+from howsure.policies.policy import Decisions, Policy, find_keys
+from howsure.policies.thresholds import Threshold
+from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
 from howsure.tallies.tally import Tally
 from howsure.uncertainty.clusters import Units, freedom, unit_sums
 from howsure.uncertainty.means import student
 
-WIDE = 0.025  # tail at which the noise of a choice among few folds is widened
+FOLD_TAIL = 0.025  # tail at which the noise of a choice among few folds is widened
 
 
-class Chosen(Protocol):
+class ChosenThreshold(Protocol):
     """What a rule for choosing returns: `Threshold` or `Guaranteed`."""
 
     @property
@@ -49,7 +56,7 @@ class Expected:
 
 def expected_on_new_data(
     o: Outcomes,
-    choose: Callable[[Tally], Chosen],
+    choose: Callable[[Tally], ChosenThreshold],
     *,
     folds: int = 5,
     level: float = 0.95,
@@ -76,62 +83,79 @@ def expected_on_new_data(
             "expected_on_new_data counts right and wrong answers; give correct= and no weight."
         )
     check.at_least(folds, 2, "folds")
-    fold, score = folds_of(len(o), o.group, folds, seed), np.asarray(o.score)
+    fold, score = assign_folds(len(o), o.group, folds, seed), np.asarray(o.score)
     kept = np.zeros(len(o), dtype=np.bool_)
-    trials: list[
-        tuple[float, float]
-    ] = []  # coverage and accuracy of every fold's threshold on all data
+    # Coverage and accuracy of every fold's threshold on all data: how much the choice varies.
+    coverages: list[float] = []
+    accuracies: list[float] = []
     for i in range(folds):
         mine = fold == i
-        if mine.any() and not mine.all():
-            accepted = score >= choose(o[~mine].tally()).threshold
-            kept[mine] = accepted[mine]
-            trials.append(
-                (float(accepted.mean()), float(o.right[accepted].mean()) if accepted.any() else nan)
-            )
-    return _predicted(kept, o, np.array(trials).reshape(len(trials), 2), level)
-
-
-def _predicted(kept: Bools, o: Outcomes, trials: Floats, level: float) -> Expected:
+        if mine.all() or not mine.any():
+            continue
+        # Chosen on the other folds, judged on this one.
+        accepted = score >= choose(o[~mine].tally()).threshold
+        kept[mine] = accepted[mine]
+        coverages.append(float(accepted.mean()))
+        accuracies.append(float(o.right[accepted].mean()) if accepted.any() else nan)
     units = Units.of(len(o), None, o.group)
     accepted, right = kept.astype(np.float64), (kept & o.right).astype(np.float64)
-    n, k = float(len(kept)), float(accepted.sum())
-    accuracy = float(right.sum()) / k if k else 0.0
-    coverage = _prediction(k, n, accepted - k / n, units, _jackknife(trials[:, 0]), level)
-    among = _prediction(
-        float(right.sum()), k, right - accuracy * accepted, units, _jackknife(trials[:, 1]), level
+    n, k, hits = float(len(kept)), float(accepted.sum()), float(right.sum())
+    accuracy = hits / k if k else 0.0
+    return Expected(
+        coverage=_predict_share(
+            count=k,
+            n=n,
+            influence=accepted - k / n,
+            units=units,
+            choice=compute_fold_variance(np.array(coverages)),
+            level=level,
+        ),
+        accuracy=_predict_share(
+            count=hits,
+            n=k,
+            influence=right - accuracy * accepted,
+            units=units,
+            choice=compute_fold_variance(np.array(accuracies)),
+            level=level,
+        ),
+        kept=int(k),
+        n=int(n),
     )
-    return Expected(coverage, among, int(k), int(n))
 
 
-def _jackknife(found: Floats) -> float:
+def compute_fold_variance(values: Floats) -> float:
     """Variance of a number that depends on a choice, from the choices without one fold each,
-    widened by Student's t.
+    widened by Student's t: the jackknife.
     """
-    known = found[np.isfinite(found)]
+    known = values[np.isfinite(values)]
     if len(known) < 2:
         return 0.0
-    wider = (student(len(known) - 1, WIDE) / student(inf, WIDE)) ** 2
+    wider = (student(len(known) - 1, FOLD_TAIL) / student(inf, FOLD_TAIL)) ** 2
     return float(((known - known.mean()) ** 2).sum()) * (1 - 1 / len(known)) * wider
 
 
-def _prediction(
-    count: float, n: float, influence: Floats, units: Units, choice: float, level: float
+def _predict_share(
+    *, count: float, n: float, influence: Floats, units: Units, choice: float, level: float
 ) -> Share:
     """count / n with the limits of what another sample of the same size will show."""
     if n == 0:
-        return Share(nan, 0.0, 1.0)
+        return Share(value=nan, low=0.0, high=1.0)
     value, half = count / n, (1 - level) / 2
     squares = unit_sums(influence, units) ** 2
+    # Clusters widen the variance; it is never below that of independent samples.
     own = max(float(squares.sum()), value * (1 - value) * n) / n**2
     wider = (student(freedom(squares, units.many - 1), half) / student(inf, half)) ** 2
+    # Twice: these data are noisy, and the new sample will be.
     variance = 2 * own * wider + choice
-    size = value * (1 - value) / variance if variance > 0 else n / 2 * units.many / units.n
+    # The binomial sample with this variance; its limits stay inside [0, 1].
+    size = n / 2 * units.many / units.n
+    if variance > 0:
+        size = value * (1 - value) / variance
     low, high = proportion_limits(value * size, size, half)
-    return Share(value, float(low), float(high))
+    return Share(value=value, low=float(low), high=float(high))
 
 
-def folds_of(n: int, group: Array | None, folds: int, seed: int) -> Array:
+def assign_folds(n: int, group: Array | None, folds: int, seed: int) -> Array:
     """The fold of each of n samples; those of a group are in the same one."""
     rng = np.random.default_rng(seed)
     if group is None:
@@ -140,16 +164,10 @@ def folds_of(n: int, group: Array | None, folds: int, seed: int) -> Array:
     return (rng.permutation(len(names)) % folds)[number.ravel()]
 
 
-def count_kept(kept: Bools, correct: Bools, level: float = 0.95) -> Expected:
-    """Coverage and accuracy of an accepted set, with intervals."""
-    k, right, n = int(kept.sum()), int((kept & correct).sum()), len(kept)
-    return Expected(share(k, n, level), share(right, k, level), k, n)
-
-
-def share(count: int, n: int, level: float = 0.95) -> Share:
+def count_share(count: int, n: int, level: float = 0.95) -> Share:
     """count / n with its interval."""
     low, high = clopper_pearson_interval(count, n, level)
-    return Share(count / n if n else nan, low, high)
+    return Share(value=count / n if n else nan, low=low, high=high)
 
 
 @frozen
@@ -178,33 +196,224 @@ def deferral_table(
     >>> [(r.name, r.deferred.value, round(r.accuracy_accepted.value, 3)) for r in rows]
     [('all', 0.25, 0.667), ('cat', 0.5, 1.0), ('dog', 0.0, 0.5)]
     """
-    a, c = check.zero_one(accept, "accept"), check.zero_one(correct, "correct")
-    keys = check.same_length(np.asarray(key), "key", len(a), "accept")
-    check.same_length(c, "correct", len(a), "accept")
-    rows = [
-        _deferral(str(name), a[keys == name], c[keys == name], level) for name in np.unique(keys)
-    ]
-    rows.sort(key=lambda r: -r.deferred.value)
-    return (_deferral("all", a, c, level), *rows)
+    accepted, right = check.zero_one(accept, "accept"), check.zero_one(correct, "correct")
+    keys = check.same_length(np.asarray(key), "key", len(accepted), "accept")
+    check.same_length(right, "correct", len(accepted), "accept")
+
+    def count_row(name: str, rows: Bools) -> Deferral:
+        a, c = accepted[rows], right[rows]
+        n, deferred = len(a), int((~a).sum())
+        return Deferral(
+            name=name,
+            n=n,
+            deferred=count_share(deferred, n, level),
+            accuracy_accepted=count_share(int((a & c).sum()), n - deferred, level),
+            accuracy_deferred=count_share(int((~a & c).sum()), deferred, level),
+        )
+
+    table = [count_row(str(name), keys == name) for name in np.unique(keys)]
+    table.sort(key=lambda row: -row.deferred.value)
+    return (count_row("all", np.ones(len(accepted), dtype=np.bool_)), *table)
 
 
-def _deferral(name: str, accept: Bools, correct: Bools, level: float) -> Deferral:
-    away, n = int((~accept).sum()), len(accept)
-    kept_right, away_right = int((accept & correct).sum()), int((~accept & correct).sum())
-    return Deferral(
-        name,
-        n,
-        share(away, n, level),
-        share(kept_right, n - away, level),
-        share(away_right, away, level),
-    )
+# The plan, as JSON. The keys are what `howsure threshold --json` prints.
 
 
-def named(keys: ArrayLike, class_names: tuple[str, ...] | None) -> Array:
-    """Class numbers as their names, where there are names."""
-    numbers = np.asarray(keys)
-    return (
-        numbers.astype(str)
-        if class_names is None
-        else np.array(class_names)[numbers.astype(np.int64)]
-    )
+class ShareData(TypedDict):
+    """A proportion with its limits; null where there was nothing to count."""
+
+    value: float | None
+    low: float | None
+    high: float | None
+
+
+class PromiseData(TypedDict):
+    """How the threshold was chosen, and what is promised of it."""
+
+    rule: str
+    risk: float | None
+    delta: float | None
+    bound: float | None
+    feasible: bool
+    labels_needed: int | None
+
+
+class ExpectedData(TypedDict):
+    """Coverage and accuracy to expect on new data, and the counts behind them."""
+
+    coverage: ShareData
+    accuracy: ShareData
+    kept: int
+    n: int
+
+
+class DeferralData(TypedDict):
+    """One class or group: its size, the share deferred, and the accuracy of both sides."""
+
+    name: str
+    n: int
+    deferred: ShareData
+    accuracy_accepted: ShareData
+    accuracy_deferred: ShareData
+
+
+class TrialData(TypedDict):
+    """How a policy did on data that chose nothing, and whether its promise is compatible with them."""
+
+    coverage: ShareData
+    accuracy: ShareData
+    kept: int
+    n: int
+    risk_promised: float | None
+    observed_below: bool | None
+    compatible: bool | None
+    deferral: dict[str, list[DeferralData]]
+
+
+class AllData(TypedDict):
+    """All questions that were asked, those without an answer by reason, and the share of all that
+    is accepted.
+    """
+
+    asked: int
+    answered: float
+    coverage: float
+    unparseable: int
+    refused: int
+    missing: int
+    unstated: int
+
+
+class PlanData(TypedDict):
+    """Everything to know before a threshold goes live; what is null does not exist or is infinite."""
+
+    score: str
+    threshold: float | None
+    feasible: bool
+    promise: NotRequired[PromiseData]
+    n: NotRequired[int]
+    coverage: NotRequired[float | None]
+    accuracy: NotRequired[float | None]
+    questions: NotRequired[AllData]
+    by: str | None
+    thresholds: dict[str, float | None]
+    deferral: dict[str, list[DeferralData]]
+    expected: ExpectedData | None
+    test: TrialData | None
+
+
+def plan(
+    policy: Policy,
+    choose: Callable[[Tally], Threshold | Guaranteed],
+    preds: Predictions,
+    *,
+    test: Predictions | None = None,
+    level: float = 0.95,
+) -> PlanData:
+    """What a fitted policy promises, what to expect of it, what it defers, and how it did on test
+    data.
+
+    Values are plain JSON types; nan and infinite ones are None. `expected` is cross-fitted on
+    `preds` (`expected_on_new_data`) for a single threshold; `test` compares with data that chose
+    nothing.
+
+    >>> from howsure.policies import threshold_for_coverage
+    >>> preds = Predictions.from_confidence(np.linspace(0.5, 1, 100), [1] * 100)
+    >>> choose = lambda t: threshold_for_coverage(t, 0.5)
+    >>> plan(Policy.fit(preds, choose), choose, preds)["coverage"]
+    0.5
+    """
+    decisions = policy.decide(preds)
+    own = dict(zip(policy.keys, policy.thresholds, strict=True))
+    out: dict[str, object] = {
+        "score": policy.score,
+        "threshold": policy.threshold,
+        "feasible": min(policy.threshold, *own.values(), inf) < inf,
+        "by": policy.by,
+        "thresholds": own,
+        "deferral": {} if preds.graded else _count_deferrals(policy, preds, level),
+        "expected": None,
+        "test": None,
+    }
+    if policy.guarantee is not None:
+        out["promise"] = policy.guarantee
+    if policy.basis is not None:
+        basis = policy.basis
+        out |= {"n": basis.n, "coverage": basis.coverage, "accuracy": basis.accuracy}
+    if preds.unanswered is not None and preds.unanswered.total:
+        counts = asdict(preds.unanswered)
+        del counts["unstated_right"]
+        out["questions"] = {
+            "asked": preds.n + preds.unanswered.total,
+            "answered": preds.answered,
+            "coverage": decisions.coverage * preds.answered,
+            **counts,
+        }
+    # Cross-fitting chooses anew on each fold: one threshold, right or wrong, equal weights.
+    if policy.by is None and policy.costs is None and preds.weight is None and not preds.graded:
+        o = Outcomes(decisions.score, preds.correct, group=preds.group)
+        out["expected"] = expected_on_new_data(o, choose, level=level)
+    if test is not None:
+        if test.graded:
+            raise InputError(
+                "a test holds right and wrong answers against the promise; the answers of this one are graded."
+            )
+        out["test"] = _judge_on_test(policy, test, level)
+    # The order of the keys is part of the format.
+    ordered = {name: out[name] for name in PlanData.__annotations__ if name in out}
+    return json.typed(json.plain(ordered), PlanData)
+
+
+def _decide_and_judge(policy: Policy, preds: Predictions) -> tuple[Decisions, Bools]:
+    """The decisions, and which are right as the policy answers."""
+    decisions = policy.decide(preds)
+    if preds.kind == "confidence":
+        return decisions, preds.correct
+    return decisions, decisions.prediction == preds.labels
+
+
+def _count_deferrals(
+    policy: Policy, preds: Predictions, level: float
+) -> dict[str, tuple[Deferral, ...]]:
+    """What is deferred by predicted class, and by label or group."""
+    decisions, right = _decide_and_judge(policy, preds)
+    keys: dict[str, Array] = {}
+    if preds.kind != "confidence" or preds.known_prediction is not None:
+        numbered = decisions.prediction.dtype.kind in "iu"
+        if numbered and decisions.class_names is not None:
+            keys["predicted class"] = np.array(decisions.class_names)[decisions.prediction]
+        else:
+            keys["predicted class"] = decisions.prediction.astype(str)
+    if preds.layout is not None and preds.layout.parts == "labels":
+        keys["label"] = find_keys(preds, "label", decisions.prediction)
+    elif preds.group is not None:
+        keys["group"] = preds.group
+    return {
+        name: deferral_table(decisions.accept, right, key, level=level)
+        for name, key in keys.items()
+    }
+
+
+def _judge_on_test(policy: Policy, test: Predictions, level: float) -> dict[str, object]:
+    """Coverage and accuracy on test data, and whether the promised risk is compatible with them."""
+    decisions, right = _decide_and_judge(policy, test)
+    n, kept = len(decisions), int(decisions.accept.sum())
+    accuracy = count_share(int((decisions.accept & right).sum()), kept, level)
+    risk = nan if policy.guarantee is None else policy.guarantee.risk
+    below = compatible = None
+    if kept and not isnan(risk):
+        below = bool(1 - accuracy.value <= risk)
+        compatible = bool(1 - accuracy.high <= risk)
+    return {
+        "coverage": count_share(kept, n, level),
+        "accuracy": accuracy,
+        "kept": kept,
+        "n": n,
+        "risk_promised": risk,
+        "observed_below": below,
+        "compatible": compatible,
+        "deferral": _count_deferrals(policy, test, level),
+    }
+
+
+folds_of = assign_folds  # moved

@@ -1,24 +1,40 @@
-"""Thresholds with a finite-sample guarantee on the risk of what is accepted."""
+"""Thresholds with a finite-sample guarantee on the risk of what is accepted.
+
+The chapter goes from the public functions down: `guaranteed_threshold` counts what each threshold
+accepts (`AcceptedCounts`), picks a bound on the risk, and searches the thresholds for the widest one
+whose bound stays below the risk.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from math import ceil, inf, nan
-from typing import Literal
+from functools import cache
+from math import ceil, inf, log, log1p, nan
+from typing import Literal, TypeAlias
 
 import numpy as np
 
 from howsure import bounds
 from howsure._core import check
-from howsure._core.check import InputError
+from howsure._core.check import Floats, InputError, Ints
 from howsure._core.frozen import frozen
-from howsure.policies.sequences import STEPS, Bound, Kept, given, search
 from howsure.predictions.outcomes import Outcomes, needs_outcomes
 from howsure.tallies.tally import Tally
 
 Method = Literal["fixed_sequence", "fallback", "sgr"]
-CALLED = {"sgr": "SGR", "fixed_sequence": "fixed-sequence testing", "fallback": "fallback testing"}
+Bound = Literal["clopper_pearson", "hoeffding_bentkus", "betting", "groups"]
+Accepted: TypeAlias = tuple[int | None, float]  # the accepted row, if any, with its bound
+METHOD_NAMES = {
+    "sgr": "SGR",
+    "fixed_sequence": "fixed-sequence testing",
+    "fallback": "fallback testing",
+}
+SEQUENCE_STEPS = 50  # coverages that the fixed sequence tests
+# Coverage at which the fallback begins anew, and its share of delta.
+FALLBACK_SHARES = {0.0: 0.5, 0.25: 0.1, 0.5: 0.15, 1.0: 0.25}
+MAX_LABEL_FACTOR = 2.0**10  # more labels than this many times those given are not proposed
 
 
 @frozen
@@ -45,15 +61,16 @@ class Guaranteed:
     method: Method
     loss_bound: Bound
     labels_needed: int | None = None
-    groups: int | None = (
-        None  # independent groups that the promise rests on, where samples come in groups
-    )
+    groups: int | None = None  # independent groups that the promise rests on, if there are any
 
     @property
     def rule(self) -> str:
         """How it was chosen, in words."""
-        how = CALLED[self.method] + ("" if self.groups is None else f", {self.groups:,} groups")
-        how += ", betting" if self.loss_bound == "betting" else ""
+        how = METHOD_NAMES[self.method]
+        if self.groups is not None:
+            how += f", {self.groups:,} groups"
+        if self.loss_bound == "betting":
+            how += ", betting"
         return f"risk of the accepted at most {self.risk:g} with probability {1 - self.delta:g} ({how})"
 
 
@@ -104,32 +121,57 @@ def guaranteed_threshold(
     needs_outcomes(t, "a guarantee")
     check.fraction(risk, "risk")
     bounds.proportion(delta, "delta")
-    groups = len(np.unique(t.group)) if isinstance(t, Outcomes) and t.group is not None else None
+    groups = None
+    if isinstance(t, Outcomes) and t.group is not None:
+        groups = len(np.unique(t.group))
     if bound == "betting" and isinstance(t, Outcomes):
-        t = shuffled(t, seed)
-    whole = (
-        kept_counts(t, largest_group)
-        if thresholds is not None or method == "sgr" or groups
-        else kept_at_steps(t, bound)
-    )
-    kept = (
-        kept_counts(one_of_each(t, seed))
-        if isinstance(t, Outcomes) and groups and bound != "groups"
-        else whole
-    )
-    how = _bound_for(kept, method, bound)
-    grid = None if thresholds is None else given(kept, thresholds, method)
-    row, upper = search(kept, risk, delta, method, how, grid)
+        t = shuffle_rows(t, seed)
+    if thresholds is not None or method == "sgr" or groups:
+        whole = count_accepted(t, largest_group)
+    else:
+        whole = count_at_steps(t, bound)
+    # Rows of a group are not independent: the tests see one of each, the report sees all.
+    tested = whole
+    if isinstance(t, Outcomes) and groups and bound != "groups":
+        tested = count_accepted(draw_one_per_group(t, seed))
+    loss_bound = _choose_bound(tested, method, bound)
+    test = RiskTest(risk=risk, delta=delta, bound=loss_bound)
+    sequence = None if thresholds is None else find_given_rows(tested, thresholds, method)
+    row, upper = search_thresholds(tested, test, method, sequence)
     if row is None:
-        more = _labels_needed(kept, risk, delta, method, how)
         return Guaranteed(
-            False, inf, 0.0, nan, nan, nan, 0, int(whole.n), risk, delta, method, how, more, groups
+            feasible=False,
+            threshold=inf,
+            coverage=0.0,
+            accuracy=nan,
+            observed=nan,
+            bound=nan,
+            kept=0,
+            n=int(whole.n),
+            risk=risk,
+            delta=delta,
+            method=method,
+            loss_bound=loss_bound,
+            labels_needed=_count_labels_needed(tested, test, method),
+            groups=groups,
         )
-    where = float(kept.score[row])
-    n, k, loss = whole.n, *whole.at_score(where)
-    accuracy = (k - loss) / k if kept.zero_one else nan
-    of = (int(k), int(n), risk, delta, method, how)
-    return Guaranteed(True, where, k / n, accuracy, loss / k, upper, *of, groups=groups)
+    threshold = float(tested.score[row])
+    accepted, loss = whole.at_score(threshold)
+    return Guaranteed(
+        feasible=True,
+        threshold=threshold,
+        coverage=accepted / whole.n,
+        accuracy=(accepted - loss) / accepted if tested.zero_one else nan,
+        observed=loss / accepted,
+        bound=upper,
+        kept=int(accepted),
+        n=int(whole.n),
+        risk=risk,
+        delta=delta,
+        method=method,
+        loss_bound=loss_bound,
+        groups=groups,
+    )
 
 
 def label_budget(error: float, *, risk: float, delta: float, coverage: float = 1.0) -> int | None:
@@ -150,22 +192,66 @@ def label_budget(error: float, *, risk: float, delta: float, coverage: float = 1
         raise InputError(f"error is {error:g}; an error rate lies in [0, 1].")
     if error >= risk:
         return None
-    good: Callable[[int], bool] = lambda m: bounds.clopper_pearson(error * m, m, delta) < risk
+    passes: Callable[[int], bool] = lambda m: bounds.clopper_pearson(error * m, m, delta) < risk
+    # Double until it passes, then bisect: the bound falls as m grows at this error rate.
     high = 1
-    while not good(high):
+    while not passes(high):
         high *= 2
     low = high // 2
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (low, middle) if good(middle) else (middle, high)
+        if passes(middle):
+            high = middle
+        else:
+            low = middle
     return ceil(high / coverage)
 
 
-def kept_counts(t: Tally | Outcomes, largest_group: int | None = None) -> Kept:
+# What each threshold accepts.
+
+
+@frozen(eq=False)
+class AcceptedCounts:
+    """Running counts over thresholds, strictest first. Losses stand in their own order for the
+    betting bound.
+    """
+
+    score: Floats
+    kept: Floats
+    loss: Floats
+    zero_one: bool
+    rows: Outcomes | None = None
+    losses: Floats | None = None  # distinct losses, ascending, where they are not 0 and 1
+    largest: int | None = None  # samples that the largest group can have, where that is stated
+
+    @property
+    def n(self) -> float:
+        return float(self.kept[-1])
+
+    def at_score(self, score: float) -> tuple[float, float]:
+        """How many samples score at least this much, and their loss."""
+        row = int(np.searchsorted(-self.score, -score, side="right")) - 1
+        return float(self.kept[row]), float(self.loss[row])
+
+    def at_rank(self, rank: float) -> int:
+        """The first threshold that keeps at least `rank` samples."""
+        return min(int(np.searchsorted(self.kept, rank - 1e-9)), len(self.kept) - 1)
+
+
+def count_accepted(t: Tally | Outcomes, largest_group: int | None = None) -> AcceptedCounts:
     """Running counts over the thresholds of a tally; raise where no guarantee can rest on it."""
     rows = t if isinstance(t, Outcomes) else None
     if largest_group is not None:
-        _check_largest(rows, largest_group)
+        if rows is None or rows.group is None:
+            raise InputError(
+                "largest_group is about groups; give Outcomes with a group for each sample."
+            )
+        largest = int(np.unique(rows.group, return_counts=True)[1].max())
+        if largest_group < largest:
+            raise InputError(
+                f"largest_group is {largest_group:,}, but a group has {largest:,} samples; "
+                "state a larger one."
+            )
     table = t.tally() if isinstance(t, Outcomes) else t
     if table.weighted:
         raise InputError(
@@ -175,76 +261,90 @@ def kept_counts(t: Tally | Outcomes, largest_group: int | None = None) -> Kept:
         raise InputError(
             f"a guarantee needs the exact scores, this tally is {table.approximate}; use the full one."
         )
-    count, loss = table.ends.astype(np.float64), np.cumsum(table.loss).astype(np.float64)
     ideal = table.ideal
-    return Kept(
-        table.score,
-        count,
-        loss,
-        table.zero_one,
-        rows,
-        None if ideal is None else ideal.loss,
-        largest_group,
+    return AcceptedCounts(
+        score=table.score,
+        kept=table.ends.astype(np.float64),
+        loss=np.cumsum(table.loss).astype(np.float64),
+        zero_one=table.zero_one,
+        rows=rows,
+        losses=None if ideal is None else ideal.loss,
+        largest=largest_group,
     )
 
 
-def kept_at_steps(t: Tally | Outcomes, bound: Bound | None) -> Kept:
-    """Only the thresholds that a sequence can test, where counts are all that its bound reads."""
+def count_at_steps(t: Tally | Outcomes, bound: Bound | None) -> AcceptedCounts:
+    """Only the thresholds that a sequence can test, where counts are all that its bound reads.
+
+    The same answer as `count_accepted` for fifty rows instead of one per distinct score.
+    """
     table = t.tally() if isinstance(t, Outcomes) else t
     if bound == "betting" or not table.zero_one or table.weighted or table.approximate:
-        return kept_counts(t)
-    ranks = -(-np.arange(1, STEPS + 1, dtype=np.int64) * int(table.n) // STEPS)
+        return count_accepted(t)
+    steps = np.arange(1, SEQUENCE_STEPS + 1, dtype=np.int64)
+    ranks = -(-steps * int(table.n) // SEQUENCE_STEPS)
     sums = table.between(np.unique(np.append(0, table.cut_at(ranks))))
-    return Kept(
-        sums.low,
-        np.cumsum(sums.count).astype(np.float64),
-        np.cumsum(sums.loss).astype(np.float64),
-        True,
+    return AcceptedCounts(
+        score=sums.low,
+        kept=np.cumsum(sums.count).astype(np.float64),
+        loss=np.cumsum(sums.loss).astype(np.float64),
+        zero_one=True,
     )
 
 
-def shuffled(o: Outcomes, seed: int) -> Outcomes:
+def shuffle_rows(o: Outcomes, seed: int) -> Outcomes:
     """The rows in an order drawn at random, whatever order they came in."""
     outcome = o.right if o.loss is None else o.loss
-    order = np.lexsort((outcome, o.score) if o.group is None else (outcome, o.score, o.units))
+    # Sorted by what the rows hold first: the draw must not depend on the order of the file.
+    keys = (outcome, o.score) if o.group is None else (outcome, o.score, o.units)
+    order = np.lexsort(keys)
     return o[order[np.random.default_rng(seed).permutation(len(order))]]
 
 
-def one_of_each(o: Outcomes, seed: int) -> Outcomes:
+def draw_one_per_group(o: Outcomes, seed: int) -> Outcomes:
     """One row of each group at random; rows are numbered by what they hold, so their order does not
     matter.
     """
     unit, outcome = o.units, o.right if o.loss is None else o.loss
     order = np.lexsort((outcome, o.score, unit))
     _, first, size = np.unique(unit[order], return_index=True, return_counts=True)
-    drawn = order[first + (np.random.default_rng(seed).random(len(size)) * size).astype(np.int64)]
-    return replace(o[drawn], group=None)
+    within = (np.random.default_rng(seed).random(len(size)) * size).astype(np.int64)
+    return replace(o[order[first + within]], group=None)
 
 
-def _check_largest(rows: Outcomes | None, stated: int) -> None:
-    if rows is None or rows.group is None:
-        raise InputError(
-            "largest_group is about groups; give Outcomes with a group for each sample."
-        )
-    largest = int(np.unique(rows.group, return_counts=True)[1].max())
-    if stated < largest:
-        raise InputError(
-            f"largest_group is {stated:,}, but a group has {largest:,} samples; state a larger one."
-        )
+# Which bound on the risk to use.
 
 
-def _bound_for(kept: Kept, method: str, bound: str | None) -> Bound:
+@frozen
+class RiskTest:
+    """The claim that is tested at a threshold: the risk stays below `risk`, at error rate `delta`."""
+
+    risk: float
+    delta: float
+    bound: Bound
+
+
+def _choose_bound(counts: AcceptedCounts, method: str, bound: str | None) -> Bound:
     """The loss bound to use, if the combination is allowed."""
-    if method not in CALLED:
+    if method not in METHOD_NAMES:
         raise InputError(f"method={method!r}; 'fixed_sequence', 'fallback' or 'sgr' is needed.")
     if bound == "groups":
-        return _bound_for_groups(kept, method)
-    bound = bound or ("clopper_pearson" if kept.zero_one else "hoeffding_bentkus")
+        if counts.rows is None or counts.rows.group is None:
+            raise InputError(
+                "bound='groups' bets on groups; give Outcomes with a group for each sample."
+            )
+        if method == "sgr":
+            raise InputError(
+                "sgr is defined for single samples; use method='fixed_sequence' or 'fallback' for groups."
+            )
+        return "groups"
+    if bound is None:
+        bound = "clopper_pearson" if counts.zero_one else "hoeffding_bentkus"
     if bound not in ("clopper_pearson", "hoeffding_bentkus", "betting"):
         raise InputError(
             f"bound={bound!r}; 'clopper_pearson', 'hoeffding_bentkus', 'betting' or 'groups' is needed."
         )
-    if bound == "clopper_pearson" and not kept.zero_one:
+    if bound == "clopper_pearson" and not counts.zero_one:
         raise InputError(
             "clopper_pearson counts right and wrong; for loss= use bound='hoeffding_bentkus'."
         )
@@ -252,52 +352,189 @@ def _bound_for(kept: Kept, method: str, bound: str | None) -> Bound:
         raise InputError(
             "sgr is defined for right and wrong; use method='fixed_sequence' for other losses."
         )
-    if bound == "betting" and kept.rows is None:
+    if bound == "betting" and counts.rows is None:
         raise InputError(
             "betting needs each loss in its order, a tally has only sums; pass Outcomes(score, ...)."
         )
-    if kept.losses is not None and (kept.losses[0] < 0 or kept.losses[-1] > 1):
+    losses = counts.losses
+    if losses is not None and (losses[0] < 0 or losses[-1] > 1):
         raise InputError(
-            f"losses run from {kept.losses[0]:g} to {kept.losses[-1]:g}; a guarantee needs them in [0, 1]. "
+            f"losses run from {losses[0]:g} to {losses[-1]:g}; a guarantee needs them in [0, 1]. "
             "Divide them by the largest possible loss."
         )
     return bound
 
 
-def _bound_for_groups(kept: Kept, method: str) -> Bound:
-    if kept.rows is None or kept.rows.group is None:
-        raise InputError(
-            "bound='groups' bets on groups; give Outcomes with a group for each sample."
-        )
+def compute_upper_bound(counts: AcceptedCounts, row: int, delta: float, bound: Bound) -> float:
+    """The upper bound on the risk at one threshold."""
+    n, loss = float(counts.kept[row]), float(counts.loss[row])
+    if bound == "clopper_pearson":
+        return bounds.clopper_pearson(loss, n, delta)
+    if bound == "hoeffding_bentkus":
+        return bounds.hoeffding_bentkus(min(1.0, loss / n), int(n), delta)
+    rows = counts.rows
+    assert rows is not None  # checked in _choose_bound
+    accepted = np.asarray(rows.score) >= counts.score[row]
+    losses = (~rows.right).astype(np.float64) if rows.loss is None else rows.loss
+    losses = losses[accepted]
+    if bound == "betting":
+        return bounds.betting(losses, delta)
+    group = rows.units
+    groups = int(group.max()) + 1
+    lost = np.bincount(group[accepted], losses, groups)
+    answered = np.bincount(group[accepted], None, groups)
+    return bounds.group_betting(lost, answered, counts.largest or np.bincount(group), delta)
+
+
+# The searches: which thresholds are tested, in which order, at which share of delta.
+
+
+def search_thresholds(
+    counts: AcceptedCounts, test: RiskTest, method: str, sequence: Sequence[int] | None = None
+) -> Accepted:
+    """The accepted row, if any, with its bound."""
     if method == "sgr":
-        raise InputError(
-            "sgr is defined for single samples; use method='fixed_sequence' or 'fallback' for groups."
-        )
-    return "groups"
+        return _search_by_bisection(counts, test)
+    if sequence is None:
+        sequence = find_sequence(counts, test)
+    if method == "fallback":
+        return _search_with_fallback(counts, test, sequence)
+    # Fixed sequence: test at full delta; the last success before the first failure counts.
+    accepted: Accepted = (None, nan)
+    for row in sequence:
+        upper = compute_upper_bound(counts, row, test.delta, test.bound)
+        if not upper < test.risk:
+            break
+        accepted = (row, upper)
+    return accepted
 
 
-def _scaled(kept: Kept, factor: float) -> Kept:
-    """The same curve with `factor` times as many labels."""
-    return Kept(kept.score, kept.kept * factor, kept.loss * factor, kept.zero_one)
+def _search_by_bisection(counts: AcceptedCounts, test: RiskTest) -> Accepted:
+    """SGR: the widest step of a bisection that passed, by the union bound over all steps."""
+    n = ceil(counts.n)
+    steps = max(1, (n - 1).bit_length())  # ceil(log2 n), in integers
+    low, high = 1, n
+    accepted: Accepted = (None, nan)
+    for _ in range(steps):
+        middle = (low + high + 1) // 2
+        row = counts.at_rank(n - middle + 1)
+        upper = compute_upper_bound(counts, row, test.delta / steps, test.bound)
+        if upper < test.risk:
+            # A later middle is never above this one, so a later row is never stricter.
+            high, accepted = middle, (row, upper)
+        else:
+            low = middle
+    return accepted
 
 
-def _labels_needed(kept: Kept, risk: float, delta: float, method: str, how: Bound) -> int | None:
+def _search_with_fallback(
+    counts: AcceptedCounts, test: RiskTest, sequence: Sequence[int]
+) -> Accepted:
+    """Test along the sequence, which begins anew at some coverages; a success hands its share of
+    delta on.
+
+    Wiens 2003: the chance of any wrong promise is at most delta, so the widest success counts.
+    """
+    accepted: Accepted = (None, nan)
+    if not sequence:
+        return accepted
+    shares = defaultdict[int, float](float)
+    for coverage, share in FALLBACK_SHARES.items():
+        wide = (row for row in sequence if counts.kept[row] >= coverage * counts.n - 1e-9)
+        # Where no row has this coverage, the share goes to the first.
+        shares[next(wide, sequence[0])] += share
+    carried = 0.0
+    for row in sequence:
+        level = test.delta * shares[row] + carried
+        carried = 0.0
+        if level > 0:
+            upper = compute_upper_bound(counts, row, level, test.bound)
+            if upper < test.risk:
+                carried, accepted = level, (row, upper)
+    return accepted
+
+
+def find_sequence(counts: AcceptedCounts, test: RiskTest) -> list[int]:
+    """Rows that keep j/50 of the samples, ties closed, from the first with enough samples to
+    succeed upwards.
+    """
+    errorless = 0.0  # samples without an error that are just enough
+    if test.risk < 1:
+        errorless = log(test.delta) / log1p(-test.risk)
+    n = units = ceil(counts.n)
+    if test.bound == "groups" and counts.rows is not None:
+        units = int(counts.rows.units.max()) + 1
+    if test.bound in ("hoeffding_bentkus", "betting"):
+        enough = count_enough_samples(test.risk, test.delta)
+    else:
+        enough = ceil(2.5 * errorless)
+    # Below `enough` a test has little power, and one failure ends the sequence; but few data must
+    # not start later than half-way between the least that can pass and all of them.
+    start = min(enough, ceil((ceil(errorless) + units) / 2)) * n / units
+    rows = find_step_rows(counts)
+    return rows[counts.kept[rows] >= start].tolist()
+
+
+def find_step_rows(counts: AcceptedCounts) -> Ints:
+    """Rows that keep j/50 of the samples, ties closed: all that the fixed sequence can stop at."""
+    ranks = -(-np.arange(1, SEQUENCE_STEPS + 1) * ceil(counts.n) // SEQUENCE_STEPS)
+    rows = np.searchsorted(counts.kept, ranks - 1e-9)
+    return np.unique(np.minimum(rows, len(counts.kept) - 1))
+
+
+@cache
+def count_enough_samples(risk: float, delta: float) -> int:
+    """Samples, to a tenth, at which a mean loss of half the risk passes; other losses than 0/1 are
+    rarely 0.
+    """
+    n = 8.0
+    while bounds.hoeffding_bentkus(risk / 2, ceil(n), delta) >= risk:
+        n *= 1.1
+    return ceil(n)
+
+
+def find_given_rows(counts: AcceptedCounts, thresholds: Sequence[float], method: str) -> list[int]:
+    """Rows of thresholds fixed in advance, strictest first; those that keep nothing are left out."""
+    if method == "sgr":
+        raise InputError("thresholds= are tested in sequence; use method='fixed_sequence'.")
+    strictest_first = np.sort(check.column(thresholds, "thresholds").astype(np.float64))[::-1]
+    rows = np.searchsorted(-counts.score, -strictest_first, side="right") - 1
+    return rows[rows >= 0].tolist()
+
+
+def _count_labels_needed(counts: AcceptedCounts, test: RiskTest, method: str) -> int | None:
     """The fewest labels, to about 2 %, for which this same curve would pass."""
-    if how == "groups":
+    if test.bound == "groups" or np.min(counts.loss / counts.kept) >= test.risk:
         return None
-    how = "hoeffding_bentkus" if how == "betting" else how
-    good: Callable[[float], bool] = lambda factor: (
-        search(_scaled(kept, factor), risk, delta, method, how, None)[0] is not None
+    if test.bound == "betting":
+        # A curve has no single losses to bet on; the bound from sums comes close.
+        test = replace(test, bound="hoeffding_bentkus")
+
+    def passes(factor: float) -> bool:
+        more = scale_counts(counts, factor)
+        return search_thresholds(more, test, method)[0] is not None
+
+    # First to a power of two, then in steps of 2 %.
+    factor = 2.0
+    while not passes(factor):
+        factor *= 2
+        if factor > MAX_LABEL_FACTOR:
+            return None
+    enough, factor = factor, factor / 2
+    while factor <= enough and not passes(factor):
+        factor *= 1.02
+    return ceil(counts.n * min(factor, enough))
+
+
+def scale_counts(counts: AcceptedCounts, factor: float) -> AcceptedCounts:
+    """The same curve with `factor` times as many labels."""
+    return AcceptedCounts(
+        score=counts.score,
+        kept=counts.kept * factor,
+        loss=counts.loss * factor,
+        zero_one=counts.zero_one,
     )
-    if np.min(kept.loss / kept.kept) >= risk:
-        return None
-    first = next((f for f in _growing(2.0, 2.0**10, 2.0) if good(f)), None)
-    if first is None:
-        return None
-    return ceil(kept.n * next((f for f in _growing(first / 2, first, 1.02) if good(f)), first))
 
 
-def _growing(start: float, stop: float, by: float) -> Iterator[float]:
-    while start <= stop:
-        yield start
-        start *= by
+kept_at_steps = count_at_steps  # moved
+one_of_each = draw_one_per_group  # moved

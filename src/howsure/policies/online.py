@@ -18,12 +18,13 @@ from howsure.bounds import proportion
 from howsure.policies.policy import Decisions, Policy
 from howsure.predictions import Predictions, needs_predictions
 
-PATIENCE = 200  # samples without an accepted one, after which labels of deferred samples may reopen the door
-BAND = 0.1  # the share of surest samples that are then listened to
-
-BLOCK = 4096  # samples whose draws are made together
-PUSH = 0.01  # how far one score moves the level of the surest tenth
-TICKET = re.compile(r"\d{1,18}-[0-9a-f]{12}", re.ASCII)
+# After so many samples without an accepted one, labels of deferred samples may reopen the door.
+REOPEN_AFTER = 200
+SUREST_SHARE = 0.1  # the share of surest samples whose labels then count
+AUDIT_BLOCK = 4096  # samples whose audits are drawn together
+TOP_STEP = 0.01  # how far one score moves the level of the surest tenth
+GRID_LEVELS = 201  # levels at which calibration scores are kept
+TICKET_PATTERN = re.compile(r"\d{1,18}-[0-9a-f]{12}", re.ASCII)
 
 
 @frozen(eq=False)
@@ -62,7 +63,7 @@ class OnlinePolicy:
     idle: int = 0  # samples since the last accepted one
     labels: int = 0
     wrong: int = 0
-    top: float = 1.0 - BAND  # level above which about a tenth of the recent scores lie
+    top: float = 1.0 - SUREST_SHARE  # level above which about a tenth of the recent scores lie
     read: int = 0  # bytes of a file of labels that were learnt from
     learnt: tuple[str, ...] = ()  # tickets of the decisions whose labels were learnt lately
 
@@ -74,11 +75,8 @@ class OnlinePolicy:
         check.within(self.level, -1e9, 1e9, "level")
         for name in ("seed", "seen", "accepted", "idle", "labels", "wrong", "read"):
             check.within(getattr(self, name), 0, 2**62, name)
-        if (
-            self.grid.ndim != 1
-            or not self.grid.size
-            or not (np.diff(check.no_nan(self.grid, "grid")) >= 0).all()
-        ):
+        grid = check.no_nan(self.grid, "grid")
+        if grid.ndim != 1 or not grid.size or not (np.diff(grid) >= 0).all():
             raise InputError(
                 "grid", got="is not a rising list of scores", hint="make the policy again"
             )
@@ -86,7 +84,7 @@ class OnlinePolicy:
             raise InputError(
                 "the counts of an online policy", got="contradict each other", hint="make it again"
             )
-        if not all(TICKET.fullmatch(ticket) for ticket in self.learnt):
+        if not all(TICKET_PATTERN.fullmatch(ticket) for ticket in self.learnt):
             raise InputError(
                 "learnt", got="holds something that is no ticket", hint="make the policy again"
             )
@@ -110,9 +108,17 @@ class OnlinePolicy:
             raise InputError(
                 "an online policy moves one threshold; this policy has thresholds by class or group."
             )
+        # A level is a share of the calibration scores, so one step means the same for any score.
         s = check.column(score, "score").astype(np.float64)
-        grid = np.quantile(s, np.linspace(0, 1, 201), method="inverted_cdf")
-        return cls(policy, risk, grid, float((s < policy.threshold).mean()), step, audit, seed)
+        return cls(
+            policy=policy,
+            risk=risk,
+            grid=np.quantile(s, np.linspace(0, 1, GRID_LEVELS), method="inverted_cdf"),
+            level=float((s < policy.threshold).mean()),
+            step=step,
+            audit=audit,
+            seed=seed,
+        )
 
     @property
     def threshold(self) -> float:
@@ -133,64 +139,68 @@ class OnlinePolicy:
         asked for.
         """
         needs_predictions(preds, "OnlinePolicy.decide")
-        made = replace(self.policy, threshold=self.threshold).decide(preds)
-        drawn = _draws(self.seed, self.seen, len(made)) < self.audit
-        return self.passed(made), replace(made, audit=made.accept & drawn)
+        decisions = replace(self.policy, threshold=self.threshold).decide(preds)
+        asked = draw_audits(self.seed, self.seen, len(decisions)) < self.audit
+        return self.count(decisions), replace(decisions, audit=decisions.accept & asked)
 
-    def passed(self, made: Decisions) -> OnlinePolicy:
+    def count(self, decisions: Decisions) -> OnlinePolicy:
         """The state after decisions that it made, in whatever pieces they come."""
-        taken = np.flatnonzero(made.accept)
-        idle = len(made) - 1 - int(taken[-1]) if len(taken) else self.idle + len(made)
-        seen, accepted = self.seen + len(made), self.accepted + len(taken)
-        return replace(self, seen=seen, accepted=accepted, idle=idle, top=self._top(made.score))
+        n, accepted = len(decisions), np.flatnonzero(decisions.accept)
+        idle = self.idle + n
+        if len(accepted):
+            idle = n - 1 - int(accepted[-1])
+        # Follow the level that a tenth of the scores exceed (stochastic quantile estimation).
+        top = self.top
+        for level in self._find_levels(decisions.score).tolist():
+            top = min(1.0, max(0.0, top + TOP_STEP * ((level >= top) - SUREST_SHARE)))
+        return replace(
+            self,
+            seen=self.seen + n,
+            accepted=self.accepted + len(accepted),
+            idle=idle,
+            top=top,
+        )
 
-    def learn(self, made: Decisions, correct: ArrayLike) -> OnlinePolicy:
-        """The state after labels for some of the decisions made earlier (`made[rows]`), in any
+    def learn(self, decisions: Decisions, correct: ArrayLike) -> OnlinePolicy:
+        """The state after labels for some of the decisions made earlier (`decisions[rows]`), in any
         order.
         """
-        right = check.same_length(
-            check.zero_one(correct, "correct"), "correct", len(made), "the decisions"
-        )
-        if made.audit is None:
+        right = check.zero_one(correct, "correct")
+        check.same_length(right, "correct", len(decisions), "the decisions")
+        if decisions.audit is None:
             raise InputError(
                 "these decisions are not of an online policy; learn must know which were audited."
             )
         loss = (~right).astype(np.float64)
+        # Only audited labels count: others may be a biased choice of whoever labels.
+        audited = loss[decisions.audit]
         level = self.level
-        for x in loss[made.audit].tolist():
+        for x in audited.tolist():
             level = max(0.0, level + self.step * (x - self.risk))
-        asked = int(made.audit.sum())
-        state = replace(
+        if self.idle >= REOPEN_AFTER:
+            # Nothing is accepted: the surest of the deferred count too, whose labels cost no risk.
+            level = min(level, 1.0)
+            surest = ~decisions.accept & (self._find_levels(decisions.score) >= self.top)
+            for x in loss[surest].tolist():
+                level = min(1.0, max(0.0, level + self.step * (x - self.risk)))
+        return replace(
             self,
-            labels=self.labels + asked,
-            wrong=self.wrong + int(loss[made.audit].sum()),
+            labels=self.labels + len(audited),
+            wrong=self.wrong + int(audited.sum()),
             level=level,
         )
-        return state if self.idle < PATIENCE else state._reopened(made, loss)
 
-    def _reopened(self, made: Decisions, loss: Floats) -> OnlinePolicy:
-        """Nothing is accepted: listen to the surest of the deferred, whose labels cost no risk."""
-        level = min(self.level, 1.0)
-        for x in loss[~made.accept & (self._levels(made.score) >= self.top)].tolist():
-            level = min(1.0, max(0.0, level + self.step * (x - self.risk)))
-        return replace(self, level=level)
-
-    def _levels(self, score: Floats) -> Floats:
+    def _find_levels(self, score: Floats) -> Floats:
         return np.searchsorted(self.grid, score, side="right") / len(self.grid)
 
-    def _top(self, score: Floats) -> float:
-        """Follow the level that a tenth of the scores exceed."""
-        top = self.top
-        for level in self._levels(score).tolist():
-            top = min(1.0, max(0.0, top + PUSH * ((level >= top) - BAND)))
-        return top
 
-
-def _draws(seed: int, first: int, n: int) -> Floats:
+def draw_audits(seed: int, first: int, n: int) -> Floats:
     """Uniform numbers that belong to the samples `first`, `first` + 1, ...: the same in whatever
     pieces they come.
     """
-    start = first % BLOCK
-    blocks = range(first - start, first + n, BLOCK)
-    drawn: list[Floats] = [np.random.default_rng([seed, block]).random(BLOCK) for block in blocks]
-    return np.concatenate([np.zeros(0), *drawn])[start : start + n]
+    # Each block has a generator of its own, so a draw depends on the number of its sample alone.
+    start = first % AUDIT_BLOCK
+    numbers: list[Floats] = [np.zeros(0)]
+    for block in range(first - start, first + n, AUDIT_BLOCK):
+        numbers.append(np.random.default_rng([seed, block]).random(AUDIT_BLOCK))
+    return np.concatenate(numbers)[start : start + n]

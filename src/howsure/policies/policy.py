@@ -1,11 +1,15 @@
-"""Policy: a score, a threshold and what was promised; Decisions: accept or defer."""
+"""Policy: accept or defer each prediction, by a score and its threshold.
+
+Everything that is needed to decide stands here, and nothing else: the rules that choose a threshold
+(`thresholds`, `guarantee`) are imported when a policy is fitted, not when one is loaded.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from math import inf, isnan, nan
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,20 +17,20 @@ from numpy.typing import ArrayLike
 from howsure import scores
 from howsure._core import check
 from howsure._core.check import Array, Bools, Floats, InputError, Ints
-from howsure._core.frames import frame, preformatted
 from howsure._core.frozen import frozen
 from howsure._core.text import array_of
 from howsure.calibrators import Calibrator
-from howsure.policies.costs import cheapest, cost_matrix, cost_outcomes
-from howsure.policies.guarantee import Guaranteed
-from howsure.policies.threshold import Threshold, rows_or_tally
 from howsure.predictions import Predictions, needs_predictions
-from howsure.predictions.images import SCORES, image_confidences, images_of
-from howsure.predictions.outcomes import Outcomes
-from howsure.tallies.tally import Tally
+
+if TYPE_CHECKING:
+    from howsure.policies.guarantee import Guaranteed
+    from howsure.policies.thresholds import Threshold
+    from howsure.predictions.outcomes import Outcomes
+    from howsure.tallies.tally import Tally
 
 By = Literal["class", "group", "label", "image"]
 DONT_KNOW = "I don't know"
+LISTED_LABELS = 20  # labels that an error lists
 
 
 @frozen
@@ -41,7 +45,7 @@ class Basis:
 
 
 @frozen
-class Promise:
+class Guarantee:
     """How the threshold was chosen. With `delta`: the risk exceeds `risk` with probability at most
     delta.
     """
@@ -67,7 +71,7 @@ class Decisions:
     ids: Array | None = None
     class_names: tuple[str, ...] | None = None
     audit: Bools | None = None  # accepted answers whose label an online policy asks for
-    ticket: tuple[str, ...] | None = None  # by which a label of an online policy is known again
+    ticket: tuple[str, ...] | None = None  # identifies a decision of an online policy
 
     @property
     def coverage(self) -> float:
@@ -76,18 +80,23 @@ class Decisions:
 
     def answers(self, unknown: str | None = DONT_KNOW) -> list[str | int | None]:
         """The answers in words: a class where the model decides alone, `unknown` where it does not."""
-        said: list[str | int] = self.prediction.tolist()
+        names: list[str | int] = self.prediction.tolist()
         if self.class_names is not None:
-            said = [self.class_names[i] if isinstance(i, int) else i for i in said]
-        return [a if ok else unknown for a, ok in zip(said, self.accept.tolist(), strict=True)]
+            names = [self.class_names[i] if isinstance(i, int) else i for i in names]
+        pairs = zip(names, self.accept.tolist(), strict=True)
+        return [name if accepted else unknown for name, accepted in pairs]
 
     def __len__(self) -> int:
         return len(self.accept)
 
     def __getitem__(self, rows: slice | Sequence[int] | Ints | Bools) -> Decisions:
-        pick: Callable[[Array | None], Array | None] = lambda a: None if a is None else a[rows]
-        names = ("accept", "prediction", "confidence", "score", "ids", "audit")
-        return replace(self, ticket=None, **{name: pick(getattr(self, name)) for name in names})
+        columns: dict[str, Any] = {}
+        for name in ("accept", "prediction", "confidence", "score", "ids", "audit"):
+            column: Array | None = getattr(self, name)
+            if column is not None:
+                columns[name] = column[rows]
+        # A ticket belongs to a decision as it was made, with all others of its batch.
+        return replace(self, ticket=None, **columns)
 
 
 @frozen
@@ -97,8 +106,8 @@ class Policy:
 
     `score` is the name of a score in `howsure.scores` (or, with `costs`, "cost": minus the least
     expected cost, whose class is then the answer). With `by`, the classes or groups in `keys` have
-    `thresholds` of their own and all others take `threshold`. `promise` and `basis` say what was
-    promised and on which data. Saved with `howsure.save`, read with `howsure.load`.
+    `thresholds` of their own and all others take `threshold`. `guarantee` and `basis` say what is
+    guaranteed and on which data. Saved with `howsure.save`, read with `howsure.load`.
 
     >>> policy = Policy("max_prob", 0.75)
     >>> preds = Predictions.from_probs([[0.9, 0.1], [0.6, 0.4]], class_names=["cat", "dog"])
@@ -115,10 +124,11 @@ class Policy:
     costs: tuple[tuple[float, ...], ...] | None = None
     k: int | None = None
     class_names: tuple[str, ...] | None = None
-    promise: Promise | None = None
+    guarantee: Guarantee | None = None
     basis: Basis | None = None
 
     def __post_init__(self) -> None:
+        # A policy may come from a file that somebody edited: whatever decides is checked here.
         if isnan(self.threshold) or any(isnan(x) for x in self.thresholds):
             raise InputError("a threshold is nan; a number or inf (defer everything) is needed.")
         if (self.score == "cost") != (self.costs is not None):
@@ -126,7 +136,7 @@ class Policy:
                 "the score 'cost' and a matrix costs= belong together; give both or none."
             )
         if self.score != "cost":
-            score_named(self.score)
+            find_score(self.score)
         if self.by not in (None, "class", "group", "label", "image"):
             raise InputError(
                 f"by={self.by!r}; 'class', 'group', 'label', 'image' or None is needed."
@@ -150,7 +160,7 @@ class Policy:
                 "class_names", got=f"has {len(self.class_names)} names for {self.k} classes"
             )
         if self.costs is not None:
-            cost_matrix(self.costs, self.k)
+            check_costs(self.costs, self.k)
 
     @classmethod
     def fit(
@@ -179,118 +189,149 @@ class Policy:
         >>> p = np.repeat([[0.99, 0.01]], 200, axis=0)
         >>> policy = Policy.fit(Predictions.from_probs(p, [0] * 200),
         ...     lambda t: guaranteed_threshold(t, risk=0.05, delta=0.05))
-        >>> policy.threshold, round(policy.promise.bound, 4)
+        >>> policy.threshold, round(policy.guarantee.bound, 4)
         (0.99, 0.0149)
         """
+        from howsure.policies.thresholds import (
+            as_guarantee,
+            choose_by_key,
+            cost_outcomes,
+            rows_or_tally,
+        )
+        from howsure.predictions.images import SCORES, images_of
+        from howsure.predictions.outcomes import Outcomes
+
         needs_predictions(preds, "Policy.fit")
-        table = None if costs is None else cost_matrix(costs, preds.k)
+        matrix = None if costs is None else check_costs(costs, preds.k)
         if calibrator is not None:
             preds = calibrator(preds)
         if by == "image" and preds.kind != "confidence":
             preds = images_of(preds).predictions()
-        o = _outcomes(preds, score if table is None else "cost", table)
-        found = choose(rows_or_tally(o))
-        parts = (
-            {}
-            if by is None
-            else {SCORES[0]: found.threshold}
-            if by == "image"
-            else _by_key(o, keys_of(preds, by, _said(preds, table)), choose, minimum)
-        )
+        if matrix is None:
+            outcomes, answer = Outcomes.of(preds, find_score(score)(preds)), _find_answer(preds)
+            cost_rows = None
+        else:
+            outcomes, answer = cost_outcomes(preds, matrix), find_cheapest(preds, matrix)[0]
+            score, cost_rows = "cost", tuple(tuple(row) for row in matrix.tolist())
+        # The common threshold first: small and new groups fall back on it.
+        chosen = choose(rows_or_tally(outcomes))
+        own: dict[str, float] = {}
+        if by == "image":
+            own = {SCORES[0]: chosen.threshold}
+        elif by is not None:
+            own = choose_by_key(outcomes, find_keys(preds, by, answer), choose, minimum)
         return cls(
-            score if table is None else "cost",
-            found.threshold,
-            calibrator,
-            by,
-            tuple(parts),
-            tuple(parts.values()),
-            None if table is None else tuple(tuple(row) for row in table.tolist()),
-            preds.k,
-            preds.class_names,
-            _promise(found),
-            Basis(len(o), found.coverage, found.accuracy, *source),
+            score=score,
+            threshold=chosen.threshold,
+            calibrator=calibrator,
+            by=by,
+            keys=tuple(own),
+            thresholds=tuple(own.values()),
+            costs=cost_rows,
+            k=preds.k,
+            class_names=preds.class_names,
+            guarantee=as_guarantee(chosen),
+            basis=Basis(
+                n=len(outcomes),
+                coverage=chosen.coverage,
+                accuracy=chosen.accuracy,
+                source=source[0],
+                sha256=source[1],
+            ),
         )
 
     def to_text(self) -> str:
-        """What it does, what is promised and on which data, line by line.
+        """What it does, what is guaranteed and on which data, line by line.
 
         >>> print(Policy("max_prob", 0.75).to_text(), end="")
         Accept where max_prob >= 0.75, defer the rest.
         """
-        which = self.score if self.by != "image" else f"{self.keys[0]} of an image"
-        where = (
-            "Defer everything."
-            if self.threshold == inf
-            else f"Accept where {which} >= {self.threshold:.6g}, "
-        )
-        lines = [where if self.threshold == inf else f"{where}defer the rest."]
+        score = self.score
+        if self.by == "image":
+            score = f"{self.keys[0]} of an image"
+        lines = [f"Accept where {score} >= {self.threshold:.6g}, defer the rest."]
+        if self.threshold == inf:
+            lines = ["Defer everything."]
         if self.by not in (None, "image"):
             lines.append(
                 f"Own thresholds by {self.by}: {len(self.keys):,}; all others take this one."
             )
         if self.calibrator is not None:
             lines.append(f"After {type(self.calibrator).__name__}.")
-        if self.promise is not None:
-            lines.append(f"Rule: {self.promise.rule}.")
-            if not isnan(self.promise.bound):
-                lines.append(f"Bound of the risk: {self.promise.bound * 100:.2f} %.")
+        if self.guarantee is not None:
+            lines.append(f"Rule: {self.guarantee.rule}.")
+            if not isnan(self.guarantee.bound):
+                lines.append(f"Bound of the risk: {self.guarantee.bound * 100:.2f} %.")
         if self.basis is not None:
-            b = self.basis
-            right = "" if isnan(b.accuracy) else f", {b.accuracy * 100:.2f} % of these right"
-            lines.append(f"On {b.n:,} labelled samples: {b.coverage * 100:.2f} % accepted{right}.")
+            n, coverage, accuracy = self.basis.n, self.basis.coverage, self.basis.accuracy
+            right = "" if isnan(accuracy) else f", {accuracy * 100:.2f} % of these right"
+            lines.append(f"On {n:,} labelled samples: {coverage * 100:.2f} % accepted{right}.")
         return "\n".join(lines) + "\n"
 
     def frame(self, library: str = "pandas") -> Any:
         """Its thresholds as a data frame of pandas or polars: that of all, then the own ones of
         classes or groups.
         """
-        own = zip(self.keys, self.thresholds, strict=True)
-        rows = [("all" if self.by is None else "others", self.threshold), *own]
+        from howsure._core.frames import frame
+
+        common = "all" if self.by is None else "others"
+        rows = [(common, self.threshold), *zip(self.keys, self.thresholds, strict=True)]
         return frame(
             [{"key": key, "score": self.score, "threshold": at} for key, at in rows], library
         )
 
     def _repr_html_(self) -> str:
+        from howsure._core.frames import preformatted
+
         return preformatted(self.to_text())
 
     def decide(self, preds: Predictions) -> Decisions:
         """Accept or defer each sample, or each image with `by="image"`; labels are not needed."""
         needs_predictions(preds, "Policy.decide")
         self.check_classes(preds)
-        if self.calibrator is not None and not (self.by == "image" and preds.kind == "confidence"):
+        # Confidences of images were made from calibrated pixels; they are not calibrated twice.
+        images_given = self.by == "image" and preds.kind == "confidence"
+        if self.calibrator is not None and not images_given:
             preds = self.calibrator(preds)
-        if self.by == "image" and preds.kind != "confidence":
+        if self.by == "image" and not images_given:
+            from howsure.predictions.images import image_confidences
+
             preds = image_confidences(preds, self.keys[0])
-        said, score = self.read(preds)
-        accept = score >= self.limits(preds, said)
-        confidence = (
-            preds.confidence if self.costs is None else preds.probs[np.arange(preds.n), said]
-        )
+        answer, score = self.read(preds)
+        confidence = preds.confidence
+        if self.costs is not None:  # the cheapest answer need not be the likeliest
+            confidence = preds.probs[np.arange(preds.n), answer]
         return Decisions(
-            accept, said, confidence, score, preds.ids, preds.class_names or self.class_names
+            accept=score >= self.limits(preds, answer),
+            prediction=answer,
+            confidence=confidence,
+            score=score,
+            ids=preds.ids,
+            class_names=preds.class_names or self.class_names,
         )
 
     def read(self, preds: Predictions) -> tuple[Array, Floats]:
         """Answer and score of each (calibrated) sample."""
         if self.costs is not None:
-            said, cost = cheapest(preds, self.costs)
-            return said, -cost
-        said = _said(preds, None)
-        return said, score_named(self.score)(preds)
+            answer, cost = find_cheapest(preds, self.costs)
+            return answer, -cost
+        return _find_answer(preds), find_score(self.score)(preds)
 
-    def limits(self, preds: Predictions, said: Array) -> float | Floats:
+    def limits(self, preds: Predictions, answer: Array) -> float | Floats:
         """The threshold of each sample."""
         if self.by in (None, "image"):
             return self.threshold
         if self.by == "label":
-            here = preds.needs_labels("a threshold for each label").names
-            if not set(here) & set(self.keys):
-                got = f"this policy is for the labels {', '.join(self.keys[:20])}"
-                raise InputError(f"{got}; these predictions have {', '.join(here[:20])}.")
+            names = preds.needs_labels("a threshold for each label").names
+            if not set(names) & set(self.keys):
+                ours = ", ".join(self.keys[:LISTED_LABELS])
+                theirs = ", ".join(names[:LISTED_LABELS])
+                raise InputError(
+                    f"this policy is for the labels {ours}; these predictions have {theirs}."
+                )
         own = dict(zip(self.keys, self.thresholds, strict=True))
-        return np.array(
-            [own.get(key, self.threshold) for key in keys_of(preds, self.by, said).tolist()]
-        )
+        keys = find_keys(preds, self.by, answer).tolist()
+        return np.array([own.get(key, self.threshold) for key in keys])
 
     def check_classes(self, preds: Predictions) -> None:
         """Refuse predictions over other classes than the policy was made for."""
@@ -298,73 +339,63 @@ class Policy:
             raise InputError(
                 f"this policy was made for {self.k} classes, these predictions have {preds.k}."
             )
-        if self.class_names and preds.class_names and self.class_names != preds.class_names:
-            i = next(
-                i
-                for i, (a, b) in enumerate(zip(self.class_names, preds.class_names, strict=True))
-                if a != b
-            )
-            raise InputError(
-                f"this policy was made for other classes: class {i} is {self.class_names[i]!r} there and "
-                f"{preds.class_names[i]!r} here."
-            )
+        if not self.class_names or not preds.class_names:
+            return
+        for i, (ours, theirs) in enumerate(zip(self.class_names, preds.class_names, strict=True)):
+            if ours != theirs:
+                raise InputError(
+                    f"this policy was made for other classes: class {i} is {ours!r} there and "
+                    f"{theirs!r} here."
+                )
 
 
-def score_named(name: str) -> Callable[[Predictions], Floats]:
+def find_score(name: str) -> Callable[[Predictions], Floats]:
     """The score of that name."""
     if name not in scores.__all__:
         raise InputError(f"{name!r} is not a score; one of {', '.join(scores.__all__)} is needed.")
     return getattr(scores, name)
 
 
-def keys_of(preds: Predictions, by: By, said: Array) -> Array:
+def find_keys(preds: Predictions, by: By, answer: Array) -> Array:
     """What a sample's own threshold is looked up by: its predicted class, its group or its label,
     as text.
     """
     if by == "group":
         if preds.group is None:
             raise InputError("thresholds by group need a group for each sample; give group=.")
-        return array_of([str(one) for one in preds.group.tolist()])
+        return array_of([str(name) for name in preds.group.tolist()])
     if by == "label":
         layout = preds.needs_labels("a threshold for each label")
         return np.array(layout.names)[layout.place]
-    return said.astype(str)
+    return answer.astype(str)
 
 
-def _said(preds: Predictions, costs: Floats | None) -> Array:
-    if costs is not None:
-        return cheapest(preds, costs)[0]
+def _find_answer(preds: Predictions) -> Array:
     if preds.kind == "confidence" and preds.known_prediction is None:
         return np.full(preds.n, -1)  # the class is not known; the decision does not need it
     return preds.prediction
 
 
-def _outcomes(preds: Predictions, score: str, costs: Floats | None) -> Outcomes:
-    if costs is not None:
-        return cost_outcomes(preds, costs)
-    return Outcomes.of(preds, score_named(score)(preds))
+def check_costs(costs: ArrayLike, k: int | None) -> Floats:
+    """A finite k × k matrix: row = truth, column = answer."""
+    matrix = check.finite(check.floats(costs, "costs"), "costs").astype(np.float64)
+    square = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1]
+    if not square or (k is not None and len(matrix) != k):
+        raise InputError(
+            f"costs has shape {matrix.shape}; one row per true class and one column per answer is needed."
+        )
+    return matrix
 
 
-def _by_key(
-    o: Outcomes,
-    keys: Array,
-    choose: Callable[[Tally | Outcomes], Threshold | Guaranteed],
-    minimum: int,
-) -> dict[str, float]:
-    check.at_least(minimum, 1, "minimum")
-    names, counts = np.unique(keys, return_counts=True)
-    return {
-        str(name): choose(rows_or_tally(o[keys == name])).threshold
-        for name in names[counts >= minimum]
-    }
+def find_cheapest(preds: Predictions, costs: ArrayLike) -> tuple[Ints, Floats]:
+    r"""The answer with the least expected cost and that cost, :math:`\min_j \sum_i p_i C_{ij}`;
+    ties: smaller class.
+    """
+    expected = preds.probs @ check_costs(costs, preds.k)
+    answer = expected.argmin(axis=1)
+    return answer, expected[np.arange(preds.n), answer]
 
 
-def _promise(found: Threshold | Guaranteed) -> Promise:
-    if isinstance(found, Threshold):
-        return Promise(found.rule, feasible=found.feasible)
-    return Promise(
-        found.rule, found.risk, found.delta, found.bound, found.feasible, found.labels_needed
-    )
+__all__ = ["DONT_KNOW", "Basis", "Decisions", "Guarantee", "Policy"]
 
-
-__all__ = ["DONT_KNOW", "Basis", "Decisions", "Policy", "Promise"]
+Promise = Guarantee  # moved

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 from collections.abc import Iterable, Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import cast
 
@@ -22,9 +22,9 @@ from howsure.formats.names import Plan, Wanted, kind, plan
 from howsure.formats.remote import Remote, is_remote
 from howsure.report.focus import Focus
 
-ROWS = 1 << 20  # of a part, where the file can be read in pieces
-NARROW = ("confidence", "logprob")
-PARTS = 1000  # a larger job has larger parts instead of many more
+PART_ROWS = 1 << 20  # of a part, where the file can be read in pieces
+NARROW_KINDS = ("confidence", "logprob")  # one number per row
+MAX_PARTS = 1000  # a larger job has larger parts instead of many more
 
 
 @frozen
@@ -49,12 +49,14 @@ class Settings:
     @property
     def wanted(self) -> Wanted:
         """The same for the readers."""
-        columns = tuple(self.focus.columns)
         return Wanted(
-            *(self.split, self.mc, dict(self.names), self.renormalise),
+            split=self.split,
+            mc=self.mc,
+            names=dict(self.names),
+            renormalise=self.renormalise,
             multilabel=self.multilabel,
             sums_to_one=self.sums_to_one,
-            attributes=columns,
+            attributes=tuple(self.focus.columns),
         )
 
     @property
@@ -81,6 +83,7 @@ class Partition:
 
     def key(self, settings: Settings) -> str:
         """A name that changes with the file, with the rows, and with what is asked of them."""
+        # The version is among the settings, so another howsure finds nothing of ours.
         who = [self.path, self.size, self.stamp, self.start, self.stop, asdict(settings)]
         return hashlib.sha256(canonical(who).encode()).hexdigest()[:32]
 
@@ -97,21 +100,25 @@ class Job:
 
 
 @frozen
-class _File:
+class SourceFile:
+    """A file that was opened: its state, and where it can be read in pieces, the rows of each and
+    the columns of the parts.
+    """
+
     path: str
     size: int
     stamp: str
-    pieces: tuple[int, ...] | None
-    plan: Plan | None
+    pieces: tuple[int, ...] | None = None
+    plan: Plan | None = None
 
 
-def source(path: str) -> Path:
+def find_source(path: str) -> Path:
     """A local path, or what plays its part for a remote file."""
     return cast(Path, Remote(path)) if is_remote(path) else existing(path)
 
 
-def identity(path: str) -> tuple[int, str]:
-    """Size and time or tag of a file: what tells that it has changed."""
+def read_file_state(path: str) -> tuple[int, str]:
+    """Size and time or tag of a file: what shows that it has changed."""
     if is_remote(path):
         remote = Remote(path)
         return remote.stat().st_size, remote.stamp()
@@ -119,87 +126,113 @@ def identity(path: str) -> tuple[int, str]:
     return state.st_size, str(state.st_mtime_ns)
 
 
-def expanded(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
+def expand_paths(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]]) -> list[str]:
     """Every file once, patterns filled in."""
     given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
     if not given:
         raise InputError("no file is given; name at least one.")
-    return list(together([file for path in given for file in matching(os.fspath(path))]))
+    files: list[str] = []
+    for path in given:
+        files += matching(os.fspath(path))
+    return list(together(files))
 
 
-def planned(files: Sequence[str], settings: Settings) -> Job:
+def plan_parts(files: Sequence[str], settings: Settings) -> Job:
     """The parts of all files; what can be known without reading rows is checked here."""
-    opened: list[_File | None] = []
+    opened: dict[int, SourceFile] = {}
     skipped: list[str] = []
-    for path in files:
+    for number, path in enumerate(files):
         try:
-            opened.append(_opened(path, settings))
+            opened[number] = _open_source(path, settings)
         except Damaged as e:
             if not settings.skip_corrupt:
                 raise
-            opened.append(None)
             skipped.append(str(e))
-    _check_alike([file for file in opened if file is not None])
-    total = sum(sum(file.pieces or ()) for file in opened if file is not None)
-    rows = max(ROWS, -(-total // PARTS))
+    _check_alike(list(opened.values()))
+    total = sum(sum(file.pieces or ()) for file in opened.values())
+    # Rounded up: MAX_PARTS parts of this size hold all rows.
+    rows = max(PART_ROWS, -(-total // MAX_PARTS))
     parts: list[Partition] = []
-    for i, file in enumerate(opened):
-        if file is not None:
-            parts += _parts(file, i, len(parts), rows)
+    for number, file in opened.items():
+        parts += _cut_file(file, number, first_index=len(parts), rows=rows)
     if not parts:
         raise InputError(
             "none of the files has rows that can be read; at least one sample is needed."
         )
-    return Job(tuple(files), tuple(parts), tuple(skipped))
+    return Job(files=tuple(files), parts=tuple(parts), skipped=tuple(skipped))
 
 
-def _opened(path: str, settings: Settings) -> _File:
-    place = source(path)
-    size, stamp = identity(path)
+def _open_source(path: str, settings: Settings) -> SourceFile:
+    place = find_source(path)
+    size, stamp = read_file_state(path)
     if format_of(place) is not arrow:
-        return _File(path, size, stamp, None, None)
-    found = arrow.outline(place)
-    parts = plan(found.contents, settings.wanted)
+        return SourceFile(path=path, size=size, stamp=stamp)
+    outline = arrow.outline(place)
+    parts = plan(outline.contents, settings.wanted)
     if "split" in parts and settings.split is None:
         raise InputError(
             f"{place.name} has a column split; say which one is wanted with split= or --split."
         )
-    used = {part: names for part, names in parts.items() if part != "class_names"}
-    return _File(path, size, stamp, found.pieces, {"": (kind(parts, settings.wanted),), **used})
+    # The kind of the values stands under "", so that files of two kinds are not alike.
+    used: Plan = {"": (kind(parts, settings.wanted),)}
+    used |= {part: names for part, names in parts.items() if part != "class_names"}
+    return SourceFile(path=path, size=size, stamp=stamp, pieces=outline.pieces, plan=used)
 
 
-def _check_alike(files: Sequence[_File]) -> None:
+def _check_alike(files: Sequence[SourceFile]) -> None:
     """Tables must have the same columns for the same parts; arrays are compared when they are read."""
     tables = [file for file in files if file.plan is not None]
     for file in tables[1:]:
         first, here = tables[0].plan or {}, file.plan or {}
         for part in [*first, *here]:
             if first.get(part) != here.get(part):
-                one, two = (_columns(p.get(part)) for p in (first, here))
+                ours, theirs = _describe_columns(first.get(part)), _describe_columns(here.get(part))
                 raise InputError(
-                    f"{file.path} has {two} for {part or 'the values'}, {tables[0].path} has {one}; "
+                    f"{file.path} has {theirs} for {part or 'the values'}, {tables[0].path} has {ours}; "
                     "evaluate files with the same columns together."
                 )
 
 
-def _columns(names: tuple[str, ...] | None) -> str:
+def _describe_columns(names: tuple[str, ...] | None) -> str:
     if names is None:
         return "nothing"
-    return names[0] if len(names) == 1 else f"{names[0]} … {names[-1]} ({len(names)} columns)"
+    if len(names) == 1:
+        return names[0]
+    return f"{names[0]} … {names[-1]} ({len(names)} columns)"
 
 
-def _parts(file: _File, number: int, index: int, rows: int) -> list[Partition]:
+def _cut_file(file: SourceFile, number: int, *, first_index: int, rows: int) -> list[Partition]:
     """Runs of pieces with about so many rows each."""
+    whole = Partition(
+        index=first_index,
+        file=number,
+        path=file.path,
+        size=file.size,
+        stamp=file.stamp,
+        bytes=file.size,
+    )
     if file.pieces is None:
-        return [Partition(index, number, file.path, file.size, file.stamp, file.size)]
-    out: list[Partition] = []
+        return [whole]
+    parts: list[Partition] = []
     start, first, total = 0, 0, max(1, sum(file.pieces))
-    narrow = file.plan is not None and file.plan[""][0] in NARROW
+    narrow = file.plan is not None and file.plan[""][0] in NARROW_KINDS
     for stop in range(1, len(file.pieces) + 1):
         here = sum(file.pieces[start:stop])
         if here and (here >= rows or stop == len(file.pieces)):
-            share = file.size * here // total
-            who = (index + len(out), number, file.path, file.size, file.stamp)
-            out.append(Partition(*who, share, start, stop, first, here, narrow))
+            part = replace(
+                whole,
+                index=first_index + len(parts),
+                bytes=file.size * here // total,
+                start=start,
+                stop=stop,
+                first=first,
+                rows=here,
+                narrow=narrow,
+            )
+            parts.append(part)
             start, first = stop, first + here
-    return out
+    return parts
+
+
+expanded = expand_paths  # moved
+planned = plan_parts  # moved

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import contextmanager
 from functools import reduce
 from pathlib import Path
@@ -20,16 +20,16 @@ from howsure.predictions import Predictions
 from howsure.report.details import Details, Question, part_details
 from howsure.report.samples import Samples
 from howsure.report.summary import Place, Summary, default_scores, total
-from howsure.scale.gathered import Gathered, moved
-from howsure.scale.parts import Partition, Settings, identity, source
-from howsure.scale.store import load, save
+from howsure.scale.parts import Partition, Settings, find_source, read_file_state
+from howsure.scale.store import PartResult, load_result, renumber, save_result
 
 T = TypeVar("T")
-FEW = 8  # summaries of runs that are kept before they are added up
-ROWS = {True: 1 << 20, False: 1 << 14}  # rows looked at together: of a confidence, of vectors
+MERGE_FANOUT = 8  # summaries of runs that are kept before they are merged
+# Rows that are looked at together: of vectors, and of one number per row.
+VECTOR_ROWS, NARROW_ROWS = 1 << 14, 1 << 20
 
 
-def summarised(part: Partition, settings: Settings, folder: str | None = None) -> Gathered:
+def load_or_summarise(part: Partition, settings: Settings, folder: str | None = None) -> PartResult:
     """The summary of a part, taken from `folder` where it is there already and stored there where
     it is not.
     """
@@ -39,124 +39,122 @@ def summarised(part: Partition, settings: Settings, folder: str | None = None) -
         )
     if folder is None:
         return summarise(part, settings)
-    file = stored(part, settings, folder)
-    known = load(file)
-    if known is None:
-        known = summarise(part, settings)
-        save(known, file)
-    return moved(known, part.index, part.file)
+    file = find_stored(part, settings, folder)
+    result = load_result(file)
+    if result is None:
+        result = summarise(part, settings)
+        save_result(result, file)
+    return renumber(result, part.index, part.file)
 
 
-def stored(part: Partition, settings: Settings, folder: str) -> Path:
+def find_stored(part: Partition, settings: Settings, folder: str) -> Path:
     """Where the summary of a part is kept."""
     return Path(folder) / f"{part.key(settings)}.npz"
 
 
-def summarise(part: Partition, settings: Settings) -> Gathered:
+def summarise(part: Partition, settings: Settings) -> PartResult:
     """Read a part and summarise it."""
-    make: Callable[[Predictions, Place], Summary] = lambda preds, place: Summary.of_part(
-        preds, place, settings.scores, settings.focus, compact=settings.compact
-    )
-    found, skipped = _made(part, settings, make, total)
-    return Gathered(frozenset((part.index,)), found, skipped)
+
+    def make(preds: Predictions, place: Place) -> Summary:
+        return Summary.of_part(
+            preds, place, settings.scores, settings.focus, compact=settings.compact
+        )
+
+    summary, skipped = _read_part(part, settings, make, total)
+    return PartResult(parts=frozenset((part.index,)), summary=summary, skipped=skipped)
 
 
-def answered(part: Partition, settings: Settings, question: Question) -> Gathered:
+def answer_question(part: Partition, settings: Settings, question: Question) -> PartResult:
     """Read a part again, and answer what only single samples tell."""
 
     def make(preds: Predictions, place: Place) -> Details:
-        samples = Samples.of(
-            preds, settings.scores or default_scores(preds, settings.compact), settings.focus
-        )
-        return part_details(samples, question, *place)
+        scores = settings.scores or default_scores(preds, settings.compact)
+        return part_details(Samples.of(preds, scores, settings.focus), question, *place)
 
-    found, skipped = _made(part, settings, make, lambda every: reduce(Details.__add__, every))
-    return Gathered(frozenset((part.index,)), None, skipped, found)
+    details, skipped = _read_part(part, settings, make, lambda all_: reduce(Details.__add__, all_))
+    return PartResult(
+        parts=frozenset((part.index,)), summary=None, skipped=skipped, details=details
+    )
 
 
-class _Pile(Generic[T]):
-    """Values that add up, a few of each size at a time, so that a long file does not pile up the
-    sums of its runs.
+class MergeStack(Generic[T]):
+    """Values that merge, a few of each size at a time, so that a long file does not pile up the
+    summaries of its runs.
     """
 
-    def __init__(self, add: Callable[[Sequence[T]], T]):
-        self.add = add
+    def __init__(self, merge: Callable[[Sequence[T]], T]):
+        self.merge = merge
         self.levels: list[list[T]] = []
 
     def put(self, value: T, level: int = 0) -> None:
-        """Keep one more; as many as `FEW` of a level become one of the next."""
+        """Keep one more; `MERGE_FANOUT` of a level become one of the next."""
         if level == len(self.levels):
             self.levels.append([])
         self.levels[level].append(value)
-        if len(self.levels[level]) == FEW:
-            whole, self.levels[level] = self.add(self.levels[level]), []
-            self.put(whole, level + 1)
+        if len(self.levels[level]) == MERGE_FANOUT:
+            merged, self.levels[level] = self.merge(self.levels[level]), []
+            self.put(merged, level + 1)
 
-    def sum(self) -> T | None:
-        """All of them, or nothing."""
-        every = [value for level in reversed(self.levels) for value in level]
-        return self.add(every) if every else None
+    def total(self) -> T | None:
+        """All of them merged; None where there are none."""
+        values: list[T] = []
+        for level in reversed(self.levels):
+            values += level
+        return self.merge(values) if values else None
 
 
-def _made(
+def _read_part(
     part: Partition,
     settings: Settings,
     make: Callable[[Predictions, Place], T],
-    add: Callable[[Sequence[T]], T],
+    merge: Callable[[Sequence[T]], T],
 ) -> tuple[T | None, tuple[str, ...]]:
-    """The sum of what is made of each run of rows of a part, and what could not be read."""
-    if identity(part.path) != (part.size, part.stamp):
+    """What is made of each run of rows of a part, merged, and what could not be read."""
+    if read_file_state(part.path) != (part.size, part.stamp):
         raise InputError(
             f"{part.path} changed while it was being evaluated; start again when it is complete."
         )
-    pieces = [None] if part.start is None or part.stop is None else range(part.start, part.stop)
-    found = _Pile(add)
+    pieces: Iterable[int | None] = [None]
+    if part.start is not None and part.stop is not None:
+        pieces = range(part.start, part.stop)
+    run_rows = NARROW_ROWS if part.narrow else VECTOR_ROWS
+    stack = MergeStack(merge)
     skipped: list[str] = []
     row = part.first
-    with _local(part.path) as path:
+    with _fetch(part.path) as path:
         for piece in pieces:
+            runs = MergeStack(merge)  # of one piece: a damaged one is left out as a whole
+            next_row = row
             try:
-                made, row = _piece(part, path, piece, row, settings, make, add)
-                if made is not None:
-                    found.put(made)
-            except Damaged as e:
-                if not settings.skip_corrupt:
-                    raise
-                skipped.append(str(e))
-    return found.sum(), tuple(skipped)
+                for preds in scan_piece(path, settings.wanted, run_rows, piece):
+                    runs.put(make(preds, Place(part.file, next_row)))
+                    next_row += preds.n
+            except InputError as e:
+                error = e.at(f"{_name_piece(part, path, piece)}, from row {next_row} on")
+                if not (isinstance(e, Damaged) and settings.skip_corrupt):
+                    raise error from None
+                skipped.append(str(error))
+                continue
+            row = next_row
+            merged = runs.total()
+            if merged is not None:
+                stack.put(merged)
+    return stack.total(), tuple(skipped)
 
 
-def _piece(
-    part: Partition,
-    path: Path,
-    piece: int | None,
-    row: int,
-    settings: Settings,
-    make: Callable[[Predictions, Place], T],
-    add: Callable[[Sequence[T]], T],
-) -> tuple[T | None, int]:
-    """The sum of what is made of all runs of rows of one piece, or nothing, and the row after them."""
-    found = _Pile(add)
-    try:
-        for preds in scan_piece(path, settings.wanted, ROWS[part.narrow], piece):
-            found.put(make(preds, Place(part.file, row)))
-            row += preds.n
-    except InputError as e:
-        where = part.path if piece is None else f"{part.path}, {_called(path)} {piece}"
-        raise e.at(f"{where}, from row {row} on") from None
-    return found.sum(), row
-
-
-def _called(path: Path) -> str:
-    return "row group" if path.suffix.lower() in arrow.PARQUET else "record batch"
+def _name_piece(part: Partition, path: Path, piece: int | None) -> str:
+    if piece is None:
+        return part.path
+    what = "row group" if path.suffix.lower() in arrow.PARQUET else "record batch"
+    return f"{part.path}, {what} {piece}"
 
 
 @contextmanager
-def _local(path: str) -> Generator[Path]:
+def _fetch(path: str) -> Generator[Path]:
     """A path that can be read: tables are opened where they are, other remote files are copied
     first.
     """
-    place = source(path)
+    place = find_source(path)
     if not is_remote(path) or format_of(place) is arrow:
         yield place
         return
@@ -164,3 +162,6 @@ def _local(path: str) -> Generator[Path]:
         copy = Path(folder) / place.name
         Remote(path).fetch(copy)
         yield copy
+
+
+summarised = load_or_summarise  # moved

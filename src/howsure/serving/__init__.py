@@ -1,10 +1,27 @@
 """A policy and a stream of predictions come in; decisions go out, one line each, and survive a
 crash.
+
+Names are resolved when they are first used.
 """
 
-from howsure.serving.promise import WatchedPromise
-from howsure.serving.promise import WatchedPromise as Promise
-from howsure.serving.resume import decide_file
-from howsure.serving.stream import Served, Serving, decide_stream
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["Promise", "Served", "Serving", "WatchedPromise", "decide_file", "decide_stream"]
+if TYPE_CHECKING:
+    from howsure.serving.guarantee_monitor import GuaranteeMonitor
+    from howsure.serving.stream import Served, Serving, decide_file, decide_stream
+
+__all__ = ["GuaranteeMonitor", "Served", "Serving", "decide_file", "decide_stream"]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    chapter = "guarantee_monitor" if name == "GuaranteeMonitor" else "stream"
+    value = getattr(import_module(f"{__name__}.{chapter}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return __all__

@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import hashlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from time import monotonic
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
@@ -26,35 +25,109 @@ from howsure.formats.contents import as_record
 from howsure.policies.online import OnlinePolicy
 from howsure.policies.policy import Decisions
 from howsure.predictions import Predictions
+from howsure.serving.journal import ServingError, StateFile
 
-EVERY = 1.0  # seconds between two saves of the state
-WINDOW = 1 << 16  # a label for a decision further back than this is late
-BLOCK = 1 << 24  # bytes of labels that are looked at together
-
-
-class Elsewhere(InputError):
-    """Something is wrong that has nothing to do with the predictions at hand."""
+Report: TypeAlias = Callable[[str], None]
+OnBad: TypeAlias = Literal["stop", "skip"]
+LATE_DECISIONS = 1 << 16  # a label for a decision further back than this is late
+LABEL_BLOCK = 1 << 24  # bytes of labels that are looked at together
 
 
-class LabelError(Elsewhere):
+class LabelError(ServingError):
     """Something is wrong with the labels."""
 
 
 @frozen
-class Label:
+class LabelledDecision:
     """A decision that came back with its label."""
 
-    ticket: str
     accept: bool
-    audit: bool
-    score: float
     correct: bool
+    audit: bool = False
+    score: float = float("nan")
+    ticket: str = ""  # of an online policy
+    policy: str = ""  # the stamp of a fixed one
+    key: str = ""  # the same for two labels of one decision
 
     @property
     def number(self) -> int:
         """Which decision of the policy it was; -1 where the ticket does not say."""
-        number = self.ticket.partition("-")[0]
-        return int(number) if is_count(number) else -1
+        return find_number(self.ticket)
+
+
+def parse_label(row: dict[str, Any], *, online: bool) -> LabelledDecision:
+    """A line of decisions with `correct` added; an online policy needs score and audit too."""
+    correct = row["correct"]
+    if correct not in (0, 1):
+        raise ValueError(correct)
+    policy = row.get("policy", "")
+    name, number = row.get("id"), None
+    if online:
+        score, audit = row["score"], bool(row["audit"])
+    else:
+        score, audit = row.get("score"), False
+        if name is None:
+            number = row["line"]
+    return LabelledDecision(
+        accept=row["decision"] == "accept",
+        correct=bool(correct),
+        audit=audit,
+        score=float("nan") if score is None else float(score),
+        ticket=str(row.get("ticket", "")),
+        policy=str(policy),
+        key=hashlib.sha256(json.line([name, number, policy]).encode()).hexdigest()[:16],
+    )
+
+
+def read_labels(
+    data: bytes, path: Path, *, online: bool, on_bad: OnBad, report: Report
+) -> Iterator[LabelledDecision]:
+    """The labels in some lines. A line that is none raises, or is reported and left out."""
+    for line in data.splitlines():
+        if not line.strip():
+            continue
+        try:
+            yield parse_label(as_record(json.loads(line)) or {}, online=online)
+        except (ValueError, KeyError, TypeError, RecursionError):
+            text = line[:80].decode("utf-8", "replace")
+            error = LabelError(
+                f"{path.name}: {text}",
+                got="is not a decision with its label",
+                hint='add "correct": 0 or 1 to the lines of decide',
+            )
+            if on_bad == "stop":
+                raise error from None
+            report(str(error))
+
+
+def read_new_lines(read: int, path: Path) -> bytes | None:
+    """Complete lines beyond the first `read` bytes; None where there are none."""
+    if not path.exists():
+        return None
+    if not path.is_file():
+        raise LabelError(
+            str(path), got="is not a file", hint="labels are read from a file that may grow"
+        )
+    # A file that shrank is another file: what was read of it before is gone.
+    size = path.stat().st_size
+    if size < read:
+        got = f"has {size:,} bytes, and {read:,} were read before, so it was cut or replaced"
+        raise LabelError(path.name, got=got, hint="append to the file, or begin with a new policy")
+    with path.open("rb") as file:
+        file.seek(read)
+        data = file.read(LABEL_BLOCK)
+    # The last line may still be growing.
+    whole = data[: data.rfind(b"\n") + 1]
+    if not whole and len(data) == LABEL_BLOCK:
+        raise LabelError(
+            path.name,
+            got=f"has a line of more than {LABEL_BLOCK:,} bytes",
+            hint="is this a text file?",
+        )
+    return whole or None
+
+
+# Online policies.
 
 
 class Learner:
@@ -75,33 +148,42 @@ class Learner:
         labels: Path | None,
         save: Callable[[OnlinePolicy], None],
         *,
-        on_bad: Literal["stop", "skip"] = "stop",
-        report: Callable[[str], None] = lambda _: None,
+        on_bad: OnBad = "stop",
+        report: Report = lambda _: None,
     ):
-        self.state, self.labels, self._save = state, labels, save
-        self.on_bad: Literal["stop", "skip"] = on_bad
-        self.report = report
-        self._who, self._saved, self._before = identity(state), monotonic(), state
+        self._file = StateFile(state, save)
+        self._identity = compute_identity(state)
+        self._undelivered = state  # the state before the decisions made last
+        self.labels, self.report = labels, report
+        self.on_bad: OnBad = on_bad
+
+    @property
+    def state(self) -> OnlinePolicy:
+        """The policy as it is now."""
+        return self._file.state
 
     def decide(self, preds: Predictions) -> Decisions:
         """Learn what is new, decide, and save now and then."""
         self._learn()
-        if monotonic() - self._saved >= EVERY:
+        if self._file.due:
             try:
                 self.close()
             except InputError as e:
-                raise Elsewhere(str(e)) from None
-        self._before = self.state
-        self.state, made = self.state.decide(preds)
-        return replace(made, ticket=tickets(made, self._before.seen, self._who))
+                raise ServingError(str(e)) from None
+        # What is saved must not know decisions that may not have been delivered; saving comes first.
+        before = self._undelivered = self.state
+        self._file.state, decisions = before.decide(preds)
+        return replace(decisions, ticket=make_tickets(decisions, before.seen, self._identity))
 
     def _learn(self) -> None:
         if self.labels is not None:
-            self.state = learnt(self.state, self.labels, on_bad=self.on_bad, report=self.report)
+            self._file.state = learn_labels(
+                self.state, self.labels, on_bad=self.on_bad, report=self.report
+            )
 
     def undo(self) -> None:
         """The decisions made last were not delivered, or not all of them."""
-        self.state = self._before
+        self._file.state = self._undelivered
 
     def resume(self, output: Path) -> None:
         """Count the decisions of an earlier run that its last state does not know, whole lines of
@@ -110,171 +192,121 @@ class Learner:
         if not output.is_file():
             return
         self._learn()
-        found: list[Label] = []
+        delivered: list[LabelledDecision] = []
         with output.open("rb") as lines:
             for line in lines:
-                made = _delivered(line) if line.endswith(b"\n") else None
-                if (
-                    made is not None
-                    and made.number == self.state.seen + len(found)
-                    and self._mine(made)
-                ):
-                    found.append(made)
-        if found:
-            self.state = self.state.passed(_decisions(found))
-
-    def _mine(self, made: Label) -> bool:
-        return made.ticket == _ticket(made.number, (made.accept, made.audit, made.score), self._who)
+                # A torn line was not delivered, and lines of other policies do not count.
+                record = parse_delivered(line) if line.endswith(b"\n") else None
+                if record is None or record.number != self.state.seen + len(delivered):
+                    continue
+                if record.ticket == make_ticket(record, self._identity):
+                    delivered.append(record)
+        if delivered:
+            self._file.state = self.state.count(as_decisions(delivered))
 
     def close(self) -> None:
         """Save the state."""
-        self._save(self.state)
-        self._saved = monotonic()
+        self._file.save()
 
 
-def identity(state: OnlinePolicy) -> bytes:
-    """What stays the same of an online policy while it learns."""
-    fixed = (
-        state.risk,
-        state.step,
-        state.audit,
-        state.seed,
-        state.policy.score,
-        state.policy.threshold,
-    )
+def compute_identity(state: OnlinePolicy) -> bytes:
+    """A digest of what stays the same of an online policy while it learns."""
+    policy = state.policy
+    fixed = (state.risk, state.step, state.audit, state.seed, policy.score, policy.threshold)
     return hashlib.sha256(repr(fixed).encode() + state.grid.tobytes()).digest()
 
 
-def tickets(made: Decisions, first: int, who: bytes) -> tuple[str, ...]:
+def make_tickets(decisions: Decisions, first: int, identity: bytes) -> tuple[str, ...]:
     """The tickets of decisions, the first of which is number `first` of its policy."""
-    audit = np.zeros(len(made), dtype=np.bool_) if made.audit is None else made.audit
-    rows = zip(made.accept.tolist(), audit.tolist(), made.score.tolist(), strict=True)
-    return tuple(_ticket(i, row, who) for i, row in enumerate(rows, start=first))
+    audit = decisions.audit
+    if audit is None:
+        audit = np.zeros(len(decisions), dtype=np.bool_)
+    columns = (decisions.accept.tolist(), audit.tolist(), decisions.score.tolist())
+    rows = enumerate(zip(*columns, strict=True), start=first)
+    return tuple(_format_ticket(i, *row, identity) for i, row in rows)
 
 
-def _ticket(number: int, row: tuple[bool, bool, float], who: bytes) -> str:
-    said = f"{number}|{row[0]:d}|{row[1]:d}|{row[2]!r}".encode()
-    return f"{number}-{hashlib.sha256(who + said).hexdigest()[:12]}"
+def make_ticket(label: LabelledDecision, identity: bytes) -> str:
+    """The ticket that a decision of this policy would carry."""
+    return _format_ticket(label.number, label.accept, label.audit, label.score, identity)
 
 
-def learnt(
+def _format_ticket(number: int, accept: bool, audit: bool, score: float, identity: bytes) -> str:
+    content = f"{number}|{accept:d}|{audit:d}|{score!r}".encode()
+    return f"{number}-{hashlib.sha256(identity + content).hexdigest()[:12]}"
+
+
+def find_number(ticket: str) -> int:
+    """Which decision a ticket is of; -1 where it does not say."""
+    number = ticket.partition("-")[0]
+    return int(number) if is_count(number) else -1
+
+
+def learn_labels(
     state: OnlinePolicy,
     path: Path,
     *,
-    on_bad: Literal["stop", "skip"] = "stop",
-    report: Callable[[str], None] = lambda _: None,
+    on_bad: OnBad = "stop",
+    report: Report = lambda _: None,
 ) -> OnlinePolicy:
     """The state after the complete lines that the file has beyond what was read before."""
-    while (data := new_lines(state.read, path)) is not None:
-        found = [_label(line, path, on_bad, report) for line in data.splitlines() if line.strip()]
-        fresh, refused = _fresh([label for label in found if label is not None], state)
+    identity = compute_identity(state)
+    while (data := read_new_lines(state.read, path)) is not None:
+        known = set(state.learnt)
+        newest = max([state.seen, *map(find_number, state.learnt)])
+        fresh: list[LabelledDecision] = []
+        refused: Counter[str] = Counter()
+        # All lines are parsed before the first is learnt: a bad one must not leave half a block.
+        labels = list(read_labels(data, path, online=True, on_bad=on_bad, report=report))
+        for label in labels:
+            if label.ticket in known:
+                refused["repeated"] += 1
+            elif label.ticket != make_ticket(label, identity):
+                refused["unknown"] += 1
+            elif label.number < newest - LATE_DECISIONS:
+                refused["late"] += 1
+            else:
+                known.add(label.ticket)
+                fresh.append(label)
         if refused:
             counts = ", ".join(f"{n:,} {why}" for why, n in sorted(refused.items()))
             report(f"{path.name}: {counts} labels were not learnt.")
         if fresh:
-            state = state.learn(_decisions(fresh), [label.correct for label in fresh])
-            state = replace(
-                state, learnt=_kept((*state.learnt, *(label.ticket for label in fresh)))
-            )
+            state = state.learn(as_decisions(fresh), [label.correct for label in fresh])
+            tickets = keep_recent((*state.learnt, *(label.ticket for label in fresh)))
+            state = replace(state, learnt=tickets)
         state = replace(state, read=state.read + len(data))
     return state
 
 
-def new_lines(read: int, path: Path) -> bytes | None:
-    """Complete lines beyond the first `read` bytes; None where there are none."""
-    if not path.exists():
-        return None
-    if not path.is_file():
-        raise LabelError(
-            str(path), got="is not a file", hint="labels are read from a file that may grow"
-        )
-    size = path.stat().st_size
-    if size < read:
-        got = f"has {size:,} bytes, and {read:,} were read before, so it was cut or replaced"
-        raise LabelError(path.name, got=got, hint="append to the file, or begin with a new policy")
-    with path.open("rb") as file:
-        file.seek(read)
-        data = file.read(BLOCK)
-    whole = data[: data.rfind(b"\n") + 1]
-    if not whole and len(data) == BLOCK:
-        raise LabelError(
-            path.name, got=f"has a line of more than {BLOCK:,} bytes", hint="is this a text file?"
-        )
-    return whole or None
-
-
-def _fresh(found: Sequence[Label], state: OnlinePolicy) -> tuple[list[Label], Counter[str]]:
-    """The labels that count, and how many do not, by reason."""
-    who, known = identity(state), set(state.learnt)
-    newest = max([state.seen, *(_number(ticket) for ticket in state.learnt)])
-    fresh: list[Label] = []
-    refused: Counter[str] = Counter()
-    for label in found:
-        if label.ticket in known:
-            refused["repeated"] += 1
-        elif label.ticket != _ticket(label.number, (label.accept, label.audit, label.score), who):
-            refused["unknown"] += 1
-        elif label.number < newest - WINDOW:
-            refused["late"] += 1
-        else:
-            known.add(label.ticket)
-            fresh.append(label)
-    return fresh, refused
-
-
-def _number(ticket: str) -> int:
-    return int(ticket.partition("-")[0])
-
-
-def _kept(learned: Sequence[str]) -> tuple[str, ...]:
+def keep_recent(tickets: Sequence[str]) -> tuple[str, ...]:
     """Tickets that could still come a second time."""
-    newest = max(map(_number, learned))
-    return tuple(ticket for ticket in learned if _number(ticket) >= newest - WINDOW)
+    oldest = max(map(find_number, tickets)) - LATE_DECISIONS
+    return tuple(ticket for ticket in tickets if find_number(ticket) >= oldest)
 
 
-def _label(line: bytes, path: Path, on_bad: str, report: Callable[[str], None]) -> Label | None:
-    try:
-        row = as_record(json.loads(line)) or {}
-        score = row["score"]
-        number = float("nan") if score is None else float(score)
-        return Label(str(row.get("ticket", "")), row["decision"] == "accept", bool(row["audit"]), number,
-                     _truth(row["correct"]))  # fmt: skip
-    except (ValueError, KeyError, TypeError, RecursionError):
-        text = line[:80].decode("utf-8", "replace")
-        hint = 'add "correct": 0 or 1 to the lines of decide'
-        error = LabelError(
-            f"{path.name}: {text}", got="is not a decision with its label", hint=hint
-        )
-        if on_bad == "stop":
-            raise error from None
-        report(str(error))
-        return None
-
-
-def _delivered(line: bytes) -> Label | None:
+def parse_delivered(line: bytes) -> LabelledDecision | None:
     """A line of decisions, which has no label yet; None where it is none of an online policy."""
     try:
         row = as_record(json.loads(line)) or {}
         score = float("nan") if row["score"] is None else float(row["score"])
-        return Label(
-            str(row["ticket"]),
-            row["decision"] == "accept",
-            bool(row["audit"]),
-            score,
+        return LabelledDecision(
+            accept=row["decision"] == "accept",
             correct=False,
+            audit=bool(row["audit"]),
+            score=score,
+            ticket=str(row["ticket"]),
         )
     except (ValueError, KeyError, TypeError):
         return None
 
 
-def _truth(x: Any) -> bool:
-    if x not in (0, 1):
-        raise ValueError(x)
-    return bool(x)
-
-
-def _decisions(rows: Sequence[Label]) -> Decisions:
-    accept, audit, score = (
-        np.array([getattr(row, name) for row in rows]) for name in ("accept", "audit", "score")
+def as_decisions(labels: Sequence[LabelledDecision]) -> Decisions:
+    """The decisions that labels are of, as far as an online policy looks at them."""
+    accept = np.array([label.accept for label in labels])
+    audit = np.array([label.audit for label in labels])
+    score = np.array([label.score for label in labels])
+    unknown = np.full(len(labels), -1)
+    return Decisions(
+        accept=accept, prediction=unknown, confidence=score, score=score, audit=accept & audit
     )
-    return Decisions(accept, np.full(len(rows), -1), score, score, audit=accept & audit)

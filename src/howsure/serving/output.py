@@ -1,22 +1,130 @@
-"""Where decisions go: a file that only one process writes and that only ever grows by whole lines."""
+"""Bytes in and out: input as it arrives, whole lines out, a clean end on SIGTERM, Ctrl-C or a
+closed pipe, and files that only one process writes.
+"""
 
 from __future__ import annotations
 
 import os
+import select
+import signal
 import socket
-from collections.abc import Generator
-from contextlib import contextmanager
+import threading
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import IO, Any
+from types import FrameType
+from typing import IO, Any, Protocol
 
 from howsure._core.check import InputError
 from howsure.formats.lines import BLOCK
-from howsure.serving.pipes import write_all
 
 
-class Whole:
-    """What a write that fails has torn is cut off."""
+class ByteSink(Protocol):
+    """Where bytes go: a file, a pipe, a buffer."""
+
+    def write(self, data: Any, /) -> int | None: ...
+    def flush(self) -> None: ...
+
+
+class StopRequested(Exception):
+    """The end was asked for while something waited for input; a line that had not arrived whole is
+    dropped.
+    """
+
+
+class StopSignal:
+    """Whether the end was asked for; `fd` becomes readable then, so that a waiting read wakes up."""
+
+    def __init__(self) -> None:
+        self.signal: int | None = None
+        self.fd, self._wake = os.pipe()
+        for end in (self.fd, self._wake):
+            os.set_blocking(end, False)
+
+    def ask(self, number: int, frame: FrameType | None = None) -> None:  # noqa: ARG002 - a signal handler
+        """Remember the signal and wake up."""
+        self.signal = number
+        with suppress(BlockingIOError):  # a full pipe is awake already
+            os.write(self._wake, b"x")
+
+    def check(self) -> None:
+        """Raise `StopRequested` where the end was asked for."""
+        if self.signal is not None:
+            raise StopRequested
+
+    def close(self) -> None:
+        """Close both ends of the pipe."""
+        os.close(self.fd)
+        os.close(self._wake)
+
+
+@contextmanager
+def catch_signals() -> Generator[StopSignal, None, None]:
+    """A `StopSignal` that SIGTERM and Ctrl-C set, instead of ending the program in the middle of a
+    line.
+
+    The block ends where `StopRequested` is raised inside it.
+    """
+    stop = StopSignal()
+    handlers: dict[int, Any] = {}
+    # Python takes signal handlers from the main thread alone.
+    if threading.current_thread() is threading.main_thread():
+        for number in (signal.SIGTERM, signal.SIGINT):
+            handlers[number] = signal.signal(number, stop.ask)
+    try:
+        with suppress(StopRequested):
+            yield stop
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+        stop.close()
+
+
+def read_blocks(source: IO[bytes], stop: StopSignal) -> Iterator[bytes]:
+    """What is there, as soon as it is there."""
+    try:
+        fd = source.fileno()
+    except (OSError, AttributeError):  # a buffer in memory
+        fd = None
+    while True:
+        stop.check()
+        if fd is None:
+            block = source.read(BLOCK)
+        else:
+            # Wait for input or for a signal, whichever comes first.
+            select.select([fd, stop.fd], [], [])
+            stop.check()
+            block = os.read(fd, BLOCK)
+        if not block:
+            return
+        yield block
+
+
+class ClosedPipe(Exception):
+    """The reader went away after it was handed `delivered` bytes."""
+
+    def __init__(self, delivered: int):
+        super().__init__(delivered)
+        self.delivered = delivered
+
+
+def write_all(out: ByteSink, data: bytes) -> None:
+    """Write everything, also where the system takes it in pieces; raise `ClosedPipe` where nobody
+    takes it any more.
+    """
+    view = memoryview(data)
+    try:
+        while len(view):
+            written = out.write(view)
+            view = view[written or 0 :]
+        out.flush()
+    except BrokenPipeError:
+        raise ClosedPipe(len(data) - len(view)) from None
+
+
+class AppendOnlyFile:
+    """A file that grows by whole lines: what a failing write has torn is cut off."""
 
     def __init__(self, raw: IO[bytes], path: Path):
         self.raw, self.path = raw, path
@@ -38,23 +146,23 @@ class Whole:
 
 
 @contextmanager
-def appending(path: Path) -> Generator[Whole]:
+def open_to_append(path: Path) -> Generator[AppendOnlyFile]:
     """The file, on disk when the block ends."""
     with path.open("ab", buffering=0) as raw:
-        yield Whole(raw, path)
+        yield AppendOnlyFile(raw, path)
         os.fsync(raw.fileno())
 
 
 @contextmanager
-def new(path: Path) -> Generator[Whole]:
+def open_new(path: Path) -> Generator[AppendOnlyFile]:
     """A file that is not there yet, or is empty."""
-    with held(path):
-        refuse_if_there(path)
-        with appending(path) as out:
+    with hold_lock(path):
+        refuse_existing(path)
+        with open_to_append(path) as out:
             yield out
 
 
-def refuse_if_there(path: Path) -> None:
+def refuse_existing(path: Path) -> None:
     """Refuse an output that holds something."""
     if path.exists() and path.stat().st_size:
         raise InputError(
@@ -63,17 +171,17 @@ def refuse_if_there(path: Path) -> None:
 
 
 @contextmanager
-def held(path: Path) -> Generator[None]:
+def hold_lock(path: Path | None) -> Generator[None]:
     """A lock on `path` that ends with the process, however it ends; where another has it, it is
     named.
 
-    Where the system has no such locks (Windows, a browser) nothing is locked.
+    Where the system has no such locks (Windows, a browser), or without a path, nothing is locked.
     """
-    if find_spec("fcntl") is None:
+    if path is None or find_spec("fcntl") is None:
         yield
         return
     lock = path.with_name(f".{path.name}.lock")
-    fd = _locked(lock, path)
+    fd = _take_lock(lock, path)
     os.ftruncate(fd, os.write(fd, f"process {os.getpid()} on {socket.gethostname()}".encode()))
     try:
         yield
@@ -82,13 +190,14 @@ def held(path: Path) -> Generator[None]:
         os.close(fd)
 
 
-def _locked(lock: Path, path: Path) -> int:
+def _take_lock(lock: Path, path: Path) -> int:
     import fcntl
 
     while True:
         fd = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            # Whoever held it may have removed the file since we opened it; then it locks nothing.
             if lock.exists() and lock.stat().st_ino == os.fstat(fd).st_ino:
                 return fd
         except BlockingIOError:
@@ -96,7 +205,7 @@ def _locked(lock: Path, path: Path) -> int:
             os.close(fd)
             hint = "wait until it ends, or give another name"
             raise InputError(str(path), got=f"is being written by {who}", hint=hint) from None
-        os.close(fd)  # the other process removed the lock just now
+        os.close(fd)
 
 
 def cut_torn_line(path: Path) -> None:
@@ -106,9 +215,9 @@ def cut_torn_line(path: Path) -> None:
         while end > 0:
             start = max(0, end - BLOCK)
             file.seek(start)
-            found = file.read(BLOCK).rfind(b"\n")
-            if found >= 0:
-                end = start + found + 1
+            newline = file.read(BLOCK).rfind(b"\n")
+            if newline >= 0:
+                end = start + newline + 1
                 break
             end = start
         file.truncate(end)

@@ -1,33 +1,51 @@
-"""Deciding streams and files: one line in, one decision out, in order, in constant memory."""
+"""Deciding streams and files: one line in, one decision out, in order, in constant memory.
+
+The output holds one complete line per decision, in the order of the input, each with the number of
+its input line. So whatever a kill, a full disk or a power cut left behind is a prefix of the whole
+plus at most one torn line, and going on means: cut the torn line off, check that the input still
+starts the same way, continue.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import os
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
-from math import isfinite
 from pathlib import Path
 from signal import SIGTERM
-from typing import IO, Any, Literal, TypeAlias, cast
+from typing import IO, Any, Literal, TypeAlias
 
-import numpy as np
-
-from howsure._core import json
-from howsure._core.check import Array, InputError
+from howsure._core.atomic import check_target
+from howsure._core.check import InputError
 from howsure._core.frozen import frozen
-from howsure.formats.lines import BadLine
+from howsure.formats.catalogue import found as find_format
+from howsure.formats.lines import BadLine, file_blocks
 from howsure.formats.names import UNLABELLED, Wanted
-from howsure.formats.streams import Batch, batches
+from howsure.formats.streams import Batch, batches, is_lines, rows_of_a_case
 from howsure.policies.policy import Decisions
 from howsure.predictions import Predictions
-from howsure.serving.feedback import Elsewhere
-from howsure.serving.pipes import ClosedPipe, Sink, Stop, Stopped, blocks, stopping, write_all
+from howsure.predictions.layout import case_ids
+from howsure.serving.journal import ServingError, case_lines, decision_lines, read_decisions
+from howsure.serving.output import (
+    ByteSink,
+    ClosedPipe,
+    StopRequested,
+    StopSignal,
+    catch_signals,
+    cut_torn_line,
+    hold_lock,
+    open_to_append,
+    read_blocks,
+    refuse_existing,
+    write_all,
+)
 
 Decide: TypeAlias = Callable[[Predictions], Decisions]
 Skip: TypeAlias = Callable[[int, Any], bool]  # line number and id → decided before
 STDIN = Path("standard input")  # its name in messages
-UNTOLD = Wanted(beside=UNLABELLED)
-WORD = {True: '"accept"', False: '"defer"'}
-LOOKED = 100  # lines between two looks at whether to go on
+WITHOUT_LABELS = Wanted(beside=UNLABELLED)
+HALT_CHECK_LINES = 100  # between two looks at whether to go on
+FILE_BATCH_ROWS = 1 << 14
 
 
 @frozen
@@ -46,14 +64,14 @@ class Served:
 @frozen
 class Serving:
     """How to serve: what to do about a bad line and whom to tell, the name of the policy in each
-    line, who is shown all decisions (a `Watch`, say), how the input is read, what ends the run
+    line, who is shown all decisions (a drift monitor, say), how the input is read, what ends the run
     after the decisions so far, and whether each line names the burst of its row."""
 
     on_bad: Literal["stop", "skip"] = "stop"
     report: Callable[[str], None] | None = None
     stamp: str = ""
     see: Callable[[Decisions, Predictions], None] | None = None
-    wanted: Wanted = UNTOLD
+    wanted: Wanted = WITHOUT_LABELS
     halt: Callable[[], bool] | None = None
     bursts: bool = False
 
@@ -66,7 +84,9 @@ class Serving:
 PLAIN = Serving()
 
 
-def decide_stream(decide: Decide, source: IO[bytes], out: Sink, *, how: Serving = PLAIN) -> Served:
+def decide_stream(
+    decide: Decide, source: IO[bytes], out: ByteSink, *, how: Serving = PLAIN
+) -> Served:
     """Decide each line of JSON or CSV as it arrives and write one JSON line for it at once.
 
     `decide` is `policy.decide`. A line is read by the rules of files (docs/formats.md); only what
@@ -83,56 +103,71 @@ def decide_stream(decide: Decide, source: IO[bytes], out: Sink, *, how: Serving 
     >>> print(out.getvalue().decode(), end="")
     {"line":1,"id":"a","decision":"accept","prediction":0,"confidence":0.9,"score":0.9}
     """
-    with stopping() as stop:
-        found = batches(blocks(source, stop), STDIN, how.wanted)
-        total = decide_batches(decide, found, out, how)
-    return ended(total, stop)
+    with catch_signals() as stop:
+        lines = batches(read_blocks(source, stop), STDIN, how.wanted)
+        total = decide_batches(decide, lines, out, how)
+    return add_signal(total, stop)
 
 
-def decide_batches(
+def decide_file(
     decide: Decide,
-    found: Iterable[Batch | BadLine],
-    out: Sink,
-    how: Serving,
-    done: Skip | None = None,
+    path: str | os.PathLike[str],
+    out: str | os.PathLike[str],
+    *,
+    resume: bool = False,
+    how: Serving = PLAIN,
 ) -> Served:
-    """Decide what is read, in order; `done` says which lines to leave out. Ends at `Stopped` and at
-    a closed pipe.
+    """Decide every row of a file into a file of JSON lines; `resume=True` goes on where an earlier
+    run ended.
+
+    JSON lines and CSV are decided line by line, other formats row by row. With `resume` rows that
+    the output holds are not decided again: as long as the input still begins with them they are
+    passed over by position, else by their ids. Without it an output that exists is refused.
+
+    >>> import tempfile
+    >>> from howsure.policies import Policy
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> _ = (folder / "in.csv").write_text("id,confidence\\na,0.9\\nb,0.4\\n")
+    >>> decide_file(Policy("max_prob", 0.5).decide, folder / "in.csv", folder / "out.jsonl")
+    Served(decided=2, accepted=1, bad=0, skipped=0, ended='end of input')
     """
-    total = Served()
-    try:
-        for batch in found if how.halt is None else _small(found):
-            if how.halt is not None and how.halt():
-                return replace(total, ended="alarm")
-            if isinstance(batch, BadLine):
-                total = _refused(batch, total, how)
-                continue
-            left = range(len(batch)) if done is None else _left(batch, done)
-            total = replace(total, skipped=total.skipped + len(batch) - len(left))
-            if left:
-                total = _decided(batch.rows(left), total, decide, out, how)
-    except _Undelivered as e:
-        return replace(e.total, ended="closed pipe")
-    except Stopped:
-        pass
-    return total
+    source, target = Path(path), Path(out)
+    check_target(target)
+    with hold_lock(target):
+        decided_before: Skip | None = None
+        if not resume:
+            refuse_existing(target)
+        elif target.exists():
+            decided_before = _find_decided(source, target, how)
+        with open_to_append(target) as sink:
+            return decide_path(decide, source, sink, how, decided_before)
 
 
-def _small(found: Iterable[Batch | BadLine]) -> Iterator[Batch | BadLine]:
-    """The same in batches of at most `LOOKED` lines, so that little is decided after what ends the
-    run.
-    """
-    for batch in found:
-        if isinstance(batch, BadLine):
-            yield batch
-        else:
-            yield from (
-                batch.rows(range(i, min(i + LOOKED, len(batch))))
-                for i in range(0, len(batch), LOOKED)
-            )
+def decide_path(
+    decide: Decide,
+    path: str | os.PathLike[str],
+    out: ByteSink,
+    how: Serving = PLAIN,
+    decided_before: Skip | None = None,
+) -> Served:
+    """Decide every row of a file into a stream."""
+    with catch_signals() as stop:
+        rows = _read_until_stopped(read_rows(Path(path), how.wanted), stop)
+        total = decide_batches(decide, rows, out, how, decided_before)
+    return add_signal(total, stop)
 
 
-class _Undelivered(Exception):
+def add_signal(total: Served, stop: StopSignal) -> Served:
+    """The summary with the signal that ended it, if one did."""
+    if stop.signal is None:
+        return total
+    return replace(total, ended="SIGTERM" if stop.signal == SIGTERM else "interrupt")
+
+
+# Deciding batches.
+
+
+class UndeliveredError(Exception):
     """The reader went away; `total` counts what it was handed."""
 
     def __init__(self, total: Served):
@@ -140,65 +175,98 @@ class _Undelivered(Exception):
         self.total = total
 
 
-def _left(batch: Batch, done: Skip) -> list[int]:
-    """Positions in the batch that are not decided yet."""
-    ids = [None] * len(batch) if batch.ids is None else batch.ids
-    return [
-        i
-        for i, (line, name) in enumerate(zip(batch.lines, ids, strict=True))
-        if not done(line, name)
-    ]
+def decide_batches(
+    decide: Decide,
+    rows: Iterable[Batch | BadLine],
+    out: ByteSink,
+    how: Serving,
+    decided_before: Skip | None = None,
+) -> Served:
+    """Decide what is read, in order; `decided_before` says which lines to leave out. Ends at
+    `StopRequested` and at a closed pipe.
+    """
+    total = Served()
+    if how.halt is not None:
+        rows = _cut_small(rows)  # so that little is decided after what ends the run
+    try:
+        for batch in rows:
+            if how.halt is not None and how.halt():
+                return replace(total, ended="alarm")
+            if isinstance(batch, BadLine):
+                total = _refuse_line(batch, total, how)
+                continue
+            if decided_before is not None:
+                ids = batch.ids or [None] * len(batch)
+                pairs = enumerate(zip(batch.lines, ids, strict=True))
+                left = [i for i, (line, name) in pairs if not decided_before(line, name)]
+                total = replace(total, skipped=total.skipped + len(batch) - len(left))
+                if not left:
+                    continue
+                batch = batch.rows(left)
+            total = _decide_batch(batch, total, decide, out, how)
+    except UndeliveredError as e:
+        return replace(e.total, ended="closed pipe")
+    except StopRequested:
+        pass
+    return total
 
 
-def _refused(bad: BadLine, total: Served, how: Serving) -> Served:
+def _cut_small(rows: Iterable[Batch | BadLine]) -> Iterator[Batch | BadLine]:
+    for batch in rows:
+        if isinstance(batch, BadLine):
+            yield batch
+            continue
+        for start in range(0, len(batch), HALT_CHECK_LINES):
+            yield batch.rows(range(start, min(start + HALT_CHECK_LINES, len(batch))))
+
+
+def _refuse_line(bad: BadLine, total: Served, how: Serving) -> Served:
     if how.on_bad == "stop":
         raise bad.error
     how.tell(str(bad.error))
     return replace(total, bad=total.bad + 1)
 
 
-def _decided(batch: Batch, total: Served, decide: Decide, out: Sink, how: Serving) -> Served:
-    """Decide and write; where the policy refuses, its lines are told apart."""
+def _decide_batch(
+    batch: Batch, total: Served, decide: Decide, out: ByteSink, how: Serving
+) -> Served:
+    """Decide and write. Where the policy refuses the batch, halves of it are tried, down to the
+    line at fault.
+    """
     try:
-        made = decide(batch.preds)
-    except Elsewhere:  # the predictions are not at fault
+        decisions = decide(batch.preds)
+    except ServingError:  # the predictions are not at fault
         raise
     except InputError as e:
         n = len(batch)
         if n == 1:
-            return _refused(BadLine(batch.lines[0], e.at(f"line {batch.lines[0]}")), total, how)
+            bad = BadLine(batch.lines[0], e.at(f"line {batch.lines[0]}"))
+            return _refuse_line(bad, total, how)
         for half in (range(n // 2), range(n // 2, n)):
-            total = _decided(batch.rows(half), total, decide, out, how)
+            total = _decide_batch(batch.rows(half), total, decide, out, how)
         return total
     if batch.names:
-        lines = case_lines(made, batch.names, batch.lines, batch.ids, how.stamp)
+        lines = case_lines(decisions, batch.names, batch.lines, batch.ids, how.stamp)
     else:
-        names = bursts_of(batch.preds) if how.bursts else None
-        lines = decision_lines(made, batch.lines, batch.ids, how.stamp, names)
+        bursts = find_bursts(batch.preds) if how.bursts else None
+        lines = decision_lines(decisions, batch.lines, batch.ids, how.stamp, bursts)
     try:
         write_all(out, lines)
     except ClosedPipe as e:
-        handed = lines[: e.delivered].count(b"\n") * batch.each
-        raise _Undelivered(_counted(total, made, handed)) from None
+        # A line that was handed over in part was not delivered.
+        delivered = lines[: e.delivered].count(b"\n") * batch.each
+        raise UndeliveredError(_add_decisions(total, decisions[:delivered])) from None
     if how.see is not None:
-        how.see(made, batch.preds)
-    return _counted(total, made, len(made))
+        how.see(decisions, batch.preds)
+    return _add_decisions(total, decisions)
 
 
-def _counted(total: Served, made: Decisions, n: int) -> Served:
-    return replace(
-        total, decided=total.decided + n, accepted=total.accepted + int(made.accept[:n].sum())
-    )
+def _add_decisions(total: Served, decisions: Decisions) -> Served:
+    accepted = total.accepted + int(decisions.accept.sum())
+    return replace(total, decided=total.decided + len(decisions), accepted=accepted)
 
 
-def ended(total: Served, stop: Stop) -> Served:
-    """The summary with the signal that ended it, if one did."""
-    if stop.signal is None:
-        return total
-    return replace(total, ended="SIGTERM" if stop.signal == SIGTERM else "interrupt")
-
-
-def bursts_of(preds: Predictions) -> list[str]:
+def find_bursts(preds: Predictions) -> list[str]:
     """The burst of each row."""
     if preds.group is None:
         raise InputError(
@@ -207,98 +275,100 @@ def bursts_of(preds: Predictions) -> list[str]:
     return [str(name) for name in preds.group.tolist()]
 
 
-def decision_lines(
-    made: Decisions,
-    numbers: Iterable[int],
-    ids: Sequence[Any] | None,
-    stamp: str = "",
-    bursts: Sequence[str] | None = None,
-) -> bytes:
-    """One JSON line for each decision."""
-    tail = _tail(stamp)
-    columns = zip(numbers, _named(ids, len(made)), _each(made, bursts), strict=True)
-    return "".join([f'{{"line":{n},{i}{one}{tail}\n' for n, i, one in columns]).encode()
+# Reading files.
 
 
-def case_lines(
-    made: Decisions,
-    names: Sequence[str],
-    numbers: Sequence[int],
-    ids: Sequence[Any] | None,
-    stamp: str = "",
-) -> bytes:
-    """One JSON line for each case, with the decision about each of its labels."""
-    tail, each, many = _tail(stamp), _each(made), len(names)
-    called = [json.line(name) for name in names]
-    lines: list[str] = []
-    for i, (n, name) in enumerate(zip(numbers, _named(ids, len(numbers)), strict=True)):
-        labels = ",".join(
-            f"{label}:{{{one}}}"
-            for label, one in zip(called, each[i * many : (i + 1) * many], strict=True)
+def _read_until_stopped(
+    rows: Iterable[Batch | BadLine], stop: StopSignal
+) -> Iterator[Batch | BadLine]:
+    for batch in rows:
+        stop.check()
+        yield batch
+
+
+def read_rows(source: Path, wanted: Wanted) -> Iterator[Batch | BadLine]:
+    """The rows of a file, which are lines where it is a text file, and images where a score of
+    images is wanted.
+    """
+    from howsure.formats.logs import is_log
+
+    score = wanted.image_score
+    if score is not None or not is_log(source, wanted.format):
+        there = find_format(source)[1]
+        if is_lines(there):
+            if score is None:
+                yield from batches(file_blocks(there), there, wanted)
+                return
+            raise InputError(
+                str(source),
+                got="has a pixel on every line",
+                need="images are decided from arrays (image, class, height, width)",
+            )
+    from howsure.formats.files import scan_wanted
+
+    row = 1
+    for part in scan_wanted([source], wanted, FILE_BATCH_ROWS):
+        if score is None:
+            cases = part.n // rows_of_a_case(part)
+            ids = _find_case_ids(part)
+        else:
+            from howsure.predictions.images import image_confidences
+
+            part = image_confidences(part, score)  # a part holds whole images
+            cases, ids = part.n, None if part.ids is None else part.ids.tolist()
+        yield Batch(part, range(row, row + cases), ids)
+        row += cases
+
+
+def _find_case_ids(part: Predictions) -> list[Any] | None:
+    """The id of each row, or of each case where a case has many labels."""
+    if part.ids is None:
+        return None
+    layout = part.layout
+    if layout is None or layout.parts != "labels":
+        return part.ids.tolist()
+    return case_ids(part.ids, layout).tolist()
+
+
+# Resuming.
+
+
+def _find_decided(source: Path, target: Path, how: Serving) -> Skip:
+    """Which input rows an earlier output holds already."""
+    cut_torn_line(target)
+    last = _find_last_decided(source, target, how)
+    if last is not None:
+        return lambda number, _: number <= last
+    # The input was changed: rows are known again by their ids.
+    known = {record.id for record in read_decisions(target)}
+    if None in known:
+        got = (
+            f"no longer begins with the rows of {target}, and rows without ids cannot be told apart"
         )
-        lines.append(f'{{"line":{n},{name}"labels":{{{labels}}}{tail}\n')
-    return "".join(lines).encode()
+        raise InputError(str(source), got=got)
+    return lambda _, name: name in known
 
 
-def _tail(stamp: str) -> str:
-    return f',"policy":{json.line(stamp)}}}' if stamp else "}"
+def _find_last_decided(source: Path, target: Path, how: Serving) -> int | None:
+    """The last decided input line if the input still begins with the decided rows, else None."""
+    rows = _read_ids(source, how.wanted)
+    last = 0
+    for record in read_decisions(target):
+        if record.policy != how.stamp:
+            before, now = record.policy or "none named", how.stamp or "none"
+            raise InputError(
+                str(target), got=f"was decided by another policy ({before}, now {now})"
+            )
+        # Lines that were bad have no decision, so the input may be ahead of the output.
+        row = next((row for row in rows if row[0] >= record.line), None)
+        if row != (record.line, record.id):
+            return None
+        last = record.line
+    return last
 
 
-def _named(ids: Sequence[Any] | None, n: int) -> list[str]:
-    return [""] * n if ids is None else ["" if i is None else f'"id":{_plain(i)},' for i in ids]
-
-
-def _each(made: Decisions, bursts: Sequence[str] | None = None) -> list[str]:
-    """The decision about each row, as the inside of a JSON object."""
-    extra = _extra(made)
-    if bursts is not None:
-        extra = [f'{x},"burst":{json.line(name)}' for x, name in zip(extra, bursts, strict=True)]
-    columns = zip(
-        *(
-            made.accept.tolist(),
-            _said(made),
-            _numbers(made.confidence),
-            _numbers(made.score),
-            extra,
-        ),
-        strict=True,
-    )
-    return [
-        f'"decision":{WORD[a]},"prediction":{p},"confidence":{c},"score":{s}{x}'
-        for a, p, c, s, x in columns
-    ]
-
-
-def _plain(value: Any) -> str:
-    return str(value) if type(value) is int else json.line(value)
-
-
-def _said(made: Decisions) -> Iterable[str]:
-    said = cast("list[Any]", made.prediction.tolist())
-    if made.class_names is not None and made.prediction.dtype.kind in "iu":
-        words: list[str] = [json.line(name) for name in made.class_names]
-        return [words[int(i)] if i >= 0 else "null" for i in said]
-    unknown = made.prediction.dtype.kind in "iu"
-    return ["null" if unknown and p == -1 else _plain(p) for p in said]
-
-
-def _numbers(x: Array) -> Iterable[str]:
-    """Numbers as JSON writes them; infinite scores become null."""
-    if np.isfinite(x).all():
-        return map(repr, x.tolist())
-    return [repr(v) if isfinite(v) else "null" for v in x.tolist()]
-
-
-def _extra(made: Decisions) -> Iterable[str]:
-    """Whether a label is asked for, where an online policy audits."""
-    if made.audit is None:
-        return [""] * len(made)
-    named = (
-        [""] * len(made)
-        if made.ticket is None
-        else [f',"ticket":"{ticket}"' for ticket in made.ticket]
-    )
-    return [
-        f',"audit":{"true" if a else "false"}{t}'
-        for a, t in zip(made.audit.tolist(), named, strict=True)
-    ]
+def _read_ids(source: Path, wanted: Wanted) -> Iterator[tuple[int, Any]]:
+    """Every row of the input that can be read: its number and its id."""
+    for batch in read_rows(source, wanted):
+        if isinstance(batch, Batch):
+            yield from zip(batch.lines, batch.ids or [None] * len(batch), strict=True)

@@ -7,8 +7,8 @@ import pytest
 from scipy.stats import binom, kstest
 
 from howsure import InputError, Predictions, load, save
-from howsure.policies import Policy, Watch
-from howsure.policies.watch import conformal_p
+from howsure.policies import DriftMonitor, Policy
+from howsure.policies.drift_monitor import conformal_p
 
 POLICY = Policy("max_prob", 0.8)
 
@@ -38,14 +38,14 @@ def test_false_alarms_are_as_rare_as_stated(decimals: int | None) -> None:
         draw = lambda n: (
             rng.beta(5, 1.2, n) if decimals is None else rng.beta(5, 1.2, n).round(decimals)
         )
-        watch = Watch.start(made(draw(200)), false_alarms=0.2, seed=seed)
+        watch = DriftMonitor.start(made(draw(200)), false_alarms=0.2, seed=seed)
         false += bool(watch.see(made(draw(1500))).alarms)
     assert binom.sf(false - 1, 120, 0.2) > 0.01
 
 
 def test_a_change_is_found_also_late() -> None:
     rng = np.random.default_rng(2)
-    watch = Watch.start(made(rng.beta(5, 1.2, 2000)), false_alarms=0.001)
+    watch = DriftMonitor.start(made(rng.beta(5, 1.2, 2000)), false_alarms=0.001)
     for _ in range(20):
         watch = watch.see(made(rng.beta(5, 1.2, 1000)))
     assert watch.alarms == {}
@@ -56,7 +56,7 @@ def test_a_change_is_found_also_late() -> None:
 
 def test_a_change_of_spread_alone_is_found() -> None:
     rng = np.random.default_rng(3)
-    watch = Watch.start(made(rng.beta(20, 5, 2000)), false_alarms=0.01)
+    watch = DriftMonitor.start(made(rng.beta(20, 5, 2000)), false_alarms=0.01)
     assert "score" in watch.see(made(rng.beta(4, 1, 3000))).alarms
 
 
@@ -64,7 +64,7 @@ def test_a_change_of_spread_alone_is_found() -> None:
 def test_batches_change_no_bit(size: int) -> None:
     rng = np.random.default_rng(4)
     score = rng.random(1300)
-    watch = Watch.start(made(rng.random(300)))
+    watch = DriftMonitor.start(made(rng.random(300)))
     whole, parts = watch.see(made(score)), watch
     for i in range(0, 1300, size):
         parts = parts.see(made(score[i : i + size]))
@@ -76,7 +76,7 @@ def test_batches_change_no_bit(size: int) -> None:
 
 def test_saved_and_loaded(tmp_path: Path) -> None:
     rng = np.random.default_rng(5)
-    watch = Watch.start(made(rng.random(300))).see(made(rng.random(130)))
+    watch = DriftMonitor.start(made(rng.random(300))).see(made(rng.random(130)))
     save(watch, tmp_path / "w.json")
     again, more = load(tmp_path / "w.json"), made(rng.random(700) ** 3)
     assert again.see(more).alarms == watch.see(more).alarms != {}
@@ -84,6 +84,6 @@ def test_saved_and_loaded(tmp_path: Path) -> None:
 
 def test_too_little_to_watch_against() -> None:
     with pytest.raises(InputError, match="at least 20"):
-        Watch.start(made(np.array([0.5, 0.6])))
+        DriftMonitor.start(made(np.array([0.5, 0.6])))
     with pytest.raises(InputError, match="false_alarms is 0"):
-        Watch.start(made(np.linspace(0, 1, 50)), false_alarms=0)
+        DriftMonitor.start(made(np.linspace(0, 1, 50)), false_alarms=0)

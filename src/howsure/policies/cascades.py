@@ -1,4 +1,4 @@
-"""Cascade: a cheap model, a dear one, then a person; the thresholds are chosen together."""
+"""Cascade: a cheap model, an expensive one, then a person; the thresholds are chosen together."""
 
 from __future__ import annotations
 
@@ -16,10 +16,9 @@ from howsure.policies.policy import Policy
 from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
 
-MOST = 1_000_000  # combinations of thresholds that are tried
-Model: TypeAlias = (
-    Predictions | Callable[[Ints], Predictions]
-)  # answers, or how to get them for some rows
+MAX_COMBINATIONS = 1_000_000  # of thresholds that are tried
+# Answers, or how to get them for some rows.
+Model: TypeAlias = Predictions | Callable[[Ints], Predictions]
 
 
 @frozen
@@ -98,55 +97,64 @@ class Cascade:
         Nothing is guaranteed: judge it on new data with `evaluate`. Where no combination reaches
         the accuracy, everything goes to the person.
         """
-        _checked(stages, costs)
-        money = (
-            tuple(float(c) for c in costs),
-            float(human_cost),
-            float(human_error),
-            float(error_cost),
+        _check_stages(stages, costs)
+        nobody = cls(  # everything goes to the person; the costs are checked here
+            thresholds=(inf,) * len(stages),
+            costs=tuple(float(cost) for cost in costs),
+            human_cost=float(human_cost),
+            human_error=float(human_error),
+            error_cost=float(error_cost),
         )
-        nobody = cls((inf,) * len(stages), *money)
-        n, size = len(stages[0]), max(2, int(MOST ** (1 / len(stages))) - 1)
-        grids = [_candidates(np.asarray(o.score, dtype=np.float64), size) for o in stages]
-        reached, answered, wrong = _tables(stages, grids)
-        cost = sum(c * r for c, r in zip(costs, reached, strict=True)) / n
+        n, size = len(stages[0]), max(2, int(MAX_COMBINATIONS ** (1 / len(stages))) - 1)
+        scores = [np.asarray(o.score, dtype=np.float64) for o in stages]
+        grids = [_find_candidates(score, size) for score in scores]
+        # The position of the first threshold that a sample passes: it is answered from there on.
+        places = [np.searchsorted(-g, -s) for g, s in zip(grids, scores, strict=True)]
+        shape = tuple(len(grid) for grid in grids)
+        reached: Floats = np.full((1,) * len(shape), float(n))
+        answered, wrong, model_cost = np.zeros(shape), np.zeros(shape), np.zeros(shape)
+        for i, (o, cost) in enumerate(zip(stages, costs, strict=True)):
+            model_cost = model_cost + cost * reached
+            errors = (~np.asarray(o.correct)).astype(np.float64)
+            answers = _count_answers(places[: i + 1], shape, np.ones(n))
+            answered = answered + answers
+            wrong = wrong + _count_answers(places[: i + 1], shape, errors)
+            reached = reached - answers
+        # What no model answers is left to the person, who is paid and errs too.
         left = n - answered
-        cost = cost + (human_cost * left + error_cost * (wrong + human_error * left)) / n
+        person_cost = human_cost * left + error_cost * (wrong + human_error * left)
+        total_cost = model_cost / n + person_cost / n
         if accuracy is not None:
             check.fraction(accuracy, "accuracy")
-            good = answered - wrong >= accuracy * answered - 1e-9
-            cost = np.where(good, cost, inf)
-        at = np.unravel_index(int(cost.argmin()), cost.shape)
-        found = replace(
-            nobody, thresholds=tuple(float(grid[i]) for grid, i in zip(grids, at, strict=True))
-        )
-        return replace(found, expected=found.evaluate(stages))
+            accurate = answered - wrong >= accuracy * answered - 1e-9
+            total_cost = np.where(accurate, total_cost, inf)
+        best = np.unravel_index(int(total_cost.argmin()), total_cost.shape)
+        thresholds = tuple(float(grid[i]) for grid, i in zip(grids, best, strict=True))
+        cascade = replace(nobody, thresholds=thresholds)
+        return replace(cascade, expected=cascade.evaluate(stages))
 
     def evaluate(self, stages: Sequence[Outcomes]) -> CascadeResult:
         """Cost and accuracy of these thresholds on any data."""
-        _checked(stages, self.costs)
-        stage = self._stage([np.asarray(o.score, dtype=np.float64) for o in stages])
-        n, people = len(stage), len(self.costs)
+        _check_stages(stages, self.costs)
+        n, person = len(stages[0]), len(self.costs)
+        stage = np.full(n, person)
         right = np.zeros(n, dtype=np.bool_)
-        for i, o in enumerate(stages):
-            right |= (stage == i) & np.asarray(o.correct)
-        shares = np.bincount(stage, minlength=people + 1) / n
-        reached = 1 - np.concatenate(([0.0], np.cumsum(shares)))[:people]
-        own = float(right.sum())
-        answered = float((stage < people).sum())
-        missed = (answered - own) / n + self.human_error * shares[people]
-        cost = float(
-            np.dot(self.costs, reached)
-            + self.human_cost * shares[people]
-            + self.error_cost * missed
+        for i, (o, threshold) in enumerate(zip(stages, self.thresholds, strict=True)):
+            answers = (stage == person) & (np.asarray(o.score, dtype=np.float64) >= threshold)
+            stage[answers] = i
+            right |= answers & np.asarray(o.correct)
+        shares = np.bincount(stage, minlength=person + 1) / n
+        reached = 1 - np.concatenate(([0.0], np.cumsum(shares)))[:person]
+        answered, hits = float((stage < person).sum()), float(right.sum())
+        missed = (answered - hits) / n + self.human_error * shares[person]
+        model_cost = np.dot(self.costs, reached)
+        cost = model_cost + self.human_cost * shares[person] + self.error_cost * missed
+        return CascadeResult(
+            cost=float(cost),
+            accuracy=hits / answered if answered else float("nan"),
+            system_accuracy=float(1 - missed),
+            shares=tuple(shares.tolist()),
         )
-        accuracy = own / answered if answered else float("nan")
-        return CascadeResult(cost, accuracy, float(1 - missed), tuple(shares.tolist()))
-
-    def _stage(self, scores: Sequence[Floats]) -> Ints:
-        person = np.ones(len(scores[0]), dtype=np.bool_)
-        takes = np.stack([*(s >= x for s, x in zip(scores, self.thresholds, strict=True)), person])
-        return takes.argmax(axis=0)
 
     def decide(
         self, models: Sequence[Model], policies: Sequence[Policy] | None = None
@@ -172,21 +180,26 @@ class Cascade:
             raise InputError(
                 "the first model answers every sample; give its predictions, not a function."
             )
-        n, people = first.n, len(models)
-        stage, answer, rows = np.full(n, people), np.full(n, -1), np.arange(n)
+        n, person = first.n, len(models)
+        stage, answer, rows = np.full(n, person), np.full(n, -1), np.arange(n)
         for i, model in enumerate(models):
             if not len(rows):
                 break
-            preds = model[rows] if isinstance(model, Predictions) else _asked(model, rows)
+            preds = model[rows] if isinstance(model, Predictions) else model(rows)
+            if preds.n != len(rows):
+                raise InputError(f"a model was asked for {len(rows)} rows and answered {preds.n}.")
             policy = Policy("max_prob", inf) if policies is None else policies[i]
-            made = Policy(policy.score, self.thresholds[i], policy.calibrator).decide(preds)
-            taken: Bools = made.accept
-            stage[rows[taken]], answer[rows[taken]] = i, made.prediction[taken]
-            rows = rows[~taken]
-        return CascadeDecisions(stage, answer)
+            # Score and calibrator are the policy's, the threshold is the cascade's.
+            own = Policy(policy.score, self.thresholds[i], policy.calibrator)
+            decisions = own.decide(preds)
+            accepted: Bools = decisions.accept
+            stage[rows[accepted]] = i
+            answer[rows[accepted]] = decisions.prediction[accepted]
+            rows = rows[~accepted]
+        return CascadeDecisions(stage=stage, prediction=answer)
 
 
-def stages_of(models: Sequence[Predictions]) -> list[Outcomes]:
+def join_stages(models: Sequence[Predictions]) -> list[Outcomes]:
     """The outcomes of each model for the same samples, joined by ids: what a cascade is fitted on.
 
     A sample that a model did not answer has the score -inf there, which no threshold accepts: it
@@ -194,38 +207,28 @@ def stages_of(models: Sequence[Predictions]) -> list[Outcomes]:
 
     >>> small = Predictions.from_confidence([0.9, 0.6], [1, 0], ids=["a", "b"])
     >>> large = Predictions.from_confidence([0.7], [1], ids=["b"])
-    >>> [o.score.tolist() for o in stages_of([small, large])]
+    >>> [o.score.tolist() for o in join_stages([small, large])]
     [[0.9, 0.6], [-inf, 0.7]]
     """
-    ids = [None if p.ids is None else [str(i) for i in p.ids.tolist()] for p in models]
-    known = [column for column in ids if column is not None]
-    if len(known) < len(ids):
-        if known or len({p.n for p in models}) > 1:
+    ids = [[str(i) for i in p.ids.tolist()] for p in models if p.ids is not None]
+    if len(ids) < len(models):
+        if ids or len({p.n for p in models}) > 1:
             raise InputError("the models' samples cannot be joined; give each of them ids.")
         return [Outcomes.of(p) for p in models]
-    order = {
-        i: place for place, i in enumerate(dict.fromkeys(i for column in known for i in column))
-    }
-    return [
-        _placed(p, [order[i] for i in column], list(order))
-        for p, column in zip(models, known, strict=True)
-    ]
+    place: dict[str, int] = {}  # of each id, in the order of their first appearance
+    for column in ids:
+        for name in column:
+            place.setdefault(name, len(place))
+    stages: list[Outcomes] = []
+    for preds, column in zip(models, ids, strict=True):
+        rows = [place[name] for name in column]
+        score, correct = np.full(len(place), -inf), np.zeros(len(place), dtype=np.bool_)
+        score[rows], correct[rows] = preds.confidence, preds.correct
+        stages.append(Outcomes(score, correct=correct, id=np.array(list(place))))
+    return stages
 
 
-def _placed(preds: Predictions, places: Sequence[int], ids: Sequence[str]) -> Outcomes:
-    score, correct = np.full(len(ids), -inf), np.zeros(len(ids), dtype=np.bool_)
-    score[places], correct[places] = preds.confidence, preds.correct
-    return Outcomes(score, correct=correct, id=np.array(ids))
-
-
-def _asked(model: Callable[[Ints], Predictions], rows: Ints) -> Predictions:
-    preds = model(rows)
-    if preds.n != len(rows):
-        raise InputError(f"a model was asked for {len(rows)} rows and answered {preds.n}.")
-    return preds
-
-
-def _checked(stages: Sequence[Outcomes], costs: Sequence[float]) -> None:
+def _check_stages(stages: Sequence[Outcomes], costs: Sequence[float]) -> None:
     if not stages or len(stages) != len(costs):
         raise InputError(
             f"{len(stages)} models have {len(costs)} costs; one cost per model is needed."
@@ -238,7 +241,7 @@ def _checked(stages: Sequence[Outcomes], costs: Sequence[float]) -> None:
         raise InputError("a cascade needs right or wrong for each model; give correct=.")
 
 
-def _candidates(score: Floats, size: int) -> Floats:
+def _find_candidates(score: Floats, size: int) -> Floats:
     """Thresholds to try, inf (never answer) first, then downwards; -inf is no answer and no
     threshold accepts it.
     """
@@ -249,45 +252,19 @@ def _candidates(score: Floats, size: int) -> Floats:
     return np.concatenate(([inf], distinct[::-1]))
 
 
-def _tables(
-    stages: Sequence[Outcomes], grids: Sequence[Floats]
-) -> tuple[list[Floats], Floats, Floats]:
-    """Samples that reach each model, samples answered and answered wrong, for every combination of
-    thresholds.
-    """
-    shape = tuple(len(g) for g in grids)
-    n = len(stages[0])
-    # the position of the first threshold that a sample passes: it is answered from there on
-    places = [
-        np.searchsorted(-g, -np.asarray(o.score, dtype=np.float64))
-        for o, g in zip(stages, grids, strict=True)
-    ]
-    reached: list[Floats] = [np.full((1,) * len(shape), float(n))]
-    answered, wrong = np.zeros(shape), np.zeros(shape)
-    for i, o in enumerate(stages):
-        takes = _count(places[: i + 1], shape[: i + 1], np.ones(n), len(shape))
-        answered = answered + takes
-        wrong = wrong + _count(
-            places[: i + 1], shape[: i + 1], (~np.asarray(o.correct)).astype(np.float64), len(shape)
-        )
-        reached.append(reached[-1] - takes)
-    return reached[:-1], answered, wrong
-
-
-def _count(places: Sequence[Ints], shape: tuple[int, ...], weight: Floats, axes: int) -> Floats:
+def _count_answers(places: Sequence[Ints], shape: tuple[int, ...], weight: Floats) -> Floats:
     """Summed weight of the samples that all models but the last of `places` pass on and the last
-    one answers.
+    one answers, for every combination of thresholds of these models.
     """
-    inside = tuple(s + 1 for s in shape)  # one more place for scores below every threshold
+    mine = shape[: len(places)]
+    inside = tuple(size + 1 for size in mine)  # one more place for scores below every threshold
     flat = np.ravel_multi_index(tuple(places), inside)
-    table: Floats = (
-        np.bincount(flat, weights=weight, minlength=int(np.prod(inside)))
-        .reshape(inside)
-        .astype(np.float64)
-    )
-    for axis in range(len(shape) - 1):  # passed on: the sample's place lies beyond the threshold
+    sums = np.bincount(flat, weights=weight, minlength=int(np.prod(inside)))
+    table: Floats = sums.reshape(inside).astype(np.float64)
+    last = len(mine) - 1
+    for axis in range(last):  # passed on: the sample's place lies beyond the threshold
         table = np.flip(np.cumsum(np.flip(table, axis), axis=axis), axis)
-        table = np.take(table, range(1, shape[axis] + 1), axis=axis)
-    last = len(shape) - 1  # answered: its place lies at or before the threshold
-    table = np.take(np.cumsum(table, axis=last), range(shape[last]), axis=last)
-    return table.reshape(shape + (1,) * (axes - len(shape)))
+        table = np.take(table, range(1, mine[axis] + 1), axis=axis)
+    # Answered: its place lies at or before the threshold.
+    table = np.take(np.cumsum(table, axis=last), range(mine[last]), axis=last)
+    return table.reshape(mine + (1,) * (len(shape) - len(mine)))

@@ -1,0 +1,362 @@
+"""Rules that choose a threshold on data: by accuracy, coverage, cost, uncertainty, or one per
+label.
+
+Nothing is guaranteed here but by `label_thresholds`, which asks `guarantee` for each label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from math import inf, isnan, nan
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from howsure import bounds
+from howsure._core import check
+from howsure._core.check import Array, Bools, InputError
+from howsure._core.frozen import frozen
+from howsure.calibrators import Calibrator
+from howsure.metrics.risk_coverage import widest_row
+from howsure.policies.guarantee import Guaranteed, Method, guaranteed_threshold
+from howsure.policies.policy import (
+    Basis,
+    Guarantee,
+    Policy,
+    check_costs,
+    find_cheapest,
+    find_score,
+)
+from howsure.predictions import Outcomes, Predictions, needs_outcomes, needs_predictions
+from howsure.scores.softmax import normalised_entropy
+from howsure.tallies.tally import Tally
+
+
+@frozen
+class Threshold:
+    """Accept where score >= threshold, and what that gave on the data; (inf, 0, nan) accepts
+    nothing.
+
+    `risk` is the mean loss of the kept, `accuracy` 1 − risk where the loss is right or wrong (else
+    nan), `rule` how the threshold was chosen, `cost` the mean cost per sample where costs were
+    given.
+    """
+
+    threshold: float
+    coverage: float
+    accuracy: float
+    risk: float
+    kept: int | float
+    n: int | float
+    rule: str
+    cost: float = nan
+
+    @property
+    def feasible(self) -> bool:
+        """Whether anything is accepted."""
+        return self.kept > 0
+
+
+def as_tally(t: Tally | Outcomes) -> Tally:
+    """The tally of rows, or the tally itself."""
+    needs_outcomes(t, "a threshold")
+    return t.tally() if isinstance(t, Outcomes) else t
+
+
+def rows_or_tally(o: Outcomes) -> Tally | Outcomes:
+    """What a rule for choosing is given: the rows where they come in groups or have losses, else
+    their tally.
+    """
+    # A tally forgets which rows belong together and in which order losses came.
+    return o if o.group is not None or o.loss is not None else o.tally()
+
+
+def build_threshold(t: Tally, row: int | None, rule: str, cost: float = nan) -> Threshold:
+    """The threshold at a row of the tally; None accepts nothing."""
+    if row is None:
+        return Threshold(
+            threshold=inf,
+            coverage=0.0,
+            accuracy=nan,
+            risk=nan,
+            kept=0,
+            n=t.n,
+            rule=rule,
+            cost=cost,
+        )
+    kept, loss = t.count[: row + 1].sum().item(), t.loss[: row + 1].sum().item()
+    return Threshold(
+        threshold=float(t.score[row]),
+        coverage=kept / t.n,
+        accuracy=(kept - loss) / kept if t.zero_one else nan,
+        risk=loss / kept,
+        kept=kept,
+        n=t.n,
+        rule=rule,
+        cost=cost,
+    )
+
+
+def threshold_for_accuracy(t: Tally | Outcomes, accuracy: float) -> Threshold:
+    r"""The threshold that keeps most among those whose kept answers reach this accuracy on the
+    data.
+
+    .. math:: \max \{ \mathrm{coverage}(\theta) : \mathrm{right}(\theta) \ge a \cdot \mathrm{kept}(\theta) \}
+
+    Every distinct score is tried: the curve is not monotone, so the first crossing may be far from the best.
+    Impossible: (inf, 0, nan). New data will do a little worse, for the threshold was chosen on these;
+    `guaranteed_threshold` answers for that. Vemuri 2020, chapter 4. See also: `coverage_at_risk`.
+
+    >>> from howsure import tally
+    >>> t = tally([0.9, 0.8, 0.7, 0.6], correct=[1, 0, 1, 1])
+    >>> threshold_for_accuracy(t, 0.75).coverage
+    1.0
+    """
+    check.fraction(accuracy, "accuracy")
+    t = as_tally(t)
+    rule = f"accuracy of the accepted at least {accuracy:g}"
+    return build_threshold(t, widest_row(t, accuracy), rule)
+
+
+def threshold_for_coverage(t: Tally | Outcomes, coverage: float) -> Threshold:
+    """The highest threshold that accepts at least this share. Geifman & El-Yaniv 2017.
+
+    Ties are accepted together, so the coverage may be larger than asked for.
+
+    >>> from howsure import tally
+    >>> threshold_for_coverage(tally([0.9, 0.8, 0.7], correct=[1, 1, 0]), 0.5).threshold
+    0.8
+    """
+    check.fraction(coverage, "coverage")
+    t = as_tally(t)
+    share = np.cumsum(t.count) / t.n
+    # The tolerance keeps 0.3 of ten samples at three of them, whatever 3 / 10 rounds to.
+    row = min(int(np.searchsorted(share, coverage - 1e-12)), len(share) - 1)
+    return build_threshold(t, row, f"coverage at least {coverage:g}")
+
+
+def threshold_for_cost(
+    t: Tally | Outcomes, *, error: float, deferral: float, expert_error: float = 0.0
+) -> Threshold:
+    r"""The threshold with the least mean cost per sample.
+
+    .. math:: \mathrm{error} \cdot \frac{\mathrm{loss\ kept}}{n}
+        + (\mathrm{deferral} + \mathrm{error} \cdot \mathrm{expert\_error}) (1 - \mathrm{coverage})
+
+    `error` is the cost of a wrong answer, `deferral` that of asking the expert, who is wrong with rate
+    `expert_error`. Accepting nothing is tried too; among equal costs the larger coverage wins. For costs that
+    depend on the class see `cost_outcomes`. Chow 1970.
+
+    >>> from howsure import tally
+    >>> best = threshold_for_cost(tally([0.9, 0.8, 0.7], correct=[1, 1, 0]), error=10, deferral=1)
+    >>> best.threshold, round(best.cost, 3)
+    (0.8, 0.333)
+    """
+    for value, name in ((error, "error"), (deferral, "deferral")):
+        if not 0 <= value < inf:
+            raise InputError(f"{name} is {value:g}; a cost must be finite and not negative.")
+    if not 0 <= expert_error <= 1:
+        raise InputError(f"expert_error is {expert_error:g}; an error rate lies in [0, 1].")
+    t = as_tally(t)
+    deferred_cost = deferral + error * expert_error
+    cost = (error * np.cumsum(t.loss) + deferred_cost * (t.n - np.cumsum(t.count))) / t.n
+    # Entry 0 accepts nothing, entry i + 1 accepts down to row i of the tally.
+    cost = np.concatenate(([deferred_cost], cost))
+    tolerance = 1e-12 * max(1.0, error, deferred_cost)
+    best = int(np.flatnonzero(cost <= cost.min() + tolerance)[-1])
+    row = best - 1 if best else None
+    rule = f"least cost: error {error:g}, deferral {deferral:g}, expert wrong {expert_error:g}"
+    return build_threshold(t, row, rule, float(cost[best]))
+
+
+def threshold_at(t: Tally | Outcomes, value: float) -> Threshold:
+    """A threshold given by hand, and what it gives on the data.
+
+    >>> from howsure import tally
+    >>> round(threshold_at(tally([0.9, 0.8, 0.7], correct=[1, 1, 0]), 0.75).coverage, 3)
+    0.667
+    """
+    t = as_tally(t)
+    # Scores fall, and searchsorted wants them to rise.
+    accepted_rows = int(np.searchsorted(-t.score, -value, side="right"))
+    row = accepted_rows - 1 if accepted_rows else None
+    chosen = build_threshold(t, row, f"score at least {value:g}")
+    return replace(chosen, threshold=float(value))
+
+
+@frozen(eq=False)
+class Rejection:
+    """Which answers an uncertainty limit keeps, and the error of both sides (nan where a side is
+    empty).
+    """
+
+    kept: Bools
+    coverage: float
+    error_kept: float
+    error_rejected: float
+
+
+def reject_uncertain(preds: Predictions, limit: float) -> Rejection:
+    """Keep the answers whose normalised entropy is at most `limit`, reject the others.
+
+    Laves et al. 2019, section 5. See also: `rejection`, the same over all limits. As a policy it is
+    `Policy("entropy", 1 - limit)`.
+
+    >>> r = reject_uncertain(Predictions.from_probs([[0.99, 0.01], [0.6, 0.4]], [0, 1]), 0.5)
+    >>> r.coverage, r.error_kept, r.error_rejected
+    (0.5, 0.0, 1.0)
+    """
+    needs_predictions(preds, "reject_uncertain")
+    if not 0 <= limit <= 1:
+        raise InputError(f"limit is {limit:g}; a normalised entropy lies in [0, 1].")
+    kept = normalised_entropy(preds) <= limit
+    wrong = (~preds.correct).astype(np.float64)
+    return Rejection(
+        kept=kept,
+        coverage=float(kept.mean()),
+        error_kept=float(wrong[kept].mean()) if kept.any() else nan,
+        error_rejected=nan if kept.all() else float(wrong[~kept].mean()),
+    )
+
+
+def cost_outcomes(preds: Predictions, costs: ArrayLike) -> Outcomes:
+    r"""Minus the expected cost of the cheapest answer as score, the cost it really had as loss.
+
+    `costs[i][j]` is the cost of answering j when i is true.
+    `threshold_for_cost(cost_outcomes(preds, costs) .tally(), error=1, deferral=d)` then finds from
+    which expected cost on asking is cheaper, on data and not on faith in the probabilities. Elkan
+    2001; Chow 1970.
+
+    >>> preds = Predictions.from_probs([[0.8, 0.2], [0.1, 0.9]], [1, 1])
+    >>> o = cost_outcomes(preds, [[0, 1], [10, 0]])  # missing a 1 costs ten times as much
+    >>> o.score, o.loss
+    (array([-0.8, -0.1]), array([0., 0.]))
+    """
+    needs_predictions(preds, "cost_outcomes")
+    answer, expected = find_cheapest(preds, costs)
+    paid = check_costs(costs, preds.k)[preds.labels, answer]
+    return Outcomes(-expected, loss=paid, group=preds.group)
+
+
+def choose_by_key(
+    o: Outcomes,
+    keys: Array,
+    choose: Callable[[Tally | Outcomes], Threshold | Guaranteed],
+    minimum: int,
+) -> dict[str, float]:
+    """The threshold that a rule chooses for each key with at least `minimum` samples."""
+    check.at_least(minimum, 1, "minimum")
+    names, counts = np.unique(keys, return_counts=True)
+    thresholds: dict[str, float] = {}
+    for name in names[counts >= minimum]:
+        thresholds[str(name)] = choose(rows_or_tally(o[keys == name])).threshold
+    return thresholds
+
+
+def as_guarantee(chosen: Threshold | Guaranteed) -> Guarantee:
+    """What a policy keeps of how its threshold was chosen."""
+    if isinstance(chosen, Threshold):
+        return Guarantee(rule=chosen.rule, feasible=chosen.feasible)
+    return Guarantee(
+        rule=chosen.rule,
+        risk=chosen.risk,
+        delta=chosen.delta,
+        bound=chosen.bound,
+        feasible=chosen.feasible,
+        labels_needed=chosen.labels_needed,
+    )
+
+
+def label_thresholds(
+    preds: Predictions,
+    *,
+    risk: float,
+    delta: float,
+    method: Method = "fixed_sequence",
+    score: str = "max_prob",
+) -> dict[str, Guaranteed]:
+    r"""A guaranteed threshold for each label of multilabel predictions, all of them true with
+    probability 1 − `delta`.
+
+    .. math:: P\big( \exists\, l : R_l(\theta_l) > \mathrm{risk} \big) \le \delta
+
+    Each of L labels has its share delta / L (Bonferroni), so that the promise is about all labels at once, however they
+    depend on each other. A label is decided alone, present or absent, where its confidence reaches its threshold. Where
+    a label is rare, nearly all that is decided is that it is absent: see how many positive cases that misses.
+
+    >>> p = np.repeat([[0.99, 0.6]], 300, axis=0)
+    >>> y = np.stack([np.ones(300), np.arange(300) % 2], axis=1)
+    >>> found = label_thresholds(Predictions.from_multilabel(p, y, label_names=["cat", "dog"]), risk=0.05, delta=0.05)
+    >>> found["cat"].threshold, found["cat"].delta, found["dog"].feasible
+    (0.99, 0.025, False)
+    """
+    needs_predictions(preds, "label_thresholds")
+    layout = preds.needs_labels("label_thresholds")
+    bounds.proportion(delta, "delta")
+    compute_score = find_score(score)
+    share = delta / layout.size
+    thresholds: dict[str, Guaranteed] = {}
+    for name in layout.names:
+        rows = preds.label(name)
+        t = rows_or_tally(Outcomes.of(rows, compute_score(rows)))
+        thresholds[name] = guaranteed_threshold(t, risk=risk, delta=share, method=method)
+    return thresholds
+
+
+def label_policy(
+    preds: Predictions,
+    *,
+    risk: float,
+    delta: float,
+    method: Method = "fixed_sequence",
+    score: str = "max_prob",
+    calibrator: Calibrator | None = None,
+    source: tuple[str, str] = ("", ""),
+) -> Policy:
+    """The policy of `label_thresholds`: every label has a threshold of its own, and an unknown
+    label is deferred.
+
+    >>> p = np.repeat([[0.99, 0.6]], 300, axis=0)
+    >>> preds = Predictions.from_multilabel(p, np.ones((300, 2)), label_names=["cat", "dog"])
+    >>> label_policy(preds, risk=0.05, delta=0.05).thresholds
+    (0.99, 0.6)
+    """
+    needs_predictions(preds, "label_policy")
+    if calibrator is not None:
+        preds = calibrator(preds)
+    layout = preds.needs_labels("label_policy")
+    chosen = label_thresholds(preds, risk=risk, delta=delta, method=method, score=score).values()
+    thresholds = np.array([g.threshold for g in chosen])
+    accept = find_score(score)(preds) >= thresholds[layout.place]
+    right = preds.correct[accept]
+    known_bounds = [g.bound for g in chosen if not isnan(g.bound)]
+    # More labels are asked for only where no label at all can be decided.
+    needed: int | None = None
+    if not known_bounds:
+        needed = min((g.labels_needed for g in chosen if g.labels_needed is not None), default=None)
+    return Policy(
+        score=score,
+        threshold=inf,
+        calibrator=calibrator,
+        by="label",
+        keys=layout.names,
+        thresholds=tuple(thresholds.tolist()),
+        k=preds.k,
+        class_names=preds.class_names,
+        guarantee=Guarantee(
+            rule=f"risk of the accepted at most {risk:g} for every label, all {layout.size} with probability {1 - delta:g}",
+            risk=risk,
+            delta=delta,
+            bound=max(known_bounds, default=nan),
+            feasible=bool(known_bounds),
+            labels_needed=needed,
+        ),
+        basis=Basis(
+            n=preds.n,
+            coverage=float(accept.mean()),
+            accuracy=float(right.mean()) if len(right) else nan,
+            source=source[0],
+            sha256=source[1],
+        ),
+    )

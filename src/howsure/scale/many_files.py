@@ -1,0 +1,283 @@
+"""evaluate_files(): plan the parts, map them to summaries, merge, report."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path, PurePosixPath
+
+from howsure import workers
+from howsure._core.check import InputError
+from howsure._core.frozen import frozen
+from howsure.render.model import FindingData, Input, Provenance, Streamed
+from howsure.report import catalogue
+from howsure.report.details import Details
+from howsure.report.evaluation import Asked, report
+from howsure.report.findings import Finding
+from howsure.report.measurement import Sureness
+from howsure.report.positive import THRESHOLDS
+from howsure.report.provenance import versions
+from howsure.report.report import Report
+from howsure.report.summary import BOUNDED
+from howsure.scale.parts import Job, Partition, Settings, expand_paths, plan_parts
+from howsure.scale.store import PartResult, merge_results
+from howsure.scale.summaries import answer_question, find_stored, load_or_summarise
+from howsure.workers import Map
+
+WAITING_ROWS = 1 << 22  # rows of waiting summaries, before they are merged into the large one
+MAX_THREADS = 8  # more do not help: the driver merges
+
+
+@frozen
+class Progress:
+    """How far a job is: parts, bytes and rows that are done, and of how many; `seconds` since it
+    began.
+    """
+
+    parts: int
+    of_parts: int
+    bytes: int
+    of_bytes: int
+    rows: int
+    seconds: float
+
+
+def evaluate_files(
+    paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]],
+    scores: Sequence[str] | None = None,
+    *,
+    level: float = 0.95,
+    seed: int = 0,
+    split: str | None = None,
+    mc: bool = False,
+    names: Mapping[str, str | Sequence[str]] | None = None,
+    renormalise: bool = False,
+    positive: str | int | None = None,
+    thresholds: Sequence[float] = THRESHOLDS,
+    by: str | Sequence[str] = (),
+    threshold: float | None = None,
+    multilabel: bool = False,
+    sums_to_one: bool = False,
+    loss: str | None = None,
+    image_score: str | None = None,
+    map: Map | None = None,
+    resume: str | os.PathLike[str] | None = None,
+    skip_corrupt: bool = False,
+    compact: bool = False,
+    progress: Callable[[Progress], None] | None = None,
+    command: str | None = None,
+) -> Report:
+    """`evaluate` over files that need not fit into memory, read as one data set.
+
+    `paths` may be patterns and addresses that fsspec knows (`s3://bucket/*.parquet`). Each part of
+    a file becomes a small summary, summaries add up in any order to the same bits, and the sum
+    gives the same numbers as the whole. `positive`, `thresholds`, `by` and `threshold` are those of
+    `evaluate`; bins of a column need edges. `map` says where the parts are worked on: any function
+    like the built-in `map`, `workers.threads(n)` unless told otherwise, or a cluster's
+    (`workers.connected`, `workers.processes`). `resume` names a folder for the summaries of parts,
+    so that a job that died goes on where it was. `skip_corrupt` leaves out what cannot be read and
+    says so; `compact` keeps tallies of fixed size, with bounds instead of exact numbers. An
+    interrupt (Ctrl-C) gives a report on what was read by then, marked partial. Details:
+    docs/scale.md.
+
+    >>> import tempfile
+    >>> folder = Path(tempfile.mkdtemp())
+    >>> for name in ("a.csv", "b.csv"):
+    ...     _ = (folder / name).write_text("confidence,correct\\n0.9,1\\n0.8,0\\n0.7,1\\n")
+    >>> evaluate_files(folder / "*.csv")
+    <Report: n=6, k=None, 22 metrics>
+    """
+    sure = Sureness(level, seed).check()
+    for name in scores or ():
+        catalogue.score_named(name)
+        if compact and name not in BOUNDED:
+            raise InputError(
+                f"{name} is not in [0, 1], so compact tallies of it do not add up; leave out this score."
+            )
+    columns = {
+        part: name if isinstance(name, str) else tuple(name) for part, name in (names or {}).items()
+    }
+    settings = Settings(
+        scores=tuple(scores) if scores else None,
+        split=split,
+        mc=mc,
+        renormalise=renormalise,
+        names=tuple(columns.items()),
+        compact=compact,
+        skip_corrupt=skip_corrupt,
+        positive=positive,
+        by=(by,) if isinstance(by, str) else tuple(by),
+        multilabel=multilabel,
+        sums_to_one=sums_to_one,
+        loss=loss,
+        image_score=image_score,
+    )
+    settings.focus.streamed()  # raises for what a stream cannot answer
+    job = plan_parts(expand_paths(paths), settings)
+    folder, resumed = None, 0
+    if resume is not None:
+        folder = _make_folder(Path(resume))
+        resumed = sum(find_stored(part, settings, folder).exists() for part in job.parts)
+    mapped = map or workers.threads(min(MAX_THREADS, os.cpu_count() or 1))
+    task = partial(load_or_summarise, settings=settings, folder=folder)
+    result = gather(job, task, mapped, progress)
+    if result.summary is None:
+        of_split = "" if split is None else f" of the split {split!r}"
+        files = f"{len(job.files):,} file{'s' * (len(job.files) > 1)}"
+        raise InputError(f"there are no rows{of_split} in {files}.")
+    # What only single samples tell is asked once the first reading says what to look for.
+    again = partial(answer_question, settings=settings)
+    summary = replace(result.summary, details=_read_again(result, job, again, mapped, progress))
+    asked = Asked(
+        sure,
+        _describe_origin(job, sure, command),
+        notices=_write_notices(result, job),
+        streamed=_describe_stream(result, job, resumed, summary.left_out()),
+        thresholds=thresholds,
+        threshold=threshold,
+    )
+    return report(summary, asked)
+
+
+def _make_folder(folder: Path) -> str:
+    if folder.exists() and not folder.is_dir():
+        raise InputError(f"{folder} is a file; a folder is needed for the summaries of parts.")
+    folder.mkdir(exist_ok=True)
+    return str(folder.absolute())
+
+
+def gather(
+    job: Job,
+    task: Callable[[Partition], PartResult],
+    mapped: Map,
+    progress: Callable[[Progress], None] | None = None,
+) -> PartResult:
+    """Every part once, merged; what there is of them where the user interrupts."""
+    results: list[PartResult] = []
+    done: set[int] = set()
+    start = time.monotonic()
+
+    def note(part: Partition) -> None:
+        done.add(part.index)
+        if progress is not None:
+            progress(_measure_progress(job, done, results, time.monotonic() - start))
+
+    try:
+        for result in workers.sums(mapped, task, job.parts, note):
+            if not result.parts <= list_parts(results):  # one that arrives twice counts once
+                results = merge_if_large([*results, result])
+    except KeyboardInterrupt:
+        if not results:
+            raise
+    else:
+        # A map that loses parts would give a wrong result that looks right.
+        returned = len(list_parts(results))
+        if returned < len(job.parts):
+            raise InputError(
+                f"{returned:,} of {len(job.parts):,} parts came back; the map= lost the others."
+            )
+    return merge_results(results)
+
+
+def list_parts(results: Sequence[PartResult]) -> frozenset[int]:
+    """The parts that are there."""
+    return frozenset[int]().union(*(result.parts for result in results))
+
+
+def merge_if_large(results: list[PartResult]) -> list[PartResult]:
+    """One large result and some that wait; those are merged into it when together they are half as
+    large, so that each row is merged a few times and not once for every part.
+    """
+    waiting = sum(result.size for result in results[1:])
+    if waiting < max(WAITING_ROWS, results[0].size // 2):
+        return results
+    return [merge_results(results)]
+
+
+def _measure_progress(
+    job: Job, done: set[int], results: Sequence[PartResult], seconds: float
+) -> Progress:
+    parts = [job.parts[i] for i in done]
+    # A file that does not say how many rows it has is counted when its summary arrives.
+    counted = sum(result.summary.n for result in results if result.summary is not None)
+    return Progress(
+        parts=len(parts),
+        of_parts=len(job.parts),
+        bytes=sum(part.bytes for part in parts),
+        of_bytes=sum(part.bytes for part in job.parts),
+        rows=max(counted, sum(part.rows for part in parts)),
+        seconds=seconds,
+    )
+
+
+def _read_again(
+    result: PartResult,
+    job: Job,
+    again: Callable[..., PartResult],
+    mapped: Map,
+    progress: Callable[[Progress], None] | None,
+) -> Details | None:
+    """What a second reading of the parts says; None where there is nothing to ask, or where the
+    user interrupts.
+    """
+    if result.summary is None or len(result.parts) < len(job.parts):
+        return None
+    question = result.summary.question()
+    if not question.asks:
+        return None
+    try:
+        second = gather(job, partial(again, question=question), mapped, progress)
+    except KeyboardInterrupt:
+        return None
+    return second.details if len(second.parts) == len(job.parts) else None
+
+
+def _write_notices(result: PartResult, job: Job) -> list[FindingData]:
+    """What keeps the report from being about all rows."""
+    findings: list[Finding] = []
+    read, of = len(result.parts), len(job.parts)
+    if read < of:
+        text = f"Partial: {read:,} of {of:,} parts of the data were read before it was interrupted."
+        findings.append(Finding("partial", text, {"parts": read, "of": of}, ""))
+    skipped = [*job.skipped, *result.skipped]
+    if skipped:
+        text = f"Left out because it cannot be read: {'; '.join(skipped)}"
+        findings.append(Finding("skipped", text, {"skipped": len(skipped)}, ""))
+    return [finding.json() for finding in findings]
+
+
+def _describe_stream(
+    result: PartResult, job: Job, resumed: int, left_out: dict[str, str]
+) -> Streamed:
+    return {
+        "files": len(job.files),
+        "parts": len(result.parts),
+        "of": len(job.parts),
+        "resumed": resumed,
+        "partial": len(result.parts) < len(job.parts),
+        "skipped": [*job.skipped, *result.skipped],
+        "left_out": left_out,
+    }
+
+
+def _describe_origin(job: Job, sure: Sureness, command: str | None) -> Provenance:
+    parts = {part.path: part for part in job.parts}
+    inputs: list[Input] = []
+    for path in job.files:
+        part = parts.get(path)
+        if part is not None:
+            name = PurePosixPath(path).name
+            inputs.append({"file": name, "bytes": part.size, "modified": part.stamp})
+    return {
+        "inputs": inputs,
+        "command": command,
+        "seed": sure.seed,
+        "level": sure.level,
+        "versions": versions(),
+    }
+
+
+__all__ = ["Progress", "evaluate_files", "gather"]
