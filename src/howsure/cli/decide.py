@@ -11,6 +11,8 @@ from typing import IO, TYPE_CHECKING, Any
 
 import click
 
+from howsure.cli.common import ReadingCommand
+
 from howsure._core.atomic import check_target
 from howsure._core.check import InputError
 from howsure.cli.common import name_table, note, reading
@@ -25,7 +27,7 @@ PIPES = ("-", "/dev/stdin")
 ALARM = 3  # exit code
 
 
-@click.command()
+@click.command(cls=ReadingCommand)
 @click.argument("policy", type=click.Path(exists=True, dir_okay=False))
 @click.argument("file", metavar="FILE|-", type=click.Path())
 @click.option(

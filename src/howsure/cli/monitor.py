@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from howsure.cli.common import ReadingCommand
 import numpy as np
 
 from howsure._core.check import Array, Bools, InputError
@@ -30,7 +32,7 @@ if TYPE_CHECKING:
 LABELS = ("label", "labels", "y", "target", "targets")
 
 
-@click.command()
+@click.command(cls=ReadingCommand)
 @click.argument("reference", type=click.Path())
 @click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="NEW...")
 @click.option(

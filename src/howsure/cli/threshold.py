@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from howsure.cli.common import ReadingCommand
+
 from howsure._core import json
 from howsure._core.check import InputError
 from howsure._core.paths import existing
@@ -44,7 +46,7 @@ def _rules(f: Callable[..., Any]) -> Callable[..., Any]:
     return f
 
 
-@click.command()
+@click.command(cls=ReadingCommand)
 @FILES
 @_rules
 @click.option("--score", default="max_prob", show_default=True, help="Which score to threshold.")
