@@ -121,7 +121,8 @@ def command(
         raise InputError(
             "say what to judge on: --on TEST, or --on-split test for another split of the same file."
         )
-    test_files, test_reading = on or fit, {**reading, "split": on_split}
+    test_files = on or fit
+    test_reading: dict[str, Any] = {**reading, "split": on_split}
     val = read_files(fit, **reading)
     try:
         test = read_files(test_files, **test_reading)

@@ -152,10 +152,9 @@ def build_table(verdicts: Sequence[Verdict]) -> Any:
         columns.insert(3, "other side")
     table = Table(*columns, box=None, pad_edge=False)
     for v in verdicts:
+        mark = Text("FAIL", style="bold red")
         if v.passed:
             mark = Text("pass", style="green")
-        else:
-            mark = Text("FAIL", style="bold red")
         cells = [
             mark,
             Text(printable(v.what)),

@@ -42,9 +42,11 @@ class ReadingCommand(click.Command):
         reading: list[tuple[str, str]] = []
         for param in self.get_params(ctx):
             record = param.get_help_record(ctx)
-            if record is not None and isinstance(param, ReadingOption):
+            if record is None:
+                continue
+            if isinstance(param, ReadingOption):
                 reading.append(record)
-            elif record is not None:
+            elif isinstance(param, click.Option):
                 own.append(record)
         with formatter.section("Options"):
             formatter.write_dl(own)

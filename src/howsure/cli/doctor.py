@@ -100,10 +100,9 @@ def build_examination(
         next_step = f"No problems. Next: howsure evaluate {path}{chosen}"
         lines.append(Text(printable(next_step), style="green"))
     for problem in problems:
+        mark = Text("doubtful", style="yellow")
         if problem.stops:
             mark = Text("stops   ", style="bold red")
-        else:
-            mark = Text("doubtful", style="yellow")
         text = printable(shortened(str(problem), PROBLEM_LETTERS))
         lines.append(mark + Text(f"  {text}", style="default"))
         if problem.anyway:

@@ -106,12 +106,14 @@ def parse_requirement(text: str) -> Limit:
         raise InputError(f"--require {text!r}: there is no number {name!r}. {hint}")
     argument = None
     if name in ARGUMENT_NAMES:
+        what = ARGUMENT_NAMES[name]
         if not parts["argument"]:
-            what = ARGUMENT_NAMES[name]
             raise InputError(
                 f"--require {text!r}: {name} needs a {what}, as in '{name}(0.05){sign}{parts['limit']}'."
             )
         argument = _parse_number(parts["argument"], text)
+        if not 0 <= argument <= 1:
+            raise InputError(f"--require {text!r}: a {what} between 0 and 1 is needed.")
         better = getattr(metrics, name).better
     else:
         if parts["argument"] is not None:

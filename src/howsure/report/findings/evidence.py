@@ -102,9 +102,9 @@ def build_case(summary: Summary) -> FindingCase:
             claim=from_fixed(classes.scored),
         )
     effect, groups = 1.0, None
+    columns = None if summary.details is None else summary.details.columns
     # Where all samples count alike, sums say everything; else weights and groups are needed.
-    if summary.details is not None and not summary.shape.alike:
-        columns = summary.details.columns
+    if columns is not None and not summary.shape.alike:
         score = columns.value("score", summary.first)
         if is_claim(summary.tally):
             residual = (~columns.correct) - (1.0 - score)
