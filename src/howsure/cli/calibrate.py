@@ -115,6 +115,7 @@ def command(
     from howsure.cli.evaluate import find_writer
     from howsure.report.calibration_report import calibration_report
 
+    # What cannot be written is refused before anything is fitted.
     if html:
         find_writer(html)
     if not on and on_split is None:

@@ -107,6 +107,7 @@ def command(
     """
     from howsure.report.gate import check, parse_requirement
 
+    # A mistake in a limit is told before a large file is read.
     limits = [parse_requirement(text) for text in requirements]
     old = None if baseline is None else read_baseline(baseline)
     preds = read_files(files, **reading)

@@ -112,6 +112,7 @@ def command(
             raise InputError(
                 "one FILE is given; give a second one, or several --score to compare scores of this one."
             )
+        # One model under several names, each with a score of its own.
         preds = read_files(files, **reading)
         models = {name: (preds, name) for name in scores}
     else:

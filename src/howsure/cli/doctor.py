@@ -62,6 +62,7 @@ def command(
     elif not quiet:
         for path, description, problems in examined:
             say(build_examination(path, description, problems))
+    # The exit code says whether `howsure evaluate` would read the files.
     for _, _, problems in examined:
         if any(problem.stops for problem in problems):
             ctx.exit(2)

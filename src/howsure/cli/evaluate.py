@@ -129,6 +129,7 @@ def command(
     targets = list_targets(out, html)
     stream_options = {name: reading.pop(name) for name in ("stream", *OPTIONS)}
     reading_call = format_reading_call(files, reading)
+    # Options that need all predictions in memory keep a file from being streamed.
     memory_options: list[str] = []
     if calibrator:
         memory_options.append("--calibrator")
@@ -151,6 +152,7 @@ def command(
         try:
             report = evaluate_loaded(files, scores, calibrator, images, reading, **asked)
         except NoConfidence as e:
+            # Without a confidence there are only accuracies to print, and no report to write.
             if targets or calibrator:
                 raise
             accuracies.show(e.log, level=level, seed=seed, as_json=as_json, quiet=quiet)

@@ -117,6 +117,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
             warnings.showwarning = _show_warning
             code: object = howsure.main(args=args, prog_name="howsure", standalone_mode=False)
     except click.ClickException as e:
+        # click's own message may quote what was typed; nothing in it must act on the terminal.
         said = StringIO()
         e.show(said)
         click.echo(printable_lines(said.getvalue()), err=True, nl=False)

@@ -196,6 +196,7 @@ def calibration_report(
     after = calibrator(test)
     changes = changes_of(test, after, level, seed)
     methods: dict[str, dict[str, float]] = {}
+    # In the order of the list of calibrators, whatever the order of the candidates.
     for candidate in CALIBRATORS:
         if candidate in candidates:
             judged = after if candidate == name else candidates[candidate](test)
@@ -275,6 +276,7 @@ def _note_harm(name: str, changes: Sequence[Change], findings: Sequence[FindingD
     """What calibration is for and did not achieve, and what became worse for certain where no
     finding says so.
     """
+    # A finding about a loss says it with more care.
     in_findings = [finding["evidence"].get("loss") for finding in findings]
     not_lower: list[str] = []
     worse: list[str] = []

@@ -191,6 +191,7 @@ def check(
     if baseline is not None:
         for name in WATCHED_METRICS:
             items[name] = known[name]
+    # One call, for metrics on the same data share what their limits are made from.
     entries = measured([*items.values()], samples, samples.first, sure)
     verdicts = [_judge_limit(limit, entries[limit.key], point=point) for limit in limits]
     if baseline is not None:
@@ -334,6 +335,7 @@ def _judge_against(
             unsafe = few_groups(int(outcomes.units.max()) + 1)
     known = list_limitable(aligned["the model"])
     items = [known[name] for name in WATCHED_METRICS]
+    # One side of each of three limits is looked at.
     shared_level = 1 - 2 * (1 - sure.level) / len(WATCHED_METRICS)
     differences = each_paired_difference(
         [entry.metric for entry in items], *pair, shared_level, sure.seed

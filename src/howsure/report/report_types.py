@@ -23,6 +23,9 @@ Column = list[float | None]  # null where a number is not finite
 Value = str | int | float | bool | list[int] | list[float] | list[str] | None  # a piece of evidence
 
 
+# Numbers and curves, of which everything else is made.
+
+
 class Number(TypedDict):
     """A number with its limits; `why` says why the number or its limits are missing, `note` what
     makes them unsafe.
@@ -35,7 +38,7 @@ class Number(TypedDict):
     note: NotRequired[str]
 
 
-class Entry(TypedDict):
+class Entry(Number):
     """A metric: a `Number`, which side is better, and bounds that contain the exact value of
     compacted data.
 
@@ -43,16 +46,10 @@ class Entry(TypedDict):
     calibration error.
     """
 
-    value: float | None
-    low: NotRequired[float | None]
-    high: NotRequired[float | None]
-    why: NotRequired[str]
-    note: NotRequired[str]
     floor: NotRequired[float]
     better: Better
-    anchors: NotRequired[
-        dict[str, float]
-    ]  # what this number is where the order is "random" and where it is "best"
+    # What this number is where the order is "random" and where it is "best".
+    anchors: NotRequired[dict[str, float]]
     bounds: NotRequired[list[float | None] | None]
     bounds_why: NotRequired[str]
 
@@ -73,6 +70,9 @@ class CurveData(TypedDict):
     threshold: NotRequired[Column]
     low: NotRequired[Column]
     high: NotRequired[Column]
+
+
+# A score: its order, its operating points, and what thresholds guarantee.
 
 
 class Band(TypedDict):
@@ -117,9 +117,8 @@ class Operating(TypedDict):
     errors: list[float]
     deferred: list[float]
     classes: list[ClassDeferral]
-    asked: NotRequired[
-        list[float]
-    ]  # the coverage by which `howsure threshold --coverage` finds this point
+    # The coverage by which `howsure threshold --coverage` finds this point.
+    asked: NotRequired[list[float]]
     kept: NotRequired[list[float]]
     wrong: NotRequired[list[float]]
 
@@ -138,7 +137,7 @@ class Points(TypedDict):
     high: list[float] | None
 
 
-class TestedSteps(TypedDict):
+class GuaranteeSteps(TypedDict):
     """Thresholds that the fixed sequence tests, and the upper bound of the risk at each, by delta."""
 
     points: Points
@@ -154,8 +153,11 @@ class Deciding(TypedDict):
 
     n: float
     corners: Points
-    guarantee: TestedSteps | None
+    guarantee: GuaranteeSteps | None
     why: str | None
+
+
+# What the page shows of the confidence and of single answers.
 
 
 class CorpData(TypedDict):
@@ -267,6 +269,9 @@ class Views(TypedDict):
     corp: NotRequired[CorpData | None]
 
 
+# The probability of the positive class, as a clinician asks about it.
+
+
 class BrierData(TypedDict):
     """Murphy's parts: Brier = reliability - resolution + uncertainty + within."""
 
@@ -328,6 +333,9 @@ class Binary(TypedDict):
     flexible: NotRequired[CurveData | None]
 
 
+# Slices of the data by the values of a column.
+
+
 class Slice(TypedDict):
     """The samples of one value, or of one bin, of a column; `coverage` is the share accepted at the
     threshold.
@@ -358,6 +366,9 @@ class Slices(TypedDict):
     level: float
     of: int
     rows: list[Slice]
+
+
+# Masks: images as units.
 
 
 class ImageScore(TypedDict):
@@ -415,6 +426,9 @@ class ImagesData(TypedDict):
     rows: list[ImageRow]
 
 
+# Many labels per case.
+
+
 class LabelGuarantee(TypedDict):
     """What a label may decide alone: `wrong` of these on the data, `bound` is promised; `missed` is
     the share of its positive cases that are called absent then. Without a threshold `why` says
@@ -467,6 +481,9 @@ class LabelsData(TypedDict):
     together: list[LabelPair]
 
 
+# Findings in words, and where the numbers come from.
+
+
 class FindingData(TypedDict):
     """Something beyond chance, in words, with its evidence and the argument behind it."""
 
@@ -511,6 +528,9 @@ class Streamed(TypedDict):
     partial: bool
     skipped: list[str]
     left_out: dict[str, str]
+
+
+# Calibration: before, after, and the choice of a calibrator.
 
 
 class ChangeData(TypedDict):
@@ -578,6 +598,9 @@ class CalibrationData(TypedDict):
     groups: NotRequired[int]  # clusters of the test data, where they come in clusters
 
 
+# The report on one model.
+
+
 class GuaranteeData(TypedDict):
     """The surest share whose risk is promised to be at most `risk`, `sure` that much, by
     fixed-sequence testing.
@@ -637,6 +660,9 @@ class ReportData(TypedDict):
     approximate: NotRequired[str]
     labels: NotRequired[LabelsData]
     images: NotRequired[ImagesData]
+
+
+# A comparison of several models.
 
 
 class Fairness(TypedDict):
@@ -730,12 +756,6 @@ class RecallRow(TypedDict):
     recall: dict[str, float | None]
 
 
-class GroupsData(TypedDict):
-    """The number of clusters that samples come in; nothing where they are independent."""
-
-    groups: NotRequired[int]
-
-
 class ComparisonData(TypedDict):
     """A comparison. `models` are in order of AURC, the best first."""
 
@@ -758,6 +778,9 @@ class ComparisonData(TypedDict):
     outside: list[FurtherRow]
     slices: list[SliceRow]
     classes: list[RecallRow]
+
+
+# New data without labels beside a labelled reference.
 
 
 class PartData(TypedDict):
@@ -881,6 +904,9 @@ class MonitorData(TypedDict):
     months: list[MonthData]
     limits: list[LimitData]
     passed: bool
+
+
+# Reading them back.
 
 
 def parse_report(text: str | bytes) -> ReportData:

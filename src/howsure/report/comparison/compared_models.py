@@ -102,6 +102,7 @@ def _join_by_ids(given: Mapping[str, Predictions], *, common: bool) -> dict[str,
     for name, column in ids.items():
         if len(np.unique(column)) < len(column):
             raise InputError(f"{name}: an id occurs twice; ids must be unique to join by them.")
+    # Sorted, so that all models get the same order.
     shared = reduce(np.intersect1d, ids.values())
     longer = [name for name, column in ids.items() if len(column) > len(shared)]
     if not len(shared) or (longer and not common):

@@ -147,6 +147,7 @@ def compare(
     rows = rank_models(models, differences, fair, sure)
     next(stage)
     bins = equal_size(RELIABILITY_BINS)
+    # Only claims in [0, 1] have a reliability curve.
     claims = [m for m in models if is_claim(m.tally)]
     data: ComparisonData = {
         "howsure": __version__,

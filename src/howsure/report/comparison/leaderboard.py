@@ -92,6 +92,7 @@ def compare_pairs(models: Sequence[ComparedModel], sure: Sureness) -> Difference
     All pairs are looked at together: among equal models some pair is called clear in 1 − level of
     the tables at most.
     """
+    # Calibration errors need claims in [0, 1], of every model.
     names = [*PAIRED_METRICS, BESIDE_ECE]
     if not all(is_claim(m.tally) for m in models):
         names = [name for name in PAIRED_METRICS if name != "ece"]
@@ -126,6 +127,7 @@ def rank_models(
     that are not `fair` are withheld.
     """
     tables = [_measure_model(m, fair, sure) for m in models]
+    # Models of the same AURC stay in the order in which they were given.
     order = sorted(range(len(models)), key=lambda i: (tables[i]["aurc"]["value"] or 0.0, i))
     best = order[0]
     rows: list[ModelRow] = []
@@ -294,6 +296,7 @@ def measure_separation(
     1.0
     """
     both = np.concatenate((inside, outside))
+    # In or out is a question of its own: right means that the sample is from home.
     is_home = tally(both, correct=np.arange(len(both)) < len(inside))
     mix = tally(both, correct=np.concatenate((correct, np.zeros(len(outside), dtype=bool))))
     sure, aurc, auroc = Sureness(level, seed), BY_NAME["aurc"], BY_NAME["auroc"]
@@ -328,6 +331,7 @@ def compute_slice_rows(models: Sequence[ComparedModel], by: Array, level: float)
     names, where = np.unique(by, return_inverse=True)
     if len(names) < 2:
         raise InputError("there is one group only; nothing can be compared.")
+    # Bonferroni, and half of it at either end.
     half = (1 - level) / (len(names) * len(models)) / 2
     rows: list[SliceRow] = []
     for model in models:

@@ -135,6 +135,7 @@ def compute_design_effect(
     if weight is None and group is None:
         return 1.0
     units = Units.of(len(residual), weight, group)
+    # Residuals are centred: being off on average is a finding of its own, not clustering.
     squares = unit_sums(residual - units.total(residual) / units.n, units) ** 2
     expected = max(units.total(claim * (1 - claim)), 1e-300)
     effect = max(1.0, float(squares.sum()) / expected)
@@ -160,6 +161,7 @@ def compute_upper_tail(k: ArrayLike, n: ArrayLike, q: ArrayLike) -> Floats:
 def compute_lower_tail(k: ArrayLike, n: ArrayLike, q: ArrayLike) -> Floats:
     """P(at most k of n) when each has chance q."""
     k, n, q = _broadcast_floats(k, n, q)
+    # P(at most k) is one minus P(at least k + 1), by symmetry without the subtraction.
     tail = betainc(np.maximum(n - k, 1e-300), np.maximum(k, 0) + 1, 1 - np.clip(q, 0, 1))
     return np.where(k >= n, 1.0, tail)
 

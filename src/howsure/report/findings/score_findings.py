@@ -67,6 +67,7 @@ def find_overconfident_top(case: FindingCase) -> Finding | None:
     top = sum_above(case.tally, HIGH_CONFIDENCE)
     n, claim, wrong = top.count[0], top.claim[0], top.loss[0]
     p = float(compute_upper_tail(wrong / case.effect, n / case.effect, 1 - claim / n))
+    # An excess of less than a fifth is no news, however certain.
     if p > FALSE_FINDING_RATE or wrong < 1.2 * (n - claim):
         return None
     return Finding(
@@ -91,6 +92,7 @@ def find_overconfidence(case: FindingCase) -> Finding | None:
     t = case.tally
     gap, mean = compute_overall_gap(case)
     p = float(compute_upper_tail(t.total / case.effect, t.n / case.effect, 1 - mean))
+    # A gap below one point is no news, however certain.
     if p > FALSE_FINDING_RATE or gap < 0.01 or find_overconfident_top(case):
         return None
     return Finding(
@@ -137,6 +139,7 @@ def find_mce_from_few(case: FindingCase) -> Finding | None:
     # How often honest claims would be this far off, in the direction that is seen.
     compute_tail = compute_upper_tail if claim > right else compute_lower_tail
     p = float(compute_tail(n * (1 - right) / case.effect, n / case.effect, 1 - claim))
+    # The level is shared out over the bins, for the worst of them is looked at.
     if gap[i] < 2 * solid + 0.05 or p > FALSE_FINDING_RATE / len(gap):
         return None
     samples = "sample" if n == 1 else "samples"
@@ -164,6 +167,7 @@ def find_label_errors(case: FindingCase) -> Finding | None:
     n, wrong = top.count[0], top.loss[0]
     promised = n - top.claim[0]
     p = float(compute_upper_tail(wrong / case.effect, n / case.effect, promised / n))
+    # One or two may be slips in any set of labels.
     if p > FALSE_FINDING_RATE or wrong < 3:
         return None
     return Finding(
@@ -187,6 +191,7 @@ def find_saturation(case: FindingCase) -> Finding | None:
     """Many confidences are exactly 1, wrong answers among them, so these cannot be told apart."""
     t = case.tally
     share = float(t.count[0] / t.n)
+    # A tally begins with the highest score.
     if t.score[0] != 1 or share < 0.05 or t.loss[0] == 0:
         return None
     return Finding(
@@ -239,6 +244,7 @@ def cut_bins(case: FindingCase) -> list[BinPieces]:
     # One pass over the tally sums the pieces of all bins, which are neighbours in it.
     every_cut = np.unique(np.concatenate(([0], *wide, [t.n])))
     sums = t.between(every_cut)
+    # Each piece is tested in both directions.
     tests = 2 * sum(len(inner) - 1 for inner in wide)
     level = FALSE_FINDING_RATE / max(tests, 1)
     pieces: list[BinPieces] = []
@@ -261,6 +267,7 @@ def _cut_bin(t: Tally, start: float, end: float) -> Counts:
 def _test_pieces(case: FindingCase, sums: Sums, level: float) -> BinPieces:
     n, claim, wrong = sums.count, sums.claim, sums.loss
     k, m, q = wrong / case.effect, n / case.effect, 1 - claim / n
+    # Counts are divided by the design effect, as if so many samples were independent.
     gaps = claim / n - (1 - wrong / n)
     p = np.where(gaps > 0, compute_upper_tail(k, m, q), compute_lower_tail(k, m, q))
     return BinPieces(
@@ -336,6 +343,7 @@ def find_worse_class(case: FindingCase) -> Finding | None:
         return None
     n, wrong, claim = case.answers
     seen = n >= LEAST_SAMPLES
+    # Every class that was answered often enough is tested.
     level = FALSE_FINDING_RATE / max(int(seen.sum()), 1)
     q = np.where(seen, 1 - claim / np.maximum(n, 1), 0.0)
     p = np.where(seen, compute_upper_tail(wrong / case.effect, n / case.effect, q), 1.0)
@@ -461,6 +469,7 @@ def find_no_ranking(case: FindingCase) -> Finding | None:
     if not min(right, t.total) >= LEAST_SAMPLES:
         return None
     auroc = metrics.auroc(t)
+    # The standard deviation of Mann and Whitney's statistic where the order is random.
     spread = float(np.sqrt(case.effect * (t.n + 1) / (12 * right * t.total)))
     low, high = auroc - RANKING_Z * spread, auroc + RANKING_Z * spread
     if low > 0.5:

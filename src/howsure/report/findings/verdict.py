@@ -84,6 +84,7 @@ def compute_guarantees(source: Tally | Outcomes | str, n: int, level: float) -> 
 def choose_guarantee(guarantees: Sequence[GuaranteeData]) -> GuaranteeData | None:
     """The guarantee that a verdict speaks of: the strictest of a useful share."""
     feasible = [g for g in guarantees if g["feasible"]]
+    # Risks are listed from the strictest on.
     for g in feasible:
         if g["coverage"] >= USEFUL_COVERAGE:
             return g
@@ -133,6 +134,7 @@ def _describe_decisions(
             share = format_percent(g["coverage"])
             which = f"Let it decide only the surest {share} ({g['kept']:,})"
         return f"{which}: at most {RISK_WORDS[g['risk']]} wrong, {g['sure'] * 100:g} % sure."
+    # Where the score does not rank, more labels would not help.
     if any(f["name"] == "does_not_rank" for f in findings):
         return "Nothing here shows that its score tells right answers from wrong ones, or that deferring would help."
     if not guarantees:
@@ -214,6 +216,7 @@ def _find_higher_loss(before: Predictions, after: Predictions) -> Finding | None
     name, old, new = _compute_losses(before, after)
     rise = new - old
     spread = standard_error(rise, before.group)
+    # Written so that nan counts as chance.
     is_chance = not rise.mean() > WORSE_Z * spread
     if is_chance or rise.mean() < 1e-3 * max(float(old.mean()), 1e-9):
         return None
@@ -241,6 +244,7 @@ def _compute_losses(before: Predictions, after: Predictions) -> tuple[str, Float
         old = (before.confidence - before.correct) ** 2
         new = (after.confidence - after.correct) ** 2
         return "correctness_brier", old, new
+    # A probability of 0 for the true class makes the NLL infinite.
     old, new = losses.nll(before), losses.nll(after)
     if np.isfinite(old).all() and np.isfinite(new).all():
         return "nll", old, new

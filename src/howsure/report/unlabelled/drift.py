@@ -52,6 +52,7 @@ def measure_number_drift(column: str, reference: Floats, new: Floats) -> Drift:
     values = np.unique(np.concatenate((reference, new)))
     below = np.searchsorted(np.sort(reference), values, side="right") / n
     below_now = np.searchsorted(np.sort(new), values, side="right") / m
+    # Both distribution functions jump at these values only, so the largest gap is at one of them.
     d = float(np.abs(below - below_now).max())
     return Drift(
         column=column,
@@ -131,6 +132,7 @@ def compute_fisher_p(some: int, n: int, total: int, m: int) -> float:
     x = np.arange(first, last + 1, dtype=np.float64)
     log = -betaln(x + 1, n - x + 1) - betaln(total - x + 1, m - total + x + 1)
     chance = np.exp(log - log.max())
+    # Equal chances may differ in the last bits.
     as_uneven = chance <= chance[some - first] * (1 + 1e-6)
     return float(chance[as_uneven].sum() / chance.sum())
 
@@ -224,6 +226,7 @@ def estimate_class_shares(reference: ShareCells, new: ShareCells, k: int) -> Cla
     """
     bins = int(max(reference.bin.max(), new.bin.max())) + 1
     labels = sum_at(reference.label, reference.weight, k)
+    # The commonest classes are free, of the others the factor stays 1.
     free = np.sort(np.argsort(-labels, kind="stable")[: min(MOST_FREE_CLASSES, k)])
     free = free[labels[free] >= LEAST_CLASS_LABELS]
     table = np.zeros((bins * k, k))

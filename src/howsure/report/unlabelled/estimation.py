@@ -353,6 +353,7 @@ class EstimationJob:
         names, answer, new_answer, label = _number_classes(reference, new)
         mine = _build_rows(reference, claims, answer)
         theirs = _build_rows(new, new_claims, new_answer)
+        # Scores or answers that the reference never showed.
         outside = (theirs.raw < mine.raw.min()) | (theirs.raw > mine.raw.max())
         shares, cells = None, None
         if answer is not None and new_answer is not None:
@@ -517,6 +518,7 @@ def _calibrate_claims(
     """Calibrated claims: of each reference row by the other folds, of the new rows by the mean of
     all folds' maps.
     """
+    # A row's own label must not decide its claim, or the claims would look too good.
     fold = folds_of(reference.n, reference.group, CLAIM_FOLDS, seed)
     raw, later = reference.confidence, Predictions.from_confidence(new.confidence)
     mine, theirs = np.empty(reference.n), np.zeros(new.n)
@@ -549,6 +551,7 @@ def _number_classes(
     columns = [answer, new_answer]
     if reference.known_labels is not None:
         columns.append(reference.known_labels)
+    # Answers as text are numbered together, so that a class has one number on both sides.
     words, number = np.unique(np.concatenate([c.astype(str) for c in columns]), return_inverse=True)
     parts = np.split(number.reshape(-1), np.cumsum([len(c) for c in columns])[:-1])
     label = parts[2] if len(parts) == 3 else None
@@ -602,6 +605,7 @@ def _compute_limits(
     from scipy.special import betaincinv
 
     half = (1 - level) / 2
+    # Half an answer from 0 and from 1: a beta distribution has no mean of 0 or 1.
     mean = min(max(value, 0.5 / (n + 1)), 1 - 0.5 / (n + 1))
     least_variance = mean * (1 - mean) / (n + 1)
     wider = (student(max(1, units - 1), half) / student(inf, half)) ** 2

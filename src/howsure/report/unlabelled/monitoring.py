@@ -5,6 +5,7 @@ stated limits.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -175,76 +176,64 @@ def monitor(
     if not sets:
         raise InputError("there is no new data; give at least one month.")
     slices = _split_by_month(by, sets)
-    past = MonitoredColumns.of(reference, policy, reference_by)
+    estimate_new = partial(estimate, reference, policy=policy, level=level, seed=seed)
     estimates: dict[str, Estimate] = {}
-    columns: dict[str, MonitoredColumns] = {}
+    drifts: dict[str, list[Drift]] = {}
+    scores: dict[str, Floats] = {}
+    past = MonitoredColumns.of(reference, policy, reference_by)
     for name, preds in sets.items():
-        estimates[name] = estimate(
-            reference,
-            preds,
-            policy=policy,
-            by=slices.get(name),
-            reference_by=reference_by,
-            level=level,
-            seed=seed,
-        )
-        columns[name] = MonitoredColumns.of(preds, policy, slices.get(name))
-    drifts = {name: measure_drifts(past, columns[name], seed) for name in sets}
-    tests = sum(map(len, drifts.values()))
+        column = slices.get(name)
+        estimates[name] = estimate_new(preds, by=column, reference_by=reference_by)
+        now = MonitoredColumns.of(preds, policy, column)
+        drifts[name], scores[name] = measure_drifts(past, now, seed), now.score
     truths = {name: _join_labels(preds, labels) for name, preds in sets.items()}
     if labels is not None and not any(known.any() for known, _ in truths.values()):
         raise InputError("labels", got="hold no id of the new data", need="labels are joined by id")
-    low, high = float(np.min(past.score)), float(np.max(past.score))
+    # The level of drift holds for all tests of all months together (Bonferroni).
+    tests = sum(map(len, drifts.values()))
+    edges = _find_bar_edges(past.score)
     months: list[MonthData] = []
     for name, preds in sets.items():
         known, right = truths[name]
         labelled = None
         if known.any():
-            guess = estimate(reference, preds[known], policy=policy, level=level, seed=seed)
-            labelled = _judge_estimate(guess, right[known], level)
+            # The estimate is made anew for the very rows whose labels came.
+            labelled = _judge_estimate(estimate_new(preds[known]), right[known], level)
         months.append(
             MonthData(
                 name=name,
                 n=preds.n,
                 unanswered=1 - preds.answered,
                 estimate=estimates[name].to_dict(),
-                drift=[_build_drift_data(d, drift_level / tests) for d in drifts[name]],
+                drift=[_build_drift_data(drift, drift_level / tests) for drift in drifts[name]],
                 labelled=labelled,
-                bars=_compute_bars(columns[name].score, low, high),
+                bars=_compute_bars(scores[name], edges),
             )
         )
-    first = next(iter(estimates.values()))
+    first = next(iter(estimates.values()))  # all say the same of the reference
     limits: list[LimitData] = []
     if max_drop is not None:
         limits = [_judge_drop(month, first.reference_accuracy, max_drop) for month in months]
-    threshold = None
-    if policy is not None and isfinite(policy.threshold):
-        threshold = policy.threshold
-    origins = {
-        name: provenance(preds, (files or {}).get(name, ()), command, seed=seed, level=level)
-        for name, preds in {"reference": reference, **sets}.items()
-    }
+    threshold = None if policy is None or not isfinite(policy.threshold) else policy.threshold
     return Monitor(
         MonitorData(
             howsure=__version__,
             schema=SCHEMA,
             monitor=True,
-            provenance=origins,
+            provenance={
+                name: provenance(
+                    preds, (files or {}).get(name, ()), command, seed=seed, level=level
+                )
+                for name, preds in {"reference": reference, **sets}.items()
+            },
             level=level,
             drift_level=drift_level,
             tests=tests,
             score=past.score_name,
             threshold=threshold,
-            low=low,
-            high=high,
-            reference=PastData(
-                n=reference.n,
-                accuracy=_measure_reference(reference, first.reference_accuracy, level),
-                coverage=first.reference_coverage,
-                risk=first.reference_risk if isfinite(first.reference_risk) else None,
-                unanswered=past.unanswered / past.asked,
-                bars=_compute_bars(past.score, low, high),
-            ),
+            low=float(np.min(past.score)),
+            high=float(np.max(past.score)),
+            reference=_build_past(reference, first, past, edges),
             months=months,
             limits=limits,
             passed=all(limit["passed"] for limit in limits),
@@ -316,6 +305,7 @@ class MonitoredColumns:
         """Rows without an answer, and all rows; of grouped rows no more than there are groups."""
         if self.group is None:
             return self.unanswered, self.asked
+        # Rows without an answer have no group here; they are taken to be as clustered as the others.
         scale = len(np.unique(self.group)) / len(self.group)
         return round(scale * self.unanswered), round(scale * self.asked)
 
@@ -323,6 +313,7 @@ class MonitoredColumns:
         """One random row of each group; all rows where there are no groups."""
         if self.group is None:
             return column
+        # np.unique takes the first row of a group, so the rows are shuffled first.
         order = np.random.default_rng(seed).permutation(len(column))
         first = np.unique(self.group[order], return_index=True)[1]
         return column[order[first]]
@@ -438,16 +429,35 @@ def _judge_drop(month: MonthData, reference: float, max_drop: float) -> LimitDat
     )
 
 
-def _compute_bars(score: Floats, low: float, high: float) -> list[float]:
-    """Shares of the scores in bars of equal width; scores beyond the ends stand in the last bars."""
-    end = high if high > low else low + 1.0
-    edges = np.linspace(low, end, HISTOGRAM_BARS + 1)
+def _build_past(
+    reference: Predictions, guess: Estimate, past: MonitoredColumns, edges: Floats
+) -> PastData:
+    accuracy = Number(value=guess.reference_accuracy, low=None, high=None)
+    if reference.group is None and reference.weight is None:
+        right = int(reference.correct.sum())
+        low, high = clopper_pearson_interval(right, reference.n, guess.level)
+        accuracy.update(low=low, high=high)
+    else:
+        accuracy["why"] = "rows are grouped or weighted"
+    return PastData(
+        n=reference.n,
+        accuracy=accuracy,
+        coverage=guess.reference_coverage,
+        risk=guess.reference_risk if isfinite(guess.reference_risk) else None,
+        unanswered=past.unanswered / past.asked,
+        bars=_compute_bars(past.score, edges),
+    )
+
+
+def _find_bar_edges(score: Floats) -> Floats:
+    """Bars of equal width from the lowest to the highest score."""
+    low, high = float(np.min(score)), float(np.max(score))
+    if high == low:
+        high = low + 1.0
+    return np.linspace(low, high, HISTOGRAM_BARS + 1)
+
+
+def _compute_bars(score: Floats, edges: Floats) -> list[float]:
+    """Shares of the scores in the bars; scores beyond the ends stand in the last bars."""
     count = np.histogram(np.clip(score, edges[0], edges[-1]), bins=edges)[0]
     return [float(share) for share in (count / len(score)).tolist()]
-
-
-def _measure_reference(reference: Predictions, accuracy: float, level: float) -> Number:
-    if reference.group is not None or reference.weight is not None:
-        return Number(value=accuracy, low=None, high=None, why="rows are grouped or weighted")
-    low, high = clopper_pearson_interval(int(reference.correct.sum()), reference.n, level)
-    return Number(value=accuracy, low=low, high=high)
