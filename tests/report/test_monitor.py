@@ -183,3 +183,10 @@ def test_bad_calls():
         monitor(past, month(1), labels={"100000": "cow"})
     with pytest.raises(InputError, match="no column for"):
         monitor(past, {"a": month(1)}, by={"b": [1]})
+
+
+@pytest.mark.parametrize("label", ["nan", "inf", "1.5", "-1", "7", "bird"])
+def test_a_label_that_is_no_class_is_refused(label: str) -> None:
+    reference, new = named(drawn(500, 0), 0), month(1)
+    with pytest.raises(InputError, match="class numbers or class names are needed"):
+        monitor(reference, new, labels={str(new.ids[0]): label})
