@@ -194,17 +194,17 @@ def read_files(
     renormalise: bool,
     names: Sequence[str],
     *,
-    told: bool = True,
+    announce: bool = True,
     labelled: bool = True,
     **log: Any,
 ) -> Predictions:
     """The files as one set of predictions; standard error says what kind of log a file is, unless
-    `told` is false. Files without labels are refused where they must be `labelled`.
+    `announce` is false. Files without labels are refused where they must be `labelled`.
     """
     from howsure.formats import read
 
     reuse_memory()
-    quiet = not told or is_quiet()
+    quiet = not announce or is_quiet()
     table = parse_names(names)
     with show_spinner(f"reading {', '.join(Path(f).name for f in files)}"):
         preds = read(

@@ -175,7 +175,7 @@ def read_each_confidence(
     models: dict[str, Predictions] = {}
     for name in confidences:
         own_names = [*names, f"confidence={name}"]
-        models[name] = read_files([path], names=own_names, told=not models, **reading)
+        models[name] = read_files([path], names=own_names, announce=not models, **reading)
     return models
 
 
