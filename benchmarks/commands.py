@@ -134,7 +134,7 @@ def small_ones(folder: Path) -> Iterator[Row]:
     jobs = (
         ("--help", ["--help"]),
         ("doctor 10⁴ × 10", ["doctor", small]),
-        ("check 10⁴ × 10", ["check", small, "--max-ece", "1"]),
+        ("check 10⁴ × 10", ["check", small, "--require", "ece<=1"]),
         ("threshold 10⁴ × 10", ["threshold", small, "--risk", "0.5"]),
     )
     for name, arguments in jobs:

@@ -167,7 +167,7 @@ def class_gates() -> Iterator[Check]:
     ):
         for name, (side, metric) in BY_CLASS.items():
             limit = Limit(name, side, metric(vectors(source)) + (1e-9 if side == "min" else -1e-9))
-            what = f"a model just worse than --{side}-{name} passes"
+            what = f"a model just worse than the required {name} passes"
             yield Check(
                 what, f"{source}, n = {n:,}", 0.025, partial(class_pass, source, n, limit), 2.0
             )
@@ -283,7 +283,7 @@ def checks() -> Iterator[Check]:
     for n in (1, 2, 5, 10, 50, 200, 1000, 5000):
         w = plain("", C10, n, measured_set(C10))
         yield Check(
-            "a model just below --min-accuracy passes",
+            "a model just below the required accuracy passes",
             w.name,
             0.025,
             partial(false_pass, w, just_missed(w)[0]),
@@ -298,7 +298,7 @@ def checks() -> Iterator[Check]:
         (plain("", C10, 5000, measured_set(C10)), None),
     ):
         for limit in just_missed(w)[1:first]:
-            what = f"a model just worse than --{limit.side}-{limit.name} passes"
+            what = f"a model just worse than the required {limit.name} passes"
             yield Check(what, w.name, 0.025, partial(false_pass, w, limit), 2.0)
     yield from class_gates()
     for (m, source), (old, new) in (

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, settings
 
-from howsure.report.calibration import CalibrationReport
+from howsure.report.calibration_report import CalibrationReport
 from howsure.report.comparison import Comparison
 from howsure.report.report import Report
 from schemas import validate

@@ -6,23 +6,15 @@ from typing import Any
 
 import jsonschema
 
-from howsure.policies.planning import PlanData
-from howsure.render import model
-from howsure.render.schema import schema_of
+from howsure.report.schema import PUBLISHED_TYPES as KINDS
+from howsure.report.schema import build_schema
 
 FOLDER = Path(__file__).parents[1] / "docs" / "schema"
-KINDS: dict[str, type] = {
-    "report": model.ReportData,
-    "comparison": model.ComparisonData,
-    "calibration": model.CalibrationData,
-    "monitor": model.MonitorData,
-    "plan": PlanData,
-}
 
 
 @cache
 def _validator(name: str) -> Any:
-    return jsonschema.Draft202012Validator(schema_of(KINDS[name], closed=True))
+    return jsonschema.Draft202012Validator(build_schema(KINDS[name], closed=True))
 
 
 def validate(data: object, name: str) -> None:

@@ -62,7 +62,7 @@ WORDS = (
     "evaluate", "compare", "check", "calibrate", "threshold", "decide", "doctor", "demo", "--json", "--html", "-o",
     "-q", "--split", "--mc",
     "--renormalise", "--name", "labels=x", "=", "--level", "0.9", "-1", "nan", "1e999", "--seed",
-    "--score", "margin", "--max-ece", "--min-coverage-at-risk", "0.01:0.8", "a:b", "--risk", "--delta", "--fit", "--on",
+    "--score", "margin", "--require", "ece<=0.5", "coverage_at_risk(0.01)>=0.8", "a<=b", "--risk", "--delta", "--fit", "--on",
     "--stream", "--compact",
     "--resume", "--workers", "0", "--format", "inspect", "\x1b[31m", "", "-", "--", "*", "[", "~",
 )  # fmt: skip

@@ -16,7 +16,7 @@ _NAMES = {
     "_core.check": ["InputError"],
     "tallies.sets": ["SetTally", "dice_tally", "set_tally"],
     "tallies.tally": ["Tally"],
-    "report.calibration": ["CalibrationReport", "calibration_report"],
+    "report.calibration_report": ["CalibrationReport", "calibration_report"],
     "binning": ["adaptive", "adaptive_reference", "equal_range", "equal_size", "unique"],
     "metrics.certified": ["certified"],
     "report.comparison": ["Comparison", "compare"],
@@ -164,7 +164,7 @@ if TYPE_CHECKING:
     from howsure.predictions.images import Images, image_tally, images_of
     from howsure.predictions.masked import without_masked
     from howsure.predictions.outcomes import Outcomes
-    from howsure.report.calibration import CalibrationReport, calibration_report
+    from howsure.report.calibration_report import CalibrationReport, calibration_report
     from howsure.report.comparison import Comparison, compare
     from howsure.report.evaluation import evaluate
     from howsure.report.report import Report

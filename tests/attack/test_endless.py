@@ -63,7 +63,7 @@ CALLS = [
     ["evaluate", "/dev/zero"],
     ["evaluate", "good.npz", "--calibrator", "fifo"],
     ["evaluate", "good.npz", "--images", "fifo"],
-    ["check", "good.npz", "--max-ece", "0.5", "--baseline", "fifo"],
+    ["check", "good.npz", "--require", "ece<=0.5", "--baseline", "fifo"],
     ["threshold", "good.npz", "--costs", "fifo"],
     ["decide", "fifo", "good.npz"],
     ["decide", "/dev/zero", "good.npz"],

@@ -53,27 +53,82 @@ def run(
 
 def test_the_steps_are_those_we_know():
     assert list(steps()) == ["Install", "Report", "Check"]
-    assert "pip install" in steps()["Install"][1]
+
+
+@pytest.mark.parametrize(
+    ("version", "installed"),
+    [("", "/checkout of howsure[files]"), ("howsure[files]==0.3.0", "howsure[files]==0.3.0")],
+)
+def test_install_takes_the_checkout_unless_a_version_is_given(
+    version: str, installed: str, runner: dict[str, str], tmp_path: Path
+):
+    python = tmp_path / "bin" / "python"
+    python.write_text('#!/bin/sh\nfor word in "$@"; do echo "$word"; done\n')
+    python.chmod(0o755)
+    environment = {**runner, "GITHUB_ACTION_PATH": "/checkout of howsure"}
+    done = run("Install", {"version": version}, environment, tmp_path)
+    assert done.stdout.splitlines() == ["-m", "pip", "install", "--quiet", installed]
+
+
+@pytest.fixture
+def predictions(tmp_path: Path) -> Path:
+    rng = np.random.default_rng(0)
+    s = rng.beta(5, 1.2, 1000)
+    correct = rng.random(1000) < s
+    for name, rows in (("first half.csv", slice(0, 500)), ("second.csv", slice(500, None))):
+        hs.write(hs.Predictions.from_confidence(s[rows], correct[rows]), tmp_path / name)
+    return tmp_path
 
 
 @pytest.mark.parametrize(("limit", "code"), [("0.7", 0), ("0.99", 1)])
-def test_report_and_check(limit: str, code: int, runner: dict[str, str], tmp_path: Path):
-    rng = np.random.default_rng(0)
-    s = rng.beta(5, 1.2, 1000)
-    hs.write(hs.Predictions.from_confidence(s, rng.random(1000) < s), tmp_path / "test.csv")
-    inputs = {"files": "test.csv", "limits": f"--min-accuracy {limit}", "page": "howsure.html"}
-    report = run("Report", inputs, runner, tmp_path)
+def test_report_and_check(limit: str, code: int, runner: dict[str, str], predictions: Path):
+    inputs = {"files": "second.csv", "require": f"accuracy>={limit}", "page": "howsure.html"}
+    report = run("Report", inputs, runner, predictions)
     assert report.returncode == 0, report.stderr
-    assert (tmp_path / "output").read_text() == "page=howsure.html\n"
-    assert "<html" in (tmp_path / "howsure.html").read_text()
-    check = run("Check", inputs, runner, tmp_path)
+    assert (predictions / "output").read_text() == "page=howsure.html\n"
+    assert "<html" in (predictions / "howsure.html").read_text()
+    check = run("Check", inputs, runner, predictions)
     assert check.returncode == code, check.stderr
-    summary = (tmp_path / "summary.md").read_text()
+    summary = (predictions / "summary.md").read_text()
     assert "<summary>Report</summary>" in summary
     assert "accuracy" in summary.partition("</details>")[2]
 
 
+@pytest.mark.parametrize("end", ["", "\n", "\r\n"])
+def test_every_line_of_the_inputs_is_used(end: str, runner: dict[str, str], predictions: Path):
+    """Only the first line was read: a limit in the second never failed."""
+    lines = ["accuracy>=0.5", "", "  coverage_at_risk(0.3) >= 0.1", "ece <= 0.000001"]
+    inputs = {
+        "files": "first half.csv\n\n  second.csv" + end,
+        "require": (end or "\n").join(lines) + end,
+        "page": "p.html",
+    }
+    assert run("Report", inputs, runner, predictions).returncode == 0
+    assert "1,000" in (predictions / "howsure.md").read_text()
+    check = run("Check", inputs, runner, predictions)
+    assert check.returncode == 1, check.stderr
+    summary = (predictions / "summary.md").read_text().partition("</details>")[2]
+    rows = [line.split("|")[1:3] for line in summary.splitlines() if line.startswith("|")][2:]
+    assert [[cell.strip() for cell in row] for row in rows] == [
+        ["pass", "accuracy ≥ 0.5"],
+        ["pass", "coverage\\_at\\_risk\\_0.3 ≥ 0.1"],
+        ["**FAIL**", "ece ≤ 1e-06"],
+    ]
+
+
+@pytest.mark.parametrize("require", ["", " \n", "accuracy", "accuracy>=0.5\n--point"])
+def test_a_limit_that_is_none_is_a_mistake(require: str, runner: dict[str, str], predictions: Path):
+    inputs = {"files": "second.csv", "require": require, "page": "p.html"}
+    assert run("Check", inputs, runner, predictions).returncode == 2
+
+
 def test_a_file_that_is_not_there_is_a_mistake(runner: dict[str, str], tmp_path: Path):
-    inputs = {"files": "none.csv; touch broken", "limits": "--min-accuracy 0.5", "page": "p.html"}
+    inputs = {
+        "files": "none.csv; touch broken",
+        "require": "accuracy>=0.5 $(touch broken)",
+        "page": "p.html",
+    }
+    assert run("Check", inputs, runner, tmp_path).returncode == 2
+    inputs["require"] = "accuracy>=0.5"
     assert run("Check", inputs, runner, tmp_path).returncode == 2
     assert not (tmp_path / "broken").exists()

@@ -104,10 +104,15 @@ def test_unknown_score(howsure: Callable, files: Path) -> None:
 
 def test_check_passes_and_fails(howsure: Callable, snapshot: Callable, files: Path) -> None:
     good = howsure(
-        "check", "test.npz", "--min-accuracy", "0.5", "--min-coverage-at-risk", "0.2:0.3"
+        "check",
+        "test.npz",
+        "--require",
+        "accuracy>=0.5",
+        "--require",
+        "coverage_at_risk(0.2) >= 0.3",
     )
     assert good.code == 0
-    bad = howsure("check", "test.npz", "--max-ece", "0.01", "--max-aurc", "0.5")
+    bad = howsure("check", "test.npz", "--require", "ece<=0.01", "--require", "aurc<=0.5")
     assert bad.code == 1
     snapshot(good.out + "---\n" + bad.out)
 
@@ -117,8 +122,8 @@ def test_check_compares_the_unfavourable_end(howsure: Callable, files: Path) -> 
     between = (
         entry["low"] + entry["value"]
     ) / 2  # the value is better than this, the lower end is not
-    assert howsure("check", "test.npz", "--min-accuracy", f"{between}").code == 1
-    assert howsure("check", "test.npz", "--min-accuracy", f"{entry['low'] - 1e-9}").code == 0
+    assert howsure("check", "test.npz", "--require", f"accuracy>={between}").code == 1
+    assert howsure("check", "test.npz", "--require", f"accuracy>={entry['low'] - 1e-9}").code == 0
 
 
 def test_check_baseline(howsure: Callable, files: Path) -> None:
@@ -137,15 +142,15 @@ def test_check_against_and_point(howsure: Callable, files: Path) -> None:
     ran = howsure("check", "test.npz", "--against", "test.npz")
     assert ran.code == 0
     assert "ece not worse than the other model" in ran.out
-    assert howsure("check", "test.npz", "--max-mce", "1").code == 1
-    assert howsure("check", "test.npz", "--max-mce", "1", "--point").code == 0
+    assert howsure("check", "test.npz", "--require", "mce<=1").code == 1
+    assert howsure("check", "test.npz", "--require", "mce<=1", "--point").code == 0
 
 
 def test_check_junit_and_github(
     howsure: Callable, files: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", "summary.md")
-    ran = howsure("check", "test.npz", "--max-ece", "0.001", "--junit", "out.xml", "--github")
+    ran = howsure("check", "test.npz", "--require", "ece<=0.001", "--junit", "out.xml", "--github")
     assert ran.code == 1
     assert ran.out.startswith("::error title=howsure check::ece ≤ 0.001")
     suite = ElementTree.parse("out.xml").getroot()
@@ -159,10 +164,61 @@ def test_check_without_limits_is_a_mistake(howsure: Callable, files: Path) -> No
     assert "nothing to check" in ran.err
 
 
-def test_check_wants_pairs(howsure: Callable, files: Path) -> None:
-    ran = howsure("check", "test.npz", "--min-coverage-at-risk", "0.8")
+REFUSED_REQUIREMENTS = {
+    "ece": "is not NAME<=NUMBER or NAME>=NUMBER",
+    "ece=0.05": "is not NAME<=NUMBER or NAME>=NUMBER",
+    "ece<=0.05 --point": "is not NAME<=NUMBER or NAME>=NUMBER",
+    "ec<=0.05": "there is no number 'ec'. Did you mean ece?",
+    "top-5-accuracy>=0.9": "is not NAME<=NUMBER or NAME>=NUMBER",
+    "worth>=0.9": "Known: accuracy,",
+    "ece<=low": "'low' is not a number",
+    "ece<=nan": "a finite number is needed",
+    "ece>=0.05": "ece is better where it is lower; write ece<=",
+    "accuracy<0.9": "accuracy is better where it is higher; write accuracy>=",
+    "ece(0.1)<=0.05": "ece takes no argument",
+    "coverage_at_risk>=0.8": "coverage_at_risk needs a risk, as in 'coverage_at_risk(0.05)>=0.8'",
+    "coverage_at_risk(low)>=0.8": "'low' is not a number",
+    "risk_at_coverage(2)<=0.8": "a coverage between 0 and 1 is needed",
+}
+
+
+@pytest.mark.parametrize("text", REFUSED_REQUIREMENTS)
+def test_check_refuses_what_is_no_requirement(text: str, howsure: Callable, files: Path) -> None:
+    ran = howsure("check", "test.npz", "--require", text)
+    assert (ran.code, ran.out) == (2, "")
+    assert REFUSED_REQUIREMENTS[text] in ran.err
+    assert len(ran.err.splitlines()) == 1
+
+
+def test_check_says_where_the_old_options_have_gone(howsure: Callable, files: Path) -> None:
+    ran = howsure("check", "test.npz", "--max-ece", "0.05")
     assert ran.code == 2
-    assert "--min-coverage-at-risk 0.01:0.8" in ran.err
+    assert "No such option: --max-ece" in ran.err
+    assert "--require 'ece<=0.05'" in ran.err
+    assert "--require" not in howsure("check", "test.npz", "--jsn").err
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_is_short_and_lists_reading_options_last(command: str, howsure: Callable) -> None:
+    lines = howsure(command, "--help").out.splitlines()
+    assert len(lines) <= 100
+    before, _, after = "\n".join(lines).partition("\nReading the file:\n")
+    assert "--renormalise" not in before
+    if after:
+        assert "\nOptions:\n" in before
+        names = [line.split()[0] for line in after.splitlines() if line.startswith("  --")]
+        assert names == [
+            "--split",
+            "--mc",
+            "--renormalise",
+            "--name",
+            "--format",
+            "--percent",
+            "--no-answer",
+            "--drop-outside",
+            "--multilabel",
+            "--sums-to-one",
+        ]
 
 
 def test_demo(howsure: Callable, snapshot: Callable) -> None:

@@ -29,9 +29,9 @@ MISTAKES = {
     "evaluate_no_labels_at_all": ["evaluate", "new.npz"],
     "evaluate_own_names": ["evaluate", "month.csv"],
     "check_nothing": ["check", "test.npz"],
-    "check_pair": ["check", "test.npz", "--min-coverage-at-risk", "0.8"],
+    "check_pair": ["check", "test.npz", "--require", "coverage_at_risk>=0.8"],
     "check_baseline": ["check", "test.npz", "--baseline", "test.npz"],
-    "check_top_label": ["check", "top.npz", "--max-nll", "1"],
+    "check_top_label": ["check", "top.npz", "--require", "nll<=1"],
     "calibrate_no_test": ["calibrate", "--fit", "test.npz"],
     "calibrate_top_label": [
         "calibrate",

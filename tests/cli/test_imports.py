@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import howsure as hs
-from howsure.cli.special import FUNCTIONS
+from howsure.cli.lean_scipy import SPECIAL_FUNCTIONS
 
 HEAVY = {
     "pyarrow",
@@ -25,7 +25,7 @@ HEAVY = {
 }
 # Some releases of SciPy bring linalg along with the compiled special functions; that is theirs to
 # mend.
-LEAN = "import sys; from howsure.cli.special import functions_alone; functions_alone(); import scipy.special"
+LEAN = "import sys; from howsure.cli.lean_scipy import load_special_lean; load_special_lean(); import scipy.special"
 SPECIAL = subprocess.run(
     [sys.executable, "-c", f"{LEAN}; print(*sys.modules)"],
     capture_output=True,
@@ -86,7 +86,7 @@ COMMANDS = {
         {*NEVER, *SCIPY, *FITTING, "howsure.scale", "howsure.serving.feedback"},
     ),
     "threshold": (["threshold", "a.npz", "--risk", "0.3"], {*NEVER, "howsure.scale"}),
-    "check": (["check", "a.npz", "--max-ece", "0.9"], {*NEVER, *STREAMS}),
+    "check": (["check", "a.npz", "--require", "ece<=0.9"], {*NEVER, *STREAMS}),
     "evaluate": (["evaluate", "a.npz"], {*NEVER, *MODELS, *STREAMS}),
     "compare": (["compare", "a.npz", "b.npz"], {*NEVER, *STREAMS} - {"jinja2"}),
     "calibrate": (["calibrate", "--fit", "a.npz", "--on", "b.npz"], {*NEVER, *STREAMS}),
@@ -192,17 +192,19 @@ def test_every_function_of_scipy_that_is_used_is_listed() -> None:
         for line in lines
         if "from scipy.special import " in line
     ]
-    assert sorted({name.strip() for names in used for name in names.split(",")}) == list(FUNCTIONS)
+    assert sorted({name.strip() for names in used for name in names.split(",")}) == list(
+        SPECIAL_FUNCTIONS
+    )
 
 
 def test_the_functions_of_scipy_are_its_own_and_the_rest_is_there_when_asked_for() -> None:
     code = """
 import sys
-from howsure.cli.special import FUNCTIONS, functions_alone
-functions_alone()
-functions_alone()
+from howsure.cli.lean_scipy import SPECIAL_FUNCTIONS, load_special_lean
+load_special_lean()
+load_special_lean()
 import scipy.special
-alone = {name: getattr(scipy.special, name) for name in FUNCTIONS}
+alone = {name: getattr(scipy.special, name) for name in SPECIAL_FUNCTIONS}
 assert "scipy.special._basic" not in sys.modules
 assert not hasattr(scipy.special, "__wrapped__")
 from scipy.stats import beta

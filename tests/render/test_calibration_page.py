@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from howsure import Predictions, calibration_report
-from howsure.report.calibration import answers_changed
+from howsure.report.calibration_report import count_changed_answers
 from howsure.report.evaluation import evaluate
 
 
@@ -30,7 +30,7 @@ def test_it_leads_with_the_change_and_the_answers_that_changed(
     moved = int((after.prediction != test.prediction).sum())
     ece = found.changes[0]
     assert moved > 0
-    assert found.changed == answers_changed(test, after) == moved
+    assert found.changed == count_changed_answers(test, after) == moved
     first = found.to_text().splitlines()[2:4]
     assert " ".join(first).startswith(
         f"Vector scaling cut the calibration error (ECE) from {ece.before[0]:.3f} to {ece.after[0]:.3f}"

@@ -9,12 +9,12 @@ import pytest
 
 from howsure import InputError
 from howsure._core.json import pretty
-from howsure.render.model import comparison_data, report_data
-from howsure.render.schema import schema_of
+from howsure.report.report_types import parse_comparison, parse_report
+from howsure.report.schema import build_schema
 from schemas import FOLDER, KINDS, validate
 
 GOLDEN = Path(__file__).parents[1] / "golden"
-READ = {"report": report_data, "comparison": comparison_data}
+READ = {"report": parse_report, "comparison": parse_comparison}
 
 
 def stored(name: str) -> dict[str, Any]:
@@ -25,11 +25,11 @@ def stored(name: str) -> dict[str, Any]:
 def test_the_published_schema_is_what_the_types_say(
     name: str, request: pytest.FixtureRequest
 ) -> None:
-    path, made = FOLDER / f"{name}.schema.json", pretty(schema_of(KINDS[name]))
+    path, made = FOLDER / f"{name}.schema.json", pretty(build_schema(KINDS[name]))
     if request.config.getoption("--update-golden"):
         path.write_text(made, encoding="utf-8", newline="\n")
     assert path.read_text(encoding="utf-8") == made, (
-        "the types changed: run pytest tests/render --update-golden"
+        "the types changed: run python -m howsure.report.schema"
     )
     jsonschema.Draft202012Validator.check_schema(json.loads(made))
 
@@ -43,7 +43,7 @@ def test_what_is_stored_fits(name: str) -> None:
 def test_a_key_of_a_later_version_is_kept(name: str) -> None:
     data = {**stored(name), "added_later": [1]}
     assert READ[name](json.dumps(data)) == data
-    jsonschema.Draft202012Validator(schema_of(KINDS[name])).validate(data)
+    jsonschema.Draft202012Validator(build_schema(KINDS[name])).validate(data)
     with pytest.raises(AssertionError, match="added_later"):
         validate(data, name)
 
@@ -72,7 +72,7 @@ SAYS = {
 def test_a_wrong_value_is_refused_with_its_place_by_reader_and_schema(key: str) -> None:
     data = {**stored("report"), key: WRONG[key]}
     with pytest.raises(InputError, match=SAYS[key]):
-        report_data(json.dumps(data))
+        parse_report(json.dumps(data))
     with pytest.raises(AssertionError, match=rf"\$\.{key}"):
         validate(data, "report")
 
@@ -81,7 +81,7 @@ def test_a_missing_key_is_named() -> None:
     data = stored("report")
     del data["views"]["operating"]
     with pytest.raises(InputError, match=r"views.operating is missing"):
-        report_data(json.dumps(data))
+        parse_report(json.dumps(data))
 
 
 class Odd(TypedDict):
@@ -92,4 +92,4 @@ class Odd(TypedDict):
 
 def test_a_type_that_json_has_not_is_refused() -> None:
     with pytest.raises(TypeError, match="complex"):
-        schema_of(Odd)
+        build_schema(Odd)

@@ -8,8 +8,7 @@ import pytest
 
 from howsure import InputError, Predictions, aurc, auroc, compare, tally
 from howsure.bounds import clopper_pearson_interval
-from howsure.report.comparison.ranking import pareto
-from howsure.report.comparison.shift import separation
+from howsure.report.comparison.leaderboard import find_pareto_front, measure_separation
 
 
 def logits(rng: np.random.Generator, y: Any, signal: float) -> Any:
@@ -164,7 +163,9 @@ def test_who_is_beaten_by_hand() -> None:
         {"name": n, "metrics": {"aurc": {"value": a}, "ece": {"value": e}}}
         for n, (a, e) in numbers.items()
     ]
-    found = {c["name"]: c["beaten_by"] for c in pareto(rows, {"a": 1, "b": 1, "c": 2, "d": 9})}
+    found = {
+        c["name"]: c["beaten_by"] for c in find_pareto_front(rows, {"a": 1, "b": 1, "c": 2, "d": 9})
+    }
     assert found["a"] == {"aurc": None, "ece": None}
     assert found["b"] == {"aurc": "a", "ece": "a"}
     assert found["c"] == {"aurc": "a", "ece": None}
@@ -173,7 +174,7 @@ def test_who_is_beaten_by_hand() -> None:
 
 def test_in_and_out_by_hand() -> None:
     """Home 0.9, 0.7, 0.5 (the last wrong), outside 0.8, 0.1; all home samples are kept at 0.5."""
-    found = separation(
+    found = measure_separation(
         np.array([0.9, 0.7, 0.5]), np.array([0.8, 0.1]), np.array([True, True, False])
     )
     assert found["auroc"]["value"] == pytest.approx(4 / 6)

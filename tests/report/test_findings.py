@@ -8,9 +8,13 @@ import pytest
 
 from howsure import Outcomes, Predictions, compare, evaluate
 from howsure.policies import guaranteed_threshold
-from howsure.report.calibration import calibration_report
-from howsure.report.findings import case_of, changes, findings, verdict
-from howsure.report.findings.evidence import design_effect, fewer_than, more_than
+from howsure.report.calibration_report import calibration_report
+from howsure.report.findings import build_case, find_all, find_changes, write_verdict
+from howsure.report.findings.evidence import (
+    compute_design_effect,
+    compute_lower_tail,
+    compute_upper_tail,
+)
 from howsure.report.summary import Summary
 
 SETS = 200
@@ -19,7 +23,7 @@ MOST = 0.05 * SETS
 
 def names(preds: Predictions, score: Any = None) -> list[str]:
     scores = ["max_prob"] if score is None else [lambda _: score]
-    return [f["name"] for f in findings(case_of(Summary.of(preds, scores)))]
+    return [f["name"] for f in find_all(build_case(Summary.of(preds, scores)))]
 
 
 def drawn(confidence: Any, chance: Any, rng: np.random.Generator, **columns: Any) -> Predictions:
@@ -133,7 +137,7 @@ def test_a_class_that_claims_too_much(rng: np.random.Generator) -> None:
     of_class = z.argmax(axis=1) == 4
     y[of_class & (rng.random(6000) < 0.3)] = 5
     preds = Predictions.from_logits(z, y)
-    found = findings(case_of(Summary.of(preds)))
+    found = find_all(build_case(Summary.of(preds)))
     assert [f["evidence"]["class"] for f in found if f["name"] == "worse_class"] == ["4"]
 
 
@@ -230,7 +234,7 @@ def test_scores_that_are_no_probabilities_get_ranking_findings_only(
 
 def test_calibration_that_made_it_worse(rng: np.random.Generator) -> None:
     z, y = softmax_honest(rng, 3000)
-    found = changes(Predictions.from_logits(z, y), Predictions.from_logits(2.5 * z, y))
+    found = find_changes(Predictions.from_logits(z, y), Predictions.from_logits(2.5 * z, y))
     assert "calibration_made_it_worse" in [f["name"] for f in found]
 
 
@@ -242,7 +246,7 @@ def test_calibrated_data_are_rarely_made_worse_by_a_temperature_near_one() -> No
         after = z / rng.normal(1, 0.01)
         found.update(
             f["name"]
-            for f in changes(Predictions.from_logits(z, y), Predictions.from_logits(after, y))
+            for f in find_changes(Predictions.from_logits(z, y), Predictions.from_logits(after, y))
         )
     assert max(found.values(), default=0) <= MOST, found
 
@@ -251,14 +255,14 @@ def test_ranking_unchanged_by_a_monotone_map(rng: np.random.Generator) -> None:
     c = rng.uniform(0.5, 1, 500)
     before = drawn(c, c, rng)
     after = Predictions.from_confidence(c**2, before.correct)
-    assert [f["name"] for f in changes(before, after)].count("ranking_unchanged") == 1
+    assert [f["name"] for f in find_changes(before, after)].count("ranking_unchanged") == 1
 
 
 def test_ranking_changed_for_the_worse(rng: np.random.Generator) -> None:
     c = rng.uniform(0.5, 1, 2000)
     before = drawn(c, c, rng)
     after = Predictions.from_confidence(1.5 - c, before.correct)
-    found = {f["name"]: f for f in changes(before, after)}
+    found = {f["name"]: f for f in find_changes(before, after)}
     assert found["ranking_changed"]["evidence"]["low"] > 0
 
 
@@ -270,12 +274,12 @@ def test_answers_flip_when_samples_are_scaled() -> None:
     before = Predictions.from_samples(passes, [1])
     after = Predictions.from_samples(passes * 0.2, [1])
     assert (before.prediction != after.prediction).all()
-    assert "predictions_flip" in [f["name"] for f in changes(before, after)]
+    assert "predictions_flip" in [f["name"] for f in find_changes(before, after)]
 
 
 def test_verdict_of_a_score_that_is_no_probability() -> None:
     entry = {"value": 0.7, "low": None, "high": None}
-    assert verdict({"accuracy": entry}, []) == [
+    assert write_verdict({"accuracy": entry}, []) == [
         "It was right 70.0 % of the time.",
         "How much it may decide alone was not looked at.",
         "Its score is not a probability, so it can rank but not promise.",
@@ -384,7 +388,7 @@ def test_chance_alone_stands_beside_a_calibration_error() -> None:
 def test_claims_that_are_off_without_a_pattern_are_not_called_true(
     rng: np.random.Generator,
 ) -> None:
-    found = verdict(
+    found = write_verdict(
         {
             "accuracy": {"value": 0.7, "better": "higher"},
             "ece": {"value": 0.02, "floor": 0.01, "better": "lower"},
@@ -398,17 +402,17 @@ def test_claims_that_are_off_without_a_pattern_are_not_called_true(
 
 
 def test_tails_of_the_binomial() -> None:
-    assert more_than(3, 3, 0.5) == pytest.approx(1 / 8)
-    assert fewer_than(0, 3, 0.5) == pytest.approx(1 / 8)
-    assert (more_than(0, 3, 0.5), fewer_than(3, 3, 0.5)) == (1, 1)
-    assert more_than(2, 3, 0.5) + fewer_than(1, 3, 0.5) == pytest.approx(1)
+    assert compute_upper_tail(3, 3, 0.5) == pytest.approx(1 / 8)
+    assert compute_lower_tail(0, 3, 0.5) == pytest.approx(1 / 8)
+    assert (compute_upper_tail(0, 3, 0.5), compute_lower_tail(3, 3, 0.5)) == (1, 1)
+    assert compute_upper_tail(2, 3, 0.5) + compute_lower_tail(1, 3, 0.5) == pytest.approx(1)
 
 
 def test_design_effect_of_copies_is_their_number(rng: np.random.Generator) -> None:
     claim = rng.uniform(0.2, 0.8, 2000)
     residual = (rng.random(2000) < claim) - claim
-    five = design_effect(
+    five = compute_design_effect(
         np.repeat(residual, 5), np.repeat(claim, 5), None, np.repeat(np.arange(2000), 5)
     )
     assert five == pytest.approx(5, rel=0.1)
-    assert design_effect(residual, claim, None, None) == 1
+    assert compute_design_effect(residual, claim, None, None) == 1

@@ -9,8 +9,8 @@ import pytest
 from rich.console import Console
 
 import howsure as hs
-from howsure.cli.check import sentence, table
-from howsure.report.gate import Limit, check
+from howsure.cli.check import build_table, format_verdict
+from howsure.report.gate import Limit, check, parse_requirement
 
 
 @pytest.fixture
@@ -149,6 +149,32 @@ def test_few_groups_are_said_once(preds: hs.Predictions) -> None:
     )
     assert {v.unsafe for v in verdicts} == {"only 6 groups, so these limits are unsafe"}
     screen = StringIO()
-    Console(width=200, file=screen).print(table(verdicts))
+    Console(width=200, file=screen).print(build_table(verdicts))
     assert screen.getvalue().count("only 6 groups") == 1
-    assert "only 6 groups" in sentence(verdicts[0])
+    assert "only 6 groups" in format_verdict(verdicts[0])
+
+
+@pytest.mark.parametrize(
+    ("text", "limit"),
+    [
+        ("ece<=0.05", Limit("ece", "max", 0.05)),
+        (" accuracy >= 9e-1 ", Limit("accuracy", "min", 0.9)),
+        ("auroc>.5", Limit("auroc", "min", 0.5, strict=True)),
+        ("coverage_at_risk_0.05>=0.5", Limit("coverage_at_risk_0.05", "min", 0.5)),
+        ("risk_at_coverage( 0.8 )<0.02", Limit("risk_at_coverage", "max", 0.02, 0.8, strict=True)),
+        ("signed_calibration_error>=-0.02", Limit("signed_calibration_error", "min", -0.02)),
+        ("signed_calibration_error<=0.02", Limit("signed_calibration_error", "max", 0.02)),
+    ],
+)
+def test_a_requirement_is_a_limit(text: str, limit: Limit) -> None:
+    assert parse_requirement(text) == limit
+
+
+def test_a_strict_limit_itself_does_not_pass() -> None:
+    right = hs.Predictions.from_confidence([0.9, 0.8], [1, 1])
+    texts = ("accuracy>=1", "accuracy>1")
+    verdicts = check(right, [parse_requirement(text) for text in texts], point=True)
+    assert [(v.what, v.passed) for v in verdicts] == [
+        ("accuracy ≥ 1", True),
+        ("accuracy > 1", False),
+    ]

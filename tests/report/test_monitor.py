@@ -9,7 +9,11 @@ import howsure as hs
 from howsure import InputError, Predictions, monitor
 from howsure.policies import Policy
 from howsure.predictions import Unanswered
-from howsure.report.unlabelled.drift import numbers_drift, share_drift, values_drift
+from howsure.report.unlabelled.drift import (
+    measure_number_drift,
+    measure_share_drift,
+    measure_value_drift,
+)
 from schemas import validate
 from two_classes import drawn, harder, without
 
@@ -126,20 +130,20 @@ def test_missing_answers_are_a_column_where_some_are_missing():
 
 def test_a_share_is_tested_exactly():
     """Fisher's exact test by hand: 3 of 4 beside 1 of 4 has the p-value 34/70."""
-    assert share_drift("x", 3, 4, 1, 4).p == pytest.approx(34 / 70)
-    assert share_drift("x", 0, 3000, 4, 1000).p == pytest.approx(0.25**4, rel=0.01)
-    assert share_drift("x", 0, 10, 0, 20).p == 1.0
-    assert share_drift("x", 5_000_000, 10_000_000, 5_000_100, 10_000_000).p == pytest.approx(
-        0.965, abs=0.002
-    )
-    assert share_drift("x", 0, 1_000_000, 1_000_000, 1_000_000).p == 0.0
+    assert measure_share_drift("x", 3, 4, 1, 4).p == pytest.approx(34 / 70)
+    assert measure_share_drift("x", 0, 3000, 4, 1000).p == pytest.approx(0.25**4, rel=0.01)
+    assert measure_share_drift("x", 0, 10, 0, 20).p == 1.0
+    assert measure_share_drift(
+        "x", 5_000_000, 10_000_000, 5_000_100, 10_000_000
+    ).p == pytest.approx(0.965, abs=0.002)
+    assert measure_share_drift("x", 0, 1_000_000, 1_000_000, 1_000_000).p == 0.0
 
 
 def test_rare_missing_answers_keep_the_level():
     rng = np.random.default_rng(0)
     some, later = rng.binomial(3000, 0.001, 3000).tolist(), rng.binomial(1000, 0.001, 3000).tolist()
     small = [
-        share_drift("no answer", a, 3000, b, 1000).p < 0.005
+        measure_share_drift("no answer", a, 3000, b, 1000).p < 0.005
         for a, b in zip(some, later, strict=True)
     ]
     assert sum(small) <= 15
@@ -150,7 +154,7 @@ def test_missing_answers_of_groups_count_as_many_rows_as_there_are_groups():
     past, later = drawn(2000, 0, group=rows), without(drawn(2000, 1, group=rows))
     columns = monitor(silent(past, 20), silent(later, 80)).data["months"][0]["drift"]
     drift = next(d for d in columns if d["column"] == "no answer")
-    assert drift["p"] == pytest.approx(share_drift("no answer", 0, 50, 2, 52).p)
+    assert drift["p"] == pytest.approx(measure_share_drift("no answer", 0, 50, 2, 52).p)
 
 
 def test_drift_tests_keep_their_level():
@@ -159,8 +163,10 @@ def test_drift_tests_keep_their_level():
         (rng.random(200), rng.random(300), rng.integers(0, 5, 200), rng.integers(0, 5, 300))
         for _ in range(400)
     ]
-    assert sum(numbers_drift("x", a, b).p < 0.05 for a, b, _, _ in draws) <= 30  # 20 expected
-    assert sum(values_drift("x", c, d).p < 0.05 for _, _, c, d in draws) <= 30
+    assert (
+        sum(measure_number_drift("x", a, b).p < 0.05 for a, b, _, _ in draws) <= 30
+    )  # 20 expected
+    assert sum(measure_value_drift("x", c, d).p < 0.05 for _, _, c, d in draws) <= 30
 
 
 def test_bad_calls():
@@ -177,3 +183,10 @@ def test_bad_calls():
         monitor(past, month(1), labels={"100000": "cow"})
     with pytest.raises(InputError, match="no column for"):
         monitor(past, {"a": month(1)}, by={"b": [1]})
+
+
+@pytest.mark.parametrize("label", ["nan", "inf", "1.5", "-1", "7", "bird"])
+def test_a_label_that_is_no_class_is_refused(label: str) -> None:
+    reference, new = named(drawn(500, 0), 0), month(1)
+    with pytest.raises(InputError, match="class numbers or class names are needed"):
+        monitor(reference, new, labels={str(new.ids[0]): label})

@@ -11,21 +11,23 @@ import click
 from howsure._core import json
 from howsure._core.check import InputError
 from howsure.cli.common import (
-    command_line,
-    measuring,
+    ReadingCommand,
+    add_interval_options,
+    add_reading_options,
+    format_reading_call,
+    get_command_line,
     note,
-    read_again,
     read_files,
-    reading,
     say,
-    working,
+    show_spinner,
 )
 
 if TYPE_CHECKING:
     from howsure.predictions import Predictions
-    from howsure.report.calibration import CalibrationReport
+    from howsure.report.calibration_report import CalibrationReport
+    from howsure.report.report import Report
 
-METHODS = [
+CALIBRATION_METHODS = [
     "all",
     "temperature",
     "vector",
@@ -37,10 +39,10 @@ METHODS = [
     "beta",
     "none",
 ]
-CRITERIA = ["nll", "ece", "aece", "aurc"]
+CHOICE_CRITERIA = ["nll", "ece", "aece", "aurc"]
 
 
-@click.command()
+@click.command(cls=ReadingCommand)
 @click.option(
     "--fit",
     "fit",
@@ -59,14 +61,14 @@ CRITERIA = ["nll", "ece", "aece", "aurc"]
 @click.option("--on-split", help="Which split to judge on, where the file holds several.")
 @click.option(
     "--method",
-    type=click.Choice(METHODS),
+    type=click.Choice(CALIBRATION_METHODS),
     default="all",
     show_default=True,
     help="all: chosen by cross-fitting.",
 )
 @click.option(
     "--criterion",
-    type=click.Choice(CRITERIA),
+    type=click.Choice(CHOICE_CRITERIA),
     help="What --method all minimises; nll unless told otherwise.",
 )
 @click.option(
@@ -82,8 +84,8 @@ CRITERIA = ["nll", "ece", "aece", "aurc"]
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
-@reading
-@measuring
+@add_reading_options
+@add_interval_options
 def command(
     fit: Sequence[str],
     on: Sequence[str],
@@ -97,7 +99,7 @@ def command(
     quiet: bool,
     level: float,
     seed: int,
-    **how: Any,
+    **reading: Any,
 ) -> None:
     """Correct the confidence: fit on validation data, judge on test data.
 
@@ -110,25 +112,53 @@ def command(
       howsure calibrate --fit both.npz --split val --on-split test --method temperature --html after.html
       howsure evaluate test.npz --calibrator calibrator.json
     """
-    from howsure.cli.evaluate import writer
-    from howsure.report.calibration import calibration_report
+    from howsure.cli.evaluate import find_writer
+    from howsure.report.calibration_report import calibration_report
 
+    # What cannot be written is refused before anything is fitted.
     if html:
-        writer(html)
-    val, test = _both(fit, on, on_split, **how)
-    settings: dict[str, Any] = {"level": level, "seed": seed}
-    with working("fitting"):
-        report = calibration_report(
-            val, test, method, criterion=_metric(criterion), folds=folds, **settings
+        find_writer(html)
+    if not on and on_split is None:
+        raise InputError(
+            "say what to judge on: --on TEST, or --on-split test for another split of the same file."
         )
-    judged = {**how, "split": on_split}
-    again = {
-        "on": read_again(on or fit, judged),
-        "fit name": read_again([Path(f).name for f in fit], how),
-        "on name": read_again([Path(f).name for f in on or fit], judged),
-    }
-    for target in _write(report, test, out, html, settings, again):
-        note(f"wrote {target}", quiet)
+    test_files = on or fit
+    test_reading: dict[str, Any] = {**reading, "split": on_split}
+    val = read_files(fit, **reading)
+    try:
+        test = read_files(test_files, **test_reading)
+    except InputError as e:
+        # The test data have an option of their own for the split.
+        raise InputError(str(e).replace("(--split)", "(--on-split)")) from None
+    metric = None
+    if criterion is not None:
+        from howsure import metrics
+
+        metric = getattr(metrics, criterion)
+    with show_spinner("fitting"):
+        report = calibration_report(
+            val, test, method, criterion=metric, folds=folds, level=level, seed=seed
+        )
+    if out:
+        from howsure._core.saving import save
+
+        save(report.calibrator, out)
+        note(f"wrote {out}", quiet)
+    if html:
+        page = build_page(report, test, level=level, seed=seed)
+        provenance = page.data["provenance"]
+        provenance["reading"] = format_reading_call(test_files, test_reading)
+        fit_call = format_reading_call([Path(f).name for f in fit], reading)
+        test_call = format_reading_call([Path(f).name for f in test_files], test_reading)
+        provenance["inputs"] = [
+            {"file": f"fitted on {fit_call}"},
+            {
+                "file": f"judged on {test_call}",
+                "sha256": provenance["inputs"][0].get("sha256", ""),
+            },
+        ]
+        page.to_html(html)
+        note(f"wrote {html}", quiet)
     if as_json:
         click.echo(json.line(report.to_dict()))
     elif not quiet:
@@ -137,58 +167,12 @@ def command(
         say(calibrated(report.to_dict()))
 
 
-def _both(
-    fit: Sequence[str], on: Sequence[str], on_split: str | None, split: str | None, **how: Any
-) -> tuple[Predictions, Predictions]:
-    """Validation and test data."""
-    if not on and on_split is None:
-        raise InputError(
-            "say what to judge on: --on TEST, or --on-split test for another split of the same file."
-        )
-    return read_files(fit, split, **how), _judged(on or fit, on_split, how)
+def build_page(report: CalibrationReport, test: Predictions, *, level: float, seed: int) -> Report:
+    """The report of the corrected test data, with what the calibrator changed."""
+    from howsure.report.evaluation import evaluate
 
-
-def _judged(files: Sequence[str], on_split: str | None, how: dict[str, Any]) -> Predictions:
-    """The test data; their split has an option of its own, which a complaint must name."""
-    try:
-        return read_files(files, on_split, **how)
-    except InputError as e:
-        raise InputError(str(e).replace("(--split)", "(--on-split)")) from None
-
-
-def _write(
-    report: CalibrationReport,
-    test: Predictions,
-    out: str | None,
-    html: str | None,
-    settings: dict[str, Any],
-    again: dict[str, str],
-) -> list[str]:
-    """The calibrator, and the page of the corrected test data with what changed; returns what was
-    written.
-    """
-    if out:
-        from howsure._core.saving import save
-
-        save(report.calibrator, out)
-    if html:
-        from howsure.report.evaluation import evaluate
-
-        page = evaluate(report.calibrator(test), before=test, command=command_line(), **settings)
-        page.data["calibration"] = report.to_dict()
-        page.data["provenance"]["reading"] = again["on"]
-        page.data["provenance"]["inputs"] = [
-            {"file": f"fitted on {again['fit name']}"},
-            {
-                "file": f"judged on {again['on name']}",
-                "sha256": page.data["provenance"]["inputs"][0].get("sha256", ""),
-            },
-        ]
-        page.to_html(html)
-    return [target for target in (out, html) if target]
-
-
-def _metric(name: str | None) -> Any:
-    from howsure import metrics
-
-    return None if name is None else getattr(metrics, name)
+    page = evaluate(
+        report.calibrator(test), before=test, command=get_command_line(), level=level, seed=seed
+    )
+    page.data["calibration"] = report.to_dict()
+    return page

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from howsure.cli.common import ReadingCommand
+
 from howsure._core import json
 from howsure._core.check import InputError
 from howsure._core.text import printable
@@ -20,7 +22,7 @@ if TYPE_CHECKING:
     from howsure.predictions import Outcomes
 
 
-@click.command()
+@click.command(cls=ReadingCommand)
 @FILES
 @click.option(
     "--costs",

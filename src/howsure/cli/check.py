@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import quoteattr
 
 import click
@@ -14,30 +14,44 @@ from howsure._core.atomic import write_text
 from howsure._core.check import InputError
 from howsure._core.paths import existing
 from howsure._core.text import printable
-from howsure.cli.common import FILES, measuring, note, of_logs, read_files, reading, say, working
-from howsure.render.catalogue import CATALOGUE
+from howsure.cli.common import (
+    FILES,
+    ReadingCommand,
+    add_interval_options,
+    add_reading_options,
+    note,
+    read_files,
+    say,
+    show_spinner,
+)
 
 if TYPE_CHECKING:
-    from howsure.render.model import ReportData
-    from howsure.report.gate import Limit, Verdict
+    from howsure.report.gate import Verdict
+    from howsure.report.report_types import ReportData
 
 
-def _limit_options(f: Callable[..., Any]) -> Callable[..., Any]:
-    """--max-NAME for what should be low, --min-NAME for what should be high."""
-    for item in reversed(CATALOGUE):
-        if item.option is not None:
-            f = click.option(item.option, type=float, metavar="X")(f)
-    f = click.option(
-        "--max-risk-at-coverage", multiple=True, metavar="COVERAGE:X", help="e.g. 0.8:0.02"
-    )(f)
-    return click.option(
-        "--min-coverage-at-risk", multiple=True, metavar="RISK:X", help="e.g. 0.01:0.8"
-    )(f)
+class CheckCommand(ReadingCommand):
+    """Says where an option of version 0.2, such as --max-ece, has gone."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as e:
+            if not e.option_name.startswith(("--max-", "--min-")):
+                raise
+            hint = "Limits are given as --require 'ece<=0.05'."
+            raise click.UsageError(f"No such option: {e.option_name}. {hint}", ctx) from None
 
 
-@click.command()
+@click.command(cls=CheckCommand)
 @FILES
-@_limit_options
+@click.option(
+    "--require",
+    "requirements",
+    multiple=True,
+    metavar="LIMIT",
+    help="A limit, as in 'ece<=0.05' or 'coverage_at_risk(0.01)>=0.8'; repeatable.",
+)
 @click.option(
     "--baseline",
     type=click.Path(),
@@ -57,12 +71,13 @@ def _limit_options(f: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
-@reading
-@measuring
+@add_reading_options
+@add_interval_options
 @click.pass_context
 def command(
     ctx: click.Context,
     files: Sequence[str],
+    requirements: Sequence[str],
     baseline: str | None,
     against: str | None,
     point: bool,
@@ -72,74 +87,46 @@ def command(
     quiet: bool,
     level: float,
     seed: int,
-    split: str | None,
-    mc: bool,
-    renormalise: bool,
-    names: Sequence[str],
-    **limits: Any,
+    **reading: Any,
 ) -> None:
     """A gate for CI: exit 1 where a limit is not met.
 
-    A limit is compared with the unfavourable end of the interval (upper for --max, lower for --min), so a model
-    passes only where the data say that it is good enough, not where it may be by luck. A number without an interval
-    does not pass; --point compares the values themselves.
+    A limit is compared with the unfavourable end of the interval (upper for <=, lower for >=), so a model passes only
+    where the data say that it is good enough, not where it may be by luck. A number without an interval does not
+    pass; --point compares the values themselves. Limits are named as in the JSON of a report: accuracy, aurc, ece,
+    nll, ...; coverage_at_risk and risk_at_coverage take their argument in parentheses.
 
     --baseline compares accuracy, AURC and ECE with a report on other samples, --against with another model on the
     same ones (joined by ids). An equally good model fails either in 5 % of cases at most (1 - level).
 
     \b
     Examples:
-      howsure check test.npz --max-ece 0.05 --min-coverage-at-risk 0.01:0.8
+      howsure check test.npz --require 'ece<=0.05' --require 'coverage_at_risk(0.01)>=0.8'
       howsure check test.npz --baseline main.json --junit verdicts.xml
       howsure check new.npz --against old.npz
     """
-    from howsure.report.gate import check
+    from howsure.report.gate import check, parse_requirement
 
-    log = of_logs(limits)
-    wanted = parse_limits(limits)
+    # A mistake in a limit is told before a large file is read.
+    limits = [parse_requirement(text) for text in requirements]
     old = None if baseline is None else read_baseline(baseline)
-    preds = read_files(files, split, mc, renormalise, names, **log)
-    other = None if against is None else read_files([against], split, mc, renormalise, names, **log)
-    with working("measuring"):
+    preds = read_files(files, **reading)
+    other = None if against is None else read_files([against], **reading)
+    with show_spinner("measuring"):
         verdicts = check(
-            preds, wanted, baseline=old, against=other, point=point, level=level, seed=seed
+            preds, limits, baseline=old, against=other, point=point, level=level, seed=seed
         )
     passed = all(v.passed for v in verdicts)
     if junit:
-        write_text(junit, junit_xml(verdicts))
+        write_text(junit, format_junit(verdicts))
         note(f"wrote {junit}", quiet)
     if github:
-        github_output(verdicts)
+        write_github_output(verdicts)
     if as_json:
         click.echo(json.line(json.plain({"passed": passed, "verdicts": verdicts})))
     elif not quiet:
-        say(table(verdicts))
+        say(build_table(verdicts))
     ctx.exit(0 if passed else 1)
-
-
-def parse_limits(options: dict[str, Any]) -> list[Limit]:
-    """The limits that were given, in the order of the options."""
-    from howsure.report.gate import Limit
-
-    found: list[Limit] = []
-    for option, value in options.items():
-        side, name = ("max" if option.startswith("max_") else "min"), option[4:]
-        if isinstance(value, tuple):
-            texts = cast("tuple[str, ...]", value)
-            pairs = [_pair(option, text) for text in texts]
-            found += [Limit(name, side, limit, argument) for limit, argument in pairs]
-        elif value is not None:
-            found.append(Limit(name, side, value))
-    return found
-
-
-def _pair(option: str, text: str) -> tuple[float, float]:
-    argument, _, limit = text.partition(":")
-    try:
-        return float(limit), float(argument)
-    except ValueError:
-        flag = "--" + option.replace("_", "-")
-        raise InputError(f"{flag} {text!r} is not NUMBER:NUMBER, as in {flag} 0.01:0.8.") from None
 
 
 def read_baseline(path: str) -> ReportData:
@@ -154,40 +141,51 @@ def read_baseline(path: str) -> ReportData:
         raise e.at(str(path)) from None
 
 
-def table(verdicts: Sequence[Verdict]) -> Any:
+def build_table(verdicts: Sequence[Verdict]) -> Any:
     """The verdicts for a terminal."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
-    out = Table(box=None, pad_edge=False)
-    others = any(v.other is not None for v in verdicts)
-    for column in ("", "limit", "value", *(["other side"] if others else []), "compared", ""):
-        out.add_column(column)
+    has_other_side = any(v.other is not None for v in verdicts)
+    columns = ["", "limit", "value", "compared", ""]
+    if has_other_side:
+        columns.insert(3, "other side")
+    table = Table(*columns, box=None, pad_edge=False)
     for v in verdicts:
-        mark = Text("pass", style="green") if v.passed else Text("FAIL", style="bold red")
-        other = [number(v.other)] if others else []
-        said, why = Text(printable(v.what)), Text(printable(v.note))
-        out.add_row(mark, said, number(v.value), *other, number(v.compared), why)
-    unsafe = dict.fromkeys(v.unsafe for v in verdicts if v.unsafe)
-    return Group(out, *(Text(printable(why), style="dim") for why in unsafe))
+        mark = Text("FAIL", style="bold red")
+        if v.passed:
+            mark = Text("pass", style="green")
+        cells = [
+            mark,
+            Text(printable(v.what)),
+            format_number(v.value),
+            format_number(v.compared),
+            Text(printable(v.note)),
+        ]
+        if has_other_side:
+            cells.insert(3, format_number(v.other))
+        table.add_row(*cells)
+    # The same warning holds for many verdicts and is printed once, below the table.
+    warnings = dict.fromkeys(v.unsafe for v in verdicts if v.unsafe)
+    return Group(table, *(Text(printable(warning), style="dim") for warning in warnings))
 
 
-def number(value: float | None) -> str:
+def format_number(value: float | None) -> str:
     """Four significant digits."""
     return "–" if value is None else f"{value:.4g}"
 
 
-def sentence(v: Verdict) -> str:
+def format_verdict(v: Verdict) -> str:
     """A verdict in one line."""
-    other = "" if v.other is None else f", other side {number(v.other)}"
-    unsafe = f"; {v.unsafe}" if v.unsafe else ""
-    return printable(
-        f"{v.what}: {number(v.compared)} ({v.note}{unsafe}; value {number(v.value)}{other})"
-    )
+    why = f"{v.note}; {v.unsafe}" if v.unsafe else v.note
+    numbers = f"value {format_number(v.value)}"
+    if v.other is not None:
+        numbers = f"{numbers}, other side {format_number(v.other)}"
+    return printable(f"{v.what}: {format_number(v.compared)} ({why}; {numbers})")
 
 
-def junit_xml(verdicts: Sequence[Verdict]) -> str:
+def format_junit(verdicts: Sequence[Verdict]) -> str:
     """One test case per limit."""
     failed = sum(not v.passed for v in verdicts)
     lines = [
@@ -195,25 +193,33 @@ def junit_xml(verdicts: Sequence[Verdict]) -> str:
         f'<testsuite name="howsure" tests="{len(verdicts)}" failures="{failed}">',
     ]
     for v in verdicts:
-        failure = "" if v.passed else f"<failure message={quoteattr(sentence(v))}/>"
-        lines.append(
-            f'  <testcase classname="howsure" name={quoteattr(printable(v.what))}>{failure}</testcase>'
-        )
+        name = quoteattr(printable(v.what))
+        failure = ""
+        if not v.passed:
+            failure = f"<failure message={quoteattr(format_verdict(v))}/>"
+        lines.append(f'  <testcase classname="howsure" name={name}>{failure}</testcase>')
     return "\n".join([*lines, "</testsuite>", ""])
 
 
-def github_output(verdicts: Sequence[Verdict]) -> None:
+def write_github_output(verdicts: Sequence[Verdict]) -> None:
     """Annotations on standard output; a table in the step summary."""
     for v in verdicts:
         if not v.passed:
-            click.echo(f"::error title=howsure check::{sentence(v).replace('%', '%25')}")
+            # A percent sign begins an escape in a workflow command.
+            text = format_verdict(v).replace("%", "%25")
+            click.echo(f"::error title=howsure check::{text}")
     summary = os.environ.get("GITHUB_STEP_SUMMARY")
-    if summary:
-        from howsure.render.tables import escape
+    if not summary:
+        return
+    from howsure.render.tables import escape
 
-        rows = [
-            f"| {'pass' if v.passed else '**FAIL**'} | {escape(v.what)} | {number(v.compared)} |"
-            for v in verdicts
-        ]
-        with open(summary, "a", encoding="utf-8") as f:
-            f.write("\n".join(["| | limit | compared |", "|---|---|---:|", *rows, ""]))
+    lines = ["| | limit | compared |", "|---|---|---:|"]
+    for v in verdicts:
+        mark = "pass" if v.passed else "**FAIL**"
+        lines.append(f"| {mark} | {escape(v.what)} | {format_number(v.compared)} |")
+    with open(summary, "a", encoding="utf-8") as f:
+        f.write("\n".join([*lines, ""]))
+
+
+github_output = write_github_output  # moved
+junit_xml = format_junit  # moved

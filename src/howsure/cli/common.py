@@ -1,4 +1,4 @@
-"""What several commands share: how files are read, how results are shown and written."""
+"""What several commands share: their options, how files are read, how results are printed."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import shlex
 import sys
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -20,31 +21,71 @@ if TYPE_CHECKING:
 
 F = TypeVar("F", bound=Callable[..., Any])
 LOG_OPTIONS = ("format", "percent", "no_answer", "drop_outside")
-MANY_OPTIONS = ("multilabel", "sums_to_one")
-DEFAULTS = {"no_answer": "apart"}  # options that are not given have this value
-TRIM_THRESHOLD, MMAP_THRESHOLD, LARGEST = (
-    -1,
-    -3,
-    1 << 25,
-)  # of mallopt(3); the largest threshold it takes
-COLUMNS, NAME = 12, 60  # columns of a sentence, letters of each
-WIDTH = 110  # of what is printed into a file or a pipe
+MULTILABEL_OPTIONS = ("multilabel", "sums_to_one")
+READING_DEFAULTS = {"no_answer": "apart"}  # an option with this value was not given
+# Of mallopt(3): two parameters, and the largest threshold that it takes.
+TRIM_THRESHOLD, MMAP_THRESHOLD, LARGEST_MMAP_THRESHOLD = -1, -3, 1 << 25
+MISSING_LABEL_COLUMNS, COLUMN_NAME_LETTERS = 12, 60  # listed where labels are missing
+PIPE_WIDTH = 110  # columns of what is printed into a file or a pipe
 FILES = click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE...")
 
 
-def reading(f: F) -> F:
-    """Options that say how a file is read."""
+class ReadingOption(click.Option):
+    """An option that says how a file is read."""
+
+
+class ReadingCommand(click.Command):
+    """A command whose `--help` lists the reading options last, under a heading of their own."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        own: list[tuple[str, str]] = []
+        reading: list[tuple[str, str]] = []
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is None:
+                continue
+            if isinstance(param, ReadingOption):
+                reading.append(record)
+            elif isinstance(param, click.Option):
+                own.append(record)
+        with formatter.section("Options"):
+            formatter.write_dl(own)
+        if reading:
+            with formatter.section("Reading the file"):
+                formatter.write_dl(reading)
+
+
+def _add_options(f: F, options: Sequence[Callable[[F], F]]) -> F:
+    # Decorators are applied from the last to the first, and `--help` lists them in the other order.
+    for option in reversed(options):
+        f = option(f)
+    return f
+
+
+def add_reading_options(f: F) -> F:
+    """Options that say how a file is read; the command is a `ReadingCommand`."""
     options = [
-        click.option("--split", help="Which split, where a file holds several (val, test, ...)."),
         click.option(
-            "--mc", is_flag=True, help="Use the Monte-Carlo or ensemble samples (mc_logits)."
+            "--split",
+            cls=ReadingOption,
+            help="Which split, where a file holds several (val, test, ...).",
         ),
         click.option(
-            "--renormalise", is_flag=True, help="Divide rows of probabilities by their sum."
+            "--mc",
+            cls=ReadingOption,
+            is_flag=True,
+            help="Use the Monte-Carlo or ensemble samples (mc_logits).",
+        ),
+        click.option(
+            "--renormalise",
+            cls=ReadingOption,
+            is_flag=True,
+            help="Divide rows of probabilities by their sum.",
         ),
         click.option(
             "--name",
             "names",
+            cls=ReadingOption,
             multiple=True,
             metavar="WHAT=NAME",
             help="What the file calls differently: --name labels=target --name probs=cat,dog (or 'probs=p_*').",
@@ -52,32 +93,45 @@ def reading(f: F) -> F:
         click.option(
             "--format",
             "format",
+            cls=ReadingOption,
             metavar="TOOL",
             help="The tool that wrote a log (lm-eval, inspect, ...).",
         ),
-        click.option("--percent", is_flag=True, help="The confidence is in percent."),
+        click.option(
+            "--percent", cls=ReadingOption, is_flag=True, help="The confidence is in percent."
+        ),
         click.option(
             "--no-answer",
             "no_answer",
+            cls=ReadingOption,
             type=click.Choice(["apart", "wrong"]),
             default="apart",
             show_default=True,
             help="Questions without an answer: counted apart, or kept as wrong where they have a confidence.",
         ),
         click.option(
-            "--drop-outside", is_flag=True, help="A confidence outside [0, 1] counts as missing."
+            "--drop-outside",
+            cls=ReadingOption,
+            is_flag=True,
+            help="A confidence outside [0, 1] counts as missing.",
         ),
-        click.option("--multilabel", is_flag=True, help="Many labels per case, each 0 or 1."),
         click.option(
-            "--sums-to-one", is_flag=True, help="With --multilabel: rows that sum to 1 are meant."
+            "--multilabel",
+            cls=ReadingOption,
+            is_flag=True,
+            help="Many labels per case, each 0 or 1.",
+        ),
+        click.option(
+            "--sums-to-one",
+            cls=ReadingOption,
+            is_flag=True,
+            help="With --multilabel: rows that sum to 1 are meant.",
         ),
     ]
-    for option in reversed(options):
-        f = option(f)
-    return f
+    return _add_options(f, options)
 
 
-def showing(f: F) -> F:
+def add_output_options(f: F) -> F:
     """Options that say how a result is shown."""
     options = [
         click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables."),
@@ -97,12 +151,10 @@ def showing(f: F) -> F:
         ),
         click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors."),
     ]
-    for option in reversed(options):
-        f = option(f)
-    return f
+    return _add_options(f, options)
 
 
-def measuring(f: F) -> F:
+def add_interval_options(f: F) -> F:
     """Options of everything that has intervals."""
     options = [
         click.option(
@@ -116,9 +168,23 @@ def measuring(f: F) -> F:
             help="Seed of the bootstrap.",
         ),
     ]
-    for option in reversed(options):
-        f = option(f)
-    return f
+    return _add_options(f, options)
+
+
+def take_log_options(options: dict[str, Any]) -> dict[str, Any]:
+    """The options that say how a log or many labels are read, taken out of all options."""
+    return {name: options.pop(name) for name in (*LOG_OPTIONS, *MULTILABEL_OPTIONS)}
+
+
+def parse_names(names: Sequence[str]) -> dict[str, str]:
+    """`labels=target` → {"labels": "target"}."""
+    table: dict[str, str] = {}
+    for entry in names:
+        what, sign, name = entry.partition("=")
+        if not sign or not what or not name:
+            raise InputError(f"--name {entry!r} is not WHAT=NAME, as in --name labels=target.")
+        table[what.strip()] = name.strip()
+    return table
 
 
 def read_files(
@@ -128,43 +194,55 @@ def read_files(
     renormalise: bool,
     names: Sequence[str],
     *,
-    told: bool = True,
+    announce: bool = True,
     labelled: bool = True,
     **log: Any,
 ) -> Predictions:
-    """The files as one set of predictions; what kind of log a file is, is said on standard error."""
+    """The files as one set of predictions; standard error says what kind of log a file is, unless
+    `announce` is false. Files without labels are refused where they must be `labelled`.
+    """
     from howsure.formats import read
 
     reuse_memory()
-    context = click.get_current_context(silent=True)
-    quiet = not told or (context is not None and bool(context.params.get("quiet")))
-    tell: Callable[[str], None] = lambda line: note(f"howsure: {line}", quiet)
-    with working(f"reading {', '.join(Path(f).name for f in files)}"):
-        table = name_table(names)
+    quiet = not announce or is_quiet()
+    table = parse_names(names)
+    with show_spinner(f"reading {', '.join(Path(f).name for f in files)}"):
         preds = read(
-            list(files), split=split, mc=mc, renormalise=renormalise, names=table, tell=tell, **log
+            list(files),
+            split=split,
+            mc=mc,
+            renormalise=renormalise,
+            names=table,
+            tell=lambda line: note(f"howsure: {line}", quiet),
+            **log,
         )
     if labelled and preds.kind != "confidence" and preds.known_labels is None:
-        raise _no_labels(preds, Path(files[0]), set(table.values()))
+        raise _explain_missing_labels(preds, Path(files[0]), set(table.values()))
     return preds
 
 
-def _no_labels(preds: Predictions, path: Path, named: set[str]) -> InputError:
-    """What to do with a file that does not say what is right: name the column that does, or do
+def _explain_missing_labels(preds: Predictions, path: Path, named: set[str]) -> InputError:
+    """The error of a file without labels: name the columns that may hold them, or say what to do
     without.
     """
     from howsure.formats.files import label_columns
 
-    n = preds.n if preds.layout is None else preds.n // preds.layout.size
+    n = preds.n
+    if preds.layout is not None:
+        n //= preds.layout.size
+    need = "add an array or a column of labels"
     free = [name for name in label_columns(path, preds.k or 2, n) if name not in named]
-    shown = [repr(shortened(name, NAME)) for name in free[:COLUMNS]]
-    listed = " or ".join(filter(None, (", ".join(shown[:-1]), *shown[-1:])))
+    if free:
+        shown = free[:MISSING_LABEL_COLUMNS]
+        quoted = [repr(shortened(name, COLUMN_NAME_LETTERS)) for name in shown]
+        listed = quoted[-1]
+        if len(quoted) > 1:
+            listed = f"{', '.join(quoted[:-1])} or {listed}"
+        need = f"if {listed} holds them, say --name labels=…"
     return InputError(
         path.name,
         got="has no labels",
-        need=f"if {listed} holds them, say --name labels=…"
-        if free
-        else "add an array or a column of labels",
+        need=need,
         hint="Without labels howsure monitor REFERENCE NEW estimates the accuracy",
     )
 
@@ -180,31 +258,22 @@ def reuse_memory() -> None:
         return
     from ctypes import CDLL  # NumPy imports it too
 
-    if (option := getattr(CDLL(None), "mallopt", None)) is not None:  # musl has none
-        option(TRIM_THRESHOLD, 2**31 - 1)
-        option(MMAP_THRESHOLD, LARGEST)
+    set_option = getattr(CDLL(None), "mallopt", None)
+    if set_option is not None:  # musl has none
+        set_option(TRIM_THRESHOLD, 2**31 - 1)
+        set_option(MMAP_THRESHOLD, LARGEST_MMAP_THRESHOLD)
 
 
-def of_logs(options: dict[str, Any]) -> dict[str, Any]:
-    """The options that say how a log or many labels are read, taken out of all options."""
-    return {name: options.pop(name) for name in (*LOG_OPTIONS, *MANY_OPTIONS)}
-
-
-def name_table(names: Sequence[str]) -> dict[str, str]:
-    """`labels=target` → {"labels": "target"}."""
-    table: dict[str, str] = {}
-    for entry in names:
-        what, sign, name = entry.partition("=")
-        if not sign or not what or not name:
-            raise InputError(f"--name {entry!r} is not WHAT=NAME, as in --name labels=target.")
-        table[what.strip()] = name.strip()
-    return table
+def is_quiet() -> bool:
+    """Whether the command that runs was given --quiet."""
+    context = click.get_current_context(silent=True)
+    return context is not None and bool(context.params.get("quiet"))
 
 
 @contextmanager
-def working(what: str) -> Generator[None]:
-    """A spinner on the terminal while something takes its time; where there is none only `listener`
-    is told.
+def show_spinner(what: str) -> Generator[None]:
+    """A spinner on the terminal while something takes its time; elsewhere only `listener` hears of
+    it.
     """
     listener.get()(what)
     if not sys.stderr.isatty():
@@ -223,39 +292,50 @@ def say(renderable: Any) -> None:
     if sys.stdout.isatty():
         Console(highlight=False).print(renderable, crop=False)
         return
-    from io import StringIO
-
     out = StringIO()
-    Console(file=out, width=WIDTH, no_color=True, highlight=False).print(renderable, crop=False)
-    click.echo("\n".join(line.rstrip() for line in out.getvalue().rstrip("\n").splitlines()))
+    console = Console(file=out, width=PIPE_WIDTH, no_color=True, highlight=False)
+    console.print(renderable, crop=False)
+    lines = out.getvalue().rstrip("\n").splitlines()
+    click.echo("\n".join(line.rstrip() for line in lines))
 
 
 def note(message: str, quiet: bool = False) -> None:
-    """A remark for people, on standard error."""
+    """Print a remark for people to standard error."""
     if not quiet:
         click.echo(printable_lines(message), err=True)
 
 
-def command_line() -> str:
+def get_command_line() -> str:
     """The call, for the record, without the folder that howsure lives in."""
     return shlex.join(["howsure", *sys.argv[1:]])
 
 
-def read_again(files: Sequence[str], options: Mapping[str, Any]) -> str:
+def format_reading_call(files: Sequence[str], options: Mapping[str, Any]) -> str:
     """The files and reading options of a call, as another command takes them.
 
-    >>> read_again(["my test.npz"], {"split": "test", "mc": False, "names": ("labels=y",), "no_answer": "apart"})
+    >>> options = {"split": "test", "mc": False, "names": ("labels=y",), "no_answer": "apart"}
+    >>> format_reading_call(["my test.npz"], options)
     "'my test.npz' --split test --name labels=y"
     """
     words = list(files)
     for name, value in options.items():
         option = "--name" if name == "names" else f"--{name.replace('_', '-')}"
-        given = (
-            list(cast("Sequence[object]", value)) if isinstance(value, (tuple, list)) else [value]
-        )
+        given: list[object] = [value]
+        if isinstance(value, (tuple, list)):
+            given = list(cast("Sequence[object]", value))
         for one in given:
             if one is True:
                 words.append(option)
-            elif isinstance(one, str) and one != DEFAULTS.get(name):
+            elif isinstance(one, str) and one != READING_DEFAULTS.get(name):
                 words += [option, one]
     return shlex.join(words)
+
+
+MANY_OPTIONS = MULTILABEL_OPTIONS  # moved
+command_line = get_command_line  # moved
+measuring = add_interval_options  # moved
+name_table = parse_names  # moved
+of_logs = take_log_options  # moved
+reading = add_reading_options  # moved
+showing = add_output_options  # moved
+working = show_spinner  # moved

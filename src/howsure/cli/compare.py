@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,25 +11,23 @@ import click
 from howsure._core.check import InputError
 from howsure.cli.common import (
     FILES,
-    command_line,
-    measuring,
-    name_table,
+    ReadingCommand,
+    add_interval_options,
+    add_output_options,
+    add_reading_options,
+    get_command_line,
     note,
+    parse_names,
     read_files,
-    reading,
     say,
-    showing,
-    working,
+    show_spinner,
 )
 
 if TYPE_CHECKING:
     from howsure.predictions import Predictions
-    from howsure.report.comparison import Comparison
-
-    Reader = Callable[[str], Predictions]
 
 
-@click.command()
+@click.command(cls=ReadingCommand)
 @FILES
 @click.option(
     "--score",
@@ -61,13 +59,17 @@ if TYPE_CHECKING:
     help="A model's answers to samples from outside.",
 )
 @click.option("--common", is_flag=True, help="Compare on the ids that all files share.")
-@reading
-@measuring
-@showing
+@add_reading_options
+@add_interval_options
+@add_output_options
 def command(
     files: Sequence[str],
     scores: Sequence[str],
     by: str | None,
+    costs: Sequence[str],
+    cost_name: str,
+    shifts: Sequence[str],
+    outsides: Sequence[str],
     common: bool,
     level: float,
     seed: int,
@@ -75,7 +77,7 @@ def command(
     out: Sequence[str],
     html: str | None,
     quiet: bool,
-    **more: Any,
+    **reading: Any,
 ) -> None:
     """Which model, score or calibrator is better on the same samples?
 
@@ -91,159 +93,145 @@ def command(
       howsure compare a.npz b.npz --cost a=1.2e6 --cost b=25e6 --cost-name parameters
       howsure compare answers.csv            every confidence of a log of language-model answers
     """
-    from howsure.cli.evaluate import writer
+    from howsure.cli.evaluate import find_writer, list_targets
     from howsure.formats.location import together
     from howsure.report.comparison import compare
 
     files = list(together(files))
-    targets = [*out, *([html] if html else [])]
-    for target in targets:
-        writer(target)
-    extra = {name: more.pop(name) for name in ("costs", "cost_name", "shifts", "outsides")}
-    read: Reader = lambda path: read_files([path], **more)
-    confidences = _confidences(files, scores, more)
-    if confidences:
-        note(
-            f"howsure: {', '.join(f'{name} is {kind}' for name, kind in confidences.items())}",
-            quiet,
-        )
-        given, scores, common = _each(files[0], list(confidences), **more), (), True
-    else:
-        given = (
-            _scores(files, scores, read)
-            if len(files) == 1
-            else {_name(f, files): read(f) for f in files}
-        )
-    settings: dict[str, Any] = {
-        **_further(read, more, **extra),
-        "common": common,
-        "level": level,
-        "seed": seed,
-    }
+    targets = list_targets(out, html)
     score = scores[0] if scores else "max_prob"
-    with working("comparing"):
-        found = compare(
-            given, score=score, by=_column(files[0], by, **more), command=command_line(), **settings
+    confidences = find_log_confidences(files, scores, reading)
+    if confidences:
+        kinds = [f"{name} is {kind}" for name, kind in confidences.items()]
+        note(f"howsure: {', '.join(kinds)}", quiet)
+        models = read_each_confidence(files[0], list(confidences), **reading)
+        # Answers without one of the confidences are left out of the comparison.
+        score, common = "max_prob", True
+    elif len(files) == 1:
+        if len(scores) < 2:
+            raise InputError(
+                "one FILE is given; give a second one, or several --score to compare scores of this one."
+            )
+        # One model under several names, each with a score of its own.
+        preds = read_files(files, **reading)
+        models = {name: (preds, name) for name in scores}
+    else:
+        models = {name_model(path, files): read_files([path], **reading) for path in files}
+    cost = {model: parse_cost(text) for model, text in split_pairs(costs, "--cost")}
+    shifted = read_sets(shifts, "--shift", reading)
+    outside = read_sets(outsides, "--outside", {**reading, "labelled": False})
+    with show_spinner("comparing"):
+        comparison = compare(
+            models,
+            score=score,
+            by=read_slice_column(files[0], by, **reading),
+            cost=cost or None,
+            cost_name=cost_name,
+            shifted=shifted or None,
+            outside=outside or None,
+            common=common,
+            level=level,
+            seed=seed,
+            command=get_command_line(),
         )
     for target in targets:
-        getattr(found, writer(target))(target)
+        getattr(comparison, find_writer(target))(target)
         note(f"wrote {target}", quiet)
-    show(found, as_json=as_json, quiet=quiet)
-
-
-def show(found: Comparison, *, as_json: bool, quiet: bool) -> None:
-    """Print a comparison."""
-    from howsure.render.comparison import sheet
-
     if as_json:
-        click.echo(found.to_json(), nl=False)
+        click.echo(comparison.to_json(), nl=False)
     elif not quiet:
-        say(sheet(found.data))
+        from howsure.render.comparison import sheet
+
+        say(sheet(comparison.data))
 
 
-def _column(path: str, by: str | None, names: Sequence[str], **how: Any) -> Any:
+def find_log_confidences(
+    files: Sequence[str], scores: Sequence[str], reading: dict[str, Any]
+) -> dict[str, str]:
+    """The confidences of a log to compare, by name with their kind: those asked for, or all; none
+    where there is one.
+    """
+    from howsure.formats.logs import is_log, read_log
+
+    path, tool = Path(files[0]), reading["format"]
+    if len(files) > 1 or not is_log(path, tool):
+        return {}
+    metric = parse_names(reading["names"]).get("correct")
+    log = read_log(path, tool=tool, metric=metric)
+    kinds = {confidence.name: str(confidence.kind) for confidence in log.confidences}
+    if scores:
+        if not set(scores) <= set(kinds):
+            return {}
+        kinds = {name: kind for name, kind in kinds.items() if name in scores}
+    if len(kinds) < 2:
+        return {}
+    return kinds
+
+
+def read_each_confidence(
+    path: str, confidences: Sequence[str], names: Sequence[str], **reading: Any
+) -> dict[str, Predictions]:
+    """The same answers with each of the confidences; what kind of log it is, is said once."""
+    models: dict[str, Predictions] = {}
+    for name in confidences:
+        own_names = [*names, f"confidence={name}"]
+        models[name] = read_files([path], names=own_names, announce=not models, **reading)
+    return models
+
+
+def read_slice_column(path: str, by: str | None, names: Sequence[str], **reading: Any) -> Any:
     """The column to slice by: a table from id to value where there are ids, else a value per row.
 
     It is read as the group, but only to slice: samples are not drawn together because of it.
     """
     if by is None:
         return None
-    preds = read_files([path], names=[*names, *([f"group={by}"] if by != "group" else [])], **how)
+    own_names = list(names)
+    if by != "group":
+        own_names.append(f"group={by}")
+    preds = read_files([path], names=own_names, **reading)
     if preds.group is None:
         raise InputError(f"{path} has no column {by!r} to slice by.")
-    return (
-        preds.group
-        if preds.ids is None
-        else dict(zip(preds.ids.tolist(), preds.group.tolist(), strict=True))
-    )
+    if preds.ids is None:
+        return preds.group
+    return dict(zip(preds.ids.tolist(), preds.group.tolist(), strict=True))
 
 
-def _further(
-    read: Reader, how: dict[str, Any], costs: Any, cost_name: str, shifts: Any, outsides: Any
-) -> dict[str, Any]:
-    """What else is known of the models: cost, shifted sets, sets from outside."""
-    return {
-        "cost": {who: _number(text) for who, text in _table(costs, "--cost")} or None,
-        "cost_name": cost_name,
-        "shifted": _sets(shifts, "--shift", read),
-        "outside": _sets(
-            outsides, "--outside", lambda path: read_files([path], labelled=False, **how)
-        ),
-    }
-
-
-def _scores(files: Sequence[str], scores: Sequence[str], read: Reader) -> dict[str, Any]:
-    """One file: its scores are compared."""
-    if len(scores) < 2:
-        raise InputError(
-            "one FILE is given; give a second one, or several --score to compare scores of this one."
-        )
-    preds = read(files[0])
-    return {score: (preds, score) for score in scores}
-
-
-def _confidences(
-    files: Sequence[str], scores: Sequence[str], how: dict[str, Any]
-) -> dict[str, str]:
-    """The confidences of a log to compare with what they are: those asked for, or all; none where
-    there is one.
-    """
-    from howsure.formats.logs import is_log, read_log
-
-    path = Path(files[0])
-    if len(files) > 1 or not is_log(path, how["format"]):
-        return {}
-    metric = name_table(how["names"]).get("correct")
-    there = {
-        c.name: str(c.kind) for c in read_log(path, tool=how["format"], metric=metric).confidences
-    }
-    asked = {name: kind for name, kind in there.items() if name in (scores or there)}
-    return asked if len(asked) > 1 and len(asked) == len(scores or there) else {}
-
-
-def _each(
-    path: str, confidences: Sequence[str], names: Sequence[str], **how: Any
-) -> dict[str, Predictions]:
-    """The same answers with each of the confidences."""
-    first = confidences[0]
-    return {
-        c: read_files([path], names=[*names, f"confidence={c}"], told=c == first, **how)
-        for c in confidences
-    }
-
-
-def _name(path: str, files: Sequence[str]) -> str:
+def name_model(path: str, files: Sequence[str]) -> str:
     """The file's name without its ending; with its folder where two files have the same name."""
     stems = [Path(f).stem for f in files]
-    unique = (
-        stems.count(Path(path).stem) == 1 or not Path(path).name
-    )  # a path without a name is refused later
-    return Path(path).stem if unique else str(Path(path).with_suffix(""))
+    # A path without a name, such as /, is refused when it is read.
+    if stems.count(Path(path).stem) == 1 or not Path(path).name:
+        return Path(path).stem
+    return str(Path(path).with_suffix(""))
 
 
-def _table(entries: Sequence[str], option: str) -> list[tuple[str, str]]:
+def split_pairs(entries: Sequence[str], option: str) -> list[tuple[str, str]]:
     """MODEL=... → (MODEL, ...)."""
-    found: list[tuple[str, str]] = []
+    pairs: list[tuple[str, str]] = []
     for entry in entries:
-        who, _, what = entry.partition("=")
-        if not who or not what:
+        model, _, value = entry.partition("=")
+        if not model or not value:
             raise InputError(
                 f"{option} {entry!r} is not MODEL=VALUE; a model is named by its file, without the ending."
             )
-        found.append((who, what))
-    return found
+        pairs.append((model, value))
+    return pairs
 
 
-def _number(text: str) -> float:
+def parse_cost(text: str) -> float:
+    """The number of --cost."""
     try:
         return float(text)
     except ValueError:
         raise InputError(f"--cost {text!r} is not a number.") from None
 
 
-def _sets(entries: Sequence[str], option: str, read: Reader) -> dict[str, dict[str, Any]] | None:
+def read_sets(
+    entries: Sequence[str], option: str, reading: dict[str, Any]
+) -> dict[str, dict[str, Predictions]]:
     """MODEL=FILE → {name of the set: {model: predictions}}."""
-    found: dict[str, dict[str, Any]] = {}
-    for who, path in _table(entries, option):
-        found.setdefault(Path(path).stem, {})[who] = read(path)
-    return found or None
+    sets: dict[str, dict[str, Predictions]] = {}
+    for model, path in split_pairs(entries, option):
+        sets.setdefault(Path(path).stem, {})[model] = read_files([path], **reading)
+    return sets

@@ -11,6 +11,8 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 
 import click
 
+from howsure.cli.common import ReadingCommand
+
 from howsure._core.atomic import check_target
 from howsure._core.check import InputError
 from howsure._core.frozen import frozen
@@ -50,7 +52,7 @@ class DecideCall:
         return self.file in STDIN_NAMES or Path(self.file).is_fifo()
 
 
-@click.command()
+@click.command(cls=ReadingCommand)
 @click.argument("policy", type=click.Path(exists=True, dir_okay=False))
 @click.argument("file", metavar="FILE|-", type=click.Path())
 @click.option(

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from importlib.resources import as_file, files
-from typing import Any
 
 import click
 
-from howsure.cli.common import measuring, note, read_again, say, showing, working
+from howsure.cli.common import (
+    add_interval_options,
+    add_output_options,
+    format_reading_call,
+    note,
+    say,
+    show_spinner,
+)
 
 
 @click.command()
-@measuring
-@showing
-def command(level: float, seed: int, **how_shown: Any) -> None:
+@add_interval_options
+@add_output_options
+def command(
+    level: float, seed: int, as_json: bool, out: Sequence[str], html: str | None, quiet: bool
+) -> None:
     """See howsure at work on real predictions that come with it.
 
     The predictions are those of a small convolutional network on the 10,000 test images of Fashion-MNIST; it was
@@ -24,17 +33,16 @@ def command(level: float, seed: int, **how_shown: Any) -> None:
       howsure demo
       howsure demo --html demo.html
     """
-    from howsure.cli.evaluate import show
+    from howsure.cli.evaluate import list_targets, show_report
     from howsure.formats import read
     from howsure.report.evaluation import evaluate
 
-    quiet = how_shown["quiet"]
+    targets = list_targets(out, html)
     note(
         "A small CNN looked at 10,000 pictures of clothes (Fashion-MNIST). How sure is it?\n", quiet
     )
-    html, out = how_shown.pop("html"), how_shown.pop("out")
     with as_file(files("howsure") / "data" / "fashion_mnist_cnn.npz") as path:
-        with working("measuring"):
+        with show_spinner("measuring"):
             report = evaluate(
                 read(path, split="test"),
                 level=level,
@@ -42,9 +50,9 @@ def command(level: float, seed: int, **how_shown: Any) -> None:
                 files=[path],
                 command="howsure demo",
             )
-        report.data["provenance"]["reading"] = read_again([str(path)], {"split": "test"})
-        show(report, targets=[*out, *([html] if html else [])], **how_shown)
-        if not quiet and not how_shown["as_json"]:
-            say(
-                "\nWith a file of your own begin with  howsure doctor YOUR_FILE: what is in it, what is wrong with it."
-            )
+        report.data["provenance"]["reading"] = format_reading_call([str(path)], {"split": "test"})
+        show_report(report, as_json=as_json, targets=targets, quiet=quiet)
+    if not quiet and not as_json:
+        say(
+            "\nWith a file of your own begin with  howsure doctor YOUR_FILE: what is in it, what is wrong with it."
+        )

@@ -11,22 +11,28 @@ import click
 from howsure._core import json
 from howsure._core.check import InputError
 from howsure._core.text import printable, shortened
-from howsure.cli.common import FILES, name_table, reading, say, working
+from howsure.cli.common import (
+    FILES,
+    ReadingCommand,
+    add_reading_options,
+    parse_names,
+    say,
+    show_spinner,
+)
 
 if TYPE_CHECKING:
     from howsure.formats import Description, Problem
 
+LISTED_ITEMS = 200  # arrays or columns in the table
+NAME_LETTERS = 200
+PROBLEM_LETTERS = 2000
 
-MOST = 200  # arrays or columns that are listed
-WIDE = 200  # letters of a name
-LONGEST = 2000  # letters of a problem
 
-
-@click.command()
+@click.command(cls=ReadingCommand)
 @FILES
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing; only the exit code tells.")
-@reading
+@add_reading_options
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -34,7 +40,7 @@ def command(
     as_json: bool,
     quiet: bool,
     names: Sequence[str],
-    **how: Any,
+    **reading: Any,
 ) -> None:
     """What is in this file, and what is wrong with it?
 
@@ -46,77 +52,79 @@ def command(
       howsure doctor test.npz
       howsure doctor predictions.csv --name labels=gold
     """
-    found = [examine(path, names=name_table(names), **how) for path in files]
+    examined = [(path, *examine_file(path, names=parse_names(names), **reading)) for path in files]
     if as_json:
-        click.echo(json.line([_as_dict(path, *f) for path, f in zip(files, found, strict=True)]))
+        rows: list[dict[str, Any]] = []
+        for path, description, problems in examined:
+            holds = None if description is None else asdict(description)
+            rows.append({"file": path, "holds": holds, "problems": [asdict(p) for p in problems]})
+        click.echo(json.line(rows))
     elif not quiet:
-        for path, (description, problems) in zip(files, found, strict=True):
-            say(picture(path, description, problems))
-    ctx.exit(2 if any(p.stops for _, problems in found for p in problems) else 0)
+        for path, description, problems in examined:
+            say(build_examination(path, description, problems))
+    # The exit code says whether `howsure evaluate` would read the files.
+    for _, _, problems in examined:
+        if any(problem.stops for problem in problems):
+            ctx.exit(2)
 
 
-def examine(path: str, **how: Any) -> tuple[Description | None, list[Problem]]:
+def examine_file(path: str, **reading: Any) -> tuple[Description | None, list[Problem]]:
     """What the file holds (None where it cannot be opened) and what is wrong."""
     from howsure.formats import describe, problems
 
-    with working(f"reading {path}"):
+    with show_spinner(f"reading {path}"):
         try:
-            description = describe(path, format=how["format"])
+            description = describe(path, format=reading["format"])
         except InputError:
             description = None
-        return description, problems(path, **how)
+        return description, problems(path, **reading)
 
 
-def _as_dict(
+def build_examination(
     path: str, description: Description | None, problems: Sequence[Problem]
-) -> dict[str, Any]:
-    known = None if description is None else asdict(description)
-    return {"file": path, "holds": known, "problems": [asdict(p) for p in problems]}
-
-
-def picture(path: str, description: Description | None, problems: Sequence[Problem]) -> Any:
-    """The findings for a terminal."""
+) -> Any:
+    """Contents and problems of a file, for a terminal."""
     from rich.console import Group
     from rich.text import Text
 
-    parts: list[Any] = [
-        Text(printable(path), style="bold")
-        + Text("" if description is None else f"  {description.format}")
-    ]
+    title = Text(printable(path), style="bold")
+    lines: list[Any] = [title]
     if description is not None:
-        parts.append(_items(description))
-    parts.append(Text(""))
+        lines = [title + Text(f"  {description.format}"), _build_item_table(description)]
+    lines.append(Text(""))
     if not problems:
-        parts.append(
-            Text(printable("No problems. Next: " + _next(path, description)), style="green")
-        )
-    for p in problems:
-        mark = Text("stops   ", style="bold red") if p.stops else Text("doubtful", style="yellow")
-        parts.append(mark + Text(f"  {printable(shortened(str(p), LONGEST))}", style="default"))
-        if p.anyway:
-            parts.append(
-                Text(f"          can be evaluated anyway: {printable(p.anyway)}", style="dim")
-            )
-    return Group(*parts, Text(""))
+        # Of several splits the one to evaluate is named: test where there is one.
+        chosen = ""
+        splits = [s for s in (description.splits if description else ()) if s]
+        if len(splits) > 1:
+            chosen = f" --split {'test' if 'test' in splits else splits[0]}"
+        next_step = f"No problems. Next: howsure evaluate {path}{chosen}"
+        lines.append(Text(printable(next_step), style="green"))
+    for problem in problems:
+        mark = Text("doubtful", style="yellow")
+        if problem.stops:
+            mark = Text("stops   ", style="bold red")
+        text = printable(shortened(str(problem), PROBLEM_LETTERS))
+        lines.append(mark + Text(f"  {text}", style="default"))
+        if problem.anyway:
+            anyway = f"          can be evaluated anyway: {printable(problem.anyway)}"
+            lines.append(Text(anyway, style="dim"))
+    return Group(*lines, Text(""))
 
 
-def _items(description: Description) -> Any:
+def _build_item_table(description: Description) -> Any:
     from rich.table import Table
     from rich.text import Text
 
-    table = Table(box=None, pad_edge=False, padding=(0, 2))
-    for column in ("name", "shape", "type", "read as"):
-        table.add_column(column)
-    for item in description.items[:MOST]:
-        shape = " × ".join(f"{n:,}" for n in item.shape)
-        cells = (shortened(item.name, WIDE), shape, shortened(item.dtype, WIDE), item.part or "–")
+    table = Table("name", "shape", "type", "read as", box=None, pad_edge=False, padding=(0, 2))
+    for item in description.items[:LISTED_ITEMS]:
+        cells = (
+            shortened(item.name, NAME_LETTERS),
+            " × ".join(f"{n:,}" for n in item.shape),
+            shortened(item.dtype, NAME_LETTERS),
+            item.part or "–",
+        )
         table.add_row(*(Text(printable(cell)) for cell in cells))
-    if len(description.items) > MOST:
-        table.add_row(f"{len(description.items) - MOST:,} more in --json")
+    if len(description.items) > LISTED_ITEMS:
+        table.add_row(f"{len(description.items) - LISTED_ITEMS:,} more in --json")
     return table
-
-
-def _next(path: str, description: Description | None) -> str:
-    splits = [s for s in (description.splits if description else ()) if s]
-    chosen = f" --split {'test' if 'test' in splits else splits[0]}" if len(splits) > 1 else ""
-    return f"howsure evaluate {path}{chosen}"

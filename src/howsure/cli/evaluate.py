@@ -13,27 +13,29 @@ from howsure._core.paths import existing
 from howsure.cli import accuracies
 from howsure.cli.common import (
     FILES,
-    command_line,
-    measuring,
+    ReadingCommand,
+    add_interval_options,
+    add_output_options,
+    add_reading_options,
+    format_reading_call,
+    get_command_line,
+    is_quiet,
     note,
-    read_again,
     read_files,
-    reading,
     say,
-    showing,
-    working,
+    show_spinner,
 )
+from howsure.cli.main import INTERRUPTED
 from howsure.cli.streaming import OPTIONS, streamed, streaming, streams
 
 if TYPE_CHECKING:
     from howsure.predictions import Predictions
     from howsure.report.report import Report
 
-INTERRUPTED = 130
-WRITERS = {".json": "to_json", ".md": "to_markdown", ".html": "to_html", ".txt": "to_text"}
+REPORT_WRITERS = {".json": "to_json", ".md": "to_markdown", ".html": "to_html", ".txt": "to_text"}
 
 
-@click.command()
+@click.command(cls=ReadingCommand)
 @FILES
 @click.option(
     "--score",
@@ -81,10 +83,10 @@ WRITERS = {".json": "to_json", ".md": "to_markdown", ".html": "to_html", ".txt":
     type=click.Path(),
     help="One picture per sample (.npy), for thumbnails in the HTML report.",
 )
-@reading
+@add_reading_options
 @streaming
-@measuring
-@showing
+@add_interval_options
+@add_output_options
 @click.pass_context
 def command(
     ctx: click.Context,
@@ -105,7 +107,7 @@ def command(
     out: Sequence[str],
     html: str | None,
     quiet: bool,
-    **how: Any,
+    **reading: Any,
 ) -> None:
     """How sure is this classifier, and should you believe it?
 
@@ -124,14 +126,15 @@ def command(
     """
     from howsure.formats.logs.columns import NoConfidence
 
-    targets = [*out, *([html] if html else [])]
-    for target in targets:
-        writer(target)
-    given = {name: how.pop(name) for name in ("stream", *OPTIONS)}
-    again = read_again(files, how)
-    held = [
-        option for option, value in (("--calibrator", calibrator), ("--images", images)) if value
-    ]
+    targets = list_targets(out, html)
+    stream_options = {name: reading.pop(name) for name in ("stream", *OPTIONS)}
+    reading_call = format_reading_call(files, reading)
+    # Options that need all predictions in memory keep a file from being streamed.
+    memory_options: list[str] = []
+    if calibrator:
+        memory_options.append("--calibrator")
+    if images:
+        memory_options.append("--images")
     asked: dict[str, Any] = {
         "level": level,
         "seed": seed,
@@ -141,146 +144,153 @@ def command(
         "loss": loss,
         "image_score": image_score,
     }
-    asked |= {"thresholds": at} if at else {}
-    if streams(files, given, held, quiet):
-        report = streamed(files, scores, given, how, **asked)
+    if at:
+        asked["thresholds"] = at
+    if streams(files, stream_options, memory_options, quiet):
+        report = streamed(files, scores, stream_options, reading, **asked)
     else:
         try:
-            report = loaded(files, scores, calibrator, images, how, **asked)
+            report = evaluate_loaded(files, scores, calibrator, images, reading, **asked)
         except NoConfidence as e:
+            # Without a confidence there are only accuracies to print, and no report to write.
             if targets or calibrator:
                 raise
             accuracies.show(e.log, level=level, seed=seed, as_json=as_json, quiet=quiet)
             return
-    report.data["provenance"]["reading"] = again
-    show(report, as_json=as_json, targets=targets, quiet=quiet, full=full)
+    report.data["provenance"]["reading"] = reading_call
+    show_report(report, as_json=as_json, targets=targets, quiet=quiet, full=full)
     if report.data.get("streamed", {}).get("partial"):
         note("howsure: interrupted; this is the result of what was read by then.", quiet)
         ctx.exit(INTERRUPTED)
 
 
-def loaded(
+def evaluate_loaded(
     files: Sequence[str],
     scores: Sequence[str],
     calibrator: str | None,
     images: str | None,
-    how: Any,
+    reading: dict[str, Any],
     **asked: Any,
 ) -> Report:
     """The report of predictions that are in memory as a whole."""
+    from howsure.formats.logs import helm
     from howsure.report.evaluation import evaluate
+    from howsure.report.focus import Focus
 
-    files = local(files)
-    preds = read_files(
-        files, **how, attributes=columns(asked["by"], asked["loss"], asked["image_score"])
-    )
-    _tell_unanswered(preds)
+    files = list_local_files(files)
+    focus = Focus.of(None, asked["by"], asked["loss"], asked["image_score"])
+    preds = read_files(files, **reading, attributes=focus.columns)
+    _note_unanswered(preds)
     before = None
     if calibrator:
         from howsure._core.saving import load
 
         before, preds = preds, load(calibrator)(preds)
-    with working("measuring"):
+    sources: list[str] = []
+    for path in files:
+        # A run folder is known by the file in it that is hashed.
+        is_folder = Path(path).is_dir()
+        sources.append(str(Path(path) / helm.STATE) if is_folder else path)
+    with show_spinner("measuring"):
         return evaluate(
             preds,
             scores or None,
-            images=None if images is None else pictures(images),
+            images=None if images is None else open_pictures(images),
             before=before,
-            files=[_file(path) for path in files],
-            command=command_line(),
+            files=sources,
+            command=get_command_line(),
             **asked,
         )
 
 
-def columns(
-    by: Sequence[str], loss: str | None = None, image_score: str | None = None
-) -> list[str]:
-    """The columns that slices and a score of images are made of."""
-    from howsure.report.focus import Focus
-
-    return Focus.of(None, by, loss, image_score).columns
-
-
-def _tell_unanswered(preds: Predictions) -> None:
+def _note_unanswered(preds: Predictions) -> None:
     """Say on standard error how many questions were answered, and both accuracies."""
     missing = preds.unanswered
     if missing is None or not missing.total or preds.known_correct is None:
         return
-    context = click.get_current_context(silent=True)
-    asked, right = preds.n + missing.total, float(preds.correct.sum())
+    asked = preds.n + missing.total
+    right = float(preds.correct.sum())
     note(
         f"howsure: {preds.n:,} of {asked:,} questions are answered ({missing}): accuracy {right / preds.n:.4g} when "
         f"answering, {(right + missing.unstated_right) / asked:.4g} with no answer counted as wrong.",
-        context is not None and bool(context.params.get("quiet")),
+        is_quiet(),
     )
 
 
-def _file(path: str) -> str:
-    """The file that stands for a run folder in the record of where the numbers come from."""
-    from howsure.formats.logs import helm
-
-    return str(Path(path) / helm.STATE) if Path(path).is_dir() else path
-
-
-def local(paths: Sequence[str]) -> list[str]:
+def list_local_files(paths: Sequence[str]) -> list[str]:
     """The files of this machine, patterns filled in."""
     from howsure.formats.location import matching
     from howsure.formats.remote import is_remote
 
-    for path in filter(is_remote, paths):
-        raise InputError(
-            f"{path} is an address, which can only be streamed; leave out --no-stream, --calibrator and --images, "
-            "or copy the file."
-        )
-    return [file for path in paths for file in matching(path)]
+    files: list[str] = []
+    for path in paths:
+        if is_remote(path):
+            raise InputError(
+                f"{path} is an address, which can only be streamed; leave out --no-stream, --calibrator and --images, "
+                "or copy the file."
+            )
+        files += matching(path)
+    return files
 
 
-def pictures(path: str) -> Any:
+def open_pictures(path: str) -> Any:
     """Pictures of shape (n, height, width) or (n, height, width, channels), opened without loading
     them all.
     """
     import numpy as np
 
     try:
-        found = np.lib.format.open_memmap(
-            existing(path), mode="r"
-        )  # npy alone, and never Python objects
+        # A memory map reads .npy alone, and never Python objects.
+        pictures = np.lib.format.open_memmap(existing(path), mode="r")
     except (ValueError, EOFError) as e:
         raise InputError(
             f"{path} cannot be read as pictures: {str(e).splitlines()[0]}; save an array as .npy."
         ) from None
-    if found.ndim not in (3, 4):
+    if pictures.ndim not in (3, 4):
         raise InputError(
             f"{path} holds no pictures; an array (n, height, width[, channels]) saved as .npy is needed."
         )
-    return found
+    return pictures
 
 
-def show(
+def show_report(
     report: Report, *, as_json: bool, targets: Sequence[str], quiet: bool, full: bool = False
 ) -> None:
     """Print a report and write it wherever it was asked for."""
     for target in targets:
-        with working(f"writing {Path(target).name}"):
-            getattr(report, writer(target))(target)
+        with show_spinner(f"writing {Path(target).name}"):
+            getattr(report, find_writer(target))(target)
         note(f"wrote {target}", quiet)
     if as_json:
         click.echo(report.to_json(), nl=False)
     elif not quiet:
         from howsure.render.sections import sheet
 
-        say(sheet(report.data, full=full, page=any(target.endswith(".html") for target in targets)))
+        has_page = any(target.endswith(".html") for target in targets)
+        say(sheet(report.data, full=full, page=has_page))
 
 
-def writer(path: str) -> str:
-    """The method that writes this kind of file; refused before anything is computed where there is
-    none.
-    """
+def list_targets(out: Sequence[str], html: str | None) -> list[str]:
+    """The files to write; what cannot be written is refused before anything is computed."""
+    targets = list(out)
+    if html:
+        targets.append(html)
+    for target in targets:
+        find_writer(target)
+    return targets
+
+
+def find_writer(path: str) -> str:
+    """The method that writes this kind of file; raise where there is none."""
     suffix = Path(path).suffix.lower()
-    if suffix not in WRITERS:
+    if suffix not in REPORT_WRITERS:
         raise InputError(
-            f"{path}: reports are written as {', '.join(WRITERS)}; '{suffix}' is none of them."
+            f"{path}: reports are written as {', '.join(REPORT_WRITERS)}; '{suffix}' is none of them."
         )
-    if not (parent := Path(path).absolute().parent).is_dir():
+    parent = Path(path).absolute().parent
+    if not parent.is_dir():
         raise InputError(f"{path}: the folder {parent} does not exist.")
-    return WRITERS[suffix]
+    return REPORT_WRITERS[suffix]
+
+
+writer = find_writer  # moved

@@ -15,7 +15,7 @@ import click
 from howsure._core.check import InputError
 from howsure._core.text import printable, printable_lines
 from howsure._core.version import __version__
-from howsure.cli.special import functions_alone
+from howsure.cli.lean_scipy import load_special_lean
 
 COMMANDS = {
     "alarms": "What alarms stand, and begin again after one.",
@@ -35,14 +35,16 @@ COMMANDS = {
 LIMIT_NOT_MET, USER_MISTAKE, ALARM, OUR_BUG, INTERRUPTED = 1, 2, 3, 70, 130
 
 
-class Commands(click.Group):
+class LazyCommands(click.Group):
     """Imports a command's module when the command is asked for; `--help` needs none of them."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return [name for name in COMMANDS if _exists(name)]
+        return [name for name in COMMANDS if name in self.commands or _has_module(name)]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        if cmd_name not in COMMANDS or not _exists(cmd_name):
+        if cmd_name in self.commands:
+            return self.commands[cmd_name]
+        if cmd_name not in COMMANDS or not _has_module(cmd_name):
             return None
         return import_module(f"howsure.cli.{cmd_name}").command
 
@@ -64,12 +66,14 @@ class Commands(click.Group):
             raise click.UsageError(e.message + hint, ctx) from None
 
 
-def _exists(name: str) -> bool:
+def _has_module(name: str) -> bool:
+    # A build for the browser leaves out commands that it cannot run.
     return os.path.exists(os.path.join(os.path.dirname(__file__), f"{name}.py"))
 
 
 @click.group(
-    cls=Commands, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100}
+    cls=LazyCommands,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
 @click.version_option(__version__, "-V", "--version", prog_name="howsure")
 def howsure() -> None:
@@ -88,11 +92,32 @@ def howsure() -> None:
     """
 
 
+@howsure.command("completion")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+def print_completion(shell: str) -> None:
+    """Print a script that completes howsure commands and options in your shell.
+
+    \b
+    Examples:
+      howsure completion bash >> ~/.bashrc
+      howsure completion fish > ~/.config/fish/completions/howsure.fish
+    """
+    from click.shell_completion import get_completion_class
+
+    completion = get_completion_class(shell)
+    assert completion is not None  # click ships these three
+    click.echo(completion(howsure, {}, "howsure", "_HOWSURE_COMPLETE").source())
+
+
 def main(args: Sequence[str] | None = None) -> NoReturn:
     """Run the command; every failure is one clear line and an exit code."""
+    load_special_lean()
     try:
-        code = _run(args)
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            code: object = howsure.main(args=args, prog_name="howsure", standalone_mode=False)
     except click.ClickException as e:
+        # click's own message may quote what was typed; nothing in it must act on the terminal.
         said = StringIO()
         e.show(said)
         click.echo(printable_lines(said.getvalue()), err=True, nl=False)
@@ -105,7 +130,9 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     except (InputError, ModuleNotFoundError) as e:
         code = _fail(str(e), USER_MISTAKE)
     except OSError as e:
-        code = _fail(_os_error(e), USER_MISTAKE)
+        where = f"{e.filename}: " if e.filename else ""
+        what = (e.strerror or str(e)).lower()
+        code = _fail(f"{where}{what}.", USER_MISTAKE)
     except MemoryError:
         code = _fail(
             "these data do not fit into memory. Evaluate fewer rows, or split the file.",
@@ -119,19 +146,8 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
             f"this is a bug in howsure ({what}). Set HOWSURE_DEBUG=1 to see where, and report it.",
             OUR_BUG,
         )
+    # click returns what a command returned, or the code of ctx.exit.
     sys.exit(code if isinstance(code, int) else 0)
-
-
-def _run(args: Sequence[str] | None) -> object:
-    functions_alone()
-    with warnings.catch_warnings():
-        warnings.showwarning = _show_warning
-        return howsure.main(args=args, prog_name="howsure", standalone_mode=False)
-
-
-def _os_error(e: OSError) -> str:
-    where = f"{e.filename}: " if e.filename else ""
-    return f"{where}{(e.strerror or str(e)).lower()}."
 
 
 def _show_warning(message: Warning | str, *_: object) -> None:

@@ -8,6 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+
+from howsure.cli.common import ReadingCommand
 import numpy as np
 
 from howsure._core.check import Array, Bools, InputError
@@ -31,7 +33,7 @@ LABEL_COLUMNS = ("label", "labels", "y", "target", "targets")
 NO_ANSWER_WORDS = ("unparseable", "refused", "missing")
 
 
-@click.command()
+@click.command(cls=ReadingCommand)
 @click.argument("reference", type=click.Path())
 @click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="NEW...")
 @click.option(

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from howsure.cli.common import ReadingCommand
+
 from howsure._core import json
 from howsure._core.check import InputError
 from howsure._core.frozen import frozen
@@ -46,7 +48,7 @@ def _add_rules(f: Callable[..., Any]) -> Callable[..., Any]:
     return f
 
 
-@click.command()
+@click.command(cls=ReadingCommand)
 @FILES
 @_add_rules
 @click.option("--score", default="max_prob", show_default=True, help="Which score to threshold.")

@@ -1,9 +1,15 @@
-"""Limits on metrics: a gate that a model passes or not; no limits of chance, no pass."""
+"""The gate behind `howsure check`: required limits on metrics, which a model meets or not.
+
+A metric without confidence limits never passes, because a good value may be luck.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Sequence
+from difflib import get_close_matches
 from functools import partial
+from math import isfinite, isnan
 from statistics import NormalDist
 from typing import Literal, NamedTuple
 
@@ -11,41 +17,62 @@ from howsure import metrics
 from howsure._core.check import InputError
 from howsure._core.frozen import frozen
 from howsure.predictions import Predictions
-from howsure.render.catalogue import RANK, Item, item
-from howsure.render.model import Entry, ReportData
+from howsure.render.catalogue import BY_NAME, RANK, Item, item
 from howsure.report import catalogue
-from howsure.report.comparison.models import align
+from howsure.report.comparison.compared_models import align
 from howsure.report.measurement import Sureness, measured
+from howsure.report.report_types import Entry, ReportData
 from howsure.report.samples import Samples
 from howsure.uncertainty.clusters import few_groups
 from howsure.uncertainty.differences import mover
 from howsure.uncertainty.intervals import each_paired_difference
 
-WITH_ARGUMENT = {"coverage_at_risk": "risk", "risk_at_coverage": "coverage"}
-WATCHED = ("accuracy", "aurc", "ece")
+ARGUMENT_NAMES = {"coverage_at_risk": "risk", "risk_at_coverage": "coverage"}
+WATCHED_METRICS = ("accuracy", "aurc", "ece")  # compared with a baseline or another model
+REQUIREMENT = re.compile(
+    r"\s*(?P<name>[\w.]+)\s*(\(\s*(?P<argument>[^()]*?)\s*\))?\s*(?P<sign><=|>=|<|>)\s*(?P<limit>\S+)\s*"
+)
 
 
 @frozen
 class Limit:
-    """`name` must stay below (`max`) or above (`min`) `limit`; an argument such as the risk where
-    it needs one.
+    """`name` must stay below (`max`) or above (`min`) `limit`; `argument` is the risk or the
+    coverage where the metric takes one. A `strict` limit itself does not pass.
     """
 
     name: str
     side: Literal["max", "min"]
     limit: float
     argument: float | None = None
+    strict: bool = False
 
     @property
     def key(self) -> str:
         """The metric's name in a report."""
-        return self.name if self.argument is None else f"{self.name}_{self.argument:g}"
+        if self.argument is None:
+            return self.name
+        return f"{self.name}_{self.argument:g}"
+
+    @property
+    def sign(self) -> str:
+        """The comparison as it is printed."""
+        if self.side == "max":
+            return "<" if self.strict else "≤"
+        return ">" if self.strict else "≥"
+
+    def is_met_by(self, value: float) -> bool:
+        """Whether a number keeps the limit."""
+        if value == self.limit:
+            return not self.strict
+        if self.side == "max":
+            return value < self.limit
+        return value > self.limit
 
 
 @frozen
 class Verdict:
-    """What was asked, what was found, and whether it is good enough; `other` is the number of the
-    other side.
+    """What was required, what was measured, and whether it is good enough; `other` is the number of
+    the other side.
 
     `unsafe` says what makes the limits hold less often than they say.
     """
@@ -60,9 +87,67 @@ class Verdict:
     unsafe: str = ""
 
 
-def limitable(preds: Predictions) -> dict[str, Item]:
+def parse_requirement(text: str) -> Limit:
+    """The limit that a text such as `ece<=0.05` or `coverage_at_risk(0.01)>=0.8` requires.
+
+    >>> parse_requirement("coverage_at_risk(0.01) >= 0.8")
+    Limit(name='coverage_at_risk', side='min', limit=0.8, argument=0.01, strict=False)
+    """
+    parts = REQUIREMENT.fullmatch(text)
+    if parts is None:
+        raise InputError(
+            f"--require {text!r} is not NAME<=NUMBER or NAME>=NUMBER, as in 'ece<=0.05' or "
+            "'coverage_at_risk(0.01)>=0.8'."
+        )
+    name, sign = parts["name"], parts["sign"]
+    if name not in BY_NAME and name not in ARGUMENT_NAMES:
+        near = get_close_matches(name, [*BY_NAME, *ARGUMENT_NAMES], n=1)
+        hint = f"Did you mean {near[0]}?" if near else f"Known: {', '.join(BY_NAME)}."
+        raise InputError(f"--require {text!r}: there is no number {name!r}. {hint}")
+    argument = None
+    if name in ARGUMENT_NAMES:
+        what = ARGUMENT_NAMES[name]
+        if not parts["argument"]:
+            raise InputError(
+                f"--require {text!r}: {name} needs a {what}, as in '{name}(0.05){sign}{parts['limit']}'."
+            )
+        argument = _parse_number(parts["argument"], text)
+        if not 0 <= argument <= 1:
+            raise InputError(f"--require {text!r}: a {what} between 0 and 1 is needed.")
+        better = getattr(metrics, name).better
+    else:
+        if parts["argument"] is not None:
+            raise InputError(f"--require {text!r}: {name} takes no argument.")
+        better = BY_NAME[name].better
+    # A limit on the wrong side would let every bad model pass and stop every good one.
+    good_side = {"lower": "<", "higher": ">"}.get(better, sign[0])
+    if sign[0] != good_side:
+        raise InputError(
+            f"--require {text!r}: {name} is better where it is {better}; write {name}{good_side}=…."
+        )
+    return Limit(
+        name=name,
+        side="max" if sign[0] == "<" else "min",
+        limit=_parse_number(parts["limit"], text),
+        argument=argument,
+        strict=len(sign) == 1,
+    )
+
+
+def _parse_number(number: str, text: str) -> float:
+    try:
+        value = float(number)
+    except ValueError:
+        raise InputError(f"--require {text!r}: {number!r} is not a number.") from None
+    if not isfinite(value):
+        raise InputError(f"--require {text!r}: {number} is no limit; a finite number is needed.")
+    return value
+
+
+def list_limitable(preds: Predictions) -> dict[str, Item]:
     """Every metric that can be limited on these predictions, by name."""
-    return {i.name: i for i in (*catalogue.whole(preds), *catalogue.ranking(), *catalogue.claims())}
+    items = [*catalogue.whole(preds), *catalogue.ranking(), *catalogue.claims()]
+    return {entry.name: entry for entry in items}
 
 
 def check(
@@ -97,27 +182,34 @@ def check(
     """
     if not limits and baseline is None and against is None:
         raise InputError(
-            "there is nothing to check; give a limit such as --max-ece 0.05, or a baseline."
+            "there is nothing to check; give a limit such as --require 'ece<=0.05', or a baseline."
         )
     sure = Sureness(level, seed).check()
     samples = Samples.of(preds, ["max_prob"])
-    known = limitable(preds)
-    items = {limit.key: _item(limit, known) for limit in limits}
-    watched = {name: known[name] for name in WATCHED} if baseline is not None else {}
-    found = measured([*{**items, **watched}.values()], samples, samples.first, sure)
-    verdicts = [_limit_verdict(limit, found[limit.key], point=point) for limit in limits]
+    known = list_limitable(preds)
+    items = {limit.key: _find_item(limit, known) for limit in limits}
     if baseline is not None:
-        verdicts += [
-            _baseline_verdict(name, found[name], baseline, level, point=point) for name in watched
-        ]
-    return verdicts + ([] if against is None else _against(preds, against, sure, point=point))
+        for name in WATCHED_METRICS:
+            items[name] = known[name]
+    # One call, for metrics on the same data share what their limits are made from.
+    entries = measured([*items.values()], samples, samples.first, sure)
+    verdicts = [_judge_limit(limit, entries[limit.key], point=point) for limit in limits]
+    if baseline is not None:
+        for name in WATCHED_METRICS:
+            verdicts.append(_judge_baseline(name, entries[name], baseline, level, point=point))
+    if against is not None:
+        verdicts += _judge_against(preds, against, sure, point=point)
+    return verdicts
 
 
-def _item(limit: Limit, known: Mapping[str, Item]) -> Item:
-    if limit.name in WITH_ARGUMENT:
+def _find_item(limit: Limit, known: dict[str, Item]) -> Item:
+    """The number to measure: one of the catalogue, or a metric at the argument that was asked for."""
+    if limit.name in ARGUMENT_NAMES:
         metric = getattr(metrics, limit.name)
-        how = partial(metric, **{WITH_ARGUMENT[limit.name]: limit.argument})
-        return item(limit.key, RANK, limit.key, "", "order", metric, measure=how)
+        measure = partial(metric, **{ARGUMENT_NAMES[limit.name]: limit.argument})
+        return item(
+            limit.key, RANK, limit.key, says="", needs="order", metric=metric, measure=measure
+        )
     if limit.name not in known:
         raise InputError(
             f"{limit.name} cannot be measured on these predictions; possible: {', '.join(known)}."
@@ -125,122 +217,143 @@ def _item(limit: Limit, known: Mapping[str, Item]) -> Item:
     return known[limit.name]
 
 
-def _limit_verdict(limit: Limit, entry: Entry, *, point: bool) -> Verdict:
-    what = f"{limit.key} {'≤' if limit.side == 'max' else '≥'} {limit.limit:g}"
+def _judge_limit(limit: Limit, entry: Entry, *, point: bool) -> Verdict:
+    what = f"{limit.key} {limit.sign} {limit.limit:g}"
     value = entry["value"]
     if value is None:
-        return Verdict(what, None, None, limit.limit, False, entry.get("why", ""))
-    end = value if point else entry.get("high") if limit.side == "max" else entry.get("low")
-    if end is None:
-        note = (
-            f"no limits, no pass: {entry.get('why', 'there are none')}; --point compares the value"
+        return Verdict(
+            what=what,
+            value=None,
+            compared=None,
+            limit=limit.limit,
+            passed=False,
+            note=entry.get("why", ""),
         )
-        return Verdict(what, value, None, limit.limit, False, note)
-    good = end <= limit.limit if limit.side == "max" else end >= limit.limit
-    note = "value" if point else f"{'upper' if limit.side == 'max' else 'lower'} end"
+    if point:
+        end, note, unsafe = value, "value", ""
+    elif limit.side == "max":
+        end, note, unsafe = entry.get("high"), "upper end", entry.get("note", "")
+    else:
+        end, note, unsafe = entry.get("low"), "lower end", entry.get("note", "")
+    if end is None:
+        why = entry.get("why", "there are none")
+        note, unsafe = f"no limits, no pass: {why}; --point compares the value", ""
     return Verdict(
-        what, value, end, limit.limit, good, note, unsafe="" if point else entry.get("note", "")
+        what=what,
+        value=value,
+        compared=end,
+        limit=limit.limit,
+        passed=end is not None and limit.is_met_by(end),
+        note=note,
+        unsafe=unsafe,
     )
 
 
-class Change(NamedTuple):
-    """How far a number is from that of the other side: its difference, and the limits of it where
-    there are some.
+class GateChange(NamedTuple):
+    """How far a number is from that of the other side: the difference, and its limits where there
+    are some.
     """
 
+    other: float
     difference: float
-    low: float | None
-    high: float | None
-
-    def worse(self, *, higher: bool) -> float | None:
-        """The limit that must not lie on the worse side of 0: the favourable one."""
-        return self.high if higher else self.low
+    low: float | None = None
+    high: float | None = None
 
 
-def _changed(what: str, entry: Entry, other: float, change: Change, *, point: bool) -> Verdict:
+def _judge_change(what: str, entry: Entry, change: GateChange, *, point: bool) -> Verdict:
     """Not worse beyond chance; without limits only `point` can pass."""
-    value, higher = entry["value"], entry["better"] == "higher"
-    end = change.difference if point else change.worse(higher=higher)
-    if end is None:
-        return Verdict(
-            what, value, None, 0.0, False, "no limits, no pass; --point compares the values", other
-        )
-    good = end >= 0 if higher else end <= 0
-    note = f"{change.difference:+.4g}" if point else f"{change.difference:+.4g}, at best {end:+.4g}"
+    is_higher_better = entry["better"] == "higher"
+    note, unsafe = f"difference {change.difference:+.4g}", ""
+    if point:
+        end = change.difference
+    else:
+        # The favourable limit: where even this one is worse than 0, chance is no excuse.
+        end = change.high if is_higher_better else change.low
+        if end is None:
+            note = "no limits, no pass; --point compares the values"
+        else:
+            note, unsafe = f"{note}, at best {end:+.4g}", entry.get("note", "")
+    passed = False
+    if end is not None:
+        passed = end >= 0 if is_higher_better else end <= 0
     return Verdict(
-        what,
-        value,
-        end,
-        0.0,
-        good,
-        f"difference {note}",
-        other,
-        "" if point else entry.get("note", ""),
+        what=what,
+        value=entry["value"],
+        compared=end,
+        limit=0.0,
+        passed=passed,
+        note=note,
+        other=change.other,
+        unsafe=unsafe,
     )
 
 
-def _baseline_verdict(
+def _judge_baseline(
     name: str, entry: Entry, baseline: ReportData, level: float, *, point: bool
 ) -> Verdict:
-    """Two independent samples: the limits of either side are combined (MOVER)."""
+    """Two independent samples: the limits of both sides are combined (MOVER)."""
     old = baseline["metrics"].get(name)
-    before, value = None if old is None else old["value"], entry["value"]
-    if old is None or before is None or value is None:
+    value = entry["value"]
+    if old is None or old["value"] is None or value is None:
         raise InputError(
             f"{name} has no value in the baseline or here, so the two cannot be compared."
         )
-    here, there = _reach(entry, level, level), _reach(old, baseline["provenance"]["level"], level)
-    limits = (
-        (None, None) if here is None or there is None else mover(value, here, before, there, 0.0)
-    )
-    return _changed(
-        f"{name} not worse than the baseline",
-        entry,
-        before,
-        Change(value - before, *limits),
-        point=point,
-    )
+    before = old["value"]
+    change = GateChange(other=before, difference=value - before)
+    here = _move_limits(entry, level, level)
+    there = _move_limits(old, baseline["provenance"]["level"], level)
+    if here is not None and there is not None:
+        low, high = mover(value, here, before, there, 0.0)
+        change = change._replace(low=low, high=high)
+    return _judge_change(f"{name} not worse than the baseline", entry, change, point=point)
 
 
-def _reach(entry: Entry, at: float, level: float) -> tuple[float, float] | None:
-    """Limits that hold at `at`, moved to a third of 1 − level at either end: three numbers are
-    looked at.
-
-    Limits of a biased number, such as a small ECE, may lie on one side of its value.
+def _move_limits(entry: Entry, own_level: float, level: float) -> tuple[float, float] | None:
+    """Limits that hold at `own_level`, moved to a third of 1 − level at either end, for three
+    metrics are compared.
     """
     value, low, high = entry["value"], entry.get("low"), entry.get("high")
     if value is None or low is None or high is None:
         return None
     normal = NormalDist()
-    wider = normal.inv_cdf(1 - (1 - level) / len(WATCHED)) / normal.inv_cdf(0.5 + at / 2)
+    per_end = (1 - level) / len(WATCHED_METRICS)
+    wider = normal.inv_cdf(1 - per_end) / normal.inv_cdf(0.5 + own_level / 2)
+    # Both limits of a biased number, such as a small ECE, may lie on one side of its value.
     return value - wider * max(0.0, value - low), value + wider * max(0.0, high - value)
 
 
-def _against(
+def _judge_against(
     preds: Predictions, other: Predictions, sure: Sureness, *, point: bool
 ) -> list[Verdict]:
     """The same samples: paired differences."""
-    mine, theirs = align({"the model": preds, "the other": other}, common=False).values()
-    a, b = (Samples.of(p, ["max_prob"]) for p in (mine, theirs))
-    items = [limitable(mine)[name] for name in WATCHED]
-    shared = 1 - 2 * (1 - sure.level) / len(WATCHED)
-    pair = a.outcomes("score", a.first), b.outcomes("score", b.first)
-    unsafe = next(
-        (
-            said
-            for o in pair
-            if o.group is not None and (said := few_groups(int(o.units.max()) + 1))
-        ),
-        None,
+    aligned = align({"the model": preds, "the other": other}, common=False)
+    mine, theirs = (Samples.of(side, ["max_prob"]) for side in aligned.values())
+    pair = (mine.outcomes("score", mine.first), theirs.outcomes("score", theirs.first))
+    unsafe = None
+    for outcomes in pair:
+        if outcomes.group is not None and unsafe is None:
+            unsafe = few_groups(int(outcomes.units.max()) + 1)
+    known = list_limitable(aligned["the model"])
+    items = [known[name] for name in WATCHED_METRICS]
+    # One side of each of three limits is looked at.
+    shared_level = 1 - 2 * (1 - sure.level) / len(WATCHED_METRICS)
+    differences = each_paired_difference(
+        [entry.metric for entry in items], *pair, shared_level, sure.seed
     )
-    found = each_paired_difference([i.metric for i in items], *pair, shared, sure.seed)
-    out: list[Verdict] = []
-    for i, (difference, low, high) in zip(items, found, strict=True):
-        value, before = (float(i.measure(s.data("score", s.first))) for s in (a, b))
-        limits = (low, high) if low == low and high == high else (None, None)
-        entry: Entry = {"value": value, "better": i.better}
+    verdicts: list[Verdict] = []
+    for watched, (difference, low, high) in zip(items, differences, strict=True):
+        value = float(watched.measure(mine.data("score", mine.first)))
+        before = float(watched.measure(theirs.data("score", theirs.first)))
+        change = GateChange(other=before, difference=difference)
+        if not (isnan(low) or isnan(high)):
+            change = change._replace(low=low, high=high)
+        entry: Entry = {"value": value, "better": watched.better}
         if unsafe is not None:
             entry["note"] = unsafe
-        what = f"{i.name} not worse than the other model"
-        out.append(_changed(what, entry, before, Change(difference, *limits), point=point))
-    return out
+        what = f"{watched.name} not worse than the other model"
+        verdicts.append(_judge_change(what, entry, change, point=point))
+    return verdicts
+
+
+WATCHED = WATCHED_METRICS  # moved
+limitable = list_limitable  # moved

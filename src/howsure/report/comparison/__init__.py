@@ -1,5 +1,5 @@
 """Models, scores and calibrators on the same samples: what may be compared, and what comes out."""
 
-from howsure.report.comparison.comparison import Comparison, compare
+from howsure.report.comparison.comparing import Comparison, compare
 
 __all__ = ["Comparison", "compare"]

@@ -1,12 +1,26 @@
-"""Findings: what the numbers say, in words; one small function each.
+"""Findings: what the numbers say, in words.
 
-Each takes a `Case` and returns a `Finding` or None. A finding needs statistical evidence, so that a
-calibrated model rarely earns one by chance, and an effect that is large enough to matter.
+Each is one function that takes a `FindingCase` and returns a `Finding` or None. A finding needs
+statistical evidence, so that a calibrated model rarely earns one by chance, and an effect that is
+large enough to matter.
 """
 
-from howsure.report.findings.changes import changes
-from howsure.report.findings.evidence import Case, Finding, case_of
-from howsure.report.findings.score import findings
-from howsure.report.findings.verdict import guarantees, verdict
+from howsure.report.findings.evidence import Finding, FindingCase, build_case
+from howsure.report.findings.score_findings import find_all
+from howsure.report.findings.verdict import compute_guarantees, find_changes, write_verdict
 
-__all__ = ["Case", "Finding", "case_of", "changes", "findings", "guarantees", "verdict"]
+__all__ = [
+    "Finding",
+    "FindingCase",
+    "build_case",
+    "compute_guarantees",
+    "find_all",
+    "find_changes",
+    "write_verdict",
+]
+
+case_of = build_case  # moved
+changes = find_changes  # moved
+findings = find_all  # moved
+guarantees = compute_guarantees  # moved
+verdict = write_verdict  # moved

@@ -15,16 +15,15 @@ from scipy.special import betainc
 from howsure._core.check import Array, Floats
 from howsure._core.exact import from_fixed
 from howsure._core.frozen import frozen
-from howsure.render.model import FindingData, Value
 from howsure.report.catalogue import is_claim
-from howsure.report.samples import Columns
+from howsure.report.report_types import FindingData, Value
 from howsure.report.summary import Summary
 from howsure.tallies.tally import Sums, Tally
 from howsure.uncertainty.clusters import Units, freedom, unit_sums
 from howsure.uncertainty.means import student
 
-LEAST = 25  # samples that a piece, class or group needs to be judged
-ALPHA = 0.01  # chance that a finding about a calibrated model is false, each finding for itself
+LEAST_SAMPLES = 25  # that a piece, class or group needs to be judged
+FALSE_FINDING_RATE = 0.01  # of each finding for itself, where the model is calibrated
 
 
 @frozen
@@ -41,7 +40,7 @@ class Finding:
     paper: str
 
     def json(self) -> FindingData:
-        """As it stands in a report."""
+        """As report JSON."""
         return {
             "name": self.name,
             "text": self.text,
@@ -50,26 +49,81 @@ class Finding:
         }
 
 
-def more_than(k: ArrayLike, n: ArrayLike, q: ArrayLike) -> Floats:
-    """P(at least k of n) when each has chance q.
+class AnswerCounts(NamedTuple):
+    """Per class that was answered: how often, how often wrongly, and the summed claim."""
 
-    Also an upper bound where the chances differ and average q, for k of at least nq + 1 (Hoeffding
-    1956).
+    given: Array
+    wrong: Array
+    claim: Array
+
+
+class GroupEvidence(NamedTuple):
+    """Samples and wrong answers of each group."""
+
+    names: Array
+    samples: Array
+    wrong: Array
+
+
+@frozen(eq=False)
+class FindingCase:
+    """One score with right and wrong, in sums: findings do not look at single samples.
+
+    `effect` says how many times less the samples tell than as many independent ones. `answers` and
+    `groups` are there where classes or groups are known and all samples count alike.
     """
-    k, n, q = np.broadcast_arrays(*(np.asarray(a, dtype=np.float64) for a in (k, n, q)))
-    return np.where(
-        k <= 0, 1.0, betainc(np.maximum(k, 1e-300), np.maximum(n - k, 0) + 1, np.clip(q, 0, 1))
+
+    tally: Tally
+    effect: float = 1.0
+    names: tuple[str, ...] = ()
+    answers: AnswerCounts | None = None
+    groups: GroupEvidence | None = None
+
+    @property
+    def claims(self) -> bool:
+        """Whether the score can be read as a probability of being right."""
+        return is_claim(self.tally)
+
+
+def build_case(summary: Summary) -> FindingCase:
+    """The case of the first score of a data set.
+
+    >>> from howsure import Predictions
+    >>> build_case(Summary.of(Predictions.from_confidence([0.9, 0.8], [1, 0]))).claims
+    True
+    """
+    answers = None
+    classes = summary.classes
+    if classes is not None and summary.shape.vectors and not summary.shape.weighted:
+        answers = AnswerCounts(
+            given=classes.given.astype(np.float64),
+            # A right answer is an answer of its true class, so hits count by either.
+            wrong=classes.given - classes.hits,
+            claim=from_fixed(classes.scored),
+        )
+    effect, groups = 1.0, None
+    columns = None if summary.details is None else summary.details.columns
+    # Where all samples count alike, sums say everything; else weights and groups are needed.
+    if columns is not None and not summary.shape.alike:
+        score = columns.value("score", summary.first)
+        if is_claim(summary.tally):
+            residual = (~columns.correct) - (1.0 - score)
+            effect = compute_design_effect(residual, score, columns.weight, columns.group)
+        if columns.group is not None and columns.weight is None:
+            names, where = np.unique(columns.group, return_inverse=True)
+            where = where.reshape(-1)
+            wrong = np.bincount(where, weights=~columns.correct)
+            groups = GroupEvidence(names=names, samples=np.bincount(where), wrong=wrong)
+    return FindingCase(
+        tally=summary.tally,
+        effect=effect,
+        names=summary.shape.names,
+        answers=answers,
+        groups=groups,
     )
 
 
-def fewer_than(k: ArrayLike, n: ArrayLike, q: ArrayLike) -> Floats:
-    """P(at most k of n) when each has chance q."""
-    k, n, q = np.broadcast_arrays(*(np.asarray(a, dtype=np.float64) for a in (k, n, q)))
-    inside = betainc(np.maximum(n - k, 1e-300), np.maximum(k, 0) + 1, 1 - np.clip(q, 0, 1))
-    return np.where(k >= n, 1.0, inside)
-
-
-def design_effect(
+def compute_design_effect(
     residual: Floats, claim: Floats, weight: Floats | None, group: Array | None
 ) -> float:
     """How many times wider sums scatter because samples come in clusters or carry weights; at least
@@ -81,97 +135,59 @@ def design_effect(
     if weight is None and group is None:
         return 1.0
     units = Units.of(len(residual), weight, group)
+    # Residuals are centred: being off on average is a finding of its own, not clustering.
     squares = unit_sums(residual - units.total(residual) / units.n, units) ** 2
-    effect = max(1.0, float(squares.sum()) / max(units.total(claim * (1 - claim)), 1e-300))
+    expected = max(units.total(claim * (1 - claim)), 1e-300)
+    effect = max(1.0, float(squares.sum()) / expected)
     if group is None:
         return effect
-    return effect * (student(freedom(squares, units.many - 1), ALPHA) / student(inf, ALPHA)) ** 2
+    degrees = freedom(squares, units.many - 1)
+    wider = student(degrees, FALSE_FINDING_RATE) / student(inf, FALSE_FINDING_RATE)
+    return effect * wider**2
 
 
-def percent(share: float, digits: int = 1) -> str:
-    """A share as it is written in a sentence."""
-    return f"{share * 100:.{digits}f} %"
+def compute_upper_tail(k: ArrayLike, n: ArrayLike, q: ArrayLike) -> Floats:
+    """P(at least k of n) when each has chance q.
 
-
-class Answers(NamedTuple):
-    """Per class that was answered: how often, how often wrongly, and the summed claim."""
-
-    given: Array
-    wrong: Array
-    claim: Array
-
-
-class Groups(NamedTuple):
-    """Samples and wrong answers of each group."""
-
-    names: Array
-    samples: Array
-    wrong: Array
-
-
-@frozen(eq=False)
-class Case:
-    """One score with right and wrong, in sums: findings do not look at single samples.
-
-    `effect` says how many times less the samples tell than as many independent ones. `answers` and
-    `groups` are there where classes or groups are known and all samples count alike.
+    Also an upper bound where the chances differ and average q, for k of at least nq + 1 (Hoeffding
+    1956).
     """
-
-    tally: Tally
-    effect: float = 1.0
-    names: tuple[str, ...] = ()
-    answers: Answers | None = None
-    groups: Groups | None = None
-
-    @property
-    def claims(self) -> bool:
-        """Whether the score can be read as a probability of being right."""
-        return is_claim(self.tally)
+    k, n, q = _broadcast_floats(k, n, q)
+    # The incomplete beta function is the binomial tail, and takes counts that are not whole.
+    tail = betainc(np.maximum(k, 1e-300), np.maximum(n - k, 0) + 1, np.clip(q, 0, 1))
+    return np.where(k <= 0, 1.0, tail)
 
 
-def case_of(s: Summary) -> Case:
-    """The case of the first score of a data set.
-
-    >>> from howsure import Predictions
-    >>> case_of(Summary.of(Predictions.from_confidence([0.9, 0.8], [1, 0]))).claims
-    True
-    """
-    columns = None if s.details is None or s.shape.alike else s.details.columns
-    names = s.shape.names
-    if columns is None:
-        return Case(s.tally, 1.0, names, _answers(s))
-    effect, score = 1.0, columns.value("score", s.first)
-    if is_claim(s.tally):
-        effect = design_effect(
-            (~columns.correct) - (1.0 - score), score, columns.weight, columns.group
-        )
-    return Case(s.tally, effect, names, _answers(s), _groups(columns))
+def compute_lower_tail(k: ArrayLike, n: ArrayLike, q: ArrayLike) -> Floats:
+    """P(at most k of n) when each has chance q."""
+    k, n, q = _broadcast_floats(k, n, q)
+    # P(at most k) is one minus P(at least k + 1), by symmetry without the subtraction.
+    tail = betainc(np.maximum(n - k, 1e-300), np.maximum(k, 0) + 1, 1 - np.clip(q, 0, 1))
+    return np.where(k >= n, 1.0, tail)
 
 
-def _answers(s: Summary) -> Answers | None:
-    """A right answer is an answer of its true class, so hits count by either."""
-    c = s.classes
-    if c is None or not s.shape.vectors or s.shape.weighted:
-        return None
-    return Answers(c.given.astype(np.float64), c.given - c.hits, from_fixed(c.scored))
+def _broadcast_floats(*arrays: ArrayLike) -> tuple[Array, ...]:
+    return np.broadcast_arrays(*(np.asarray(a, dtype=np.float64) for a in arrays))
 
 
-def _groups(c: Columns) -> Groups | None:
-    if c.group is None or c.weight is not None:
-        return None
-    names, where = np.unique(c.group, return_inverse=True)
-    where = where.reshape(-1)
-    return Groups(names, np.bincount(where), np.bincount(where, weights=~c.correct))
-
-
-def above(t: Tally, score: float) -> Sums:
+def sum_above(t: Tally, score: float) -> Sums:
     """Sums over the samples that score at least this much, then over the rest."""
-    below = np.nextafter(score, -np.inf)  # at least `score` is more than the number before it
-    return t.between(np.unique([0, t.above(np.array([below]))[0], t.n]))
+    just_below = np.nextafter(score, -np.inf)  # the tally counts what is more than a score
+    return t.between(np.unique([0, t.above(np.array([just_below]))[0], t.n]))
 
 
-def overall(case: Case) -> tuple[float, float]:
+def compute_overall_gap(case: FindingCase) -> tuple[float, float]:
     """Mean confidence minus accuracy, and the mean confidence."""
     t = case.tally
     mean = float(t.between(np.array([0, t.n])).claim[0] / t.n)
     return mean - float(1 - t.total / t.n), mean
+
+
+def format_percent(share: float, digits: int = 1) -> str:
+    """A share as it is written in a sentence."""
+    return f"{share * 100:.{digits}f} %"
+
+
+design_effect = compute_design_effect  # moved
+fewer_than = compute_lower_tail  # moved
+more_than = compute_upper_tail  # moved

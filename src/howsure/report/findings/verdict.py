@@ -1,5 +1,5 @@
-"""The verdict: three sentences on what it is worth, what it may decide, and whether it can be read
-as a probability.
+"""What a reader is told first: a verdict of three sentences with the guarantees behind it, and what
+a calibrator changed.
 """
 
 from __future__ import annotations
@@ -8,94 +8,93 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from howsure._core.check import InputError
+from howsure import losses
+from howsure import metrics as all_metrics
+from howsure._core.check import Floats, InputError
 from howsure.policies.guarantee import guaranteed_threshold, one_of_each
+from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
-from howsure.render.model import ClaimsTest, Entry, FindingData, Guarantee, Metrics
+from howsure.report.findings.evidence import Finding, format_percent
+from howsure.report.report_types import ClaimsTest, Entry, FindingData, GuaranteeData, Metrics
 from howsure.tallies.tally import Tally
+from howsure.uncertainty.intervals import paired_difference
+from howsure.uncertainty.means import standard_error
 
-OFF = (
-    "over_confident_above_0.9",
-    "over_confident",
-    "under_confident",
-    "hidden_error",
-    "internal_compensation",
-)
-RISKS = {0.01: "1 in 100 of these is", 0.05: "5 in 100 of these are"}
-WORTH = 0.05  # a share below this is not worth a sentence, where a larger one can be promised at the next risk
-SURPRISING = (
-    0.01  # p-value below which claims are said to be off although no single finding says where
-)
-DOUBTFUL = 0.05  # and below which it is said that they may be
+ONE_DIRECTION = ("over_confident_above_0.9", "over_confident", "under_confident")
+MISCALIBRATIONS = (*ONE_DIRECTION, "hidden_error", "internal_compensation")
+RISK_WORDS = {0.01: "1 in 100 of these is", 0.05: "5 in 100 of these are"}
+USEFUL_COVERAGE = 0.05  # a smaller share is told only where no larger risk allows a larger one
+CLEAR_P = 0.01  # below it claims are off, although no single finding says where
+DOUBTFUL_P = 0.05  # below it they may be
+WORSE_Z = 2.326  # one side of 99 %
+LOSS_WORDS = {
+    "nll": "NLL",
+    "brier": "the Brier score",
+    "correctness_brier": "the Brier score of the confidence",
+}
 
 
-def guarantees(source: Tally | Outcomes | str, n: int, level: float) -> list[Guarantee]:
-    """What fixed-sequence testing promises of these samples, at each risk that a verdict speaks of.
+def compute_guarantees(source: Tally | Outcomes | str, n: int, level: float) -> list[GuaranteeData]:
+    """What fixed-sequence testing guarantees of these samples, at each risk that a verdict speaks
+    of; `source` is the reason where there is nothing to test.
 
     >>> from howsure import tally
-    >>> found = guarantees(tally([0.9] * 600 + [0.5] * 200, correct=[1] * 600 + [0] * 200), 800, 0.95)
+    >>> found = compute_guarantees(tally([0.9] * 600 + [0.5] * 200, correct=[1] * 600 + [0] * 200), 800, 0.95)
     >>> [(g["risk"], g["coverage"]) for g in found]
     [(0.01, 0.75), (0.05, 0.75)]
     """
-    if isinstance(source, str):
-        return [{**_none(risk, level, None), "why": source} for risk in RISKS]
-    groups = (
-        None
-        if not isinstance(source, Outcomes) or source.group is None
-        else int(source.units.max()) + 1
-    )
-    drawn = (
-        one_of_each(source, 0) if groups is not None and isinstance(source, Outcomes) else source
-    )
-    return [_guarantee(source, drawn, risk, n, level, groups) for risk in RISKS]
+    tested, groups = source, None
+    if isinstance(source, Outcomes) and source.group is not None:
+        # Samples of a group are not independent: the test takes one of each.
+        groups = int(source.units.max()) + 1
+        tested = one_of_each(source, 0)
+    guarantees: list[GuaranteeData] = []
+    for risk in RISK_WORDS:
+        data: GuaranteeData = {
+            "risk": risk,
+            "sure": level,
+            "feasible": False,
+            "coverage": 0.0,
+            "kept": 0,
+            "threshold": None,
+            "labels_needed": None,
+        }
+        guarantees.append(data)
+        if isinstance(source, str) or isinstance(tested, str):
+            data["why"] = str(source)
+            continue
+        try:
+            guarantee = guaranteed_threshold(tested, risk=risk, delta=1 - level)
+        except InputError as e:
+            data["why"] = str(e)
+            continue
+        data["labels_needed"] = guarantee.labels_needed
+        if guarantee.feasible:
+            # The share is that of all samples, also where one of each group was tested.
+            t = source.tally() if isinstance(source, Outcomes) else source
+            just_below = np.nextafter(guarantee.threshold, -np.inf)
+            kept = int(t.above(np.array([just_below]))[0])
+            data.update(feasible=True, coverage=kept / n, kept=kept)
+            data.update(threshold=guarantee.threshold, labels_needed=None)
+        if groups is not None:
+            data["groups"] = groups
+    return guarantees
 
 
-def _guarantee(
-    source: Tally | Outcomes,
-    drawn: Tally | Outcomes,
-    risk: float,
-    n: int,
-    level: float,
-    groups: int | None,
-) -> Guarantee:
-    """The promise that rests on what was drawn, with its share of all samples."""
-    try:
-        g = guaranteed_threshold(drawn, risk=risk, delta=1 - level)
-    except InputError as e:
-        return {**_none(risk, level, None), "why": str(e)}
-    if not g.feasible:
-        return _none(risk, level, g.labels_needed, groups)
-    t = source.tally() if isinstance(source, Outcomes) else source
-    kept = int(t.above(np.array([np.nextafter(g.threshold, -np.inf)]))[0])
-    found: Guarantee = {
-        "risk": risk,
-        "sure": level,
-        "feasible": True,
-        "coverage": kept / n,
-        "kept": kept,
-        "threshold": g.threshold,
-        "labels_needed": None,
-    }
-    return found if groups is None else {**found, "groups": groups}
+def choose_guarantee(guarantees: Sequence[GuaranteeData]) -> GuaranteeData | None:
+    """The guarantee that a verdict speaks of: the strictest of a useful share."""
+    feasible = [g for g in guarantees if g["feasible"]]
+    # Risks are listed from the strictest on.
+    for g in feasible:
+        if g["coverage"] >= USEFUL_COVERAGE:
+            return g
+    return feasible[-1] if feasible else None
 
 
-def _none(risk: float, level: float, more: int | None, groups: int | None = None) -> Guarantee:
-    found: Guarantee = {
-        "risk": risk,
-        "sure": level,
-        "feasible": False,
-        "coverage": 0.0,
-        "kept": 0,
-        "threshold": None,
-        "labels_needed": more,
-    }
-    return found if groups is None else {**found, "groups": groups}
-
-
-def verdict(
+def write_verdict(
     metrics: Metrics,
     findings: Sequence[FindingData],
-    promised: Sequence[Guarantee] = (),
+    guarantees: Sequence[GuaranteeData] = (),
     test: ClaimsTest | None = None,
     n: int | None = None,
     *,
@@ -104,49 +103,47 @@ def verdict(
     """Three sentences, for those who read nothing else; `n` where answers may be counted.
 
     >>> entry = {"value": 0.9, "low": 0.88, "high": 0.92}
-    >>> verdict({"accuracy": entry}, [], n=1000)[0]
+    >>> write_verdict({"accuracy": entry}, [], n=1000)[0]
     'It was right 900 times of 1,000: 90.0 % (88.0 to 92.0).'
     """
     return [
-        _worth(metrics["accuracy"], n),
-        _decides(promised, findings),
-        _reads(metrics, findings, test, calibrated),
+        _describe_worth(metrics["accuracy"], n),
+        _describe_decisions(guarantees, findings),
+        _describe_confidence(metrics, findings, test, calibrated),
     ]
 
 
-def _worth(accuracy: Entry, n: int | None) -> str:
+def _describe_worth(accuracy: Entry, n: int | None) -> str:
     low, high, value = accuracy.get("low"), accuracy.get("high"), accuracy["value"] or 0.0
     limits = "" if low is None or high is None else f" ({low * 100:.1f} to {high * 100:.1f})"
     if n is None:
-        return f"It was right {_percent(value)} of the time{limits}."
+        return f"It was right {format_percent(value)} of the time{limits}."
     right = round(value * n)
-    return f"It was right {right:,} time{'' if right == 1 else 's'} of {n:,}: {_percent(value)}{limits}."
+    times = "time" if right == 1 else "times"
+    return f"It was right {right:,} {times} of {n:,}: {format_percent(value)}{limits}."
 
 
-def told(promised: Sequence[Guarantee]) -> Guarantee | None:
-    """The promise that a verdict speaks of: the strictest that is worth it."""
-    good = [g for g in promised if g["feasible"]]
-    return next((g for g in good if g["coverage"] >= WORTH), good[-1]) if good else None
-
-
-def _decides(promised: Sequence[Guarantee], findings: Sequence[FindingData]) -> str:
-    """What it may be let decide alone, as a promise; or what it would take."""
-    g = told(promised)
+def _describe_decisions(
+    guarantees: Sequence[GuaranteeData], findings: Sequence[FindingData]
+) -> str:
+    """What it may decide alone, as a promise; or what such a promise would take."""
+    g = choose_guarantee(guarantees)
     if g is not None:
-        which = (
-            "It may decide them all"
-            if g["coverage"] == 1
-            else f"Let it decide only the surest {_percent(g['coverage'])} ({g['kept']:,})"
-        )
-        return f"{which}: at most {RISKS[g['risk']]} wrong, {g['sure'] * 100:g} % sure."
+        which = "It may decide them all"
+        if g["coverage"] != 1:
+            share = format_percent(g["coverage"])
+            which = f"Let it decide only the surest {share} ({g['kept']:,})"
+        return f"{which}: at most {RISK_WORDS[g['risk']]} wrong, {g['sure'] * 100:g} % sure."
+    # Where the score does not rank, more labels would not help.
     if any(f["name"] == "does_not_rank" for f in findings):
         return "Nothing here shows that its score tells right answers from wrong ones, or that deferring would help."
-    if not promised:
+    if not guarantees:
         return "How much it may decide alone was not looked at."
-    last = promised[-1]
+    last = guarantees[-1]
     if "why" in last:
         return f"How much it may decide alone cannot be promised: {last['why']}"
-    wish = f"at most {RISKS[last['risk']].removesuffix(' are').replace('of these', 'accepted answers')} wrong"
+    words = RISK_WORDS[last["risk"]].removesuffix(" are")
+    wish = f"at most {words.replace('of these', 'accepted answers')} wrong"
     if last["labels_needed"] is None:
         return (
             f"No share of its answers can be promised to be right: {wish} is out of reach, also with more labels, "
@@ -159,44 +156,152 @@ def _decides(promised: Sequence[Guarantee], findings: Sequence[FindingData]) -> 
     )
 
 
-def _reads(
+def _describe_confidence(
     metrics: Metrics, findings: Sequence[FindingData], test: ClaimsTest | None, calibrated: bool
 ) -> str:
+    """Whether its confidence can be read as a probability of being right."""
     entry = metrics.get("ece")
     if entry is None or entry["value"] is None:
         return "Its score is not a probability, so it can rank but not promise."
-    ece = f"ECE {entry['value']:.3f}" + (
-        f", {entry['floor']:.3f} by chance alone" if "floor" in entry else ""
-    )
-    signed = _value(metrics, "signed_calibration_error") or 0.0
-    off = [f["name"] for f in findings if f["name"] in OFF]
-    if not off and test is not None and test["p"] < SURPRISING:
-        return f"Its confidence is not a probability of being right (p = {test['p']:.3g}; {ece}), without a plain pattern."
-    if not off and test is not None and test["p"] < DOUBTFUL:
-        doubt = f"Its confidence may be off as a probability of being right ({ece}; p = {test['p']:.2g})"
-        return f"{doubt}; more labels would tell."
-    if not off:
-        p = "" if test is None else f"; p = {test['p']:.2g}"
-        return (
-            f"Nothing here contradicts its confidence as a probability of being right ({ece}{p})."
-        )
-    if off[0] in OFF[:3] and abs(signed) > 0.002:
+    ece = f"ECE {entry['value']:.3f}"
+    if "floor" in entry:
+        ece = f"{ece}, {entry['floor']:.3f} by chance alone"
+    named = [f["name"] for f in findings if f["name"] in MISCALIBRATIONS]
+    if not named:
+        if test is None:
+            return (
+                f"Nothing here contradicts its confidence as a probability of being right ({ece})."
+            )
+        p = test["p"]
+        if p < CLEAR_P:
+            return f"Its confidence is not a probability of being right (p = {p:.3g}; {ece}), without a plain pattern."
+        if p < DOUBTFUL_P:
+            doubt = (
+                f"Its confidence may be off as a probability of being right ({ece}; p = {p:.2g})"
+            )
+            return f"{doubt}; more labels would tell."
+        return f"Nothing here contradicts its confidence as a probability of being right ({ece}; p = {p:.2g})."
+    signed = 0.0
+    if "signed_calibration_error" in metrics:
+        signed = metrics["signed_calibration_error"]["value"] or 0.0
+    if named[0] in ONE_DIRECTION and abs(signed) > 0.002:
         direction = "more" if signed > 0 else "less"
-        so = (
-            "still so after calibration"
-            if calibrated
-            else "calibrate it before reading it as a probability"
-        )
+        advice = "calibrate it before reading it as a probability"
+        if calibrated:
+            advice = "still so after calibration"
         return (
             f"Its confidence claims {abs(signed) * 100:.1f} points {direction} than it delivers on average "
-            f"({ece}); {so}."
+            f"({ece}); {advice}."
         )
     return f"Its confidence is about right on average and off in places ({ece}); see the findings."
 
 
-def _value(metrics: Metrics, name: str) -> float | None:
-    return metrics[name]["value"] if name in metrics else None
+def find_changes(before: Predictions, after: Predictions) -> list[FindingData]:
+    """What a calibrator did, as report JSON; both hold the same samples in the same order.
+
+    >>> p = Predictions.from_probs([[0.9, 0.1], [0.2, 0.8]], [0, 0])
+    >>> [f["name"] for f in find_changes(p, p)]
+    ['ranking_unchanged']
+    """
+    found = (
+        _find_higher_loss(before, after),
+        _find_ranking_change(before, after),
+        _find_changed_answers(before, after),
+    )
+    return [finding.json() for finding in found if finding is not None]
 
 
-def _percent(share: float) -> str:
-    return f"{share * 100:.1f} %"
+def _find_higher_loss(before: Predictions, after: Predictions) -> Finding | None:
+    """The loss of the corrected predictions is higher, beyond chance."""
+    name, old, new = _compute_losses(before, after)
+    rise = new - old
+    spread = standard_error(rise, before.group)
+    # Written so that nan counts as chance.
+    is_chance = not rise.mean() > WORSE_Z * spread
+    if is_chance or rise.mean() < 1e-3 * max(float(old.mean()), 1e-9):
+        return None
+    return Finding(
+        name="calibration_made_it_worse",
+        text=(
+            f"Calibration made it worse: {LOSS_WORDS[name]} rose from {old.mean():.4g} to {new.mean():.4g} on "
+            "these data."
+        ),
+        evidence={
+            "loss": name,
+            "before": float(old.mean()),
+            "after": float(new.mean()),
+            "standard_error": spread,
+        },
+        paper="Vemuri 2020, chapter 5",
+    )
+
+
+def _compute_losses(before: Predictions, after: Predictions) -> tuple[str, Floats, Floats]:
+    """The name of a proper loss, and its value per sample of both: NLL where it is finite, else
+    Brier.
+    """
+    if before.kind == "confidence" or after.kind == "confidence":
+        old = (before.confidence - before.correct) ** 2
+        new = (after.confidence - after.correct) ** 2
+        return "correctness_brier", old, new
+    # A probability of 0 for the true class makes the NLL infinite.
+    old, new = losses.nll(before), losses.nll(after)
+    if np.isfinite(old).all() and np.isfinite(new).all():
+        return "nll", old, new
+    return "brier", losses.brier(before), losses.brier(after)
+
+
+def _find_ranking_change(before: Predictions, after: Predictions) -> Finding | None:
+    """Whether the order of the samples is another one, and what that does to AURC."""
+    old, new = (
+        Outcomes(p.confidence, correct=p.correct, weight=p.weight, group=p.group)
+        for p in (before, after)
+    )
+    old_aurc = all_metrics.aurc(old.tally())
+    # Ranks, not scores, are compared, so that ties must be the same ties.
+    old_rank = np.unique(before.confidence, return_inverse=True)[1].reshape(-1)
+    new_rank = np.unique(after.confidence, return_inverse=True)[1].reshape(-1)
+    if (old_rank == new_rank).all() and (before.correct == after.correct).all():
+        return Finding(
+            name="ranking_unchanged",
+            text=f"The ranking is unchanged by calibration: AURC stays {old_aurc:.4g}.",
+            evidence={"aurc": old_aurc},
+            paper="Ding et al. 2020, section 4.3",
+        )
+    difference, low, high = paired_difference(all_metrics.aurc, new, old, level=0.99)
+    if low <= 0 <= high:
+        return None
+    better_or_worse = "better" if difference < 0 else "worse"
+    new_aurc = all_metrics.aurc(new.tally())
+    return Finding(
+        name="ranking_changed",
+        text=(
+            f"Calibration changed the ranking for the {better_or_worse}: AURC {old_aurc:.4g} became {new_aurc:.4g} "
+            f"(difference {difference:+.2g}, 99 % interval {low:+.2g} to {high:+.2g})."
+        ),
+        evidence={"difference": difference, "low": low, "high": high},
+        paper="Ding et al. 2020, section 4.3",
+    )
+
+
+def _find_changed_answers(before: Predictions, after: Predictions) -> Finding | None:
+    """Answers that changed, as those of averaged samples do when they are scaled."""
+    if before.kind == "confidence" or after.kind == "confidence":
+        return None
+    n = int((before.prediction != after.prediction).sum())
+    if n == 0:
+        return None
+    old, new = float(before.correct.mean()), float(after.correct.mean())
+    text = (
+        f"{n:,} of {before.n:,} answers changed; accuracy went from {format_percent(old, 2)} to "
+        f"{format_percent(new, 2)}."
+    )
+    paper = "Guo et al. 2017, section 4.2: a temperature of single passes changes no answer, other maps may"
+    if before.samples > 1:
+        text += " Scaling each pass before the mean is taken may change the largest mean."
+        paper = "Laves et al. 2019, section 3 (whose claim does not hold for means)"
+    evidence = {"flips": n, "n": before.n, "accuracy_before": old, "accuracy_after": new}
+    return Finding(name="predictions_flip", text=text, evidence=evidence, paper=paper)
+
+
+told = choose_guarantee  # moved

@@ -4,7 +4,8 @@ stated limits.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import partial
 from math import isfinite
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from howsure._core import json
-from howsure._core.atomic import write_text
 from howsure._core.check import Array, Bools, Floats, InputError
 from howsure._core.frames import frame
 from howsure._core.frozen import frozen
@@ -21,7 +21,9 @@ from howsure._core.version import __version__
 from howsure.bounds import clopper_pearson_interval, proportion
 from howsure.policies.policy import Policy
 from howsure.predictions import Predictions, needs_predictions
-from howsure.render.model import (
+from howsure.report.provenance import provenance
+from howsure.report.report import written
+from howsure.report.report_types import (
     SCHEMA,
     DriftData,
     LabelledData,
@@ -31,13 +33,22 @@ from howsure.render.model import (
     Moved,
     Number,
     PastData,
-    monitor_data,
+    parse_monitor,
 )
-from howsure.report.provenance import provenance
-from howsure.report.unlabelled.drift import Drift, numbers_drift, share_drift, values_drift
-from howsure.report.unlabelled.estimation import SMALLEST, Estimate, estimate, number
+from howsure.report.unlabelled.drift import (
+    Drift,
+    measure_number_drift,
+    measure_share_drift,
+    measure_value_drift,
+)
+from howsure.report.unlabelled.estimation import (
+    LEAST_REFERENCE_ROWS,
+    Estimate,
+    build_number,
+    estimate,
+)
 
-BARS = 40
+HISTOGRAM_BARS = 40
 
 
 @frozen(eq=False)
@@ -60,31 +71,31 @@ class Monitor:
 
     def to_json(self, path: str | Path | None = None) -> str:
         """The monitor as strict JSON."""
-        return _written(json.pretty(self.data), path)
+        return written(json.pretty(self.data), path)
 
     def to_text(self, path: str | Path | None = None, *, width: int = 110) -> str:
         """The tables that the command line prints."""
         from howsure.render.monitor import sheet
 
-        return _written(sheet(self.data).text(width), path)
+        return written(sheet(self.data).text(width), path)
 
     def to_markdown(self, path: str | Path | None = None) -> str:
         """The tables as Markdown."""
         from howsure.render.monitor import sheet
 
-        return _written(sheet(self.data).markdown(), path)
+        return written(sheet(self.data).markdown(), path)
 
     def to_html(self, path: str | Path | None = None) -> str:
         """The page: one offline file."""
         from howsure.render.monitor import page
 
-        return _written(page(self.data), path)
+        return written(page(self.data), path)
 
     def frame(self, library: str = "pandas") -> Any:
         """One row for each month as a data frame of pandas or polars: estimate, policy, drift, and
         labels that came.
         """
-        return frame([_row(m) for m in self.data["months"]], library)
+        return frame([_build_frame_row(month) for month in self.data["months"]], library)
 
     def _repr_html_(self) -> str:
         from howsure.render.html import frame
@@ -94,38 +105,32 @@ class Monitor:
     @classmethod
     def from_json(cls, text: str) -> Monitor:
         """A monitor from its JSON text."""
-        return cls(monitor_data(text))
+        return cls(parse_monitor(text))
 
     def __repr__(self) -> str:
-        months = len(self.data["months"])
-        return f"<Monitor: {months} month{'s' if months > 1 else ''}, {'passed' if self.passed else 'NOT PASSED'}>"
+        n = len(self.data["months"])
+        months = "month" if n == 1 else "months"
+        passed = "passed" if self.passed else "NOT PASSED"
+        return f"<Monitor: {n} {months}, {passed}>"
 
 
-def _row(m: MonthData) -> dict[str, object]:
-    """A month as a row of a table."""
-    guess, come = m["estimate"], m["labelled"]
-    known: Number = {"value": None} if come is None else come["accuracy"]
-    return {
-        "month": m["name"],
-        "n": m["n"],
-        **_columns("accuracy", guess["accuracy"]),
-        "coverage": guess["coverage"],
-        **_columns("risk", guess["risk"]),
-        "outside": guess["outside"],
-        "drifted": ", ".join(d["column"] for d in m["drift"] if d["drifted"]),
-        "labels": 0 if come is None else come["n"],
-        **_columns("labelled_accuracy", known),
-    }
+def _build_frame_row(month: MonthData) -> dict[str, object]:
+    guess, labelled = month["estimate"], month["labelled"]
+    row: dict[str, object] = {"month": month["name"], "n": month["n"]}
+    row |= _build_number_columns("accuracy", guess["accuracy"])
+    row["coverage"] = guess["coverage"]
+    row |= _build_number_columns("risk", guess["risk"])
+    row["outside"] = guess["outside"]
+    row["drifted"] = ", ".join(d["column"] for d in month["drift"] if d["drifted"])
+    accuracy: Number = {"value": None}
+    row["labels"] = 0
+    if labelled is not None:
+        accuracy, row["labels"] = labelled["accuracy"], labelled["n"]
+    return row | _build_number_columns("labelled_accuracy", accuracy)
 
 
-def _columns(name: str, n: Number) -> dict[str, float | None]:
+def _build_number_columns(name: str, n: Number) -> dict[str, float | None]:
     return {name: n["value"], f"{name}_low": n.get("low"), f"{name}_high": n.get("high")}
-
-
-def _written(text: str, path: str | Path | None) -> str:
-    if path is not None:
-        write_text(path, text)
-    return text
 
 
 def monitor(
@@ -167,82 +172,99 @@ def monitor(
         raise InputError(
             "max_drop", got=f"is {max_drop:g}", need="a share from 0 to 1 is needed, 0.02 say"
         )
-    months = dict(new) if isinstance(new, Mapping) else {"new": new}
-    if not months:
+    sets = dict(new) if isinstance(new, Mapping) else {"new": new}
+    if not sets:
         raise InputError("there is no new data; give at least one month.")
-    slices = _by_month(by, months)
-    found = {
-        name: estimate(
-            reference,
-            p,
-            policy=policy,
-            by=slices.get(name),
-            reference_by=reference_by,
-            level=level,
-            seed=seed,
-        )
-        for name, p in months.items()
-    }
-    side = _Side.of(reference, policy, reference_by)
-    drifts = {
-        name: _drifts(side, _Side.of(p, policy, slices.get(name)), seed)
-        for name, p in months.items()
-    }
-    tests = sum(map(len, drifts.values()))
-    low, high = (float(end(side.score)) for end in (np.min, np.max))
-    truths = {name: _truth(p, labels) for name, p in months.items()}
+    slices = _split_by_month(by, sets)
+    estimate_new = partial(estimate, reference, policy=policy, level=level, seed=seed)
+    estimates: dict[str, Estimate] = {}
+    drifts: dict[str, list[Drift]] = {}
+    scores: dict[str, Floats] = {}
+    past = MonitoredColumns.of(reference, policy, reference_by)
+    for name, preds in sets.items():
+        column = slices.get(name)
+        estimates[name] = estimate_new(preds, by=column, reference_by=reference_by)
+        now = MonitoredColumns.of(preds, policy, column)
+        drifts[name], scores[name] = measure_drifts(past, now, seed), now.score
+    truths = {name: _join_labels(preds, labels) for name, preds in sets.items()}
     if labels is not None and not any(known.any() for known, _ in truths.values()):
         raise InputError("labels", got="hold no id of the new data", need="labels are joined by id")
-    made = [
-        MonthData(
-            name=name,
-            n=p.n,
-            unanswered=1 - p.answered,
-            estimate=found[name].to_dict(),
-            drift=[_drift_data(d, drift_level / tests) for d in drifts[name]],
-            labelled=_labelled(reference, p, truths[name], policy, level, seed),
-            bars=_bars(_Side.of(p, policy, None).score, low, high),
+    # The level of drift holds for all tests of all months together (Bonferroni).
+    tests = sum(map(len, drifts.values()))
+    edges = _find_bar_edges(past.score)
+    months: list[MonthData] = []
+    for name, preds in sets.items():
+        known, right = truths[name]
+        labelled = None
+        if known.any():
+            # The estimate is made anew for the very rows whose labels came.
+            labelled = _judge_estimate(estimate_new(preds[known]), right[known], level)
+        months.append(
+            MonthData(
+                name=name,
+                n=preds.n,
+                unanswered=1 - preds.answered,
+                estimate=estimates[name].to_dict(),
+                drift=[_build_drift_data(drift, drift_level / tests) for drift in drifts[name]],
+                labelled=labelled,
+                bars=_compute_bars(scores[name], edges),
+            )
         )
-        for name, p in months.items()
-    ]
-    first = next(iter(found.values()))
-    limits = (
-        []
-        if max_drop is None
-        else [_limit(month, first.reference_accuracy, max_drop) for month in made]
-    )
-    sources = {"reference": reference, **months}
+    first = next(iter(estimates.values()))  # all say the same of the reference
+    limits: list[LimitData] = []
+    if max_drop is not None:
+        limits = [_judge_drop(month, first.reference_accuracy, max_drop) for month in months]
+    threshold = None if policy is None or not isfinite(policy.threshold) else policy.threshold
     return Monitor(
         MonitorData(
             howsure=__version__,
             schema=SCHEMA,
             monitor=True,
             provenance={
-                name: provenance(p, (files or {}).get(name, ()), command, seed=seed, level=level)
-                for name, p in sources.items()
+                name: provenance(
+                    preds, (files or {}).get(name, ()), command, seed=seed, level=level
+                )
+                for name, preds in {"reference": reference, **sets}.items()
             },
             level=level,
             drift_level=drift_level,
             tests=tests,
-            score=side.name,
-            threshold=None
-            if policy is None or not isfinite(policy.threshold)
-            else policy.threshold,
-            low=low,
-            high=high,
-            reference=_past(reference, first, side, low, high, level),
-            months=made,
+            score=past.score_name,
+            threshold=threshold,
+            low=float(np.min(past.score)),
+            high=float(np.max(past.score)),
+            reference=_build_past(reference, first, past, edges),
+            months=months,
             limits=limits,
             passed=all(limit["passed"] for limit in limits),
         )
     )
 
 
-@frozen(eq=False)
-class _Side:
-    """The columns that are looked at."""
+def _split_by_month(
+    by: ArrayLike | Mapping[str, ArrayLike] | None, sets: Mapping[str, Predictions]
+) -> Mapping[str, ArrayLike]:
+    if by is None:
+        return {}
+    if isinstance(by, Mapping):
+        for name in sets:
+            if name not in by:
+                raise InputError(
+                    "by", got=f"has no column for {name!r}", need="one for each month is needed"
+                )
+        return by
+    if len(sets) > 1:
+        raise InputError(
+            "by", got="is one column", need="with several months give a column for each, by name"
+        )
+    return {next(iter(sets)): by}
 
-    name: str
+
+@frozen(eq=False)
+class MonitoredColumns:
+    """The columns of one data set whose drift is tested."""
+
+    score_name: str
     score: Floats
     answer: Array | None
     accept: Bools | None
@@ -252,96 +274,110 @@ class _Side:
     group: Array | None
 
     @classmethod
-    def of(cls, preds: Predictions, policy: Policy | None, by: ArrayLike | None) -> _Side:
-        made = None if policy is None else policy.decide(preds)
-        silent = 0 if preds.unanswered is None else preds.unanswered.total
-        known = preds.kind != "confidence" or preds.known_prediction is not None
-        answer = None if not known else preds.prediction if made is None else made.prediction
+    def of(
+        cls, preds: Predictions, policy: Policy | None, by: ArrayLike | None
+    ) -> MonitoredColumns:
+        """What the policy sees of the predictions; without one their confidence and answers."""
+        score_name, score, accept = "max_prob", preds.confidence, None
+        answer = None
+        if preds.kind != "confidence" or preds.known_prediction is not None:
+            answer = preds.prediction
+        if policy is not None:
+            decided = policy.decide(preds)
+            score_name, score, accept = policy.score, decided.score, decided.accept
+            if answer is not None:
+                answer = decided.prediction
         if answer is not None and preds.class_names is not None and answer.dtype.kind in "iu":
             answer = np.array(preds.class_names)[answer]
+        unanswered = 0 if preds.unanswered is None else preds.unanswered.total
         return cls(
-            "max_prob" if policy is None else policy.score,
-            preds.confidence if made is None else made.score,
-            answer,
-            None if made is None else made.accept,
-            None if by is None else np.asarray(by).astype(str),
-            silent,
-            preds.n + silent,
-            preds.group,
+            score_name=score_name,
+            score=score,
+            answer=answer,
+            accept=accept,
+            by=None if by is None else np.asarray(by).astype(str),
+            unanswered=unanswered,
+            asked=preds.n + unanswered,
+            group=preds.group,
         )
 
-    def silent(self) -> tuple[int, int]:
+    def count_unanswered(self) -> tuple[int, int]:
         """Rows without an answer, and all rows; of grouped rows no more than there are groups."""
-        scale = 1.0 if self.group is None else len(np.unique(self.group)) / len(self.group)
+        if self.group is None:
+            return self.unanswered, self.asked
+        # Rows without an answer have no group here; they are taken to be as clustered as the others.
+        scale = len(np.unique(self.group)) / len(self.group)
         return round(scale * self.unanswered), round(scale * self.asked)
 
-    def one_of_each(self, a: Array, seed: int) -> Array:
+    def pick_independent(self, column: Array, seed: int) -> Array:
         """One random row of each group; all rows where there are no groups."""
         if self.group is None:
-            return a
-        order = np.random.default_rng(seed).permutation(len(a))
+            return column
+        # np.unique takes the first row of a group, so the rows are shuffled first.
+        order = np.random.default_rng(seed).permutation(len(column))
         first = np.unique(self.group[order], return_index=True)[1]
-        return a[order[first]]
+        return column[order[first]]
 
 
-def _drifts(reference: _Side, new: _Side, seed: int) -> list[Drift]:
-    pick: Callable[[_Side, Array], Array] = lambda side, a: side.one_of_each(a, seed)
-    out = [numbers_drift("score", pick(reference, reference.score), pick(new, new.score))]
-    if reference.answer is not None and new.answer is not None:
-        a, b = pick(reference, reference.answer), pick(new, new.answer)
-        out.append(values_drift("answer", a.astype(str), b.astype(str)))
-    if reference.unanswered or new.unanswered:
-        out.append(share_drift("no answer", *reference.silent(), *new.silent()))
-    if reference.accept is not None and new.accept is not None:
-        a, b = pick(reference, reference.accept), pick(new, new.accept)
-        out.append(share_drift("accepted", int(a.sum()), len(a), int(b.sum()), len(b)))
-    if reference.by is not None and new.by is not None:
-        out.append(values_drift("group", pick(reference, reference.by), pick(new, new.by)))
-    return out
+def measure_drifts(past: MonitoredColumns, now: MonitoredColumns, seed: int) -> list[Drift]:
+    """The drift of each column that both sides have."""
 
+    def pick(old: Array, new: Array) -> tuple[Array, Array]:
+        return past.pick_independent(old, seed), now.pick_independent(new, seed)
 
-def _by_month(
-    by: ArrayLike | Mapping[str, ArrayLike] | None, months: Mapping[str, Predictions]
-) -> Mapping[str, ArrayLike]:
-    if by is None:
-        return {}
-    if isinstance(by, Mapping):
-        missing = [name for name in months if name not in by]
-        if missing:
-            raise InputError(
-                "by", got=f"has no column for {missing[0]!r}", need="one for each month is needed"
+    drifts = [measure_number_drift("score", *pick(past.score, now.score))]
+    if past.answer is not None and now.answer is not None:
+        old, new = pick(past.answer, now.answer)
+        drifts.append(measure_value_drift("answer", old.astype(str), new.astype(str)))
+    if past.unanswered or now.unanswered:
+        (some, n), (later, m) = past.count_unanswered(), now.count_unanswered()
+        drifts.append(measure_share_drift("no answer", some=some, n=n, later=later, m=m))
+    if past.accept is not None and now.accept is not None:
+        old, new = pick(past.accept, now.accept)
+        drifts.append(
+            measure_share_drift(
+                "accepted", some=int(old.sum()), n=len(old), later=int(new.sum()), m=len(new)
             )
-        return by
-    if len(months) > 1:
-        raise InputError(
-            "by", got="is one column", need="with several months give a column for each, by name"
         )
-    return {next(iter(months)): by}
+    if past.by is not None and now.by is not None:
+        drifts.append(measure_value_drift("group", *pick(past.by, now.by)))
+    return drifts
 
 
-def _truth(preds: Predictions, labels: Mapping[str, object] | None) -> tuple[Bools, Bools]:
+def _build_drift_data(drift: Drift, level: float) -> DriftData:
+    return DriftData(
+        column=drift.column,
+        effect=drift.effect,
+        measure=drift.measure,
+        p=drift.p,
+        drifted=drift.p < level,
+        moved=[Moved(name=name, reference=old, new=new) for name, old, new in drift.moved],
+    )
+
+
+def _join_labels(preds: Predictions, labels: Mapping[str, object] | None) -> tuple[Bools, Bools]:
     """Which rows have a label, and which of those are right."""
-    none = np.zeros(preds.n, dtype=np.bool_)
+    known, right = np.zeros(preds.n, dtype=np.bool_), np.zeros(preds.n, dtype=np.bool_)
     if labels is None:
-        return none, none
+        return known, right
     if preds.ids is None:
         raise InputError(
             "the new data have no ids",
             need="labels are joined by id",
             hint="Name the column of ids",
         )
-    given = [labels.get(str(i)) for i in preds.ids.tolist()]
-    known = np.array([label is not None for label in given], dtype=np.bool_)
-    said = preds.prediction
-    right = none.copy()
-    for i in np.flatnonzero(known).tolist():
-        right[i] = _class(given[i], preds) == (
-            str(said[i]) if said.dtype.kind not in "iu" else int(said[i])
-        )
+    are_numbers = preds.prediction.dtype.kind in "iu"
+    answers = preds.prediction.tolist()
+    for i, row_id in enumerate(preds.ids.tolist()):
+        label = labels.get(str(row_id))
+        if label is not None:
+            answer = int(answers[i]) if are_numbers else str(answers[i])
+            known[i] = True
+            right[i] = _parse_class(label, preds) == answer
     return known, right
 
 
-def _class(label: object, preds: Predictions) -> int | str:
+def _parse_class(label: object, preds: Predictions) -> int | str:
     """A label as a class number, or as text where answers are text."""
     text = str(label)
     if preds.class_names is not None and text in preds.class_names:
@@ -352,97 +388,76 @@ def _class(label: object, preds: Predictions) -> int | str:
         number = float(text)
     except ValueError:
         number = -1.0
-    if number != int(number) or number < 0 or (preds.k is not None and number >= preds.k):
+    if not number.is_integer() or number < 0 or (preds.k is not None and number >= preds.k):
         raise InputError(
             "labels", got=f"hold {text!r}", need="class numbers or class names are needed"
         )
     return int(number)
 
 
-def _labelled(
-    reference: Predictions,
-    preds: Predictions,
-    truth: tuple[Bools, Bools],
-    policy: Policy | None,
-    level: float,
-    seed: int,
-) -> LabelledData | None:
-    known, right = truth
-    n = int(known.sum())
-    if n == 0:
-        return None
-    share = float(right[known].mean())
-    low, high = clopper_pearson_interval(int(right.sum()), n, level)
-    guess = estimate(reference, preds[known], policy=policy, level=level, seed=seed)
+def _judge_estimate(guess: Estimate, right: Bools, level: float) -> LabelledData:
+    """The estimate for the rows whose labels came, beside what the labels say."""
+    share = float(right.mean())
+    low, high = clopper_pearson_interval(int(right.sum()), len(right), level)
     off = guess.accuracy - share
     return LabelledData(
-        n=n,
+        n=len(right),
         accuracy=Number(value=share, low=low, high=high),
-        estimate=number(guess.accuracy, guess.low, guess.high, "no estimate"),
+        estimate=build_number(guess.accuracy, guess.low, guess.high, "no estimate"),
         off=off if isfinite(off) else None,
         held=guess.low <= share <= guess.high,
     )
 
 
-def _limit(month: MonthData, reference: float, most: float) -> LimitData:
+def _judge_drop(month: MonthData, reference: float, max_drop: float) -> LimitData:
     """The unfavourable limit of the accuracy: that of the labels where there are enough, else of
     the estimate.
     """
-    come = month["labelled"]
-    found = (
-        come["accuracy"]
-        if come is not None and come["n"] >= SMALLEST
-        else month["estimate"]["accuracy"]
-    )
-    low = found.get("low")
-    note = (
-        f"lower limit, from {come['n']:,} labels"
-        if come and found is come["accuracy"]
-        else "lower limit, estimated"
-    )
+    accuracy, note = month["estimate"]["accuracy"], "lower limit, estimated"
+    labelled = month["labelled"]
+    if labelled is not None and labelled["n"] >= LEAST_REFERENCE_ROWS:
+        accuracy, note = labelled["accuracy"], f"lower limit, from {labelled['n']:,} labels"
+    low = accuracy.get("low")
     return LimitData(
         month=month["name"],
-        what=f"accuracy at most {most:g} below {reference:.4f}",
-        value=found["value"],
+        what=f"accuracy at most {max_drop:g} below {reference:.4f}",
+        value=accuracy["value"],
         compared=low,
-        limit=reference - most,
-        passed=low is not None and low >= reference - most,
+        limit=reference - max_drop,
+        passed=low is not None and low >= reference - max_drop,
         note=note,
     )
 
 
-def _drift_data(d: Drift, level: float) -> DriftData:
-    moved = [Moved(name=name, reference=a, new=b) for name, a, b in d.moved]
-    return DriftData(
-        column=d.column, effect=d.effect, measure=d.measure, p=d.p, drifted=d.p < level, moved=moved
-    )
-
-
-def _bars(score: Floats, low: float, high: float) -> list[float]:
-    """Shares of the scores in bars of equal width; scores beyond the ends stand in the last bars."""
-    edges = np.linspace(low, high if high > low else low + 1.0, BARS + 1)
-    count = np.histogram(np.clip(score, edges[0], edges[-1]), bins=edges)[0]
-    return [float(x) for x in (count / len(score)).tolist()]
-
-
-def _past(
-    reference: Predictions, e: Estimate, side: _Side, low: float, high: float, level: float
+def _build_past(
+    reference: Predictions, guess: Estimate, past: MonitoredColumns, edges: Floats
 ) -> PastData:
-    right, n = int(reference.correct.sum()), reference.n
-    ends = (
-        clopper_pearson_interval(right, n, level)
-        if reference.group is None and reference.weight is None
-        else None
-    )
+    accuracy = Number(value=guess.reference_accuracy, low=None, high=None)
+    if reference.group is None and reference.weight is None:
+        right = int(reference.correct.sum())
+        low, high = clopper_pearson_interval(right, reference.n, guess.level)
+        accuracy.update(low=low, high=high)
+    else:
+        accuracy["why"] = "rows are grouped or weighted"
     return PastData(
-        n=n,
-        accuracy=Number(value=e.reference_accuracy, low=ends[0], high=ends[1])
-        if ends
-        else Number(
-            value=e.reference_accuracy, low=None, high=None, why="rows are grouped or weighted"
-        ),
-        coverage=e.reference_coverage,
-        risk=e.reference_risk if isfinite(e.reference_risk) else None,
-        unanswered=side.unanswered / side.asked,
-        bars=_bars(side.score, low, high),
+        n=reference.n,
+        accuracy=accuracy,
+        coverage=guess.reference_coverage,
+        risk=guess.reference_risk if isfinite(guess.reference_risk) else None,
+        unanswered=past.unanswered / past.asked,
+        bars=_compute_bars(past.score, edges),
     )
+
+
+def _find_bar_edges(score: Floats) -> Floats:
+    """Bars of equal width from the lowest to the highest score."""
+    low, high = float(np.min(score)), float(np.max(score))
+    if high == low:
+        high = low + 1.0
+    return np.linspace(low, high, HISTOGRAM_BARS + 1)
+
+
+def _compute_bars(score: Floats, edges: Floats) -> list[float]:
+    """Shares of the scores in the bars; scores beyond the ends stand in the last bars."""
+    count = np.histogram(np.clip(score, edges[0], edges[-1]), bins=edges)[0]
+    return [float(share) for share in (count / len(score)).tolist()]

@@ -10,7 +10,6 @@ import numpy as np
 
 from howsure import curves
 from howsure._core import json
-from howsure._core.atomic import write_text
 from howsure._core.check import Array, InputError
 from howsure._core.frames import frame
 from howsure._core.frozen import frozen
@@ -18,24 +17,31 @@ from howsure._core.progress import StagedJob
 from howsure._core.version import __version__
 from howsure.binning import equal_size
 from howsure.predictions import Predictions
-from howsure.render.model import (
-    SCHEMA,
-    ComparisonData,
-    CurveData,
-    Groups,
-    SliceRow,
-    comparison_data,
-    curve_json,
-)
 from howsure.report.catalogue import Score, is_claim
-from howsure.report.comparison import ranking, shift
-from howsure.report.comparison import slices as parts
-from howsure.report.comparison.models import Given, Model, models
+from howsure.report.comparison.compared_models import ComparedModel, ModelInput, join_models
+from howsure.report.comparison.leaderboard import (
+    compare_pairs,
+    compute_outside_rows,
+    compute_recall_rows,
+    compute_shifted_rows,
+    compute_slice_rows,
+    explain_fairness,
+    find_pareto_front,
+    give_same_answers,
+    list_pairs,
+    rank_models,
+)
 from howsure.report.measurement import Sureness
 from howsure.report.provenance import provenance
-from howsure.report.report import metric_row
+from howsure.report.report import metric_row, written
+from howsure.report.report_types import (
+    SCHEMA,
+    ComparisonData,
+    build_curve_data,
+    parse_comparison,
+)
 
-BINS = 15  # of the reliability curves
+RELIABILITY_BINS = 15
 
 
 @frozen(eq=False)
@@ -57,36 +63,33 @@ class Comparison:
 
     def to_json(self, path: str | Path | None = None) -> str:
         """The comparison as strict JSON."""
-        return _written(json.pretty(self.data), path)
+        return written(json.pretty(self.data), path)
 
     def to_text(self, path: str | Path | None = None) -> str:
         """The tables that the command line prints."""
         from howsure.render.comparison import sheet
 
-        return _written(sheet(self.data).text(), path)
+        return written(sheet(self.data).text(), path)
 
     def to_markdown(self, path: str | Path | None = None) -> str:
         """The tables as Markdown."""
         from howsure.render.comparison import sheet
 
-        return _written(sheet(self.data).markdown(), path)
+        return written(sheet(self.data).markdown(), path)
 
     def to_html(self, path: str | Path | None = None) -> str:
         """The page: one offline file."""
         from howsure.render.comparison import page
 
-        return _written(page(self.data), path)
+        return written(page(self.data), path)
 
     def frame(self, library: str = "pandas") -> Any:
         """All metrics of all models as a data frame of pandas or polars, one row each."""
-        return frame(
-            [
-                metric_row(m, e) | {"model": r["name"]}
-                for r in self.data["models"]
-                for m, e in r["metrics"].items()
-            ],
-            library,
-        )
+        rows: list[dict[str, Any]] = []
+        for model in self.data["models"]:
+            for name, entry in model["metrics"].items():
+                rows.append(metric_row(name, entry) | {"model": model["name"]})
+        return frame(rows, library)
 
     def _repr_html_(self) -> str:
         from howsure.render.html import frame
@@ -96,20 +99,14 @@ class Comparison:
     @classmethod
     def from_json(cls, text: str) -> Comparison:
         """A comparison from its JSON text."""
-        return cls(comparison_data(text))
+        return cls(parse_comparison(text))
 
     def __repr__(self) -> str:
         return f"<Comparison: {len(self.data['models'])} models, n={self.data['n']:,}, best {self.best}>"
 
 
-def _written(text: str, path: str | Path | None) -> str:
-    if path is not None:
-        write_text(path, text)
-    return text
-
-
 def compare(
-    given: Mapping[str, Given],
+    given: Mapping[str, ModelInput],
     *,
     score: Score = "max_prob",
     by: Any = None,
@@ -143,73 +140,73 @@ def compare(
     sure = Sureness(level, seed).check()
     job = StagedJob("comparing", ["differences", "numbers", "pictures"])
     job.stage("differences")
-    found = models(given, score, common=common)
-    differences = ranking.paired(found, sure)
+    models = join_models(given, score, common=common)
+    differences = compare_pairs(models, sure)
     job.stage("numbers")
-    fair, rows = ranking.same_answers(found), ranking.table(found, differences, sure)
+    fair = give_same_answers(models)
+    rows = rank_models(models, differences, fair, sure)
     job.stage("pictures")
-    return Comparison(
-        {
-            "howsure": __version__,
-            "schema": SCHEMA,
-            "comparison": True,
-            "provenance": {
-                m.name: provenance(m.preds, (), command, seed=seed, level=level) for m in found
-            },
-            "n": found[0].preds.n,
-            "level": level,
-            "same_answers": fair,
-            "comparable": ranking.comparable(rows, fair),
-            "models": rows,
-            "pairs": ranking.pairs(found, differences),
-            "curves": {m.name: curve_json(curves.risk_coverage(m.tally)) for m in found},
-            "reliability": _reliability(found),
-            "cost": ranking.pareto(rows, cost) if cost else [],
-            "cost_name": cost_name,
-            "shifted": shift.shifted(found, shifted, score, level, seed) if shifted else [],
-            "outside": shift.outside(found, outside, score, level, seed) if outside else [],
-            "slices": _slices(found, by, level),
-            "classes": parts.classes(found),
-            **_groups(found),
-        }
-    )
-
-
-def _groups(found: list[Model]) -> Groups:
-    """The number of clusters, where samples come in clusters."""
-    group = next((m.preds.group for m in found if m.preds.group is not None), None)
-    return {} if group is None else {"groups": len(np.unique(group))}
-
-
-def _reliability(found: list[Model]) -> dict[str, CurveData]:
-    bins = equal_size(BINS)
-    return {
-        m.name: curve_json(curves.reliability(m.tally, bins)) for m in found if is_claim(m.tally)
+    bins = equal_size(RELIABILITY_BINS)
+    # Only claims in [0, 1] have a reliability curve.
+    claims = [m for m in models if is_claim(m.tally)]
+    data: ComparisonData = {
+        "howsure": __version__,
+        "schema": SCHEMA,
+        "comparison": True,
+        "provenance": {
+            m.name: provenance(m.preds, (), command, seed=seed, level=level) for m in models
+        },
+        "n": models[0].preds.n,
+        "level": level,
+        "same_answers": fair,
+        "comparable": explain_fairness(rows, fair),
+        "models": rows,
+        "pairs": list_pairs(models, differences),
+        "curves": {m.name: build_curve_data(curves.risk_coverage(m.tally)) for m in models},
+        "reliability": {
+            m.name: build_curve_data(curves.reliability(m.tally, bins)) for m in claims
+        },
+        "cost": find_pareto_front(rows, cost) if cost else [],
+        "cost_name": cost_name,
+        "shifted": compute_shifted_rows(models, shifted, score, sure) if shifted else [],
+        "outside": compute_outside_rows(models, outside, score, sure) if outside else [],
+        "slices": [] if by is None else compute_slice_rows(models, _find_slices(models, by), level),
+        "classes": compute_recall_rows(models),
     }
+    group = _find_group(models)
+    if group is not None:
+        data["groups"] = len(np.unique(group))
+    return Comparison(data)
 
 
-def _slices(found: list[Model], by: Any, level: float) -> list[SliceRow]:
-    if by is None:
-        return []
-    if isinstance(by, Mapping):
-        by = _looked_up(cast("Mapping[Any, Any]", by), found[0].preds.ids)
-    if by is not True:
-        return parts.slices(found, np.asarray(by), level)
-    groups = [m.preds.group for m in found if m.preds.group is not None]
-    if not groups:
-        raise InputError("the predictions have no group to slice by; give by= a value per sample.")
-    return parts.slices(found, np.asarray(groups[0]), level)
+def _find_group(models: list[ComparedModel]) -> Array | None:
+    """The clusters that samples come in, where some model knows them."""
+    for model in models:
+        if model.preds.group is not None:
+            return model.preds.group
+    return None
 
 
-def _looked_up(by: Mapping[Any, Any], ids: Array | None) -> list[Any]:
-    """The value of each sample."""
-    if ids is None:
+def _find_slices(models: list[ComparedModel], by: Any) -> Array:
+    """The value of each sample to slice by."""
+    if by is True:
+        group = _find_group(models)
+        if group is None:
+            raise InputError(
+                "the predictions have no group to slice by; give by= a value per sample."
+            )
+        return np.asarray(group)
+    if not isinstance(by, Mapping):
+        return np.asarray(by)
+    table = cast("Mapping[Any, Any]", by)
+    if models[0].preds.ids is None:
         raise InputError(
             "by is a table from id to value, but the predictions have no ids; give by= a value per sample."
         )
-    missing = [i for i in np.asarray(ids).tolist() if i not in by]
+    ids = np.asarray(models[0].preds.ids).tolist()
+    missing = [i for i in ids if i not in table]
     if missing:
         raise InputError(
             f"by has no value for id {missing[0]!r} ({len(missing):,} such ids); give one for each sample."
         )
-    return [by[i] for i in np.asarray(ids).tolist()]
+    return np.asarray([table[i] for i in ids])

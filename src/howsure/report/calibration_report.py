@@ -1,0 +1,368 @@
+"""What a calibrator changes on a test set: before, after, and where it does harm."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isfinite, isnan
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from howsure import metrics
+from howsure._core.check import InputError
+from howsure._core.frames import frame
+from howsure._core.frozen import frozen
+from howsure.calibrators import Calibrator, Identity
+from howsure.calibrators.change import Change, Number, changes_of
+from howsure.calibrators.choice import (
+    CALIBRATORS,
+    Choice,
+    Contender,
+    Metric,
+    choose_calibrator,
+    value_of,
+)
+from howsure.calibrators.labels import per_label
+from howsure.predictions import Predictions, needs_predictions
+from howsure.report.findings import find_changes
+from howsure.report.report import written
+from howsure.report.report_types import (
+    CalibrationData,
+    Candidate,
+    ChangeData,
+    ChoiceData,
+    FindingData,
+)
+from howsure.report.report_types import Number as NumberData
+from howsure.uncertainty.clusters import few_groups
+
+if TYPE_CHECKING:
+    from howsure.render.tables import Sheet
+
+__all__ = ["CalibrationReport", "calibration_report"]
+
+SCALING_METHODS = ("temperature", "vector", "matrix")
+PURPOSE_METRICS = ("ece", "nll", "correctness_nll")  # what calibration is for
+
+
+@frozen
+class CalibrationReport:
+    """The outcome of `calibration_report`.
+
+    `methods` has the value of every metric for every calibrator fitted on the validation set, on
+    the test set; `choice` says how the method was chosen, None where it was given; `findings` and
+    `notes` say in words what changed. `rows()` is the table as text, `to_dict()` all of it as JSON.
+
+    >>> preds = Predictions.from_confidence([0.9, 0.9, 0.9, 0.6] * 20, [1, 0, 1, 0] * 20)
+    >>> report = calibration_report(preds, preds, "isotonic")
+    >>> ece = report.changes[0]
+    >>> ece.before[0], round(ece.after[0], 3), ece.verdict
+    (0.325, 0.0, 'better')
+    """
+
+    method: str
+    calibrator: Calibrator
+    n_fit: int
+    n_test: int
+    level: float
+    changes: tuple[Change, ...]
+    methods: dict[str, dict[str, float]]
+    choice: Choice | None
+    findings: tuple[FindingData, ...]
+    notes: tuple[str, ...]
+    changed: int = 0
+    groups: int | None = None
+
+    @property
+    def lead(self) -> list[str]:
+        """What changed, in two sentences."""
+        return write_lead(self.method, self.changes, self.changed, self.n_test)
+
+    def to_text(self, path: str | Path | None = None, *, width: int = 110) -> str:
+        """What `howsure calibrate` prints."""
+        return written(self._build_sheet().text(width), path)
+
+    def to_markdown(self, path: str | Path | None = None) -> str:
+        """The same as Markdown."""
+        return written(self._build_sheet().markdown(), path)
+
+    def frame(self, library: str = "pandas") -> Any:
+        """Every metric before and after as a data frame of pandas or polars."""
+        rows: list[dict[str, Any]] = []
+        for change in self.changes:
+            difference, low, high = change.difference
+            rows.append(
+                {
+                    "metric": change.metric,
+                    "before": change.before[0],
+                    "after": change.after[0],
+                    "difference": difference,
+                    "low": low,
+                    "high": high,
+                    "verdict": change.verdict,
+                }
+            )
+        return frame(rows, library)
+
+    def _repr_html_(self) -> str:
+        from howsure.render.html import fragment
+
+        return fragment(self._build_sheet())
+
+    def _build_sheet(self) -> Sheet:
+        from howsure.render.sections import calibrated
+
+        return calibrated(self.to_dict())
+
+    def rows(self) -> list[tuple[str, str, str, str, str]]:
+        """Header and one row for each metric: name, before, after, difference, verdict."""
+        rows = [("metric", "before", f"after {self.method}", "difference", "")]
+        for change in self.changes:
+            before, after = format_number_cell(change.before), format_number_cell(change.after)
+            difference = format_number_cell(change.difference, "+")
+            rows.append((change.metric, before, after, difference, change.verdict))
+        return rows
+
+    def method_rows(self) -> list[tuple[str, ...]]:
+        """Header and one row for each calibrator with its metrics on the test set."""
+        names = [change.metric for change in self.changes]
+        rows: list[tuple[str, ...]] = [("calibrator", *names)]
+        for method, values in self.methods.items():
+            rows.append((method, *(f"{values[name]:.4f}" for name in names)))
+        return rows
+
+    def to_dict(self) -> CalibrationData:
+        """Strict JSON: nan and infinities are null."""
+        methods: dict[str, dict[str, float | None]] = {}
+        for method, values in self.methods.items():
+            methods[method] = {name: _drop_infinite(value) for name, value in values.items()}
+        fitted = self.calibrator.fitted
+        data: CalibrationData = {
+            "method": self.method,
+            "status": None if fitted is None else fitted.status,
+            "n_fit": self.n_fit,
+            "n_test": self.n_test,
+            "level": self.level,
+            "metrics": build_change_data(self.changes),
+            "methods": methods,
+            "choice": None if self.choice is None else _build_choice_data(self.choice),
+            "findings": list(self.findings),
+            "notes": list(self.notes),
+            "lead": self.lead,
+            "changed": self.changed,
+        }
+        if self.groups is not None:
+            data["groups"] = self.groups
+        return data
+
+
+def calibration_report(
+    val: Predictions,
+    test: Predictions,
+    method: str = "all",
+    *,
+    criterion: Metric | None = None,
+    folds: int = 5,
+    level: float = 0.95,
+    seed: int = 0,
+) -> CalibrationReport:
+    """Fit on `val`, compare before and after on `test`, and say so where calibration does harm.
+
+    `method` is the name of a calibrator in `calibrators.choice.CALIBRATORS`, or "all": then
+    `choose_calibrator` chooses on `val` alone, with `criterion` and `folds`. The test set is never
+    fitted to.
+
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.integers(0, 3, 800)
+    >>> preds = Predictions.from_logits(8 * (rng.normal(size=(800, 3)) + 2 * np.eye(3)[y]), y)
+    >>> report = calibration_report(preds[:400], preds[400:], "temperature")
+    >>> {c.metric: c.verdict for c in report.changes}["nll"]
+    'better'
+    """
+    needs_predictions(val, "calibration_report")
+    if method != "all" and method not in CALIBRATORS:
+        raise InputError(
+            f"there is no calibrator {method!r}; known: all, {', '.join(CALIBRATORS)}."
+        )
+    if method == "all":
+        choice = choose_calibrator(val, criterion=criterion, folds=folds, level=level, seed=seed)
+        name, calibrator, candidates = choice.winner, choice.calibrator, choice.fitted
+    else:
+        choice, name = None, method
+        calibrator = per_label(CALIBRATORS[method])(val)
+        candidates = {"none": Identity(), name: calibrator}
+    after = calibrator(test)
+    changes = changes_of(test, after, level, seed)
+    methods: dict[str, dict[str, float]] = {}
+    # In the order of the list of calibrators, whatever the order of the candidates.
+    for candidate in CALIBRATORS:
+        if candidate in candidates:
+            judged = after if candidate == name else candidates[candidate](test)
+            methods[candidate] = {
+                change.metric: value_of(getattr(metrics, change.metric), judged)
+                for change in changes
+            }
+    findings: list[FindingData] = []
+    if not isinstance(calibrator, Identity):
+        findings = find_changes(test, after)
+    notes = _note_harm(name, changes, findings)
+    if choice is not None and name == "none":
+        notes.append(
+            "no calibrator is truly better than doing nothing on the validation set, so nothing is changed."
+        )
+    else:
+        notes += _note_unlike_sets(changes, val, calibrator)
+    groups = None
+    if test.group is not None:
+        groups = len(np.unique(np.asarray(test.group)))
+    unsafe = few_groups(groups)
+    if unsafe is not None:
+        notes.append(f"{unsafe}.")
+    return CalibrationReport(
+        method=name,
+        calibrator=calibrator,
+        n_fit=val.n,
+        n_test=test.n,
+        level=level,
+        changes=changes,
+        methods=methods,
+        choice=choice,
+        findings=tuple(findings),
+        notes=tuple(notes),
+        changed=count_changed_answers(test, after),
+        groups=groups,
+    )
+
+
+def count_changed_answers(before: Predictions, after: Predictions) -> int:
+    """How many answers a calibrator turned into others; with top labels only, none can change."""
+    if before.kind == "confidence":
+        return 0
+    return int((before.prediction != after.prediction).sum())
+
+
+def write_lead(method: str, changes: Sequence[Change], changed: int, n: int) -> list[str]:
+    """What a calibrator changed, for those who read nothing else."""
+    if method == "none":
+        return ["Nothing was corrected: no calibrator is clearly better than doing nothing."]
+    who = method.capitalize()
+    if method in SCALING_METHODS:
+        who = f"{method.replace('_', ' ').capitalize()} scaling"
+    answers = f"none of {n:,} answers changed"
+    if changed:
+        answers = f"{changed:,} of {n:,} answers changed"
+    by_metric = {change.metric: change for change in changes}
+    ece, aurc = by_metric.get("ece"), by_metric.get("aurc")
+    if ece is None:
+        return [f"{who} was fitted; {answers}."]
+    did = {"better": "cut", "worse": "raised"}.get(ece.verdict, "moved")
+    text = f"from {ece.before[0]:.3f} to {ece.after[0]:.3f}"
+    _, low, high = ece.difference
+    if isfinite(low) and isfinite(high):
+        text += f", difference {low:+.3f} to {high:+.3f}"
+    if ece.verdict not in ("better", "worse"):
+        text += ", which may be chance"
+    sentences = [f"{who} {did} the calibration error (ECE) {text}; {answers}."]
+    if aurc is not None:
+        orders = {"better": "a better order", "worse": "a worse order"}
+        order = orders.get(aurc.verdict, "no clear change of the order")
+        sentences.append(f"AURC was {aurc.before[0]:.4g} and is {aurc.after[0]:.4g}: {order}.")
+    return sentences
+
+
+def _note_harm(name: str, changes: Sequence[Change], findings: Sequence[FindingData]) -> list[str]:
+    """What calibration is for and did not achieve, and what became worse for certain where no
+    finding says so.
+    """
+    # A finding about a loss says it with more care.
+    in_findings = [finding["evidence"].get("loss") for finding in findings]
+    not_lower: list[str] = []
+    worse: list[str] = []
+    for change in changes:
+        values = f"{change.before[0]:.4g} became {change.after[0]:.4g}"
+        is_purpose = change.metric in PURPOSE_METRICS
+        if is_purpose and change.verdict == "unclear" and change.difference[0] > 0:
+            not_lower.append(
+                f"{name} did not lower {change.metric} on the test set: {values}, "
+                "though the limits of the difference include 0."
+            )
+        if change.verdict == "worse" and change.metric not in in_findings:
+            difference = format_number_cell(change.difference, "+")
+            worse.append(
+                f"{name} made {change.metric} worse on the test set: {values} (difference {difference})."
+            )
+    return not_lower + worse
+
+
+def _note_unlike_sets(
+    changes: Sequence[Change], val: Predictions, calibrator: Calibrator
+) -> list[str]:
+    """A validation set on which the loss fell does not speak for a test set on which it rose."""
+    for change in changes:
+        if change.metric.endswith("nll") and change.verdict == "worse":
+            metric = getattr(metrics, change.metric)
+            if not value_of(metric, calibrator(val)) < value_of(metric, val):
+                return []
+            return [
+                f"{change.metric} fell on the validation set and rose on the test set: the two sets are not alike."
+            ]
+    return []
+
+
+def build_change_data(changes: Sequence[Change]) -> dict[str, ChangeData]:
+    """Each metric before and after, as report JSON."""
+    return {
+        change.metric: {
+            "before": build_number_data(change.before),
+            "after": build_number_data(change.after),
+            "difference": build_number_data(change.difference),
+            "verdict": change.verdict,
+        }
+        for change in changes
+    }
+
+
+def build_number_data(number: Number) -> NumberData:
+    """A value and its limits, null where they are not finite."""
+    value, low, high = map(_drop_infinite, number)
+    return {"value": value, "low": low, "high": high}
+
+
+def _drop_infinite(x: float) -> float | None:
+    return x if isfinite(x) else None
+
+
+def _build_choice_data(choice: Choice) -> ChoiceData:
+    return {
+        "criterion": choice.criterion,
+        "folds": choice.folds,
+        "seed": choice.seed,
+        "winner": choice.winner,
+        "table": {row.name: _build_candidate(row) for row in choice.table},
+    }
+
+
+def _build_candidate(row: Contender) -> Candidate:
+    return {
+        "value": _drop_infinite(row.value),
+        "low": _drop_infinite(row.low),
+        "high": _drop_infinite(row.high),
+        "gain": build_number_data((row.gain, row.gain_low, row.gain_high)),
+        "real": row.real,
+        "behind": row.behind,
+        "changed": row.changed,
+        "note": row.note or None,
+    }
+
+
+def format_number_cell(number: Number, sign: str = "") -> str:
+    """A value with its limits in brackets; `sign` "+" shows the sign of each."""
+    value, low, high = number
+    if isnan(value):
+        return ""
+    text = f"{value:{sign}.4f}"
+    if isfinite(low) and isfinite(high):
+        text += f" [{low:{sign}.4f}, {high:{sign}.4f}]"
+    return text

@@ -1,0 +1,418 @@
+"""The tables of a comparison: models ranked by AURC with paired differences, their cost, further
+data sets, groups and classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
+from math import isfinite, isnan, nan
+from typing import cast
+
+import numpy as np
+
+from howsure import metrics
+from howsure._core.check import Array, Bools, Floats, InputError, Ints
+from howsure.bounds import proportion_limits
+from howsure.predictions import Predictions
+from howsure.render.catalogue import BY_NAME
+from howsure.report import catalogue
+from howsure.report.catalogue import Score, is_claim
+from howsure.report.comparison.compared_models import ComparedModel
+from howsure.report.measurement import Alone, Sureness, measured
+from howsure.report.report_types import (
+    CostRow,
+    Difference,
+    Fairness,
+    FurtherRow,
+    Metrics,
+    ModelRow,
+    PairData,
+    RecallRow,
+    SliceRow,
+)
+from howsure.report.samples import class_names, known_classes
+from howsure.report.sums import class_number
+from howsure.report.views import rounded
+from howsure.tallies.build import tally
+from howsure.uncertainty.case import Case
+from howsure.uncertainty.limits import limits_of
+from howsure.uncertainty.many import all_differences
+
+Differences = dict[tuple[int, int], dict[str, Difference]]  # by places of the two models, by metric
+SAME_ANSWERS_METRICS = ("auroc", "aupr_error", "aupr_success", "e_aurc")
+PAIRED_METRICS = ("accuracy", "aurc", "ece")
+BESIDE_ECE = "correctness_brier"  # a constant claim makes the ECE small, and this one large
+WITHHELD = (
+    "withheld: the models answer differently, and this number takes right and wrong answers as given. It can rise "
+    "while the model gets worse (Ding et al. 2020, section 4.1 and table 1). Read AURC instead."
+)
+FAIR_METRICS = {
+    "accuracy": "a property of the answers alone",
+    "aurc": "joins answers and confidence, so models of different accuracy compare",
+    "augrc": "joins answers and confidence, so models of different accuracy compare",
+    "coverage_at_risk_0.05": "the same promise for every model",
+    "ece": "of each model's own confidence; biased upwards, more so where few samples fill many bins",
+    "aece": "of each model's own confidence",
+    "nll": "a proper score of the whole answer",
+    "brier": "a proper score of the whole answer",
+}
+HOME_KEPT = 0.95  # share of home samples kept where the false positive rate is read
+LEAST_TESTED = 20  # a group of fewer samples is listed, not tested
+LISTED_GROUPS = 200  # or classes, the worst ones
+
+
+def give_same_answers(models: Sequence[ComparedModel]) -> bool:
+    """Whether all models give the same answer to every sample, so that only their scores differ."""
+    first = models[0].preds
+    first_answers = _get_answers(first)
+    for model in models[1:]:
+        preds, answers = model.preds, _get_answers(model.preds)
+        if (first.correct != preds.correct).any():
+            return False
+        if first_answers is None or answers is None:
+            # Unknown answers are the same only where the predictions are.
+            if first.values is not preds.values:
+                return False
+        elif (first_answers != answers).any():
+            return False
+    return True
+
+
+def _get_answers(preds: Predictions) -> Array | None:
+    if preds.kind == "confidence":
+        return preds.known_prediction
+    return preds.prediction
+
+
+def compare_pairs(models: Sequence[ComparedModel], sure: Sureness) -> Differences:
+    """The paired differences of every two models, by their places; positive: the first has the
+    higher number.
+
+    All pairs are looked at together: among equal models some pair is called clear in 1 − level of
+    the tables at most.
+    """
+    # Calibration errors need claims in [0, 1], of every model.
+    names = [*PAIRED_METRICS, BESIDE_ECE]
+    if not all(is_claim(m.tally) for m in models):
+        names = [name for name in PAIRED_METRICS if name != "ece"]
+    outcomes = [m.outcomes for m in models]
+    differences: Differences = {pair: {} for pair in combinations(range(len(models)), 2)}
+    for name in names:
+        for pair in all_differences(getattr(metrics, name), outcomes, sure.level, sure.seed):
+            difference: Difference = {
+                "value": pair.difference,
+                "low": pair.low,
+                "high": pair.high,
+                "clear": pair.clear,
+            }
+            if not (isfinite(pair.low) and isfinite(pair.high)):
+                difference.update(low=None, high=None, clear=False, why="it has no limits")
+            differences[pair.first, pair.second][name] = difference
+    return differences
+
+
+def list_pairs(models: Sequence[ComparedModel], differences: Differences) -> list[PairData]:
+    """Every pair with its paired differences."""
+    return [
+        cast(PairData, {"a": models[i].name, "b": models[j].name, **of_pair})
+        for (i, j), of_pair in differences.items()
+    ]
+
+
+def rank_models(
+    models: Sequence[ComparedModel], differences: Differences, fair: bool, sure: Sureness
+) -> list[ModelRow]:
+    """One row per model, best AURC first: its numbers, and how far it is from the best; numbers
+    that are not `fair` are withheld.
+    """
+    tables = [_measure_model(m, fair, sure) for m in models]
+    # Models of the same AURC stay in the order in which they were given.
+    order = sorted(range(len(models)), key=lambda i: (tables[i]["aurc"]["value"] or 0.0, i))
+    best = order[0]
+    rows: list[ModelRow] = []
+    for i in order:
+        if i == best:
+            behind: Difference = {
+                "value": 0.0,
+                "low": None,
+                "high": None,
+                "clear": False,
+                "why": "the best itself",
+            }
+        elif i < best:
+            behind = differences[i, best]["aurc"]
+        else:
+            behind = _negate(differences[best, i]["aurc"])
+        rows.append(
+            {
+                "name": models[i].name,
+                "score": models[i].score_name,
+                "metrics": tables[i],
+                "behind": behind,
+            }
+        )
+    return rows
+
+
+def _negate(difference: Difference) -> Difference:
+    """The difference of the same two models in the other order."""
+    low, high = difference["low"], difference["high"]
+    return {
+        **difference,
+        "value": -difference["value"],
+        "low": None if high is None else -high,
+        "high": None if low is None else -low,
+    }
+
+
+def _measure_model(model: ComparedModel, fair: bool, sure: Sureness) -> Metrics:
+    if fair:
+        return measure_named(model, (*FAIR_METRICS, *SAME_ANSWERS_METRICS), sure)
+    table = measure_named(model, tuple(FAIR_METRICS), sure)
+    for item in catalogue.ranking():
+        if item.name in SAME_ANSWERS_METRICS:
+            table[item.name] = {"value": None, "why": WITHHELD, "better": item.better}
+    return table
+
+
+def measure_named(model: ComparedModel, names: Sequence[str], sure: Sureness) -> Metrics:
+    """Those of the named numbers that the model's score allows."""
+    items = catalogue.possible(model.preds, model.tally)
+    wanted = [item for item in items if item.name in names]
+    return measured(wanted, model.samples, model.score_name, sure)
+
+
+def explain_fairness(rows: Sequence[ModelRow], fair: bool) -> dict[str, Fairness]:
+    """Which columns may be compared, and why or why not."""
+    same = "all models give the same answers, so their scores compare"
+    columns: dict[str, Fairness] = {}
+    for name in (*FAIR_METRICS, *SAME_ANSWERS_METRICS):
+        if not any(name in row["metrics"] for row in rows):
+            continue
+        if name in FAIR_METRICS:
+            columns[name] = {"fair": True, "why": FAIR_METRICS[name]}
+        else:
+            columns[name] = {"fair": fair, "why": same if fair else WITHHELD}
+    return columns
+
+
+def find_pareto_front(rows: Sequence[ModelRow], cost: Mapping[str, float]) -> list[CostRow]:
+    """Cost against AURC and ECE; `beaten_by` names a model that costs no more and is better by it."""
+    priced: list[CostRow] = []
+    for row in rows:
+        name = row["name"]
+        if name in cost:
+            aurc, ece = row["metrics"].get("aurc"), row["metrics"].get("ece")
+            priced.append(
+                {
+                    "name": name,
+                    "cost": float(cost[name]),
+                    "aurc": None if aurc is None else aurc["value"],
+                    "ece": None if ece is None else ece["value"],
+                    "beaten_by": {"aurc": None, "ece": None},
+                }
+            )
+    for row in priced:
+        row["beaten_by"]["aurc"] = _find_better(row, [(o, o["aurc"]) for o in priced], row["aurc"])
+        row["beaten_by"]["ece"] = _find_better(row, [(o, o["ece"]) for o in priced], row["ece"])
+    return priced
+
+
+def _find_better(
+    row: CostRow, others: Sequence[tuple[CostRow, float | None]], value: float | None
+) -> str | None:
+    """The first model that costs no more and is no worse, and better in one of the two."""
+    for other, other_value in others:
+        if value is None or other_value is None:
+            continue
+        if other["cost"] > row["cost"] or other_value > value:
+            continue
+        if other["cost"] < row["cost"] or other_value < value:
+            return other["name"]
+    return None
+
+
+def compute_shifted_rows(
+    home: Sequence[ComparedModel],
+    sets: Mapping[str, Mapping[str, Predictions]],
+    score: Score,
+    sure: Sureness,
+) -> list[FurtherRow]:
+    """Accuracy, AURC and ECE of each model on each further labelled set, beside the home set."""
+    models = [("home", model) for model in home]
+    for name, model, preds in _walk_sets(sets, home):
+        models.append((name, ComparedModel.of(model.name, preds, score)))
+    return [
+        {
+            "set": name,
+            "model": model.name,
+            "n": model.preds.n,
+            "metrics": measure_named(model, PAIRED_METRICS, sure),
+        }
+        for name, model in models
+    ]
+
+
+def compute_outside_rows(
+    home: Sequence[ComparedModel],
+    sets: Mapping[str, Mapping[str, Predictions]],
+    score: Score,
+    sure: Sureness,
+) -> list[FurtherRow]:
+    """Can the score tell home samples from others? And does it still find errors on the mix of
+    both?
+
+    In the mix every answer to an outside sample counts as wrong, for no answer to it is right.
+    """
+    rows: list[FurtherRow] = []
+    for name, model, preds in _walk_sets(sets, home):
+        outside = ComparedModel.of(model.name, preds, score).score
+        table = measure_separation(model.score, outside, model.preds.correct, sure.level, sure.seed)
+        rows.append({"set": name, "model": model.name, "n": len(outside), "metrics": table})
+    return rows
+
+
+def _walk_sets(
+    sets: Mapping[str, Mapping[str, Predictions]], home: Sequence[ComparedModel]
+) -> Iterator[tuple[str, ComparedModel, Predictions]]:
+    """Name of the set, model at home, and its predictions of the set."""
+    models = {model.name: model for model in home}
+    for name, by_model in sets.items():
+        for who, preds in by_model.items():
+            if who not in models:
+                raise InputError(f"{who} is not among the models compared: {', '.join(models)}.")
+            yield name, models[who], preds
+
+
+def measure_separation(
+    inside: Floats, outside: Floats, correct: Bools, level: float = 0.95, seed: int = 0
+) -> Metrics:
+    """In or out: AUROC, false positive rate at 95 % of home samples kept. On the mix: AURC, AUROC
+    of finding errors.
+
+    >>> found = measure_separation(np.array([0.9, 0.8]), np.array([0.1]), np.array([True, False]))
+    >>> found["auroc"]["value"]
+    1.0
+    """
+    both = np.concatenate((inside, outside))
+    # In or out is a question of its own: right means that the sample is from home.
+    is_home = tally(both, correct=np.arange(len(both)) < len(inside))
+    mix = tally(both, correct=np.concatenate((correct, np.zeros(len(outside), dtype=bool))))
+    sure, aurc, auroc = Sureness(level, seed), BY_NAME["aurc"], BY_NAME["auroc"]
+    of_mix = measured([aurc, auroc], Alone(mix), "", sure)
+    threshold = np.sort(inside)[::-1][int(np.ceil(HOME_KEPT * len(inside))) - 1]
+    kept = outside >= threshold
+    low, high = proportion_limits(kept.sum(), len(kept), (1 - level) / 2)
+    return {
+        "auroc": measured([auroc], Alone(is_home), "", sure)["auroc"],
+        "fpr_at_95": {
+            "value": float(kept.mean()),
+            "low": float(low),
+            "high": float(high),
+            "better": "lower",
+        },
+        "mix_aurc": of_mix["aurc"],
+        "mix_auroc": of_mix["auroc"],
+    }
+
+
+def compute_slice_rows(models: Sequence[ComparedModel], by: Array, level: float) -> list[SliceRow]:
+    """Each group of each model: accuracy with limits, AURC, confidence minus accuracy; the worst
+    groups first.
+
+    With G groups and M models each limit holds at 1 − (1 − level)/(GM), so that all hold together
+    (Bonferroni). `worse` marks a group whose upper limit is below the model's accuracy. Where
+    samples come in clusters that are not the groups themselves, limits count clusters; a group
+    within one cluster has none and is not marked.
+    """
+    if len(by) != models[0].preds.n:
+        raise InputError(f"by has {len(by):,} values for {models[0].preds.n:,} samples.")
+    names, where = np.unique(by, return_inverse=True)
+    if len(names) < 2:
+        raise InputError("there is one group only; nothing can be compared.")
+    # Bonferroni, and half of it at either end.
+    half = (1 - level) / (len(names) * len(models)) / 2
+    rows: list[SliceRow] = []
+    for model in models:
+        rows += _slice_model(model, names, where.reshape(-1), half)
+    worst: dict[str, float] = {}
+    for row in rows:
+        worst[row["group"]] = min(row["accuracy"], worst.get(row["group"], 1.0))
+    rows.sort(key=lambda row: (worst[row["group"]], row["group"]))
+    return rows[: LISTED_GROUPS * len(models)]
+
+
+def _slice_model(model: ComparedModel, names: Array, where: Ints, half: float) -> list[SliceRow]:
+    """One row per group; `half` is the probability of missing at either end of a limit."""
+    correct, score = model.preds.correct, model.score
+    n = np.bincount(where)
+    right = np.bincount(where, correct).astype(np.float64)
+    low, high = _compute_slice_limits(model, where, right, n, half)
+    is_probability = bool(((score >= 0) & (score <= 1)).all())
+    rows: list[SliceRow] = []
+    for g, name in enumerate(names):
+        inside = where == g
+        accuracy = float(right[g] / n[g])
+        rows.append(
+            {
+                "model": model.name,
+                "group": str(name),
+                "n": int(n[g]),
+                "accuracy": accuracy,
+                "low": None if isnan(low[g]) else float(low[g]),
+                "high": None if isnan(high[g]) else float(high[g]),
+                "aurc": metrics.aurc(tally(score[inside], correct=correct[inside])),
+                "gap": float(score[inside].mean() - accuracy) if is_probability else None,
+                "worse": bool(high[g] < correct.mean() and n[g] >= LEAST_TESTED),
+            }
+        )
+    return rows
+
+
+def _compute_slice_limits(
+    model: ComparedModel, where: Ints, right: Floats, n: Ints, half: float
+) -> tuple[Floats, Floats]:
+    """Limits of the accuracy of each group: of clusters where they are not the groups themselves."""
+    clusters = model.preds.group
+    if clusters is None or _are_same_parts(where, clusters):
+        low, high = proportion_limits(right, n, half)
+        return np.asarray(low), np.asarray(high)
+    outcomes = model.outcomes
+    low, high = np.full(len(n), nan), np.full(len(n), nan)
+    for g in range(len(n)):
+        limits = limits_of(metrics.accuracy, Case.of(outcomes[where == g]), half)
+        if limits is not None:
+            low[g], high[g] = limits.low, limits.high
+    return low, high
+
+
+def _are_same_parts(group: Ints, clusters: Array) -> bool:
+    """Whether every group is one cluster, so that its samples are all there is of it."""
+    cluster = np.unique(clusters, return_inverse=True)[1].reshape(-1)
+    pairs = np.unique(np.stack((group, cluster), axis=1), axis=0)
+    return len(pairs) == len(np.unique(group)) == len(np.unique(cluster))
+
+
+def compute_recall_rows(models: Sequence[ComparedModel]) -> list[RecallRow]:
+    """Recall of each class by each model, the class with the worst recall first."""
+    first = models[0].samples
+    known = known_classes(first.classes, first.shape, first.preds.n)
+    if known is None:
+        return []
+    names, count = class_names(known, first.shape), known.count
+    labels = class_number(known.keys, first.preds.labels)
+    recall: dict[str, Floats] = {}
+    for model in models:
+        hits = np.bincount(labels[model.preds.correct], minlength=len(names))
+        recall[model.name] = hits / np.maximum(count, 1)
+    worst = np.min(list(recall.values()), axis=0)
+    order = [c for c in np.lexsort((np.arange(len(names)), worst)) if count[c]]
+    return [
+        {
+            "name": names[c],
+            "count": int(count[c]),
+            "recall": {model: rounded(of_model[[c]])[0] for model, of_model in recall.items()},
+        }
+        for c in order[:LISTED_GROUPS]
+    ]
