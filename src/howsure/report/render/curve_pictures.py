@@ -1,0 +1,336 @@
+"""The curves of a report, each drawn from its part of the JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from markupsafe import Markup
+
+from howsure.render.model import Column, CorpData, CurveData, ReportData
+from howsure.report.render import svg
+from howsure.report.render.pictures import (
+    BEFORE_POINTS,
+    BY_CHANCE,
+    CALIBRATION_LEGEND,
+    CURVE_POINTS,
+    UNIT,
+    Caption,
+    Legend,
+    Picture,
+    add_headroom,
+    build_picture,
+    describe_curve,
+    draw_before,
+    draw_deferred,
+    draw_operating_point,
+    find_opening,
+    get_before,
+    get_columns,
+    thin_curve,
+)
+from howsure.report.render.svg import Axis
+
+
+def draw_risk_coverage(report: ReportData) -> Picture:
+    """Risk against coverage with the operating point."""
+    c, opening = thin_curve(report["curves"]["risk_coverage"], CURVE_POINTS), find_opening(report)
+    before = get_before(report, "risk_coverage")
+    f = svg.make_frame(
+        Axis(ends=UNIT, label="share accepted"),
+        Axis(ends=(0, add_headroom(c["y"])), label="wrong among the accepted"),
+    )
+    marks = [
+        draw_before(f, before),
+        svg.draw_line(f, c["x"], c["y"], "main"),
+        draw_operating_point(f, opening.coverage, 1 - opening.accuracy),
+    ]
+    series = {report["score"]: get_columns(c)}
+    if before is not None:
+        series["before"] = get_columns(before)
+    caption = Caption(
+        name="risk",
+        title="Risk and coverage",
+        read="Accept fewer, and fewer of them are wrong. A lower curve is better.",
+        said=describe_curve(c, "Risk"),
+        legend=CALIBRATION_LEGEND if before is not None else (),
+    )
+    return build_picture(caption, f, marks, series)
+
+
+def draw_threshold_diagram(report: ReportData) -> Picture:
+    """Accuracy of the kept against the share deferred, with the ideal curve."""
+    c = thin_curve(report["curves"]["threshold_diagram"], CURVE_POINTS)
+    ideal = thin_curve(report["curves"]["ideal_threshold_diagram"], CURVE_POINTS)
+    before, opening = get_before(report, "threshold_diagram"), find_opening(report)
+    low = min([y for y in c["y"] if y is not None], default=0.0)
+    bottom = 0.0
+    if low < 1:
+        bottom = max(0.0, low - 0.08 * (1 - low))
+    f = svg.make_frame(
+        Axis(ends=UNIT, label="share deferred"),
+        Axis(ends=(bottom, 1.0), label="right among the kept"),
+    )
+    marks = [
+        svg.draw_line(f, [1.0, *ideal["x"]], [1.0, *ideal["y"]], "ideal"),
+        draw_before(f, before),
+        svg.draw_line(f, c["x"], c["y"], "main"),
+        draw_operating_point(f, 1 - opening.coverage, opening.accuracy),
+    ]
+    series = {report["score"]: get_columns(c), "ideal": {"x": ideal["x"], "y": ideal["y"]}}
+    if before is not None:
+        series["before"] = get_columns(before)
+    caption = Caption(
+        name="threshold",
+        title="Threshold diagram",
+        read="Defer more, and more of the rest is right. Dashed: a score that knows every error.",
+        said=describe_curve(c, "Accuracy of the kept"),
+        legend=CALIBRATION_LEGEND if before is not None else (),
+    )
+    return build_picture(caption, f, marks, series)
+
+
+def draw_reliability(report: ReportData, c: CurveData, name: str) -> Picture:
+    """Accuracy against confidence with consistency bars and counts."""
+    f = svg.make_frame(Axis(ends=UNIT, label="confidence"), Axis(ends=UNIT, label="accuracy"))
+    none: Column = [None] * len(c["x"])
+    # Counts stand on the same axis, the highest a quarter of the height.
+    counts = [n or 0.0 for n in c.get("weight", none)]
+    highest = max(counts, default=1.0) or 1.0
+    count_frame = replace(f, y=replace(f.y, low=0, high=4))
+    before = get_before(report, f"reliability_{name}")
+    shares = [n / highest for n in counts]
+    marks = [
+        draw_deferred(f, find_opening(report).threshold),
+        svg.draw_whiskers(count_frame, c["x"], [0.0] * len(shares), shares, kind="counts"),
+        svg.draw_line(f, UNIT, UNIT, "ideal"),
+        svg.draw_whiskers(f, c["x"], c.get("low", none), c.get("high", none)),
+        draw_before(f, before),
+        svg.draw_line(f, c["x"], c["y"], "thin"),
+        svg.draw_dots(f, c["x"], c["y"], "main"),
+    ]
+    series = {name: {**get_columns(c), "answers": c.get("weight", none)}}
+    if before is not None:
+        answers = before.get("weight", none)
+        series["before"] = {"x": before["x"], "y": before["y"], "answers": answers}
+    caption = Caption(
+        name=f"reliability-{name}",
+        title="Reliability",
+        read="",
+        said=describe_curve(c, "Accuracy"),
+        legend=CALIBRATION_LEGEND if before is not None else (),
+    )
+    return build_picture(caption, f, marks, series, band=BY_CHANCE)
+
+
+def draw_corp(report: ReportData, corp: CorpData) -> Picture:
+    """The isotonic reliability curve with its band; before calibration too where it is known."""
+    c, before = thin_curve(corp["curve"], BEFORE_POINTS), get_before(report, "reliability")
+    f = svg.make_frame(Axis(ends=UNIT, label="confidence"), Axis(ends=UNIT, label="accuracy"))
+    none: Column = [None] * len(c["x"])
+    marks = [
+        draw_deferred(f, find_opening(report).threshold),
+        svg.draw_band(f, c["x"], c.get("low", none), c.get("high", none)),
+        svg.draw_line(f, UNIT, UNIT, "ideal"),
+        draw_before(f, before),
+        svg.draw_line(f, c["x"], c["y"], "main"),
+    ]
+    if before is None:
+        series, legend = {"isotonic": get_columns(c)}, ()
+    else:
+        series = {"after": get_columns(c), "before": get_columns(before)}
+        legend = CALIBRATION_LEGEND
+    caption = Caption(
+        name="corp",
+        title="Reliability without bins",
+        read="",
+        said=describe_curve(c, "Isotonic accuracy"),
+        legend=legend,
+    )
+    return build_picture(caption, f, marks, series, band=BY_CHANCE)
+
+
+def draw_uncertainty_reliability(report: ReportData) -> Picture | None:
+    """Error rate against normalised entropy."""
+    c = report["curves"].get("uncertainty_reliability")
+    if c is None:
+        return None
+    before = get_before(report, "uncertainty_reliability")
+    f = svg.make_frame(
+        Axis(ends=UNIT, label="normalised entropy", write=svg.format_plain_tick),
+        Axis(ends=UNIT, label="error rate"),
+    )
+    marks = [
+        svg.draw_line(f, UNIT, UNIT, "ideal"),
+        draw_before(f, before),
+        svg.draw_line(f, c["x"], c["y"], "thin"),
+        svg.draw_dots(f, c["x"], c["y"], "main"),
+    ]
+    series, legend = _pair_with_before("15 bins", c, before)
+    caption = Caption(
+        name="uncertainty",
+        title="Uncertainty reliability",
+        read="On the dashed line the entropy is the error rate, which UCE asks for and calibration "
+        "does not.",
+        said=describe_curve(c, "Error rate"),
+        legend=legend,
+    )
+    return build_picture(caption, f, marks, series)
+
+
+def _pair_with_before(
+    name: str, c: CurveData, before: CurveData | None
+) -> tuple[Mapping[str, Mapping[str, Column]], Legend]:
+    """Points and legend of a curve, beside the one before calibration where it is known."""
+    points = {"x": c["x"], "y": c["y"]}
+    if before is None:
+        return {name: points}, ()
+    (after_name, _), (before_name, _) = CALIBRATION_LEGEND
+    both = {after_name: points, before_name: {"x": before["x"], "y": before["y"]}}
+    return both, CALIBRATION_LEGEND
+
+
+def draw_rejection(report: ReportData) -> Picture | None:
+    """Error of the kept against the entropy kept; before calibration too where it is known."""
+    c, before = report["curves"].get("rejection"), get_before(report, "rejection")
+    if c is None:
+        return None
+    c = thin_curve(c, CURVE_POINTS)
+    errors = [*c["y"]]
+    if before is not None:
+        errors += before["y"]
+    f = svg.make_frame(
+        Axis(ends=UNIT, label="largest normalised entropy kept", write=svg.format_plain_tick),
+        Axis(ends=(0, add_headroom(errors)), label="error of the kept"),
+    )
+    marks = [draw_before(f, before), svg.draw_line(f, c["x"], c["y"], "main")]
+    series, legend = _pair_with_before(report["score"], c, before)
+    caption = Caption(
+        name="rejection",
+        title="Rejection by entropy",
+        read="Reject what is less sure than this.",
+        said=describe_curve(c, "Error of the kept"),
+        legend=legend,
+    )
+    return build_picture(caption, f, marks, series)
+
+
+def draw_odds(report: ReportData) -> Picture | None:
+    """Odds ratio of each quantile of the first score on a log axis; infinite ones at the top."""
+    c, before = report["curves"]["odds_by_quantile"], get_before(report, "odds_by_quantile")
+    ratios = [*c["y"]]
+    if before is not None:
+        ratios += before["y"]
+    known = [y for y in ratios if y is not None and y > 0]
+    if not known:
+        return None
+    low, high = min(known) / 1.3, max(known) * 2
+    f = svg.make_frame(
+        Axis(ends=UNIT, label="quantile, most trusted first"),
+        Axis(ends=(low, high), label="odds ratio (log scale)", write=svg.format_short, log=True),
+    )
+    marks: list[Markup] = []
+    if low < 1 < high:
+        marks.append(svg.draw_line(f, UNIT, (1.0, 1.0), "ideal"))
+    if before is not None:
+        marks.append(svg.draw_dots(f, before["x"], before["y"], "small c1"))
+    infinite = [x for x, y in zip(c["x"], c["y"], strict=True) if y is None]
+    marks.append(svg.draw_dots(f, infinite, [high] * len(infinite), "small hollow c0"))
+    marks.append(svg.draw_dots(f, c["x"], c["y"], "small c0"))
+    read = "How much better a bet becomes when the score is known: one dot per hundredth of the answers."
+    if infinite:
+        read += f" Hollow, at the top: {len(infinite)} that are infinite, all right or all wrong."
+    series, legend = _pair_with_before(report["score"], c, before)
+    caption = Caption(
+        name="odds",
+        title="Odds by quantile",
+        read=read,
+        said=describe_curve(c, "Odds ratio"),
+        legend=legend,
+    )
+    return build_picture(caption, f, marks, series)
+
+
+def draw_rate(report: ReportData, name: str, title: str) -> Picture | None:
+    """ROC or precision-recall."""
+    c, before = report["curves"].get(name), get_before(report, name)
+    if c is None or not any(y is not None for y in c["y"]) or None in (c["x"][-1], c["y"][-1]):
+        return None
+    c = thin_curve(c, CURVE_POINTS)
+    across, up = c["labels"]
+    f = svg.make_frame(Axis(ends=UNIT, label=across), Axis(ends=UNIT, label=up))
+    marks = [draw_before(f, before), svg.draw_line(f, c["x"], c["y"], "main")]
+    if name == "roc":
+        marks.insert(0, svg.draw_line(f, UNIT, UNIT, "ideal"))
+    series, legend = _pair_with_before(report["score"], c, before)
+    caption = Caption(
+        name=name,
+        title=title,
+        read="Finding errors by low confidence. Compare scores of one model with it, never two "
+        "models.",
+        said=describe_curve(c, up),
+        legend=legend,
+    )
+    return build_picture(caption, f, marks, series)
+
+
+def draw_decision_curve(report: ReportData) -> Picture | None:
+    """Net benefit against the threshold probability, beside treating all and treating none."""
+    binary = report["binary"]
+    if binary is None:
+        return None
+    c = binary["net_benefit"]
+    treat_all = c.get("low", [None] * len(c["x"]))
+    high = add_headroom([*c["y"], binary["prevalence"]])
+    f = svg.make_frame(
+        Axis(ends=UNIT, label="threshold probability"),
+        Axis(ends=(-high / 4, high), label="net benefit", write=svg.format_plain_tick),
+    )
+    # Treating all soon falls far below zero; there its line leaves the picture.
+    visible = [None if v is None or v < -high / 4 else v for v in treat_all]
+    marks = [
+        svg.draw_line(f, UNIT, (0.0, 0.0), "ideal"),
+        svg.draw_line(f, c["x"], visible, "before"),
+        svg.draw_line(f, c["x"], c["y"], "main"),
+    ]
+    series = {
+        "by this probability": {"x": c["x"], "y": c["y"]},
+        "treat all": {"x": c["x"], "y": treat_all},
+    }
+    name = binary["positive_class"]
+    caption = Caption(
+        name="decision",
+        title="Decision curve",
+        read=f"Worth of acting on the probability of {name}, in true positives per case; act where "
+        "the line is highest.",
+        said=describe_curve(c, "Net benefit"),
+        legend=(("by this probability", "main"), ("treat all", "before"), ("treat none", "ideal")),
+    )
+    return build_picture(caption, f, marks, series)
+
+
+def draw_positive_reliability(report: ReportData) -> Picture | None:
+    """How often the positive class came true against its probability, without bins, with its band."""
+    binary = report["binary"]
+    if binary is None:
+        return None
+    c = binary.get("flexible")
+    if c is None:
+        return None
+    f = svg.make_frame(
+        Axis(ends=UNIT, label=f"probability of {binary['positive_class']}"),
+        Axis(ends=UNIT, label="came true"),
+    )
+    none: Column = [None] * len(c["x"])
+    marks = [
+        svg.draw_band(f, c["x"], c.get("low", none), c.get("high", none)),
+        svg.draw_line(f, UNIT, UNIT, "ideal"),
+        svg.draw_line(f, c["x"], c["y"], "main"),
+    ]
+    caption = Caption(
+        name="positive",
+        title="Calibration of the positive class",
+        read="On the dashed line the probability is kept. Shaded: limits of the curve.",
+        said=describe_curve(c, "Share that came true"),
+    )
+    return build_picture(caption, f, marks, {"flexible": get_columns(c)})
