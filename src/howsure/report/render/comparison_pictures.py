@@ -14,15 +14,17 @@ from howsure.render.model import Column, ComparisonData, CurveData
 from howsure.report.render import svg
 from howsure.report.render.count_pictures import shorten
 from howsure.report.render.pictures import (
-    UNIT,
     Caption,
     Picture,
     add_headroom,
     build_picture,
+    draw_curve,
+    get_known_points,
+    get_points,
     thin_curve,
 )
 from howsure.report.render.sentences import get_meaning
-from howsure.report.render.svg import Axis, Frame, Paper
+from howsure.report.render.svg import UNIT, Axis, Frame, Paper, make_frame
 
 MODEL_COLOURS = 8  # further models have the same colours with dashes
 NAMED_PAPER = Paper(width=470, right=128)  # with room for names at the right
@@ -53,8 +55,8 @@ def draw_models_risk(data: ComparisonData) -> Picture:
     risks: Column = []
     for c in curves.values():
         risks += c["y"]
-    f = svg.make_frame(
-        Axis(ends=UNIT, label="share accepted"),
+    f = make_frame(
+        Axis(label="share accepted"),
         Axis(ends=(0, add_headroom(risks)), label="wrong among the accepted"),
         NAMED_PAPER,
     )
@@ -66,7 +68,7 @@ def draw_models_risk(data: ComparisonData) -> Picture:
         "another.",
         said="Risk against coverage of every model",
     )
-    return build_picture(caption, f, marks, _get_points(curves))
+    return build_picture(caption, f, marks, {name: get_points(c) for name, c in curves.items()})
 
 
 def draw_models_reliability(data: ComparisonData) -> list[Picture]:
@@ -77,9 +79,9 @@ def draw_models_reliability(data: ComparisonData) -> list[Picture]:
         return []
     # Many lines that end in one corner cannot be named there; the legend does it.
     named = len(curves) <= NAMED_CURVES
-    x, y = Axis(ends=UNIT, label="confidence"), Axis(ends=UNIT, label="accuracy")
-    f = svg.make_frame(x, y, NAMED_PAPER if named else None)
-    marks = [svg.draw_line(f, UNIT, UNIT, "ideal"), *_draw_lines(f, names, curves)]
+    x, y = Axis(label="confidence"), Axis(label="accuracy")
+    f = make_frame(x, y, NAMED_PAPER if named else None)
+    marks = [f.draw_line(UNIT, UNIT, "ideal"), *_draw_lines(f, names, curves)]
     if named:
         marks += _draw_names(f, names, curves)
     caption = Caption(
@@ -89,7 +91,7 @@ def draw_models_reliability(data: ComparisonData) -> list[Picture]:
         "below it claims too much.",
         said="Accuracy against confidence of every model",
     )
-    return [build_picture(caption, f, marks, _get_points(curves))]
+    return [build_picture(caption, f, marks, {name: get_points(c) for name, c in curves.items()})]
 
 
 def draw_cost_pictures(data: ComparisonData) -> list[Picture]:
@@ -118,7 +120,7 @@ def _draw_cost_picture(
         label += " (log scale)"
         ends = (min(costs) / 1.5, max(costs) * 1.5)
     high = add_headroom(value for _, value in dots.values())
-    f = svg.make_frame(
+    f = make_frame(
         Axis(ends=ends, label=label, write=svg.format_short, log=log),
         Axis(ends=(0, high), label=title, write=svg.format_plain_tick),
     )
@@ -126,7 +128,7 @@ def _draw_cost_picture(
     places: dict[str, Place] = {}
     series: dict[str, dict[str, Column]] = {}
     for name, (cost, value) in dots.items():
-        marks.append(_mark_model(name, svg.draw_dots(f, [cost], [value], styles[name])))
+        marks.append(_mark_model(name, f.draw_dots([cost], [value], styles[name])))
         places[name] = (f.x(cost), f.y(value))
         series[name] = {"x": [cost], "y": [value]}
     caption = Caption(
@@ -138,10 +140,6 @@ def _draw_cost_picture(
     return build_picture(caption, f, [*marks, *_name_dots(f, places)], series)
 
 
-def _get_points(curves: Mapping[str, CurveData]) -> dict[str, dict[str, Column]]:
-    return {name: {"x": c["x"], "y": c["y"]} for name, c in curves.items()}
-
-
 def _mark_model(name: str, mark: Markup) -> Markup:
     """A mark that belongs to a model; the script hides and shows it."""
     return Markup('<g data-model="{}">{}</g>').format(name, mark)
@@ -151,7 +149,7 @@ def _draw_lines(f: Frame, models: Sequence[str], curves: Mapping[str, CurveData]
     """A line for each model, the best on top."""
     lines: list[Markup] = []
     for name, c in curves.items():
-        line = svg.draw_line(f, c["x"], c["y"], style_model(models.index(name)))
+        line = draw_curve(f, c, style_model(models.index(name)))
         lines.append(_mark_model(name, line))
     return lines[::-1]
 
@@ -162,8 +160,7 @@ def _draw_names(f: Frame, models: Sequence[str], curves: Mapping[str, CurveData]
     """
     ends: list[tuple[str, Place]] = []
     for name, c in curves.items():
-        points = zip(c["x"], c["y"], strict=True)
-        known = [(x, y) for x, y in points if x is not None and y is not None]
+        known = get_known_points(c)
         if known:
             x, y = known[-1]
             ends.append((name, (f.x(x), f.y(y))))
@@ -176,7 +173,7 @@ def _draw_names(f: Frame, models: Sequence[str], curves: Mapping[str, CurveData]
         start = f"M{svg.format_pixel(x + 3)} {svg.format_pixel(y)}"
         leader = f"{start}L{svg.format_pixel(f.x.end + 8)} {svg.format_pixel(height)}"
         text = _write_name(name, f.x.end + 10, height + 4.5)
-        marks.append(_mark_model(name, svg.make_path(f"leader {style}", [leader]) + text))
+        marks.append(_mark_model(name, svg.make_path(f"leader {style}", leader) + text))
     return marks
 
 

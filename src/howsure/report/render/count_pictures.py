@@ -11,7 +11,6 @@ from howsure.render.model import Column, Confusion, HistogramData, Number, Repor
 from howsure.report.render import svg
 from howsure.report.render.pictures import (
     CALIBRATION_LEGEND,
-    UNIT,
     Caption,
     Legend,
     Picture,
@@ -20,10 +19,9 @@ from howsure.report.render.pictures import (
     draw_deferred,
     find_edges,
     find_middles,
-    find_opening,
 )
 from howsure.report.render.sentences import format_number, format_percent
-from howsure.report.render.svg import Axis, Frame, Paper
+from howsure.report.render.svg import Axis, Frame, Paper, make_frame
 
 TOP_5 = "label among the top 5"
 FATES = (("right", "right"), (TOP_5, "near"), ("wrong", "wrong"))  # what became of an answer
@@ -64,23 +62,24 @@ def draw_histogram(report: ReportData) -> Picture:
     x = Axis(ends=find_score_span(report), label=name, write=svg.format_plain_tick)
     right_axis = Axis(ends=(0, most_right), label="right answers", write=svg.format_short)
     wrong_axis = Axis(ends=(0, most_wrong), label="wrong answers", write=svg.format_short)
-    f = svg.make_frame(x, right_axis, Paper(rows=UPPER_ROWS))
-    g = svg.make_frame(x, wrong_axis, Paper(rows=LOWER_ROWS))
-    threshold, zeros = find_opening(report).threshold, [0.0] * len(wrong)
+    f = make_frame(x, right_axis, Paper(rows=UPPER_ROWS))
+    g = make_frame(x, wrong_axis, Paper(rows=LOWER_ROWS))
+    zeros = [0.0] * len(wrong)
     cuts = find_edges(h["low"], h["high"], len(h["right"]))
     marks = [
-        draw_deferred(f, threshold),
-        draw_deferred(g, threshold),
-        svg.draw_bars(f, cuts, base=zeros, top=h["right"], kind="right"),
-        svg.draw_bars(g, cuts, base=h["wrong"], top=wrong, kind="near"),
-        svg.draw_bars(g, cuts, base=zeros, top=h["wrong"], kind="wrong"),
+        draw_deferred(f, report),
+        draw_deferred(g, report),
+        f.draw_bars(cuts, base=zeros, top=h["right"], kind="right"),
+        g.draw_bars(cuts, base=h["wrong"], top=wrong, kind="near"),
+        g.draw_bars(cuts, base=zeros, top=h["wrong"], kind="wrong"),
     ]
     series, legend = _count_fates(h), get_fate_legend(report)
     if before is not None:
         # Before calibration as an outline over both panels.
         cuts = find_edges(before["low"], before["high"], len(before["right"]))
-        marks.append(svg.draw_stairs(f, cuts, before["right"], "before"))
-        marks.append(svg.draw_stairs(g, cuts, _sum_wrong(before), "before"))
+        outline = [cuts[0], *cuts, cuts[-1]]
+        marks.append(f.draw_steps(outline, [0.0, *before["right"], 0.0], "before"))
+        marks.append(g.draw_steps(outline, [0.0, *_sum_wrong(before), 0.0], "before"))
         series |= {f"{fate}, before": c for fate, c in _count_fates(before).items()}
         legend = (*legend, CALIBRATION_LEGEND[1])
     caption = Caption(
@@ -131,14 +130,14 @@ def draw_scatter(report: ReportData) -> Picture | None:
     panel_of: dict[str, int] = {}
     for panel, (label, when, samples, paper) in enumerate(panels):
         y = Axis(ends=(0, highest), label=label, write=svg.format_plain_tick)
-        f = svg.make_frame(x, y, paper)
+        f = make_frame(x, y, paper)
         frames.append(f)
         for fate, (name, kind) in enumerate(FATES):
             # Samples stand in a random order, so the first of them are a fair choice.
             rows = [i for i, one in enumerate(samples["fate"][:most]) if one == fate]
             scores: Column = [samples["score"][i] for i in rows]
             nlls: Column = [samples["loss"][i] for i in rows]
-            marks.append(svg.draw_dots(f, scores, nlls, kind))
+            marks.append(f.draw_dots(scores, nlls, kind))
             if rows:
                 series[f"{name}{when}"] = {"x": scores, "y": nlls}
                 panel_of[f"{name}{when}"] = panel
@@ -236,19 +235,19 @@ def draw_rows(
     )
     # The axis runs downwards: the first row is on top.
     rows = Axis(ends=(len(names) + 0.5, 0.5), label="", names=shown)
-    f = svg.make_frame(Axis(ends=UNIT, label=what), rows, paper)
+    f = make_frame(Axis(label=what), rows, paper)
     y: Column = [float(i) for i in range(1, len(names) + 1)]
     x, low, high = ([v.get(key) for v in values] for key in ("value", "low", "high"))
-    marks = [svg.draw_level_whiskers(f, low, high, y)]
+    marks = [f.draw_level_whiskers(low, high, y)]
     for kind in dict.fromkeys(kinds):
         at = [i for i, k in enumerate(kinds) if k == kind]
-        marks.append(svg.draw_dots(f, [x[i] for i in at], [y[i] for i in at], kind))
+        marks.append(f.draw_dots([x[i] for i in at], [y[i] for i in at], kind))
     series: dict[str, dict[str, Column]] = {what: {"x": x, "y": y}}
     if any(v is not None for v in low):
         series[what] |= {"left": low, "right": high}
     if beside is not None:
         second, shares = beside
-        marks.append(svg.draw_dots(f, shares, y, "main"))
+        marks.append(f.draw_dots(shares, y, "main"))
         series[second] = {"x": shares, "y": y}
     return build_picture(caption, f, marks, series)
 

@@ -14,7 +14,6 @@ from howsure.report.render.pictures import (
     BY_CHANCE,
     CALIBRATION_LEGEND,
     CURVE_POINTS,
-    UNIT,
     Caption,
     Legend,
     Picture,
@@ -22,27 +21,30 @@ from howsure.report.render.pictures import (
     build_picture,
     describe_curve,
     draw_before,
+    draw_curve,
     draw_deferred,
     draw_operating_point,
     find_opening,
     get_before,
     get_columns,
+    get_limits,
+    get_points,
     thin_curve,
 )
-from howsure.report.render.svg import Axis
+from howsure.report.render.svg import UNIT, Axis, make_frame
 
 
 def draw_risk_coverage(report: ReportData) -> Picture:
     """Risk against coverage with the operating point."""
     c, opening = thin_curve(report["curves"]["risk_coverage"], CURVE_POINTS), find_opening(report)
     before = get_before(report, "risk_coverage")
-    f = svg.make_frame(
-        Axis(ends=UNIT, label="share accepted"),
+    f = make_frame(
+        Axis(label="share accepted"),
         Axis(ends=(0, add_headroom(c["y"])), label="wrong among the accepted"),
     )
     marks = [
         draw_before(f, before),
-        svg.draw_line(f, c["x"], c["y"], "main"),
+        draw_curve(f, c, "main"),
         draw_operating_point(f, opening.coverage, 1 - opening.accuracy),
     ]
     series = {report["score"]: get_columns(c)}
@@ -67,17 +69,17 @@ def draw_threshold_diagram(report: ReportData) -> Picture:
     bottom = 0.0
     if low < 1:
         bottom = max(0.0, low - 0.08 * (1 - low))
-    f = svg.make_frame(
-        Axis(ends=UNIT, label="share deferred"),
+    f = make_frame(
+        Axis(label="share deferred"),
         Axis(ends=(bottom, 1.0), label="right among the kept"),
     )
     marks = [
-        svg.draw_line(f, [1.0, *ideal["x"]], [1.0, *ideal["y"]], "ideal"),
+        f.draw_line([1.0, *ideal["x"]], [1.0, *ideal["y"]], "ideal"),
         draw_before(f, before),
-        svg.draw_line(f, c["x"], c["y"], "main"),
+        draw_curve(f, c, "main"),
         draw_operating_point(f, 1 - opening.coverage, opening.accuracy),
     ]
-    series = {report["score"]: get_columns(c), "ideal": {"x": ideal["x"], "y": ideal["y"]}}
+    series = {report["score"]: get_columns(c), "ideal": get_points(ideal)}
     if before is not None:
         series["before"] = get_columns(before)
     caption = Caption(
@@ -92,7 +94,7 @@ def draw_threshold_diagram(report: ReportData) -> Picture:
 
 def draw_reliability(report: ReportData, c: CurveData, name: str) -> Picture:
     """Accuracy against confidence with consistency bars and counts."""
-    f = svg.make_frame(Axis(ends=UNIT, label="confidence"), Axis(ends=UNIT, label="accuracy"))
+    f = make_frame(Axis(label="confidence"), Axis(label="accuracy"))
     none: Column = [None] * len(c["x"])
     # Counts stand on the same axis, the highest a quarter of the height.
     counts = [n or 0.0 for n in c.get("weight", none)]
@@ -101,18 +103,17 @@ def draw_reliability(report: ReportData, c: CurveData, name: str) -> Picture:
     before = get_before(report, f"reliability_{name}")
     shares = [n / highest for n in counts]
     marks = [
-        draw_deferred(f, find_opening(report).threshold),
-        svg.draw_whiskers(count_frame, c["x"], [0.0] * len(shares), shares, kind="counts"),
-        svg.draw_line(f, UNIT, UNIT, "ideal"),
-        svg.draw_whiskers(f, c["x"], c.get("low", none), c.get("high", none)),
+        draw_deferred(f, report),
+        count_frame.draw_whiskers(c["x"], [0.0] * len(shares), shares, kind="counts"),
+        f.draw_line(UNIT, UNIT, "ideal"),
+        f.draw_whiskers(c["x"], *get_limits(c)),
         draw_before(f, before),
-        svg.draw_line(f, c["x"], c["y"], "thin"),
-        svg.draw_dots(f, c["x"], c["y"], "main"),
+        draw_curve(f, c, "thin"),
+        f.draw_dots(c["x"], c["y"], "main"),
     ]
     series = {name: {**get_columns(c), "answers": c.get("weight", none)}}
     if before is not None:
-        answers = before.get("weight", none)
-        series["before"] = {"x": before["x"], "y": before["y"], "answers": answers}
+        series["before"] = {**get_points(before), "answers": before.get("weight", none)}
     caption = Caption(
         name=f"reliability-{name}",
         title="Reliability",
@@ -126,14 +127,13 @@ def draw_reliability(report: ReportData, c: CurveData, name: str) -> Picture:
 def draw_corp(report: ReportData, corp: CorpData) -> Picture:
     """The isotonic reliability curve with its band; before calibration too where it is known."""
     c, before = thin_curve(corp["curve"], BEFORE_POINTS), get_before(report, "reliability")
-    f = svg.make_frame(Axis(ends=UNIT, label="confidence"), Axis(ends=UNIT, label="accuracy"))
-    none: Column = [None] * len(c["x"])
+    f = make_frame(Axis(label="confidence"), Axis(label="accuracy"))
     marks = [
-        draw_deferred(f, find_opening(report).threshold),
-        svg.draw_band(f, c["x"], c.get("low", none), c.get("high", none)),
-        svg.draw_line(f, UNIT, UNIT, "ideal"),
+        draw_deferred(f, report),
+        f.draw_band(c["x"], *get_limits(c)),
+        f.draw_line(UNIT, UNIT, "ideal"),
         draw_before(f, before),
-        svg.draw_line(f, c["x"], c["y"], "main"),
+        draw_curve(f, c, "main"),
     ]
     if before is None:
         series, legend = {"isotonic": get_columns(c)}, ()
@@ -156,15 +156,15 @@ def draw_uncertainty_reliability(report: ReportData) -> Picture | None:
     if c is None:
         return None
     before = get_before(report, "uncertainty_reliability")
-    f = svg.make_frame(
-        Axis(ends=UNIT, label="normalised entropy", write=svg.format_plain_tick),
-        Axis(ends=UNIT, label="error rate"),
+    f = make_frame(
+        Axis(label="normalised entropy", write=svg.format_plain_tick),
+        Axis(label="error rate"),
     )
     marks = [
-        svg.draw_line(f, UNIT, UNIT, "ideal"),
+        f.draw_line(UNIT, UNIT, "ideal"),
         draw_before(f, before),
-        svg.draw_line(f, c["x"], c["y"], "thin"),
-        svg.draw_dots(f, c["x"], c["y"], "main"),
+        draw_curve(f, c, "thin"),
+        f.draw_dots(c["x"], c["y"], "main"),
     ]
     series, legend = _pair_with_before("15 bins", c, before)
     caption = Caption(
@@ -182,12 +182,11 @@ def _pair_with_before(
     name: str, c: CurveData, before: CurveData | None
 ) -> tuple[Mapping[str, Mapping[str, Column]], Legend]:
     """Points and legend of a curve, beside the one before calibration where it is known."""
-    points = {"x": c["x"], "y": c["y"]}
     if before is None:
-        return {name: points}, ()
+        return {name: get_points(c)}, ()
     (after_name, _), (before_name, _) = CALIBRATION_LEGEND
-    both = {after_name: points, before_name: {"x": before["x"], "y": before["y"]}}
-    return both, CALIBRATION_LEGEND
+    series = {after_name: get_points(c), before_name: get_points(before)}
+    return series, CALIBRATION_LEGEND
 
 
 def draw_rejection(report: ReportData) -> Picture | None:
@@ -199,11 +198,11 @@ def draw_rejection(report: ReportData) -> Picture | None:
     errors = [*c["y"]]
     if before is not None:
         errors += before["y"]
-    f = svg.make_frame(
-        Axis(ends=UNIT, label="largest normalised entropy kept", write=svg.format_plain_tick),
+    f = make_frame(
+        Axis(label="largest normalised entropy kept", write=svg.format_plain_tick),
         Axis(ends=(0, add_headroom(errors)), label="error of the kept"),
     )
-    marks = [draw_before(f, before), svg.draw_line(f, c["x"], c["y"], "main")]
+    marks = [draw_before(f, before), draw_curve(f, c, "main")]
     series, legend = _pair_with_before(report["score"], c, before)
     caption = Caption(
         name="rejection",
@@ -225,18 +224,18 @@ def draw_odds(report: ReportData) -> Picture | None:
     if not known:
         return None
     low, high = min(known) / 1.3, max(known) * 2
-    f = svg.make_frame(
-        Axis(ends=UNIT, label="quantile, most trusted first"),
+    f = make_frame(
+        Axis(label="quantile, most trusted first"),
         Axis(ends=(low, high), label="odds ratio (log scale)", write=svg.format_short, log=True),
     )
     marks: list[Markup] = []
     if low < 1 < high:
-        marks.append(svg.draw_line(f, UNIT, (1.0, 1.0), "ideal"))
+        marks.append(f.draw_line(UNIT, (1.0, 1.0), "ideal"))
     if before is not None:
-        marks.append(svg.draw_dots(f, before["x"], before["y"], "small c1"))
+        marks.append(f.draw_dots(before["x"], before["y"], "small c1"))
     infinite = [x for x, y in zip(c["x"], c["y"], strict=True) if y is None]
-    marks.append(svg.draw_dots(f, infinite, [high] * len(infinite), "small hollow c0"))
-    marks.append(svg.draw_dots(f, c["x"], c["y"], "small c0"))
+    marks.append(f.draw_dots(infinite, [high] * len(infinite), "small hollow c0"))
+    marks.append(f.draw_dots(c["x"], c["y"], "small c0"))
     read = "How much better a bet becomes when the score is known: one dot per hundredth of the answers."
     if infinite:
         read += f" Hollow, at the top: {len(infinite)} that are infinite, all right or all wrong."
@@ -258,10 +257,10 @@ def draw_rate(report: ReportData, name: str, title: str) -> Picture | None:
         return None
     c = thin_curve(c, CURVE_POINTS)
     across, up = c["labels"]
-    f = svg.make_frame(Axis(ends=UNIT, label=across), Axis(ends=UNIT, label=up))
-    marks = [draw_before(f, before), svg.draw_line(f, c["x"], c["y"], "main")]
+    f = make_frame(Axis(label=across), Axis(label=up))
+    marks = [draw_before(f, before), draw_curve(f, c, "main")]
     if name == "roc":
-        marks.insert(0, svg.draw_line(f, UNIT, UNIT, "ideal"))
+        marks.insert(0, f.draw_line(UNIT, UNIT, "ideal"))
     series, legend = _pair_with_before(report["score"], c, before)
     caption = Caption(
         name=name,
@@ -282,19 +281,19 @@ def draw_decision_curve(report: ReportData) -> Picture | None:
     c = binary["net_benefit"]
     treat_all = c.get("low", [None] * len(c["x"]))
     high = add_headroom([*c["y"], binary["prevalence"]])
-    f = svg.make_frame(
-        Axis(ends=UNIT, label="threshold probability"),
+    f = make_frame(
+        Axis(label="threshold probability"),
         Axis(ends=(-high / 4, high), label="net benefit", write=svg.format_plain_tick),
     )
     # Treating all soon falls far below zero; there its line leaves the picture.
     visible = [None if v is None or v < -high / 4 else v for v in treat_all]
     marks = [
-        svg.draw_line(f, UNIT, (0.0, 0.0), "ideal"),
-        svg.draw_line(f, c["x"], visible, "before"),
-        svg.draw_line(f, c["x"], c["y"], "main"),
+        f.draw_line(UNIT, (0.0, 0.0), "ideal"),
+        f.draw_line(c["x"], visible, "before"),
+        draw_curve(f, c, "main"),
     ]
     series = {
-        "by this probability": {"x": c["x"], "y": c["y"]},
+        "by this probability": get_points(c),
         "treat all": {"x": c["x"], "y": treat_all},
     }
     name = binary["positive_class"]
@@ -317,15 +316,14 @@ def draw_positive_reliability(report: ReportData) -> Picture | None:
     c = binary.get("flexible")
     if c is None:
         return None
-    f = svg.make_frame(
-        Axis(ends=UNIT, label=f"probability of {binary['positive_class']}"),
-        Axis(ends=UNIT, label="came true"),
+    f = make_frame(
+        Axis(label=f"probability of {binary['positive_class']}"),
+        Axis(label="came true"),
     )
-    none: Column = [None] * len(c["x"])
     marks = [
-        svg.draw_band(f, c["x"], c.get("low", none), c.get("high", none)),
-        svg.draw_line(f, UNIT, UNIT, "ideal"),
-        svg.draw_line(f, c["x"], c["y"], "main"),
+        f.draw_band(c["x"], *get_limits(c)),
+        f.draw_line(UNIT, UNIT, "ideal"),
+        draw_curve(f, c, "main"),
     ]
     caption = Caption(
         name="positive",

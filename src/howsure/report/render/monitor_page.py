@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
-
-from markupsafe import Markup
 
 from howsure.render.model import (
     Column,
@@ -35,7 +32,7 @@ from howsure.report.render.sentences import (
     format_percent_range,
     format_points,
 )
-from howsure.report.render.svg import Axis
+from howsure.report.render.svg import Axis, make_frame
 from howsure.report.render.text_tables import Sheet, TextTable
 
 TABLE_PARTS = 10  # answers or groups of a long table
@@ -384,17 +381,17 @@ def _draw_accuracy(data: MonitorData) -> Picture:
     floor = next((floor for floor in ACCURACY_FLOORS if floor < lowest), 0.0)
     ends = (0.5, len(months) + 0.5)
     label = "periods, numbered in order" if svg.needs_numbers(names) else ""
-    f = svg.make_frame(
+    f = make_frame(
         Axis(ends=ends, label=label, write=svg.format_plain_tick, names=names),
         Axis(ends=(floor, 1.0), label="accuracy"),
     )
     beside = [at + 0.16 for at in labelled_x]  # so that no dot lies on another
     marks = [
-        svg.draw_line(f, ends, (past, past), "ideal"),
-        svg.draw_whiskers(f, x, low, high),
-        svg.draw_line(f, x, value, "thin"),
-        svg.draw_dots(f, x, value, "main"),
-        svg.draw_dots(f, beside, labelled_y, "worse"),
+        f.draw_line(ends, (past, past), "ideal"),
+        f.draw_whiskers(x, low, high),
+        f.draw_line(x, value, "thin"),
+        f.draw_dots(x, value, "main"),
+        f.draw_dots(beside, labelled_y, "worse"),
     ]
     series: dict[str, dict[str, Column]] = {
         "estimated": {"x": x, "y": value, "low": low, "high": high}
@@ -421,16 +418,17 @@ def _draw_scores(data: MonitorData) -> Picture:
     shares = [*bars]
     for month in data["months"]:
         shares += month["bars"]
-    f = svg.make_frame(
+    f = make_frame(
         Axis(ends=(data["low"], data["high"]), label=data["score"], write=svg.format_plain_tick),
         Axis(ends=(0, add_headroom(shares)), label="share of rows"),
     )
     edges = find_edges(data["low"], data["high"], len(bars))
     middles: Column = [*find_middles(edges)]
-    marks = [svg.draw_bars(f, edges, base=[0.0] * len(bars), top=bars, kind="right")]
+    marks = [f.draw_bars(edges, base=[0.0] * len(bars), top=bars, kind="right")]
     series: dict[str, dict[str, Column]] = {"reference": {"x": middles, "y": [*bars]}}
     for month in data["months"]:
-        marks.append(_draw_steps(f, edges, month["bars"], "main" if month is last else "thin"))
+        kind = "main" if month is last else "thin"
+        marks.append(f.draw_steps(edges, month["bars"], kind))
         series[month["name"]] = {"x": middles, "y": [*month["bars"]]}
     legend, earlier = [("reference", "right")], ""
     if before:
@@ -439,7 +437,7 @@ def _draw_scores(data: MonitorData) -> Picture:
     legend.append((last["name"], "main"))
     if data["threshold"] is not None:
         at = data["threshold"]
-        marks.append(svg.draw_line(f, (at, at), (f.y.low, f.y.high), "ideal"))
+        marks.append(f.draw_line((at, at), (f.y.low, f.y.high), "ideal"))
         legend.append(("threshold", "ideal"))
     caption = Caption(
         name="scores",
@@ -449,12 +447,3 @@ def _draw_scores(data: MonitorData) -> Picture:
         legend=tuple(legend),
     )
     return build_picture(caption, f, marks, series)
-
-
-def _draw_steps(f: svg.Frame, edges: Sequence[float], shares: Sequence[float], kind: str) -> Markup:
-    """Shares as a line of level steps."""
-    x, y = list[float](), list[float]()
-    for (left, right), share in zip(pairwise(edges), shares, strict=True):
-        x += [left, right]
-        y += [share, share]
-    return svg.draw_line(f, x, y, kind)

@@ -14,7 +14,6 @@ from howsure.report.render import svg
 from howsure.report.render.sentences import format_number
 from howsure.report.render.svg import Frame
 
-UNIT = (0.0, 1.0)
 OPENING_COVERAGE = 0.9  # the coverage at which the page opens
 CURVE_POINTS, BEFORE_POINTS = 180, 120  # points of a curve, and of one before calibration
 THUMBNAIL_LETTERS = 45_000  # letters of all small pictures on a page, so that it stays small
@@ -131,13 +130,8 @@ def thin_curve(c: CurveData, most: int) -> CurveData:
     if n <= most:
         return c
     rows = [round(i * (n - 1) / (most - 1)) for i in range(most)]
-    thinned: CurveData = {
-        "labels": c["labels"],
-        "points": c["points"],
-        "x": [c["x"][i] for i in rows],
-        "y": [c["y"][i] for i in rows],
-    }
-    for key in ("weight", "threshold", "low", "high"):
+    thinned = c.copy()
+    for key in ("x", "y", "weight", "threshold", "low", "high"):
         column = c.get(key)
         if column is not None:
             thinned[key] = [column[i] for i in rows]
@@ -150,16 +144,36 @@ def get_before(report: ReportData, name: str) -> CurveData | None:
     return None if c is None else thin_curve(c, BEFORE_POINTS)
 
 
+def draw_curve(f: Frame, c: CurveData, kind: str) -> Markup:
+    """A line through the points of a curve."""
+    return f.draw_line(c["x"], c["y"], kind)
+
+
 def draw_before(f: Frame, before: CurveData | None) -> Markup:
     """A curve before calibration, where the report knows it."""
-    if before is None:
-        return Markup("")
-    return svg.draw_line(f, before["x"], before["y"], "before")
+    return Markup("") if before is None else draw_curve(f, before, "before")
+
+
+def get_points(c: CurveData) -> dict[str, Column]:
+    """The columns of a curve that are drawn."""
+    return {"x": c["x"], "y": c["y"]}
+
+
+def get_limits(c: CurveData) -> tuple[Column, Column]:
+    """The band of a curve; columns of None where it has none."""
+    none: Column = [None] * len(c["x"])
+    return c.get("low", none), c.get("high", none)
+
+
+def get_known_points(c: CurveData) -> list[tuple[float, float]]:
+    """The points of a curve that exist."""
+    points = zip(c["x"], c["y"], strict=True)
+    return [(x, y) for x, y in points if x is not None and y is not None]
 
 
 def get_columns(c: CurveData) -> dict[str, Column]:
     """The columns of a curve that a file should hold."""
-    columns: dict[str, Column] = {"x": c["x"], "y": c["y"]}
+    columns = get_points(c)
     if "threshold" in c:
         columns["threshold"] = c["threshold"]
     if "low" in c and "high" in c:
@@ -170,8 +184,7 @@ def get_columns(c: CurveData) -> dict[str, Column]:
 
 def describe_curve(c: CurveData, what: str) -> str:
     """The ends of a curve in words, for screen readers."""
-    pairs = zip(c["x"], c["y"], strict=True)
-    known = [(x, y) for x, y in pairs if x is not None and y is not None]
+    known = get_known_points(c)
     if not known:
         return f"{what}: no values"
     ends = [f"{format_number(y, 3)} at {format_number(x, 3)}" for x, y in (known[0], known[-1])]
@@ -217,9 +230,9 @@ def draw_operating_point(f: Frame, x: float, y: float) -> Markup:
     )
 
 
-def draw_deferred(f: Frame, threshold: float) -> Markup:
+def draw_deferred(f: Frame, report: ReportData) -> Markup:
     """A shade over what is deferred; the script changes its width."""
-    width = svg.format_pixel(f.x(threshold) - f.x.start)
+    width = svg.format_pixel(f.x(find_opening(report).threshold) - f.x.start)
     height = svg.format_pixel(f.y.start - f.y.end)
     return Markup(
         f'<rect class="deferred" x="{f.x.start}" y="{f.y.end}" width="{width}" height="{height}"/>'

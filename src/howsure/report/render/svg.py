@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from math import ceil, floor, log10
 
@@ -12,6 +12,7 @@ from howsure._core.frozen import frozen
 
 PICTURE_WIDTH, PICTURE_HEIGHT = 340, 252
 LEFT_MARGIN, RIGHT_MARGIN, TOP_MARGIN, BOTTOM_MARGIN = 58, 14, 30, 44
+UNIT = (0.0, 1.0)  # ends of an axis of shares
 LETTER_WIDTH = 7.3  # pixels of a letter, on average
 Numbers = Sequence[float | None]
 TickFormat = Callable[[float], str]
@@ -47,8 +48,8 @@ class Axis:
     An axis with `names` has these as its ticks, at 1, 2, 3 and so on.
     """
 
-    ends: tuple[float, float]
     label: str
+    ends: tuple[float, float] = UNIT
     write: TickFormat = format_percent_tick
     log: bool = False
     names: Sequence[str] = ()
@@ -82,29 +83,6 @@ class Scale:
             low, high, v = (log10(max(value, 1e-300)) for value in (low, high, v))
         share = (v - low) / ((high - low) or 1.0)
         return self.start + min(max(share, 0.0), 1.0) * (self.end - self.start)
-
-
-@frozen
-class Frame:
-    """One panel of a picture: two axes and their scales on a paper."""
-
-    x: Scale
-    y: Scale
-    x_axis: Axis
-    y_axis: Axis
-    paper: Paper
-
-
-def make_frame(x: Axis, y: Axis, paper: Paper | None = None) -> Frame:
-    """The frame of both axes on a paper of the usual size, or on another one."""
-    if paper is None:
-        paper = Paper()
-    bottom, top = paper.rows
-    across = Scale(
-        low=x.ends[0], high=x.ends[1], start=paper.left, end=paper.width - paper.right, log=x.log
-    )
-    up = Scale(low=y.ends[0], high=y.ends[1], start=bottom, end=top, log=y.log)
-    return Frame(x=across, y=up, x_axis=x, y_axis=y, paper=paper)
 
 
 def find_ticks(low: float, high: float, most: int = 5) -> list[float]:
@@ -161,142 +139,156 @@ def find_axis_ticks(axis: Axis, scale: Scale, most: int) -> list[tuple[float, st
     return [(v, axis.write(v)) for v in find(scale.low, scale.high, most)]
 
 
-def draw_axes(f: Frame) -> Markup:
-    """Grid, ticks and labels."""
-    # The lower of two panels, or the only one, has the ticks and the label of x.
-    lowest = f.y.start > f.paper.height / 2
-    marks = [*_draw_x_ticks(f, lowest), *_draw_y_ticks(f)]
-    left, right, bottom = map(format_pixel, (f.x.start, f.x.end, f.y.start))
-    marks.append(Markup(f'<path class="axis" d="M{left} {bottom}H{right}"/>'))
-    if lowest:
-        middle = format_pixel((f.x.start + f.x.end) / 2)
-        text = Markup('<text x="{}" y="{}" text-anchor="middle">{}</text>')
-        marks.append(text.format(middle, f.paper.height - 6, f.x_axis.label))
-    if f.y_axis.label:
-        text = Markup('<text x="2" y="{}">{}</text>')
-        marks.append(text.format(format_pixel(f.y.end - 16), f.y_axis.label))
-    return Markup("").join(marks)
-
-
-def _draw_x_ticks(f: Frame, written: bool) -> Iterator[Markup]:
-    room, names = f.x.end - f.x.start, f.x_axis.names
-    ticks = find_axis_ticks(f.x_axis, f.x, most=min(5, int(room / 44)))
-    if names:
-        if needs_numbers(names, room):
-            ticks = [(v, str(i)) for i, (v, _) in enumerate(ticks, start=1)]
-        texts = [text for _, text in ticks]
-        # Names that would run into each other are left out at an even step.
-        ticks = ticks[:: ceil(len(ticks) / max(1, count_fitting(texts, room)))]
-    low, high = format_pixel(f.y.start), format_pixel(f.y.end)
-    for v, text in ticks:
-        at = f.x(v)
-        yield Markup(f'<path class="grid" d="M{format_pixel(at)} {high}V{low}"/>')
-        if not written:
-            continue
-        anchor = "middle"
-        if at + LETTER_WIDTH * len(text) / 2 > f.paper.width:
-            # A text centred here would be cut at the edge of the paper: let it end there.
-            anchor, at = "end", f.paper.width
-        place = f'x="{format_pixel(at)}" y="{format_pixel(f.y.start + 17)}"'
-        yield Markup(f'<text {place} text-anchor="{anchor}">{escape(text)}</text>')
-
-
-def _draw_y_ticks(f: Frame) -> Iterator[Markup]:
-    most = 4 if f.y.start - f.y.end > 100 else 2
-    left, right = format_pixel(f.x.start), format_pixel(f.x.end)
-    for v, text in find_axis_ticks(f.y_axis, f.y, most):
-        at = f.y(v)
-        place = f'x="{format_pixel(f.x.start - 6)}" y="{format_pixel(at + 4.5)}"'
-        yield Markup(
-            f'<path class="grid" d="M{left} {format_pixel(at)}H{right}"/>'
-            f'<text {place} text-anchor="end">{escape(text)}</text>'
-        )
-
-
-def place_points(f: Frame, x: Numbers, y: Numbers) -> list[tuple[str, str]]:
-    """Pixels of the points that exist, neighbours on the same pixel left out."""
-    places: list[tuple[str, str]] = []
-    for a, b in zip(x, y, strict=True):
-        if a is None or b is None:
-            continue
-        place = (format_pixel(f.x(a)), format_pixel(f.y(b)))
-        if not places or places[-1] != place:
-            places.append(place)
-    return places
-
-
-def make_path(kind: str, pieces: Iterable[str]) -> Markup:
+def make_path(kind: str, path: str) -> Markup:
     """A path of the class that styles it; nothing where there is nothing to draw."""
-    path = "".join(pieces)
     if not path:
         return Markup("")
     return Markup(f'<path class="{kind}" d="{path}"/>')
 
 
-def draw_line(f: Frame, x: Numbers, y: Numbers, kind: str) -> Markup:
-    """A line through the points; `kind` is the class that styles it."""
-    places = [f"{a} {b}" for a, b in place_points(f, x, y)]
-    if not places:
-        return Markup("")
-    return make_path(f"line {kind}", ["M", "L".join(places)])
+@frozen
+class Frame:
+    """One panel of a picture: two axes and their scales on a paper."""
+
+    x: Scale
+    y: Scale
+    x_axis: Axis
+    y_axis: Axis
+    paper: Paper
+
+    def draw_line(self, x: Numbers, y: Numbers, kind: str) -> Markup:
+        """A line through the points; `kind` is the class that styles it."""
+        places = self._place_points(x, y)
+        if not places:
+            return Markup("")
+        return make_path(f"line {kind}", f"M{'L'.join(places)}")
+
+    def draw_dots(self, x: Numbers, y: Numbers, kind: str) -> Markup:
+        """Points as one path: a stroke of length 0 with a round end is a dot."""
+        dots = [f"M{place}h0" for place in self._place_points(x, y)]
+        return make_path(f"dots {kind}", "".join(dots))
+
+    def draw_whiskers(
+        self, x: Numbers, low: Numbers, high: Numbers, kind: str = "whiskers"
+    ) -> Markup:
+        """An upright bar from low to high at each x."""
+        path = ""
+        for at, bottom, top in zip(x, low, high, strict=True):
+            if at is not None and bottom is not None and top is not None:
+                path += f"M{self._place(at, bottom)}V{format_pixel(self.y(top))}"
+        return make_path(kind, path)
+
+    def draw_level_whiskers(self, low: Numbers, high: Numbers, y: Numbers) -> Markup:
+        """A level bar from low to high at each y."""
+        path = ""
+        for left, right, at in zip(low, high, y, strict=True):
+            if left is not None and right is not None and at is not None:
+                path += f"M{self._place(left, at)}H{format_pixel(self.x(right))}"
+        return make_path("whiskers", path)
+
+    def draw_band(self, x: Numbers, low: Numbers, high: Numbers) -> Markup:
+        """The area between two lines."""
+        there, back = self._place_points(x, low), self._place_points(x, high)[::-1]
+        if not there or not back:
+            return Markup("")
+        return make_path("band", f"M{'L'.join([*there, *back])}z")
+
+    def draw_steps(self, edges: Sequence[float], heights: Sequence[float], kind: str) -> Markup:
+        """A line of level steps between edges; the outline of bars where heights have a 0 at both
+        ends and the first and the last edge stand twice.
+        """
+        x, y = list[float](), list[float]()
+        for ends, height in zip(pairwise(edges), heights, strict=True):
+            x += ends
+            y += [height, height]
+        return self.draw_line(x, y, kind)
+
+    def draw_bars(
+        self, edges: Sequence[float], base: Sequence[float], top: Sequence[float], kind: str
+    ) -> Markup:
+        """Upright bars between edges, from base to top."""
+        path = ""
+        for (a, b), low, high in zip(pairwise(edges), base, top, strict=True):
+            if high > low:
+                foot, head = format_pixel(self.y(low)), format_pixel(self.y(high))
+                right = format_pixel(self.x(b) - 0.4)  # a hair of paper between two bars
+                path += f"M{format_pixel(self.x(a))} {foot}V{head}H{right}V{foot}z"
+        return make_path(kind, path)
+
+    def draw_axes(self) -> Markup:
+        """Grid, ticks and labels."""
+        # The lower of two panels, or the only one, has the ticks and the label of x.
+        lowest = self.y.start > self.paper.height / 2
+        marks = [*self._draw_x_ticks(lowest), *self._draw_y_ticks()]
+        left, right, bottom = map(format_pixel, (self.x.start, self.x.end, self.y.start))
+        marks.append(Markup(f'<path class="axis" d="M{left} {bottom}H{right}"/>'))
+        if lowest:
+            middle = format_pixel((self.x.start + self.x.end) / 2)
+            text = Markup('<text x="{}" y="{}" text-anchor="middle">{}</text>')
+            marks.append(text.format(middle, self.paper.height - 6, self.x_axis.label))
+        if self.y_axis.label:
+            text = Markup('<text x="2" y="{}">{}</text>')
+            marks.append(text.format(format_pixel(self.y.end - 16), self.y_axis.label))
+        return Markup("").join(marks)
+
+    def _draw_x_ticks(self, written: bool) -> Iterator[Markup]:
+        room, names = self.x.end - self.x.start, self.x_axis.names
+        ticks = find_axis_ticks(self.x_axis, self.x, most=min(5, int(room / 44)))
+        if names:
+            if needs_numbers(names, room):
+                ticks = [(v, str(i)) for i, (v, _) in enumerate(ticks, start=1)]
+            texts = [text for _, text in ticks]
+            # Names that would run into each other are left out at an even step.
+            ticks = ticks[:: ceil(len(ticks) / max(1, count_fitting(texts, room)))]
+        low, high = format_pixel(self.y.start), format_pixel(self.y.end)
+        for v, text in ticks:
+            at = self.x(v)
+            yield Markup(f'<path class="grid" d="M{format_pixel(at)} {high}V{low}"/>')
+            if not written:
+                continue
+            anchor = "middle"
+            if at + LETTER_WIDTH * len(text) / 2 > self.paper.width:
+                # A text centred here would be cut at the edge of the paper: let it end there.
+                anchor, at = "end", self.paper.width
+            place = f'x="{format_pixel(at)}" y="{format_pixel(self.y.start + 17)}"'
+            yield Markup(f'<text {place} text-anchor="{anchor}">{escape(text)}</text>')
+
+    def _draw_y_ticks(self) -> Iterator[Markup]:
+        most = 4 if self.y.start - self.y.end > 100 else 2
+        left, right = format_pixel(self.x.start), format_pixel(self.x.end)
+        for v, text in find_axis_ticks(self.y_axis, self.y, most):
+            at = self.y(v)
+            place = f'x="{format_pixel(self.x.start - 6)}" y="{format_pixel(at + 4.5)}"'
+            yield Markup(
+                f'<path class="grid" d="M{left} {format_pixel(at)}H{right}"/>'
+                f'<text {place} text-anchor="end">{escape(text)}</text>'
+            )
+
+    def _place(self, x: float, y: float) -> str:
+        """The pixels of a point, as a path has them."""
+        return f"{format_pixel(self.x(x))} {format_pixel(self.y(y))}"
+
+    def _place_points(self, x: Numbers, y: Numbers) -> list[str]:
+        """Pixels of the points that exist, neighbours on the same pixel left out."""
+        places: list[str] = []
+        for a, b in zip(x, y, strict=True):
+            if a is not None and b is not None:
+                place = self._place(a, b)
+                if places[-1:] != [place]:
+                    places.append(place)
+        return places
 
 
-def draw_dots(f: Frame, x: Numbers, y: Numbers, kind: str) -> Markup:
-    """Points as one path: a stroke of length 0 with a round end is a dot."""
-    return make_path(f"dots {kind}", (f"M{a} {b}h0" for a, b in place_points(f, x, y)))
-
-
-def draw_whiskers(
-    f: Frame, x: Numbers, low: Numbers, high: Numbers, kind: str = "whiskers"
-) -> Markup:
-    """An upright bar from low to high at each x."""
-    pieces: list[str] = []
-    for at, bottom, top in zip(x, low, high, strict=True):
-        if at is not None and bottom is not None and top is not None:
-            start = f"M{format_pixel(f.x(at))} {format_pixel(f.y(bottom))}"
-            pieces.append(f"{start}V{format_pixel(f.y(top))}")
-    return make_path(kind, pieces)
-
-
-def draw_level_whiskers(f: Frame, low: Numbers, high: Numbers, y: Numbers) -> Markup:
-    """A level bar from low to high at each y."""
-    pieces: list[str] = []
-    for left, right, at in zip(low, high, y, strict=True):
-        if left is not None and right is not None and at is not None:
-            start = f"M{format_pixel(f.x(left))} {format_pixel(f.y(at))}"
-            pieces.append(f"{start}H{format_pixel(f.x(right))}")
-    return make_path("whiskers", pieces)
-
-
-def draw_band(f: Frame, x: Numbers, low: Numbers, high: Numbers) -> Markup:
-    """The area between two lines."""
-    there, back = place_points(f, x, low), place_points(f, x, high)[::-1]
-    if not there or not back:
-        return Markup("")
-    places = [f"{a} {b}" for a, b in [*there, *back]]
-    return make_path("band", ["M", "L".join(places), "z"])
-
-
-def draw_stairs(f: Frame, edges: Sequence[float], heights: Sequence[float], kind: str) -> Markup:
-    """The outline of bars between edges."""
-    x, y = [edges[0]], [0.0]
-    for (left, right), height in zip(pairwise(edges), heights, strict=True):
-        x += [left, right]
-        y += [height, height]
-    return draw_line(f, [*x, edges[-1]], [*y, 0.0], kind)
-
-
-def draw_bars(
-    f: Frame, edges: Sequence[float], base: Sequence[float], top: Sequence[float], kind: str
-) -> Markup:
-    """Upright bars between edges, from base to top."""
-    pieces: list[str] = []
-    for (a, b), low, high in zip(pairwise(edges), base, top, strict=True):
-        if high > low:
-            left, foot, head = map(format_pixel, (f.x(a), f.y(low), f.y(high)))
-            right = format_pixel(f.x(b) - 0.4)  # a hair of paper between two bars
-            pieces.append(f"M{left} {foot}V{head}H{right}V{foot}z")
-    return make_path(kind, pieces)
+def make_frame(x: Axis, y: Axis, paper: Paper | None = None) -> Frame:
+    """The frame of both axes on a paper of the usual size, or on another one."""
+    if paper is None:
+        paper = Paper()
+    bottom, top = paper.rows
+    across = Scale(
+        low=x.ends[0], high=x.ends[1], start=paper.left, end=paper.width - paper.right, log=x.log
+    )
+    up = Scale(low=y.ends[0], high=y.ends[1], start=bottom, end=top, log=y.log)
+    return Frame(x=across, y=up, x_axis=x, y_axis=y, paper=paper)
 
 
 def build_svg(
@@ -312,7 +304,7 @@ def build_svg(
     data = Markup(' data-picture="{}" data-scales="{}" data-kinds="{}"').format(
         name, " ".join(f"{v:.6g}" for v in ends), " ".join(kinds)
     )
-    panels = Markup("").join(map(draw_axes, (f, *more)))
+    panels = Markup("").join(panel.draw_axes() for panel in (f, *more))
     kind = Markup(' class="named"') if f.paper.width > PICTURE_WIDTH else ""
     return Markup('<svg viewBox="0 0 {} {}" role="img" aria-label="{}"{}{}>{}</svg>').format(
         f.paper.width, f.paper.height, title, kind, data, panels + Markup("").join(marks)
