@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from howsure._core import json
-from howsure.render.model import ComparisonData, Difference, Entry, Metrics
+from howsure.render.model import ComparisonData, Difference, Entry, FurtherRow, Metrics
 from howsure.report.render.comparison_pictures import (
     draw_cost_pictures,
     draw_models_reliability,
@@ -34,7 +34,7 @@ from howsure.report.render.sentences import (
     join_notes,
 )
 from howsure.report.render.svg import format_short
-from howsure.report.render.text_tables import Sheet, TextTable
+from howsure.report.render.text_tables import Sheet, TableRows, TextTable
 
 FEW_MODELS, SEVERAL_MODELS = 4, 12
 PAGE_ROWS = (200, 60, 25)  # rows of a table on the page: of few, several, and many models
@@ -57,15 +57,19 @@ def build_comparison_sheet(data: ComparisonData) -> Sheet:
         _build_pairs(data),
         _build_fairness(data),
         _build_costs(data),
-        _build_shifted(data),
-        _build_outside(
-            data,
+        _build_further_table(
+            data["shifted"],
+            "Shifted data beside the home set",
+            metrics={"accuracy": "accuracy ↑", "aurc": "AURC ↓", "ece": "ECE ↓"},
+        ),
+        _build_further_table(
+            data["outside"],
             "Samples from outside: in or out?",
             metrics={"auroc": "AUROC of in or out ↑", "fpr_at_95": "FPR at 95 % ↓"},
             note="FPR: outside samples kept where 95 % of the home samples are.",
         ),
-        _build_outside(
-            data,
+        _build_further_table(
+            data["outside"],
             "Finding errors on the mix of both",
             metrics={"mix_aurc": "AURC ↓", "mix_auroc": "AUROC of finding errors ↑"},
             note=MIX_NOTE,
@@ -98,7 +102,7 @@ def write_verdict(data: ComparisonData) -> str:
 def _build_ranking(data: ComparisonData) -> TextTable:
     """AURC, how far each model is behind the best, and what else is read from the order."""
     others = [name for name in RANKING_METRICS if name in data["comparable"]]
-    rows: list[list[str]] = []
+    rows = TableRows()
     entries: list[Entry] = []
     notes: dict[str, None] = {}  # each once, in order
     for model in data["models"]:
@@ -131,7 +135,7 @@ def _build_metrics(data: ComparisonData, title: str, names: Sequence[str]) -> Te
     """Further numbers with their limits; those that would be unfair are left out."""
     comparable = data["comparable"]
     fair = [name for name in names if name in comparable and comparable[name]["fair"]]
-    rows: list[list[str]] = []
+    rows = TableRows()
     entries: list[Entry] = []
     for model in data["models"] if fair else ():
         metrics = model["metrics"]
@@ -169,7 +173,7 @@ def _format_difference(d: Difference) -> list[str]:
 
 def _build_pairs(data: ComparisonData) -> TextTable:
     """The differences of all pairs, those of AURC first."""
-    rows: list[list[str]] = []
+    rows = TableRows()
     for name in PAIR_METRICS:
         for pair in data["pairs"]:
             difference = pair.get(name)
@@ -192,7 +196,7 @@ def _build_fairness(data: ComparisonData) -> TextTable:
     titles: dict[tuple[bool, str], list[str]] = {}
     for metric, fact in data["comparable"].items():
         titles.setdefault((fact["fair"], fact["why"]), []).append(get_meaning(metric).title)
-    rows: list[list[str]] = []
+    rows = TableRows()
     for (fair, why), names in titles.items():
         rows.append([", ".join(names), "yes" if fair else "no", why])
     head = ["number", "fair", "why"]
@@ -200,7 +204,7 @@ def _build_fairness(data: ComparisonData) -> TextTable:
 
 
 def _build_costs(data: ComparisonData) -> TextTable:
-    rows: list[list[str]] = []
+    rows = TableRows()
     for c in data["cost"]:
         numbers = (format_short(c["cost"]), format_number(c["aurc"]), format_number(c["ece"]))
         ece = "it has no ECE" if c["ece"] is None else c["beaten_by"]["ece"] or "nobody"
@@ -214,29 +218,20 @@ def _build_costs(data: ComparisonData) -> TextTable:
     )
 
 
-def _build_shifted(data: ComparisonData) -> TextTable:
-    rows: list[list[str]] = []
-    for s in data["shifted"]:
-        numbers = _format_metrics(s["metrics"], ("accuracy", "aurc", "ece"))
-        rows.append([s["set"], s["model"], f"{s['n']:,}", *numbers])
-    head = ["set", "model", "samples", "accuracy ↑", "AURC ↓", "ECE ↓"]
-    return TextTable(title="Shifted data beside the home set", head=head, rows=rows)
-
-
-def _build_outside(
-    data: ComparisonData, title: str, *, metrics: Mapping[str, str], note: str
+def _build_further_table(
+    sets: Sequence[FurtherRow], title: str, *, metrics: Mapping[str, str], note: str = ""
 ) -> TextTable:
-    """Data from outside: some numbers by their headings."""
-    rows: list[list[str]] = []
-    for o in data["outside"]:
-        numbers = _format_metrics(o["metrics"], list(metrics))
-        rows.append([o["set"], o["model"], f"{o['n']:,}", *numbers])
+    """Models on further data sets: some numbers by their headings."""
+    rows = TableRows()
+    for row in sets:
+        numbers = _format_metrics(row["metrics"], list(metrics))
+        rows.append([row["set"], row["model"], f"{row['n']:,}", *numbers])
     head = ["set", "model", "samples", *metrics.values()]
     return TextTable(title=title, head=head, rows=rows, note=note)
 
 
 def _build_slices(data: ComparisonData) -> TextTable:
-    rows: list[list[str]] = []
+    rows = TableRows()
     for s in data["slices"]:
         rows.append(
             [
@@ -261,7 +256,7 @@ def _build_slices(data: ComparisonData) -> TextTable:
 
 def _build_classes(data: ComparisonData) -> TextTable:
     models = [row["name"] for row in data["models"]]
-    rows: list[list[str]] = []
+    rows = TableRows()
     for c in data["classes"]:
         recalls = [format_percent(c["recall"][model]) for model in models]
         rows.append([c["name"], f"{c['count']:,}", *recalls])

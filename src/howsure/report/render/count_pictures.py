@@ -75,7 +75,7 @@ def draw_histogram(report: ReportData) -> Picture:
     ]
     series, legend = _count_fates(h), get_fate_legend(report)
     if before is not None:
-        # Before calibration as an outline over both panels.
+        # Before calibration as an outline over both panels; it begins and ends at 0.
         cuts = find_edges(before["low"], before["high"], len(before["right"]))
         outline = [cuts[0], *cuts, cuts[-1]]
         marks.append(f.draw_steps(outline, [0.0, *before["right"], 0.0], "before"))

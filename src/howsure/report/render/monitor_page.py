@@ -29,11 +29,11 @@ from howsure.report.render.sentences import (
     format_level,
     format_number,
     format_percent,
-    format_percent_range,
     format_points,
+    format_share,
 )
 from howsure.report.render.svg import Axis, make_frame
-from howsure.report.render.text_tables import Sheet, TextTable
+from howsure.report.render.text_tables import Sheet, TableRows, TextTable
 
 TABLE_PARTS = 10  # answers or groups of a long table
 TABLE_PERIODS = 5  # periods side by side
@@ -76,7 +76,7 @@ def build_estimate_sheet(
     level: float,
 ) -> Sheet:
     """An estimate without a monitor around it."""
-    accuracy = _format_share(data["accuracy"])
+    accuracy = format_share(data["accuracy"], 2)
     reference = (format_percent(reference_accuracy, 2), f"{reference_n:,}")
     tables = [
         TextTable(
@@ -95,7 +95,7 @@ def build_estimate_sheet(
         )
     ]
     if data["coverage"] != 1:  # without a policy everything is accepted
-        row = [format_percent(data["coverage"]), *_format_share(data["risk"])]
+        row = [format_percent(data["coverage"]), *format_share(data["risk"], 2)]
         head = ["accepted", "risk", "interval"]
         tables.append(TextTable(title="What the policy would do", head=head, rows=[row]))
     tables.append(_build_parts_table(data["classes"], "answer"))
@@ -180,20 +180,10 @@ def _get_drifted(month: MonthData) -> list[DriftData]:
 
 def _write_share(share: Number) -> str:
     """A share with its limits as they stand in a sentence: 91.2 % (89.9 to 92.4)."""
-    value, limits = format_percent(share["value"]), format_percent_range(*_get_limits(share))
+    value, limits = format_share(share, 1)
     if limits == NONE:
         return value
     return f"{value} ({limits.removesuffix(' %').replace(' … ', ' to ')})"
-
-
-def _format_share(share: Number) -> list[str]:
-    """A share and its limits as two cells."""
-    low, high = _get_limits(share)
-    return [format_percent(share["value"], 2), format_percent_range(low, high, 2)]
-
-
-def _get_limits(share: Number) -> tuple[float | None, float | None]:
-    return share.get("low"), share.get("high")
 
 
 # Tables
@@ -203,14 +193,14 @@ def _build_timeline(data: MonitorData) -> TextTable:
     """The accuracy of each period; rows without an answer have a column where there are any."""
     past, months = data["reference"], data["months"]
     unanswered = any(side["unanswered"] for side in (past, *months))
-    row = ["reference", f"{past['n']:,}", *_format_share(past["accuracy"])]
+    row = ["reference", f"{past['n']:,}", *format_share(past["accuracy"], 2)]
     head = ["", "rows", "accuracy", "interval"]
     if unanswered:
         row.append(format_percent(past["unanswered"]))
         head.append("no answer")
     rows = [[*row, NONE, NONE]]
     for month in months:
-        row = [month["name"], f"{month['n']:,}", *_format_share(month["estimate"]["accuracy"])]
+        row = [month["name"], f"{month['n']:,}", *format_share(month["estimate"]["accuracy"], 2)]
         if unanswered:
             row.append(format_percent(month["unanswered"]))
         drift = ", ".join(column["column"] for column in _get_drifted(month)) or NONE
@@ -220,13 +210,13 @@ def _build_timeline(data: MonitorData) -> TextTable:
 
 
 def _build_policy_table(data: MonitorData) -> TextTable:
-    past, rows = data["reference"], list[list[str]]()
+    past, rows = data["reference"], TableRows()
     if data["threshold"] is not None:
         shares = (format_percent(past["coverage"]), format_percent(past["risk"], 2))
         rows.append(["reference", *shares, "observed"])
         for month in data["months"]:
             coverage = format_percent(month["estimate"]["coverage"])
-            rows.append([month["name"], coverage, *_format_share(month["estimate"]["risk"])])
+            rows.append([month["name"], coverage, *format_share(month["estimate"]["risk"], 2)])
     threshold = format_number(data["threshold"], 6)
     return TextTable(
         title=f"What the policy does (accepts {data['score']} >= {threshold})",
@@ -237,7 +227,7 @@ def _build_policy_table(data: MonitorData) -> TextTable:
 
 
 def _build_labelled_table(data: MonitorData) -> TextTable:
-    rows: list[list[str]] = []
+    rows = TableRows()
     for month in data["months"]:
         labelled = month["labelled"]
         if labelled is None:
@@ -246,8 +236,8 @@ def _build_labelled_table(data: MonitorData) -> TextTable:
             [
                 month["name"],
                 f"{labelled['n']:,}",
-                *_format_share(labelled["accuracy"]),
-                *_format_share(labelled["estimate"]),
+                *format_share(labelled["accuracy"], 2),
+                *format_share(labelled["estimate"], 2),
                 format_points(labelled["off"]),
                 "yes" if labelled["held"] else "no",
             ]
@@ -258,7 +248,7 @@ def _build_labelled_table(data: MonitorData) -> TextTable:
 
 
 def _build_limits_table(data: MonitorData) -> TextTable:
-    rows: list[list[str]] = []
+    rows = TableRows()
     for limit in data["limits"]:
         shares = (limit["value"], limit["compared"], limit["limit"])
         cells = [format_percent(share, 2) for share in shares]
@@ -270,7 +260,7 @@ def _build_limits_table(data: MonitorData) -> TextTable:
 
 def _build_drift_table(data: MonitorData) -> TextTable:
     """All tests of one period; of several periods those that found something."""
-    months, rows = data["months"], list[list[str]]()
+    months, rows = data["months"], TableRows()
     level = format_level(data["drift_level"])
     title = f"Drift ({level} for all {data['tests']} tests together)"
     if len(months) == 1:
@@ -305,13 +295,13 @@ def _format_drift(d: DriftData) -> list[str]:
 
 def _build_parts_table(parts: Sequence[PartData], what: str, period: str = "") -> TextTable:
     """Accuracy by answer or by group, largest fall first."""
-    rows: list[list[str]] = []
+    rows = TableRows()
     for part in parts[:TABLE_PARTS]:
         rows.append(
             [
                 part["name"],
                 f"{part['n']:,}",
-                *_format_share(part["accuracy"]),
+                *format_share(part["accuracy"], 2),
                 format_percent(part["reference"], 2),
                 f"{part['reference_n']:,}",
                 "all of it" if part["borrowed"] else "the same",
@@ -331,7 +321,7 @@ def _build_parts_timeline(
     columns: list[dict[str, str]] = []
     for parts in periods[-TABLE_PERIODS:]:
         columns.append({p["name"]: format_percent(p["accuracy"]["value"], 2) for p in parts})
-    rows: list[list[str]] = []
+    rows = TableRows()
     for part in periods[-1][:TABLE_PARTS]:
         cells = [column.get(part["name"], NONE) for column in columns]
         rows.append([part["name"], format_percent(part["reference"], 2), *cells])

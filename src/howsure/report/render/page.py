@@ -21,20 +21,15 @@ from howsure.report.render import count_pictures, curve_pictures, sections
 from howsure.report.render.pictures import Picture, find_opening, keep_fitting_images, thin_curve
 from howsure.report.render.report_sheet import suggest_steps
 from howsure.report.render.sentences import (
-    ARROWS,
     build_headline,
     describe_origin,
     describe_streaming,
     explain_limits,
-    explain_metric,
     find_shared_notes,
     format_evidence,
     format_level,
-    format_limits,
-    format_metric,
     format_number,
     format_percent,
-    get_meaning,
     group_by_question,
 )
 from howsure.report.render.text_tables import Sheet, TextTable
@@ -166,25 +161,6 @@ def _make_page_safe(data: json.Plain) -> json.Plain:
 # What the template of a report shows
 
 
-class Tile(NamedTuple):
-    """A number that stands out."""
-
-    title: str
-    value: str
-    note: str
-
-
-class MetricRow(NamedTuple):
-    """A metric in words."""
-
-    name: str
-    title: str
-    arrow: str
-    value: str
-    interval: str
-    note: str
-
-
 class BinsOption(NamedTuple):
     """One way to bin: its reliability diagram and its table."""
 
@@ -206,6 +182,10 @@ def _build_parts(report: ReportData) -> dict[str, object]:
     images = keep_fitting_images(s.get("image", "") for s in views["label_errors"])
     origin = describe_origin(report["howsure"], report["provenance"])
     confusion, binary = views.get("confusion"), report["binary"]
+    questions: list[tuple[str, list[sections.MetricRow]]] = []
+    for question, metrics in group_by_question(report["metrics"]):
+        rows = [sections.describe_metric(name, e, shared) for name, e in metrics.items()]
+        questions.append((question, rows))
     return {
         "title": title,
         "headline": " · ".join([build_headline(report), *shared]),
@@ -214,7 +194,7 @@ def _build_parts(report: ReportData) -> dict[str, object]:
         **_build_operating_parts(report),
         **_build_picture_parts(report),
         "evidence": format_evidence,
-        "questions": _build_metric_rows(report, shared),
+        "questions": questions,
         "told": explain_limits(report["metrics"]),
         "heat": count_pictures.build_heat_table(confusion),
         "taken": _drop_missing(sections.build_confusions_table(confusion)),
@@ -247,42 +227,14 @@ def _drop_missing(*tables: TextTable | None) -> list[TextTable]:
     return [table for table in tables if table is not None]
 
 
-def _build_tiles(report: ReportData) -> list[Tile]:
+def _build_tiles(report: ReportData) -> list[sections.MetricRow]:
     """The numbers at the top: of images or of whole cases where these are the units."""
     names, metrics = TILES, report["metrics"]
     if "images" in report:
         names = IMAGE_TILES
     elif "labels" in report:
         names = LABEL_TILES
-    tiles: list[Tile] = []
-    for name in names:
-        if name in metrics:
-            entry = metrics[name]
-            note = format_limits(name, entry) or explain_metric(name, entry)
-            value = format_metric(name, entry)
-            tiles.append(Tile(title=get_meaning(name).title, value=value, note=note))
-    return tiles
-
-
-def _build_metric_rows(
-    report: ReportData, shared: Sequence[str]
-) -> list[tuple[str, list[MetricRow]]]:
-    questions: list[tuple[str, list[MetricRow]]] = []
-    for question, metrics in group_by_question(report["metrics"]):
-        rows: list[MetricRow] = []
-        for name, entry in metrics.items():
-            rows.append(
-                MetricRow(
-                    name=name,
-                    title=get_meaning(name).title,
-                    arrow=ARROWS[entry["better"]],
-                    value=format_metric(name, entry),
-                    interval=format_limits(name, entry),
-                    note=explain_metric(name, entry, shared),
-                )
-            )
-        questions.append((question, rows))
-    return questions
+    return [sections.describe_metric(name, metrics[name]) for name in names if name in metrics]
 
 
 def _list_overlays(report: ReportData) -> list[tuple[str, str, str]]:

@@ -11,7 +11,7 @@ from howsure.policies.planning import (
     TrialData,
 )
 from howsure.report.render.sentences import NONE, format_percent
-from howsure.report.render.text_tables import Sheet, TextTable
+from howsure.report.render.text_tables import Sheet, TableRows, TextTable
 
 DEFERRAL_ROWS = 12  # of a long deferral table
 
@@ -109,7 +109,7 @@ def _judge_trial(trial: TrialData) -> str:
 
 def _build_thresholds_table(plan: PlanData) -> TextTable:
     """Thresholds of classes or groups of their own."""
-    by, rows = plan["by"] or "", list[list[str]]()
+    by, rows = plan["by"] or "", TableRows()
     if by != "image":  # there the one threshold stands in the headline
         for key, threshold in plan["thresholds"].items():
             rows.append([key, "defer all" if threshold is None else f"{threshold:.6g}"])
@@ -118,7 +118,7 @@ def _build_thresholds_table(plan: PlanData) -> TextTable:
 
 
 def _build_deferral_table(what: str, rows: list[DeferralData]) -> TextTable:
-    cells: list[list[str]] = []
+    cells = TableRows()
     for row in rows[:DEFERRAL_ROWS]:
         shares = (row["deferred"], row["accuracy_accepted"], row["accuracy_deferred"])
         cells.append([row["name"], f"{row['n']:,}", *map(_format_share, shares)])

@@ -17,6 +17,7 @@ from howsure.render.model import (
     Confusion,
     CorpData,
     CurveData,
+    Entry,
     Metrics,
     Number,
     Operating,
@@ -41,11 +42,12 @@ from howsure.report.render.sentences import (
     format_points,
     format_points_range,
     format_range,
+    format_share,
     format_signed,
     format_signed_range,
     get_meaning,
 )
-from howsure.report.render.text_tables import TextTable
+from howsure.report.render.text_tables import TableRows, TextTable
 
 SCORE_METRICS = ("aurc", "auroc", "aupr_error", "coverage_at_risk_0.01", "eor_smooth")
 OPERATING_HEADINGS = {
@@ -79,19 +81,35 @@ MATRIX_CLASSES = 10  # classes of a printed table of labels and answers
 # Numbers of the score
 
 
+class MetricRow(NamedTuple):
+    """A metric in words."""
+
+    name: str
+    title: str
+    arrow: str
+    value: str
+    interval: str
+    note: str
+
+
+def describe_metric(name: str, entry: Entry, shared: Sequence[str] = ()) -> MetricRow:
+    """A metric in words; notes that are `shared` stand elsewhere."""
+    return MetricRow(
+        name=name,
+        title=get_meaning(name).title,
+        arrow=ARROWS[entry["better"]],
+        value=format_metric(name, entry),
+        interval=format_limits(name, entry),
+        note=explain_metric(name, entry, shared),
+    )
+
+
 def build_metrics_table(question: str, metrics: Metrics, shared: Sequence[str]) -> TextTable:
     """The metrics that answer a question; notes that are `shared` stand elsewhere."""
-    rows: list[list[str]] = []
+    rows = TableRows()
     for name, entry in metrics.items():
-        rows.append(
-            [
-                get_meaning(name).title,
-                ARROWS[entry["better"]],
-                format_metric(name, entry),
-                format_limits(name, entry),
-                explain_metric(name, entry, shared),
-            ]
-        )
+        _, *cells = describe_metric(name, entry, shared)
+        rows.append(cells)
     head = ["", "", "value", "interval", "what it says"]
     return TextTable(title=question, head=head, rows=rows)
 
@@ -155,13 +173,13 @@ def build_positive_class_table(binary: Binary | None) -> TextTable | None:
         "ece": {"value": binary["ece"]},
     }
     numbers = binary.get("numbers", oldest)
-    rows: list[list[str]] = []
+    rows = TableRows()
     for name, title in POSITIVE_NUMBERS.items():
         if name not in numbers:
             continue
         entry = numbers[name]
         if name == "prevalence":
-            rows.append([title, *_format_share(entry, digits=2)])
+            rows.append([title, *format_share(entry, 2)])
         else:
             rows.append([title, format_estimate(entry), format_interval(entry)])
     slope, intercept = binary["calibration_slope"], binary["calibration_intercept"]
@@ -180,22 +198,16 @@ def build_positive_class_table(binary: Binary | None) -> TextTable | None:
     )
 
 
-def _format_share(share: Number, digits: int = 1) -> tuple[str, str]:
-    """A share and its limits in percent."""
-    limits = format_percent_range(share.get("low"), share.get("high"), digits)
-    return format_percent(share["value"], digits), limits
-
-
 def build_calls_table(binary: Binary | None) -> TextTable | None:
     """What happens where cases are called positive from a threshold on."""
     if binary is None or not binary.get("thresholds"):
         return None
-    rows: list[list[str]] = []
+    rows = TableRows()
     shares: list[Number] = []
     for call in binary.get("thresholds", []):
         row = [format_level(call["threshold"]), format_percent(call["called"])]
         for name in ("sensitivity", "specificity", "ppv", "npv"):
-            row += _format_share(call[name])
+            row += format_share(call[name], 1)
             shares.append(call[name])
         rows.append([*row, format_number(call["net_benefit"]), format_number(call["treat_all"])])
     head = ["threshold", "called"]
@@ -216,15 +228,15 @@ def build_slices_table(slices: Slices | None) -> TextTable | None:
     """Slices side by side, the least accurate first."""
     if slices is None:
         return None
-    rows: list[list[str]] = []
+    rows = TableRows()
     entries: list[Number] = []
     for s in slices["rows"]:
-        row = [f"{s['column']}: {s['value']}", f"{s['n']:,}", *_format_share(s["accuracy"])]
+        row = [f"{s['column']}: {s['value']}", f"{s['n']:,}", *format_share(s["accuracy"], 1)]
         for entry in (s["aurc"], s["ece"]):
             row.append(format_number(entry["value"], 3))
             row.append(format_range(entry.get("low"), entry.get("high"), 3))
         mark = "worse than all" if s["worse"] else ""
-        rows.append([*row, *_format_share(s["coverage"]), mark])
+        rows.append([*row, *format_share(s["coverage"], 1), mark])
         entries += [s["accuracy"], s["aurc"], s["ece"], s["coverage"]]
     head = ["slice", "samples"]
     for name in ("accuracy", "AURC", "ECE", "accepted"):
@@ -242,7 +254,7 @@ def build_classes_table(classes: Sequence[ClassRow]) -> TextTable | None:
     """Recall, precision and confidence per class."""
     if not classes:
         return None
-    rows: list[list[str]] = []
+    rows = TableRows()
     for c in classes:
         rows.append(
             [
@@ -266,7 +278,7 @@ def build_confusion_matrix(confusion: Confusion | None) -> TextTable | None:
     classes = confusion["classes"]
     if len(classes) > MATRIX_CLASSES:
         return None
-    rows: list[list[str]] = []
+    rows = TableRows()
     for name, counts in zip(classes, confusion["counts"], strict=True):
         rows.append([name, *(f"{n:,}" for n in counts)])
     return TextTable(title="Labels and answers", head=["label", *classes], rows=rows)
@@ -276,7 +288,7 @@ def build_confusions_table(confusion: Confusion | None) -> TextTable | None:
     """The commonest wrong answers; of two classes the table of all answers shows them."""
     if confusion is None or not confusion["top"] or len(confusion["classes"]) == 2:
         return None
-    rows: list[list[str]] = []
+    rows = TableRows()
     for c in confusion["top"]:
         shares = (format_percent(c["share"]), format_percent(c.get("confidence")))
         rows.append([c["label"], c["prediction"], f"{c['count']:,}", *shares])
@@ -320,7 +332,7 @@ def build_calibrators_table(calibration: Changes | CalibrationData | None) -> Te
     if calibration is None or "methods" not in calibration or len(calibration["methods"]) <= 2:
         return None
     metrics = list(calibration["metrics"])
-    rows: list[list[str]] = []
+    rows = TableRows()
     for name, values in calibration["methods"].items():
         rows.append([name, *(format_metric(m, {"value": values[m]}) for m in metrics)])
     head = ["calibrator", *(get_meaning(m).title for m in metrics)]
@@ -408,7 +420,7 @@ def list_bins(curve: CurveData) -> list[list[str]]:
     none = [None] * len(curve["x"])
     keys = ("threshold", "weight", "low", "high")
     start, weight, low, high = (curve.get(key, none) for key in keys)
-    rows: list[list[str]] = []
+    rows = TableRows()
     for i, n in enumerate(weight):
         rows.append(
             [

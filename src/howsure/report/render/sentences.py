@@ -163,6 +163,12 @@ def format_points_range(low: float | None, high: float | None) -> str:
     return f"{format_points(low).removesuffix(' points')} … {format_points(high)}"
 
 
+def format_share(share: Number, digits: int) -> tuple[str, str]:
+    """A share and its limits in percent."""
+    limits = format_percent_range(share.get("low"), share.get("high"), digits)
+    return format_percent(share["value"], digits), limits
+
+
 def format_interval(entry: Number) -> str:
     """The limits of a number."""
     return format_range(entry.get("low"), entry.get("high"))

@@ -194,9 +194,7 @@ class Frame:
         return make_path("band", f"M{'L'.join([*there, *back])}z")
 
     def draw_steps(self, edges: Sequence[float], heights: Sequence[float], kind: str) -> Markup:
-        """A line of level steps between edges; the outline of bars where heights have a 0 at both
-        ends and the first and the last edge stand twice.
-        """
+        """A line of level steps between edges."""
         x, y = list[float](), list[float]()
         for ends, height in zip(pairwise(edges), heights, strict=True):
             x += ends

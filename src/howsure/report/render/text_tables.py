@@ -21,6 +21,7 @@ WORDS_WIDTH = 22  # letters that a column of words keeps before it wraps
 HEADING_WIDTH = 16  # letters of a heading before it goes on in the next line
 TERMINAL_ROWS = 20  # rows of a table on a terminal
 NUMBER_WORDS = ("infinite", "undefined", "none")  # that stand in for a number
+TableRows = list[list[str]]
 DEPENDENT_HEADINGS = ("", "interval")  # of columns that say more about the one to their left
 
 

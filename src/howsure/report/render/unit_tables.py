@@ -13,7 +13,7 @@ from howsure.report.render.sentences import (
     format_percent,
     format_percent_range,
 )
-from howsure.report.render.text_tables import TextTable
+from howsure.report.render.text_tables import TableRows, TextTable
 
 IMAGE_SCORES = {
     "mean_confidence": "mean confidence of pixels",
@@ -45,11 +45,11 @@ def build_image_tables(report: ReportData) -> list[TextTable]:
         [IMAGE_SCORES.get(s["name"], s["name"]), *_format_with_limits(s["aurc"])]
         for s in images["scores"]
     ]
-    classes: list[list[str]] = []
+    classes = TableRows()
     for c in images["classes"]:
         dice = _format_with_limits(c["dice"])
         classes.append([c["name"], *dice, f"{c['missed']:,}", f"{c['perfect']:,}"])
-    worst: list[list[str]] = []
+    worst = TableRows()
     for row in images["rows"]:
         numbers = (format_number(row["dice"]), format_number(row["score"]))
         shares = (format_percent(row["predicted"]), format_percent(row["true"]))
@@ -106,13 +106,13 @@ def build_label_tables(report: ReportData) -> list[TextTable]:
     labels = report.get("labels")
     if labels is None:
         return []
-    rows: list[list[str]] = []
+    rows = TableRows()
     numbers: list[Number] = []
     for label in labels["rows"]:
         auc, ece = _format_with_limits(label["auc"]), _format_with_limits(label["ece"])
         rows.append([label["name"], f"{label['positives']:,}", *auc, *ece])
         numbers += [label["auc"], label["ece"]]
-    pairs: list[list[str]] = []
+    pairs = TableRows()
     for p in labels["together"]:
         limits = format_percent_range(p["low"], p["high"])
         shares = (format_percent(p["share"]), limits, format_percent(p["otherwise"]))
