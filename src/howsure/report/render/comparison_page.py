@@ -300,7 +300,7 @@ def render_comparison_page(data: ComparisonData) -> str:
         pairs=pairs,
         legend=[(name, style_model(rank)) for rank, name in enumerate(models)],
         pictures=pictures,
-        drawn_data=dump_pictures(pictures),
+        pictures_json=dump_pictures(pictures),
         origin=origin,
     )
 

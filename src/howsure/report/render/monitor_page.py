@@ -347,7 +347,7 @@ def render_monitor_page(data: MonitorData) -> str:
         title="Is it still as good?",
         sheet=build_monitor_sheet(data),
         pictures=pictures,
-        drawn_data=dump_pictures(pictures),
+        pictures_json=dump_pictures(pictures),
         origin=list(origin),
     )
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
@@ -65,6 +65,9 @@ OPERATING_COLUMNS = (
     "kept",
     "wrong",
 )  # what the script reads
+
+
+Part = TypeVar("Part", TextTable, Picture)
 
 
 def render_page(report: ReportData) -> str:
@@ -194,24 +197,28 @@ def _build_parts(report: ReportData) -> dict[str, object]:
         **_build_operating_parts(report),
         **_build_picture_parts(report),
         "evidence": format_evidence,
-        "questions": questions,
-        "told": explain_limits(report["metrics"]),
-        "heat": count_pictures.build_heat_table(confusion),
-        "taken": _drop_missing(sections.build_confusions_table(confusion)),
-        "sliced": _drop_missing(sections.build_slices_table(report.get("slices"))),
-        "labels": build_label_tables(report),
-        "images": build_image_tables(report),
+        "metric_groups": questions,
+        "limits_note": explain_limits(report["metrics"]),
+        "heat_table": count_pictures.build_heat_table(confusion),
+        "confusion_tables": _drop_none([sections.build_confusions_table(confusion)]),
+        "slice_tables": _drop_none([sections.build_slices_table(report.get("slices"))]),
+        "label_tables": build_label_tables(report),
+        "image_tables": build_image_tables(report),
         "overlays": _list_overlays(report),
-        "tables": _drop_missing(
-            sections.build_scores_table(report),
-            sections.build_positive_class_table(binary),
-            sections.build_calls_table(binary),
-            sections.build_bands_table(report),
+        "further_tables": _drop_none(
+            [
+                sections.build_scores_table(report),
+                sections.build_positive_class_table(binary),
+                sections.build_calls_table(binary),
+                sections.build_bands_table(report),
+            ]
         ),
-        "changed": _drop_missing(
-            sections.build_changes_table(calibration),
-            sections.build_candidates_table(calibration),
-            sections.build_calibrators_table(calibration),
+        "calibration_tables": _drop_none(
+            [
+                sections.build_changes_table(calibration),
+                sections.build_candidates_table(calibration),
+                sections.build_calibrators_table(calibration),
+            ]
         ),
         "lead": [] if calibration is None or "lead" not in calibration else calibration["lead"],
         "notes": [] if calibration is None or "notes" not in calibration else calibration["notes"],
@@ -223,8 +230,9 @@ def _build_parts(report: ReportData) -> dict[str, object]:
     }
 
 
-def _drop_missing(*tables: TextTable | None) -> list[TextTable]:
-    return [table for table in tables if table is not None]
+def _drop_none(items: Iterable[Part | None]) -> list[Part]:
+    """The tables or pictures that the data allow."""
+    return [item for item in items if item is not None]
 
 
 def _build_tiles(report: ReportData) -> list[sections.MetricRow]:
@@ -266,14 +274,14 @@ def _build_operating_parts(report: ReportData) -> dict[str, object]:
     }
     headings = sections.OPERATING_HEADINGS.items()
     return {
-        "shown": columns,
+        "operating_columns": columns,
         "costs": COSTS,
         "start": start,
-        "points": sections.choose_operating_rows(len(points["coverage"])),
-        "listed": [(name, heading) for name, heading in headings if name in columns],
+        "operating_rows": sections.choose_operating_rows(len(points["coverage"])),
+        "operating_headings": [(name, heading) for name, heading in headings if name in columns],
         "deferred": deferred,
         "deferred_note": note,
-        "rows": escape_json(script_rows),
+        "operating_json": escape_json(script_rows),
     }
 
 
@@ -309,52 +317,51 @@ def _build_picture_parts(report: ReportData) -> dict[str, object]:
         count_pictures.draw_histogram(report),
     ]
     binnings = _build_bins_options(report)
-    more = _keep_drawn(
-        count_pictures.draw_scatter(report),
-        curve_pictures.draw_uncertainty_reliability(report),
-        curve_pictures.draw_rejection(report),
-        curve_pictures.draw_odds(report),
-        curve_pictures.draw_rate(report, "roc", "ROC of finding errors"),
-        curve_pictures.draw_rate(
-            report, "precision_recall", "Precision and recall of finding errors"
-        ),
+    more = _drop_none(
+        [
+            count_pictures.draw_scatter(report),
+            curve_pictures.draw_uncertainty_reliability(report),
+            curve_pictures.draw_rejection(report),
+            curve_pictures.draw_odds(report),
+            curve_pictures.draw_rate(report, "roc", "ROC of finding errors"),
+            curve_pictures.draw_rate(
+                report, "precision_recall", "Precision and recall of finding errors"
+            ),
+        ]
     )
-    corp_pictures = [] if corp is None else [curve_pictures.draw_corp(report, corp)]
-    positive = _keep_drawn(
-        curve_pictures.draw_decision_curve(report),
-        curve_pictures.draw_positive_reliability(report),
+    corp_picture = None if corp is None else curve_pictures.draw_corp(report, corp)
+    positive = _drop_none(
+        [
+            curve_pictures.draw_decision_curve(report),
+            curve_pictures.draw_positive_reliability(report),
+        ]
     )
     slices = count_pictures.draw_slices(report.get("slices"))
     confusions: list[Picture] = []
     # Few classes have a table of all labels and answers instead.
     if confusion is not None and not count_pictures.has_heat_table(confusion):
-        confusions = _keep_drawn(count_pictures.draw_confusions(confusion))
+        confusions = _drop_none([count_pictures.draw_confusions(confusion)])
     reliability = [option.picture for option in binnings]
-    every = [*linked, *reliability, *more, *corp_pictures, *positive, *slices, *confusions]
+    every = [*linked, *reliability, *more, corp_picture, *positive, *slices, *confusions]
     parts: dict[str, object] = {
-        "positive": positive,
+        "positive_pictures": positive,
         "positive_class": None,
-        "calling": None,
-        "called": CALL_NUMBERS,
-        "linked": linked,
-        "reliability": binnings,
-        "more": more,
+        "calls_json": None,
+        "call_numbers": CALL_NUMBERS,
+        "linked_pictures": linked,
+        "binnings": binnings,
+        "more_pictures": more,
         "slice_pictures": slices,
-        "confused": confusions,
-        "corp": corp_pictures[0] if corp_pictures else None,
+        "confusion_pictures": confusions,
+        "corp_picture": corp_picture,
         "corp_parts": [] if corp is None else sections.list_corp_parts(corp),
-        "drawn_data": dump_pictures(every),
+        "pictures_json": dump_pictures(_drop_none(every)),
     }
     if binary is not None:
         parts["positive_class"] = sections.name_class(binary["positive_class"])
         if "calling" in binary:
-            parts["calling"] = escape_json(binary["calling"])
+            parts["calls_json"] = escape_json(binary["calling"])
     return parts
-
-
-def _keep_drawn(*pictures: Picture | None) -> list[Picture]:
-    """Those pictures that the data allow."""
-    return [picture for picture in pictures if picture is not None]
 
 
 def _build_bins_options(report: ReportData) -> list[BinsOption]:
