@@ -104,6 +104,7 @@ def write_app(
     contents = build_app(read_pyodide(pyodide, mirror, tell))
     if Path(to).is_file():
         raise InputError(f"{to} is a file; --to names a folder.")
+    # File by file under a temporary name, so that a folder that is being served has whole files.
     for name, content in contents.items():
         path = Path(to) / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -223,7 +224,7 @@ def _download(address: str, name: str) -> bytes:
         ) from None
 
 
-# Packages
+# Packages: what is left out makes the first visit shorter, all of it is downloaded then
 
 
 def _read_pure_packages() -> dict[str, bytes]:

@@ -27,6 +27,7 @@ def run_command(
     from howsure.cli.main import main
 
     widen_numpy()
+    # A report records the command that made it, which it reads from sys.argv.
     before, sys.argv = sys.argv, ["howsure", *arguments]
     out, err = StringIO(), _ForwardedText(tell)
     previous = hearer.set(stage)

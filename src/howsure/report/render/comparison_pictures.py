@@ -147,6 +147,7 @@ def _mark_model(name: str, mark: Markup) -> Markup:
 
 def _draw_lines(f: Frame, models: Sequence[str], curves: Mapping[str, CurveData]) -> list[Markup]:
     """A line for each model, the best on top."""
+    # What is drawn last lies on top.
     lines: list[Markup] = []
     for name, c in curves.items():
         line = draw_curve(f, c, style_model(models.index(name)))

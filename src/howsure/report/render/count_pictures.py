@@ -55,6 +55,7 @@ def draw_histogram(report: ReportData) -> Picture:
     h, views, name = report["views"]["histogram"], report["views"], report["score"]
     before = views["before"]["histogram"] if "before" in views else None
     wrong = _sum_wrong(h)
+    # At least 1, so that a panel without answers has an axis.
     most_right, most_wrong = max(1, *h["right"]), max(1, *wrong)
     if before is not None:
         most_right = max(most_right, *before["right"])

@@ -8,7 +8,6 @@ from dataclasses import replace
 from markupsafe import Markup
 
 from howsure.render.model import Column, CorpData, CurveData, ReportData
-from howsure.report.render import svg
 from howsure.report.render.pictures import (
     BEFORE_POINTS,
     BY_CHANCE,
@@ -31,7 +30,7 @@ from howsure.report.render.pictures import (
     get_points,
     thin_curve,
 )
-from howsure.report.render.svg import UNIT, Axis, make_frame
+from howsure.report.render.svg import UNIT, Axis, format_plain_tick, format_short, make_frame
 
 
 def draw_risk_coverage(report: ReportData) -> Picture:
@@ -157,7 +156,7 @@ def draw_uncertainty_reliability(report: ReportData) -> Picture | None:
         return None
     before = get_before(report, "uncertainty_reliability")
     f = make_frame(
-        Axis(label="normalised entropy", write=svg.format_plain_tick),
+        Axis(label="normalised entropy", write=format_plain_tick),
         Axis(label="error rate"),
     )
     marks = [
@@ -199,7 +198,7 @@ def draw_rejection(report: ReportData) -> Picture | None:
     if before is not None:
         errors += before["y"]
     f = make_frame(
-        Axis(label="largest normalised entropy kept", write=svg.format_plain_tick),
+        Axis(label="largest normalised entropy kept", write=format_plain_tick),
         Axis(ends=(0, add_headroom(errors)), label="error of the kept"),
     )
     marks = [draw_before(f, before), draw_curve(f, c, "main")]
@@ -226,7 +225,7 @@ def draw_odds(report: ReportData) -> Picture | None:
     low, high = min(known) / 1.3, max(known) * 2
     f = make_frame(
         Axis(label="quantile, most trusted first"),
-        Axis(ends=(low, high), label="odds ratio (log scale)", write=svg.format_short, log=True),
+        Axis(ends=(low, high), label="odds ratio (log scale)", write=format_short, log=True),
     )
     marks: list[Markup] = []
     if low < 1 < high:
@@ -283,7 +282,7 @@ def draw_decision_curve(report: ReportData) -> Picture | None:
     high = add_headroom([*c["y"], binary["prevalence"]])
     f = make_frame(
         Axis(label="threshold probability"),
-        Axis(ends=(-high / 4, high), label="net benefit", write=svg.format_plain_tick),
+        Axis(ends=(-high / 4, high), label="net benefit", write=format_plain_tick),
     )
     # Treating all soon falls far below zero; there its line leaves the picture.
     visible = [None if v is None or v < -high / 4 else v for v in treat_all]

@@ -151,6 +151,7 @@ def _compare_limits(now: Number, past: Number) -> str:
     low, high, then = now.get("low"), now.get("high"), past["value"]
     if low is None or high is None or then is None:
         return ""
+    # A reference without limits is compared as a number.
     if high < (past.get("low") or then):
         return ": clearly less"
     if low > (past.get("high") or then):

@@ -5,7 +5,7 @@ else run.
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from functools import cache
 from hashlib import sha256
 from importlib.resources import files
@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from howsure._core import json
 from howsure._core.text import page_safe, printable
-from howsure.render.model import ClassDeferral, ReportData, Scatter, Views
+from howsure.render.model import ReportData, Scatter, Views
 from howsure.report.render import count_pictures, curve_pictures, sections
 from howsure.report.render.pictures import Picture, find_opening, keep_fitting_images, thin_curve
 from howsure.report.render.report_sheet import suggest_steps
@@ -389,12 +389,16 @@ def draw_coarsely(report: ReportData) -> ReportData:
     """The same report with fewer points, dots, small pictures and classes; no number changes."""
     views = report["views"]
     suspects, operating = views["label_errors"], views["operating"]
+    # The classes that are deferred most, in their order.
+    classes = operating["classes"]
+    ranks = sorted(range(len(classes)), key=lambda i: sum(classes[i]["deferred"]), reverse=True)
+    most_deferred = [classes[i] for i in sorted(ranks[:COARSE_CLASSES])]
     kept = keep_fitting_images((s.get("image", "") for s in suspects), COARSE_LETTERS)
     coarse_views: Views = {
         **views,
         "scatter": _cut_scatter(views["scatter"]),
         "label_errors": [{**s, "image": i} for s, i in zip(suspects, kept, strict=True)],
-        "operating": {**operating, "classes": _choose_most_deferred(operating["classes"])},
+        "operating": {**operating, "classes": most_deferred},
     }
     if "before" in views:
         before = views["before"]
@@ -418,9 +422,3 @@ def _cut_scatter(scatter: Scatter | None) -> Scatter | None:
         "fate": scatter["fate"][:COARSE_DOTS],
         "of": scatter["of"],
     }
-
-
-def _choose_most_deferred(classes: Sequence[ClassDeferral]) -> list[ClassDeferral]:
-    """The classes that are deferred most, in their order."""
-    rows = sorted(range(len(classes)), key=lambda i: sum(classes[i]["deferred"]), reverse=True)
-    return [classes[i] for i in sorted(rows[:COARSE_CLASSES])]

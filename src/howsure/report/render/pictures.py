@@ -174,11 +174,10 @@ def get_known_points(c: CurveData) -> list[tuple[float, float]]:
 def get_columns(c: CurveData) -> dict[str, Column]:
     """The columns of a curve that a file should hold."""
     columns = get_points(c)
-    if "threshold" in c:
-        columns["threshold"] = c["threshold"]
-    if "low" in c and "high" in c:
-        columns["low"] = c["low"]
-        columns["high"] = c["high"]
+    for key in ("threshold", "low", "high"):
+        column = c.get(key)
+        if column is not None:
+            columns[key] = column
     return columns
 
 
@@ -255,6 +254,7 @@ def find_middles(edges: Sequence[float]) -> list[float]:
 def keep_fitting_images(images: Iterable[str], room: int = THUMBNAIL_LETTERS) -> list[str]:
     """The first images, given as data addresses, that there is room for; "" for the others."""
     kept: list[str] = []
+    # After the first that does not fit nothing is kept, so the order of the page stays.
     total = 0
     for image in images:
         total += len(image)

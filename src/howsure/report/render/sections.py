@@ -11,7 +11,6 @@ from howsure.render.model import (
     Binary,
     CalibrationData,
     Candidate,
-    ChangeData,
     Changes,
     ClassRow,
     Confusion,
@@ -303,28 +302,21 @@ def build_changes_table(calibration: Changes | CalibrationData | None) -> TextTa
     """What a calibrator changed on the same samples."""
     if calibration is None:
         return None
-    rows = [_format_change(name, change) for name, change in calibration["metrics"].items()]
+    rows = TableRows()
+    note = ""
+    for name, change in calibration["metrics"].items():
+        difference = change["difference"]
+        value, low, high = difference["value"], difference.get("low"), difference.get("high")
+        if name in SHARES:
+            moved, limits = format_points(value), format_points_range(low, high)
+        else:
+            moved, limits = format_signed(value), format_signed_range(low, high)
+        if limits == NONE:
+            limits, note = "", WITHOUT_INTERVAL_NOTE
+        sides = [format_metric(name, change[side]) for side in ("before", "after")]
+        rows.append([get_meaning(name).title, *sides, moved, limits, change["verdict"]])
     head = ["number", "before", "after", "difference", "interval", "verdict"]
-    complete = all(row[head.index("interval")] for row in rows)
-    note = "" if complete else WITHOUT_INTERVAL_NOTE
     return TextTable(title="What calibration changed", head=head, rows=rows, note=note)
-
-
-def _format_change(name: str, change: ChangeData) -> list[str]:
-    difference = change["difference"]
-    low, high = difference.get("low"), difference.get("high")
-    if name in SHARES:
-        value, limits = format_points(difference["value"]), format_points_range(low, high)
-    else:
-        value, limits = format_signed(difference["value"]), format_signed_range(low, high)
-    return [
-        get_meaning(name).title,
-        format_metric(name, change["before"]),
-        format_metric(name, change["after"]),
-        value,
-        "" if limits == NONE else limits,
-        change["verdict"],
-    ]
 
 
 def build_calibrators_table(calibration: Changes | CalibrationData | None) -> TextTable | None:

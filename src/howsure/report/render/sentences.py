@@ -112,6 +112,7 @@ def format_estimate(entry: Number) -> str:
     ('0', '4e-08')
     """
     value, low, high = entry["value"], entry.get("low"), entry.get("high")
+    # 4e-08 between -0.3 and 0.3 is what an optimiser leaves of 0; nobody should read it as a number.
     if value is None or low is None or high is None or not high > low:
         return format_number(value)
     return format_number(no_finer(value, low, high))
@@ -261,6 +262,7 @@ def describe_bounds(entry: Entry) -> str:
         return ""
     if entry["bounds"] is None:
         return "approximate, without certified bounds"
+    # A bound may be infinite, which JSON has as null.
     low, high = ("∞" if end is None else f"{end:.6g}" for end in entry["bounds"])
     return f"exactly {low}" if low == high else f"certainly {low} … {high}"
 

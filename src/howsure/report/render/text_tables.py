@@ -186,6 +186,8 @@ def break_command(run: str, room: int, indent: int = 0) -> list[str]:
     if cell_len(run) + indent <= room:
         return [run]
     lines: list[str] = []
+    # Words are measured in columns of the terminal, of which some letters take two; a line that
+    # goes on needs room for a blank and " \\".
     for word in map(shlex.quote, shlex.split(run)):
         if not lines:
             lines.append(word)
