@@ -9,7 +9,7 @@ from __future__ import annotations
 import urllib.error
 import urllib.request
 import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from hashlib import sha256
 from importlib import import_module
 from importlib.resources import files
@@ -120,7 +120,7 @@ def build_app(pyodide: Mapping[str, bytes]) -> dict[str, bytes]:
         "pyodide.asm.js": pyodide["pyodide.asm.js"],
         "pyodide.asm.wasm": pyodide["pyodide.asm.wasm"],
         "python_stdlib.zip": pyodide["python_stdlib.zip"],
-        "numpy.zip": _pack_zip(_select_numpy(_unpack_wheel(pyodide, "numpy"))),
+        "numpy.zip": _pack_zip(_drop_unused(_unpack_wheel(pyodide, "numpy"), NUMPY_UNUSED)),
         "scipy.zip": _pack_zip(_select_scipy(_unpack_wheel(pyodide, "scipy"))),
         "libopenblas.zip": _pack_zip(_unpack_wheel(pyodide, "libopenblas")),
         "python.zip": _pack_zip(_read_pure_packages()),
@@ -239,22 +239,17 @@ def _read_pure_packages() -> dict[str, bytes]:
     return contents
 
 
-def _select_numpy(wheel: Mapping[str, bytes]) -> dict[str, bytes]:
-    """NumPy without what only its developers use."""
-    selected: dict[str, bytes] = {}
-    for name, content in wheel.items():
-        if not any(part in name for part in NUMPY_UNUSED):
-            selected[name] = content
-    return selected
+def _drop_unused(wheel: Mapping[str, bytes], unused: Sequence[str]) -> dict[str, bytes]:
+    """The files of a wheel whose names have none of these parts."""
+    return {name: wheel[name] for name in wheel if not any(part in name for part in unused)}
 
 
 def _select_scipy(wheel: Mapping[str, bytes]) -> dict[str, bytes]:
     """scipy.special and what it imports."""
     selected: dict[str, bytes] = {}
-    for name, content in wheel.items():
+    for name, content in _drop_unused(wheel, SCIPY_UNUSED).items():
         needed = name in SCIPY_FILES or name.startswith(SCIPY_FOLDERS)
-        unused = any(part in name for part in SCIPY_UNUSED)
-        if needed and not unused and name.endswith((".py", ".so")):
+        if needed and name.endswith((".py", ".so")):
             selected[name] = content
     selected["scipy/linalg/__init__.py"] = EMPTY_LINALG
     return selected

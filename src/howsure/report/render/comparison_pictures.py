@@ -24,7 +24,7 @@ from howsure.report.render.pictures import (
     thin_curve,
 )
 from howsure.report.render.sentences import get_meaning
-from howsure.report.render.svg import UNIT, Axis, Frame, Paper, make_frame
+from howsure.report.render.svg import UNIT, USUAL_PAPER, Axis, Frame, Paper, make_frame
 
 MODEL_COLOURS = 8  # further models have the same colours with dashes
 NAMED_PAPER = Paper(width=470, right=128)  # with room for names at the right
@@ -80,7 +80,7 @@ def draw_models_reliability(data: ComparisonData) -> list[Picture]:
     # Many lines that end in one corner cannot be named there; the legend does it.
     named = len(curves) <= NAMED_CURVES
     x, y = Axis(label="confidence"), Axis(label="accuracy")
-    f = make_frame(x, y, NAMED_PAPER if named else None)
+    f = make_frame(x, y, NAMED_PAPER if named else USUAL_PAPER)
     marks = [f.draw_line(UNIT, UNIT, "ideal"), *_draw_lines(f, names, curves)]
     if named:
         marks += _draw_names(f, names, curves)

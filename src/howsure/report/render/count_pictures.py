@@ -21,7 +21,7 @@ from howsure.report.render.pictures import (
     find_middles,
 )
 from howsure.report.render.sentences import format_number, format_percent
-from howsure.report.render.svg import Axis, Frame, Paper, make_frame
+from howsure.report.render.svg import USUAL_PAPER, Axis, Frame, Paper, make_frame
 
 TOP_5 = "label among the top 5"
 FATES = (("right", "right"), (TOP_5, "near"), ("wrong", "wrong"))  # what became of an answer
@@ -115,7 +115,7 @@ def draw_scatter(report: ReportData) -> Picture | None:
     if s is None or not s["score"]:
         return None
     before = views["before"]["scatter"] if "before" in views else None
-    panels = [("loss (NLL)", "", s, Paper())]
+    panels = [("loss (NLL)", "", s, USUAL_PAPER)]
     losses = [*s["loss"]]
     if before is not None:
         panels = [

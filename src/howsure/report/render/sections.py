@@ -10,7 +10,6 @@ from howsure.render.model import (
     Band,
     Binary,
     CalibrationData,
-    Candidate,
     Changes,
     ClassRow,
     Confusion,
@@ -338,10 +337,23 @@ def build_candidates_table(calibration: Changes | CalibrationData | None) -> Tex
     if calibration is None or "choice" not in calibration or calibration["choice"] is None:
         return None
     choice = calibration["choice"]
-    rows = [
-        _format_candidate(name, candidate, winner=choice["winner"])
-        for name, candidate in choice["table"].items()
-    ]
+    rows = TableRows()
+    for name, candidate in choice["table"].items():
+        gain, limits, changed = candidate["gain"], "", NONE
+        if gain.get("low") is not None:
+            limits = format_signed_range(gain.get("low"), gain.get("high"))
+        if "changed" in candidate:
+            changed = f"{candidate['changed']:,}"
+        if name == choice["winner"]:
+            standing = "chosen"
+        elif not candidate["real"]:
+            standing = candidate["note"] or ""
+        elif candidate.get("behind"):
+            standing = "real gain, clearly worse than the best"
+        else:
+            standing = "real gain"
+        numbers = (format_number(candidate["value"]), format_signed(gain["value"]))
+        rows.append([name, *numbers, limits, changed, standing])
     criterion = get_meaning(choice["criterion"]).title
     note = (
         f"Fitted on {calibration['n_fit']:,} samples that the test data have nothing to do with; doing nothing is "
@@ -353,29 +365,6 @@ def build_candidates_table(calibration: Changes | CalibrationData | None) -> Tex
         rows=rows,
         note=note,
     )
-
-
-def _format_candidate(name: str, candidate: Candidate, winner: str) -> list[str]:
-    gain = candidate["gain"]
-    limits = ""
-    if gain.get("low") is not None:
-        limits = format_signed_range(gain.get("low"), gain.get("high"))
-    if name == winner:
-        standing = "chosen"
-    elif not candidate["real"]:
-        standing = candidate["note"] or ""
-    elif candidate.get("behind"):
-        standing = "real gain, clearly worse than the best"
-    else:
-        standing = "real gain"
-    return [
-        name,
-        format_number(candidate["value"]),
-        format_signed(gain["value"]),
-        limits,
-        f"{candidate['changed']:,}" if "changed" in candidate else NONE,
-        standing,
-    ]
 
 
 # What only the page shows

@@ -66,6 +66,9 @@ class Paper:
     rows: tuple[float, float] = (PICTURE_HEIGHT - BOTTOM_MARGIN, TOP_MARGIN)
 
 
+USUAL_PAPER = Paper()
+
+
 @frozen
 class Scale:
     """Maps values from low to high to pixels from start to end; `log` is for positive values."""
@@ -278,10 +281,8 @@ class Frame:
         return places
 
 
-def make_frame(x: Axis, y: Axis, paper: Paper | None = None) -> Frame:
-    """The frame of both axes on a paper of the usual size, or on another one."""
-    if paper is None:
-        paper = Paper()
+def make_frame(x: Axis, y: Axis, paper: Paper = USUAL_PAPER) -> Frame:
+    """The frame of both axes on a paper."""
     bottom, top = paper.rows
     across = Scale(
         low=x.ends[0], high=x.ends[1], start=paper.left, end=paper.width - paper.right, log=x.log
