@@ -137,6 +137,7 @@ def _build_metrics(data: ComparisonData, title: str, names: Sequence[str]) -> Te
     fair = [name for name in names if name in comparable and comparable[name]["fair"]]
     rows = TableRows()
     entries: list[Entry] = []
+    # Without a fair number there are no rows, and so no table.
     for model in data["models"] if fair else ():
         metrics = model["metrics"]
         rows.append([model["name"], *_format_metrics(metrics, fair)])

@@ -66,7 +66,7 @@ def draw_models_risk(data: ComparisonData) -> Picture:
         title="Risk and coverage",
         read="A lower curve is better. Curves that cross: better for one coverage, worse for "
         "another.",
-        said="Risk against coverage of every model",
+        alt="Risk against coverage of every model",
     )
     return build_picture(caption, f, marks, {name: get_points(c) for name, c in curves.items()})
 
@@ -89,7 +89,7 @@ def draw_models_reliability(data: ComparisonData) -> list[Picture]:
         title="Reliability",
         read="Fifteen bins of equally many answers. On the dashed line confidence is accuracy; "
         "below it claims too much.",
-        said="Accuracy against confidence of every model",
+        alt="Accuracy against confidence of every model",
     )
     return [build_picture(caption, f, marks, {name: get_points(c) for name, c in curves.items()})]
 
@@ -135,7 +135,7 @@ def _draw_cost_picture(
         name=f"cost-{metric}",
         title=f"Cost and {title}",
         read="Lower and further left is better.",
-        said=f"{title} against {data['cost_name']}",
+        alt=f"{title} against {data['cost_name']}",
     )
     return build_picture(caption, f, [*marks, *_name_dots(f, places)], series)
 

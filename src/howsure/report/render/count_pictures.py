@@ -63,24 +63,24 @@ def draw_histogram(report: ReportData) -> Picture:
     x = Axis(ends=find_score_span(report), label=name, write=svg.format_plain_tick)
     right_axis = Axis(ends=(0, most_right), label="right answers", write=svg.format_short)
     wrong_axis = Axis(ends=(0, most_wrong), label="wrong answers", write=svg.format_short)
-    f = make_frame(x, right_axis, Paper(rows=UPPER_ROWS))
-    g = make_frame(x, wrong_axis, Paper(rows=LOWER_ROWS))
+    upper = make_frame(x, right_axis, Paper(rows=UPPER_ROWS))
+    lower = make_frame(x, wrong_axis, Paper(rows=LOWER_ROWS))
     zeros = [0.0] * len(wrong)
-    cuts = find_edges(h["low"], h["high"], len(h["right"]))
+    cuts = _find_bars(h)
     marks = [
-        draw_deferred(f, report),
-        draw_deferred(g, report),
-        f.draw_bars(cuts, base=zeros, top=h["right"], kind="right"),
-        g.draw_bars(cuts, base=h["wrong"], top=wrong, kind="near"),
-        g.draw_bars(cuts, base=zeros, top=h["wrong"], kind="wrong"),
+        draw_deferred(upper, report),
+        draw_deferred(lower, report),
+        upper.draw_bars(cuts, base=zeros, top=h["right"], kind="right"),
+        lower.draw_bars(cuts, base=h["wrong"], top=wrong, kind="near"),
+        lower.draw_bars(cuts, base=zeros, top=h["wrong"], kind="wrong"),
     ]
     series, legend = _count_fates(h), get_fate_legend(report)
     if before is not None:
         # Before calibration as an outline over both panels; it begins and ends at 0.
-        cuts = find_edges(before["low"], before["high"], len(before["right"]))
+        cuts = _find_bars(before)
         outline = [cuts[0], *cuts, cuts[-1]]
-        marks.append(f.draw_steps(outline, [0.0, *before["right"], 0.0], "before"))
-        marks.append(g.draw_steps(outline, [0.0, *_sum_wrong(before), 0.0], "before"))
+        marks.append(upper.draw_steps(outline, [0.0, *before["right"], 0.0], "before"))
+        marks.append(lower.draw_steps(outline, [0.0, *_sum_wrong(before), 0.0], "before"))
         series |= {f"{fate}, before": c for fate, c in _count_fates(before).items()}
         legend = (*legend, CALIBRATION_LEGEND[1])
     caption = Caption(
@@ -88,11 +88,16 @@ def draw_histogram(report: ReportData) -> Picture:
         title="Confidence histogram",
         read="How often each score is given; both panels have a scale of their own. Shaded: what "
         "is deferred.",
-        said=f"Histogram of {name}: right and wrong among {report['n']:,} answers",
+        alt=f"Histogram of {name}: right and wrong among {report['n']:,} answers",
         legend=legend,
     )
     panels = {fate: int(not fate.startswith("right")) for fate in series}
-    return build_picture(caption, f, marks, series, more=(g,), panels=panels)
+    return build_picture(caption, upper, marks, series, more=(lower,), panels=panels)
+
+
+def _find_bars(h: HistogramData) -> list[float]:
+    """The edges of the bars."""
+    return find_edges(h["low"], h["high"], len(h["right"]))
 
 
 def _sum_wrong(h: HistogramData) -> list[float]:
@@ -102,7 +107,7 @@ def _sum_wrong(h: HistogramData) -> list[float]:
 
 def _count_fates(h: HistogramData) -> dict[str, dict[str, Column]]:
     """Counts by what became of the answers, beside the middle of each bar."""
-    middles: Column = [*find_middles(find_edges(h["low"], h["high"], len(h["right"])))]
+    middles: Column = [*find_middles(_find_bars(h))]
     counts = {"right": h["right"], TOP_5: h["top_5"], "wrong": h["wrong"]}
     if not any(h["top_5"]):
         del counts[TOP_5]
@@ -147,7 +152,7 @@ def draw_scatter(report: ReportData) -> Picture | None:
         name="scatter",
         title="Loss and score",
         read=f"{many}. In the upper right corner: sure and wrong.",
-        said=f"Scatter of loss against {report['score']} for {many}",
+        alt=f"Scatter of loss against {report['score']} for {many}",
         legend=get_fate_legend(report),
     )
     return build_picture(caption, frames[0], marks, series, more=frames[1:], panels=panel_of)
@@ -167,14 +172,14 @@ def draw_slices(slices: Slices | None) -> list[Picture]:
         title="Accuracy by slice",
         read="Bars: limits that hold for all slices together. Orange: less accurate than all "
         f"samples, beyond chance.{some}",
-        said=f"Accuracy by slice: accuracy of {len(names)} rows",
+        alt=f"Accuracy by slice: accuracy of {len(names)} rows",
     )
     at_least = format_number(slices["threshold"])
     accepted = Caption(
         name="slices-accepted",
         title="Accepted by slice",
         read=f"Share with a score of at least {at_least}: {slices['rule']}.{some}",
-        said=f"Accepted by slice: share accepted of {len(names)} rows",
+        alt=f"Accepted by slice: share accepted of {len(names)} rows",
     )
     kinds = ["worse" if row["worse"] else "main" for row in rows]
     shares = [row["coverage"] for row in rows]
@@ -198,7 +203,7 @@ def draw_confusions(confusion: Confusion) -> Picture | None:
         title="What is taken for what",
         read="Label → answer, the commonest first. Orange: share of the label; blue: mean "
         "confidence of these answers.",
-        said=f"What is taken for what: share of the label of {len(names)} rows",
+        alt=f"What is taken for what: share of the label of {len(names)} rows",
     )
     return draw_rows(
         caption,
@@ -284,7 +289,7 @@ def build_heat_table(confusion: Confusion | None) -> list[tuple[str, list[HeatCe
             # shares are small.
             step = sum(count > share * samples for share in HEAT_SHARES)
             kind = f"{'hit' if i == j else 'miss'}{step}" if step else ""
-            said = "" if mean is None else format_percent(mean, 0)
-            cells.append(HeatCell(samples=f"{count:,}", confidence=said, kind=kind))
+            shown = "" if mean is None else format_percent(mean, 0)
+            cells.append(HeatCell(samples=f"{count:,}", confidence=shown, kind=kind))
         table.append((name, cells))
     return table

@@ -53,7 +53,7 @@ def draw_risk_coverage(report: ReportData) -> Picture:
         name="risk",
         title="Risk and coverage",
         read="Accept fewer, and fewer of them are wrong. A lower curve is better.",
-        said=describe_curve(c, "Risk"),
+        alt=describe_curve(c, "Risk"),
         legend=CALIBRATION_LEGEND if before is not None else (),
     )
     return build_picture(caption, f, marks, series)
@@ -85,7 +85,7 @@ def draw_threshold_diagram(report: ReportData) -> Picture:
         name="threshold",
         title="Threshold diagram",
         read="Defer more, and more of the rest is right. Dashed: a score that knows every error.",
-        said=describe_curve(c, "Accuracy of the kept"),
+        alt=describe_curve(c, "Accuracy of the kept"),
         legend=CALIBRATION_LEGEND if before is not None else (),
     )
     return build_picture(caption, f, marks, series)
@@ -117,7 +117,7 @@ def draw_reliability(report: ReportData, c: CurveData, name: str) -> Picture:
         name=f"reliability-{name}",
         title="Reliability",
         read="",
-        said=describe_curve(c, "Accuracy"),
+        alt=describe_curve(c, "Accuracy"),
         legend=CALIBRATION_LEGEND if before is not None else (),
     )
     return build_picture(caption, f, marks, series, band=BY_CHANCE)
@@ -143,7 +143,7 @@ def draw_corp(report: ReportData, corp: CorpData) -> Picture:
         name="corp",
         title="Reliability without bins",
         read="",
-        said=describe_curve(c, "Isotonic accuracy"),
+        alt=describe_curve(c, "Isotonic accuracy"),
         legend=legend,
     )
     return build_picture(caption, f, marks, series, band=BY_CHANCE)
@@ -171,7 +171,7 @@ def draw_uncertainty_reliability(report: ReportData) -> Picture | None:
         title="Uncertainty reliability",
         read="On the dashed line the entropy is the error rate, which UCE asks for and calibration "
         "does not.",
-        said=describe_curve(c, "Error rate"),
+        alt=describe_curve(c, "Error rate"),
         legend=legend,
     )
     return build_picture(caption, f, marks, series)
@@ -207,7 +207,7 @@ def draw_rejection(report: ReportData) -> Picture | None:
         name="rejection",
         title="Rejection by entropy",
         read="Reject what is less sure than this.",
-        said=describe_curve(c, "Error of the kept"),
+        alt=describe_curve(c, "Error of the kept"),
         legend=legend,
     )
     return build_picture(caption, f, marks, series)
@@ -243,7 +243,7 @@ def draw_odds(report: ReportData) -> Picture | None:
         name="odds",
         title="Odds by quantile",
         read=read,
-        said=describe_curve(c, "Odds ratio"),
+        alt=describe_curve(c, "Odds ratio"),
         legend=legend,
     )
     return build_picture(caption, f, marks, series)
@@ -266,7 +266,7 @@ def draw_rate(report: ReportData, name: str, title: str) -> Picture | None:
         title=title,
         read="Finding errors by low confidence. Compare scores of one model with it, never two "
         "models.",
-        said=describe_curve(c, up),
+        alt=describe_curve(c, up),
         legend=legend,
     )
     return build_picture(caption, f, marks, series)
@@ -301,7 +301,7 @@ def draw_decision_curve(report: ReportData) -> Picture | None:
         title="Decision curve",
         read=f"Worth of acting on the probability of {name}, in true positives per case; act where "
         "the line is highest.",
-        said=describe_curve(c, "Net benefit"),
+        alt=describe_curve(c, "Net benefit"),
         legend=(("by this probability", "main"), ("treat all", "before"), ("treat none", "ideal")),
     )
     return build_picture(caption, f, marks, series)
@@ -328,6 +328,6 @@ def draw_positive_reliability(report: ReportData) -> Picture | None:
         name="positive",
         title="Calibration of the positive class",
         read="On the dashed line the probability is kept. Shaded: limits of the curve.",
-        said=describe_curve(c, "Share that came true"),
+        alt=describe_curve(c, "Share that came true"),
     )
     return build_picture(caption, f, marks, {"flexible": get_columns(c)})

@@ -395,7 +395,7 @@ def _draw_accuracy(data: MonitorData) -> Picture:
         name="accuracy",
         title="Accuracy",
         read="Bars: limits of the accuracy that labels would show.",
-        said=f"Accuracy: {', '.join(names)}",
+        alt=f"Accuracy: {', '.join(names)}",
         legend=(*legend, ("reference", "ideal")),
     )
     return build_picture(caption, f, marks, series)
@@ -434,7 +434,7 @@ def _draw_scores(data: MonitorData) -> Picture:
         name="scores",
         title="Scores",
         read="Where a line leaves the bars, scores have moved.",
-        said=f"Scores of {last['name']}{earlier} beside the reference",
+        alt=f"Scores of {last['name']}{earlier} beside the reference",
         legend=tuple(legend),
     )
     return build_picture(caption, f, marks, series)

@@ -289,6 +289,7 @@ def _build_decision_data(report: ReportData) -> dict[str, object]:
     """What the script needs to price and promise, and to write the command and the policy of it."""
     provenance = report["provenance"]
     sources = [source["file"] for source in provenance["inputs"] if "file" in source]
+    # A policy names the files that it rests on; arrays have no name to be found by.
     hashes = [source.get("sha256", "") for source in provenance["inputs"]]
     return {
         "deciding": report["views"].get("deciding"),

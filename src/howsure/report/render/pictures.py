@@ -54,12 +54,12 @@ class PictureData(TypedDict):
 
 
 class Caption(NamedTuple):
-    """The words around a picture; `name` is for the script, `said` for screen readers."""
+    """The words around a picture; `name` is for the script, `alt` for screen readers."""
 
     name: str
     title: str
     read: str
-    said: str
+    alt: str
     legend: Legend = ()
 
 
@@ -110,7 +110,7 @@ def build_picture(
         name=caption.name,
         title=caption.title,
         read=caption.read,
-        svg=svg.build_svg(frame, marks, title=caption.said, name=caption.name, more=more),
+        svg=svg.build_svg(frame, marks, title=caption.alt, name=caption.name, more=more),
         data=data,
         legend=caption.legend,
     )
@@ -212,6 +212,7 @@ def find_opening(report: ReportData) -> Opening:
     points = report["views"]["operating"]
     distances = [abs(coverage - OPENING_COVERAGE) for coverage in points["coverage"]]
     row = distances.index(min(distances))
+    # A threshold of null is not finite; nothing is shaded then.
     return Opening(
         row=row,
         coverage=points["coverage"][row],

@@ -47,6 +47,7 @@ class TextTable:
         if column == 0:
             return False
         for row in self.rows:
+            # A difference and a range of limits begin like a number too.
             cell = row[column]
             if cell and cell[0] not in "0123456789+-–−" and cell not in NUMBER_WORDS:
                 return False
