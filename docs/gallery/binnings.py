@@ -15,7 +15,7 @@ from importlib.resources import as_file, files
 import matplotlib.pyplot as plt
 
 import howsure as hs
-from howsure.render import figure
+from howsure.report.render import figure
 
 BINNINGS = {
     "10 of equal range": hs.equal_range(10),

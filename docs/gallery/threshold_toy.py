@@ -14,8 +14,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import howsure as hs
-from howsure.render import figure
 from howsure.render.model import curve_json
+from howsure.report.render import figure
 
 MAPS = {
     "the probability itself": lambda p: p,

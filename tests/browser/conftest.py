@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from howsure.render.html import page
+from howsure.report.render.page import render_page
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 FLAGS = (
@@ -107,7 +107,7 @@ def show(browser: Any, report: dict[str, Any], tmp_path: Path) -> Iterator[Calla
             "Emulation.setEmulatedMedia", {"features": [scheme], "media": media}
         )
         path = tmp_path / "report.html"
-        path.write_text(html or page(report if data is None else data), encoding="utf-8")
+        path.write_text(html or render_page(report if data is None else data), encoding="utf-8")
         return Page(browser, path)
 
     yield open_

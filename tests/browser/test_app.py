@@ -19,8 +19,8 @@ import pytest
 
 import howsure as hs
 from conftest import shared_or_skip
-from howsure.cli.browser.folder import write
-from howsure.cli.browser.inside import call
+from howsure.cli.app import write_app
+from howsure.cli.in_browser import run_command
 
 PATIENCE = 300  # seconds; only ever waited for in full where something is broken
 pytestmark = pytest.mark.slow
@@ -139,7 +139,7 @@ class App:
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     made = tmp_path_factory.mktemp("app")
-    write(str(made), str(shared_or_skip("pyodide")), None, tell=str)
+    write_app(str(made), str(shared_or_skip("pyodide")), None, tell=str)
     return made
 
 
@@ -189,7 +189,7 @@ def assert_same(found: Any, expected: Any) -> int:
 
 def native(arguments: list[str], folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[int, str]:
     monkeypatch.chdir(folder)
-    code, out, _ = call(arguments, tell=str)
+    code, out, _ = run_command(arguments, tell=str)
     return code, out
 
 

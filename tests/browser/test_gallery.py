@@ -10,8 +10,8 @@ from docs.build import runs_here
 
 from browser.test_app import PATIENCE, Server
 from conftest import shared_or_skip
-from howsure.cli.browser.folder import write
-from howsure.cli.browser.inside import example
+from howsure.cli.app import write_app
+from howsure.cli.in_browser import run_example
 
 DOCS = Path(__file__).parents[2] / "docs"
 EXAMPLES = {p.stem: p.read_text(encoding="utf-8") for p in sorted(DOCS.glob("gallery/*.py"))}
@@ -35,14 +35,14 @@ def test_they_print_the_same(browser: Any, tmp_path: Path, monkeypatch: pytest.M
     )
     (tmp_path / "gallery.html").write_text(page, encoding="utf-8")
     shutil.copytree(DOCS / "_static", tmp_path / "_static")
-    write(str(tmp_path / "app"), str(shared_or_skip("pyodide")), None, tell=str)
+    write_app(str(tmp_path / "app"), str(shared_or_skip("pyodide")), None, tell=str)
     server = Server(tmp_path)
     browser.set_script_timeout(PATIENCE)
     browser.get(server.address + "gallery.html")
     found = browser.execute_async_script(RUN)
     server.stop()
     monkeypatch.chdir(tmp_path)
-    assert found == {name: ["done", example(code)] for name, code in HERE.items()}
+    assert found == {name: ["done", run_example(code)] for name, code in HERE.items()}
 
 
 RUN = """

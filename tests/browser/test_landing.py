@@ -11,7 +11,7 @@ import pytest
 
 from browser.test_app import FROM_PYTHON, FROM_THE_FRAME, PATIENCE, App, Listener, Server
 from conftest import shared_or_skip
-from howsure.cli.browser.folder import write
+from howsure.cli.app import write_app
 
 DOCS = Path(__file__).parents[2] / "docs"
 pytestmark = pytest.mark.slow
@@ -59,7 +59,7 @@ def landing() -> str:
 def test_it_starts_on_a_click_and_lets_nothing_out(browser: Any, tmp_path: Path):
     shutil.copytree(DOCS / "_static", tmp_path / "_static")
     (tmp_path / "index.html").write_text(landing(), encoding="utf-8")
-    write(str(tmp_path / "app"), str(shared_or_skip("pyodide")), None, tell=str)
+    write_app(str(tmp_path / "app"), str(shared_or_skip("pyodide")), None, tell=str)
     server, listener = Server(tmp_path), Listener()
     browser.set_script_timeout(PATIENCE)
     browser.get(server.address)

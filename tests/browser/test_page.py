@@ -11,9 +11,9 @@ import pytest
 
 from browser.payloads import PAYLOADS
 from howsure._core.text import page_safe
-from howsure.render.html import page
-from howsure.render.sections import cases
-from howsure.render.words import value
+from howsure.report.render.page import render_page
+from howsure.report.render.sections import format_cases
+from howsure.report.render.sentences import format_metric
 
 HERE = Path(__file__).parent
 TEXTS = (HERE / "texts.js").read_text()
@@ -84,8 +84,8 @@ def test_the_numbers_at_every_operating_point_are_those_of_the_json(
         assert p.shown("coverage") == f"{o['coverage'][i] * 100:.1f} %"
         assert p.shown("accuracy") == f"{o['accuracy'][i] * 100:.2f} %"
         assert p.shown("wrong") == f"{o['wrong'][i]:,.0f} of {o['kept'][i]:,.0f}"
-        assert p.shown("errors") == cases(o["errors"][i])
-        assert p.shown("deferred") == cases(o["deferred"][i])
+        assert p.shown("errors") == format_cases(o["errors"][i])
+        assert p.shown("deferred") == format_cases(o["deferred"][i])
         shares = p.script(
             "return [...document.querySelectorAll('[data-class] progress')].map((e) => e.value)"
         )
@@ -97,7 +97,7 @@ def test_the_metrics_are_those_of_the_json(show: Any, report: dict[str, Any]) ->
     cells = p.script(
         "return [...document.querySelectorAll('[data-metric]')].map((r) => [r.dataset.metric, r.cells[1].textContent])"
     )
-    assert dict(cells) == {name: value(name, e) for name, e in report["metrics"].items()}
+    assert dict(cells) == {name: format_metric(name, e) for name, e in report["metrics"].items()}
 
 
 def test_bins_are_switched_in_place(show: Any) -> None:
@@ -233,7 +233,7 @@ def hostile(report: dict[str, Any]) -> dict[str, Any]:
 
 
 def test_a_page_is_the_same_every_time(report: dict[str, Any]) -> None:
-    assert page(report) == page(copy.deepcopy(report))
+    assert render_page(report) == render_page(copy.deepcopy(report))
 
 
 @pytest.mark.parametrize("width", [700, 1088, 1280])

@@ -12,10 +12,15 @@ import pytest
 
 from conftest import shared_or_skip
 from howsure import InputError
-from howsure.cli.browser import runtime as module
-from howsure.cli.browser.folder import page, write
-from howsure.cli.browser.narrow import _Add
-from howsure.cli.browser.runtime import FILES, runtime
+from howsure.cli.app import (
+    PYODIDE_FILES,
+    PYODIDE_RELEASE,
+    PYODIDE_VERSION,
+    build_app,
+    read_pyodide,
+    write_app,
+)
+from howsure.cli.in_browser import WideAdd
 
 
 @pytest.fixture
@@ -31,22 +36,22 @@ def mirror(tmp_path: Path) -> Iterator[tuple[str, Path]]:
 
 def test_the_real_release_is_taken_from_a_server(mirror: tuple[str, Path]):
     address, folder = mirror
-    for name in FILES:
+    for name in PYODIDE_FILES:
         (folder / name).symlink_to(shared_or_skip(f"pyodide/{name}"))
     told: list[str] = []
-    found = runtime(None, address, told.append)
-    assert {name: len(found[name]) for name in FILES} == {
-        name: (folder / name).stat().st_size for name in FILES
+    found = read_pyodide(None, address, told.append)
+    assert {name: len(found[name]) for name in PYODIDE_FILES} == {
+        name: (folder / name).stat().st_size for name in PYODIDE_FILES
     }
-    assert told == [f"downloading {name} …" for name in FILES]
+    assert told == [f"downloading {name} …" for name in PYODIDE_FILES]
 
 
 def test_other_bytes_are_refused_and_nothing_is_written(mirror: tuple[str, Path], tmp_path: Path):
     address, folder = mirror
-    for name in FILES:
+    for name in PYODIDE_FILES:
         (folder / name).write_bytes(b"not it")
     with pytest.raises(InputError, match=r"pyodide\.mjs is not that of Pyodide .*: its sha256 is"):
-        write(str(tmp_path / "site"), None, address, tell=str)
+        write_app(str(tmp_path / "site"), None, address, tell=str)
     assert not (tmp_path / "site").exists()
 
 
@@ -55,35 +60,35 @@ def test_a_missing_file_says_what_to_give_instead(mirror: tuple[str, Path]):
         InputError,
         match=r"cannot be downloaded .*--pyodide FOLDER, or the variable HOWSURE_PYODIDE",
     ):
-        runtime(None, mirror[0], tell=str)
+        read_pyodide(None, mirror[0], tell=str)
 
 
 def test_a_folder_without_the_runtime(tmp_path: Path):
     with pytest.raises(InputError, match=r"holds no pyodide\.mjs"):
-        runtime(str(tmp_path), None, tell=str)
+        read_pyodide(str(tmp_path), None, tell=str)
 
 
 def test_only_addresses_are_downloaded_from(tmp_path: Path):
     with pytest.raises(InputError, match="starts with https://"):
-        runtime(None, tmp_path.as_uri(), tell=str)
+        read_pyodide(None, tmp_path.as_uri(), tell=str)
 
 
 def test_two_pages_are_the_same_bytes():
-    content = runtime(str(shared_or_skip("pyodide")), None, tell=str)
-    first = page(content)
-    assert first == page(content)
+    content = read_pyodide(str(shared_or_skip("pyodide")), None, tell=str)
+    first = build_app(content)
+    assert first == build_app(content)
     assert b"connect-src 'none'" in first["frame.html"]
     assert b"POLICY" not in first["frame.html"] + first["index.html"]
 
 
 def test_the_release_is_asked_for_over_https():
-    assert f"https://cdn.jsdelivr.net/pyodide/v{module.VERSION}/full/" == module.RELEASE
+    assert f"https://cdn.jsdelivr.net/pyodide/v{PYODIDE_VERSION}/full/" == PYODIDE_RELEASE
 
 
 def test_sums_between_indices_of_any_width():
     import numpy as np
 
-    add = _Add(np.add)
+    add = WideAdd(np.add)
     assert add.reduceat(np.arange(6), np.array([0, 4], dtype=np.uint8)).tolist() == [6, 9]
     assert add(1, 2) == 3
     assert add.reduce([1, 2]) == 3

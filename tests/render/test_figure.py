@@ -15,8 +15,8 @@ mpl.use("Agg")
 import matplotlib.pyplot as plt
 
 from howsure import InputError
-from howsure.render import figure
-from howsure.render.figure import (
+from howsure.report.render import figure
+from howsure.report.render.figure import (
     ReliabilityDisplay,
     RiskCoverageDisplay,
     RocDisplay,

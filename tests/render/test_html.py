@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from howsure import Predictions
-from howsure.render.html import frame, page, policy, safe_json
-from howsure.render.svg import Scale, log_ticks, ticks
 from howsure.report.evaluation import evaluate
+from howsure.report.render.page import build_policy, escape_json, render_page, wrap_in_iframe
+from howsure.report.render.svg import Scale, find_log_ticks, find_ticks
 from howsure.report.report import Report
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -48,7 +48,7 @@ def stored() -> dict[str, Any]:
 
 
 def test_the_stored_page_is_well_formed_small_and_self_contained(stored: dict[str, Any]) -> None:
-    html = page(stored)
+    html = render_page(stored)
     balanced(html)
     assert len(html.encode()) < LIMIT
     assert re.findall(r'(?:src|href|action)="(?!data:|#)', html) == []
@@ -94,7 +94,7 @@ def test_a_score_beyond_one_has_no_reliability() -> None:
 
 
 def test_a_notebook_shows_the_page_in_a_frame(stored: dict[str, Any]) -> None:
-    html = frame(page(stored))
+    html = wrap_in_iframe(render_page(stored))
     assert html.startswith("<iframe srcdoc=")
     assert 'sandbox="allow-scripts allow-downloads"' in html
     assert "<script" not in html  # all of it is escaped inside the attribute
@@ -102,24 +102,26 @@ def test_a_notebook_shows_the_page_in_a_frame(stored: dict[str, Any]) -> None:
 
 
 def test_the_policy_names_the_very_script() -> None:
-    allowed = policy("a", "b")
+    allowed = build_policy("a", "b")
     assert allowed.startswith("default-src 'none';")
     assert "'sha256-ypeBEsobvcr6wjGzmiPcTaeG7/gUfE5yuYB3ha/uSLs='" in allowed  # sha256 of "a"
     assert "unsafe" not in allowed
 
 
 def test_json_in_the_page_cannot_end_its_element() -> None:
-    text = str(safe_json({"x": "</script><!--&'\u2028"}))
+    text = str(escape_json({"x": "</script><!--&'\u2028"}))
     assert not set("<>&'\u2028") & set(text)
     assert json.loads(text) == {"x": "</script><!--&'\u2028"}
 
 
 def test_ticks_are_round() -> None:
-    assert ticks(0, 1) == [0, 0.2, 0.4, 0.6, 0.8, 1]
-    assert ticks(0.88, 1, 4) == [0.9, 0.95, 1]
-    assert ticks(2, 2) == [2]
-    assert log_ticks(0.5, 300) == [1, 3, 10, 30, 100, 300]
-    assert log_ticks(1e5, 1e12) == [1e6, 1e8, 1e10, 1e12] or len(log_ticks(1e5, 1e12)) <= 6
+    assert find_ticks(0, 1) == [0, 0.2, 0.4, 0.6, 0.8, 1]
+    assert find_ticks(0.88, 1, 4) == [0.9, 0.95, 1]
+    assert find_ticks(2, 2) == [2]
+    assert find_log_ticks(0.5, 300) == [1, 3, 10, 30, 100, 300]
+    assert (
+        find_log_ticks(1e5, 1e12) == [1e6, 1e8, 1e10, 1e12] or len(find_log_ticks(1e5, 1e12)) <= 6
+    )
 
 
 def test_a_scale_maps_its_ends() -> None:

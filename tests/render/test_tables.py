@@ -5,7 +5,7 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from howsure.render.tables import Sheet, Table
+from howsure.report.render.text_tables import Sheet, TextTable
 
 HEAD = ["model", "AURC", "interval", "ECE", "why"]
 ROWS = [
@@ -18,7 +18,7 @@ ROWS = [
     ],
     ["b", "0.01179", "0.0101 … 0.0136", "0.0496", "briefly"],
 ]
-TABLE = Table("Ranking", HEAD, ROWS)
+TABLE = TextTable("Ranking", HEAD, ROWS)
 
 
 def printed(width: int) -> str:
@@ -55,7 +55,7 @@ def test_a_long_table_is_cut_and_says_so():
     rows = [[f"class {i}", str(i)] for i in range(30)]
     out = StringIO()
     Console(file=out, width=60, no_color=True, highlight=False).print(
-        Table("Classes", ["class", "n"], rows)
+        TextTable("Classes", ["class", "n"], rows)
     )
     assert "10 more rows in --json and --html" in " ".join(out.getvalue().split())
     assert "class 20" not in out.getvalue()

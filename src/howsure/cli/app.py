@@ -1,10 +1,66 @@
-"""howsure app"""
+"""howsure app: writes the page that evaluates files in the browser.
+
+The page is a folder of static files: Pyodide, the Python of the browser; howsure and what it needs;
+and two small pages of HTML around them. What runs in there is `howsure.cli.in_browser`.
+"""
 
 from __future__ import annotations
 
+import urllib.error
+import urllib.request
+import zipfile
+from collections.abc import Callable, Mapping, Sequence
+from hashlib import sha256
+from importlib import import_module
+from importlib.resources import files
+from io import BytesIO
+from pathlib import Path, PurePosixPath
+
 import click
 
+from howsure._core import json
+from howsure._core.atomic import replacing
+from howsure._core.check import InputError
+from howsure._core.version import __version__
 from howsure.cli.common import note, say
+
+PYODIDE_VERSION = "0.28.3"
+PYODIDE_RELEASE = f"https://cdn.jsdelivr.net/pyodide/v{PYODIDE_VERSION}/full/"
+PYODIDE_FILES = {
+    "pyodide.mjs": "635a6da3218fe4e5668da595acfe8b5ce77453d597d602f19a423dd250653441",
+    "pyodide.asm.js": "b22e5831eade9ff10e6fe2c811c68688cd91f10154377b4f80debcf5bafa1e56",
+    "pyodide.asm.wasm": "5effb6a1a6cc4a1a85bec4622701aa797c031e1de923cbbaf2ad47abdc4ab325",
+    "python_stdlib.zip": "71fee17f88a6260ec8c9c7c063533ee59c021fdc88a1ce76247378d3c4a35f4c",
+    "numpy-2.2.5-cp313-cp313-pyodide_2025_0_wasm32.whl": (
+        "3db3c4f3e0448f4d62a85c262692f1260ccd8a91335442bd2442f21ffeddb558"
+    ),
+    "scipy-1.14.1-cp313-cp313-pyodide_2025_0_wasm32.whl": (
+        "6c4277bb1902f2064f5f4bd0ffbea67cf9aaf89a3fdc49e9ac1e078d9b574ef0"
+    ),
+    "libopenblas-0.3.26.zip": "15c2c82b0fdfdde83a81190f35f5f4a0d15bf236a7e93944c433ae5ac6bf3ee5",
+}  # with their sha256
+
+PURE_PACKAGES = ("howsure", "click", "jinja2", "markupsafe", "rich")
+PACKAGE_SUFFIXES = (".py", ".j2", ".css", ".js", ".html", ".json", ".npz", ".typed")
+NUMPY_UNUSED = ("/tests/", "/include/", "_tests.cpython", "/_core/lib/", ".pyi", ".pyx", ".pxd")
+SCIPY_FOLDERS = ("scipy/special/", "scipy/_lib/")
+SCIPY_FILES = (
+    "scipy/__init__.py",
+    "scipy/__config__.py",
+    "scipy/version.py",
+    "scipy/_distributor_init.py",
+)
+SCIPY_UNUSED = (
+    "/tests/",
+    "cython_special",
+    "_test_",
+    "array_api_compat/torch",
+    "array_api_compat/dask",
+)
+# scipy.special imports scipy.linalg for the roots of polynomials alone, which nothing here asks
+# for.
+EMPTY_LINALG = b'"""Left out: the page needs scipy.special only."""\n'
+ZIP_DATE = (1980, 1, 1, 0, 0, 0)
 
 
 @click.command()
@@ -32,9 +88,185 @@ def command(to: str, pyodide: str | None, mirror: str | None, quiet: bool) -> No
       howsure app --to site && python -m http.server --directory site
       howsure app --to site --pyodide pyodide-0.28.3
     """
-    from howsure.cli.browser.folder import write
-
-    sizes = write(to, pyodide, mirror, tell=lambda line: note(f"howsure: {line}", quiet))
+    sizes = write_app(to, pyodide, mirror, tell=lambda line: note(f"howsure: {line}", quiet))
     if not quiet:
         say(f"wrote {len(sizes)} files, {sum(sizes.values()) / 1e6:.1f} MB, to {to}")
         say(f"look at it:  python -m http.server --directory {to}")
+
+
+def write_app(
+    to: str, pyodide: str | None, mirror: str | None, tell: Callable[[str], object]
+) -> dict[str, int]:
+    """Write the page into a folder; returns the size of every file.
+
+    Nothing is written unless everything is there. `tell` gets a line per download.
+    """
+    contents = build_app(read_pyodide(pyodide, mirror, tell))
+    if Path(to).is_file():
+        raise InputError(f"{to} is a file; --to names a folder.")
+    # File by file under a temporary name, so that a folder that is being served has whole files.
+    for name, content in contents.items():
+        path = Path(to) / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with replacing(path) as temporary:
+            temporary.write_bytes(content)
+    return {name: len(content) for name, content in contents.items()}
+
+
+def build_app(pyodide: Mapping[str, bytes]) -> dict[str, bytes]:
+    """All files of the page by name."""
+    parts = {
+        "pyodide.mjs": pyodide["pyodide.mjs"],
+        "pyodide.asm.js": pyodide["pyodide.asm.js"],
+        "pyodide.asm.wasm": pyodide["pyodide.asm.wasm"],
+        "python_stdlib.zip": pyodide["python_stdlib.zip"],
+        "numpy.zip": _pack_zip(_drop_unused(_unpack_wheel(pyodide, "numpy"), NUMPY_UNUSED)),
+        "scipy.zip": _pack_zip(_select_scipy(_unpack_wheel(pyodide, "scipy"))),
+        "libopenblas.zip": _pack_zip(_unpack_wheel(pyodide, "libopenblas")),
+        "python.zip": _pack_zip(_read_pure_packages()),
+        "worker.js": _read_static("worker.js").encode(),
+    }
+    contents: dict[str, bytes] = {}
+    manifest: list[dict[str, str | int]] = []
+    for name, content in parts.items():
+        contents[f"runtime/{name}"] = content
+        digest = sha256(content).hexdigest()
+        manifest.append({"name": name, "bytes": len(content), "sha256": digest})
+    contents |= _build_pages()
+    contents["manifest.json"] = json.line({"howsure": __version__, "files": manifest}).encode()
+    # The service worker keeps this very version of all files for use without a network.
+    version = sha256(b"".join(contents.values())).hexdigest()[:16]
+    script = _read_static("sw.js").replace("VERSION", version)
+    contents["sw.js"] = script.replace("NAMES", json.line([*contents, "./"])).encode()
+    return contents
+
+
+def _build_pages() -> dict[str, bytes]:
+    """The outer page, which may load and sees no data, and the inner one, which sees data and may
+    not load.
+    """
+    from howsure.report.render.page import hash_for_policy, read_assets
+
+    style, script, guard = map(_read_static, ("frame.css", "frame.js", "guard.js"))
+    report_style, report_script = read_assets()
+    scripts = " ".join(map(hash_for_policy, (guard, script, report_script)))
+    styles = " ".join(map(hash_for_policy, (style, report_style)))
+    # The inner page shows reports, so the policy allows their style and script too.
+    inner_policy = (
+        "default-src 'none'; connect-src 'none'; frame-src 'none'; img-src data: blob:; "
+        "worker-src blob:; base-uri 'none'; form-action 'none'; "
+        f"script-src 'wasm-unsafe-eval' blob: {scripts}; style-src {styles}"
+    )
+    # A frame made by the outer page inherits its policy, which must allow all that the inner does.
+    outer_policy = (
+        "default-src 'none'; img-src data: blob:; base-uri 'none'; form-action 'none'; "
+        "worker-src 'self' blob:; connect-src 'self'; frame-src 'none'; "
+        f"script-src 'self' 'wasm-unsafe-eval' blob: {scripts}; style-src 'self' {styles}"
+    )
+    inner = _read_static("frame.html").replace("POLICY", inner_policy).replace("STYLE", style)
+    inner = inner.replace("GUARD", guard).replace("SCRIPT", script)
+    return {
+        "index.html": _read_static("index.html").replace("POLICY", outer_policy).encode(),
+        "frame.html": inner.replace("RELEASE", __version__).encode(),
+        "app.js": _read_static("app.js").encode(),
+        "app.css": _read_static("app.css").encode(),
+    }
+
+
+def _read_static(name: str) -> str:
+    return files("howsure.cli").joinpath("static", name).read_bytes().strip().decode()
+
+
+# Pyodide
+
+
+def read_pyodide(
+    folder: str | None, mirror: str | None, tell: Callable[[str], object]
+) -> dict[str, bytes]:
+    """The files of Pyodide by name, from a folder or its release, each with the hash of the
+    release.
+    """
+    contents: dict[str, bytes] = {}
+    for name, expected in PYODIDE_FILES.items():
+        if folder is not None:
+            path = Path(folder) / name
+            if not path.is_file():
+                raise InputError(
+                    f"{folder} holds no {name}; it must hold the files of Pyodide {PYODIDE_VERSION}."
+                )
+            content = path.read_bytes()
+        else:
+            tell(f"downloading {name} …")
+            content = _download(mirror or PYODIDE_RELEASE, name)
+        digest = sha256(content).hexdigest()
+        if digest != expected:
+            raise InputError(
+                f"{name} is not that of Pyodide {PYODIDE_VERSION}: its sha256 is {digest}, expected {expected}."
+            )
+        contents[name] = content
+    return contents
+
+
+def _download(address: str, name: str) -> bytes:
+    url = address.rstrip("/") + "/" + name
+    # urlopen would read file:// as well.
+    if not url.startswith(("https://", "http://")):
+        raise InputError(
+            f"{address} is no address that files can be downloaded from; it starts with https://."
+        )
+    try:
+        with urllib.request.urlopen(url, timeout=60) as answer:
+            return answer.read()
+    except (urllib.error.URLError, TimeoutError) as e:
+        raise InputError(
+            f"{url} cannot be downloaded ({getattr(e, 'reason', e)}). Give a folder that holds "
+            f"Pyodide {PYODIDE_VERSION}: --pyodide FOLDER, or the variable HOWSURE_PYODIDE."
+        ) from None
+
+
+# Packages: what is left out makes the first visit shorter, all of it is downloaded then
+
+
+def _read_pure_packages() -> dict[str, bytes]:
+    """howsure as it runs here, and the pure Python that it needs."""
+    contents: dict[str, bytes] = {}
+    for package in PURE_PACKAGES:
+        root = Path(str(import_module(package).__file__)).parent
+        for path in sorted(root.rglob("*")):
+            name = PurePosixPath(package, *path.relative_to(root).parts)
+            if path.suffix in PACKAGE_SUFFIXES and "__pycache__" not in name.parts:
+                contents[str(name)] = path.read_bytes()
+    return contents
+
+
+def _drop_unused(wheel: Mapping[str, bytes], unused: Sequence[str]) -> dict[str, bytes]:
+    """The files of a wheel whose names have none of these parts."""
+    return {name: wheel[name] for name in wheel if not any(part in name for part in unused)}
+
+
+def _select_scipy(wheel: Mapping[str, bytes]) -> dict[str, bytes]:
+    """scipy.special and what it imports."""
+    selected: dict[str, bytes] = {}
+    for name, content in _drop_unused(wheel, SCIPY_UNUSED).items():
+        needed = name in SCIPY_FILES or name.startswith(SCIPY_FOLDERS)
+        if needed and name.endswith((".py", ".so")):
+            selected[name] = content
+    selected["scipy/linalg/__init__.py"] = EMPTY_LINALG
+    return selected
+
+
+def _unpack_wheel(pyodide: Mapping[str, bytes], start: str) -> dict[str, bytes]:
+    archive = next(content for name, content in pyodide.items() if name.startswith(start))
+    with zipfile.ZipFile(BytesIO(archive)) as file:
+        names = [name for name in file.namelist() if not name.endswith("/")]
+        return {name: file.read(name) for name in names}
+
+
+def _pack_zip(contents: Mapping[str, bytes]) -> bytes:
+    """A zip file; the same contents have the same bytes."""
+    out = BytesIO()
+    with zipfile.ZipFile(out, "w") as file:
+        for name, content in contents.items():
+            entry = zipfile.ZipInfo(name, date_time=ZIP_DATE)
+            file.writestr(entry, content, zipfile.ZIP_DEFLATED, 9)
+    return out.getvalue()

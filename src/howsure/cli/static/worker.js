@@ -31,7 +31,7 @@ async function start(runtime) {
   python.FS.mkdirTree(FOLDER);
   python.FS.chdir(FOLDER);
   python.runPython("import importlib; importlib.invalidate_caches()");
-  python.runPython("from howsure.cli.browser.inside import call, example");
+  python.runPython("from howsure.cli.in_browser import run_command, run_example");
   stage("howsure");
 }
 
@@ -40,8 +40,8 @@ function run({ id, files, gone, args, wanted }) {
   for (const [name, bytes] of files ?? []) python.FS.writeFile(name, new Uint8Array(bytes));
   if (!args) return postMessage({ id });
   const began = performance.now();
-  const call = python.globals.get("call");
-  const [code, out, err] = call(python.toPy(args), (note) => postMessage({ id, note }), (stage) => postMessage({ id, working: stage })).toJs();
+  const command = python.globals.get("run_command");
+  const [code, out, err] = command(python.toPy(args), (note) => postMessage({ id, note }), (stage) => postMessage({ id, working: stage })).toJs();
   const made = (wanted ?? []).filter((name) => python.FS.analyzePath(name).exists);
   const written = made.map((name) => [name, python.FS.readFile(name)]);
   postMessage({ id, code, out, err, written, seconds: (performance.now() - began) / 1000 });
@@ -50,7 +50,7 @@ function run({ id, files, gone, args, wanted }) {
 addEventListener("message", async ({ data }) => {
   try {
     if (data.runtime) await start(data.runtime);
-    else if (data.example) postMessage({ id: data.id, out: python.globals.get("example")(data.example) });
+    else if (data.example) postMessage({ id: data.id, out: python.globals.get("run_example")(data.example) });
     else if (data.python) postMessage({ id: data.id, out: String(await python.runPythonAsync(data.python)) });
     else run(data);
   } catch (e) {

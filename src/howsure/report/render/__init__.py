@@ -1,0 +1,1 @@
+"""Renderers: a report, comparison, monitor or plan as text, Markdown, HTML page or figure."""

@@ -1,0 +1,176 @@
+"""What is printed of a report: verdict, findings, numbers, and what to do next."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import NamedTuple
+
+from howsure.render.catalogue import MAIN
+from howsure.render.model import CalibrationData, ReportData
+from howsure.report.render.sections import (
+    build_bands_table,
+    build_calibrators_table,
+    build_calls_table,
+    build_candidates_table,
+    build_changes_table,
+    build_classes_table,
+    build_confusion_matrix,
+    build_confusions_table,
+    build_metrics_table,
+    build_positive_class_table,
+    build_scores_table,
+    build_slices_table,
+)
+from howsure.report.render.sentences import (
+    build_headline,
+    explain_limits,
+    find_shared_notes,
+    group_by_question,
+)
+from howsure.report.render.text_tables import Sheet, TextTable
+from howsure.report.render.unit_tables import build_image_tables, build_label_tables
+
+MISCALIBRATION_FINDINGS = {
+    "over_confident_above_0.9",
+    "over_confident",
+    "under_confident",
+    "hidden_error",
+    "internal_compensation",
+}
+GOOD_COVERAGE = 0.3  # the share of answers that makes a threshold worth its risk
+PAGE_PURPOSE = "the page: drag the threshold, price errors, download the policy"
+
+
+def build_report_sheet(report: ReportData, *, full: bool = False, page: bool = False) -> Sheet:
+    """Verdict, findings, numbers and next steps of a report.
+
+    `full`: all numbers and tables, else the dozen that matter; `page`: the page is written already.
+    """
+    metrics, confusion = report["metrics"], report["views"].get("confusion")
+    groups = group_by_question(metrics)
+    if not full:
+        main = {name: entry for name, entry in metrics.items() if name in MAIN}
+        groups = [("The numbers that matter", main)]
+    shared = find_shared_notes(metrics)
+    numbers = [build_metrics_table(question, some, shared) for question, some in groups]
+    if numbers:  # what holds for all limits stands once, below the last of them
+        numbers[-1] = replace(numbers[-1], note=explain_limits(metrics))
+    tables: list[TextTable | None] = [
+        build_changes_table(report["calibration"]),
+        *numbers,
+        *build_image_tables(report),
+        *build_label_tables(report),
+        build_positive_class_table(report["binary"]),
+        build_calls_table(report["binary"]),
+        build_slices_table(report.get("slices")),
+    ]
+    if full:
+        tables += [
+            build_scores_table(report),
+            build_bands_table(report),
+            build_classes_table(report["views"]["classes"]),
+            build_confusion_matrix(confusion),
+            build_confusions_table(confusion),
+        ]
+    return Sheet(
+        headline=build_headline(report),
+        sentences=["", *report["verdict"]],
+        tables=[table for table in tables if table is not None],
+        remarks=[finding["text"] for finding in report["findings"]],
+        steps=suggest_steps(report, page=page, full=full),
+    )
+
+
+def build_calibration_sheet(data: CalibrationData) -> Sheet:
+    """What `howsure calibrate` prints: the change first, then how it was chosen and what each would
+    have done.
+    """
+    tables = [
+        build_changes_table(data),
+        build_candidates_table(data),
+        build_calibrators_table(data),
+    ]
+    headline = f"{data['method']}, fitted on {data['n_fit']:,} and judged on {data['n_test']:,} predictions"
+    if "groups" in data:
+        headline += f" in {data['groups']:,} groups"
+    return Sheet(
+        headline=headline,
+        sentences=["", *data.get("lead", [])],
+        tables=[table for table in tables if table is not None],
+        remarks=[*(finding["text"] for finding in data["findings"]), *data["notes"]],
+    )
+
+
+class NextStep(NamedTuple):
+    """A line to copy, and what it is good for."""
+
+    run: str
+    why: str
+
+
+def suggest_steps(report: ReportData, *, page: bool = False, full: bool = False) -> list[NextStep]:
+    """What to do next, what helps most first; `page` and `full`: these are there already.
+
+    Commands with the user's own files; lines of Python where the data came as arrays.
+
+    >>> from howsure import Predictions, evaluate
+    >>> steps = suggest_steps(evaluate(Predictions.from_confidence([0.9, 0.8], [1, 0])).data)
+    >>> steps[-1].run
+    "report.to_html('report.html')"
+    """
+    reading = report["provenance"].get("reading")
+    if reading is not None:
+        return _suggest_commands(report, reading, page=page, full=full)
+    steps: list[NextStep] = []
+    if not full:
+        steps.append(NextStep(run="print(report.to_text(full=True))", why="all numbers"))
+    if not page:
+        steps.append(NextStep(run="report.to_html('report.html')", why=PAGE_PURPOSE))
+    return steps
+
+
+def _suggest_commands(
+    report: ReportData, reading: str, *, page: bool, full: bool
+) -> list[NextStep]:
+    findings = {finding["name"] for finding in report["findings"]}
+    ranks, calibrated = "does_not_rank" not in findings, report["calibration"] is not None
+    calibrator = " --calibrator calibrator.json" if calibrated else ""
+    steps: list[NextStep] = []
+    if not ranks and report["scores"]:
+        others = " ".join(f"--score {name}" for name in (report["score"], *report["scores"]))
+        command = f"howsure compare {reading} {others}"
+        steps.append(NextStep(run=command, why="whether another score ranks better"))
+    if findings & MISCALIBRATION_FINDINGS and not calibrated:
+        command = f"howsure calibrate --fit VAL --on {reading} -o calibrator.json"
+        why = "make the confidence honest; VAL: labelled data that trained nothing"
+        steps.append(NextStep(run=command, why=why))
+    evaluate = f"howsure evaluate {reading}"
+    if "images" in report:
+        evaluate += " --loss dice"
+        promises = report["images"]["promises"]
+        # The strictest mean 1 − Dice that can be promised, else the widest that was tried.
+        possible = [p for p in promises if p["threshold"] is not None] or promises[-1:]
+        promise = f"--loss dice --risk {possible[0]['risk']:g} --bound betting"
+        command = f"howsure threshold {reading} {promise} -o policy.json"
+        steps.append(NextStep(run=command, why="which images need no reader"))
+    elif ranks:
+        risk = _choose_risk(report)
+        command = f"howsure threshold {reading} --risk {risk}{calibrator} -o policy.json"
+        steps.append(NextStep(run=command, why="when it may decide alone, with a promise"))
+    evaluate += calibrator
+    if not full:
+        why = f"all {len(report['metrics'])} numbers"
+        steps.append(NextStep(run=f"{evaluate} --full", why=why))
+    if not page:
+        steps.append(NextStep(run=f"{evaluate} --html report.html", why=PAGE_PURPOSE))
+    return steps
+
+
+def _choose_risk(report: ReportData) -> str:
+    """A risk that the data allow for a good share of answers."""
+    # A promise needs some distance to what the data show, so 0.01 on the data allows 0.02.
+    for observed, promised in (("0.01", "0.02"), ("0.05", "0.05")):
+        kept = report["metrics"].get(f"coverage_at_risk_{observed}")
+        if kept is not None and kept["value"] is not None and kept["value"] > GOOD_COVERAGE:
+            return promised
+    return "0.1"

@@ -1,0 +1,477 @@
+"""The parts of a report as tables, for terminals, Markdown and the page."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from howsure.render.catalogue import SHARES
+from howsure.render.model import (
+    Band,
+    Binary,
+    CalibrationData,
+    Changes,
+    ClassRow,
+    Confusion,
+    CorpData,
+    CurveData,
+    Entry,
+    Metrics,
+    Number,
+    Operating,
+    ReportData,
+    Slices,
+    Suspect,
+)
+from howsure.report.render.sentences import (
+    ARROWS,
+    NONE,
+    explain_metric,
+    explain_missing,
+    format_estimate,
+    format_heading,
+    format_interval,
+    format_level,
+    format_limits,
+    format_metric,
+    format_number,
+    format_percent,
+    format_percent_range,
+    format_points,
+    format_points_range,
+    format_range,
+    format_share,
+    format_signed,
+    format_signed_range,
+    get_meaning,
+)
+from howsure.report.render.text_tables import TableRows, TextTable
+
+SCORE_METRICS = ("aurc", "auroc", "aupr_error", "coverage_at_risk_0.01", "eor_smooth")
+OPERATING_HEADINGS = {
+    "coverage": "decided alone",
+    "threshold": "threshold",
+    "accuracy": "right among these",
+    "limits": "with limits",
+    "wrong": "wrong among these",
+}
+BANDS_NOTE = (
+    "The surest answers that together are 99 % right, the next ones that together are 95 % right, and the rest "
+    "(Finlay & Oberman, tables 3 to 5)."
+)
+POSITIVE_NUMBERS = {
+    "class_auroc": "AUC of the class",
+    "prevalence": "prevalence",
+    "observed_expected": "observed / expected (1 is perfect)",
+    "brier": "Brier of this probability",
+    "ece": "ECE of the positive class",
+}
+CALLS_NOTE = (
+    "Called positive where the probability reaches the threshold. Net benefit: true positives per case, minus false "
+    "positives weighed by the odds of the threshold; treating none has 0 (Vickers & Elkin 2006)."
+)
+WITHOUT_INTERVAL_NOTE = "Without an interval: the number jumps when single samples change, so whether it moved is not told."
+UNKNOWN_CLASS = "not known"
+OPERATING_ROWS = 20  # rows of the operating table
+MATRIX_CLASSES = 10  # classes of a printed table of labels and answers
+
+
+# Numbers of the score
+
+
+class MetricRow(NamedTuple):
+    """A metric in words."""
+
+    name: str
+    title: str
+    arrow: str
+    value: str
+    interval: str
+    note: str
+
+
+def describe_metric(name: str, entry: Entry, shared: Sequence[str] = ()) -> MetricRow:
+    """A metric in words; notes that are `shared` stand elsewhere."""
+    return MetricRow(
+        name=name,
+        title=get_meaning(name).title,
+        arrow=ARROWS[entry["better"]],
+        value=format_metric(name, entry),
+        interval=format_limits(name, entry),
+        note=explain_metric(name, entry, shared),
+    )
+
+
+def build_metrics_table(question: str, metrics: Metrics, shared: Sequence[str]) -> TextTable:
+    """The metrics that answer a question; notes that are `shared` stand elsewhere."""
+    rows = TableRows()
+    for name, entry in metrics.items():
+        _, *cells = describe_metric(name, entry, shared)
+        rows.append(cells)
+    head = ["", "", "value", "interval", "what it says"]
+    return TextTable(title=question, head=head, rows=rows)
+
+
+def build_scores_table(report: ReportData) -> TextTable | None:
+    """Ranking metrics of all scores side by side: the same predictions, so all of them compare."""
+    if not report["scores"]:
+        return None
+    first = report["metrics"]
+    metrics = {report["score"]: first}
+    metrics |= {name: score["metrics"] for name, score in report["scores"].items()}
+    rows = [
+        [name, *(format_metric(m, entries[m]) for m in SCORE_METRICS)]
+        for name, entries in metrics.items()
+    ]
+    head = ["score", *(format_heading(m, first[m]["better"]) for m in SCORE_METRICS)]
+    return TextTable(title="Which score ranks best?", head=head, rows=rows)
+
+
+def build_bands_table(report: ReportData) -> TextTable:
+    """Bands of promised accuracy, one row per score."""
+    bands = {report["score"]: report["views"]["bands"]}
+    bands |= {name: score["bands"] for name, score in report["scores"].items()}
+    rows = [
+        [name, *map(_format_band, row), format_percent(row[-1]["accuracy"])]
+        for name, row in bands.items()
+    ]
+    head = ["score", "99 % right", "95 % right", "the rest", "right among the rest"]
+    return TextTable(title="Bands of trust", head=head, rows=rows, note=BANDS_NOTE)
+
+
+def _format_band(band: Band) -> str:
+    """The share of a band and where it begins."""
+    if not band["share"]:
+        return NONE
+    share = format_percent(band["share"])
+    if band["threshold"] is None:
+        return share
+    return f"{share} from {format_number(band['threshold'])}"
+
+
+# The positive class
+
+
+def name_class(name: str) -> str:
+    """A class in a sentence: a name speaks for itself, a number does not.
+
+    >>> name_class("malignant"), name_class("1")
+    ('malignant', 'class 1')
+    """
+    return f"class {name}" if name.isdigit() else name
+
+
+def build_positive_class_table(binary: Binary | None) -> TextTable | None:
+    """The numbers of the positive class."""
+    if binary is None:
+        return None
+    # Reports of version 0.1 have these two numbers only, without limits.
+    oldest: dict[str, Number] = {
+        "prevalence": {"value": binary["prevalence"]},
+        "ece": {"value": binary["ece"]},
+    }
+    numbers = binary.get("numbers", oldest)
+    rows = TableRows()
+    for name, title in POSITIVE_NUMBERS.items():
+        if name not in numbers:
+            continue
+        entry = numbers[name]
+        if name == "prevalence":
+            rows.append([title, *format_share(entry, 2)])
+        else:
+            rows.append([title, format_estimate(entry), format_interval(entry)])
+    slope, intercept = binary["calibration_slope"], binary["calibration_intercept"]
+    for title, entry in (
+        ("calibration slope (1 is perfect)", slope),
+        ("calibration intercept (0 is perfect)", intercept),
+    ):
+        rows.append([title, format_estimate(entry), format_interval(entry)])
+    for part in ("reliability", "resolution", "uncertainty", "within"):
+        rows.append([f"Brier, {part}", format_number(binary["brier_decomposition"][part]), ""])
+    return TextTable(
+        title=f"The probability of {name_class(binary['positive_class'])}",
+        head=["number", "value", "interval"],
+        rows=rows,
+        note=explain_missing([slope, intercept, *numbers.values()]),
+    )
+
+
+def build_calls_table(binary: Binary | None) -> TextTable | None:
+    """What happens where cases are called positive from a threshold on."""
+    if binary is None or not binary.get("thresholds"):
+        return None
+    rows = TableRows()
+    shares: list[Number] = []
+    for call in binary.get("thresholds", []):
+        row = [format_level(call["threshold"]), format_percent(call["called"])]
+        for name in ("sensitivity", "specificity", "ppv", "npv"):
+            row += format_share(call[name], 1)
+            shares.append(call[name])
+        rows.append([*row, format_number(call["net_benefit"]), format_number(call["treat_all"])])
+    head = ["threshold", "called"]
+    for name in ("sensitivity", "specificity", "PPV", "NPV"):
+        head += [name, "interval"]
+    return TextTable(
+        title=f"Who is called {name_class(binary['positive_class'])}?",
+        head=[*head, "net benefit", "of treating all"],
+        rows=rows,
+        note=f"{CALLS_NOTE} {explain_missing(shares)}".strip(),
+    )
+
+
+# Slices and classes
+
+
+def build_slices_table(slices: Slices | None) -> TextTable | None:
+    """Slices side by side, the least accurate first."""
+    if slices is None:
+        return None
+    rows = TableRows()
+    entries: list[Number] = []
+    for s in slices["rows"]:
+        row = [f"{s['column']}: {s['value']}", f"{s['n']:,}", *format_share(s["accuracy"], 1)]
+        for entry in (s["aurc"], s["ece"]):
+            row.append(format_number(entry["value"], 3))
+            row.append(format_range(entry.get("low"), entry.get("high"), 3))
+        mark = "worse than all" if s["worse"] else ""
+        rows.append([*row, *format_share(s["coverage"], 1), mark])
+        entries += [s["accuracy"], s["aurc"], s["ece"], s["coverage"]]
+    head = ["slice", "samples"]
+    for name in ("accuracy", "AURC", "ECE", "accepted"):
+        head += [name, "interval"]
+    level, least = format_level(slices["level"]), format_number(slices["threshold"])
+    note = (
+        f"Intervals hold at {level} for all {slices['of']:,} slices together. Accepted: score of at "
+        f"least {least} ({slices['rule']}). {explain_missing(entries)}"
+    )
+    title = f"Slices by {', '.join(slices['columns'])}"
+    return TextTable(title=title, head=[*head, ""], rows=rows, note=note.strip())
+
+
+def build_classes_table(classes: Sequence[ClassRow]) -> TextTable | None:
+    """Recall, precision and confidence per class."""
+    if not classes:
+        return None
+    rows = TableRows()
+    for c in classes:
+        rows.append(
+            [
+                c["name"],
+                f"{c['count']:,}",
+                format_percent(c["recall"]),
+                format_percent_range(c["low"], c["high"]),
+                f"{c['given']:,}",
+                format_percent(c["precision"]),
+                format_percent(c["confidence"]),
+            ]
+        )
+    head = ["class", "samples", "recall", "interval", "answers", "precision", "confidence"]
+    return TextTable(title="Class by class", head=head, rows=rows)
+
+
+def build_confusion_matrix(confusion: Confusion | None) -> TextTable | None:
+    """Labels against answers, where the classes are few."""
+    if confusion is None or confusion["counts"] is None:
+        return None
+    classes = confusion["classes"]
+    if len(classes) > MATRIX_CLASSES:
+        return None
+    rows = TableRows()
+    for name, counts in zip(classes, confusion["counts"], strict=True):
+        rows.append([name, *(f"{n:,}" for n in counts)])
+    return TextTable(title="Labels and answers", head=["label", *classes], rows=rows)
+
+
+def build_confusions_table(confusion: Confusion | None) -> TextTable | None:
+    """The commonest wrong answers; of two classes the table of all answers shows them."""
+    if confusion is None or not confusion["top"] or len(confusion["classes"]) == 2:
+        return None
+    rows = TableRows()
+    for c in confusion["top"]:
+        shares = (format_percent(c["share"]), format_percent(c.get("confidence")))
+        rows.append([c["label"], c["prediction"], f"{c['count']:,}", *shares])
+    head = ["label", "answer", "samples", "share of the label", "mean confidence"]
+    return TextTable(title="What is taken for what", head=head, rows=rows)
+
+
+# Calibration
+
+
+def build_changes_table(calibration: Changes | CalibrationData | None) -> TextTable | None:
+    """What a calibrator changed on the same samples."""
+    if calibration is None:
+        return None
+    rows = TableRows()
+    note = ""
+    for name, change in calibration["metrics"].items():
+        difference = change["difference"]
+        value, low, high = difference["value"], difference.get("low"), difference.get("high")
+        if name in SHARES:
+            moved, limits = format_points(value), format_points_range(low, high)
+        else:
+            moved, limits = format_signed(value), format_signed_range(low, high)
+        if limits == NONE:
+            limits, note = "", WITHOUT_INTERVAL_NOTE
+        sides = [format_metric(name, change[side]) for side in ("before", "after")]
+        rows.append([get_meaning(name).title, *sides, moved, limits, change["verdict"]])
+    head = ["number", "before", "after", "difference", "interval", "verdict"]
+    return TextTable(title="What calibration changed", head=head, rows=rows, note=note)
+
+
+def build_calibrators_table(calibration: Changes | CalibrationData | None) -> TextTable | None:
+    """What every calibrator would have done to the same samples, where more than one was tried."""
+    if calibration is None or "methods" not in calibration or len(calibration["methods"]) <= 2:
+        return None
+    metrics = list(calibration["metrics"])
+    rows = TableRows()
+    for name, values in calibration["methods"].items():
+        rows.append([name, *(format_metric(m, {"value": values[m]}) for m in metrics)])
+    head = ["calibrator", *(get_meaning(m).title for m in metrics)]
+    return TextTable(title="All calibrators on the same data", head=head, rows=rows)
+
+
+def build_candidates_table(calibration: Changes | CalibrationData | None) -> TextTable | None:
+    """How the calibrator was chosen: each one on held-out folds, and what it costs in changed
+    answers.
+    """
+    if calibration is None or "choice" not in calibration or calibration["choice"] is None:
+        return None
+    choice = calibration["choice"]
+    rows = TableRows()
+    for name, candidate in choice["table"].items():
+        gain, limits, changed = candidate["gain"], "", NONE
+        if gain.get("low") is not None:
+            limits = format_signed_range(gain.get("low"), gain.get("high"))
+        if "changed" in candidate:
+            changed = f"{candidate['changed']:,}"
+        if name == choice["winner"]:
+            standing = "chosen"
+        elif not candidate["real"]:
+            standing = candidate["note"] or ""
+        elif candidate.get("behind"):
+            standing = "real gain, clearly worse than the best"
+        else:
+            standing = "real gain"
+        numbers = (format_number(candidate["value"]), format_signed(gain["value"]))
+        rows.append([name, *numbers, limits, changed, standing])
+    criterion = get_meaning(choice["criterion"]).title
+    note = (
+        f"Fitted on {calibration['n_fit']:,} samples that the test data have nothing to do with; doing nothing is "
+        "none. Chosen is the simplest with a real gain that is not clearly worse than the best."
+    )
+    return TextTable(
+        title=f"How it was chosen: {criterion} on {choice['folds']} held-out folds",
+        head=["calibrator", criterion, "gain", "interval", "answers changed", ""],
+        rows=rows,
+        note=note,
+    )
+
+
+# What only the page shows
+
+
+class Doubt(NamedTuple):
+    """A sure and wrong answer in words; `image` is empty where there is none."""
+
+    id: str
+    score: str
+    answer: str
+    label: str
+    image: str
+
+
+def list_doubts(suspects: Sequence[Suspect], images: Sequence[str]) -> list[Doubt]:
+    """Sure and wrong answers with their pictures; an empty text is none."""
+    doubts: list[Doubt] = []
+    for suspect, image in zip(suspects, images, strict=True):
+        doubts.append(
+            Doubt(
+                id=suspect["id"],
+                score=format_number(suspect["score"], 6),
+                answer=suspect["prediction"] or UNKNOWN_CLASS,
+                label=suspect["label"] or UNKNOWN_CLASS,
+                image=image,
+            )
+        )
+    return doubts
+
+
+def list_bins(curve: CurveData) -> list[list[str]]:
+    """From, answers, confidence, accuracy and what chance allows, per bin."""
+    none = [None] * len(curve["x"])
+    keys = ("threshold", "weight", "low", "high")
+    start, weight, low, high = (curve.get(key, none) for key in keys)
+    rows = TableRows()
+    for i, n in enumerate(weight):
+        rows.append(
+            [
+                format_number(start[i]),
+                NONE if n is None else f"{n:,.0f}",
+                format_percent(curve["x"][i]),
+                format_percent(curve["y"][i]),
+                "" if low[i] is None else format_percent_range(low[i], high[i]),
+            ]
+        )
+    return rows
+
+
+def list_corp_parts(corp: CorpData) -> list[tuple[str, str, str]]:
+    """The parts of the Brier score of the confidence, with what each says."""
+    return [
+        (
+            "Brier of the confidence",
+            format_number(corp["score"]),
+            "= miscalibration − discrimination + uncertainty",
+        ),
+        (
+            "miscalibration",
+            format_number(corp["miscalibration"]),
+            "what the isotonic map would save; 0 is perfect",
+        ),
+        (
+            "discrimination",
+            format_number(corp["discrimination"]),
+            "what telling cases apart gains; more is better",
+        ),
+        ("uncertainty", format_number(corp["uncertainty"]), "of always saying the accuracy"),
+    ]
+
+
+def format_cases(per_thousand: float) -> str:
+    """Whole cases of 1,000.
+
+    >>> format_cases(50.5), format_cases(0.2), format_cases(0)
+    ('50', 'fewer than 1', '0')
+    """
+    return "fewer than 1" if 0 < per_thousand < 0.5 else f"{per_thousand:.0f}"
+
+
+def format_operating_points(points: Operating, n: int) -> dict[str, list[str]]:
+    """The operating points in words, column by column."""
+    thresholds: list[str] = []
+    for v in points["threshold"]:
+        # Close to 1 four digits would show many thresholds as the same number.
+        digits = 7 if v is not None and 0.99 <= v < 1 else 4
+        thresholds.append(format_number(v, digits))
+    columns = {
+        "coverage": [format_percent(v) for v in points["coverage"]],
+        "threshold": thresholds,
+        "accuracy": [format_percent(v, 2) for v in points["accuracy"]],
+        "errors": list(map(format_cases, points["errors"])),
+        "deferred": list(map(format_cases, points["deferred"])),
+    }
+    if "kept" in points and "wrong" in points:
+        pairs = zip(points["wrong"], points["kept"], strict=True)
+        columns["wrong"] = [f"{wrong:,.0f} of {kept:,.0f}" for wrong, kept in pairs]
+        columns["of"] = [f"{n:,}"] * len(points["kept"])
+    if points["low"] is not None and points["high"] is not None:
+        limits = zip(points["low"], points["high"], strict=True)
+        columns["limits"] = [format_percent_range(low, high, 2) for low, high in limits]
+    pairs = zip(columns["coverage"], columns["accuracy"], strict=True)
+    columns["said"] = [f"{share} decided alone, {right} of these right" for share, right in pairs]
+    return columns
+
+
+def choose_operating_rows(points: int) -> list[int]:
+    """The operating points that a table lists, from all samples down to the surest."""
+    return list(range(points - 1, -1, -max(1, points // OPERATING_ROWS)))
