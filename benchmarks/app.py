@@ -21,8 +21,8 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from howsure.cli.browser.folder import write
-from howsure.cli.browser.inside import call
+from howsure.cli.app import write_app
+from howsure.cli.in_browser import run_command
 
 STARTS, TURNS, PATIENCE = 3, 5, 300
 FLAGS = (
@@ -92,7 +92,7 @@ def page_seconds(browser: Any) -> float:
 
 def native_seconds() -> float:
     began = time.perf_counter()
-    code, _, err = call(
+    code, _, err = run_command(
         ["evaluate", str(files("howsure") / "data" / "fashion_mnist_cnn.npz"), *ARGUMENTS], tell=str
     )
     if code:
@@ -102,7 +102,7 @@ def native_seconds() -> float:
 
 def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
-        write(f"{folder}/app", sys.argv[1], None, tell=str)
+        write_app(f"{folder}/app", sys.argv[1], None, tell=str)
         serve = functools.partial(Handler, directory=f"{folder}/app")
         server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), serve)
         threading.Thread(target=server.serve_forever, daemon=True).start()

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from howsure.predictions.columns import Values, columns
+from howsure.predictions.columns import RawValues, compute_columns
 
 from .rows import Row
 from .timing import seconds
@@ -30,7 +30,9 @@ def row(n: int, k: int, must: float, moonshot: float) -> Row:
     wide = z.astype(np.float64)
     out = np.empty_like(wide)
     ours, exp = seconds(
-        lambda: columns(Values(z, True), labels), lambda: np.exp(wide, out=out), repeats=5
+        lambda: compute_columns(RawValues(z, True), labels),
+        lambda: np.exp(wide, out=out),
+        repeats=5,
     )
     detail = f"{1e3 * ours:.0f} ms; np.exp {1e3 * exp:.0f} ms"
     job = f"score and loss columns, {n:,} × {k}"

@@ -24,9 +24,9 @@ import numpy as np
 
 import howsure as hs
 from benchmarks.worlds import DATA, Population, World, worlds
-from howsure.metrics.facts import plain
-from howsure.uncertainty.draws import draw_rows, draw_units
-from howsure.uncertainty.intervals import Interval, percentiles, values
+from howsure.metrics.metric_facts import unwrap_metric
+from howsure.uncertainty.bootstrap import draw_rows, draw_units
+from howsure.uncertainty.intervals import Interval, compute_percentiles, evaluate_draws
 
 ROOT = Path(__file__).parent
 RESULTS, TABLE = ROOT / "results" / "coverage", ROOT / "results" / "coverage.md"
@@ -88,7 +88,7 @@ def old_limits(
 ) -> list[Interval]:
     """Percentiles over bootstrap draws."""
     stack = draw_rows(t, seed) if o.group is None and o.weight is None else draw_units(o, seed)
-    return [percentiles(values(m, stack), 0.95) for m in metrics.values()]
+    return [compute_percentiles(evaluate_draws(m, stack), 0.95) for m in metrics.values()]
 
 
 def count(found: Found, name: str, limits: Interval, truth: float) -> None:
@@ -249,7 +249,7 @@ def summary() -> str:
 
 def gate_cells(name: str, found: Sequence[tuple[dict[str, float], World]]) -> list[str]:
     """How often a model that just misses would pass `howsure check`, at most, and in which world."""
-    side = GATED_END.get(plain((RANKING | CLAIMS)[name]).better)
+    side = GATED_END.get(unwrap_metric((RANKING | CLAIMS)[name]).better)
     if side is None:
         return ["–", "–"]
     shares = [

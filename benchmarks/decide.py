@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 import howsure as hs
-from howsure.serving.resume import decide_file
+from howsure.serving.stream import decide_file
 
 K = 10
 

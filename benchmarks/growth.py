@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import howsure as hs
-from howsure.predictions.columns import Values, columns
+from howsure.predictions.columns import RawValues, compute_columns
 
 from .machine import facts
 from .panel import panel
@@ -71,7 +71,7 @@ def with_classes() -> dict[str, list[float]]:
         out = np.empty_like(wide)
         jobs: dict[str, Callable[[], Any]] = {
             "np.exp": lambda wide=wide, out=out: np.exp(wide, out=out),
-            "columns": lambda z=z, labels=labels: columns(Values(z, True), labels),
+            "columns": lambda z=z, labels=labels: compute_columns(RawValues(z, True), labels),
         }
         for name, value in each(jobs, repeats=3).items():
             lines.setdefault(name, []).append(1e9 * value / z.size)

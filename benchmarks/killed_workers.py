@@ -28,10 +28,10 @@ import numpy as np
 
 from howsure import InputError, workers
 from howsure.scale import parts
-from howsure.scale.files import gather
-from howsure.scale.gathered import Gathered
-from howsure.scale.parts import Job, Settings, expanded, planned
-from howsure.scale.summaries import summarised
+from howsure.scale.many_files import gather
+from howsure.scale.parts import Job, Settings, expand_paths, plan_parts
+from howsure.scale.store import PartResult
+from howsure.scale.summaries import load_or_summarise
 
 QUIET = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
 
@@ -83,14 +83,14 @@ def _dask(*args: str) -> subprocess.Popen[bytes]:
     return subprocess.Popen([sys.executable, "-m", "dask", *args], **QUIET)  # type: ignore[call-overload]
 
 
-def counts(g: Gathered) -> list[Any]:
+def counts(g: PartResult) -> list[Any]:
     """Everything that a result holds, to be compared exactly."""
     assert g.summary is not None
     t = g.summary.tallies["max_prob"]
     return [g.parts, g.summary.files, g.summary.suspects, t.score, t.count, t.loss]
 
 
-def equal(a: Gathered, b: Gathered) -> bool:
+def equal(a: PartResult, b: PartResult) -> bool:
     """Whether two results are the same to the last bit."""
     return all(
         np.array_equal(x, y) if isinstance(x, np.ndarray) else x == y
@@ -98,14 +98,14 @@ def equal(a: Gathered, b: Gathered) -> bool:
     )
 
 
-def slowed(part: Any, task: Any, seconds: float) -> Gathered:
+def slowed(part: Any, task: Any, seconds: float) -> PartResult:
     """The task with a pause, so that little data give time to kill in."""
     time.sleep(seconds)
     return task(part)
 
 
 def survived(
-    cluster: Cluster, job: Job, task: Any, exact: Gathered, delay: float, victim: int
+    cluster: Cluster, job: Job, task: Any, exact: PartResult, delay: float, victim: int
 ) -> str:
     """One evaluation with a worker killed after `delay` seconds: right, wrong, or the error."""
     timer = threading.Timer(delay, cluster.kill, (victim,))
@@ -129,8 +129,8 @@ def main(args: Sequence[str] | None = None) -> int:
     given = parser.parse_args(args)
     parts.PART_ROWS = given.rows
     settings = Settings()
-    job = planned(expanded(given.files), settings)
-    task = partial(summarised, settings=settings)
+    job = plan_parts(expand_paths(given.files), settings)
+    task = partial(load_or_summarise, settings=settings)
     exact = gather(job, task, map)
     rng, seen = random.Random(given.seed), Counter[str]()
     with Cluster() as cluster:

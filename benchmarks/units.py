@@ -21,7 +21,7 @@ from pathlib import Path
 import numpy as np
 
 import howsure as hs
-from howsure.metrics.mean_loss import mean_loss
+from howsure.metrics.proper_scores import mean_loss
 from howsure.policies import label_thresholds
 from howsure.predictions.images import images_of
 

@@ -53,13 +53,13 @@ from howsure.policies import (
     threshold_for_accuracy,
     threshold_for_coverage,
 )
-from howsure.report.findings import case_of, findings, guarantees
-from howsure.report.findings.verdict import told
-from howsure.report.gate import WATCHED, Limit, check, limitable
-from howsure.report.measurement import Sureness, measured
+from howsure.report.findings import build_case, compute_guarantees, find_all
+from howsure.report.findings.verdict import choose_guarantee
+from howsure.report.gate import WATCHED_METRICS, Limit, check, list_limitable
+from howsure.report.measurement import Sureness, measure_items
 from howsure.report.samples import Samples
 from howsure.report.summary import Summary
-from howsure.uncertainty.many import all_differences
+from howsure.uncertainty.model_pairs import all_differences
 
 ROOT = Path(__file__).parent
 RESULTS, TABLE = ROOT / "results" / "words", ROOT / "results" / "words.md"
@@ -138,7 +138,7 @@ def plain_worlds() -> list[World]:
 def promise(world: World, rng: Random) -> bool | None:
     """The verdict's promise is broken."""
     o = world.draw(rng)
-    said = told(guarantees(o.tally(), len(o), 0.95))
+    said = choose_guarantee(compute_guarantees(o.tally(), len(o), 0.95))
     if said is None or said["threshold"] is None:
         return None
     return risk_above(world.population(), said["threshold"]) > said["risk"]
@@ -187,8 +187,10 @@ def just_missed(world: World) -> list[Limit]:
 def baseline(old: World, new: World, rng: Random) -> bool:
     """The same model on a fresh sample fails."""
     samples = Samples.of(preds_of(old.draw(rng)), ["max_prob"])
-    known = limitable(samples.preds)
-    found = measured([known[name] for name in WATCHED], samples, samples.first, Sureness())
+    known = list_limitable(samples.preds)
+    found = measure_items(
+        [known[name] for name in WATCHED_METRICS], samples, samples.first, Sureness()
+    )
     report: Any = {"metrics": found, "provenance": {"level": 0.95}}
     return not all(v.passed for v in check(preds_of(new.draw(rng)), [], baseline=report))
 
@@ -245,13 +247,14 @@ def together(n: int, clusters: int, alike: float, rng: Random) -> hs.Predictions
 
 def false_finding(draw: Callable[[Random], hs.Predictions], rng: Random) -> bool:
     """Something is found in calibrated claims."""
-    found = findings(case_of(Summary.of(draw(rng), ["max_prob"])))
+    found = find_all(build_case(Summary.of(draw(rng), ["max_prob"])))
     return any(f["name"] not in FACTS for f in found)
 
 
 def worse_group(draw: Callable[[Random], hs.Predictions], rng: Random) -> bool:
     return any(
-        f["name"] == "worse_group" for f in findings(case_of(Summary.of(draw(rng), ["max_prob"])))
+        f["name"] == "worse_group"
+        for f in find_all(build_case(Summary.of(draw(rng), ["max_prob"])))
     )
 
 

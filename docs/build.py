@@ -400,9 +400,9 @@ def main() -> None:
     run_pages()
     assemble()
     sphinx()
-    from howsure.cli.browser.folder import write
+    from howsure.cli.app import write_app
 
-    write(str(SITE / "app"), asked.pyodide, None, tell=print)
+    write_app(str(SITE / "app"), asked.pyodide, None, tell=print)
     check_links()
     print(f"built {SITE} in {time.monotonic() - began:.0f} s")
 

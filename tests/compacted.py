@@ -8,8 +8,8 @@ from functools import partial
 from typing import Any
 
 import howsure as hs
-from howsure.tallies.grid import grid
-from howsure.tallies.rows import bucketed, edge_cuts
+from howsure.tallies.buckets import make_grid
+from howsure.tallies.row_tally import bucket_rows, find_edge_cuts
 
 Metric = Callable[[Any], float]
 
@@ -30,5 +30,7 @@ COUNTED: list[Metric] = [partial(hs.debiased_ece, bins=bins) for bins in BINS]
 
 def squeezed(t: hs.Tally, buckets: int = 400) -> hs.Tally:
     """`t` in fixed buckets even where it has so few rows that `compact` would leave it as it is."""
-    edges = grid(buckets)
-    return replace(bucketed(t, edge_cuts(t, edges)), edges=edges, approximate="squeezed for a test")
+    edges = make_grid(buckets)
+    return replace(
+        bucket_rows(t, find_edge_cuts(t, edges)), edges=edges, approximate="squeezed for a test"
+    )

@@ -12,7 +12,7 @@ import pytest
 import howsure as hs
 from howsure import policies as p
 from howsure._core import saving
-from howsure._core.saving import SAVABLE, saved_as
+from howsure._core.saving import SAVABLE, identify_saved
 from howsure.predictions import Predictions
 from howsure.report.gate import check
 from howsure.report.report import Report
@@ -128,7 +128,7 @@ def test_decisions_are_resumed(tmp_path: Path) -> None:
     out.write_bytes((OLD / "decisions.jsonl").read_bytes())
     saved = json.loads(written("policy"))["value"]
     policy = p.Policy(saved["score"], saved["threshold"], class_names=tuple(saved["class_names"]))
-    stamp = saved_as(OLD / "policy.json")[1][:12]
+    stamp = identify_saved(OLD / "policy.json")[1][:12]
     done = decide_file(policy.decide, OLD / "rows.csv", out, resume=True, how=Serving(stamp=stamp))
     lines = out.read_text(encoding="utf-8").splitlines()
     assert (done.decided, done.skipped) == (7, 5)

@@ -16,7 +16,7 @@ from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from howsure import InputError
 from howsure.calibrators import MatrixScaling
-from howsure.calibrators.logistic import curves_of_scores
+from howsure.calibrators.logistic import fit_score_curves
 from howsure.sklearn import CalibratedClassifier
 
 EXPECTED_FAILURES: dict[str, str] = {}
@@ -175,5 +175,5 @@ def test_whole_weights_are_repetitions_of_a_sigmoid():
     X, y = hard(100)
     times = np.arange(100) % 3 + 1
     scores = GaussianNB().fit(X, y).predict_proba(X).T.copy()
-    repeated = curves_of_scores(np.repeat(scores, times, axis=1), np.repeat(y, times))
-    assert curves_of_scores(scores, y, times.astype(float)) == pytest.approx(repeated, rel=1e-9)
+    repeated = fit_score_curves(np.repeat(scores, times, axis=1), np.repeat(y, times))
+    assert fit_score_curves(scores, y, times.astype(float)) == pytest.approx(repeated, rel=1e-9)

@@ -32,9 +32,9 @@ import howsure as hs
 from benchmarks import fuzz_formats
 from benchmarks.attack import states
 from howsure.cli import main
-from howsure.formats.lines import BadLine
-from howsure.formats.names import Wanted
-from howsure.formats.streams import batches
+from howsure.formats.streams import read_batches
+from howsure.formats.text_lines import BadLine
+from howsure.predictions.read_options import ReadOptions
 
 BLOCK = 20_000  # numbers of one child
 ADDRESSES = 12 << 30
@@ -62,7 +62,8 @@ WORDS = (
     "evaluate", "compare", "check", "calibrate", "threshold", "decide", "doctor", "demo", "--json", "--html", "-o",
     "-q", "--split", "--mc",
     "--renormalise", "--name", "labels=x", "=", "--level", "0.9", "-1", "nan", "1e999", "--seed",
-    "--score", "margin", "--require", "ece<=0.5", "coverage_at_risk(0.01)>=0.8", "a<=b", "--risk", "--delta", "--fit", "--on",
+    "--score", "margin", "--require", "ece<=0.5", "coverage_at_risk(0.01)>=0.8", "a<=b",
+    "--risk", "--delta", "--fit", "--on",
     "--stream", "--compact",
     "--resume", "--workers", "0", "--format", "inspect", "\x1b[31m", "", "-", "--", "*", "[", "~",
 )  # fmt: skip
@@ -76,7 +77,9 @@ def lines(index: int) -> str:
     size = int(rng.integers(1, 200))
     blocks = (data[i : i + size] for i in range(0, len(data), size))
     seen = 0
-    for batch in batches(blocks, Path(("standard input", "a.jsonl", "a.csv")[index % 3]), Wanted()):
+    for batch in read_batches(
+        blocks, Path(("standard input", "a.jsonl", "a.csv")[index % 3]), ReadOptions()
+    ):
         if isinstance(batch, BadLine):
             assert "\n" not in str(batch.error)
         else:

@@ -14,8 +14,8 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 import howsure as hs
-from howsure.render.model import curve_json
 from howsure.report.render import figure
+from howsure.report.report_types import build_curve_data
 
 MAPS = {
     "the probability itself": lambda p: p,
@@ -34,11 +34,11 @@ def main(target: str) -> None:
     for (name, confidence), (above, below) in zip(MAPS.items(), axes.T, strict=True):
         t = hs.tally(confidence(p), correct)
         figure.reliability(
-            curve_json(hs.reliability(t, hs.equal_size(15), consistency=True)), above
+            build_curve_data(hs.reliability(t, hs.equal_size(15), consistency=True)), above
         )
         above.set_title(f"{name}: ECE {hs.ece(t):.3f}", fontsize=10)
-        ideal = curve_json(hs.threshold_diagram(t, ideal=True))
-        figure.threshold_diagram(curve_json(hs.threshold_diagram(t)), below, ideal=ideal)
+        ideal = build_curve_data(hs.threshold_diagram(t, ideal=True))
+        figure.threshold_diagram(build_curve_data(hs.threshold_diagram(t)), below, ideal=ideal)
         below.set_title(f"AAC {hs.aac(t):.3f}", fontsize=10)
         for ax in (above, below):
             ax.label_outer()

@@ -280,7 +280,3 @@ class _SingleScores:
     def score_range(self) -> tuple[float, float]:
         """Lowest and highest score."""
         return float(self.scores[-1]), float(self.scores[0])
-
-
-cuts_of = find_cuts  # moved
-sums_in = sum_bins  # moved

@@ -221,7 +221,3 @@ def check_proportion(x: float, name: str) -> float:
 def _check_counts(errors: float, n: float) -> None:
     if not 0 <= errors <= n:
         raise InputError(f"{errors:g} of {n:g} is not a count; errors must lie between 0 and n.")
-
-
-proportion = check_proportion  # moved
-proportion_limits = compute_proportion_limits  # moved

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from howsure._core.optional import need
+from howsure._core.check import need
 from howsure.policies import Policy
-from howsure.policies.policy import Promise
+from howsure.policies.policy import Guarantee
 from howsure.report.report import Report
 
 __all__ = ["deciding"]
@@ -54,7 +54,9 @@ def deciding(report: Report, *, height: int = 900) -> Any:
     def policy(self: Any) -> Policy:
         """Accept from the chosen threshold on."""
         at = float("inf") if self.threshold is None else float(self.threshold)
-        return Policy(score, at, guarantee=Promise(self.rule, feasible=self.threshold is not None))
+        return Policy(
+            score, at, guarantee=Guarantee(self.rule, feasible=self.threshold is not None)
+        )
 
     fields = {
         "_esm": SCRIPT,

@@ -7,10 +7,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
-from howsure._core.atomic import replacing
-from howsure._core.check import InputError
-from howsure._core.optional import need
-from howsure.calibrators._steps import steps
+from howsure._core.atomic import replace_file
+from howsure._core.check import InputError, need
+from howsure.calibrators.linear import list_operators
 
 if TYPE_CHECKING:
     from onnx import GraphProto, ModelProto, NodeProto, ValueInfoProto
@@ -44,7 +43,7 @@ def add_calibrator(
     dtype = onnx.helper.tensor_dtype_to_np_dtype(source.type.tensor_type.elem_type)
     _check_output(model.graph, source, probabilities)
     names = _list_names(model.graph)
-    parts = steps(calibrator, "an ONNX graph")
+    parts = list_operators(calibrator, "an ONNX graph")
     made: list[NodeProto] = []
     current = source.name
     for operator, values in parts:
@@ -74,7 +73,7 @@ def export_calibrated(
     """
     onnx = need("onnx", for_="onnx.export_calibrated", extra="onnx")
     made = add_calibrator(onnx.load(os.fspath(source)), calibrator, logits=logits)
-    with replacing(path) as temporary:
+    with replace_file(path) as temporary:
         onnx.save(made, os.fspath(temporary))
 
 

@@ -12,14 +12,13 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from howsure._core.check import Array, Floats, InputError, Ints, first
-from howsure._core.optional import need
+from howsure._core.check import Array, Floats, InputError, Ints, find_first, need
 from howsure.calibrators import Calibrator, Identity
-from howsure.calibrators.choice import CALIBRATORS, value_of
-from howsure.calibrators.isotonic import steps_of_scores
-from howsure.calibrators.logistic import curves_of_scores
+from howsure.calibrators.choice import CALIBRATORS, evaluate_metric
+from howsure.calibrators.logistic import fit_score_curves
+from howsure.calibrators.step_functions import fit_score_steps
 from howsure.predictions import Predictions
-from howsure.predictions.classes import missing
+from howsure.predictions.class_labels import find_missing
 
 # scikit-learn has no types, so what its functions return is declared where it is used.
 base, frozen, svm, model_selection, utils, multiclass, parallel, validation = (
@@ -66,7 +65,7 @@ class Sigmoid:
         """`scores` have a row for each class, `came` says which of them came true; a weight is
         repetition.
         """
-        found = curves_of_scores(scores, came, weight)
+        found = fit_score_curves(scores, came, weight)
         return cls(found[:, 0], found[:, 1])
 
     def __call__(self, scores: Floats) -> Floats:
@@ -86,7 +85,7 @@ class IsotonicMaps:
     @classmethod
     def fit(cls, scores: Floats, came: Ints, weight: Floats | None) -> IsotonicMaps:
         """`scores` have a row for each class, `came` says which of them came true."""
-        return cls(steps_of_scores(scores, came, weight))
+        return cls(fit_score_steps(scores, came, weight))
 
     def __call__(self, scores: Floats) -> Floats:
         """A probability for each score."""
@@ -317,10 +316,12 @@ class _Truth:
 
 def _refuse_missing(y: Array) -> None:
     """Refuse labels of objects that are missing; scikit-learn refuses nan among numbers."""
-    absent = missing(y) if y.dtype.kind == "O" and y.ndim == 1 else np.zeros(1, dtype=np.bool_)
+    absent = find_missing(y) if y.dtype.kind == "O" and y.ndim == 1 else np.zeros(1, dtype=np.bool_)
     if absent.any():
         got = f"has {int(absent.sum()):,} missing values"
-        raise InputError("y", got=got, first=first(absent), need="every sample needs its label")
+        raise InputError(
+            "y", got=got, first=find_first(absent), need="every sample needs its label"
+        )
 
 
 def _clone_estimator(plain: Classifier) -> Classifier:
@@ -496,7 +497,7 @@ class Scorer:
         self, estimator: Classifier, X: object, y: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> float:
         """The score of a fitted classifier on these samples."""
-        value = value_of(self.metric, _predict_labelled(estimator, X, y, sample_weight))
+        value = evaluate_metric(self.metric, _predict_labelled(estimator, X, y, sample_weight))
         if self.better == "higher":
             return value
         return -abs(value) if self.better == "zero" else -value

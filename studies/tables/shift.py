@@ -182,7 +182,8 @@ def without_labels(store: Store, run: Run) -> Table:
         f"of what the policy accepts ({percent(PROMISED, 0)} % promised), both with 95 % limits, without labels; "
         "yes where they hold the truth. Alarms: the median over "
         f"{ORDERS} random orders of {STREAM:,} images of the number until `DriftMonitor`, which sees no labels, and of "
-        f"labels of accepted images until `GuaranteeMonitor` say so, each with a lifetime rate of false alarms of {RATE:.0%}."
+        f"labels of accepted images until `GuaranteeMonitor` say so, each with a lifetime rate of false alarms of "
+        f"{RATE:.0%}."
     )
     rows = [
         seen_row(name.replace("_", " ") or "as they are", seen(store, run, name))

@@ -12,7 +12,7 @@ from benchmarks.attack.logs import LOGS, SAMPLE, archive
 
 import howsure as hs
 from howsure import InputError, Predictions
-from howsure._core.budget import FREE, Budget, stated
+from howsure._core.budget import FREE_BYTES, Budget, read_allowed_bytes
 from howsure.policies import Policy
 
 MEGABYTES = 600  # torch and pyarrow take up to 300 when they are only imported
@@ -40,10 +40,10 @@ def test_a_pipe_takes_little_memory(bomb: Bomb, tmp_path: Path) -> None:
 
 
 def test_the_budget_grows_with_the_file_and_can_be_raised(monkeypatch: pytest.MonkeyPatch) -> None:
-    Budget("a.npz", 1000).spend(FREE)
+    Budget("a.npz", 1000).spend(FREE_BYTES)
     with pytest.raises(InputError, match="HOWSURE_MAX_BYTES=18M"):
-        Budget("a.npz", 1000).spend(FREE + 1)
-    Budget("a.npz", FREE).spend(100 * FREE)
+        Budget("a.npz", 1000).spend(FREE_BYTES + 1)
+    Budget("a.npz", FREE_BYTES).spend(100 * FREE_BYTES)
     monkeypatch.setenv("HOWSURE_MAX_BYTES", "1G")
     Budget("a.npz", 1000).spend(1 << 30)
     with pytest.raises(InputError, match="would unpack to"):
@@ -51,7 +51,7 @@ def test_the_budget_grows_with_the_file_and_can_be_raised(monkeypatch: pytest.Mo
     for wrong in ("much", "-1", "1e9"):
         monkeypatch.setenv("HOWSURE_MAX_BYTES", wrong)
         with pytest.raises(InputError, match="a number of bytes such as 8G"):
-            stated()
+            read_allowed_bytes()
 
 
 def packed(path: Path, text: str) -> Path:

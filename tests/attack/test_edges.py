@@ -22,7 +22,7 @@ from howsure.calibrators import (
     VectorScaling,
 )
 from howsure.metrics.binary import positive_class
-from howsure.predictions.frames import Known
+from howsure.predictions.frames import FixedClassifier
 from howsure.report.focus import Cut
 
 RNG = np.random.default_rng(0)
@@ -65,7 +65,7 @@ def test_a_mask_that_hides_nothing_is_none() -> None:
 @pytest.mark.parametrize("door", ["frame", "attributes", "estimator"])
 def test_a_masked_column_is_refused_at_every_other_door(door: str) -> None:
     hidden = np.ma.array(LABELS % 2, mask=np.arange(60) == 7)
-    known = Known(["0", "1"], np.stack((1 - CONFIDENCE, CONFIDENCE), axis=1).tolist())
+    known = FixedClassifier(["0", "1"], np.stack((1 - CONFIDENCE, CONFIDENCE), axis=1).tolist())
     make = {
         "frame": lambda: Predictions.from_frame(
             {"risk": CONFIDENCE, "label": hidden}, probs="risk", label="label"

@@ -157,7 +157,9 @@ def test_resume_folder(tmp_path: Path, kill: bool) -> None:
     assert whole is not None
 
     def gathered(folder: Path) -> None:
-        found = gather(job, partial(load_or_summarise, settings=settings, folder=str(folder)), map).summary
+        found = gather(
+            job, partial(load_or_summarise, settings=settings, folder=str(folder)), map
+        ).summary
         assert found is not None
         for name, t in whole.tallies.items():
             assert all(

@@ -13,10 +13,15 @@ import pytest
 
 import howsure as hs
 from howsure import InputError, Predictions
-from howsure._core import json as howsure_json
-from howsure._core.text import HIDDEN, printable, printable_lines, spreadsheet_cell
+from howsure._core import strict_json
+from howsure._core.text import (
+    HIDDEN_CATEGORIES,
+    format_spreadsheet_cell,
+    make_printable,
+    make_printable_lines,
+)
 from howsure.cli import main
-from howsure.cli.check import github_output, junit_xml
+from howsure.cli.check import format_junit, write_github_output
 from howsure.cli.main import howsure
 from howsure.policies import Policy
 from howsure.report.gate import Verdict
@@ -66,16 +71,16 @@ def hostile(k: int = len(HOSTILE)) -> Predictions:
 
 @pytest.mark.parametrize("text", HOSTILE)
 def test_printable_is_one_line_in_which_nothing_acts(text: str) -> None:
-    harmless(printable(text))
-    assert "\n" not in printable(text)
-    assert printable(printable(text)) == printable(text)
+    harmless(make_printable(text))
+    assert "\n" not in make_printable(text)
+    assert make_printable(make_printable(text)) == make_printable(text)
 
 
 def test_printable_leaves_what_people_write() -> None:
     for text in ("Ärger", "std::vector", "日本語", "👩\u200d🔬", "a – b", "0.5 ± 0.1", "C:\\data"):
-        assert printable(text) == text
-    assert {"Cc", "Cf", "Cs", "Zl", "Zp"} == HIDDEN
-    assert printable_lines("a\nb\x1b") == "a\nb\\x1b"
+        assert make_printable(text) == text
+    assert {"Cc", "Cf", "Cs", "Zl", "Zp"} == HIDDEN_CATEGORIES
+    assert make_printable_lines("a\nb\x1b") == "a\nb\\x1b"
 
 
 @pytest.mark.parametrize("form", ["to_text", "to_markdown"])
@@ -193,12 +198,12 @@ def test_the_gate_writes_valid_xml_and_one_annotation(capsys: pytest.CaptureFixt
                                                       monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(tmp_path / "summary.md"))
     verdicts = [Verdict(text, 0.1, 0.2, 0.3, False, text) for text in HOSTILE]
-    found = junit_xml(verdicts)
+    found = format_junit(verdicts)
     harmless(found)
     assert len(xml.dom.minidom.parseString(found.encode()).getElementsByTagName("testcase")) == len(
         HOSTILE
     )
-    github_output(verdicts)
+    write_github_output(verdicts)
     lines = capsys.readouterr().out.splitlines()
     assert len(lines) == len(HOSTILE)
     for line in lines:
@@ -209,7 +214,7 @@ def test_the_gate_writes_valid_xml_and_one_annotation(capsys: pytest.CaptureFixt
 
 def test_spreadsheets_do_not_run_cells() -> None:
     out = io.StringIO()
-    csv.writer(out).writerows([[spreadsheet_cell(text), -0.5] for text in HOSTILE])
+    csv.writer(out).writerows([[format_spreadsheet_cell(text), -0.5] for text in HOSTILE])
     for row in csv.reader(io.StringIO(out.getvalue())):
         assert row[0][0] not in "=+-@\t\r"
         assert row[1] == "-0.5"
@@ -319,8 +324,8 @@ def ids_of(n: int) -> list[str]:
 @pytest.mark.parametrize("text", HOSTILE)
 def test_json_means_the_same_however_it_is_written(text: str, tmp_path: Path) -> None:
     for written in (
-        howsure_json.line({text: [text]}),
-        howsure_json.pretty({text: [text, {"a": text}]}),
+        strict_json.dump_line({text: [text]}),
+        strict_json.dump_pretty({text: [text, {"a": text}]}),
     ):
         harmless(written)
         assert set(leaves(json.loads(written))) <= {text, "a"}

@@ -42,7 +42,9 @@ def test_every_class_that_can_be_saved_is_attacked(tmp_path: Path) -> None:
 
 def written(tmp_path: Path, value: object) -> Path:
     content = {"howsure": "0.2.0", "schema": 1, "value": value}
-    (tmp_path / "x.json").write_text(json.dumps({**content, "digest": saving.compute_digest(content)}))
+    (tmp_path / "x.json").write_text(
+        json.dumps({**content, "digest": saving.compute_digest(content)})
+    )
     return tmp_path / "x.json"
 
 

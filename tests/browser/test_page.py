@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from browser.payloads import PAYLOADS
-from howsure._core.text import page_safe
+from howsure._core.text import escape_page
 from howsure.report.render.page import render_page
 from howsure.report.render.sections import format_cases
 from howsure.report.render.sentences import format_metric
@@ -206,7 +206,7 @@ def test_hostile_names_execute_nothing(show: Any, report: dict[str, Any]) -> Non
     assert p.requests() == [p.path.as_uri()]
     assert p.console() == []
     shown = p.script("return document.body.textContent")
-    assert [text for text in PAYLOADS if page_safe(text) not in shown] == []
+    assert [text for text in PAYLOADS if escape_page(text) not in shown] == []
 
 
 def hostile(report: dict[str, Any]) -> dict[str, Any]:

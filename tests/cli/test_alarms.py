@@ -202,7 +202,10 @@ def test_a_watch_or_a_promise_of_another_policy_is_refused(made):
 BAD = {
     "burst without watch": (("--burst", "scan"), "give --drift too"),
     "promise without labels": (("--guarantee", "promise.json"), "give --labels"),
-    "a watch as promise": (("--guarantee", "watch.json", "--labels", "x"), "is not a guarantee monitor"),
+    "a watch as promise": (
+        ("--guarantee", "watch.json", "--labels", "x"),
+        "is not a guarantee monitor",
+    ),
     "a policy as watch": (("--drift", "policy.json"), "not a drift or a guarantee monitor"),
 }
 

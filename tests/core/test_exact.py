@@ -9,7 +9,7 @@ import pytest
 
 from howsure._core.exact import fixed_columns, fixed_sums, from_fixed
 from howsure.binning import equal_range
-from howsure.metrics.vectors import _bins  # pyright: ignore[reportPrivateUsage]
+from howsure.metrics.class_calibration import find_bins
 
 
 @pytest.mark.parametrize("rows", [1, 1024, 1025, 5000])
@@ -35,4 +35,4 @@ def test_bins_are_found_by_arithmetic(m: int) -> None:
     edges = equal_range(m).edges()
     near = np.concatenate((edges, np.nextafter(edges, 2), np.nextafter(edges, -1), [5e-324]))
     p = np.concatenate((near, np.random.default_rng(m).random(1000))).clip(0, 1)
-    assert _bins(p, edges).tolist() == np.searchsorted(edges[1:-1], p).tolist()
+    assert find_bins(p, edges).tolist() == np.searchsorted(edges[1:-1], p).tolist()

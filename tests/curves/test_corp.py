@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from howsure import Predictions, corp, correctness_brier, tally
-from howsure.report.deciding import deciding
+from howsure.report.operating_points import build_deciding
 from howsure.report.summary import Summary
 
 
@@ -74,7 +74,7 @@ def test_few_and_tied_claims(values: list[float]) -> None:
 def test_corners_are_those_of_the_hull_of_another_library() -> None:
     hull = pytest.importorskip("scipy.spatial").ConvexHull
     claim, right = drawn(400, 5)
-    corners = deciding(Summary.of(Predictions.from_confidence(claim, right)), 0.95)["corners"]
+    corners = build_deciding(Summary.of(Predictions.from_confidence(claim, right)), 0.95)["corners"]
     order = np.argsort(-claim, kind="stable")
     every = np.column_stack((np.arange(401), np.concatenate(([0], np.cumsum(~right[order])))))
     lower = hull(every).vertices

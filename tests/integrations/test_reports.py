@@ -13,7 +13,7 @@ import howsure as hs
 from howsure import InputError
 from howsure.integrations import mlflow as to_mlflow
 from howsure.integrations import tensorboard as to_tensorboard
-from howsure.report.scalars import scalars
+from howsure.report.report import scalars
 
 
 @pytest.fixture(scope="module")

@@ -14,8 +14,8 @@ import pytest
 
 import howsure as hs
 from howsure import InputError
-from howsure.tallies.grid import grid
-from howsure.tallies.rows import bucketed, edge_cuts
+from howsure.tallies.buckets import make_grid
+from howsure.tallies.row_tally import bucket_rows, find_edge_cuts
 
 torch = pytest.importorskip("torch")
 MetricCollection = pytest.importorskip("torchmetrics").MetricCollection
@@ -59,7 +59,7 @@ def test_the_state_is_the_compact_tally(buckets: int) -> None:
     z, y = outputs(40_000)
     preds = hs.Predictions.from_logits(z, y)
     exact = hs.tally(preds.confidence, correct=preds.correct)
-    expected = bucketed(exact, edge_cuts(exact, grid(buckets)))
+    expected = bucket_rows(exact, find_edge_cuts(exact, make_grid(buckets)))
     found = counted(made.ECE(outputs="logits", buckets=buckets), z, y).tally()
     assert found.count.tolist() == expected.count.tolist()
     assert found.loss.tolist() == expected.loss.tolist()
@@ -69,7 +69,7 @@ def test_the_state_is_the_compact_tally(buckets: int) -> None:
 
 
 def test_scores_at_the_ends_of_buckets_stay_inside() -> None:
-    edges = grid(400)
+    edges = make_grid(400)
     inside = np.nextafter(edges[:-1], 1)  # the lowest score of each bucket but the first
     for score in (edges, inside):
         bucket, wrong, below = locate_cells(score, np.ones(len(score), dtype=bool), 400)

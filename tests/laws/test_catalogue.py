@@ -10,9 +10,9 @@ import pytest
 
 import howsure as hs
 from howsure import metrics
-from howsure.render.words import ARROWS, meaning
 from howsure.report.catalogue import CATALOGUE, QUESTIONS, CatalogueItem
 from howsure.report.gate import parse_requirement
+from howsure.report.render.sentences import ARROWS, get_meaning
 
 DOCS = Path(__file__).parents[2] / "docs" / "metrics.md"
 each = pytest.mark.parametrize("item", CATALOGUE, ids=lambda item: item.name)
@@ -68,7 +68,7 @@ def test_it_has_a_place_and_a_meaning(item: CatalogueItem) -> None:
     assert len(item.says) <= 50, (
         f"{item.name}: its meaning has {len(item.says)} letters, a line of a table holds 50"
     )
-    assert meaning(item.name) == (item.place, item.title, item.says)
+    assert get_meaning(item.name) == (item.place, item.title, item.says)
 
 
 @each

@@ -14,7 +14,7 @@ import pytest
 import howsure as hs
 from howsure import curves, metrics
 from howsure.uncertainty.limits import RECIPES
-from howsure.uncertainty.pairs import PAIRED
+from howsure.uncertainty.paired import PAIRED
 
 UNITS = [10.0**power for power in (-12, -7, -3, 3, 7, 12)]
 OPTIONS: dict[Any, dict[str, float]] = {

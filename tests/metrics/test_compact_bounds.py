@@ -19,8 +19,8 @@ from conftest import shared_or_skip
 from howsure.metrics.compact_bounds import BOUNDS, certified, report_bounds
 from howsure.metrics.metric_facts import get_arguments, get_options, unwrap_metric
 from howsure.report import catalogue
-from howsure.tallies.grid import grid
-from howsure.tallies.rows import as_rows
+from howsure.tallies.buckets import make_grid
+from howsure.tallies.row_tally import as_rows
 from real_sets import SETS
 
 BOUNDED = [*RANKING, *CLAIMS, *COUNTED]
@@ -74,7 +74,7 @@ def crowded(draw: Any) -> tuple[Any, Any]:
     """
     rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
     n = draw(st.sampled_from([1, 2, 3, 7, 60, 400]))
-    edges = grid(400)
+    edges = make_grid(400)
     centre = edges[rng.integers(0, len(edges), draw(st.integers(1, 4)))]
     kind = draw(st.sampled_from(["ulps", "spread", "on edges", "two values", "three decimals"]))
     base = rng.choice(centre, n)
@@ -238,7 +238,7 @@ def ends_of_buckets(
     score: np.ndarray[tuple[int], np.dtype[np.float64]],
 ) -> tuple[np.ndarray, np.ndarray]:
     """The least and the greatest double of the bucket of each score."""
-    edges = grid(400)
+    edges = make_grid(400)
     at = np.searchsorted(edges, score)
     return np.nextafter(edges[at - 1], 1.0), edges[at]
 
@@ -388,8 +388,10 @@ def test_a_compact_tally_is_not_compacted_again_to_other_buckets() -> None:
 def test_a_report_gets_bounds_or_the_reason() -> None:
     rng = np.random.default_rng(0)
     t = hs.tally(rng.random(999), correct=rng.random(999) < 0.5)
-    assert set(report_bounds(catalogue.ranking(), t)["aurc"]) == set()
-    found = report_bounds([*catalogue.ranking(), *catalogue.claims()], t.compact(400))
+    assert set(report_bounds(catalogue.list_ranking_items(), t)["aurc"]) == set()
+    found = report_bounds(
+        [*catalogue.list_ranking_items(), *catalogue.list_claim_items()], t.compact(400)
+    )
     low, high = found["aurc"]["bounds"]
     assert low < hs.aurc(t) < high
     assert found["aece"]["bounds"] is None

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import howsure as hs
 from generators import ANY, Rows, rows
-from howsure.tallies.rows import as_rows
+from howsure.tallies.row_tally import as_rows
 from reference import selective
 
 SLOW = {

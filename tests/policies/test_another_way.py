@@ -13,7 +13,7 @@ from scipy.stats import t as student
 
 import howsure as hs
 from howsure import InputError, Outcomes, Predictions, tally
-from howsure.bounds import clopper_pearson, hoeffding_bentkus, proportion_limits
+from howsure.bounds import clopper_pearson, compute_proportion_limits, hoeffding_bentkus
 from howsure.calibrators import Temperature
 from howsure.policies import (
     Cascade,
@@ -43,7 +43,7 @@ from howsure.policies.guarantee import (
     search_thresholds,
 )
 from howsure.policies.thresholds import rows_or_tally
-from howsure.predictions.unanswered import Unanswered
+from howsure.predictions.input_shapes import Unanswered
 
 HALF = 0.025
 
@@ -56,7 +56,7 @@ def expected(score: Any, right: Any, at: float, **options: Any) -> Any:
 
 
 def limits(count: float, n: float) -> tuple[float, float]:
-    low, high = proportion_limits(count, n, HALF)
+    low, high = compute_proportion_limits(count, n, HALF)
     return float(low), float(high)
 
 
@@ -82,11 +82,11 @@ def test_where_all_are_kept_half_the_samples_or_groups_count() -> None:
     score, right = np.full(60, 0.9), np.ones(60)
     alone = expected(score, right, 0.5)
     assert [alone.coverage.low, alone.coverage.high] == pytest.approx(
-        [float(x) for x in proportion_limits(30, 30, HALF)]
+        [float(x) for x in compute_proportion_limits(30, 30, HALF)]
     )
     grouped = expected(score, right, 0.5, group=np.arange(60) // 6)
     assert [grouped.accuracy.low, grouped.accuracy.high] == pytest.approx(
-        [float(x) for x in proportion_limits(5, 5, HALF)]
+        [float(x) for x in compute_proportion_limits(5, 5, HALF)]
     )
 
 

@@ -14,7 +14,7 @@ from scipy.stats import norm
 from scipy.stats import t as student
 
 from howsure import InputError, Outcomes, Predictions, tally
-from howsure.bounds import clopper_pearson, hoeffding_bentkus, proportion_limits
+from howsure.bounds import clopper_pearson, compute_proportion_limits, hoeffding_bentkus
 from howsure.calibrators import Temperature
 from howsure.policies import (
     Cascade,
@@ -271,7 +271,7 @@ def test_outcomes_that_are_even_in_each_group_have_the_noise_of_single_ones() ->
     o = Outcomes(np.full(80, 0.9), np.arange(80) % 2, group=np.arange(80) // 2)
     found = expected_on_new_data(o, lambda t: threshold_at(t, 0.5))
     wider = (student.ppf(0.975, 39) / norm.ppf(0.975)) ** 2
-    low, high = proportion_limits(20 / wider, 40 / wider, 0.025)
+    low, high = compute_proportion_limits(20 / wider, 40 / wider, 0.025)
     assert (found.accuracy.low, found.accuracy.high) == pytest.approx((float(low), float(high)))
 
 
@@ -285,7 +285,7 @@ def test_a_choice_that_wavers_widens_the_coverage_and_not_the_accuracy() -> None
     steady = expected_on_new_data(o, lambda t: threshold_at(t, 0.5))
     width = lambda share: share.high - share.low
     assert width(wavers.coverage) > 3 * width(steady.coverage)
-    low, high = proportion_limits(wavers.kept / 2, wavers.kept / 2, 0.025)
+    low, high = compute_proportion_limits(wavers.kept / 2, wavers.kept / 2, 0.025)
     assert (wavers.accuracy.low, wavers.accuracy.high) == pytest.approx((float(low), float(high)))
 
 

@@ -8,7 +8,7 @@ import jsonschema
 import pytest
 
 from howsure import InputError
-from howsure._core.json import pretty
+from howsure._core.strict_json import dump_pretty
 from howsure.report.report_types import parse_comparison, parse_report
 from howsure.report.schema import build_schema
 from schemas import FOLDER, KINDS, validate
@@ -25,7 +25,7 @@ def stored(name: str) -> dict[str, Any]:
 def test_the_published_schema_is_what_the_types_say(
     name: str, request: pytest.FixtureRequest
 ) -> None:
-    path, made = FOLDER / f"{name}.schema.json", pretty(build_schema(KINDS[name]))
+    path, made = FOLDER / f"{name}.schema.json", dump_pretty(build_schema(KINDS[name]))
     if request.config.getoption("--update-golden"):
         path.write_text(made, encoding="utf-8", newline="\n")
     assert path.read_text(encoding="utf-8") == made, (

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from howsure.render.catalogue import BY_NAME, MAIN
+from howsure.report.catalogue import BY_NAME, TERMINAL_NUMBERS
 from howsure.report.render.report_sheet import build_report_sheet, suggest_steps
 from howsure.report.render.sentences import explain_metric, format_limits, format_metric
 from howsure.report.render.text_tables import break_command
@@ -36,7 +36,9 @@ def test_verdict_findings_numbers_steps_in_this_order_and_no_line_too_long(
         flat.index("What to do next"),
     ]
     assert order == sorted(order)
-    assert all(BY_NAME[name].title in flat for name in MAIN if name in stored["metrics"])
+    assert all(
+        BY_NAME[name].title in flat for name in TERMINAL_NUMBERS if name in stored["metrics"]
+    )
 
 
 @pytest.mark.parametrize("width", [80, 110])

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import howsure as hs
-from howsure.render.words import certain, note
 from howsure.report.catalogue import list_claim_items, list_ranking_items
 from howsure.report.measurement import build_entry
+from howsure.report.render.sentences import describe_bounds, explain_metric
 from howsure.report.report import Report
 from howsure.scale import evaluate_files
 from howsure.uncertainty.intervals import Interval
@@ -62,9 +62,11 @@ def test_an_exact_report_has_no_bounds() -> None:
 
 
 def test_bounds_in_words() -> None:
-    assert certain({"bounds": [0.25, 0.25]}) == "exactly 0.25"
-    assert certain({"bounds": [1.5, None]}) == "certainly 1.5 … ∞"
-    assert note("aurc", {"value": 0.1, "bounds": [0.09, 0.11]}).endswith("; certainly 0.09 … 0.11")
+    assert describe_bounds({"bounds": [0.25, 0.25]}) == "exactly 0.25"
+    assert describe_bounds({"bounds": [1.5, None]}) == "certainly 1.5 … ∞"
+    assert explain_metric("aurc", {"value": 0.1, "bounds": [0.09, 0.11]}).endswith(
+        "; certainly 0.09 … 0.11"
+    )
 
 
 def test_a_stream_in_compact_form_has_bounds_that_hold(tmp_path: Path) -> None:

@@ -15,8 +15,8 @@ from scipy.optimize import minimize
 import howsure as hs
 from conftest import shared_or_skip
 from howsure import InputError, Predictions
-from howsure.metrics.recalibration import flexible
-from howsure.uncertainty.positive import line_limits, observed_limits
+from howsure.metrics.recalibration import fit_flexible
+from howsure.uncertainty.recalibration_limits import compute_line_limits, compute_observed_limits
 
 NAMES = ("--name", "probs=cancerpredmarker", "--name", "labels=cancer")
 
@@ -183,7 +183,10 @@ def test_limits_of_copies_in_groups_are_those_of_the_originals() -> None:
         hs.Outcomes(np.repeat(p, m), correct=np.repeat(y, m), group=np.repeat(np.arange(400), m))
         for m in (1, 4)
     )
-    for of in (lambda o: line_limits(o, 0.95)[1], lambda o: observed_limits(o, 0.95)):
+    for of in (
+        lambda o: compute_line_limits(o, 0.95)[1],
+        lambda o: compute_observed_limits(o, 0.95),
+    ):
         a, b, naive = (
             of(alone),
             of(copied),
@@ -208,8 +211,8 @@ def test_limits_of_slope_intercept_and_ratio_hold_as_often_as_they_say(groups: b
             o = hs.Outcomes(
                 np.repeat(p, 5), correct=np.repeat(y, 5), group=np.repeat(np.arange(250), 5)
             )
-        intercept, slope = line_limits(o, 0.95)
-        found = ((intercept, 0.0), (slope, 1.0), (observed_limits(o, 0.95), 1.0))
+        intercept, slope = compute_line_limits(o, 0.95)
+        found = ((intercept, 0.0), (slope, 1.0), (compute_observed_limits(o, 0.95), 1.0))
         held += [limits.low <= truth <= limits.high for limits, truth in found]
     assert (held / runs >= 0.925).all(), held / runs
     assert (held / runs <= 0.985).all(), held / runs
@@ -236,7 +239,7 @@ def test_where_an_end_has_one_outcome_only_the_curve_has_fewer_knots() -> None:
     p = np.linspace(0.01, 0.99, 500)
     y = (np.random.default_rng(0).random(500) < p).astype(int)
     y[p < 0.35] = 0
-    found = flexible(hs.tally(p, correct=y))
+    found = fit_flexible(hs.tally(p, correct=y))
     assert found is not None
     assert len(found.knots) == 3
     curve = hs.flexible_calibration(hs.tally(p, correct=y))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import howsure as hs
-from howsure.render.model import curve_json
+from howsure.report.report_types import build_curve_data
 
 
 def made_up(n: int = 300, k: int = 4, seed: int = 0, **columns: object) -> hs.Predictions:
@@ -164,7 +164,7 @@ def test_every_pair_of_limits_follows_the_level() -> None:
 
 def test_curves_are_thinned_and_end_at_the_ends() -> None:
     t = hs.tally(np.arange(5000) / 5000, correct=np.arange(5000) % 2)
-    curve = curve_json(hs.risk_coverage(t))
+    curve = build_curve_data(hs.risk_coverage(t))
     assert curve["points"] == 5000
     assert len(curve["x"]) <= 400
     assert curve["x"][-1] == 1.0
@@ -200,9 +200,9 @@ def test_without_labels_there_is_nothing_to_evaluate() -> None:
 
 
 def test_markdown_escapes_what_comes_from_files(report: hs.Report) -> None:
-    from howsure.render.tables import escape
+    from howsure.report.render.text_tables import escape_markdown
 
-    assert escape("a|b\n<i>") == "a\\|b \\<i\\>"
+    assert escape_markdown("a|b\n<i>") == "a\\|b \\<i\\>"
     assert report.to_markdown().startswith("300 predictions, 4 classes")
 
 

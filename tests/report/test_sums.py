@@ -9,7 +9,7 @@ import pytest
 
 import howsure as hs
 from howsure._core.exact import MANY, UNIT
-from howsure.predictions.columns import Values, label_rank
+from howsure.predictions.columns import RawValues, rank_labels
 from howsure.report.sums import Moments, keep_first_points, sample_points, sum_losses
 
 
@@ -60,7 +60,7 @@ def test_ranks_of_labels(k: int) -> None:
         sum(x > row[c] or (x == row[c] and j < c) for j, x in enumerate(row))
         for row, c in zip(v, y, strict=True)
     ]
-    assert label_rank(Values(v, True), y).tolist() == slow
+    assert rank_labels(RawValues(v, True), y).tolist() == slow
     assert hs.losses.top_k(2)(hs.Predictions.from_logits(v, y)).tolist() == [
         float(r >= 2) for r in slow
     ]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from howsure import Predictions
-from howsure.bounds import proportion_limits
+from howsure.bounds import compute_proportion_limits
 from howsure.report.measurement import round_numbers
 from howsure.report.summary import Place, Summary, merge_summaries
 from howsure.report.views import build_views, count_confusions
@@ -134,7 +134,7 @@ def test_infinite_losses_are_not_drawn() -> None:
 
 
 def test_limits_of_a_proportion() -> None:
-    low, high = proportion_limits(np.array([0, 95, 10]), np.array([10, 100, 10]), 0.025)
+    low, high = compute_proportion_limits(np.array([0, 95, 10]), np.array([10, 100, 10]), 0.025)
     assert low == pytest.approx([0, 0.8872, 0.6915], abs=1e-4)
     assert high == pytest.approx([0.3085, 0.9836, 1], abs=1e-4)
 

@@ -14,8 +14,8 @@ from tests.formats.bad_files import CORPUS, Bad
 
 from howsure import InputError, Predictions, read, write
 from howsure.formats import suffixes
-from howsure.formats.names import UNLABELLED, Wanted
 from howsure.policies import Policy
+from howsure.predictions.read_options import UNLABELLED_PARTS, ReadOptions
 from howsure.serving.stream import Serving, decide_path, decide_stream
 
 POLICY = Policy("max_prob", 0.8)
@@ -33,14 +33,16 @@ def lines(out: BytesIO) -> list[dict[str, Any]]:
 
 def piped(text: str, **reading: Any) -> list[dict[str, Any]]:
     out = BytesIO()
-    how = Serving(wanted=Wanted(**reading, beside=UNLABELLED))
+    how = Serving(wanted=ReadOptions(**reading, beside=UNLABELLED_PARTS))
     decide_stream(POLICY.decide, BytesIO(text.encode()), out, how=how)
     return lines(out)
 
 
 def filed(path: Path, **reading: Any) -> list[dict[str, Any]]:
     out = BytesIO()
-    decide_path(POLICY.decide, path, out, Serving(wanted=Wanted(**reading, beside=UNLABELLED)))
+    decide_path(
+        POLICY.decide, path, out, Serving(wanted=ReadOptions(**reading, beside=UNLABELLED_PARTS))
+    )
     return lines(out)
 
 

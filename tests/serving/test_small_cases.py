@@ -20,11 +20,11 @@ import pytest
 
 import howsure as hs
 from howsure import InputError, Predictions
-from howsure.formats.lines import BadLine
-from howsure.formats.names import Wanted
-from howsure.formats.streams import Batch
+from howsure.formats.streams import StreamBatch
+from howsure.formats.text_lines import BadLine
 from howsure.policies import DriftMonitor, OnlinePolicy, Policy
 from howsure.policies.policy import Decisions
+from howsure.predictions.read_options import ReadOptions
 from howsure.serving import alarm_guard, feedback, journal, output, stream
 from howsure.serving.alarm_guard import AlarmGuard, AlarmInputs
 from howsure.serving.feedback import LabelError, LabelledDecision, Learner, learn_labels
@@ -52,9 +52,9 @@ POLICY = Policy("max_prob", 0.8)
 START = OnlinePolicy.start(POLICY, np.linspace(0, 1, 101), risk=0.1, audit=1.0)
 
 
-def batch(n: int, first: int = 1, ids: list[str] | None = None) -> Batch:
+def batch(n: int, first: int = 1, ids: list[str] | None = None) -> StreamBatch:
     """Lines whose confidence is .9, .7, .9, …"""
-    return Batch(
+    return StreamBatch(
         Predictions.from_confidence(np.resize([0.9, 0.7], n)), range(first, first + n), ids
     )
 
@@ -112,7 +112,7 @@ def test_what_a_policy_refuses_is_told_line_by_line(n: int, refused: tuple[int, 
     confidence = np.full(n, 0.9)
     confidence[low] = 0.05
     given, out, told = (
-        Batch(Predictions.from_confidence(confidence), range(11, 11 + n), None),
+        StreamBatch(Predictions.from_confidence(confidence), range(11, 11 + n), None),
         BytesIO(),
         list[str](),
     )
@@ -148,7 +148,7 @@ def test_a_reader_that_goes_away_was_handed_whole_lines(each: int) -> None:
     preds = labels if each == 2 else Predictions.from_confidence(p[:, 0])
     made = POLICY.decide(preds)
     whole = BytesIO()
-    decide_batches(POLICY.decide, [Batch(preds, range(1, 4), None)], whole, Serving())
+    decide_batches(POLICY.decide, [StreamBatch(preds, range(1, 4), None)], whole, Serving())
     ends = [i + 1 for i, byte in enumerate(whole.getvalue()) if byte == 10]
     for most, handed in (
         (ends[0] - 1, 0),
@@ -159,7 +159,10 @@ def test_a_reader_that_goes_away_was_handed_whole_lines(each: int) -> None:
     ):
         out = Closing(most)
         total = decide_batches(
-            POLICY.decide, [batch(2), Batch(preds, range(1, 4), None)], Skipping(out, 2), Serving()
+            POLICY.decide,
+            [batch(2), StreamBatch(preds, range(1, 4), None)],
+            Skipping(out, 2),
+            Serving(),
         )
         n = handed * each
         assert total == Served(2 + n, 1 + int(made.accept[:n].sum()), ended="closed pipe")
@@ -515,7 +518,7 @@ def test_cases_of_many_labels_keep_their_numbers_over_parts(
     ids = [f"case{i}" for i in range(7)] if named else None
     preds = tagged(7, ids)
     hs.write(preds, tmp_path / "in.npz")
-    out, wanted = BytesIO(), Wanted(multilabel=True)
+    out, wanted = BytesIO(), ReadOptions(multilabel=True)
     total = decide_path(POLICY.decide, tmp_path / "in.npz", out, Serving(wanted=wanted))
     rows = [json.loads(line) for line in out.getvalue().splitlines()]
     assert [row["line"] for row in rows] == list(range(1, 8))
@@ -544,7 +547,7 @@ def test_images_are_decided_whole(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     )  # image, class, height, width
     np.savez(tmp_path / "in.npz", probs=p)
     out = BytesIO()
-    how = Serving(wanted=Wanted(image_score="mean_confidence"))
+    how = Serving(wanted=ReadOptions(image_score="mean_confidence"))
     total = decide_path(POLICY.decide, tmp_path / "in.npz", out, how)
     rows = [json.loads(line) for line in out.getvalue().splitlines()]
     sure = p.max(axis=1).mean(axis=(1, 2))

@@ -13,8 +13,8 @@ from scipy import stats
 
 import howsure as hs
 from howsure import Outcomes
-from howsure.bounds import proportion_limits
-from howsure.metrics.mean_loss import mean_loss
+from howsure.bounds import compute_proportion_limits
+from howsure.metrics.proper_scores import mean_loss
 from howsure.uncertainty import (
     calibration_limits,
     calibration_testing,
@@ -755,7 +755,7 @@ def test_the_upper_end_of_a_share_that_may_be_accepted(wide: bool) -> None:
     last = slow_last_below(np.array(ends, float), errors.astype(float), 0.1, 1 - HALF, True)
     assert last is not None
     share = ends[last] / n
-    step = float(proportion_limits(share * n, n, HALF)[1]) - share
+    step = float(compute_proportion_limits(share * n, n, HALF)[1]) - share
     point = hs.coverage_at_risk(o.tally(), risk=0.1)
     expected = share + step if wide else point + hypot(share - point, step)
     found = hs.interval(partial(hs.coverage_at_risk, risk=0.1), o.tally())
@@ -772,7 +772,7 @@ def test_the_lower_end_of_a_share_that_is_surely_accepted(wide: bool) -> None:
     score[400:500], score[500:] = 0.2, 0.1
     if wide:
         score[100:400] = 0.5
-    down = 400 / n - float(proportion_limits(400.0, float(n), HALF)[0])
+    down = 400 / n - float(compute_proportion_limits(400.0, float(n), HALF)[0])
     point = 500 / n
     expected = 400 / n - down if wide else point - hypot(point - 400 / n, down)
     t = hs.tally(score, correct=~wrong)
@@ -784,10 +784,10 @@ def test_shares_at_the_ends() -> None:
     good = hs.tally(np.linspace(0, 1, 200), correct=np.ones(200))
     assert hs.interval(partial(hs.coverage_at_risk, risk=0.1), good) == (1.0, 1.0)
     bad = hs.tally(np.linspace(0, 1, 200), correct=np.zeros(200))
-    none = float(proportion_limits(0.0, 200.0, HALF)[1])
+    none = float(compute_proportion_limits(0.0, 200.0, HALF)[1])
     assert hs.interval(partial(hs.coverage_at_risk, risk=0.001), bad) == pytest.approx((0.0, none))
     up = (
-        float(proportion_limits(1.0, 200.0, HALF)[1]) - 1 / 200
+        float(compute_proportion_limits(1.0, 200.0, HALF)[1]) - 1 / 200
     )  # one error at the top may be by chance
     assert hs.interval(partial(hs.coverage_at_risk, risk=0.1), bad) == pytest.approx(
         (0.0, hypot(1 / 200, up))
@@ -829,7 +829,7 @@ def test_risk_at_a_coverage(o: Outcomes, coverage: float) -> None:
     ranks = [coverage * n, share[0] * n, min(share[1] * n, n)]
     (kept, wrong), (less_kept, less), (more_kept, more) = (cut(rank) for rank in ranks)
     limits = [
-        proportion_limits(float(w), float(k), HALF)
+        compute_proportion_limits(float(w), float(k), HALF)
         for k, w in ((kept, wrong), (less_kept, less), (more_kept, more))
     ]
     value = wrong / kept

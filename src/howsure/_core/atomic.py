@@ -88,6 +88,3 @@ def _suggest_neighbour(path: Path) -> str:
         return f"The folder {path.parent} does not exist either"
     close = get_close_matches(path.name, names, n=1)
     return f"Did you mean {close[0]!r}?" if close else ""
-
-
-replacing = replace_file  # moved

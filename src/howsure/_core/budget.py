@@ -140,12 +140,3 @@ def count_text_bytes(cells: Sequence[str]) -> int:
 def count_number_bytes(values: int, itemsize: int) -> int:
     """What so many numbers count."""
     return values * max(4, itemsize)
-
-
-FREE = FREE_BYTES  # moved
-fits = check_allocation  # moved
-json_bytes = estimate_json_bytes  # moved
-number_bytes = count_number_bytes  # moved
-of_file = open_budget  # moved
-stated = read_allowed_bytes  # moved
-text_bytes = count_text_bytes  # moved

@@ -435,7 +435,3 @@ def wrap_preformatted(text: str) -> str:
     from html import escape  # a large table that few processes need
 
     return f"<pre>{escape(text.rstrip())}</pre>"
-
-
-LARGEST = LARGEST_NUMBER  # moved
-first = find_first  # moved

@@ -212,6 +212,3 @@ def _check_digest(digest: Plain, content: dict[str, Plain]) -> None:
     if has_key:
         what = "its signature does not belong to its content and this key"
     raise InputError(f"{what}. Save it again")
-
-
-saved_as = identify_saved  # moved

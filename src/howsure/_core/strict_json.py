@@ -309,7 +309,7 @@ def check_typed(read: Plain, kind: type[T]) -> T:
     """Return what was read as the TypedDict `kind`; raise with the place and the value where it is
     not one.
 
-    >>> from howsure.render.model import Fairness
+    >>> from howsure.report.report_types import Fairness
     >>> check_typed({"fair": True, "why": "same answers"}, Fairness)["fair"]
     True
     """

@@ -157,15 +157,3 @@ def round_to_limits(value: float, low: float, high: float) -> float:
     (0.032, 0.0)
     """
     return round(value, 3 - floor(log10(high - low))) + 0.0
-
-
-HIDDEN = HIDDEN_CATEGORIES  # moved
-WIDTH = FIXED_WIDTH_LETTERS  # moved
-array_of = make_text_array  # moved
-json_safe = escape_json  # moved
-no_finer = round_to_limits  # moved
-page_safe = escape_page  # moved
-printable = make_printable  # moved
-printable_lines = make_printable_lines  # moved
-shortened = shorten  # moved
-spreadsheet_cell = format_spreadsheet_cell  # moved

@@ -18,7 +18,7 @@ from numpy.typing import DTypeLike
 from howsure._core.check import Array, Floats, InputError, Ints, within
 from howsure._core.frozen import frozen
 from howsure.predictions import Predictions, needs_predictions
-from howsure.predictions.columns import chunks
+from howsure.predictions.columns import iterate_chunks
 
 ValueKind: TypeAlias = Literal["logits", "probs", "confidence"]
 ProbabilityMap: TypeAlias = Callable[[Floats], Floats]  # a row for each class → the mapped ones
@@ -189,7 +189,7 @@ def read_logits(
     """
     values = stack_members(preds)
     s, n, k = values.shape
-    for rows in chunks(-(-n // every), s * k):
+    for rows in iterate_chunks(-(-n // every), s * k):
         pick = slice(rows.start * every, min(rows.stop * every, n), every)
         yield pick, convert_to_logits(values[:, pick].transpose(0, 2, 1), preds.kind, dtype)
 
@@ -198,7 +198,7 @@ def read_probabilities(preds: Predictions) -> Iterator[tuple[slice, Floats]]:
     """Chunks of samples with the mean probabilities over members, shape (k, samples), in [0, 1]."""
     values = stack_members(preds)
     s, n, k = values.shape
-    for rows in chunks(n, s * k):
+    for rows in iterate_chunks(n, s * k):
         part = values[:, rows].transpose(0, 2, 1).astype(np.float64, order="C")
         for member in part:
             if preds.kind == "logits":

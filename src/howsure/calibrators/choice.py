@@ -17,8 +17,8 @@ from scipy.special import ndtri, stdtrit
 
 from howsure import losses, metrics
 from howsure._core import check
-from howsure._core.check import Floats, InputError, Ints
-from howsure._core.frames import frame, preformatted
+from howsure._core.check import Floats, InputError, Ints, wrap_preformatted
+from howsure._core.check import build_frame as frame
 from howsure._core.frozen import frozen
 from howsure._core.progress import StagedJob
 from howsure.calibrators.calibrator import Calibrator, Identity, compute_shares
@@ -27,7 +27,7 @@ from howsure.calibrators.logistic import Beta, Platt
 from howsure.calibrators.per_label import apply_per_label
 from howsure.calibrators.step_functions import HistogramBinning, Isotonic
 from howsure.calibrators.temperature import Temperature
-from howsure.metrics.facts import Metric
+from howsure.metrics.metric_facts import Metric
 from howsure.predictions import Predictions, needs_predictions
 from howsure.predictions.outcomes import Outcomes
 from howsure.uncertainty.intervals import (
@@ -128,7 +128,7 @@ class Choice:
         return f"{self}\n"
 
     def _repr_html_(self) -> str:
-        return preformatted(str(self))
+        return wrap_preformatted(str(self))
 
     def frame(self, library: str = "pandas") -> Any:
         """The table as a data frame of pandas or polars, one row for each calibrator."""
@@ -565,6 +565,3 @@ def _judge_change(metric: Metric, difference: LimitedNumber) -> str:
     if is_clearly_better(difference, not lower_is_better):
         return "worse"
     return "unclear"
-
-
-value_of = evaluate_metric  # moved

@@ -31,7 +31,7 @@ from howsure.calibrators.softmax_fit import (
 )
 from howsure.calibrators.temperature import Temperature
 from howsure.predictions import Predictions
-from howsure.predictions.columns import chunks
+from howsure.predictions.columns import iterate_chunks
 
 START_SAMPLES = 4096  # of very many samples these show a temperature to start from
 
@@ -132,7 +132,7 @@ def _collect_samples(preds: Predictions, *, log_probs: bool) -> FitSamples:
         values: Array = stack_members(preds)[0]
         x: Array = np.empty(values.shape[::-1], values.dtype)
         # Some samples at a time are turned faster than all at once.
-        for rows in chunks(*values.shape):
+        for rows in iterate_chunks(*values.shape):
             x[:, rows] = values[rows].T
         check_finite_logits(x)
     else:

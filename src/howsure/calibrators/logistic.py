@@ -19,7 +19,7 @@ from howsure.calibrators.calibrator import (
     record_fit,
 )
 from howsure.predictions import Predictions, needs_predictions
-from howsure.predictions.columns import chunks
+from howsure.predictions.columns import iterate_chunks
 
 MAX_NEWTON_STEPS = 100
 NEWTON_GRADIENT_GOAL = 1e-9
@@ -322,7 +322,7 @@ class LogisticRegressions:
         """First and second derivatives of the mean loss at v."""
         (rows, size), n = v.shape, self.x[0].shape[1]
         first, second = np.zeros((rows, size)), np.zeros((rows, size, size))
-        for cols in chunks(n, rows):
+        for cols in iterate_chunks(n, rows):
             x = [feature[:, cols] for feature in self.x[: size - 1]]
             p = np.repeat(v[:, -1:], self.x[0][:, cols].shape[1], axis=1)
             for j, feature in enumerate(x):
@@ -344,6 +344,3 @@ class LogisticRegressions:
 
 def _dot_rows(a: Floats, b: Floats) -> Floats:
     return np.einsum("ij,ij->i", a, b)
-
-
-curves_of_scores = fit_score_curves  # moved

@@ -18,7 +18,7 @@ from numpy.typing import DTypeLike
 from howsure._core.check import Array, Floats, Ints
 from howsure._core.frozen import frozen
 from howsure.calibrators.calibrator import apply_softmax
-from howsure.predictions.columns import chunks
+from howsure.predictions.columns import iterate_chunks
 
 MAX_EXACT_PARAMETERS = 300  # up to here the whole second derivative is made
 GUESS_SAMPLE_STEP = 4  # every so many-th sample makes the guess that conjugate gradients start from
@@ -50,7 +50,7 @@ class FitSamples:
         double precision.
         """
         n = self.x.shape[1]
-        for part in chunks(-(-n // every), width * np.dtype(dtype).itemsize // 8):
+        for part in iterate_chunks(-(-n // every), width * np.dtype(dtype).itemsize // 8):
             pick = slice(part.start * every, min(part.stop * every, n), every)
             share = every / n if self.share is None else every * self.share[pick]
             yield self.x[:, pick].astype(dtype, copy=False), self.y[pick], share

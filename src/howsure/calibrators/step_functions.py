@@ -230,10 +230,9 @@ class RisingSteps:
 
 def _pool_steps(scores: Array, correct: Array, weight: Floats | None, least: float) -> RisingSteps:
     """Pool adjacent violators; `least` samples keep the end steps away from 0 and 1."""
-    from howsure.tallies.build import tally
-    from howsure.tallies.pooling import pooled
+    from howsure.tallies.building import pool_adjacent_violators, tally
 
-    blocks = pooled(tally(scores, correct=correct, weight=weight))
+    blocks = pool_adjacent_violators(tally(scores, correct=correct, weight=weight))
     count = blocks.count[::-1]
     right = (blocks.count - blocks.loss)[::-1]
     value = np.maximum.accumulate(right / count)  # sums of weights are rounded

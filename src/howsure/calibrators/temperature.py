@@ -20,7 +20,7 @@ from howsure.calibrators.calibrator import (
     stack_members,
 )
 from howsure.predictions import Predictions, needs_predictions
-from howsure.predictions.columns import chunks, log_softmax
+from howsure.predictions.columns import iterate_chunks, log_softmax
 
 
 @frozen
@@ -101,7 +101,7 @@ class Temperature:
         values = stack_members(preds)
         out = np.empty(values.shape)
         for member, scaled in zip(values, out, strict=True):
-            for rows in chunks(*member.shape):
+            for rows in iterate_chunks(*member.shape):
                 z = convert_to_logits(member[rows], preds.kind) / self.temperature
                 if preds.kind != "logits":
                     z = np.exp(log_softmax(z))

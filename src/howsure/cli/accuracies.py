@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 import click
 
-from howsure._core import json
-from howsure._core.text import printable
+from howsure._core import strict_json
+from howsure._core.text import make_printable
 from howsure.cli.common import note, say
 
 if TYPE_CHECKING:
@@ -47,7 +47,9 @@ def show(log: Log, *, level: float, seed: int, as_json: bool, quiet: bool) -> No
             slices[name][str(value)] = _measure_grade(log, rows, level, seed)
     if as_json:
         counts = {"n": log.n, "questions": log.questions, "outcomes": log.counts}
-        click.echo(json.line({**counts, "metrics": metrics, "slices": slices, "why": why}))
+        click.echo(
+            strict_json.dump_line({**counts, "metrics": metrics, "slices": slices, "why": why})
+        )
     elif not quiet:
         say(_draw_accuracies(metrics, slices, level))
 
@@ -57,7 +59,7 @@ def _measure_grade(log: Log, rows: Bools, level: float, seed: int) -> MeanGrade:
     import numpy as np
 
     from howsure.metrics import accuracy
-    from howsure.metrics.mean_loss import mean_loss
+    from howsure.metrics.proper_scores import mean_loss
     from howsure.predictions import Outcomes
     from howsure.uncertainty import interval
 
@@ -94,5 +96,7 @@ def _draw_accuracies(
         limits = "–"
         if grade["low"] is not None:
             limits = f"{grade['low']:.4g} … {grade['high']:.4g}"
-        table.add_row(Text(printable(name)), f"{grade['value']:.4g}", limits, f"{grade['n']:,}")
+        table.add_row(
+            Text(make_printable(name)), f"{grade['value']:.4g}", limits, f"{grade['n']:,}"
+        )
     return table

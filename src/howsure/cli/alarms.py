@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import click
 
-from howsure._core import json
+from howsure._core import strict_json
 from howsure._core.check import InputError
-from howsure._core.text import printable
+from howsure._core.text import make_printable
 from howsure.cli.common import note
 
 if TYPE_CHECKING:
@@ -46,9 +46,9 @@ def status(states: Sequence[str], as_json: bool) -> int:
     loaded = [load_state(path) for path in states]
     for path, state in zip(states, loaded, strict=True):
         if as_json:
-            click.echo(json.line({"state": path, **_list_facts(state)}))
+            click.echo(strict_json.dump_line({"state": path, **_list_facts(state)}))
         else:
-            click.echo(printable(f"{path}: {_describe(state)}"))
+            click.echo(make_printable(f"{path}: {_describe(state)}"))
     return ALARM_EXIT_CODE if any(state.alarms for state in loaded) else 0
 
 

@@ -18,8 +18,8 @@ from pathlib import Path, PurePosixPath
 
 import click
 
-from howsure._core import json
-from howsure._core.atomic import replacing
+from howsure._core import strict_json
+from howsure._core.atomic import replace_file
 from howsure._core.check import InputError
 from howsure._core.version import __version__
 from howsure.cli.common import note, say
@@ -108,7 +108,7 @@ def write_app(
     for name, content in contents.items():
         path = Path(to) / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as temporary:
+        with replace_file(path) as temporary:
             temporary.write_bytes(content)
     return {name: len(content) for name, content in contents.items()}
 
@@ -133,11 +133,13 @@ def build_app(pyodide: Mapping[str, bytes]) -> dict[str, bytes]:
         digest = sha256(content).hexdigest()
         manifest.append({"name": name, "bytes": len(content), "sha256": digest})
     contents |= _build_pages()
-    contents["manifest.json"] = json.line({"howsure": __version__, "files": manifest}).encode()
+    contents["manifest.json"] = strict_json.dump_line(
+        {"howsure": __version__, "files": manifest}
+    ).encode()
     # The service worker keeps this very version of all files for use without a network.
     version = sha256(b"".join(contents.values())).hexdigest()[:16]
     script = _read_static("sw.js").replace("VERSION", version)
-    contents["sw.js"] = script.replace("NAMES", json.line([*contents, "./"])).encode()
+    contents["sw.js"] = script.replace("NAMES", strict_json.dump_line([*contents, "./"])).encode()
     return contents
 
 

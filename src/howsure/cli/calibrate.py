@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from howsure._core import json
+from howsure._core import strict_json
 from howsure._core.check import InputError
 from howsure.cli.common import (
     ReadingCommand,
@@ -160,11 +160,11 @@ def command(
         page.to_html(html)
         note(f"wrote {html}", quiet)
     if as_json:
-        click.echo(json.line(report.to_dict()))
+        click.echo(strict_json.dump_line(report.to_dict()))
     elif not quiet:
-        from howsure.render.sections import calibrated
+        from howsure.report.render.report_sheet import build_calibration_sheet
 
-        say(calibrated(report.to_dict()))
+        say(build_calibration_sheet(report.to_dict()))
 
 
 def build_page(report: CalibrationReport, test: Predictions, *, level: float, seed: int) -> Report:

@@ -10,12 +10,18 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from howsure.cli.common import ReadingCommand
-
-from howsure._core import json
+from howsure._core import strict_json
 from howsure._core.check import InputError
-from howsure._core.text import printable
-from howsure.cli.common import FILES, note, read_files, reading, say, working
+from howsure._core.text import make_printable
+from howsure.cli.common import (
+    FILES,
+    ReadingCommand,
+    add_reading_options,
+    note,
+    read_files,
+    say,
+    show_spinner,
+)
 
 if TYPE_CHECKING:
     from howsure.policies.cascades import Cascade, CascadeResult
@@ -57,7 +63,7 @@ if TYPE_CHECKING:
 @click.option("-o", "--out", type=click.Path(), help="Write the cascade (JSON).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
-@reading
+@add_reading_options
 def command(
     files: Sequence[str], costs: str, person: float, person_error: float, error: float, accuracy: float | None,
     on: Sequence[str], out: str | None, as_json: bool, quiet: bool, **how: Any,
@@ -81,7 +87,7 @@ def command(
             f"--on is given {len(on)} times for {len(files)} models; name one file for each, in order."
         )
     stages = _read_stages(files, how)
-    with working("choosing"):
+    with show_spinner("choosing"):
         chosen = Cascade.fit(
             stages,
             costs=prices,
@@ -97,7 +103,7 @@ def command(
         save(chosen, out)
         note(f"wrote {out}", quiet)
     if as_json:
-        click.echo(json.line(json.plain({**asdict(chosen), "on": judged})))
+        click.echo(strict_json.dump_line(strict_json.to_plain({**asdict(chosen), "on": judged})))
     elif not quiet:
         say(_draw_table(chosen, judged, files))
     return int(chosen.expected is not None and chosen.expected.shares[-1] == 1)
@@ -141,11 +147,11 @@ def _draw_table(cascade: Cascade, judged: CascadeResult | None, files: Sequence[
         zip([*names, "a person"], [*thresholds, ""], strict=True)
     ):
         shares = [f"{r.shares[i]:.4g}" for r in results.values() if r is not None]
-        table.add_row(Text(printable(name)), threshold, *shares)
+        table.add_row(Text(make_printable(name)), threshold, *shares)
     sentences: list[Text] = []
     for where, result in results.items():
         if result is not None:
-            sentences.append(Text(printable(f"{where}: {_describe(result)}")))
+            sentences.append(Text(make_printable(f"{where}: {_describe(result)}")))
     return Group(table, Text(""), *sentences)
 
 

@@ -9,11 +9,10 @@ from xml.sax.saxutils import quoteattr
 
 import click
 
-from howsure._core import json
-from howsure._core.atomic import write_text
+from howsure._core import strict_json
+from howsure._core.atomic import check_readable, write_text
 from howsure._core.check import InputError
-from howsure._core.paths import existing
-from howsure._core.text import printable
+from howsure._core.text import make_printable
 from howsure.cli.common import (
     FILES,
     ReadingCommand,
@@ -123,7 +122,9 @@ def command(
     if github:
         write_github_output(verdicts)
     if as_json:
-        click.echo(json.line(json.plain({"passed": passed, "verdicts": verdicts})))
+        click.echo(
+            strict_json.dump_line(strict_json.to_plain({"passed": passed, "verdicts": verdicts}))
+        )
     elif not quiet:
         say(build_table(verdicts))
     ctx.exit(0 if passed else 1)
@@ -134,7 +135,7 @@ def read_baseline(path: str) -> ReportData:
     from howsure.report.report import Report
 
     try:
-        return Report.from_json(existing(path).read_text(encoding="utf-8")).data
+        return Report.from_json(check_readable(path).read_text(encoding="utf-8")).data
     except UnicodeDecodeError:
         raise InputError(f"{path} is not a text file; the JSON of a report is needed.") from None
     except InputError as e:
@@ -158,17 +159,17 @@ def build_table(verdicts: Sequence[Verdict]) -> Any:
             mark = Text("pass", style="green")
         cells = [
             mark,
-            Text(printable(v.what)),
+            Text(make_printable(v.what)),
             format_number(v.value),
             format_number(v.compared),
-            Text(printable(v.note)),
+            Text(make_printable(v.note)),
         ]
         if has_other_side:
             cells.insert(3, format_number(v.other))
         table.add_row(*cells)
     # The same warning holds for many verdicts and is printed once, below the table.
     warnings = dict.fromkeys(v.unsafe for v in verdicts if v.unsafe)
-    return Group(table, *(Text(printable(warning), style="dim") for warning in warnings))
+    return Group(table, *(Text(make_printable(warning), style="dim") for warning in warnings))
 
 
 def format_number(value: float | None) -> str:
@@ -182,7 +183,7 @@ def format_verdict(v: Verdict) -> str:
     numbers = f"value {format_number(v.value)}"
     if v.other is not None:
         numbers = f"{numbers}, other side {format_number(v.other)}"
-    return printable(f"{v.what}: {format_number(v.compared)} ({why}; {numbers})")
+    return make_printable(f"{v.what}: {format_number(v.compared)} ({why}; {numbers})")
 
 
 def format_junit(verdicts: Sequence[Verdict]) -> str:
@@ -193,7 +194,7 @@ def format_junit(verdicts: Sequence[Verdict]) -> str:
         f'<testsuite name="howsure" tests="{len(verdicts)}" failures="{failed}">',
     ]
     for v in verdicts:
-        name = quoteattr(printable(v.what))
+        name = quoteattr(make_printable(v.what))
         failure = ""
         if not v.passed:
             failure = f"<failure message={quoteattr(format_verdict(v))}/>"
@@ -211,15 +212,11 @@ def write_github_output(verdicts: Sequence[Verdict]) -> None:
     summary = os.environ.get("GITHUB_STEP_SUMMARY")
     if not summary:
         return
-    from howsure.render.tables import escape
+    from howsure.report.render.text_tables import escape_markdown
 
     lines = ["| | limit | compared |", "|---|---|---:|"]
     for v in verdicts:
         mark = "pass" if v.passed else "**FAIL**"
-        lines.append(f"| {mark} | {escape(v.what)} | {format_number(v.compared)} |")
+        lines.append(f"| {mark} | {escape_markdown(v.what)} | {format_number(v.compared)} |")
     with open(summary, "a", encoding="utf-8") as f:
         f.write("\n".join([*lines, ""]))
-
-
-github_output = write_github_output  # moved
-junit_xml = format_junit  # moved

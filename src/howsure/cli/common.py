@@ -14,7 +14,7 @@ import click
 
 from howsure._core.check import InputError
 from howsure._core.progress import listener
-from howsure._core.text import printable, printable_lines, shortened
+from howsure._core.text import make_printable, make_printable_lines, shorten
 
 if TYPE_CHECKING:
     from howsure.predictions import Predictions
@@ -225,16 +225,16 @@ def _explain_missing_labels(preds: Predictions, path: Path, named: set[str]) -> 
     """The error of a file without labels: name the columns that may hold them, or say what to do
     without.
     """
-    from howsure.formats.files import label_columns
+    from howsure.formats.files import list_likely_labels
 
     n = preds.n
     if preds.layout is not None:
         n //= preds.layout.size
     need = "add an array or a column of labels"
-    free = [name for name in label_columns(path, preds.k or 2, n) if name not in named]
+    free = [name for name in list_likely_labels(path, preds.k or 2, n) if name not in named]
     if free:
         shown = free[:MISSING_LABEL_COLUMNS]
-        quoted = [repr(shortened(name, COLUMN_NAME_LETTERS)) for name in shown]
+        quoted = [repr(shorten(name, COLUMN_NAME_LETTERS)) for name in shown]
         listed = quoted[-1]
         if len(quoted) > 1:
             listed = f"{', '.join(quoted[:-1])} or {listed}"
@@ -281,7 +281,7 @@ def show_spinner(what: str) -> Generator[None]:
         return
     from rich.console import Console
 
-    with Console(stderr=True, markup=False).status(printable(f"{what} …")):
+    with Console(stderr=True, markup=False).status(make_printable(f"{what} …")):
         yield
 
 
@@ -302,7 +302,7 @@ def say(renderable: Any) -> None:
 def note(message: str, quiet: bool = False) -> None:
     """Print a remark for people to standard error."""
     if not quiet:
-        click.echo(printable_lines(message), err=True)
+        click.echo(make_printable_lines(message), err=True)
 
 
 def get_command_line() -> str:
@@ -329,13 +329,3 @@ def format_reading_call(files: Sequence[str], options: Mapping[str, Any]) -> str
             elif isinstance(one, str) and one != READING_DEFAULTS.get(name):
                 words += [option, one]
     return shlex.join(words)
-
-
-MANY_OPTIONS = MULTILABEL_OPTIONS  # moved
-command_line = get_command_line  # moved
-measuring = add_interval_options  # moved
-name_table = parse_names  # moved
-of_logs = take_log_options  # moved
-reading = add_reading_options  # moved
-showing = add_output_options  # moved
-working = show_spinner  # moved

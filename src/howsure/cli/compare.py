@@ -94,10 +94,10 @@ def command(
       howsure compare answers.csv            every confidence of a log of language-model answers
     """
     from howsure.cli.evaluate import find_writer, list_targets
-    from howsure.formats.location import together
+    from howsure.formats.location import group_files
     from howsure.report.comparison import compare
 
-    files = list(together(files))
+    files = list(group_files(files))
     targets = list_targets(out, html)
     score = scores[0] if scores else "max_prob"
     confidences = find_log_confidences(files, scores, reading)
@@ -140,9 +140,9 @@ def command(
     if as_json:
         click.echo(comparison.to_json(), nl=False)
     elif not quiet:
-        from howsure.render.comparison import sheet
+        from howsure.report.render.comparison_page import build_comparison_sheet
 
-        say(sheet(comparison.data))
+        say(build_comparison_sheet(comparison.data))
 
 
 def find_log_confidences(

@@ -11,12 +11,10 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 
 import click
 
-from howsure.cli.common import ReadingCommand
-
 from howsure._core.atomic import check_target
 from howsure._core.check import InputError
 from howsure._core.frozen import frozen
-from howsure.cli.common import name_table, note, reading
+from howsure.cli.common import ReadingCommand, add_reading_options, note, parse_names
 
 if TYPE_CHECKING:
     from howsure.policies.online import OnlinePolicy
@@ -93,7 +91,7 @@ class DecideCall:
     is_flag=True,
     help="Decide nothing more once an alarm stands; a file is looked at every 100 rows.",
 )
-@reading
+@add_reading_options
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but decisions and errors.")
 def command(
     policy: str,
@@ -178,14 +176,14 @@ def _serve(
     write_line: Callable[[str], None],
 ) -> tuple[Served, bool]:
     """Decide everything; what happened, and whether an alarm stands."""
-    from howsure._core.saving import save, saved_as
+    from howsure._core.saving import identify_saved, save
     from howsure.policies.policy import Policy
 
     learner: Learner | None = None
     stamp = ""
     if isinstance(value, Policy):
         # The name of a fixed policy in each decision: the start of its digest.
-        decide, stamp = value.decide, saved_as(call.policy)[1][:12]
+        decide, stamp = value.decide, identify_saved(call.policy)[1][:12]
     else:
         from howsure.serving.feedback import Learner
 
@@ -282,14 +280,14 @@ def _choose_reading(call: DecideCall, policy: Policy | OnlinePolicy) -> dict[str
     if not isinstance(policy, Policy) or policy.by not in ("image", "label"):
         return {}
     if policy.by == "image":
-        from howsure.predictions.images import SCORES
+        from howsure.predictions.images import IMAGE_SCORES
 
         if call.piped:
             raise InputError(
                 "images are decided from a file of arrays (image, class, height, width), not from a pipe."
             )
         score = policy.keys[0]
-        return {"image_score": score, "attributes": () if score in SCORES else (score,)}
+        return {"image_score": score, "attributes": () if score in IMAGE_SCORES else (score,)}
     if call.drift is not None or call.guarantee is not None:
         raise InputError(
             "--drift and --guarantee count independent decisions; the labels of one case are not."
@@ -331,10 +329,10 @@ def _make_guard(
 def _make_serving(
     call: DecideCall, stamp: str, guard: AlarmGuard | None, how: dict[str, Any]
 ) -> Serving:
-    from howsure.formats.names import UNLABELLED, Wanted
+    from howsure.predictions.read_options import UNLABELLED_PARTS, ReadOptions
     from howsure.serving.stream import Serving
 
-    names = name_table(how.pop("names"))
+    names = parse_names(how.pop("names"))
     if call.burst is not None:
         names["group"] = call.burst
     halt = None
@@ -345,7 +343,7 @@ def _make_serving(
         report=note,
         stamp=stamp,
         see=None if guard is None else guard.see,
-        wanted=Wanted(names=names, beside=UNLABELLED, **how),
+        wanted=ReadOptions(names=names, beside=UNLABELLED_PARTS, **how),
         halt=halt,
         bursts=call.burst is not None,
     )

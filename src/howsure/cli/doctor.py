@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from howsure._core import json
+from howsure._core import strict_json
 from howsure._core.check import InputError
-from howsure._core.text import printable, shortened
+from howsure._core.text import make_printable, shorten
 from howsure.cli.common import (
     FILES,
     ReadingCommand,
@@ -21,7 +21,7 @@ from howsure.cli.common import (
 )
 
 if TYPE_CHECKING:
-    from howsure.formats import Description, Problem
+    from howsure.formats import Description, FileProblem
 
 LISTED_ITEMS = 200  # arrays or columns in the table
 NAME_LETTERS = 200
@@ -58,7 +58,7 @@ def command(
         for path, description, problems in examined:
             holds = None if description is None else asdict(description)
             rows.append({"file": path, "holds": holds, "problems": [asdict(p) for p in problems]})
-        click.echo(json.line(rows))
+        click.echo(strict_json.dump_line(rows))
     elif not quiet:
         for path, description, problems in examined:
             say(build_examination(path, description, problems))
@@ -68,7 +68,7 @@ def command(
             ctx.exit(2)
 
 
-def examine_file(path: str, **reading: Any) -> tuple[Description | None, list[Problem]]:
+def examine_file(path: str, **reading: Any) -> tuple[Description | None, list[FileProblem]]:
     """What the file holds (None where it cannot be opened) and what is wrong."""
     from howsure.formats import describe, problems
 
@@ -81,13 +81,13 @@ def examine_file(path: str, **reading: Any) -> tuple[Description | None, list[Pr
 
 
 def build_examination(
-    path: str, description: Description | None, problems: Sequence[Problem]
+    path: str, description: Description | None, problems: Sequence[FileProblem]
 ) -> Any:
     """Contents and problems of a file, for a terminal."""
     from rich.console import Group
     from rich.text import Text
 
-    title = Text(printable(path), style="bold")
+    title = Text(make_printable(path), style="bold")
     lines: list[Any] = [title]
     if description is not None:
         lines = [title + Text(f"  {description.format}"), _build_item_table(description)]
@@ -99,15 +99,15 @@ def build_examination(
         if len(splits) > 1:
             chosen = f" --split {'test' if 'test' in splits else splits[0]}"
         next_step = f"No problems. Next: howsure evaluate {path}{chosen}"
-        lines.append(Text(printable(next_step), style="green"))
+        lines.append(Text(make_printable(next_step), style="green"))
     for problem in problems:
         mark = Text("doubtful", style="yellow")
         if problem.stops:
             mark = Text("stops   ", style="bold red")
-        text = printable(shortened(str(problem), PROBLEM_LETTERS))
+        text = make_printable(shorten(str(problem), PROBLEM_LETTERS))
         lines.append(mark + Text(f"  {text}", style="default"))
         if problem.anyway:
-            anyway = f"          can be evaluated anyway: {printable(problem.anyway)}"
+            anyway = f"          can be evaluated anyway: {make_printable(problem.anyway)}"
             lines.append(Text(anyway, style="dim"))
     return Group(*lines, Text(""))
 
@@ -119,12 +119,12 @@ def _build_item_table(description: Description) -> Any:
     table = Table("name", "shape", "type", "read as", box=None, pad_edge=False, padding=(0, 2))
     for item in description.items[:LISTED_ITEMS]:
         cells = (
-            shortened(item.name, NAME_LETTERS),
+            shorten(item.name, NAME_LETTERS),
             " × ".join(f"{n:,}" for n in item.shape),
-            shortened(item.dtype, NAME_LETTERS),
+            shorten(item.dtype, NAME_LETTERS),
             item.part or "–",
         )
-        table.add_row(*(Text(printable(cell)) for cell in cells))
+        table.add_row(*(Text(make_printable(cell)) for cell in cells))
     if len(description.items) > LISTED_ITEMS:
         table.add_row(f"{len(description.items) - LISTED_ITEMS:,} more in --json")
     return table

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from howsure._core.atomic import check_readable
 from howsure._core.check import InputError
-from howsure._core.paths import existing
 from howsure.cli import accuracies
 from howsure.cli.common import (
     FILES,
@@ -26,7 +26,12 @@ from howsure.cli.common import (
     show_spinner,
 )
 from howsure.cli.main import INTERRUPTED
-from howsure.cli.streaming import OPTIONS, streamed, streaming, streams
+from howsure.cli.streaming import (
+    STREAM_OPTIONS,
+    add_stream_options,
+    decide_streaming,
+    evaluate_stream,
+)
 
 if TYPE_CHECKING:
     from howsure.predictions import Predictions
@@ -84,7 +89,7 @@ REPORT_WRITERS = {".json": "to_json", ".md": "to_markdown", ".html": "to_html", 
     help="One picture per sample (.npy), for thumbnails in the HTML report.",
 )
 @add_reading_options
-@streaming
+@add_stream_options
 @add_interval_options
 @add_output_options
 @click.pass_context
@@ -124,10 +129,10 @@ def command(
       howsure evaluate scans.npz --loss dice --images scans.npy --html report.html
       howsure evaluate 's3://bucket/logs/*.parquet' --scheduler tcp://10.0.0.1:8786 --resume done
     """
-    from howsure.formats.logs.columns import NoConfidence
+    from howsure.formats.logs.log_columns import NoConfidence
 
     targets = list_targets(out, html)
-    stream_options = {name: reading.pop(name) for name in ("stream", *OPTIONS)}
+    stream_options = {name: reading.pop(name) for name in ("stream", *STREAM_OPTIONS)}
     reading_call = format_reading_call(files, reading)
     # Options that need all predictions in memory keep a file from being streamed.
     memory_options: list[str] = []
@@ -146,8 +151,8 @@ def command(
     }
     if at:
         asked["thresholds"] = at
-    if streams(files, stream_options, memory_options, quiet):
-        report = streamed(files, scores, stream_options, reading, **asked)
+    if decide_streaming(files, stream_options, memory_options, quiet):
+        report = evaluate_stream(files, scores, stream_options, reading, **asked)
     else:
         try:
             report = evaluate_loaded(files, scores, calibrator, images, reading, **asked)
@@ -219,8 +224,7 @@ def _note_unanswered(preds: Predictions) -> None:
 
 def list_local_files(paths: Sequence[str]) -> list[str]:
     """The files of this machine, patterns filled in."""
-    from howsure.formats.location import matching
-    from howsure.formats.remote import is_remote
+    from howsure.formats.location import is_remote, list_matching_files
 
     files: list[str] = []
     for path in paths:
@@ -229,7 +233,7 @@ def list_local_files(paths: Sequence[str]) -> list[str]:
                 f"{path} is an address, which can only be streamed; leave out --no-stream, --calibrator and --images, "
                 "or copy the file."
             )
-        files += matching(path)
+        files += list_matching_files(path)
     return files
 
 
@@ -241,7 +245,7 @@ def open_pictures(path: str) -> Any:
 
     try:
         # A memory map reads .npy alone, and never Python objects.
-        pictures = np.lib.format.open_memmap(existing(path), mode="r")
+        pictures = np.lib.format.open_memmap(check_readable(path), mode="r")
     except (ValueError, EOFError) as e:
         raise InputError(
             f"{path} cannot be read as pictures: {str(e).splitlines()[0]}; save an array as .npy."
@@ -264,10 +268,10 @@ def show_report(
     if as_json:
         click.echo(report.to_json(), nl=False)
     elif not quiet:
-        from howsure.render.sections import sheet
+        from howsure.report.render.report_sheet import build_report_sheet
 
         has_page = any(target.endswith(".html") for target in targets)
-        say(sheet(report.data, full=full, page=has_page))
+        say(build_report_sheet(report.data, full=full, page=has_page))
 
 
 def list_targets(out: Sequence[str], html: str | None) -> list[str]:
@@ -291,6 +295,3 @@ def find_writer(path: str) -> str:
     if not parent.is_dir():
         raise InputError(f"{path}: the folder {parent} does not exist.")
     return REPORT_WRITERS[suffix]
-
-
-writer = find_writer  # moved

@@ -23,21 +23,21 @@ def run_command(
     >>> run_command(["--version"], tell=str)[1].split(",")[0]
     'howsure'
     """
-    from howsure._core.stages import hearer
+    from howsure._core.progress import listener
     from howsure.cli.main import main
 
     widen_numpy()
     # A report records the command that made it, which it reads from sys.argv.
     before, sys.argv = sys.argv, ["howsure", *arguments]
     out, err = StringIO(), _ForwardedText(tell)
-    previous = hearer.set(stage)
+    previous = listener.set(stage)
     try:
         with redirect_stdout(out), redirect_stderr(err):
             main(list(arguments))
     except SystemExit as e:
         return int(e.code or 0), out.getvalue(), err.getvalue()
     finally:
-        hearer.reset(previous)
+        listener.reset(previous)
         sys.argv = before
 
 

@@ -13,7 +13,7 @@ from typing import NoReturn
 import click
 
 from howsure._core.check import InputError
-from howsure._core.text import printable, printable_lines
+from howsure._core.text import make_printable, make_printable_lines
 from howsure._core.version import __version__
 from howsure.cli.lean_scipy import load_special_lean
 
@@ -120,7 +120,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
         # click's own message may quote what was typed; nothing in it must act on the terminal.
         said = StringIO()
         e.show(said)
-        click.echo(printable_lines(said.getvalue()), err=True, nl=False)
+        click.echo(make_printable_lines(said.getvalue()), err=True, nl=False)
         code = USER_MISTAKE
     except click.Abort:
         code = _fail("stopped", INTERRUPTED)
@@ -152,9 +152,9 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
 
 def _show_warning(message: Warning | str, *_: object) -> None:
     """One line, without the place in our code."""
-    click.echo(f"howsure: {printable(str(message))}", err=True)
+    click.echo(f"howsure: {make_printable(str(message))}", err=True)
 
 
 def _fail(message: str, code: int) -> int:
-    click.echo(f"howsure: {printable(message)}", err=True)
+    click.echo(f"howsure: {make_printable(message)}", err=True)
     return code

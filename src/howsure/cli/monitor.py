@@ -8,21 +8,20 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-
-from howsure.cli.common import ReadingCommand
 import numpy as np
 
 from howsure._core.check import Array, Bools, InputError
 from howsure._core.frozen import frozen
 from howsure.cli.common import (
-    command_line,
-    name_table,
+    ReadingCommand,
+    add_output_options,
+    add_reading_options,
+    get_command_line,
     note,
+    parse_names,
     read_files,
-    reading,
     say,
-    showing,
-    working,
+    show_spinner,
 )
 
 if TYPE_CHECKING:
@@ -68,8 +67,8 @@ NO_ANSWER_WORDS = ("unparseable", "refused", "missing")
 @click.option(
     "--seed", type=click.IntRange(min=0), default=0, show_default=True, help="Seed of the folds."
 )
-@reading
-@showing
+@add_reading_options
+@add_output_options
 def command(
     reference: str,
     files: Sequence[str],
@@ -101,18 +100,18 @@ def command(
       howsure monitor val.csv march.csv --labels came.csv --on id --by hospital --html march.html
       howsure monitor val.parquet year.parquet --month month --json
     """
-    from howsure.cli.evaluate import writer
+    from howsure.cli.evaluate import find_writer
     from howsure.report.unlabelled.monitoring import monitor
 
     targets = [*out, *([html] if html else [])]
     for target in targets:
-        writer(target)  # refuses a suffix that nobody writes, before the work
+        find_writer(target)  # refuses a suffix that nobody writes, before the work
     past = read_files([reference], labelled=False, **how)
     months = _read_months(files, by, month, chunk, how)
     known = None
     if labels is not None:
-        known = _read_labels(labels, on, name_table(how["names"]).get("labels"))
-    with working("comparing"):
+        known = _read_labels(labels, on, parse_names(how["names"]).get("labels"))
+    with show_spinner("comparing"):
         result = monitor(
             past,
             months.predictions,
@@ -125,17 +124,17 @@ def command(
             drift_level=drift_level,
             seed=seed,
             files={"reference": [reference], **months.files},
-            command=command_line(),
+            command=get_command_line(),
         )
     for target in targets:
-        getattr(result, writer(target))(target)
+        getattr(result, find_writer(target))(target)
         note(f"wrote {target}", quiet)
     if as_json:
         click.echo(result.to_json(), nl=False)
     elif not quiet:
-        from howsure.render.monitor import sheet
+        from howsure.report.render.monitor_page import build_monitor_sheet
 
-        say(sheet(result.data))
+        say(build_monitor_sheet(result.data))
     return 0 if result.passed else 1
 
 
@@ -169,7 +168,7 @@ class FileRows:
 
         if preds.unanswered is None or not preds.unanswered.total:
             return cls(path=path, why=np.full(preds.n, ""))
-        name = name_table(how["names"]).get("no_answer", "no_answer")
+        name = parse_names(how["names"]).get("no_answer", "no_answer")
         cells = read_column(path, name)  # a missing one is read as "None"
         why = np.array(["" if cell == "None" else cell.strip().lower() for cell in cells])
         if (why == "").sum() != preds.n:
@@ -215,9 +214,9 @@ def _read_months(
     how: Mapping[str, Any],
 ) -> MonthlyData:
     """One file per month, or one file that is cut into months."""
-    from howsure.formats.location import together
+    from howsure.formats.location import group_files
 
-    files = list(together(files))
+    files = list(group_files(files))
     cut = month is not None or chunk is not None
     if cut and len(files) > 1:
         raise InputError(
@@ -310,9 +309,9 @@ def _read_unlabelled(path: str, how: Mapping[str, Any]) -> Predictions:
     """New data; names that say where the reference keeps its truth are left out where this file has
     none.
     """
-    from howsure.formats.files import column_names
+    from howsure.formats.files import list_columns
 
-    columns = column_names(path) if how["names"] else []
+    columns = list_columns(path) if how["names"] else []
     names: list[str] = []
     for entry in how["names"]:
         what, _, name = entry.partition("=")
@@ -325,9 +324,9 @@ def _read_unlabelled(path: str, how: Mapping[str, Any]) -> Predictions:
 def _read_labels(path: str, on: str, label: str | None) -> dict[str, str]:
     """Labels by id."""
     from howsure.formats import read_column
-    from howsure.formats.files import column_names
+    from howsure.formats.files import list_columns
 
-    columns = column_names(path)
+    columns = list_columns(path)
     others = [name for name in columns if name != on]
     if label not in others:
         # By its usual name, else the only column beside the ids.

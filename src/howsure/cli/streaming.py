@@ -14,13 +14,13 @@ import click
 
 from howsure._core.check import InputError
 from howsure.cli.common import (
-    MANY_OPTIONS,
+    MULTILABEL_OPTIONS,
     F,
-    command_line,
-    name_table,
+    get_command_line,
     note,
-    of_logs,
+    parse_names,
     reuse_memory,
+    take_log_options,
 )
 
 if TYPE_CHECKING:
@@ -88,12 +88,12 @@ def decide_streaming(
         return bool(asked or stream)
     if held:
         return False
-    from howsure.formats.location import large
+    from howsure.formats.location import explain_streaming
     from howsure.formats.logs import is_log
 
     if any(is_log(Path(f)) for f in files):
         return False
-    why = large(files)
+    why = explain_streaming(files)
     if why is not None:
         note(f"howsure: {why}, read as a stream; --no-stream loads all of it.", quiet)
     return why is not None
@@ -109,9 +109,9 @@ def evaluate_stream(
     """The report of a stream."""
     from howsure.scale import evaluate_files
 
-    names = name_table(how.pop("names"))
-    special = of_logs(how)
-    multilabel = {name: special.pop(name) for name in MANY_OPTIONS}
+    names = parse_names(how.pop("names"))
+    special = take_log_options(how)
+    multilabel = {name: special.pop(name) for name in MULTILABEL_OPTIONS}
     for name, value in special.items():
         if value not in (None, False, "apart"):
             raise InputError(
@@ -128,7 +128,7 @@ def evaluate_stream(
             skip_corrupt=given["skip_corrupt"],
             compact=given["compact"],
             progress=progress,
-            command=command_line(),
+            command=get_command_line(),
             names=names,
             **multilabel,
             **how,
@@ -180,9 +180,3 @@ def _show_progress() -> Generator[Callable[[Progress], None] | None]:
             )
 
         yield update
-
-
-OPTIONS = STREAM_OPTIONS  # moved
-streaming = add_stream_options  # moved
-streams = decide_streaming  # moved
-streamed = evaluate_stream  # moved

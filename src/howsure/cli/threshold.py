@@ -10,13 +10,20 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from howsure.cli.common import ReadingCommand
-
-from howsure._core import json
+from howsure._core import strict_json
+from howsure._core.atomic import check_readable
 from howsure._core.check import InputError
 from howsure._core.frozen import frozen
-from howsure._core.paths import existing
-from howsure.cli.common import FILES, note, of_logs, read_files, reading, say, working
+from howsure.cli.common import (
+    FILES,
+    ReadingCommand,
+    add_reading_options,
+    note,
+    read_files,
+    say,
+    show_spinner,
+    take_log_options,
+)
 
 if TYPE_CHECKING:
     from howsure.policies.policy import Policy
@@ -102,7 +109,7 @@ def _add_rules(f: Callable[..., Any]) -> Callable[..., Any]:
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
-@reading
+@add_reading_options
 def command(
     files: Sequence[str], score: str, loss: str | None, image_score: str | None, by: Any, minimum: int,
     calibrator: str | None, on: str | None, on_split: str | None, out: str | None, drift: str | None,
@@ -128,7 +135,7 @@ def command(
     from howsure._core.saving import load
     from howsure.policies.deployment import plan
     from howsure.policies.policy import Policy
-    from howsure.predictions.images import SCORES, images_of
+    from howsure.predictions.images import IMAGE_SCORES, images_of
     from howsure.report.focus import Focus
 
     extras = StateOptions(
@@ -139,7 +146,7 @@ def command(
         audit=audit,
         risk=rule["risk"],
     )
-    log = of_logs(rule)
+    log = take_log_options(rule)
     costs = _read_costs(rule.pop("costs"))
     choose, score = _find_rule(rule, score, costs)
     log |= {"attributes": Focus.of(None, (), loss, image_score).columns}
@@ -162,7 +169,7 @@ def command(
         )
     fitted = load(calibrator) if calibrator else None
     source = _name_source(files)
-    with working("choosing"):
+    with show_spinner("choosing"):
         if log["multilabel"]:
             from howsure.policies import label_policy
 
@@ -188,16 +195,16 @@ def command(
                 source=source,
             )
         if loss is not None:
-            keys = (image_score or SCORES[0],)
+            keys = (image_score or IMAGE_SCORES[0],)
             policy = replace(policy, by="image", keys=keys, thresholds=(policy.threshold,))
         data = plan(policy, choose, preds, test=test)
     _write_states(policy, preds, out, extras, quiet)
     if as_json:
-        click.echo(json.pretty(data), nl=False)
+        click.echo(strict_json.dump_pretty(data), nl=False)
     elif not quiet:
-        from howsure.render.plan import sheet
+        from howsure.report.render.plan_sheet import build_plan_sheet
 
-        say(sheet(data))
+        say(build_plan_sheet(data))
     contradicted = data["test"] is not None and data["test"]["compatible"] is False
     return 1 if contradicted or not data["feasible"] else 0
 
@@ -264,7 +271,7 @@ def _read_costs(path: str | None) -> list[list[float]] | None:
         return None
     rows: list[list[float]] = []
     try:
-        for line in existing(path).read_text().splitlines():
+        for line in check_readable(path).read_text().splitlines():
             if line.strip():
                 rows.append([float(x) for x in line.split(",")])
     except ValueError as e:
@@ -276,9 +283,9 @@ def _name_source(files: Sequence[str]) -> tuple[str, str]:
     """The names of the files and the hash of the first, or of all hashes."""
     from hashlib import sha256
 
-    from howsure.report.provenance import file_digest
+    from howsure.report.report import hash_file
 
-    digests = [file_digest(f) for f in files if Path(f).is_file()]
+    digests = [hash_file(f) for f in files if Path(f).is_file()]
     joined = digests[0] if len(digests) == 1 else sha256("".join(digests).encode()).hexdigest()
     return ", ".join(Path(f).name for f in files), joined
 
@@ -287,7 +294,7 @@ def _write_states(
     policy: Policy, preds: Predictions, out: str | None, extras: StateOptions, quiet: bool
 ) -> None:
     """The policy, and what goes with it."""
-    from howsure._core.saving import save, saved_as
+    from howsure._core.saving import identify_saved, save
     from howsure.policies import DriftMonitor, OnlinePolicy
     from howsure.serving import GuaranteeMonitor
 
@@ -299,7 +306,7 @@ def _write_states(
     if out is not None:
         save(policy, out)
         note(f"wrote {out}", quiet)
-        stamp = saved_as(out)[1][:12]
+        stamp = identify_saved(out)[1][:12]
     states: dict[str, object] = {}
     if extras.drift:
         begun = DriftMonitor.start(policy.decide(preds), false_alarms=extras.false_alarms)

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from howsure._core import check
 from howsure._core.check import Bools, Floats, InputError, Ints
 from howsure._core.frozen import frozen
-from howsure.binning import Binning, equal_size, sums_in
+from howsure.binning import Binning, equal_size, sum_bins
 from howsure.curves.curve import Curve
 from howsure.tallies.tally import Counts, Tally, needs_zero_one
 
@@ -53,7 +53,7 @@ class Histogram:
         check.same_length(q, "p", len(w), "weight")
         bad = ~((q >= 0) & (q <= 1))
         if bad.any():
-            i = check.first(bad)
+            i = check.find_first(bad)
             raise InputError(f"p[{i}] is {q[i]:g}; a probability lies in [0, 1].")
         keep = w > 0
         columns = {"weight": w[keep] / w.sum(), "p": q[keep], "count": count, "right": right}
@@ -67,7 +67,7 @@ class Histogram:
         check.same_length(k, "right", len(n), "count")
         impossible = (k < 0) | (k > n)
         if impossible.any():
-            i = check.first(impossible)
+            i = check.find_first(impossible)
             raise InputError(f"bin {i} has {k[i]:g} right of {n[i]:g}; that is impossible.")
         n, k = n[n > 0], k[n > 0]
         return cls(weight=n, p=k / n, count=n, right=k)
@@ -142,7 +142,7 @@ def histogram(t: Tally, bins: Binning | None = None) -> Histogram:
     needs_zero_one(t, "histogram")
     if bins is None:
         bins = equal_size(QUANTILE_BINS)
-    sums = sums_in(bins, t)
+    sums = sum_bins(bins, t)
     return Histogram.from_counts(sums.count, sums.count - sums.loss)
 
 

@@ -12,7 +12,7 @@ from howsure._core.check import Array, Floats, InputError
 from howsure.curves.curve import Curve
 from howsure.predictions.predictions import Predictions, needs_predictions
 from howsure.scores.softmax import normalised_entropy
-from howsure.tallies.build import tally
+from howsure.tallies.building import tally
 from howsure.tallies.sets import SetTally
 from howsure.tallies.tally import Counts, Tally, needs_tally, needs_zero_one
 

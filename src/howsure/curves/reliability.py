@@ -6,12 +6,11 @@ import numpy as np
 
 from howsure._core.check import Floats, Ints
 from howsure._core.frozen import frozen
-from howsure.binning import Binning, cuts_of, equal_range, sums_in
+from howsure.binning import Binning, equal_range, find_cuts, sum_bins
 from howsure.curves.curve import Curve
 from howsure.predictions.predictions import Predictions, needs_predictions
 from howsure.scores.softmax import normalised_entropy
-from howsure.tallies.build import tally
-from howsure.tallies.pooling import pooled, steps
+from howsure.tallies.building import find_steps, pool_adjacent_violators, tally
 from howsure.tallies.tally import Tally, needs_claims
 
 __all__ = ["BinTable", "Corp", "bin_table", "corp", "reliability", "uncertainty_reliability"]
@@ -51,7 +50,7 @@ def bin_table(t: Tally, bins: Binning | None = None) -> BinTable:
     needs_claims(t, "calibration")
     if bins is None:
         bins = equal_range(15)
-    sums = sums_in(bins, t)
+    sums = sum_bins(bins, t)
     count = np.asarray(sums.count, dtype=np.float64)
     confidence = sums.claim / count
     accuracy = (sums.count - sums.loss) / count
@@ -105,7 +104,7 @@ def _simulate_bins(t: Tally, bins: Binning, seed: int) -> tuple[Floats, Floats]:
     if not t.equal_weights:
         count = np.maximum(count, 1)  # a row has at least one sample, whatever its weight
     samples = np.round(count).astype(np.int64)
-    start = np.searchsorted(t.ends, cuts_of(bins, t)[:-1], side="right")
+    start = np.searchsorted(t.ends, find_cuts(bins, t)[:-1], side="right")
     end = np.append(start[1:], len(samples))
     low: list[float] = []
     high: list[float] = []
@@ -196,7 +195,7 @@ def corp(t: Tally, *, band: bool = True, seed: int = 0) -> Corp:
     (array([0.6, 0.7, 0.8, 0.9]), array([0. , 0.5, 0.5, 1. ]))
     """
     needs_claims(t, "corp")
-    step = pooled(t)
+    step = pool_adjacent_violators(t)
     count = step.count[::-1].astype(np.float64)
     value = ((step.count - step.loss) / step.count)[::-1]
     ends = np.stack((step.low[::-1], step.high[::-1]), axis=1)
@@ -255,6 +254,6 @@ def _simulate_corp(t: Tally, x: Floats, seed: int) -> tuple[Floats, Floats]:
 
 def _fit_isotonic(count: Ints, wrong: Ints) -> Floats:
     """The isotonic accuracy of every group, most trusted first."""
-    first = steps(count, wrong)
+    first = find_steps(count, wrong)
     rate = np.add.reduceat(wrong, first) / np.add.reduceat(count, first)
     return 1 - np.repeat(rate, np.diff(np.append(first, len(count))))

@@ -41,6 +41,3 @@ else:
         value = getattr(import_module(f"howsure.formats.{_MODULES[name]}"), name)
         globals()[name] = value
         return value
-
-
-Problem = FileProblem  # moved

@@ -12,10 +12,9 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 
 from howsure._core.budget import Budget
-from howsure._core.check import Array, InputError
+from howsure._core.check import Array, InputError, need
 from howsure._core.frozen import frozen
-from howsure._core.optional import need
-from howsure._core.text import WIDTH
+from howsure._core.text import FIXED_WIDTH_LETTERS
 from howsure.formats.column_names import name_column
 from howsure.formats.contents import (
     SAVE_AGAIN,
@@ -370,7 +369,7 @@ class _TableColumn:
         rows = column.indices.to_pylist()
         long: dict[int, int] = {}
         for i, word in enumerate(words):
-            if isinstance(word, str) and len(word) > WIDTH:
+            if isinstance(word, str) and len(word) > FIXED_WIDTH_LETTERS:
                 long[i] = len(word)
         # Each row works on its text, though all of them hold the same one.
         if long:
@@ -459,7 +458,3 @@ def write(arrays: dict[str, Array], path: Path, *, suffix: str) -> None:
     else:
         feather = need("pyarrow.feather", for_="writing Arrow", extra="files")
         feather.write_feather(table, str(path), compression="uncompressed")
-
-
-PARQUET = PARQUET_SUFFIXES  # moved
-outline = read_outline  # moved

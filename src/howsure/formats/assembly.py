@@ -15,9 +15,8 @@ from howsure.formats.column_names import ATTRIBUTE
 from howsure.formats.fields import Fields
 from howsure.formats.row_selection import concat_arrays
 from howsure.predictions import Predictions
-from howsure.predictions.layout import regular
-from howsure.predictions.layout import together as concat_layouts
-from howsure.predictions.predictions import Extras
+from howsure.predictions.input_shapes import concat_layouts, lay_out_units
+from howsure.predictions.predictions import GivenColumns
 from howsure.predictions.read_options import ReadOptions
 
 # The columns of predictions, beside their values, that files are joined by.
@@ -46,7 +45,7 @@ def build_predictions(data: Fields, options: ReadOptions, *, first_image: int = 
         if flat is data:
             return preds
         shape = _find_image_shape(data) or (1,)
-        layout = regular("pixels", preds.n // prod(shape), shape, first=first_image)
+        layout = lay_out_units("pixels", preds.n // prod(shape), shape, first=first_image)
         return replace(preds, layout=layout)
     except InputError as e:
         raise locate_error(e, data) from None
@@ -84,13 +83,13 @@ def _build_plain(data: Fields, options: ReadOptions) -> Predictions:
     return Predictions.from_logits(values, labels, **extras)
 
 
-def _collect_extras(arrays: dict[str, Array]) -> Extras:
+def _collect_extras(arrays: dict[str, Array]) -> GivenColumns:
     """The columns that every kind of predictions may have."""
     attributes: dict[str, Array] = {}
     for part, column in arrays.items():
         if part.startswith(ATTRIBUTE):
             attributes[part.removeprefix(ATTRIBUTE)] = column
-    return Extras(
+    return GivenColumns(
         ids=arrays.get("ids"),
         group=arrays.get("group"),
         weight=arrays.get("weight"),
@@ -117,7 +116,7 @@ def _build_multilabel(data: Fields, options: ReadOptions, first: int) -> Predict
     )
 
 
-def _build_top_label(data: Fields, values: Array, extras: Extras) -> Predictions:
+def _build_top_label(data: Fields, values: Array, extras: GivenColumns) -> Predictions:
     """Predictions of one confidence per sample."""
     arrays = data.arrays
     correct = arrays.get("correct")
@@ -132,7 +131,7 @@ def _build_top_label(data: Fields, values: Array, extras: Extras) -> Predictions
         grade = check.column(arrays["grade"], "grade")
         bad = ~((grade >= 0) & (grade <= 1))
         if bad.any():
-            i = check.first(bad)
+            i = check.find_first(bad)
             need, hint = "a grade lies in [0, 1]", "For anything else give a loss"
             raise InputError("grade", row=i, got=f"is {grade[i]:g}", need=need, hint=hint)
         loss = 1 - grade

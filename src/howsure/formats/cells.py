@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from howsure._core.budget import Budget, json_bytes, of_file
+from howsure._core.budget import Budget, estimate_json_bytes, open_budget
 from howsure._core.check import Array, Floats
 from howsure._core.frozen import frozen
-from howsure._core.text import array_of, is_count
+from howsure._core.text import is_count, make_text_array
 from howsure.formats.contents import Cells, Contents, FileProblem, Report, as_list, as_record
 
 TRUTH_WORDS = {
@@ -140,7 +140,7 @@ def parse_reasons(column: TextColumn) -> Array:
     for row, word in enumerate(words):
         if word not in NO_ANSWER_WORDS:
             column.report_cell(row, need)
-    return array_of(words)
+    return make_text_array(words)
 
 
 def parse_names(column: TextColumn) -> Array:
@@ -154,7 +154,7 @@ def parse_names(column: TextColumn) -> Array:
         if cell is None or cell == "" or not isinstance(cell, str | int):
             column.report_cell(row, "a whole number or a text")
     texts = _strip_cells(column.cells)
-    return _parse_whole(texts) if all(map(is_whole, texts)) else array_of(texts)
+    return _parse_whole(texts) if all(map(is_whole, texts)) else make_text_array(texts)
 
 
 def parse_attribute(column: TextColumn) -> Array:
@@ -167,11 +167,11 @@ def parse_attribute(column: TextColumn) -> Array:
         return _parse_whole(texts)
     # "007" is a name.
     if any(text[:1] == "0" and text[1:2].isdigit() for text in known):
-        return array_of(texts)
+        return make_text_array(texts)
     try:
         return np.array([float(text or "nan") for text in texts], dtype=np.float64)
     except ValueError:
-        return array_of(texts)
+        return make_text_array(texts)
 
 
 def _strip_cells(cells: Cells) -> list[str]:
@@ -313,8 +313,8 @@ def _parse_json_cells(column: TextColumn) -> list[Any]:
     """What the cells hold as JSON; None where they hold none."""
     path = column.contents.path
     # Little text may become many objects, and a packed file may hold far more text than its size.
-    if (budget := of_file(path)) is not None:
-        size = sum(json_bytes(cell) for cell in column.cells if isinstance(cell, str))
+    if (budget := open_budget(path)) is not None:
+        size = sum(estimate_json_bytes(cell) for cell in column.cells if isinstance(cell, str))
         budget.spend(size, f"{path.name}, column {column.name[:60]!r}")
     out: list[Any] = []
     for cell in column.cells:
@@ -356,6 +356,3 @@ def _parse_uneven_lists(column: TextColumn, cells: list[Any]) -> Array:
         if a is not None and a.shape == shape:
             out[row] = a
     return out
-
-
-with_points = replace_commas  # moved

@@ -10,7 +10,7 @@ from typing import TypeAlias
 
 from howsure._core.check import InputError
 from howsure.formats.contents import Contents
-from howsure.predictions.naming import ALIASES, MANY_LABELS, NUMBERED
+from howsure.predictions.class_labels import CLASS_COLUMN_STARTS, COLUMN_ALIASES, LABEL_COLUMN_START
 from howsure.predictions.read_options import ReadOptions
 
 Plan: TypeAlias = dict[str, tuple[str, ...]]  # part → names of the entries that play it
@@ -20,7 +20,7 @@ VECTORS = ("logits", "probs", "logprobs", *SAMPLES)  # parts with a number for e
 VALUES = ("logits", "probs", "logprobs", "confidence", "logprob", "samples")
 NUMBERS = (*VECTORS, "confidence", "logprob", "weight", "correct", "grade", "loss")
 CLASSES = "classes"  # among names: what the classes are called, in their order
-PARTS = (*ALIASES, *SAMPLES, CLASSES)
+PARTS = (*COLUMN_ALIASES, *SAMPLES, CLASSES)
 ATTRIBUTE = "attribute "  # before the name of a further column
 WORD_SEPARATORS = "_-. :/"  # between what columns have in common and the name of a class
 COMPARED_NAMES = 1000  # names among which a similar one is looked for
@@ -28,7 +28,7 @@ LISTED_NAMES = 12
 NAME_LETTERS = 60
 
 _PART_BY_ALIAS: dict[str, tuple[str, int]] = {}  # alias → part, and its rank among the aliases
-for _part, _aliases in ALIASES.items():
+for _part, _aliases in COLUMN_ALIASES.items():
     for _rank, _alias in enumerate(_aliases):
         _PART_BY_ALIAS[_alias] = (_part, _rank)
 _ALIASES_BY_LENGTH = sorted(_PART_BY_ALIAS, key=len, reverse=True)
@@ -95,9 +95,9 @@ def list_splits(contents: Contents) -> list[str]:
 def has_part(name: str, options: ReadOptions) -> bool:
     """Whether a column of a table plays a part."""
     plain = name.strip().lower()
-    if _find_table_part(plain) is not None or plain.startswith(tuple(NUMBERED)):
+    if _find_table_part(plain) is not None or plain.startswith(tuple(CLASS_COLUMN_STARTS)):
         return True
-    if options.multilabel and plain.startswith(MANY_LABELS):
+    if options.multilabel and plain.startswith(LABEL_COLUMN_START):
         return True
     return any(name in expand_names(names, (name,)) for names in options.names.values())
 
@@ -106,7 +106,7 @@ def is_numeric(name: str) -> bool:
     """Whether a column of a table holds numbers, by its name."""
     plain = name.strip().lower()
     part = _find_table_part(plain)
-    return plain.startswith(tuple(NUMBERED)) or (part is not None and part[1] in NUMBERS)
+    return plain.startswith(tuple(CLASS_COLUMN_STARTS)) or (part is not None and part[1] in NUMBERS)
 
 
 def name_column(part: str) -> str:
@@ -183,7 +183,7 @@ def find_array_part(name: str) -> tuple[str, str, int] | None:
 def _plan_class_columns(contents: Contents) -> Plan:
     """The columns `logit_0, logit_1, …` or `prob_cat, prob_dog, …` of a table."""
     plan: Plan = {}
-    for prefix, part in NUMBERED.items():
+    for prefix, part in CLASS_COLUMN_STARTS.items():
         names = [name for name in contents.entries if name.strip().lower().startswith(prefix)]
         if names and part not in plan:
             plan[part] = _order_by_number(names, prefix, contents)
@@ -196,8 +196,8 @@ def _plan_label_columns(contents: Contents) -> Plan:
     """
     by_end: dict[str, str] = {}
     for name in contents.entries:
-        if name.strip().lower().startswith(MANY_LABELS):
-            by_end[name.strip()[len(MANY_LABELS) :]] = name
+        if name.strip().lower().startswith(LABEL_COLUMN_START):
+            by_end[name.strip()[len(LABEL_COLUMN_START) :]] = name
     if not by_end:
         return {}
     values = next(iter(_plan_class_columns(contents).values()), ())
@@ -329,7 +329,7 @@ def infer_classes(columns: tuple[str, ...]) -> tuple[str, ...] | None:
     if len(columns) < 2:
         return None
     names = [column.strip() for column in columns]
-    prefixes = [prefix for prefix in NUMBERED if names[0].lower().startswith(prefix)]
+    prefixes = [prefix for prefix in CLASS_COLUMN_STARTS if names[0].lower().startswith(prefix)]
     if prefixes:
         start = len(prefixes[0])
     else:

@@ -139,7 +139,3 @@ def describe_error(error: BaseException) -> str:
     if not str(error):
         return type(error).__name__
     return str(error).splitlines()[0][:120].rstrip(".")
-
-
-Entry = FileEntry  # moved
-in_memory = make_array_entry  # moved

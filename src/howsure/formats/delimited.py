@@ -14,7 +14,7 @@ from typing import Any, TypeAlias
 
 import numpy as np
 
-from howsure._core.budget import text_bytes
+from howsure._core.budget import count_text_bytes
 from howsure._core.check import Array, InputError
 from howsure.formats.cells import find_decimal_mark
 from howsure.formats.column_names import is_numeric, name_column
@@ -217,7 +217,7 @@ class DelimitedTable:
             table=True,
             lines=np.array(numbers, dtype=np.int64),
             commas=self.delimiter == ";",
-            size=sum(map(text_bytes, columns)) if is_packed(self.path) else 0,
+            size=sum(map(count_text_bytes, columns)) if is_packed(self.path) else 0,
         )
 
     def _take_header(self, row: ParsedRow | None) -> None:
@@ -320,6 +320,3 @@ def _list_columns(name: str, array: Array, class_names: Array | None) -> dict[st
     singular = name.removesuffix("s")
     pairs = zip(ends, array.T.tolist(), strict=True)
     return {f"{singular}_{end}": column for end, column in pairs}
-
-
-separator = find_separator  # moved

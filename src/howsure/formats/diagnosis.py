@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
-from howsure._core.budget import of_file
+from howsure._core.budget import open_budget
 from howsure._core.check import Array, Bools, InputError
 from howsure._core.frozen import frozen
 from howsure.formats import llm
@@ -20,7 +20,7 @@ from howsure.formats.fields import Fields, load_fields
 from howsure.formats.files import OpenFile, open_file
 from howsure.formats.row_selection import select_file
 from howsure.predictions import ROW_SUM_TOLERANCE
-from howsure.predictions.classes import class_places
+from howsure.predictions.class_labels import read_class_numbers
 from howsure.predictions.read_options import Names, NoAnswer, ReadOptions, choose_options
 
 LISTED_ROWS = 5
@@ -85,7 +85,7 @@ def describe(path: str | os.PathLike[str], *, format: str | None = None) -> Desc
 
 def _hold_runs(file: OpenFile) -> list[Contents]:
     """All runs of a file at once: those of packed text may be far larger than it."""
-    budget = of_file(file.path) if file.log is None else None
+    budget = open_budget(file.path) if file.log is None else None
     runs: list[Contents] = []
     for run in file.runs:
         if budget is not None and run.size:
@@ -410,7 +410,7 @@ def _check_labels(data: Fields) -> Iterator[FileProblem]:
     if len(shape) == 1 or k == 1:  # of a binary model
         k = 2
     try:
-        labels = class_places(data.arrays["labels"], k, data.class_names)
+        labels = read_class_numbers(data.arrays["labels"], k, data.class_names)
     except InputError as e:
         problem = FileProblem.of(locate_error(e, data), data.path)
         yield replace(problem, anyway="decisions, not metrics")

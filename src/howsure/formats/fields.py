@@ -10,7 +10,7 @@ import numpy as np
 
 from howsure._core.check import Array, InputError, Ints
 from howsure._core.frozen import frozen
-from howsure._core.text import array_of
+from howsure._core.text import make_text_array
 from howsure.formats import cells, llm
 from howsure.formats.cells import TextColumn
 from howsure.formats.column_names import (
@@ -25,8 +25,8 @@ from howsure.formats.column_names import (
     plan_parts,
 )
 from howsure.formats.contents import Cells, Contents, Report, refuse
+from howsure.predictions.input_shapes import Unanswered
 from howsure.predictions.read_options import ReadOptions
-from howsure.predictions.unanswered import Unanswered
 
 MAX_COLUMNS_WITH_GAPS = 20  # more columns with empty values than this: the table is given up
 PARSERS: dict[str, Callable[[TextColumn], Array]] = {
@@ -234,7 +234,7 @@ def _compute_agreement(
     """
     if prediction is None:
         answers = [llm.majority(row) for row in samples]
-        prediction = _LoadedPart(array_of(answers))
+        prediction = _LoadedPart(make_text_array(answers))
     else:
         answers = [str(answer) for answer in prediction.array.tolist()]
     if len(answers) != len(samples):

@@ -19,10 +19,9 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
 import numpy as np
 
 from howsure._core import check
-from howsure._core.atomic import replacing
+from howsure._core.atomic import check_readable, replace_file
 from howsure._core.check import Array, InputError
 from howsure._core.frozen import frozen
-from howsure._core.paths import existing
 from howsure.formats.assembly import build_predictions, concat_predictions
 from howsure.formats.column_names import (
     ATTRIBUTE,
@@ -35,8 +34,8 @@ from howsure.formats.contents import Contents, FileEntry, make_array_entry
 from howsure.formats.fields import Fields, load_cells, load_fields
 from howsure.formats.location import ARROW_SUFFIXES, group_files
 from howsure.formats.row_selection import select_file, select_runs
-from howsure.predictions import ROW_SUM_TOLERANCE, Layout, Predictions, needs_predictions
-from howsure.predictions.layout import case_ids
+from howsure.predictions import ROW_SUM_TOLERANCE, InputLayout, Predictions, needs_predictions
+from howsure.predictions.input_shapes import strip_label_names
 from howsure.predictions.read_options import Names, NoAnswer, ReadOptions, choose_options
 
 if TYPE_CHECKING:
@@ -147,7 +146,7 @@ def locate_file(path: Path) -> tuple[FileFormat, Path]:
 
         if find_family(path):
             return NPY, path
-    file = existing(path)
+    file = check_readable(path)
     return find_format(file), file
 
 
@@ -164,9 +163,9 @@ class OpenFile:
         """The options with the confidence of a log that is meant."""
         if self.log is None:
             return options
-        from howsure.formats.logs.columns import wanted_of
+        from howsure.formats.logs.log_columns import choose_names
 
-        return wanted_of(self.log, options, self.path)
+        return choose_names(self.log, options, self.path)
 
 
 def open_file(path: Path, options: ReadOptions, rows: int | None) -> OpenFile:
@@ -176,15 +175,15 @@ def open_file(path: Path, options: ReadOptions, rows: int | None) -> OpenFile:
         from howsure.formats import logs
 
         if logs.is_log(path, options.format):
-            from howsure.formats.logs import columns
+            from howsure.formats.logs import log_columns
 
             metric = options.names.get("correct")
             log = logs.read_log(
-                path if path.is_dir() else existing(path),
+                path if path.is_dir() else check_readable(path),
                 tool=options.format,
                 metric=metric if isinstance(metric, str) else None,
             )
-            runs = [columns.contents(log, path)]
+            runs = [log_columns.build_contents(log, path)]
             return OpenFile(path=path, title=log.title, runs=runs, log=log)
     form, file = locate_file(path)
     return OpenFile(path=file, title=form.title, runs=form.load_reader().read(file, rows))
@@ -467,7 +466,7 @@ def write(preds: Predictions, path: str | os.PathLike[str]) -> None:
     if form is NPY:  # several files, each with a temporary name of its own
         reader.write(arrays, target, suffix=suffix)
         return
-    with replacing(target) as temporary:
+    with replace_file(target) as temporary:
         reader.write(arrays, temporary, suffix=suffix)
 
 
@@ -493,7 +492,7 @@ def _collect_arrays(preds: Predictions) -> dict[str, Array]:
     return arrays
 
 
-def _collect_multilabel_arrays(preds: Predictions, layout: Layout) -> dict[str, Array]:
+def _collect_multilabel_arrays(preds: Predictions, layout: InputLayout) -> dict[str, Array]:
     """Values and labels (cases, labels), as `read(..., multilabel=True)` takes them."""
     if not layout.whole:
         raise InputError("these rows are not whole cases", hint="write cases with all their labels")
@@ -502,7 +501,7 @@ def _collect_multilabel_arrays(preds: Predictions, layout: Layout) -> dict[str, 
     if preds.known_labels is not None:
         arrays["labels"] = preds.known_labels.reshape(-1, labels)
     if preds.ids is not None:
-        arrays["ids"] = case_ids(preds.ids, layout)
+        arrays["ids"] = strip_label_names(preds.ids, layout)
     if preds.group is not None and not layout.alone:
         arrays["group"] = _convert_objects(preds.group[::labels], "group")
     if preds.weight is not None:
@@ -533,8 +532,3 @@ def _convert_objects(array: Array, name: str) -> Array:
         return np.array(cells, dtype=np.int64)
     need = "only numbers or texts can be written, so convert it first"
     raise InputError(name, got=f"has dtype {array.dtype}", need=need)
-
-
-column_names = list_columns  # moved
-label_columns = list_likely_labels  # moved
-scan_wanted = scan_files  # moved

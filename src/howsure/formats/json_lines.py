@@ -10,9 +10,9 @@ from typing import Any, NoReturn, TypeAlias
 
 import numpy as np
 
-from howsure._core.budget import Budget, json_bytes, of_file
+from howsure._core.budget import Budget, estimate_json_bytes, open_budget
 from howsure._core.check import Array, InputError
-from howsure._core.text import json_safe
+from howsure._core.text import escape_json
 from howsure.formats.column_names import name_column
 from howsure.formats.contents import Contents, FileEntry, as_record
 from howsure.formats.text_lines import (
@@ -43,7 +43,7 @@ class JsonLinesParser:
         self.path = path
         self.group_keys = group_keys
         # Packed lines may become far more than the file; others are as long as they are.
-        self.budget: Budget | None = of_file(path) if is_packed(path) else None
+        self.budget: Budget | None = open_budget(path) if is_packed(path) else None
 
     def take_lines(self, lines: Sequence[NumberedLine]) -> Iterator[Contents | BadLine]:
         """Runs of objects, and the lines that hold none."""
@@ -56,7 +56,7 @@ class JsonLinesParser:
             try:
                 text = decode_line(line, self.path.name).strip()
                 if self.budget is not None:
-                    size += json_bytes(text)
+                    size += estimate_json_bytes(text)
                     self.budget.pass_by(size)
                 rows.append((number, _parse_object(text, f"{self.path.name}, line {number}")))
             except InputError as e:
@@ -145,7 +145,7 @@ def write(arrays: dict[str, Array], path: Path, *, suffix: str) -> None:
     with open_text_to_write(path, suffix) as file:
         for values in zip(*columns.values(), strict=True):
             record = dict(zip(columns, values, strict=True))
-            file.write(json_safe(json.dumps(record, ensure_ascii=False)))
+            file.write(escape_json(json.dumps(record, ensure_ascii=False)))
             file.write("\n")
 
 

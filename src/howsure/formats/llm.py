@@ -33,7 +33,7 @@ def from_logprob(logprob: Array) -> Floats:
     column = check.column(logprob, "logprob").astype(np.float64)
     bad = column > 0
     if bad.any():
-        i = check.first(bad)
+        i = check.find_first(bad)
         need = "a log-probability is at most 0, so name a probability otherwise"
         raise InputError("logprob", row=i, got=f"is {column[i]:g}", need=need)
     return np.exp(column)

@@ -12,9 +12,8 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from howsure._core.check import InputError
+from howsure._core.check import InputError, need
 from howsure._core.frozen import frozen
-from howsure._core.optional import need
 from howsure.formats.contents import describe_error
 
 # Above either limit a command streams.
@@ -172,8 +171,3 @@ def open_file_system(address: str) -> tuple[Any, str]:
         raise ModuleNotFoundError(f"{address}: {e}", name=e.name) from None
     except Exception as e:
         raise InputError(address, got=f"cannot be opened: {describe_error(e)}") from None
-
-
-matching = list_matching_files  # moved
-together = group_files  # moved
-large = explain_streaming  # moved

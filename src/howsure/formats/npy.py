@@ -19,11 +19,10 @@ from typing import IO, Any, TypeAlias, cast
 
 import numpy as np
 
-from howsure._core.atomic import replacing
-from howsure._core.budget import Budget, number_bytes
+from howsure._core.atomic import check_readable, replace_file
+from howsure._core.budget import Budget, count_number_bytes
 from howsure._core.check import Array, InputError
 from howsure._core.frozen import frozen
-from howsure._core.paths import existing
 from howsure.formats.column_names import find_array_part
 from howsure.formats.contents import SAVE_AGAIN, Contents, FileEntry
 from howsure.formats.zip_archives import check_members, refuse_damaged_zip
@@ -117,7 +116,7 @@ def _read_family(path: Path) -> dict[str, FileEntry]:
         )
     entries: dict[str, FileEntry] = {}
     for part, file in files.items():
-        size = existing(file).stat().st_size
+        size = check_readable(file).stat().st_size
         with _open_file(file) as stream:
             header = read_header(stream, size, file.name)
         array = StoredArray(
@@ -148,7 +147,7 @@ def _write_family(arrays: dict[str, Array], path: Path) -> None:
         raise InputError(family[stale[0]].name, got=got, hint="delete it first")
     with ExitStack() as stack:
         for name, array in arrays.items():
-            temporary = stack.enter_context(replacing(path.with_name(f"{path.stem}_{name}.npy")))
+            temporary = stack.enter_context(replace_file(path.with_name(f"{path.stem}_{name}.npy")))
             with temporary.open("wb") as file:
                 np.save(file, array, allow_pickle=False)
 
@@ -249,7 +248,7 @@ class StoredArray:
     @property
     def bytes(self) -> int:
         """What the array counts in memory."""
-        return number_bytes(math.prod(self.header.shape), self.header.dtype.itemsize)
+        return count_number_bytes(math.prod(self.header.shape), self.header.dtype.itemsize)
 
     def load(self) -> Array:
         """The whole array; the stream must end with it."""

@@ -16,9 +16,9 @@ from howsure._core import check
 from howsure._core.check import Array, Bools, Floats, InputError
 from howsure.formats.column_names import make_no_split_error, make_several_splits_error
 from howsure.formats.fields import Fields
-from howsure.predictions.predictions import outside
+from howsure.predictions.input_shapes import Unanswered
+from howsure.predictions.predictions import describe_outside
 from howsure.predictions.read_options import NoAnswer, ReadOptions
-from howsure.predictions.unanswered import Unanswered
 
 NO_ANSWER_REASONS = ("unparseable", "refused", "missing")
 
@@ -154,8 +154,10 @@ def _drop_unanswered(data: Fields, no_answer: NoAnswer) -> Fields:
         # Refused here, while rows are still numbered as in the file.
         bad = (value < 0) | (value > 1)
         if bad.any():
-            line = None if data.lines is None else int(data.lines[check.first(bad)])
-            raise outside(np.where(np.isnan(value), 0, value), bad).at(data.path.name, line)
+            line = None if data.lines is None else int(data.lines[check.find_first(bad)])
+            raise describe_outside(np.where(np.isnan(value), 0, value), bad).at(
+                data.path.name, line
+            )
     silent: Bools = reasons != ""
     for part in ("correct", "grade"):
         if part in arrays:

@@ -307,9 +307,3 @@ def _load_ids(run: Contents, name: str) -> Cells:
 def _refuse_cell(run: Contents, name: str, row: int, need: str) -> None:
     column = TextColumn(cells=load_cells(run, name), name=name, contents=run, report=refuse)
     column.report_cell(row, need)
-
-
-Batch = StreamBatch  # moved
-batches = read_batches  # moved
-is_lines = is_line_format  # moved
-rows_of_a_case = count_case_rows  # moved

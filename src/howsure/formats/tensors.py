@@ -17,10 +17,9 @@ from typing import Any, cast
 import numpy as np
 
 from howsure._core.budget import Budget
-from howsure._core.check import Array, InputError
+from howsure._core.check import Array, InputError, need
 from howsure._core.frozen import frozen
-from howsure._core.optional import need
-from howsure._core.text import array_of
+from howsure._core.text import make_text_array
 from howsure.formats.contents import (
     SAVE_AGAIN,
     Contents,
@@ -125,7 +124,7 @@ def _make_torch_entry(torch: Any, value: Any, size: int, where: str) -> FileEntr
     if isinstance(value, tuple):
         words = list(cast("tuple[Any, ...]", value))
     if words and all(isinstance(word, str) for word in words):
-        return make_array_entry(array_of(words))
+        return make_array_entry(make_text_array(words))
     kind = type(cast("object", value)).__name__
 
     def refuse_load() -> Array:
@@ -163,7 +162,7 @@ def _read_safetensors(path: Path) -> dict[str, FileEntry]:
         except (ValueError, TypeError, RecursionError):
             continue  # other programs keep what they like there
         if cells and all(isinstance(cell, str) for cell in cells):
-            entries[name] = make_array_entry(array_of(cells))
+            entries[name] = make_array_entry(make_text_array(cells))
     for name, facts in header.items():
         where = f"{path.name}, tensor {name[:60]!r}"
         entries[name] = _locate_tensor(path, facts, start, where).make_entry()

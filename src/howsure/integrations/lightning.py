@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from howsure._core.check import InputError
-from howsure._core.containers import is_mapping
-from howsure._core.optional import need
-from howsure.predictions.batch import Outputs, checked_outputs
+from howsure._core.check import InputError, is_mapping, need
+from howsure.predictions.frames import OutputKind, check_output_kind
 
 need("lightning.pytorch", for_="howsure.integrations.lightning", extra="lightning")
 
@@ -42,12 +40,12 @@ class ConfidenceMonitor(Callback):
     def __init__(
         self,
         *,
-        outputs: Outputs,
+        outputs: OutputKind,
         read: Read | None = None,
         metrics: MetricCollection | None = None,
         prefix: str = "val_",
     ) -> None:
-        self.outputs: Outputs = checked_outputs(outputs)
+        self.outputs: OutputKind = check_output_kind(outputs)
         self.read = self._from_step if read is None else read
         usual = {
             "aurc": AURC(outputs=outputs),

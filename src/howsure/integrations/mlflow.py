@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from howsure._core.optional import need
-from howsure.report.report import Report
-from howsure.report.scalars import scalars
+from howsure._core.check import need
+from howsure.report.report import Report, scalars
 
 __all__ = ["log_report"]
 

@@ -6,10 +6,8 @@ from contextlib import AbstractContextManager
 from os import PathLike
 from typing import TYPE_CHECKING, Protocol
 
-from howsure._core.check import InputError
-from howsure._core.optional import need
-from howsure.report.report import Report
-from howsure.report.scalars import scalars
+from howsure._core.check import InputError, need
+from howsure.report.report import Report, scalars
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -25,13 +25,11 @@ import numpy as np
 
 from howsure import losses, metrics
 from howsure._core import check
-from howsure._core.check import Array, Bools, Floats, InputError, Ints
-from howsure._core.optional import need
+from howsure._core.check import Array, Bools, Floats, InputError, Ints, need
 from howsure.predictions import Predictions
-from howsure.predictions.batch import Outputs, checked_outputs, predictions
-from howsure.tallies.build import tally
-from howsure.tallies.grid import grid
-from howsure.tallies.rows import on_grid
+from howsure.predictions.frames import OutputKind, build_batch, check_output_kind
+from howsure.tallies.buckets import from_buckets, make_grid
+from howsure.tallies.building import tally
 from howsure.tallies.tally import Tally
 
 need("torch", for_="howsure.integrations.torchmetrics", extra="torchmetrics")
@@ -87,16 +85,16 @@ class PredictionMetric(Metric):
     full_state_update = False
 
     def __init__(
-        self, *, outputs: Outputs, ignore_index: int | None = None, **kwargs: object
+        self, *, outputs: OutputKind, ignore_index: int | None = None, **kwargs: object
     ) -> None:
         super().__init__(**kwargs)
-        self.outputs: Outputs = checked_outputs(outputs)
+        self.outputs: OutputKind = check_output_kind(outputs)
         self.ignore_index = ignore_index
 
     def update(self, preds: object, target: object) -> None:
         """Count a batch."""
         rows, labels = self._to_array(preds), self._to_array(target)
-        given = predictions(rows, labels, self.outputs, class_axis=1, ignore=self.ignore_index)
+        given = build_batch(rows, labels, self.outputs, class_axis=1, ignore=self.ignore_index)
         if given is not None:
             self._count(given)
 
@@ -162,7 +160,7 @@ class TallyMetric(PredictionMetric):
     def __init__(
         self,
         *,
-        outputs: Outputs,
+        outputs: OutputKind,
         buckets: int = 25_000,
         ignore_index: int | None = None,
         **kwargs: object,
@@ -175,7 +173,7 @@ class TallyMetric(PredictionMetric):
         )
         self.options = {name: value for name, value in kwargs.items() if name in known}
         self.buckets = buckets
-        self._add_states(self.STATES, len(grid(buckets)))
+        self._add_states(self.STATES, len(make_grid(buckets)))
         self.add_state(
             "single",
             torch.full((EXACT_SAMPLES,), -1, dtype=torch.int64),
@@ -273,7 +271,7 @@ class LossMetric(PredictionMetric):
             cls.loss = staticmethod(loss)
 
     def __init__(
-        self, *, outputs: Outputs, ignore_index: int | None = None, **kwargs: object
+        self, *, outputs: OutputKind, ignore_index: int | None = None, **kwargs: object
     ) -> None:
         super().__init__(outputs=outputs, ignore_index=ignore_index, **kwargs)
         self._add_states(self.STATES)
@@ -350,7 +348,7 @@ def locate_cells(score: Floats, correct: Bools, buckets: int) -> GridCells:
     >>> locate_cells(np.array([1.0, 0.5]), np.array([True, False]), 400).wrong
     array([0, 1])
     """
-    edges = grid(buckets)
+    edges = make_grid(buckets)
     bucket = np.searchsorted(edges, score)
     below = (edges[bucket] - score) / _measure_widths(edges)[bucket]
     return GridCells(
@@ -367,11 +365,11 @@ def build_grid_tally(count: Ints, wrong: Ints, below: Ints, buckets: int) -> Tal
     """The compact tally of summed cells, as `Tally.compact` makes it; None where nothing was
     counted.
 
-    >>> one = np.eye(1, len(grid(400)), k=50, dtype=np.int64)[0]
+    >>> one = np.eye(1, len(make_grid(400)), k=50, dtype=np.int64)[0]
     >>> build_grid_tally(one, one, 0 * one, 400)
     <Tally: n=1, wrong=1, 1 distinct scores, compacted to 397 fixed buckets>
     """
-    edges = grid(buckets)
+    edges = make_grid(buckets)
     rows = np.flatnonzero(count)[::-1]
     if not len(rows):
         return None
@@ -380,7 +378,7 @@ def build_grid_tally(count: Ints, wrong: Ints, below: Ints, buckets: int) -> Tal
     score: Floats = np.minimum(
         np.maximum(mean, np.nextafter(lower, 1)), high
     )  # rounding must not leave the bucket
-    return on_grid(score, n, wrong[rows], score * n, edges)
+    return from_buckets(score, n, wrong[rows], score * n, edges)
 
 
 def split_losses(loss: Floats) -> Portions:
@@ -391,7 +389,7 @@ def split_losses(loss: Floats) -> Portions:
     """
     finite = loss[np.isfinite(loss)]
     if (finite > LARGEST_LOSS).any():
-        i = check.first(np.isfinite(loss) & (loss > LARGEST_LOSS))
+        i = check.find_first(np.isfinite(loss) & (loss > LARGEST_LOSS))
         raise InputError(
             f"the loss of row {i} is {loss[i]:g}, more than {LARGEST_LOSS:g}: these are not sensible logits."
         )

@@ -7,10 +7,9 @@ from functools import partial
 from typing import Protocol
 
 from howsure import metrics
-from howsure._core.check import InputError
-from howsure._core.containers import is_row
-from howsure.calibrators.choice import value_of
-from howsure.predictions.batch import predictions
+from howsure._core.check import InputError, is_row
+from howsure.calibrators.choice import evaluate_metric
+from howsure.predictions.frames import build_batch as predictions
 
 __all__ = ["compute_metrics"]
 
@@ -56,7 +55,7 @@ def _compute(measures: dict[str, Callable[..., float]], given: Evaluated) -> dic
         raise InputError(
             f"every label is {IGNORED_LABEL}, which does not count; at least one label is needed."
         )
-    return {name: value_of(measure, preds) for name, measure in measures.items()}
+    return {name: evaluate_metric(measure, preds) for name, measure in measures.items()}
 
 
 def _name(measure: Callable[..., float]) -> str:

@@ -7,10 +7,10 @@ from math import inf
 import numpy as np
 
 from howsure._core.check import Floats
-from howsure.binning import Binning, adaptive, equal_range, equal_size, sums_in
+from howsure.binning import Binning, adaptive, equal_range, equal_size, sum_bins
 from howsure.curves.reliability import bin_table, sum_squared_errors
 from howsure.metrics.metric_facts import metric
-from howsure.tallies.tally import Sums, Tally, needs_claims, needs_whole_counts
+from howsure.tallies.tally import RangeSums, Tally, needs_claims, needs_whole_counts
 
 __all__ = [
     "aece",
@@ -30,12 +30,12 @@ __all__ = [
 SMOOTH_CELLS = 1 << 13  # of the grid on which smooth_ece smooths residuals
 
 
-def _sum_bins(t: Tally, bins: Binning) -> Sums:
+def _sum_bins(t: Tally, bins: Binning) -> RangeSums:
     needs_claims(t, "calibration")
-    return sums_in(bins, t)
+    return sum_bins(bins, t)
 
 
-def _compute_surplus(s: Sums) -> Floats:
+def _compute_surplus(s: RangeSums) -> Floats:
     """Right answers claimed minus right answers given, per bin: count times gap."""
     return s.claim - (s.count - s.loss)
 
@@ -44,23 +44,23 @@ def _compute_surplus(s: Sums) -> Floats:
 # at once.
 
 
-def _compute_ece(s: Sums) -> Floats:
+def _compute_ece(s: RangeSums) -> Floats:
     return np.abs(_compute_surplus(s)).sum(axis=-1) / s.count.sum(axis=-1)
 
 
-def _compute_over(s: Sums) -> Floats:
+def _compute_over(s: RangeSums) -> Floats:
     return _compute_surplus(s).clip(min=0).sum(axis=-1) / s.count.sum(axis=-1)
 
 
-def _compute_under(s: Sums) -> Floats:
+def _compute_under(s: RangeSums) -> Floats:
     return (-_compute_surplus(s)).clip(min=0).sum(axis=-1) / s.count.sum(axis=-1)
 
 
-def _compute_rms(s: Sums) -> Floats:
+def _compute_rms(s: RangeSums) -> Floats:
     return np.sqrt((_compute_surplus(s) ** 2 / s.count).sum(axis=-1) / s.count.sum(axis=-1))
 
 
-def _compute_debiased(s: Sums) -> Floats:
+def _compute_debiased(s: RangeSums) -> Floats:
     # A bin of one sample says nothing about its variance, so it adds nothing.
     several = s.count >= 2
     n = np.where(several, s.count, 2)

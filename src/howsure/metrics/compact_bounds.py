@@ -23,7 +23,7 @@ from howsure._core.check import Bools, Floats, InputError
 from howsure.binning import equal_range
 from howsure.metrics.harmonic import harmonic_rise
 from howsure.metrics.metric_facts import Metric, get_arguments, get_options, unwrap_metric
-from howsure.tallies.rows import as_rows, score_ends
+from howsure.tallies.row_tally import as_rows, find_score_ends
 from howsure.tallies.tally import Counts, Tally, needs_tally
 
 Ends = tuple[float, float]
@@ -111,7 +111,7 @@ def report_bounds(items: Iterable[ReportNumber], t: Tally) -> dict[str, Bounds]:
 
 def _find_ties(t: Tally) -> Bools:
     """Which buckets hold a single score, or a single sample."""
-    low, high = score_ends(as_rows(t))
+    low, high = find_score_ends(as_rows(t))
     return (low == high) | ((t.count == 1) & (not t.weighted))
 
 
@@ -208,7 +208,7 @@ def _bound_claims(metric: Metric, t: Tally) -> Ends:
     # The loss falls in the score of a right answer and rises in that of a wrong one. So the least
     # has right answers at the upper end of their bucket and wrong ones at the lower, and the
     # greatest the reverse. The order of the rows does not matter to these sums.
-    low, high = score_ends(as_rows(t))
+    low, high = find_score_ends(as_rows(t))
     low = np.maximum(low, 0.0)
     count = np.concatenate((t.count - t.loss, t.loss))
     wrong = np.concatenate((np.zeros_like(t.loss), t.loss))
@@ -229,7 +229,7 @@ def _take_binned_value(metric: Metric, t: Tally, *given: object, **options: obje
     if not isinstance(bins, equal_range):
         kind = type(bins).__name__
         raise InputError(f"{kind} bins follow single scores, which a compact tally has lost.")
-    low, high = (np.searchsorted(bins.edges()[1:-1], end) for end in score_ends(as_rows(t)))
+    low, high = (np.searchsorted(bins.edges()[1:-1], end) for end in find_score_ends(as_rows(t)))
     if (low != high).any():
         raise InputError("these bins cut through buckets of the compact tally.")
     return metric(t), metric(t)

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeAlias, TypeVar, cast
 
 from howsure._core.check import Floats
 from howsure.predictions.outcomes import Outcomes
-from howsure.tallies.tally import Blocks, Counts, Sums, Tally
+from howsure.tallies.tally import Blocks, Counts, RangeSums, Tally
 
 F = TypeVar("F", bound=Callable[..., object])
 Metric: TypeAlias = Callable[..., float]  # of a tally or of predictions, and options
@@ -25,7 +25,7 @@ def metric(
     smooth: bool = True,
     through: Callable[..., Detour] | None = None,
     of_blocks: Callable[[Blocks, Counts], Floats] | None = None,
-    of_bins: Callable[[Sums], Floats] | None = None,
+    of_bins: Callable[[RangeSums], Floats] | None = None,
 ) -> Callable[[F], F]:
     """Attach facts to a metric and return the metric itself.
 

@@ -198,9 +198,3 @@ def average_known(values: Sequence[float]) -> float:
     if not known:
         return nan
     return float(np.mean(known))
-
-
-case_aucs = build_case_aucs  # moved
-case_outcomes = build_case_outcomes  # moved
-mean_known = average_known  # moved
-wrong_labels = mark_wrong_labels  # moved

@@ -14,8 +14,7 @@ from howsure._core.frozen import frozen
 from howsure.curves.histograms import Histogram, histogram, odds_ratio
 from howsure.metrics.metric_facts import metric
 from howsure.metrics.risk_coverage import find_last_reaching, list_error_cuts
-from howsure.tallies.rows import ROUNDING
-from howsure.tallies.tally import Counts, Tally, is_tally, needs_zero_one
+from howsure.tallies.tally import WEIGHT_SUM_ROUNDING, Counts, Tally, is_tally, needs_zero_one
 
 __all__ = [
     "Bands",
@@ -215,4 +214,4 @@ def _find_lowest_score(t: Tally, cut: float) -> float:
     if not t.weighted:
         return t.score_at(int(cut) - 1)
     # Sums of weights are rounded: the cut may miss the end of its row by a rounding.
-    return float(t.score[np.searchsorted(np.cumsum(t.count), cut - ROUNDING * t.n)])
+    return float(t.score[np.searchsorted(np.cumsum(t.count), cut - WEIGHT_SUM_ROUNDING * t.n)])

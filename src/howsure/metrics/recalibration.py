@@ -216,7 +216,3 @@ def calibration_slope(preds: Predictions | Tally, positive: str | int | None = N
     0.5
     """
     return recalibration(preds, positive).slope
-
-
-flexible = fit_flexible  # moved
-log_odds = fit_log_odds  # moved

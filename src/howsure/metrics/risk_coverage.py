@@ -399,6 +399,3 @@ def image_aurc(preds: Predictions, classes: Sequence[int] | None = None) -> floa
     """
     needs_predictions(preds, "image_aurc")
     return aurc(_pool_images(preds, classes).tally())
-
-
-widest_row = find_widest_row  # moved

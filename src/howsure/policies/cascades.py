@@ -74,7 +74,7 @@ class Cascade:
         for threshold in self.thresholds:
             check.within(threshold, -inf, inf, "a threshold")
         for cost in (*self.costs, self.human_cost, self.error_cost):
-            check.within(cost, 0, check.LARGEST, "a cost")
+            check.within(cost, 0, check.LARGEST_NUMBER, "a cost")
         check.within(self.human_error, 0, 1, "human_error")
 
     @classmethod

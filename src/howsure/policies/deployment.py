@@ -12,18 +12,17 @@ from typing import NotRequired, Protocol, TypedDict
 import numpy as np
 from numpy.typing import ArrayLike
 
-from howsure._core import check, json
+from howsure._core import check, strict_json
 from howsure._core.check import Array, Bools, Floats, InputError
 from howsure._core.frozen import frozen
-from howsure.bounds import clopper_pearson_interval, proportion_limits
+from howsure.bounds import clopper_pearson_interval, compute_proportion_limits
 from howsure.policies.guarantee import Guaranteed
 from howsure.policies.policy import Decisions, Policy, find_keys
 from howsure.policies.thresholds import Threshold
 from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
 from howsure.tallies.tally import Tally
-from howsure.uncertainty.clusters import Units, freedom, unit_sums
-from howsure.uncertainty.means import student
+from howsure.uncertainty.means import Units, estimate_freedom, student_quantile, sum_by_unit
 
 FOLD_TAIL = 0.025  # tail at which the noise of a choice among few folds is widened
 
@@ -130,7 +129,7 @@ def compute_fold_variance(values: Floats) -> float:
     known = values[np.isfinite(values)]
     if len(known) < 2:
         return 0.0
-    wider = (student(len(known) - 1, FOLD_TAIL) / student(inf, FOLD_TAIL)) ** 2
+    wider = (student_quantile(len(known) - 1, FOLD_TAIL) / student_quantile(inf, FOLD_TAIL)) ** 2
     return float(((known - known.mean()) ** 2).sum()) * (1 - 1 / len(known)) * wider
 
 
@@ -141,17 +140,20 @@ def _predict_share(
     if n == 0:
         return Share(value=nan, low=0.0, high=1.0)
     value, half = count / n, (1 - level) / 2
-    squares = unit_sums(influence, units) ** 2
+    squares = sum_by_unit(influence, units) ** 2
     # Clusters widen the variance; it is never below that of independent samples.
     own = max(float(squares.sum()), value * (1 - value) * n) / n**2
-    wider = (student(freedom(squares, units.many - 1), half) / student(inf, half)) ** 2
+    wider = (
+        student_quantile(estimate_freedom(squares, units.many - 1), half)
+        / student_quantile(inf, half)
+    ) ** 2
     # Twice: these data are noisy, and the new sample will be.
     variance = 2 * own * wider + choice
     # The binomial sample with this variance; its limits stay inside [0, 1].
     size = n / 2 * units.many / units.n
     if variance > 0:
         size = value * (1 - value) / variance
-    low, high = proportion_limits(value * size, size, half)
+    low, high = compute_proportion_limits(value * size, size, half)
     return Share(value=value, low=float(low), high=float(high))
 
 
@@ -361,7 +363,7 @@ def plan(
         out["test"] = _judge_on_test(policy, test, level)
     # The order of the keys is part of the format.
     ordered = {name: out[name] for name in PlanData.__annotations__ if name in out}
-    return json.typed(json.plain(ordered), PlanData)
+    return strict_json.check_typed(strict_json.to_plain(ordered), PlanData)
 
 
 def _decide_and_judge(policy: Policy, preds: Predictions) -> tuple[Decisions, Bools]:
@@ -414,6 +416,3 @@ def _judge_on_test(policy: Policy, test: Predictions, level: float) -> dict[str,
         "compatible": compatible,
         "deferral": _count_deferrals(policy, test, level),
     }
-
-
-folds_of = assign_folds  # moved

@@ -13,7 +13,7 @@ import numpy as np
 from howsure._core import check
 from howsure._core.check import Array, Bools, Floats, InputError, Ints
 from howsure._core.frozen import frozen
-from howsure.bounds import proportion
+from howsure.bounds import check_proportion
 from howsure.policies.policy import Decisions
 
 BET_WINDOW = 100  # fresh bets start every so many samples, so that a late change is found too
@@ -121,7 +121,7 @@ class DriftMonitor:
 
     def __post_init__(self) -> None:
         check.within(self.written, 0, 2**62, "written")
-        proportion(self.false_alarms, "false_alarms")
+        check_proportion(self.false_alarms, "false_alarms")
         check.within(self.seed, 0, 2**62, "seed")
         check.within(self.seen, 0, 2**62, "seen")
         if self.edges.ndim != 1 or not (np.diff(check.no_nan(self.edges, "edges")) > 0).all():

@@ -120,7 +120,7 @@ def guaranteed_threshold(
     """
     needs_outcomes(t, "a guarantee")
     check.fraction(risk, "risk")
-    bounds.proportion(delta, "delta")
+    bounds.check_proportion(delta, "delta")
     groups = None
     if isinstance(t, Outcomes) and t.group is not None:
         groups = len(np.unique(t.group))
@@ -186,7 +186,7 @@ def label_budget(error: float, *, risk: float, delta: float, coverage: float = 1
     (59, 343)
     """
     check.fraction(risk, "risk")
-    bounds.proportion(delta, "delta")
+    bounds.check_proportion(delta, "delta")
     check.fraction(coverage, "coverage")
     if not 0 <= error <= 1:
         raise InputError(f"error is {error:g}; an error rate lies in [0, 1].")
@@ -534,7 +534,3 @@ def scale_counts(counts: AcceptedCounts, factor: float) -> AcceptedCounts:
         loss=counts.loss * factor,
         zero_one=counts.zero_one,
     )
-
-
-kept_at_steps = count_at_steps  # moved
-one_of_each = draw_one_per_group  # moved

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from howsure._core import check
 from howsure._core.check import Floats, InputError
 from howsure._core.frozen import frozen
-from howsure.bounds import proportion
+from howsure.bounds import check_proportion
 from howsure.policies.policy import Decisions, Policy
 from howsure.predictions import Predictions, needs_predictions
 
@@ -101,7 +101,7 @@ class OnlinePolicy:
         seed: int = 0,
     ) -> OnlinePolicy:
         """Begin at the policy's threshold; `score` are the scores of the calibration data."""
-        proportion(risk, "risk")
+        check_proportion(risk, "risk")
         check.fraction(audit, "audit")
         check.fraction(step, "step")
         if policy.by is not None:

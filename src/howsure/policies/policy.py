@@ -18,7 +18,7 @@ from howsure import scores
 from howsure._core import check
 from howsure._core.check import Array, Bools, Floats, InputError, Ints
 from howsure._core.frozen import frozen
-from howsure._core.text import array_of
+from howsure._core.text import make_text_array
 from howsure.calibrators import Calibrator
 from howsure.predictions import Predictions, needs_predictions
 
@@ -198,7 +198,7 @@ class Policy:
             cost_outcomes,
             rows_or_tally,
         )
-        from howsure.predictions.images import SCORES, images_of
+        from howsure.predictions.images import IMAGE_SCORES, images_of
         from howsure.predictions.outcomes import Outcomes
 
         needs_predictions(preds, "Policy.fit")
@@ -217,7 +217,7 @@ class Policy:
         chosen = choose(rows_or_tally(outcomes))
         own: dict[str, float] = {}
         if by == "image":
-            own = {SCORES[0]: chosen.threshold}
+            own = {IMAGE_SCORES[0]: chosen.threshold}
         elif by is not None:
             own = choose_by_key(outcomes, find_keys(preds, by, answer), choose, minimum)
         return cls(
@@ -272,7 +272,7 @@ class Policy:
         """Its thresholds as a data frame of pandas or polars: that of all, then the own ones of
         classes or groups.
         """
-        from howsure._core.frames import frame
+        from howsure._core.check import build_frame as frame
 
         common = "all" if self.by is None else "others"
         rows = [(common, self.threshold), *zip(self.keys, self.thresholds, strict=True)]
@@ -281,9 +281,9 @@ class Policy:
         )
 
     def _repr_html_(self) -> str:
-        from howsure._core.frames import preformatted
+        from howsure._core.check import wrap_preformatted
 
-        return preformatted(self.to_text())
+        return wrap_preformatted(self.to_text())
 
     def decide(self, preds: Predictions) -> Decisions:
         """Accept or defer each sample, or each image with `by="image"`; labels are not needed."""
@@ -363,7 +363,7 @@ def find_keys(preds: Predictions, by: By, answer: Array) -> Array:
     if by == "group":
         if preds.group is None:
             raise InputError("thresholds by group need a group for each sample; give group=.")
-        return array_of([str(name) for name in preds.group.tolist()])
+        return make_text_array([str(name) for name in preds.group.tolist()])
     if by == "label":
         layout = preds.needs_labels("a threshold for each label")
         return np.array(layout.names)[layout.place]
@@ -397,5 +397,3 @@ def find_cheapest(preds: Predictions, costs: ArrayLike) -> tuple[Ints, Floats]:
 
 
 __all__ = ["DONT_KNOW", "Basis", "Decisions", "Guarantee", "Policy"]
-
-Promise = Guarantee  # moved

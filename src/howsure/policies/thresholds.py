@@ -18,7 +18,7 @@ from howsure._core import check
 from howsure._core.check import Array, Bools, InputError
 from howsure._core.frozen import frozen
 from howsure.calibrators import Calibrator
-from howsure.metrics.risk_coverage import widest_row
+from howsure.metrics.risk_coverage import find_widest_row
 from howsure.policies.guarantee import Guaranteed, Method, guaranteed_threshold
 from howsure.policies.policy import (
     Basis,
@@ -116,7 +116,7 @@ def threshold_for_accuracy(t: Tally | Outcomes, accuracy: float) -> Threshold:
     check.fraction(accuracy, "accuracy")
     t = as_tally(t)
     rule = f"accuracy of the accepted at least {accuracy:g}"
-    return build_threshold(t, widest_row(t, accuracy), rule)
+    return build_threshold(t, find_widest_row(t, accuracy), rule)
 
 
 def threshold_for_coverage(t: Tally | Outcomes, coverage: float) -> Threshold:
@@ -293,7 +293,7 @@ def label_thresholds(
     """
     needs_predictions(preds, "label_thresholds")
     layout = preds.needs_labels("label_thresholds")
-    bounds.proportion(delta, "delta")
+    bounds.check_proportion(delta, "delta")
     compute_score = find_score(score)
     share = delta / layout.size
     thresholds: dict[str, Guaranteed] = {}

@@ -14,5 +14,3 @@ __all__ = [
     "needs_outcomes",
     "needs_predictions",
 ]
-
-Layout = InputLayout  # moved

@@ -91,7 +91,7 @@ def read_class_numbers(
         raise InputError(
             name,
             got=f"has {int(absent.sum()):,} missing values",
-            first=check.first(absent),
+            first=check.find_first(absent),
             need="every sample needs its label",
             hint="Remove these rows or label them",
         )
@@ -106,14 +106,14 @@ def read_class_numbers(
     if kind == "f":
         broken = a != np.floor(a)
         if broken.any():
-            i = check.first(broken)
+            i = check.find_first(broken)
             need = f"whole class numbers 0 to {k - 1} are needed"
             raise InputError(name, row=i, got=f"is {a[i]:g}", need=need)
     if kind in "uf":
         # As int64 it would be another number, and the message must say what it was.
         huge = np.abs(a) >= 2.0**62
         if huge.any():
-            i = check.first(huge)
+            i = check.find_first(huge)
             raise InputError(name, row=i, got=f"is {a[i]}", need=_describe_range(k))
     return a.astype(np.int64)
 
@@ -181,7 +181,7 @@ def _read_label_column(a: Array, k: int, name: str) -> Array:
     if bad.any():
         raise InputError(
             name,
-            row=check.first(bad),
+            row=check.find_first(bad),
             got=f"has {k} numbers that are not a single 1 among 0 ({int(bad.sum()):,} such rows)",
             need="one class per row is needed",
             hint="Many labels per case? Predictions.from_multilabel; of a file, multilabel=True (--multilabel)",

@@ -354,9 +354,3 @@ def _count_true(flags: Bools, is_turned: bool) -> Ints:
     if is_turned:
         return np.add.reduce(flags.view(np.uint8), axis=0, dtype=np.uint8).astype(np.int64)
     return np.bitwise_count(np.packbits(flags, axis=1)).sum(axis=1, dtype=np.int64)
-
-
-Values = RawValues  # moved
-chunks = iterate_chunks  # moved
-columns = compute_columns  # moved
-label_rank = rank_labels  # moved

@@ -13,10 +13,9 @@ from typing import Literal, NamedTuple, TypeAlias, cast
 import numpy as np
 
 from howsure._core import check
-from howsure._core.check import Array, InputError, Ints
-from howsure._core.containers import is_dict, is_row
+from howsure._core.check import Array, InputError, Ints, is_dict, is_row
 from howsure._core.frozen import frozen
-from howsure._core.text import is_count, shortened
+from howsure._core.text import is_count, shorten
 from howsure.predictions.class_labels import (
     CLASS_COLUMN_STARTS,
     COLUMN_ALIASES,
@@ -98,7 +97,7 @@ def place_labels(given: object, classes: Array) -> Ints:
         raise InputError(
             "y",
             got=f"has {int(absent.sum()):,} missing values",
-            first=check.first(absent),
+            first=check.find_first(absent),
             need="every sample needs its label",
         )
     known = classes.tolist()
@@ -347,7 +346,7 @@ def _take_column(frame: object, key: object, name: str) -> Array:
             raise InputError(
                 f"column {name!r}",
                 got=f"has {int(absent.sum()):,} missing values",
-                first=check.first(absent),
+                first=check.find_first(absent),
                 need="none may be missing",
                 hint="Remove these rows or fill them",
             )
@@ -368,7 +367,7 @@ def _stack_columns(columns: Sequence[Array], names: Sequence[str]) -> Array:
             got = f"has dtype {column.dtype}"
             for i, cell in enumerate(column.tolist()):
                 if isinstance(cell, str):
-                    got = f"holds the text {shortened(str(column[i]), 40)!r} in row {i}"
+                    got = f"holds the text {shorten(str(column[i]), 40)!r} in row {i}"
                     break
             raise InputError(f"column {name!r}", got=got, need="numbers are needed")
     if len(columns) == 1:
@@ -450,6 +449,3 @@ def _refuse_probs(rows: Array) -> None:
             f"all {len(rows):,} rows are non-negative and sum to 1: these are probabilities, not logits. "
             "Say outputs='probs', or pass what comes before the softmax."
         )
-
-
-Known = FixedClassifier  # moved

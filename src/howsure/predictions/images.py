@@ -251,6 +251,3 @@ def without_masked(*columns: object) -> tuple[Array, ...]:
     if not keep.any():
         raise InputError(f"all {n:,} rows are masked in some column; nothing is left.")
     return tuple(a[keep] for a in arrays)
-
-
-SCORES = IMAGE_SCORES  # moved

@@ -141,7 +141,7 @@ class Outcomes:
 
     @cached_property
     def _tally(self) -> Tally:
-        from howsure.tallies.build import tally
+        from howsure.tallies.building import tally
 
         return tally(self.score, self.correct, loss=self.loss, weight=self.weight)
 

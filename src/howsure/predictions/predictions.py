@@ -645,7 +645,7 @@ def _check_confidence(confidence: ArrayLike) -> Array:
 
 def describe_outside(c: Array, bad: Bools) -> InputError:
     """The mistake of confidences outside [0, 1]: the first, the furthest, how many, what to do."""
-    i, n = check.first(bad), int(bad.sum())
+    i, n = check.find_first(bad), int(bad.sum())
     got = f"is {c[i]:g}"
     if n > 1:
         far = int(np.argmax(np.where(bad, np.maximum(-c, c - 1), -np.inf)))
@@ -707,11 +707,11 @@ def _repeat_rows(preds: Predictions, count: ArrayLike | None) -> Predictions:
     """Every sample as often as `count` says."""
     if count is None:
         return preds
-    from howsure._core.budget import fits
+    from howsure._core.budget import check_allocation
 
     times = check.counts(count, preds.n)
     sample_bytes = preds.values.nbytes // preds.n + ROW_BYTES
-    fits(sample_bytes * sum(times.tolist()), "count")
+    check_allocation(sample_bytes * sum(times.tolist()), "count")
     return preds[np.repeat(np.arange(preds.n), times)]
 
 
@@ -720,6 +720,3 @@ def _align(a: ArrayLike | None, name: str, n: int) -> Array | None:
     if a is None:
         return None
     return check.same_length(np.asarray(check.unmasked(a, name)), name, n, "the predictions")
-
-
-outside = describe_outside  # moved

@@ -53,7 +53,7 @@ def check_distributions(p: Array, given: object, renormalise: bool) -> Array:
         wrong = np.abs(total - 1) > tolerance
     if not wrong.any():
         return p
-    i = check.first(wrong)
+    i = check.find_first(wrong)
     if outside[i] > tolerance:
         fault = "lies outside [0, 1]"
         hint = "Are these logits? Use Predictions.from_logits, or call them logits in the file."
@@ -87,7 +87,7 @@ def _are_percentages(p: Array, total: Floats) -> bool:
 def _renormalise(p: Array, total: Floats) -> Floats:
     bad = (p.min(axis=1) < 0) | ~(total > 0) | ~np.isfinite(total)
     if bad.any():
-        i = check.first(bad)
+        i = check.find_first(bad)
         got = f"cannot be renormalised: it sums to {total[i]:g} or has negative values"
         raise InputError("probs", row=i, got=got)
     return p / total[:, None]
@@ -105,7 +105,7 @@ def check_label_values(given: ArrayLike | None, kind: str, sums_to_one: bool) ->
     if outside.any():
         got = f"has {int(outside.sum()):,} values outside [0, 1]"
         hint = "Are these logits? Use from_multilabel(logits=...), or call them logits in the file"
-        raise InputError("probs", got=got, first=check.first(outside), hint=hint)
+        raise InputError("probs", got=got, first=check.find_first(outside), hint=hint)
     are_distributions = (np.abs(_sum_rows(v) - 1) <= tolerance).all()
     if are_distributions and v.shape[1] > 1 and len(v) > 1 and not sums_to_one:
         got = f"has {len(v):,} rows that all sum to 1, as the classes of one answer do"
@@ -122,7 +122,7 @@ def check_present(labels: ArrayLike, shape: tuple[int, ...], kind: str) -> Ints:
         raise InputError("labels", got=f"has shape {y.shape}", need=need)
     bad = (y != 0) & (y != 1)
     if bad.any():
-        i = check.first(bad)
+        i = check.find_first(bad)
         need = "with many labels each is 0 (absent) or 1 (present)"
         raise InputError("labels", row=i, got=f"holds {y[i][bad[i]][0]:g}", need=need)
     return y.astype(np.int64)

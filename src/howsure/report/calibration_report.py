@@ -11,22 +11,24 @@ import numpy as np
 
 from howsure import metrics
 from howsure._core.check import InputError
-from howsure._core.frames import frame
+from howsure._core.check import build_frame as frame
 from howsure._core.frozen import frozen
 from howsure.calibrators import Calibrator, Identity
-from howsure.calibrators.change import Change, Number, changes_of
 from howsure.calibrators.choice import (
     CALIBRATORS,
+    CalibrationChange,
     Choice,
     Contender,
+    LimitedNumber,
     Metric,
     choose_calibrator,
-    value_of,
+    compare_before_after,
+    evaluate_metric,
 )
-from howsure.calibrators.labels import per_label
+from howsure.calibrators.per_label import apply_per_label
 from howsure.predictions import Predictions, needs_predictions
 from howsure.report.findings import find_changes
-from howsure.report.report import written
+from howsure.report.report import save_text
 from howsure.report.report_types import (
     CalibrationData,
     Candidate,
@@ -35,10 +37,10 @@ from howsure.report.report_types import (
     FindingData,
 )
 from howsure.report.report_types import Number as NumberData
-from howsure.uncertainty.clusters import few_groups
+from howsure.uncertainty.means import describe_few_groups
 
 if TYPE_CHECKING:
-    from howsure.render.tables import Sheet
+    from howsure.report.render.text_tables import Sheet
 
 __all__ = ["CalibrationReport", "calibration_report"]
 
@@ -66,7 +68,7 @@ class CalibrationReport:
     n_fit: int
     n_test: int
     level: float
-    changes: tuple[Change, ...]
+    changes: tuple[CalibrationChange, ...]
     methods: dict[str, dict[str, float]]
     choice: Choice | None
     findings: tuple[FindingData, ...]
@@ -81,11 +83,11 @@ class CalibrationReport:
 
     def to_text(self, path: str | Path | None = None, *, width: int = 110) -> str:
         """What `howsure calibrate` prints."""
-        return written(self._build_sheet().text(width), path)
+        return save_text(self._build_sheet().text(width), path)
 
     def to_markdown(self, path: str | Path | None = None) -> str:
         """The same as Markdown."""
-        return written(self._build_sheet().markdown(), path)
+        return save_text(self._build_sheet().markdown(), path)
 
     def frame(self, library: str = "pandas") -> Any:
         """Every metric before and after as a data frame of pandas or polars."""
@@ -106,14 +108,14 @@ class CalibrationReport:
         return frame(rows, library)
 
     def _repr_html_(self) -> str:
-        from howsure.render.html import fragment
+        from howsure.report.render.page import render_fragment
 
-        return fragment(self._build_sheet())
+        return render_fragment(self._build_sheet())
 
     def _build_sheet(self) -> Sheet:
-        from howsure.render.sections import calibrated
+        from howsure.report.render.report_sheet import build_calibration_sheet
 
-        return calibrated(self.to_dict())
+        return build_calibration_sheet(self.to_dict())
 
     def rows(self) -> list[tuple[str, str, str, str, str]]:
         """Header and one row for each metric: name, before, after, difference, verdict."""
@@ -191,17 +193,17 @@ def calibration_report(
         name, calibrator, candidates = choice.winner, choice.calibrator, choice.fitted
     else:
         choice, name = None, method
-        calibrator = per_label(CALIBRATORS[method])(val)
+        calibrator = apply_per_label(CALIBRATORS[method])(val)
         candidates = {"none": Identity(), name: calibrator}
     after = calibrator(test)
-    changes = changes_of(test, after, level, seed)
+    changes = compare_before_after(test, after, level, seed)
     methods: dict[str, dict[str, float]] = {}
     # In the order of the list of calibrators, whatever the order of the candidates.
     for candidate in CALIBRATORS:
         if candidate in candidates:
             judged = after if candidate == name else candidates[candidate](test)
             methods[candidate] = {
-                change.metric: value_of(getattr(metrics, change.metric), judged)
+                change.metric: evaluate_metric(getattr(metrics, change.metric), judged)
                 for change in changes
             }
     findings: list[FindingData] = []
@@ -217,7 +219,7 @@ def calibration_report(
     groups = None
     if test.group is not None:
         groups = len(np.unique(np.asarray(test.group)))
-    unsafe = few_groups(groups)
+    unsafe = describe_few_groups(groups)
     if unsafe is not None:
         notes.append(f"{unsafe}.")
     return CalibrationReport(
@@ -243,7 +245,9 @@ def count_changed_answers(before: Predictions, after: Predictions) -> int:
     return int((before.prediction != after.prediction).sum())
 
 
-def write_lead(method: str, changes: Sequence[Change], changed: int, n: int) -> list[str]:
+def write_lead(
+    method: str, changes: Sequence[CalibrationChange], changed: int, n: int
+) -> list[str]:
     """What a calibrator changed, for those who read nothing else."""
     if method == "none":
         return ["Nothing was corrected: no calibrator is clearly better than doing nothing."]
@@ -272,7 +276,9 @@ def write_lead(method: str, changes: Sequence[Change], changed: int, n: int) -> 
     return sentences
 
 
-def _note_harm(name: str, changes: Sequence[Change], findings: Sequence[FindingData]) -> list[str]:
+def _note_harm(
+    name: str, changes: Sequence[CalibrationChange], findings: Sequence[FindingData]
+) -> list[str]:
     """What calibration is for and did not achieve, and what became worse for certain where no
     finding says so.
     """
@@ -297,13 +303,13 @@ def _note_harm(name: str, changes: Sequence[Change], findings: Sequence[FindingD
 
 
 def _note_unlike_sets(
-    changes: Sequence[Change], val: Predictions, calibrator: Calibrator
+    changes: Sequence[CalibrationChange], val: Predictions, calibrator: Calibrator
 ) -> list[str]:
     """A validation set on which the loss fell does not speak for a test set on which it rose."""
     for change in changes:
         if change.metric.endswith("nll") and change.verdict == "worse":
             metric = getattr(metrics, change.metric)
-            if not value_of(metric, calibrator(val)) < value_of(metric, val):
+            if not evaluate_metric(metric, calibrator(val)) < evaluate_metric(metric, val):
                 return []
             return [
                 f"{change.metric} fell on the validation set and rose on the test set: the two sets are not alike."
@@ -311,7 +317,7 @@ def _note_unlike_sets(
     return []
 
 
-def build_change_data(changes: Sequence[Change]) -> dict[str, ChangeData]:
+def build_change_data(changes: Sequence[CalibrationChange]) -> dict[str, ChangeData]:
     """Each metric before and after, as report JSON."""
     return {
         change.metric: {
@@ -324,7 +330,7 @@ def build_change_data(changes: Sequence[Change]) -> dict[str, ChangeData]:
     }
 
 
-def build_number_data(number: Number) -> NumberData:
+def build_number_data(number: LimitedNumber) -> NumberData:
     """A value and its limits, null where they are not finite."""
     value, low, high = map(_drop_infinite, number)
     return {"value": value, "low": low, "high": high}
@@ -357,7 +363,7 @@ def _build_candidate(row: Contender) -> Candidate:
     }
 
 
-def format_number_cell(number: Number, sign: str = "") -> str:
+def format_number_cell(number: LimitedNumber, sign: str = "") -> str:
     """A value with its limits in brackets; `sign` "+" shows the sign of each."""
     value, low, high = number
     if isnan(value):

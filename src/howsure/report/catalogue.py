@@ -17,10 +17,10 @@ from howsure import metrics, scores
 from howsure._core.check import InputError
 from howsure._core.frozen import frozen
 from howsure.binning import equal_range
-from howsure.metrics.mean_loss import mean_loss, other_brier, other_nll
-from howsure.metrics.vectors import Cells
+from howsure.metrics.class_calibration import ClassBinSums
+from howsure.metrics.proper_scores import mean_loss, other_brier, other_nll
 from howsure.predictions import Predictions
-from howsure.render.model import Better
+from howsure.report.report_types import Better
 from howsure.tallies.tally import Tally
 
 QUESTIONS = ("What is it worth?", "Can I rank by it?", "Can I read it as a probability?")
@@ -240,7 +240,7 @@ CATALOGUE: tuple[CatalogueItem, ...] = (
         says="mean ECE of every class's probability",
         place=READ,
         on="classes",
-        measure=Cells.mean_gap,
+        measure=ClassBinSums.mean_gap,
     ),
     _of_order("aurc", title="AURC", says="mean error over all coverages; compares models"),
     _of_order("e_aurc", title="E-AURC", says="above the best possible order; one model"),
@@ -420,10 +420,3 @@ def explain_undefined(name: str, value: float, t: Tally) -> str:
     if value == inf:
         return "infinite: a claim of 0 or 1 was wrong"
     return "undefined for these data"
-
-
-ranking = list_ranking_items  # moved
-claims = list_claim_items  # moved
-whole = list_answer_items  # moved
-possible = list_possible_items  # moved
-score_named = find_score  # moved

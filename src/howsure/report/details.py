@@ -262,6 +262,3 @@ def concat_held(held: tuple[HeldSamples, ...]) -> HeldSamples:
         slices=slices,
         values=values,
     )
-
-
-part_details = build_part_details  # moved

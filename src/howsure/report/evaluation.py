@@ -17,7 +17,21 @@ from howsure._core.version import __version__
 from howsure.predictions import Predictions
 from howsure.predictions.frames import is_frame
 from howsure.predictions.outcomes import Outcomes
-from howsure.render.model import (
+from howsure.report.catalogue import Score, is_claim, list_possible_items, list_ranking_items
+from howsure.report.findings import (
+    build_case,
+    compute_guarantees,
+    find_all,
+    find_changes,
+    write_verdict,
+)
+from howsure.report.focus import By, Focus, attach_slices
+from howsure.report.label_sections import build_label_section
+from howsure.report.masks import build_image_section, write_image_verdict
+from howsure.report.measurement import LimitSource, Sureness, measure_items
+from howsure.report.positive_class import THRESHOLDS, build_binary
+from howsure.report.report import Report, build_provenance
+from howsure.report.report_types import (
     SCHEMA,
     Changes,
     ClaimsTest,
@@ -28,16 +42,8 @@ from howsure.render.model import (
     ReportData,
     ScoreData,
     Streamed,
-    curve_json,
+    build_curve_data,
 )
-from howsure.report.catalogue import Score, is_claim, list_possible_items, list_ranking_items
-from howsure.report.findings import case_of, changes, findings, guarantees, verdict
-from howsure.report.focus import By, Focus, attach_slices
-from howsure.report.label_sections import build_label_section
-from howsure.report.masks import build_image_section, write_image_verdict
-from howsure.report.measurement import LimitSource, Sureness, measure_items
-from howsure.report.positive_class import THRESHOLDS, build_binary
-from howsure.report.report import Report, build_provenance
 from howsure.report.slices import build_slices
 from howsure.report.summary import Summary
 from howsure.report.views import (
@@ -47,7 +53,7 @@ from howsure.report.views import (
     draw_curves,
     list_bands,
 )
-from howsure.uncertainty.claims import calibration_test
+from howsure.uncertainty.calibration_testing import calibration_test
 
 FROM_ARRAYS = "hs.evaluate(hs.Predictions.from_probs(P, y))"
 
@@ -182,13 +188,13 @@ def build_report(s: Summary, request: ReportRequest) -> Report:
     _add_anchors(numbers, s)
 
     job.stage("findings")
-    listed = [*request.notices, *findings(case_of(s))]
+    listed = [*request.notices, *find_all(build_case(s))]
     if request.before is not None and request.after is not None:
-        listed += changes(request.before, request.after)
+        listed += find_changes(request.before, request.after)
 
     job.stage("promises")
     source = s.source("score", s.first)
-    promised = guarantees(source, s.n, sure.level)
+    promised = compute_guarantees(source, s.n, sure.level)
     test = _test_claims(source, sure.seed)
 
     others: dict[str, ScoreData] = {}
@@ -211,7 +217,7 @@ def build_report(s: Summary, request: ReportRequest) -> Report:
         "samples": s.shape.samples,
         "class_names": None if names is None else list(names),
         "score": s.first,
-        "verdict": verdict(
+        "verdict": write_verdict(
             numbers,
             listed,
             promised,
@@ -270,7 +276,7 @@ def _measure_further(s: Summary, score: str, sure: Sureness) -> ScoreData:
     return {
         "metrics": measure_items(list_ranking_items(), s, score, sure),
         "bands": list_bands(t),
-        "odds_by_quantile": curve_json(curves.odds_by_quantile(t)),
+        "odds_by_quantile": build_curve_data(curves.odds_by_quantile(t)),
     }
 
 
@@ -282,7 +288,7 @@ def _draw_curves_before(before: Summary | None) -> dict[str, CurveData]:
     del drawn["ideal_threshold_diagram_before"]  # calibration does not change it
     if is_claim(before.tally):
         corp = curves.corp(before.tally, band=False)
-        drawn["reliability_before"] = curve_json(corp.curve)
+        drawn["reliability_before"] = build_curve_data(corp.curve)
     return drawn
 
 
@@ -290,14 +296,14 @@ def _measure_changes(request: ReportRequest) -> Changes | None:
     """What calibration changed; None where there is nothing to compare with."""
     if request.before is None or request.after is None:
         return None
-    from howsure.calibrators.change import changes_of  # calibrators, which most reports do without
-    from howsure.report.calibration import answers_changed, change_data
+    from howsure.calibrators.choice import compare_before_after
+    from howsure.report.calibration_report import build_change_data, count_changed_answers
 
     sure = request.sure
-    measured = changes_of(request.before, request.after, sure.level, sure.seed)
+    measured = compare_before_after(request.before, request.after, sure.level, sure.seed)
     return {
-        "metrics": change_data(measured),
-        "changed": answers_changed(request.before, request.after),
+        "metrics": build_change_data(measured),
+        "changed": count_changed_answers(request.before, request.after),
     }
 
 
@@ -324,7 +330,3 @@ def _add_sections(data: ReportData, s: Summary, request: ReportRequest) -> None:
             *write_image_verdict(data["metrics"]["dice_loss"], data["images"]),
             f"Pixels: {pixels[:1].lower()}{pixels[1:]}",
         ]
-
-
-Asked = ReportRequest  # moved
-report = build_report  # moved

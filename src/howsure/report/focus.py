@@ -13,7 +13,7 @@ from howsure._core.check import Array, Floats, InputError
 from howsure._core.frozen import frozen
 from howsure._core.text import is_count
 from howsure.predictions import Predictions
-from howsure.predictions.images import SCORES
+from howsure.predictions.images import IMAGE_SCORES
 
 COLUMN_WITH_BINS = re.compile(r"(.+):([-+.\deE]+(?:,[-+.\deE]*)*)")
 MAX_DISTINCT_NUMBERS = 30  # of a column that are still values of their own
@@ -123,7 +123,7 @@ class Focus:
     def columns(self) -> list[str]:
         """Columns beside the predictions that are needed."""
         needed = [cut.column for cut in self.by]
-        if self.image_score is not None and self.image_score not in SCORES:
+        if self.image_score is not None and self.image_score not in IMAGE_SCORES:
             needed.append(self.image_score)
         return list(dict.fromkeys(needed))
 

@@ -17,15 +17,15 @@ from howsure import metrics
 from howsure._core.check import InputError
 from howsure._core.frozen import frozen
 from howsure.predictions import Predictions
-from howsure.render.catalogue import BY_NAME, RANK, Item, item
 from howsure.report import catalogue
+from howsure.report.catalogue import BY_NAME, RANK, CatalogueItem, make_item
 from howsure.report.comparison.compared_models import align
-from howsure.report.measurement import Sureness, measured
+from howsure.report.measurement import Sureness, measure_items
 from howsure.report.report_types import Entry, ReportData
 from howsure.report.samples import Samples
-from howsure.uncertainty.clusters import few_groups
-from howsure.uncertainty.differences import mover
 from howsure.uncertainty.intervals import each_paired_difference
+from howsure.uncertainty.means import describe_few_groups
+from howsure.uncertainty.paired import combine_limits
 
 ARGUMENT_NAMES = {"coverage_at_risk": "risk", "risk_at_coverage": "coverage"}
 WATCHED_METRICS = ("accuracy", "aurc", "ece")  # compared with a baseline or another model
@@ -144,9 +144,13 @@ def _parse_number(number: str, text: str) -> float:
     return value
 
 
-def list_limitable(preds: Predictions) -> dict[str, Item]:
+def list_limitable(preds: Predictions) -> dict[str, CatalogueItem]:
     """Every metric that can be limited on these predictions, by name."""
-    items = [*catalogue.whole(preds), *catalogue.ranking(), *catalogue.claims()]
+    items = [
+        *catalogue.list_answer_items(preds),
+        *catalogue.list_ranking_items(),
+        *catalogue.list_claim_items(),
+    ]
     return {entry.name: entry for entry in items}
 
 
@@ -192,7 +196,7 @@ def check(
         for name in WATCHED_METRICS:
             items[name] = known[name]
     # One call, for metrics on the same data share what their limits are made from.
-    entries = measured([*items.values()], samples, samples.first, sure)
+    entries = measure_items([*items.values()], samples, samples.first, sure)
     verdicts = [_judge_limit(limit, entries[limit.key], point=point) for limit in limits]
     if baseline is not None:
         for name in WATCHED_METRICS:
@@ -202,12 +206,12 @@ def check(
     return verdicts
 
 
-def _find_item(limit: Limit, known: dict[str, Item]) -> Item:
+def _find_item(limit: Limit, known: dict[str, CatalogueItem]) -> CatalogueItem:
     """The number to measure: one of the catalogue, or a metric at the argument that was asked for."""
     if limit.name in ARGUMENT_NAMES:
         metric = getattr(metrics, limit.name)
         measure = partial(metric, **{ARGUMENT_NAMES[limit.name]: limit.argument})
-        return item(
+        return make_item(
             limit.key, RANK, limit.key, says="", needs="order", metric=metric, measure=measure
         )
     if limit.name not in known:
@@ -303,7 +307,7 @@ def _judge_baseline(
     here = _move_limits(entry, level, level)
     there = _move_limits(old, baseline["provenance"]["level"], level)
     if here is not None and there is not None:
-        low, high = mover(value, here, before, there, 0.0)
+        low, high = combine_limits(value, here, before, there, 0.0)
         change = change._replace(low=low, high=high)
     return _judge_change(f"{name} not worse than the baseline", entry, change, point=point)
 
@@ -332,7 +336,7 @@ def _judge_against(
     unsafe = None
     for outcomes in pair:
         if outcomes.group is not None and unsafe is None:
-            unsafe = few_groups(int(outcomes.units.max()) + 1)
+            unsafe = describe_few_groups(int(outcomes.units.max()) + 1)
     known = list_limitable(aligned["the model"])
     items = [known[name] for name in WATCHED_METRICS]
     # One side of each of three limits is looked at.
@@ -353,7 +357,3 @@ def _judge_against(
         what = f"{watched.name} not worse than the other model"
         verdicts.append(_judge_change(what, entry, change, point=point))
     return verdicts
-
-
-WATCHED = WATCHED_METRICS  # moved
-limitable = list_limitable  # moved

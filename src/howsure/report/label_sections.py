@@ -10,16 +10,17 @@ import numpy as np
 from howsure import metrics
 from howsure._core.check import Array, InputError, Ints
 from howsure._core.frozen import frozen
-from howsure.bounds import proportion_limits
+from howsure.bounds import compute_proportion_limits
 from howsure.metrics.binary import positive_tally
-from howsure.metrics.multilabel import mean_known, wrong_labels
+from howsure.metrics.multilabel import average_known, mark_wrong_labels
 from howsure.policies.guarantee import guaranteed_threshold
 from howsure.predictions import Outcomes, Predictions
-from howsure.render.model import LabelPair, LabelPromise, LabelRow, LabelsData, Number
 from howsure.report.measurement import LimitSource, Sureness, build_number, find_limits
-from howsure.tallies.build import tally
-from howsure.tallies.counted import counted, merged
-from howsure.tallies.rows import of_moments
+from howsure.report.report_types import LabelGuarantee, LabelPair, LabelRow, LabelsData, Number
+from howsure.tallies.building import tally
+from howsure.tallies.counted import count_scores as counted
+from howsure.tallies.counted import merge_tallies
+from howsure.tallies.row_tally import of_moments
 from howsure.tallies.tally import Tally
 
 PROMISED_RISK = 0.05  # wrong among what a label decides alone
@@ -55,7 +56,7 @@ class LabelSums:
     def of(cls, preds: Predictions) -> LabelSums:
         """The sums of whole cases."""
         layout = preds.needs_labels("a report on labels")
-        wrong = wrong_labels(preds)
+        wrong = mark_wrong_labels(preds)
         present: list[Tally] = []
         trusted: list[Tally] = []
         for i in range(layout.size):
@@ -115,7 +116,7 @@ class LabelSums:
 
     def mean_auc(self) -> Tally:
         """One row whose mean loss is the mean AUC of the labels that have one."""
-        value = mean_known([metrics.auroc(t) for t in self.present])
+        value = average_known([metrics.auroc(t) for t in self.present])
         return of_moments(self.cases, value * self.cases, value**2 * self.cases, zero_one=False)
 
 
@@ -124,8 +125,8 @@ def merge_label_sums(every: Sequence[LabelSums]) -> LabelSums:
     labels = range(len(every[0].names))
     return replace(
         every[0],
-        present=tuple(merged([s.present[i] for s in every]) for i in labels),
-        trusted=tuple(merged([s.trusted[i] for s in every]) for i in labels),
+        present=tuple(merge_tallies([s.present[i] for s in every]) for i in labels),
+        trusted=tuple(merge_tallies([s.trusted[i] for s in every]) for i in labels),
         by_wrong=np.sum([s.by_wrong for s in every], axis=0),
         both=np.sum([s.both for s in every], axis=0),
     )
@@ -180,9 +181,9 @@ def _build_row(s: LabelSums, i: int, preds: Predictions | None, level: float) ->
     }
 
 
-def _find_promise(present: Tally, source: LimitSource, delta: float) -> LabelPromise:
+def _find_promise(present: Tally, source: LimitSource, delta: float) -> LabelGuarantee:
     """What this label may decide alone, and which share of its positive cases that misses."""
-    none: LabelPromise = {
+    none: LabelGuarantee = {
         "threshold": None,
         "coverage": 0.0,
         "wrong": None,
@@ -225,7 +226,7 @@ def list_pairs_wrong_together(s: LabelSums, level: float) -> list[LabelPair]:
     a, b = np.triu_indices(len(s.names), 1)
     wrong = np.diag(s.both).astype(np.float64)
     together = s.both[a, b]
-    low, high = proportion_limits(together, wrong[a], (1 - level) / 2 / len(a))
+    low, high = compute_proportion_limits(together, wrong[a], (1 - level) / 2 / len(a))
     base = wrong[b] / s.cases
     clear = np.flatnonzero((together >= MIN_CASES_OF_PAIR) & (low > base))
     ratio = low / np.maximum(base, 1e-300)  # how much likelier, at least

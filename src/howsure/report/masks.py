@@ -12,13 +12,20 @@ from numpy.typing import ArrayLike
 from howsure import metrics
 from howsure._core.check import Array, Floats, InputError, Ints
 from howsure._core.frozen import frozen
-from howsure.metrics.mean_loss import mean_loss
+from howsure.metrics.proper_scores import mean_loss
 from howsure.policies.guarantee import guaranteed_threshold
 from howsure.predictions import Predictions
 from howsure.predictions.images import Images, images_of
 from howsure.predictions.outcomes import Outcomes
-from howsure.render.model import Entry, ImageClass, ImagePromise, ImageRow, ImageScore, ImagesData
 from howsure.report.measurement import build_number
+from howsure.report.report_types import (
+    Entry,
+    ImageClass,
+    ImageGuarantee,
+    ImageRow,
+    ImageScore,
+    ImagesData,
+)
 from howsure.report.thumbnails import draw_overlay
 from howsure.uncertainty.intervals import each_interval
 
@@ -157,7 +164,7 @@ def _measure_score(name: str, images: Images, level: float) -> ImageScore:
     return {"name": name, "aurc": aurc}
 
 
-def _find_promise(outcomes: Outcomes, risk: float, level: float) -> ImagePromise:
+def _find_promise(outcomes: Outcomes, risk: float, level: float) -> ImageGuarantee:
     # The loss lies in [0, 1] but is not 0 or 1, which the betting bound handles best.
     g = guaranteed_threshold(outcomes, risk=risk, delta=1 - level, bound="betting")
     return {
@@ -234,6 +241,3 @@ def write_image_verdict(loss: Entry, section: ImagesData) -> list[str]:
         quality,
         "No share of its masks can be promised to be good enough; all go to a reader.",
     ]
-
-
-in_file = move_to_file  # moved

@@ -11,13 +11,13 @@ from typing import NamedTuple, Protocol, cast
 import numpy as np
 
 from howsure._core.check import Array, InputError
-from howsure.metrics.certified import bounds_of
-from howsure.metrics.vectors import Cells
+from howsure.metrics.class_calibration import ClassBinSums
+from howsure.metrics.compact_bounds import report_bounds
 from howsure.predictions.outcomes import Outcomes
-from howsure.render.model import Entry, Metrics, Number
 from howsure.report.catalogue import CatalogueItem, On, explain_undefined
+from howsure.report.report_types import Entry, Metrics, Number
 from howsure.tallies.tally import Counts, Tally, is_tally
-from howsure.uncertainty.intervals import Interval, each_interval, limits_around
+from howsure.uncertainty.intervals import Interval, compute_intervals_around, each_interval
 
 SIGNIFICANT_DIGITS = 6
 
@@ -28,7 +28,7 @@ LimitSource = Tally | Outcomes | str
 class Measurable(Protocol):
     """A data set: a summary, or samples in memory."""
 
-    def data(self, on: On, score: str) -> Tally | Cells:
+    def data(self, on: On, score: str) -> Tally | ClassBinSums:
         """What the numbers `on` it read."""
         ...
 
@@ -95,7 +95,7 @@ def measure_items(
         # Sums per class have no limits of their own: they get those of the samples.
         source = data.source("score" if on == "classes" else on, score)
         if on != "classes" and is_tally(source) and source is measured_on:
-            limits = limits_around(list(values.values()), functions, source, sure.level)
+            limits = compute_intervals_around(list(values.values()), functions, source, sure.level)
         else:
             limits = find_limits(functions, source, sure)
         for item, limit in zip(defined, limits, strict=True):
@@ -127,7 +127,7 @@ def build_entry(item: CatalogueItem, value: float, limits: Interval, t: Tally) -
     if limits.floor is not None:
         entry["floor"] = limits.floor
     if getattr(item.metric, "takes", "tally") == "tally":
-        bounds = bounds_of([item], t)[item.name]
+        bounds = report_bounds([item], t)[item.name]
         return cast(Entry, {**entry, **bounds})
     return entry
 
@@ -178,7 +178,3 @@ def _shorten(value: float, digits: int) -> float:
 def list_counts(counts: Counts) -> list[float]:
     """Counts as plain numbers, whole ones as such."""
     return [int(count) if count == int(count) else count for count in counts.tolist()]
-
-
-Alone = TallyData  # moved
-measured = measure_items  # moved

@@ -5,15 +5,14 @@ from __future__ import annotations
 import numpy as np
 
 from howsure._core.check import Floats, InputError
-from howsure.bounds import proportion_limits
-from howsure.policies.guarantee import kept_at_steps
-from howsure.policies.sequences import step_rows, upper_bound
-from howsure.render.model import ClassDeferral, Deciding, Operating, Points, TestedSteps
+from howsure.bounds import compute_proportion_limits
+from howsure.policies.guarantee import compute_upper_bound, count_at_steps, find_step_rows
 from howsure.report.details import find_asked_coverages, find_operating_rows
 from howsure.report.measurement import list_counts, round_finite, round_numbers
+from howsure.report.report_types import ClassDeferral, Deciding, GuaranteeSteps, Operating, Points
 from howsure.report.samples import list_class_names
 from howsure.report.summary import Summary
-from howsure.tallies.pooling import pooled
+from howsure.tallies.building import pool_adjacent_violators
 from howsure.tallies.tally import Counts
 
 MAX_FOLLOWED_ON_PAGE = 20  # classes whose deferral a page follows
@@ -37,7 +36,7 @@ def build_operating(s: Summary, level: float) -> Operating:
     n, kept, wrong = ends[-1], ends[rows], np.cumsum(t.loss)[rows]
     low = high = None
     if s.shape.alike:  # these limits hold for independent samples
-        lows, highs = proportion_limits(kept - wrong, kept, (1 - level) / 2)
+        lows, highs = compute_proportion_limits(kept - wrong, kept, (1 - level) / 2)
         low, high = round_finite(lows), round_finite(highs)
     return {
         "coverage": round_finite(kept / n),
@@ -86,7 +85,7 @@ def build_deciding(s: Summary, level: float) -> Deciding:
     t = s.tally
     # Whatever errors and deferrals cost, the cheapest threshold is a corner of the convex hull of
     # (kept, wrong), and pooling adjacent violators gives this hull.
-    hull = pooled(t)
+    hull = pool_adjacent_violators(t)
     kept = np.concatenate(([0], np.cumsum(hull.count)))
     wrong = np.concatenate(([0], np.cumsum(hull.loss)))
     score = np.concatenate(([np.inf], hull.low))
@@ -108,7 +107,7 @@ def _build_points(score: Floats, kept: Counts, wrong: Counts, half: float | None
     """
     low = high = None
     if half is not None:
-        lows, highs = proportion_limits(kept - wrong, kept, half)
+        lows, highs = compute_proportion_limits(kept - wrong, kept, half)
         low = [float(f"{x:.6g}") for x in lows.tolist()]
         high = [float(f"{x:.6g}") for x in highs.tolist()]
     return {
@@ -120,19 +119,19 @@ def _build_points(score: Floats, kept: Counts, wrong: Counts, half: float | None
     }
 
 
-def _build_guarantee(s: Summary, half: float | None) -> tuple[TestedSteps | None, str | None]:
+def _build_guarantee(s: Summary, half: float | None) -> tuple[GuaranteeSteps | None, str | None]:
     """The steps that a fixed sequence tests; or why no guarantee can rest on these samples."""
     if s.shape.grouped:
         return None, NO_GUARANTEE_FOR_GROUPS
     try:
-        kept = kept_at_steps(s.tally, "clopper_pearson")
+        kept = count_at_steps(s.tally, "clopper_pearson")
     except InputError as e:
         return None, str(e)
-    rows = step_rows(kept)
+    rows = find_step_rows(kept)
     bounds: dict[str, list[float]] = {}
     for delta in GUARANTEE_DELTAS:
         bounds[f"{delta:g}"] = [
-            upper_bound(kept, int(row), delta, "clopper_pearson") for row in rows
+            compute_upper_bound(kept, int(row), delta, "clopper_pearson") for row in rows
         ]
     points = _build_points(kept.score[rows], kept.kept[rows], kept.loss[rows], half)
     return {"points": points, "bounds": bounds}, None

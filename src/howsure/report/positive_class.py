@@ -11,10 +11,9 @@ from howsure import curves, metrics
 from howsure._core import check
 from howsure._core.check import InputError
 from howsure.binning import equal_size
-from howsure.bounds import proportion_limits
+from howsure.bounds import compute_proportion_limits
 from howsure.metrics.binary import brier_decomposition, net_benefit, observed_expected
 from howsure.metrics.recalibration import recalibration
-from howsure.render.model import Binary, BrierData, Calling, CallRow, Number, curve_json
 from howsure.report.measurement import (
     LimitSource,
     Sureness,
@@ -22,10 +21,22 @@ from howsure.report.measurement import (
     find_limits,
     list_counts,
 )
+from howsure.report.report_types import (
+    Binary,
+    BrierData,
+    Calling,
+    CallRow,
+    Number,
+    build_curve_data,
+)
 from howsure.report.summary import Summary
 from howsure.tallies.tally import Tally, is_tally
 from howsure.uncertainty.intervals import Interval, each_interval
-from howsure.uncertainty.positive import line_limits, observed_limits, smooth_calibration
+from howsure.uncertainty.recalibration_limits import (
+    build_flexible_curve,
+    compute_line_limits,
+    compute_observed_limits,
+)
 
 THRESHOLDS = (0.05, 0.1, 0.2, 0.3, 0.5)
 CLASS_METRICS = {
@@ -62,9 +73,9 @@ def build_binary(
         intercept, slope, ratio = [Interval(np.nan, np.nan, why=source)] * 3
         flexible = None
     else:
-        intercept, slope = line_limits(source, level)
-        ratio = observed_limits(source, level)
-        flexible = smooth_calibration(source, level)
+        intercept, slope = compute_line_limits(source, level)
+        ratio = compute_observed_limits(source, level)
+        flexible = build_flexible_curve(source, level)
     numbers: dict[str, Number] = {}
     limits = find_limits(list(CLASS_METRICS.values()), source, Sureness(level, seed))
     for (name, metric), limit in zip(CLASS_METRICS.items(), limits, strict=True):
@@ -78,12 +89,12 @@ def build_binary(
         "calibration_intercept": build_number(line.intercept, intercept),
         "calibration_slope": build_number(line.slope, slope),
         "brier_decomposition": BrierData(**brier_decomposition(t)._asdict()),
-        "reliability": curve_json(curves.reliability(t, equal_size(10))),
+        "reliability": build_curve_data(curves.reliability(t, equal_size(10))),
         "calling": count_calls(t),
-        "net_benefit": curve_json(net_benefit(t)),
+        "net_benefit": build_curve_data(net_benefit(t)),
         "numbers": numbers,
         "thresholds": list_calls(t, source, thresholds, level),
-        "flexible": None if flexible is None else curve_json(flexible),
+        "flexible": None if flexible is None else build_curve_data(flexible),
     }
 
 
@@ -171,7 +182,7 @@ def _limit_share(
     if isinstance(source, str):
         return Interval(np.nan, np.nan, why=source)
     if is_tally(source):
-        low, high = proportion_limits(k, n, (1 - level) / 2)
+        low, high = compute_proportion_limits(k, n, (1 - level) / 2)
         return Interval(float(low), float(high))
     # The share as an accuracy: a case is right where it is called what it is, among the cases of
     # this denominator.

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from howsure._core import json
+from howsure._core import strict_json
 from howsure._core.atomic import write_text
 from howsure._core.check import InputError
-from howsure._core.frames import frame
+from howsure._core.check import build_frame as frame
 from howsure._core.frozen import frozen
-from howsure.render.model import Entry, Input, Provenance, ReportData, report_data
+from howsure.report.report_types import Entry, Input, Provenance, ReportData, parse_report
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -51,7 +51,7 @@ class Report:
 
     def to_json(self, path: str | Path | None = None) -> str:
         """The report as JSON text, strict (no NaN); written to `path` where given."""
-        return save_text(json.pretty(self.data), path)
+        return save_text(strict_json.dump_pretty(self.data), path)
 
     def to_text(
         self, path: str | Path | None = None, *, width: int = 110, full: bool = False
@@ -59,25 +59,25 @@ class Report:
         """What the command line prints: verdict, findings, the numbers that matter or, with `full`,
         all of them.
         """
-        from howsure.render.sections import sheet
+        from howsure.report.render.report_sheet import build_report_sheet
 
-        return save_text(sheet(self.data, full=full).text(width), path)
+        return save_text(build_report_sheet(self.data, full=full).text(width), path)
 
     def to_markdown(self, path: str | Path | None = None, *, full: bool = False) -> str:
         """The same as Markdown."""
-        from howsure.render.sections import sheet
+        from howsure.report.render.report_sheet import build_report_sheet
 
-        return save_text(sheet(self.data, full=full).markdown(), path)
+        return save_text(build_report_sheet(self.data, full=full).markdown(), path)
 
     def to_html(self, path: str | Path | None = None) -> str:
         """The interactive page: one offline file."""
-        from howsure.render.html import page
+        from howsure.report.render.page import render_page
 
-        return save_text(page(self.data), path)
+        return save_text(render_page(self.data), path)
 
     def _repr_html_(self) -> str:
         """The page inside a notebook, in a frame of its own so that styles do not mix."""
-        from howsure.render.html import frame
+        from howsure.report.render.page import wrap_in_iframe as frame
 
         return frame(self.to_html())
 
@@ -94,14 +94,14 @@ class Report:
 
     def figure(self) -> Figure:
         """The main curves as a matplotlib figure (extra `plot`)."""
-        from howsure.render.figure import figure
+        from howsure.report.render.figure import figure
 
         return figure(self.data)
 
     @classmethod
     def from_json(cls, text: str) -> Report:
         """A report from its JSON text."""
-        return cls(report_data(text))
+        return cls(parse_report(text))
 
     def __repr__(self) -> str:
         n, k = self.data["n"], self.data["k"]
@@ -191,7 +191,3 @@ def hash_arrays(preds: Predictions) -> str:
 def list_versions() -> dict[str, str]:
     """What the numbers were computed with."""
     return {"python": platform.python_version(), "numpy": np.__version__}
-
-
-metric_row = build_metric_row  # moved
-written = save_text  # moved

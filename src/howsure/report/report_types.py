@@ -11,7 +11,7 @@ from typing import Literal, NotRequired, TypedDict, final
 
 import numpy as np
 
-from howsure._core import json
+from howsure._core import strict_json
 from howsure._core.check import Floats, InputError
 from howsure.curves import Curve
 
@@ -913,26 +913,30 @@ def parse_report(text: str | bytes) -> ReportData:
     """A report from its JSON text; raise `InputError` where it is none, or where a key has another
     type.
     """
-    return json.typed(_parse_document(text, mark="metrics", what="report"), ReportData)
+    return strict_json.check_typed(_parse_document(text, mark="metrics", what="report"), ReportData)
 
 
 def parse_comparison(text: str | bytes) -> ComparisonData:
     """A comparison from its JSON text; raise `InputError` where it is none, or where a key has
     another type.
     """
-    return json.typed(_parse_document(text, mark="comparison", what="comparison"), ComparisonData)
+    return strict_json.check_typed(
+        _parse_document(text, mark="comparison", what="comparison"), ComparisonData
+    )
 
 
 def parse_monitor(text: str | bytes) -> MonitorData:
     """A monitor from its JSON text; raise `InputError` where it is none, or where a key has another
     type.
     """
-    return json.typed(_parse_document(text, mark="monitor", what="monitor"), MonitorData)
+    return strict_json.check_typed(
+        _parse_document(text, mark="monitor", what="monitor"), MonitorData
+    )
 
 
-def _parse_document(text: str | bytes, mark: str, what: str) -> json.Plain:
+def _parse_document(text: str | bytes, mark: str, what: str) -> strict_json.Plain:
     """What howsure wrote, known by its key `mark` and of a schema that this version reads."""
-    data = json.loads(text)
+    data = strict_json.loads(text)
     if not isinstance(data, dict) or mark not in data or "howsure" not in data:
         raise InputError(f"this JSON is not a howsure {what}; it lacks 'howsure' or {mark!r}.")
     if data.get("schema") != SCHEMA:

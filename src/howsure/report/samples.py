@@ -15,8 +15,8 @@ from howsure import losses
 from howsure._core.check import Array, Bools, Floats, Ints
 from howsure._core.frozen import frozen
 from howsure.metrics.binary import positive_class
-from howsure.metrics.multilabel import case_aucs, case_outcomes
-from howsure.metrics.vectors import Cells, class_cells
+from howsure.metrics.class_calibration import ClassBinSums, sum_classes
+from howsure.metrics.multilabel import build_case_aucs, build_case_outcomes
 from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
 from howsure.report.catalogue import TOP_K, On, Score, choose_scores, resolve_score
@@ -259,9 +259,9 @@ class Samples:
         return sum_losses(self.value(on, self.first), self.weight)
 
     @cached_property
-    def cells(self) -> Cells:
+    def cells(self) -> ClassBinSums:
         """Sums per class and bin."""
-        return class_cells(self.preds)
+        return sum_classes(self.preds)
 
     @cached_property
     def fate(self) -> Ints:
@@ -295,15 +295,15 @@ class Samples:
         if key not in self.outcome_cache:
             # Where a case has many labels, numbers of whole cases have one row per case.
             if on == "macro":
-                outcomes = case_aucs(self.preds)[0]
+                outcomes = build_case_aucs(self.preds)[0]
             elif on in OF_CASES:
-                outcomes = case_outcomes(self.preds, exact=on == "exact")
+                outcomes = build_case_outcomes(self.preds, exact=on == "exact")
             else:
                 outcomes = build_outcomes(self, on, score)
             self.outcome_cache[key] = outcomes
         return self.outcome_cache[key]
 
-    def data(self, on: On, score: str) -> Tally | Cells:
+    def data(self, on: On, score: str) -> Tally | ClassBinSums:
         """What the numbers `on` it read."""
         if on == "classes":
             return self.cells
@@ -317,11 +317,6 @@ class Samples:
         """
         if self.shape.alike:
             tally = self.data(on, score)
-            assert not isinstance(tally, Cells)
+            assert not isinstance(tally, ClassBinSums)
             return tally
         return self.outcomes(on, score)
-
-
-Columns = SampleColumns  # moved
-class_names = list_class_names  # moved
-known_classes = find_known_classes  # moved

@@ -21,8 +21,8 @@ from typing import (
 )
 
 from howsure._core.atomic import write_text
-from howsure._core.json import Plain, pretty
-from howsure.policies.planning import PlanData
+from howsure._core.strict_json import Plain, dump_pretty
+from howsure.policies.deployment import PlanData
 from howsure.report.report_types import CalibrationData, ComparisonData, MonitorData, ReportData
 
 PUBLISHED_TYPES: dict[str, type] = {
@@ -104,7 +104,7 @@ def _build_type(hint: Any, definitions: Schema, closed: bool) -> Schema:
 def write_schemas(folder: Path) -> None:
     """Write the schema of every published type into a folder."""
     for name, kind in PUBLISHED_TYPES.items():
-        write_text(folder / f"{name}.schema.json", pretty(build_schema(kind)))
+        write_text(folder / f"{name}.schema.json", dump_pretty(build_schema(kind)))
 
 
 if __name__ == "__main__":

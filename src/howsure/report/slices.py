@@ -10,13 +10,13 @@ import numpy as np
 
 from howsure import metrics
 from howsure._core.check import InputError
-from howsure.policies.threshold import threshold_for_accuracy, threshold_for_coverage
+from howsure.policies.thresholds import threshold_for_accuracy, threshold_for_coverage
 from howsure.predictions.outcomes import Outcomes
-from howsure.render.model import Number, Slice, Slices
 from howsure.report.catalogue import is_claim
 from howsure.report.measurement import LimitSource, Sureness, build_number, find_limits
+from howsure.report.report_types import Number, Slice, Slices
 from howsure.report.summary import Summary
-from howsure.tallies.rows import of_moments
+from howsure.tallies.row_tally import of_moments
 from howsure.tallies.tally import Tally, is_tally
 
 MIN_TESTED_SAMPLES = 20  # smaller slices are listed, not tested

@@ -13,10 +13,10 @@ import numpy as np
 
 from howsure._core.check import Array, InputError
 from howsure._core.frozen import frozen
-from howsure.metrics.vectors import Cells
+from howsure.metrics.class_calibration import ClassBinSums
 from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
-from howsure.report.catalogue import BOUNDED_SCORES, On, Score, choose_scores
+from howsure.report.catalogue import On, Score, choose_scores
 from howsure.report.details import Details, Question, build_details, build_question
 from howsure.report.focus import WHOLE, Focus
 from howsure.report.label_sections import LabelSums, merge_label_sums
@@ -29,9 +29,9 @@ from howsure.report.sums import (
     merge_class_sums,
     sample_points,
 )
-from howsure.tallies.build import tally
-from howsure.tallies.counted import merged
-from howsure.tallies.packed import PackedTally, pack
+from howsure.tallies.building import tally
+from howsure.tallies.counted import merge_tallies
+from howsure.tallies.packed_keys import PackedTally, pack_keys
 from howsure.tallies.tally import Tally
 
 MAX_SUSPECTS = 30
@@ -94,7 +94,7 @@ class Summary:
     positive: Tally | None  # of the probability of the positive class
     losses: dict[On, Moments]
     classes: ClassSums | None
-    cells: Cells | None
+    cells: ClassBinSums | None
     sample: Array | None  # points of the scatter plot
     suspects: tuple[SuspectSample, ...]
     slices: dict[str, dict[str, Tally]]  # of the first score, by column and value
@@ -195,7 +195,7 @@ class Summary:
             columns += 1
         return build_question(self.tally, self.shape, keys, columns)
 
-    def data(self, on: On, score: str) -> Tally | Cells:
+    def data(self, on: On, score: str) -> Tally | ClassBinSums:
         """What the numbers `on` it read."""
         if on == "score":
             return self.tallies[score]
@@ -221,7 +221,7 @@ class Summary:
             return self.images.outcomes
         if self.shape.alike:
             data = self.data(on, score)
-            assert not isinstance(data, Cells)
+            assert not isinstance(data, ClassBinSums)
             return data
         if self.labels is not None and self.labels.alone:
             # Labels of one case belong together, but the cases themselves are independent.
@@ -291,7 +291,7 @@ def _pack_scores(score: Array, wrong: Array) -> Tally:
     short = score.astype(np.float32, copy=False)
     if short is score or np.array_equal(short, score):
         score = short
-    return PackedTally(pack(score, wrong))
+    return PackedTally(pack_keys(score, wrong))
 
 
 def _tally_slices(samples: Samples) -> dict[str, dict[str, Tally]]:
@@ -418,7 +418,7 @@ def merge_summaries(every: Sequence[Summary]) -> Summary:
         positive=_merge_positive([s.positive for s in every if s.positive is not None], compact),
         losses=losses,
         classes=merge_class_sums(classes) if len(classes) == len(every) else None,
-        cells=reduce(Cells.__add__, cells) if cells else None,
+        cells=reduce(ClassBinSums.__add__, cells) if cells else None,
         sample=keep_first_points(np.concatenate(points)) if points else None,
         suspects=tuple(sorted(suspects)[:MAX_SUSPECTS]),
         slices=slices,
@@ -437,7 +437,7 @@ def _check_same_shape(a: Shape, b: Shape) -> None:
 
 
 def _merge_tallies(tallies: Sequence[Tally], name: str, compact: bool) -> Tally:
-    whole = merged(tallies)
+    whole = merge_tallies(tallies)
     return _compact(whole, name) if compact else whole
 
 
@@ -458,11 +458,5 @@ def _merge_positive(tallies: Sequence[Tally], compact: bool) -> Tally | None:
     if any(t.approximate for t in tallies):
         name = "the probability of the positive class"
         return _merge_tallies([_compact(t, name) for t in tallies], name, compact)
-    whole = merged(tallies)
+    whole = merge_tallies(tallies)
     return _compact_above_limit(whole) if compact else whole
-
-
-BOUNDED = BOUNDED_SCORES  # moved
-Suspect = SuspectSample  # moved
-default_scores = choose_scores  # moved
-total = merge_summaries  # moved

@@ -13,8 +13,8 @@ import numpy as np
 from howsure._core.check import Array, Floats, Ints
 from howsure._core.exact import MANY, UNIT, as_float, exact_sum, fixed_sums
 from howsure._core.frozen import frozen
-from howsure._core.text import array_of
-from howsure.tallies.rows import of_moments
+from howsure._core.text import make_text_array
+from howsure.tallies.row_tally import of_moments
 from howsure.tallies.tally import Tally
 
 SCATTER_POINTS = 1_500
@@ -189,7 +189,7 @@ def _find_keys(answers: AnswerColumns) -> Array:
 def _to_keys(labels: Array) -> Array:
     """Labels as whole numbers or text."""
     if labels.dtype == object:  # texts of any length: one width for all could take any memory
-        return array_of([str(one) for one in labels.tolist()])
+        return make_text_array([str(one) for one in labels.tolist()])
     return labels.astype(np.int64) if labels.dtype.kind in "iu" else labels.astype(str)
 
 
@@ -296,6 +296,3 @@ def scramble(z: Array) -> Array:
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         return z ^ (z >> np.uint64(31))
-
-
-class_number = find_class_numbers  # moved

@@ -11,12 +11,16 @@ from howsure import curves
 from howsure._core.check import Floats, InputError, Ints
 from howsure._core.exact import as_float, from_fixed
 from howsure.binning import adaptive, equal_range, equal_size
-from howsure.bounds import proportion_limits
+from howsure.bounds import compute_proportion_limits
 from howsure.curves import Curve
-from howsure.curves.ranking import ideal_at
+from howsure.curves.ranking_curves import trace_ideal
 from howsure.metrics import bands
-from howsure.render.model import (
-    POINTS,
+from howsure.report.catalogue import is_claim
+from howsure.report.details import HISTOGRAM_BARS, find_histogram_span
+from howsure.report.measurement import round_finite, round_numbers
+from howsure.report.operating_points import build_deciding, build_operating
+from howsure.report.report_types import (
+    CURVE_POINTS,
     Band,
     ClassRow,
     Confused,
@@ -27,16 +31,12 @@ from howsure.render.model import (
     Scatter,
     Suspect,
     Views,
-    curve_json,
+    build_curve_data,
 )
-from howsure.report.catalogue import is_claim
-from howsure.report.details import HISTOGRAM_BARS, find_histogram_span
-from howsure.report.measurement import round_finite, round_numbers
-from howsure.report.operating_points import build_deciding, build_operating
 from howsure.report.samples import list_class_names
 from howsure.report.summary import Summary
 from howsure.report.thumbnails import draw_thumbnail
-from howsure.tallies.rows import from_rows
+from howsure.tallies.row_tally import from_rows
 from howsure.tallies.tally import Counts, Tally
 
 MAX_LISTED_CLASSES = 200
@@ -79,7 +79,7 @@ def build_corp(s: Summary) -> CorpData | None:
         return None
     corp = curves.corp(s.tally, band=s.shape.alike)
     return {
-        "curve": curve_json(corp.curve),
+        "curve": build_curve_data(corp.curve),
         "score": corp.score,
         "miscalibration": corp.miscalibration,
         "discrimination": corp.discrimination,
@@ -175,7 +175,7 @@ def list_classes(s: Summary, level: float) -> list[ClassRow]:
         return []
     names = list_class_names(classes, s.shape)
     count, given, hits = classes.count, classes.given, classes.hits
-    low, high = proportion_limits(hits, count, (1 - level) / 2)
+    low, high = compute_proportion_limits(hits, count, (1 - level) / 2)
     with np.errstate(invalid="ignore", divide="ignore"):
         recall = hits / count
         precision = round_numbers(hits / given)
@@ -273,14 +273,14 @@ def draw_curves(s: Summary) -> dict[str, CurveData]:
         "ideal_threshold_diagram": _draw_ideal(t),
         "roc": _encode_curve(curves.roc(for_roc), points + 1),
         "precision_recall": _encode_curve(curves.precision_recall(from_bottom), points),
-        "odds_by_quantile": curve_json(curves.odds_by_quantile(t)),
+        "odds_by_quantile": build_curve_data(curves.odds_by_quantile(t)),
     }
     if is_claim(t):
         for name, bins in RELIABILITY_BINS.items():
             if name == "adaptive" and t.weighted:
                 continue  # adaptive bins count samples, which weights do not allow
             curve = curves.reliability(t, bins, consistency=True)
-            drawn[f"reliability_{name}"] = curve_json(curve)
+            drawn[f"reliability_{name}"] = build_curve_data(curve)
     if s.uncertainty is not None:
         drawn["uncertainty_reliability"] = _draw_uncertainty(s.uncertainty)
         drawn["rejection"] = draw_rejection(s.uncertainty)
@@ -289,12 +289,12 @@ def draw_curves(s: Summary) -> dict[str, CurveData]:
 
 def _encode_curve(curve: Curve, points: int) -> CurveData:
     """A thinned curve as report JSON, with the number of points that it had."""
-    return {**curve_json(curve), "points": points}
+    return {**build_curve_data(curve), "points": points}
 
 
 def pick_rows(points: int) -> Ints:
-    """Which points of a curve are drawn; the same as `curve_json` picks."""
-    return np.unique(np.linspace(0, points - 1, min(points, POINTS)).round().astype(int))
+    """Which points of a curve are drawn; the same as `build_curve_data` picks."""
+    return np.unique(np.linspace(0, points - 1, min(points, CURVE_POINTS)).round().astype(int))
 
 
 def thin_tally(t: Tally, rows: Ints, *, bottom_up: bool = False) -> Tally:
@@ -316,14 +316,14 @@ def _draw_ideal(t: Tally) -> CurveData:
     start = max(right, 1)
     points = right + wrong + 1 - start
     kept: Floats = start + pick_rows(points).astype(np.float64)
-    return _encode_curve(ideal_at(kept, right, wrong), points)
+    return _encode_curve(trace_ideal(kept, right, wrong), points)
 
 
 def _draw_uncertainty(t: Tally) -> CurveData:
     """Error against normalised entropy, from the tally that claims to be wrong by the entropy."""
     c = curves.reliability(t, equal_range(15))
     labels = ("normalised entropy", "error")
-    return curve_json(Curve(c.x, c.y, c.weight, c.threshold, labels=labels))
+    return build_curve_data(Curve(c.x, c.y, c.weight, c.threshold, labels=labels))
 
 
 def draw_rejection(t: Tally) -> CurveData:
@@ -341,6 +341,3 @@ def draw_rejection(t: Tally) -> CurveData:
         labels=("largest normalised entropy kept", "error of the kept"),
     )
     return _encode_curve(curve, t.distinct)
-
-
-rounded = round_numbers  # moved

@@ -12,16 +12,15 @@ from pathlib import Path, PurePosixPath
 from howsure import workers
 from howsure._core.check import InputError
 from howsure._core.frozen import frozen
-from howsure.render.model import FindingData, Input, Provenance, Streamed
 from howsure.report import catalogue
+from howsure.report.catalogue import BOUNDED_SCORES
 from howsure.report.details import Details
-from howsure.report.evaluation import Asked, report
+from howsure.report.evaluation import ReportRequest, build_report
 from howsure.report.findings import Finding
 from howsure.report.measurement import Sureness
-from howsure.report.positive import THRESHOLDS
-from howsure.report.provenance import versions
-from howsure.report.report import Report
-from howsure.report.summary import BOUNDED
+from howsure.report.positive_class import THRESHOLDS
+from howsure.report.report import Report, list_versions
+from howsure.report.report_types import FindingData, Input, Provenance, Streamed
 from howsure.scale.parts import Job, Partition, Settings, expand_paths, plan_parts
 from howsure.scale.store import PartResult, merge_results
 from howsure.scale.summaries import answer_question, find_stored, load_or_summarise
@@ -92,8 +91,8 @@ def evaluate_files(
     """
     sure = Sureness(level, seed).check()
     for name in scores or ():
-        catalogue.score_named(name)
-        if compact and name not in BOUNDED:
+        catalogue.find_score(name)
+        if compact and name not in BOUNDED_SCORES:
             raise InputError(
                 f"{name} is not in [0, 1], so compact tallies of it do not add up; leave out this score."
             )
@@ -131,7 +130,7 @@ def evaluate_files(
     # What only single samples tell is asked once the first reading says what to look for.
     again = partial(answer_question, settings=settings)
     summary = replace(result.summary, details=_read_again(result, job, again, mapped, progress))
-    asked = Asked(
+    asked = ReportRequest(
         sure,
         _describe_origin(job, sure, command),
         notices=_write_notices(result, job),
@@ -139,7 +138,7 @@ def evaluate_files(
         thresholds=thresholds,
         threshold=threshold,
     )
-    return report(summary, asked)
+    return build_report(summary, asked)
 
 
 def _make_folder(folder: Path) -> str:
@@ -276,7 +275,7 @@ def _describe_origin(job: Job, sure: Sureness, command: str | None) -> Provenanc
         "command": command,
         "seed": sure.seed,
         "level": sure.level,
-        "versions": versions(),
+        "versions": list_versions(),
     }
 
 

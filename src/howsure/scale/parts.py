@@ -9,17 +9,18 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import cast
 
+from howsure._core.atomic import check_readable
 from howsure._core.check import InputError
 from howsure._core.frozen import frozen
-from howsure._core.json import canonical
-from howsure._core.paths import existing
+from howsure._core.strict_json import dump_canonical
 from howsure._core.version import __version__
 from howsure.formats import arrow
-from howsure.formats.catalogue import format_of
+from howsure.formats.column_names import Plan, choose_values
+from howsure.formats.column_names import plan_parts as plan
 from howsure.formats.contents import Damaged
-from howsure.formats.location import matching, together
-from howsure.formats.names import Plan, Wanted, kind, plan
-from howsure.formats.remote import Remote, is_remote
+from howsure.formats.files import load_reader
+from howsure.formats.location import Remote, group_files, is_remote, list_matching_files
+from howsure.predictions.read_options import ReadOptions
 from howsure.report.focus import Focus
 
 PART_ROWS = 1 << 20  # of a part, where the file can be read in pieces
@@ -47,9 +48,9 @@ class Settings:
     version: str = __version__  # of the driver; workers must run the same
 
     @property
-    def wanted(self) -> Wanted:
+    def wanted(self) -> ReadOptions:
         """The same for the readers."""
-        return Wanted(
+        return ReadOptions(
             split=self.split,
             mc=self.mc,
             names=dict(self.names),
@@ -85,7 +86,7 @@ class Partition:
         """A name that changes with the file, with the rows, and with what is asked of them."""
         # The version is among the settings, so another howsure finds nothing of ours.
         who = [self.path, self.size, self.stamp, self.start, self.stop, asdict(settings)]
-        return hashlib.sha256(canonical(who).encode()).hexdigest()[:32]
+        return hashlib.sha256(dump_canonical(who).encode()).hexdigest()[:32]
 
 
 @frozen
@@ -114,7 +115,7 @@ class SourceFile:
 
 def find_source(path: str) -> Path:
     """A local path, or what plays its part for a remote file."""
-    return cast(Path, Remote(path)) if is_remote(path) else existing(path)
+    return cast(Path, Remote(path)) if is_remote(path) else check_readable(path)
 
 
 def read_file_state(path: str) -> tuple[int, str]:
@@ -122,7 +123,7 @@ def read_file_state(path: str) -> tuple[int, str]:
     if is_remote(path):
         remote = Remote(path)
         return remote.stat().st_size, remote.stamp()
-    state = existing(path).stat()
+    state = check_readable(path).stat()
     return state.st_size, str(state.st_mtime_ns)
 
 
@@ -133,8 +134,8 @@ def expand_paths(paths: str | os.PathLike[str] | Iterable[str | os.PathLike[str]
         raise InputError("no file is given; name at least one.")
     files: list[str] = []
     for path in given:
-        files += matching(os.fspath(path))
-    return list(together(files))
+        files += list_matching_files(os.fspath(path))
+    return list(group_files(files))
 
 
 def plan_parts(files: Sequence[str], settings: Settings) -> Job:
@@ -165,16 +166,16 @@ def plan_parts(files: Sequence[str], settings: Settings) -> Job:
 def _open_source(path: str, settings: Settings) -> SourceFile:
     place = find_source(path)
     size, stamp = read_file_state(path)
-    if format_of(place) is not arrow:
+    if load_reader(place) is not arrow:
         return SourceFile(path=path, size=size, stamp=stamp)
-    outline = arrow.outline(place)
+    outline = arrow.read_outline(place)
     parts = plan(outline.contents, settings.wanted)
     if "split" in parts and settings.split is None:
         raise InputError(
             f"{place.name} has a column split; say which one is wanted with split= or --split."
         )
     # The kind of the values stands under "", so that files of two kinds are not alike.
-    used: Plan = {"": (kind(parts, settings.wanted),)}
+    used: Plan = {"": (choose_values(parts, settings.wanted),)}
     used |= {part: names for part, names in parts.items() if part != "class_names"}
     return SourceFile(path=path, size=size, stamp=stamp, pieces=outline.pieces, plan=used)
 
@@ -232,7 +233,3 @@ def _cut_file(file: SourceFile, number: int, *, first_index: int, rows: int) -> 
             parts.append(part)
             start, first = stop, first + here
     return parts
-
-
-expanded = expand_paths  # moved
-planned = plan_parts  # moved

@@ -16,19 +16,19 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from howsure._core import json
-from howsure._core.atomic import replacing
+from howsure._core import strict_json
+from howsure._core.atomic import replace_file
 from howsure._core.check import Array, InputError
 from howsure._core.frozen import frozen
-from howsure.metrics.vectors import Cells
+from howsure.metrics.class_calibration import ClassBinSums
 from howsure.predictions.images import Images
 from howsure.report.details import Details
-from howsure.report.labels import LabelSums
-from howsure.report.masks import ImageSums, in_file
+from howsure.report.label_sections import LabelSums
+from howsure.report.masks import ImageSums, move_to_file
 from howsure.report.samples import Shape
-from howsure.report.summary import Summary, Suspect, total
+from howsure.report.summary import Summary, SuspectSample, merge_summaries
 from howsure.report.sums import ClassSums, Moments
-from howsure.tallies.columns import columns_of, from_columns
+from howsure.tallies.building import from_columns, to_columns
 from howsure.tallies.tally import Tally
 
 T = TypeVar("T")
@@ -81,7 +81,7 @@ def merge_results(results: Sequence[PartResult]) -> PartResult:
         skipped += result.skipped
     return PartResult(
         parts=parts,
-        summary=check_size(total(summaries)) if summaries else None,
+        summary=check_size(merge_summaries(summaries)) if summaries else None,
         skipped=tuple(skipped),
         details=reduce(Details.__add__, details) if details else None,
     )
@@ -104,7 +104,7 @@ def renumber(result: PartResult, part: int, file: int) -> PartResult:
     summary = result.summary
     if summary is None:
         return replace(result, parts=parts)
-    images = None if summary.images is None else in_file(summary.images, file)
+    images = None if summary.images is None else move_to_file(summary.images, file)
     suspects = tuple(suspect._replace(file=file) for suspect in summary.suspects)
     files = {file: summary.n}
     moved = replace(summary, files=files, suspects=suspects, images=images)
@@ -120,9 +120,9 @@ def save_result(result: PartResult, path: Path) -> None:
     plain: dict[str, object] = {"skipped": result.skipped, "summary": None}
     if result.summary is not None:
         plain["summary"] = _split_summary(result.summary, arrays)
-    text = json.line(json.encode(plain, _refuse_class))
+    text = strict_json.dump_line(strict_json.encode(plain, _refuse_class))
     arrays["json"] = np.frombuffer(text.encode(), np.uint8)
-    with replacing(path) as temporary, temporary.open("wb") as file:
+    with replace_file(path) as temporary, temporary.open("wb") as file:
         np.savez(file, allow_pickle=False, **arrays)
 
 
@@ -134,7 +134,9 @@ def load_result(path: Path) -> PartResult | None:
         return None
     try:
         with path.open("rb") as raw, np.load(raw, allow_pickle=False) as file:
-            plain: Any = json.decode(json.loads(file["json"].tobytes()), _refuse_class)
+            plain: Any = strict_json.decode(
+                strict_json.loads(file["json"].tobytes()), _refuse_class
+            )
             summary = None
             if plain["summary"] is not None:
                 summary = _join_summary(plain["summary"], file)
@@ -176,7 +178,7 @@ def _split_summary(s: Summary, arrays: dict[str, Array]) -> dict[str, Any]:
     flags: dict[str, object] = {}
     for name, t in tallies.items():
         if t is not None:
-            arrays |= {f"tally.{name}.{column}": a for column, a in columns_of(t).items()}
+            arrays |= {f"tally.{name}.{column}": a for column, a in to_columns(t).items()}
             flags[name] = {"approximate": t.approximate, "weighted": t.weighted}
     return {
         "shape": s.shape,
@@ -210,7 +212,7 @@ def _join_summary(plain: dict[str, Any], file: Mapping[str, Array]) -> Summary:
         classes = ClassSums(**{name: file[f"classes.{name}"] for name in CLASS_COLUMNS})
     if plain["cells"] is not None:
         weight, cell_classes = plain["cells"]
-        cells = Cells(file["cells.claim"], file["cells.true"], weight, cell_classes)
+        cells = ClassBinSums(file["cells.claim"], file["cells.true"], weight, cell_classes)
     if label_names is not None:
         n = range(len(label_names))
         label_sums = LabelSums(
@@ -242,7 +244,7 @@ def _join_summary(plain: dict[str, Any], file: Mapping[str, Array]) -> Summary:
         classes=classes,
         cells=cells,
         sample=file.get("sample"),
-        suspects=tuple(Suspect(*s) for s in plain["suspects"]),
+        suspects=tuple(SuspectSample(*s) for s in plain["suspects"]),
         slices=slices,
         compact=plain["compact"],
         labels=label_sums,

@@ -12,14 +12,14 @@ from typing import Generic, TypeVar
 from howsure._core.check import InputError
 from howsure._core.version import __version__
 from howsure.formats import arrow
-from howsure.formats.catalogue import format_of
 from howsure.formats.contents import Damaged
-from howsure.formats.files import scan_piece
-from howsure.formats.remote import Remote, is_remote
+from howsure.formats.files import load_reader, scan_piece
+from howsure.formats.location import Remote, is_remote
 from howsure.predictions import Predictions
-from howsure.report.details import Details, Question, part_details
+from howsure.report.details import Details, Question, build_part_details
 from howsure.report.samples import Samples
-from howsure.report.summary import Place, Summary, default_scores, total
+from howsure.report.summary import Place, Summary, choose_scores
+from howsure.report.summary import merge_summaries as total
 from howsure.scale.parts import Partition, Settings, find_source, read_file_state
 from howsure.scale.store import PartResult, load_result, renumber, save_result
 
@@ -68,8 +68,8 @@ def answer_question(part: Partition, settings: Settings, question: Question) -> 
     """Read a part again, and answer what only single samples tell."""
 
     def make(preds: Predictions, place: Place) -> Details:
-        scores = settings.scores or default_scores(preds, settings.compact)
-        return part_details(Samples.of(preds, scores, settings.focus), question, *place)
+        scores = settings.scores or choose_scores(preds, settings.compact)
+        return build_part_details(Samples.of(preds, scores, settings.focus), question, *place)
 
     details, skipped = _read_part(part, settings, make, lambda all_: reduce(Details.__add__, all_))
     return PartResult(
@@ -145,7 +145,7 @@ def _read_part(
 def _name_piece(part: Partition, path: Path, piece: int | None) -> str:
     if piece is None:
         return part.path
-    what = "row group" if path.suffix.lower() in arrow.PARQUET else "record batch"
+    what = "row group" if path.suffix.lower() in arrow.PARQUET_SUFFIXES else "record batch"
     return f"{part.path}, {what} {piece}"
 
 
@@ -155,13 +155,10 @@ def _fetch(path: str) -> Generator[Path]:
     first.
     """
     place = find_source(path)
-    if not is_remote(path) or format_of(place) is arrow:
+    if not is_remote(path) or load_reader(place) is arrow:
         yield place
         return
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / place.name
         Remote(path).fetch(copy)
         yield copy
-
-
-summarised = load_or_summarise  # moved

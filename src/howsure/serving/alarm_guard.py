@@ -15,7 +15,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from howsure._core import json
+from howsure._core import strict_json
 from howsure._core.check import InputError
 from howsure._core.frozen import frozen
 from howsure._core.saving import load, save
@@ -195,7 +195,7 @@ class AlarmGuard:
                 "again": again,
                 "text": ALARM_TEXTS[name],
             }
-            self.write_line(json.line(line))
+            self.write_line(strict_json.dump_line(line))
 
     def close(self) -> None:
         """Save the states, which know no line of the output that is not on disk."""

@@ -17,7 +17,7 @@ from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from howsure._core import json
+from howsure._core import strict_json
 from howsure._core.check import InputError
 from howsure._core.frozen import frozen
 from howsure._core.text import is_count
@@ -75,7 +75,7 @@ def parse_label(row: dict[str, Any], *, online: bool) -> LabelledDecision:
         score=float("nan") if score is None else float(score),
         ticket=str(row.get("ticket", "")),
         policy=str(policy),
-        key=hashlib.sha256(json.line([name, number, policy]).encode()).hexdigest()[:16],
+        key=hashlib.sha256(strict_json.dump_line([name, number, policy]).encode()).hexdigest()[:16],
     )
 
 
@@ -87,7 +87,7 @@ def read_labels(
         if not line.strip():
             continue
         try:
-            yield parse_label(as_record(json.loads(line)) or {}, online=online)
+            yield parse_label(as_record(strict_json.loads(line)) or {}, online=online)
         except (ValueError, KeyError, TypeError, RecursionError):
             text = line[:80].decode("utf-8", "replace")
             error = LabelError(
@@ -288,7 +288,7 @@ def keep_recent(tickets: Sequence[str]) -> tuple[str, ...]:
 def parse_delivered(line: bytes) -> LabelledDecision | None:
     """A line of decisions, which has no label yet; None where it is none of an online policy."""
     try:
-        row = as_record(json.loads(line)) or {}
+        row = as_record(strict_json.loads(line)) or {}
         score = float("nan") if row["score"] is None else float(row["score"])
         return LabelledDecision(
             accept=row["decision"] == "accept",

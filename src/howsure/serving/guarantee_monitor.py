@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 from howsure._core import check
 from howsure._core.check import Floats, InputError
 from howsure._core.frozen import frozen
-from howsure.bounds import proportion
+from howsure.bounds import check_proportion
 from howsure.serving.feedback import OnBad, Report, read_labels, read_new_lines
 
 # How many times the promised risk each gambler against it believes in.
@@ -64,8 +64,8 @@ class GuaranteeMonitor:
     resets: tuple[str, ...] = ()  # reasons
 
     def __post_init__(self) -> None:
-        proportion(self.risk, "risk")
-        proportion(self.false_alarms, "false_alarms")
+        check_proportion(self.risk, "risk")
+        check_proportion(self.false_alarms, "false_alarms")
         for name, capital, factors in (
             ("against", self.against, BROKEN_FACTORS),
             ("favour", self.favour, KEPT_FACTORS),

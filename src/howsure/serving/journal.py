@@ -15,10 +15,10 @@ from typing import Any, Generic, NotRequired, TypedDict, TypeVar, cast
 
 import numpy as np
 
-from howsure._core import json
+from howsure._core import strict_json
 from howsure._core.check import Array, InputError
 from howsure._core.frozen import frozen
-from howsure.formats.lines import BLOCK
+from howsure.formats.text_lines import READ_BLOCK_BYTES
 from howsure.policies.policy import Decisions
 
 SAVE_SECONDS = 1.0  # between two saves of a state
@@ -75,7 +75,7 @@ def case_lines(
 ) -> bytes:
     """One JSON line for each case, with the decision about each of its labels."""
     tail, inner = _format_stamp(stamp), iter(_format_decisions(decisions))
-    labels = [json.line(name) for name in names]
+    labels = [strict_json.dump_line(name) for name in names]
     lines: list[str] = []
     for number, name in zip(numbers, _format_ids(ids, len(numbers)), strict=True):
         parts = [f"{label}:{{{next(inner)}}}" for label in labels]
@@ -84,7 +84,7 @@ def case_lines(
 
 
 def _format_stamp(stamp: str) -> str:
-    return f',"policy":{json.line(stamp)}}}' if stamp else "}"
+    return f',"policy":{strict_json.dump_line(stamp)}}}' if stamp else "}"
 
 
 def _format_ids(ids: Sequence[Any] | None, n: int) -> list[str]:
@@ -105,7 +105,10 @@ def _format_decisions(decisions: Decisions, bursts: Sequence[str] | None = None)
         if tickets is not None:
             extra = [f'{x},"ticket":"{t}"' for x, t in zip(extra, tickets, strict=True)]
     if bursts is not None:
-        extra = [f'{x},"burst":{json.line(name)}' for x, name in zip(extra, bursts, strict=True)]
+        extra = [
+            f'{x},"burst":{strict_json.dump_line(name)}'
+            for x, name in zip(extra, bursts, strict=True)
+        ]
     answers = _format_answers(decisions)
     confidence, score = _format_numbers(decisions.confidence), _format_numbers(decisions.score)
     columns = zip(decisions.accept.tolist(), answers, confidence, score, extra, strict=True)
@@ -122,12 +125,12 @@ def _format_answers(decisions: Decisions) -> list[str]:
         return [_format_value(answer) for answer in answers]
     if decisions.class_names is None:
         return ["null" if answer == -1 else str(answer) for answer in answers]
-    words = [json.line(name) for name in decisions.class_names]
+    words = [strict_json.dump_line(name) for name in decisions.class_names]
     return [words[answer] if answer >= 0 else "null" for answer in answers]
 
 
 def _format_value(value: Any) -> str:
-    return str(value) if type(value) is int else json.line(value)
+    return str(value) if type(value) is int else strict_json.dump_line(value)
 
 
 def _format_numbers(x: Array) -> Iterable[str]:
@@ -168,7 +171,7 @@ def read_decisions(path: Path) -> Iterator[DecisionRecord]:
     with path.open("rb") as file:
         for number, line in enumerate(file, start=1):
             try:
-                row = json.typed(json.loads(line), DecisionLine)
+                row = strict_json.check_typed(strict_json.loads(line), DecisionLine)
             except ValueError:
                 raise InputError(
                     f"{path}, line {number}",
@@ -193,4 +196,4 @@ def count_lines(path: Path | None) -> int:
     if path is None or not path.is_file():
         return 0
     with path.open("rb") as file:
-        return sum(block.count(b"\n") for block in iter(lambda: file.read(BLOCK), b""))
+        return sum(block.count(b"\n") for block in iter(lambda: file.read(READ_BLOCK_BYTES), b""))

@@ -17,7 +17,7 @@ from types import FrameType
 from typing import IO, Any, Protocol
 
 from howsure._core.check import InputError
-from howsure.formats.lines import BLOCK
+from howsure.formats.text_lines import READ_BLOCK_BYTES
 
 
 class ByteSink(Protocol):
@@ -90,12 +90,12 @@ def read_blocks(source: IO[bytes], stop: StopSignal) -> Iterator[bytes]:
     while True:
         stop.check()
         if fd is None:
-            block = source.read(BLOCK)
+            block = source.read(READ_BLOCK_BYTES)
         else:
             # Wait for input or for a signal, whichever comes first.
             select.select([fd, stop.fd], [], [])
             stop.check()
-            block = os.read(fd, BLOCK)
+            block = os.read(fd, READ_BLOCK_BYTES)
         if not block:
             return
         yield block
@@ -213,9 +213,9 @@ def cut_torn_line(path: Path) -> None:
     with path.open("r+b") as file:
         end = path.stat().st_size
         while end > 0:
-            start = max(0, end - BLOCK)
+            start = max(0, end - READ_BLOCK_BYTES)
             file.seek(start)
-            newline = file.read(BLOCK).rfind(b"\n")
+            newline = file.read(READ_BLOCK_BYTES).rfind(b"\n")
             if newline >= 0:
                 end = start + newline + 1
                 break

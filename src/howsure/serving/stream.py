@@ -18,13 +18,14 @@ from typing import IO, Any, Literal, TypeAlias
 from howsure._core.atomic import check_target
 from howsure._core.check import InputError
 from howsure._core.frozen import frozen
-from howsure.formats.catalogue import found as find_format
-from howsure.formats.lines import BadLine, file_blocks
-from howsure.formats.names import UNLABELLED, Wanted
-from howsure.formats.streams import Batch, batches, is_lines, rows_of_a_case
+from howsure.formats.files import locate_file as find_format
+from howsure.formats.streams import StreamBatch, count_case_rows, is_line_format, read_batches
+from howsure.formats.text_lines import BadLine
+from howsure.formats.text_lines import read_blocks as file_blocks
 from howsure.policies.policy import Decisions
 from howsure.predictions import Predictions
-from howsure.predictions.layout import case_ids
+from howsure.predictions.input_shapes import strip_label_names
+from howsure.predictions.read_options import UNLABELLED_PARTS, ReadOptions
 from howsure.serving.journal import ServingError, case_lines, decision_lines, read_decisions
 from howsure.serving.output import (
     ByteSink,
@@ -43,7 +44,7 @@ from howsure.serving.output import (
 Decide: TypeAlias = Callable[[Predictions], Decisions]
 Skip: TypeAlias = Callable[[int, Any], bool]  # line number and id → decided before
 STDIN = Path("standard input")  # its name in messages
-WITHOUT_LABELS = Wanted(beside=UNLABELLED)
+WITHOUT_LABELS = ReadOptions(beside=UNLABELLED_PARTS)
 HALT_CHECK_LINES = 100  # between two looks at whether to go on
 FILE_BATCH_ROWS = 1 << 14
 
@@ -71,7 +72,7 @@ class Serving:
     report: Callable[[str], None] | None = None
     stamp: str = ""
     see: Callable[[Decisions, Predictions], None] | None = None
-    wanted: Wanted = WITHOUT_LABELS
+    wanted: ReadOptions = WITHOUT_LABELS
     halt: Callable[[], bool] | None = None
     bursts: bool = False
 
@@ -104,7 +105,7 @@ def decide_stream(
     {"line":1,"id":"a","decision":"accept","prediction":0,"confidence":0.9,"score":0.9}
     """
     with catch_signals() as stop:
-        lines = batches(read_blocks(source, stop), STDIN, how.wanted)
+        lines = read_batches(read_blocks(source, stop), STDIN, how.wanted)
         total = decide_batches(decide, lines, out, how)
     return add_signal(total, stop)
 
@@ -177,7 +178,7 @@ class UndeliveredError(Exception):
 
 def decide_batches(
     decide: Decide,
-    rows: Iterable[Batch | BadLine],
+    rows: Iterable[StreamBatch | BadLine],
     out: ByteSink,
     how: Serving,
     decided_before: Skip | None = None,
@@ -211,7 +212,7 @@ def decide_batches(
     return total
 
 
-def _cut_small(rows: Iterable[Batch | BadLine]) -> Iterator[Batch | BadLine]:
+def _cut_small(rows: Iterable[StreamBatch | BadLine]) -> Iterator[StreamBatch | BadLine]:
     for batch in rows:
         if isinstance(batch, BadLine):
             yield batch
@@ -228,7 +229,7 @@ def _refuse_line(bad: BadLine, total: Served, how: Serving) -> Served:
 
 
 def _decide_batch(
-    batch: Batch, total: Served, decide: Decide, out: ByteSink, how: Serving
+    batch: StreamBatch, total: Served, decide: Decide, out: ByteSink, how: Serving
 ) -> Served:
     """Decide and write. Where the policy refuses the batch, halves of it are tried, down to the
     line at fault.
@@ -279,14 +280,14 @@ def find_bursts(preds: Predictions) -> list[str]:
 
 
 def _read_until_stopped(
-    rows: Iterable[Batch | BadLine], stop: StopSignal
-) -> Iterator[Batch | BadLine]:
+    rows: Iterable[StreamBatch | BadLine], stop: StopSignal
+) -> Iterator[StreamBatch | BadLine]:
     for batch in rows:
         stop.check()
         yield batch
 
 
-def read_rows(source: Path, wanted: Wanted) -> Iterator[Batch | BadLine]:
+def read_rows(source: Path, wanted: ReadOptions) -> Iterator[StreamBatch | BadLine]:
     """The rows of a file, which are lines where it is a text file, and images where a score of
     images is wanted.
     """
@@ -295,28 +296,28 @@ def read_rows(source: Path, wanted: Wanted) -> Iterator[Batch | BadLine]:
     score = wanted.image_score
     if score is not None or not is_log(source, wanted.format):
         there = find_format(source)[1]
-        if is_lines(there):
+        if is_line_format(there):
             if score is None:
-                yield from batches(file_blocks(there), there, wanted)
+                yield from read_batches(file_blocks(there), there, wanted)
                 return
             raise InputError(
                 str(source),
                 got="has a pixel on every line",
                 need="images are decided from arrays (image, class, height, width)",
             )
-    from howsure.formats.files import scan_wanted
+    from howsure.formats.files import scan_files
 
     row = 1
-    for part in scan_wanted([source], wanted, FILE_BATCH_ROWS):
+    for part in scan_files([source], wanted, FILE_BATCH_ROWS):
         if score is None:
-            cases = part.n // rows_of_a_case(part)
+            cases = part.n // count_case_rows(part)
             ids = _find_case_ids(part)
         else:
             from howsure.predictions.images import image_confidences
 
             part = image_confidences(part, score)  # a part holds whole images
             cases, ids = part.n, None if part.ids is None else part.ids.tolist()
-        yield Batch(part, range(row, row + cases), ids)
+        yield StreamBatch(part, range(row, row + cases), ids)
         row += cases
 
 
@@ -327,7 +328,7 @@ def _find_case_ids(part: Predictions) -> list[Any] | None:
     layout = part.layout
     if layout is None or layout.parts != "labels":
         return part.ids.tolist()
-    return case_ids(part.ids, layout).tolist()
+    return strip_label_names(part.ids, layout).tolist()
 
 
 # Resuming.
@@ -367,8 +368,8 @@ def _find_last_decided(source: Path, target: Path, how: Serving) -> int | None:
     return last
 
 
-def _read_ids(source: Path, wanted: Wanted) -> Iterator[tuple[int, Any]]:
+def _read_ids(source: Path, wanted: ReadOptions) -> Iterator[tuple[int, Any]]:
     """Every row of the input that can be read: its number and its id."""
     for batch in read_rows(source, wanted):
-        if isinstance(batch, Batch):
+        if isinstance(batch, StreamBatch):
             yield from zip(batch.lines, batch.ids or [None] * len(batch), strict=True)

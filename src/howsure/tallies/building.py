@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from howsure._core import check
-from howsure._core.check import Array, Bools, Floats, InputError, Ints
+from howsure._core.check import Array, Bools, InputError, Ints
 from howsure.tallies.buckets import MIN_BUCKETS, build_compact
 from howsure.tallies.counted import CountedTally
 from howsure.tallies.packed_keys import PackedTally, pack_keys, pack_signed

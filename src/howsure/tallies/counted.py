@@ -263,7 +263,3 @@ def _slice_in_step(columns: Sequence[Array]) -> Iterator[list[slice]]:
     starts = [np.concatenate(([0], s[:-1])) for s in stops]
     for i in range(len(edges) + 1):
         yield [slice(int(a[i]), int(b[i])) for a, b in zip(starts, stops, strict=True)]
-
-
-counted = count_scores  # moved
-merged = merge_tallies  # moved

@@ -293,6 +293,3 @@ def needs_claims(t: Tally, what: str) -> None:
         f"{what} needs scores in [0, 1], this tally has {outside:g}. "
         "Read it with a ranking metric such as aurc, or calibrate it first."
     )
-
-
-Sums = RangeSums  # moved

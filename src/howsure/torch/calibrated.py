@@ -11,11 +11,10 @@ import torch
 from torch import Tensor, nn
 
 from howsure._core import check
-from howsure._core.check import Floats, InputError
-from howsure._core.containers import is_row
+from howsure._core.check import Floats, InputError, is_row
 from howsure.calibrators import Identity, MatrixScaling, Temperature, VectorScaling
-from howsure.calibrators._logits import SMALLEST
-from howsure.calibrators._steps import steps
+from howsure.calibrators.calibrator import SMALLEST_PROBABILITY
+from howsure.calibrators.linear import list_operators
 from howsure.torch.dropout import Dropout, find_dropout_layers
 from howsure.torch.run import (
     Kind,
@@ -62,7 +61,7 @@ class CalibratedModule(nn.Module):
         example: object = None,
     ) -> None:
         super().__init__()
-        made = steps(calibrator, "a network")
+        made = list_operators(calibrator, "a network")
         self.run = Run(outputs, output)
         self.passes = check.at_least(passes, 1, "passes")
         models = [model] if isinstance(model, nn.Module) else list(model)
@@ -85,7 +84,7 @@ class CalibratedModule(nn.Module):
             ]
         )
         if z.ndim == 3 and not self.inside:
-            z = z.softmax(dim=-1).mean(dim=0).clamp(min=SMALLEST).log()
+            z = z.softmax(dim=-1).mean(dim=0).clamp(min=SMALLEST_PROBABILITY).log()
         for i, name in enumerate(self.operators):
             z = TORCH_OPERATORS[name](z, self.get_buffer(f"constant_{i}").to(z.dtype))
         p = z.softmax(dim=-1)
@@ -109,7 +108,7 @@ class CalibratedModule(nn.Module):
             raise InputError(
                 f"the model gives {z.shape[-1]} classes; the calibrator was fitted for {self.classes}."
             )
-        return z if self.run.outputs == "logits" else z.clamp(min=SMALLEST).log()
+        return z if self.run.outputs == "logits" else z.clamp(min=SMALLEST_PROBABILITY).log()
 
 
 def _fix_models(

@@ -17,10 +17,9 @@ from torch import Tensor, nn
 
 from howsure._core import check
 from howsure._core.atomic import check_target
-from howsure._core.check import Array, InputError
-from howsure._core.containers import is_mapping, is_row
+from howsure._core.check import Array, InputError, is_mapping, is_row
 from howsure.formats import write
-from howsure.formats.catalogue import format_of
+from howsure.formats.files import load_reader
 from howsure.predictions import Predictions
 from howsure.torch.run import Kind, Options, Run, evaluation_mode, random_state
 
@@ -159,7 +158,7 @@ def check_run_target(run: Run) -> Path | None:
     if run.path is None:
         return None
     target = Path(run.path)
-    format_of(target)
+    load_reader(target)
     check_target(target)
     return target
 

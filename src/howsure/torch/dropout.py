@@ -16,7 +16,7 @@ from howsure._core import check
 from howsure._core.check import InputError
 from howsure._core.frozen import frozen
 from howsure.predictions import Predictions
-from howsure.predictions.columns import chunks
+from howsure.predictions.columns import iterate_chunks
 from howsure.torch.collection import gather
 from howsure.torch.run import Options, Run, evaluation_mode, find_device, random_state, rows
 
@@ -108,7 +108,7 @@ class _Draw:
 def _check_passes_differ(preds: Predictions) -> None:
     v = preds.values
     if preds.samples > 1 and not any(
-        (v[1:, rows] != v[:1, rows]).any() for rows in chunks(preds.n, v[:, 0].size)
+        (v[1:, rows] != v[:1, rows]).any() for rows in iterate_chunks(preds.n, v[:, 0].size)
     ):
         raise InputError(
             f"all {preds.samples} passes are equal, so the dropout layers had no effect: their p is 0, or forward "

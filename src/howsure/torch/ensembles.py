@@ -13,9 +13,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from howsure._core.check import Array, InputError
-from howsure._core.containers import is_mapping
-from howsure._core.optional import need
+from howsure._core.check import Array, InputError, is_mapping, need
 from howsure.formats import write
 from howsure.predictions import Predictions
 from howsure.torch.collection import RowStore, check_run_target, gather

@@ -12,14 +12,14 @@ from typing import TypeAlias
 import torch
 from torch import nn
 
-from howsure._core import json
+from howsure._core import strict_json
 from howsure._core.atomic import check_target, write_text
 from howsure._core.check import InputError
-from howsure._core.text import spreadsheet_cell
+from howsure._core.text import format_spreadsheet_cell
 from howsure.metrics import accuracy, aurc, ece, nll
 from howsure.predictions import Predictions
 from howsure.scores import max_prob
-from howsure.tallies.build import tally
+from howsure.tallies.building import tally
 from howsure.torch.collection import collect
 from howsure.torch.run import Kind, Options, Pick
 
@@ -107,9 +107,11 @@ def _format_csv(rows: list[Row]) -> str:
     names = list(dict.fromkeys(name for row in rows for name in row))
     table = csv.DictWriter(out, names, lineterminator="\n")
     table.writeheader()
-    table.writerows({name: spreadsheet_cell(value) for name, value in row.items()} for row in rows)
+    table.writerows(
+        {name: format_spreadsheet_cell(value) for name, value in row.items()} for row in rows
+    )
     return out.getvalue()
 
 
 def _format_json(rows: list[Row]) -> str:
-    return json.pretty(json.plain(rows))
+    return strict_json.dump_pretty(strict_json.to_plain(rows))

@@ -12,8 +12,7 @@ from typing import Literal, TypeAlias, TypedDict, TypeGuard
 import torch
 from torch import Tensor, nn
 
-from howsure._core.check import InputError
-from howsure._core.containers import is_dict, is_mapping, is_row
+from howsure._core.check import InputError, is_dict, is_mapping, is_row
 from howsure._core.frozen import frozen
 from howsure.predictions import ROW_SUM_TOLERANCE
 

@@ -17,9 +17,9 @@ from howsure._core.check import Array, Floats, Ints
 from howsure._core.frozen import frozen
 from howsure.binning import Binning
 from howsure.predictions.outcomes import Outcomes
-from howsure.tallies.grid import even_ranks
-from howsure.tallies.rows import RowTally, as_rows, bucketed
-from howsure.tallies.tally import Blocks, Counts, Sums, Tally
+from howsure.tallies.buckets import space_ranks
+from howsure.tallies.row_tally import RowTally, as_rows, bucket_rows
+from howsure.tallies.tally import Blocks, Counts, RangeSums, Tally
 
 BOOTSTRAP_DRAWS = 1000
 BOOTSTRAP_CUTS = 300  # cuts at the ranks of samples, and as many at the ranks of losses
@@ -45,14 +45,14 @@ def coarsen(t: Tally, parts: int = BOOTSTRAP_CUTS) -> RowTally:
     if t.has_at_most(2 * parts):
         rows = as_rows(t)
         return replace(rows, edges=rows.score[::-1])
-    at_ranks = t.cut_at(even_ranks(t.n, parts))
+    at_ranks = t.cut_at(space_ranks(t.n, parts))
     block = t.blocks()
     if 2 * len(block.loss) <= parts:
         at_losses = np.concatenate((block.before, block.after))
     else:
         at_losses = block.before[np.linspace(0, len(block.loss) - 1, parts).astype(np.int64)]
     cuts = np.concatenate(([0], at_ranks, at_losses, t.above(USUAL_EDGES), [t.n]))
-    return bucketed(t, np.unique(cuts))
+    return bucket_rows(t, np.unique(cuts))
 
 
 @frozen(eq=False)
@@ -135,14 +135,14 @@ class DrawStack:
             before=np.where(some, after - count, n - 1), after=np.where(some, after, n), loss=loss
         )
 
-    def sum_in_bins(self, bins: Binning) -> Sums:
+    def sum_in_bins(self, bins: Binning) -> RangeSums:
         """Sums in the bins of the observed rows."""
         r = self.rows
         cuts = bins.cuts(r)
         start = r.first_rows(cuts)
         whole = r.between(cuts)
         claim = self.count * (r.claim / r.count)
-        return Sums(
+        return RangeSums(
             count=np.add.reduceat(self.count, start, axis=1),
             claim=np.add.reduceat(claim, start, axis=1),
             loss=np.add.reduceat(self.loss, start, axis=1),

@@ -17,8 +17,8 @@ from howsure import metrics
 from howsure._core.check import Floats
 from howsure._core.frozen import frozen
 from howsure.binning import Binning, adaptive, equal_range, equal_size
-from howsure.metrics.facts import Metric, options, plain
-from howsure.metrics.mean_loss import mean_loss
+from howsure.metrics.metric_facts import Metric, get_options, unwrap_metric
+from howsure.metrics.proper_scores import mean_loss
 from howsure.uncertainty.calibration_limits import GapPart
 
 if TYPE_CHECKING:
@@ -280,7 +280,7 @@ def compute_influence(
     Signs of gaps and cuts are taken as those seen, which is enough for an upper end; `smooth`
     leaves such metrics out.
     """
-    name, chosen = plain(metric), options(metric)
+    name, chosen = unwrap_metric(metric), get_options(metric)
     if name in RANKING_INFLUENCES:
         return case.spread_over_rows(RANKING_INFLUENCES[name](case.ranks))
     if name is metrics.aupr:

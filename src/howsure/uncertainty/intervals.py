@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from howsure._core.check import Array, Floats, InputError
-from howsure.metrics.facts import Metric, options, plain
+from howsure.metrics.metric_facts import Metric, get_options, unwrap_metric
 from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes, needs_outcomes
 from howsure.tallies.sets import SetTally
@@ -180,12 +180,12 @@ def evaluate_draws(metric: Metric, stack: DrawStack, map: Map = map) -> Floats:
     """The number of every drawn table; all at once where the metric can, else one by one through
     `map`.
     """
-    chosen = options(metric)
+    chosen = get_options(metric)
     of_blocks, of_bins = _get_fact(metric, "of_blocks", None), _get_fact(metric, "of_bins", None)
     if of_blocks is not None and not chosen and stack.rows.zero_one:
         return np.concatenate([of_blocks(part.blocks, part.n) for part in stack.parts])
     if of_bins is not None and set(chosen) <= {"bins"}:
-        default = signature(plain(metric)).parameters["bins"].default
+        default = signature(unwrap_metric(metric)).parameters["bins"].default
         return of_bins(stack.sum_in_bins(chosen.get("bins", default)))
     # Workers may answer in any order, so each part carries its place.
     numbered: Iterable[tuple[int, Floats]] = map(
@@ -316,7 +316,7 @@ def _reduce_to_outcomes(metric: Metric, data: Any) -> tuple[Outcomes, Metric]:
         through = _get_fact(metric, "through", None)
         if through is None:
             return Outcomes.of(data), metric
-        return through(data, **options(metric))
+        return through(data, **get_options(metric))
     _check_takes_tally(metric)
     if isinstance(data, Outcomes):
         return data, metric
@@ -393,13 +393,8 @@ def _check_level(level: float) -> None:
 
 
 def _get_fact(metric: Metric, name: str, default: Any) -> Any:
-    return getattr(plain(metric), name, default)
+    return getattr(unwrap_metric(metric), name, default)
 
 
 def _get_name(metric: Metric) -> str:
-    return getattr(plain(metric), "__name__", "this metric")
-
-
-limits_around = compute_intervals_around  # moved
-percentiles = compute_percentiles  # moved
-values = evaluate_draws  # moved
+    return getattr(unwrap_metric(metric), "__name__", "this metric")

@@ -13,9 +13,10 @@ from howsure import metrics
 from howsure._core.check import Floats
 from howsure._core.frozen import frozen
 from howsure.binning import Binning, equal_size
-from howsure.bounds import proportion_limits
-from howsure.metrics.facts import Metric, options, plain, positional
-from howsure.metrics.mean_loss import Other, mean_loss
+from howsure.bounds import compute_proportion_limits
+from howsure.metrics.metric_facts import Metric, get_arguments, unwrap_metric
+from howsure.metrics.metric_facts import get_options as options
+from howsure.metrics.proper_scores import OtherLoss, mean_loss
 from howsure.uncertainty.calibration_limits import (
     BinCounts,
     compute_error_limits,
@@ -150,8 +151,8 @@ def compute_limits(
 
     `value` is the metric of the case, where it is known already.
     """
-    recipe = RECIPES.get(plain(metric))
-    if recipe is None or positional(metric):
+    recipe = RECIPES.get(unwrap_metric(metric))
+    if recipe is None or get_arguments(metric):
         return None
     if value is None:
         value = metric(case.tally)
@@ -160,7 +161,7 @@ def compute_limits(
     if case.groups == 1:
         return refuse_limits("all samples belong to one group, so nothing tells how groups differ")
     task = LimitsTask(
-        metric=plain(metric), options=options(metric), case=case, value=value, half=half
+        metric=unwrap_metric(metric), options=options(metric), case=case, value=value, half=half
     )
     limits = recipe(task)
     if isinstance(limits, str):
@@ -195,14 +196,14 @@ def find_group_high(metric: Metric, case: SampleCase, value: float, half: float)
     """The least upper end of a number that is better the lower it is, where samples belong to
     groups; −inf elsewhere.
     """
-    if case.groups is None or getattr(plain(metric), "better", "lower") != "lower":
+    if case.groups is None or getattr(unwrap_metric(metric), "better", "lower") != "lower":
         return -inf
     influence = compute_influence(metric, case, value)
     if influence is None:
         return -inf
     high = find_deciding_high(case, influence, value, half)
     if case.tally.zero_one:
-        return min(getattr(plain(metric), "bounds", (0.0, inf))[1], high)
+        return min(getattr(unwrap_metric(metric), "bounds", (0.0, inf))[1], high)
     return high
 
 
@@ -309,7 +310,7 @@ def _limit_accuracy(task: LimitsTask) -> Limits:
 def _limit_share_right(case: SampleCase, value: float, half: float) -> Limits:
     influence = compute_error_influence(case, 1 - value)
     design = case.compute_design(lambda: influence, half)
-    low, high = proportion_limits(case.ranks.m / design, case.n / design, half)
+    low, high = compute_proportion_limits(case.ranks.m / design, case.n / design, half)
     if case.is_simple:
         return float(low), float(high)
     most_wrong = find_deciding_high(case, influence, 1 - value, half)
@@ -509,7 +510,7 @@ def _limit_mean_loss(task: LimitsTask) -> LimitsOrReason:
     """
     case, value = task.case, task.value
     influence = compute_error_influence(case, value)
-    loss_of_other: Other | None = task.options.get("other")
+    loss_of_other: OtherLoss | None = task.options.get("other")
     if loss_of_other is None or case.n < 2:
         return _limit_losses(task, influence)
     design = task.compute_design(influence)
@@ -556,4 +557,3 @@ RECIPES: Mapping[Metric, Callable[[LimitsTask], LimitsOrReason]] = {
     metrics.signed_calibration_error: _limit_signed_error,
     metrics.under_confidence: _limit_gaps,
 }
-limits_of = compute_limits  # moved

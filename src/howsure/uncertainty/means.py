@@ -226,6 +226,3 @@ class DecidingUnits(NamedTuple):
     deciding: float
     largest: float
     alone: float
-
-
-student = student_quantile  # moved

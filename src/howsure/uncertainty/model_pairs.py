@@ -11,7 +11,7 @@ import numpy as np
 
 from howsure import metrics
 from howsure._core.check import Floats, InputError
-from howsure.metrics.facts import Metric
+from howsure.metrics.metric_facts import Metric
 from howsure.uncertainty.intervals import each_paired_difference, pair_sides
 from howsure.uncertainty.means import student_quantile, sum_by_unit
 from howsure.uncertainty.paired import compute_sample_influence, find_unseen_auroc_variance

@@ -14,8 +14,8 @@ import numpy as np
 from howsure import metrics
 from howsure._core.check import Floats
 from howsure.binning import Binning
-from howsure.metrics.facts import Metric, options, plain, positional
-from howsure.metrics.mean_loss import mean_loss
+from howsure.metrics.metric_facts import Metric, get_arguments, get_options, unwrap_metric
+from howsure.metrics.proper_scores import mean_loss
 from howsure.uncertainty.calibration_limits import subtract_noise
 from howsure.uncertainty.influence import GAP_KINDS, compute_influence
 from howsure.uncertainty.limits import compute_limits
@@ -177,8 +177,8 @@ def compute_difference_limits(
     recipe.
     """
     metric, other = metrics_of_sides
-    recipe = PAIRED.get(plain(metric))
-    if recipe is None or positional(metric):
+    recipe = PAIRED.get(unwrap_metric(metric))
+    if recipe is None or get_arguments(metric):
         return None
     value, other_value = metric(a.tally), other(b.tally)
     if not (isfinite(value) and isfinite(other_value)) or a.n < 2 or a.units.many < 2:
@@ -255,8 +255,8 @@ def _limit_gaps(pair: SamplePair) -> Limits:
     The limits of either side allow for a gap that is all noise, so honest claims are not worse than
     a constant one.
     """
-    kind = GAP_KINDS[plain(pair.a.metric)]
-    bins: Binning = options(pair.a.metric).get("bins", kind.bins)
+    kind = GAP_KINDS[unwrap_metric(pair.a.metric)]
+    bins: Binning = get_options(pair.a.metric).get("bins", kind.bins)
     fair: list[float] = []
     influences: list[Floats] = []
     for side in (pair.a, pair.b):

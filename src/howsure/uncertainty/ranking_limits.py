@@ -20,7 +20,7 @@ import numpy as np
 
 from howsure._core.check import Bools, Floats, Ints
 from howsure._core.frozen import frozen
-from howsure.bounds import proportion_limits
+from howsure.bounds import compute_proportion_limits
 from howsure.uncertainty.influence import Ranks, placements
 from howsure.uncertainty.means import Limits, student_quantile
 
@@ -271,7 +271,7 @@ def _find_share_error(share: float, n: float, half: float, side: int) -> float:
     """
     if share >= 1:
         return 0.0
-    return abs(float(proportion_limits(share * n, n, half)[side]) - share)
+    return abs(float(compute_proportion_limits(share * n, n, half)[side]) - share)
 
 
 def _ends_wide_row(find_cuts: CutFinder, share: float, error: float, n: float) -> bool:
@@ -342,13 +342,13 @@ def compute_risk_limits(
     Where the row of such a cut holds more samples than the share is off, it is as likely as the one
     seen, and its own limits count.
     """
-    fewer, more = proportion_limits(coverage * r.n / design, r.n / design, half)
+    fewer, more = compute_proportion_limits(coverage * r.n / design, r.n / design, half)
     shares = np.array([coverage, float(fewer), float(more)])
     rank = np.minimum(shares * r.n, r.n)
     kept = np.maximum(find_cuts(rank), 1e-300)
     rows = np.searchsorted(r.after, kept * (1 + 1e-12) + 1e-12, side="right")
     wrong = np.concatenate(([0.0], r.upto))[rows]
-    low, high = proportion_limits(np.minimum(wrong, kept) / design, kept / design, half)
+    low, high = compute_proportion_limits(np.minimum(wrong, kept) / design, kept / design, half)
     if coverage >= 1:
         return float(low[0]), float(high[0])
     value, risk_of_fewer, risk_of_more = wrong / kept

@@ -11,7 +11,7 @@ import numpy as np
 from howsure._core.check import Floats, InputError
 from howsure.curves import Curve
 from howsure.metrics.binary import observed_expected, positive_outcomes
-from howsure.metrics.recalibration import LogOdds, flexible, log_odds
+from howsure.metrics.recalibration import LogOdds, fit_flexible, fit_log_odds
 from howsure.predictions import Outcomes, Predictions, needs_outcomes
 from howsure.tallies.tally import Tally
 from howsure.uncertainty.influence import RowInfluence
@@ -35,7 +35,7 @@ def compute_line_limits(source: Tally | Outcomes, level: float) -> tuple[Interva
     True
     """
     case, half = SampleCase.of(source), (1 - level) / 2
-    fit = log_odds(case.tally)
+    fit = fit_log_odds(case.tally)
     if fit is None:
         nothing = refuse_limits(
             "one class is missing, the score is constant, or the classes separate"
@@ -115,7 +115,7 @@ def flexible_calibration(
 def build_flexible_curve(source: Tally | Outcomes, level: float) -> Curve | None:
     """`flexible_calibration` of outcomes, or None where there is none."""
     case, half = SampleCase.of(source), (1 - level) / 2
-    fit = flexible(case.tally)
+    fit = fit_flexible(case.tally)
     if fit is None:
         return None
     ascending = case.rows.score[::-1]

@@ -12,9 +12,9 @@ import numpy as np
 
 from howsure._core.check import Floats, Ints
 from howsure._core.frozen import frozen
-from howsure.binning import Binning, sums_in
+from howsure.binning import Binning, sum_bins
 from howsure.predictions.outcomes import Outcomes
-from howsure.tallies.rows import RowTally, as_rows
+from howsure.tallies.row_tally import RowTally, as_rows
 from howsure.tallies.tally import Tally, is_tally
 from howsure.uncertainty.calibration_limits import BinCounts
 from howsure.uncertainty.influence import ClaimLoss, GapSign, Influence, Ranks, RowInfluence
@@ -305,7 +305,7 @@ class SampleCase:
         return total
 
     def _sum_in_bins(self, bins: Binning) -> BinSums:
-        sums = sums_in(bins, self.tally)
+        sums = sum_bins(bins, self.tally)
         count = np.asarray(sums.count, dtype=np.float64)
         claim = np.asarray(sums.claim, dtype=np.float64)
         loss = np.asarray(sums.loss, dtype=np.float64)

@@ -198,6 +198,3 @@ def _check_own_means(
             )
             claims.append(claim)
     return tuple(claims)
-
-
-folder_of = find_run_folder  # moved

@@ -7,9 +7,9 @@ import math
 from pathlib import Path
 from typing import TypeAlias
 
-from howsure._core.budget import Budget, json_bytes
+from howsure._core.atomic import check_readable
+from howsure._core.budget import Budget, estimate_json_bytes
 from howsure._core.check import InputError
-from howsure._core.paths import existing
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 Record: TypeAlias = "dict[str, Json]"
@@ -20,7 +20,7 @@ TRUTH_WORDS = {"true": 1.0, "false": 0.0}
 def read_document(path: Path) -> Json:
     """The JSON of a file; JSON lines become a list."""
     lines = path.suffix.lower() in JSON_LINE_SUFFIXES
-    return parse_document(existing(path).read_bytes(), path.name, lines=lines)
+    return parse_document(check_readable(path).read_bytes(), path.name, lines=lines)
 
 
 def parse_document(
@@ -39,7 +39,7 @@ def parse_document(
     if not content.strip():
         raise InputError(f"{name} is empty; a log with at least one answer is needed.")
     if budget is not None:
-        budget.spend(json_bytes(content))
+        budget.spend(estimate_json_bytes(content))
     if lines:
         return _parse_lines(content, name)
     try:

@@ -13,7 +13,7 @@ import numpy as np
 from howsure._core.budget import Budget
 from howsure._core.check import Array, Bools, Floats, InputError, Ints
 from howsure._core.frozen import frozen
-from howsure._core.text import array_of
+from howsure._core.text import make_text_array
 from howsure.formats.logs.json_tree import Json, as_number, as_text, get_at
 from howsure.predictions import Outcomes
 
@@ -272,7 +272,7 @@ def describe_constants(confidences: Sequence[Confidence]) -> tuple[str, ...]:
 
 def make_column(texts: Sequence[str]) -> Array:
     """Texts as an array, as objects where a fixed width would be wasteful."""
-    return array_of(texts)
+    return make_text_array(texts)
 
 
 def select_text_columns(columns: Mapping[str, Sequence[Json]]) -> dict[str, Array]:

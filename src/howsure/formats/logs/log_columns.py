@@ -8,9 +8,9 @@ from pathlib import Path
 import numpy as np
 
 from howsure._core.check import InputError
-from howsure.formats.contents import Contents, in_memory
+from howsure.formats.contents import Contents, make_array_entry
 from howsure.formats.logs.log import Log, Outcome
-from howsure.formats.names import Wanted
+from howsure.predictions.read_options import ReadOptions
 
 PREFERRED_CONFIDENCES = ("sequence_probability", "confidence")
 
@@ -37,22 +37,22 @@ def build_contents(log: Log, path: Path) -> Contents:
     """The columns: id, what came of each question, every confidence by its name, and what to slice
     by.
     """
-    entries = {"id": in_memory(log.ids)}
+    entries = {"id": make_array_entry(log.ids)}
     for c in log.confidences:
-        entries[c.name] = in_memory(c.value)
+        entries[c.name] = make_array_entry(c.value)
     graded = bool((log.outcome == Outcome.GRADED).any())
-    entries["grade" if graded else "correct"] = in_memory(log.grade)
+    entries["grade" if graded else "correct"] = make_array_entry(log.grade)
     # Why there is no answer matters only where an answer or a confidence is missing.
     if not log.answered.all() or any(c.missing for c in log.confidences):
         reasons = ["" if o < Outcome.UNPARSEABLE else o.name.lower() for o in Outcome]
-        entries["no_answer"] = in_memory(np.array(reasons)[log.outcome])
+        entries["no_answer"] = make_array_entry(np.array(reasons)[log.outcome])
     if log.options is not None and log.gold is not None and has_options(log):
-        entries["option_logprobs"] = in_memory(log.options)
-        entries["label"] = in_memory(log.gold)
+        entries["option_logprobs"] = make_array_entry(log.options)
+        entries["label"] = make_array_entry(log.gold)
     beside = {"answer": log.answer, "group": log.group, "split": log.split, **log.slices}
     for name, values in beside.items():
         if values is not None:
-            entries[name] = in_memory(values)
+            entries[name] = make_array_entry(values)
     return Contents(
         path,
         entries,
@@ -68,7 +68,7 @@ def has_options(log: Log) -> bool:
     return log.options is not None and log.gold is not None and bool(np.isfinite(log.options).all())
 
 
-def choose_names(log: Log, wanted: Wanted, path: Path) -> Wanted:
+def choose_names(log: Log, wanted: ReadOptions, path: Path) -> ReadOptions:
     """What was asked for, with the confidence that is meant; which metric counts was settled when
     the log was read.
     """

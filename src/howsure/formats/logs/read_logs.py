@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from howsure._core.check import InputError
+from howsure.formats.column_names import VALUES
 from howsure.formats.logs import (
     deepeval,
     helm,
@@ -28,11 +29,11 @@ from howsure.formats.logs.json_tree import (
     read_document,
 )
 from howsure.formats.logs.log import Log
-from howsure.formats.names import ALIASES, VALUES
+from howsure.predictions.class_labels import COLUMN_ALIASES
 
 LOG_SUFFIXES = (".eval", ".json", ".txt")
 TABLE_SUFFIXES = (".csv", ".tsv", ".txt")
-CONFIDENCE_NAMES = {alias for part in VALUES for alias in ALIASES[part]}
+CONFIDENCE_NAMES = {alias for part in VALUES for alias in COLUMN_ALIASES[part]}
 FIRST_LINE_BYTES = 1 << 24
 
 

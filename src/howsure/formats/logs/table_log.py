@@ -13,8 +13,8 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from howsure._core.check import Array, InputError, Ints
-from howsure.formats.cells import with_points
-from howsure.formats.delimited import separator
+from howsure.formats.cells import replace_commas
+from howsure.formats.delimited import find_separator
 from howsure.formats.llm import same_answer
 from howsure.formats.logs.json_tree import as_number
 from howsure.formats.logs.log import (
@@ -154,7 +154,7 @@ def _read_columns(path: Path) -> tuple[TextColumns, Ints]:
     if _find_separator(full, path) == ";":  # a spreadsheet's numbers may have decimal commas
         for name, cells in columns.items():
             if CONFIDENCE_PATTERN.search(name) or name.strip().lower() in GRADE_NAMES:
-                columns[name] = list(with_points(cells))
+                columns[name] = list(replace_commas(cells))
     return columns, np.array(numbers[1 : len(rows)], dtype=np.int64)
 
 
@@ -182,7 +182,7 @@ def _find_separator(lines: Sequence[str], path: Path) -> str:
     if suffix == ".txt":
         return ""
     usual = "\t" if suffix == ".tsv" else ","
-    return separator((line.encode() for line in lines), usual)
+    return find_separator((line.encode() for line in lines), usual)
 
 
 class GradedRows(NamedTuple):

@@ -9,9 +9,9 @@ from typing import Any, cast
 import numpy as np
 
 from howsure import curves
-from howsure._core import json
+from howsure._core import strict_json
 from howsure._core.check import Array, InputError
-from howsure._core.frames import frame
+from howsure._core.check import build_frame as frame
 from howsure._core.frozen import frozen
 from howsure._core.progress import StagedJob
 from howsure._core.version import __version__
@@ -32,8 +32,7 @@ from howsure.report.comparison.leaderboard import (
     rank_models,
 )
 from howsure.report.measurement import Sureness
-from howsure.report.provenance import provenance
-from howsure.report.report import metric_row, written
+from howsure.report.report import build_metric_row, build_provenance, save_text
 from howsure.report.report_types import (
     SCHEMA,
     ComparisonData,
@@ -63,36 +62,36 @@ class Comparison:
 
     def to_json(self, path: str | Path | None = None) -> str:
         """The comparison as strict JSON."""
-        return written(json.pretty(self.data), path)
+        return save_text(strict_json.dump_pretty(self.data), path)
 
     def to_text(self, path: str | Path | None = None) -> str:
         """The tables that the command line prints."""
-        from howsure.render.comparison import sheet
+        from howsure.report.render.comparison_page import build_comparison_sheet
 
-        return written(sheet(self.data).text(), path)
+        return save_text(build_comparison_sheet(self.data).text(), path)
 
     def to_markdown(self, path: str | Path | None = None) -> str:
         """The tables as Markdown."""
-        from howsure.render.comparison import sheet
+        from howsure.report.render.comparison_page import build_comparison_sheet
 
-        return written(sheet(self.data).markdown(), path)
+        return save_text(build_comparison_sheet(self.data).markdown(), path)
 
     def to_html(self, path: str | Path | None = None) -> str:
         """The page: one offline file."""
-        from howsure.render.comparison import page
+        from howsure.report.render.comparison_page import render_comparison_page
 
-        return written(page(self.data), path)
+        return save_text(render_comparison_page(self.data), path)
 
     def frame(self, library: str = "pandas") -> Any:
         """All metrics of all models as a data frame of pandas or polars, one row each."""
         rows: list[dict[str, Any]] = []
         for model in self.data["models"]:
             for name, entry in model["metrics"].items():
-                rows.append(metric_row(name, entry) | {"model": model["name"]})
+                rows.append(build_metric_row(name, entry) | {"model": model["name"]})
         return frame(rows, library)
 
     def _repr_html_(self) -> str:
-        from howsure.render.html import frame
+        from howsure.report.render.page import wrap_in_iframe as frame
 
         return frame(self.to_html())
 
@@ -154,7 +153,7 @@ def compare(
         "schema": SCHEMA,
         "comparison": True,
         "provenance": {
-            m.name: provenance(m.preds, (), command, seed=seed, level=level) for m in models
+            m.name: build_provenance(m.preds, (), command, seed=seed, level=level) for m in models
         },
         "n": models[0].preds.n,
         "level": level,

@@ -13,13 +13,12 @@ import numpy as np
 
 from howsure import metrics
 from howsure._core.check import Array, Bools, Floats, InputError, Ints
-from howsure.bounds import proportion_limits
+from howsure.bounds import compute_proportion_limits
 from howsure.predictions import Predictions
-from howsure.render.catalogue import BY_NAME
 from howsure.report import catalogue
-from howsure.report.catalogue import Score, is_claim
+from howsure.report.catalogue import BY_NAME, Score, is_claim
 from howsure.report.comparison.compared_models import ComparedModel
-from howsure.report.measurement import Alone, Sureness, measured
+from howsure.report.measurement import Sureness, TallyData, measure_items
 from howsure.report.report_types import (
     CostRow,
     Difference,
@@ -31,13 +30,13 @@ from howsure.report.report_types import (
     RecallRow,
     SliceRow,
 )
-from howsure.report.samples import class_names, known_classes
-from howsure.report.sums import class_number
-from howsure.report.views import rounded
-from howsure.tallies.build import tally
-from howsure.uncertainty.case import Case
-from howsure.uncertainty.limits import limits_of
-from howsure.uncertainty.many import all_differences
+from howsure.report.samples import find_known_classes, list_class_names
+from howsure.report.sums import find_class_numbers
+from howsure.report.views import round_numbers
+from howsure.tallies.building import tally
+from howsure.uncertainty.limits import compute_limits
+from howsure.uncertainty.model_pairs import all_differences
+from howsure.uncertainty.sample_case import SampleCase
 
 Differences = dict[tuple[int, int], dict[str, Difference]]  # by places of the two models, by metric
 SAME_ANSWERS_METRICS = ("auroc", "aupr_error", "aupr_success", "e_aurc")
@@ -170,7 +169,7 @@ def _measure_model(model: ComparedModel, fair: bool, sure: Sureness) -> Metrics:
     if fair:
         return measure_named(model, (*FAIR_METRICS, *SAME_ANSWERS_METRICS), sure)
     table = measure_named(model, tuple(FAIR_METRICS), sure)
-    for item in catalogue.ranking():
+    for item in catalogue.list_ranking_items():
         if item.name in SAME_ANSWERS_METRICS:
             table[item.name] = {"value": None, "why": WITHHELD, "better": item.better}
     return table
@@ -178,9 +177,9 @@ def _measure_model(model: ComparedModel, fair: bool, sure: Sureness) -> Metrics:
 
 def measure_named(model: ComparedModel, names: Sequence[str], sure: Sureness) -> Metrics:
     """Those of the named numbers that the model's score allows."""
-    items = catalogue.possible(model.preds, model.tally)
+    items = catalogue.list_possible_items(model.preds, model.tally)
     wanted = [item for item in items if item.name in names]
-    return measured(wanted, model.samples, model.score_name, sure)
+    return measure_items(wanted, model.samples, model.score_name, sure)
 
 
 def explain_fairness(rows: Sequence[ModelRow], fair: bool) -> dict[str, Fairness]:
@@ -300,12 +299,12 @@ def measure_separation(
     is_home = tally(both, correct=np.arange(len(both)) < len(inside))
     mix = tally(both, correct=np.concatenate((correct, np.zeros(len(outside), dtype=bool))))
     sure, aurc, auroc = Sureness(level, seed), BY_NAME["aurc"], BY_NAME["auroc"]
-    of_mix = measured([aurc, auroc], Alone(mix), "", sure)
+    of_mix = measure_items([aurc, auroc], TallyData(mix), "", sure)
     threshold = np.sort(inside)[::-1][int(np.ceil(HOME_KEPT * len(inside))) - 1]
     kept = outside >= threshold
-    low, high = proportion_limits(kept.sum(), len(kept), (1 - level) / 2)
+    low, high = compute_proportion_limits(kept.sum(), len(kept), (1 - level) / 2)
     return {
-        "auroc": measured([auroc], Alone(is_home), "", sure)["auroc"],
+        "auroc": measure_items([auroc], TallyData(is_home), "", sure)["auroc"],
         "fpr_at_95": {
             "value": float(kept.mean()),
             "low": float(low),
@@ -376,12 +375,12 @@ def _compute_slice_limits(
     """Limits of the accuracy of each group: of clusters where they are not the groups themselves."""
     clusters = model.preds.group
     if clusters is None or _are_same_parts(where, clusters):
-        low, high = proportion_limits(right, n, half)
+        low, high = compute_proportion_limits(right, n, half)
         return np.asarray(low), np.asarray(high)
     outcomes = model.outcomes
     low, high = np.full(len(n), nan), np.full(len(n), nan)
     for g in range(len(n)):
-        limits = limits_of(metrics.accuracy, Case.of(outcomes[where == g]), half)
+        limits = compute_limits(metrics.accuracy, SampleCase.of(outcomes[where == g]), half)
         if limits is not None:
             low[g], high[g] = limits.low, limits.high
     return low, high
@@ -397,11 +396,11 @@ def _are_same_parts(group: Ints, clusters: Array) -> bool:
 def compute_recall_rows(models: Sequence[ComparedModel]) -> list[RecallRow]:
     """Recall of each class by each model, the class with the worst recall first."""
     first = models[0].samples
-    known = known_classes(first.classes, first.shape, first.preds.n)
+    known = find_known_classes(first.classes, first.shape, first.preds.n)
     if known is None:
         return []
-    names, count = class_names(known, first.shape), known.count
-    labels = class_number(known.keys, first.preds.labels)
+    names, count = list_class_names(known, first.shape), known.count
+    labels = find_class_numbers(known.keys, first.preds.labels)
     recall: dict[str, Floats] = {}
     for model in models:
         hits = np.bincount(labels[model.preds.correct], minlength=len(names))
@@ -412,7 +411,9 @@ def compute_recall_rows(models: Sequence[ComparedModel]) -> list[RecallRow]:
         {
             "name": names[c],
             "count": int(count[c]),
-            "recall": {model: rounded(of_model[[c]])[0] for model, of_model in recall.items()},
+            "recall": {
+                model: round_numbers(of_model[[c]])[0] for model, of_model in recall.items()
+            },
         }
         for c in order[:LISTED_GROUPS]
     ]

@@ -18,9 +18,3 @@ __all__ = [
     "find_changes",
     "write_verdict",
 ]
-
-case_of = build_case  # moved
-changes = find_changes  # moved
-findings = find_all  # moved
-guarantees = compute_guarantees  # moved
-verdict = write_verdict  # moved

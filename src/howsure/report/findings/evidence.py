@@ -18,9 +18,8 @@ from howsure._core.frozen import frozen
 from howsure.report.catalogue import is_claim
 from howsure.report.report_types import FindingData, Value
 from howsure.report.summary import Summary
-from howsure.tallies.tally import Sums, Tally
-from howsure.uncertainty.clusters import Units, freedom, unit_sums
-from howsure.uncertainty.means import student
+from howsure.tallies.tally import RangeSums, Tally
+from howsure.uncertainty.means import Units, estimate_freedom, student_quantile, sum_by_unit
 
 LEAST_SAMPLES = 25  # that a piece, class or group needs to be judged
 FALSE_FINDING_RATE = 0.01  # of each finding for itself, where the model is calibrated
@@ -136,13 +135,15 @@ def compute_design_effect(
         return 1.0
     units = Units.of(len(residual), weight, group)
     # Residuals are centred: being off on average is a finding of its own, not clustering.
-    squares = unit_sums(residual - units.total(residual) / units.n, units) ** 2
+    squares = sum_by_unit(residual - units.total(residual) / units.n, units) ** 2
     expected = max(units.total(claim * (1 - claim)), 1e-300)
     effect = max(1.0, float(squares.sum()) / expected)
     if group is None:
         return effect
-    degrees = freedom(squares, units.many - 1)
-    wider = student(degrees, FALSE_FINDING_RATE) / student(inf, FALSE_FINDING_RATE)
+    degrees = estimate_freedom(squares, units.many - 1)
+    wider = student_quantile(degrees, FALSE_FINDING_RATE) / student_quantile(
+        inf, FALSE_FINDING_RATE
+    )
     return effect * wider**2
 
 
@@ -170,7 +171,7 @@ def _broadcast_floats(*arrays: ArrayLike) -> tuple[Array, ...]:
     return np.broadcast_arrays(*(np.asarray(a, dtype=np.float64) for a in arrays))
 
 
-def sum_above(t: Tally, score: float) -> Sums:
+def sum_above(t: Tally, score: float) -> RangeSums:
     """Sums over the samples that score at least this much, then over the rest."""
     just_below = np.nextafter(score, -np.inf)  # the tally counts what is more than a score
     return t.between(np.unique([0, t.above(np.array([just_below]))[0], t.n]))
@@ -186,8 +187,3 @@ def compute_overall_gap(case: FindingCase) -> tuple[float, float]:
 def format_percent(share: float, digits: int = 1) -> str:
     """A share as it is written in a sentence."""
     return f"{share * 100:.{digits}f} %"
-
-
-design_effect = compute_design_effect  # moved
-fewer_than = compute_lower_tail  # moved
-more_than = compute_upper_tail  # moved

@@ -28,8 +28,8 @@ from howsure.report.findings.evidence import (
     sum_above,
 )
 from howsure.report.report_types import FindingData
-from howsure.tallies.tally import Counts, Sums, Tally
-from howsure.uncertainty.means import student
+from howsure.tallies.tally import Counts, RangeSums, Tally
+from howsure.uncertainty.means import student_quantile
 
 HIGH_CONFIDENCE = 0.9
 NEAR_CERTAINTY = 0.999
@@ -251,7 +251,7 @@ def cut_bins(case: FindingCase) -> list[BinPieces]:
     for inner in wide:
         first, last = np.searchsorted(every_cut, inner[[0, -1]])
         columns = (sums.count, sums.claim, sums.loss, sums.high, sums.low)
-        of_bin = Sums(*(column[first:last] for column in columns))
+        of_bin = RangeSums(*(column[first:last] for column in columns))
         pieces.append(_test_pieces(case, of_bin, level))
     return pieces
 
@@ -264,7 +264,7 @@ def _cut_bin(t: Tally, start: float, end: float) -> Counts:
     return np.unique(np.clip(cuts, start, end))
 
 
-def _test_pieces(case: FindingCase, sums: Sums, level: float) -> BinPieces:
+def _test_pieces(case: FindingCase, sums: RangeSums, level: float) -> BinPieces:
     n, claim, wrong = sums.count, sums.claim, sums.loss
     k, m, q = wrong / case.effect, n / case.effect, 1 - claim / n
     # Counts are divided by the design effect, as if so many samples were independent.
@@ -422,7 +422,7 @@ def compute_outlier_p(n: Array, k: Array, g: int) -> float:
     own_variance = unit * (1 + (size - 1) * alike) / size
     mean_variance = unit * float((rest * (1 + (rest - 1) * alike)).sum()) / total**2
     level = FALSE_FINDING_RATE / len(n)
-    wider = student(groups - 1, level) / student(inf, level)
+    wider = student_quantile(groups - 1, level) / student_quantile(inf, level)
     # The beta distribution of this mean and variance is that of so many samples.
     samples = unit / ((own_variance + mean_variance) * wider**2) - 1
     if samples <= 0:

@@ -11,7 +11,7 @@ import numpy as np
 from howsure import losses
 from howsure import metrics as all_metrics
 from howsure._core.check import Floats, InputError
-from howsure.policies.guarantee import guaranteed_threshold, one_of_each
+from howsure.policies.guarantee import draw_one_per_group, guaranteed_threshold
 from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
 from howsure.report.findings.evidence import Finding, format_percent
@@ -47,7 +47,7 @@ def compute_guarantees(source: Tally | Outcomes | str, n: int, level: float) -> 
     if isinstance(source, Outcomes) and source.group is not None:
         # Samples of a group are not independent: the test takes one of each.
         groups = int(source.units.max()) + 1
-        tested = one_of_each(source, 0)
+        tested = draw_one_per_group(source, 0)
     guarantees: list[GuaranteeData] = []
     for risk in RISK_WORDS:
         data: GuaranteeData = {
@@ -302,6 +302,3 @@ def _find_changed_answers(before: Predictions, after: Predictions) -> Finding | 
         paper = "Laves et al. 2019, section 3 (whose claim does not hold for means)"
     evidence = {"flips": n, "n": before.n, "accuracy_before": old, "accuracy_after": new}
     return Finding(name="predictions_flip", text=text, evidence=evidence, paper=paper)
-
-
-told = choose_guarantee  # moved

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from howsure._core import json
-from howsure.render.model import ComparisonData, Difference, Entry, FurtherRow, Metrics
+from howsure._core import strict_json
 from howsure.report.render.comparison_pictures import (
     draw_cost_pictures,
     draw_models_reliability,
@@ -35,6 +34,7 @@ from howsure.report.render.sentences import (
 )
 from howsure.report.render.svg import format_short
 from howsure.report.render.text_tables import Sheet, TableRows, TextTable
+from howsure.report.report_types import ComparisonData, Difference, Entry, FurtherRow, Metrics
 
 FEW_MODELS, SEVERAL_MODELS = 4, 12
 PAGE_ROWS = (200, 60, 25)  # rows of a table on the page: of few, several, and many models
@@ -284,7 +284,7 @@ def render_comparison_page(data: ComparisonData) -> str:
             tables.append(_cut_table(table, len(models)))
     pairs: dict[str, str] = {}
     for pair in data["pairs"]:
-        pairs[f"{pair['a']} − {pair['b']}"] = json.line([pair["a"], pair["b"]])
+        pairs[f"{pair['a']} − {pair['b']}"] = strict_json.dump_line([pair["a"], pair["b"]])
     origin: list[tuple[str, str]] = []
     for name, provenance in data["provenance"].items():
         origin.append((name, ", ".join(map(identify_input, provenance["inputs"]))))

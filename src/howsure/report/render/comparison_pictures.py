@@ -10,7 +10,6 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from howsure.render.model import Column, ComparisonData, CurveData
 from howsure.report.render import svg
 from howsure.report.render.count_pictures import shorten
 from howsure.report.render.pictures import (
@@ -25,6 +24,7 @@ from howsure.report.render.pictures import (
 )
 from howsure.report.render.sentences import get_meaning
 from howsure.report.render.svg import UNIT, USUAL_PAPER, Axis, Frame, Paper, make_frame
+from howsure.report.report_types import Column, ComparisonData, CurveData
 
 MODEL_COLOURS = 8  # further models have the same colours with dashes
 NAMED_PAPER = Paper(width=470, right=128)  # with room for names at the right

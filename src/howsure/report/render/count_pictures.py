@@ -7,7 +7,6 @@ from typing import NamedTuple
 
 from markupsafe import Markup
 
-from howsure.render.model import Column, Confusion, HistogramData, Number, ReportData, Slices
 from howsure.report.render import svg
 from howsure.report.render.pictures import (
     CALIBRATION_LEGEND,
@@ -22,6 +21,7 @@ from howsure.report.render.pictures import (
 )
 from howsure.report.render.sentences import format_number, format_percent
 from howsure.report.render.svg import USUAL_PAPER, Axis, Frame, Paper, make_frame
+from howsure.report.report_types import Column, Confusion, HistogramData, Number, ReportData, Slices
 
 TOP_5 = "label among the top 5"
 FATES = (("right", "right"), (TOP_5, "near"), ("wrong", "wrong"))  # what became of an answer

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from markupsafe import Markup
 
-from howsure.render.model import Column, CorpData, CurveData, ReportData
 from howsure.report.render.pictures import (
     BEFORE_POINTS,
     BY_CHANCE,
@@ -31,6 +30,7 @@ from howsure.report.render.pictures import (
     thin_curve,
 )
 from howsure.report.render.svg import UNIT, Axis, format_plain_tick, format_short, make_frame
+from howsure.report.report_types import Column, CorpData, CurveData, ReportData
 
 
 def draw_risk_coverage(report: ReportData) -> Picture:

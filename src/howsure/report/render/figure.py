@@ -18,13 +18,18 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from howsure import curves
-from howsure._core.check import Array, InputError, Ints
+from howsure._core.check import Array, InputError, Ints, need
 from howsure._core.frozen import frozen
-from howsure._core.optional import need
 from howsure.curves import Curve
 from howsure.predictions import Predictions
-from howsure.render.model import Column, CurveData, HistogramData, ReportData, curve_json
-from howsure.tallies.build import tally
+from howsure.report.report_types import (
+    Column,
+    CurveData,
+    HistogramData,
+    ReportData,
+    build_curve_data,
+)
+from howsure.tallies.building import tally
 
 Axes: TypeAlias = Any  # matplotlib is optional, so its types are too
 Style: TypeAlias = Any  # whatever matplotlib takes
@@ -200,7 +205,7 @@ class DisplayKind:
         """
         preds = Predictions.from_probs(np.asarray(y_prob), np.asarray(y_true))
         t = tally(preds.confidence, correct=preds.correct)
-        return Display(curve=curve_json(self.curve(t, **options)), draw=self.draw, name=name)
+        return Display(curve=build_curve_data(self.curve(t, **options)), draw=self.draw, name=name)
 
     def from_estimator(
         self,

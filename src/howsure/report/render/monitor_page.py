@@ -4,15 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from howsure.render.model import (
-    Column,
-    DriftData,
-    EstimateData,
-    MonitorData,
-    MonthData,
-    Number,
-    PartData,
-)
 from howsure.report.render import svg
 from howsure.report.render.page import dump_pictures, render_template
 from howsure.report.render.pictures import (
@@ -34,6 +25,15 @@ from howsure.report.render.sentences import (
 )
 from howsure.report.render.svg import Axis, make_frame
 from howsure.report.render.text_tables import Sheet, TableRows, TextTable
+from howsure.report.report_types import (
+    Column,
+    DriftData,
+    EstimateData,
+    MonitorData,
+    MonthData,
+    Number,
+    PartData,
+)
 
 TABLE_PARTS = 10  # answers or groups of a long table
 TABLE_PERIODS = 5  # periods side by side

@@ -14,9 +14,8 @@ from typing import NamedTuple, TypeVar
 from jinja2 import DictLoader, Environment, StrictUndefined
 from markupsafe import Markup
 
-from howsure._core import json
-from howsure._core.text import page_safe, printable
-from howsure.render.model import ReportData, Scatter, Views
+from howsure._core import strict_json
+from howsure._core.text import escape_page, make_printable
 from howsure.report.render import count_pictures, curve_pictures, sections
 from howsure.report.render.pictures import Picture, find_opening, keep_fitting_images, thin_curve
 from howsure.report.render.report_sheet import suggest_steps
@@ -34,6 +33,7 @@ from howsure.report.render.sentences import (
 )
 from howsure.report.render.text_tables import Sheet, TextTable
 from howsure.report.render.unit_tables import build_image_tables, build_label_tables
+from howsure.report.report_types import ReportData, Scatter, Views
 
 TILES = ("accuracy", "aurc", "coverage_at_risk_0.01", "ece")
 IMAGE_TILES = ("dice_loss", "image_aurc", "accuracy", "ece")
@@ -90,7 +90,7 @@ def wrap_in_iframe(html: str) -> str:
 
 def render_fragment(sheet: Sheet) -> str:
     """A sheet as a piece of a notebook's page, in the notebook's own style."""
-    return page_safe(_load_templates().get_template("fragment.html.j2").render(sheet=sheet))
+    return escape_page(_load_templates().get_template("fragment.html.j2").render(sheet=sheet))
 
 
 # Templates, and what a page may do
@@ -101,7 +101,7 @@ def render_template(template: str, **parts: object) -> str:
     css, js = map(Markup, read_assets())
     found = _load_templates().get_template(template)
     page = found.render(css=css, js=js, policy=build_policy(css, js), **parts)
-    return f"{page_safe(page)}\n"
+    return f"{escape_page(page)}\n"
 
 
 def read_assets() -> tuple[str, str]:
@@ -140,7 +140,7 @@ def hash_for_policy(text: str) -> str:
 
 def escape_json(data: object) -> Markup:
     """JSON that cannot end the script element it stands in."""
-    text = json.canonical(data)
+    text = strict_json.dump_canonical(data)
     for mark in "<>&'\u2028\u2029":
         text = text.replace(mark, f"\\u{ord(mark):04x}")
     return Markup(text)
@@ -148,14 +148,14 @@ def escape_json(data: object) -> Markup:
 
 def dump_pictures(pictures: Iterable[Picture]) -> Markup:
     """What is drawn, for the pointer and for files, by the names that the page shows."""
-    return escape_json({p.name: _make_page_safe(json.plain(p.data)) for p in pictures})
+    return escape_json({p.name: _make_page_safe(strict_json.to_plain(p.data)) for p in pictures})
 
 
-def _make_page_safe(data: json.Plain) -> json.Plain:
+def _make_page_safe(data: strict_json.Plain) -> strict_json.Plain:
     if isinstance(data, str):
-        return page_safe(data)
+        return escape_page(data)
     if isinstance(data, dict):
-        return {page_safe(key): _make_page_safe(value) for key, value in data.items()}
+        return {escape_page(key): _make_page_safe(value) for key, value in data.items()}
     if isinstance(data, list):
         return [_make_page_safe(value) for value in data]
     return data
@@ -293,7 +293,7 @@ def _build_decision_data(report: ReportData) -> dict[str, object]:
     hashes = [source.get("sha256", "") for source in provenance["inputs"]]
     return {
         "deciding": report["views"].get("deciding"),
-        "reading": None if "reading" not in provenance else printable(provenance["reading"]),
+        "reading": None if "reading" not in provenance else make_printable(provenance["reading"]),
         "score": report["score"],
         "calibrated": report["calibration"] is not None,
         "policy": {

@@ -9,10 +9,10 @@ from typing import NamedTuple, NotRequired, TypedDict
 
 from markupsafe import Markup
 
-from howsure.render.model import Column, CurveData, ReportData
 from howsure.report.render import svg
 from howsure.report.render.sentences import format_number
 from howsure.report.render.svg import Frame
+from howsure.report.report_types import Column, CurveData, ReportData
 
 OPENING_COVERAGE = 0.9  # the coverage at which the page opens
 CURVE_POINTS, BEFORE_POINTS = 180, 120  # points of a curve, and of one before calibration

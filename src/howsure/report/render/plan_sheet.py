@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from howsure.policies.planning import (
+from howsure.policies.deployment import (
     AllData,
     DeferralData,
     ExpectedData,

@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import NamedTuple
 
-from howsure.render.catalogue import MAIN
-from howsure.render.model import CalibrationData, ReportData
+from howsure.report.catalogue import TERMINAL_NUMBERS
 from howsure.report.render.sections import (
     build_bands_table,
     build_calibrators_table,
@@ -29,6 +28,7 @@ from howsure.report.render.sentences import (
 )
 from howsure.report.render.text_tables import Sheet, TextTable
 from howsure.report.render.unit_tables import build_image_tables, build_label_tables
+from howsure.report.report_types import CalibrationData, ReportData
 
 MISCALIBRATION_FINDINGS = {
     "over_confident_above_0.9",
@@ -49,7 +49,7 @@ def build_report_sheet(report: ReportData, *, full: bool = False, page: bool = F
     metrics, confusion = report["metrics"], report["views"].get("confusion")
     groups = group_by_question(metrics)
     if not full:
-        main = {name: entry for name, entry in metrics.items() if name in MAIN}
+        main = {name: entry for name, entry in metrics.items() if name in TERMINAL_NUMBERS}
         groups = [("The numbers that matter", main)]
     shared = find_shared_notes(metrics)
     numbers = [build_metrics_table(question, some, shared) for question, some in groups]

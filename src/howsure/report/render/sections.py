@@ -5,24 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from howsure.render.catalogue import SHARES
-from howsure.render.model import (
-    Band,
-    Binary,
-    CalibrationData,
-    Changes,
-    ClassRow,
-    Confusion,
-    CorpData,
-    CurveData,
-    Entry,
-    Metrics,
-    Number,
-    Operating,
-    ReportData,
-    Slices,
-    Suspect,
-)
+from howsure.report.catalogue import PERCENT_NUMBERS
 from howsure.report.render.sentences import (
     ARROWS,
     NONE,
@@ -46,6 +29,23 @@ from howsure.report.render.sentences import (
     get_meaning,
 )
 from howsure.report.render.text_tables import TableRows, TextTable
+from howsure.report.report_types import (
+    Band,
+    Binary,
+    CalibrationData,
+    Changes,
+    ClassRow,
+    Confusion,
+    CorpData,
+    CurveData,
+    Entry,
+    Metrics,
+    Number,
+    Operating,
+    ReportData,
+    Slices,
+    Suspect,
+)
 
 SCORE_METRICS = ("aurc", "auroc", "aupr_error", "coverage_at_risk_0.01", "eor_smooth")
 OPERATING_HEADINGS = {
@@ -306,7 +306,7 @@ def build_changes_table(calibration: Changes | CalibrationData | None) -> TextTa
     for name, change in calibration["metrics"].items():
         difference = change["difference"]
         value, low, high = difference["value"], difference.get("low"), difference.get("high")
-        if name in SHARES:
+        if name in PERCENT_NUMBERS:
             moved, limits = format_points(value), format_points_range(low, high)
         else:
             moved, limits = format_signed(value), format_signed_range(low, high)

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from howsure._core.text import no_finer
-from howsure.render.catalogue import BY_NAME, QUESTIONS, READ, SHARES
-from howsure.render.model import (
+from howsure._core.text import round_to_limits
+from howsure.report.catalogue import BY_NAME, PERCENT_NUMBERS, QUESTIONS, READ
+from howsure.report.report_types import (
     Difference,
     Entry,
     Input,
@@ -100,7 +100,7 @@ def format_metric(name: str, entry: Number) -> str:
     if entry["value"] is None:
         word, colon, _ = entry.get("why", "").partition(":")
         return word if colon and word.isalpha() else NONE
-    if name in SHARES:
+    if name in PERCENT_NUMBERS:
         return format_percent(entry["value"], 2)
     return format_number(entry["value"])
 
@@ -115,7 +115,7 @@ def format_estimate(entry: Number) -> str:
     # 4e-08 between -0.3 and 0.3 is what an optimiser leaves of 0; nobody should read it as a number.
     if value is None or low is None or high is None or not high > low:
         return format_number(value)
-    return format_number(no_finer(value, low, high))
+    return format_number(round_to_limits(value, low, high))
 
 
 def format_evidence(value: Value) -> str:
@@ -180,7 +180,7 @@ def format_limits(name: str, entry: Number) -> str:
     low, high = entry.get("low"), entry.get("high")
     if low is None or high is None:
         return ""
-    if name in SHARES:
+    if name in PERCENT_NUMBERS:
         return format_percent_range(low, high, 2)
     return format_range(low, high, 3)
 

@@ -14,7 +14,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from howsure._core.frozen import frozen
-from howsure._core.text import printable, printable_lines
+from howsure._core.text import make_printable, make_printable_lines
 
 COLUMN_GAP = 2  # letters between two columns
 WORDS_WIDTH = 22  # letters that a column of words keeps before it wraps
@@ -38,9 +38,9 @@ class TextTable:
 
     def __post_init__(self) -> None:
         # Names come from files: what could steer a terminal is made visible here, once for all.
-        object.__setattr__(self, "title", printable(self.title))
-        object.__setattr__(self, "head", list(map(printable, self.head)))
-        object.__setattr__(self, "rows", [list(map(printable, row)) for row in self.rows])
+        object.__setattr__(self, "title", make_printable(self.title))
+        object.__setattr__(self, "head", list(map(make_printable, self.head)))
+        object.__setattr__(self, "rows", [list(map(make_printable, row)) for row in self.rows])
 
     def numeric(self, column: int) -> bool:
         """Whether all cells of a column are numbers: aligned right and never wrapped."""
@@ -115,10 +115,10 @@ class Sheet:
     steps: Sequence[tuple[str, str]] = ()  # a line to copy, and what it is good for
 
     def __post_init__(self) -> None:
-        steps = [(printable(run), printable(why)) for run, why in self.steps]
-        object.__setattr__(self, "headline", printable_lines(self.headline))
-        object.__setattr__(self, "sentences", list(map(printable_lines, self.sentences)))
-        object.__setattr__(self, "remarks", list(map(printable, self.remarks)))
+        steps = [(make_printable(run), make_printable(why)) for run, why in self.steps]
+        object.__setattr__(self, "headline", make_printable_lines(self.headline))
+        object.__setattr__(self, "sentences", list(map(make_printable_lines, self.sentences)))
+        object.__setattr__(self, "remarks", list(map(make_printable, self.remarks)))
         object.__setattr__(self, "steps", steps)
 
     def __rich_console__(
@@ -236,7 +236,7 @@ def split_columns(head: Sequence[str], widths: Sequence[int], room: int) -> list
 
 def escape_markdown(text: str) -> str:
     """Text that Markdown shows as it is, in one cell and on one line."""
-    text = printable(" ".join(text.split()))
+    text = make_printable(" ".join(text.split()))
     for mark in "\\`*_{}[]<>|#&~":
         text = text.replace(mark, "\\" + mark)
     return text

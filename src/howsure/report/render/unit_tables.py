@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from howsure.render.model import ImagePromise, LabelPromise, Number, ReportData
 from howsure.report.render.sentences import (
     NONE,
     format_interval,
@@ -14,6 +13,7 @@ from howsure.report.render.sentences import (
     format_percent_range,
 )
 from howsure.report.render.text_tables import TableRows, TextTable
+from howsure.report.report_types import ImageGuarantee, LabelGuarantee, Number, ReportData
 
 IMAGE_SCORES = {
     "mean_confidence": "mean confidence of pixels",
@@ -89,7 +89,7 @@ def build_image_tables(report: ReportData) -> list[TextTable]:
     return [table for table in tables if table.rows]
 
 
-def _format_image_promise(promise: ImagePromise) -> list[str]:
+def _format_image_promise(promise: ImageGuarantee) -> list[str]:
     risk, needed = format_number(promise["risk"]), promise["images_needed"]
     if promise["threshold"] is not None:
         threshold, coverage = format_number(promise["threshold"], 6), promise["coverage"]
@@ -143,7 +143,7 @@ def build_label_tables(report: ReportData) -> list[TextTable]:
     return [table for table in tables if table.rows]
 
 
-def _format_label_promise(promise: LabelPromise) -> list[str]:
+def _format_label_promise(promise: LabelGuarantee) -> list[str]:
     if promise["threshold"] is None:
         return [NONE, promise.get("why", NONE), "", "", ""]
     shares = (promise["coverage"], promise["wrong"], promise["bound"], promise["missed"])

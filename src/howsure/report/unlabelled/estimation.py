@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from howsure._core.check import Array, Bools, Floats, InputError, Ints
-from howsure._core.frames import frame
+from howsure._core.check import build_frame as frame
 from howsure._core.frozen import frozen
-from howsure.bounds import proportion
+from howsure.bounds import check_proportion
 from howsure.calibrators import Isotonic, Platt
-from howsure.policies.deployment import folds_of
+from howsure.policies.deployment import assign_folds
 from howsure.policies.policy import Policy
 from howsure.predictions import Predictions, needs_predictions
-from howsure.report.report import written
+from howsure.report.report import save_text
 from howsure.report.report_types import EstimateData, Number, PartData
 from howsure.report.unlabelled.drift import (
     ClassShares,
@@ -27,10 +27,10 @@ from howsure.report.unlabelled.drift import (
     estimate_class_shares,
     sum_at,
 )
-from howsure.uncertainty.means import student
+from howsure.uncertainty.means import student_quantile
 
 if TYPE_CHECKING:
-    from howsure.render.tables import Sheet
+    from howsure.report.render.text_tables import Sheet
 
 CLAIM_FOLDS = 5
 SCORE_BINS, ROWS_PER_BIN = 20, 50  # bins of the score, and the reference rows that each should hold
@@ -115,11 +115,11 @@ class Estimate:
 
     def to_text(self, path: str | Path | None = None, *, width: int = 110) -> str:
         """What is estimated, by class and group, and what cannot be seen."""
-        return written(self._build_sheet().text(width), path)
+        return save_text(self._build_sheet().text(width), path)
 
     def to_markdown(self, path: str | Path | None = None) -> str:
         """The same as Markdown."""
-        return written(self._build_sheet().markdown(), path)
+        return save_text(self._build_sheet().markdown(), path)
 
     def frame(self, library: str = "pandas") -> Any:
         """All rows, each class and each group as a data frame of pandas or polars."""
@@ -139,15 +139,15 @@ class Estimate:
         return frame(rows, library)
 
     def _repr_html_(self) -> str:
-        from howsure.render.html import fragment
+        from howsure.report.render.page import render_fragment
 
-        return fragment(self._build_sheet())
+        return render_fragment(self._build_sheet())
 
     def _build_sheet(self) -> Sheet:
-        from howsure.render.monitor import estimated
+        from howsure.report.render.monitor_page import build_estimate_sheet
 
         past = self.reference_accuracy if isfinite(self.reference_accuracy) else None
-        return estimated(self.to_dict(), self.n, self.reference_n, past, self.level)
+        return build_estimate_sheet(self.to_dict(), self.n, self.reference_n, past, self.level)
 
 
 def build_number(value: float, low: float, high: float, why: str) -> Number:
@@ -212,7 +212,7 @@ def estimate(
     (0.816, 0.7965, 0.834)
     """
     needs_predictions(reference, "estimate")
-    proportion(level, "level")
+    check_proportion(level, "level")
     check_comparable(reference, new)
     if policy is not None:
         policy.check_classes(reference)
@@ -519,7 +519,7 @@ def _calibrate_claims(
     all folds' maps.
     """
     # A row's own label must not decide its claim, or the claims would look too good.
-    fold = folds_of(reference.n, reference.group, CLAIM_FOLDS, seed)
+    fold = assign_folds(reference.n, reference.group, CLAIM_FOLDS, seed)
     raw, later = reference.confidence, Predictions.from_confidence(new.confidence)
     mine, theirs = np.empty(reference.n), np.zeros(new.n)
     for i in range(CLAIM_FOLDS):
@@ -608,7 +608,7 @@ def _compute_limits(
     # Half an answer from 0 and from 1: a beta distribution has no mean of 0 or 1.
     mean = min(max(value, 0.5 / (n + 1)), 1 - 0.5 / (n + 1))
     least_variance = mean * (1 - mean) / (n + 1)
-    wider = (student(max(1, units - 1), half) / student(inf, half)) ** 2
+    wider = (student_quantile(max(1, units - 1), half) / student_quantile(inf, half)) ** 2
     size = mean * (1 - mean) / (max(variance, least_variance) * wider) - 1
     if size <= 0:
         return 0.0, 1.0

@@ -13,16 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from howsure._core import json
+from howsure._core import strict_json
 from howsure._core.check import Array, Bools, Floats, InputError
-from howsure._core.frames import frame
+from howsure._core.check import build_frame as frame
 from howsure._core.frozen import frozen
 from howsure._core.version import __version__
-from howsure.bounds import clopper_pearson_interval, proportion
+from howsure.bounds import check_proportion, clopper_pearson_interval
 from howsure.policies.policy import Policy
 from howsure.predictions import Predictions, needs_predictions
-from howsure.report.provenance import provenance
-from howsure.report.report import written
+from howsure.report.report import build_provenance, save_text
 from howsure.report.report_types import (
     SCHEMA,
     DriftData,
@@ -71,25 +70,25 @@ class Monitor:
 
     def to_json(self, path: str | Path | None = None) -> str:
         """The monitor as strict JSON."""
-        return written(json.pretty(self.data), path)
+        return save_text(strict_json.dump_pretty(self.data), path)
 
     def to_text(self, path: str | Path | None = None, *, width: int = 110) -> str:
         """The tables that the command line prints."""
-        from howsure.render.monitor import sheet
+        from howsure.report.render.monitor_page import build_monitor_sheet
 
-        return written(sheet(self.data).text(width), path)
+        return save_text(build_monitor_sheet(self.data).text(width), path)
 
     def to_markdown(self, path: str | Path | None = None) -> str:
         """The tables as Markdown."""
-        from howsure.render.monitor import sheet
+        from howsure.report.render.monitor_page import build_monitor_sheet
 
-        return written(sheet(self.data).markdown(), path)
+        return save_text(build_monitor_sheet(self.data).markdown(), path)
 
     def to_html(self, path: str | Path | None = None) -> str:
         """The page: one offline file."""
-        from howsure.render.monitor import page
+        from howsure.report.render.monitor_page import render_monitor_page
 
-        return written(page(self.data), path)
+        return save_text(render_monitor_page(self.data), path)
 
     def frame(self, library: str = "pandas") -> Any:
         """One row for each month as a data frame of pandas or polars: estimate, policy, drift, and
@@ -98,7 +97,7 @@ class Monitor:
         return frame([_build_frame_row(month) for month in self.data["months"]], library)
 
     def _repr_html_(self) -> str:
-        from howsure.render.html import frame
+        from howsure.report.render.page import wrap_in_iframe as frame
 
         return frame(self.to_html())
 
@@ -166,8 +165,8 @@ def monitor(
     (False, ['score'])
     """
     needs_predictions(reference, "monitor")
-    proportion(level, "level")
-    proportion(drift_level, "drift_level")
+    check_proportion(level, "level")
+    check_proportion(drift_level, "drift_level")
     if max_drop is not None and not 0 <= max_drop < 1:
         raise InputError(
             "max_drop", got=f"is {max_drop:g}", need="a share from 0 to 1 is needed, 0.02 say"
@@ -221,7 +220,7 @@ def monitor(
             schema=SCHEMA,
             monitor=True,
             provenance={
-                name: provenance(
+                name: build_provenance(
                     preds, (files or {}).get(name, ()), command, seed=seed, level=level
                 )
                 for name, preds in {"reference": reference, **sets}.items()

@@ -1,3 +1,0 @@
-"""Moved."""
-
-from howsure._core.check import need as need

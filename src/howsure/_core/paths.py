@@ -1,3 +1,0 @@
-"""Moved."""
-
-from howsure._core.atomic import check_readable as existing

@@ -1,3 +1,0 @@
-"""Moved."""
-
-from howsure.calibrators.calibrator import SMALLEST_PROBABILITY as SMALLEST

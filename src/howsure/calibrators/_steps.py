@@ -1,3 +1,0 @@
-"""Moved."""
-
-from howsure.calibrators.linear import list_operators as steps

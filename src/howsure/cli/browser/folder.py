@@ -1,3 +1,0 @@
-"""Moved."""
-
-from howsure.cli.app import write_app as write

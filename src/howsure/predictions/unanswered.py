@@ -1,3 +1,0 @@
-"""Moved."""
-
-from howsure.predictions.input_shapes import Unanswered as Unanswered

@@ -1,1 +1,0 @@
-"""Report JSON → text, Markdown, HTML or figure. Renderers do no arithmetic."""

@@ -1,3 +1,0 @@
-"""Moved."""
-
-from howsure.report.render.figure import figure as figure

@@ -1,3 +1,0 @@
-"""Moved."""
-
-from howsure.report.operating_points import build_deciding as deciding

@@ -1,3 +1,0 @@
-"""Moved."""
-
-from howsure.report.label_sections import LabelSums as LabelSums

@@ -1,3 +1,0 @@
-"""Moved."""
-
-from howsure.report.positive_class import THRESHOLDS as THRESHOLDS

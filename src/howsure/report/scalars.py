@@ -1,3 +1,0 @@
-"""Moved."""
-
-from howsure.report.report import scalars as scalars

@@ -1,3 +1,0 @@
-"""Moved."""
-
-from howsure.scale.many_files import gather as gather

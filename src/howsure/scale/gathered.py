@@ -1,3 +1,0 @@
-"""Moved."""
-
-from howsure.scale.store import PartResult as Gathered

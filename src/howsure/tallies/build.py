@@ -1,3 +1,0 @@
-"""Moved."""
-
-from howsure.tallies.building import tally as tally

@@ -1,3 +1,0 @@
-"""Moved."""
-
-from howsure.uncertainty.sample_case import SampleCase as Case

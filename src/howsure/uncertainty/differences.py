@@ -1,3 +1,0 @@
-"""Moved."""
-
-from howsure.uncertainty.paired import combine_limits as mover

@@ -1,3 +1,0 @@
-"""Moved."""
-
-from howsure.uncertainty.paired import PAIRED as PAIRED
