@@ -100,7 +100,8 @@ def accuracy(preds: Predictions | Tally) -> float:
     """
     if is_tally(preds):
         needs_zero_one(preds, "accuracy")
-        return float((preds.n - preds.total) / preds.n)
+        # Sums of weights are rounded, so that nothing right may come out below nothing.
+        return max(0.0, float((preds.n - preds.total) / preds.n))
     needs_predictions(preds, "accuracy")
     return _average(preds.correct.astype(np.float64), preds)
 
