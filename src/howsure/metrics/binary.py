@@ -14,7 +14,7 @@ from howsure._core.text import is_count
 from howsure.binning import Binning, equal_size
 from howsure.curves import Curve, bin_table
 from howsure.metrics.discrimination import auroc
-from howsure.metrics.metric_facts import Detour, metric
+from howsure.metrics.metric_facts import OutcomesWithMetric, metric
 from howsure.metrics.proper_scores import accuracy
 from howsure.predictions.outcomes import Outcomes
 from howsure.predictions.predictions import Predictions, needs_predictions
@@ -99,7 +99,7 @@ def positive_outcomes(preds: Predictions, positive: str | int | None = None) -> 
     return Outcomes.of(preds, preds.probs[:, c], correct=preds.labels == c)
 
 
-def _rank_class(preds: Predictions, positive: str | int | None = None) -> Detour:
+def _rank_class(preds: Predictions, positive: str | int | None = None) -> OutcomesWithMetric:
     return positive_outcomes(preds, positive), auroc
 
 
@@ -147,10 +147,12 @@ def _call_cases(
     return replace(outcomes, correct=called == is_positive)[cases]
 
 
-def _through_calls(of: Denominator) -> Callable[..., Detour]:
-    """The detour of a share of right calls: the accuracy of the cases in its denominator."""
+def _through_calls(of: Denominator) -> Callable[..., OutcomesWithMetric]:
+    """The route of a share of right calls: the accuracy of the cases in its denominator."""
 
-    def through(preds: Predictions, threshold: float, positive: str | int | None = None) -> Detour:
+    def through(
+        preds: Predictions, threshold: float, positive: str | int | None = None
+    ) -> OutcomesWithMetric:
         return _call_cases(preds, threshold, positive, of), accuracy
 
     return through

@@ -14,7 +14,7 @@ from howsure.binning import Binning, equal_range
 from howsure.curves.reliability import tally_uncertainty
 from howsure.metrics.binary import positive_tally
 from howsure.metrics.calibration_error import ece, mce
-from howsure.metrics.metric_facts import Detour, metric
+from howsure.metrics.metric_facts import OutcomesWithMetric, metric
 from howsure.predictions.columns import RawValues, average_probs, iterate_chunks
 from howsure.predictions.outcomes import Outcomes
 from howsure.predictions.predictions import Predictions, needs_predictions
@@ -23,7 +23,7 @@ from howsure.scores.softmax import normalised_entropy
 __all__ = ["classwise_ece", "muce", "uce"]
 
 
-def _claim_error(preds: Predictions, bins: int = 15) -> Detour:
+def _claim_error(preds: Predictions, bins: int = 15) -> OutcomesWithMetric:
     outcomes = Outcomes.of(preds, normalised_entropy(preds), correct=~preds.correct)
     return outcomes, partial(ece, bins=equal_range(bins))
 

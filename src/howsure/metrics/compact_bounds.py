@@ -197,11 +197,13 @@ def _bound_risk(_: Metric, t: Tally, coverage: float) -> Ends:
     if _find_ties(t)[i]:
         return wrong / end, wrong / end
     k = share * float(ends[-1]) * (1 - 1e-15)  # never beyond the cut for a rounding
+    rounding = 1e-12 * float(ends[-1])  # of sums of weights, which a small share would magnify
     if not t.weighted:
-        k = np.ceil(k)
-    best, worst = max(k, end - own), max(k, end - float(t.count[i]) + own)
-    low = (wrong - (end - best)) / best if best > 0 else 1.0
-    return low, wrong / worst if wrong > 0 else 0.0
+        k, rounding = np.ceil(k), 0.0
+    late, early = end - own, end - float(t.count[i]) + own  # where right, or wrong answers end
+    best, worst = max(k, late), max(k, early)
+    low = (wrong - own + (best - late) - rounding) / best if best > 0 else 1.0
+    return low, (wrong + rounding) / worst if wrong > 0 else 0.0
 
 
 def _bound_claims(metric: Metric, t: Tally) -> Ends:

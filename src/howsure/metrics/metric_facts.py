@@ -13,7 +13,7 @@ from howsure.tallies.tally import Blocks, Counts, RangeSums, Tally
 F = TypeVar("F", bound=Callable[..., object])
 Metric: TypeAlias = Callable[..., float]  # of a tally or of predictions, and options
 # The outcomes of predictions, and the metric of their tally that gives the same number.
-Detour: TypeAlias = tuple[Outcomes, Callable[[Tally], float]]
+OutcomesWithMetric: TypeAlias = tuple[Outcomes, Callable[[Tally], float]]
 
 
 def metric(
@@ -23,7 +23,7 @@ def metric(
     takes: Literal["tally", "predictions", "multilabel", "pixels"] = "tally",
     rank_only: bool = False,
     smooth: bool = True,
-    through: Callable[..., Detour] | None = None,
+    through: Callable[..., OutcomesWithMetric] | None = None,
     of_blocks: Callable[[Blocks, Counts], Floats] | None = None,
     of_bins: Callable[[RangeSums], Floats] | None = None,
 ) -> Callable[[F], F]:

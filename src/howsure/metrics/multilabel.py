@@ -9,7 +9,7 @@ import numpy as np
 
 from howsure._core.check import Bools, Floats, InputError
 from howsure.metrics.binary import class_auroc
-from howsure.metrics.metric_facts import Detour, metric
+from howsure.metrics.metric_facts import OutcomesWithMetric, metric
 from howsure.metrics.proper_scores import accuracy, mean_loss
 from howsure.predictions.input_shapes import InputLayout
 from howsure.predictions.outcomes import Outcomes
@@ -64,11 +64,11 @@ def build_case_outcomes(preds: Predictions, *, exact: bool = False) -> Outcomes:
     return _pool_cases(preds, -share, loss=share)
 
 
-def _share_wrong(preds: Predictions) -> Detour:
+def _share_wrong(preds: Predictions) -> OutcomesWithMetric:
     return build_case_outcomes(preds), mean_loss
 
 
-def _match_exactly(preds: Predictions) -> Detour:
+def _match_exactly(preds: Predictions) -> OutcomesWithMetric:
     return build_case_outcomes(preds, exact=True), accuracy
 
 
@@ -162,7 +162,7 @@ def _widen_spread(area: float, influence: Floats, positive: Bools, w: Floats) ->
     return float(np.sqrt(wanted / seen))
 
 
-def build_case_aucs(preds: Predictions) -> Detour:
+def build_case_aucs(preds: Predictions) -> OutcomesWithMetric:
     """One row per case: its part of the mean AUC as a loss; the mean of these is the number."""
     preds.needs_labels("macro_auroc")
     aucs = compute_pseudo_aucs(preds)

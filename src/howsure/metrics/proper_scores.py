@@ -11,7 +11,7 @@ import numpy as np
 from howsure import losses
 from howsure._core.check import Floats, InputError
 from howsure._core.exact import mean
-from howsure.metrics.metric_facts import Detour, metric
+from howsure.metrics.metric_facts import OutcomesWithMetric, metric
 from howsure.predictions.outcomes import Outcomes
 from howsure.predictions.predictions import Predictions, needs_predictions
 from howsure.tallies.tally import Blocks, Counts, Tally, is_tally, needs_zero_one
@@ -28,10 +28,10 @@ def _average(values: Floats, preds: Predictions) -> float:
     return float(np.average(values, weights=preds.weight))
 
 
-def _rank_by_loss(of: Callable[..., Floats], other: OtherLoss) -> Callable[..., Detour]:
+def _rank_by_loss(of: Callable[..., Floats], other: OtherLoss) -> Callable[..., OutcomesWithMetric]:
     """Outcomes ordered by the loss itself: samples of about the same loss end up in the same rows."""
 
-    def through(preds: Predictions, **options: object) -> Detour:
+    def through(preds: Predictions, **options: object) -> OutcomesWithMetric:
         loss = of(preds, **options)
         return Outcomes.of(preds, -loss, loss=loss), partial(mean_loss, other=other)
 
@@ -74,11 +74,11 @@ def _compute_accuracy(block: Blocks, n: Counts) -> Floats:
     return 1.0 - block.loss.sum(axis=-1) / n
 
 
-def _mark_correct(preds: Predictions) -> Detour:
+def _mark_correct(preds: Predictions) -> OutcomesWithMetric:
     return Outcomes.of(preds), accuracy
 
 
-def _mark_top_k(preds: Predictions, k: int = 5) -> Detour:
+def _mark_top_k(preds: Predictions, k: int = 5) -> OutcomesWithMetric:
     return Outcomes.of(preds, correct=losses.top_k(k)(preds) == 0), accuracy
 
 
@@ -100,7 +100,8 @@ def accuracy(preds: Predictions | Tally) -> float:
     """
     if is_tally(preds):
         needs_zero_one(preds, "accuracy")
-        return float((preds.n - preds.total) / preds.n)
+        # Sums of weights are rounded, so that nothing right may come out below nothing.
+        return max(0.0, float((preds.n - preds.total) / preds.n))
     needs_predictions(preds, "accuracy")
     return _average(preds.correct.astype(np.float64), preds)
 

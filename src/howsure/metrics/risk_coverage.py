@@ -12,7 +12,7 @@ from howsure._core import check
 from howsure._core.check import Floats, InputError
 from howsure.curves import risk_coverage
 from howsure.metrics.harmonic import mean_rank_share, risk_sum
-from howsure.metrics.metric_facts import Detour, metric
+from howsure.metrics.metric_facts import OutcomesWithMetric, metric
 from howsure.metrics.proper_scores import mean_loss
 from howsure.predictions.outcomes import Outcomes
 from howsure.predictions.predictions import Predictions, needs_predictions
@@ -360,11 +360,11 @@ def _pool_images(preds: Predictions, classes: Sequence[int] | None) -> Outcomes:
     return images_of(preds, classes).outcomes()
 
 
-def _average_images(preds: Predictions, classes: Sequence[int] | None = None) -> Detour:
+def _average_images(preds: Predictions, classes: Sequence[int] | None = None) -> OutcomesWithMetric:
     return _pool_images(preds, classes), mean_loss
 
 
-def _order_images(preds: Predictions, classes: Sequence[int] | None = None) -> Detour:
+def _order_images(preds: Predictions, classes: Sequence[int] | None = None) -> OutcomesWithMetric:
     return _pool_images(preds, classes), aurc
 
 
