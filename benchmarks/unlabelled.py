@@ -30,7 +30,7 @@ from pathlib import Path
 import numpy as np
 
 import howsure as hs
-from howsure.report.unlabelled.estimation import Part
+from howsure.report.estimation import Part
 
 SHARED = Path(os.environ.get("HOWSURE_SHARED", "../shared"))
 RESULTS = Path(__file__).parent / "results" / "unlabelled.jsonl"

@@ -53,13 +53,13 @@ from howsure.policies import (
     threshold_for_accuracy,
     threshold_for_coverage,
 )
-from howsure.report.findings import build_case, compute_guarantees, find_all
-from howsure.report.findings.verdict import choose_guarantee
 from howsure.report.gate import WATCHED_METRICS, Limit, check, list_limitable
 from howsure.report.measurement import Sureness, measure_items
 from howsure.report.samples import Samples
+from howsure.report.score_findings import find_all
 from howsure.report.summary import Summary
-from howsure.uncertainty.model_pairs import all_differences
+from howsure.report.verdict import build_case, choose_guarantee, compute_guarantees
+from howsure.uncertainty.intervals import all_differences
 
 ROOT = Path(__file__).parent
 RESULTS, TABLE = ROOT / "results" / "words", ROOT / "results" / "words.md"

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from howsure.report.calibration_report import CalibrationReport
-from howsure.report.comparison import Comparison
+from howsure.report.comparing import Comparison
 from howsure.report.report import Report
 from schemas import validate
 

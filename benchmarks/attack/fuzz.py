@@ -32,8 +32,8 @@ import howsure as hs
 from benchmarks import fuzz_formats
 from benchmarks.attack import states
 from howsure.cli import main
+from howsure.formats.json_lines import BadLine
 from howsure.formats.streams import read_batches
-from howsure.formats.text_lines import BadLine
 from howsure.predictions.read_options import ReadOptions
 
 BLOCK = 20_000  # numbers of one child

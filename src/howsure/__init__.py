@@ -12,38 +12,13 @@ from typing import TYPE_CHECKING, Any
 from howsure._core.version import __version__
 
 _NAMES = {
-    "tallies.building": [
-        "tally",
-    ],
-    "_core.check": [
-        "InputError",
-    ],
-    "tallies.sets": [
-        "SetTally",
-        "dice_tally",
-        "set_tally",
-    ],
-    "tallies.tally": [
-        "Tally",
-    ],
-    "report.calibration_report": [
-        "CalibrationReport",
-        "calibration_report",
-    ],
-    "binning": [
-        "adaptive",
-        "adaptive_reference",
-        "equal_range",
-        "equal_size",
-        "unique",
-    ],
-    "metrics.compact_bounds": [
-        "certified",
-    ],
-    "report.comparison": [
-        "Comparison",
-        "compare",
-    ],
+    "tallies.building": ["SetTally", "dice_tally", "set_tally", "tally"],
+    "_core.check": ["InputError"],
+    "tallies.tally": ["Tally"],
+    "report.calibration_report": ["CalibrationReport", "calibration_report"],
+    "binning": ["adaptive", "adaptive_reference", "equal_range", "equal_size", "unique"],
+    "metrics.compact_bounds": ["certified"],
+    "report.comparing": ["Comparison", "compare"],
     "curves": [
         "BinTable",
         "Corp",
@@ -60,29 +35,11 @@ _NAMES = {
         "threshold_diagram",
         "uncertainty_reliability",
     ],
-    "formats": [
-        "read",
-        "scan",
-        "write",
-    ],
-    "curves.histograms": [
-        "Histogram",
-        "histogram",
-        "refine",
-    ],
-    "uncertainty.calibration_testing": [
-        "CalibrationTest",
-        "calibration_test",
-    ],
-    "uncertainty.recalibration_limits": [
-        "flexible_calibration",
-    ],
-    "uncertainty.intervals": [
-        "Interval",
-        "each_interval",
-        "interval",
-        "paired_difference",
-    ],
+    "formats": ["read", "scan", "write"],
+    "curves.histograms": ["Histogram", "histogram", "refine"],
+    "uncertainty.calibration_testing": ["CalibrationTest", "calibration_test"],
+    "uncertainty.recalibration_limits": ["flexible_calibration"],
+    "uncertainty.intervals": ["Interval", "each_interval", "interval", "paired_difference"],
     "metrics": [
         "Bands",
         "BrierParts",
@@ -146,43 +103,16 @@ _NAMES = {
         "uce",
         "under_confidence",
     ],
-    "predictions.images": [
-        "Images",
-        "image_tally",
-        "images_of",
-        "without_masked",
-    ],
-    "predictions.outcomes": [
-        "Outcomes",
-    ],
-    "predictions.predictions": [
-        "Predictions",
-    ],
-    "report.evaluation": [
-        "evaluate",
-    ],
-    "report.report": [
-        "Report",
-    ],
-    "report.unlabelled.estimation": [
-        "Estimate",
-        "estimate",
-    ],
-    "report.unlabelled.monitoring": [
-        "Monitor",
-        "monitor",
-    ],
-    "_core.saving": [
-        "load",
-        "save",
-    ],
-    "calibrators.choice": [
-        "Choice",
-        "choose_calibrator",
-    ],
-    "scale.many_files": [
-        "evaluate_files",
-    ],
+    "predictions.images": ["Images", "image_tally", "images_of", "without_masked"],
+    "predictions.outcomes": ["Outcomes"],
+    "predictions.predictions": ["Predictions"],
+    "report.evaluation": ["evaluate"],
+    "report.report": ["Report"],
+    "report.estimation": ["Estimate", "estimate"],
+    "report.monitoring": ["Monitor", "monitor"],
+    "_core.saving": ["load", "save"],
+    "calibrators.choice": ["Choice", "choose_calibrator"],
+    "scale.many_files": ["evaluate_files"],
 }
 _MODULES = [
     "binning",
@@ -232,14 +162,13 @@ if TYPE_CHECKING:
     from howsure.predictions.images import Images, image_tally, images_of, without_masked
     from howsure.predictions.outcomes import Outcomes
     from howsure.report.calibration_report import CalibrationReport, calibration_report
-    from howsure.report.comparison import Comparison, compare
+    from howsure.report.comparing import Comparison, compare
+    from howsure.report.estimation import Estimate, estimate
     from howsure.report.evaluation import evaluate
+    from howsure.report.monitoring import Monitor, monitor
     from howsure.report.report import Report
-    from howsure.report.unlabelled.estimation import Estimate, estimate
-    from howsure.report.unlabelled.monitoring import Monitor, monitor
     from howsure.scale import evaluate_files
-    from howsure.tallies.building import tally
-    from howsure.tallies.sets import SetTally, dice_tally, set_tally
+    from howsure.tallies.building import SetTally, dice_tally, set_tally, tally
     from howsure.tallies.tally import Tally
     from howsure.uncertainty.calibration_testing import CalibrationTest, calibration_test
     from howsure.uncertainty.intervals import Interval, each_interval, interval, paired_difference

@@ -14,7 +14,7 @@ import pytest
 import howsure as hs
 from howsure import InputError, Predictions, workers
 from howsure._core.version import __version__
-from howsure.scale import summaries
+from howsure.scale import parts
 from howsure.scale.parts import Partition, Settings
 
 
@@ -58,7 +58,7 @@ def test_a_worker_of_another_version_is_refused_by_name() -> None:
     with pytest.raises(
         InputError, match=f"a worker runs howsure {__version__}, the driver 9.9.9; install the same"
     ):
-        summaries.load_or_summarise(part, Settings(version="9.9.9"))
+        parts.load_or_summarise(part, Settings(version="9.9.9"))
 
 
 @pytest.mark.slow

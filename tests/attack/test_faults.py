@@ -20,8 +20,7 @@ from howsure import InputError, Predictions
 from howsure.cli import main
 from howsure.policies import DriftMonitor, OnlinePolicy, Policy
 from howsure.scale.many_files import gather
-from howsure.scale.parts import Settings, expand_paths, plan_parts
-from howsure.scale.summaries import load_or_summarise
+from howsure.scale.parts import Settings, expand_paths, load_or_summarise, plan_parts
 from howsure.serving import stream
 from howsure.serving.stream import decide_file
 
@@ -86,7 +85,7 @@ def rows(n: int = 900) -> str:
 @pytest.mark.parametrize("suffix", ["jsonl", "npz"])
 def test_decide(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kill: bool, suffix: str) -> None:
     monkeypatch.setattr(stream, "FILE_BATCH_ROWS", 200)
-    monkeypatch.setattr("howsure.formats.text_lines.READ_BLOCK_BYTES", 4_000)
+    monkeypatch.setattr("howsure.formats.json_lines.READ_BLOCK_BYTES", 4_000)
     source = tmp_path / f"in.{suffix}"
     if suffix == "jsonl":
         source.write_text(rows())
@@ -199,7 +198,7 @@ def test_online_state(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kill: boo
     """`decide` by an online policy into a file, with labels: decisions and state are those of an
     undisturbed run.
     """
-    monkeypatch.setattr("howsure.formats.text_lines.READ_BLOCK_BYTES", 4_000)
+    monkeypatch.setattr("howsure.formats.json_lines.READ_BLOCK_BYTES", 4_000)
     monkeypatch.setattr(
         "howsure.serving.journal.SAVE_SECONDS", 0.0
     )  # the state is saved with every batch
@@ -251,7 +250,7 @@ def test_watch_state(
     """`decide` with a watch into a file: once resumed, decisions and watch are those of an
     undisturbed run.
     """
-    monkeypatch.setattr("howsure.formats.text_lines.READ_BLOCK_BYTES", 4_000)
+    monkeypatch.setattr("howsure.formats.json_lines.READ_BLOCK_BYTES", 4_000)
     monkeypatch.setattr("howsure.serving.journal.SAVE_SECONDS", every)
     policy, rng = Policy("max_prob", 0.6), np.random.default_rng(5)
     hs.save(policy, tmp_path / "policy.json")

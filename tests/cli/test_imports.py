@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import howsure as hs
-from howsure.cli.lean_scipy import SPECIAL_FUNCTIONS
+from howsure.cli.main import SPECIAL_FUNCTIONS
 
 HEAVY = {
     "pyarrow",
@@ -40,7 +40,7 @@ DRESS = {
 UNUSED = {"scipy.optimize", "scipy.stats", "scipy.sparse", "scipy.linalg", *DRESS, *HEAVY}
 NEVER = UNUSED - set(SPECIAL.stdout.split())
 SCIPY = {"scipy"}
-MODELS = {"howsure.calibrators.choice", "howsure.report.comparison"}
+MODELS = {"howsure.calibrators.choice", "howsure.report.comparing"}
 STREAMS = {"howsure.scale", "howsure.serving"}
 FITTING = {  # what chooses thresholds and judges them, which a decision does without
     "howsure.bounds",
@@ -200,7 +200,7 @@ def test_every_function_of_scipy_that_is_used_is_listed() -> None:
 def test_the_functions_of_scipy_are_its_own_and_the_rest_is_there_when_asked_for() -> None:
     code = """
 import sys
-from howsure.cli.lean_scipy import SPECIAL_FUNCTIONS, load_special_lean
+from howsure.cli.main import SPECIAL_FUNCTIONS, load_special_lean
 load_special_lean()
 load_special_lean()
 import scipy.special

@@ -9,7 +9,7 @@ import pytest
 
 from howsure._core.exact import fixed_columns, fixed_sums, from_fixed
 from howsure.binning import equal_range
-from howsure.metrics.class_calibration import find_bins
+from howsure.metrics.calibration_error import find_bins
 
 
 @pytest.mark.parametrize("rows", [1, 1024, 1025, 5000])

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from howsure import Predictions, corp, correctness_brier, tally
-from howsure.report.operating_points import build_deciding
 from howsure.report.summary import Summary
+from howsure.report.views import build_deciding
 
 
 def drawn(n: int, seed: int, *, bend: float = 1.0) -> tuple[np.ndarray, np.ndarray]:

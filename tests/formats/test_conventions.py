@@ -8,9 +8,9 @@ import pytest
 
 from howsure import InputError, Predictions, evaluate_files, read, scan, write
 from howsure.formats import describe, problems
+from howsure.formats.json_lines import BadLine
 from howsure.formats.location import group_files
 from howsure.formats.streams import StreamBatch, read_batches
-from howsure.formats.text_lines import BadLine
 from howsure.predictions.read_options import ReadOptions
 
 Z = np.array([[2.0, 0.0, 1.0], [0.0, 1.0, 0.5]])

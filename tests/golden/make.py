@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from howsure.predictions import Predictions
-from howsure.report.comparison import Comparison, compare
+from howsure.report.comparing import Comparison, compare
 from howsure.report.evaluation import evaluate
 
 HERE = Path(__file__).parent

@@ -12,10 +12,7 @@ import pytest
 
 import howsure as hs
 from howsure import InputError, Predictions, metrics
-from howsure.metrics.class_calibration import find_bins, sum_classes
-from howsure.metrics.harmonic import SERIES_START, _sum_logs, harmonic, harmonic_rise, risk_sum
-from howsure.metrics.multilabel import compute_pseudo_aucs
-from howsure.metrics.recalibration import (
+from howsure.metrics.binary import (
     LOGIT_CLIP,
     _has_both_outcomes_at_ends,
     _place_knots,
@@ -23,7 +20,18 @@ from howsure.metrics.recalibration import (
     fit_log_odds,
     logit,
 )
-from howsure.metrics.risk_coverage import SEARCH_ROWS, find_last_reaching, find_widest_row
+from howsure.metrics.calibration_error import find_bins, sum_classes
+from howsure.metrics.multilabel import compute_pseudo_aucs
+from howsure.metrics.risk_coverage import (
+    SEARCH_ROWS,
+    SERIES_START,
+    _sum_logs,
+    find_last_reaching,
+    find_widest_row,
+    harmonic,
+    harmonic_rise,
+    risk_sum,
+)
 from howsure.tallies.tally import Blocks
 
 RNG = np.random.default_rng(0)

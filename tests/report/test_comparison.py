@@ -8,7 +8,7 @@ import pytest
 
 from howsure import InputError, Predictions, aurc, auroc, compare, tally
 from howsure.bounds import clopper_pearson_interval
-from howsure.report.comparison.leaderboard import find_pareto_front, measure_separation
+from howsure.report.leaderboard import find_pareto_front, measure_separation
 
 
 def logits(rng: np.random.Generator, y: Any, signal: float) -> Any:

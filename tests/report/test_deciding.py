@@ -8,8 +8,8 @@ import pytest
 from howsure import Predictions, metrics, tally
 from howsure.policies import guaranteed_threshold, threshold_for_cost, threshold_for_coverage
 from howsure.report.evaluation import evaluate
-from howsure.report.operating_points import build_deciding
 from howsure.report.summary import Summary
+from howsure.report.views import build_deciding
 
 
 def predictions(n: int, seed: int = 0, *, digits: int = 12) -> Predictions:

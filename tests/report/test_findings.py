@@ -9,13 +9,16 @@ import pytest
 from howsure import Outcomes, Predictions, compare, evaluate
 from howsure.policies import guaranteed_threshold
 from howsure.report.calibration_report import calibration_report
-from howsure.report.findings import build_case, find_all, find_changes, write_verdict
-from howsure.report.findings.evidence import (
+from howsure.report.score_findings import find_all
+from howsure.report.summary import Summary
+from howsure.report.verdict import (
+    build_case,
     compute_design_effect,
     compute_lower_tail,
     compute_upper_tail,
+    find_changes,
+    write_verdict,
 )
-from howsure.report.summary import Summary
 
 SETS = 200
 MOST = 0.05 * SETS

@@ -9,7 +9,7 @@ import howsure as hs
 from howsure import InputError, Predictions, monitor
 from howsure.policies import Policy
 from howsure.predictions import Unanswered
-from howsure.report.unlabelled.drift import (
+from howsure.report.drift import (
     measure_number_drift,
     measure_share_drift,
     measure_value_drift,

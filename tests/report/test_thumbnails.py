@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from howsure import InputError, Predictions, evaluate
-from howsure.report.thumbnails import THUMBNAIL_PIXELS, draw_thumbnail, encode_png
+from howsure.report.masks import THUMBNAIL_PIXELS, draw_thumbnail, encode_png
 
 
 def test_a_picture_by_hand() -> None:

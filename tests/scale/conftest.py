@@ -12,9 +12,8 @@ import pytest
 
 from howsure.scale import parts
 from howsure.scale.many_files import gather
-from howsure.scale.parts import Job, Settings, expand_paths, plan_parts
+from howsure.scale.parts import Job, Settings, expand_paths, load_or_summarise, plan_parts
 from howsure.scale.store import PartResult
-from howsure.scale.summaries import load_or_summarise
 
 
 @pytest.fixture(autouse=True)

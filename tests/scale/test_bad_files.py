@@ -17,7 +17,7 @@ import pytest
 import howsure as hs
 from howsure import InputError
 from howsure.cli import main
-from howsure.scale import many_files, summaries
+from howsure.scale import many_files, parts
 from howsure.scale.many_files import gather
 from howsure.scale.store import PartResult
 
@@ -239,7 +239,7 @@ def test_an_interrupt_prints_what_there_is_and_exits_130(
     def interrupted(*args: Any, **how: Any) -> PartResult:
         if next(count) == 5:
             raise KeyboardInterrupt
-        return summaries.load_or_summarise(*args, **how)
+        return parts.load_or_summarise(*args, **how)
 
     monkeypatch.setattr(many_files, "load_or_summarise", interrupted)
     code, out, err = run(*map(str, tables), "--stream", "--json")

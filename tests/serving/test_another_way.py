@@ -20,8 +20,7 @@ from howsure.serving.guarantee_monitor import (
     KEPT_FACTORS,
     GuaranteeMonitor,
 )
-from howsure.serving.journal import case_lines, decision_lines, read_decisions
-from howsure.serving.output import cut_torn_line
+from howsure.serving.journal import case_lines, cut_torn_line, decision_lines, read_decisions
 
 POLICY = Policy("max_prob", 0.8)
 

@@ -13,7 +13,7 @@ import pytest
 
 from howsure import InputError, save
 from howsure.policies import Policy
-from howsure.serving.output import hold_lock
+from howsure.serving.journal import hold_lock
 from howsure.serving.stream import decide_file
 
 POLICY = Policy("max_prob", 0.8)

@@ -20,21 +20,21 @@ import pytest
 
 import howsure as hs
 from howsure import InputError, Predictions
+from howsure.formats.json_lines import BadLine
 from howsure.formats.streams import StreamBatch
-from howsure.formats.text_lines import BadLine
 from howsure.policies import DriftMonitor, OnlinePolicy, Policy
 from howsure.policies.policy import Decisions
 from howsure.predictions.read_options import ReadOptions
-from howsure.serving import alarm_guard, feedback, journal, output, stream
+from howsure.serving import alarm_guard, feedback, journal, stream
 from howsure.serving.alarm_guard import AlarmGuard, AlarmInputs
 from howsure.serving.feedback import LabelError, LabelledDecision, Learner, learn_labels
 from howsure.serving.guarantee_monitor import GuaranteeMonitor, judge_labels
-from howsure.serving.journal import decision_lines
-from howsure.serving.output import (
+from howsure.serving.journal import (
     ClosedPipe,
     StopRequested,
     StopSignal,
     catch_signals,
+    decision_lines,
     read_blocks,
     write_all,
 )
@@ -321,14 +321,14 @@ def test_the_lock_names_its_holder_and_only_it(tmp_path: Path) -> None:
     lock = tmp_path / ".out.jsonl.lock"
     lock.write_text("process 1 on a host with a very long name " * 9)
     before = os.umask(0)
-    with output.hold_lock(tmp_path / "out.jsonl"):
+    with journal.hold_lock(tmp_path / "out.jsonl"):
         assert re.fullmatch(rf"process {os.getpid()} on \S+", lock.read_text())
-    with output.hold_lock(tmp_path / "out.jsonl"):
+    with journal.hold_lock(tmp_path / "out.jsonl"):
         assert lock.stat().st_mode & 0o777 == 0o644
         lock.write_text("x" * 300)
         with (
             pytest.raises(InputError, match=r"is being written by x{200};"),
-            output.hold_lock(tmp_path / "out.jsonl"),
+            journal.hold_lock(tmp_path / "out.jsonl"),
         ):
             pass
     os.umask(before)
@@ -352,19 +352,19 @@ def test_a_write_that_fails_says_why(tmp_path: Path, error: OSError, said: str) 
     with pytest.raises(
         InputError, match=rf"cannot be written: {said}\. What was decided so far is kept"
     ):
-        output.AppendOnlyFile(Failing(), path).write(b"more")
+        journal.AppendOnlyFile(Failing(), path).write(b"more")
     assert path.read_bytes() == b"whole\n"
 
 
 def test_nothing_is_held_back(tmp_path: Path) -> None:
-    with output.open_to_append(tmp_path / "out") as out:
+    with journal.open_to_append(tmp_path / "out") as out:
         assert isinstance(out.raw, FileIO)
         assert out.write(memoryview(b"one\n")) == 4
         assert (tmp_path / "out").read_bytes() == b"one\n"
 
 
 def test_a_lock_that_somebody_removed_is_no_fault(tmp_path: Path) -> None:
-    with output.hold_lock(tmp_path / "out.jsonl"):
+    with journal.hold_lock(tmp_path / "out.jsonl"):
         (tmp_path / ".out.jsonl.lock").unlink()
     assert list(tmp_path.iterdir()) == []
 
@@ -384,7 +384,7 @@ def test_a_lock_that_went_away_meanwhile_is_taken_anew(
                 lock.touch()
 
     monkeypatch.setattr(fcntl, "flock", late)
-    with output.hold_lock(tmp_path / "out.jsonl"):
+    with journal.hold_lock(tmp_path / "out.jsonl"):
         assert lock.read_text().startswith("process ")
     assert len(calls) == 2
     assert not lock.exists()
@@ -393,7 +393,7 @@ def test_a_lock_that_went_away_meanwhile_is_taken_anew(
 def test_a_torn_line_is_cut_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(output, "BLOCK", 4)
+    monkeypatch.setattr(journal, "READ_BLOCK_BYTES", 4)
     path = tmp_path / "out"
     for text in (
         "",
@@ -409,7 +409,7 @@ def test_a_torn_line_is_cut_and_nothing_else(
         "\nabcdefgh",
     ):
         path.write_text(text)
-        output.cut_torn_line(path)
+        journal.cut_torn_line(path)
         assert path.read_text() == text[: text.rfind("\n") + 1]
 
 

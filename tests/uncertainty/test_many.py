@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import howsure as hs
-from howsure.uncertainty.model_pairs import all_differences
+from howsure.uncertainty.intervals import all_differences
 
 TABLES = 30
 

@@ -30,7 +30,6 @@ from howsure.uncertainty import (
     intervals,
     limits,
     means,
-    model_pairs,
     paired,
     recalibration_limits,
 )
@@ -809,18 +808,18 @@ def test_two_models_are_compared_as_by_a_normal_quantile() -> None:
     for k, extra in (9.0, 0.0), (1.0, 1e-3):
         c = np.array([[4.0, 1.0], [1.0, 3.0]]) * 1e-4
         error = sqrt((4 + 3 - 2) * 1e-4 * (1 + 4 / (k + 1)) + extra)
-        table = model_pairs.ModelSpread(c, k, 1.3, extra)
+        table = intervals.ModelSpread(c, k, 1.3, extra)
         for times, far in (0.98, False), (1.02, True), (-1.02, True), (-0.98, False):
-            assert model_pairs.find_beyond_equal(
+            assert intervals.find_beyond_equal(
                 table, np.array([times * 1.3 * Z * error]), [(0, 1)], 0.95, 0
             ) == [far]
-        assert model_pairs.find_beyond_equal(table, np.array([nan]), [(0, 1)], 0.95, 0) == [False]
+        assert intervals.find_beyond_equal(table, np.array([nan]), [(0, 1)], 0.95, 0) == [False]
 
 
 def test_equal_influences_are_never_clear() -> None:
-    table = model_pairs.ModelSpread(np.ones((3, 3)), 5.0, 1.0, 0.0)
+    table = intervals.ModelSpread(np.ones((3, 3)), 5.0, 1.0, 0.0)
     assert (
-        model_pairs.find_beyond_equal(table, np.ones(3), [(0, 1), (0, 2), (1, 2)], 0.95, 0)
+        intervals.find_beyond_equal(table, np.ones(3), [(0, 1), (0, 2), (1, 2)], 0.95, 0)
         == [False] * 3
     )
 
@@ -829,10 +828,10 @@ def test_ten_independent_models_need_the_studentised_range() -> None:
     """All pairs of ten independent normal numbers: Tukey's quantile over √2."""
     pair = [(i, j) for i in range(10) for j in range(i + 1, 10)]
     q = stats.studentized_range.ppf(0.95, 10, 1e6) / sqrt(2)
-    table = model_pairs.ModelSpread(np.eye(10), inf, 1.0, 0.0)
+    table = intervals.ModelSpread(np.eye(10), inf, 1.0, 0.0)
     for times, far in (0.97, False), (1.03, True):
         assert (
-            model_pairs.find_beyond_equal(table, np.full(45, times * q * sqrt(2)), pair, 0.95, 0)
+            intervals.find_beyond_equal(table, np.full(45, times * q * sqrt(2)), pair, 0.95, 0)
             == [far] * 45
         )
 
@@ -848,14 +847,14 @@ def test_the_covariance_of_models(metric: Any, grouped: bool) -> None:
         psi = np.array(
             [[p[group == g].sum() / (1 - 5 / 70) for g in range(14)] for p in psi]
         ) * sqrt(13 / 14)
-    found = model_pairs.measure_spread(metric, models)
+    found = intervals.measure_spread(metric, models)
     fewest = min(int((~o.right).sum()) for o in models)
     assert found is not None
     assert found.covariance == pytest.approx(psi @ psi.T / 70**2)
     assert found.errors == fewest
     assert found.wider == pytest.approx(stats.t.ppf(0.975, 13) / Z if grouped else 1.0)
     assert found.extra == pytest.approx(1 / (12 * (fewest + 1) ** 2) if metric is hs.auroc else 0.0)
-    assert model_pairs.measure_spread(hs.ece, models) is None
+    assert intervals.measure_spread(hs.ece, models) is None
 
 
 def test_limits_of_other_metrics_are_shared_out_among_pairs() -> None:
@@ -864,7 +863,7 @@ def test_limits_of_other_metrics_are_shared_out_among_pairs() -> None:
     models = [
         Outcomes(rng.random(200), correct=rng.random(200) < p) for p in (0.95, 0.9, 0.82, 0.75)
     ]
-    found = model_pairs.all_differences(risk, models)
+    found = intervals.all_differences(risk, models)
     assert [(p.first, p.second) for p in found] == [(0, 1), (0, 2), (0, 3), (1, 2), (1, 3), (2, 3)]
     alone = 0
     for p in found:
@@ -876,30 +875,28 @@ def test_limits_of_other_metrics_are_shared_out_among_pairs() -> None:
         assert p.clear == (lower > 0 or higher < 0)
         alone += low > 0 or high < 0
     assert 0 < sum(p.clear for p in found) < alone
-    assert sum(p.clear for p in model_pairs.all_differences(risk, models[::-1])) == sum(
+    assert sum(p.clear for p in intervals.all_differences(risk, models[::-1])) == sum(
         p.clear for p in found
     )
 
 
 def test_a_comparison_needs_two() -> None:
     a, b = sides()
-    assert len(model_pairs.all_differences(hs.accuracy, [a, b])) == 1
+    assert len(intervals.all_differences(hs.accuracy, [a, b])) == 1
     with pytest.raises(InputError, match="1 model; a comparison needs at least two"):
-        model_pairs.all_differences(hs.accuracy, [a])
+        intervals.all_differences(hs.accuracy, [a])
 
 
 def test_clear_needs_the_pair_s_own_limits_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(model_pairs, "find_beyond_equal", lambda *_: [True, False, True])
+    monkeypatch.setattr(intervals, "find_beyond_equal", lambda *_: [True, False, True])
     for own_limits, clear in (
         ([(0.1, -0.1, 0.3), (0.3, 0.1, 0.5), (-0.2, -0.4, -0.1)], [False, False, True]),
         ([(0.1, 0.0, 0.3), (0.3, 0.1, 0.5), (-0.2, -0.4, 0.0)], [False, False, False]),
         ([(0.1, 1e-9, 0.3), (0.3, 0.1, 0.5), (-0.2, -0.4, -1e-9)], [True, False, True]),
     ):
         left = iter(own_limits)
-        monkeypatch.setattr(
-            model_pairs, "each_paired_difference", lambda *_, left=left: [next(left)]
-        )
-        found = model_pairs.all_differences(hs.accuracy, [*sides(), made(70, 1, 5)])
+        monkeypatch.setattr(intervals, "each_paired_difference", lambda *_, left=left: [next(left)])
+        found = intervals.all_differences(hs.accuracy, [*sides(), made(70, 1, 5)])
         assert [p.clear for p in found] == clear
 
 

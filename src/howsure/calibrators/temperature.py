@@ -73,7 +73,7 @@ class Temperature:
         """
         needs_predictions(preds, "Temperature.fit")
         check_classes(preds, "Temperature")
-        from howsure.calibrators.temperature_fit import find_temperature
+        from howsure.calibrators.descent import find_temperature
 
         best = find_temperature(preds, objective, grid, bounds)
         temperature = float(best.temperature)

@@ -60,7 +60,7 @@ def reset(state: str, reason: str, quiet: bool) -> int:
     """Begin again: the alarm no longer stands, and the lifetime rate counts from now."""
     from howsure._core.saving import save
     from howsure.serving.alarm_guard import load_state
-    from howsure.serving.output import hold_lock
+    from howsure.serving.journal import hold_lock
 
     if not reason.strip():
         raise InputError("--reason is empty; say why, for those who read the file later.")

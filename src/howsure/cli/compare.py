@@ -95,7 +95,7 @@ def command(
     """
     from howsure.cli.evaluate import find_writer, list_targets
     from howsure.formats.location import group_files
-    from howsure.report.comparison import compare
+    from howsure.report.comparing import compare
 
     files = list(group_files(files))
     targets = list_targets(out, html)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from howsure.policies.policy import Policy
     from howsure.serving.alarm_guard import AlarmGuard
     from howsure.serving.feedback import Learner
-    from howsure.serving.output import ByteSink
+    from howsure.serving.journal import ByteSink
     from howsure.serving.stream import Decide, Served, Serving
 
 STDIN_NAMES = ("-", "/dev/stdin")
@@ -127,7 +127,7 @@ def command(
       howsure decide policy.json - --guarantee kept.json --labels came.jsonl --alarms alarms.jsonl --stop-on-alarm
     """
     from howsure.policies.policy import Policy
-    from howsure.serving.output import hold_lock
+    from howsure.serving.journal import hold_lock
 
     call = DecideCall(
         policy=policy,
@@ -386,7 +386,7 @@ def _open_output(out: str | None) -> Generator[ByteSink]:
         # Unbuffered, so that it is known what a reader was handed.
         yield getattr(buffer, "raw", buffer)
         return
-    from howsure.serving.output import open_new
+    from howsure.serving.journal import open_new
 
     check_target(Path(out))
     with open_new(Path(out)) as sink:

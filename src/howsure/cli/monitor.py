@@ -101,7 +101,7 @@ def command(
       howsure monitor val.parquet year.parquet --month month --json
     """
     from howsure.cli.evaluate import find_writer
-    from howsure.report.unlabelled.monitoring import monitor
+    from howsure.report.monitoring import monitor
 
     targets = [*out, *([html] if html else [])]
     for target in targets:

@@ -136,7 +136,7 @@ def command(
     from howsure.policies.deployment import plan
     from howsure.policies.policy import Policy
     from howsure.predictions.images import IMAGE_SCORES, images_of
-    from howsure.report.focus import Focus
+    from howsure.report.measurement import Focus
 
     extras = StateOptions(
         drift=drift,
@@ -202,7 +202,7 @@ def command(
     if as_json:
         click.echo(strict_json.dump_pretty(data), nl=False)
     elif not quiet:
-        from howsure.report.render.plan_sheet import build_plan_sheet
+        from howsure.report.render.report_sheet import build_plan_sheet
 
         say(build_plan_sheet(data))
     contradicted = data["test"] is not None and data["test"]["compatible"] is False

@@ -1,14 +1,14 @@
 """Tallies and predictions come in, Curves go out: numbers to look at, never pictures."""
 
-from howsure.curves.curve import Curve
-from howsure.curves.histograms import odds_by_quantile, odds_ratio
-from howsure.curves.ranking_curves import (
+from howsure.curves.curve import (
+    Curve,
     precision_recall,
     rejection,
     risk_coverage,
     roc,
     threshold_diagram,
 )
+from howsure.curves.histograms import odds_by_quantile, odds_ratio
 from howsure.curves.reliability import (
     BinTable,
     Corp,

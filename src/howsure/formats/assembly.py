@@ -10,7 +10,7 @@ import numpy as np
 
 from howsure._core import check
 from howsure._core.check import Array, InputError
-from howsure.formats import llm
+from howsure.formats import row_selection
 from howsure.formats.column_names import ATTRIBUTE
 from howsure.formats.fields import Fields
 from howsure.formats.row_selection import concat_arrays
@@ -124,7 +124,7 @@ def _build_top_label(data: Fields, values: Array, extras: GivenColumns) -> Predi
     labels = arrays.get("labels")
     if correct is None and prediction is not None and labels is not None:
         check.same_length(prediction, "prediction", len(np.atleast_1d(labels)), "labels")
-        correct = llm.same_answer(prediction, labels)
+        correct = row_selection.same_answer(prediction, labels)
     loss = arrays.get("loss")
     # A grade counts where it is all that is known: the loss is what it is short of 1.
     if loss is None and correct is None and "grade" in arrays:
@@ -136,7 +136,7 @@ def _build_top_label(data: Fields, values: Array, extras: GivenColumns) -> Predi
             raise InputError("grade", row=i, got=f"is {grade[i]:g}", need=need, hint=hint)
         loss = 1 - grade
     return Predictions.from_confidence(
-        values if data.kind == "confidence" else llm.from_logprob(values),
+        values if data.kind == "confidence" else row_selection.from_logprob(values),
         correct,
         prediction=prediction,
         labels=labels,

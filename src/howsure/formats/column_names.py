@@ -371,7 +371,7 @@ def make_no_split_error(split: str, splits: list[str], path: Path) -> InputError
 
 
 def _make_no_values_error(contents: Contents, split: str) -> InputError:
-    from howsure.formats.suggestions import suggest_names
+    from howsure.formats.fields import suggest_names
 
     parts = "logits, probs or confidence"
     if contents.table:

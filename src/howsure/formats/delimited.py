@@ -19,7 +19,7 @@ from howsure._core.check import Array, InputError
 from howsure.formats.cells import find_decimal_mark
 from howsure.formats.column_names import is_numeric, name_column
 from howsure.formats.contents import Contents, make_text_entry
-from howsure.formats.text_lines import (
+from howsure.formats.json_lines import (
     BadLine,
     NumberedLine,
     decode_line,

@@ -12,7 +12,7 @@ import numpy as np
 from howsure._core.budget import open_budget
 from howsure._core.check import Array, Bools, InputError
 from howsure._core.frozen import frozen
-from howsure.formats import llm
+from howsure.formats import row_selection
 from howsure.formats.assembly import build_predictions, flatten_pixels, locate_error
 from howsure.formats.column_names import find_parts, list_splits
 from howsure.formats.contents import Contents, FileProblem
@@ -384,7 +384,7 @@ def _check_correct(data: Fields) -> Iterator[FileProblem]:
         what = f"correct is {correct[bad][0]:g}"
         yield _make_row_problem(data, bad, what, "use 0 for wrong and 1 for right")
     elif pair is not None and len(pair[0]) == len(correct):
-        differ = llm.same_answer(*pair) != correct.astype(np.bool_)
+        differ = row_selection.same_answer(*pair) != correct.astype(np.bool_)
         if differ.any():
             yield FileProblem(
                 where=_name_rows(data, differ),

@@ -163,7 +163,7 @@ class OpenFile:
         """The options with the confidence of a log that is meant."""
         if self.log is None:
             return options
-        from howsure.formats.logs.log_columns import choose_names
+        from howsure.formats.logs.log import choose_names
 
         return choose_names(self.log, options, self.path)
 
@@ -175,7 +175,7 @@ def open_file(path: Path, options: ReadOptions, rows: int | None) -> OpenFile:
         from howsure.formats import logs
 
         if logs.is_log(path, options.format):
-            from howsure.formats.logs import log_columns
+            from howsure.formats.logs.log import build_contents
 
             metric = options.names.get("correct")
             log = logs.read_log(
@@ -183,7 +183,7 @@ def open_file(path: Path, options: ReadOptions, rows: int | None) -> OpenFile:
                 tool=options.format,
                 metric=metric if isinstance(metric, str) else None,
             )
-            runs = [log_columns.build_contents(log, path)]
+            runs = [build_contents(log, path)]
             return OpenFile(path=path, title=log.title, runs=runs, log=log)
     form, file = locate_file(path)
     return OpenFile(path=file, title=form.title, runs=form.load_reader().read(file, rows))
@@ -317,7 +317,7 @@ def list_columns(path: PathLike) -> list[str]:
 
 def list_likely_labels(path: PathLike, k: int, n: int) -> list[str]:
     """The columns or arrays that play no part and may hold the labels of n samples of k classes."""
-    from howsure.formats.suggestions import SUGGESTION_ROWS, find_label_columns
+    from howsure.formats.fields import SUGGESTION_ROWS, find_label_columns
 
     beginning = _read_beginning(path, SUGGESTION_ROWS)
     known = find_parts(beginning)

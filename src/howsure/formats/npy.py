@@ -25,7 +25,7 @@ from howsure._core.check import Array, InputError
 from howsure._core.frozen import frozen
 from howsure.formats.column_names import find_array_part
 from howsure.formats.contents import SAVE_AGAIN, Contents, FileEntry
-from howsure.formats.zip_archives import check_members, refuse_damaged_zip
+from howsure.formats.unpacked_sizes import check_members, refuse_damaged_zip
 
 OpenBytes: TypeAlias = Callable[[], AbstractContextManager[IO[bytes]]]
 NPY_MAGIC = b"\x93NUMPY"

@@ -6,6 +6,7 @@ counted by their reason, and left out or counted as wrong.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -212,3 +213,63 @@ def _sum_counts(a: Unanswered | None, b: Unanswered | None) -> Unanswered | None
     if a is None or b is None:
         return a or b
     return a + b
+
+
+def from_logprob(logprob: Array) -> Floats:
+    r"""The confidence :math:`e^{\ell}` of an answer whose log-probability is :math:`\ell \le 0`.
+
+    >>> from_logprob(np.log([0.5, 1.0]))
+    array([0.5, 1. ])
+    """
+    column = check.column(logprob, "logprob").astype(np.float64)
+    bad = column > 0
+    if bad.any():
+        i = check.find_first(bad)
+        need = "a log-probability is at most 0, so name a probability otherwise"
+        raise InputError("logprob", row=i, got=f"is {column[i]:g}", need=need)
+    return np.exp(column)
+
+
+def majority(samples: Sequence[str]) -> str:
+    """The most frequent answer; of several, the one that comes first in the alphabet, whatever the
+    order.
+
+    >>> majority(["Paris", "paris ", "Lyon"]), majority(["b", "a"])
+    ('Paris', 'a')
+    """
+    counts = Counter(map(_plain, samples))
+    best = min(counts, key=lambda answer: (-counts[answer], answer))
+    return min(s.strip() for s in samples if _plain(s) == best)
+
+
+def agreement(samples: Sequence[Sequence[str]], answers: Sequence[str]) -> Floats:
+    """The share of each row's samples that are the same as the row's answer.
+
+    >>> agreement([["Paris", "paris ", "Lyon"], ["b", "a"]], ["Paris", "c"])
+    array([0.66666667, 0. ])
+    """
+    shares = [
+        sum(_plain(s) == _plain(a) for s in row) / len(row)
+        for row, a in zip(samples, answers, strict=True)
+    ]
+    return np.array(shares, dtype=np.float64)
+
+
+def same_answer(prediction: Array, labels: Array) -> Bools:
+    """Whether prediction and label are the same: numbers as numbers, texts without regard to case
+    and white space.
+
+    >>> same_answer(np.array(["Paris", "42"]), np.array([" paris", "41"]))
+    array([ True, False])
+    """
+    if prediction.dtype.kind in "biuf" and labels.dtype.kind in "biuf":
+        return prediction == labels
+    pairs = zip(prediction.tolist(), labels.tolist(), strict=True)
+    return np.array([_plain(str(a)) == _plain(str(b)) for a, b in pairs], dtype=np.bool_)
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).casefold()
+
+
+__all__ = ["agreement", "from_logprob", "majority", "same_answer"]

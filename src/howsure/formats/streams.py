@@ -31,14 +31,14 @@ from howsure.formats.column_names import (
 from howsure.formats.contents import Cells, Contents, FileEntry, refuse
 from howsure.formats.fields import Fields, load_cells, load_fields
 from howsure.formats.files import FORMAT_BY_SUFFIX, get_suffix
-from howsure.formats.row_selection import convert_percent
-from howsure.formats.text_lines import (
+from howsure.formats.json_lines import (
     BYTE_ORDER_MARK,
     BadLine,
     LineParser,
     NumberedLine,
     number_lines,
 )
+from howsure.formats.row_selection import convert_percent
 from howsure.predictions import Predictions
 from howsure.predictions.read_options import ReadOptions
 

@@ -30,7 +30,7 @@ from howsure.formats.contents import (
     make_array_entry,
 )
 from howsure.formats.npy import convert_bytes
-from howsure.formats.zip_archives import check_members, refuse_damaged_zip
+from howsure.formats.unpacked_sizes import check_members, refuse_damaged_zip
 
 SAFETENSORS_DTYPES = {
     "BOOL": "|b1",

@@ -2,7 +2,10 @@
 
 from howsure.metrics.binary import (
     BrierParts,
+    Recalibration,
     brier_decomposition,
+    calibration_intercept,
+    calibration_slope,
     class_auroc,
     net_benefit,
     npv,
@@ -11,24 +14,27 @@ from howsure.metrics.binary import (
     positive_outcomes,
     positive_tally,
     ppv,
+    recalibration,
     sensitivity,
     specificity,
 )
 from howsure.metrics.calibration_error import (
     aece,
     amce,
+    classwise_ece,
     correctness_brier,
     correctness_nll,
     debiased_ece,
     ece,
     mce,
+    muce,
     over_confidence,
     rms_calibration_error,
     signed_calibration_error,
     smooth_ece,
+    uce,
     under_confidence,
 )
-from howsure.metrics.class_calibration import classwise_ece, muce, uce
 from howsure.metrics.discrimination import aupr, auroc, fpr_at_tpr
 from howsure.metrics.multilabel import exact_match, hamming_loss, macro_auroc
 from howsure.metrics.odds import (
@@ -41,12 +47,6 @@ from howsure.metrics.odds import (
     histogram_brier,
 )
 from howsure.metrics.proper_scores import accuracy, brier, nll, skill, top_k_accuracy
-from howsure.metrics.recalibration import (
-    Recalibration,
-    calibration_intercept,
-    calibration_slope,
-    recalibration,
-)
 from howsure.metrics.risk_coverage import (
     aac,
     augrc,

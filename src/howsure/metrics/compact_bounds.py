@@ -21,8 +21,8 @@ import numpy as np
 from howsure import metrics as m
 from howsure._core.check import Bools, Floats, InputError
 from howsure.binning import equal_range
-from howsure.metrics.harmonic import harmonic_rise
 from howsure.metrics.metric_facts import Metric, get_arguments, get_options, unwrap_metric
+from howsure.metrics.risk_coverage import harmonic_rise
 from howsure.tallies.row_tally import as_rows, find_score_ends
 from howsure.tallies.tally import Counts, Tally, needs_tally
 

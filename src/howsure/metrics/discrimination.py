@@ -9,8 +9,8 @@ import numpy as np
 
 from howsure._core.check import Floats, InputError
 from howsure.curves import precision_recall
-from howsure.metrics.harmonic import harmonic_rise, mean_rank_share, risk_sum
 from howsure.metrics.metric_facts import metric
+from howsure.metrics.risk_coverage import harmonic_rise, mean_rank_share, risk_sum
 from howsure.tallies.tally import Blocks, Counts, Tally, needs_zero_one
 
 __all__ = ["aupr", "auroc", "fpr_at_tpr"]

@@ -23,8 +23,8 @@ from howsure.predictions.class_labels import (
     find_missing,
     read_array,
 )
+from howsure.predictions.input_shapes import ROW_SUM_TOLERANCE
 from howsure.predictions.predictions import Predictions
-from howsure.predictions.value_checks import ROW_SUM_TOLERANCE
 
 ColumnNames: TypeAlias = Mapping[str, str | Sequence[str]]  # by the part that columns play
 VALUE_PARTS = ("probs", "logits", "confidence")

@@ -14,13 +14,16 @@ from howsure._core import check
 from howsure._core.check import Array, Bools, Floats, InputError, Ints
 from howsure._core.frozen import frozen
 from howsure.predictions.class_labels import number_classes
-from howsure.predictions.input_shapes import InputLayout, Unanswered, lay_out_units, pick_rows
-from howsure.predictions.value_checks import (
+from howsure.predictions.input_shapes import (
+    InputLayout,
+    Unanswered,
     check_distributions,
     check_label_names,
     check_label_values,
     check_matrix,
     check_present,
+    lay_out_units,
+    pick_rows,
 )
 
 # Columns and frames are imported where they are used: deciding what to accept needs neither.

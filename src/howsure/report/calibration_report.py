@@ -27,7 +27,6 @@ from howsure.calibrators.choice import (
 )
 from howsure.calibrators.per_label import apply_per_label
 from howsure.predictions import Predictions, needs_predictions
-from howsure.report.findings import find_changes
 from howsure.report.report import save_text
 from howsure.report.report_types import (
     CalibrationData,
@@ -37,6 +36,7 @@ from howsure.report.report_types import (
     FindingData,
 )
 from howsure.report.report_types import Number as NumberData
+from howsure.report.verdict import find_changes
 from howsure.uncertainty.means import describe_few_groups
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ from howsure import metrics, scores
 from howsure._core.check import InputError
 from howsure._core.frozen import frozen
 from howsure.binning import equal_range
-from howsure.metrics.class_calibration import ClassBinSums
+from howsure.metrics.calibration_error import ClassBinSums
 from howsure.metrics.proper_scores import mean_loss, other_brier, other_nll
 from howsure.predictions import Predictions
 from howsure.report.report_types import Better

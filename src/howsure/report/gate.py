@@ -19,7 +19,7 @@ from howsure._core.frozen import frozen
 from howsure.predictions import Predictions
 from howsure.report import catalogue
 from howsure.report.catalogue import BY_NAME, RANK, CatalogueItem, make_item
-from howsure.report.comparison.compared_models import align
+from howsure.report.leaderboard import align
 from howsure.report.measurement import Sureness, measure_items
 from howsure.report.report_types import Entry, ReportData
 from howsure.report.samples import Samples

@@ -12,8 +12,12 @@ from howsure._core import check
 from howsure._core.check import InputError
 from howsure.binning import equal_size
 from howsure.bounds import compute_proportion_limits
-from howsure.metrics.binary import brier_decomposition, net_benefit, observed_expected
-from howsure.metrics.recalibration import recalibration
+from howsure.metrics.binary import (
+    brier_decomposition,
+    net_benefit,
+    observed_expected,
+    recalibration,
+)
 from howsure.report.measurement import (
     LimitSource,
     Sureness,

@@ -15,12 +15,12 @@ from howsure import losses
 from howsure._core.check import Array, Bools, Floats, Ints
 from howsure._core.frozen import frozen
 from howsure.metrics.binary import positive_class
-from howsure.metrics.class_calibration import ClassBinSums, sum_classes
+from howsure.metrics.calibration_error import ClassBinSums, sum_classes
 from howsure.metrics.multilabel import build_case_aucs, build_case_outcomes
 from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
 from howsure.report.catalogue import TOP_K, On, Score, choose_scores, resolve_score
-from howsure.report.focus import WHOLE, Focus, find_column
+from howsure.report.measurement import WHOLE, Focus, find_column
 from howsure.report.sums import (
     MIN_ROWS_PER_CLASS,
     AnswerColumns,

@@ -13,10 +13,11 @@ from howsure._core.exact import as_float, from_fixed
 from howsure.binning import adaptive, equal_range, equal_size
 from howsure.bounds import compute_proportion_limits
 from howsure.curves import Curve
-from howsure.curves.ranking_curves import trace_ideal
+from howsure.curves.curve import trace_ideal
 from howsure.metrics import bands
 from howsure.report.catalogue import is_claim
 from howsure.report.details import HISTOGRAM_BARS, find_histogram_span
+from howsure.report.masks import draw_thumbnail
 from howsure.report.measurement import round_finite, round_numbers
 from howsure.report.operating_points import build_deciding, build_operating
 from howsure.report.report_types import (
@@ -35,7 +36,6 @@ from howsure.report.report_types import (
 )
 from howsure.report.samples import list_class_names
 from howsure.report.summary import Summary
-from howsure.report.thumbnails import draw_thumbnail
 from howsure.tallies.row_tally import from_rows
 from howsure.tallies.tally import Counts, Tally
 

@@ -16,14 +16,22 @@ from howsure.report import catalogue
 from howsure.report.catalogue import BOUNDED_SCORES
 from howsure.report.details import Details
 from howsure.report.evaluation import ReportRequest, build_report
-from howsure.report.findings import Finding
 from howsure.report.measurement import Sureness
 from howsure.report.positive_class import THRESHOLDS
 from howsure.report.report import Report, list_versions
 from howsure.report.report_types import FindingData, Input, Provenance, Streamed
-from howsure.scale.parts import Job, Partition, Settings, expand_paths, plan_parts
+from howsure.report.verdict import Finding
+from howsure.scale.parts import (
+    Job,
+    Partition,
+    Settings,
+    answer_question,
+    expand_paths,
+    find_stored,
+    load_or_summarise,
+    plan_parts,
+)
 from howsure.scale.store import PartResult, merge_results
-from howsure.scale.summaries import answer_question, find_stored, load_or_summarise
 from howsure.workers import Map
 
 WAITING_ROWS = 1 << 22  # rows of waiting summaries, before they are merged into the large one

@@ -20,7 +20,7 @@ from howsure._core import strict_json
 from howsure._core.atomic import replace_file
 from howsure._core.check import Array, InputError
 from howsure._core.frozen import frozen
-from howsure.metrics.class_calibration import ClassBinSums
+from howsure.metrics.calibration_error import ClassBinSums
 from howsure.predictions.images import Images
 from howsure.report.details import Details
 from howsure.report.label_sections import LabelSums

@@ -19,24 +19,27 @@ from howsure._core.atomic import check_target
 from howsure._core.check import InputError
 from howsure._core.frozen import frozen
 from howsure.formats.files import locate_file as find_format
+from howsure.formats.json_lines import BadLine
+from howsure.formats.json_lines import read_blocks as file_blocks
 from howsure.formats.streams import StreamBatch, count_case_rows, is_line_format, read_batches
-from howsure.formats.text_lines import BadLine
-from howsure.formats.text_lines import read_blocks as file_blocks
 from howsure.policies.policy import Decisions
 from howsure.predictions import Predictions
 from howsure.predictions.input_shapes import strip_label_names
 from howsure.predictions.read_options import UNLABELLED_PARTS, ReadOptions
-from howsure.serving.journal import ServingError, case_lines, decision_lines, read_decisions
-from howsure.serving.output import (
+from howsure.serving.journal import (
     ByteSink,
     ClosedPipe,
+    ServingError,
     StopRequested,
     StopSignal,
+    case_lines,
     catch_signals,
     cut_torn_line,
+    decision_lines,
     hold_lock,
     open_to_append,
     read_blocks,
+    read_decisions,
     refuse_existing,
     write_all,
 )

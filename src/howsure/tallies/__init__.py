@@ -2,8 +2,7 @@
 first; `+` merges two.
 """
 
-from howsure.tallies.building import tally
-from howsure.tallies.sets import SetTally, dice_tally, set_tally
+from howsure.tallies.building import SetTally, dice_tally, set_tally, tally
 from howsure.tallies.tally import Tally
 
 __all__ = ["SetTally", "Tally", "dice_tally", "set_tally", "tally"]

@@ -11,10 +11,18 @@ need("torch", for_="howsure.torch", extra="torch")
 from howsure.torch.boundary import boundary_distance  # noqa: E402
 from howsure.torch.calibrated import CalibratedModule  # noqa: E402
 from howsure.torch.collection import collect  # noqa: E402
-from howsure.torch.dropout import mc_dropout  # noqa: E402
-from howsure.torch.ensembles import ensemble, snapshot_ensemble  # noqa: E402
-from howsure.torch.epochs import EpochLog  # noqa: E402
-from howsure.torch.training import confidence_penalty, label_smoothing, mixup, selective_loss  # noqa: E402
+from howsure.torch.dropout import (  # noqa: E402
+    ensemble,
+    mc_dropout,
+    snapshot_ensemble,
+)
+from howsure.torch.training import (  # noqa: E402
+    EpochLog,
+    confidence_penalty,
+    label_smoothing,
+    mixup,
+    selective_loss,
+)
 
 __all__ = [
     "CalibratedModule",

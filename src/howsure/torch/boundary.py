@@ -11,16 +11,17 @@ import torch
 from torch import Tensor, nn
 
 from howsure._core.check import Floats, InputError
-from howsure.torch.collection import parse_batch, show_progress
-from howsure.torch.run import (
+from howsure.torch.collection import (
     Kind,
     Options,
     Run,
     are_probs,
     evaluation_mode,
+    parse_batch,
     pick_tensor,
     random_state,
     rows,
+    show_progress,
 )
 
 

@@ -15,8 +15,7 @@ from howsure._core.check import Floats, InputError, is_row
 from howsure.calibrators import Identity, MatrixScaling, Temperature, VectorScaling
 from howsure.calibrators.calibrator import SMALLEST_PROBABILITY
 from howsure.calibrators.linear import list_operators
-from howsure.torch.dropout import Dropout, find_dropout_layers
-from howsure.torch.run import (
+from howsure.torch.collection import (
     Kind,
     Pick,
     Run,
@@ -26,6 +25,7 @@ from howsure.torch.run import (
     pick_tensor,
     random_state,
 )
+from howsure.torch.dropout import Dropout, find_dropout_layers
 
 TORCH_OPERATORS = {"Div": torch.div, "Mul": torch.mul, "MatMul": torch.matmul, "Add": torch.add}
 

@@ -10,8 +10,13 @@ import numpy as np
 
 from howsure._core.check import Floats, InputError
 from howsure.curves import Curve
-from howsure.metrics.binary import observed_expected, positive_outcomes
-from howsure.metrics.recalibration import LogOdds, fit_flexible, fit_log_odds
+from howsure.metrics.binary import (
+    LogOdds,
+    fit_flexible,
+    fit_log_odds,
+    observed_expected,
+    positive_outcomes,
+)
 from howsure.predictions import Outcomes, Predictions, needs_outcomes
 from howsure.tallies.tally import Tally
 from howsure.uncertainty.influence import RowInfluence

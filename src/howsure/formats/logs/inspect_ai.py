@@ -10,7 +10,7 @@ import numpy as np
 
 from howsure._core.budget import Budget
 from howsure._core.check import InputError
-from howsure.formats import zip_archives
+from howsure.formats import unpacked_sizes
 from howsure.formats.logs.json_tree import (
     Json,
     Record,
@@ -61,15 +61,15 @@ def read_archive(path: Path) -> Json:
     """An `.eval` file as the object that a `.json` log holds, its samples in the order of their ids
     and epochs.
     """
-    with zip_archives.refuse_damaged_zip(path):  # looking for the end of an archive may fail too
+    with unpacked_sizes.refuse_damaged_zip(path):  # looking for the end of an archive may fail too
         if not zipfile.is_zipfile(path):
             raise InputError(
                 f"{path.name} is no zip archive, so no Inspect log; "
                 "copy it again or export it as .json."
             )
     members: dict[str, Json] = {}
-    with zip_archives.refuse_damaged_zip(path), zipfile.ZipFile(path) as archive:
-        infos = zip_archives.check_members(archive, path)
+    with unpacked_sizes.refuse_damaged_zip(path), zipfile.ZipFile(path) as archive:
+        infos = unpacked_sizes.check_members(archive, path)
         budget = Budget(path.name, path.stat().st_size)
         budget.spend(sum(info.file_size for info in infos.values()))
         for name in infos:

@@ -15,7 +15,6 @@ import numpy as np
 from howsure._core.check import Array, InputError, Ints
 from howsure.formats.cells import replace_commas
 from howsure.formats.delimited import find_separator
-from howsure.formats.llm import same_answer
 from howsure.formats.logs.json_tree import as_number
 from howsure.formats.logs.log import (
     Confidence,
@@ -26,6 +25,7 @@ from howsure.formats.logs.log import (
     judge_grades,
     make_column,
 )
+from howsure.formats.row_selection import same_answer
 
 TextColumns: TypeAlias = dict[str, list[str]]
 TITLES = {".csv": "CSV log", ".tsv": "TSV log", ".txt": "text log"}

@@ -16,7 +16,7 @@ from markupsafe import Markup
 
 from howsure._core import strict_json
 from howsure._core.text import escape_page, make_printable
-from howsure.report.render import count_pictures, curve_pictures, sections
+from howsure.report.render import curve_pictures, pictures, sections
 from howsure.report.render.pictures import Picture, find_opening, keep_fitting_images, thin_curve
 from howsure.report.render.report_sheet import suggest_steps
 from howsure.report.render.sentences import (
@@ -31,8 +31,12 @@ from howsure.report.render.sentences import (
     format_percent,
     group_by_question,
 )
-from howsure.report.render.text_tables import Sheet, TextTable
-from howsure.report.render.unit_tables import build_image_tables, build_label_tables
+from howsure.report.render.text_tables import (
+    Sheet,
+    TextTable,
+    build_image_tables,
+    build_label_tables,
+)
 from howsure.report.report_types import ReportData, Scatter, Views
 
 TILES = ("accuracy", "aurc", "coverage_at_risk_0.01", "ece")
@@ -199,7 +203,7 @@ def _build_parts(report: ReportData) -> dict[str, object]:
         "evidence": format_evidence,
         "metric_groups": questions,
         "limits_note": explain_limits(report["metrics"]),
-        "heat_table": count_pictures.build_heat_table(confusion),
+        "heat_table": pictures.build_heat_table(confusion),
         "confusion_tables": _drop_none([sections.build_confusions_table(confusion)]),
         "slice_tables": _drop_none([sections.build_slices_table(report.get("slices"))]),
         "label_tables": build_label_tables(report),
@@ -315,12 +319,12 @@ def _build_picture_parts(report: ReportData) -> dict[str, object]:
     linked = [
         curve_pictures.draw_risk_coverage(report),
         curve_pictures.draw_threshold_diagram(report),
-        count_pictures.draw_histogram(report),
+        pictures.draw_histogram(report),
     ]
     binnings = _build_bins_options(report)
     more = _drop_none(
         [
-            count_pictures.draw_scatter(report),
+            pictures.draw_scatter(report),
             curve_pictures.draw_uncertainty_reliability(report),
             curve_pictures.draw_rejection(report),
             curve_pictures.draw_odds(report),
@@ -337,11 +341,11 @@ def _build_picture_parts(report: ReportData) -> dict[str, object]:
             curve_pictures.draw_positive_reliability(report),
         ]
     )
-    slices = count_pictures.draw_slices(report.get("slices"))
+    slices = pictures.draw_slices(report.get("slices"))
     confusions: list[Picture] = []
     # Few classes have a table of all labels and answers instead.
-    if confusion is not None and not count_pictures.has_heat_table(confusion):
-        confusions = _drop_none([count_pictures.draw_confusions(confusion)])
+    if confusion is not None and not pictures.has_heat_table(confusion):
+        confusions = _drop_none([pictures.draw_confusions(confusion)])
     reliability = [option.picture for option in binnings]
     every = [*linked, *reliability, *more, corp_picture, *positive, *slices, *confusions]
     parts: dict[str, object] = {

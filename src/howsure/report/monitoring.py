@@ -21,6 +21,18 @@ from howsure._core.version import __version__
 from howsure.bounds import check_proportion, clopper_pearson_interval
 from howsure.policies.policy import Policy
 from howsure.predictions import Predictions, needs_predictions
+from howsure.report.drift import (
+    Drift,
+    measure_number_drift,
+    measure_share_drift,
+    measure_value_drift,
+)
+from howsure.report.estimation import (
+    LEAST_REFERENCE_ROWS,
+    Estimate,
+    build_number,
+    estimate,
+)
 from howsure.report.report import build_provenance, save_text
 from howsure.report.report_types import (
     SCHEMA,
@@ -33,18 +45,6 @@ from howsure.report.report_types import (
     Number,
     PastData,
     parse_monitor,
-)
-from howsure.report.unlabelled.drift import (
-    Drift,
-    measure_number_drift,
-    measure_share_drift,
-    measure_value_drift,
-)
-from howsure.report.unlabelled.estimation import (
-    LEAST_REFERENCE_ROWS,
-    Estimate,
-    build_number,
-    estimate,
 )
 
 HISTOGRAM_BARS = 40

@@ -5,6 +5,7 @@ data sets, groups and classes.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from functools import reduce
 from itertools import combinations
 from math import isfinite, isnan, nan
 from typing import cast
@@ -13,11 +14,12 @@ import numpy as np
 
 from howsure import metrics
 from howsure._core.check import Array, Bools, Floats, InputError, Ints
+from howsure._core.frozen import frozen
 from howsure.bounds import compute_proportion_limits
-from howsure.predictions import Predictions
+from howsure.predictions import Predictions, needs_predictions
+from howsure.predictions.outcomes import Outcomes
 from howsure.report import catalogue
 from howsure.report.catalogue import BY_NAME, Score, is_claim
-from howsure.report.comparison.compared_models import ComparedModel
 from howsure.report.measurement import Sureness, TallyData, measure_items
 from howsure.report.report_types import (
     CostRow,
@@ -30,13 +32,17 @@ from howsure.report.report_types import (
     RecallRow,
     SliceRow,
 )
-from howsure.report.samples import find_known_classes, list_class_names
+from howsure.report.samples import Samples, find_known_classes, list_class_names
 from howsure.report.sums import find_class_numbers
 from howsure.report.views import round_numbers
 from howsure.tallies.building import tally
+from howsure.tallies.tally import Tally
+from howsure.uncertainty.intervals import all_differences
 from howsure.uncertainty.limits import compute_limits
-from howsure.uncertainty.model_pairs import all_differences
 from howsure.uncertainty.sample_case import SampleCase
+
+# A model, or a model with the score that is looked at.
+ModelInput = Predictions | tuple[Predictions, Score]
 
 Differences = dict[tuple[int, int], dict[str, Difference]]  # by places of the two models, by metric
 SAME_ANSWERS_METRICS = ("auroc", "aupr_error", "aupr_success", "e_aurc")
@@ -59,6 +65,119 @@ FAIR_METRICS = {
 HOME_KEPT = 0.95  # share of home samples kept where the false positive rate is read
 LEAST_TESTED = 20  # a group of fewer samples is listed, not tested
 LISTED_GROUPS = 200  # or classes, the worst ones
+
+
+@frozen(eq=False)
+class ComparedModel:
+    """One model and its samples with the score that is looked at."""
+
+    name: str
+    samples: Samples
+
+    @classmethod
+    def of(cls, name: str, preds: Predictions, score: Score) -> ComparedModel:
+        """A model with its score computed."""
+        return cls(name=str(name), samples=Samples.of(preds, [score]))
+
+    @property
+    def preds(self) -> Predictions:
+        """What it answered."""
+        return self.samples.preds
+
+    @property
+    def score_name(self) -> str:
+        """The score that is looked at."""
+        return self.samples.first
+
+    @property
+    def score(self) -> Floats:
+        """That score of each sample."""
+        return self.samples.scores[self.score_name]
+
+    @property
+    def outcomes(self) -> Outcomes:
+        """Score and correctness, sample by sample, in the order that all models share."""
+        return self.samples.outcomes("score", self.score_name)
+
+    @property
+    def tally(self) -> Tally:
+        """The sorted table of the score."""
+        return self.outcomes.tally()
+
+
+def join_models(
+    given: Mapping[str, ModelInput], score: Score, *, common: bool = False
+) -> list[ComparedModel]:
+    """The models with their samples joined; a value is predictions, or (predictions, score)."""
+    check_is_mapping(given)
+    if len(given) < 2:
+        raise InputError(f"there is {len(given)} model to compare; at least two are needed.")
+    predictions: dict[str, Predictions] = {}
+    scores: dict[str, Score] = {}
+    for name, value in given.items():
+        preds, own_score = value if isinstance(value, tuple) else (value, score)
+        needs_predictions(preds, f"comparing {name!r}")
+        predictions[name], scores[name] = preds, own_score
+    joined = align(predictions, common=common)
+    return [ComparedModel.of(name, joined[name], scores[name]) for name in given]
+
+
+def check_is_mapping(given: object) -> None:
+    """Raise where models come without names, as in a list."""
+    if not isinstance(given, Mapping):
+        got = f"needs names, this is a {type(given).__name__}"
+        raise InputError("compare", got=got, need='write compare({"a": preds_a, "b": preds_b})')
+
+
+def align(given: Mapping[str, Predictions], *, common: bool) -> dict[str, Predictions]:
+    """The same samples in the same order: by ids where all have them, else row by row."""
+    if all(p.ids is not None for p in given.values()):
+        aligned = _join_by_ids(given, common=common)
+    else:
+        sizes = {name: p.n for name, p in given.items()}
+        if len(set(sizes.values())) > 1:
+            listed = ", ".join(f"{name} {n:,}" for name, n in sizes.items())
+            raise InputError(
+                f"these are not the same samples ({listed}); give ids, so that they can be joined."
+            )
+        aligned = dict(given)
+    _check_same_labels(aligned)
+    return aligned
+
+
+def _join_by_ids(given: Mapping[str, Predictions], *, common: bool) -> dict[str, Predictions]:
+    ids: dict[str, Array] = {name: np.asarray(p.ids) for name, p in given.items()}
+    for name, column in ids.items():
+        if len(np.unique(column)) < len(column):
+            raise InputError(f"{name}: an id occurs twice; ids must be unique to join by them.")
+    # Sorted, so that all models get the same order.
+    shared = reduce(np.intersect1d, ids.values())
+    longer = [name for name, column in ids.items() if len(column) > len(shared)]
+    if not len(shared) or (longer and not common):
+        raise InputError(
+            f"only {len(shared):,} ids are in all models ({longer[0]} has {len(ids[longer[0]]):,}); "
+            "common=True (--common) compares on those."
+        )
+    joined: dict[str, Predictions] = {}
+    for name, preds in given.items():
+        order = np.argsort(ids[name], kind="stable")
+        rows = order[np.searchsorted(ids[name][order], shared)]
+        joined[name] = preds[rows]
+    return joined
+
+
+def _check_same_labels(given: Mapping[str, Predictions]) -> None:
+    """Raise where labels differ: then these are not the same samples."""
+    known = {name: p.known_labels for name, p in given.items() if p.known_labels is not None}
+    for name, labels in known.items():
+        first = next(iter(known))
+        differ = np.flatnonzero(labels != known[first])
+        if len(differ):
+            row = differ[0]
+            raise InputError(
+                f"row {row} has label {known[first][row]} in {first} and {labels[row]} in {name} "
+                f"({len(differ):,} such rows); these are not the same samples in the same order. Give ids."
+            )
 
 
 def give_same_answers(models: Sequence[ComparedModel]) -> bool:

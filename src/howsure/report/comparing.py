@@ -18,8 +18,9 @@ from howsure._core.version import __version__
 from howsure.binning import equal_size
 from howsure.predictions import Predictions
 from howsure.report.catalogue import Score, is_claim
-from howsure.report.comparison.compared_models import ComparedModel, ModelInput, join_models
-from howsure.report.comparison.leaderboard import (
+from howsure.report.leaderboard import (
+    ComparedModel,
+    ModelInput,
     compare_pairs,
     compute_outside_rows,
     compute_recall_rows,
@@ -28,6 +29,7 @@ from howsure.report.comparison.leaderboard import (
     explain_fairness,
     find_pareto_front,
     give_same_answers,
+    join_models,
     list_pairs,
     rank_models,
 )

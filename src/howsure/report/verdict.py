@@ -4,21 +4,44 @@ a calibrator changed.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from math import inf
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
+from scipy.special import betainc
 
 from howsure import losses
 from howsure import metrics as all_metrics
-from howsure._core.check import Floats, InputError
+from howsure._core.check import Array, Floats, InputError
+from howsure._core.exact import from_fixed
+from howsure._core.frozen import frozen
 from howsure.policies.guarantee import draw_one_per_group, guaranteed_threshold
 from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes
-from howsure.report.findings.evidence import Finding, format_percent
-from howsure.report.report_types import ClaimsTest, Entry, FindingData, GuaranteeData, Metrics
-from howsure.tallies.tally import Tally
+from howsure.report.catalogue import is_claim
+from howsure.report.report_types import (
+    ClaimsTest,
+    Entry,
+    FindingData,
+    GuaranteeData,
+    Metrics,
+    Value,
+)
+from howsure.report.summary import Summary
+from howsure.tallies.tally import RangeSums, Tally
 from howsure.uncertainty.intervals import paired_difference
-from howsure.uncertainty.means import standard_error
+from howsure.uncertainty.means import (
+    Units,
+    estimate_freedom,
+    standard_error,
+    student_quantile,
+    sum_by_unit,
+)
+
+LEAST_SAMPLES = 25  # that a piece, class or group needs to be judged
+FALSE_FINDING_RATE = 0.01  # of each finding for itself, where the model is calibrated
 
 ONE_DIRECTION = ("over_confident_above_0.9", "over_confident", "under_confident")
 MISCALIBRATIONS = (*ONE_DIRECTION, "hidden_error", "internal_compensation")
@@ -32,6 +55,170 @@ LOSS_WORDS = {
     "brier": "the Brier score",
     "correctness_brier": "the Brier score of the confidence",
 }
+
+
+@frozen
+class Finding:
+    """Something worth knowing, in words, with the numbers that say so and the argument behind it.
+
+    >>> Finding("saturated", "5 % of the confidences are exactly 1.", {"share": 0.05}, "Ding 2020").json()["name"]
+    'saturated'
+    """
+
+    name: str
+    text: str
+    evidence: Mapping[str, Value]
+    paper: str
+
+    def json(self) -> FindingData:
+        """As report JSON."""
+        return {
+            "name": self.name,
+            "text": self.text,
+            "evidence": dict(self.evidence),
+            "paper": self.paper,
+        }
+
+
+class AnswerCounts(NamedTuple):
+    """Per class that was answered: how often, how often wrongly, and the summed claim."""
+
+    given: Array
+    wrong: Array
+    claim: Array
+
+
+class GroupEvidence(NamedTuple):
+    """Samples and wrong answers of each group."""
+
+    names: Array
+    samples: Array
+    wrong: Array
+
+
+@frozen(eq=False)
+class FindingCase:
+    """One score with right and wrong, in sums: findings do not look at single samples.
+
+    `effect` says how many times less the samples tell than as many independent ones. `answers` and
+    `groups` are there where classes or groups are known and all samples count alike.
+    """
+
+    tally: Tally
+    effect: float = 1.0
+    names: tuple[str, ...] = ()
+    answers: AnswerCounts | None = None
+    groups: GroupEvidence | None = None
+
+    @property
+    def claims(self) -> bool:
+        """Whether the score can be read as a probability of being right."""
+        return is_claim(self.tally)
+
+
+def build_case(summary: Summary) -> FindingCase:
+    """The case of the first score of a data set.
+
+    >>> from howsure import Predictions
+    >>> build_case(Summary.of(Predictions.from_confidence([0.9, 0.8], [1, 0]))).claims
+    True
+    """
+    answers = None
+    classes = summary.classes
+    if classes is not None and summary.shape.vectors and not summary.shape.weighted:
+        answers = AnswerCounts(
+            given=classes.given.astype(np.float64),
+            # A right answer is an answer of its true class, so hits count by either.
+            wrong=classes.given - classes.hits,
+            claim=from_fixed(classes.scored),
+        )
+    effect, groups = 1.0, None
+    columns = None if summary.details is None else summary.details.columns
+    # Where all samples count alike, sums say everything; else weights and groups are needed.
+    if columns is not None and not summary.shape.alike:
+        score = columns.value("score", summary.first)
+        if is_claim(summary.tally):
+            residual = (~columns.correct) - (1.0 - score)
+            effect = compute_design_effect(residual, score, columns.weight, columns.group)
+        if columns.group is not None and columns.weight is None:
+            names, where = np.unique(columns.group, return_inverse=True)
+            where = where.reshape(-1)
+            wrong = np.bincount(where, weights=~columns.correct)
+            groups = GroupEvidence(names=names, samples=np.bincount(where), wrong=wrong)
+    return FindingCase(
+        tally=summary.tally,
+        effect=effect,
+        names=summary.shape.names,
+        answers=answers,
+        groups=groups,
+    )
+
+
+def compute_design_effect(
+    residual: Floats, claim: Floats, weight: Floats | None, group: Array | None
+) -> float:
+    """How many times wider sums scatter because samples come in clusters or carry weights; at least
+    1.
+
+    Counts divided by it may be tested as if samples were independent (Kish 1965); with clusters it
+    is widened by Student's t of as many clusters as count.
+    """
+    if weight is None and group is None:
+        return 1.0
+    units = Units.of(len(residual), weight, group)
+    # Residuals are centred: being off on average is a finding of its own, not clustering.
+    squares = sum_by_unit(residual - units.total(residual) / units.n, units) ** 2
+    expected = max(units.total(claim * (1 - claim)), 1e-300)
+    effect = max(1.0, float(squares.sum()) / expected)
+    if group is None:
+        return effect
+    degrees = estimate_freedom(squares, units.many - 1)
+    wider = student_quantile(degrees, FALSE_FINDING_RATE) / student_quantile(
+        inf, FALSE_FINDING_RATE
+    )
+    return effect * wider**2
+
+
+def compute_upper_tail(k: ArrayLike, n: ArrayLike, q: ArrayLike) -> Floats:
+    """P(at least k of n) when each has chance q.
+
+    Also an upper bound where the chances differ and average q, for k of at least nq + 1 (Hoeffding
+    1956).
+    """
+    k, n, q = _broadcast_floats(k, n, q)
+    # The incomplete beta function is the binomial tail, and takes counts that are not whole.
+    tail = betainc(np.maximum(k, 1e-300), np.maximum(n - k, 0) + 1, np.clip(q, 0, 1))
+    return np.where(k <= 0, 1.0, tail)
+
+
+def compute_lower_tail(k: ArrayLike, n: ArrayLike, q: ArrayLike) -> Floats:
+    """P(at most k of n) when each has chance q."""
+    k, n, q = _broadcast_floats(k, n, q)
+    # P(at most k) is one minus P(at least k + 1), by symmetry without the subtraction.
+    tail = betainc(np.maximum(n - k, 1e-300), np.maximum(k, 0) + 1, 1 - np.clip(q, 0, 1))
+    return np.where(k >= n, 1.0, tail)
+
+
+def _broadcast_floats(*arrays: ArrayLike) -> tuple[Array, ...]:
+    return np.broadcast_arrays(*(np.asarray(a, dtype=np.float64) for a in arrays))
+
+
+def sum_above(t: Tally, score: float) -> RangeSums:
+    """Sums over the samples that score at least this much, then over the rest."""
+    just_below = np.nextafter(score, -np.inf)  # the tally counts what is more than a score
+    return t.between(np.unique([0, t.above(np.array([just_below]))[0], t.n]))
+
+
+def compute_overall_gap(case: FindingCase) -> tuple[float, float]:
+    """Mean confidence minus accuracy, and the mean confidence."""
+    t = case.tally
+    mean = float(t.between(np.array([0, t.n])).claim[0] / t.n)
+    return mean - float(1 - t.total / t.n), mean
+
+
+def format_percent(share: float, digits: int = 1) -> str:
+    """A share as it is written in a sentence."""
+    return f"{share * 100:.{digits}f} %"
 
 
 def compute_guarantees(source: Tally | Outcomes | str, n: int, level: float) -> list[GuaranteeData]:

@@ -19,14 +19,14 @@ from howsure.calibrators import Isotonic, Platt
 from howsure.policies.deployment import assign_folds
 from howsure.policies.policy import Policy
 from howsure.predictions import Predictions, needs_predictions
-from howsure.report.report import save_text
-from howsure.report.report_types import EstimateData, Number, PartData
-from howsure.report.unlabelled.drift import (
+from howsure.report.drift import (
     ClassShares,
     ShareCells,
     estimate_class_shares,
     sum_at,
 )
+from howsure.report.report import save_text
+from howsure.report.report_types import EstimateData, Number, PartData
 from howsure.uncertainty.means import student_quantile
 
 if TYPE_CHECKING:

@@ -16,7 +16,8 @@ from howsure._core.frozen import frozen
 from howsure.binning import equal_range, equal_size
 from howsure.curves import bin_table
 from howsure.curves.histograms import histogram
-from howsure.report.findings.evidence import (
+from howsure.report.report_types import FindingData
+from howsure.report.verdict import (
     FALSE_FINDING_RATE,
     LEAST_SAMPLES,
     Finding,
@@ -27,7 +28,6 @@ from howsure.report.findings.evidence import (
     format_percent,
     sum_above,
 )
-from howsure.report.report_types import FindingData
 from howsure.tallies.tally import Counts, RangeSums, Tally
 from howsure.uncertainty.means import student_quantile
 
@@ -47,7 +47,7 @@ def find_all(case: FindingCase) -> list[FindingData]:
     """All findings about one score, as report JSON.
 
     >>> from howsure import Predictions
-    >>> from howsure.report.findings import build_case
+    >>> from howsure.report.verdict import build_case
     >>> from howsure.report.summary import Summary
     >>> p = Predictions.from_confidence([0.99] * 200, [1, 0] * 100)
     >>> [f["name"] for f in find_all(build_case(Summary.of(p)))]
