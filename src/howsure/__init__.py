@@ -13,7 +13,7 @@ from howsure._core.version import __version__
 
 _NAMES = {
     "tallies.building": ["SetTally", "dice_tally", "set_tally", "tally"],
-    "_core.check": ["InputError"],
+    "_core.checks": ["InputError"],
     "tallies.tally": ["Tally"],
     "report.calibration_report": ["CalibrationReport", "calibration_report"],
     "binning": ["adaptive", "adaptive_reference", "equal_range", "equal_size", "unique"],
@@ -149,7 +149,7 @@ if TYPE_CHECKING:
         torch,
         workers,
     )
-    from howsure._core.check import InputError
+    from howsure._core.checks import InputError
     from howsure._core.saving import load, save
     from howsure.binning import adaptive, adaptive_reference, equal_range, equal_size, unique
     from howsure.calibrators.choice import Choice, choose_calibrator

@@ -13,8 +13,8 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import ArrayLike
 
-from howsure._core import check
-from howsure._core.check import Floats, InputError, Ints
+from howsure._core import checks
+from howsure._core.checks import Floats, InputError, Ints
 from howsure._core.frozen import frozen
 from howsure.tallies.tally import Counts, RangeSums, Tally, needs_whole_counts
 
@@ -84,7 +84,7 @@ class equal_range:
     m: int = 15
 
     def __post_init__(self) -> None:
-        check.at_least(self.m, 1, "the number of bins")
+        checks.at_least(self.m, 1, "the number of bins")
 
     def edges(self) -> Floats:
         """Nominal edges 0, 1/M, ..., 1; one division each, so 3/10 is exactly what a user would
@@ -110,7 +110,7 @@ class equal_size:
     m: int = 15
 
     def __post_init__(self) -> None:
-        check.at_least(self.m, 1, "the number of bins")
+        checks.at_least(self.m, 1, "the number of bins")
 
     def cuts(self, t: Tally) -> Counts:
         j = range(1, self.m)
@@ -159,7 +159,7 @@ class adaptive:
             raise InputError(f"level is {self.level:g}; a number between 0 and 1 is needed.")
         if self.z is not None and not self.z > 0:
             raise InputError(f"z is {self.z:g}; a positive number is needed.")
-        check.at_least(self.tail, 0, "tail")
+        checks.at_least(self.tail, 0, "tail")
         if not self.margin >= 0:
             raise InputError(f"margin is {self.margin:g}; a number that is not negative is needed.")
 
@@ -239,8 +239,8 @@ def adaptive_reference(score: ArrayLike, correct: ArrayLike) -> ReferenceBins:
     >>> round(adaptive_reference([0.9, 0.6], [1, 0]).ece, 3)
     0.25
     """
-    s = check.column(score, "score").astype(np.float64)
-    c = check.same_length(check.zero_one(correct, "correct"), "correct", len(s), "score")
+    s = checks.column(score, "score").astype(np.float64)
+    c = checks.same_length(checks.zero_one(correct, "correct"), "correct", len(s), "score")
     order = np.argsort(-s, kind="stable")
     ordered, right = s[order], c[order].astype(np.float64)
     n, single = len(s), _SingleScores(ordered)  # ties are samples like any other

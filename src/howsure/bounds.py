@@ -10,8 +10,8 @@ from math import ceil, e, log
 import numpy as np
 from numpy.typing import ArrayLike
 
-from howsure._core import check
-from howsure._core.check import Array, Floats, InputError
+from howsure._core import checks
+from howsure._core.checks import Array, Floats, InputError
 
 __all__ = [
     "betting",
@@ -143,7 +143,7 @@ def betting(losses: ArrayLike, delta: float) -> float:
     0.1156
     """
     check_proportion(delta, "delta")
-    x = check.finite(check.floats(losses, "losses"), "losses").astype(np.float64).reshape(-1)
+    x = checks.finite(checks.floats(losses, "losses"), "losses").astype(np.float64).reshape(-1)
     if len(x) and (x.min() < 0 or x.max() > 1):
         raise InputError(
             f"losses reach {x.max():g}; they must lie in [0, 1]. Divide by the largest possible loss."

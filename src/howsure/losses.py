@@ -6,8 +6,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from howsure._core import check
-from howsure._core.check import Floats
+from howsure._core import checks
+from howsure._core.checks import Floats
 from howsure.predictions.columns import rank_labels
 from howsure.predictions.predictions import Predictions, needs_predictions
 
@@ -33,7 +33,7 @@ def top_k(k: int) -> Callable[[Predictions], Floats]:
     >>> top_k(2)(Predictions.from_probs([[0.5, 0.3, 0.2], [0.5, 0.3, 0.2]], [1, 2]))
     array([0., 1.])
     """
-    check.at_least(k, 1, "k")
+    checks.at_least(k, 1, "k")
 
     def loss(preds: Predictions) -> Floats:
         preds.needs_vector("top-k loss")

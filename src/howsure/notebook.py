@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from howsure._core.check import need
+from howsure._core.checks import need
 from howsure.policies import Policy
 from howsure.policies.policy import Guarantee
 from howsure.report.report import Report

@@ -8,7 +8,7 @@ import os
 from typing import TYPE_CHECKING
 
 from howsure._core.atomic import replace_file
-from howsure._core.check import InputError, need
+from howsure._core.checks import InputError, need
 from howsure.calibrators.linear import list_operators
 
 if TYPE_CHECKING:

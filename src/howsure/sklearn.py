@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 from numpy.typing import ArrayLike
 
-from howsure._core.check import Array, Floats, InputError, Ints, find_first, need
+from howsure._core.checks import Array, Floats, InputError, Ints, find_first, need
 from howsure.calibrators import Calibrator, Identity
 from howsure.calibrators.choice import CALIBRATORS, evaluate_metric
 from howsure.calibrators.logistic import fit_score_curves

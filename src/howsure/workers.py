@@ -22,7 +22,7 @@ from itertools import islice
 from typing import Any, Generic, Protocol, Self, TypeVar, cast
 from urllib.parse import urlsplit
 
-from howsure._core.check import InputError, need
+from howsure._core.checks import InputError, need
 from howsure._core.frozen import frozen
 
 __all__ = ["Cluster", "Map", "cluster", "connected", "processes", "sums", "threads"]

@@ -10,7 +10,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
 
-from howsure._core.check import InputError
+from howsure._core.checks import InputError
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from howsure._core.check import InputError
+from howsure._core.checks import InputError
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from howsure._core.check import Array, Floats, Ints
+from howsure._core.checks import Array, Floats, Ints
 
 UNIT = 1127  # a sum counts units of 2^-1127, fine enough for every float64
 MANY = 1 << 16  # numbers taken together

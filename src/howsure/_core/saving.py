@@ -25,7 +25,7 @@ from typing import Any
 
 from howsure._core import strict_json
 from howsure._core.atomic import write_text
-from howsure._core.check import InputError
+from howsure._core.checks import InputError
 from howsure._core.strict_json import Plain
 
 __all__ = ["load", "save"]

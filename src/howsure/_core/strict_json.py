@@ -34,7 +34,7 @@ from typing import is_typeddict as is_typed_dict
 
 import numpy as np
 
-from howsure._core.check import Array, InputError, is_dict, is_mapping, is_row
+from howsure._core.checks import Array, InputError, is_dict, is_mapping, is_row
 from howsure._core.text import escape_json
 
 Plain: TypeAlias = "bool | int | float | str | list[Plain] | dict[str, Plain] | None"

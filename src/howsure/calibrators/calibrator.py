@@ -15,7 +15,7 @@ from typing import Literal, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import DTypeLike
 
-from howsure._core.check import Array, Floats, InputError, Ints, within
+from howsure._core.checks import Array, Floats, InputError, Ints, within
 from howsure._core.frozen import frozen
 from howsure.predictions import Predictions, needs_predictions
 from howsure.predictions.columns import iterate_chunks

@@ -16,9 +16,9 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from howsure import losses, metrics
-from howsure._core import check
-from howsure._core.check import Floats, InputError, Ints, wrap_preformatted
-from howsure._core.check import build_frame as frame
+from howsure._core import checks
+from howsure._core.checks import Floats, InputError, Ints, wrap_preformatted
+from howsure._core.checks import build_frame as frame
 from howsure._core.frozen import frozen
 from howsure._core.progress import StagedJob
 from howsure.calibrators.calibrator import Calibrator, Identity, compute_shares
@@ -192,7 +192,7 @@ def choose_calibrator(
     if criterion is None:
         criterion = metrics.correctness_nll if val.kind == "confidence" else metrics.nll
     fits = {"none": Identity.fit} | dict(calibrators or list_contenders(val))
-    fold = _deal_folds(val, check.at_least(folds, 2, "folds"), seed)
+    fold = _deal_folds(val, checks.at_least(folds, 2, "folds"), seed)
     shared = 1 - (1 - level) / max(1, len(fits) - 1)
     judge = ContenderJudge(metric=criterion, val=val, level=level, shared=shared, seed=seed)
     job = StagedJob("fitting", fits)

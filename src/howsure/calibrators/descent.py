@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import DTypeLike
 
-from howsure._core.check import Array, Bools, Floats, InputError, Ints, column
+from howsure._core.checks import Array, Bools, Floats, InputError, Ints, column
 from howsure.calibrators.calibrator import compute_shares, read_logits, stack_members
 from howsure.calibrators.softmax_fit import (
     MAX_EXACT_PARAMETERS,

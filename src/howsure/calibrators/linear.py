@@ -6,7 +6,7 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 
-from howsure._core.check import Floats, InputError, parameters
+from howsure._core.checks import Floats, InputError, parameters
 from howsure._core.frozen import frozen
 from howsure.calibrators.calibrator import (
     Fitted,

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from howsure._core.check import Array, Floats, InputError
+from howsure._core.checks import Array, Floats, InputError
 from howsure.calibrators.calibrator import (
     Fitted,
     check_finite_logits,

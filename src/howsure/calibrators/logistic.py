@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import numpy as np
 
-from howsure._core.check import Floats, InputError, Ints, parameters
+from howsure._core.checks import Floats, InputError, Ints, parameters
 from howsure._core.frozen import frozen
 from howsure.calibrators.calibrator import (
     SMALLEST_PROBABILITY,

@@ -8,7 +8,7 @@ from math import nan
 
 import numpy as np
 
-from howsure._core.check import InputError
+from howsure._core.checks import InputError
 from howsure._core.frozen import frozen
 from howsure.calibrators.calibrator import Calibrator, Fitted, Identity
 from howsure.calibrators.logistic import Platt

@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 from numpy.typing import DTypeLike
 
-from howsure._core.check import Array, Floats, Ints
+from howsure._core.checks import Array, Floats, Ints
 from howsure._core.frozen import frozen
 from howsure.calibrators.calibrator import apply_softmax
 from howsure.predictions.columns import iterate_chunks

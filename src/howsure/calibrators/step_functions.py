@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from howsure._core import check
-from howsure._core.check import Array, Floats, InputError, Ints
+from howsure._core import checks
+from howsure._core.checks import Array, Floats, InputError, Ints
 from howsure._core.frozen import frozen
 from howsure.binning import equal_range
 from howsure.calibrators.calibrator import (
@@ -57,7 +57,7 @@ class HistogramBinning:
         them as the class and as another one. 0.5 is half a sample.
         """
         needs_predictions(preds, "HistogramBinning.fit")
-        check.at_least(bins, 1, "the number of bins")
+        checks.at_least(bins, 1, "the number of bins")
         check_samples(preds, "HistogramBinning")
         least = scale_floor(preds, floor)
         k = preds.k or 0

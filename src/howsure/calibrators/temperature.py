@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from howsure._core.check import Array, Floats, InputError
+from howsure._core.checks import Array, Floats, InputError
 from howsure._core.frozen import frozen
 from howsure.calibrators.calibrator import (
     Fitted,

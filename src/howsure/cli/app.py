@@ -20,7 +20,7 @@ import click
 
 from howsure._core import strict_json
 from howsure._core.atomic import replace_file
-from howsure._core.check import InputError
+from howsure._core.checks import InputError
 from howsure._core.version import __version__
 from howsure.cli.common import note, say
 

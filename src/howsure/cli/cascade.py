@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from howsure._core import strict_json
-from howsure._core.check import InputError
+from howsure._core.checks import InputError
 from howsure._core.text import make_printable
 from howsure.cli.common import (
     FILES,

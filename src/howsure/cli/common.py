@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import click
 
-from howsure._core.check import InputError
+from howsure._core.checks import InputError
 from howsure._core.progress import listener
 from howsure._core.text import make_printable, make_printable_lines, shorten
 

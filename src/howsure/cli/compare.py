@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from howsure._core.check import InputError
+from howsure._core.checks import InputError
 from howsure.cli.common import (
     FILES,
     ReadingCommand,

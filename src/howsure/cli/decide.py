@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any, Literal
 import click
 
 from howsure._core.atomic import check_target
-from howsure._core.check import InputError
+from howsure._core.checks import InputError
 from howsure._core.frozen import frozen
 from howsure.cli.common import ReadingCommand, add_reading_options, note, parse_names
 

@@ -11,7 +11,7 @@ import click
 
 from howsure._core import strict_json
 from howsure._core.atomic import check_readable
-from howsure._core.check import InputError
+from howsure._core.checks import InputError
 from howsure._core.text import make_printable
 from howsure.cli import evaluate
 from howsure.cli.common import (
@@ -37,7 +37,7 @@ from howsure.cli.streaming import (
 )
 
 if TYPE_CHECKING:
-    from howsure._core.check import Bools
+    from howsure._core.checks import Bools
     from howsure.formats.logs import Log
     from howsure.predictions import Predictions
     from howsure.report.report import Report

@@ -15,7 +15,7 @@ from typing import NoReturn
 
 import click
 
-from howsure._core.check import InputError
+from howsure._core.checks import InputError
 from howsure._core.text import make_printable, make_printable_lines
 from howsure._core.version import __version__
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 import numpy as np
 
-from howsure._core.check import Array, Bools, InputError
+from howsure._core.checks import Array, Bools, InputError
 from howsure._core.frozen import frozen
 from howsure.cli.common import (
     ReadingCommand,

@@ -12,7 +12,7 @@ import click
 
 from howsure._core import strict_json
 from howsure._core.atomic import check_readable
-from howsure._core.check import InputError
+from howsure._core.checks import InputError
 from howsure._core.frozen import frozen
 from howsure.cli.common import (
     FILES,

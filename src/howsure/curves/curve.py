@@ -7,8 +7,8 @@ from math import inf, nan
 import numpy as np
 from numpy.typing import ArrayLike
 
-from howsure._core import check
-from howsure._core.check import Array, Floats, InputError
+from howsure._core import checks
+from howsure._core.checks import Array, Floats, InputError
 from howsure._core.frozen import frozen
 from howsure.predictions.predictions import Predictions, needs_predictions
 from howsure.scores.softmax import normalised_entropy
@@ -174,7 +174,7 @@ def rejection(preds: Predictions, thresholds: ArrayLike | None = None) -> Curve:
     entropy = 0.0 - t.score
     if thresholds is None:
         return Curve(x=entropy, y=c.y, weight=c.weight, threshold=t.score, labels=labels)
-    x = check.column(thresholds, "thresholds").astype(np.float64)
+    x = checks.column(thresholds, "thresholds").astype(np.float64)
     row = np.searchsorted(entropy, x, side="right")
     assert c.weight is not None
     error = np.concatenate(([nan], c.y))[row]

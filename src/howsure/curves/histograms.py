@@ -11,8 +11,8 @@ from typing import overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from howsure._core import check
-from howsure._core.check import Bools, Floats, InputError, Ints
+from howsure._core import checks
+from howsure._core.checks import Bools, Floats, InputError, Ints
 from howsure._core.frozen import frozen
 from howsure.binning import Binning, equal_size, sum_bins
 from howsure.curves.curve import Curve
@@ -48,12 +48,12 @@ class Histogram:
         count: Counts | None = None,
         right: Counts | None = None,
     ):
-        w = check.weights(weight, len(np.atleast_1d(np.asarray(weight))))
-        q = check.column(p, "p").astype(np.float64)
-        check.same_length(q, "p", len(w), "weight")
+        w = checks.weights(weight, len(np.atleast_1d(np.asarray(weight))))
+        q = checks.column(p, "p").astype(np.float64)
+        checks.same_length(q, "p", len(w), "weight")
         bad = ~((q >= 0) & (q <= 1))
         if bad.any():
-            i = check.find_first(bad)
+            i = checks.find_first(bad)
             raise InputError(f"p[{i}] is {q[i]:g}; a probability lies in [0, 1].")
         keep = w > 0
         columns = {"weight": w[keep] / w.sum(), "p": q[keep], "count": count, "right": right}
@@ -64,10 +64,10 @@ class Histogram:
     def from_counts(cls, count: ArrayLike, right: ArrayLike) -> Histogram:
         """Bins of `count` samples of which `right` are right; empty bins are dropped."""
         n, k = np.asarray(count), np.asarray(right)
-        check.same_length(k, "right", len(n), "count")
+        checks.same_length(k, "right", len(n), "count")
         impossible = (k < 0) | (k > n)
         if impossible.any():
-            i = check.find_first(impossible)
+            i = checks.find_first(impossible)
             raise InputError(f"bin {i} has {k[i]:g} right of {n[i]:g}; that is impossible.")
         n, k = n[n > 0], k[n > 0]
         return cls(weight=n, p=k / n, count=n, right=k)
@@ -82,8 +82,8 @@ class Histogram:
         array([1., 0.])
         """
         bins = np.asarray(bin_of_each_sample)
-        c = check.zero_one(correct, "correct")
-        check.same_length(bins, "bins", len(c), "correct")
+        c = checks.zero_one(correct, "correct")
+        checks.same_length(bins, "bins", len(c), "correct")
         _, where = np.unique(bins, axis=0, return_inverse=True)
         where = where.reshape(-1)
         right = np.bincount(where[c], minlength=int(where.max()) + 1)
@@ -154,9 +154,9 @@ def refine(h: Histogram, i: int, b: ArrayLike, q: ArrayLike) -> Histogram:
     >>> refine(Histogram([1], [0.5]), 0, [0.5, 0.5], [0.1, 0.9]).p
     array([0.1, 0.9])
     """
-    share = check.column(b, "b").astype(np.float64)
-    rate = check.column(q, "q").astype(np.float64)
-    check.same_length(rate, "q", len(share), "b")
+    share = checks.column(b, "b").astype(np.float64)
+    rate = checks.column(q, "q").astype(np.float64)
+    checks.same_length(rate, "q", len(share), "b")
     if not -len(h) <= i < len(h):
         raise InputError(f"bin {i} does not exist; the histogram has {len(h)} bins.")
     if (share <= 0).any() or abs(share.sum() - 1) > SUM_TOLERANCE:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from howsure._core.check import Floats, Ints
+from howsure._core.checks import Floats, Ints
 from howsure._core.frozen import frozen
 from howsure.binning import Binning, equal_range, find_cuts, sum_bins
 from howsure.curves.curve import Curve

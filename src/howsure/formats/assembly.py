@@ -8,8 +8,8 @@ from math import prod
 
 import numpy as np
 
-from howsure._core import check
-from howsure._core.check import Array, InputError
+from howsure._core import checks
+from howsure._core.checks import Array, InputError
 from howsure.formats import row_selection
 from howsure.formats.column_names import ATTRIBUTE
 from howsure.formats.fields import Fields
@@ -64,7 +64,7 @@ def _build_plain(data: Fields, options: ReadOptions) -> Predictions:
     kind = data.kind
     extras = _collect_extras(data.arrays)
     extras["class_names"] = data.class_names
-    values = check.array(data.arrays[kind], kind)
+    values = checks.array(data.arrays[kind], kind)
     if kind in ("confidence", "logprob"):
         return _build_top_label(data, values, extras)
     labels = data.arrays.get("labels")
@@ -104,7 +104,7 @@ def _build_multilabel(data: Fields, options: ReadOptions, first: int) -> Predict
         need = "many labels per case need probs or logits (cases, labels)"
         raise InputError(kind, got="is not one number for each label", need=need)
     _check_ids(arrays.get("ids"))
-    values = check.array(arrays[kind], kind)
+    values = checks.array(arrays[kind], kind)
     return Predictions.from_multilabel(
         probs=values if kind == "probs" else None,
         logits=values if kind == "logits" else None,
@@ -123,15 +123,15 @@ def _build_top_label(data: Fields, values: Array, extras: GivenColumns) -> Predi
     prediction = arrays.get("prediction")
     labels = arrays.get("labels")
     if correct is None and prediction is not None and labels is not None:
-        check.same_length(prediction, "prediction", len(np.atleast_1d(labels)), "labels")
+        checks.same_length(prediction, "prediction", len(np.atleast_1d(labels)), "labels")
         correct = row_selection.same_answer(prediction, labels)
     loss = arrays.get("loss")
     # A grade counts where it is all that is known: the loss is what it is short of 1.
     if loss is None and correct is None and "grade" in arrays:
-        grade = check.column(arrays["grade"], "grade")
+        grade = checks.column(arrays["grade"], "grade")
         bad = ~((grade >= 0) & (grade <= 1))
         if bad.any():
-            i = check.find_first(bad)
+            i = checks.find_first(bad)
             need, hint = "a grade lies in [0, 1]", "For anything else give a loss"
             raise InputError("grade", row=i, got=f"is {grade[i]:g}", need=need, hint=hint)
         loss = 1 - grade
@@ -159,7 +159,7 @@ def flatten_pixels(data: Fields, first_image: int) -> Fields:
         if part in data.arrays:
             group = data.arrays[part]
             break
-    check.same_length(group, "group", images, "the images")
+    checks.same_length(group, "group", images, "the images")
     arrays: dict[str, Array] = {}
     for part, a in data.arrays.items():
         if part not in ("ids", "images", "group"):

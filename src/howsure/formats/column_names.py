@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TypeAlias
 
-from howsure._core.check import InputError
+from howsure._core.checks import InputError
 from howsure.formats.contents import Contents
 from howsure.predictions.class_labels import CLASS_COLUMN_STARTS, COLUMN_ALIASES, LABEL_COLUMN_START
 from howsure.predictions.read_options import ReadOptions

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, NoReturn, TypeAlias, cast
 
-from howsure._core.check import Array, InputError, Ints
+from howsure._core.checks import Array, InputError, Ints
 from howsure._core.frozen import frozen
 
 Cells: TypeAlias = Sequence[Any]  # the values of a text column, not yet numbers

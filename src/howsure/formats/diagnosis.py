@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from howsure._core.budget import open_budget
-from howsure._core.check import Array, Bools, InputError
+from howsure._core.checks import Array, Bools, InputError
 from howsure._core.frozen import frozen
 from howsure.formats import row_selection
 from howsure.formats.assembly import build_predictions, flatten_pixels, locate_error

@@ -9,7 +9,7 @@ from shlex import quote
 
 import numpy as np
 
-from howsure._core.check import Array, Floats, InputError, Ints
+from howsure._core.checks import Array, Floats, InputError, Ints
 from howsure._core.frozen import frozen
 from howsure._core.text import make_text_array
 from howsure.formats import cells, row_selection

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, cast
 
 import numpy as np
 
-from howsure._core import check
+from howsure._core import checks
 from howsure._core.atomic import check_readable, replace_file
-from howsure._core.check import Array, InputError
+from howsure._core.checks import Array, InputError
 from howsure._core.frozen import frozen
 from howsure.formats.assembly import build_predictions, concat_predictions
 from howsure.formats.column_names import (
@@ -358,7 +358,7 @@ def scan(
     >>> [part.n for part in scan(path, rows=2)]
     [2, 1]
     """
-    check.at_least(rows, 1, "rows")
+    checks.at_least(rows, 1, "rows")
     keywords = ReadOptions(
         split=split,
         mc=mc,

@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path, PurePosixPath
 from typing import Any, NamedTuple
 
-from howsure._core.check import InputError, need
+from howsure._core.checks import InputError, need
 from howsure._core.frozen import frozen
 from howsure.formats.contents import describe_error
 

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import numpy as np
 
-from howsure._core import check
-from howsure._core.check import Array, Bools, Floats, InputError
+from howsure._core import checks
+from howsure._core.checks import Array, Bools, Floats, InputError
 from howsure.formats.column_names import make_no_split_error, make_several_splits_error
 from howsure.formats.fields import Fields
 from howsure.predictions.input_shapes import Unanswered
@@ -155,7 +155,7 @@ def _drop_unanswered(data: Fields, no_answer: NoAnswer) -> Fields:
         # Refused here, while rows are still numbered as in the file.
         bad = (value < 0) | (value > 1)
         if bad.any():
-            line = None if data.lines is None else int(data.lines[check.find_first(bad)])
+            line = None if data.lines is None else int(data.lines[checks.find_first(bad)])
             raise describe_outside(np.where(np.isnan(value), 0, value), bad).at(
                 data.path.name, line
             )
@@ -221,10 +221,10 @@ def from_logprob(logprob: Array) -> Floats:
     >>> from_logprob(np.log([0.5, 1.0]))
     array([0.5, 1. ])
     """
-    column = check.column(logprob, "logprob").astype(np.float64)
+    column = checks.column(logprob, "logprob").astype(np.float64)
     bad = column > 0
     if bad.any():
-        i = check.find_first(bad)
+        i = checks.find_first(bad)
         need = "a log-probability is at most 0, so name a probability otherwise"
         raise InputError("logprob", row=i, got=f"is {column[i]:g}", need=need)
     return np.exp(column)

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from howsure._core.check import InputError
+from howsure._core.checks import InputError
 from howsure._core.frozen import frozen
 from howsure.formats.assembly import build_predictions
 from howsure.formats.cells import TextColumn

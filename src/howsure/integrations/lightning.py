@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeAlias
 
-from howsure._core.check import InputError, is_mapping, need
+from howsure._core.checks import InputError, is_mapping, need
 from howsure.predictions.frames import OutputKind, check_output_kind
 
 need("lightning.pytorch", for_="howsure.integrations.lightning", extra="lightning")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from howsure._core.check import need
+from howsure._core.checks import need
 from howsure.report.report import Report, scalars
 
 __all__ = ["log_report"]

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from os import PathLike
 from typing import TYPE_CHECKING, Protocol
 
-from howsure._core.check import InputError, need
+from howsure._core.checks import InputError, need
 from howsure.report.report import Report, scalars
 
 if TYPE_CHECKING:

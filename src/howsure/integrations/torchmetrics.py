@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, ClassVar, NamedTuple, Self
 import numpy as np
 
 from howsure import losses, metrics
-from howsure._core import check
-from howsure._core.check import Array, Bools, Floats, InputError, Ints, need
+from howsure._core import checks
+from howsure._core.checks import Array, Bools, Floats, InputError, Ints, need
 from howsure.predictions import Predictions
 from howsure.predictions.frames import OutputKind, build_batch, check_output_kind
 from howsure.tallies.buckets import from_buckets, make_grid
@@ -389,7 +389,7 @@ def split_losses(loss: Floats) -> Portions:
     """
     finite = loss[np.isfinite(loss)]
     if (finite > LARGEST_LOSS).any():
-        i = check.find_first(np.isfinite(loss) & (loss > LARGEST_LOSS))
+        i = checks.find_first(np.isfinite(loss) & (loss > LARGEST_LOSS))
         raise InputError(
             f"the loss of row {i} is {loss[i]:g}, more than {LARGEST_LOSS:g}: these are not sensible logits."
         )

@@ -7,7 +7,7 @@ from functools import partial
 from typing import Protocol
 
 from howsure import metrics
-from howsure._core.check import InputError, is_row
+from howsure._core.checks import InputError, is_row
 from howsure.calibrators.choice import evaluate_metric
 from howsure.predictions.frames import build_batch as predictions
 

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 
-from howsure._core.check import Floats, InputError
+from howsure._core.checks import Floats, InputError
 from howsure._core.frozen import frozen
 from howsure._core.text import is_count
 from howsure.binning import Binning, equal_size

@@ -7,8 +7,8 @@ from math import inf
 
 import numpy as np
 
-from howsure._core import check
-from howsure._core.check import Array, Floats, Ints
+from howsure._core import checks
+from howsure._core.checks import Array, Floats, Ints
 from howsure._core.exact import fixed_columns, fixed_sums, from_fixed
 from howsure._core.frozen import frozen
 from howsure.binning import Binning, adaptive, equal_range, equal_size, sum_bins
@@ -371,7 +371,7 @@ def sum_classes(preds: Predictions, bins: int = 15) -> ClassBinSums:
     >>> round(sum_classes(Predictions.from_probs([[0.8, 0.2]] * 5, [0] * 4 + [1])).mean_gap(), 1)
     0.0
     """
-    check.at_least(bins, 1, "the number of bins")
+    checks.at_least(bins, 1, "the number of bins")
     preds.needs_vector("classwise_ece")
     edges = equal_range(bins).edges()
     parts = (_sum_rows(preds, rows, edges) for rows in iterate_chunks(preds.n, bins))

@@ -19,7 +19,7 @@ from typing import Protocol, TypedDict
 import numpy as np
 
 from howsure import metrics as m
-from howsure._core.check import Bools, Floats, InputError
+from howsure._core.checks import Bools, Floats, InputError
 from howsure.binning import equal_range
 from howsure.metrics.metric_facts import Metric, get_arguments, get_options, unwrap_metric
 from howsure.metrics.risk_coverage import harmonic_rise

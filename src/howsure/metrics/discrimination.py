@@ -7,7 +7,7 @@ from typing import Literal
 
 import numpy as np
 
-from howsure._core.check import Floats, InputError
+from howsure._core.checks import Floats, InputError
 from howsure.curves import precision_recall
 from howsure.metrics.metric_facts import metric
 from howsure.metrics.risk_coverage import harmonic_rise, mean_rank_share, risk_sum

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, Literal, TypeAlias, TypeVar, cast
 
-from howsure._core.check import Floats
+from howsure._core.checks import Floats
 from howsure.predictions.outcomes import Outcomes
 from howsure.tallies.tally import Blocks, Counts, RangeSums, Tally
 

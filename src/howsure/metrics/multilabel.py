@@ -7,7 +7,7 @@ from math import nan
 
 import numpy as np
 
-from howsure._core.check import Bools, Floats, InputError
+from howsure._core.checks import Bools, Floats, InputError
 from howsure.metrics.binary import class_auroc
 from howsure.metrics.metric_facts import OutcomesWithMetric, metric
 from howsure.metrics.proper_scores import accuracy, mean_loss

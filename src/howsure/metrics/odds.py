@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from howsure._core import check
-from howsure._core.check import Floats, InputError
+from howsure._core import checks
+from howsure._core.checks import Floats, InputError
 from howsure._core.frozen import frozen
 from howsure.curves.histograms import Histogram, histogram, odds_ratio
 from howsure.metrics.metric_facts import metric
@@ -187,7 +187,7 @@ def bands(t: Tally, levels: Sequence[float] = (0.99, 0.95)) -> Bands:
     """
     needs_zero_one(t, "bands")
     for level in levels:
-        check.fraction(level, "a level of bands")
+        checks.fraction(level, "a level of bands")
     kept, right = list_error_cuts(t)
     kept = np.concatenate(([0.0], kept))
     right = np.concatenate(([0.0], right))

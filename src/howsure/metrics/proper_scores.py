@@ -9,7 +9,7 @@ from math import expm1, inf, log, nan, sqrt
 import numpy as np
 
 from howsure import losses
-from howsure._core.check import Floats, InputError
+from howsure._core.checks import Floats, InputError
 from howsure._core.exact import mean
 from howsure.metrics.metric_facts import OutcomesWithMetric, metric
 from howsure.predictions.outcomes import Outcomes

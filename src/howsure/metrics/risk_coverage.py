@@ -8,8 +8,8 @@ from typing import Literal
 
 import numpy as np
 
-from howsure._core import check
-from howsure._core.check import Floats, InputError
+from howsure._core import checks
+from howsure._core.checks import Floats, InputError
 from howsure.curves import risk_coverage
 from howsure.metrics.metric_facts import OutcomesWithMetric, metric
 from howsure.metrics.proper_scores import mean_loss
@@ -278,7 +278,7 @@ def risk_at_coverage(t: Tally | SetTally, coverage: float) -> float:
     >>> risk_at_coverage(tally([0.9, 0.8, 0.7], correct=[1, 0, 1]), 0.5)
     0.5
     """
-    check.fraction(coverage, "coverage")
+    checks.fraction(coverage, "coverage")
     curve = risk_coverage(t)
     return float(curve.y[np.searchsorted(curve.x, coverage - 1e-12)])
 

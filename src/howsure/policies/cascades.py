@@ -9,8 +9,8 @@ from typing import TypeAlias
 
 import numpy as np
 
-from howsure._core import check
-from howsure._core.check import Bools, Floats, InputError, Ints
+from howsure._core import checks
+from howsure._core.checks import Bools, Floats, InputError, Ints
 from howsure._core.frozen import frozen
 from howsure.policies.policy import Policy
 from howsure.predictions import Predictions
@@ -72,10 +72,10 @@ class Cascade:
                 f"{len(self.thresholds)} thresholds for {len(self.costs)} costs; one of each is needed."
             )
         for threshold in self.thresholds:
-            check.within(threshold, -inf, inf, "a threshold")
+            checks.within(threshold, -inf, inf, "a threshold")
         for cost in (*self.costs, self.human_cost, self.error_cost):
-            check.within(cost, 0, check.LARGEST_NUMBER, "a cost")
-        check.within(self.human_error, 0, 1, "human_error")
+            checks.within(cost, 0, checks.LARGEST_NUMBER, "a cost")
+        checks.within(self.human_error, 0, 1, "human_error")
 
     @classmethod
     def fit(
@@ -125,7 +125,7 @@ class Cascade:
         person_cost = human_cost * left + error_cost * (wrong + human_error * left)
         total_cost = model_cost / n + person_cost / n
         if accuracy is not None:
-            check.fraction(accuracy, "accuracy")
+            checks.fraction(accuracy, "accuracy")
             accurate = answered - wrong >= accuracy * answered - 1e-9
             total_cost = np.where(accurate, total_cost, inf)
         best = np.unravel_index(int(total_cost.argmin()), total_cost.shape)

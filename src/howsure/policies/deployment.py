@@ -12,8 +12,8 @@ from typing import NotRequired, Protocol, TypedDict
 import numpy as np
 from numpy.typing import ArrayLike
 
-from howsure._core import check, strict_json
-from howsure._core.check import Array, Bools, Floats, InputError
+from howsure._core import checks, strict_json
+from howsure._core.checks import Array, Bools, Floats, InputError
 from howsure._core.frozen import frozen
 from howsure.bounds import clopper_pearson_interval, compute_proportion_limits
 from howsure.policies.guarantee import Guaranteed
@@ -81,7 +81,7 @@ def expected_on_new_data(
         raise InputError(
             "expected_on_new_data counts right and wrong answers; give correct= and no weight."
         )
-    check.at_least(folds, 2, "folds")
+    checks.at_least(folds, 2, "folds")
     fold, score = assign_folds(len(o), o.group, folds, seed), np.asarray(o.score)
     kept = np.zeros(len(o), dtype=np.bool_)
     # Coverage and accuracy of every fold's threshold on all data: how much the choice varies.
@@ -198,9 +198,9 @@ def deferral_table(
     >>> [(r.name, r.deferred.value, round(r.accuracy_accepted.value, 3)) for r in rows]
     [('all', 0.25, 0.667), ('cat', 0.5, 1.0), ('dog', 0.0, 0.5)]
     """
-    accepted, right = check.zero_one(accept, "accept"), check.zero_one(correct, "correct")
-    keys = check.same_length(np.asarray(key), "key", len(accepted), "accept")
-    check.same_length(right, "correct", len(accepted), "accept")
+    accepted, right = checks.zero_one(accept, "accept"), checks.zero_one(correct, "correct")
+    keys = checks.same_length(np.asarray(key), "key", len(accepted), "accept")
+    checks.same_length(right, "correct", len(accepted), "accept")
 
     def count_row(name: str, rows: Bools) -> Deferral:
         a, c = accepted[rows], right[rows]

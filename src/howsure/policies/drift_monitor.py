@@ -10,8 +10,8 @@ from math import log
 
 import numpy as np
 
-from howsure._core import check
-from howsure._core.check import Array, Bools, Floats, InputError, Ints
+from howsure._core import checks
+from howsure._core.checks import Array, Bools, Floats, InputError, Ints
 from howsure._core.frozen import frozen
 from howsure.bounds import check_proportion
 from howsure.policies.policy import Decisions
@@ -50,7 +50,7 @@ class Evidence:
                 "capital", got="is not a list of logs", hint="make the drift monitor again"
             )
         if self.first is not None:
-            check.within(self.first, 1, 2**62, "first")
+            checks.within(self.first, 1, 2**62, "first")
 
     def see(self, category: Ints, u: Floats, seen: int, level: float) -> Evidence:
         """The evidence after more samples; windows are cut where fresh bets start."""
@@ -120,11 +120,11 @@ class DriftMonitor:
     written: int = 0  # lines of that file that it has seen
 
     def __post_init__(self) -> None:
-        check.within(self.written, 0, 2**62, "written")
+        checks.within(self.written, 0, 2**62, "written")
         check_proportion(self.false_alarms, "false_alarms")
-        check.within(self.seed, 0, 2**62, "seed")
-        check.within(self.seen, 0, 2**62, "seen")
-        if self.edges.ndim != 1 or not (np.diff(check.no_nan(self.edges, "edges")) > 0).all():
+        checks.within(self.seed, 0, 2**62, "seed")
+        checks.within(self.seen, 0, 2**62, "seen")
+        if self.edges.ndim != 1 or not (np.diff(checks.no_nan(self.edges, "edges")) > 0).all():
             raise InputError("edges", got="do not rise", hint="make the drift monitor again")
         if len(self.score.counts) != len(self.edges) + 1 or len(self.coverage.counts) != 2:
             raise InputError(
@@ -138,7 +138,7 @@ class DriftMonitor:
         """Monitor drift from these decisions. One half sets the bins, the other counts, so that
         ranks stay exact.
         """
-        check.at_least(bins, 2, "bins")
+        checks.at_least(bins, 2, "bins")
         if len(reference) < MIN_REFERENCE:
             raise InputError(
                 f"the reference has {len(reference)} samples; at least {MIN_REFERENCE} are needed "

@@ -17,8 +17,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from howsure import bounds
-from howsure._core import check
-from howsure._core.check import Floats, InputError, Ints
+from howsure._core import checks
+from howsure._core.checks import Floats, InputError, Ints
 from howsure._core.frozen import frozen
 from howsure.predictions.outcomes import Outcomes, needs_outcomes
 from howsure.tallies.tally import Tally
@@ -119,7 +119,7 @@ def guaranteed_threshold(
     61
     """
     needs_outcomes(t, "a guarantee")
-    check.fraction(risk, "risk")
+    checks.fraction(risk, "risk")
     bounds.check_proportion(delta, "delta")
     groups = None
     if isinstance(t, Outcomes) and t.group is not None:
@@ -185,9 +185,9 @@ def label_budget(error: float, *, risk: float, delta: float, coverage: float = 1
     >>> label_budget(0.0, risk=0.05, delta=0.05), label_budget(0.03, risk=0.05, delta=0.05)
     (59, 343)
     """
-    check.fraction(risk, "risk")
+    checks.fraction(risk, "risk")
     bounds.check_proportion(delta, "delta")
-    check.fraction(coverage, "coverage")
+    checks.fraction(coverage, "coverage")
     if not 0 <= error <= 1:
         raise InputError(f"error is {error:g}; an error rate lies in [0, 1].")
     if error >= risk:
@@ -497,7 +497,7 @@ def find_given_rows(counts: AcceptedCounts, thresholds: Sequence[float], method:
     """Rows of thresholds fixed in advance, strictest first; those that keep nothing are left out."""
     if method == "sgr":
         raise InputError("thresholds= are tested in sequence; use method='fixed_sequence'.")
-    strictest_first = np.sort(check.column(thresholds, "thresholds").astype(np.float64))[::-1]
+    strictest_first = np.sort(checks.column(thresholds, "thresholds").astype(np.float64))[::-1]
     rows = np.searchsorted(-counts.score, -strictest_first, side="right") - 1
     return rows[rows >= 0].tolist()
 

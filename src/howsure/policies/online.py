@@ -11,8 +11,8 @@ from math import inf
 import numpy as np
 from numpy.typing import ArrayLike
 
-from howsure._core import check
-from howsure._core.check import Floats, InputError
+from howsure._core import checks
+from howsure._core.checks import Floats, InputError
 from howsure._core.frozen import frozen
 from howsure.bounds import check_proportion
 from howsure.policies.policy import Decisions, Policy
@@ -68,14 +68,14 @@ class OnlinePolicy:
     learnt: tuple[str, ...] = ()  # tickets of the decisions whose labels were learnt lately
 
     def __post_init__(self) -> None:
-        check.within(self.risk, 0, 1, "risk")
-        check.within(self.step, 0, 1e6, "step")
-        check.within(self.audit, 0, 1, "audit")
-        check.within(self.top, -1, 2, "top")
-        check.within(self.level, -1e9, 1e9, "level")
+        checks.within(self.risk, 0, 1, "risk")
+        checks.within(self.step, 0, 1e6, "step")
+        checks.within(self.audit, 0, 1, "audit")
+        checks.within(self.top, -1, 2, "top")
+        checks.within(self.level, -1e9, 1e9, "level")
         for name in ("seed", "seen", "accepted", "idle", "labels", "wrong", "read"):
-            check.within(getattr(self, name), 0, 2**62, name)
-        grid = check.no_nan(self.grid, "grid")
+            checks.within(getattr(self, name), 0, 2**62, name)
+        grid = checks.no_nan(self.grid, "grid")
         if grid.ndim != 1 or not grid.size or not (np.diff(grid) >= 0).all():
             raise InputError(
                 "grid", got="is not a rising list of scores", hint="make the policy again"
@@ -102,14 +102,14 @@ class OnlinePolicy:
     ) -> OnlinePolicy:
         """Begin at the policy's threshold; `score` are the scores of the calibration data."""
         check_proportion(risk, "risk")
-        check.fraction(audit, "audit")
-        check.fraction(step, "step")
+        checks.fraction(audit, "audit")
+        checks.fraction(step, "step")
         if policy.by is not None:
             raise InputError(
                 "an online policy moves one threshold; this policy has thresholds by class or group."
             )
         # A level is a share of the calibration scores, so one step means the same for any score.
-        s = check.column(score, "score").astype(np.float64)
+        s = checks.column(score, "score").astype(np.float64)
         return cls(
             policy=policy,
             risk=risk,
@@ -165,8 +165,8 @@ class OnlinePolicy:
         """The state after labels for some of the decisions made earlier (`decisions[rows]`), in any
         order.
         """
-        right = check.zero_one(correct, "correct")
-        check.same_length(right, "correct", len(decisions), "the decisions")
+        right = checks.zero_one(correct, "correct")
+        checks.same_length(right, "correct", len(decisions), "the decisions")
         if decisions.audit is None:
             raise InputError(
                 "these decisions are not of an online policy; learn must know which were audited."

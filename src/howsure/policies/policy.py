@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from howsure import scores
-from howsure._core import check
-from howsure._core.check import Array, Bools, Floats, InputError, Ints
+from howsure._core import checks
+from howsure._core.checks import Array, Bools, Floats, InputError, Ints
 from howsure._core.frozen import frozen
 from howsure._core.text import make_text_array
 from howsure.calibrators import Calibrator
@@ -154,7 +154,7 @@ class Policy:
                 need="a calibrator is needed",
             )
         if self.k is not None:
-            check.within(self.k, 1, 2**31, "k")
+            checks.within(self.k, 1, 2**31, "k")
         if self.class_names is not None and self.k is not None and len(self.class_names) != self.k:
             raise InputError(
                 "class_names", got=f"has {len(self.class_names)} names for {self.k} classes"
@@ -272,7 +272,7 @@ class Policy:
         """Its thresholds as a data frame of pandas or polars: that of all, then the own ones of
         classes or groups.
         """
-        from howsure._core.check import build_frame as frame
+        from howsure._core.checks import build_frame as frame
 
         common = "all" if self.by is None else "others"
         rows = [(common, self.threshold), *zip(self.keys, self.thresholds, strict=True)]
@@ -281,7 +281,7 @@ class Policy:
         )
 
     def _repr_html_(self) -> str:
-        from howsure._core.check import wrap_preformatted
+        from howsure._core.checks import wrap_preformatted
 
         return wrap_preformatted(self.to_text())
 
@@ -378,7 +378,7 @@ def _find_answer(preds: Predictions) -> Array:
 
 def check_costs(costs: ArrayLike, k: int | None) -> Floats:
     """A finite k × k matrix: row = truth, column = answer."""
-    matrix = check.finite(check.floats(costs, "costs"), "costs").astype(np.float64)
+    matrix = checks.finite(checks.floats(costs, "costs"), "costs").astype(np.float64)
     square = matrix.ndim == 2 and matrix.shape[0] == matrix.shape[1]
     if not square or (k is not None and len(matrix) != k):
         raise InputError(

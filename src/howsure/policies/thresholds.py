@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from howsure import bounds
-from howsure._core import check
-from howsure._core.check import Array, Bools, InputError
+from howsure._core import checks
+from howsure._core.checks import Array, Bools, InputError
 from howsure._core.frozen import frozen
 from howsure.calibrators import Calibrator
 from howsure.metrics.risk_coverage import find_widest_row
@@ -113,7 +113,7 @@ def threshold_for_accuracy(t: Tally | Outcomes, accuracy: float) -> Threshold:
     >>> threshold_for_accuracy(t, 0.75).coverage
     1.0
     """
-    check.fraction(accuracy, "accuracy")
+    checks.fraction(accuracy, "accuracy")
     t = as_tally(t)
     rule = f"accuracy of the accepted at least {accuracy:g}"
     return build_threshold(t, find_widest_row(t, accuracy), rule)
@@ -128,7 +128,7 @@ def threshold_for_coverage(t: Tally | Outcomes, coverage: float) -> Threshold:
     >>> threshold_for_coverage(tally([0.9, 0.8, 0.7], correct=[1, 1, 0]), 0.5).threshold
     0.8
     """
-    check.fraction(coverage, "coverage")
+    checks.fraction(coverage, "coverage")
     t = as_tally(t)
     share = np.cumsum(t.count) / t.n
     # The tolerance keeps 0.3 of ten samples at three of them, whatever 3 / 10 rounds to.
@@ -246,7 +246,7 @@ def choose_by_key(
     minimum: int,
 ) -> dict[str, float]:
     """The threshold that a rule chooses for each key with at least `minimum` samples."""
-    check.at_least(minimum, 1, "minimum")
+    checks.at_least(minimum, 1, "minimum")
     names, counts = np.unique(keys, return_counts=True)
     thresholds: dict[str, float] = {}
     for name in names[counts >= minimum]:

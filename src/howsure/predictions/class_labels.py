@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from howsure._core import check
-from howsure._core.check import Array, Bools, InputError, Ints
+from howsure._core import checks
+from howsure._core.checks import Array, Bools, InputError, Ints
 from howsure._core.text import is_count
 
 # What columns and arrays are called by convention, in files and in frames.
@@ -78,20 +78,20 @@ def number_classes(
     >>> number_classes([[0, 1], [1, 0]], 2), number_classes([True, False], 2), number_classes([1.0, 0.0], 2)
     (array([1, 0]), array([1, 0]), array([1, 0]))
     """
-    return check.labels(read_class_numbers(given, k, names, name), k, name)
+    return checks.labels(read_class_numbers(given, k, names, name), k, name)
 
 
 def read_class_numbers(
     given: object, k: int, names: tuple[str, ...] | None = None, name: str = "labels"
 ) -> Ints:
     """The same, before anyone looks whether there are so many classes."""
-    a = _read_label_column(read_array(check.unmasked(given, name)), k, name)
+    a = _read_label_column(read_array(checks.unmasked(given, name)), k, name)
     absent = find_missing(a)
     if absent.any():
         raise InputError(
             name,
             got=f"has {int(absent.sum()):,} missing values",
-            first=check.find_first(absent),
+            first=checks.find_first(absent),
             need="every sample needs its label",
             hint="Remove these rows or label them",
         )
@@ -106,14 +106,14 @@ def read_class_numbers(
     if kind == "f":
         broken = a != np.floor(a)
         if broken.any():
-            i = check.find_first(broken)
+            i = checks.find_first(broken)
             need = f"whole class numbers 0 to {k - 1} are needed"
             raise InputError(name, row=i, got=f"is {a[i]:g}", need=need)
     if kind in "uf":
         # As int64 it would be another number, and the message must say what it was.
         huge = np.abs(a) >= 2.0**62
         if huge.any():
-            i = check.find_first(huge)
+            i = checks.find_first(huge)
             raise InputError(name, row=i, got=f"is {a[i]}", need=_describe_range(k))
     return a.astype(np.int64)
 
@@ -172,7 +172,7 @@ def _read_label_column(a: Array, k: int, name: str) -> Array:
     if a.ndim == 2 and a.shape[1] == 1:
         return a[:, 0]
     if a.ndim != 2 or a.shape[1] != k or k < 2:
-        return check.one_dimensional(a, name)
+        return checks.one_dimensional(a, name)
     if a.dtype.kind not in "biuf":
         got = f"has shape {a.shape} and holds texts"
         raise InputError(name, got=got, need="one label per sample is needed")
@@ -181,7 +181,7 @@ def _read_label_column(a: Array, k: int, name: str) -> Array:
     if bad.any():
         raise InputError(
             name,
-            row=check.find_first(bad),
+            row=checks.find_first(bad),
             got=f"has {k} numbers that are not a single 1 among 0 ({int(bad.sum()):,} such rows)",
             need="one class per row is needed",
             hint="Many labels per case? Predictions.from_multilabel; of a file, multilabel=True (--multilabel)",

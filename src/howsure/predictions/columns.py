@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from howsure._core.check import Array, Bools, Floats, Ints
+from howsure._core.checks import Array, Bools, Floats, Ints
 from howsure._core.frozen import frozen
 
 CHUNK_NUMBERS = 1 << 16  # per chunk: half a megabyte of float64

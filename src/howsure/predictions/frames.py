@@ -12,8 +12,8 @@ from typing import Literal, NamedTuple, TypeAlias, cast
 
 import numpy as np
 
-from howsure._core import check
-from howsure._core.check import Array, InputError, Ints, is_dict, is_row
+from howsure._core import checks
+from howsure._core.checks import Array, InputError, Ints, is_dict, is_row
 from howsure._core.frozen import frozen
 from howsure._core.text import is_count, shorten
 from howsure.predictions.class_labels import (
@@ -77,7 +77,7 @@ def ask_classifier(model: object, X: object) -> FrameAnswers:
             fault = str(error).partition("\n")[0].rstrip(".")
             raise InputError(f"{name} refuses X: {fault}.") from error
         return FrameAnswers(
-            values=check.array(values, method),
+            values=checks.array(values, method),
             classes=np.asarray(classes),
             logits=method == "decision_function",
         )
@@ -88,16 +88,16 @@ def ask_classifier(model: object, X: object) -> FrameAnswers:
 
 def place_labels(given: object, classes: Array) -> Ints:
     """Labels of any type as places among the classes of a classifier."""
-    a = read_array(check.unmasked(given, "y"))
+    a = read_array(checks.unmasked(given, "y"))
     if a.ndim == 2 and a.shape[1] == 1:
         a = a[:, 0]
-    check.one_dimensional(a, "y")
+    checks.one_dimensional(a, "y")
     absent = find_missing(a)
     if absent.any():
         raise InputError(
             "y",
             got=f"has {int(absent.sum()):,} missing values",
-            first=check.find_first(absent),
+            first=checks.find_first(absent),
             need="every sample needs its label",
         )
     known = classes.tolist()
@@ -334,7 +334,7 @@ def _find_part(
 
 
 def _get_column(frame: object, key: object) -> object:
-    return check.unmasked(cast("Mapping[object, object]", frame)[key], f"column {str(key)!r}")
+    return checks.unmasked(cast("Mapping[object, object]", frame)[key], f"column {str(key)!r}")
 
 
 def _take_column(frame: object, key: object, name: str) -> Array:
@@ -346,7 +346,7 @@ def _take_column(frame: object, key: object, name: str) -> Array:
             raise InputError(
                 f"column {name!r}",
                 got=f"has {int(absent.sum()):,} missing values",
-                first=check.find_first(absent),
+                first=checks.find_first(absent),
                 need="none may be missing",
                 hint="Remove these rows or fill them",
             )
@@ -436,7 +436,7 @@ def _read_output(given: object, name: str) -> Array:
         raise InputError(
             f"{name} is a {type(given).__name__} of {len(given)}; pass the one array that is meant."
         )
-    return check.array(given, name)
+    return checks.array(given, name)
 
 
 def _refuse_probs(rows: Array) -> None:

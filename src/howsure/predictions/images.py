@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from howsure._core import check
-from howsure._core.check import Array, Bools, Floats, InputError, Ints
+from howsure._core import checks
+from howsure._core.checks import Array, Bools, Floats, InputError, Ints
 from howsure._core.frozen import frozen
 from howsure.predictions.class_labels import read_array
 from howsure.predictions.outcomes import Outcomes
@@ -148,7 +148,7 @@ def _average_attribute(preds: Predictions, name: str, unit: Ints) -> Floats:
     if name not in known:
         there = ", ".join([*IMAGE_SCORES, *known])
         raise InputError(f"there is no column {name!r} for a score of images; there are {there}.")
-    column = check.finite(check.column(known[name], name).astype(np.float64), name)
+    column = checks.finite(checks.column(known[name], name).astype(np.float64), name)
     # Around the first pixel: what is the same in all pixels stays what it is, to the last bit.
     first = column[np.unique(unit, return_index=True)[1]]
     return first + _average_pixels(unit, column - first[unit])
@@ -214,7 +214,7 @@ def image_tally(
     images = images_of(preds, classes)
     if score is None:
         return images.outcomes().tally()
-    given = check.same_length(check.column(score, "score"), "score", len(images), "the images")
+    given = checks.same_length(checks.column(score, "score"), "score", len(images), "the images")
     return Outcomes(given, loss=images.loss).tally()
 
 
@@ -245,7 +245,7 @@ def without_masked(*columns: object) -> tuple[Array, ...]:
     n = len(arrays[0])
     keep: Bools = np.ones(n, dtype=np.bool_)
     for i, (a, mask) in enumerate(zip(arrays, masks, strict=True)):
-        check.same_length(a, f"column {i}", n, "column 0")
+        checks.same_length(a, f"column {i}", n, "column 0")
         hidden: Bools = np.broadcast_to(np.asarray(mask, dtype=np.bool_), a.shape)
         keep &= ~hidden.reshape(n, -1).any(axis=1)
     if not keep.any():

@@ -10,8 +10,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from howsure._core import check
-from howsure._core.check import Array, Bools, Floats, InputError, Ints
+from howsure._core import checks
+from howsure._core.checks import Array, Bools, Floats, InputError, Ints
 from howsure._core.frozen import frozen
 
 RowKind = Literal["labels", "pixels"]
@@ -200,7 +200,7 @@ def check_distributions(p: Array, given: object, renormalise: bool) -> Array:
         wrong = np.abs(total - 1) > tolerance
     if not wrong.any():
         return p
-    i = check.find_first(wrong)
+    i = checks.find_first(wrong)
     if outside[i] > tolerance:
         fault = "lies outside [0, 1]"
         hint = "Are these logits? Use Predictions.from_logits, or call them logits in the file."
@@ -234,7 +234,7 @@ def _are_percentages(p: Array, total: Floats) -> bool:
 def _renormalise(p: Array, total: Floats) -> Floats:
     bad = (p.min(axis=1) < 0) | ~(total > 0) | ~np.isfinite(total)
     if bad.any():
-        i = check.find_first(bad)
+        i = checks.find_first(bad)
         got = f"cannot be renormalised: it sums to {total[i]:g} or has negative values"
         raise InputError("probs", row=i, got=got)
     return p / total[:, None]
@@ -244,7 +244,7 @@ def check_label_values(given: ArrayLike | None, kind: str, sums_to_one: bool) ->
     """Numbers (n, labels) of independent labels, in float64 so that p and 1 - p are complements to
     the last bit.
     """
-    v = check_matrix(check.finite(check.floats(given, kind), kind), kind)
+    v = check_matrix(checks.finite(checks.floats(given, kind), kind), kind)
     if kind == "logits":
         return v
     tolerance = find_tolerance(given)
@@ -252,7 +252,7 @@ def check_label_values(given: ArrayLike | None, kind: str, sums_to_one: bool) ->
     if outside.any():
         got = f"has {int(outside.sum()):,} values outside [0, 1]"
         hint = "Are these logits? Use from_multilabel(logits=...), or call them logits in the file"
-        raise InputError("probs", got=got, first=check.find_first(outside), hint=hint)
+        raise InputError("probs", got=got, first=checks.find_first(outside), hint=hint)
     are_distributions = (np.abs(_sum_rows(v) - 1) <= tolerance).all()
     if are_distributions and v.shape[1] > 1 and len(v) > 1 and not sums_to_one:
         got = f"has {len(v):,} rows that all sum to 1, as the classes of one answer do"
@@ -263,13 +263,13 @@ def check_label_values(given: ArrayLike | None, kind: str, sums_to_one: bool) ->
 
 def check_present(labels: ArrayLike, shape: tuple[int, ...], kind: str) -> Ints:
     """Labels 0 or 1 of every pair of a case and a label."""
-    y = check.no_nan(check.array(labels, "labels"), "labels")
+    y = checks.no_nan(checks.array(labels, "labels"), "labels")
     if y.shape != shape:
         need = f"with many labels there is a 0 or 1 for each number of {kind}, {shape}"
         raise InputError("labels", got=f"has shape {y.shape}", need=need)
     bad = (y != 0) & (y != 1)
     if bad.any():
-        i = check.find_first(bad)
+        i = checks.find_first(bad)
         need = "with many labels each is 0 (absent) or 1 (present)"
         raise InputError("labels", row=i, got=f"holds {y[i][bad[i]][0]:g}", need=need)
     return y.astype(np.int64)

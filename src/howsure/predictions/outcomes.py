@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, TypedDict, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from howsure._core import check
-from howsure._core.check import Array, Bools, Floats, InputError, Ints
+from howsure._core import checks
+from howsure._core.checks import Array, Bools, Floats, InputError, Ints
 from howsure._core.frozen import frozen
 from howsure.predictions.input_shapes import pick_rows
 from howsure.predictions.predictions import Predictions
@@ -61,7 +61,7 @@ class Outcomes:
         group: ArrayLike | None = None,
         count: ArrayLike | None = None,
     ):
-        column = check.column(score, "score")
+        column = checks.column(score, "score")
         n = len(column)
         if (correct is None) == (loss is None):
             raise InputError(
@@ -72,21 +72,21 @@ class Outcomes:
         )
         columns["score"] = column
         if correct is not None:
-            columns["correct"] = check.zero_one(correct, "correct")
+            columns["correct"] = checks.zero_one(correct, "correct")
         if loss is not None:
-            columns["loss"] = check.finite(check.column(loss, "loss"), "loss")
+            columns["loss"] = checks.finite(checks.column(loss, "loss"), "loss")
         if weight is not None:
-            columns["weight"] = check.weights(weight, n)
+            columns["weight"] = checks.weights(weight, n)
         if id is not None:
             columns["id"] = np.asarray(id)
         if group is not None:
             columns["group"] = np.asarray(group)
         rows: slice | Ints = slice(None)
         if count is not None:
-            rows = np.repeat(np.arange(n), check.counts(count, n))
+            rows = np.repeat(np.arange(n), checks.counts(count, n))
         for name, values in columns.items():
             if values is not None:
-                check.same_length(values, name, n, "score")
+                checks.same_length(values, name, n, "score")
             object.__setattr__(self, name, pick_rows(values, rows))
 
     @classmethod

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Literal, TypedDict, Unpack
 import numpy as np
 from numpy.typing import ArrayLike
 
-from howsure._core import check
-from howsure._core.check import Array, Bools, Floats, InputError, Ints
+from howsure._core import checks
+from howsure._core.checks import Array, Bools, Floats, InputError, Ints
 from howsure._core.frozen import frozen
 from howsure.predictions.class_labels import number_classes
 from howsure.predictions.input_shapes import (
@@ -104,7 +104,7 @@ class Predictions:
         `class_names`, `attributes` (further columns by name, for slices: `evaluate(preds,
         by="hospital")`).
         """
-        z = check.logits(check.floats(logits, "logits"), "logits")
+        z = checks.logits(checks.floats(logits, "logits"), "logits")
         if z.ndim == 1 or (z.ndim == 2 and z.shape[1] == 1):
             z = np.stack((np.zeros_like(z.reshape(-1)), z.reshape(-1)), axis=1)
         if z.ndim == 3 and len(z) > 1:
@@ -128,7 +128,7 @@ class Predictions:
         `renormalise=True` divides each row by its sum instead of refusing rows that do not sum to
         1.
         """
-        p = check.no_nan(check.floats(probs, "probs"), "probs")
+        p = checks.no_nan(checks.floats(probs, "probs"), "probs")
         if p.ndim == 1 or (p.ndim == 2 and p.shape[1] == 1):
             p = p.reshape(-1)
             p = np.stack((1 - p, p), axis=1)
@@ -158,10 +158,10 @@ class Predictions:
             )
         if probs is None:
             kind: ValueKind = "logits"
-            v = check.logits(check.floats(logits, kind), kind)
+            v = checks.logits(checks.floats(logits, kind), kind)
         else:
             kind = "probs"
-            v = check.finite(check.floats(probs, kind), kind)
+            v = checks.finite(checks.floats(probs, kind), kind)
         if v.ndim != 3 or v.shape[0] == 0:
             raise InputError(kind, got=f"has shape {v.shape}", need="samples need (samples, n, k)")
         check_matrix(v[0], kind)
@@ -195,11 +195,11 @@ class Predictions:
         if right is None and answer is not None and true is not None:
             right = answer == true
         if right is not None:
-            right = check.zero_one(right, "correct")
+            right = checks.zero_one(right, "correct")
         lost = None
         if loss is not None:
-            lost = check.same_length(check.column(loss, "loss"), "loss", n, "confidence")
-            lost = check.finite(lost, "loss")
+            lost = checks.same_length(checks.column(loss, "loss"), "loss", n, "confidence")
+            lost = checks.finite(lost, "loss")
         made = cls(
             kind="confidence",
             values=c,
@@ -252,7 +252,7 @@ class Predictions:
         beside = _check_columns(len(v), None, **{**columns, "class_names": None})
         count = columns.get("count")
         if count is not None:
-            rows = np.repeat(np.arange(len(v)), check.counts(count, len(v)))
+            rows = np.repeat(np.arange(len(v)), checks.counts(count, len(v)))
             v, y = v[rows], pick_rows(y, rows)
             beside = _check_columns(
                 len(rows),
@@ -450,7 +450,7 @@ class Predictions:
         y = None
         if labels is not None:
             y = number_classes(labels, k, beside["class_names"])
-            check.same_length(y, "labels", n, kind)
+            checks.same_length(y, "labels", n, kind)
         made = cls(kind=kind, values=values, k=k, known_labels=y, **beside)
         return _repeat_rows(made, columns.get("count"))
 
@@ -639,7 +639,7 @@ def needs_predictions(x: object, what: str) -> None:
 
 def _check_confidence(confidence: ArrayLike) -> Array:
     """A column of confidences in [0, 1]."""
-    c = check.column(confidence, "confidence")
+    c = checks.column(confidence, "confidence")
     bad = ~((c >= 0) & (c <= 1))
     if bad.any():
         raise describe_outside(c, bad)
@@ -648,7 +648,7 @@ def _check_confidence(confidence: ArrayLike) -> Array:
 
 def describe_outside(c: Array, bad: Bools) -> InputError:
     """The mistake of confidences outside [0, 1]: the first, the furthest, how many, what to do."""
-    i, n = check.find_first(bad), int(bad.sum())
+    i, n = checks.find_first(bad), int(bad.sum())
     got = f"is {c[i]:g}"
     if n > 1:
         far = int(np.argmax(np.where(bad, np.maximum(-c, c - 1), -np.inf)))
@@ -679,7 +679,7 @@ def _check_columns(n: int, k: int | None, **given: Unpack[GivenColumns]) -> Chec
             raise InputError("class_names", got=f"has {len(names)} names for {k} classes")
     weight = None
     if (given_weight := given.get("weight")) is not None:
-        weight = check.weights(given_weight, n)
+        weight = checks.weights(given_weight, n)
     ids = _align(given.get("ids"), "ids", n)
     group = _align(given.get("group"), "group", n)
     attributes = None
@@ -693,8 +693,8 @@ def _check_columns(n: int, k: int | None, **given: Unpack[GivenColumns]) -> Chec
 def _check_attributes(columns: Mapping[str, ArrayLike], n: int) -> dict[str, Array]:
     checked: dict[str, Array] = {}
     for name, column in columns.items():
-        a = np.asarray(check.unmasked(column, str(name)))
-        checked[str(name)] = check.same_length(a, str(name), n, "the predictions")
+        a = np.asarray(checks.unmasked(column, str(name)))
+        checked[str(name)] = checks.same_length(a, str(name), n, "the predictions")
     return checked
 
 
@@ -712,7 +712,7 @@ def _repeat_rows(preds: Predictions, count: ArrayLike | None) -> Predictions:
         return preds
     from howsure._core.budget import check_allocation
 
-    times = check.counts(count, preds.n)
+    times = checks.counts(count, preds.n)
     sample_bytes = preds.values.nbytes // preds.n + ROW_BYTES
     check_allocation(sample_bytes * sum(times.tolist()), "count")
     return preds[np.repeat(np.arange(preds.n), times)]
@@ -722,4 +722,4 @@ def _align(a: ArrayLike | None, name: str, n: int) -> Array | None:
     """A column that belongs to the n predictions, or None."""
     if a is None:
         return None
-    return check.same_length(np.asarray(check.unmasked(a, name)), name, n, "the predictions")
+    return checks.same_length(np.asarray(checks.unmasked(a, name)), name, n, "the predictions")

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Literal, TypeAlias
 
-from howsure._core.check import InputError
+from howsure._core.checks import InputError
 from howsure._core.frozen import frozen
 
 Names: TypeAlias = Mapping[str, str | Sequence[str]]  # part → the column or columns that play it

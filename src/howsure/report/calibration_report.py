@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from howsure import metrics
-from howsure._core.check import InputError
-from howsure._core.check import build_frame as frame
+from howsure._core.checks import InputError
+from howsure._core.checks import build_frame as frame
 from howsure._core.frozen import frozen
 from howsure.calibrators import Calibrator, Identity
 from howsure.calibrators.choice import (

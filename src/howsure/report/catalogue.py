@@ -14,7 +14,7 @@ from typing import Literal, Protocol
 from numpy.typing import ArrayLike
 
 from howsure import metrics, scores
-from howsure._core.check import InputError
+from howsure._core.checks import InputError
 from howsure._core.frozen import frozen
 from howsure.binning import equal_range
 from howsure.metrics.calibration_error import ClassBinSums

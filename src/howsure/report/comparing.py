@@ -10,8 +10,8 @@ import numpy as np
 
 from howsure import curves
 from howsure._core import strict_json
-from howsure._core.check import Array, InputError
-from howsure._core.check import build_frame as frame
+from howsure._core.checks import Array, InputError
+from howsure._core.checks import build_frame as frame
 from howsure._core.frozen import frozen
 from howsure._core.progress import StagedJob
 from howsure._core.version import __version__

@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from howsure._core.check import Array, Bools, Floats, Ints
+from howsure._core.checks import Array, Bools, Floats, Ints
 from howsure._core.frozen import frozen
 from howsure.predictions.outcomes import Outcomes
 from howsure.report.catalogue import On

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from howsure._core.check import Array, Floats, Ints
+from howsure._core.checks import Array, Floats, Ints
 from howsure._core.frozen import frozen
 
 LEAST_EXPECTED = 5.0  # rows of a value on each side for the test; rarer values are pooled

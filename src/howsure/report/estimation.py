@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike
 
-from howsure._core.check import Array, Bools, Floats, InputError, Ints
-from howsure._core.check import build_frame as frame
+from howsure._core.checks import Array, Bools, Floats, InputError, Ints
+from howsure._core.checks import build_frame as frame
 from howsure._core.frozen import frozen
 from howsure.bounds import check_proportion
 from howsure.calibrators import Isotonic, Platt

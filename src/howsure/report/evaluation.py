@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from howsure import curves, metrics
-from howsure._core.check import InputError
+from howsure._core.checks import InputError
 from howsure._core.frozen import frozen
 from howsure._core.progress import StagedJob
 from howsure._core.version import __version__

@@ -14,7 +14,7 @@ from statistics import NormalDist
 from typing import Literal, NamedTuple
 
 from howsure import metrics
-from howsure._core.check import InputError
+from howsure._core.checks import InputError
 from howsure._core.frozen import frozen
 from howsure.predictions import Predictions
 from howsure.report import catalogue

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from howsure import metrics
-from howsure._core.check import Array, InputError, Ints
+from howsure._core.checks import Array, InputError, Ints
 from howsure._core.frozen import frozen
 from howsure.bounds import compute_proportion_limits
 from howsure.metrics.binary import positive_tally

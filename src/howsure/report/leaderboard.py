@@ -13,7 +13,7 @@ from typing import cast
 import numpy as np
 
 from howsure import metrics
-from howsure._core.check import Array, Bools, Floats, InputError, Ints
+from howsure._core.checks import Array, Bools, Floats, InputError, Ints
 from howsure._core.frozen import frozen
 from howsure.bounds import compute_proportion_limits
 from howsure.predictions import Predictions, needs_predictions

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from howsure import metrics
-from howsure._core.check import Array, Floats, InputError, Ints
+from howsure._core.checks import Array, Floats, InputError, Ints
 from howsure._core.frozen import frozen
 from howsure.metrics.proper_scores import mean_loss
 from howsure.policies.guarantee import guaranteed_threshold

@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol, cast
 import numpy as np
 from numpy.typing import ArrayLike
 
-from howsure._core.check import Array, Floats, InputError
+from howsure._core.checks import Array, Floats, InputError
 from howsure._core.frozen import frozen
 from howsure._core.text import is_count
 from howsure.metrics.calibration_error import ClassBinSums

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from howsure._core import strict_json
-from howsure._core.check import Array, Bools, Floats, InputError
-from howsure._core.check import build_frame as frame
+from howsure._core.checks import Array, Bools, Floats, InputError
+from howsure._core.checks import build_frame as frame
 from howsure._core.frozen import frozen
 from howsure._core.version import __version__
 from howsure.bounds import check_proportion, clopper_pearson_interval

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from howsure._core.check import Floats, InputError
+from howsure._core.checks import Floats, InputError
 from howsure.bounds import compute_proportion_limits
 from howsure.policies.guarantee import compute_upper_bound, count_at_steps, find_step_rows
 from howsure.report.details import find_asked_coverages, find_operating_rows

@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 
 from howsure import curves, metrics
-from howsure._core import check
-from howsure._core.check import InputError
+from howsure._core import checks
+from howsure._core.checks import InputError
 from howsure.binning import equal_size
 from howsure.bounds import compute_proportion_limits
 from howsure.metrics.binary import (
@@ -135,7 +135,7 @@ def list_calls(
     >>> list_calls(t, t, [0.5], 0.95)[0]["sensitivity"]["value"]
     0.5
     """
-    given = check.floats(np.atleast_1d(np.asarray(thresholds)), "thresholds")
+    given = checks.floats(np.atleast_1d(np.asarray(thresholds)), "thresholds")
     sorted_thresholds = np.unique(given.astype(np.float64))
     for threshold in sorted_thresholds.tolist():
         if not 0 < threshold < 1:

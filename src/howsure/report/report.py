@@ -14,8 +14,8 @@ import numpy as np
 
 from howsure._core import strict_json
 from howsure._core.atomic import write_text
-from howsure._core.check import InputError
-from howsure._core.check import build_frame as frame
+from howsure._core.checks import InputError
+from howsure._core.checks import build_frame as frame
 from howsure._core.frozen import frozen
 from howsure.report.report_types import Entry, Input, Provenance, ReportData, parse_report
 

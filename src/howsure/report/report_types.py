@@ -12,7 +12,7 @@ from typing import Literal, NotRequired, TypedDict, final
 import numpy as np
 
 from howsure._core import strict_json
-from howsure._core.check import Floats, InputError
+from howsure._core.checks import Floats, InputError
 from howsure.curves import Curve
 
 SCHEMA = 1

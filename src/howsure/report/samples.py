@@ -12,7 +12,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from howsure import losses
-from howsure._core.check import Array, Bools, Floats, Ints
+from howsure._core.checks import Array, Bools, Floats, Ints
 from howsure._core.frozen import frozen
 from howsure.metrics.binary import positive_class
 from howsure.metrics.calibration_error import ClassBinSums, sum_classes

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import betaincc
 
 from howsure import metrics
-from howsure._core.check import Array, Bools, Floats
+from howsure._core.checks import Array, Bools, Floats
 from howsure._core.frozen import frozen
 from howsure.binning import equal_range, equal_size
 from howsure.curves import bin_table

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import numpy as np
 
 from howsure import metrics
-from howsure._core.check import InputError
+from howsure._core.checks import InputError
 from howsure.policies.thresholds import threshold_for_accuracy, threshold_for_coverage
 from howsure.predictions.outcomes import Outcomes
 from howsure.report.catalogue import is_claim

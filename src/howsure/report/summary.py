@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from howsure._core.check import Array, InputError
+from howsure._core.checks import Array, InputError
 from howsure._core.frozen import frozen
 from howsure.metrics.calibration_error import ClassBinSums
 from howsure.predictions import Predictions

@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from howsure._core.check import Array, Floats, Ints
+from howsure._core.checks import Array, Floats, Ints
 from howsure._core.exact import MANY, UNIT, as_float, exact_sum, fixed_sums
 from howsure._core.frozen import frozen
 from howsure._core.text import make_text_array

@@ -14,7 +14,7 @@ from scipy.special import betainc
 
 from howsure import losses
 from howsure import metrics as all_metrics
-from howsure._core.check import Array, Floats, InputError
+from howsure._core.checks import Array, Floats, InputError
 from howsure._core.exact import from_fixed
 from howsure._core.frozen import frozen
 from howsure.policies.guarantee import draw_one_per_group, guaranteed_threshold

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from howsure import curves
-from howsure._core.check import Floats, InputError, Ints
+from howsure._core.checks import Floats, InputError, Ints
 from howsure._core.exact import as_float, from_fixed
 from howsure.binning import adaptive, equal_range, equal_size
 from howsure.bounds import compute_proportion_limits

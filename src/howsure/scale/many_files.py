@@ -10,7 +10,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 
 from howsure import workers
-from howsure._core.check import InputError
+from howsure._core.checks import InputError
 from howsure._core.frozen import frozen
 from howsure.report import catalogue
 from howsure.report.catalogue import BOUNDED_SCORES

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Generic, TypeVar, cast
 
 from howsure._core.atomic import check_readable
-from howsure._core.check import InputError
+from howsure._core.checks import InputError
 from howsure._core.frozen import frozen
 from howsure._core.strict_json import dump_canonical
 from howsure._core.version import __version__

@@ -18,7 +18,7 @@ import numpy as np
 
 from howsure._core import strict_json
 from howsure._core.atomic import replace_file
-from howsure._core.check import Array, InputError
+from howsure._core.checks import Array, InputError
 from howsure._core.frozen import frozen
 from howsure.metrics.calibration_error import ClassBinSums
 from howsure.predictions.images import Images

@@ -6,7 +6,7 @@ from typing import Literal
 
 import numpy as np
 
-from howsure._core.check import Floats, InputError
+from howsure._core.checks import Floats, InputError
 from howsure.predictions.predictions import Predictions, needs_predictions
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from howsure._core import check
-from howsure._core.check import Floats, InputError
+from howsure._core import checks
+from howsure._core.checks import Floats, InputError
 from howsure.predictions.predictions import Predictions, needs_predictions
 
 
@@ -50,7 +50,7 @@ def top_k_mass(preds: Predictions, k: int = 5) -> Floats:
     from howsure.predictions.columns import sum_top_probs
 
     needs_predictions(preds, "top_k_mass")
-    check.at_least(k, 1, "k")
+    checks.at_least(k, 1, "k")
     preds.needs_vector("top_k_mass")
     return sum_top_probs(preds.raw, k)
 

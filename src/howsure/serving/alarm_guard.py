@@ -16,7 +16,7 @@ from typing import TypeAlias
 import numpy as np
 
 from howsure._core import strict_json
-from howsure._core.check import InputError
+from howsure._core.checks import InputError
 from howsure._core.frozen import frozen
 from howsure._core.saving import load, save
 from howsure.policies.drift_monitor import DriftMonitor

@@ -18,7 +18,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 
 from howsure._core import strict_json
-from howsure._core.check import InputError
+from howsure._core.checks import InputError
 from howsure._core.frozen import frozen
 from howsure._core.text import is_count
 from howsure.formats.contents import as_record

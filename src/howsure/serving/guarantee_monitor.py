@@ -12,8 +12,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import ArrayLike
 
-from howsure._core import check
-from howsure._core.check import Floats, InputError
+from howsure._core import checks
+from howsure._core.checks import Floats, InputError
 from howsure._core.frozen import frozen
 from howsure.bounds import check_proportion
 from howsure.serving.feedback import OnBad, Report, read_labels, read_new_lines
@@ -76,12 +76,12 @@ class GuaranteeMonitor:
                     got=f"is not a list of {len(factors)} logs",
                     hint="start the guarantee monitor again",
                 )
-        check.within(self.labels, 0, 2**62, "labels")
-        check.within(self.wrong, 0, self.labels, "wrong")
-        check.within(self.read, 0, 2**62, "read")
+        checks.within(self.labels, 0, 2**62, "labels")
+        checks.within(self.wrong, 0, self.labels, "wrong")
+        checks.within(self.read, 0, 2**62, "read")
         for name, at in (("broken", self.broken), ("kept", self.kept)):
             if at is not None:
-                check.within(at, 1, self.labels, name)
+                checks.within(at, 1, self.labels, name)
 
     @classmethod
     def start(
@@ -98,7 +98,7 @@ class GuaranteeMonitor:
 
     def see(self, correct: ArrayLike) -> GuaranteeMonitor:
         """The monitor after these labels of accepted cases, in the order in which they came."""
-        right = check.zero_one(correct, "correct")
+        right = checks.zero_one(correct, "correct")
         risk, level = self.risk, -log(self.false_alarms)
         # A believed risk of 1 or more could never lose at an error, so beliefs stop half-way to 1.
         above = np.minimum(risk * np.array(BROKEN_FACTORS), (1 + risk) / 2)

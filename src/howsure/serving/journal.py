@@ -24,7 +24,7 @@ from typing import IO, Any, Generic, NotRequired, Protocol, TypedDict, TypeVar, 
 import numpy as np
 
 from howsure._core import strict_json
-from howsure._core.check import Array, InputError
+from howsure._core.checks import Array, InputError
 from howsure._core.frozen import frozen
 from howsure.formats.json_lines import READ_BLOCK_BYTES
 from howsure.policies.policy import Decisions

@@ -16,7 +16,7 @@ from signal import SIGTERM
 from typing import IO, Any, Literal, TypeAlias
 
 from howsure._core.atomic import check_target
-from howsure._core.check import InputError
+from howsure._core.checks import InputError
 from howsure._core.frozen import frozen
 from howsure.formats.files import locate_file as find_format
 from howsure.formats.json_lines import BadLine

@@ -17,8 +17,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from howsure._core import check
-from howsure._core.check import Array, Bools, Floats, InputError, Ints
+from howsure._core import checks
+from howsure._core.checks import Array, Bools, Floats, InputError, Ints
 from howsure.tallies.row_tally import RowTally, as_rows, bucket_rows, find_edge_cuts
 from howsure.tallies.tally import Ideal, Tally
 
@@ -49,7 +49,7 @@ class BucketLayout(NamedTuple):
 
 def plan_layout(buckets: int) -> BucketLayout:
     """The layout of a grid of about `buckets` buckets."""
-    check.at_least(buckets, MIN_BUCKETS, "buckets")
+    checks.at_least(buckets, MIN_BUCKETS, "buckets")
     even = EVEN_MULTIPLE * max(1, -(-buckets // 2 // EVEN_MULTIPLE))
     return BucketLayout(even=even, steps=max(1, (buckets - even) // (2 * len(OCTAVES))))
 
@@ -81,7 +81,7 @@ def space_ranks(n: int | float, parts: int) -> Floats:
 
 def compact_rows(t: Tally, buckets: int) -> RowTally:
     """`Tally.compact` for every kind of tally."""
-    check.at_least(buckets, MIN_BUCKETS, "buckets")
+    checks.at_least(buckets, MIN_BUCKETS, "buckets")
     if t.has_at_most(buckets):
         return as_rows(t)
     # Its buckets may straddle the new ones, whose ends would then be no cuts of the data.

@@ -9,8 +9,8 @@ from math import inf, nan
 import numpy as np
 from numpy.typing import ArrayLike
 
-from howsure._core import check
-from howsure._core.check import Array, Bools, Floats, InputError, Ints
+from howsure._core import checks
+from howsure._core.checks import Array, Bools, Floats, InputError, Ints
 from howsure._core.frozen import frozen
 from howsure.tallies.buckets import MIN_BUCKETS, build_compact
 from howsure.tallies.counted import CountedTally
@@ -48,23 +48,23 @@ def tally(
     <Tally: n=3, wrong=1, 2 distinct scores>
     """
     if compact is not None:
-        check.at_least(compact, MIN_BUCKETS, "buckets")
-    s = check.column(score, "score")
+        checks.at_least(compact, MIN_BUCKETS, "buckets")
+    s = checks.column(score, "score")
     if (correct is None) == (loss is None):
         raise InputError(
             "give either correct= (0/1 per sample) or loss= (a number per sample), exactly one of them."
         )
-    times = None if count is None else check.counts(count, len(s))
+    times = None if count is None else checks.counts(count, len(s))
     if correct is not None:
-        right = check.same_length(check.zero_one(correct, "correct"), "correct", len(s), "score")
+        right = checks.same_length(checks.zero_one(correct, "correct"), "correct", len(s), "score")
         if weight is None and times is None:
             return _count_right_and_wrong(s, right, compact)
         losses = (~right).astype(np.float64)
     else:
-        losses = check.finite(check.column(loss, "loss"), "loss").astype(np.float64)
-        check.same_length(losses, "loss", len(s), "score")
+        losses = checks.finite(checks.column(loss, "loss"), "loss").astype(np.float64)
+        checks.same_length(losses, "loss", len(s), "score")
 
-    w = None if weight is None else check.weights(weight, len(s))
+    w = None if weight is None else checks.weights(weight, len(s))
     used = np.ones(len(s), dtype=bool)
     if w is not None:
         used &= w > 0
@@ -251,13 +251,13 @@ def set_tally(score: ArrayLike, parts: ArrayLike, risk_of: Callable[[Array], Flo
     >>> t.risk
     array([0. , 0.5])
     """
-    s = check.column(score, "score").astype(np.float64) + 0.0  # -0.0 becomes 0.0
-    p = check.finite(check.array(parts, "parts"), "parts")
+    s = checks.column(score, "score").astype(np.float64) + 0.0  # -0.0 becomes 0.0
+    p = checks.finite(checks.array(parts, "parts"), "parts")
     if p.ndim != 2:
         raise InputError(
             f"parts has shape {p.shape}; one row per unit and one column per sum is needed."
         )
-    check.same_length(p, "parts", len(s), "score")
+    checks.same_length(p, "parts", len(s), "score")
     ones = np.ones(len(s), dtype=np.int64)
     return _sum_equal_scores(score=s, count=ones, parts=p, risk_of=risk_of)
 
@@ -291,7 +291,7 @@ def dice_tally(
     >>> dice_tally([0.9, 0.8, 0.7], [1, 1, 0], [1, 0, 1]).risk
     array([0.        , 0.33333333, 0.5       ])
     """
-    s = check.floats(score, "score").ravel()
+    s = checks.floats(score, "score").ravel()
     p = _check_mask(prediction, "prediction", len(s))
     t = _check_mask(truth, "truth", len(s))
     if classes is None:
@@ -313,9 +313,9 @@ def dice_risk(sums: Array) -> Floats:
 
 
 def _check_mask(a: ArrayLike, name: str, n: int) -> Array:
-    mask = check.array(a, name).ravel()
+    mask = checks.array(a, name).ravel()
     if mask.dtype.kind == "f":
         raise InputError(
             f"{name} has dtype {mask.dtype}; whole class numbers are needed. Use {name}.astype(int)."
         )
-    return check.same_length(mask, name, n, "score")
+    return checks.same_length(mask, name, n, "score")

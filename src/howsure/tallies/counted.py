@@ -13,7 +13,7 @@ from functools import cached_property
 
 import numpy as np
 
-from howsure._core.check import Array, Bools, Floats, Ints
+from howsure._core.checks import Array, Bools, Floats, Ints
 from howsure.tallies.packed_keys import (
     FLOAT,
     UNSIGNED,

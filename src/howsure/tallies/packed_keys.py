@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from howsure._core.check import Array, Bools, Floats, Ints
+from howsure._core.checks import Array, Bools, Floats, Ints
 from howsure.tallies.row_tally import find_runs, measure_runs
 from howsure.tallies.tally import PIECE_ROWS, Blocks, Counts, RangeSums, Tally, compute_on_read
 

@@ -7,7 +7,7 @@ from math import inf
 
 import numpy as np
 
-from howsure._core.check import Array, Bools, Floats, InputError, Ints
+from howsure._core.checks import Array, Bools, Floats, InputError, Ints
 from howsure._core.frozen import frozen
 from howsure.tallies.tally import Counts, Ideal, Tally, compute_on_read
 

@@ -4,7 +4,7 @@ the network.
 Needs the extra `torch`.
 """
 
-from howsure._core.check import need
+from howsure._core.checks import need
 
 need("torch", for_="howsure.torch", extra="torch")
 

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from howsure._core.check import Floats, InputError
+from howsure._core.checks import Floats, InputError
 from howsure.torch.collection import (
     Kind,
     Options,

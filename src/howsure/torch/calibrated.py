@@ -10,8 +10,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from howsure._core import check
-from howsure._core.check import Floats, InputError, is_row
+from howsure._core import checks
+from howsure._core.checks import Floats, InputError, is_row
 from howsure.calibrators import Identity, MatrixScaling, Temperature, VectorScaling
 from howsure.calibrators.calibrator import SMALLEST_PROBABILITY
 from howsure.calibrators.linear import list_operators
@@ -63,7 +63,7 @@ class CalibratedModule(nn.Module):
         super().__init__()
         made = list_operators(calibrator, "a network")
         self.run = Run(outputs, output)
-        self.passes = check.at_least(passes, 1, "passes")
+        self.passes = checks.at_least(passes, 1, "passes")
         models = [model] if isinstance(model, nn.Module) else list(model)
         self.models = nn.ModuleList(
             _fix_models(models, passes, seed, example) if passes > 1 else models
@@ -118,7 +118,7 @@ def _fix_models(
         raise InputError(
             "passes needs example=, one batch of inputs: the masks have the shape of what is dropped."
         )
-    sources = np.random.SeedSequence(check.at_least(seed, 0, "seed")).spawn(len(models))
+    sources = np.random.SeedSequence(checks.at_least(seed, 0, "seed")).spawn(len(models))
     return [
         fix_dropout(model, passes, source, example)
         for model, source in zip(models, sources, strict=True)

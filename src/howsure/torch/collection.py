@@ -16,9 +16,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from howsure._core import check
+from howsure._core import checks
 from howsure._core.atomic import check_target
-from howsure._core.check import Array, InputError, is_dict, is_mapping, is_row
+from howsure._core.checks import Array, InputError, is_dict, is_mapping, is_row
 from howsure._core.frozen import frozen
 from howsure.formats import write
 from howsure.formats.files import load_reader
@@ -306,7 +306,7 @@ class _BatchReader:
         labels = None
         ids = None
         if self.labelled:
-            labels = check.array(_move_to_host(batch.labels), "labels")
+            labels = checks.array(_move_to_host(batch.labels), "labels")
         try:
             if batch.ids is not None:
                 ids = np.asarray(_move_to_host(batch.ids))

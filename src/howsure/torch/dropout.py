@@ -15,8 +15,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from howsure._core import check
-from howsure._core.check import Array, InputError, is_mapping, need
+from howsure._core import checks
+from howsure._core.checks import Array, InputError, is_mapping, need
 from howsure._core.frozen import frozen
 from howsure.formats import write
 from howsure.predictions import Predictions
@@ -71,8 +71,8 @@ def mc_dropout(
     >>> mc_dropout(model, [(torch.ones(4, 2), torch.tensor([0, 1, 2, 0]))], passes=10).samples
     10
     """
-    check.at_least(passes, 1, "passes")
-    check.at_least(seed, 0, "seed")
+    checks.at_least(passes, 1, "passes")
+    checks.at_least(seed, 0, "seed")
     run = Run(**options)
     with evaluation_mode(model):
         layers = find_dropout_layers(model)

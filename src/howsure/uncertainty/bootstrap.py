@@ -13,7 +13,7 @@ from functools import cached_property, lru_cache
 
 import numpy as np
 
-from howsure._core.check import Array, Floats, Ints
+from howsure._core.checks import Array, Floats, Ints
 from howsure._core.frozen import frozen
 from howsure.binning import Binning
 from howsure.predictions.outcomes import Outcomes

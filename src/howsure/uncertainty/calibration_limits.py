@@ -14,7 +14,7 @@ from typing import Literal, NamedTuple, TypeAlias
 
 import numpy as np
 
-from howsure._core.check import Floats
+from howsure._core.checks import Floats
 from howsure._core.frozen import frozen
 from howsure.uncertainty.means import Limits, invert_hall, student_quantile
 

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from howsure._core.check import Floats, InputError, Ints
+from howsure._core.checks import Floats, InputError, Ints
 from howsure._core.frozen import frozen
 from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 import numpy as np
 
 from howsure import metrics
-from howsure._core.check import Floats
+from howsure._core.checks import Floats
 from howsure._core.frozen import frozen
 from howsure.binning import Binning, adaptive, equal_range, equal_size
 from howsure.metrics.metric_facts import Metric, get_options, unwrap_metric

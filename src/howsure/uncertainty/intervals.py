@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 import numpy as np
 
 from howsure import metrics
-from howsure._core.check import Array, Floats, InputError
+from howsure._core.checks import Array, Floats, InputError
 from howsure.metrics.metric_facts import Metric, get_options, unwrap_metric
 from howsure.predictions import Predictions
 from howsure.predictions.outcomes import Outcomes, needs_outcomes

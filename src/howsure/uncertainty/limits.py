@@ -10,7 +10,7 @@ from typing import Any, NamedTuple, TypeAlias
 import numpy as np
 
 from howsure import metrics
-from howsure._core.check import Floats
+from howsure._core.checks import Floats
 from howsure._core.frozen import frozen
 from howsure.binning import Binning, equal_size
 from howsure.bounds import compute_proportion_limits

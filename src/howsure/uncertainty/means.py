@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
 
-from howsure._core.check import Array, Floats, Ints
+from howsure._core.checks import Array, Floats, Ints
 from howsure._core.frozen import frozen
 
 Limits: TypeAlias = tuple[float, float]

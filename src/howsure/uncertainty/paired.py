@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 import numpy as np
 
 from howsure import metrics
-from howsure._core.check import Floats
+from howsure._core.checks import Floats
 from howsure.binning import Binning
 from howsure.metrics.metric_facts import Metric, get_arguments, get_options, unwrap_metric
 from howsure.metrics.proper_scores import mean_loss

@@ -18,7 +18,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from howsure._core.check import Bools, Floats, Ints
+from howsure._core.checks import Bools, Floats, Ints
 from howsure._core.frozen import frozen
 from howsure.bounds import compute_proportion_limits
 from howsure.uncertainty.influence import Ranks, placements

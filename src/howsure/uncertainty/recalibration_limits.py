@@ -8,7 +8,7 @@ from math import exp, inf, isfinite, nan, sqrt
 
 import numpy as np
 
-from howsure._core.check import Floats, InputError
+from howsure._core.checks import Floats, InputError
 from howsure.curves import Curve
 from howsure.metrics.binary import (
     LogOdds,

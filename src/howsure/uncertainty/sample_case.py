@@ -10,7 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from howsure._core.check import Floats, Ints
+from howsure._core.checks import Floats, Ints
 from howsure._core.frozen import frozen
 from howsure.binning import Binning, sum_bins
 from howsure.predictions.outcomes import Outcomes

@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from howsure._core.budget import Budget
-from howsure._core.check import InputError
+from howsure._core.checks import InputError
 from howsure.formats import unpacked_sizes
 from howsure.formats.logs.json_tree import (
     Json,

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from howsure._core.atomic import check_readable
 from howsure._core.budget import Budget, estimate_json_bytes
-from howsure._core.check import InputError
+from howsure._core.checks import InputError
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 Record: TypeAlias = "dict[str, Json]"

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from howsure._core.check import Array, Floats, InputError, Ints
+from howsure._core.checks import Array, Floats, InputError, Ints
 from howsure._core.text import is_count
 from howsure.formats.logs.json_tree import (
     Json,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 
-from howsure._core.check import InputError
+from howsure._core.checks import InputError
 from howsure.formats.logs.json_tree import (
     Json,
     Record,

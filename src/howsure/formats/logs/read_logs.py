@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from howsure._core.check import InputError
+from howsure._core.checks import InputError
 from howsure.formats.column_names import VALUES
 from howsure.formats.logs import (
     deepeval,

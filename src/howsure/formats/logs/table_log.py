@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from howsure._core.check import Array, InputError, Ints
+from howsure._core.checks import Array, InputError, Ints
 from howsure.formats.cells import replace_commas
 from howsure.formats.delimited import find_separator
 from howsure.formats.logs.json_tree import as_number

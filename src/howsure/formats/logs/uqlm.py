@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from howsure._core.check import InputError
+from howsure._core.checks import InputError
 from howsure.formats.logs.json_tree import (
     Json,
     Record,

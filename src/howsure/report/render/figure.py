@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from howsure import curves
-from howsure._core.check import Array, InputError, Ints, need
+from howsure._core.checks import Array, InputError, Ints, need
 from howsure._core.frozen import frozen
 from howsure.curves import Curve
 from howsure.predictions import Predictions
