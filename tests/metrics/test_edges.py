@@ -452,7 +452,7 @@ def test_cells_are_the_same_in_however_many_pieces(
     pieces = lambda n, width: (
         slice(i, min(n, i + size)) for size in [next(sizes)] for i in range(0, n, size)
     )
-    monkeypatch.setattr("howsure.metrics.class_calibration.iterate_chunks", pieces)
+    monkeypatch.setattr("howsure.metrics.calibration_error.iterate_chunks", pieces)
     parts = sum_classes(made, 7)
     assert parts.true == pytest.approx(whole.true)
     assert parts.mean_gap() == pytest.approx(whole.mean_gap(), abs=1e-12)
