@@ -75,7 +75,7 @@ def test_a_watched_promise_of_0_2_is_refused(tmp_path: Path) -> None:
     document = json.loads(path.read_text())
     document["value"]["class"] = "WatchedPromise"
     del document["digest"]
-    document["digest"] = saving._digest(document)
+    document["digest"] = saving.compute_digest(document)
     path.write_text(json.dumps(document))
     with pytest.raises(hs.InputError, match="calls it GuaranteeMonitor"):
         hs.load(path)
