@@ -304,10 +304,6 @@ CASES: dict[str, list[tuple[Callable[[], Any], str]]] = {
         (lambda: hs.classwise_ece(probs, bins=0), f"the number of bins is 0; {WHOLE}"),
     ],
     "ranking metrics": [
-        (
-            lambda: hs.aurc(probs),
-            "aurc needs a tally, this is a Predictions. Make one with tally(preds.confidence, correct=preds.correct).",
-        ),
         (lambda: hs.augrc(dice), "augrc needs a tally, this is a SetTally."),
         (lambda: hs.auroc([0.9]), "auroc needs a tally, this is a list."),
         (lambda: hs.risk_coverage(probs), "risk_coverage needs a tally, this is a Predictions."),
@@ -415,7 +411,10 @@ CASES: dict[str, list[tuple[Callable[[], Any], str]]] = {
             "margin is -0.1; a number that is not negative is needed.",
         ),
         (lambda: hs.adaptive_reference([0.5, nan], [1, 0]), f"score {NAN}"),
-        (lambda: hs.ece(good, bins=10), "bins=10; a binning is needed, such as equal_range(15)."),
+        (
+            lambda: hs.ece(good, bins="10"),
+            "bins='10'; a binning is needed, such as equal_range(15).",
+        ),
         (lambda: hs.histogram(good, 10), "bins=10; a binning is needed, such as equal_range(15)."),
     ],
     "set losses": [
@@ -457,7 +456,7 @@ for name in CLAIMS:
             lambda metric=metric: metric(negative),
             f"needs scores in [0, 1], this tally has -0.1. {RANGE}",
         ),
-        (lambda metric=metric: metric(probs), "needs a tally, this is a Predictions."),
+        (lambda metric=metric: metric("0.9"), "needs a tally, this is a str."),
     ]
 
 FLAT = [
