@@ -164,11 +164,11 @@ def _suggest_commands(
     evaluate = f"howsure evaluate {reading}"
     if "images" in report:
         evaluate += " --loss dice"
-        promises = report["images"]["promises"]
+        guarantees = report["images"]["guarantees"]
         # The strictest mean 1 − Dice that can be promised, else the widest that was tried.
-        possible = [p for p in promises if p["threshold"] is not None] or promises[-1:]
-        promise = f"--loss dice --risk {possible[0]['risk']:g} --bound betting"
-        command = f"howsure threshold {reading} {promise} -o policy.json"
+        possible = [g for g in guarantees if g["threshold"] is not None] or guarantees[-1:]
+        options = f"--loss dice --risk {possible[0]['risk']:g} --bound betting"
+        command = f"howsure threshold {reading} {options} -o policy.json"
         steps.append(NextStep(run=command, why="which images need no reader"))
     elif ranks:
         risk = _choose_risk(report)
@@ -186,10 +186,10 @@ def _suggest_commands(
 def _choose_risk(report: ReportData) -> str:
     """A risk that the data allow for a good share of answers."""
     # A promise needs some distance to what the data show, so 0.01 on the data allows 0.02.
-    for observed, promised in (("0.01", "0.02"), ("0.05", "0.05")):
+    for observed, guaranteed in (("0.01", "0.02"), ("0.05", "0.05")):
         kept = report["metrics"].get(f"coverage_at_risk_{observed}")
         if kept is not None and kept["value"] is not None and kept["value"] > GOOD_COVERAGE:
-            return promised
+            return guaranteed
     return "0.1"
 
 
@@ -221,9 +221,9 @@ def _write_headline(plan: PlanData) -> str:
 def _write_sentences(plan: PlanData) -> list[str]:
     """What is promised, what the data show, what to expect, and what a test set said."""
     lines: list[str] = []
-    promise, n = plan.get("promise"), "these"
-    if promise:
-        lines.append(f"rule       {promise['rule']}")
+    guarantee, n = plan.get("guarantee"), "these"
+    if guarantee:
+        lines.append(f"rule       {guarantee['rule']}")
     if "n" in plan:
         n = f"{plan['n']:,}"
         coverage = format_percent(plan.get("coverage"), 2)
@@ -231,15 +231,15 @@ def _write_sentences(plan: PlanData) -> list[str]:
         lines.append(f"data       coverage {coverage}, accuracy {accuracy} of {n} samples")
     if "questions" in plan:
         lines.append(_write_questions(plan["questions"]))
-    if promise and promise["delta"] is not None:
-        if promise["bound"] is not None:
+    if guarantee and guarantee["delta"] is not None:
+        if guarantee["bound"] is not None:
             bound, sure = (
-                format_percent(promise["bound"], 2),
-                format_percent(1 - promise["delta"], 2),
+                format_percent(guarantee["bound"], 2),
+                format_percent(1 - guarantee["delta"], 2),
             )
             lines.append(f"bound      risk below {bound} with probability {sure}")
-        if not promise["feasible"]:
-            needed = promise["labels_needed"]
+        if not guarantee["feasible"]:
+            needed = guarantee["labels_needed"]
             help_ = "more labels alone would not help"
             if needed is not None:
                 help_ = f"about {needed:,} labels like these would do"
@@ -274,14 +274,14 @@ def _write_shares(result: ExpectedData | TrialData) -> str:
 
 def _judge_trial(trial: TrialData) -> str:
     """Whether the test set keeps the promise; nothing where it cannot tell."""
-    promised = format_percent(trial["risk_promised"], 2)
+    risk = format_percent(trial["risk_guaranteed"], 2)
     if trial["compatible"] is None:
         return ""
     if trial["observed_below"]:
-        return f"; promise of risk {promised} kept"
+        return f"; promise of risk {risk} kept"
     if trial["compatible"]:
-        return f"; risk above {promised}, within chance"
-    return f"; risk above {promised}: BROKEN"
+        return f"; risk above {risk}, within chance"
+    return f"; risk above {risk}: BROKEN"
 
 
 def _build_thresholds_table(plan: PlanData) -> TextTable:

@@ -38,7 +38,7 @@ IMAGE_SCORES = {
     "mean_certainty": "1 − mean scaled entropy",
     "sure_pixels": "share of pixels above 0.9",
 }
-PROMISES_NOTE = (
+GUARANTEES_NOTE = (
     "The mean 1 − Dice of accepted images, each row a promise by itself (threshold --loss dice --bound betting); the "
     "others go to a reader."
 )
@@ -275,7 +275,7 @@ def build_image_tables(report: ReportData) -> list[TextTable]:
     trusted = IMAGE_SCORES.get(first, first)
     if first == "mean_confidence":
         trusted = "mean confidence"
-    promises = [_format_image_promise(p) for p in images["promises"]]
+    guarantees = [_format_image_guarantee(p) for p in images["guarantees"]]
     scores = [
         [IMAGE_SCORES.get(s["name"], s["name"]), *_format_with_limits(s["aurc"])]
         for s in images["scores"]
@@ -300,8 +300,8 @@ def build_image_tables(report: ReportData) -> list[TextTable]:
                 "their 1 − Dice",
                 "at most",
             ],
-            rows=promises,
-            note=PROMISES_NOTE,
+            rows=guarantees,
+            note=GUARANTEES_NOTE,
         ),
         TextTable(
             title="Which score orders images best?",
@@ -324,11 +324,11 @@ def build_image_tables(report: ReportData) -> list[TextTable]:
     return [table for table in tables if table.rows]
 
 
-def _format_image_promise(promise: ImageGuarantee) -> list[str]:
-    risk, needed = format_number(promise["risk"]), promise["images_needed"]
-    if promise["threshold"] is not None:
-        threshold, coverage = format_number(promise["threshold"], 6), promise["coverage"]
-        dice = (format_number(promise["observed"]), format_number(promise["bound"]))
+def _format_image_guarantee(guarantee: ImageGuarantee) -> list[str]:
+    risk, needed = format_number(guarantee["risk"]), guarantee["images_needed"]
+    if guarantee["threshold"] is not None:
+        threshold, coverage = format_number(guarantee["threshold"], 6), guarantee["coverage"]
+        dice = (format_number(guarantee["observed"]), format_number(guarantee["bound"]))
         return [risk, threshold, format_percent(coverage), *dice]
     why = "no threshold" if needed is None else f"about {needed:,} images are needed"
     return [risk, why, NONE, "", ""]
@@ -365,7 +365,7 @@ def build_label_tables(report: ReportData) -> list[TextTable]:
             title=f"Which label may it decide alone, at most {risk} wrong? "
             f"(all {len(rows)} at once, {sure} sure)",
             head=["label", "alone above", "decided alone", "wrong", "at most", "positives missed"],
-            rows=[[r["name"], *_format_label_promise(r["promise"])] for r in labels["rows"]],
+            rows=[[r["name"], *_format_label_guarantee(r["guarantee"])] for r in labels["rows"]],
             note=MISSED_NOTE,
         ),
         TextTable(
@@ -378,11 +378,11 @@ def build_label_tables(report: ReportData) -> list[TextTable]:
     return [table for table in tables if table.rows]
 
 
-def _format_label_promise(promise: LabelGuarantee) -> list[str]:
-    if promise["threshold"] is None:
-        return [NONE, promise.get("why", NONE), "", "", ""]
-    shares = (promise["coverage"], promise["wrong"], promise["bound"], promise["missed"])
-    return [format_number(promise["threshold"]), *map(format_percent, shares)]
+def _format_label_guarantee(guarantee: LabelGuarantee) -> list[str]:
+    if guarantee["threshold"] is None:
+        return [NONE, guarantee.get("why", NONE), "", "", ""]
+    shares = (guarantee["coverage"], guarantee["wrong"], guarantee["bound"], guarantee["missed"])
+    return [format_number(guarantee["threshold"]), *map(format_percent, shares)]
 
 
 def _format_with_limits(entry: Number) -> tuple[str, str]:
