@@ -51,7 +51,11 @@ KINDS: dict[str, Callable[[], Report]] = {
         Predictions.from_probs([[0.9, 0.1], [0.2, 0.8]], [0, 1])
     ),
 }
-made = cache(lambda kind: KINDS[kind]())
+
+
+@cache
+def made(kind: str) -> Report:
+    return KINDS[kind]()
 
 
 @pytest.mark.parametrize("kind", KINDS)
