@@ -1,5 +1,5 @@
-"""What howsure 0.1.0 wrote (`tests/golden/v0.1`) is read, does what it did, and is rendered in
-every form.
+"""What howsure 0.1.0 wrote (`tests/golden/v0.1`) is read and does what it did; what 0.3 changed is
+refused in one sentence.
 """
 
 import json
@@ -13,8 +13,10 @@ import howsure as hs
 from howsure import policies as p
 from howsure._core import saving
 from howsure._core.saving import SAVABLE, identify_saved
+from howsure.cli.check import read_baseline
 from howsure.predictions import Predictions
-from howsure.report.gate import check
+from howsure.report.comparing import Comparison
+from howsure.report.monitoring import Monitor
 from howsure.report.report import Report
 from howsure.serving.stream import Serving, decide_file
 from schemas import validate
@@ -23,6 +25,7 @@ OLD = Path(__file__).parent / "golden" / "v0.1"
 DOES = json.loads((OLD / "behaviour.json").read_text(encoding="utf-8"))
 REPORTS = sorted(path.stem for path in OLD.glob("report_*.json"))
 COMPARISONS = sorted(path.stem for path in OLD.glob("comparison_*.json"))
+READS = f"this is howsure {hs.__version__}, which reads schema 2"
 
 
 def written(name: str) -> str:
@@ -87,40 +90,25 @@ def test_every_class_that_could_be_saved_is_there() -> None:
     assert [name for name in SAVABLE.keys() - later if f'"class": "{name}"' not in found] == []
 
 
-@pytest.mark.parametrize("name", REPORTS)
-def test_a_report_is_read_and_written_again_without_loss(name: str) -> None:
-    report = hs.load(OLD / f"{name}.json")
-    assert isinstance(report, Report)
-    assert report.to_json() == Report.from_json(written(name)).to_json() == written(name)
+@pytest.mark.parametrize("name", [*REPORTS, *COMPARISONS])
+def test_a_report_of_schema_1_is_refused_in_one_sentence(name: str) -> None:
+    what, cls, again = "report", Report, "evaluate"
+    if name in COMPARISONS:
+        what, cls, again = "comparison", Comparison, "compare"
+    said = f"this {what} was written by howsure 0.1.0 with schema 1; {READS}: {again} again."
+    with pytest.raises(hs.InputError) as refused:
+        cls.from_json(written(name))
+    assert str(refused.value) == said
+    path = OLD / f"{name}.json"
+    with pytest.raises(hs.InputError) as refused:
+        hs.load(path)
+    assert str(refused.value) == f"{path} cannot be loaded: {said}"
 
 
-@pytest.mark.parametrize("name", REPORTS)
-def test_a_report_is_rendered_in_every_form(name: str) -> None:
-    report = Report.from_json(written(name))
-    assert f"{report.data['n']:,} predictions" in report.to_text()
-    assert "### The numbers that matter" in report.to_markdown()
-    assert "### Can I rank by it?" in report.to_markdown(full=True)
-    assert report.to_html().startswith("<!doctype html>")
-    assert report._repr_html_().startswith("<iframe")
-
-
-@pytest.mark.parametrize("name", REPORTS)
-def test_a_report_is_drawn(name: str) -> None:
-    pytest.importorskip("matplotlib", reason="left out: matplotlib is not installed").use("Agg")
-    from matplotlib import pyplot as plt
-
-    assert len(Report.from_json(written(name)).figure().axes) in (3, 4)
-    plt.close("all")
-
-
-@pytest.mark.parametrize("name", COMPARISONS)
-def test_a_comparison_is_read_and_rendered_in_every_form(name: str) -> None:
-    found = hs.load(OLD / f"{name}.json")
-    assert json.loads(found.to_json()) == json.loads(written(name))
-    assert "Ranking by AURC" in found.to_text()
-    assert "### Ranking by AURC" in found.to_markdown()
-    assert found.to_html().startswith("<!doctype html>")
-    assert found._repr_html_().startswith("<iframe")
+def test_a_monitor_of_schema_1_is_refused() -> None:
+    old = json.dumps({"howsure": "0.2.0", "schema": 1, "monitor": True})
+    with pytest.raises(hs.InputError, match=r"howsure 0.2.0 with schema 1; .*: monitor again"):
+        Monitor.from_json(old)
 
 
 def test_decisions_are_resumed(tmp_path: Path) -> None:
@@ -136,10 +124,9 @@ def test_decisions_are_resumed(tmp_path: Path) -> None:
     assert [json.loads(line).keys() for line in lines] == [json.loads(lines[0]).keys()] * 12
 
 
-def test_a_report_is_a_baseline() -> None:
-    data = Report.from_json(written("report_confidence")).data
-    preds = Predictions.from_confidence([0.9, 0.8, 0.3] * 20, [0, 0, 1] * 20)
-    assert not all(verdict.passed for verdict in check(preds, [], baseline=data))
+def test_a_report_of_schema_1_is_no_baseline() -> None:
+    with pytest.raises(hs.InputError, match=r"written by howsure 0.1.0 with schema 1"):
+        read_baseline(str(OLD / "report_confidence.json"))
 
 
 def test_a_calibration_report_fits_its_schema() -> None:

@@ -279,17 +279,17 @@ def test_the_slider_moves_the_cost(show: Any, html: str) -> None:
 
 
 @pytest.mark.parametrize("delta", ["0.01", "0.05", "0.1"])
-def test_the_promise_is_that_of_the_function(
+def test_the_guarantee_is_that_of_the_function(
     show: Any, html: str, folder: Path, delta: str
 ) -> None:
     p, given = show(html=html), preds(folder)
     t = tally(given.confidence, correct=given.correct)
-    way(p, "promise")
+    way(p, "guarantee")
     seen = set()
     for risk in (0.001, 0.01, 0.02, 0.05, 0.1, 0.3):
         put(p, risk=risk, delta=delta)
         g = guaranteed_threshold(t, risk=risk, delta=float(delta))
-        said = p.script("return document.getElementById('promised').textContent")
+        said = p.script("return document.getElementById('guaranteed').textContent")
         seen.add(g.feasible)
         assert p.shown("coverage") == f"{g.coverage * 100:.1f} %"
         assert (
@@ -307,8 +307,8 @@ CHOICES = [
     ("share", {"operating": 100}),
     ("share", {"operating": 33}),
     *(("cost", {"error": e, "deferral": d, "expert": x}) for e, d, x in COSTS),
-    ("promise", {"risk": 0.05, "delta": "0.05"}),
-    ("promise", {"risk": 0.1, "delta": "0.01"}),
+    ("guarantee", {"risk": 0.05, "delta": "0.05"}),
+    ("guarantee", {"risk": 0.1, "delta": "0.01"}),
 ]
 
 

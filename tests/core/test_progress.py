@@ -28,7 +28,7 @@ def test_a_report_announces_its_stages_even_where_a_score_is_called_like_one(
     assert heard == [
         "measuring 1 of 6: numbers",
         "measuring 2 of 6: findings",
-        "measuring 3 of 6: promises",
+        "measuring 3 of 6: guarantees",
         "measuring 4 of 6: numbers",
         "measuring 5 of 6: pictures",
         "measuring 6 of 6: parts",

@@ -435,7 +435,7 @@ def test_a_plan_counts_a_test() -> None:
     kept = test.confidence >= policy.threshold
     trial = found["test"]
     assert trial is not None
-    assert (trial["kept"], trial["n"], trial["risk_promised"]) == (int(kept.sum()), 300, 0.2)
+    assert (trial["kept"], trial["n"], trial["risk_guaranteed"]) == (int(kept.sum()), 300, 0.2)
     assert trial["accuracy"]["value"] == pytest.approx(test.correct[kept].mean())
     observed = 1 - test.correct[kept].mean()
     assert trial["observed_below"] == (observed <= 0.2)

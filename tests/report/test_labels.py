@@ -87,7 +87,7 @@ def test_weights_are_importance() -> None:
     twice = made(weight=np.where(np.arange(400) < 200, 2.0, 2.0))
     for name in ("hamming_loss", "exact_match", "macro_auroc"):
         assert hs.evaluate(twice)[name] == pytest.approx(hs.evaluate(made())[name])
-    assert "weights are refused" in hs.evaluate(twice).data["labels"]["rows"][0]["promise"]["why"]
+    assert "weights are refused" in hs.evaluate(twice).data["labels"]["rows"][0]["guarantee"]["why"]
 
 
 def test_a_label_without_positives_is_a_named_gap() -> None:
@@ -96,7 +96,7 @@ def test_a_label_without_positives_is_a_named_gap() -> None:
     row = hs.evaluate(hs.Predictions.from_multilabel(p, y)).data["labels"]["rows"][1]
     assert row["positives"] == 0
     assert row["auc"] == {"value": None, "why": "undefined: no positive case"}
-    assert row["promise"]["missed"] is None
+    assert row["guarantee"]["missed"] is None
 
 
 def test_streamed_and_loaded_agree(tmp_path: Path) -> None:

@@ -245,7 +245,7 @@ def test_betting_is_a_choice_on_the_command_line(tmp_path: Path, run: Run) -> No
     how = ("threshold", path, "--loss", "dice", "--risk", "0.15")
     bets = json.loads(run(*how, "--bound", "betting", "--json", "-q"))
     plain = json.loads(run(*how, "--json", "-q"))
-    assert bets["promise"]["rule"].endswith("(fixed-sequence testing, betting)")
+    assert bets["guarantee"]["rule"].endswith("(fixed-sequence testing, betting)")
     assert plain["coverage"] < bets["coverage"]
     o = hs.images_of(hs.read(path)).outcomes()
     same = hs.policies.guaranteed_threshold(o, risk=0.15, delta=0.05, bound="betting")

@@ -229,7 +229,7 @@ class ShareData(TypedDict):
     high: float | None
 
 
-class PromiseData(TypedDict):
+class GuaranteeData(TypedDict):
     """How the threshold was chosen, and what is promised of it."""
 
     rule: str
@@ -266,7 +266,7 @@ class TrialData(TypedDict):
     accuracy: ShareData
     kept: int
     n: int
-    risk_promised: float | None
+    risk_guaranteed: float | None
     observed_below: bool | None
     compatible: bool | None
     deferral: dict[str, list[DeferralData]]
@@ -292,7 +292,7 @@ class PlanData(TypedDict):
     score: str
     threshold: float | None
     feasible: bool
-    promise: NotRequired[PromiseData]
+    guarantee: NotRequired[GuaranteeData]
     n: NotRequired[int]
     coverage: NotRequired[float | None]
     accuracy: NotRequired[float | None]
@@ -338,7 +338,7 @@ def plan(
         "test": None,
     }
     if policy.guarantee is not None:
-        out["promise"] = policy.guarantee
+        out["guarantee"] = policy.guarantee
     if policy.basis is not None:
         basis = policy.basis
         out |= {"n": basis.n, "coverage": basis.coverage, "accuracy": basis.accuracy}
@@ -411,7 +411,7 @@ def _judge_on_test(policy: Policy, test: Predictions, level: float) -> dict[str,
         "accuracy": accuracy,
         "kept": kept,
         "n": n,
-        "risk_promised": risk,
+        "risk_guaranteed": risk,
         "observed_below": below,
         "compatible": compatible,
         "deferral": _count_deferrals(policy, test, level),

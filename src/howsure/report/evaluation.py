@@ -178,7 +178,7 @@ def build_report(s: Summary, request: ReportRequest) -> Report:
     """The report of a summary: of predictions in memory, or of all parts of a stream."""
     sure, t = request.sure, s.tally
     further = list(s.tallies)[1:]
-    stages = ["numbers", "findings", "promises", *further, "pictures", "parts"]
+    stages = ["numbers", "findings", "guarantees", *further, "pictures", "parts"]
     job = StagedJob("measuring", stages)
 
     job.stage("numbers")
@@ -193,7 +193,7 @@ def build_report(s: Summary, request: ReportRequest) -> Report:
     if request.before is not None and request.after is not None:
         listed += find_changes(request.before, request.after)
 
-    job.stage("promises")
+    job.stage("guarantees")
     source = s.source("score", s.first)
     promised = compute_guarantees(source, s.n, sure.level)
     test = _test_claims(source, sure.seed)

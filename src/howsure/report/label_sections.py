@@ -177,7 +177,7 @@ def _build_row(s: LabelSums, i: int, preds: Predictions | None, level: float) ->
         "ece": build_number(metrics.ece(present), ece_limits, with_note=True),
         "accuracy": build_number(metrics.accuracy(trusted), accuracy_limits, with_note=True),
         # The promises of all labels hold at once: each gets its share of the chance to fail.
-        "promise": _find_promise(present, of_answer, (1 - level) / len(s.names)),
+        "guarantee": _find_promise(present, of_answer, (1 - level) / len(s.names)),
     }
 
 

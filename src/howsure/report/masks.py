@@ -157,7 +157,7 @@ def build_image_section(
     return {
         "images": len(images),
         "scores": [_measure_score(name, images, level) for name in images.scores],
-        "promises": [_find_promise(s.outcomes, risk, level) for risk in PROMISED_RISKS],
+        "guarantees": [_find_promise(s.outcomes, risk, level) for risk in PROMISED_RISKS],
         "classes": [_measure_class(images, i, names, level) for i in range(len(images.classes))],
         "rows": [_build_row(s, i, pictures) for i in worst],
     }
@@ -216,7 +216,7 @@ def write_image_verdict(loss: Entry, section: ImagesData) -> list[str]:
     as they are.
 
     >>> loss = {"value": 0.2, "low": 0.1, "high": 0.3, "better": "lower"}
-    >>> write_image_verdict(loss, {"images": 9, "promises": []})[0]
+    >>> write_image_verdict(loss, {"images": 9, "guarantees": []})[0]
     'The mean Dice of 9 images is 0.800 (0.700 to 0.900).'
     """
     value, low, high = loss["value"] or 0.0, loss.get("low"), loss.get("high")
@@ -224,7 +224,7 @@ def write_image_verdict(loss: Entry, section: ImagesData) -> list[str]:
     if low is not None and high is not None:
         limits = f" ({1 - high:.3f} to {1 - low:.3f})"
     quality = f"The mean Dice of {section['images']:,} images is {1 - value:.3f}{limits}."
-    kept = [promise for promise in section["promises"] if promise["threshold"] is not None]
+    kept = [promise for promise in section["guarantees"] if promise["threshold"] is not None]
     if kept:
         worth = [promise for promise in kept if promise["coverage"] >= MIN_SHARE_TO_MENTION]
         best = worth[0] if worth else kept[-1]
@@ -235,7 +235,7 @@ def write_image_verdict(loss: Entry, section: ImagesData) -> list[str]:
                 "others go to a reader: the mean 1 − Dice of the first is"
             )
         return [quality, f"{which} at most {best['risk']:g}, {best['sure'] * 100:g} % sure."]
-    last = section["promises"][-1:]
+    last = section["guarantees"][-1:]
     if last and last[0]["images_needed"] is not None:
         needed, risk = last[0]["images_needed"], last[0]["risk"]
         return [

@@ -1,6 +1,6 @@
 """The types of a report, a comparison, a calibration report and a monitor, as their JSON holds them.
 
-`docs/schema` is generated from these types, docstrings included (`howsure.report.schema`). Schema 1:
+`docs/schema` is generated from these types, docstrings included (`howsure.report.schema`). Schema 2:
 keys may be added; none is removed or changes its meaning. nan and infinity are null (None).
 """
 
@@ -13,9 +13,11 @@ import numpy as np
 
 from howsure._core import strict_json
 from howsure._core.checks import Floats, InputError
+from howsure._core.version import __version__
 from howsure.curves import Curve
 
-SCHEMA = 1
+SCHEMA = 2
+VERBS = {"report": "evaluate", "comparison": "compare", "monitor": "monitor"}
 CURVE_POINTS = 300  # of a curve in a report; a picture needs no more
 
 Better = Literal["lower", "higher", "zero"]
@@ -421,7 +423,7 @@ class ImagesData(TypedDict):
 
     images: int
     scores: list[ImageScore]
-    promises: list[ImageGuarantee]
+    guarantees: list[ImageGuarantee]
     classes: list[ImageClass]
     rows: list[ImageRow]
 
@@ -452,7 +454,7 @@ class LabelRow(TypedDict):
     auc: Number
     ece: Number
     accuracy: Number
-    promise: LabelGuarantee
+    guarantee: LabelGuarantee
 
 
 class LabelPair(TypedDict):
@@ -939,9 +941,11 @@ def _parse_document(text: str | bytes, mark: str, what: str) -> strict_json.Plai
     data = strict_json.loads(text)
     if not isinstance(data, dict) or mark not in data or "howsure" not in data:
         raise InputError(f"this JSON is not a howsure {what}; it lacks 'howsure' or {mark!r}.")
-    if data.get("schema") != SCHEMA:
+    schema = data.get("schema")
+    if schema != SCHEMA:
         raise InputError(
-            f"this {what} has schema {data.get('schema')}; this version reads schema {SCHEMA}."
+            f"this {what} was written by howsure {data['howsure']} with schema {schema}; this is "
+            f"howsure {__version__}, which reads schema {SCHEMA}: {VERBS[what]} again."
         )
     return data
 

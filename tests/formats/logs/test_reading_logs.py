@@ -332,7 +332,7 @@ def test_threshold_of_graded_answers(tmp_path: Path, run: Callable[..., Any]) ->
     plan = json.loads(out)
     assert code == 0
     assert plan["feasible"]
-    assert plan["promise"]["bound"] <= 0.8
+    assert plan["guarantee"]["bound"] <= 0.8
     assert (plan["accuracy"], plan["expected"], plan["deferral"]) == (None, None, {})
     code, _, err = run(
         "threshold", str(tmp_path / "log.csv"), "--risk", "0.8", "--on", str(tmp_path / "log.csv")

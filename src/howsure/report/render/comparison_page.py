@@ -86,32 +86,50 @@ Place = tuple[float, float]  # pixels from the left and from the top
 
 def build_comparison_sheet(data: ComparisonData) -> Sheet:
     """Everything that is printed of a comparison."""
-    tables = [
-        _build_ranking(data),
-        *(_build_metrics(data, title, names) for title, names in METRIC_GROUPS),
-        _build_pairs(data),
-        _build_fairness(data),
-        _build_costs(data),
-        _build_further_table(
-            data["shifted"],
-            "Shifted data beside the home set",
-            metrics={"accuracy": "accuracy ↑", "aurc": "AURC ↓", "ece": "ECE ↓"},
-        ),
-        _build_further_table(
-            data["outside"],
-            "Samples from outside: in or out?",
-            metrics={"auroc": "AUROC of in or out ↑", "fpr_at_95": "FPR at 95 % ↓"},
-            note="FPR: outside samples kept where 95 % of the home samples are.",
-        ),
-        _build_further_table(
-            data["outside"],
-            "Finding errors on the mix of both",
-            metrics={"mix_aurc": "AURC ↓", "mix_auroc": "AUROC of finding errors ↑"},
-            note=MIX_NOTE,
-        ),
-        _build_slices(data),
-        _build_classes(data),
-    ]
+    tables = [_build_ranking(data)]
+
+    # Further numbers with their limits; those that would be unfair are left out.
+    comparable = data["comparable"]
+    for title, names in METRIC_GROUPS:
+        fair = [name for name in names if name in comparable and comparable[name]["fair"]]
+        if not fair:
+            continue
+        rows = TableRows()
+        entries: list[Entry] = []
+        for model in data["models"]:
+            metrics = model["metrics"]
+            rows.append([model["name"], *_format_metrics(metrics, fair)])
+            entries += [metrics[name] for name in fair if name in metrics]
+        head = ["model", *(_format_title(data, name) for name in fair)]
+        note = explain_missing(entries)
+        tables.append(TextTable(title=title, head=head, rows=rows, note=note))
+
+    # The differences of all pairs, those of AURC first.
+    rows = TableRows()
+    for name in PAIR_METRICS:
+        for pair in data["pairs"]:
+            difference = pair.get(name)
+            if difference is None:
+                continue
+            models = f"{pair['a']} − {pair['b']}"
+            clear = "clear" if difference["clear"] else ""
+            cells = _format_difference(difference)
+            rows.append([models, get_meaning(name).title, *cells, clear])
+    head = ["models", "number", "difference", "interval", ""]
+    note = "Clear: beyond chance although all pairs were looked at."
+    tables.append(TextTable(title=PAIRS_TITLE, head=head, rows=rows, note=note))
+
+    # What may be compared: numbers with the same answer and reason share a row.
+    titles: dict[tuple[bool, str], list[str]] = {}
+    for metric, fact in comparable.items():
+        titles.setdefault((fact["fair"], fact["why"]), []).append(get_meaning(metric).title)
+    rows = TableRows()
+    for (is_fair, why), named in titles.items():
+        rows.append([", ".join(named), "yes" if is_fair else "no", why])
+    head = ["number", "fair", "why"]
+    tables.append(TextTable(title="May these models be compared by it?", head=head, rows=rows))
+
+    tables += _build_further_tables(data)
     groups = f" in {data['groups']:,} groups" if "groups" in data else ""
     headline = (
         f"{len(data['models'])} models on the same {data['n']:,} samples{groups} · "
@@ -166,21 +184,6 @@ def _build_ranking(data: ComparisonData) -> TextTable:
     return TextTable(title=RANKING_TITLE, head=head, rows=rows, note=note)
 
 
-def _build_metrics(data: ComparisonData, title: str, names: Sequence[str]) -> TextTable:
-    """Further numbers with their limits; those that would be unfair are left out."""
-    comparable = data["comparable"]
-    fair = [name for name in names if name in comparable and comparable[name]["fair"]]
-    rows = TableRows()
-    entries: list[Entry] = []
-    # Without a fair number there are no rows, and so no table.
-    for model in data["models"] if fair else ():
-        metrics = model["metrics"]
-        rows.append([model["name"], *_format_metrics(metrics, fair)])
-        entries += [metrics[name] for name in fair if name in metrics]
-    head = ["model", *(_format_title(data, name) for name in fair)]
-    return TextTable(title=title, head=head, rows=rows, note=explain_missing(entries))
-
-
 def _format_title(data: ComparisonData, metric: str) -> str:
     entries = (model["metrics"].get(metric) for model in data["models"])
     return format_heading(metric, next(entry["better"] for entry in entries if entry is not None))
@@ -207,69 +210,20 @@ def _format_difference(d: Difference) -> list[str]:
     return [format_signed(d["value"]), format_signed_range(d["low"], d["high"])]
 
 
-def _build_pairs(data: ComparisonData) -> TextTable:
-    """The differences of all pairs, those of AURC first."""
-    rows = TableRows()
-    for name in PAIR_METRICS:
-        for pair in data["pairs"]:
-            difference = pair.get(name)
-            if difference is None:
-                continue
-            models = f"{pair['a']} − {pair['b']}"
-            clear = "clear" if difference["clear"] else ""
-            cells = _format_difference(difference)
-            rows.append([models, get_meaning(name).title, *cells, clear])
-    return TextTable(
-        title=PAIRS_TITLE,
-        head=["models", "number", "difference", "interval", ""],
-        rows=rows,
-        note="Clear: beyond chance although all pairs were looked at.",
-    )
-
-
-def _build_fairness(data: ComparisonData) -> TextTable:
-    """Numbers with the same answer and reason share a row."""
-    titles: dict[tuple[bool, str], list[str]] = {}
-    for metric, fact in data["comparable"].items():
-        titles.setdefault((fact["fair"], fact["why"]), []).append(get_meaning(metric).title)
-    rows = TableRows()
-    for (fair, why), names in titles.items():
-        rows.append([", ".join(names), "yes" if fair else "no", why])
-    head = ["number", "fair", "why"]
-    return TextTable(title="May these models be compared by it?", head=head, rows=rows)
-
-
-def _build_costs(data: ComparisonData) -> TextTable:
-    rows = TableRows()
+def _build_further_tables(data: ComparisonData) -> list[TextTable]:
+    """What is known beside the samples that all models answered: costs, other data, groups and
+    classes.
+    """
+    costs = TableRows()
     for c in data["cost"]:
         numbers = (format_short(c["cost"]), format_number(c["aurc"]), format_number(c["ece"]))
         ece = "it has no ECE" if c["ece"] is None else c["beaten_by"]["ece"] or "nobody"
-        rows.append([c["name"], *numbers, c["beaten_by"]["aurc"] or "nobody", ece])
+        costs.append([c["name"], *numbers, c["beaten_by"]["aurc"] or "nobody", ece])
     what = data["cost_name"]
-    return TextTable(
-        title=f"What does it cost ({what})?",
-        head=["model", what, "AURC ↓", "ECE ↓", "beaten in AURC by", "beaten in ECE by"],
-        rows=rows,
-        note="Beaten: by a model that costs no more.",
-    )
 
-
-def _build_further_table(
-    sets: Sequence[FurtherRow], title: str, *, metrics: Mapping[str, str], note: str = ""
-) -> TextTable:
-    """Models on further data sets: some numbers by their headings."""
-    rows = TableRows()
-    for row in sets:
-        numbers = _format_metrics(row["metrics"], list(metrics))
-        rows.append([row["set"], row["model"], f"{row['n']:,}", *numbers])
-    head = ["set", "model", "samples", *metrics.values()]
-    return TextTable(title=title, head=head, rows=rows, note=note)
-
-
-def _build_slices(data: ComparisonData) -> TextTable:
-    rows = TableRows()
+    slices = TableRows()
     for s in data["slices"]:
-        rows.append(
+        slices.append(
             [
                 s["group"],
                 s["model"],
@@ -281,23 +235,62 @@ def _build_slices(data: ComparisonData) -> TextTable:
                 "worse" if s["worse"] else "",
             ]
         )
-    numbers = ["accuracy ↑", "limits", "AURC ↓", "confidence − accuracy", ""]
-    return TextTable(
-        title="Groups, worst first",
-        head=["group", "model", "samples", *numbers],
-        rows=rows,
-        note="The limits of all groups hold together.",
-    )
+    slice_numbers = ["accuracy ↑", "limits", "AURC ↓", "confidence − accuracy", ""]
 
-
-def _build_classes(data: ComparisonData) -> TextTable:
     models = [row["name"] for row in data["models"]]
-    rows = TableRows()
+    classes = TableRows()
     for c in data["classes"]:
         recalls = [format_percent(c["recall"][model]) for model in models]
-        rows.append([c["name"], f"{c['count']:,}", *recalls])
-    head = ["class", "samples", *models]
-    return TextTable(title="Recall by class, worst first", head=head, rows=rows)
+        classes.append([c["name"], f"{c['count']:,}", *recalls])
+
+    return [
+        TextTable(
+            title=f"What does it cost ({what})?",
+            head=["model", what, "AURC ↓", "ECE ↓", "beaten in AURC by", "beaten in ECE by"],
+            rows=costs,
+            note="Beaten: by a model that costs no more.",
+        ),
+        _build_sets_table(
+            data["shifted"],
+            "Shifted data beside the home set",
+            metrics={"accuracy": "accuracy ↑", "aurc": "AURC ↓", "ece": "ECE ↓"},
+        ),
+        _build_sets_table(
+            data["outside"],
+            "Samples from outside: in or out?",
+            metrics={"auroc": "AUROC of in or out ↑", "fpr_at_95": "FPR at 95 % ↓"},
+            note="FPR: outside samples kept where 95 % of the home samples are.",
+        ),
+        _build_sets_table(
+            data["outside"],
+            "Finding errors on the mix of both",
+            metrics={"mix_aurc": "AURC ↓", "mix_auroc": "AUROC of finding errors ↑"},
+            note=MIX_NOTE,
+        ),
+        TextTable(
+            title="Groups, worst first",
+            head=["group", "model", "samples", *slice_numbers],
+            rows=slices,
+            note="The limits of all groups hold together.",
+        ),
+        TextTable(
+            title="Recall by class, worst first",
+            head=["class", "samples", *models],
+            rows=classes,
+        ),
+    ]
+
+
+def _build_sets_table(
+    sets: Sequence[FurtherRow], title: str, *, metrics: Mapping[str, str], note: str = ""
+) -> TextTable:
+    """Models on further data sets: some numbers by their headings."""
+    rows = TableRows()
+    for row in sets:
+        numbers = _format_metrics(row["metrics"], list(metrics))
+        rows.append([row["set"], row["model"], f"{row['n']:,}", *numbers])
+    head = ["set", "model", "samples", *metrics.values()]
+    return TextTable(title=title, head=head, rows=rows, note=note)
 
 
 # The page
@@ -312,11 +305,23 @@ def render_comparison_page(data: ComparisonData) -> str:
         *draw_models_reliability(data),
         *draw_cost_pictures(data),
     ]
+    # Long tables of many models are cut to what a page can hold; the JSON has all of it.
+    few, several, many = PAGE_ROWS
+    if len(models) <= FEW_MODELS:
+        most = few
+    elif len(models) <= SEVERAL_MODELS:
+        most = several
+    else:
+        most = many
     tables: list[TextTable] = []
     for table in sheet.tables:
         # The matrix says the same as the pairs of many models, in far less room.
-        if table.title != PAIRS_TITLE or len(models) <= SEVERAL_MODELS:
-            tables.append(_cut_table(table, len(models)))
+        if table.title == PAIRS_TITLE and len(models) > SEVERAL_MODELS:
+            continue
+        if table.title != RANKING_TITLE and len(table.rows) > most:
+            note = f"{table.note} The first {most} of {len(table.rows):,} rows.".strip()
+            table = replace(table, rows=table.rows[:most], note=note)
+        tables.append(table)
     pairs: dict[str, str] = {}
     for pair in data["pairs"]:
         pairs[f"{pair['a']} − {pair['b']}"] = strict_json.dump_line([pair["a"], pair["b"]])
@@ -339,21 +344,6 @@ def render_comparison_page(data: ComparisonData) -> str:
         pictures_json=dump_pictures(pictures),
         origin=origin,
     )
-
-
-def _cut_table(table: TextTable, models: int) -> TextTable:
-    """A long table of many models, cut to what a page can hold; the JSON has all of it."""
-    few, several, many = PAGE_ROWS
-    if models <= FEW_MODELS:
-        most = few
-    elif models <= SEVERAL_MODELS:
-        most = several
-    else:
-        most = many
-    if table.title == RANKING_TITLE or len(table.rows) <= most:
-        return table
-    note = f"{table.note} The first {most} of {len(table.rows):,} rows.".strip()
-    return replace(table, rows=table.rows[:most], note=note)
 
 
 def build_matrix(data: ComparisonData) -> TextTable:
@@ -437,6 +427,7 @@ def draw_models_reliability(data: ComparisonData) -> list[Picture]:
 
 def draw_cost_pictures(data: ComparisonData) -> list[Picture]:
     """Cost against AURC and, where known, ECE; one dot per model."""
+    styles = {row["name"]: style_model(rank) for rank, row in enumerate(data["models"])}
     pictures: list[Picture] = []
     for metric in ("aurc", "ece"):
         dots: dict[str, tuple[float, float]] = {}
@@ -444,41 +435,36 @@ def draw_cost_pictures(data: ComparisonData) -> list[Picture]:
             value = row[metric]
             if value is not None:
                 dots[row["name"]] = (row["cost"], value)
-        if dots:
-            pictures.append(_draw_cost_picture(data, dots, metric))
+        if not dots:
+            continue
+        title, label = get_meaning(metric).title, data["cost_name"]
+        costs = [cost for cost, _ in dots.values()]
+        ends = (0.0, add_headroom(costs))
+        log = min(costs) > 0 and max(costs) > LOG_COST_RATIO * min(costs)
+        if log:
+            label += " (log scale)"
+            ends = (min(costs) / 1.5, max(costs) * 1.5)
+        high = add_headroom(value for _, value in dots.values())
+        f = make_frame(
+            Axis(ends=ends, label=label, write=svg.format_short, log=log),
+            Axis(ends=(0, high), label=title, write=svg.format_plain_tick),
+        )
+        marks: list[Markup] = []
+        places: dict[str, Place] = {}
+        series: dict[str, dict[str, Column]] = {}
+        for name, (cost, value) in dots.items():
+            marks.append(_mark_model(name, f.draw_dots([cost], [value], styles[name])))
+            places[name] = (f.x(cost), f.y(value))
+            series[name] = {"x": [cost], "y": [value]}
+        caption = Caption(
+            name=f"cost-{metric}",
+            title=f"Cost and {title}",
+            read="Lower and further left is better.",
+            alt=f"{title} against {data['cost_name']}",
+        )
+        marks += _name_dots(f, places)
+        pictures.append(build_picture(caption, f, marks, series))
     return pictures
-
-
-def _draw_cost_picture(
-    data: ComparisonData, dots: Mapping[str, tuple[float, float]], metric: str
-) -> Picture:
-    styles = {row["name"]: style_model(rank) for rank, row in enumerate(data["models"])}
-    title, label = get_meaning(metric).title, data["cost_name"]
-    costs = [cost for cost, _ in dots.values()]
-    ends = (0.0, add_headroom(costs))
-    log = min(costs) > 0 and max(costs) > LOG_COST_RATIO * min(costs)
-    if log:
-        label += " (log scale)"
-        ends = (min(costs) / 1.5, max(costs) * 1.5)
-    high = add_headroom(value for _, value in dots.values())
-    f = make_frame(
-        Axis(ends=ends, label=label, write=svg.format_short, log=log),
-        Axis(ends=(0, high), label=title, write=svg.format_plain_tick),
-    )
-    marks: list[Markup] = []
-    places: dict[str, Place] = {}
-    series: dict[str, dict[str, Column]] = {}
-    for name, (cost, value) in dots.items():
-        marks.append(_mark_model(name, f.draw_dots([cost], [value], styles[name])))
-        places[name] = (f.x(cost), f.y(value))
-        series[name] = {"x": [cost], "y": [value]}
-    caption = Caption(
-        name=f"cost-{metric}",
-        title=f"Cost and {title}",
-        read="Lower and further left is better.",
-        alt=f"{title} against {data['cost_name']}",
-    )
-    return build_picture(caption, f, [*marks, *_name_dots(f, places)], series)
 
 
 def _mark_model(name: str, mark: Markup) -> Markup:

@@ -43,8 +43,51 @@ ACCURACY_FLOORS = (0.95, 0.9, 0.8, 0.7, 0.6, 0.5, 0.4, 0.2)  # where the axis of
 def build_monitor_sheet(data: MonitorData) -> Sheet:
     """Everything that is printed of a monitor."""
     months, last = data["months"], data["months"][-1]
-    tables = [_build_timeline(data), _build_policy_table(data), _build_labelled_table(data)]
-    tables += [_build_limits_table(data), _build_drift_table(data)]
+    tables = [_build_timeline(data)]
+
+    policy = TableRows()
+    if data["threshold"] is not None:
+        past = data["reference"]
+        shares = (format_percent(past["coverage"]), format_percent(past["risk"], 2))
+        policy.append(["reference", *shares, "observed"])
+        for month in months:
+            coverage = format_percent(month["estimate"]["coverage"])
+            policy.append([month["name"], coverage, *format_share(month["estimate"]["risk"], 2)])
+    threshold = format_number(data["threshold"], 6)
+    title = f"What the policy does (accepts {data['score']} >= {threshold})"
+    head = ["", "accepted", "risk", "interval"]
+    note = "Risk: expected share of wrong among the accepted."
+    tables.append(TextTable(title=title, head=head, rows=policy, note=note))
+
+    checked = TableRows()
+    for month in months:
+        labelled = month["labelled"]
+        if labelled is None:
+            continue
+        checked.append(
+            [
+                month["name"],
+                f"{labelled['n']:,}",
+                *format_share(labelled["accuracy"], 2),
+                *format_share(labelled["estimate"], 2),
+                format_points(labelled["off"]),
+                "yes" if labelled["held"] else "no",
+            ]
+        )
+    head = ["", "labels", "accuracy", "interval", "estimated", "interval"]
+    head += ["off by", "within its limits"]
+    tables.append(TextTable(title="Where labels came", head=head, rows=checked))
+
+    limits = TableRows()
+    for limit in data["limits"]:
+        shares = (limit["value"], limit["compared"], limit["limit"])
+        cells = [format_percent(share, 2) for share in shares]
+        met = "yes" if limit["passed"] else "NO"
+        limits.append([limit["month"], limit["what"], *cells, limit["note"], met])
+    head = ["", "limit", "value", "compared", "least", "by", "met"]
+    tables.append(TextTable(title="Stated limits", head=head, rows=limits))
+
+    tables.append(_build_drift_table(data))
     for what, periods in (
         ("answer", [month["estimate"]["classes"] for month in months]),
         ("group", [month["estimate"]["groups"] for month in months]),
@@ -142,7 +185,21 @@ def write_monitor_verdict(data: MonitorData) -> list[str]:
         within = "within" if labelled["held"] else "outside"
         accuracy = _write_share(labelled["accuracy"])
         sentences.append(f"{who} {accuracy}, {within} the estimate's limits.")
-    sentences.append(_summarise_drift(data["months"]))
+    # Which columns look different, in which months, whatever their accuracy.
+    drifted: dict[str, list[str]] = {}
+    for month in data["months"]:
+        for column in _get_drifted(month):
+            drifted.setdefault(column["column"], []).append(month["name"])
+    if not drifted:
+        sentences.append("Nothing drifted beyond chance.")
+        return sentences
+    columns = ", ".join(drifted)
+    if len(data["months"]) > 1:
+        texts: list[str] = []
+        for column, names in drifted.items():
+            texts.append(f"{column} in {len(names)} of {len(data['months'])}, first {names[0]}")
+        columns = "; ".join(texts)
+    sentences.append(f"Drift beyond chance: {columns}.")
     return sentences
 
 
@@ -157,22 +214,6 @@ def _compare_limits(now: Number, past: Number) -> str:
     if low > (past.get("high") or then):
         return ": clearly more"
     return ": no clear change"
-
-
-def _summarise_drift(months: Sequence[MonthData]) -> str:
-    """Which columns look different, in which months, whatever their accuracy."""
-    drifted: dict[str, list[str]] = {}
-    for month in months:
-        for column in _get_drifted(month):
-            drifted.setdefault(column["column"], []).append(month["name"])
-    if not drifted:
-        return "Nothing drifted beyond chance."
-    if len(months) == 1:
-        return f"Drift beyond chance: {', '.join(drifted)}."
-    texts: list[str] = []
-    for column, names in drifted.items():
-        texts.append(f"{column} in {len(names)} of {len(months)}, first {names[0]}")
-    return f"Drift beyond chance: {'; '.join(texts)}."
 
 
 def _get_drifted(month: MonthData) -> list[DriftData]:
@@ -208,55 +249,6 @@ def _build_timeline(data: MonitorData) -> TextTable:
         rows.append([*row, format_percent(month["estimate"]["outside"]), drift])
     note = "Estimated without labels; the limits are those of the accuracy that labels would show."
     return TextTable(title="Accuracy", head=[*head, "never seen", "drift"], rows=rows, note=note)
-
-
-def _build_policy_table(data: MonitorData) -> TextTable:
-    past, rows = data["reference"], TableRows()
-    if data["threshold"] is not None:
-        shares = (format_percent(past["coverage"]), format_percent(past["risk"], 2))
-        rows.append(["reference", *shares, "observed"])
-        for month in data["months"]:
-            coverage = format_percent(month["estimate"]["coverage"])
-            rows.append([month["name"], coverage, *format_share(month["estimate"]["risk"], 2)])
-    threshold = format_number(data["threshold"], 6)
-    return TextTable(
-        title=f"What the policy does (accepts {data['score']} >= {threshold})",
-        head=["", "accepted", "risk", "interval"],
-        rows=rows,
-        note="Risk: expected share of wrong among the accepted.",
-    )
-
-
-def _build_labelled_table(data: MonitorData) -> TextTable:
-    rows = TableRows()
-    for month in data["months"]:
-        labelled = month["labelled"]
-        if labelled is None:
-            continue
-        rows.append(
-            [
-                month["name"],
-                f"{labelled['n']:,}",
-                *format_share(labelled["accuracy"], 2),
-                *format_share(labelled["estimate"], 2),
-                format_points(labelled["off"]),
-                "yes" if labelled["held"] else "no",
-            ]
-        )
-    shares = ["accuracy", "interval", "estimated", "interval"]
-    head = ["", "labels", *shares, "off by", "within its limits"]
-    return TextTable(title="Where labels came", head=head, rows=rows)
-
-
-def _build_limits_table(data: MonitorData) -> TextTable:
-    rows = TableRows()
-    for limit in data["limits"]:
-        shares = (limit["value"], limit["compared"], limit["limit"])
-        cells = [format_percent(share, 2) for share in shares]
-        met = "yes" if limit["passed"] else "NO"
-        rows.append([limit["month"], limit["what"], *cells, limit["note"], met])
-    head = ["", "limit", "value", "compared", "least", "by", "met"]
-    return TextTable(title="Stated limits", head=head, rows=rows)
 
 
 def _build_drift_table(data: MonitorData) -> TextTable:

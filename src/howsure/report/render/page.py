@@ -187,17 +187,30 @@ def _build_parts(report: ReportData) -> dict[str, object]:
     if sources:
         title += f" {', '.join(sources)}"
     images = keep_fitting_images(s.get("image", "") for s in views["label_errors"])
+    # The numbers at the top: of images or of whole cases where these are the units.
+    tile_names, metrics = TILES, report["metrics"]
+    overlays: list[tuple[str, str, str]] = []  # name, Dice and picture of the worst images
+    if "images" in report:
+        tile_names = IMAGE_TILES
+        rows = report["images"]["rows"]
+        kept = keep_fitting_images(row.get("overlay", "") for row in rows)
+        for row, image in zip(rows, kept, strict=True):
+            if image:
+                overlays.append((row["name"], format_number(row["dice"]), image))
+    elif "labels" in report:
+        tile_names = LABEL_TILES
+    tiles = [sections.describe_metric(m, metrics[m]) for m in tile_names if m in metrics]
     origin = describe_origin(report["howsure"], report["provenance"])
     confusion, binary = views.get("confusion"), report["binary"]
     questions: list[tuple[str, list[sections.MetricRow]]] = []
-    for question, metrics in group_by_question(report["metrics"]):
-        rows = [sections.describe_metric(name, e, shared) for name, e in metrics.items()]
-        questions.append((question, rows))
+    for question, entries in group_by_question(metrics):
+        described = [sections.describe_metric(name, e, shared) for name, e in entries.items()]
+        questions.append((question, described))
     return {
         "title": title,
         "headline": " · ".join([build_headline(report), *shared]),
         "level": format_level(report["provenance"]["level"]),
-        "tiles": _build_tiles(report),
+        "tiles": tiles,
         **_build_operating_parts(report),
         **_build_picture_parts(report),
         "evidence": format_evidence,
@@ -208,7 +221,7 @@ def _build_parts(report: ReportData) -> dict[str, object]:
         "slice_tables": _drop_none([sections.build_slices_table(report.get("slices"))]),
         "label_tables": build_label_tables(report),
         "image_tables": build_image_tables(report),
-        "overlays": _list_overlays(report),
+        "overlays": overlays,
         "further_tables": _drop_none(
             [
                 sections.build_scores_table(report),
@@ -239,26 +252,6 @@ def _drop_none(items: Iterable[Part | None]) -> list[Part]:
     return [item for item in items if item is not None]
 
 
-def _build_tiles(report: ReportData) -> list[sections.MetricRow]:
-    """The numbers at the top: of images or of whole cases where these are the units."""
-    names, metrics = TILES, report["metrics"]
-    if "images" in report:
-        names = IMAGE_TILES
-    elif "labels" in report:
-        names = LABEL_TILES
-    return [sections.describe_metric(name, metrics[name]) for name in names if name in metrics]
-
-
-def _list_overlays(report: ReportData) -> list[tuple[str, str, str]]:
-    """Name, Dice and picture of the worst images that there is room for."""
-    if "images" not in report:
-        return []
-    rows = report["images"]["rows"]
-    kept = keep_fitting_images(row.get("overlay", "") for row in rows)
-    pairs = zip(rows, kept, strict=True)
-    return [(row["name"], format_number(row["dice"]), image) for row, image in pairs if image]
-
-
 def _build_operating_parts(report: ReportData) -> dict[str, object]:
     """The operating points in words, and what the script needs to move between them."""
     points, start = report["views"]["operating"], find_opening(report).row
@@ -270,32 +263,12 @@ def _build_operating_parts(report: ReportData) -> dict[str, object]:
     note = "Share of each true class that is deferred at this threshold."
     if len(deferred) < (report["k"] or len(report["views"]["classes"])):
         note = f"The {len(deferred)} classes that are deferred most."
-    script_rows = {
-        **{name: points.get(name) for name in OPERATING_COLUMNS},
-        "n": report["n"],
-        "classes": [c["deferred"] for c in points["classes"]],
-        "decide": _build_decision_data(report),
-    }
-    headings = sections.OPERATING_HEADINGS.items()
-    return {
-        "operating_columns": columns,
-        "costs": COSTS,
-        "start": start,
-        "operating_rows": sections.choose_operating_rows(len(points["coverage"])),
-        "operating_headings": [(name, heading) for name, heading in headings if name in columns],
-        "deferred": deferred,
-        "deferred_note": note,
-        "operating_json": escape_json(script_rows),
-    }
-
-
-def _build_decision_data(report: ReportData) -> dict[str, object]:
-    """What the script needs to price and promise, and to write the command and the policy of it."""
+    # What the script needs to price, and to write the command and the policy of it. A policy names
+    # the files that it rests on; arrays have no name to be found by.
     provenance = report["provenance"]
     sources = [source["file"] for source in provenance["inputs"] if "file" in source]
-    # A policy names the files that it rests on; arrays have no name to be found by.
     hashes = [source.get("sha256", "") for source in provenance["inputs"]]
-    return {
+    decide = {
         "deciding": report["views"].get("deciding"),
         "reading": None if "reading" not in provenance else make_printable(provenance["reading"]),
         "score": report["score"],
@@ -310,6 +283,23 @@ def _build_decision_data(report: ReportData) -> dict[str, object]:
             "sha256": hashes if sources else [],
         },
     }
+    script_rows = {
+        **{name: points.get(name) for name in OPERATING_COLUMNS},
+        "n": report["n"],
+        "classes": [c["deferred"] for c in points["classes"]],
+        "decide": decide,
+    }
+    headings = sections.OPERATING_HEADINGS.items()
+    return {
+        "operating_columns": columns,
+        "costs": COSTS,
+        "start": start,
+        "operating_rows": sections.choose_operating_rows(len(points["coverage"])),
+        "operating_headings": [(name, heading) for name, heading in headings if name in columns],
+        "deferred": deferred,
+        "deferred_note": note,
+        "operating_json": escape_json(script_rows),
+    }
 
 
 def _build_picture_parts(report: ReportData) -> dict[str, object]:
@@ -321,7 +311,20 @@ def _build_picture_parts(report: ReportData) -> dict[str, object]:
         curve_pictures.draw_threshold_diagram(report),
         pictures.draw_histogram(report),
     ]
-    binnings = _build_bins_options(report)
+    binnings: list[BinsOption] = []
+    for name, title in BINNINGS.items():
+        curve = report["curves"].get(f"reliability_{name}")
+        if curve is None:
+            continue
+        binnings.append(
+            BinsOption(
+                name=name,
+                title=title,
+                bins=len(curve["x"]),
+                picture=curve_pictures.draw_reliability(report, curve, name),
+                rows=sections.list_bins(thin_curve(curve, PAGE_BINS)),
+            )
+        )
     more = _drop_none(
         [
             pictures.draw_scatter(report),
@@ -367,24 +370,6 @@ def _build_picture_parts(report: ReportData) -> dict[str, object]:
         if "calling" in binary:
             parts["calls_json"] = escape_json(binary["calling"])
     return parts
-
-
-def _build_bins_options(report: ReportData) -> list[BinsOption]:
-    options: list[BinsOption] = []
-    for name, title in BINNINGS.items():
-        curve = report["curves"].get(f"reliability_{name}")
-        if curve is None:
-            continue
-        options.append(
-            BinsOption(
-                name=name,
-                title=title,
-                bins=len(curve["x"]),
-                picture=curve_pictures.draw_reliability(report, curve, name),
-                rows=sections.list_bins(thin_curve(curve, PAGE_BINS)),
-            )
-        )
-    return options
 
 
 # Pages that would grow too large

@@ -112,10 +112,11 @@ def build_picture(
         "series": [],
     }
     for name, columns in series.items():
-        one: Series = {
-            "name": name,
-            "columns": {key: _round_column(column) for key, column in columns.items()},
-        }
+        rounded: dict[str, Column] = {}
+        for key, column in columns.items():
+            # Four digits are more than a picture shows; counts stay whole.
+            rounded[key] = [float(f"{v:.4g}") if isinstance(v, float) else v for v in column]
+        one: Series = {"name": name, "columns": rounded}
         if panels.get(name):
             one["panel"] = panels[name]
         data["series"].append(one)
@@ -131,11 +132,6 @@ def build_picture(
         data=data,
         legend=caption.legend,
     )
-
-
-def _round_column(column: Sequence[float | None]) -> Column:
-    """Numbers with four digits, which is more than a picture shows; counts stay whole."""
-    return [float(f"{v:.4g}") if isinstance(v, float) else v for v in column]
 
 
 # Curves

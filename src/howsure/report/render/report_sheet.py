@@ -6,8 +6,6 @@ from dataclasses import replace
 from typing import NamedTuple
 
 from howsure.policies.deployment import (
-    AllData,
-    DeferralData,
     ExpectedData,
     PlanData,
     ShareData,
@@ -164,14 +162,20 @@ def _suggest_commands(
     evaluate = f"howsure evaluate {reading}"
     if "images" in report:
         evaluate += " --loss dice"
-        promises = report["images"]["promises"]
+        guarantees = report["images"]["guarantees"]
         # The strictest mean 1 − Dice that can be promised, else the widest that was tried.
-        possible = [p for p in promises if p["threshold"] is not None] or promises[-1:]
-        promise = f"--loss dice --risk {possible[0]['risk']:g} --bound betting"
-        command = f"howsure threshold {reading} {promise} -o policy.json"
+        possible = [g for g in guarantees if g["threshold"] is not None] or guarantees[-1:]
+        options = f"--loss dice --risk {possible[0]['risk']:g} --bound betting"
+        command = f"howsure threshold {reading} {options} -o policy.json"
         steps.append(NextStep(run=command, why="which images need no reader"))
     elif ranks:
-        risk = _choose_risk(report)
+        # The lowest risk that the data allow for a good share of answers. A promise needs some
+        # distance to what the data show, so 0.01 on the data allows 0.02.
+        risk = "0.1"
+        for observed, guaranteed in (("0.05", "0.05"), ("0.01", "0.02")):
+            kept = report["metrics"].get(f"coverage_at_risk_{observed}")
+            if kept is not None and (kept["value"] or 0) > GOOD_COVERAGE:
+                risk = guaranteed
         command = f"howsure threshold {reading} --risk {risk}{calibrator} -o policy.json"
         steps.append(NextStep(run=command, why="when it may decide alone, with a promise"))
     evaluate += calibrator
@@ -183,20 +187,26 @@ def _suggest_commands(
     return steps
 
 
-def _choose_risk(report: ReportData) -> str:
-    """A risk that the data allow for a good share of answers."""
-    # A promise needs some distance to what the data show, so 0.01 on the data allows 0.02.
-    for observed, promised in (("0.01", "0.02"), ("0.05", "0.05")):
-        kept = report["metrics"].get(f"coverage_at_risk_{observed}")
-        if kept is not None and kept["value"] is not None and kept["value"] > GOOD_COVERAGE:
-            return promised
-    return "0.1"
-
-
 def build_plan_sheet(plan: PlanData) -> Sheet:
     """Everything that is printed of a plan."""
-    tables = [_build_thresholds_table(plan)]
-    tables += [_build_deferral_table(what, rows) for what, rows in plan["deferral"].items()]
+    # Thresholds of classes or groups of their own; that of images stands in the headline.
+    by, thresholds = plan["by"] or "", TableRows()
+    if by != "image":
+        for key, threshold in plan["thresholds"].items():
+            thresholds.append([key, "defer all" if threshold is None else f"{threshold:.6g}"])
+    rest = "" if plan["threshold"] is None else " (others take the common one)"
+    title = f"Thresholds by {by}{rest}"
+    tables = [TextTable(title=title, head=[by, "threshold"], rows=thresholds)]
+    for what, deferrals in plan["deferral"].items():
+        rows = TableRows()
+        for row in deferrals[:DEFERRAL_ROWS]:
+            shares = (row["deferred"], row["accuracy_accepted"], row["accuracy_deferred"])
+            rows.append([row["name"], f"{row['n']:,}", *map(_format_share, shares)])
+        title = f"What would be deferred, by {what}"
+        if len(deferrals) > DEFERRAL_ROWS:  # the first row is that of all samples
+            title += f" (the {DEFERRAL_ROWS - 1} most deferred of {len(deferrals) - 1})"
+        head = [what, "n", "deferred", "accuracy accepted", "accuracy deferred"]
+        tables.append(TextTable(title=title, head=head, rows=rows))
     return Sheet(
         headline=_write_headline(plan),
         sentences=_write_sentences(plan),
@@ -221,25 +231,38 @@ def _write_headline(plan: PlanData) -> str:
 def _write_sentences(plan: PlanData) -> list[str]:
     """What is promised, what the data show, what to expect, and what a test set said."""
     lines: list[str] = []
-    promise, n = plan.get("promise"), "these"
-    if promise:
-        lines.append(f"rule       {promise['rule']}")
+    guarantee, n = plan.get("guarantee"), "these"
+    if guarantee:
+        lines.append(f"rule       {guarantee['rule']}")
     if "n" in plan:
         n = f"{plan['n']:,}"
         coverage = format_percent(plan.get("coverage"), 2)
         accuracy = format_percent(plan.get("accuracy"), 2)
         lines.append(f"data       coverage {coverage}, accuracy {accuracy} of {n} samples")
     if "questions" in plan:
-        lines.append(_write_questions(plan["questions"]))
-    if promise and promise["delta"] is not None:
-        if promise["bound"] is not None:
+        # Questions of a language model, those without a usable answer counted by reason.
+        asked = plan["questions"]
+        reasons: list[str] = []
+        for count, word in (
+            (asked["unparseable"], "unparseable"),
+            (asked["refused"], "refused"),
+            (asked["missing"], "missing"),
+            (asked["unstated"], "without confidence"),
+        ):
+            if count:
+                reasons.append(f"{count:,} {word}")
+        answered = f"{format_percent(asked['answered'], 2)} answered ({', '.join(reasons)})"
+        alone = f"alone on {format_percent(asked['coverage'], 2)} of all {asked['asked']:,}"
+        lines.append(f"questions  {answered}; {alone} questions")
+    if guarantee and guarantee["delta"] is not None:
+        if guarantee["bound"] is not None:
             bound, sure = (
-                format_percent(promise["bound"], 2),
-                format_percent(1 - promise["delta"], 2),
+                format_percent(guarantee["bound"], 2),
+                format_percent(1 - guarantee["delta"], 2),
             )
             lines.append(f"bound      risk below {bound} with probability {sure}")
-        if not promise["feasible"]:
-            needed = promise["labels_needed"]
+        if not guarantee["feasible"]:
+            needed = guarantee["labels_needed"]
             help_ = "more labels alone would not help"
             if needed is not None:
                 help_ = f"about {needed:,} labels like these would do"
@@ -251,22 +274,6 @@ def _write_sentences(plan: PlanData) -> list[str]:
     return lines
 
 
-def _write_questions(questions: AllData) -> str:
-    """Questions of a language model, those without a usable answer counted by reason."""
-    reasons: list[str] = []
-    for count, word in (
-        (questions["unparseable"], "unparseable"),
-        (questions["refused"], "refused"),
-        (questions["missing"], "missing"),
-        (questions["unstated"], "without confidence"),
-    ):
-        if count:
-            reasons.append(f"{count:,} {word}")
-    answered = f"{format_percent(questions['answered'], 2)} answered ({', '.join(reasons)})"
-    alone = format_percent(questions["coverage"], 2)
-    return f"questions  {answered}; alone on {alone} of all {questions['asked']:,} questions"
-
-
 def _write_shares(result: ExpectedData | TrialData) -> str:
     coverage, accuracy = _format_share(result["coverage"]), _format_share(result["accuracy"])
     return f"coverage {coverage}, accuracy {accuracy}"
@@ -274,36 +281,14 @@ def _write_shares(result: ExpectedData | TrialData) -> str:
 
 def _judge_trial(trial: TrialData) -> str:
     """Whether the test set keeps the promise; nothing where it cannot tell."""
-    promised = format_percent(trial["risk_promised"], 2)
+    risk = format_percent(trial["risk_guaranteed"], 2)
     if trial["compatible"] is None:
         return ""
     if trial["observed_below"]:
-        return f"; promise of risk {promised} kept"
+        return f"; promise of risk {risk} kept"
     if trial["compatible"]:
-        return f"; risk above {promised}, within chance"
-    return f"; risk above {promised}: BROKEN"
-
-
-def _build_thresholds_table(plan: PlanData) -> TextTable:
-    """Thresholds of classes or groups of their own."""
-    by, rows = plan["by"] or "", TableRows()
-    if by != "image":  # there the one threshold stands in the headline
-        for key, threshold in plan["thresholds"].items():
-            rows.append([key, "defer all" if threshold is None else f"{threshold:.6g}"])
-    rest = "" if plan["threshold"] is None else " (others take the common one)"
-    return TextTable(title=f"Thresholds by {by}{rest}", head=[by, "threshold"], rows=rows)
-
-
-def _build_deferral_table(what: str, rows: list[DeferralData]) -> TextTable:
-    cells = TableRows()
-    for row in rows[:DEFERRAL_ROWS]:
-        shares = (row["deferred"], row["accuracy_accepted"], row["accuracy_deferred"])
-        cells.append([row["name"], f"{row['n']:,}", *map(_format_share, shares)])
-    some = ""
-    if len(rows) > DEFERRAL_ROWS:  # the first row is that of all samples
-        some = f" (the {DEFERRAL_ROWS - 1} most deferred of {len(rows) - 1})"
-    head = [what, "n", "deferred", "accuracy accepted", "accuracy deferred"]
-    return TextTable(title=f"What would be deferred, by {what}{some}", head=head, rows=cells)
+        return f"; risk above {risk}, within chance"
+    return f"; risk above {risk}: BROKEN"
 
 
 def _format_share(share: ShareData) -> str:

@@ -30,7 +30,6 @@ from howsure.report.render.sentences import (
 )
 from howsure.report.render.text_tables import TableRows, TextTable
 from howsure.report.report_types import (
-    Band,
     Binary,
     CalibrationData,
     Changes,
@@ -131,22 +130,17 @@ def build_bands_table(report: ReportData) -> TextTable:
     """Bands of promised accuracy, one row per score."""
     bands = {report["score"]: report["views"]["bands"]}
     bands |= {name: score["bands"] for name, score in report["scores"].items()}
-    rows = [
-        [name, *map(_format_band, row), format_percent(row[-1]["accuracy"])]
-        for name, row in bands.items()
-    ]
+    rows = TableRows()
+    for name, row in bands.items():
+        cells: list[str] = []
+        for band in row:
+            cell = format_percent(band["share"]) if band["share"] else NONE
+            if band["share"] and band["threshold"] is not None:
+                cell += f" from {format_number(band['threshold'])}"
+            cells.append(cell)
+        rows.append([name, *cells, format_percent(row[-1]["accuracy"])])
     head = ["score", "99 % right", "95 % right", "the rest", "right among the rest"]
     return TextTable(title="Bands of trust", head=head, rows=rows, note=BANDS_NOTE)
-
-
-def _format_band(band: Band) -> str:
-    """The share of a band and where it begins."""
-    if not band["share"]:
-        return NONE
-    share = format_percent(band["share"])
-    if band["threshold"] is None:
-        return share
-    return f"{share} from {format_number(band['threshold'])}"
 
 
 # The positive class

@@ -23,7 +23,7 @@ from howsure.report.render.sentences import (
     format_percent,
     format_percent_range,
 )
-from howsure.report.report_types import ImageGuarantee, LabelGuarantee, Number, ReportData
+from howsure.report.report_types import Number, ReportData
 
 COLUMN_GAP = 2  # letters between two columns
 WORDS_WIDTH = 22  # letters that a column of words keeps before it wraps
@@ -38,7 +38,7 @@ IMAGE_SCORES = {
     "mean_certainty": "1 − mean scaled entropy",
     "sure_pixels": "share of pixels above 0.9",
 }
-PROMISES_NOTE = (
+GUARANTEES_NOTE = (
     "The mean 1 − Dice of accepted images, each row a promise by itself (threshold --loss dice --bound betting); the "
     "others go to a reader."
 )
@@ -275,7 +275,16 @@ def build_image_tables(report: ReportData) -> list[TextTable]:
     trusted = IMAGE_SCORES.get(first, first)
     if first == "mean_confidence":
         trusted = "mean confidence"
-    promises = [_format_image_promise(p) for p in images["promises"]]
+    guarantees = TableRows()
+    for g in images["guarantees"]:
+        risk, needed = format_number(g["risk"]), g["images_needed"]
+        if g["threshold"] is not None:
+            threshold, coverage = format_number(g["threshold"], 6), format_percent(g["coverage"])
+            dice = (format_number(g["observed"]), format_number(g["bound"]))
+            guarantees.append([risk, threshold, coverage, *dice])
+        else:
+            why = "no threshold" if needed is None else f"about {needed:,} images are needed"
+            guarantees.append([risk, why, NONE, "", ""])
     scores = [
         [IMAGE_SCORES.get(s["name"], s["name"]), *_format_with_limits(s["aurc"])]
         for s in images["scores"]
@@ -300,8 +309,8 @@ def build_image_tables(report: ReportData) -> list[TextTable]:
                 "their 1 − Dice",
                 "at most",
             ],
-            rows=promises,
-            note=PROMISES_NOTE,
+            rows=guarantees,
+            note=GUARANTEES_NOTE,
         ),
         TextTable(
             title="Which score orders images best?",
@@ -324,16 +333,6 @@ def build_image_tables(report: ReportData) -> list[TextTable]:
     return [table for table in tables if table.rows]
 
 
-def _format_image_promise(promise: ImageGuarantee) -> list[str]:
-    risk, needed = format_number(promise["risk"]), promise["images_needed"]
-    if promise["threshold"] is not None:
-        threshold, coverage = format_number(promise["threshold"], 6), promise["coverage"]
-        dice = (format_number(promise["observed"]), format_number(promise["bound"]))
-        return [risk, threshold, format_percent(coverage), *dice]
-    why = "no threshold" if needed is None else f"about {needed:,} images are needed"
-    return [risk, why, NONE, "", ""]
-
-
 def build_label_tables(report: ReportData) -> list[TextTable]:
     """Each of many labels: what its probability is worth, what it may decide alone, and errors that
     come together.
@@ -341,12 +340,19 @@ def build_label_tables(report: ReportData) -> list[TextTable]:
     labels = report.get("labels")
     if labels is None:
         return []
-    rows = TableRows()
+    rows, alone = TableRows(), TableRows()
     numbers: list[Number] = []
     for label in labels["rows"]:
         auc, ece = _format_with_limits(label["auc"]), _format_with_limits(label["ece"])
         rows.append([label["name"], f"{label['positives']:,}", *auc, *ece])
         numbers += [label["auc"], label["ece"]]
+        g = label["guarantee"]
+        if g["threshold"] is None:
+            alone.append([label["name"], NONE, g.get("why", NONE), "", "", ""])
+        else:
+            shares = (g["coverage"], g["wrong"], g["bound"], g["missed"])
+            threshold = format_number(g["threshold"])
+            alone.append([label["name"], threshold, *map(format_percent, shares)])
     pairs = TableRows()
     for p in labels["together"]:
         limits = format_percent_range(p["low"], p["high"])
@@ -365,7 +371,7 @@ def build_label_tables(report: ReportData) -> list[TextTable]:
             title=f"Which label may it decide alone, at most {risk} wrong? "
             f"(all {len(rows)} at once, {sure} sure)",
             head=["label", "alone above", "decided alone", "wrong", "at most", "positives missed"],
-            rows=[[r["name"], *_format_label_promise(r["promise"])] for r in labels["rows"]],
+            rows=alone,
             note=MISSED_NOTE,
         ),
         TextTable(
@@ -376,13 +382,6 @@ def build_label_tables(report: ReportData) -> list[TextTable]:
         ),
     ]
     return [table for table in tables if table.rows]
-
-
-def _format_label_promise(promise: LabelGuarantee) -> list[str]:
-    if promise["threshold"] is None:
-        return [NONE, promise.get("why", NONE), "", "", ""]
-    shares = (promise["coverage"], promise["wrong"], promise["bound"], promise["missed"])
-    return [format_number(promise["threshold"]), *map(format_percent, shares)]
 
 
 def _format_with_limits(entry: Number) -> tuple[str, str]:

@@ -1,4 +1,4 @@
-// Decide in the page: by share, by cost or by promise; the command and the policy of it.
+// Decide in the page: by share, by cost or by guarantee; the command and the policy of it.
 (() => {
   "use strict";
   const { $, all, state, set, follow, save, copy, general, pictures } = howsure;
@@ -24,7 +24,7 @@
   const value = (name) => { const v = Number(dials[name].box.value); return Number.isFinite(v) && v >= 0 ? v : 0; };
   const nearest = (stops, v) => stops.reduce((best, s, i) => Math.abs(s - v) < Math.abs(stops[best] - v) ? i : best, 0);
 
-  // The point of each way: {threshold, kept, wrong, n, low, high, rule, options, promise}.
+  // The point of each way: {threshold, kept, wrong, n, low, high, rule, options, guarantee}.
   const at = (p, i) => ({ threshold: p.threshold[i], kept: p.kept[i], wrong: p.wrong[i], n: deciding ? deciding.n : rows.n, low: p.low?.[i], high: p.high?.[i] });
   const NONE = { risk: NaN, delta: NaN, bound: NaN };
   const byShare = () => {
@@ -44,17 +44,17 @@
     const g = (v) => general(v, 6);
     return { ...at(corners, best), rule: `least cost: error ${g(error)}, deferral ${g(deferral)}, expert wrong ${g(expert)}`, options: `--error-cost ${g(error)} --deferral-cost ${g(deferral)} --expert-error ${g(expert)}`, ...NONE };
   };
-  const byPromise = () => {
+  const byGuarantee = () => {
     const risk = value("risk"), delta = Number($("delta").value), { guarantee, corners, n } = deciding, g = (v) => general(v, 6);
     const options = `--risk ${g(risk)} --delta ${g(delta)}`, rule = `risk of the accepted at most ${g(risk)} with probability ${g(1 - delta)} (fixed-sequence testing)`;
     const nothing = { ...at(corners, 0), rule, options, risk, delta, bound: NaN, feasible: false };
-    if (!guarantee) { $("promised").textContent = deciding.why; return nothing; }
+    if (!guarantee) { $("guaranteed").textContent = deciding.why; return nothing; }
     const bounds = guarantee.bounds[general(delta, 6)], x = risk < 1 ? Math.log(delta) / Math.log1p(-risk) : 0;
     const start = Math.min(Math.ceil(2.5 * x), Math.ceil((Math.ceil(x) + Math.ceil(n)) / 2));
     let best = -1;
     for (let i = 0; i < bounds.length; i++) { if (guarantee.points.kept[i] < start) continue; if (!(bounds[i] < risk)) break; best = i; }
-    if (best < 0) { $("promised").textContent = `${whole(n)} labels do not allow this promise: allow more errors, or collect more labels.`; return nothing; }
-    $("promised").textContent = `Promise: on new cases drawn like these, at most ${g(risk * 100)} % of the accepted are wrong, with probability ${g((1 - delta) * 100)} % over the labels (bound ${percent(bounds[best], 2)}). These labels must have trained neither model nor calibrator.`;
+    if (best < 0) { $("guaranteed").textContent = `${whole(n)} labels do not allow this promise: allow more errors, or collect more labels.`; return nothing; }
+    $("guaranteed").textContent = `Promise: on new cases drawn like these, at most ${g(risk * 100)} % of the accepted are wrong, with probability ${g((1 - delta) * 100)} % over the labels (bound ${percent(bounds[best], 2)}). These labels must have trained neither model nor calibrator.`;
     return { ...at(guarantee.points, best), rule, options, risk, delta, bound: bounds[best] };
   };
 
@@ -64,7 +64,7 @@
     const how = deciding ? way() : "share";
     for (const e of all(".way")) e.classList.toggle("gone", e.dataset.way !== how);
     for (const d of Object.values(dials)) { d.range.max = d.stops.length - 1; d.range.value = nearest(d.stops, Number(d.box.value)); d.range.setAttribute("aria-valuetext", d.box.value); }
-    now = { share: byShare, cost: byCost, promise: byPromise }[how]();
+    now = { share: byShare, cost: byCost, guarantee: byGuarantee }[how]();
     const coverage = now.kept / now.n, accuracy = now.kept ? (now.kept - now.wrong) / now.kept : NaN;
     const none = !(now.kept > 0);
     put("coverage", percent(coverage));
@@ -166,8 +166,8 @@
     const guarantee = { class: "Guarantee", rule: now.rule, risk: float(now.risk), delta: float(now.delta), bound: float(now.bound), feasible: kept > 0, labels_needed: null };
     const basis = { class: "Basis", n: policy.n, coverage: float(kept / now.n), accuracy: float((kept - now.wrong) / kept), source: policy.source, sha256: digests.length === 1 ? digests[0] : digests.length ? sha256(digests.join("")) : "" };
     const made = { class: "Policy", score: policy.score, threshold: float(now.threshold), calibrator: null, by: null, keys: [], thresholds: [], costs: null, k: policy.k, class_names: policy.class_names, guarantee, basis };
-    const content = { howsure: policy.howsure, schema: 1, value: made };
-    return `${pretty({ ...content, digest: `sha256:${sha256(canonical(content))}` })}\n`;
+    const head = { howsure: policy.howsure, schema: 1 }, digest = `sha256:${sha256(canonical({ ...head, value: made }))}`;
+    return `${pretty({ ...head, digest, value: made })}\n`;
   };
   $("copy-command").addEventListener("click", async () => { await copy($("command").textContent); $("taken").textContent = "Copied."; });
   $("download-policy").addEventListener("click", () => { save("policy.json", document_(), "application/json"); $("taken").textContent = "Use it: howsure decide policy.json FILE"; });
