@@ -676,9 +676,9 @@ def test_being_right_counts_for_accuracy_and_against_a_loss() -> None:
     assert case.outcomes is not None
     wrong = (~case.outcomes.right).astype(float)
     assert paired.compute_sample_influence(hs.accuracy, case) == pytest.approx(wrong.mean() - wrong)
-    assert paired.compute_sample_influence(hs.metrics.mean_loss.mean_loss, case) == pytest.approx(
-        wrong - wrong.mean()
-    )
+    assert paired.compute_sample_influence(
+        hs.metrics.proper_scores.mean_loss, case
+    ) == pytest.approx(wrong - wrong.mean())
     assert paired.compute_sample_influence(hs.ece, case) is None
 
 
