@@ -35,8 +35,8 @@ def test_aupr_of_right_answers_is_the_same_by_risks_and_by_rows(
 ) -> None:
     rng = np.random.default_rng([n, distinct])
     t = hs.tally(rng.integers(0, distinct, n), correct=rng.random(n) >= share)
-    by_rows = discrimination._sum_success_precision(t)
-    assert discrimination._average_success_precision(t) == pytest.approx(
+    by_rows = discrimination.sum_success_precision(t)
+    assert discrimination.average_success_precision(t) == pytest.approx(
         by_rows, abs=1e-13, nan_ok=True
     )
     assert np.isnan(by_rows) == (t.total == t.n)

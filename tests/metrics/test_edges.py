@@ -14,23 +14,23 @@ import howsure as hs
 from howsure import InputError, Predictions, metrics
 from howsure.metrics.binary import (
     LOGIT_CLIP,
-    _has_both_outcomes_at_ends,
-    _place_knots,
     fit_flexible,
     fit_log_odds,
+    has_both_outcomes_at_ends,
     logit,
+    place_knots,
 )
 from howsure.metrics.calibration_error import find_bins, sum_classes
 from howsure.metrics.multilabel import compute_pseudo_aucs
 from howsure.metrics.risk_coverage import (
     SEARCH_ROWS,
     SERIES_START,
-    _sum_logs,
     find_last_reaching,
     find_widest_row,
     harmonic,
     harmonic_rise,
     risk_sum,
+    sum_logs,
 )
 from howsure.tallies.tally import Blocks
 
@@ -129,8 +129,8 @@ def test_logarithms_of_products_are_sums_of_logarithms(n: int, odd: float, least
     x[0] = least
     weight = np.where(rng.random(n) < odd, rng.uniform(0, 5, n), 1.0)
     wanted = fsum(w * log(v) for w, v in zip(weight, x, strict=True))
-    assert float(_sum_logs(x, weight)) == pytest.approx(wanted, rel=1e-11)
-    assert _sum_logs(np.stack([x, x]), np.stack([weight, weight])) == pytest.approx(
+    assert float(sum_logs(x, weight)) == pytest.approx(wanted, rel=1e-11)
+    assert sum_logs(np.stack([x, x]), np.stack([weight, weight])) == pytest.approx(
         [wanted] * 2, rel=1e-11
     )
 
@@ -350,8 +350,8 @@ def test_knots_are_quantiles_of_the_cases(many: int) -> None:
         many
     ]
     p = np.array([round(1000 * s) for s in share]) / 1001
-    assert _place_knots(t, many) == pytest.approx(np.log(p / (1 - p)), rel=1e-9)
-    assert _place_knots(hs.tally([0.2] * 90 + [0.8] * 10, correct=[1, 0] * 50), many) == ()
+    assert place_knots(t, many) == pytest.approx(np.log(p / (1 - p)), rel=1e-9)
+    assert place_knots(hs.tally([0.2] * 90 + [0.8] * 10, correct=[1, 0] * 50), many) == ()
 
 
 @pytest.mark.parametrize("many", [3, 4, 5])
@@ -362,7 +362,7 @@ def test_knots_count_equal_cases(many: int) -> None:
         many
     ]
     wanted = logit(np.quantile(score, share, method="inverted_cdf"))
-    assert _place_knots(hs.tally(score, correct=np.arange(len(score)) % 2), many) == pytest.approx(
+    assert place_knots(hs.tally(score, correct=np.arange(len(score)) % 2), many) == pytest.approx(
         wanted
     )
 
@@ -389,8 +389,8 @@ def test_a_spline_is_held_by_three_of_each_outcome_at_either_end(
     right = np.concatenate([[1] * r + [0] * w for r, w in cases])
     t = hs.tally(score, correct=right)
     knots = (-2.0, logit(p[1:2])[0], 0.0, logit(p[5:6])[0], 2.0)
-    assert _has_both_outcomes_at_ends(t, knots) is held
-    assert _has_both_outcomes_at_ends(
+    assert has_both_outcomes_at_ends(t, knots) is held
+    assert has_both_outcomes_at_ends(
         t, (-2.0, -0.7, 0.7, 2.0)
     )  # here the inner cases are beyond the knots
 

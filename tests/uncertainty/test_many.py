@@ -50,3 +50,34 @@ def test_a_better_model_is_seen_among_ten() -> None:
     pairs = all_differences(hs.accuracy, models(np.random.default_rng(2), 10, 1000, lift=0.5))
     assert {p.second for p in pairs if p.clear} == {9}
     assert sum(p.clear for p in pairs) == 9
+
+
+@pytest.mark.parametrize("broken", [0, 1, 3])
+def test_a_model_without_right_answers_is_no_obstacle(broken: int) -> None:
+    """Its AUROC is undefined: its pairs are unclear, those of the others are what they are alone."""
+    sane = models(np.random.default_rng(3), 3, 400, lift=0.9)
+    score, right = sane[0]
+    many = [*sane[:broken], (score, np.zeros_like(right)), *sane[broken:]]
+    pairs = all_differences(hs.auroc, many)
+    undefined = [p for p in pairs if broken in (p.first, p.second)]
+    assert len(undefined) == 3
+    for p in undefined:
+        assert np.isnan([p.difference, p.low, p.high]).all()
+        assert not p.clear
+    others = [p[2:] for p in pairs if broken not in (p.first, p.second)]
+    assert others == [p[2:] for p in all_differences(hs.auroc, sane)]
+
+
+def test_nothing_is_clear_where_no_number_is_known() -> None:
+    never = [
+        (score, np.zeros_like(right)) for score, right in models(np.random.default_rng(4), 3, 50)
+    ]
+    assert [p.clear for p in all_differences(hs.auroc, never)] == [False] * 3
+
+
+def test_an_infinite_number_differs_from_none_clearly() -> None:
+    sane = models(np.random.default_rng(5), 3, 200)
+    sure = np.ones(200), np.arange(200) > 0
+    pairs = all_differences(hs.correctness_nll, [*sane, sure])
+    assert [p.difference for p in pairs if p.second == 3] == [-np.inf] * 3
+    assert not any(p.clear for p in pairs if p.second == 3)

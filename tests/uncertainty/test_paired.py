@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import howsure as hs
+from howsure.uncertainty.intervals import each_interval
 
 
 def sides(
@@ -117,6 +118,19 @@ def test_a_metric_that_jumps_has_a_difference_without_limits() -> None:
     difference, low, _ = hs.paired_difference(hs.mce, a, b)
     assert difference == hs.mce(hs.tally(*a)) - hs.mce(hs.tally(*b))
     assert isnan(low)
+
+
+def test_a_number_without_limits_has_a_difference_without_limits() -> None:
+    """Of losses the risk at a coverage has none, and `each_interval` says why."""
+    rng = np.random.default_rng(0)
+    a, b = (hs.Outcomes(rng.random(60), loss=rng.random(60)) for _ in range(2))
+    risk = partial(hs.risk_at_coverage, coverage=0.5)
+    difference, low, high = hs.paired_difference(risk, a, b)
+    assert difference == risk(a.tally()) - risk(b.tally())
+    assert isnan(low)
+    assert isnan(high)
+    why = each_interval([risk], a)[0].why
+    assert why == "this number has limits for right and wrong only, not for other losses"
 
 
 def test_the_seed_decides_the_draws_of_ones_own_metric() -> None:

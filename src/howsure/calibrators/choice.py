@@ -120,7 +120,16 @@ class Choice:
         lines = [f"{head:<66}  changed"]
         for row in self.table:
             mark = "  <- chosen" if row.name == self.winner else ""
-            lines.append(_format_row(row, mark))
+            if row.note and not isfinite(row.value):
+                lines.append(f"{row.name:<12} {'':9}   {'':<16}  {row.note}{mark}")
+                continue
+            gain = changed = ""
+            if row.name != "none":
+                gain = f"{row.gain:+.4f} {_format_limits(row.gain_low, row.gain_high)}"
+                changed = f"{row.changed:,}"
+            limits = _format_limits(row.low, row.high)
+            left = f"{row.name:<12} {row.value:9.4f}   {limits:<16}  {gain}"
+            lines.append(f"{left:<66}  {changed:>7}{mark}".rstrip())
         return "\n".join(lines)
 
     def to_text(self) -> str:
@@ -134,18 +143,6 @@ class Choice:
         """The table as a data frame of pandas or polars, one row for each calibrator."""
         rows = [asdict(row) | {"chosen": row.name == self.winner} for row in self.table]
         return frame(rows, library)
-
-
-def _format_row(row: Contender, mark: str) -> str:
-    if row.note and not isfinite(row.value):
-        return f"{row.name:<12} {'':9}   {'':<16}  {row.note}{mark}"
-    gain = changed = ""
-    if row.name != "none":
-        gain = f"{row.gain:+.4f} {_format_limits(row.gain_low, row.gain_high)}"
-        changed = f"{row.changed:,}"
-    limits = _format_limits(row.low, row.high)
-    left = f"{row.name:<12} {row.value:9.4f}   {limits:<16}  {gain}"
-    return f"{left:<66}  {changed:>7}{mark}".rstrip()
 
 
 def _format_limits(low: float, high: float) -> str:
@@ -282,8 +279,20 @@ class Trial(NamedTuple):
 def _predict_unseen(val: Predictions, fit: Fit, whole: Calibrator, fold: Ints) -> Predictions:
     """Predictions of every sample by a fit without its fold."""
     parts: list[Predictions] = []
+    refit: Callable[..., Calibrator] = fit
+    takes_start = "start" in signature(fit).parameters
     for j in range(int(fold.max()) + 1):
-        calibrator = _refit(fit, val[fold != j], whole)
+        others = val[fold != j]
+        calibrator = None
+        if takes_start:
+            calibrator = refit(others, start=whole)
+        # Without a minimum to go to, a fit may stay near its start, which has seen the fold.
+        if (
+            calibrator is None
+            or calibrator.fitted is None
+            or calibrator.fitted.status != "converged"
+        ):
+            calibrator = fit(others)
         parts.append(calibrator(val[fold == j]))
     axis = 0 if val.kind == "confidence" else -2
     # Values come fold by fold; the rank of each sample in that order puts them back.
@@ -291,18 +300,6 @@ def _predict_unseen(val: Predictions, fit: Fit, whole: Calibrator, fold: Ints) -
     place = np.argsort(by_fold, kind="stable")
     values = np.concatenate([part.values for part in parts], axis=axis)
     return replace(val, kind=parts[0].kind, values=np.take(values, place, axis=axis))
-
-
-def _refit(fit: Fit, part: Predictions, whole: Calibrator) -> Calibrator:
-    """A fit on some of the samples, from the fit on all of them where it can start there and has a
-    minimum to go to.
-    """
-    if "start" in signature(fit).parameters:
-        warm: Callable[..., Calibrator] = fit
-        made = warm(part, start=whole)
-        if made.fitted is not None and made.fitted.status == "converged":
-            return made
-    return fit(part)
 
 
 @frozen(eq=False)
@@ -438,14 +435,10 @@ def _lose_log(preds: Predictions) -> Floats:
         return -np.log(_claim_for_outcome(preds))
 
 
-def _lose_square(preds: Predictions) -> Floats:
-    return (1.0 - _claim_for_outcome(preds)) ** 2
-
-
 CLASS_LOSSES: dict[Metric, SampleLoss] = {metrics.nll: losses.nll, metrics.brier: losses.brier}
 MEAN_LOSSES: dict[Metric, SampleLoss] = CLASS_LOSSES | {
     metrics.correctness_nll: _lose_log,
-    metrics.correctness_brier: _lose_square,
+    metrics.correctness_brier: lambda preds: (1.0 - _claim_for_outcome(preds)) ** 2,
 }
 
 

@@ -9,7 +9,7 @@ from typing import Literal
 
 import numpy as np
 
-from howsure._core.checks import Array, Floats, InputError
+from howsure._core.checks import Floats, InputError
 from howsure._core.frozen import frozen
 from howsure.calibrators.calibrator import (
     Fitted,
@@ -105,15 +105,11 @@ class Temperature:
                 z = convert_to_logits(member[rows], preds.kind) / self.temperature
                 if preds.kind != "logits":
                     z = np.exp(log_softmax(z))
+                # Rounding may make the two largest of a row equal; the one that was largest stays it.
+                top = member[rows].argmax(axis=1)
+                row = np.flatnonzero(z.argmax(axis=1) != top)
+                z[row, top[row]] = np.nextafter(z[row].max(axis=1, initial=-inf), inf)
                 scaled[rows] = z
-                _keep_top(member[rows], scaled[rows])
         if preds.values.ndim != 3:
             out = out[0]
         return replace_values(preds, preds.kind, out)
-
-
-def _keep_top(given: Array, scaled: Floats) -> None:
-    """Rounding may make the two largest of a row equal; the one that was largest stays it."""
-    top = given.argmax(axis=1)
-    row = np.flatnonzero(scaled.argmax(axis=1) != top)
-    scaled[row, top[row]] = np.nextafter(scaled[row].max(axis=1, initial=-inf), inf)

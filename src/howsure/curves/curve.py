@@ -1,4 +1,6 @@
-"""The one value that all curves are: points, and what belongs to them."""
+"""The one value that all curves are, and the curves of a tally: what accepting and deferring does to
+the risk, and how well scores find errors or successes.
+"""
 
 from __future__ import annotations
 
@@ -41,6 +43,9 @@ class Curve:
 
     def __len__(self) -> int:
         return len(self.x)
+
+
+# ---- accepting and deferring
 
 
 def risk_coverage(t: Tally | SetTally) -> Curve:
@@ -97,23 +102,33 @@ def trace_ideal(kept: Floats, right: int, wrong: int) -> Curve:
     return Curve(x=1 - kept / (right + wrong), y=accuracy, weight=kept, labels=DIAGRAM_LABELS)
 
 
-def _count_positives(t: Tally, positive: str) -> tuple[Counts, Counts, Floats]:
-    """Running true and false positives over thresholds, with the scores; errors are found from the
-    bottom up.
+def rejection(preds: Predictions, thresholds: ArrayLike | None = None) -> Curve:
+    r"""Error of the kept against the largest normalised entropy that is kept, :math:`\tilde H \le
+    H_\max`.
+
+    All distinct entropies by default; a threshold that keeps nothing has error nan. `.weight`
+    counts the kept. Laves et al. 2019, figure 3.
+
+    >>> c = rejection(Predictions.from_probs([[0.9, 0.1], [0.5, 0.5]], [0, 1]))
+    >>> c.y, c.weight
+    (array([0. , 0.5]), array([1., 2.]))
     """
-    if positive not in ("error", "success"):
-        raise InputError(f"positive={positive!r}; 'error' or 'success' is needed.")
-    wrong, right, score = t.loss, t.count - t.loss, t.score
-    if positive == "error":
-        return np.cumsum(wrong[::-1]), np.cumsum(right[::-1]), score[::-1]
-    return np.cumsum(right), np.cumsum(wrong), score
+    needs_predictions(preds, "rejection")
+    t = tally(-normalised_entropy(preds), correct=preds.correct, weight=preds.weight)
+    c = risk_coverage(t)
+    labels = ("largest normalised entropy kept", "error of the kept")
+    entropy = 0.0 - t.score
+    if thresholds is None:
+        return Curve(x=entropy, y=c.y, weight=c.weight, threshold=t.score, labels=labels)
+    x = checks.column(thresholds, "thresholds").astype(np.float64)
+    row = np.searchsorted(entropy, x, side="right")
+    assert c.weight is not None
+    error = np.concatenate(([nan], c.y))[row]
+    kept = np.concatenate(([0.0], c.weight))[row]
+    return Curve(x=x, y=error, weight=kept, threshold=-x, labels=labels)
 
 
-def _divide_by_last(running: Array) -> Floats:
-    """A running count as a share of its total; nan of nothing."""
-    if not running[-1]:
-        return np.full(len(running), nan)
-    return running / running[-1]
+# ---- finding errors, or successes
 
 
 def roc(t: Tally, positive: str = "error") -> Curve:
@@ -156,30 +171,23 @@ def precision_recall(t: Tally, positive: str = "error") -> Curve:
     )
 
 
-def rejection(preds: Predictions, thresholds: ArrayLike | None = None) -> Curve:
-    r"""Error of the kept against the largest normalised entropy that is kept, :math:`\tilde H \le
-    H_\max`.
-
-    All distinct entropies by default; a threshold that keeps nothing has error nan. `.weight`
-    counts the kept. Laves et al. 2019, figure 3.
-
-    >>> c = rejection(Predictions.from_probs([[0.9, 0.1], [0.5, 0.5]], [0, 1]))
-    >>> c.y, c.weight
-    (array([0. , 0.5]), array([1., 2.]))
+def _count_positives(t: Tally, positive: str) -> tuple[Counts, Counts, Floats]:
+    """Running true and false positives over thresholds, with the scores; errors are found from the
+    bottom up.
     """
-    needs_predictions(preds, "rejection")
-    t = tally(-normalised_entropy(preds), correct=preds.correct, weight=preds.weight)
-    c = risk_coverage(t)
-    labels = ("largest normalised entropy kept", "error of the kept")
-    entropy = 0.0 - t.score
-    if thresholds is None:
-        return Curve(x=entropy, y=c.y, weight=c.weight, threshold=t.score, labels=labels)
-    x = checks.column(thresholds, "thresholds").astype(np.float64)
-    row = np.searchsorted(entropy, x, side="right")
-    assert c.weight is not None
-    error = np.concatenate(([nan], c.y))[row]
-    kept = np.concatenate(([0.0], c.weight))[row]
-    return Curve(x=x, y=error, weight=kept, threshold=-x, labels=labels)
+    if positive not in ("error", "success"):
+        raise InputError(f"positive={positive!r}; 'error' or 'success' is needed.")
+    wrong, right, score = t.loss, t.count - t.loss, t.score
+    if positive == "error":
+        return np.cumsum(wrong[::-1]), np.cumsum(right[::-1]), score[::-1]
+    return np.cumsum(right), np.cumsum(wrong), score
+
+
+def _divide_by_last(running: Array) -> Floats:
+    """A running count as a share of its total; nan of nothing."""
+    if not running[-1]:
+        return np.full(len(running), nan)
+    return running / running[-1]
 
 
 __all__ = ["Curve", "precision_recall", "rejection", "risk_coverage", "roc", "threshold_diagram"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from howsure._core.checks import Floats, Ints
+from howsure._core.checks import Floats
 from howsure._core.frozen import frozen
 from howsure.binning import Binning, equal_range, find_cuts, sum_bins
 from howsure.curves.curve import Curve
@@ -98,7 +98,7 @@ def reliability(
 
 
 def _simulate_bins(t: Tally, bins: Binning, seed: int) -> tuple[Floats, Floats]:
-    """Quantiles of each bin's accuracy were every claim true, lowest bin first."""
+    """5 % and 95 % quantiles of each bin's accuracy were every claim true, lowest bin first."""
     rng = np.random.default_rng(seed)
     count = t.count
     if not t.equal_weights:
@@ -106,36 +106,26 @@ def _simulate_bins(t: Tally, bins: Binning, seed: int) -> tuple[Floats, Floats]:
     samples = np.round(count).astype(np.int64)
     start = np.searchsorted(t.ends, find_cuts(bins, t)[:-1], side="right")
     end = np.append(start[1:], len(samples))
-    low: list[float] = []
-    high: list[float] = []
+    ranges: list[Floats] = []
     for first, last in zip(start[::-1], end[::-1], strict=True):
-        ends = _find_claimed_range(t.score[first:last], samples[first:last], rng)
-        low.append(ends[0])
-        high.append(ends[1])
-    return np.array(low), np.array(high)
-
-
-def _find_claimed_range(
-    claim: Floats, count: Ints, rng: np.random.Generator
-) -> tuple[float, float]:
-    """5 % and 95 % quantiles of the mean of Bernoulli(claim): by drawing, for many samples by three
-    moments.
-    """
-    n = max(1, int(count.sum()))
-    if n <= SIMULATED_SAMPLES:
-        draws = (rng.random((BIN_DRAWS, n)) < np.repeat(claim, count)[:n]).mean(axis=1)
-        low, high = np.quantile(draws, BAND_LEVELS)
-        return float(low), float(high)
-    mean = float((count * claim).sum()) / n
-    variance = float((count * (claim * (1 - claim))).sum())
-    third = float((count * (claim * (1 - claim) * (1 - 2 * claim))).sum())
-    skew = 0.0
-    if variance > 0:
-        skew = third / variance**1.5
-    # The expansion of Cornish and Fisher, to the skewness.
-    quantile = np.array([-Z95, Z95]) + (Z95**2 - 1) / 6 * skew
-    low, high = np.clip(mean + np.sqrt(variance) * quantile / n, 0.0, 1.0)
-    return float(low), float(high)
+        claim, times = t.score[first:last], samples[first:last]
+        n = max(1, int(times.sum()))
+        if n <= SIMULATED_SAMPLES:
+            draws = (rng.random((BIN_DRAWS, n)) < np.repeat(claim, times)[:n]).mean(axis=1)
+            ranges.append(np.quantile(draws, np.array(BAND_LEVELS)))
+            continue
+        # Of many samples three moments tell as much.
+        mean = float((times * claim).sum()) / n
+        variance = float((times * (claim * (1 - claim))).sum())
+        third = float((times * (claim * (1 - claim) * (1 - 2 * claim))).sum())
+        skew = 0.0
+        if variance > 0:
+            skew = third / variance**1.5
+        # The expansion of Cornish and Fisher, to the skewness.
+        quantile = np.array([-Z95, Z95]) + (Z95**2 - 1) / 6 * skew
+        ranges.append(np.clip(mean + np.sqrt(variance) * quantile / n, 0.0, 1.0))
+    low, high = np.array(ranges).T
+    return low, high
 
 
 def tally_uncertainty(preds: Predictions) -> Tally:
@@ -246,14 +236,12 @@ def _simulate_corp(t: Tally, x: Floats, seed: int) -> tuple[Floats, Floats]:
     size = np.round(sums.count).astype(np.int64)
     claim = np.clip(sums.claim / sums.count, 0.0, 1.0)
     wrong = np.random.default_rng(seed).binomial(size, 1 - claim, (CORP_DRAWS, len(size)))
-    curves = np.stack([_fit_isotonic(size, row) for row in wrong])
+    # The isotonic accuracy of every group, most trusted first, for each draw.
+    curves = np.empty(wrong.shape)
+    for curve, row in zip(curves, wrong, strict=True):
+        first = find_steps(size, row)
+        rate = np.add.reduceat(row, first) / np.add.reduceat(size, first)
+        curve[:] = 1 - np.repeat(rate, np.diff(np.append(first, len(size))))
     ends: Floats = np.quantile(curves, np.array(BAND_LEVELS), axis=0)
     low, high = ends[0, ::-1], ends[1, ::-1]
     return np.interp(x, claim[::-1], low), np.interp(x, claim[::-1], high)
-
-
-def _fit_isotonic(count: Ints, wrong: Ints) -> Floats:
-    """The isotonic accuracy of every group, most trusted first."""
-    first = find_steps(count, wrong)
-    rate = np.add.reduceat(wrong, first) / np.add.reduceat(count, first)
-    return 1 - np.repeat(rate, np.diff(np.append(first, len(count))))

@@ -1,4 +1,6 @@
-"""The positive class: what clinicians ask of its probability."""
+"""The positive class, and what clinicians ask of its probability: how well it ranks the cases, what
+a threshold on it gets right and is worth, and whether it is right.
+"""
 
 from __future__ import annotations
 
@@ -95,6 +97,9 @@ def positive_outcomes(preds: Predictions, positive: str | int | None = None) -> 
     return Outcomes.of(preds, preds.probs[:, c], correct=preds.labels == c)
 
 
+# ---- ranking
+
+
 def _rank_class(preds: Predictions, positive: str | int | None = None) -> OutcomesWithMetric:
     return positive_outcomes(preds, positive), auroc
 
@@ -115,6 +120,9 @@ def class_auroc(preds: Predictions, positive: str | int | None = None) -> float:
     """
     needs_predictions(preds, "class_auroc")
     return auroc(positive_tally(preds, positive))
+
+
+# ---- at a threshold
 
 
 class EmptyDenominator(Exception):
@@ -218,6 +226,39 @@ def npv(preds: Predictions, threshold: float, positive: str | int | None = None)
     return _share_right_calls(preds, threshold, positive, "cleared")
 
 
+def net_benefit(
+    preds: Predictions | Tally, thresholds: Floats | None = None, positive: str | int | None = None
+) -> Curve:
+    r"""Net benefit of treating those with P(y = 1) of at least a threshold, against the threshold.
+
+    .. math:: \frac{TP}{n} - \frac{FP}{n} \cdot \frac{q}{1 - q}
+
+    `.low` is the net benefit of treating all; treating none has 0. Vickers & Elkin 2006.
+
+    >>> net_benefit(Predictions.from_probs([0.9, 0.2], [1, 0]), thresholds=np.array([0.5])).y
+    array([0.5])
+    """
+    if thresholds is None:
+        thresholds = np.arange(1, 100) / 100
+    q = np.asarray(thresholds, dtype=np.float64)
+    t = as_positive(preds, positive)
+    rows = np.searchsorted(-t.score, -q, side="right")
+    positives = np.concatenate(([0.0], np.cumsum(t.count - t.loss)))
+    negatives = np.concatenate(([0.0], np.cumsum(t.loss)))
+    odds = q / (1 - q)
+    return Curve(
+        x=q,
+        y=(positives[rows] - negatives[rows] * odds) / t.n,
+        weight=positives[rows] + negatives[rows],
+        threshold=q,
+        low=(positives[-1] - negatives[-1] * odds) / t.n,
+        labels=("threshold probability", "net benefit"),
+    )
+
+
+# ---- is the probability right
+
+
 def observed_expected(preds: Predictions | Tally, positive: str | int | None = None) -> float:
     r"""Positive cases over the sum of P(positive): observed over expected, :math:`\sum_i y_i /
     \sum_i p_i`.
@@ -287,36 +328,6 @@ def _decompose_brier(t: Tally, bins: Binning) -> BrierParts:
     )
 
 
-def net_benefit(
-    preds: Predictions | Tally, thresholds: Floats | None = None, positive: str | int | None = None
-) -> Curve:
-    r"""Net benefit of treating those with P(y = 1) of at least a threshold, against the threshold.
-
-    .. math:: \frac{TP}{n} - \frac{FP}{n} \cdot \frac{q}{1 - q}
-
-    `.low` is the net benefit of treating all; treating none has 0. Vickers & Elkin 2006.
-
-    >>> net_benefit(Predictions.from_probs([0.9, 0.2], [1, 0]), thresholds=np.array([0.5])).y
-    array([0.5])
-    """
-    if thresholds is None:
-        thresholds = np.arange(1, 100) / 100
-    q = np.asarray(thresholds, dtype=np.float64)
-    t = as_positive(preds, positive)
-    rows = np.searchsorted(-t.score, -q, side="right")
-    positives = np.concatenate(([0.0], np.cumsum(t.count - t.loss)))
-    negatives = np.concatenate(([0.0], np.cumsum(t.loss)))
-    odds = q / (1 - q)
-    return Curve(
-        x=q,
-        y=(positives[rows] - negatives[rows] * odds) / t.n,
-        weight=positives[rows] + negatives[rows],
-        threshold=q,
-        low=(positives[-1] - negatives[-1] * odds) / t.n,
-        labels=("threshold probability", "net benefit"),
-    )
-
-
 class Recalibration(NamedTuple):
     """Logistic recalibration: outcome log odds = intercept + slope × logit(p), with standard
     errors.
@@ -329,23 +340,6 @@ class Recalibration(NamedTuple):
     slope: float
     intercept_error: float
     slope_error: float
-
-
-@frozen(eq=False)
-class LogOdds:
-    """Outcome log odds as a spline of logit(p), linear beyond the outer knots; a straight line
-    without knots.
-
-    `covariance` is that of the coefficients for independent cases.
-    """
-
-    knots: tuple[float, ...]
-    coefficients: Floats
-    covariance: Floats
-
-    def basis(self, p: Floats) -> Floats:
-        """The columns that the coefficients belong to."""
-        return spline_basis(logit(p), self.knots)
 
 
 def recalibration(preds: Predictions | Tally, positive: str | int | None = None) -> Recalibration:
@@ -375,27 +369,43 @@ def recalibration(preds: Predictions | Tally, positive: str | int | None = None)
     )
 
 
-def fit_log_odds(t: Tally, knots: tuple[float, ...] = ()) -> LogOdds | None:
-    """The maximum-likelihood fit; None where one outcome is missing, claims are constant or
-    outcomes separate.
+def calibration_intercept(preds: Predictions | Tally, positive: str | int | None = None) -> float:
+    """Intercept of `recalibration`: 0 is perfect, negative means that risks are overestimated. Cox
+    1958.
 
-    >>> from howsure import tally
-    >>> fit_log_odds(tally([0.5, 0.5, 0.8, 0.8, 0.8], correct=[0, 1, 1, 1, 0])).coefficients.round(2) + 0.0
-    array([0. , 0.5])
+    >>> round(abs(calibration_intercept(Predictions.from_probs([0.5, 0.5, 0.8, 0.8, 0.8], [0, 1, 1, 1, 0]))), 2)
+    0.0
     """
-    z = logit(t.score)
-    if not 0 < t.total < t.n or np.ptp(z) == 0:
-        return None
-    # Each score twice: with its right answers as positive cases and its wrong ones as negative.
-    x = np.tile(spline_basis(z, knots), (2, 1))
-    y = np.repeat([1.0, 0.0], len(z))
-    w = np.concatenate((t.count - t.loss, t.loss)).astype(np.float64)
-    fit = _fit_logistic(x, y, w)
-    if fit is None:
-        return None
-    coefficients, information = fit
-    covariance = np.asarray(np.linalg.inv(information), dtype=np.float64)
-    return LogOdds(knots=knots, coefficients=coefficients, covariance=covariance)
+    return recalibration(preds, positive).intercept
+
+
+def calibration_slope(preds: Predictions | Tally, positive: str | int | None = None) -> float:
+    """Slope of `recalibration`: 1 is perfect, below 1 predictions are too extreme. Cox 1958.
+
+    >>> round(calibration_slope(Predictions.from_probs([0.5, 0.5, 0.8, 0.8, 0.8], [0, 1, 1, 1, 0])), 1)
+    0.5
+    """
+    return recalibration(preds, positive).slope
+
+
+# ---- log odds as a line or a spline of the logit
+
+
+@frozen(eq=False)
+class LogOdds:
+    """Outcome log odds as a spline of logit(p), linear beyond the outer knots; a straight line
+    without knots.
+
+    `covariance` is that of the coefficients for independent cases.
+    """
+
+    knots: tuple[float, ...]
+    coefficients: Floats
+    covariance: Floats
+
+    def basis(self, p: Floats) -> Floats:
+        """The columns that the coefficients belong to."""
+        return spline_basis(logit(p), self.knots)
 
 
 def fit_flexible(t: Tally) -> LogOdds | None:
@@ -412,13 +422,24 @@ def fit_flexible(t: Tally) -> LogOdds | None:
     """
     rarer = int(min(t.total, t.n - t.total))
     for number in range(min(5, rarer // CASES_PER_KNOT), min(KNOT_QUANTILES) - 1, -1):
-        knots = _place_knots(t, number)
-        if knots and _has_both_outcomes_at_ends(t, knots):
+        knots = place_knots(t, number)
+        if knots and has_both_outcomes_at_ends(t, knots):
             return fit_log_odds(t, knots)
     return fit_log_odds(t)
 
 
-def _has_both_outcomes_at_ends(t: Tally, knots: tuple[float, ...]) -> bool:
+def place_knots(t: Tally, number: int) -> tuple[float, ...]:
+    """Quantiles of the logits; none where they are not all different."""
+    below = np.cumsum(t.count[::-1])
+    ranks = np.array(KNOT_QUANTILES[number]) * float(t.n)
+    rows = np.searchsorted(below, ranks).clip(max=len(below) - 1)
+    knots = np.unique(logit(t.score[::-1][rows]))
+    if len(knots) < number:
+        return ()
+    return tuple(knots.tolist())
+
+
+def has_both_outcomes_at_ends(t: Tally, knots: tuple[float, ...]) -> bool:
     """Whether some of both outcomes lie below the second knot and above the last but one."""
     z = logit(t.score)
     for end in (z < knots[1], z > knots[-2]):
@@ -429,15 +450,42 @@ def _has_both_outcomes_at_ends(t: Tally, knots: tuple[float, ...]) -> bool:
     return True
 
 
-def _place_knots(t: Tally, number: int) -> tuple[float, ...]:
-    """Quantiles of the logits; none where they are not all different."""
-    below = np.cumsum(t.count[::-1])
-    ranks = np.array(KNOT_QUANTILES[number]) * float(t.n)
-    rows = np.searchsorted(below, ranks).clip(max=len(below) - 1)
-    knots = np.unique(logit(t.score[::-1][rows]))
-    if len(knots) < number:
-        return ()
-    return tuple(knots.tolist())
+def fit_log_odds(t: Tally, knots: tuple[float, ...] = ()) -> LogOdds | None:
+    """The maximum-likelihood fit, by Newton's method; None where one outcome is missing, claims are constant or
+    outcomes separate.
+
+    >>> from howsure import tally
+    >>> fit_log_odds(tally([0.5, 0.5, 0.8, 0.8, 0.8], correct=[0, 1, 1, 1, 0])).coefficients.round(2) + 0.0
+    array([0. , 0.5])
+    """
+    z = logit(t.score)
+    if not 0 < t.total < t.n or np.ptp(z) == 0:
+        return None
+    # Each score twice: with its right answers as positive cases and its wrong ones as negative.
+    x = np.tile(spline_basis(z, knots), (2, 1))
+    y = np.repeat([1.0, 0.0], len(z))
+    w = np.concatenate((t.count - t.loss, t.loss)).astype(np.float64)
+    beta: Floats = np.zeros(int(x.shape[1]), dtype=np.float64)
+    for _ in range(100):
+        q = 1 / (1 + np.exp(-np.clip(x @ beta, -700, 700)))
+        information: Floats = (x * (w * q * (1 - q))[:, None]).T @ x
+        gradient: Floats = x.T @ (w * (y - q))
+        if np.abs(beta).max() > 1e4 or np.linalg.cond(information) > 1e15:
+            return None  # the coefficients run away: outcomes separate
+        step: Floats = np.asarray(np.linalg.solve(information, gradient), dtype=np.float64)
+        if np.abs(step).max() < 1e-10 * (1 + np.abs(beta).max()):
+            covariance = np.asarray(np.linalg.inv(information), dtype=np.float64)
+            return LogOdds(knots=knots, coefficients=beta, covariance=covariance)
+        # Newton may overshoot far from the optimum: halve the step until it is no step back.
+        before = _log_likelihood(x @ beta, y, w)
+        while _log_likelihood(x @ (beta + step), y, w) < before - 1e-12 * abs(before):
+            step = step / 2
+        beta = beta + step
+    return None
+
+
+def _log_likelihood(z: Floats, y: Floats, w: Floats) -> float:
+    return float(np.dot(w, y * z - np.logaddexp(0.0, z)))
 
 
 def logit(p: Floats) -> Floats:
@@ -461,52 +509,6 @@ def spline_basis(z: Floats, knots: tuple[float, ...]) -> Floats:
 
 def _cube_above(z: Floats, at: float) -> Floats:
     return np.clip(z - at, 0.0, None) ** 3
-
-
-def _fit_logistic(x: Floats, y: Floats, w: Floats) -> tuple[Floats, Floats] | None:
-    """Coefficients of a logistic regression and their information, by Newton's method.
-
-    None where the coefficients run away: outcomes separate.
-    """
-    beta: Floats = np.zeros(int(x.shape[1]), dtype=np.float64)
-    for _ in range(100):
-        q = 1 / (1 + np.exp(-np.clip(x @ beta, -700, 700)))
-        information: Floats = (x * (w * q * (1 - q))[:, None]).T @ x
-        gradient: Floats = x.T @ (w * (y - q))
-        if np.abs(beta).max() > 1e4 or np.linalg.cond(information) > 1e15:
-            return None
-        step: Floats = np.asarray(np.linalg.solve(information, gradient), dtype=np.float64)
-        if np.abs(step).max() < 1e-10 * (1 + np.abs(beta).max()):
-            return beta, information
-        # Newton may overshoot far from the optimum: halve the step until it is no step back.
-        before = _log_likelihood(x @ beta, y, w)
-        while _log_likelihood(x @ (beta + step), y, w) < before - 1e-12 * abs(before):
-            step = step / 2
-        beta = beta + step
-    return None
-
-
-def _log_likelihood(z: Floats, y: Floats, w: Floats) -> float:
-    return float(np.dot(w, y * z - np.logaddexp(0.0, z)))
-
-
-def calibration_intercept(preds: Predictions | Tally, positive: str | int | None = None) -> float:
-    """Intercept of `recalibration`: 0 is perfect, negative means that risks are overestimated. Cox
-    1958.
-
-    >>> round(abs(calibration_intercept(Predictions.from_probs([0.5, 0.5, 0.8, 0.8, 0.8], [0, 1, 1, 1, 0]))), 2)
-    0.0
-    """
-    return recalibration(preds, positive).intercept
-
-
-def calibration_slope(preds: Predictions | Tally, positive: str | int | None = None) -> float:
-    """Slope of `recalibration`: 1 is perfect, below 1 predictions are too extreme. Cox 1958.
-
-    >>> round(calibration_slope(Predictions.from_probs([0.5, 0.5, 0.8, 0.8, 0.8], [0, 1, 1, 1, 0])), 1)
-    0.5
-    """
-    return recalibration(preds, positive).slope
 
 
 __all__ = [

@@ -1,4 +1,6 @@
-"""Is the score a probability? Calibration errors; the score itself is the claim."""
+"""Is the score a probability? Calibration errors over bins of the score, which is itself the claim;
+errors that need no bins; and those of predictions: of their entropy, and of every class.
+"""
 
 from __future__ import annotations
 
@@ -24,6 +26,11 @@ from howsure.tallies.tally import RangeSums, Tally, needs_claims, needs_whole_co
 SMOOTH_CELLS = 1 << 13  # of the grid on which smooth_ece smooths residuals
 
 
+# ---- over bins
+# Numbers of bin sums first. Bins stand along the last axis, so that many resampled tables are
+# computed at once.
+
+
 def _sum_bins(t: Tally, bins: Binning) -> RangeSums:
     needs_claims(t, "calibration")
     return sum_bins(bins, t)
@@ -32,10 +39,6 @@ def _sum_bins(t: Tally, bins: Binning) -> RangeSums:
 def _compute_surplus(s: RangeSums) -> Floats:
     """Right answers claimed minus right answers given, per bin: count times gap."""
     return s.claim - (s.count - s.loss)
-
-
-# Numbers of bin sums. Bins stand along the last axis, so that many resampled tables are computed
-# at once.
 
 
 def _compute_ece(s: RangeSums) -> Floats:
@@ -201,7 +204,7 @@ def debiased_ece(t: Tally, bins: Binning = equal_size(15)) -> float:
     return float(_compute_debiased(_sum_bins(t, bins)))
 
 
-# Numbers that need no bins.
+# ---- without bins
 
 
 @metric(better="lower", bounds=(0, 1), smooth=False)
@@ -279,6 +282,9 @@ def correctness_nll(t: Tally) -> float:
             cost += np.where(wrong > 0, -wrong * np.log1p(-r), 0.0)
         total += float(cost.sum())
     return total / t.n
+
+
+# ---- of predictions
 
 
 def _claim_error(preds: Predictions, bins: int = 15) -> OutcomesWithMetric:

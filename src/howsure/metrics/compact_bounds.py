@@ -120,19 +120,6 @@ def _replace_rows(t: Tally, score: Floats, count: Counts, wrong: Counts) -> Tall
     return replace(rows, score=score, count=count, loss=wrong, claim=score * count, square=wrong)
 
 
-def _split_buckets(t: Tally, *, right_first: bool) -> Tally:
-    """The tally in which each bucket is two rows, right and wrong answers; a tie stays one row."""
-    tied = _find_ties(t)
-    right, wrong = np.where(tied, 0, t.count - t.loss), np.where(tied, 0, t.loss)
-    count = np.stack((np.where(tied, t.count, 0), right, wrong), axis=1)
-    lost = np.stack((np.where(tied, t.loss, 0), np.zeros_like(wrong), wrong), axis=1)
-    if not right_first:
-        count, lost = count[:, ::-1], lost[:, ::-1]
-    rows = count > 0
-    score = np.arange(np.count_nonzero(rows), 0, -1.0)
-    return _replace_rows(t, score, count[rows], lost[rows])
-
-
 def _bound_by_order(metric: Metric, t: Tally, variant: str | None = None) -> Ends:
     # These numbers only fall, or only rise, when a wrong answer moves down the ranks. They are
     # sums of phi(rank) over wrong answers, each spread evenly over its tie block, with a monotone
@@ -141,7 +128,16 @@ def _bound_by_order(metric: Metric, t: Tally, variant: str | None = None) -> End
     # are the extremes, both without mixed ties, and any other order or tie lies between them.
     if variant not in (None, "expected"):  # their extremes have ties of one side only
         raise InputError(f"certified bounds are known for variant='expected', not for {variant!r}.")
-    ends = [metric(_split_buckets(t, right_first=first)) for first in (True, False)]
+    # Each bucket becomes two rows, its right and its wrong answers; a tie stays one row.
+    tied = _find_ties(t)
+    right, wrong = np.where(tied, 0, t.count - t.loss), np.where(tied, 0, t.loss)
+    count = np.stack((np.where(tied, t.count, 0), right, wrong), axis=1)
+    lost = np.stack((np.where(tied, t.loss, 0), np.zeros_like(wrong), wrong), axis=1)
+    score = np.arange(np.count_nonzero(count > 0), 0, -1.0)
+    ends: list[float] = []
+    for counts, losses in ((count, lost), (count[:, ::-1], lost[:, ::-1])):
+        rows = counts > 0
+        ends.append(metric(_replace_rows(t, score, counts[rows], losses[rows])))
     return min(ends), max(ends)
 
 
@@ -219,14 +215,13 @@ def _bound_claims(metric: Metric, t: Tally) -> Ends:
     return metric(best), metric(worst)
 
 
-def _take_value(metric: Metric, t: Tally, *_: object, **__: object) -> Ends:
-    return metric(t), metric(t)  # it reads nothing but sums that a compact tally keeps
-
-
-def _take_binned_value(metric: Metric, t: Tally, *given: object, **options: object) -> Ends:
-    # The sums of a bin are exact where no bucket has scores on both sides of an edge of the bins.
+def _take_value(metric: Metric, t: Tally, *given: object, **options: object) -> Ends:
+    # These read nothing but sums that a compact tally keeps. The sums of a bin are exact where no
+    # bucket has scores on both sides of an edge of the bins.
     call = signature(unwrap_metric(metric)).bind(t, *given, **options)
     call.apply_defaults()
+    if "bins" not in call.arguments:
+        return metric(t), metric(t)
     bins = call.arguments["bins"]
     if not isinstance(bins, equal_range):
         kind = type(bins).__name__
@@ -245,6 +240,6 @@ BOUNDS: dict[Metric, Callable[..., Ends]] = {
     m.risk_at_coverage: _bound_risk,
     **dict.fromkeys((m.correctness_brier, m.correctness_nll), _bound_claims),
     **dict.fromkeys((m.accuracy, m.optimal_aurc, m.signed_calibration_error), _take_value),
-    **dict.fromkeys((m.ece, m.mce, m.over_confidence, m.under_confidence), _take_binned_value),
-    **dict.fromkeys((m.aece, m.amce, m.debiased_ece, m.rms_calibration_error), _take_binned_value),
+    **dict.fromkeys((m.ece, m.mce, m.over_confidence, m.under_confidence), _take_value),
+    **dict.fromkeys((m.aece, m.amce, m.debiased_ece, m.rms_calibration_error), _take_value),
 }

@@ -76,12 +76,23 @@ def aupr(
     """
     needs_zero_one(t, "aupr")
     if method == "step" and positive == "error":
-        return _average_error_precision(t)
+        # From the bottom up, by the ranks of the errors alone. In place, because the column is as
+        # long as the errors: first the errors before each block, then those from it to the bottom,
+        # then their precision times the errors of the block.
+        block, wrong = t.blocks(), float(t.total)
+        if wrong <= 0:
+            return nan
+        column = np.cumsum(block.loss, dtype=np.float64)
+        column -= block.loss
+        np.subtract(wrong, column, out=column)
+        column *= block.loss
+        column /= float(t.n) - block.before
+        return float(column.sum() / wrong)
     if method == "step" and positive == "success":
         few_ties = TIED_SHARE * (t.n - t.distinct) < t.n
         if not t.weighted and t.n >= RISK_SUM_SAMPLES and few_ties:
-            return _average_success_precision(t)
-        return _sum_success_precision(t)
+            return average_success_precision(t)
+        return sum_success_precision(t)
     curve = precision_recall(t, positive)
     recall, precision, kept = curve.x, curve.y, curve.weight
     if np.isnan(recall[-1]):
@@ -95,23 +106,7 @@ def aupr(
     return _integrate_davis_goadrich(precision, kept)
 
 
-def _average_error_precision(t: Tally) -> float:
-    """Average precision of finding errors from the bottom up, from the ranks of the errors alone."""
-    block = t.blocks()
-    wrong = float(t.total)
-    if wrong <= 0:
-        return nan
-    # In place, because the column is as long as the errors: first the errors before each block,
-    # then those from it to the bottom, then their precision times the errors of the block.
-    column = np.cumsum(block.loss, dtype=np.float64)
-    column -= block.loss
-    np.subtract(wrong, column, out=column)
-    column *= block.loss
-    column /= float(t.n) - block.before
-    return float(column.sum() / wrong)
-
-
-def _average_success_precision(t: Tally) -> float:
+def average_success_precision(t: Tally) -> float:
     """Average precision of finding right answers, from the risks that the AURC sums; for few ties.
 
     It is 1 - the mean risk up to a right answer: all risks less those at wrong answers and inside
@@ -135,7 +130,7 @@ def _average_success_precision(t: Tally) -> float:
     return 1.0 - (risks - float(at_wrong) - float(inside)) / right
 
 
-def _sum_success_precision(t: Tally) -> float:
+def sum_success_precision(t: Tally) -> float:
     """Average precision of finding right answers from the top down, some rows at a time."""
     found = kept = area = 0.0
     for _, count, wrong in t.pieces():

@@ -130,28 +130,23 @@ def _compute_pseudo_auc(p: Floats, positive: Bools, w: Floats) -> Floats:
     share = np.full(len(p), nan)
     if not all(mass.values()):
         return share
-    for side in (True, False):
-        own, other = positive == side, positive != side
+    for is_positive in (True, False):
+        own, other = positive == is_positive, positive != is_positive
         order = np.argsort(p[other], kind="stable")
         ordered = p[other][order]
         below = np.concatenate(([0.0], np.cumsum(w[other][order])))
         under = below[np.searchsorted(ordered, p[own], "left")]
         up_to = below[np.searchsorted(ordered, p[own], "right")]
-        lower = (under + up_to) / 2 / mass[not side]
-        share[own] = lower if side else 1 - lower
+        lower = (under + up_to) / 2 / mass[not is_positive]
+        share[own] = lower if is_positive else 1 - lower
     area = float(np.average(share[positive], weights=w[positive]))
     own_mass = np.where(positive, mass[True], mass[False])
     influence = (share - area) * float(w.sum()) / own_mass
-    return area + influence * _widen_spread(area, influence, positive, w / w.mean())
-
-
-def _widen_spread(area: float, influence: Floats, positive: Bools, w: Floats) -> float:
-    """The factor that the influences of the cases of one label lack: few positive cases hardly
-    tell how much they differ.
-    """
+    # Few positive cases hardly tell how much they differ: widen the influences by what they lack.
+    w = w / w.mean()
     seen = float(np.dot(w, influence**2))
     if seen <= 0:
-        return 1.0
+        return area + influence
     wanted = 0.0
     for side in (positive, ~positive):
         m = float(w[side].sum())
@@ -159,7 +154,7 @@ def _widen_spread(area: float, influence: Floats, positive: Bools, w: Floats) ->
         wanted += float(np.dot(w[side], influence[side] ** 2)) * m / max(m - 1, 1.0)
         # Of one more case nothing is known but that it is right with probability `area`.
         wanted += area * (1 - area) * (len(w) / m) ** 2
-    return float(np.sqrt(wanted / seen))
+    return area + influence * float(np.sqrt(wanted / seen))
 
 
 def build_case_aucs(preds: Predictions) -> OutcomesWithMetric:

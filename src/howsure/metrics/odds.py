@@ -199,19 +199,20 @@ def bands(t: Tally, levels: Sequence[float] = (0.99, 0.95)) -> Bands:
     count, hits = np.diff(kept[cut]), np.diff(right[cut])
     with np.errstate(invalid="ignore", divide="ignore"):
         accuracy = hits / count  # nan of nothing
+    # The lowest score before each cut; inf before the first sample.
+    threshold: list[float] = []
+    for at in kept[cut[1:-1]].tolist():
+        if at <= 0:
+            threshold.append(inf)
+        elif not t.weighted:
+            threshold.append(t.score_at(int(at) - 1))
+        else:
+            # Sums of weights are rounded: the cut may miss the end of its row by a rounding.
+            row = np.searchsorted(np.cumsum(t.count), at - WEIGHT_SUM_ROUNDING * t.n)
+            threshold.append(float(t.score[row]))
     return Bands(
         levels=tuple(levels),
         weight=count / kept[-1],
         accuracy=accuracy,
-        threshold=np.array([_find_lowest_score(t, at) for at in kept[cut[1:-1]].tolist()]),
+        threshold=np.array(threshold),
     )
-
-
-def _find_lowest_score(t: Tally, cut: float) -> float:
-    """The lowest score before a cut; inf before the first."""
-    if cut <= 0:
-        return inf
-    if not t.weighted:
-        return t.score_at(int(cut) - 1)
-    # Sums of weights are rounded: the cut may miss the end of its row by a rounding.
-    return float(t.score[np.searchsorted(np.cumsum(t.count), cut - WEIGHT_SUM_ROUNDING * t.n)])

@@ -1,8 +1,13 @@
-"""Selective prediction as one number: areas under the risk–coverage curve, and points on it."""
+"""Selective prediction as one number: areas under the risk–coverage curve, points on it, and the
+same of whole images.
+
+An area sums the risks at every rank, so it is a sum of harmonic numbers over the blocks of tied
+scores that hold a loss; these sums stand at the end.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from math import log1p
 from typing import Literal
 
@@ -29,7 +34,8 @@ CHUNK_BLOCKS = 1 << 15  # blocks at a time: their columns stay near the processo
 SAFE_EXPONENT = 1000  # a product that loses fewer powers of two than this is not 0
 
 
-# Numbers of tie blocks. Blocks stand along the last axis, so that many resampled tables are
+# ---- areas
+# Numbers of tie blocks first. Blocks stand along the last axis, so that many resampled tables are
 # computed at once.
 
 
@@ -198,6 +204,9 @@ def augrc(t: Tally) -> float:
     return float(_compute_augrc(t.blocks(), np.array(t.n)))
 
 
+# ---- points on the curve
+
+
 @metric(better="higher", bounds=(0, 1), rank_only=True)
 def coverage_at_risk(t: Tally, risk: float) -> float:
     r"""The largest share that can be accepted at this risk or less; 0 where no threshold reaches
@@ -309,6 +318,9 @@ def oracle_accuracy(t: Tally, budget: float = 0.1) -> float:
     return float((t.n - t.total + (wrong * taken / count).sum()) / t.n)
 
 
+# ---- two curves
+
+
 def dominates(a: Tally, b: Tally) -> bool:
     """Whether `a` makes no more errors than `b` at every coverage.
 
@@ -340,7 +352,7 @@ def _interpolate_errors(t: Tally, kept: Floats) -> Floats:
     return np.interp(kept, ends, wrong)
 
 
-# Segmentation with the image as the unit: numbers of predictions of pixels.
+# ---- whole images: numbers of predictions of pixels
 
 
 def _pool_images(preds: Predictions, classes: Sequence[int] | None) -> Outcomes:
@@ -350,15 +362,16 @@ def _pool_images(preds: Predictions, classes: Sequence[int] | None) -> Outcomes:
     return images_of(preds, classes).outcomes()
 
 
-def _average_images(preds: Predictions, classes: Sequence[int] | None = None) -> OutcomesWithMetric:
-    return _pool_images(preds, classes), mean_loss
+def _through_images(of_images: Callable[[Tally], float]) -> Callable[..., OutcomesWithMetric]:
+    """The route of a number of images: the same number of a tally of them."""
+
+    def through(preds: Predictions, classes: Sequence[int] | None = None) -> OutcomesWithMetric:
+        return _pool_images(preds, classes), of_images
+
+    return through
 
 
-def _order_images(preds: Predictions, classes: Sequence[int] | None = None) -> OutcomesWithMetric:
-    return _pool_images(preds, classes), aurc
-
-
-@metric(better="lower", bounds=(0, 1), takes="pixels", through=_average_images)
+@metric(better="lower", bounds=(0, 1), takes="pixels", through=_through_images(mean_loss))
 def dice_loss(preds: Predictions, classes: Sequence[int] | None = None) -> float:
     r"""The mean over images of 1 − Dice, :math:`1 - 2|P \cap T| / (|P| + |T|)`, averaged over
     foreground classes.
@@ -374,7 +387,7 @@ def dice_loss(preds: Predictions, classes: Sequence[int] | None = None) -> float
     return mean_loss(_pool_images(preds, classes).tally())
 
 
-@metric(better="lower", bounds=(0, 1), takes="pixels", through=_order_images)
+@metric(better="lower", bounds=(0, 1), takes="pixels", through=_through_images(aurc))
 def image_aurc(preds: Predictions, classes: Sequence[int] | None = None) -> float:
     """`aurc` of `image_tally`: the mean 1 − Dice of the images that are kept, over all shares of
     images.
@@ -391,83 +404,7 @@ def image_aurc(preds: Predictions, classes: Sequence[int] | None = None) -> floa
     return aurc(_pool_images(preds, classes).tally())
 
 
-def _expand(x: Counts) -> tuple[Floats, Floats]:
-    """z and the rest of H(x) = gamma + log(z) + rest."""
-    x = np.asarray(x, dtype=np.float64)
-    small = x < SERIES_START
-    z = x + 0.5
-    if not small.any():
-        return z, _sum_series(z)
-    # H(x) = H(x + m) - 1/(x + 1) - ... - 1/(x + m) moves small x to where the series is exact.
-    z = z + SERIES_START * small
-    added = np.zeros_like(x)
-    added[small] = (1.0 / (x[small][:, None] + np.arange(1, SERIES_START + 1))).sum(axis=1)
-    return z, _sum_series(z) - added
-
-
-def _sum_series(z: Floats) -> Floats:
-    """H(x) - gamma - log(z) with z = x + 1/2, for x >= SERIES_START."""
-    q = 1.0 / (z * z)
-    return q * (1 / 24 - q * (7 / 960 - q * (31 / 8064)))
-
-
-def harmonic(x: Counts) -> Floats:
-    r"""H(x) = 1 + 1/2 + ... + 1/x, continued to real x >= 0.
-
-    >>> harmonic(np.array([1.0, 4.0])).round(12)
-    array([1.        , 2.08333333])
-    """
-    z, rest = _expand(x)
-    return EULER_GAMMA + np.log(z) + rest
-
-
-def mean_rank_share(before: Counts, after: Counts) -> Floats:
-    r"""The mean of j / (before + j) over j = 1..m with m = after - before.
-
-    It is what one loss, spread evenly over a tie block, adds to the risks inside the block:
-    1 - (before / m) (H(after) - H(before)), written so that nothing cancels.
-
-    >>> mean_rank_share(np.array([0.0, 9.0]), np.array([4.0, 10.0]))
-    array([1. , 0.1])
-    """
-    # C order, so that ravel() below gives views and not copies.
-    a = np.asarray(before, dtype=np.float64, order="C")
-    b = np.asarray(after, dtype=np.float64, order="C")
-    out = np.asarray(1.0 / b)  # right for blocks of one sample
-    tied = np.flatnonzero(b - a != 1)
-    if len(tied):
-        out.ravel()[tied] = _share_tie(a.ravel()[tied], b.ravel()[tied])
-    return out
-
-
-def _share_tie(a: Floats, b: Floats) -> Floats:
-    """`mean_rank_share` of blocks of several samples."""
-    m = b - a
-    middle = (a + b + 1) * 0.5
-    # Narrow blocks: 1 - a E[1 / (middle + y)], y the ranks counted from the middle, by moments
-    # of y. The difference of two harmonic numbers would cancel there.
-    per = 1.0 / middle
-    q = per * per
-    square = m * m
-    moments = q * (square - 1) * (1 / 12 + q * (3 * square - 7) * (1 / 240))
-    out = per * ((m + 1) * 0.5 - a * moments)
-    wide = np.flatnonzero((m * NARROW_BLOCK > middle) | (middle < NARROW_BLOCK))
-    out[wide] = 1.0 - a[wide] / m[wide] * harmonic_rise(a[wide], b[wide])
-    return out
-
-
-def harmonic_rise(a: Floats, b: Floats) -> Floats:
-    """H(b) - H(a) for a <= b, exact also where it is far smaller than either.
-
-    >>> harmonic_rise(np.array([2.0, 1e9]), np.array([4.0, 1e9 + 1]))
-    array([5.83333333e-01, 9.99999999e-10])
-    """
-    far = a >= SERIES_START
-    rise = np.empty_like(a)
-    z = a[far] + 0.5
-    rise[far] = np.log1p((b[far] - a[far]) / z) + (_sum_series(b[far] + 0.5) - _sum_series(z))
-    rise[~far] = harmonic(b[~far]) - harmonic(a[~far])
-    return rise
+# ---- sums of risks over blocks
 
 
 def risk_sum(block: Blocks, n: Counts) -> Floats:
@@ -494,12 +431,12 @@ def risk_sum(block: Blocks, n: Counts) -> Floats:
         z, rest = _expand(after)
         z_n, rest_n = _expand(last)
         later = mean_rank_share(before, after) + (rest_n - rest)
-        total = total + ((loss * later).sum(axis=-1) - _sum_logs(z / z_n, loss))
+        total = total + ((loss * later).sum(axis=-1) - sum_logs(z / z_n, loss))
     block.kept["risk"] = np.array(n), total
     return total
 
 
-def _sum_logs(x: Floats, weight: Floats) -> Floats:
+def sum_logs(x: Floats, weight: Floats) -> Floats:
     """The sum of weight log(x) along the last axis.
 
     Where most weights are 1, as in one table of single errors, many x are multiplied before a
@@ -514,6 +451,82 @@ def _sum_logs(x: Floats, weight: Floats) -> Floats:
     product = x[:whole].reshape(factors, products).prod(axis=0)
     logs = np.log(product).sum() + np.log(x[whole:]).sum()
     return logs + ((weight[odd] - 1) * np.log(x[odd])).sum()
+
+
+def mean_rank_share(before: Counts, after: Counts) -> Floats:
+    r"""The mean of j / (before + j) over j = 1..m with m = after - before.
+
+    It is what one loss, spread evenly over a tie block, adds to the risks inside the block:
+    1 - (before / m) (H(after) - H(before)), written so that nothing cancels.
+
+    >>> mean_rank_share(np.array([0.0, 9.0]), np.array([4.0, 10.0]))
+    array([1. , 0.1])
+    """
+    # C order, so that ravel() below gives views and not copies.
+    a = np.asarray(before, dtype=np.float64, order="C")
+    b = np.asarray(after, dtype=np.float64, order="C")
+    out = np.asarray(1.0 / b)  # right for blocks of one sample
+    tied = np.flatnonzero(b - a != 1)
+    if not len(tied):
+        return out
+    a, b = a.ravel()[tied], b.ravel()[tied]
+    m = b - a
+    middle = (a + b + 1) * 0.5
+    # Narrow blocks: 1 - a E[1 / (middle + y)], y the ranks counted from the middle, by moments
+    # of y. The difference of two harmonic numbers would cancel there.
+    per = 1.0 / middle
+    q = per * per
+    square = m * m
+    moments = q * (square - 1) * (1 / 12 + q * (3 * square - 7) * (1 / 240))
+    share = per * ((m + 1) * 0.5 - a * moments)
+    wide = np.flatnonzero((m * NARROW_BLOCK > middle) | (middle < NARROW_BLOCK))
+    share[wide] = 1.0 - a[wide] / m[wide] * harmonic_rise(a[wide], b[wide])
+    out.ravel()[tied] = share
+    return out
+
+
+def harmonic_rise(a: Floats, b: Floats) -> Floats:
+    """H(b) - H(a) for a <= b, exact also where it is far smaller than either.
+
+    >>> harmonic_rise(np.array([2.0, 1e9]), np.array([4.0, 1e9 + 1]))
+    array([5.83333333e-01, 9.99999999e-10])
+    """
+    far = a >= SERIES_START
+    rise = np.empty_like(a)
+    z = a[far] + 0.5
+    rise[far] = np.log1p((b[far] - a[far]) / z) + (_sum_series(b[far] + 0.5) - _sum_series(z))
+    rise[~far] = harmonic(b[~far]) - harmonic(a[~far])
+    return rise
+
+
+def harmonic(x: Counts) -> Floats:
+    r"""H(x) = 1 + 1/2 + ... + 1/x, continued to real x >= 0.
+
+    >>> harmonic(np.array([1.0, 4.0])).round(12)
+    array([1.        , 2.08333333])
+    """
+    z, rest = _expand(x)
+    return EULER_GAMMA + np.log(z) + rest
+
+
+def _expand(x: Counts) -> tuple[Floats, Floats]:
+    """z and the rest of H(x) = gamma + log(z) + rest."""
+    x = np.asarray(x, dtype=np.float64)
+    small = x < SERIES_START
+    z = x + 0.5
+    if not small.any():
+        return z, _sum_series(z)
+    # H(x) = H(x + m) - 1/(x + 1) - ... - 1/(x + m) moves small x to where the series is exact.
+    z = z + SERIES_START * small
+    added = np.zeros_like(x)
+    added[small] = (1.0 / (x[small][:, None] + np.arange(1, SERIES_START + 1))).sum(axis=1)
+    return z, _sum_series(z) - added
+
+
+def _sum_series(z: Floats) -> Floats:
+    """H(x) - gamma - log(z) with z = x + 1/2, for x >= SERIES_START."""
+    q = 1.0 / (z * z)
+    return q * (1 / 24 - q * (7 / 960 - q * (31 / 8064)))
 
 
 __all__ = [

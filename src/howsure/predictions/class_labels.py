@@ -192,7 +192,13 @@ def _read_label_column(a: Array, k: int, name: str) -> Array:
 def _read_texts(texts: list[str], k: int, names: tuple[str, ...] | None, name: str) -> Ints:
     """The classes of texts: of names that are known, else of numbers, or of true and false."""
     if names:
-        return _look_up_names(texts, names, name)
+        place = {text: i for i, text in enumerate(names)}
+        for i, text in enumerate(texts):
+            if text not in place:
+                shown = _list_names(names)
+                got = f"is {text[:HINT_CHARACTERS]!r}, which is none of the classes {shown}"
+                raise InputError(name, row=i, got=got, hint="correct the name")
+        return np.array([place[text] for text in texts], dtype=np.int64)
     for i, text in enumerate(texts):
         if len(text) > INT64_DIGITS and text.lstrip("-").isdecimal():
             got = f"is {text[:HINT_CHARACTERS]}"
@@ -218,16 +224,6 @@ def _read_texts(texts: list[str], k: int, names: tuple[str, ...] | None, name: s
         need="texts need class_names=, in the order of the columns",
         hint=hint,
     )
-
-
-def _look_up_names(texts: list[str], names: tuple[str, ...], name: str) -> Ints:
-    place = {text: i for i, text in enumerate(names)}
-    for i, text in enumerate(texts):
-        if text not in place:
-            shown = _list_names(names)
-            got = f"is {text[:HINT_CHARACTERS]!r}, which is none of the classes {shown}"
-            raise InputError(name, row=i, got=got, hint="correct the name")
-    return np.array([place[text] for text in texts], dtype=np.int64)
 
 
 def _list_names(names: list[str] | tuple[str, ...]) -> str:

@@ -225,9 +225,12 @@ def read_frame(frame: object, given: ColumnNames, *, multilabel: bool = False) -
     for part in OTHER_PARTS:
         if part == "labels" and label_names:
             continue
-        name = _find_part(part, given, columns, value_names)
-        if name is not None:
+        usual = [a for a in COLUMN_ALIASES[part] if a in columns and a not in value_names]
+        name = given.get(part)
+        if isinstance(name, str):
             part_names[part] = name
+        elif usual:
+            part_names[part] = usual[0]
     used = {*value_names, *label_names, *part_names.values()}
     for name in used:
         if times[name] > 1:
@@ -235,18 +238,17 @@ def read_frame(frame: object, given: ColumnNames, *, multilabel: bool = False) -
                 f"the table has {times[name]} columns {name!r}; one is needed. Rename the others."
             )
 
-    def take(name: str) -> Array:
-        return _take_column(frame, key_of[name], name)
-
-    beside = {part: take(name) for part, name in part_names.items()}
+    beside = {part: _take_column(frame, key_of[name]) for part, name in part_names.items()}
     if multilabel and not label_names and "labels" in part_names:
         label_names = (part_names["labels"],)
     if label_names:
-        beside["labels"] = _stack_columns([take(name) for name in label_names], label_names)
+        labels = [_take_column(frame, key_of[name]) for name in label_names]
+        beside["labels"] = _stack_columns(labels, label_names)
+    values = [_take_column(frame, key_of[name]) for name in value_names]
     rest = [name for name in columns if name not in used and times[name] == 1]
     return FrameParts(
         kind=kind,
-        values=_stack_columns([take(name) for name in value_names], value_names),
+        values=_stack_columns(values, value_names),
         names=value_names,
         beside=beside,
         rest={name: read_array(_get_column(frame, key_of[name])) for name in rest},
@@ -320,31 +322,18 @@ def _find_label_columns(
     return wanted
 
 
-def _find_part(
-    part: str, given: ColumnNames, columns: Sequence[str], used: Sequence[str]
-) -> str | None:
-    """The column that plays a part: the one given, else the first by a usual name."""
-    name = given.get(part)
-    if isinstance(name, str):
-        return name
-    for alias in COLUMN_ALIASES[part]:
-        if alias in columns and alias not in used:
-            return alias
-    return None
-
-
 def _get_column(frame: object, key: object) -> object:
     return checks.unmasked(cast("Mapping[object, object]", frame)[key], f"column {str(key)!r}")
 
 
-def _take_column(frame: object, key: object, name: str) -> Array:
+def _take_column(frame: object, key: object) -> Array:
     """A column without missing values."""
     column = read_array(_get_column(frame, key))
     if column.ndim == 1:
         absent = find_missing(column)
         if absent.any():
             raise InputError(
-                f"column {name!r}",
+                f"column {str(key)!r}",
                 got=f"has {int(absent.sum()):,} missing values",
                 first=checks.find_first(absent),
                 need="none may be missing",

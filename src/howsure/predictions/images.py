@@ -89,8 +89,25 @@ def images_of(
     """
     needs_predictions(preds, "images_of")
     unit, names = _number_images(preds)
-    foreground = _check_foreground(preds, classes)
+    k = preds.k or 0
+    if classes is None:
+        classes = range(1, k)
+    foreground = tuple(int(c) for c in classes)
+    if not foreground or not all(0 <= c < k for c in foreground):
+        raise InputError(
+            "classes",
+            got=f"is {list(foreground)}",
+            need=f"foreground classes between 0 and {k - 1} are needed",
+        )
     answer, true = preds.prediction, preds.labels
+    # 2 |both| / (|answer| + |true|) of each image, 1 where both masks are empty.
+    dice: list[Floats] = []
+    for c in foreground:
+        of_answer, of_true = answer == c, true == c
+        both = np.bincount(unit[of_answer & of_true], minlength=len(names))
+        size = np.bincount(unit[of_answer], minlength=len(names))
+        size += np.bincount(unit[of_true], minlength=len(names))
+        dice.append(np.where(size > 0, 2 * both / np.maximum(size, 1), 1.0))
     numbers = np.arange(len(names), dtype=np.int64)
     if preds.layout is not None:
         numbers = np.unique(preds.layout.unit)
@@ -98,7 +115,7 @@ def images_of(
         unit=numbers,
         names=names,
         classes=foreground,
-        dice=np.stack([_compute_dice(unit, answer == c, true == c) for c in foreground], axis=1),
+        dice=np.stack(dice, axis=1),
         scores=_score_images(preds, unit, score),
         predicted=_average_pixels(unit, np.isin(answer, foreground)),
         true=_average_pixels(unit, np.isin(true, foreground)),
@@ -139,19 +156,14 @@ def _score_images(preds: Predictions, unit: Ints, first: str | None) -> dict[str
         return scores
     if first in scores:
         return {first: scores[first]} | scores
-    return {first: _average_attribute(preds, first, unit)} | scores
-
-
-def _average_attribute(preds: Predictions, name: str, unit: Ints) -> Floats:
-    """A further column, averaged over the pixels of each image."""
     known = preds.attributes or {}
-    if name not in known:
+    if first not in known:
         there = ", ".join([*IMAGE_SCORES, *known])
-        raise InputError(f"there is no column {name!r} for a score of images; there are {there}.")
-    column = checks.finite(checks.column(known[name], name).astype(np.float64), name)
+        raise InputError(f"there is no column {first!r} for a score of images; there are {there}.")
+    column = checks.finite(checks.column(known[first], first).astype(np.float64), first)
     # Around the first pixel: what is the same in all pixels stays what it is, to the last bit.
-    first = column[np.unique(unit, return_index=True)[1]]
-    return first + _average_pixels(unit, column - first[unit])
+    at_first = column[np.unique(unit, return_index=True)[1]]
+    return {first: at_first + _average_pixels(unit, column - at_first[unit])} | scores
 
 
 def _number_images(preds: Predictions) -> tuple[Ints, Array]:
@@ -169,28 +181,6 @@ def _number_images(preds: Predictions) -> tuple[Ints, Array]:
     else:
         names, unit = np.unique(preds.group, return_inverse=True)
     return unit.reshape(-1).astype(np.int64), names
-
-
-def _check_foreground(preds: Predictions, classes: Sequence[int] | None) -> tuple[int, ...]:
-    k = preds.k or 0
-    if classes is None:
-        classes = range(1, k)
-    foreground = tuple(int(c) for c in classes)
-    if not foreground or not all(0 <= c < k for c in foreground):
-        raise InputError(
-            "classes",
-            got=f"is {list(foreground)}",
-            need=f"foreground classes between 0 and {k - 1} are needed",
-        )
-    return foreground
-
-
-def _compute_dice(unit: Ints, answer: Bools, true: Bools) -> Floats:
-    """2 |both| / (|answer| + |true|) of each image, 1 where both masks are empty."""
-    images = int(unit.max()) + 1
-    both = np.bincount(unit[answer & true], minlength=images)
-    size = np.bincount(unit[answer], minlength=images) + np.bincount(unit[true], minlength=images)
-    return np.where(size > 0, 2 * both / np.maximum(size, 1), 1.0)
 
 
 def image_tally(

@@ -1,4 +1,8 @@
-"""What rows stand for: labels of a case, pixels of an image, and questions without an answer."""
+"""What the rows of predictions stand for, and what they may hold.
+
+A row may be a label of a case or a pixel of an image (`InputLayout`), and questions may have no row
+at all (`Unanswered`). The numbers of a row are a distribution, or those of independent labels.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +23,9 @@ RowKind = Literal["labels", "pixels"]
 ROW_SUM_TOLERANCE = {2: 1e-2, 4: 1e-3, 8: 1e-6}  # by width of the given floats
 # Where the sums of most rows are wrong and differ by more than this, no rounding did it.
 FREE_SUM_SPREAD = 0.5
+
+
+# ---- rows of a unit
 
 
 @frozen(eq=False)
@@ -116,6 +123,16 @@ def concat_layouts(layouts: Sequence[InputLayout | None]) -> InputLayout | None:
     return replace(first, unit=np.concatenate(units), place=np.concatenate(places))
 
 
+def pick_rows(a: Array | None, rows: slice | Sequence[int] | Ints | Bools) -> Array | None:
+    """Some rows of a column, where there is one."""
+    if a is None:
+        return None
+    return a[rows]
+
+
+# ---- questions without a row
+
+
 @frozen
 class Unanswered:
     """How many questions have no answer, and why; `+` merges two data sets.
@@ -155,11 +172,7 @@ class Unanswered:
         return ", ".join(f"{count:,} {reason}" for reason, count in counts.items() if count)
 
 
-def pick_rows(a: Array | None, rows: slice | Sequence[int] | Ints | Bools) -> Array | None:
-    """Some rows of a column, where there is one."""
-    if a is None:
-        return None
-    return a[rows]
+# ---- rows of numbers: a distribution, or independent labels
 
 
 def check_matrix(a: Array, name: str) -> Array:
@@ -177,22 +190,17 @@ def check_matrix(a: Array, name: str) -> Array:
     return a
 
 
-def find_tolerance(given: object) -> float:
-    """How far sums of rows may miss 1, by the precision in which they were given."""
-    width = getattr(getattr(given, "dtype", None), "itemsize", 8)
-    return ROW_SUM_TOLERANCE.get(width, 1e-6)
-
-
-def _sum_rows(p: Array) -> Floats:
-    return p.sum(axis=1, dtype=np.float64)
-
-
 def check_distributions(p: Array, given: object, renormalise: bool) -> Array:
     """Rows that are distributions; the dtype of `given` sets the tolerance."""
     check_matrix(p, "probs")
     total = _sum_rows(p)
     if renormalise:
-        return _renormalise(p, total)
+        bad = (p.min(axis=1) < 0) | ~(total > 0) | ~np.isfinite(total)
+        if bad.any():
+            i = checks.find_first(bad)
+            got = f"cannot be renormalised: it sums to {total[i]:g} or has negative values"
+            raise InputError("probs", row=i, got=got)
+        return p / total[:, None]
     tolerance = find_tolerance(given)
     outside = np.maximum(-p.min(axis=1), p.max(axis=1) - 1)
     wrong = outside > tolerance
@@ -229,15 +237,6 @@ def _are_percentages(p: Array, total: Floats) -> bool:
     if p.shape[1] == 2 and p[:, 1].min() >= 0 and (np.abs(total - 1) < 1e-3).all():
         return True
     return bool(p.min() >= 0 and (np.abs(total - 100) < 1).all())
-
-
-def _renormalise(p: Array, total: Floats) -> Floats:
-    bad = (p.min(axis=1) < 0) | ~(total > 0) | ~np.isfinite(total)
-    if bad.any():
-        i = checks.find_first(bad)
-        got = f"cannot be renormalised: it sums to {total[i]:g} or has negative values"
-        raise InputError("probs", row=i, got=got)
-    return p / total[:, None]
 
 
 def check_label_values(given: ArrayLike | None, kind: str, sums_to_one: bool) -> Array:
@@ -287,3 +286,13 @@ def check_label_names(given: Iterable[object] | None, labels: int) -> tuple[str,
             need = "each label needs a name of its own"
             raise InputError("label_names", got=f"has {name!r} twice", need=need)
     return names
+
+
+def find_tolerance(given: object) -> float:
+    """How far sums of rows may miss 1, by the precision in which they were given."""
+    width = getattr(getattr(given, "dtype", None), "itemsize", 8)
+    return ROW_SUM_TOLERANCE.get(width, 1e-6)
+
+
+def _sum_rows(p: Array) -> Floats:
+    return p.sum(axis=1, dtype=np.float64)

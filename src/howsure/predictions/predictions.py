@@ -187,7 +187,10 @@ class Predictions:
         is not, an answer is right where they are equal. `loss` is a number for each answer, beside
         right and wrong or instead of it, as for graded answers (1 - grade).
         """
-        c = _check_confidence(confidence)
+        c = checks.column(confidence, "confidence")
+        bad = ~((c >= 0) & (c <= 1))
+        if bad.any():
+            raise describe_outside(c, bad)
         n = len(c)
         answer = _align(prediction, "prediction", n)
         true = _align(labels, "labels", n)
@@ -635,15 +638,6 @@ def needs_predictions(x: object, what: str) -> None:
         kind = "tally"
         make = "a tally has forgotten them: give the predictions that it was made of"
     raise InputError(what, got=f"needs predictions, this is a {kind}", need=make)
-
-
-def _check_confidence(confidence: ArrayLike) -> Array:
-    """A column of confidences in [0, 1]."""
-    c = checks.column(confidence, "confidence")
-    bad = ~((c >= 0) & (c <= 1))
-    if bad.any():
-        raise describe_outside(c, bad)
-    return c
 
 
 def describe_outside(c: Array, bad: Bools) -> InputError:

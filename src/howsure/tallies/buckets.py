@@ -100,22 +100,18 @@ def compact_rows(t: Tally, buckets: int) -> RowTally:
         note = f"compacted to {len(rows.score):,} equally full buckets"
     ideal = rows.ideal
     if ideal is not None and len(ideal.loss) > buckets:
-        ideal = _thin(ideal, buckets)
+        # About so many rows of equally many samples, each with its mean loss.
+        before = np.cumsum(ideal.count) - ideal.count
+        part = np.floor(before / ideal.count.sum() * buckets)
+        start = np.flatnonzero(np.diff(part, prepend=-1))
+        count = np.add.reduceat(ideal.count, start)
+        ideal = Ideal(loss=np.add.reduceat(ideal.count * ideal.loss, start) / count, count=count)
     return replace(rows, ideal=ideal, approximate=note)
 
 
 def describe_grid(edges: Floats) -> str:
     """How a tally on this grid says that it is coarse."""
     return f"compacted to {len(edges):,} fixed buckets"
-
-
-def _thin(ideal: Ideal, rows: int) -> Ideal:
-    """About `rows` rows of equally many samples, each with its mean loss."""
-    before = np.cumsum(ideal.count) - ideal.count
-    part = np.floor(before / ideal.count.sum() * rows)
-    start = np.flatnonzero(np.diff(part, prepend=-1))
-    count = np.add.reduceat(ideal.count, start)
-    return Ideal(loss=np.add.reduceat(ideal.count * ideal.loss, start) / count, count=count)
 
 
 def from_buckets(score: Floats, count: Ints, wrong: Ints, claim: Floats, edges: Floats) -> RowTally:

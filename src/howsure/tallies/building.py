@@ -1,4 +1,6 @@
-"""Tallies from columns: `tally()` for users, named arrays for files; and pooled steps of a tally."""
+"""Making tallies: `tally()` of scores and outcomes, `set_tally()` for the loss of a whole set such as
+Dice, the arrays that a file keeps; and what a tally becomes where neighbours are pooled.
+"""
 
 from __future__ import annotations
 
@@ -95,103 +97,7 @@ def _count_right_and_wrong(score: Array, right: Bools, compact: int | None) -> T
     return exact if compact is None else exact.compact(compact)
 
 
-def to_columns(t: Tally) -> dict[str, Array]:
-    """The arrays that a tally of right and wrong consists of.
-
-    >>> list(to_columns(tally([-0.5], correct=[1])))
-    ['score', 'count', 'loss', 'claim', 'square']
-    """
-    if isinstance(t, PackedTally) and t.signs is None:
-        return {"keys": t.keys}
-    if isinstance(t, CountedTally):
-        return {"bits": t.bits, "times": t.times, "missed": t.missed}
-    rows = as_rows(t)
-    columns = {
-        "score": rows.score,
-        "count": rows.count,
-        "loss": rows.loss,
-        "claim": rows.claim,
-        "square": rows.square,
-    }
-    if rows.edges is not None:
-        columns["edges"] = rows.edges
-    return columns
-
-
-def from_columns(
-    columns: Mapping[str, Array], approximate: str | None = None, *, weighted: bool = False
-) -> Tally:
-    """The tally of such arrays.
-
-    >>> from_columns(to_columns(tally([0.5, 0.5], correct=[1, 0])))
-    <Tally: n=2, wrong=1, 1 distinct scores>
-    """
-    if "keys" in columns:
-        return PackedTally(columns["keys"])
-    if "bits" in columns:
-        return CountedTally(bits=columns["bits"], times=columns["times"], missed=columns["missed"])
-    return RowTally(
-        score=columns["score"],
-        count=columns["count"],
-        loss=columns["loss"],
-        claim=columns["claim"],
-        square=columns["square"],
-        approximate=approximate,
-        edges=columns.get("edges"),
-        weighted=weighted,
-    )
-
-
-def pool_adjacent_violators(t: Tally) -> RangeSums:
-    """Count, loss and ends of every step of the loss rate that rises where the score falls, most
-    trusted first.
-
-    The ends of the steps are also the corners of the lower convex hull of (kept, loss).
-
-    >>> steps = pool_adjacent_violators(tally([0.9, 0.8, 0.7, 0.6], correct=[1, 0, 1, 0]))
-    >>> steps.count, steps.loss
-    (array([1, 2, 1]), array([0, 1, 1]))
-    """
-    if t.weighted or not t.zero_one:
-        first = find_steps(t.count, t.loss)
-        last = np.append(first[1:], len(t.count)) - 1
-        count = np.add.reduceat(t.count, first)
-        loss = np.add.reduceat(t.loss, first)
-        return RangeSums(
-            count=count, claim=nan * count, loss=loss, high=t.score[first], low=t.score[last]
-        )
-    # A step of counted samples can only start at an error: a right answer directly below another
-    # answer is pooled with it, whatever follows. So only the errors are looked at, with their ties.
-    block = t.blocks()
-    cuts, loss = block.before, block.loss
-    if not len(cuts) or cuts[0] > 0:  # right answers above the first error
-        cuts, loss = np.insert(cuts, 0, 0), np.insert(loss, 0, 0)
-    first = find_steps(np.diff(cuts, append=t.n), loss)
-    return t.between(np.append(cuts[first], t.n))
-
-
-def find_steps(count: Counts, loss: Counts) -> Ints:
-    """The first row of every step, where the loss rate must rise from step to step."""
-    # Neighbours that do not rise belong to one step, and so do all of a falling run: each pass
-    # pools every run at once and leaves a fraction of the steps.
-    first, size = np.arange(len(count)), inf
-    while len(first) < POOLING_SHRINK * size:
-        rate, size = loss / count, len(first)
-        start = np.flatnonzero(np.concatenate(([True], rate[1:] > rate[:-1])))
-        first = first[start]
-        count = np.add.reduceat(count, start)
-        loss = np.add.reduceat(loss, start)
-    if len(first) == size:
-        return first
-    # What several passes do not settle is little. A stack of steps pools it one by one, in linear
-    # time whatever the data.
-    steps: list[tuple[int, float, float]] = []
-    for row, n, lost in zip(first.tolist(), count.tolist(), loss.tolist(), strict=True):
-        while steps and steps[-1][2] * n >= lost * steps[-1][1]:
-            row, n_above, lost_above = steps.pop()
-            n, lost = n + n_above, lost + lost_above
-        steps.append((row, n, lost))
-    return np.array([row for row, _, _ in steps])
+# ---- losses of whole sets
 
 
 @frozen(eq=False)
@@ -319,3 +225,108 @@ def _check_mask(a: ArrayLike, name: str, n: int) -> Array:
             f"{name} has dtype {mask.dtype}; whole class numbers are needed. Use {name}.astype(int)."
         )
     return checks.same_length(mask, name, n, "score")
+
+
+# ---- arrays for files
+
+
+def to_columns(t: Tally) -> dict[str, Array]:
+    """The arrays that a tally of right and wrong consists of.
+
+    >>> list(to_columns(tally([-0.5], correct=[1])))
+    ['score', 'count', 'loss', 'claim', 'square']
+    """
+    if isinstance(t, PackedTally) and t.signs is None:
+        return {"keys": t.keys}
+    if isinstance(t, CountedTally):
+        return {"bits": t.bits, "times": t.times, "missed": t.missed}
+    rows = as_rows(t)
+    columns = {
+        "score": rows.score,
+        "count": rows.count,
+        "loss": rows.loss,
+        "claim": rows.claim,
+        "square": rows.square,
+    }
+    if rows.edges is not None:
+        columns["edges"] = rows.edges
+    return columns
+
+
+def from_columns(
+    columns: Mapping[str, Array], approximate: str | None = None, *, weighted: bool = False
+) -> Tally:
+    """The tally of such arrays.
+
+    >>> from_columns(to_columns(tally([0.5, 0.5], correct=[1, 0])))
+    <Tally: n=2, wrong=1, 1 distinct scores>
+    """
+    if "keys" in columns:
+        return PackedTally(columns["keys"])
+    if "bits" in columns:
+        return CountedTally(bits=columns["bits"], times=columns["times"], missed=columns["missed"])
+    return RowTally(
+        score=columns["score"],
+        count=columns["count"],
+        loss=columns["loss"],
+        claim=columns["claim"],
+        square=columns["square"],
+        approximate=approximate,
+        edges=columns.get("edges"),
+        weighted=weighted,
+    )
+
+
+# ---- pooled steps
+
+
+def pool_adjacent_violators(t: Tally) -> RangeSums:
+    """Count, loss and ends of every step of the loss rate that rises where the score falls, most
+    trusted first.
+
+    The ends of the steps are also the corners of the lower convex hull of (kept, loss).
+
+    >>> steps = pool_adjacent_violators(tally([0.9, 0.8, 0.7, 0.6], correct=[1, 0, 1, 0]))
+    >>> steps.count, steps.loss
+    (array([1, 2, 1]), array([0, 1, 1]))
+    """
+    if t.weighted or not t.zero_one:
+        first = find_steps(t.count, t.loss)
+        last = np.append(first[1:], len(t.count)) - 1
+        count = np.add.reduceat(t.count, first)
+        loss = np.add.reduceat(t.loss, first)
+        return RangeSums(
+            count=count, claim=nan * count, loss=loss, high=t.score[first], low=t.score[last]
+        )
+    # A step of counted samples can only start at an error: a right answer directly below another
+    # answer is pooled with it, whatever follows. So only the errors are looked at, with their ties.
+    block = t.blocks()
+    cuts, loss = block.before, block.loss
+    if not len(cuts) or cuts[0] > 0:  # right answers above the first error
+        cuts, loss = np.insert(cuts, 0, 0), np.insert(loss, 0, 0)
+    first = find_steps(np.diff(cuts, append=t.n), loss)
+    return t.between(np.append(cuts[first], t.n))
+
+
+def find_steps(count: Counts, loss: Counts) -> Ints:
+    """The first row of every step, where the loss rate must rise from step to step."""
+    # Neighbours that do not rise belong to one step, and so do all of a falling run: each pass
+    # pools every run at once and leaves a fraction of the steps.
+    first, size = np.arange(len(count)), inf
+    while len(first) < POOLING_SHRINK * size:
+        rate, size = loss / count, len(first)
+        start = np.flatnonzero(np.concatenate(([True], rate[1:] > rate[:-1])))
+        first = first[start]
+        count = np.add.reduceat(count, start)
+        loss = np.add.reduceat(loss, start)
+    if len(first) == size:
+        return first
+    # What several passes do not settle is little. A stack of steps pools it one by one, in linear
+    # time whatever the data.
+    steps: list[tuple[int, float, float]] = []
+    for row, n, lost in zip(first.tolist(), count.tolist(), loss.tolist(), strict=True):
+        while steps and steps[-1][2] * n >= lost * steps[-1][1]:
+            row, n_above, lost_above = steps.pop()
+            n, lost = n + n_above, lost + lost_above
+        steps.append((row, n, lost))
+    return np.array([row for row, _, _ in steps])

@@ -195,24 +195,18 @@ def merge_tallies(parts: Sequence[Tally]) -> Tally:
         elif isinstance(part, CountedTally):
             counted.append(part)
     if len(packed) == len(parts):
-        return _merge_keys(packed)
+        if any(keys.itemsize == 8 for keys in packed):
+            packed = [widen_keys(keys) for keys in packed]
+        keys = np.concatenate(packed)
+        keys.sort(kind="stable")  # sorted runs: merged, not sorted again
+        singles = PackedTally(keys)
+        # Single samples, which are sorted faster, while counts would not take half of their memory.
+        if keys.nbytes > 2 * (keys.itemsize + 8) * singles.distinct:
+            return _count_keys(keys)
+        return singles
     if len(packed) + len(counted) == len(parts):
         return _merge_counted([*counted, *map(_count_keys, packed)])
     return sum(parts[1:], parts[0])
-
-
-def _merge_keys(parts: Sequence[Array]) -> Tally:
-    """The samples one by one while that is no more than twice as large as counting them: sorting
-    keys is faster.
-    """
-    if any(keys.itemsize == 8 for keys in parts):
-        parts = [widen_keys(keys) for keys in parts]
-    keys = np.concatenate(parts)
-    keys.sort(kind="stable")  # sorted runs: merged, not sorted again
-    packed = PackedTally(keys)
-    if keys.nbytes > 2 * (keys.itemsize + 8) * packed.distinct:
-        return _count_keys(keys)
-    return packed
 
 
 def _merge_counted(parts: Sequence[CountedTally]) -> CountedTally:
@@ -220,7 +214,12 @@ def _merge_counted(parts: Sequence[CountedTally]) -> CountedTally:
     if len(parts) == 1:
         return parts[0]
     width = max(p.bits.itemsize for p in parts)
-    columns = [_widen_bits(p.bits, width) for p in parts]
+    columns: list[Array] = []
+    for p in parts:
+        if p.bits.itemsize == width:
+            columns.append(p.bits)
+        else:  # float32 bits as float64 bits; order and meaning stay
+            columns.append(p.bits.view(np.float32).astype(np.float64).view(np.uint64))
     kind = np.uint32 if sum(p.n for p in parts) < 1 << 32 else np.int64
     # As large as all parts together: pages of memory count only when they are written to.
     size = sum(map(len, columns))
@@ -243,13 +242,6 @@ def _merge_counted(parts: Sequence[CountedTally]) -> CountedTally:
         times[start:stop] = np.add.reduceat(some_times, first, dtype=kind)
         missed[start:stop] = np.add.reduceat(some_missed, first, dtype=kind)
     return CountedTally(bits=bits[:stop], times=times[:stop], missed=missed[:stop])
-
-
-def _widen_bits(bits: Array, width: int) -> Array:
-    """float32 bits as float64 bits; order and meaning stay."""
-    if bits.itemsize == width:
-        return bits
-    return bits.view(np.float32).astype(np.float64).view(np.uint64)
 
 
 def _slice_in_step(columns: Sequence[Array]) -> Iterator[list[slice]]:

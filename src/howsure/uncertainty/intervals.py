@@ -1,4 +1,8 @@
-"""How sure is a number: limits of metrics, and of differences on the same samples."""
+"""How sure is a number: limits of a metric on one set of answers, of the difference between two sets
+of answers to the same samples, and of all differences among several models.
+
+Limits in closed form come from `limits` and `paired`; what has none is measured on draws.
+"""
 
 from __future__ import annotations
 
@@ -327,7 +331,7 @@ def _reduce_to_outcomes(metric: Metric, data: Any) -> tuple[Outcomes, Metric]:
     _check_takes_tally(metric)
     if isinstance(data, Outcomes):
         return data, metric
-    if not _is_sequence(data):
+    if not issubclass(type(data), tuple | list):
         raise InputError(
             "a difference",
             got=f"of a {type(data).__name__} cannot be told",
@@ -336,16 +340,18 @@ def _reduce_to_outcomes(metric: Metric, data: Any) -> tuple[Outcomes, Metric]:
     return Outcomes(*data), metric
 
 
-def _is_sequence(data: object) -> bool:
-    return isinstance(data, tuple | list)
-
-
 def _join_samples(a: Outcomes, b: Outcomes) -> tuple[Outcomes, Outcomes]:
     """The same samples in the same order."""
     if a.id is not None and b.id is not None:
         first, second = _sort_ids(a.id, "the first"), _sort_ids(b.id, "the second")
         if not np.array_equal(a.id, b.id):
-            _check_same_ids(a.id, b.id)
+            strange = np.setxor1d(a.id, b.id)
+            if len(strange):
+                side = "second" if strange[0] in a.id else "first"
+                raise InputError(
+                    f"id {strange[0]} is missing in the {side} set ({len(strange):,} ids are in one set only); "
+                    "a paired difference needs the same samples on both sides."
+                )
             a, b = a[first], b[second]
     if len(a) != len(b):
         raise InputError(
@@ -356,16 +362,6 @@ def _join_samples(a: Outcomes, b: Outcomes) -> tuple[Outcomes, Outcomes]:
             "the two sides put the same samples into different groups; give both the same group."
         )
     return a, b
-
-
-def _check_same_ids(a: Array, b: Array) -> None:
-    strange = np.setxor1d(a, b)
-    if len(strange):
-        side = "second" if strange[0] in a else "first"
-        raise InputError(
-            f"id {strange[0]} is missing in the {side} set ({len(strange):,} ids are in one set only); "
-            "a paired difference needs the same samples on both sides."
-        )
 
 
 def _sort_ids(ids: Array, side: str) -> Array:
@@ -380,31 +376,7 @@ def _sort_ids(ids: Array, side: str) -> Array:
     return order
 
 
-# ---- checks
-
-
-def _check_takes_tally(metric: Metric) -> None:
-    """Refuse a metric of predictions where only a tally or outcomes are at hand; `accuracy` reads
-    both.
-    """
-    takes = _get_fact(metric, "takes", "tally")
-    if takes != "tally" and _get_fact(metric, "of_blocks", None) is None:
-        raise InputError(
-            f"{_get_name(metric)} needs Predictions; a tally or outcomes do not hold what it measures."
-        )
-
-
-def _check_level(level: float) -> None:
-    if not 0 < level < 1:
-        raise InputError(f"level is {level:g}; a number between 0 and 1 is needed.")
-
-
-def _get_fact(metric: Metric, name: str, default: Any) -> Any:
-    return getattr(unwrap_metric(metric), name, default)
-
-
-def _get_name(metric: Metric) -> str:
-    return getattr(unwrap_metric(metric), "__name__", "this metric")
+# ---- several models on the same samples
 
 
 class PairDifference(NamedTuple):
@@ -429,7 +401,8 @@ def all_differences(
     Where the influence of single samples is known, a pair is clear where its difference exceeds the
     `level` quantile of the largest standardised difference among equal models (max-t; Hothorn et
     al. 2008) and its own limits exclude 0. For other metrics limits are shared out among the pairs
-    (Bonferroni). `models` as in `paired_difference`.
+    (Bonferroni). A model whose number is undefined or infinite differs from none clearly, with
+    limits of nan. `models` as in `paired_difference`.
 
     >>> rng = np.random.default_rng(0)
     >>> right = rng.random((3, 400)) < np.array([[0.95], [0.9], [0.7]])
@@ -442,26 +415,26 @@ def all_differences(
         raise InputError(f"{len(models)} model; a comparison needs at least two.")
     pairs = list(combinations(range(len(models)), 2))
     own = [each_paired_difference([metric], models[i], models[j], level, seed)[0] for i, j in pairs]
-    spread = measure_spread(metric, models)
+    # Pairs of models whose numbers are both finite; of others nothing tells how they vary.
+    finite = [k for k, (difference, _, _) in enumerate(own) if isfinite(difference)]
+    known = sorted({model for k in finite for model in pairs[k]})
+    clear = [False] * len(pairs)
+    spread = measure_spread(metric, [models[i] for i in known]) if known else None
     if spread is not None:
-        values = np.array([difference for difference, _, _ in own])
-        beyond = find_beyond_equal(spread, values, pairs, level, seed)
+        values = np.array([own[k][0] for k in finite])
+        places = [(known.index(pairs[k][0]), known.index(pairs[k][1])) for k in finite]
+        beyond = find_beyond_equal(spread, values, places, level, seed)
+        for k, far in zip(finite, beyond, strict=True):
+            clear[k] = far and (own[k][1] > 0 or own[k][2] < 0)
     else:
         strict = 1 - (1 - level) / len(pairs)
-        beyond: list[bool] = []
-        for i, j in pairs:
+        for k in finite:
+            i, j = pairs[k]
             _, low, high = each_paired_difference([metric], models[i], models[j], strict, seed)[0]
-            beyond.append(low > 0 or high < 0)
+            clear[k] = (low > 0 or high < 0) and (own[k][1] > 0 or own[k][2] < 0)
     return [
-        PairDifference(
-            first=i,
-            second=j,
-            difference=difference,
-            low=low,
-            high=high,
-            clear=bool(far) and (low > 0 or high < 0),
-        )
-        for (i, j), (difference, low, high), far in zip(pairs, own, beyond, strict=True)
+        PairDifference(first=i, second=j, difference=difference, low=low, high=high, clear=is_clear)
+        for (i, j), (difference, low, high), is_clear in zip(pairs, own, clear, strict=True)
     ]
 
 
@@ -527,6 +500,33 @@ def find_beyond_equal(
     limit = spread.wider * float(np.quantile(largest, level)) * unseen
     known = varies & np.isfinite(difference)
     return [bool(k and abs(d) > far) for d, far, k in zip(difference, limit, known, strict=True)]
+
+
+# ---- checks
+
+
+def _check_takes_tally(metric: Metric) -> None:
+    """Refuse a metric of predictions where only a tally or outcomes are at hand; `accuracy` reads
+    both.
+    """
+    takes = _get_fact(metric, "takes", "tally")
+    if takes != "tally" and _get_fact(metric, "of_blocks", None) is None:
+        raise InputError(
+            f"{_get_name(metric)} needs Predictions; a tally or outcomes do not hold what it measures."
+        )
+
+
+def _check_level(level: float) -> None:
+    if not 0 < level < 1:
+        raise InputError(f"level is {level:g}; a number between 0 and 1 is needed.")
+
+
+def _get_fact(metric: Metric, name: str, default: Any) -> Any:
+    return getattr(unwrap_metric(metric), name, default)
+
+
+def _get_name(metric: Metric) -> str:
+    return getattr(unwrap_metric(metric), "__name__", "this metric")
 
 
 __all__ = ["Interval", "each_interval", "interval", "paired_difference"]

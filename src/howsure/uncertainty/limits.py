@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from functools import partial
 from math import hypot, inf, isfinite, nan, sqrt
 from typing import Any, NamedTuple, TypeAlias
 
@@ -28,6 +29,7 @@ from howsure.uncertainty.influence import (
     GAP_KINDS,
     ClaimLoss,
     Influence,
+    Ranks,
     RowInfluence,
     choose_aupr_influence,
     compute_augrc_influence,
@@ -171,22 +173,18 @@ def compute_limits(
     note = describe_few_groups(case.groups)
     if case.n < UNSAFE_BELOW_GROUPS and not case.tally.zero_one:
         note = f"only {case.n:g} samples, so these limits are unsafe"
+    # What calibrated claims would show; over- and under-confidence have half of it each.
+    floor = None
+    if task.metric in GAP_KINDS:
+        floor = compute_noise_floor(case.count_in_bins(task.choose_bins(), np.sign, half))
+        if GAP_KINDS[task.metric].part != "all":
+            floor *= 0.5
     return Interval(
         low=float(limits[0]),
         high=max(float(limits[1]), find_group_high(metric, case, value, half)),
         note=note,
-        floor=_compute_floor(task),
+        floor=floor,
     )
-
-
-def _compute_floor(task: LimitsTask) -> float | None:
-    """What calibrated claims would show; over- and under-confidence have half of it each."""
-    if task.metric not in GAP_KINDS:
-        return None
-    floor = compute_noise_floor(task.case.count_in_bins(task.choose_bins(), np.sign, task.half))
-    if GAP_KINDS[task.metric].part == "all":
-        return floor
-    return 0.5 * floor
 
 
 # ---- a few groups, or a few heavy samples, may decide
@@ -231,18 +229,27 @@ def find_deciding_high(
 # ---- recipes: ranking
 
 
-def _limit_aurc(task: LimitsTask) -> LimitsOrReason:
-    influence = compute_aurc_influence(task.case.runs)  # all three variants vary alike
-    if not task.case.tally.zero_one:
-        return _limit_losses(task, task.case.spread_over_rows(influence), AREA_OF_LOSS)
-    return compute_gamma_limits(task.sample(influence), AREA_ERROR, task.half)
+class AreaKind(NamedTuple):
+    """What one error adds to an area under a risk curve, seen or unseen; with other losses, its
+    squared weight at a rank drawn at random.
+    """
+
+    influence: Callable[[Ranks], Influence]
+    error: UnseenError
+    rank_weight: float
 
 
-def _limit_augrc(task: LimitsTask) -> LimitsOrReason:
-    influence = compute_augrc_influence(task.case.runs)
+AREA = AreaKind(influence=compute_aurc_influence, error=AREA_ERROR, rank_weight=AREA_OF_LOSS)
+GENERALISED_AREA = AreaKind(
+    influence=compute_augrc_influence, error=GENERALISED_ERROR, rank_weight=GENERALISED_OF_LOSS
+)
+
+
+def _limit_area(task: LimitsTask, kind: AreaKind) -> LimitsOrReason:
+    influence = kind.influence(task.case.runs)  # all three variants of the AURC vary alike
     if not task.case.tally.zero_one:
-        return _limit_losses(task, task.case.spread_over_rows(influence), GENERALISED_OF_LOSS)
-    return compute_gamma_limits(task.sample(influence), GENERALISED_ERROR, task.half)
+        return _limit_losses(task, task.case.spread_over_rows(influence), kind.rank_weight)
+    return compute_gamma_limits(task.sample(influence), kind.error, task.half)
 
 
 def _limit_losses(
@@ -391,18 +398,6 @@ def _count_with_squares(task: LimitsTask, bins: Binning) -> BinCounts:
 # ---- recipes: means
 
 
-def _limit_signed_error(task: LimitsTask) -> LimitsOrReason:
-    return _limit_claim_loss(task, low=-1.0, high=1.0, is_loss=False)
-
-
-def _limit_correctness_brier(task: LimitsTask) -> LimitsOrReason:
-    return _limit_claim_loss(task, low=0.0, high=1.0)
-
-
-def _limit_correctness_nll(task: LimitsTask) -> LimitsOrReason:
-    return _limit_claim_loss(task, low=0.0, high=inf)
-
-
 def _limit_claim_loss(
     task: LimitsTask, *, low: float, high: float, is_loss: bool = True
 ) -> LimitsOrReason:
@@ -536,15 +531,15 @@ def _limit_mean_loss(task: LimitsTask) -> LimitsOrReason:
 
 
 RECIPES: Mapping[Metric, Callable[[LimitsTask], LimitsOrReason]] = {
-    metrics.aac: _limit_aurc,
+    metrics.aac: partial(_limit_area, kind=AREA),
     metrics.accuracy: _limit_accuracy,
     metrics.aece: _limit_gaps,
-    metrics.augrc: _limit_augrc,
+    metrics.augrc: partial(_limit_area, kind=GENERALISED_AREA),
     metrics.aupr: _limit_aupr,
-    metrics.aurc: _limit_aurc,
+    metrics.aurc: partial(_limit_area, kind=AREA),
     metrics.auroc: _limit_auroc,
-    metrics.correctness_brier: _limit_correctness_brier,
-    metrics.correctness_nll: _limit_correctness_nll,
+    metrics.correctness_brier: partial(_limit_claim_loss, low=0.0, high=1.0),
+    metrics.correctness_nll: partial(_limit_claim_loss, low=0.0, high=inf),
     metrics.coverage_at_risk: _limit_coverage,
     metrics.debiased_ece: _limit_rms_gap,
     metrics.e_aurc: _limit_e_aurc,
@@ -554,6 +549,6 @@ RECIPES: Mapping[Metric, Callable[[LimitsTask], LimitsOrReason]] = {
     metrics.over_confidence: _limit_gaps,
     metrics.risk_at_coverage: _limit_risk,
     metrics.rms_calibration_error: _limit_rms_gap,
-    metrics.signed_calibration_error: _limit_signed_error,
+    metrics.signed_calibration_error: partial(_limit_claim_loss, low=-1.0, high=1.0, is_loss=False),
     metrics.under_confidence: _limit_gaps,
 }

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from math import inf, isfinite, sqrt
+from math import inf, isfinite, nan, sqrt
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
@@ -174,7 +174,7 @@ def compute_difference_limits(
     metrics_of_sides: tuple[Metric, Metric], a: SampleCase, b: SampleCase, half: float
 ) -> Limits | None:
     """Limits of metric(a) − metric(b), the same metric on both sides; None where there is no
-    recipe.
+    recipe, nan twice where a side has no limits to combine.
     """
     metric, other = metrics_of_sides
     recipe = PAIRED.get(unwrap_metric(metric))
@@ -189,6 +189,9 @@ def compute_difference_limits(
         known = None
         if limits is not None and limits.why is None:
             known = (limits.low, limits.high)
+        # Only the influences of a ranking tell how a difference varies without the limits of a side.
+        if known is None and recipe in (_limit_gaps, _limit_independent):
+            return nan, nan
         sides.append(MetricSide(case=case, metric=of_side, value=at, limits=known))
     return recipe(SamplePair(a=sides[0], b=sides[1], half=half))
 

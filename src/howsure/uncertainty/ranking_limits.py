@@ -18,7 +18,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from howsure._core.checks import Bools, Floats, Ints
+from howsure._core.checks import Floats, Ints
 from howsure._core.frozen import frozen
 from howsure.bounds import compute_proportion_limits
 from howsure.uncertainty.influence import Ranks, placements
@@ -93,10 +93,6 @@ def gamma_quantile(mean: float, variance: float, at: float) -> float:
     return float(gammaincinv(mean * mean / variance, at)) * variance / mean
 
 
-def _find_low(s: NumberSample, half: float) -> float:
-    return gamma_quantile(s.value, s.squares / s.n**2, half)
-
-
 def _find_high(s: NumberSample, k: float, error: UnseenError, half: float) -> float:
     """The upper end: what was seen, and what one more error would weigh."""
     mean, square = error.moments_beside(k)
@@ -113,7 +109,8 @@ def compute_rare_sum_limits(s: NumberSample, error: UnseenError, half: float) ->
     >>> compute_rare_sum_limits(nothing, UnseenError(1.0, 1.0, top=inf), 0.025)[1] * 100 > 3
     True
     """
-    return _find_low(s, half), _find_high(s, s.k, error, half)
+    low = gamma_quantile(s.value, s.squares / s.n**2, half)
+    return low, _find_high(s, s.k, error, half)
 
 
 def compute_gamma_limits(s: NumberSample, error: UnseenError, half: float) -> Limits:
@@ -299,21 +296,17 @@ def find_last_cut(
     possible = too_many <= max(reach + 1.5, 0.0) * np.sqrt(most_kept * risk * (1 - risk))
     for i in np.flatnonzero(possible)[::-1].tolist():
         cuts: Ints = np.arange(int(start[i]), int(end[i]))
-        cuts = cuts[_screen_cuts(kept[cuts], missed[cuts], risk, reach)][::-1]
+        size, wrong = kept[cuts], missed[cuts]
+        spread = size * risk * (1 - risk)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            z = np.where(spread > 0, (wrong - size * risk) / np.sqrt(spread), 0.0)
+        # The rarer errors are, the worse a normal tail fits.
+        slack = np.where(spread > 100, 0.2, np.where(spread > 1, 1.5, inf))
+        cuts = cuts[(z <= reach + slack) & (size > 0)][::-1]
         good = np.flatnonzero(tail(kept[cuts], missed[cuts], risk) <= at)
         if len(good):
             return int(cuts[good[0]])
     return None
-
-
-def _screen_cuts(kept: Floats, missed: Floats, risk: float, reach: float) -> Bools:
-    """Which cuts are not clearly above the risk."""
-    spread = kept * risk * (1 - risk)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        z = np.where(spread > 0, (missed - kept * risk) / np.sqrt(spread), 0.0)
-    # The rarer errors are, the worse a normal tail fits.
-    slack = np.where(spread > 100, 0.2, np.where(spread > 1, 1.5, inf))
-    return (z <= reach + slack) & (kept > 0)
 
 
 def binomial_tail(n: Floats, k: Floats, risk: float) -> Floats:
