@@ -6,7 +6,7 @@ from pathlib import Path
 
 SOURCE = Path(__file__).parents[2] / "src" / "howsure"
 RENDERERS = SOURCE / "report" / "render"
-DRAW = {"svg", "pictures", "curve_pictures", "count_pictures", "comparison_pictures", "figure"}
+DRAW = {"svg", "pictures", "curve_pictures", "comparison_pictures", "figure"}
 DRAW |= {"monitor_page"}  # its pictures stand in the same file; the others write words
 ARITHMETIC = (ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Pow)
 WRITE_SHARES = {"format_percent", "format_points", "format_level", "format_percent_range"}
@@ -15,7 +15,7 @@ COUNT_ROWS = {
     "_wrap_heading",
     "__rich_console__",
     "choose_operating_rows",
-    "_build_deferral_table",
+    "build_plan_sheet",
 }  # places and rows, no number of a report
 ALLOWED = WRITE_SHARES | COUNT_ROWS | {"_write_sentences"}  # with probability 1 - delta
 FOREIGN = {"formats"}  # reads and writes JSON that others define
