@@ -329,7 +329,7 @@ class Binary(TypedDict):
     brier_decomposition: BrierData
     reliability: CurveData
     net_benefit: CurveData
-    numbers: NotRequired[dict[str, Number]]
+    numbers: dict[str, Number]
     thresholds: NotRequired[list[CallRow]]
     calling: NotRequired[Calling]
     flexible: NotRequired[CurveData | None]

@@ -159,12 +159,7 @@ def build_positive_class_table(binary: Binary | None) -> TextTable | None:
     """The numbers of the positive class."""
     if binary is None:
         return None
-    # Reports of version 0.1 have these two numbers only, without limits.
-    oldest: dict[str, Number] = {
-        "prevalence": {"value": binary["prevalence"]},
-        "ece": {"value": binary["ece"]},
-    }
-    numbers = binary.get("numbers", oldest)
+    numbers = binary["numbers"]
     rows = TableRows()
     for name, title in POSITIVE_NUMBERS.items():
         if name not in numbers:
