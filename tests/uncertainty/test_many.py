@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import howsure as hs
-from howsure.uncertainty.intervals import all_differences
+from howsure.uncertainty.intervals import all_differences, measure_spread
 
 TABLES = 30
 
@@ -81,3 +81,14 @@ def test_an_infinite_number_differs_from_none_clearly() -> None:
     pairs = all_differences(hs.correctness_nll, [*sane, sure])
     assert [p.difference for p in pairs if p.second == 3] == [-np.inf] * 3
     assert not any(p.clear for p in pairs if p.second == 3)
+
+
+def test_models_are_joined_by_ids_whatever_their_order() -> None:
+    rng = np.random.default_rng(6)
+    ids = rng.permutation(300)
+    made = [hs.Outcomes(s, correct=r, id=ids) for s, r in models(rng, 3, 300)]
+    wanted = measure_spread(hs.accuracy, made)
+    turned = measure_spread(hs.accuracy, [*made[:2], made[2][rng.permutation(300)]])
+    assert wanted is not None
+    assert turned is not None
+    assert turned.covariance == pytest.approx(wanted.covariance, rel=1e-12)

@@ -436,7 +436,8 @@ def _lose_log(preds: Predictions) -> Floats:
 
 
 CLASS_LOSSES: dict[Metric, SampleLoss] = {metrics.nll: losses.nll, metrics.brier: losses.brier}
-MEAN_LOSSES: dict[Metric, SampleLoss] = CLASS_LOSSES | {
+MEAN_LOSSES: dict[Metric, SampleLoss] = {
+    **CLASS_LOSSES,
     metrics.correctness_nll: _lose_log,
     metrics.correctness_brier: lambda preds: (1.0 - _claim_for_outcome(preds)) ** 2,
 }

@@ -106,13 +106,14 @@ def _simulate_bins(t: Tally, bins: Binning, seed: int) -> tuple[Floats, Floats]:
     samples = np.round(count).astype(np.int64)
     start = np.searchsorted(t.ends, find_cuts(bins, t)[:-1], side="right")
     end = np.append(start[1:], len(samples))
-    ranges: list[Floats] = []
+    ranges: list[tuple[float, float]] = []
     for first, last in zip(start[::-1], end[::-1], strict=True):
         claim, times = t.score[first:last], samples[first:last]
         n = max(1, int(times.sum()))
         if n <= SIMULATED_SAMPLES:
             draws = (rng.random((BIN_DRAWS, n)) < np.repeat(claim, times)[:n]).mean(axis=1)
-            ranges.append(np.quantile(draws, np.array(BAND_LEVELS)))
+            low, high = np.quantile(draws, BAND_LEVELS)
+            ranges.append((float(low), float(high)))
             continue
         # Of many samples three moments tell as much.
         mean = float((times * claim).sum()) / n
@@ -123,9 +124,10 @@ def _simulate_bins(t: Tally, bins: Binning, seed: int) -> tuple[Floats, Floats]:
             skew = third / variance**1.5
         # The expansion of Cornish and Fisher, to the skewness.
         quantile = np.array([-Z95, Z95]) + (Z95**2 - 1) / 6 * skew
-        ranges.append(np.clip(mean + np.sqrt(variance) * quantile / n, 0.0, 1.0))
-    low, high = np.array(ranges).T
-    return low, high
+        low, high = np.clip(mean + np.sqrt(variance) * quantile / n, 0.0, 1.0)
+        ranges.append((float(low), float(high)))
+    ends = np.array(ranges)
+    return ends[:, 0], ends[:, 1]
 
 
 def tally_uncertainty(preds: Predictions) -> Tally:

@@ -208,8 +208,8 @@ def bands(t: Tally, levels: Sequence[float] = (0.99, 0.95)) -> Bands:
             threshold.append(t.score_at(int(at) - 1))
         else:
             # Sums of weights are rounded: the cut may miss the end of its row by a rounding.
-            row = np.searchsorted(np.cumsum(t.count), at - WEIGHT_SUM_ROUNDING * t.n)
-            threshold.append(float(t.score[row]))
+            cuts = np.cumsum(t.count)
+            threshold.append(float(t.score[np.searchsorted(cuts, at - WEIGHT_SUM_ROUNDING * t.n)]))
     return Bands(
         levels=tuple(levels),
         weight=count / kept[-1],

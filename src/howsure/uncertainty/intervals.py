@@ -352,7 +352,10 @@ def _join_samples(a: Outcomes, b: Outcomes) -> tuple[Outcomes, Outcomes]:
                     f"id {strange[0]} is missing in the {side} set ({len(strange):,} ids are in one set only); "
                     "a paired difference needs the same samples on both sides."
                 )
-            a, b = a[first], b[second]
+            # In the order of the first, so that several sets joined with it stay in step.
+            rows = np.empty_like(second)
+            rows[first] = second
+            b = b[rows]
     if len(a) != len(b):
         raise InputError(
             f"{len(a):,} samples against {len(b):,}; a paired difference needs the same samples. Give ids."
