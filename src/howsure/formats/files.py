@@ -45,7 +45,7 @@ PathLike: TypeAlias = str | os.PathLike[str]
 STREAM_CHUNK_ROWS = 1 << 16
 # What `logs.is_log` may recognise. Others are no logs, unless the caller says so or they are folders:
 # the logs of tools need not be imported for them.
-LOG_SUFFIXES = (".eval", ".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".txt")
+LIKELY_LOG_SUFFIXES = (".eval", ".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".txt")
 
 
 # Which reader
@@ -170,7 +170,7 @@ class OpenFile:
 
 def open_file(path: Path, options: ReadOptions, rows: int | None) -> OpenFile:
     """Open a file of predictions, or a log of a tool, in runs of about so many rows."""
-    may_be_log = options.format is not None or path.suffix.lower() in LOG_SUFFIXES
+    may_be_log = options.format is not None or path.suffix.lower() in LIKELY_LOG_SUFFIXES
     if may_be_log or os.path.isdir(path):  # which, unlike Path.is_dir, never raises
         from howsure.formats import logs
 
