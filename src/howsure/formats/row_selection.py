@@ -1,7 +1,8 @@
 """Which rows of a file count: those of the wanted split, and those with an answer.
 
 Rows come in runs, one after the other. Rows without an answer are told apart by `no_answer`,
-counted by their reason, and left out or counted as wrong.
+counted by their reason, and left out or counted as wrong. What an answer is worth is said at the
+end: how sure, how often given, whether the same as another.
 """
 
 from __future__ import annotations
@@ -10,16 +11,19 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from howsure._core import checks
 from howsure._core.checks import Array, Bools, Floats, InputError
 from howsure.formats.column_names import make_no_split_error, make_several_splits_error
-from howsure.formats.fields import Fields
 from howsure.predictions.input_shapes import Unanswered
 from howsure.predictions.predictions import describe_outside
 from howsure.predictions.read_options import NoAnswer, ReadOptions
+
+if TYPE_CHECKING:  # `fields` imports this module
+    from howsure.formats.fields import Fields
 
 NO_ANSWER_REASONS = ("unparseable", "refused", "missing")
 
@@ -36,6 +40,9 @@ def select_runs(
     """The wanted rows of a file run by run; `whole=False` for a piece of a file."""
     chosen = select_split(runs, options.split, whole=whole)
     return skip_empty_runs(select_answers(run, options) for run in chosen)
+
+
+# Rows of a split
 
 
 def select_split(
@@ -84,6 +91,9 @@ def _select_rows(run: Fields, keep: Bools) -> Fields:
     return replace(run, arrays=arrays, lines=lines)
 
 
+# Runs as one
+
+
 def concat_runs(runs: Sequence[Fields]) -> Fields:
     """Runs of rows of one file as one."""
     first = runs[0]
@@ -115,6 +125,9 @@ def concat_arrays(arrays: Sequence[Array], axis: int = 0) -> Array:
     if len({a.dtype.kind in "UO" for a in arrays}) > 1:
         arrays = [a if a.dtype.kind in "UO" else a.astype(np.str_) for a in arrays]
     return np.concatenate(arrays, axis=axis)
+
+
+# Rows with an answer
 
 
 def select_answers(data: Fields, options: ReadOptions) -> Fields:
@@ -215,6 +228,9 @@ def _sum_counts(a: Unanswered | None, b: Unanswered | None) -> Unanswered | None
     return a + b
 
 
+# Answers as such
+
+
 def from_logprob(logprob: Array) -> Floats:
     r"""The confidence :math:`e^{\ell}` of an answer whose log-probability is :math:`\ell \le 0`.
 
@@ -270,6 +286,3 @@ def same_answer(prediction: Array, labels: Array) -> Bools:
 
 def _plain(text: str) -> str:
     return " ".join(text.split()).casefold()
-
-
-__all__ = ["agreement", "from_logprob", "majority", "same_answer"]

@@ -86,16 +86,16 @@ def read_archive(path: Path) -> Json:
         )
     # A run that was cut off has no header yet; its journal says how it began.
     top = as_record(header) or {**as_record(start), "status": "started"}
-    samples = sorted((as_record(member) for member in members.values()), key=_get_order)
+
+    def get_order(sample: Record) -> tuple[bool, float, str, float]:
+        """By id, numbers by value before texts, and by epoch."""
+        name = sample.get("id")
+        is_text = isinstance(name, str)
+        value = 0.0 if is_text else as_number(name) or 0.0
+        return is_text, value, as_text(name), as_number(sample.get("epoch")) or 0.0
+
+    samples = sorted(map(as_record, members.values()), key=get_order)
     return {**top, "samples": list[Json](samples)}
-
-
-def _get_order(sample: Record) -> tuple[bool, float, str, float]:
-    """By id, numbers by value before texts, and by epoch."""
-    name = sample.get("id")
-    is_text = isinstance(name, str)
-    value = 0.0 if is_text else as_number(name) or 0.0
-    return is_text, value, as_text(name), as_number(sample.get("epoch")) or 0.0
 
 
 def read(document: Json, path: Path, metric: str | None = None) -> Log:

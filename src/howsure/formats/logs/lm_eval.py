@@ -47,6 +47,9 @@ SLICE_NAMES = ("category", "subject", "topic", "task")
 SAMPLES_NAME = re.compile(r"samples_(?P<task>.+)_(?P<stamp>\d{4}-\d\d-\d\dT[\d\-.]+)")
 
 
+# Samples, of 0.4 and later
+
+
 def recognise_samples(document: Json) -> bool:
     """Whether this is a list of samples."""
     first = as_record(get_at(document, 0))
@@ -64,7 +67,22 @@ def read_samples(document: Json, path: Path, metric: str | None = None) -> Log:
     grades = [as_number(row.get(metric)) for row in rows]
     values = _read_likelihoods(rows, path)
     if values is None:
-        log = _read_generated(rows, _require_grades(grades, path, metric))
+        answers: list[str] = []
+        unanswered: list[Outcome | None] = []
+        for row in rows:
+            first = get_at(row.get("filtered_resps"), 0)
+            if isinstance(first, list):
+                first = get_at(first, 0)
+            answer = as_text(first).strip()
+            answers.append(answer)
+            if answer == INVALID_ANSWER:
+                unanswered.append(Outcome.UNPARSEABLE)
+            else:
+                unanswered.append(None if answer else Outcome.MISSING)
+        note = "the answers are generated text without log-probabilities"
+        log = _build_log(rows, _require_grades(grades, path, metric), notes=(note,))
+        outcome = judge_grades(log.grade.tolist(), unanswered)
+        log = replace(log, outcome=outcome, answer=make_column(answers))
     elif values.shape[1] == 1:
         # One request per sample: the likelihood of the right answer, which is no confidence of the
         # model's own answer.
@@ -122,7 +140,13 @@ def _read_multiple_choice(
     metric: str,
     path: Path,
 ) -> Log:
-    texts = _read_option_texts(rows, np.isfinite(values).sum(axis=1))
+    # The texts of the options, where the log has the arguments of every request.
+    texts: list[list[str]] | None = []
+    for row in rows:
+        arguments = as_record(row.get("arguments")).values()
+        texts.append([as_text(get_at(one, "arg_1")) for one in arguments])
+    if [len(row) for row in texts] != np.isfinite(values).sum(axis=1).tolist():
+        texts = None
     if metric == NORMALISED_METRIC:
         if texts is None:
             raise InputError(
@@ -158,15 +182,6 @@ def _read_multiple_choice(
     )
 
 
-def _read_option_texts(rows: Sequence[Record], sizes: Ints) -> list[list[str]] | None:
-    """The texts of the options, where the log has the arguments of every request."""
-    texts: list[list[str]] = []
-    for row in rows:
-        arguments = as_record(row.get("arguments")).values()
-        texts.append([as_text(get_at(one, "arg_1")) for one in arguments])
-    return texts if [len(row) for row in texts] == sizes.tolist() else None
-
-
 def _require_grades(grades: Sequence[float | None], path: Path, metric: str) -> Floats:
     for i, grade in enumerate(grades):
         if grade is None or not 0 <= grade <= 1:
@@ -174,25 +189,6 @@ def _require_grades(grades: Sequence[float | None], path: Path, metric: str) -> 
                 f"{path.name}, sample {i}: {metric} is {grade}; a number from 0 to 1 is needed."
             )
     return np.array(grades, dtype=np.float64)
-
-
-def _read_generated(rows: Sequence[Record], grades: Floats) -> Log:
-    answers: list[str] = []
-    unanswered: list[Outcome | None] = []
-    for row in rows:
-        first = get_at(row.get("filtered_resps"), 0)
-        if isinstance(first, list):
-            first = get_at(first, 0)
-        answer = as_text(first).strip()
-        answers.append(answer)
-        if answer == INVALID_ANSWER:
-            unanswered.append(Outcome.UNPARSEABLE)
-        else:
-            unanswered.append(None if answer else Outcome.MISSING)
-    note = "the answers are generated text without log-probabilities"
-    log = _build_log(rows, grades, notes=(note,))
-    outcome = judge_grades(grades.tolist(), unanswered)
-    return replace(log, outcome=outcome, answer=make_column(answers))
 
 
 def _build_log(rows: Sequence[Record], grades: Floats, *, notes: tuple[str, ...]) -> Log:
@@ -240,6 +236,9 @@ def _check_results_file(log: Log, metric: str, path: Path) -> list[Claim]:
                 )
                 claims.append(claim)
     return claims
+
+
+# What --write_out made, up to 0.3
 
 
 def recognise_write_out(document: Json) -> bool:
@@ -309,6 +308,9 @@ def _read_logits(rows: Sequence[Record], path: Path) -> Floats:
     return build_option_matrix(table, path.name)
 
 
+# The options of a question, in either layout
+
+
 def build_option_matrix(rows: Sequence[Sequence[float]], where: str) -> Floats:
     """One row per question, filled up with minus infinity where a question has fewer options.
 
@@ -364,14 +366,15 @@ def find_gold(
     best = np.argmax(values, axis=1)  # of equal ones the first, as the harness does
     sizes = np.isfinite(values).sum(axis=1)
     texts = [as_text(target) for target in targets]
-    readings = [_read_number, _read_letter]
-    names: Sequence[Sequence[str]] = [[""] * int(size) for size in sizes]
-    if options is not None:
-        readings = [_read_text, *readings]
-        names = options
+    names = options
+    if names is None:
+        names = [[""] * int(size) for size in sizes]
+    pairs = zip(texts, names, strict=True)
+    readings = list(zip(*[_read_target(text, row) for text, row in pairs], strict=True))
+    if options is None:
+        del readings[0]  # there are no texts to find a target among
     candidates: list[Ints] = []
-    for read in readings:
-        places = [read(text, row) for text, row in zip(texts, names, strict=True)]
+    for places in readings:
         known_places = [place for place in places if place is not None]
         if len(known_places) == len(places):
             candidates.append(np.array(known_places, dtype=np.int64))
@@ -396,19 +399,17 @@ def find_gold(
     return None
 
 
-def _read_text(target: str, options: Sequence[str]) -> int | None:
+def _read_target(target: str, options: Sequence[str]) -> tuple[int | None, int | None, int | None]:
+    """The option that a target means: by its text, by its number, by its letter."""
+    by_text = by_number = by_letter = None
+    plain = target.strip()
     names = [option.strip() for option in options]
-    return names.index(target.strip()) if names.count(target.strip()) == 1 else None
-
-
-def _read_number(target: str, options: Sequence[str]) -> int | None:
-    digits = target.strip()
-    return int(digits) if is_count(digits) and int(digits) < len(options) else None
-
-
-def _read_letter(target: str, options: Sequence[str]) -> int | None:
+    if names.count(plain) == 1:
+        by_text = names.index(plain)
+    if is_count(plain) and int(plain) < len(options):
+        by_number = int(plain)
     letter = target.strip(" ().").upper()
-    if len(letter) != 1:
-        return None
-    place = string.ascii_uppercase.find(letter)
-    return place if 0 <= place < len(options) else None
+    if len(letter) == 1:
+        place = string.ascii_uppercase.find(letter)
+        by_letter = place if 0 <= place < len(options) else None
+    return by_text, by_number, by_letter

@@ -1,4 +1,6 @@
-"""What the log of an evaluation tool says, whichever tool wrote it."""
+"""What the log of an evaluation tool says, whichever tool wrote it, and the same as a file of
+predictions.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,6 @@ from howsure.predictions.read_options import ReadOptions
 
 CLAIM_TOLERANCE = 1e-9
 FLOAT_BYTES = 8
-
 PREFERRED_CONFIDENCES = ("sequence_probability", "confidence")
 
 
@@ -146,9 +147,10 @@ class Log:
         >>> Log("a tool", np.arange(3), np.array([1, 0, 3]), np.array([1.0, 0.0, 0.0])).title
         'a tool, 3 questions, 1 unparseable'
         """
-        parts = [self.tool, _count_things(self.questions, "question")]
-        if self.n != self.questions:
-            parts.append(_count_things(self.n, "answer"))
+        questions = self.questions
+        parts = [self.tool, f"{questions:,} question" + "s" * (questions != 1)]
+        if self.n != questions:
+            parts.append(f"{self.n:,} answer" + "s" * (self.n != 1))
         if self.options is not None:
             sizes = np.isfinite(self.options).sum(axis=1)
             low, high = int(sizes.min()), int(sizes.max())
@@ -211,8 +213,7 @@ class Log:
         )
 
 
-def _count_things(n: int, what: str) -> str:
-    return f"{n:,} {what}" + ("" if n == 1 else "s")
+# What the readers of all tools need
 
 
 def judge_grades(
@@ -324,22 +325,7 @@ def compute_token_confidences(answers: Sequence[list[Json]]) -> tuple[Confidence
     )
 
 
-class NoConfidence(InputError):
-    """A log that tells right from wrong and nothing else; `log` holds its counts."""
-
-    log: Log
-
-    @classmethod
-    def of(cls, log: Log, path: Path) -> NoConfidence:
-        """The refusal of this log: why there is no confidence, and what is known all the same."""
-        why = f" ({log.notes[-1]})" if log.notes else ""
-        error = cls(
-            f"{path.name} ({log.title}) tells right from wrong, accuracy "
-            f"{log.accuracy_of_all:.6g}, but holds no confidence{why}; "
-            "log option or token log-probabilities, or ask the model how sure it is."
-        )
-        error.log = log
-        return error
+# A log as a file of predictions
 
 
 def build_contents(log: Log, path: Path) -> Contents:
@@ -409,3 +395,21 @@ def choose_confidence(log: Log, asked: str | None, path: Path) -> str | None:
             f"or compare them: howsure compare {path.name}."
         )
     return names[0]
+
+
+class NoConfidence(InputError):
+    """A log that tells right from wrong and nothing else; `log` holds its counts."""
+
+    log: Log
+
+    @classmethod
+    def of(cls, log: Log, path: Path) -> NoConfidence:
+        """The refusal of this log: why there is no confidence, and what is known all the same."""
+        why = f" ({log.notes[-1]})" if log.notes else ""
+        error = cls(
+            f"{path.name} ({log.title}) tells right from wrong, accuracy "
+            f"{log.accuracy_of_all:.6g}, but holds no confidence{why}; "
+            "log option or token log-probabilities, or ask the model how sure it is."
+        )
+        error.log = log
+        return error
