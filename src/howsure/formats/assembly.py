@@ -35,9 +35,23 @@ def build_predictions(data: Fields, options: ReadOptions, *, first_image: int = 
     """The predictions that the parts describe; every complaint names the file. Images and cases are
     numbered from `first_image` on.
     """
+    kind = data.kind
     try:
         if options.multilabel:
-            preds = _build_multilabel(data, options, first_image)
+            if kind not in ("probs", "logits"):
+                need = "many labels per case need probs or logits (cases, labels)"
+                raise InputError(kind, got="is not one number for each label", need=need)
+            _check_ids(data.arrays.get("ids"))
+            values = checks.array(data.arrays[kind], kind)
+            preds = Predictions.from_multilabel(
+                probs=values if kind == "probs" else None,
+                logits=values if kind == "logits" else None,
+                labels=data.arrays.get("labels"),
+                label_names=data.class_names,
+                sums_to_one=options.sums_to_one,
+                first=first_image,
+                **_collect_extras(data.arrays),
+            )
             return replace(preds, unanswered=data.unanswered)
         flat = flatten_pixels(data, first_image)
         _check_ids(flat.arrays.get("ids"))
@@ -94,25 +108,6 @@ def _collect_extras(arrays: dict[str, Array]) -> GivenColumns:
         group=arrays.get("group"),
         weight=arrays.get("weight"),
         attributes=attributes or None,
-    )
-
-
-def _build_multilabel(data: Fields, options: ReadOptions, first: int) -> Predictions:
-    arrays = data.arrays
-    kind = data.kind
-    if kind not in ("probs", "logits"):
-        need = "many labels per case need probs or logits (cases, labels)"
-        raise InputError(kind, got="is not one number for each label", need=need)
-    _check_ids(arrays.get("ids"))
-    values = checks.array(arrays[kind], kind)
-    return Predictions.from_multilabel(
-        probs=values if kind == "probs" else None,
-        logits=values if kind == "logits" else None,
-        labels=arrays.get("labels"),
-        label_names=data.class_names,
-        sums_to_one=options.sums_to_one,
-        first=first,
-        **_collect_extras(arrays),
     )
 
 

@@ -178,13 +178,13 @@ def read_header(stream: IO[bytes], size: int, where: str) -> NpyHeader:
         raise InputError(where, got=got, need=f"at most {MAX_NPY_HEADER_BYTES:,} are read")
     try:
         facts = ast.literal_eval(stream.read(length).decode("latin1").strip())
-        descr, fortran, shape = facts["descr"], facts["fortran_order"], facts["shape"]
+        descr, fortran = facts["descr"], facts["fortran_order"]
+        shape = cast("tuple[Any, ...]", facts["shape"])
     except (ValueError, SyntaxError, TypeError, KeyError, MemoryError, RecursionError):
         got = "has a header that is not readable"
         raise InputError(where, got=got, hint="save it again") from None
-    axes = cast("tuple[Any, ...]", shape)
-    is_shape = isinstance(shape, tuple) and len(axes) <= MAX_AXES
-    if not is_shape or not all(type(axis) is int and axis >= 0 for axis in axes):
+    is_tuple = isinstance(cast("object", shape), tuple) and len(shape) <= MAX_AXES
+    if not is_tuple or not all(type(axis) is int and axis >= 0 for axis in shape):
         got = f"has a header with shape {str(shape)[:60]}"
         raise InputError(where, got=got, hint="save it again")
     dtype = _parse_dtype(descr, where)

@@ -20,7 +20,7 @@ from howsure._core.checks import Array, Bools, Floats, InputError
 from howsure.formats.column_names import make_no_split_error, make_several_splits_error
 from howsure.predictions.input_shapes import Unanswered
 from howsure.predictions.predictions import describe_outside
-from howsure.predictions.read_options import NoAnswer, ReadOptions
+from howsure.predictions.read_options import ReadOptions
 
 if TYPE_CHECKING:  # `fields` imports this module
     from howsure.formats.fields import Fields
@@ -131,37 +131,24 @@ def concat_arrays(arrays: Sequence[Array], axis: int = 0) -> Array:
 
 
 def select_answers(data: Fields, options: ReadOptions) -> Fields:
-    """The rows with an answer, their confidences as shares."""
-    if options.percent:
-        data = convert_percent(data)
-    if options.drop_outside and data.kind == "confidence":
-        value: Floats = data.arrays["confidence"].astype(np.float64)
-        inside = (value >= 0) & (value <= 1)
-        arrays = {**data.arrays, "confidence": np.where(inside, value, np.nan)}
-        arrays.setdefault("no_answer", np.full(len(value), "", dtype=np.str_))
-        data = replace(data, arrays=arrays)
-    return _drop_unanswered(data, options.no_answer)
-
-
-def convert_percent(data: Fields) -> Fields:
-    """A confidence given in percent, as a share."""
-    if data.kind != "confidence":
-        need = "only a confidence can be given in percent"
-        raise InputError(data.path.name, got=f"holds {data.kind}", need=need)
-    return replace(data, arrays={**data.arrays, "confidence": data.arrays["confidence"] / 100})
-
-
-def _drop_unanswered(data: Fields, no_answer: NoAnswer) -> Fields:
-    """The rows with an answer and a confidence, and the count of the others by reason.
+    """The rows with an answer and a confidence, which is a share, and the count of the others by
+    reason.
 
     `no_answer="wrong"` keeps rows without an answer that have a confidence, and counts them as
     wrong.
     """
+    if options.percent:
+        data = convert_percent(data)
     arrays = dict(data.arrays)
+    value = arrays[data.kind]
+    if options.drop_outside and data.kind == "confidence":
+        value = value.astype(np.float64)
+        value = np.where((value >= 0) & (value <= 1), value, np.nan)
+        arrays["confidence"] = value
+        arrays.setdefault("no_answer", np.full(len(value), "", dtype=np.str_))
     reasons = arrays.pop("no_answer", None)
     if reasons is None:
         return data
-    value = arrays[data.kind]
     if value.ndim != 1 or len(reasons) != len(value):
         return replace(data, arrays=arrays)
     if data.kind == "confidence":
@@ -169,16 +156,15 @@ def _drop_unanswered(data: Fields, no_answer: NoAnswer) -> Fields:
         bad = (value < 0) | (value > 1)
         if bad.any():
             line = None if data.lines is None else int(data.lines[checks.find_first(bad)])
-            raise describe_outside(np.where(np.isnan(value), 0, value), bad).at(
-                data.path.name, line
-            )
+            error = describe_outside(np.where(np.isnan(value), 0, value), bad)
+            raise error.at(data.path.name, line)
     silent: Bools = reasons != ""
     for part in ("correct", "grade"):
         if part in arrays:
             arrays[part] = np.where(silent, 0, arrays[part])  # no answer is not a right one
     missing: Bools = np.isnan(value.astype(np.float64))
     keep = ~missing
-    if no_answer != "wrong":
+    if options.no_answer != "wrong":
         keep &= ~silent
 
     unstated = missing & ~silent  # answers without a confidence
@@ -195,6 +181,14 @@ def _drop_unanswered(data: Fields, no_answer: NoAnswer) -> Fields:
             **counts, unstated=int(unstated.sum()), unstated_right=unstated_right
         ),
     )
+
+
+def convert_percent(data: Fields) -> Fields:
+    """A confidence given in percent, as a share."""
+    if data.kind != "confidence":
+        need = "only a confidence can be given in percent"
+        raise InputError(data.path.name, got=f"holds {data.kind}", need=need)
+    return replace(data, arrays={**data.arrays, "confidence": data.arrays["confidence"] / 100})
 
 
 def skip_empty_runs(runs: Iterable[Fields]) -> Iterator[Fields]:

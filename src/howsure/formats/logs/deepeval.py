@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -62,10 +61,20 @@ def read(document: Json, path: Path, metric: str | None = None) -> Log:
         judges |= dict.fromkeys(metrics)
     check_table_size(len(cases), len(judges), sum(map(len, metrics_of_cases)), path.name)
     confidences: list[Confidence] = []
-    for judge in judges:
+    for judge in judges:  # nan where a case has no such judge
         scores = [as_number(get_at(m, judge, "score")) for m in metrics_of_cases]
-        values = np.array([np.nan if score is None else score for score in scores])
-        confidences.append(Confidence(judge, Kind.JUDGE, values))
+        confidences.append(Confidence(judge, Kind.JUDGE, np.array(scores, dtype=np.float64)))
+    passed = sum(as_number(case.get("success")) == 1 for case in cases)
+    totals = {"testPassed": passed, "testFailed": len(cases) - passed}
+    if as_records(top.get("conversationalTestCases")):  # those count in the totals as well
+        totals = {}
+    claims: list[Claim] = []
+    for name, ours in totals.items():
+        theirs = as_number(top.get(name))
+        if theirs is not None:
+            source = "its total"
+            claim = check_claim(name, theirs=theirs, ours=ours, source=source, where=path.name)
+            claims.append(claim)
     return Log(
         tool=DEEPEVAL_TITLE,
         ids=make_column(names),
@@ -73,7 +82,7 @@ def read(document: Json, path: Path, metric: str | None = None) -> Log:
         grade=np.array(grades),
         confidences=tuple(confidences),
         answer=make_column([as_text(case.get("actualOutput")) for case in cases]),
-        claims=_check_totals(top, cases, path),
+        claims=tuple(claims),
         doubts=(CIRCULAR_GRADES,),
     )
 
@@ -95,17 +104,3 @@ def _read_grade(case: Record, metric: str | None, path: Path) -> float:
             f"{path.name}: a test case does not say whether it passed; run deepeval test again."
         )
     return grade
-
-
-def _check_totals(top: Record, cases: Sequence[Record], path: Path) -> tuple[Claim, ...]:
-    if as_records(top.get("conversationalTestCases")):  # those count in the totals as well
-        return ()
-    passed = sum(as_number(case.get("success")) == 1 for case in cases)
-    claims: list[Claim] = []
-    for name, ours in {"testPassed": passed, "testFailed": len(cases) - passed}.items():
-        theirs = as_number(top.get(name))
-        if theirs is not None:
-            claims.append(
-                check_claim(name, theirs=theirs, ours=ours, source="its total", where=path.name)
-            )
-    return tuple(claims)

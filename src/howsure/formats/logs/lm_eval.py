@@ -19,6 +19,7 @@ from howsure.formats.logs.json_tree import (
     Record,
     as_list,
     as_number,
+    as_numbers,
     as_record,
     as_text,
     get_at,
@@ -124,11 +125,10 @@ def _read_likelihoods(rows: Sequence[Record], path: Path) -> Floats | None:
         pairs = as_list(row.get("filtered_resps"))
         if not pairs or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
             return None
-        numbers = [as_number(get_at(pair, 0)) for pair in pairs]
-        known = [number for number in numbers if number is not None]
-        if len(known) < len(numbers):
+        numbers = as_numbers([get_at(pair, 0) for pair in pairs])
+        if numbers is None:
             return None
-        table.append(known)
+        table.append(numbers)
     return build_option_matrix(table, path.name)
 
 
@@ -267,11 +267,10 @@ def read_write_out(document: Json, path: Path, metric: str | None = None) -> Log
     best = np.argmax(values, axis=1)
     right = (gold == best).astype(np.float64)
     claims: tuple[Claim, ...] = ()
-    known = [grade for grade in grades if grade is not None]
-    if len(known) == len(rows):
+    if None not in grades:
         claim = check_claim(
             name,
-            theirs=float(np.mean(known)),
+            theirs=float(np.array(grades, dtype=np.float64).mean()),
             ours=float(right.mean()),
             source=f"its field {name}",
             where=path.name,
@@ -296,15 +295,18 @@ def _read_logits(rows: Sequence[Record], path: Path) -> Floats:
     table: list[list[float]] = []
     for i, row in enumerate(rows):
         count = sum(key.startswith("logit_") for key in row)
-        cells = [row[f"logit_{j}"] for j in range(count) if f"logit_{j}" in row]
-        numbers = [as_number(get_at(c, 0) if isinstance(c, list) else c) for c in cells]
-        known = [number for number in numbers if number is not None]
-        if len(known) < 2 or len(known) < len(numbers):
+        cells: list[Json] = []
+        for j in range(count):
+            if f"logit_{j}" in row:
+                cell = row[f"logit_{j}"]
+                cells.append(get_at(cell, 0) if isinstance(cell, list) else cell)
+        numbers = as_numbers(cells)
+        if numbers is None or len(numbers) < 2:
             raise InputError(
                 f"{path.name}, document {i} has no log-likelihood for each of at least 2 options; "
                 "a log of a multiple-choice task is needed."
             )
-        table.append(known)
+        table.append(numbers)
     return build_option_matrix(table, path.name)
 
 
@@ -375,11 +377,10 @@ def find_gold(
         del readings[0]  # there are no texts to find a target among
     candidates: list[Ints] = []
     for places in readings:
-        known_places = [place for place in places if place is not None]
-        if len(known_places) == len(places):
-            candidates.append(np.array(known_places, dtype=np.int64))
+        if None not in places:
+            candidates.append(np.array(places, dtype=np.int64))
 
-    known = np.array([np.nan if c is None else c for c in correct])
+    known = np.array(correct, dtype=np.float64)  # nan where nothing is said
     binary = np.isin(known, (0.0, 1.0))
     for gold in candidates:
         if ((gold == best) == (known == 1))[binary].all():

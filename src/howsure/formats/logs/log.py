@@ -147,10 +147,9 @@ class Log:
         >>> Log("a tool", np.arange(3), np.array([1, 0, 3]), np.array([1.0, 0.0, 0.0])).title
         'a tool, 3 questions, 1 unparseable'
         """
-        questions = self.questions
-        parts = [self.tool, f"{questions:,} question" + "s" * (questions != 1)]
-        if self.n != questions:
-            parts.append(f"{self.n:,} answer" + "s" * (self.n != 1))
+        parts = [self.tool, _count_things(self.questions, "question")]
+        if self.n != self.questions:
+            parts.append(_count_things(self.n, "answer"))
         if self.options is not None:
             sizes = np.isfinite(self.options).sum(axis=1)
             low, high = int(sizes.min()), int(sizes.max())
@@ -211,6 +210,10 @@ class Log:
             slices={name: column[rows] for name, column in self.slices.items()},
             lines=select(self.lines),
         )
+
+
+def _count_things(n: int, what: str) -> str:
+    return f"{n:,} {what}" + ("" if n == 1 else "s")
 
 
 # What the readers of all tools need

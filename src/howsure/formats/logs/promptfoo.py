@@ -66,11 +66,15 @@ def read(document: Json, path: Path, metric: str | None = None) -> Log:
     prompts: list[str] = []
     for row in rows:
         # What makes a test: its number where there is one, else its variables.
-        variables = json.dumps(row.get("vars"), sort_keys=True)
-        tests.append(as_text(row.get("testIdx", variables)))
+        if "testIdx" in row:
+            tests.append(as_text(row["testIdx"]))
+        else:
+            tests.append(json.dumps(row.get("vars"), sort_keys=True))
         prompt = as_record(row.get("prompt"))
-        names = (row.get("promptId"), prompt.get("label"), prompt.get("display"), prompt.get("raw"))
-        prompts.append(next(filter(None, map(as_text, names)), ""))
+        name = as_text(row.get("promptId"))
+        for key in ("label", "display", "raw"):
+            name = name or as_text(prompt.get(key))
+        prompts.append(name)
     tests = _number_texts(tests)
     ids = tests
     repeated = len(set(tests)) < len(tests)

@@ -138,13 +138,8 @@ def read_log(
         if candidate.recognise(document):
             return candidate.read(document, path, metric)
     what = tool or f"a known tool ({', '.join([*TOOLS, 'helm'])})"
-    raise InputError(
-        f"{path.name} is no log of {what}, or one of another version; "
-        f"{_describe_document(document)}."
-    )
-
-
-def _describe_document(document: Json) -> str:
     first = as_record(get_at(document, 0)) if as_list(document) else as_record(document)
-    shown = ", ".join(repr(name) for name in list(first)[:8])
-    return f"it holds {shown}" if shown else "it holds no objects"
+    shown = ", ".join(map(repr, list(first)[:8])) or "no objects"
+    raise InputError(
+        f"{path.name} is no log of {what}, or one of another version; it holds {shown}."
+    )

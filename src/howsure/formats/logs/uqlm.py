@@ -129,7 +129,7 @@ def _read_confidence(name: str, rows: Sequence[ResponseRow]) -> Confidence:
             kind = candidate
             break
     values = [as_number(get_at(row.table.get(name), row.place)) for row in rows]
-    return Confidence(name, kind, np.array([np.nan if v is None else v for v in values]))
+    return Confidence(name, kind, np.array(values, dtype=np.float64))
 
 
 def _describe_missing_outcome(size: int, names: Sequence[str], path: Path) -> str:
