@@ -252,20 +252,15 @@ def _build_contents(batch: Any, path: Path, first_row: int, budget: Budget) -> C
         entries[name] = FileEntry(
             shape=(len(column.values),), dtype=str(column.values.type), load=column.load
         )
-    return Contents(
-        path=path,
-        entries=entries,
-        table=True,
-        class_names=_read_class_names(batch.schema.metadata),
-    )
-
-
-def _read_class_names(metadata: dict[bytes, bytes] | None) -> tuple[str, ...] | None:
+    class_names: tuple[str, ...] | None = None
+    metadata: dict[bytes, bytes] = batch.schema.metadata or {}
     try:
-        names = as_list(json.loads((metadata or {})[b"class_names"]))
+        listed = as_list(json.loads(metadata[b"class_names"]))
     except (KeyError, ValueError, RecursionError):
-        return None
-    return None if names is None else tuple(map(str, names))
+        listed = None
+    if listed is not None:
+        class_names = tuple(map(str, listed))
+    return Contents(path=path, entries=entries, table=True, class_names=class_names)
 
 
 @frozen
@@ -287,8 +282,11 @@ class _TableColumn:
 
     def _convert(self, column: Any) -> Array | Cells:
         self._check_full(column)
+        types = _import_pyarrow().types
+        # A text that many rows refer to stays one; everything else is put into its rows.
+        texts = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
         kind = column.type
-        if _import_pyarrow().types.is_dictionary(kind) and not _is_text(kind.value_type):
+        if types.is_dictionary(kind) and not any(is_kind(kind.value_type) for is_kind in texts):
             self.budget.spend(_measure_decoded(column), self.where)
             column = column.dictionary_decode()
         if _is_list(column.type):
@@ -296,7 +294,17 @@ class _TableColumn:
             if _is_list(inner.type) or _is_number(inner.type):
                 return self._convert_lists(column, inner)
         if _is_number(column.type):
-            return _convert_numbers(column)
+            # `column.to_numpy()` gives the same and imports pandas where it is installed.
+            first = column.offset
+            dtype = np.dtype(column.type.to_pandas_dtype())
+            values = column.buffers()[1]
+            if values is None:
+                return np.empty(0, dtype)
+            if types.is_boolean(column.type):
+                raw = np.frombuffer(values, np.uint8)
+                bits = np.unpackbits(raw, count=first + len(column), bitorder="little")
+                return bits[first:].view(np.bool_)
+            return np.frombuffer(values, dtype, count=len(column), offset=first * dtype.itemsize)
         cells: list[Any] = []
         for cell in self._list_cells(column):
             plain = isinstance(cell, (str, int, float, list, dict))
@@ -361,7 +369,11 @@ class _TableColumn:
             got = f"has type {str(kind)[:60]}"
             raise InputError(self.where, got=got, need="numbers, text or lists of them are needed")
         if str(kind).endswith("_view"):
-            self.budget.spend(_measure_views(column), self.where)
+            # Many rows may look at the same text; a view of 16 bytes begins with its length.
+            views = np.frombuffer(column.buffers()[1], np.int32).reshape(-1, 4)
+            lengths = views[column.offset : column.offset + len(column), 0].astype(np.int64)
+            valid = column.is_valid().to_numpy(zero_copy_only=False)
+            self.budget.spend(int(lengths[valid].sum()), self.where)
         return column.to_pylist()
 
     def _list_dictionary_cells(self, column: Any) -> list[Any]:
@@ -381,22 +393,6 @@ def _import_compute(purpose: str) -> Any:
     return need("pyarrow.compute", for_=purpose, extra="files")
 
 
-def _convert_numbers(column: Any) -> Array:
-    """Numbers without gaps as an array; `column.to_numpy()` gives the same and imports pandas where
-    it is installed.
-    """
-    first = column.offset
-    dtype = np.dtype(column.type.to_pandas_dtype())
-    values = column.buffers()[1]
-    if values is None:
-        return np.empty(0, dtype)
-    if _import_pyarrow().types.is_boolean(column.type):
-        raw = np.frombuffer(values, np.uint8)
-        bits = np.unpackbits(raw, count=first + len(column), bitorder="little")
-        return bits[first:].view(np.bool_)
-    return np.frombuffer(values, dtype, count=len(column), offset=first * dtype.itemsize)
-
-
 def _measure_decoded(column: Any) -> int:
     """What a column of references unpacks to, each row counted with what it refers to."""
     words = column.dictionary
@@ -411,24 +407,9 @@ def _measure_decoded(column: Any) -> int:
     return int((used * sizes).sum()) * deeper
 
 
-def _measure_views(column: Any) -> int:
-    """The bytes of all texts, though many rows may look at the same ones; a view of 16 bytes begins
-    with a length.
-    """
-    views = np.frombuffer(column.buffers()[1], np.int32).reshape(-1, 4)
-    lengths = views[column.offset : column.offset + len(column), 0].astype(np.int64)
-    return int(lengths[column.is_valid().to_numpy(zero_copy_only=False)].sum())
-
-
 def _is_list(kind: Any) -> bool:
     types = _import_pyarrow().types
     return types.is_list(kind) or types.is_large_list(kind) or types.is_fixed_size_list(kind)
-
-
-def _is_text(kind: Any) -> bool:
-    types = _import_pyarrow().types
-    checks = (types.is_string, types.is_large_string, types.is_binary, types.is_large_binary)
-    return any(check(kind) for check in checks)
 
 
 def _is_number(kind: Any) -> bool:

@@ -35,9 +35,23 @@ def build_predictions(data: Fields, options: ReadOptions, *, first_image: int = 
     """The predictions that the parts describe; every complaint names the file. Images and cases are
     numbered from `first_image` on.
     """
+    kind = data.kind
     try:
         if options.multilabel:
-            preds = _build_multilabel(data, options, first_image)
+            if kind not in ("probs", "logits"):
+                need = "many labels per case need probs or logits (cases, labels)"
+                raise InputError(kind, got="is not one number for each label", need=need)
+            _check_ids(data.arrays.get("ids"))
+            values = checks.array(data.arrays[kind], kind)
+            preds = Predictions.from_multilabel(
+                probs=values if kind == "probs" else None,
+                logits=values if kind == "logits" else None,
+                labels=data.arrays.get("labels"),
+                label_names=data.class_names,
+                sums_to_one=options.sums_to_one,
+                first=first_image,
+                **_collect_extras(data.arrays),
+            )
             return replace(preds, unanswered=data.unanswered)
         flat = flatten_pixels(data, first_image)
         _check_ids(flat.arrays.get("ids"))
@@ -97,25 +111,6 @@ def _collect_extras(arrays: dict[str, Array]) -> GivenColumns:
     )
 
 
-def _build_multilabel(data: Fields, options: ReadOptions, first: int) -> Predictions:
-    arrays = data.arrays
-    kind = data.kind
-    if kind not in ("probs", "logits"):
-        need = "many labels per case need probs or logits (cases, labels)"
-        raise InputError(kind, got="is not one number for each label", need=need)
-    _check_ids(arrays.get("ids"))
-    values = checks.array(arrays[kind], kind)
-    return Predictions.from_multilabel(
-        probs=values if kind == "probs" else None,
-        logits=values if kind == "logits" else None,
-        labels=arrays.get("labels"),
-        label_names=data.class_names,
-        sums_to_one=options.sums_to_one,
-        first=first,
-        **_collect_extras(arrays),
-    )
-
-
 def _build_top_label(data: Fields, values: Array, extras: GivenColumns) -> Predictions:
     """Predictions of one confidence per sample."""
     arrays = data.arrays
@@ -162,8 +157,19 @@ def flatten_pixels(data: Fields, first_image: int) -> Fields:
     checks.same_length(group, "group", images, "the images")
     arrays: dict[str, Array] = {}
     for part, a in data.arrays.items():
-        if part not in ("ids", "images", "group"):
-            arrays[part] = _flatten_part(a, part, (images, *shape))
+        if part in ("ids", "images", "group"):
+            continue
+        if part.startswith("mc_"):
+            arrays[part] = np.moveaxis(a, 2, -1).reshape(len(a), -1, a.shape[2])
+        elif a.ndim == len(shape) + 2:
+            arrays[part] = np.moveaxis(a, 1, -1).reshape(-1, a.shape[1])
+        elif part.startswith(ATTRIBUTE) and a.shape == (images,):
+            arrays[part] = np.repeat(a, prod(shape))
+        elif a.shape == (images, *shape):
+            arrays[part] = a.reshape(-1)
+        else:
+            need = f"one value per pixel, {' × '.join(map(str, (images, *shape)))}, is needed"
+            raise InputError(part, got=f"has shape {a.shape}", need=need)
     arrays["group"] = np.repeat(group, prod(shape))
     # A pixel has no line.
     return Fields(path=data.path, kind=data.kind, arrays=arrays, class_names=data.class_names)
@@ -183,21 +189,6 @@ def _find_image_shape(data: Fields) -> tuple[int, ...] | None:
     if values.ndim == 3 and labels is not None and labels.shape == (len(values), values.shape[2]):
         return values.shape[2:]
     return None
-
-
-def _flatten_part(a: Array, part: str, images: tuple[int, ...]) -> Array:
-    """An array of images with one row per pixel; `images` is their number and their shape."""
-    if part.startswith("mc_"):
-        return np.moveaxis(a, 2, -1).reshape(len(a), -1, a.shape[2])
-    if a.ndim == len(images) + 1:
-        return np.moveaxis(a, 1, -1).reshape(-1, a.shape[1])
-    if part.startswith(ATTRIBUTE) and a.shape == images[:1]:
-        return np.repeat(a, prod(images[1:]))
-    if a.shape != images:
-        shape = " × ".join(map(str, images))
-        need = f"one value per pixel, {shape}, is needed"
-        raise InputError(part, got=f"has shape {a.shape}", need=need)
-    return a.reshape(-1)
 
 
 def _check_ids(ids: Array | None) -> None:
@@ -230,13 +221,23 @@ def concat_predictions(parts: Sequence[Predictions], names: Sequence[str]) -> Pr
     every = [part.attributes for part in parts if part.attributes is not None]
     if every:  # they were asked for by name, so all files have them
         attributes = {name: concat_arrays([one[name] for one in every]) for name in every[0]}
+    beside: dict[str, Array] = {}
+    for column in COLUMNS_BESIDE:
+        arrays: list[Array | None] = [getattr(part, column) for part in parts]
+        there = [a for a in arrays if a is not None]
+        if there and len(there) < len(arrays):
+            lacking = names[[a is None for a in arrays].index(True)]
+            got = f"has no {column.removeprefix('known_')}, others do"
+            raise InputError(lacking, got=got, hint="give it to all files or to none")
+        if there:
+            beside[column] = concat_arrays(there)
     return replace(
         first,
         values=np.concatenate([p.values for p in parts], axis=1 if first.values.ndim == 3 else 0),
         unanswered=unanswered,
         layout=concat_layouts([part.layout for part in parts]),
         attributes=attributes,
-        **{column: _concat_column(parts, column, names) for column in COLUMNS_BESIDE},
+        **beside,
     )
 
 
@@ -258,15 +259,3 @@ def _get_label_names(preds: Predictions) -> tuple[str, ...] | None:
     if preds.layout is None or preds.layout.parts != "labels":
         return None
     return preds.layout.names
-
-
-def _concat_column(parts: Sequence[Predictions], column: str, names: Sequence[str]) -> Array | None:
-    columns: list[Array | None] = [getattr(part, column) for part in parts]
-    there = [a for a in columns if a is not None]
-    if not there:
-        return None
-    if len(there) < len(columns):
-        lacking = names[[a is None for a in columns].index(True)]
-        got = f"has no {column.removeprefix('known_')}, others do"
-        raise InputError(lacking, got=got, hint="give it to all files or to none")
-    return concat_arrays(there)

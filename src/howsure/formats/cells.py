@@ -147,9 +147,17 @@ def parse_names(column: TextColumn) -> Array:
     """Whole numbers where all cells are, else text. "007" is text: as a number it would lose its
     zeros.
     """
-    quick = _parse_whole_at_once(column.cells)
-    if quick is not None:
-        return quick
+    kinds = set(map(type, column.cells))
+    if kinds in ({str}, {int}):
+        try:
+            quick = np.array(column.cells, dtype=np.int64)
+        except (ValueError, OverflowError):
+            quick = None
+        # Texts such as "007" or "1 " do not come back as they were.
+        if quick is not None and (
+            kinds == {int} or quick.astype(np.str_).tolist() == list(column.cells)
+        ):
+            return quick
     for row, cell in enumerate(column.cells):
         if cell is None or cell == "" or not isinstance(cell, str | int):
             column.report_cell(row, "a whole number or a text")
@@ -269,21 +277,6 @@ def _parse_at_once(cells: Cells) -> Floats | None:
             underscored = any("_" in cell for cell in cells if isinstance(cell, str))
         if underscored:
             return None
-    return a
-
-
-def _parse_whole_at_once(cells: Cells) -> Array | None:
-    """All cells as whole numbers, or None if one of them may not be one."""
-    kinds = set(map(type, cells))
-    if kinds not in ({str}, {int}):
-        return None
-    try:
-        a = np.array(cells, dtype=np.int64)
-    except (ValueError, OverflowError):
-        return None
-    # Texts such as "007" or "1 " do not come back as they were.
-    if kinds == {str} and a.astype(np.str_).tolist() != list(cells):
-        return None
     return a
 
 

@@ -50,7 +50,19 @@ def plan_parts(contents: Contents, options: ReadOptions) -> Plan:
         plan |= _plan_label_columns(contents)
     plan |= given
     if not _has_values(plan):
-        raise _make_no_values_error(contents, split)
+        from howsure.formats.fields import suggest_names
+
+        parts = "logits, probs or confidence"
+        if contents.table:
+            parts = "logit_0…, prob_0… or confidence"
+        got = f"has no {parts}{_describe_split(split)} ({_describe_entries(contents)})"
+        hint = suggest_names(contents)
+        need = ""
+        if not hint:
+            need = "rename one, or say which is which with names={'probs': '…'} (--name probs=…)"
+            similar = (_suggest_similar(part, contents.entries) for part in VALUES)
+            hint = next(filter(None, similar), "")
+        raise InputError(contents.path.name, got=got, need=need, hint=hint)
     if options.mc and not any(part in plan for part in SAMPLES):
         lacking = f"has no mc_logits or mc_probs{_describe_split(split)}"
         got = f"{lacking} ({_describe_entries(contents)})"
@@ -367,25 +379,6 @@ def make_no_split_error(split: str, splits: list[str], path: Path) -> InputError
         got=f"has no split {split!r}",
         need=f"its splits are: {_list_names(splits) or 'none'}",
         hint=_suggest_similar(split, splits),
-    )
-
-
-def _make_no_values_error(contents: Contents, split: str) -> InputError:
-    from howsure.formats.fields import suggest_names
-
-    parts = "logits, probs or confidence"
-    if contents.table:
-        parts = "logit_0…, prob_0… or confidence"
-    got = f"has no {parts}{_describe_split(split)} ({_describe_entries(contents)})"
-    suggestion = suggest_names(contents)
-    if suggestion:
-        return InputError(contents.path.name, got=got, hint=suggestion)
-    similar = (_suggest_similar(part, contents.entries) for part in VALUES)
-    return InputError(
-        contents.path.name,
-        got=got,
-        need="rename one, or say which is which with names={'probs': '…'} (--name probs=…)",
-        hint=next(filter(None, similar), ""),
     )
 
 

@@ -211,8 +211,27 @@ def _check_parts(data: Fields, options: ReadOptions) -> Iterator[FileProblem]:
         )
         yield FileProblem(where=data.path.name, what=what, fix="convert it", anyway="nothing")
         return
-    yield from _check_lengths(data)
-    yield from _check_finite(data)
+    rows = _flatten_rows(data)
+    if not len(rows):
+        yield FileProblem(
+            where=data.path.name,
+            what=f"{data.kind} has no rows",
+            fix="at least one sample is needed",
+            anyway="nothing",
+        )
+    for part, a in data.arrays.items():
+        if part != data.kind and (a.ndim != 1 or len(a) != len(rows)):
+            yield FileProblem(
+                where=data.path.name,
+                what=f"{part} has shape {a.shape}, {data.kind} has {len(rows):,} rows",
+                fix="give one value per sample",
+                anyway=f"{data.kind} without {part}",
+            )
+    for bad, what in ((np.isnan(rows), "nan"), (np.isinf(rows), "infinite")):
+        bad_rows = _any_in_row(_drop_reported(bad, rows, data))
+        if bad_rows.any():
+            fix = "repair or remove these rows; a missing answer is not an unsure one"
+            yield _make_row_problem(data, bad_rows, f"{data.kind} is {what}", fix)
     if data.kind in TOP_LABEL_KINDS:
         yield from _check_confidences(data)
         yield from _check_correct(data)
@@ -270,35 +289,8 @@ def _flatten_rows(data: Fields) -> Array:
     return np.asarray(values, dtype=np.float64).reshape(len(values), -1)
 
 
-def _check_lengths(data: Fields) -> Iterator[FileProblem]:
-    n = len(_flatten_rows(data))
-    if n == 0:
-        yield FileProblem(
-            where=data.path.name,
-            what=f"{data.kind} has no rows",
-            fix="at least one sample is needed",
-            anyway="nothing",
-        )
-    for part, a in data.arrays.items():
-        if part != data.kind and (a.ndim != 1 or len(a) != n):
-            yield FileProblem(
-                where=data.path.name,
-                what=f"{part} has shape {a.shape}, {data.kind} has {n:,} rows",
-                fix="give one value per sample",
-                anyway=f"{data.kind} without {part}",
-            )
-
-
-def _check_finite(data: Fields) -> Iterator[FileProblem]:
-    values = _flatten_rows(data)
-    fix = "repair or remove these rows; a missing answer is not an unsure one"
-    for bad, what in ((np.isnan(values), "nan"), (np.isinf(values), "infinite")):
-        rows = _any_in_row(_drop_reported(bad, values, data))
-        if rows.any():
-            yield _make_row_problem(data, rows, f"{data.kind} is {what}", fix)
-
-
 def _check_vectors(data: Fields, options: ReadOptions) -> Iterator[FileProblem]:
+    """Numbers for each class: samples by their name, probabilities in range and with their sum."""
     kind = data.kind
     values = data.arrays[kind]
     if values.ndim == 3 and not kind.startswith("mc_"):
@@ -308,9 +300,8 @@ def _check_vectors(data: Fields, options: ReadOptions) -> Iterator[FileProblem]:
             fix=f"name samples mc_{kind}",
             anyway="nothing",
         )
-    elif kind in ("probs", "mc_probs"):
-        yield from _check_distributions(data, options)
-    elif kind == "logits" and values.ndim == 2 and values.shape[1] > 1:
+        return
+    if kind == "logits" and values.ndim == 2 and values.shape[1] > 1:
         sums = values.sum(axis=-1, dtype=np.float64)
         if (values >= 0).all() and (np.abs(sums - 1) < 1e-3).all():
             yield FileProblem(
@@ -320,10 +311,8 @@ def _check_vectors(data: Fields, options: ReadOptions) -> Iterator[FileProblem]:
                 anyway="everything",
                 stops=False,
             )
-
-
-def _check_distributions(data: Fields, options: ReadOptions) -> Iterator[FileProblem]:
-    values = data.arrays[data.kind]
+    if kind not in ("probs", "mc_probs"):
+        return
     tolerance = ROW_SUM_TOLERANCE.get(values.dtype.itemsize, 1e-6)
     flat = _flatten_rows(data)
     outside = _any_in_row((flat < -tolerance) | (flat > 1 + tolerance))

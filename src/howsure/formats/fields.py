@@ -1,8 +1,8 @@
-"""The parts of a file as typed arrays."""
+"""The parts of a file as typed arrays; and where their names say nothing, what they may be."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from shlex import quote
@@ -40,14 +40,6 @@ PARSERS: dict[str, Callable[[TextColumn], Array]] = {
     "no_answer": cells.parse_reasons,
 }
 
-SUGGESTION_ROWS = 1000  # rows that are looked at
-SUGGESTION_COLUMNS = 200  # columns that are looked at
-LISTED_COLUMNS = 6
-NAME_LETTERS = 60
-CLASS_LIST_LETTERS = 200
-ROW_SUM_SLACK = 0.02  # by so much rows of rounded probabilities may miss 1
-WHOLE_DTYPES = ("int", "uint", "bool")  # how the names of these types begin
-
 
 @frozen
 class Fields:
@@ -62,14 +54,6 @@ class Fields:
     lines: Ints | None = None
     first: int = 0
     unanswered: Unanswered | None = None
-
-
-@frozen
-class _LoadedPart:
-    """An array and the class names that its cells carry."""
-
-    array: Array
-    names: tuple[str, ...] | None = None
 
 
 def load_fields(contents: Contents, options: ReadOptions, report: Report = refuse) -> Fields:
@@ -90,8 +74,7 @@ def load_fields(contents: Contents, options: ReadOptions, report: Report = refus
         if part != "samples":
             loaded[part] = loader.load(part, names)
     if kind == "samples":
-        samples = loader.load_samples(wanted[kind][0])
-        loaded |= _compute_agreement(samples, loaded.get("prediction"), contents.path)
+        loaded |= loader.load_agreement(wanted[kind][0], loaded.get("prediction"))
         kind = "confidence"
 
     classes = get_given_classes(options) or _find_classes(loaded, wanted, contents)
@@ -125,6 +108,31 @@ def _find_silent_rows(plan: Plan, contents: Contents) -> frozenset[int]:
         if reason and cell in ("", None):
             rows.add(row)
     return frozenset(rows)
+
+
+def _find_classes(
+    loaded: dict[str, _LoadedPart], plan: Plan, contents: Contents
+) -> tuple[str, ...] | None:
+    if contents.class_names is not None:
+        return contents.class_names
+    if "class_names" in loaded and not contents.table:
+        names = np.atleast_1d(loaded["class_names"].array)
+        return tuple(map(str, names.tolist()))
+    for one in loaded.values():
+        if one.names:
+            return one.names
+    for part, columns in plan.items():
+        if part in VECTORS:
+            return infer_classes(columns)
+    return None
+
+
+@frozen
+class _LoadedPart:
+    """An array and the class names that its cells carry."""
+
+    array: Array
+    names: tuple[str, ...] | None = None
 
 
 @frozen
@@ -162,10 +170,22 @@ class _PartLoader:
             array[list(self.silent)] = np.nan
         return _LoadedPart(array)
 
-    def load_samples(self, name: str) -> list[list[str]]:
-        """The answers of each row."""
+    def load_agreement(self, name: str, prediction: _LoadedPart | None) -> dict[str, _LoadedPart]:
+        """The share of a row's samples that agree with its answer, which is the most frequent one
+        where none is given.
+        """
         column = self._make_column(name, load_cells(self.contents, name))
-        return cells.parse_text_lists(column)
+        samples = cells.parse_text_lists(column)
+        if prediction is None:
+            answers = [row_selection.majority(row) for row in samples]
+            prediction = _LoadedPart(make_text_array(answers))
+        else:
+            answers = [str(answer) for answer in prediction.array.tolist()]
+        if len(answers) != len(samples):
+            what = "prediction and samples"
+            raise InputError(what, where=self.contents.path.name, got="have different lengths")
+        share = _LoadedPart(row_selection.agreement(samples, answers))
+        return {"confidence": share, "prediction": prediction}
 
     def _make_column(self, name: str, texts: Cells) -> TextColumn:
         return TextColumn(cells=texts, name=name, contents=self.contents, report=self.report)
@@ -235,39 +255,15 @@ class _PartLoader:
         return replace(column, cells=filled)
 
 
-def _compute_agreement(
-    samples: list[list[str]], prediction: _LoadedPart | None, path: Path
-) -> dict[str, _LoadedPart]:
-    """The share of samples that agree with the answer, which is the most frequent one where none is
-    given.
-    """
-    if prediction is None:
-        answers = [row_selection.majority(row) for row in samples]
-        prediction = _LoadedPart(make_text_array(answers))
-    else:
-        answers = [str(answer) for answer in prediction.array.tolist()]
-    if len(answers) != len(samples):
-        got = "have different lengths"
-        raise InputError("prediction and samples", where=path.name, got=got)
-    share = _LoadedPart(row_selection.agreement(samples, answers))
-    return {"confidence": share, "prediction": prediction}
+# What columns may be whose names say nothing: suggestions for the caller, never taken by themselves
 
-
-def _find_classes(
-    loaded: dict[str, _LoadedPart], plan: Plan, contents: Contents
-) -> tuple[str, ...] | None:
-    if contents.class_names is not None:
-        return contents.class_names
-    if "class_names" in loaded and not contents.table:
-        names = np.atleast_1d(loaded["class_names"].array)
-        return tuple(map(str, names.tolist()))
-    for one in loaded.values():
-        if one.names:
-            return one.names
-    for part, columns in plan.items():
-        if part in VECTORS:
-            return infer_classes(columns)
-    return None
+SUGGESTION_ROWS = 1000  # rows that are looked at
+SUGGESTION_COLUMNS = 200  # columns that are looked at
+LISTED_COLUMNS = 6
+NAME_LETTERS = 60
+CLASS_LIST_LETTERS = 200
+ROW_SUM_SLACK = 0.02  # by so much rows of rounded probabilities may miss 1
+WHOLE_DTYPES = ("int", "uint", "bool")  # how the names of these types begin
 
 
 def suggest_names(contents: Contents) -> str:
@@ -284,16 +280,21 @@ def suggest_names(contents: Contents) -> str:
         return ""
     entries = dict(list(contents.entries.items())[:SUGGESTION_COLUMNS])
     numbers: dict[str, Floats] = {}
+    shares: list[str] = []  # between 0 and 1, and not right or wrong
     for name, entry in entries.items():
         column = _read_numbers(entry, contents.commas)
         if column is not None:
             numbers[name] = column
-    shares = [name for name, column in numbers.items() if _is_share(column)]
+            inside = column.min() >= 0 and column.max() <= 1
+            if inside and not np.isin(column, (0, 1)).all():
+                shares.append(name)
     for name, entry in entries.items():
-        if name in numbers:
+        if name in numbers or len(entry.shape) != 1:
             continue
-        classes = _find_named_columns(entry, list(numbers))
-        if classes:
+        # Every text of a column of labels names a column of numbers.
+        texts = _list_texts(entry)
+        classes = [column for column in numbers if column.strip() in texts]
+        if len(classes) == len(texts) > 1:
             return _suggest_classes(name[:NAME_LETTERS], classes, shares, numbers)
     if not shares:
         return ""
@@ -337,23 +338,6 @@ def _read_numbers(entry: FileEntry, commas: bool) -> Floats | None:
     except (ValueError, TypeError, OverflowError):
         return None
     return numbers if np.isfinite(numbers).all() else None
-
-
-def _is_share(numbers: Floats) -> bool:
-    """Between 0 and 1, and not right or wrong."""
-    inside = bool(numbers.min() >= 0) and bool(numbers.max() <= 1)
-    return inside and not bool(np.isin(numbers, (0, 1)).all())
-
-
-def _find_named_columns(entry: FileEntry, columns: Sequence[str]) -> list[str]:
-    """The columns of numbers that the texts of a column name, in the order of the table; all of its
-    texts must.
-    """
-    if len(entry.shape) != 1:
-        return []
-    texts = _list_texts(entry)
-    named = [name for name in columns if name.strip() in texts]
-    return named if len(named) == len(texts) > 1 else []
 
 
 def find_label_columns(contents: Contents, k: int, n: int) -> list[str]:

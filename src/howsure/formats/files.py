@@ -34,7 +34,7 @@ from howsure.formats.contents import Contents, FileEntry, make_array_entry
 from howsure.formats.fields import Fields, load_cells, load_fields
 from howsure.formats.location import ARROW_SUFFIXES, group_files
 from howsure.formats.row_selection import select_file, select_runs
-from howsure.predictions import ROW_SUM_TOLERANCE, InputLayout, Predictions, needs_predictions
+from howsure.predictions import ROW_SUM_TOLERANCE, Predictions, needs_predictions
 from howsure.predictions.input_shapes import strip_label_names
 from howsure.predictions.read_options import Names, NoAnswer, ReadOptions, choose_options
 
@@ -45,7 +45,7 @@ PathLike: TypeAlias = str | os.PathLike[str]
 STREAM_CHUNK_ROWS = 1 << 16
 # What `logs.is_log` may recognise. Others are no logs, unless the caller says so or they are folders:
 # the logs of tools need not be imported for them.
-LOG_SUFFIXES = (".eval", ".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".txt")
+LIKELY_LOG_SUFFIXES = (".eval", ".json", ".jsonl", ".ndjson", ".csv", ".tsv", ".txt")
 
 
 # Which reader
@@ -170,7 +170,7 @@ class OpenFile:
 
 def open_file(path: Path, options: ReadOptions, rows: int | None) -> OpenFile:
     """Open a file of predictions, or a log of a tool, in runs of about so many rows."""
-    may_be_log = options.format is not None or path.suffix.lower() in LOG_SUFFIXES
+    may_be_log = options.format is not None or path.suffix.lower() in LIKELY_LOG_SUFFIXES
     if may_be_log or os.path.isdir(path):  # which, unlike Path.is_dir, never raises
         from howsure.formats import logs
 
@@ -399,32 +399,31 @@ def scan_piece(
 
 
 def _load_slices(runs: Iterable[Contents], options: ReadOptions, rows: int) -> Iterator[Fields]:
+    """The fields of runs of rows, where all arrays can be read in part and in step; else everything
+    at once.
+    """
     for run in runs:
-        for part in _slice_contents(run, options, rows):
+        plan = plan_parts(run, options)
+        kind = choose_values(plan, options)
+        plan |= plan_attributes(run, options)
+        used: dict[str, FileEntry] = {}
+        for part, names in plan.items():
+            if part == kind or part in options.beside or part.startswith(ATTRIBUTE):
+                used |= {name: run.entries[name] for name in names}
+        values = run.entries[plan[kind][0]]
+        in_step = all(one.blocks is not None and one.rows == values.rows for one in used.values())
+        if run.lines is not None or kind.startswith("mc_") or not in_step:
+            yield load_fields(run, options)
+            continue
+        step = max(1, rows // prod(values.shape[2:]))  # whole images
+        streams: dict[str, Iterator[Array]] = {}
+        for name, entry in used.items():
+            if entry.blocks is not None:
+                streams[name] = entry.blocks(step)
+        for blocks in zip(*streams.values(), strict=True):
+            there = {name: make_array_entry(a) for name, a in zip(streams, blocks, strict=True)}
+            part = Contents(path=run.path, entries={**run.entries, **there}, table=run.table)
             yield load_fields(part, options)
-
-
-def _slice_contents(contents: Contents, options: ReadOptions, rows: int) -> Iterator[Contents]:
-    """Runs of rows of arrays that can be read in part, all in step; else everything at once."""
-    plan = plan_parts(contents, options)
-    kind = choose_values(plan, options)
-    plan |= plan_attributes(contents, options)
-    used: dict[str, FileEntry] = {}
-    for part, names in plan.items():
-        if part == kind or part in options.beside or part.startswith(ATTRIBUTE):
-            used |= {name: contents.entries[name] for name in names}
-    values = contents.entries[plan[kind][0]]
-    in_step = all(entry.blocks is not None and entry.rows == values.rows for entry in used.values())
-    if contents.lines is not None or kind.startswith("mc_") or not in_step:
-        yield contents
-        return
-    step = max(1, rows // prod(values.shape[2:]))  # whole images
-    streams = {name: entry.blocks(step) for name, entry in used.items() if entry.blocks is not None}
-    for blocks in zip(*streams.values(), strict=True):
-        there = {name: make_array_entry(a) for name, a in zip(streams, blocks, strict=True)}
-        yield Contents(
-            path=contents.path, entries={**contents.entries, **there}, table=contents.table
-        )
 
 
 def _split_predictions(
@@ -472,10 +471,32 @@ def write(preds: Predictions, path: str | os.PathLike[str]) -> None:
 
 def _collect_arrays(preds: Predictions) -> dict[str, Array]:
     """The arrays of a file, by their names in the convention."""
-    if preds.layout is not None and preds.layout.parts == "labels":
-        return _collect_multilabel_arrays(preds, preds.layout)
-    name = f"mc_{preds.kind}" if preds.values.ndim == 3 else preds.kind
-    arrays = {name: _restore_half(preds)}
+    layout = preds.layout
+    values = preds.values
+    if layout is not None and layout.parts == "labels":
+        # Values and labels (cases, labels), as `read(..., multilabel=True)` takes them.
+        if not layout.whole:
+            hint = "write cases with all their labels"
+            raise InputError("these rows are not whole cases", hint=hint)
+        size = layout.size
+        arrays = {preds.kind: np.ascontiguousarray(values[:, 1].reshape(-1, size))}
+        if preds.known_labels is not None:
+            arrays["labels"] = preds.known_labels.reshape(-1, size)
+        if preds.ids is not None:
+            arrays["ids"] = strip_label_names(preds.ids, layout)
+        if preds.group is not None and not layout.alone:
+            arrays["group"] = _convert_objects(preds.group[::size], "group")
+        if preds.weight is not None:
+            arrays["weight"] = preds.weight[::size]
+        arrays["class_names"] = np.array(layout.names, dtype=np.str_)
+        return arrays
+    if preds.kind == "probs" and values.dtype == np.float32:
+        # Only where they were given as float16 may rows miss 1 by so much: back to float16.
+        off = np.abs(values.sum(axis=-1, dtype=np.float64) - 1).max()
+        half = values.astype(np.float16)
+        if off > ROW_SUM_TOLERANCE[4] and np.array_equal(half, values):
+            values = half
+    arrays: dict[str, Array] = {f"mc_{preds.kind}" if values.ndim == 3 else preds.kind: values}
     beside = {
         "labels": preds.known_labels,
         "correct": preds.known_correct,
@@ -490,35 +511,6 @@ def _collect_arrays(preds: Predictions) -> dict[str, Array]:
     if preds.class_names is not None:
         arrays["class_names"] = np.array(preds.class_names, dtype=np.str_)
     return arrays
-
-
-def _collect_multilabel_arrays(preds: Predictions, layout: InputLayout) -> dict[str, Array]:
-    """Values and labels (cases, labels), as `read(..., multilabel=True)` takes them."""
-    if not layout.whole:
-        raise InputError("these rows are not whole cases", hint="write cases with all their labels")
-    labels = layout.size
-    arrays = {preds.kind: np.ascontiguousarray(preds.values[:, 1].reshape(-1, labels))}
-    if preds.known_labels is not None:
-        arrays["labels"] = preds.known_labels.reshape(-1, labels)
-    if preds.ids is not None:
-        arrays["ids"] = strip_label_names(preds.ids, layout)
-    if preds.group is not None and not layout.alone:
-        arrays["group"] = _convert_objects(preds.group[::labels], "group")
-    if preds.weight is not None:
-        arrays["weight"] = preds.weight[::labels]
-    arrays["class_names"] = np.array(layout.names, dtype=np.str_)
-    return arrays
-
-
-def _restore_half(preds: Predictions) -> Array:
-    """Probabilities given as float16 go back to float16: only there may rows miss 1 by so much."""
-    values = preds.values
-    if preds.kind == "probs" and values.dtype == np.float32:
-        off = np.abs(values.sum(axis=-1, dtype=np.float64) - 1).max()
-        half = values.astype(np.float16)
-        if off > ROW_SUM_TOLERANCE[4] and np.array_equal(half, values):
-            return half
-    return values
 
 
 def _convert_objects(array: Array, name: str) -> Array:

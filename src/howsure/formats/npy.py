@@ -44,15 +44,24 @@ def read(path: Path, rows: int | None) -> Iterator[Contents]:  # noqa: ARG001 - 
 
 
 def write(arrays: dict[str, Array], path: Path, *, suffix: str) -> None:
-    """An archive, or one file for each array."""
-    if suffix != ".npz":
-        _write_family(arrays, path)
+    """An archive, or one file for each array, all renamed at the end."""
+    if suffix == ".npz":
+        # Uncompressed, so that it can be read in part.
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+            for name, array in arrays.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
+                    np.lib.format.write_array(stream, array, allow_pickle=False)
         return
-    # Uncompressed, so that it can be read in part.
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_STORED) as archive:
+    family = find_family(path)
+    stale = sorted(set(family) - set(arrays))
+    if stale:
+        got = "is there from other predictions and would be read with these"
+        raise InputError(family[stale[0]].name, got=got, hint="delete it first")
+    with ExitStack() as stack:
         for name, array in arrays.items():
-            with archive.open(f"{name}.npy", "w", force_zip64=True) as stream:
-                np.lib.format.write_array(stream, array, allow_pickle=False)
+            temporary = stack.enter_context(replace_file(path.with_name(f"{path.stem}_{name}.npy")))
+            with temporary.open("wb") as file:
+                np.save(file, array, allow_pickle=False)
 
 
 # Archives
@@ -138,20 +147,6 @@ def _open_file(path: Path) -> Generator[IO[bytes], None, None]:
         raise InputError(path.name, got=f"cannot be read: {e.strerror or e}") from None
 
 
-def _write_family(arrays: dict[str, Array], path: Path) -> None:
-    """One file for each array, all renamed at the end."""
-    family = find_family(path)
-    stale = sorted(set(family) - set(arrays))
-    if stale:
-        got = "is there from other predictions and would be read with these"
-        raise InputError(family[stale[0]].name, got=got, hint="delete it first")
-    with ExitStack() as stack:
-        for name, array in arrays.items():
-            temporary = stack.enter_context(replace_file(path.with_name(f"{path.stem}_{name}.npy")))
-            with temporary.open("wb") as file:
-                np.save(file, array, allow_pickle=False)
-
-
 # The npy layout
 
 
@@ -183,11 +178,13 @@ def read_header(stream: IO[bytes], size: int, where: str) -> NpyHeader:
         raise InputError(where, got=got, need=f"at most {MAX_NPY_HEADER_BYTES:,} are read")
     try:
         facts = ast.literal_eval(stream.read(length).decode("latin1").strip())
-        descr, fortran, shape = facts["descr"], facts["fortran_order"], facts["shape"]
+        descr, fortran = facts["descr"], facts["fortran_order"]
+        shape = cast("tuple[Any, ...]", facts["shape"])
     except (ValueError, SyntaxError, TypeError, KeyError, MemoryError, RecursionError):
         got = "has a header that is not readable"
         raise InputError(where, got=got, hint="save it again") from None
-    if not _is_shape(shape):
+    is_tuple = isinstance(cast("object", shape), tuple) and len(shape) <= MAX_AXES
+    if not is_tuple or not all(type(axis) is int and axis >= 0 for axis in shape):
         got = f"has a header with shape {str(shape)[:60]}"
         raise InputError(where, got=got, hint="save it again")
     dtype = _parse_dtype(descr, where)
@@ -201,13 +198,6 @@ def read_header(stream: IO[bytes], size: int, where: str) -> NpyHeader:
         got = f"has shape {shape}, so it is empty"
         raise InputError(where, got=got, need="at least one sample is needed")
     return NpyHeader(shape=shape, fortran=bool(fortran), dtype=dtype, offset=offset)
-
-
-def _is_shape(shape: Any) -> bool:
-    if not isinstance(shape, tuple):
-        return False
-    axes = cast("tuple[Any, ...]", shape)
-    return len(axes) <= MAX_AXES and all(type(axis) is int and axis >= 0 for axis in axes)
 
 
 def _parse_dtype(descr: Any, where: str) -> np.dtype[Any]:
@@ -287,7 +277,21 @@ class StoredArray:
             raw[there : there + len(block)] = np.frombuffer(block, np.uint8)
             there += len(block)
         a = convert_bytes(raw.data, dtype)
-        return _check_text(a, self.where) if dtype.kind in "US" else a
+        # NumPy takes any number for a character, and Python stumbles over it later.
+        exist = True
+        if dtype.kind == "S":
+            try:
+                a = np.char.decode(a, "utf-8")
+            except UnicodeError:
+                exist = False
+        elif dtype.kind == "U":
+            code = a.view(np.uint32)
+            surrogate = (code >= 0xD800) & (code < 0xE000)
+            exist = not ((code > 0x10FFFF) | surrogate).any()
+        if not exist:
+            got = "holds text with characters that do not exist"
+            raise InputError(self.where, got=got, hint="save it again")
+        return a
 
 
 def convert_bytes(raw: bytes | memoryview, dtype: np.dtype[Any]) -> Array:
@@ -296,21 +300,3 @@ def convert_bytes(raw: bytes | memoryview, dtype: np.dtype[Any]) -> Array:
         return np.frombuffer(raw, dtype=np.uint8) != 0
     a = np.frombuffer(raw, dtype=dtype)
     return a if dtype.isnative else a.astype(dtype.newbyteorder("="))
-
-
-def _check_text(a: Array, where: str) -> Array:
-    """Text of which every character exists: NumPy takes any number for one, and Python stumbles
-    over it later.
-    """
-    if a.dtype.kind == "S":
-        try:
-            return np.char.decode(a, "utf-8")
-        except UnicodeError:
-            pass
-    else:
-        code = a.view(np.uint32)
-        surrogate = (code >= 0xD800) & (code < 0xE000)
-        if not ((code > 0x10FFFF) | surrogate).any():
-            return a
-    got = "holds text with characters that do not exist"
-    raise InputError(where, got=got, hint="save it again")

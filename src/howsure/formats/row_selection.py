@@ -1,7 +1,8 @@
 """Which rows of a file count: those of the wanted split, and those with an answer.
 
 Rows come in runs, one after the other. Rows without an answer are told apart by `no_answer`,
-counted by their reason, and left out or counted as wrong.
+counted by their reason, and left out or counted as wrong. What an answer is worth is said at the
+end: how sure, how often given, whether the same as another.
 """
 
 from __future__ import annotations
@@ -10,16 +11,19 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from howsure._core import checks
 from howsure._core.checks import Array, Bools, Floats, InputError
 from howsure.formats.column_names import make_no_split_error, make_several_splits_error
-from howsure.formats.fields import Fields
 from howsure.predictions.input_shapes import Unanswered
 from howsure.predictions.predictions import describe_outside
-from howsure.predictions.read_options import NoAnswer, ReadOptions
+from howsure.predictions.read_options import ReadOptions
+
+if TYPE_CHECKING:  # `fields` imports this module
+    from howsure.formats.fields import Fields
 
 NO_ANSWER_REASONS = ("unparseable", "refused", "missing")
 
@@ -36,6 +40,9 @@ def select_runs(
     """The wanted rows of a file run by run; `whole=False` for a piece of a file."""
     chosen = select_split(runs, options.split, whole=whole)
     return skip_empty_runs(select_answers(run, options) for run in chosen)
+
+
+# Rows of a split
 
 
 def select_split(
@@ -84,6 +91,9 @@ def _select_rows(run: Fields, keep: Bools) -> Fields:
     return replace(run, arrays=arrays, lines=lines)
 
 
+# Runs as one
+
+
 def concat_runs(runs: Sequence[Fields]) -> Fields:
     """Runs of rows of one file as one."""
     first = runs[0]
@@ -117,38 +127,28 @@ def concat_arrays(arrays: Sequence[Array], axis: int = 0) -> Array:
     return np.concatenate(arrays, axis=axis)
 
 
+# Rows with an answer
+
+
 def select_answers(data: Fields, options: ReadOptions) -> Fields:
-    """The rows with an answer, their confidences as shares."""
-    if options.percent:
-        data = convert_percent(data)
-    if options.drop_outside and data.kind == "confidence":
-        value: Floats = data.arrays["confidence"].astype(np.float64)
-        inside = (value >= 0) & (value <= 1)
-        arrays = {**data.arrays, "confidence": np.where(inside, value, np.nan)}
-        arrays.setdefault("no_answer", np.full(len(value), "", dtype=np.str_))
-        data = replace(data, arrays=arrays)
-    return _drop_unanswered(data, options.no_answer)
-
-
-def convert_percent(data: Fields) -> Fields:
-    """A confidence given in percent, as a share."""
-    if data.kind != "confidence":
-        need = "only a confidence can be given in percent"
-        raise InputError(data.path.name, got=f"holds {data.kind}", need=need)
-    return replace(data, arrays={**data.arrays, "confidence": data.arrays["confidence"] / 100})
-
-
-def _drop_unanswered(data: Fields, no_answer: NoAnswer) -> Fields:
-    """The rows with an answer and a confidence, and the count of the others by reason.
+    """The rows with an answer and a confidence, which is a share, and the count of the others by
+    reason.
 
     `no_answer="wrong"` keeps rows without an answer that have a confidence, and counts them as
     wrong.
     """
+    if options.percent:
+        data = convert_percent(data)
     arrays = dict(data.arrays)
+    value = arrays[data.kind]
+    if options.drop_outside and data.kind == "confidence":
+        value = value.astype(np.float64)
+        value = np.where((value >= 0) & (value <= 1), value, np.nan)
+        arrays["confidence"] = value
+        arrays.setdefault("no_answer", np.full(len(value), "", dtype=np.str_))
     reasons = arrays.pop("no_answer", None)
     if reasons is None:
         return data
-    value = arrays[data.kind]
     if value.ndim != 1 or len(reasons) != len(value):
         return replace(data, arrays=arrays)
     if data.kind == "confidence":
@@ -156,16 +156,15 @@ def _drop_unanswered(data: Fields, no_answer: NoAnswer) -> Fields:
         bad = (value < 0) | (value > 1)
         if bad.any():
             line = None if data.lines is None else int(data.lines[checks.find_first(bad)])
-            raise describe_outside(np.where(np.isnan(value), 0, value), bad).at(
-                data.path.name, line
-            )
+            error = describe_outside(np.where(np.isnan(value), 0, value), bad)
+            raise error.at(data.path.name, line)
     silent: Bools = reasons != ""
     for part in ("correct", "grade"):
         if part in arrays:
             arrays[part] = np.where(silent, 0, arrays[part])  # no answer is not a right one
     missing: Bools = np.isnan(value.astype(np.float64))
     keep = ~missing
-    if no_answer != "wrong":
+    if options.no_answer != "wrong":
         keep &= ~silent
 
     unstated = missing & ~silent  # answers without a confidence
@@ -182,6 +181,14 @@ def _drop_unanswered(data: Fields, no_answer: NoAnswer) -> Fields:
             **counts, unstated=int(unstated.sum()), unstated_right=unstated_right
         ),
     )
+
+
+def convert_percent(data: Fields) -> Fields:
+    """A confidence given in percent, as a share."""
+    if data.kind != "confidence":
+        need = "only a confidence can be given in percent"
+        raise InputError(data.path.name, got=f"holds {data.kind}", need=need)
+    return replace(data, arrays={**data.arrays, "confidence": data.arrays["confidence"] / 100})
 
 
 def skip_empty_runs(runs: Iterable[Fields]) -> Iterator[Fields]:
@@ -213,6 +220,9 @@ def _sum_counts(a: Unanswered | None, b: Unanswered | None) -> Unanswered | None
     if a is None or b is None:
         return a or b
     return a + b
+
+
+# Answers as such
 
 
 def from_logprob(logprob: Array) -> Floats:
@@ -270,6 +280,3 @@ def same_answer(prediction: Array, labels: Array) -> Bools:
 
 def _plain(text: str) -> str:
     return " ".join(text.split()).casefold()
-
-
-__all__ = ["agreement", "from_logprob", "majority", "same_answer"]

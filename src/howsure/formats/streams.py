@@ -7,7 +7,7 @@ ids and answers stay what they were, and lines with other fields go apart.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import NoneType
@@ -43,6 +43,7 @@ from howsure.predictions import Predictions
 from howsure.predictions.read_options import ReadOptions
 
 MAX_REMEMBERED_KEYS = 1 << 10  # sets of keys whose parts are remembered
+ID_TYPES = {str, int, NoneType}
 
 
 @frozen
@@ -103,17 +104,26 @@ def read_batches(
     A header that makes no sense is refused at once.
     """
     builder = _BatchBuilder(options)
-    splits: dict[str, None] = {}
+    splits: dict[str, None] = {}  # an ordered set of those that were seen
     row = 0
     for run in _parse_blocks(blocks, path, options):
         if isinstance(run, BadLine):
             row += 1
             yield run
             continue
-        selected = _select_split(replace(run, first=row), options, splits)
+        rows = replace(run, first=row)
         row += 0 if run.lines is None else len(run.lines)
-        if selected is not None:
-            yield from builder.build_batches(selected)
+        columns = [name for name, part in find_parts(run).items() if part == "split"]
+        if columns:
+            words = [str(cell).strip() for cell in run.entries[columns[0]].load()]
+            splits |= dict.fromkeys(words)
+            if options.split is None and len(splits) > 1:
+                raise make_several_splits_error(run.path, sorted(splits))
+            keep = [i for i, word in enumerate(words) if options.split in (None, word)]
+            if not keep:
+                continue
+            rows = _select_rows(rows, keep)
+        yield from builder.build_batches(rows)
     if options.split is not None and splits and options.split not in splits:
         raise make_no_split_error(options.split, sorted(splits), path)
 
@@ -165,43 +175,23 @@ def _make_parser(
     if is_json:
         from howsure.formats.json_lines import JsonLinesParser
 
-        return JsonLinesParser(path, _make_key_grouper(options))
+        known: dict[tuple[str, ...], frozenset[str]] = {}
+
+        def group_keys(keys: tuple[str, ...]) -> frozenset[str]:
+            """The keys that play a part: lines that differ in these are not read together."""
+            parts = known.get(keys)
+            if parts is None:
+                # A new key on every line must not fill the memory.
+                if len(known) >= MAX_REMEMBERED_KEYS:
+                    known.clear()
+                parts = frozenset(key for key in keys if has_part(key, options))
+                known[keys] = parts
+            return parts
+
+        return JsonLinesParser(path, group_keys)
     from howsure.formats.delimited import DelimitedTable
 
     return DelimitedTable(path)
-
-
-def _make_key_grouper(options: ReadOptions) -> Callable[[tuple[str, ...]], frozenset[str]]:
-    """The keys of an object that play a part: lines that differ in these are not read together."""
-    known: dict[tuple[str, ...], frozenset[str]] = {}
-
-    def group_keys(keys: tuple[str, ...]) -> frozenset[str]:
-        parts = known.get(keys)
-        if parts is None:
-            # A new key on every line must not fill the memory.
-            if len(known) >= MAX_REMEMBERED_KEYS:
-                known.clear()
-            parts = frozenset(key for key in keys if has_part(key, options))
-            known[keys] = parts
-        return parts
-
-    return group_keys
-
-
-def _select_split(run: Contents, options: ReadOptions, seen: dict[str, None]) -> Contents | None:
-    """The rows of the split that is wanted; a source with several is refused where none is named.
-
-    The splits of this run are added to those that were `seen`.
-    """
-    columns = [name for name, part in find_parts(run).items() if part == "split"]
-    if not columns:
-        return run
-    words = [str(cell).strip() for cell in run.entries[columns[0]].load()]
-    seen |= dict.fromkeys(words)
-    if options.split is None and len(seen) > 1:
-        raise make_several_splits_error(run.path, sorted(seen))
-    keep = [i for i, word in enumerate(words) if options.split in (None, word)]
-    return _select_rows(run, keep) if keep else None
 
 
 def _select_rows(run: Contents, keep: Sequence[int]) -> Contents:
@@ -248,7 +238,13 @@ class _BatchBuilder:
     def _build_batch(self, run: Contents, lines: list[int]) -> StreamBatch:
         plan = plan_parts(run, self.options)
         kind = choose_values(plan, self.options)
-        ids = _load_ids(run, plan["ids"][0]) if "ids" in plan else None
+        ids: Cells | None = None
+        if "ids" in plan:
+            # As they were given: texts, whole numbers, or nothing.
+            ids = load_cells(run, plan["ids"][0])
+            if not set(map(type, ids)) <= ID_TYPES:
+                bad = next(row for row, cell in enumerate(ids) if type(cell) not in ID_TYPES)
+                _refuse_cell(run, plan["ids"][0], bad, "a whole number or a text")
         try:
             preds, data = self._build_predictions(run, plan, self.options)
         except InputError:
@@ -292,16 +288,6 @@ class _BatchBuilder:
         order = [data.class_names.index(one) for one in classes]
         arrays = data.arrays | {data.kind: values[..., order]}
         return replace(data, arrays=arrays, class_names=classes)
-
-
-def _load_ids(run: Contents, name: str) -> Cells:
-    """Ids as they were given: texts, whole numbers, or nothing."""
-    cells = load_cells(run, name)
-    if not set(map(type, cells)) <= {str, int, NoneType}:
-        for row, cell in enumerate(cells):
-            if type(cell) not in (str, int, NoneType):
-                _refuse_cell(run, name, row, "a whole number or a text")
-    return cells
 
 
 def _refuse_cell(run: Contents, name: str, row: int, need: str) -> None:

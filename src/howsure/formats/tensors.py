@@ -63,15 +63,37 @@ def read(path: Path, rows: int | None) -> Iterator[Contents]:  # noqa: ARG001 - 
 
 
 def write(arrays: dict[str, Array], path: Path, *, suffix: str) -> None:
-    """Tensors by name; columns of text, which tensors cannot hold, as lists."""
-    if suffix == ".safetensors":
-        _write_safetensors(arrays, path)
+    """Tensors by name, in the order given; columns of text, which tensors cannot hold, as lists."""
+    if suffix != ".safetensors":
+        torch = need("torch", for_="writing .pt files", extra="torch")
+        named: dict[str, Any] = {}
+        for name, a in arrays.items():
+            named[name] = a.tolist() if a.dtype.kind == "U" else torch.tensor(a)
+        torch.save(named, path)
         return
-    torch = need("torch", for_="writing .pt files", extra="torch")
-    tensors: dict[str, Any] = {}
+    codes = {np.dtype(code): kind for kind, code in SAFETENSORS_DTYPES.items() if kind != "BF16"}
+    texts: dict[str, str] = {}  # the metadata
+    tensors: dict[str, Any] = {}  # name → its entry of the header
+    blocks: list[bytes] = []
+    end = 0
     for name, a in arrays.items():
-        tensors[name] = a.tolist() if a.dtype.kind == "U" else torch.tensor(a)
-    torch.save(tensors, path)
+        if a.dtype.kind == "U":
+            texts[name] = json.dumps(a.tolist())
+            continue
+        little = a.astype(a.dtype.newbyteorder("<"))
+        offsets = [end, end + little.nbytes]
+        tensors[name] = {
+            "dtype": codes[little.dtype],
+            "shape": list(a.shape),
+            "data_offsets": offsets,
+        }
+        blocks.append(little.tobytes())
+        end = offsets[1]
+    header = {"__metadata__": texts, **tensors} if texts else tensors
+    front = json.dumps(header).encode()
+    front += b" " * (-len(front) % 8)  # the numbers begin at a multiple of 8
+    with path.open("wb") as file:
+        file.writelines([len(front).to_bytes(8, "little"), front, *blocks])
 
 
 # Torch
@@ -80,7 +102,16 @@ def write(arrays: dict[str, Array], path: Path, *, suffix: str) -> None:
 def _read_torch(path: Path) -> dict[str, FileEntry]:
     """A dictionary of named tensors, or one tensor named by its file."""
     torch = need("torch", for_=f"reading {path.name}", extra="torch")
-    size = _check_torch_archive(path)
+    # The bytes of the members are checked before torch allocates.
+    with refuse_damaged_zip(path), zipfile.ZipFile(path) as archive:
+        members = check_members(archive, path)
+        size = sum(info.file_size for info in members.values())
+        Budget(path.name, path.stat().st_size).spend(size)
+        pickles = [archive.read(name) for name in members if name.endswith(".pkl")]
+    # weights_only would make a bytearray of any length.
+    if any(b"bytearray" in raw for raw in pickles):
+        got = "asks for memory that it does not fill"
+        raise InputError(path.name, got=got, hint="save a dict of tensors")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -99,53 +130,41 @@ def _read_torch(path: Path) -> dict[str, FileEntry]:
     return entries
 
 
-def _check_torch_archive(path: Path) -> int:
-    """The bytes of the members, which are checked before torch allocates."""
-    with refuse_damaged_zip(path), zipfile.ZipFile(path) as archive:
-        members = check_members(archive, path)
-        size = sum(info.file_size for info in members.values())
-        Budget(path.name, path.stat().st_size).spend(size)
-        pickles = [archive.read(name) for name in members if name.endswith(".pkl")]
-    # weights_only would make a bytearray of any length.
-    if any(b"bytearray" in raw for raw in pickles):
-        got = "asks for memory that it does not fill"
-        raise InputError(path.name, got=got, hint="save a dict of tensors")
-    return size
-
-
 def _make_torch_entry(torch: Any, value: Any, size: int, where: str) -> FileEntry:
-    if isinstance(value, torch.Tensor):
-        return FileEntry(
-            shape=tuple(value.shape),
-            dtype=str(value.dtype).removeprefix("torch."),
-            load=lambda: _convert_tensor(torch, value, size, where),
-        )
-    words = as_list(value)
-    if isinstance(value, tuple):
-        words = list(cast("tuple[Any, ...]", value))
-    if words and all(isinstance(word, str) for word in words):
-        return make_array_entry(make_text_array(words))
-    kind = type(cast("object", value)).__name__
+    """A tensor of an archive of `size` bytes, or a list of texts; anything else is refused when it
+    is loaded.
+    """
+    if not isinstance(value, torch.Tensor):
+        words = as_list(value)
+        if isinstance(value, tuple):
+            words = list(cast("tuple[Any, ...]", value))
+        if words and all(isinstance(word, str) for word in words):
+            return make_array_entry(make_text_array(words))
+        kind = type(cast("object", value)).__name__
 
-    def refuse_load() -> Array:
-        raise InputError(where, got=f"is a {kind}", need="a tensor or a list of texts is needed")
+        def refuse_load() -> Array:
+            need = "a tensor or a list of texts is needed"
+            raise InputError(where, got=f"is a {kind}", need=need)
 
-    return FileEntry(shape=(), dtype=kind, load=refuse_load)
+        return FileEntry(shape=(), dtype=kind, load=refuse_load)
+    tensor: Any = value
 
+    def load() -> Array:
+        try:
+            # Strides of 0 repeat a few bytes as often as one likes.
+            stored = min(size, tensor.untyped_storage().nbytes())
+            if tensor.numel() * tensor.element_size() > stored:
+                got = f"repeats its {stored:,} bytes to look larger"
+                raise InputError(where, got=got, hint="save tensor.contiguous()")
+            # NumPy has no numbers of brain floats.
+            plain = tensor.float() if tensor.dtype == torch.bfloat16 else tensor
+            return plain.detach().numpy(force=True)
+        except (TypeError, RuntimeError, NotImplementedError) as e:
+            got = f"is not a plain tensor ({describe_error(e)})"
+            raise InputError(where, got=got, hint="save a dense tensor") from None
 
-def _convert_tensor(torch: Any, tensor: Any, size: int, where: str) -> Array:
-    try:
-        # Strides of 0 repeat a few bytes as often as one likes.
-        stored = min(size, tensor.untyped_storage().nbytes())
-        if tensor.numel() * tensor.element_size() > stored:
-            got = f"repeats its {stored:,} bytes to look larger"
-            raise InputError(where, got=got, hint="save tensor.contiguous()")
-        if tensor.dtype == torch.bfloat16:  # NumPy has no such numbers
-            tensor = tensor.float()
-        return tensor.detach().numpy(force=True)
-    except (TypeError, RuntimeError, NotImplementedError) as e:
-        got = f"is not a plain tensor ({describe_error(e)})"
-        raise InputError(where, got=got, hint="save a dense tensor") from None
+    dtype = str(tensor.dtype).removeprefix("torch.")
+    return FileEntry(shape=tuple(tensor.shape), dtype=dtype, load=load)
 
 
 # Safetensors
@@ -153,24 +172,6 @@ def _convert_tensor(torch: Any, tensor: Any, size: int, where: str) -> Array:
 
 def _read_safetensors(path: Path) -> dict[str, FileEntry]:
     """The tensors, which stay in the file until they are loaded. Texts are lists in the metadata."""
-    header, start = _read_json_header(path)
-    metadata = as_record(header.pop("__metadata__", None)) or {}
-    entries: dict[str, FileEntry] = {}
-    for name, value in metadata.items():
-        try:
-            cells = as_list(json.loads(value))
-        except (ValueError, TypeError, RecursionError):
-            continue  # other programs keep what they like there
-        if cells and all(isinstance(cell, str) for cell in cells):
-            entries[name] = make_array_entry(make_text_array(cells))
-    for name, facts in header.items():
-        where = f"{path.name}, tensor {name[:60]!r}"
-        entries[name] = _locate_tensor(path, facts, start, where).make_entry()
-    return entries
-
-
-def _read_json_header(path: Path) -> tuple[dict[str, Any], int]:
-    """The header, and where the numbers begin."""
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
         if not 2 <= length <= min(MAX_JSON_HEADER_BYTES, path.stat().st_size - 8):
@@ -190,7 +191,19 @@ def _read_json_header(path: Path) -> tuple[dict[str, Any], int]:
         header = None
     if header is None:
         raise InputError(path.name, got="has a header that is not readable", hint=SAVE_AGAIN)
-    return header, 8 + length
+    metadata = as_record(header.pop("__metadata__", None)) or {}
+    entries: dict[str, FileEntry] = {}
+    for name, value in metadata.items():
+        try:
+            cells = as_list(json.loads(value))
+        except (ValueError, TypeError, RecursionError):
+            continue  # other programs keep what they like there
+        if cells and all(isinstance(cell, str) for cell in cells):
+            entries[name] = make_array_entry(make_text_array(cells))
+    for name, facts in header.items():
+        where = f"{path.name}, tensor {name[:60]!r}"
+        entries[name] = _StoredTensor.locate(path, facts, 8 + length, where).make_entry()
+    return entries
 
 
 @frozen
@@ -201,6 +214,32 @@ class _StoredTensor:
     kind: str
     shape: tuple[int, ...]
     offset: int
+
+    @classmethod
+    def locate(cls, path: Path, facts: Any, start: int, where: str) -> _StoredTensor:
+        """What the header says of a tensor, checked against the bytes that are there."""
+        try:
+            kind, shape, (begin, end) = facts["dtype"], tuple(facts["shape"]), facts["data_offsets"]
+        except (TypeError, KeyError, ValueError):
+            got = "has a header entry that is not readable"
+            raise InputError(where, got=got, hint="save it again") from None
+        whole = all(type(x) is int and x >= 0 for x in (*shape, begin, end))
+        if not whole or begin > end or len(shape) > MAX_TENSOR_AXES or not isinstance(kind, str):
+            raise InputError(
+                where, got="has a header entry that makes no sense", hint="save it again"
+            )
+        if kind not in SAFETENSORS_DTYPES:
+            need = f"known are {', '.join(SAFETENSORS_DTYPES)}, so convert it"
+            raise InputError(where, got=f"has dtype {kind[:20]!r}", need=need)
+        tensor = cls(path=path, kind=kind, shape=shape, offset=start + begin)
+        claimed = math.prod(shape) * tensor.dtype.itemsize
+        if claimed != end - begin or start + end > path.stat().st_size:
+            got = f"claims shape {shape} of {kind} in {end - begin:,} bytes, which is not there"
+            raise InputError(where, got=got)
+        if begin == end:
+            got = f"has shape {shape}, so it is empty"
+            raise InputError(where, got=got, need="at least one sample is needed")
+        return tensor
 
     @property
     def dtype(self) -> np.dtype[Any]:
@@ -238,54 +277,3 @@ class _StoredTensor:
         if self.kind == "BF16":  # the upper half of a float32
             a = (a.astype(np.uint32) << 16).view(np.float32)
         return a.reshape(shape)
-
-
-def _locate_tensor(path: Path, facts: Any, start: int, where: str) -> _StoredTensor:
-    """What the header says of a tensor, checked against the bytes that are there."""
-    try:
-        kind, shape, (begin, end) = facts["dtype"], tuple(facts["shape"]), facts["data_offsets"]
-    except (TypeError, KeyError, ValueError):
-        got = "has a header entry that is not readable"
-        raise InputError(where, got=got, hint="save it again") from None
-    whole = all(type(x) is int and x >= 0 for x in (*shape, begin, end))
-    if not whole or begin > end or len(shape) > MAX_TENSOR_AXES or not isinstance(kind, str):
-        raise InputError(where, got="has a header entry that makes no sense", hint="save it again")
-    if kind not in SAFETENSORS_DTYPES:
-        need = f"known are {', '.join(SAFETENSORS_DTYPES)}, so convert it"
-        raise InputError(where, got=f"has dtype {kind[:20]!r}", need=need)
-    tensor = _StoredTensor(path=path, kind=kind, shape=shape, offset=start + begin)
-    claimed = math.prod(shape) * tensor.dtype.itemsize
-    if claimed != end - begin or start + end > path.stat().st_size:
-        got = f"claims shape {shape} of {kind} in {end - begin:,} bytes, which is not there"
-        raise InputError(where, got=got)
-    if begin == end:
-        got = f"has shape {shape}, so it is empty"
-        raise InputError(where, got=got, need="at least one sample is needed")
-    return tensor
-
-
-def _write_safetensors(arrays: dict[str, Array], path: Path) -> None:
-    """Tensors in the order given; columns of text as JSON lists in the metadata."""
-    codes = {np.dtype(code): kind for kind, code in SAFETENSORS_DTYPES.items() if kind != "BF16"}
-    texts: dict[str, str] = {}
-    tensors: dict[str, Any] = {}  # name → its entry of the header
-    blocks: list[bytes] = []
-    end = 0
-    for name, a in arrays.items():
-        if a.dtype.kind == "U":
-            texts[name] = json.dumps(a.tolist())
-            continue
-        little = a.astype(a.dtype.newbyteorder("<"))
-        offsets = [end, end + little.nbytes]
-        tensors[name] = {
-            "dtype": codes[little.dtype],
-            "shape": list(a.shape),
-            "data_offsets": offsets,
-        }
-        blocks.append(little.tobytes())
-        end = offsets[1]
-    header = {"__metadata__": texts, **tensors} if texts else tensors
-    front = json.dumps(header).encode()
-    front += b" " * (-len(front) % 8)  # the numbers begin at a multiple of 8
-    with path.open("wb") as file:
-        file.writelines([len(front).to_bytes(8, "little"), front, *blocks])

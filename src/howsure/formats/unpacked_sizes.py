@@ -1,11 +1,10 @@
-"""How many bytes Parquet and Arrow files unpack to, from the headers of pages and buffers, before
-any is unpacked.
+"""How many bytes packed files unpack to, before any is unpacked: Parquet, Arrow and zip archives.
 
-The footers of both say it too, but a footer may lie; what is counted here is what a decoder would
-go by. A value counts at least eight bytes: columns of nothing, of one value or of truth values take
-next to none in a file.
+A footer may lie, so what is counted here is what a decoder would go by: the headers of pages,
+buffers and members. A value of a table counts at least eight bytes: columns of nothing, of one value
+or of truth values take next to none in a file.
 
-Everything raises `ValueError` where the headers make no sense.
+Headers of tables that make no sense raise `ValueError`; an archive is refused with a sentence.
 """
 
 from __future__ import annotations
@@ -27,6 +26,7 @@ VALUE_BYTES = 8
 
 # Parquet: its headers are structures of Thrift, in which fields have numbers.
 
+PAGE_HEADER_BYTES = 1 << 10  # most are shorter
 MAX_PAGE_HEADER_BYTES = 1 << 24  # as Arrow has it
 MAX_THRIFT_DEPTH = 16
 ThriftFields: TypeAlias = "dict[int, int | ThriftFields | list[ThriftFields]]"
@@ -42,22 +42,6 @@ FOOTER_SCHEMA: ThriftSchema = {4: {1: {3: {5: {}, 6: {}, 7: {}, 9: {}, 11: {}}},
 # The types of Thrift's compact protocol.
 TRUE, FALSE, BYTE, INT16, INT32, INT64, DOUBLE, BINARY, LIST, SET = range(1, 11)
 STRUCT = 12
-
-MAX_MEMBERS = 10_000
-MAX_DEFLATE_RATIO = 1032  # the most that deflate can shrink anything
-# Everything that the zipfile module raises for a damaged archive.
-ZIP_ERRORS = (
-    OSError,
-    ValueError,
-    RuntimeError,
-    NotImplementedError,
-    EOFError,
-    OverflowError,
-    KeyError,
-    IndexError,
-    zipfile.BadZipFile,
-    zlib.error,
-)
 
 
 @frozen
@@ -127,33 +111,28 @@ def measure_pages(file: IO[bytes], chunk: ColumnChunk) -> int:
     """Bytes of a column chunk of Parquet when unpacked, by the headers of its pages."""
     at = chunk.start
     total = 0
+    wanted = PAGE_HEADER_BYTES
     while at < chunk.start + chunk.length:
-        header, length = _read_page_header(file, at)
-        values = 0
-        for key in (5, 7, 8):
-            part = header.get(key)
-            if isinstance(part, dict):
-                values = max(values, _get_count(part, 1))
-        size = _get_count(header, 2)
-        at += length + _get_count(header, 3)
-        total += max(size, VALUE_BYTES * values)
-    return total
-
-
-def _read_page_header(file: IO[bytes], at: int) -> tuple[ThriftFields, int]:
-    """The header of a page and its length."""
-    wanted = 1 << 10
-    while True:
         file.seek(at)
         raw = file.read(wanted)
+        reader = _ThriftReader(raw)
         try:
-            reader = _ThriftReader(raw)
-            return reader.read_fields(PAGE_SCHEMA), reader.at
+            header = reader.read_fields(PAGE_SCHEMA)
         except IndexError:
             # Nothing says how long a header is: try again with more of it.
             if len(raw) < wanted or wanted >= MAX_PAGE_HEADER_BYTES:
                 raise ValueError("a page without a header") from None
             wanted *= 16
+            continue
+        wanted = PAGE_HEADER_BYTES
+        values = 0
+        for key in (5, 7, 8):
+            part = header.get(key)
+            if isinstance(part, dict):
+                values = max(values, _get_count(part, 1))
+        total += max(_get_count(header, 2), VALUE_BYTES * values)
+        at += reader.at + _get_count(header, 3)
+    return total
 
 
 def _get_structs(fields: ThriftFields, key: int) -> list[ThriftFields]:
@@ -296,13 +275,9 @@ class ArrowLayout:
 def read_layout(file: IO[bytes]) -> ArrowLayout:
     """What an Arrow file or stream holds."""
     size = file.seek(0, os.SEEK_END)
-    file.seek(0)
     batches: dict[int, list[ArrowBatch]] = {DICTIONARY: [], BATCH: []}
     try:
-        read_messages = _read_stream_messages
-        if file.read(6) == ARROW_MAGIC:
-            read_messages = _read_footer_messages
-        for kind, batch in read_messages(file, size):
+        for kind, batch in _read_messages(file, size):
             if kind in batches:
                 batches[kind].append(batch)
     except (struct.error, IndexError):
@@ -310,8 +285,19 @@ def read_layout(file: IO[bytes]) -> ArrowLayout:
     return ArrowLayout(dictionaries=tuple(batches[DICTIONARY]), batches=tuple(batches[BATCH]))
 
 
-def _read_footer_messages(file: IO[bytes], size: int) -> Iterator[tuple[int, ArrowBatch]]:
-    """Every block that the footer names, as often as it does."""
+def _read_messages(file: IO[bytes], size: int) -> Iterator[tuple[int, ArrowBatch]]:
+    """The kind of each message and what it holds: of a stream from the beginning on, of a file
+    every block that the footer names, as often as it does.
+    """
+    file.seek(0)
+    if file.read(len(ARROW_MAGIC)) != ARROW_MAGIC:
+        at = 0
+        while at + 8 <= size:
+            kind, batch, at = _read_message(file, at, size)
+            if kind == END:
+                return
+            yield kind, batch
+        return
     if size < 18:
         raise ValueError("it ends too early")
     file.seek(size - 10)
@@ -327,16 +313,6 @@ def _read_footer_messages(file: IO[bytes], size: int) -> Iterator[tuple[int, Arr
                 raise ValueError("a block that is not there")
             kind, batch, _ = _read_message(file, offset, size)
             yield kind, batch
-
-
-def _read_stream_messages(file: IO[bytes], size: int) -> Iterator[tuple[int, ArrowBatch]]:
-    """Every message from the beginning on."""
-    at = 0
-    while at + 8 <= size:
-        kind, batch, at = _read_message(file, at, size)
-        if kind == END:
-            return
-        yield kind, batch
 
 
 def _read_message(file: IO[bytes], at: int, size: int) -> tuple[int, ArrowBatch, int]:
@@ -444,6 +420,25 @@ class _FlatTable:
         return range(start + 4, end, size)
 
 
+# Zip archives: of NumPy arrays, of torch tensors, of the samples of a log
+
+MAX_MEMBERS = 10_000
+MAX_DEFLATE_RATIO = 1032  # the most that deflate can shrink anything
+# Everything that the zipfile module raises for a damaged archive.
+ZIP_ERRORS = (
+    OSError,
+    ValueError,
+    RuntimeError,
+    NotImplementedError,
+    EOFError,
+    OverflowError,
+    KeyError,
+    IndexError,
+    zipfile.BadZipFile,
+    zlib.error,
+)
+
+
 @contextmanager
 def refuse_damaged_zip(path: Path) -> Generator[None, None, None]:
     """Turn everything that a damaged archive can raise into one sentence."""
@@ -462,37 +457,31 @@ def check_members(archive: zipfile.ZipFile, path: Path) -> dict[str, zipfile.Zip
     if len(infos) > MAX_MEMBERS:
         got = f"has {len(infos):,} members"
         raise InputError(path.name, got=got, need=f"at most {MAX_MEMBERS:,} are read")
+    by_name = {info.filename: info for info in infos}
+    where = {name: f"{path.name}, member {name[:60]!r}" for name in by_name}
     for info in infos:
-        _check_member(info, _name_member(info, path))
+        member = where[info.filename]
+        if info.flag_bits & 1:
+            raise InputError(member, got="is encrypted", hint="save it without a password")
+        if info.compress_type == zipfile.ZIP_STORED:
+            largest = info.compress_size
+        elif info.compress_type == zipfile.ZIP_DEFLATED:
+            largest = MAX_DEFLATE_RATIO * (info.compress_size + 1)
+        else:
+            got = f"is packed by method {info.compress_type}"
+            raise InputError(member, got=got, hint="use np.savez or np.savez_compressed")
+        if info.file_size > largest:
+            packed = f"{info.compress_size:,} packed bytes"
+            got = f"claims {info.file_size:,} bytes, which {packed} cannot hold"
+            raise InputError(member, got=got, hint="save it again")
     # Members that share their bytes would multiply when they are unpacked.
     end = path.stat().st_size
     for info in sorted(infos, key=lambda info: info.header_offset, reverse=True):
         if info.header_offset + info.compress_size > end:
-            where = _name_member(info, path)
-            raise InputError(where, got="overlaps another or the end", hint="save it again")
+            got = "overlaps another or the end"
+            raise InputError(where[info.filename], got=got, hint="save it again")
         end = info.header_offset
-    by_name = {info.filename: info for info in infos}
     if len(by_name) < len(infos):
         got = "holds two members of the same name"
         raise InputError(path.name, got=got, hint="save it again with distinct names")
     return by_name
-
-
-def _name_member(info: zipfile.ZipInfo, path: Path) -> str:
-    return f"{path.name}, member {info.filename[:60]!r}"
-
-
-def _check_member(info: zipfile.ZipInfo, where: str) -> None:
-    if info.flag_bits & 1:
-        raise InputError(where, got="is encrypted", hint="save it without a password")
-    if info.compress_type == zipfile.ZIP_STORED:
-        largest = info.compress_size
-    elif info.compress_type == zipfile.ZIP_DEFLATED:
-        largest = MAX_DEFLATE_RATIO * (info.compress_size + 1)
-    else:
-        got = f"is packed by method {info.compress_type}"
-        raise InputError(where, got=got, hint="use np.savez or np.savez_compressed")
-    if info.file_size > largest:
-        packed = f"{info.compress_size:,} packed bytes"
-        got = f"claims {info.file_size:,} bytes, which {packed} cannot hold"
-        raise InputError(where, got=got, hint="save it again")

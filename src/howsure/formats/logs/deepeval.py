@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,6 +14,7 @@ from howsure.formats.logs.json_tree import (
     as_record,
     as_records,
     as_text,
+    get_at,
 )
 from howsure.formats.logs.log import (
     Claim,
@@ -55,19 +55,39 @@ def read(document: Json, path: Path, metric: str | None = None) -> Log:
     if len(set(names)) < len(names):
         names = [f"{name}/{i}" for i, name in enumerate(names)]
     unanswered = [None if case.get("actualOutput") else Outcome.MISSING for case in cases]
+    metrics_of_cases = [_index_metrics(case) for case in cases]
+    judges: dict[str, None] = {}  # an ordered set
+    for metrics in metrics_of_cases:
+        judges |= dict.fromkeys(metrics)
+    check_table_size(len(cases), len(judges), sum(map(len, metrics_of_cases)), path.name)
+    confidences: list[Confidence] = []
+    for judge in judges:  # nan where a case has no such judge
+        scores = [as_number(get_at(m, judge, "score")) for m in metrics_of_cases]
+        confidences.append(Confidence(judge, Kind.JUDGE, np.array(scores, dtype=np.float64)))
+    passed = sum(as_number(case.get("success")) == 1 for case in cases)
+    totals = {"testPassed": passed, "testFailed": len(cases) - passed}
+    if as_records(top.get("conversationalTestCases")):  # those count in the totals as well
+        totals = {}
+    claims: list[Claim] = []
+    for name, ours in totals.items():
+        theirs = as_number(top.get(name))
+        if theirs is not None:
+            source = "its total"
+            claim = check_claim(name, theirs=theirs, ours=ours, source=source, where=path.name)
+            claims.append(claim)
     return Log(
         tool=DEEPEVAL_TITLE,
         ids=make_column(names),
         outcome=judge_grades(grades, unanswered),
         grade=np.array(grades),
-        confidences=_read_judge_scores(cases, path),
+        confidences=tuple(confidences),
         answer=make_column([as_text(case.get("actualOutput")) for case in cases]),
-        claims=_check_totals(top, cases, path),
+        claims=tuple(claims),
         doubts=(CIRCULAR_GRADES,),
     )
 
 
-def _index_metrics(case: Record) -> dict[str, Record]:
+def _index_metrics(case: Record) -> Record:
     return {as_text(m.get("name")): m for m in as_records(case.get("metricsData"))}
 
 
@@ -77,38 +97,10 @@ def _read_grade(case: Record, metric: str | None, path: Path) -> float:
         raise InputError(
             f"{path.name} has no metric {metric!r}; its metrics are: {', '.join(metrics)}."
         )
-    judged = case if metric is None else metrics[metric]
+    judged = case if metric is None else as_record(metrics[metric])
     grade = as_number(judged.get("success"))
     if grade is None:
         raise InputError(
             f"{path.name}: a test case does not say whether it passed; run deepeval test again."
         )
     return grade
-
-
-def _read_judge_scores(cases: Sequence[Record], path: Path) -> tuple[Confidence, ...]:
-    metrics_of_cases = [_index_metrics(case) for case in cases]
-    names: dict[str, None] = {}  # an ordered set
-    for metrics in metrics_of_cases:
-        names |= dict.fromkeys(metrics)
-    check_table_size(len(cases), len(names), sum(map(len, metrics_of_cases)), path.name)
-    confidences: list[Confidence] = []
-    for name in names:
-        scores = [as_number(m[name].get("score")) if name in m else None for m in metrics_of_cases]
-        values = np.array([np.nan if score is None else score for score in scores])
-        confidences.append(Confidence(name, Kind.JUDGE, values))
-    return tuple(confidences)
-
-
-def _check_totals(top: Record, cases: Sequence[Record], path: Path) -> tuple[Claim, ...]:
-    if as_records(top.get("conversationalTestCases")):  # those count in the totals as well
-        return ()
-    passed = sum(as_number(case.get("success")) == 1 for case in cases)
-    claims: list[Claim] = []
-    for name, ours in {"testPassed": passed, "testFailed": len(cases) - passed}.items():
-        theirs = as_number(top.get(name))
-        if theirs is not None:
-            claims.append(
-                check_claim(name, theirs=theirs, ours=ours, source="its total", where=path.name)
-            )
-    return tuple(claims)

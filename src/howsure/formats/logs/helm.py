@@ -61,11 +61,16 @@ def read(folder: Path, metric: str | None = None) -> Log:
     """
     metric = metric or DEFAULT_METRIC
     grade_by_key = _read_grades(folder, metric)
+    requests = as_records(get_at(_read_part(folder, STATE), "request_states"))
+    if not requests:
+        raise InputError(
+            f"{folder.name}: {STATE} has no request_states; copy the whole run folder."
+        )
     states: list[Record] = []
     grades: list[float] = []
-    for state in _read_requests(folder):
+    for state in requests:
         key = _get_key(state)
-        if key in grade_by_key:
+        if state.get("request_mode") in (None, "original") and key in grade_by_key:
             states.append(state)
             grades.append(grade_by_key[key])
     if not states:
@@ -105,15 +110,6 @@ def _read_part(folder: Path, name: str) -> Json:
             "copy the whole run folder."
         )
     return read_document(path)
-
-
-def _read_requests(folder: Path) -> list[Record]:
-    states = as_records(get_at(_read_part(folder, STATE), "request_states"))
-    if not states:
-        raise InputError(
-            f"{folder.name}: {STATE} has no request_states; copy the whole run folder."
-        )
-    return [state for state in states if state.get("request_mode") in (None, "original")]
 
 
 def _get_key(state: Record) -> RequestKey:

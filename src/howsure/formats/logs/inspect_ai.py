@@ -86,16 +86,16 @@ def read_archive(path: Path) -> Json:
         )
     # A run that was cut off has no header yet; its journal says how it began.
     top = as_record(header) or {**as_record(start), "status": "started"}
-    samples = sorted((as_record(member) for member in members.values()), key=_get_order)
+
+    def get_order(sample: Record) -> tuple[bool, float, str, float]:
+        """By id, numbers by value before texts, and by epoch."""
+        name = sample.get("id")
+        is_text = isinstance(name, str)
+        value = 0.0 if is_text else as_number(name) or 0.0
+        return is_text, value, as_text(name), as_number(sample.get("epoch")) or 0.0
+
+    samples = sorted(map(as_record, members.values()), key=get_order)
     return {**top, "samples": list[Json](samples)}
-
-
-def _get_order(sample: Record) -> tuple[bool, float, str, float]:
-    """By id, numbers by value before texts, and by epoch."""
-    name = sample.get("id")
-    is_text = isinstance(name, str)
-    value = 0.0 if is_text else as_number(name) or 0.0
-    return is_text, value, as_text(name), as_number(sample.get("epoch")) or 0.0
 
 
 def read(document: Json, path: Path, metric: str | None = None) -> Log:
@@ -122,9 +122,11 @@ def read(document: Json, path: Path, metric: str | None = None) -> Log:
     if several_epochs:
         epochs = [as_text(sample.get("epoch")) for sample in samples]
         ids = [f"{name}/{epoch}" for name, epoch in zip(questions, epochs, strict=True)]
-    confidences = compute_token_confidences(
-        [as_list(get_at(s, "output", "choices", 0, "logprobs", "content")) for s in samples]
-    )
+    tokens: list[list[Json]] = []
+    for sample in samples:
+        choice = get_at(sample, "output", "choices", 0)
+        tokens.append(as_list(get_at(choice, "logprobs", "content")))
+    confidences = compute_token_confidences(tokens)
     slices: dict[str, list[Json]] = {}
     for name in METADATA_SLICES:
         slices[name] = [get_at(sample, "metadata", name) for sample in samples]
@@ -149,7 +151,8 @@ def read(document: Json, path: Path, metric: str | None = None) -> Log:
 
 
 def _describe_empty_log(top: Record, path: Path) -> str:
-    accuracy = get_at(top, "results", "scores", 0, "metrics", "accuracy", "value")
+    first_score = get_at(top, "results", "scores", 0)
+    accuracy = get_at(first_score, "metrics", "accuracy", "value")
     aside = "" if as_number(accuracy) is None else f" (its header gives accuracy {accuracy})"
     status = as_text(top.get("status"))
     what = "holds no samples"

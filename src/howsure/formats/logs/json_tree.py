@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TypeAlias
 
@@ -148,6 +149,21 @@ def as_number(value: Json) -> float | None:
     except (ValueError, OverflowError):
         return None
     return None if math.isnan(result) else result
+
+
+def as_numbers(values: Sequence[Json]) -> list[float] | None:
+    """All values as numbers; None where one of them is none.
+
+    >>> as_numbers([1, "0.5"]), as_numbers([1, None])
+    ([1.0, 0.5], None)
+    """
+    numbers: list[float] = []
+    for value in values:
+        number = as_number(value)
+        if number is None:
+            return None
+        numbers.append(number)
+    return numbers
 
 
 def as_text(value: Json) -> str:

@@ -19,6 +19,7 @@ from howsure.formats.logs.json_tree import (
     Record,
     as_list,
     as_number,
+    as_numbers,
     as_record,
     as_text,
     get_at,
@@ -47,6 +48,9 @@ SLICE_NAMES = ("category", "subject", "topic", "task")
 SAMPLES_NAME = re.compile(r"samples_(?P<task>.+)_(?P<stamp>\d{4}-\d\d-\d\dT[\d\-.]+)")
 
 
+# Samples, of 0.4 and later
+
+
 def recognise_samples(document: Json) -> bool:
     """Whether this is a list of samples."""
     first = as_record(get_at(document, 0))
@@ -64,7 +68,22 @@ def read_samples(document: Json, path: Path, metric: str | None = None) -> Log:
     grades = [as_number(row.get(metric)) for row in rows]
     values = _read_likelihoods(rows, path)
     if values is None:
-        log = _read_generated(rows, _require_grades(grades, path, metric))
+        answers: list[str] = []
+        unanswered: list[Outcome | None] = []
+        for row in rows:
+            first = get_at(row.get("filtered_resps"), 0)
+            if isinstance(first, list):
+                first = get_at(first, 0)
+            answer = as_text(first).strip()
+            answers.append(answer)
+            if answer == INVALID_ANSWER:
+                unanswered.append(Outcome.UNPARSEABLE)
+            else:
+                unanswered.append(None if answer else Outcome.MISSING)
+        note = "the answers are generated text without log-probabilities"
+        log = _build_log(rows, _require_grades(grades, path, metric), notes=(note,))
+        outcome = judge_grades(log.grade.tolist(), unanswered)
+        log = replace(log, outcome=outcome, answer=make_column(answers))
     elif values.shape[1] == 1:
         # One request per sample: the likelihood of the right answer, which is no confidence of the
         # model's own answer.
@@ -106,11 +125,10 @@ def _read_likelihoods(rows: Sequence[Record], path: Path) -> Floats | None:
         pairs = as_list(row.get("filtered_resps"))
         if not pairs or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
             return None
-        numbers = [as_number(get_at(pair, 0)) for pair in pairs]
-        known = [number for number in numbers if number is not None]
-        if len(known) < len(numbers):
+        numbers = as_numbers([get_at(pair, 0) for pair in pairs])
+        if numbers is None:
             return None
-        table.append(known)
+        table.append(numbers)
     return build_option_matrix(table, path.name)
 
 
@@ -122,7 +140,13 @@ def _read_multiple_choice(
     metric: str,
     path: Path,
 ) -> Log:
-    texts = _read_option_texts(rows, np.isfinite(values).sum(axis=1))
+    # The texts of the options, where the log has the arguments of every request.
+    texts: list[list[str]] | None = []
+    for row in rows:
+        arguments = as_record(row.get("arguments")).values()
+        texts.append([as_text(get_at(one, "arg_1")) for one in arguments])
+    if [len(row) for row in texts] != np.isfinite(values).sum(axis=1).tolist():
+        texts = None
     if metric == NORMALISED_METRIC:
         if texts is None:
             raise InputError(
@@ -158,15 +182,6 @@ def _read_multiple_choice(
     )
 
 
-def _read_option_texts(rows: Sequence[Record], sizes: Ints) -> list[list[str]] | None:
-    """The texts of the options, where the log has the arguments of every request."""
-    texts: list[list[str]] = []
-    for row in rows:
-        arguments = as_record(row.get("arguments")).values()
-        texts.append([as_text(get_at(one, "arg_1")) for one in arguments])
-    return texts if [len(row) for row in texts] == sizes.tolist() else None
-
-
 def _require_grades(grades: Sequence[float | None], path: Path, metric: str) -> Floats:
     for i, grade in enumerate(grades):
         if grade is None or not 0 <= grade <= 1:
@@ -174,25 +189,6 @@ def _require_grades(grades: Sequence[float | None], path: Path, metric: str) -> 
                 f"{path.name}, sample {i}: {metric} is {grade}; a number from 0 to 1 is needed."
             )
     return np.array(grades, dtype=np.float64)
-
-
-def _read_generated(rows: Sequence[Record], grades: Floats) -> Log:
-    answers: list[str] = []
-    unanswered: list[Outcome | None] = []
-    for row in rows:
-        first = get_at(row.get("filtered_resps"), 0)
-        if isinstance(first, list):
-            first = get_at(first, 0)
-        answer = as_text(first).strip()
-        answers.append(answer)
-        if answer == INVALID_ANSWER:
-            unanswered.append(Outcome.UNPARSEABLE)
-        else:
-            unanswered.append(None if answer else Outcome.MISSING)
-    note = "the answers are generated text without log-probabilities"
-    log = _build_log(rows, grades, notes=(note,))
-    outcome = judge_grades(grades.tolist(), unanswered)
-    return replace(log, outcome=outcome, answer=make_column(answers))
 
 
 def _build_log(rows: Sequence[Record], grades: Floats, *, notes: tuple[str, ...]) -> Log:
@@ -242,6 +238,9 @@ def _check_results_file(log: Log, metric: str, path: Path) -> list[Claim]:
     return claims
 
 
+# What --write_out made, up to 0.3
+
+
 def recognise_write_out(document: Json) -> bool:
     """Whether this is a list of documents with their requests."""
     first = as_record(get_at(document, 0))
@@ -268,11 +267,10 @@ def read_write_out(document: Json, path: Path, metric: str | None = None) -> Log
     best = np.argmax(values, axis=1)
     right = (gold == best).astype(np.float64)
     claims: tuple[Claim, ...] = ()
-    known = [grade for grade in grades if grade is not None]
-    if len(known) == len(rows):
+    if None not in grades:
         claim = check_claim(
             name,
-            theirs=float(np.mean(known)),
+            theirs=float(np.array(grades, dtype=np.float64).mean()),
             ours=float(right.mean()),
             source=f"its field {name}",
             where=path.name,
@@ -297,16 +295,22 @@ def _read_logits(rows: Sequence[Record], path: Path) -> Floats:
     table: list[list[float]] = []
     for i, row in enumerate(rows):
         count = sum(key.startswith("logit_") for key in row)
-        cells = [row[f"logit_{j}"] for j in range(count) if f"logit_{j}" in row]
-        numbers = [as_number(get_at(c, 0) if isinstance(c, list) else c) for c in cells]
-        known = [number for number in numbers if number is not None]
-        if len(known) < 2 or len(known) < len(numbers):
+        cells: list[Json] = []
+        for j in range(count):
+            if f"logit_{j}" in row:
+                cell = row[f"logit_{j}"]
+                cells.append(get_at(cell, 0) if isinstance(cell, list) else cell)
+        numbers = as_numbers(cells)
+        if numbers is None or len(numbers) < 2:
             raise InputError(
                 f"{path.name}, document {i} has no log-likelihood for each of at least 2 options; "
                 "a log of a multiple-choice task is needed."
             )
-        table.append(known)
+        table.append(numbers)
     return build_option_matrix(table, path.name)
+
+
+# The options of a question, in either layout
 
 
 def build_option_matrix(rows: Sequence[Sequence[float]], where: str) -> Floats:
@@ -364,19 +368,19 @@ def find_gold(
     best = np.argmax(values, axis=1)  # of equal ones the first, as the harness does
     sizes = np.isfinite(values).sum(axis=1)
     texts = [as_text(target) for target in targets]
-    readings = [_read_number, _read_letter]
-    names: Sequence[Sequence[str]] = [[""] * int(size) for size in sizes]
-    if options is not None:
-        readings = [_read_text, *readings]
-        names = options
+    names = options
+    if names is None:
+        names = [[""] * int(size) for size in sizes]
+    pairs = zip(texts, names, strict=True)
+    readings = list(zip(*[_read_target(text, row) for text, row in pairs], strict=True))
+    if options is None:
+        del readings[0]  # there are no texts to find a target among
     candidates: list[Ints] = []
-    for read in readings:
-        places = [read(text, row) for text, row in zip(texts, names, strict=True)]
-        known_places = [place for place in places if place is not None]
-        if len(known_places) == len(places):
-            candidates.append(np.array(known_places, dtype=np.int64))
+    for places in readings:
+        if None not in places:
+            candidates.append(np.array(places, dtype=np.int64))
 
-    known = np.array([np.nan if c is None else c for c in correct])
+    known = np.array(correct, dtype=np.float64)  # nan where nothing is said
     binary = np.isin(known, (0.0, 1.0))
     for gold in candidates:
         if ((gold == best) == (known == 1))[binary].all():
@@ -396,19 +400,17 @@ def find_gold(
     return None
 
 
-def _read_text(target: str, options: Sequence[str]) -> int | None:
+def _read_target(target: str, options: Sequence[str]) -> tuple[int | None, int | None, int | None]:
+    """The option that a target means: by its text, by its number, by its letter."""
+    by_text = by_number = by_letter = None
+    plain = target.strip()
     names = [option.strip() for option in options]
-    return names.index(target.strip()) if names.count(target.strip()) == 1 else None
-
-
-def _read_number(target: str, options: Sequence[str]) -> int | None:
-    digits = target.strip()
-    return int(digits) if is_count(digits) and int(digits) < len(options) else None
-
-
-def _read_letter(target: str, options: Sequence[str]) -> int | None:
+    if names.count(plain) == 1:
+        by_text = names.index(plain)
+    if is_count(plain) and int(plain) < len(options):
+        by_number = int(plain)
     letter = target.strip(" ().").upper()
-    if len(letter) != 1:
-        return None
-    place = string.ascii_uppercase.find(letter)
-    return place if 0 <= place < len(options) else None
+    if len(letter) == 1:
+        place = string.ascii_uppercase.find(letter)
+        by_letter = place if 0 <= place < len(options) else None
+    return by_text, by_number, by_letter

@@ -1,4 +1,6 @@
-"""What the log of an evaluation tool says, whichever tool wrote it."""
+"""What the log of an evaluation tool says, whichever tool wrote it, and the same as a file of
+predictions.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +24,6 @@ from howsure.predictions.read_options import ReadOptions
 
 CLAIM_TOLERANCE = 1e-9
 FLOAT_BYTES = 8
-
 PREFERRED_CONFIDENCES = ("sequence_probability", "confidence")
 
 
@@ -215,6 +216,9 @@ def _count_things(n: int, what: str) -> str:
     return f"{n:,} {what}" + ("" if n == 1 else "s")
 
 
+# What the readers of all tools need
+
+
 def judge_grades(
     grades: Sequence[float], unanswered: Sequence[Outcome | None] | None = None
 ) -> Ints:
@@ -324,22 +328,7 @@ def compute_token_confidences(answers: Sequence[list[Json]]) -> tuple[Confidence
     )
 
 
-class NoConfidence(InputError):
-    """A log that tells right from wrong and nothing else; `log` holds its counts."""
-
-    log: Log
-
-    @classmethod
-    def of(cls, log: Log, path: Path) -> NoConfidence:
-        """The refusal of this log: why there is no confidence, and what is known all the same."""
-        why = f" ({log.notes[-1]})" if log.notes else ""
-        error = cls(
-            f"{path.name} ({log.title}) tells right from wrong, accuracy "
-            f"{log.accuracy_of_all:.6g}, but holds no confidence{why}; "
-            "log option or token log-probabilities, or ask the model how sure it is."
-        )
-        error.log = log
-        return error
+# A log as a file of predictions
 
 
 def build_contents(log: Log, path: Path) -> Contents:
@@ -409,3 +398,21 @@ def choose_confidence(log: Log, asked: str | None, path: Path) -> str | None:
             f"or compare them: howsure compare {path.name}."
         )
     return names[0]
+
+
+class NoConfidence(InputError):
+    """A log that tells right from wrong and nothing else; `log` holds its counts."""
+
+    log: Log
+
+    @classmethod
+    def of(cls, log: Log, path: Path) -> NoConfidence:
+        """The refusal of this log: why there is no confidence, and what is known all the same."""
+        why = f" ({log.notes[-1]})" if log.notes else ""
+        error = cls(
+            f"{path.name} ({log.title}) tells right from wrong, accuracy "
+            f"{log.accuracy_of_all:.6g}, but holds no confidence{why}; "
+            "log option or token log-probabilities, or ask the model how sure it is."
+        )
+        error.log = log
+        return error

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -61,9 +62,13 @@ def _read_evals(rows: Sequence[Record], path: Path, metric: str | None) -> Log:
     ids: list[str] = []
     grades: list[float] = []
     answers: list[str] = []
+    names = SCORE_NAMES if metric is None else (metric,)
     for row in rows:
-        grade = _read_event_grade(row, metric)
-        if grade is not None:
+        if row.get("type") not in ("match", "metrics"):
+            continue
+        scores = [as_number(get_at(row, "data", name)) for name in names]
+        grade = next((score for score in scores if score is not None), None)
+        if grade is not None and 0 <= grade <= 1:
             ids.append(as_text(row.get("sample_id")))
             grades.append(grade)
             answers.append(as_text(get_at(row, "data", "sampled")))
@@ -99,21 +104,17 @@ def _read_evals(rows: Sequence[Record], path: Path, metric: str | None) -> Log:
     )
 
 
-def _read_event_grade(row: Record, metric: str | None) -> float | None:
-    if row.get("type") not in ("match", "metrics"):
-        return None
-    names = SCORE_NAMES if metric is None else (metric,)
-    for name in names:
-        grade = as_number(get_at(row, "data", name))
-        if grade is not None:
-            return grade if 0 <= grade <= 1 else None
-    return None
-
-
 def _read_responses(rows: Sequence[Record], path: Path, metric: str | None) -> Log:
     name = metric or "correct"
     bodies = [_find_body(row) for row in rows]
-    confidences = compute_token_confidences([_list_tokens(body) for body in bodies])
+    tokens: list[list[Json]] = []
+    for body in bodies:
+        if body.get("object") == "chat.completion":
+            tokens.append(as_list(get_at(body, "choices", 0, "logprobs", "content")))
+        else:
+            lists = [as_list(part.get("logprobs")) for part in _list_parts(body)]
+            tokens.append(list(chain.from_iterable(lists)))
+    confidences = compute_token_confidences(tokens)
     grades = [as_number(row.get(name)) for row in rows]
     known = [grade for grade in grades if grade is not None and 0 <= grade <= 1]
     if len(known) < len(rows):
@@ -169,15 +170,6 @@ def _list_parts(body: Record) -> list[Record]:
     for message in as_records(body.get("output")):
         parts += as_records(message.get("content"))
     return parts
-
-
-def _list_tokens(body: Record) -> list[Json]:
-    if body.get("object") == "chat.completion":
-        return as_list(get_at(body, "choices", 0, "logprobs", "content"))
-    tokens: list[Json] = []
-    for part in _list_parts(body):
-        tokens += as_list(part.get("logprobs"))
-    return tokens
 
 
 def _get_answer(body: Record) -> str:

@@ -62,7 +62,20 @@ def read(document: Json, path: Path, metric: str | None = None) -> Log:
             f"{path.name} is promptfoo output without results; run promptfoo eval first."
         )
     grades = [_read_grade(row, metric, path) for row in rows]
-    tests = _number_texts([_identify_test(row) for row in rows])
+    tests: list[str] = []
+    prompts: list[str] = []
+    for row in rows:
+        # What makes a test: its number where there is one, else its variables.
+        if "testIdx" in row:
+            tests.append(as_text(row["testIdx"]))
+        else:
+            tests.append(json.dumps(row.get("vars"), sort_keys=True))
+        prompt = as_record(row.get("prompt"))
+        name = as_text(row.get("promptId"))
+        for key in ("label", "display", "raw"):
+            name = name or as_text(prompt.get(key))
+        prompts.append(name)
+    tests = _number_texts(tests)
     ids = tests
     repeated = len(set(tests)) < len(tests)
     if repeated:  # the same test under several prompts or models
@@ -79,7 +92,7 @@ def read(document: Json, path: Path, metric: str | None = None) -> Log:
         confidences=compute_token_confidences(tokens),
         answer=make_column([as_text(get_at(row, "response", "output")) for row in rows]),
         group=make_column(tests) if repeated else None,
-        slices={"prompt": make_column(_number_texts([_identify_prompt(row) for row in rows]))},
+        slices={"prompt": make_column(_number_texts(prompts))},
         claims=_check_counts(top, rows, path),
         notes=notes,
     )
@@ -104,21 +117,6 @@ def _find_reason_unanswered(row: Record) -> Outcome | None:
     if get_at(row, "response", "isRefusal") is True:
         return Outcome.REFUSED
     return None
-
-
-def _identify_test(row: Record) -> str:
-    """What makes a test: its number where there is one, else its variables."""
-    if "testIdx" in row:
-        return as_text(row["testIdx"])
-    return json.dumps(row.get("vars"), sort_keys=True)
-
-
-def _identify_prompt(row: Record) -> str:
-    prompt = as_record(row.get("prompt"))
-    for name in (row.get("promptId"), prompt.get("label"), prompt.get("display")):
-        if as_text(name):
-            return as_text(name)
-    return as_text(prompt.get("raw"))
 
 
 def _number_texts(texts: Sequence[str]) -> list[str]:

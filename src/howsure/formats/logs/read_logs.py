@@ -3,22 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 from howsure._core.checks import InputError
+from howsure._core.frozen import frozen
 from howsure.formats.column_names import VALUES
-from howsure.formats.logs import (
-    deepeval,
-    helm,
-    inspect_ai,
-    lm_eval,
-    openai,
-    promptfoo,
-    table_log,
-    uqlm,
-)
 from howsure.formats.logs.json_tree import (
     JSON_LINE_SUFFIXES,
     Json,
@@ -28,8 +19,10 @@ from howsure.formats.logs.json_tree import (
     parse_document,
     read_document,
 )
-from howsure.formats.logs.log import Log
 from howsure.predictions.class_labels import COLUMN_ALIASES
+
+if TYPE_CHECKING:
+    from howsure.formats.logs.log import Log
 
 LOG_SUFFIXES = (".eval", ".json", ".txt")
 TABLE_SUFFIXES = (".csv", ".tsv", ".txt")
@@ -37,52 +30,70 @@ CONFIDENCE_NAMES = {alias for part in VALUES for alias in COLUMN_ALIASES[part]}
 FIRST_LINE_BYTES = 1 << 24
 
 
-class LogTool(NamedTuple):
-    """What a module of this folder offers for the JSON of one tool."""
+@frozen
+class LogTool:
+    """A tool that writes JSON: its module in this folder, and which of two layouts where the module
+    reads two.
 
-    recognise: Callable[[Json], bool]
-    read: Callable[[Json, Path, str | None], Log]
+    Where its logs are JSON lines, each line has one of `line_keys`: other lines need not be shown to
+    the module, which is imported when it is asked.
+    """
+
+    module: str
+    layout: str = ""
+    line_keys: tuple[str, ...] = ()
+
+    def recognise(self, document: Json) -> bool:
+        """Whether the tool wrote this."""
+        module = import_module(f"howsure.formats.logs.{self.module}")
+        return getattr(module, f"recognise{self.layout}")(document)
+
+    def read(self, document: Json, path: Path, metric: str | None) -> Log:
+        """Its log."""
+        module = import_module(f"howsure.formats.logs.{self.module}")
+        return getattr(module, f"read{self.layout}")(document, path, metric)
 
 
 TOOLS = {
-    "lm-eval": LogTool(lm_eval.recognise_samples, lm_eval.read_samples),
-    "lm-eval-write-out": LogTool(lm_eval.recognise_write_out, lm_eval.read_write_out),
-    "inspect": LogTool(inspect_ai.recognise, inspect_ai.read),
-    "promptfoo": LogTool(promptfoo.recognise, promptfoo.read),
-    "deepeval": LogTool(deepeval.recognise, deepeval.read),
-    "openai": LogTool(openai.recognise, openai.read),
-    "uqlm": LogTool(uqlm.recognise, uqlm.read),
+    "lm-eval": LogTool("lm_eval", "_samples", line_keys=("doc_id",)),
+    "lm-eval-write-out": LogTool("lm_eval", "_write_out", line_keys=("doc_id",)),
+    "inspect": LogTool("inspect_ai"),
+    "promptfoo": LogTool("promptfoo"),
+    "deepeval": LogTool("deepeval"),
+    "openai": LogTool("openai", line_keys=("spec", "object", "response")),
+    "uqlm": LogTool("uqlm"),
 }
 
 
 def is_log(path: Path, tool: str | None = None) -> bool:
     """Whether a file or folder is the log of a tool: by its suffix, or by how it begins."""
+    suffix = path.suffix.lower()
     try:
-        return _looks_like_log(path, tool)
+        if path.exists() and not path.is_dir() and not path.is_file():
+            return False  # a pipe or a device is no log
+        if tool is not None or suffix in LOG_SUFFIXES:
+            return True
+        if path.is_dir():
+            from howsure.formats.logs import helm
+
+            return helm.find_run_folder(path) is not None
+        if not path.is_file():
+            return False
+        if suffix in JSON_LINE_SUFFIXES:
+            with path.open("rb") as file:
+                first = as_record(parse_document(file.readline(FIRST_LINE_BYTES), path.name))
+            tools = [one for one in TOOLS.values() if not first.keys().isdisjoint(one.line_keys)]
+            return any(one.recognise([first]) for one in tools)
+        if suffix not in TABLE_SUFFIXES:
+            return False
+        from howsure.formats.logs import table_log
+
+        header = table_log.read_header(path)
+        # A column that is named by convention says what its numbers are: then it is a plain table.
+        by_convention = any(name.strip().lower() in CONFIDENCE_NAMES for name in header)
+        return table_log.recognise(header) and not by_convention
     except (OSError, ValueError):  # whoever opens the file says what is wrong with it
         return False
-
-
-def _looks_like_log(path: Path, tool: str | None) -> bool:
-    if path.exists() and not path.is_dir() and not path.is_file():  # a pipe or a device is no log
-        return False
-    suffix = path.suffix.lower()
-    if tool is not None or suffix in LOG_SUFFIXES:
-        return True
-    if path.is_dir():
-        return helm.find_run_folder(path) is not None
-    if not path.is_file():
-        return False
-    if suffix in JSON_LINE_SUFFIXES:
-        with path.open("rb") as file:
-            first = parse_document(file.readline(FIRST_LINE_BYTES), path.name)
-        return any(tool.recognise([first]) for tool in TOOLS.values())
-    if suffix not in TABLE_SUFFIXES:
-        return False
-    header = table_log.read_header(path)
-    # A column that is named by convention says what its numbers are: then it is a plain table.
-    by_convention = any(name.strip().lower() in CONFIDENCE_NAMES for name in header)
-    return table_log.recognise(header) and not by_convention
 
 
 def read_log(
@@ -92,14 +103,20 @@ def read_log(
     structure unless named.
     """
     path = Path(path)
-    folder = helm.find_run_folder(path)
-    if tool == "helm" or (tool is None and folder is not None):
-        if folder is None:
+    suffix = path.suffix.lower()
+    if tool == "helm" or (tool is None and (suffix == ".json" or path.is_dir())):
+        from howsure.formats.logs import helm
+
+        folder = helm.find_run_folder(path)
+        if folder is not None:
+            return helm.read(folder, metric)
+        if tool == "helm":
             raise InputError(
                 f"{path} is no HELM run: {helm.STATE} is not there; name the run folder."
             )
-        return helm.read(folder, metric)
-    if tool == "table" or (tool is None and path.suffix.lower() in TABLE_SUFFIXES):
+    if tool == "table" or (tool is None and suffix in TABLE_SUFFIXES):
+        from howsure.formats.logs import table_log
+
         header = table_log.read_header(path)
         if metric is None and not table_log.recognise(header):
             raise InputError(
@@ -107,35 +124,22 @@ def read_log(
                 "a column that says right or wrong (grade) and one with a confidence are needed."
             )
         return table_log.read(path, metric)
-    if path.suffix.lower() == ".eval":
+    if suffix == ".eval":
+        from howsure.formats.logs import inspect_ai
+
         document = inspect_ai.read_archive(path)
     else:
         document = read_document(path)
-    if tool is not None:
-        return _read_named(document, tool, path, metric)
-    for candidate in TOOLS.values():
-        if candidate.recognise(document):
-            return candidate.read(document, path, metric)
-    known = ", ".join([*TOOLS, "helm"])
-    raise InputError(
-        f"{path.name} is no log of a known tool ({known}), or one of another version; "
-        f"{_describe_document(document)}."
-    )
-
-
-def _read_named(document: Json, tool: str, path: Path, metric: str | None) -> Log:
-    if tool not in TOOLS:
+    if tool is not None and tool not in TOOLS:
         known = ", ".join([*TOOLS, "helm", "table"])
         raise InputError(f"{tool!r} is no known log; known are {known}.")
-    if not TOOLS[tool].recognise(document):
-        raise InputError(
-            f"{path.name} is no log of {tool}, or one of another version; "
-            f"{_describe_document(document)}."
-        )
-    return TOOLS[tool].read(document, path, metric)
-
-
-def _describe_document(document: Json) -> str:
+    candidates = TOOLS if tool is None else {tool: TOOLS[tool]}
+    for candidate in candidates.values():
+        if candidate.recognise(document):
+            return candidate.read(document, path, metric)
+    what = tool or f"a known tool ({', '.join([*TOOLS, 'helm'])})"
     first = as_record(get_at(document, 0)) if as_list(document) else as_record(document)
-    shown = ", ".join(repr(name) for name in list(first)[:8])
-    return f"it holds {shown}" if shown else "it holds no objects"
+    shown = ", ".join(map(repr, list(first)[:8])) or "no objects"
+    raise InputError(
+        f"{path.name} is no log of {what}, or one of another version; it holds {shown}."
+    )

@@ -78,15 +78,20 @@ def read(document: Json, path: Path, metric: str | None = None) -> Log:
     """
     tables = _find_tables(document)
     rows: list[ResponseRow] = []
-    names: dict[str, None] = {}  # an ordered set of scores
+    names: dict[
+        str, None
+    ] = {}  # an ordered set of scores: lists of numbers that are as long as the responses
     scores_there = 0
     grades: list[float] = []
     for name, table in tables.items():
         size = len(as_list(table["responses"]))
         rows += [ResponseRow(name, table, place) for place in range(size)]
-        scores = _list_scores(table, metric)
-        names |= dict.fromkeys(scores)
-        scores_there += size * len(scores)
+        for key, value in table.items():
+            cells = as_list(value)
+            is_score = key not in (*CORRECT_NAMES, *NOT_SCORES, *TEXT_NAMES, metric)
+            if is_score and len(cells) == size and any(as_number(c) is not None for c in cells):
+                names[key] = None
+                scores_there += size
         grades += _read_grades(table, metric)
     check_table_size(len(rows), len(names), scores_there, path.name)
     if len(grades) < len(rows) or not grades:
@@ -117,19 +122,6 @@ def _read_grades(table: Record, metric: str | None) -> list[float]:
     return []
 
 
-def _list_scores(table: Record, metric: str | None) -> list[str]:
-    """The lists of numbers that are as long as the responses."""
-    size = len(as_list(table["responses"]))
-    names: list[str] = []
-    for name, value in table.items():
-        if name in (*CORRECT_NAMES, *NOT_SCORES, *TEXT_NAMES, metric):
-            continue
-        cells = as_list(value)
-        if len(cells) == size and any(as_number(cell) is not None for cell in cells):
-            names.append(name)
-    return names
-
-
 def _read_confidence(name: str, rows: Sequence[ResponseRow]) -> Confidence:
     kind = Kind.STATED
     for pattern, candidate in SCORE_KIND_PATTERNS:
@@ -137,7 +129,7 @@ def _read_confidence(name: str, rows: Sequence[ResponseRow]) -> Confidence:
             kind = candidate
             break
     values = [as_number(get_at(row.table.get(name), row.place)) for row in rows]
-    return Confidence(name, kind, np.array([np.nan if v is None else v for v in values]))
+    return Confidence(name, kind, np.array(values, dtype=np.float64))
 
 
 def _describe_missing_outcome(size: int, names: Sequence[str], path: Path) -> str:
