@@ -482,7 +482,7 @@ def test_decisions_of_an_earlier_output_as_a_watch_sees_them(
     ]
     path.write_text("".join(lines) + '{"line":6,"decis')
     assert journal.count_lines(path) == 3
-    monkeypatch.setattr(journal, "BLOCK", 7)
+    monkeypatch.setattr(journal, "READ_BLOCK_BYTES", 7)
     assert journal.count_lines(path) == 3
     assert journal.count_lines(tmp_path / "none") == journal.count_lines(None) == 0
     path.write_text("".join(lines))
