@@ -138,7 +138,8 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
     try:
         code = run(args)
         failure = flush_streams()
-        # A reader that went away, as in `howsure … | head`, has what it wanted.
+        # Where a reader goes away in the middle, as in `howsure … | head`, click has ended with 1:
+        # a gate must not pass because nobody read what it said. Here all of it has been said.
         if failure is not None and not isinstance(failure, BrokenPipeError) and code == 0:
             code = _fail(f"standard output: {_explain(failure)}.", USER_MISTAKE)
     except KeyboardInterrupt:  # where click does not look: before it begins, or after it ended
@@ -161,8 +162,6 @@ def run(args: Sequence[str] | None) -> int:
         code = USER_MISTAKE
     except click.Abort:
         code = _fail("stopped", INTERRUPTED)
-    except BrokenPipeError:  # the reader of our output went away
-        code = 0
     except (InputError, ModuleNotFoundError) as e:
         code = _fail(str(e), USER_MISTAKE)
     except OSError as e:
