@@ -13,6 +13,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import howsure
+
+# The package that these tests import, whichever is installed.
+ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(howsure.__file__).parents[1])}
 HOWSURE = [sys.executable, "-m", "howsure"]
 COMMANDS = {
     "evaluate": (["evaluate", "a.npz"], 0),
@@ -46,7 +50,7 @@ def run(
     return subprocess.run(
         ["sh", "-c", shell, "sh", *HOWSURE, *args],
         cwd=folder,
-        env={**os.environ, **environment},
+        env={**ENVIRONMENT, **environment},
         capture_output=True,
         timeout=120,
         check=False,
@@ -142,6 +146,7 @@ def test_no_file_gets_the_number_of_a_closed_stream(folder: Path) -> None:
     ran = subprocess.run(
         ["sh", "-c", 'exec "$@" <&- >&- 2>&-', "sh", sys.executable, "-c", look],
         cwd=folder,
+        env=ENVIRONMENT,
         check=False,
     )
     assert ran.returncode == 0
@@ -151,7 +156,7 @@ def test_no_file_gets_the_number_of_a_closed_stream(folder: Path) -> None:
 def test_a_terminal_of_20_columns(folder: Path, name: str) -> None:
     args, code = COMMANDS[name]
     ours, theirs = pty.openpty()
-    environment = {**os.environ, "COLUMNS": "20", "TERM": "xterm"}
+    environment = {**ENVIRONMENT, "COLUMNS": "20", "TERM": "xterm"}
     process = subprocess.Popen(
         [*HOWSURE, *args], cwd=folder, env=environment, stdout=theirs, stderr=theirs
     )
@@ -191,6 +196,7 @@ def test_ctrl_c_during_imports(folder: Path, module: str) -> None:
     ran = subprocess.run(
         [sys.executable, "-c", STOPPED.format(module=module)],
         cwd=folder,
+        env=ENVIRONMENT,
         capture_output=True,
         text=True,
         timeout=60,
