@@ -48,17 +48,23 @@ class ClosedStream(TextIOBase):
     def __init__(self, name: str):
         self.stream_name = name
 
-    @property
-    def buffer(self) -> NoReturn:
+    def refuse(self) -> NoReturn:
+        """Say that there is nothing to read from or to write to."""
         from howsure._core.checks import InputError
 
         raise InputError(f"standard {self.stream_name} is closed; open it, or name a file.")
 
+    @property
+    def buffer(self) -> NoReturn:
+        self.refuse()
+
     def read(self, size: int | None = -1, /) -> NoReturn:  # noqa: ARG002
-        return self.buffer
+        self.refuse()
 
     def write(self, s: str, /) -> int:
-        return self.buffer if s else 0
+        if s:
+            self.refuse()
+        return 0
 
 
 def prepare_streams() -> None:
