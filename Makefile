@@ -34,7 +34,7 @@ SOAK ?= 20
 SOAK_FROM ?= 1
 soak: $(VENV)/$(STAMP)
 	@for core in 1 2; do (while :; do :; done) & busy="$$busy $$!"; done; trap "kill $$busy" EXIT INT TERM; \
-	for seed in $$(seq $(SOAK_FROM) $$(($(SOAK_FROM) + $(SOAK) - 1))); do \
+	for seed in $$(seq $(SOAK_FROM) $$(($(SOAK_FROM) + $(SOAK) - 1))); do echo "soak: --shuffle $$seed"; \
 	  $(VENV)/bin/python -m pytest $(PYTEST_FLAGS) -q --shuffle $$seed || { echo "soak: failed with --shuffle $$seed"; exit 1; }; \
 	done
 
