@@ -1,4 +1,4 @@
-# make demo | test | test-all | test-long | check | bench | app | docs | release-check: each sets up what it needs in .venv*, then runs.
+# make demo | test | soak | test-all | test-long | check | bench | app | docs | release-check: each sets up what it needs in .venv*, then runs.
 PYTHON ?= python3
 VENV ?= .venv
 ALL ?= .venv-all
@@ -17,7 +17,7 @@ STAMP = .howsure-stamp
 COVER_FLAGS = $(if $(COVER),--cov=howsure --cov-branch --cov-append --cov-report=)
 REPORT = report --skip-covered --skip-empty --sort=cover
 
-.PHONY: demo test test-all test-long check bench app docs changelog release-files release-check clean
+.PHONY: demo test soak test-all test-long check bench app docs changelog release-files release-check clean
 
 demo: $(VENV)/$(STAMP)
 	$(VENV)/bin/howsure demo
@@ -27,6 +27,16 @@ test: $(VENV)/$(STAMP)
 	rm -f $$COVERAGE_FILE
 	$(VENV)/bin/python -m pytest $(PYTEST_FLAGS) $(COVER_FLAGS)
 	$(if $(COVER),$(VENV)/bin/coverage $(REPORT))
+
+# The core suite again and again, each time in another order (the seed is printed), beside two processes that keep two
+# cores busy. `make soak SOAK=1` for one round, `make soak SOAK=1 SOAK_FROM=7` for the order of seed 7.
+SOAK ?= 20
+SOAK_FROM ?= 1
+soak: $(VENV)/$(STAMP)
+	@for core in 1 2; do (while :; do :; done) & busy="$$busy $$!"; done; trap "kill $$busy" EXIT INT TERM; \
+	for seed in $$(seq $(SOAK_FROM) $$(($(SOAK_FROM) + $(SOAK) - 1))); do echo "soak: --shuffle $$seed"; \
+	  $(VENV)/bin/python -m pytest $(PYTEST_FLAGS) -q --shuffle $$seed || { echo "soak: failed with --shuffle $$seed"; exit 1; }; \
+	done
 
 test-all: export COVERAGE_FILE = .coverage.all
 test-all: $(ALL)/$(STAMP) $(INTEGRATIONS)/$(STAMP) $(NOTEBOOKS)/$(STAMP)

@@ -4,6 +4,7 @@ import json
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
@@ -40,6 +41,30 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         action="store_true",
         help="Write what the renderers make into tests/golden.",
     )
+    parser.addoption(
+        "--shuffle",
+        type=int,
+        metavar="SEED",
+        help="Run the tests in a random order, which the seed repeats.",
+    )
+
+
+def pytest_report_header(config: pytest.Config) -> str | None:
+    seed = config.getoption("--shuffle")
+    return None if seed is None else f"random order: --shuffle {seed}"
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Files in a random order, and the tests of each: fixtures of a file are made once."""
+    seed = config.getoption("--shuffle")
+    if seed is None:
+        return
+    random = Random(seed)
+    names = sorted({item.nodeid.partition("::")[0] for item in items})
+    random.shuffle(names)
+    random.shuffle(items)
+    place = {name: i for i, name in enumerate(names)}
+    items.sort(key=lambda item: place[item.nodeid.partition("::")[0]])
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -185,7 +185,7 @@ def test_online_with_labels_and_watch(policy: Callable, val: Path) -> None:
         (("policy.json", "new.jsonl", "--resume"), "give FILE and --out"),
         (("policy.json", "new.jsonl", "--labels", "l.jsonl"), "fixed policy"),
         (("policy.json", "none.jsonl"), "none.jsonl"),
-        (("new.jsonl", "new.jsonl"), "cannot be loaded"),
+        (("new.jsonl", "other.jsonl"), "cannot be loaded"),
     ],
 )
 def test_bad_calls_of_decide(

@@ -91,7 +91,7 @@ def test_alarms_have_a_file_of_their_own(made):
             made / "out.jsonl",
         )
         run = howsure(*call, "--alarms", made / name, stdin=bad)
-        assert (run.returncode, "give alarms a file of their own" in run.stderr) == (2, True)
+        assert (run.returncode, "needs a file of its own" in run.stderr) == (2, True)
     assert (made / "watch.json").read_bytes() == before
     assert not (made / "out.jsonl").exists()
 
@@ -206,12 +206,13 @@ BAD = {
         ("--guarantee", "watch.json", "--labels", "x"),
         "is not a guarantee monitor",
     ),
-    "a policy as watch": (("--drift", "policy.json"), "not a drift or a guarantee monitor"),
+    "a policy as watch": (("--drift", "copy.json"), "not a drift or a guarantee monitor"),
 }
 
 
 @pytest.mark.parametrize(("options", "words"), BAD.values(), ids=BAD.keys())
 def test_bad_calls(made, options, words):
+    (made / "copy.json").write_bytes((made / "policy.json").read_bytes())
     given = [made / o if str(o).endswith(".json") else o for o in options]
     run = howsure("decide", made / "policy.json", "-", *given, stdin=rows(np.full(3, 0.9)))
     assert run.returncode == 2

@@ -129,14 +129,16 @@ from howsure import workers
 from howsure.scale import parts
 from howsure.scale.many_files import gather
 from howsure.scale.parts import summarise, load_or_summarise
-import howsure.scale.summaries as module
-folder, log, *files = sys.argv[1:]
+import howsure.scale.parts as module
+folder, log, go, *files = sys.argv[1:]
 parts.PART_ROWS = 250
 
 def slow(part, settings):
     with open(log, "a") as f:
         f.write(f"{part.index}\\n")
-    time.sleep(0.15)
+    # After some parts nothing goes on until it is killed, and started again with a `go`.
+    while len(open(log).readlines()) > 6 and not os.path.exists(go):
+        time.sleep(0.01)
     return summarise(part, settings)
 
 module.summarise = slow
@@ -151,7 +153,8 @@ def test_after_kill_9_at_most_one_part_per_worker_is_repeated(
 ) -> None:
     folder, log = tmp_path / "done", tmp_path / "log"
     folder.mkdir()
-    call = [sys.executable, "-c", DRIVER, str(folder), str(log), *map(str, tables)]
+    go = tmp_path / "go"
+    call = [sys.executable, "-c", DRIVER, str(folder), str(log), str(go), *map(str, tables)]
     driver = subprocess.Popen(call)
     while len(list(folder.glob("*.npz"))) < 4:
         assert driver.poll() is None
@@ -160,6 +163,7 @@ def test_after_kill_9_at_most_one_part_per_worker_is_repeated(
     assert driver.wait() == -signal.SIGKILL
     stored = len(list(folder.glob("*.npz")))
     assert 4 <= stored < 12
+    go.touch()
     subprocess.run(call, check=True)
     begun = Counter(log.read_text().split())
     assert len(begun) == 12

@@ -51,18 +51,20 @@ def labelled(state: OnlinePolicy, n: int) -> str:
     )
 
 
-def killed_after(folder: Path, seconds: float) -> None:
-    """Feed lines until the process is killed with SIGKILL."""
+def killed_after(folder: Path, saves: int) -> None:
+    """Feed lines until the state has been saved so often; then SIGKILL."""
+    state = folder / "online.json"
+    seen = {state.stat().st_mtime_ns}
     with subprocess.Popen(
         COMMAND, cwd=folder, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True
     ) as process:
         assert process.stdin is not None
-        stop = time.monotonic() + seconds
         try:
-            while time.monotonic() < stop:
+            while len(seen) <= saves:
                 process.stdin.write(lines(50))
                 process.stdin.flush()
                 time.sleep(0.05)
+                seen.add(state.stat().st_mtime_ns)
         finally:
             process.kill()
             process.wait()
@@ -74,11 +76,11 @@ def test_kill_9_and_go_on(tmp_path: Path) -> None:
     hs.save(start, tmp_path / "online.json")
     text = labelled(start, 900)
     read = 0
-    for part, seconds in enumerate((1.7, 2.3, 2.0), start=1):
+    for part, saves in enumerate((1, 2, 1), start=1):
         (tmp_path / "labels.jsonl").write_text(
             "".join(text.splitlines(keepends=True)[: 300 * part])
         )
-        killed_after(tmp_path, seconds)
+        killed_after(tmp_path, saves)
         state = hs.load(tmp_path / "online.json")  # whole: its digest is checked
         assert read <= state.read <= (tmp_path / "labels.jsonl").stat().st_size
         read = state.read

@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from contextlib import suppress
 from io import BytesIO
 from pathlib import Path
@@ -191,14 +190,10 @@ def test_a_closed_pipe_ends_it_cleanly(process: subprocess.Popen) -> None:
     process.stdin.flush()
     process.stdout.readline()
     process.stdout.close()
-    try:
-        for _ in range(200):
-            process.stdin.write(b'{"confidence": 0.9}\n' * 100)
-            process.stdin.flush()
-            time.sleep(0.005)
-    except BrokenPipeError:
-        pass
-    assert process.wait(20) == 0
+    # The answer to this line meets a closed pipe, however long it takes.
+    process.stdin.write(b'{"confidence": 0.9}\n')
+    process.stdin.flush()
+    assert process.wait(60) == 0
     assert b"Traceback" not in (error := process.stderr.read())
     assert b"closed pipe" in error
     assert b"Exception" not in error

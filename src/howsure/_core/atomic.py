@@ -25,19 +25,46 @@ def replace_file(path: str | os.PathLike[str]) -> Generator[Path, None, None]:
     ...     print([(p.name, p.read_text()) for p in Path(folder).iterdir()])
     [('a.txt', 'whole')]
     """
-    target = Path(path)
+    named = Path(path)
+    check_target(named)
+    # A link stays a link: what it leads to is replaced.
+    target = Path(os.path.realpath(named))
     check_target(target)
-    temporary = target.with_name(f".{target.name}.{os.getpid()}.tmp")
+    # At random, because threads, and containers in which every process is number 1, may write one
+    # file at once. 40 letters are at most 160 bytes: the longest names still have room.
+    temporary = target.with_name(f".{target.name[:40]}.{os.urandom(8).hex()}.tmp")
+    try:
+        mode = _create_like(target, temporary)
+    except OSError as e:
+        raise InputError(f"{named} cannot be written: {e.strerror or e}.") from None
     try:
         yield temporary
         # The rename must not reach the disk before the bytes it stands for.
         with temporary.open("rb") as file:
             os.fsync(file.fileno())
+        temporary.chmod(mode)
         os.replace(temporary, target)
     except OSError as e:
-        raise InputError(f"{target} cannot be written: {e.strerror or e}.") from None
+        raise InputError(f"{named} cannot be written: {e.strerror or e}.") from None
     finally:
         temporary.unlink(missing_ok=True)
+
+
+def _create_like(target: Path, temporary: Path) -> int:
+    """Make an empty file that nobody may read who may not read the old one; the mode it will
+    have.
+    """
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW
+    if not target.exists():
+        descriptor = os.open(temporary, flags, 0o666)  # the system takes the umask away
+        mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
+    else:
+        mode = stat.S_IMODE(target.stat().st_mode)
+        # Open to its owner until it is written, also where the old file is read-only.
+        descriptor = os.open(temporary, flags, 0o600)
+        os.fchmod(descriptor, mode | 0o600)
+    os.close(descriptor)
+    return mode
 
 
 def write_text(path: str | os.PathLike[str], text: str) -> None:
@@ -50,6 +77,9 @@ def check_target(target: Path) -> None:
     """Refuse a path that no file can be written to, before the work for it is done."""
     if target.is_dir():
         raise InputError(f"{target} is a folder; a file name is needed.")
+    # realpath has followed every other link.
+    if os.path.islink(os.path.realpath(target)):
+        raise InputError(f"{target} is a link that leads to itself; a file name is needed.")
     # A rename would put a file in the place of the device.
     if target.exists() and not target.is_file():
         raise InputError(f"{target} is a pipe or a device; a file name is needed.")

@@ -12,6 +12,7 @@ from howsure._core import strict_json
 from howsure._core.checks import InputError
 from howsure._core.text import make_printable
 from howsure.cli.common import note
+from howsure.cli.paths import InputPath, StatePath
 
 if TYPE_CHECKING:
     from howsure.serving.alarm_guard import AlarmState
@@ -35,7 +36,7 @@ def command() -> None:
     "states",
     nargs=-1,
     required=True,
-    type=click.Path(exists=True, dir_okay=False),
+    type=InputPath(exists=True, dir_okay=False),
     metavar="STATE...",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON line for each.")
@@ -53,7 +54,7 @@ def status(states: Sequence[str], as_json: bool) -> int:
 
 
 @command.command()
-@click.argument("state", type=click.Path(exists=True, dir_okay=False))
+@click.argument("state", type=StatePath(exists=True, dir_okay=False))
 @click.option("--reason", required=True, help="Why; it is kept in the file.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 def reset(state: str, reason: str, quiet: bool) -> int:

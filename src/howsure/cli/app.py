@@ -23,6 +23,7 @@ from howsure._core.atomic import replace_file
 from howsure._core.checks import InputError
 from howsure._core.version import __version__
 from howsure.cli.common import note, say
+from howsure.cli.paths import InputPath, OutputPath, PathCommand
 
 PYODIDE_VERSION = "0.28.3"
 PYODIDE_RELEASE = f"https://cdn.jsdelivr.net/pyodide/v{PYODIDE_VERSION}/full/"
@@ -63,11 +64,11 @@ EMPTY_LINALG = b'"""Left out: the page needs scipy.special only."""\n'
 ZIP_DATE = (1980, 1, 1, 0, 0, 0)
 
 
-@click.command()
-@click.option("--to", "to", required=True, type=click.Path(), help="The folder to write.")
+@click.command(cls=PathCommand)
+@click.option("--to", "to", required=True, type=OutputPath(), help="The folder to write.")
 @click.option(
     "--pyodide",
-    type=click.Path(),
+    type=InputPath(),
     envvar="HOWSURE_PYODIDE",
     help="A folder with Pyodide's files; without it (or HOWSURE_PYODIDE) they are downloaded from its release.",
 )

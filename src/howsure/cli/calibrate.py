@@ -21,6 +21,7 @@ from howsure.cli.common import (
     say,
     show_spinner,
 )
+from howsure.cli.paths import InputPath, OutputPath
 
 if TYPE_CHECKING:
     from howsure.predictions import Predictions
@@ -48,14 +49,14 @@ CHOICE_CRITERIA = ["nll", "ece", "aece", "aurc"]
     "fit",
     multiple=True,
     required=True,
-    type=click.Path(),
+    type=InputPath(),
     help="Validation data; repeatable.",
 )
 @click.option(
     "--on",
     "on",
     multiple=True,
-    type=click.Path(),
+    type=InputPath(),
     help="Test data; without it --on-split of the same file.",
 )
 @click.option("--on-split", help="Which split to judge on, where the file holds several.")
@@ -78,9 +79,9 @@ CHOICE_CRITERIA = ["nll", "ece", "aece", "aurc"]
     show_default=True,
     help="Folds of the validation data for --method all.",
 )
-@click.option("-o", "--out", type=click.Path(), help="Write the fitted calibrator (JSON).")
+@click.option("-o", "--out", type=OutputPath(), help="Write the fitted calibrator (JSON).")
 @click.option(
-    "--html", type=click.Path(), help="Write the interactive report of the corrected test data."
+    "--html", type=OutputPath(), help="Write the interactive report of the corrected test data."
 )
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of tables.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")

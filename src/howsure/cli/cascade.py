@@ -22,6 +22,7 @@ from howsure.cli.common import (
     say,
     show_spinner,
 )
+from howsure.cli.paths import InputPath, OutputPath
 
 if TYPE_CHECKING:
     from howsure.policies.cascades import Cascade, CascadeResult
@@ -56,11 +57,11 @@ if TYPE_CHECKING:
     "--on",
     "on",
     multiple=True,
-    type=click.Path(),
+    type=InputPath(),
     metavar="FILE",
     help="Judge on these; one per model.",
 )
-@click.option("-o", "--out", type=click.Path(), help="Write the cascade (JSON).")
+@click.option("-o", "--out", type=OutputPath(), help="Write the cascade (JSON).")
 @click.option("--json", "as_json", is_flag=True, help="Print JSON instead of a table.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors.")
 @add_reading_options

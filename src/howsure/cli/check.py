@@ -23,6 +23,7 @@ from howsure.cli.common import (
     say,
     show_spinner,
 )
+from howsure.cli.paths import InputPath, OutputPath
 
 if TYPE_CHECKING:
     from howsure.report.gate import Verdict
@@ -53,16 +54,16 @@ class CheckCommand(ReadingCommand):
 )
 @click.option(
     "--baseline",
-    type=click.Path(),
+    type=InputPath(),
     help="A report (JSON) on other samples: must not be worse beyond chance.",
 )
 @click.option(
     "--against",
-    type=click.Path(),
+    type=InputPath(),
     help="Predictions of the same samples: must not be worse beyond chance.",
 )
 @click.option("--point", is_flag=True, help="Compare values instead of limits; promises nothing.")
-@click.option("--junit", type=click.Path(), help="Write the verdicts as JUnit XML.")
+@click.option("--junit", type=OutputPath(), help="Write the verdicts as JUnit XML.")
 @click.option(
     "--github",
     is_flag=True,

@@ -15,6 +15,7 @@ import click
 from howsure._core.checks import InputError
 from howsure._core.progress import listener
 from howsure._core.text import make_printable, make_printable_lines, shorten
+from howsure.cli.paths import InputPath, OutputPath, PathCommand
 
 if TYPE_CHECKING:
     from howsure.predictions import Predictions
@@ -27,14 +28,14 @@ READING_DEFAULTS = {"no_answer": "apart"}  # an option with this value was not g
 TRIM_THRESHOLD, MMAP_THRESHOLD, LARGEST_MMAP_THRESHOLD = -1, -3, 1 << 25
 MISSING_LABEL_COLUMNS, COLUMN_NAME_LETTERS = 12, 60  # listed where labels are missing
 PIPE_WIDTH = 110  # columns of what is printed into a file or a pipe
-FILES = click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="FILE...")
+FILES = click.argument("files", nargs=-1, required=True, type=InputPath(), metavar="FILE...")
 
 
 class ReadingOption(click.Option):
     """An option that says how a file is read."""
 
 
-class ReadingCommand(click.Command):
+class ReadingCommand(PathCommand):
     """A command whose `--help` lists the reading options last, under a heading of their own."""
 
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
@@ -140,13 +141,13 @@ def add_output_options(f: F) -> F:
             "--out",
             "out",
             multiple=True,
-            type=click.Path(),
+            type=OutputPath(),
             help="Also write .json, .md, .html or .txt; repeatable.",
         ),
         click.option(
             "--html",
             "html",
-            type=click.Path(),
+            type=OutputPath(),
             help="Write the interactive report, one offline file.",
         ),
         click.option("-q", "--quiet", is_flag=True, help="Print nothing but errors."),

@@ -22,6 +22,7 @@ from howsure.cli.common import (
     say,
     show_spinner,
 )
+from howsure.cli.paths import InputPath
 
 if TYPE_CHECKING:
     from howsure.predictions import Predictions
@@ -48,6 +49,7 @@ if TYPE_CHECKING:
     "--shift",
     "shifts",
     multiple=True,
+    type=InputPath(),
     metavar="MODEL=FILE",
     help="A model's answers to a shifted, labelled set.",
 )
@@ -55,6 +57,7 @@ if TYPE_CHECKING:
     "--outside",
     "outsides",
     multiple=True,
+    type=InputPath(),
     metavar="MODEL=FILE",
     help="A model's answers to samples from outside.",
 )

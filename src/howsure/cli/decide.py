@@ -15,6 +15,7 @@ from howsure._core.atomic import check_target
 from howsure._core.checks import InputError
 from howsure._core.frozen import frozen
 from howsure.cli.common import ReadingCommand, add_reading_options, note, parse_names
+from howsure.cli.paths import InputPath, OutputPath, StatePath
 
 if TYPE_CHECKING:
     from howsure.policies.online import OnlinePolicy
@@ -51,10 +52,10 @@ class DecideCall:
 
 
 @click.command(cls=ReadingCommand)
-@click.argument("policy", type=click.Path(exists=True, dir_okay=False))
-@click.argument("file", metavar="FILE|-", type=click.Path())
+@click.argument("policy", type=StatePath(exists=True, dir_okay=False))
+@click.argument("file", metavar="FILE|-", type=InputPath())
 @click.option(
-    "-o", "--out", type=click.Path(), help="Write decisions here instead of standard output."
+    "-o", "--out", type=OutputPath(), help="Write decisions here instead of standard output."
 )
 @click.option("--resume", is_flag=True, help="Go on where an earlier run into --out ended.")
 @click.option(
@@ -66,17 +67,17 @@ class DecideCall:
 )
 @click.option(
     "--drift",
-    type=click.Path(exists=True),
+    type=StatePath(exists=True),
     help="A drift monitor from howsure threshold --drift; it is updated.",
 )
 @click.option(
     "--guarantee",
-    type=click.Path(exists=True),
+    type=StatePath(exists=True),
     help="A guarantee monitor from howsure threshold --guarantee; it follows --labels and is updated.",
 )
 @click.option(
     "--labels",
-    type=click.Path(),
+    type=InputPath(),
     help='Decisions with "correct" added, for --guarantee or an online policy; may grow meanwhile.',
 )
 @click.option(
@@ -84,7 +85,7 @@ class DecideCall:
     help="Rows with the same value in this column share their fate: --drift takes the first.",
 )
 @click.option(
-    "--alarms", type=click.Path(), help="Append one JSON line for each alarm to this file."
+    "--alarms", type=OutputPath(), help="Append one JSON line for each alarm to this file."
 )
 @click.option(
     "--stop-on-alarm",

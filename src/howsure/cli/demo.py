@@ -15,9 +15,10 @@ from howsure.cli.common import (
     say,
     show_spinner,
 )
+from howsure.cli.paths import PathCommand
 
 
-@click.command()
+@click.command(cls=PathCommand)
 @add_interval_options
 @add_output_options
 def command(

@@ -29,6 +29,7 @@ from howsure.cli.common import (
     show_spinner,
 )
 from howsure.cli.main import INTERRUPTED
+from howsure.cli.paths import InputPath
 from howsure.cli.streaming import (
     STREAM_OPTIONS,
     add_stream_options,
@@ -87,13 +88,13 @@ LISTED_VALUES = 20  # of a category
     metavar="NAME",
     help="With --loss dice: a column or array by which images are ordered.",
 )
-@click.option("--calibrator", type=click.Path(), help="Apply a saved calibrator first.")
+@click.option("--calibrator", type=InputPath(), help="Apply a saved calibrator first.")
 @click.option(
     "--full", is_flag=True, help="Print all numbers and tables, not only those that matter most."
 )
 @click.option(
     "--images",
-    type=click.Path(),
+    type=InputPath(),
     help="One picture per sample (.npy), for thumbnails in the HTML report.",
 )
 @add_reading_options

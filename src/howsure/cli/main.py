@@ -6,6 +6,7 @@ import os
 import sys
 import warnings
 from collections.abc import Sequence
+from contextlib import suppress
 from importlib import import_module
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec, PathFinder
@@ -18,6 +19,7 @@ import click
 from howsure._core.checks import InputError
 from howsure._core.text import make_printable, make_printable_lines
 from howsure._core.version import __version__
+from howsure.cli.streams import flush_streams, prepare_streams
 
 COMMANDS = {
     "alarms": "What alarms stand, and begin again after one.",
@@ -132,6 +134,21 @@ def print_completion(shell: str) -> None:
 
 def main(args: Sequence[str] | None = None) -> NoReturn:
     """Run the command; every failure is one clear line and an exit code."""
+    prepare_streams()
+    try:
+        code = run(args)
+        failure = flush_streams()
+        # Where a reader goes away in the middle, as in `howsure … | head`, click has ended with 1:
+        # a gate must not pass because nobody read what it said. Here all of it has been said.
+        if failure is not None and not isinstance(failure, BrokenPipeError) and code == 0:
+            code = _fail(f"standard output: {_explain(failure)}.", USER_MISTAKE)
+    except KeyboardInterrupt:  # where click does not look: before it begins, or after it ended
+        code = _fail("stopped", INTERRUPTED)
+    sys.exit(code)
+
+
+def run(args: Sequence[str] | None) -> int:
+    """The exit code of the command, which has said what went wrong."""
     load_special_lean()
     try:
         with warnings.catch_warnings():
@@ -145,15 +162,11 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
         code = USER_MISTAKE
     except click.Abort:
         code = _fail("stopped", INTERRUPTED)
-    except BrokenPipeError:  # the reader of our output went away, as in `howsure … | head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        code = 0
     except (InputError, ModuleNotFoundError) as e:
         code = _fail(str(e), USER_MISTAKE)
     except OSError as e:
         where = f"{e.filename}: " if e.filename else ""
-        what = (e.strerror or str(e)).lower()
-        code = _fail(f"{where}{what}.", USER_MISTAKE)
+        code = _fail(f"{where}{_explain(e)}.", USER_MISTAKE)
     except MemoryError:
         code = _fail(
             "these data do not fit into memory. Evaluate fewer rows, or split the file.",
@@ -168,7 +181,7 @@ def main(args: Sequence[str] | None = None) -> NoReturn:
             OUR_BUG,
         )
     # click returns what a command returned, or the code of ctx.exit.
-    sys.exit(code if isinstance(code, int) else 0)
+    return code if isinstance(code, int) else 0
 
 
 def _show_warning(message: Warning | str, *_: object) -> None:
@@ -177,8 +190,13 @@ def _show_warning(message: Warning | str, *_: object) -> None:
 
 
 def _fail(message: str, code: int) -> int:
-    click.echo(f"howsure: {make_printable(message)}", err=True)
+    with suppress(OSError):  # nobody listens
+        click.echo(f"howsure: {make_printable(message)}", err=True)
     return code
+
+
+def _explain(error: OSError) -> str:
+    return (error.strerror or str(error)).lower()
 
 
 class LeanSpecialLoader(Loader):

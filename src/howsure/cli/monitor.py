@@ -23,6 +23,7 @@ from howsure.cli.common import (
     say,
     show_spinner,
 )
+from howsure.cli.paths import InputPath
 
 if TYPE_CHECKING:
     from howsure.policies.policy import Policy
@@ -33,13 +34,13 @@ NO_ANSWER_WORDS = ("unparseable", "refused", "missing")
 
 
 @click.command(cls=ReadingCommand)
-@click.argument("reference", type=click.Path())
-@click.argument("files", nargs=-1, required=True, type=click.Path(), metavar="NEW...")
+@click.argument("reference", type=InputPath())
+@click.argument("files", nargs=-1, required=True, type=InputPath(), metavar="NEW...")
 @click.option(
-    "--policy", type=click.Path(exists=True, dir_okay=False), help="What would this policy accept?"
+    "--policy", type=InputPath(exists=True, dir_okay=False), help="What would this policy accept?"
 )
 @click.option(
-    "--labels", type=click.Path(), help="Labels that have come since: a file with ids and labels."
+    "--labels", type=InputPath(), help="Labels that have come since: a file with ids and labels."
 )
 @click.option(
     "--on",

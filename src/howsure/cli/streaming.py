@@ -22,6 +22,7 @@ from howsure.cli.common import (
     reuse_memory,
     take_log_options,
 )
+from howsure.cli.paths import OutputPath
 
 if TYPE_CHECKING:
     from howsure.report.report import Report
@@ -50,7 +51,7 @@ def add_stream_options(f: F) -> F:
         ),
         click.option(
             "--resume",
-            type=click.Path(),
+            type=OutputPath(),
             metavar="FOLDER",
             help="Keep what is done here, and go on from it.",
         ),

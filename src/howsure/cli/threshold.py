@@ -24,6 +24,7 @@ from howsure.cli.common import (
     show_spinner,
     take_log_options,
 )
+from howsure.cli.paths import InputPath, OutputPath
 
 if TYPE_CHECKING:
     from howsure.policies.policy import Policy
@@ -47,7 +48,7 @@ def _add_rules(f: Callable[..., Any]) -> Callable[..., Any]:
         number("--error-cost", help="Least cost: what a wrong answer costs."),
         number("--deferral-cost", default=1.0, show_default=True, help="What asking the expert costs."),
         number("--expert-error", default=0.0, show_default=True, help="How often the expert is wrong."),
-        click.option("--costs", type=click.Path(), help="CSV matrix: rows truth, columns answer."),
+        click.option("--costs", type=InputPath(), help="CSV matrix: rows truth, columns answer."),
         number("--uncertainty", help="Reject above this normalised entropy (Laves)."),
     ]  # fmt: skip
     for option in reversed(options):
@@ -80,16 +81,16 @@ def _add_rules(f: Callable[..., Any]) -> Callable[..., Any]:
     show_default=True,
     help="Samples below which --by uses the common threshold.",
 )
-@click.option("--calibrator", type=click.Path(), help="Apply a saved calibrator first.")
-@click.option("--on", "on", type=click.Path(), help="Check the result on this file.")
+@click.option("--calibrator", type=InputPath(), help="Apply a saved calibrator first.")
+@click.option("--on", "on", type=InputPath(), help="Check the result on this file.")
 @click.option("--on-split", help="... or on this split (of FILE, where --on is not given).")
-@click.option("-o", "--out", type=click.Path(), help="Write the policy (JSON) for howsure decide.")
+@click.option("-o", "--out", type=OutputPath(), help="Write the policy (JSON) for howsure decide.")
 @click.option(
-    "--drift", type=click.Path(), help="Write a drift monitor for howsure decide --drift."
+    "--drift", type=OutputPath(), help="Write a drift monitor for howsure decide --drift."
 )
 @click.option(
     "--guarantee",
-    type=click.Path(),
+    type=OutputPath(),
     help="Write a monitor of --risk for howsure decide --guarantee.",
 )
 @click.option(
@@ -99,7 +100,7 @@ def _add_rules(f: Callable[..., Any]) -> Callable[..., Any]:
     help="Lifetime false-alarm rate of --drift and of --guarantee.",
 )
 @click.option(
-    "--online", type=click.Path(), help="Write an online policy that keeps --risk under drift."
+    "--online", type=OutputPath(), help="Write an online policy that keeps --risk under drift."
 )
 @click.option(
     "--audit",

@@ -367,7 +367,9 @@ def hold_lock(path: Path | None) -> Generator[None]:
     if path is None or find_spec("fcntl") is None:
         yield
         return
-    lock = path.with_name(f".{path.name}.lock")
+    # One lock for all names of one file.
+    file = Path(os.path.realpath(path))
+    lock = file.with_name(f".{file.name}.lock")
     fd = _take_lock(lock, path)
     os.ftruncate(fd, os.write(fd, f"process {os.getpid()} on {socket.gethostname()}".encode()))
     try:
@@ -381,7 +383,7 @@ def _take_lock(lock: Path, path: Path) -> int:
     import fcntl
 
     while True:
-        fd = os.open(lock, os.O_RDWR | os.O_CREAT, 0o644)
+        fd = os.open(lock, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o644)
         try:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
             # Whoever held it may have removed the file since we opened it; then it locks nothing.
