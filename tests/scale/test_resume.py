@@ -129,7 +129,7 @@ from howsure import workers
 from howsure.scale import parts
 from howsure.scale.many_files import gather
 from howsure.scale.parts import summarise, load_or_summarise
-import howsure.scale.summaries as module
+import howsure.scale.parts as module
 folder, log, *files = sys.argv[1:]
 parts.PART_ROWS = 250
 

@@ -191,7 +191,22 @@ def _shorten(value: float, digits: int) -> float:
 
 def list_counts(counts: Counts) -> list[float]:
     """Counts as plain numbers, whole ones as such."""
+    counts = clean_counts(counts)
     return [int(count) if count == int(count) else count for count in counts.tolist()]
+
+
+def clean_counts(counts: Counts) -> Counts:
+    """Sums of weights without what rounding left: none is below 0, and those that are whole but for
+    the last digits are whole.
+
+    >>> clean_counts(np.array([400.0000000000006, -7.3e-12, 0.25]))
+    array([4.0e+02, 0.0e+00, 2.5e-01])
+    """
+    if counts.dtype.kind in "iu":
+        return counts
+    whole = np.rint(counts)
+    rounding = 1e-12 * max(1.0, float(np.abs(counts).max(initial=0.0)))
+    return np.maximum(np.where(np.abs(counts - whole) <= rounding, whole, counts), 0.0)
 
 
 @frozen

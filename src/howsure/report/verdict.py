@@ -15,7 +15,6 @@ from scipy.special import betainc
 from howsure import losses
 from howsure import metrics as all_metrics
 from howsure._core.checks import Array, Floats, InputError
-from howsure._core.exact import from_fixed
 from howsure._core.frozen import frozen
 from howsure.policies.guarantee import draw_one_per_group, guaranteed_threshold
 from howsure.predictions import Predictions
@@ -130,7 +129,7 @@ def build_case(summary: Summary) -> FindingCase:
             given=classes.given.astype(np.float64),
             # A right answer is an answer of its true class, so hits count by either.
             wrong=classes.given - classes.hits,
-            claim=from_fixed(classes.scored),
+            claim=classes.scored,
         )
     effect, groups = 1.0, None
     columns = None if summary.details is None else summary.details.columns

@@ -9,7 +9,6 @@ from numpy.typing import ArrayLike
 
 from howsure import curves
 from howsure._core.checks import Floats, InputError, Ints
-from howsure._core.exact import as_float, from_fixed
 from howsure.binning import adaptive, equal_range, equal_size
 from howsure.bounds import compute_proportion_limits
 from howsure.curves import Curve
@@ -18,7 +17,7 @@ from howsure.metrics import bands
 from howsure.report.catalogue import is_claim
 from howsure.report.details import HISTOGRAM_BARS, find_histogram_span
 from howsure.report.masks import draw_thumbnail
-from howsure.report.measurement import round_finite, round_numbers
+from howsure.report.measurement import clean_counts, round_finite, round_numbers
 from howsure.report.operating_points import build_deciding, build_operating
 from howsure.report.report_types import (
     CURVE_POINTS,
@@ -97,13 +96,13 @@ def build_histogram(s: Summary) -> HistogramData:
     near = np.zeros(HISTOGRAM_BARS, np.int64) if s.details is None else s.details.near
     if s.shape.weighted and s.losses:
         # A tally may have weights of mean 1; the near misses were summed with the weights given.
-        near = near * (float(t.n) / as_float(s.losses["nll"].weight))
+        near = near * (float(t.n) / s.losses["nll"].weight)
     return {
         "low": low,
         "high": high,
-        "right": round_finite(count - wrong),
-        "top_5": round_finite(near),
-        "wrong": round_finite(wrong - near),
+        "right": round_finite(clean_counts(count - wrong)),
+        "top_5": round_finite(clean_counts(near)),
+        "wrong": round_finite(clean_counts(wrong - near)),
     }
 
 
@@ -179,7 +178,7 @@ def list_classes(s: Summary, level: float) -> list[ClassRow]:
     with np.errstate(invalid="ignore", divide="ignore"):
         recall = hits / count
         precision = round_numbers(hits / given)
-        confidence = round_numbers(from_fixed(classes.claim) / given)
+        confidence = round_numbers(classes.claim / given)
     recalls = round_numbers(np.where(count, recall, np.nan))
     lows = round_numbers(np.where(count, low, np.nan))
     highs = round_numbers(np.where(count, high, np.nan))
@@ -215,8 +214,8 @@ def count_confusions(s: Summary) -> Confusion | None:
     if classes is None or not classes.pairs.size:
         return None
     names = list_class_names(classes, s.shape)
-    label, said, count = classes.pairs[:3]
-    confidence = from_fixed(classes.pairs[3:]) / np.maximum(count, 1)
+    label, said, count = classes.pairs
+    confidence = classes.pair_claim / np.maximum(count, 1)
     wrong = np.flatnonzero(label != said)
     commonest = wrong[np.lexsort((said[wrong], label[wrong], -count[wrong]))]
     top: list[Confused] = []
