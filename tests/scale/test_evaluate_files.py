@@ -256,7 +256,8 @@ def test_an_interrupt_of_the_second_reading_leaves_out_what_it_would_have_told(
     metrics = hs.evaluate_files(logits).data["metrics"]
     assert report["metrics"].keys() == metrics.keys()
     for name, entry in metrics.items():
-        assert report["metrics"][name]["value"] == pytest.approx(entry["value"], rel=1e-12)
+        value = report["metrics"][name]["value"]
+        assert value == entry["value"] or value == pytest.approx(entry["value"], rel=1e-12)
 
 
 def test_a_confidence_is_read_once(tables: list[Path]) -> None:

@@ -138,7 +138,15 @@ def sum_by_class(answers: AnswerColumns, k: int | None) -> ClassSums:
     if k is not None:
         keys = np.arange(k)
     else:
-        keys = _find_keys(answers)
+        labels = _to_keys(answers.label)
+        # Sorting millions of different texts takes minutes: a look at some of them is enough.
+        if len(labels) > FREE_TEXT_PROBE_ROWS:
+            probe = np.unique(labels[:FREE_TEXT_PROBE_ROWS])
+            if len(probe) > MAX_TEXT_CLASSES:
+                return FREE_TEXT
+        if answers.said is not None:
+            labels = np.concatenate([labels, _to_keys(answers.said)])
+        keys = np.unique(labels)
         if not 0 < len(keys) <= MAX_TEXT_CLASSES:
             return FREE_TEXT
     classes = len(keys)
@@ -154,24 +162,11 @@ def sum_by_class(answers: AnswerColumns, k: int | None) -> ClassSums:
         count=np.bincount(label, minlength=classes),
         given=np.bincount(said, minlength=classes),
         hits=np.bincount(label[answers.correct], minlength=classes),
-        claim=np.bincount(pairs[1], pair_claim, classes),
-        scored=np.bincount(said, np.clip(answers.score[:rows], 0.0, 1.0), classes),
+        claim=sum_at(pairs[1], pair_claim, classes),
+        scored=sum_at(said, np.clip(answers.score[:rows], 0.0, 1.0), classes),
         pairs=pairs,
         pair_claim=pair_claim,
     )
-
-
-def _find_keys(answers: AnswerColumns) -> Array:
-    """The labels and answers that occur, in order; none where they look like free text."""
-    labels = _to_keys(answers.label)
-    if len(labels) > FREE_TEXT_PROBE_ROWS:
-        # Sorting millions of different texts takes minutes: a look at some of them is enough.
-        probe = np.unique(labels[:FREE_TEXT_PROBE_ROWS])
-        if len(probe) > MAX_TEXT_CLASSES:
-            return NO_INTS
-    if answers.said is None:
-        return np.unique(labels)
-    return np.unique(np.concatenate([labels, _to_keys(answers.said)]))
 
 
 def _to_keys(labels: Array) -> Array:
@@ -195,11 +190,16 @@ def _count_pairs(label: Ints, said: Ints, confidence: Floats, k: int) -> tuple[I
         # A table of all pairs is small beside the samples, and counting into it needs no sorting.
         count = np.bincount(code, minlength=k * k)
         pairs = np.flatnonzero(count)
-        count, claim = count[pairs], np.bincount(code, confidence, k * k)[pairs]
+        count, claim = count[pairs], sum_at(code, confidence, k * k)[pairs]
     else:
         pairs, place, count = np.unique(code, return_inverse=True, return_counts=True)
-        claim = np.bincount(place.reshape(-1), confidence, len(pairs))
+        claim = sum_at(place.reshape(-1), confidence, len(pairs))
     return np.stack((pairs // k, pairs % k, count)).astype(np.int64), claim
+
+
+def sum_at(at: Ints, values: Floats, size: int) -> Floats:
+    """The sum of the values at each of `size` places."""
+    return np.bincount(at, values, minlength=size).astype(np.float64)
 
 
 def merge_class_sums(every: Sequence[ClassSums]) -> ClassSums:
@@ -227,7 +227,7 @@ def merge_class_sums(every: Sequence[ClassSums]) -> ClassSums:
     np.add.at(counts, where, count)
     pairs = np.stack((codes // len(keys), codes % len(keys), counts))
     claims = np.concatenate([s.pair_claim for s in every])
-    pair_claim = np.bincount(where, claims, len(codes))
+    pair_claim = sum_at(where, claims, len(codes))
     return ClassSums(keys=keys, pairs=pairs, pair_claim=pair_claim, **sums)
 
 
